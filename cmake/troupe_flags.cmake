@@ -1,0 +1,41 @@
+# Compiler flags. What a consumer must share with the library (the language version, the sanitizer,
+# TROUPE_CHECKED, which changes inline functions in public headers) is PUBLIC on the core target and
+# so travels with it; the warnings are private, because other people's code is not ours to judge.
+
+# troupe_public_flags(TARGET): what the library and its consumers must agree on.
+function(troupe_public_flags target)
+  target_compile_features(${target} PUBLIC cxx_std_23)
+  target_compile_definitions(${target} PUBLIC TROUPE_CHECKED=$<BOOL:${TROUPE_CHECKED}>)
+  if(TROUPE_SANITIZE STREQUAL "address")
+    set(flags -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  elseif(TROUPE_SANITIZE STREQUAL "thread")
+    set(flags -fsanitize=thread -fno-omit-frame-pointer)
+  elseif(TROUPE_SANITIZE)
+    message(FATAL_ERROR "TROUPE_SANITIZE is '${TROUPE_SANITIZE}': it may be address, thread or empty")
+  endif()
+  target_compile_options(${target} PUBLIC ${flags})
+  target_link_options(${target} PUBLIC ${flags})
+endfunction()
+
+# troupe_private_flags(TARGET): for everything of ours, the library, tests and examples alike.
+function(troupe_private_flags target)
+  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
+  target_compile_options(${target} PRIVATE
+      -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wold-style-cast -Wcast-align -Wcast-qual
+      -Wnon-virtual-dtor -Woverloaded-virtual -Wextra-semi -Wundef
+      $<$<BOOL:${TROUPE_WERROR}>:-Werror>
+      $<$<BOOL:${TROUPE_NATIVE}>:-march=native>)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(${target} PRIVATE
+        -Wduplicated-cond -Wlogical-op
+        # These three misfire in GCC 12: -Wrestrict inside std::string at -O2 and above,
+        # -Wmaybe-uninitialized and -Wdangling-pointer in inlined std::optional and coroutines.
+        -Wno-restrict -Wno-maybe-uninitialized -Wno-dangling-pointer)
+    if(TROUPE_SANITIZE STREQUAL "thread")
+      # GCC's thread sanitizer does not model fences; the library must not rely on them there.
+      target_compile_options(${target} PRIVATE -Wno-tsan)
+    endif()
+  else()
+    target_compile_options(${target} PRIVATE -Wimplicit-fallthrough -Wshadow-uncaptured-local)
+  endif()
+endfunction()

@@ -1,0 +1,30 @@
+# What a user may choose. A project that embeds troupe gets the library alone by default.
+
+option(TROUPE_TESTS    "Build the tests"                               ${PROJECT_IS_TOP_LEVEL})
+option(TROUPE_EXAMPLES "Build the programs in examples/"               OFF)
+option(TROUPE_BENCH    "Build the benchmarks in bench/"                OFF)
+option(TROUPE_INSTALL  "Add install rules"                             ${PROJECT_IS_TOP_LEVEL})
+option(TROUPE_WERROR   "Treat a warning in troupe's code as an error"  ${PROJECT_IS_TOP_LEVEL})
+option(TROUPE_NATIVE   "Build the library for this machine's CPU only" OFF)
+
+set(TROUPE_SANITIZE "" CACHE STRING "Build with a sanitizer: address (with undefined), thread, or none")
+set_property(CACHE TROUPE_SANITIZE PROPERTY STRINGS "" address thread)
+
+if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+
+# Invariant checks cost a branch or two on hot paths, so a Release build leaves them out.
+set(checked ON)
+if(CMAKE_BUILD_TYPE MATCHES "^(Release|MinSizeRel)$")
+  set(checked OFF)
+endif()
+option(TROUPE_CHECKED "Check the library's invariants while it runs" ${checked})
+
+# The compiler cache halves the time of `./test`, which builds the library several times over.
+if(PROJECT_IS_TOP_LEVEL AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
+  find_program(TROUPE_CCACHE ccache DOC "Compiler cache; empty for none")
+  if(TROUPE_CCACHE)
+    set(CMAKE_CXX_COMPILER_LAUNCHER "${TROUPE_CCACHE}")
+  endif()
+endif()

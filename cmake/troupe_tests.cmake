@@ -1,0 +1,114 @@
+# Functions that make tests. Each test carries the label of its kind (unit, conformance, stress,
+# model, compile_fail, example, tidy, package, docs); the test presets choose kinds by label.
+#
+# Two marks in a file's name change how its tests run:
+#   x.deep.cpp, x.deep.test.cpp      too long for every day: also labelled `deep`, left out by default
+#   x.serial.cpp, x.serial.test.cpp  measures time or CPU use: never runs beside another test
+include(GoogleTest)
+
+# troupe_program(NAME SOURCES file...): an executable of ours that sees the private headers.
+function(troupe_program name)
+  cmake_parse_arguments(arg "" "" "SOURCES" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  target_include_directories(${name} PRIVATE
+      "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tests")
+  target_link_libraries(${name} PRIVATE troupe::all Threads::Threads)
+  troupe_private_flags(${name})
+endfunction()
+
+# troupe_gtest(NAME PREFIX text LABELS label... SOURCES file...)
+#   One GoogleTest executable NAME, and NAME_deep, NAME_serial for the marked files. A test shows as
+#   PREFIX/suite.test, for suites of two layers may share a name. No sources: nothing is made.
+function(troupe_gtest name)
+  cmake_parse_arguments(arg "" "PREFIX" "LABELS;SOURCES" ${ARGN})
+  set(plain ${arg_SOURCES})
+  foreach(mark IN ITEMS deep serial)
+    set(marked ${plain})
+    list(FILTER marked INCLUDE REGEX "\\.${mark}\\.")
+    list(FILTER plain EXCLUDE REGEX "\\.${mark}\\.")
+    set(labels ${arg_LABELS})
+    set(timeout 120)
+    if(mark STREQUAL "deep")
+      list(APPEND labels deep)
+      set(timeout 900)
+    endif()
+    troupe_gtest_executable(${name}_${mark} "${arg_PREFIX}" "${labels}" "${marked}"
+        RUN_SERIAL TRUE TIMEOUT ${timeout})
+  endforeach()
+  troupe_gtest_executable(${name} "${arg_PREFIX}" "${arg_LABELS}" "${plain}" TIMEOUT 60)
+endfunction()
+
+# The one executable of a troupe_gtest group; what follows SOURCES are test properties.
+function(troupe_gtest_executable name prefix labels sources)
+  if(NOT sources)
+    return()
+  endif()
+  troupe_program(${name} SOURCES ${sources})
+  target_link_libraries(${name} PRIVATE GTest::gtest_main GTest::gtest ${TROUPE_GMOCK})
+  if(TARGET troupe_test_support)
+    target_link_libraries(${name} PRIVATE troupe_test_support)
+  endif()
+  # A list does not survive gtest_discover_tests; ctest adds up labels that are given one at a time.
+  list(TRANSFORM labels PREPEND "LABELS;")
+  gtest_discover_tests(${name}
+      DISCOVERY_MODE PRE_TEST
+      DISCOVERY_TIMEOUT 60
+      TEST_PREFIX "${prefix}/"
+      PROPERTIES ${labels} ENVIRONMENT "TROUPE_SOURCE_DIR=${PROJECT_SOURCE_DIR}" ${ARGN})
+endfunction()
+
+# troupe_model(FILE): a model for the checker, an executable of its own whose exit status is the
+# verdict: 0 holds, 1 a violation was found and printed. A line `// mutation: NAME` in the file adds
+# model_<name>.mutation.NAME, the same file compiled with -DMUTATION_NAME, which must find one: a
+# model that cannot fail proves nothing. Models are built without warnings (the checker's headers
+# have many) and without sanitizers (the checker switches stacks).
+function(troupe_model file)
+  cmake_path(GET file FILENAME filename)
+  string(REGEX REPLACE "(\\.deep)?(\\.model)?\\.cpp$" "" stem "${filename}")
+  set(labels model)
+  set(timeout 120)
+  if(filename MATCHES "\\.deep\\.")
+    list(APPEND labels deep)
+    set(timeout 900)
+  endif()
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
+  file(STRINGS "${file}" mutations REGEX "^// mutation: ")
+  list(TRANSFORM mutations REPLACE "^// mutation: *([A-Za-z0-9_]+).*$" "\\1")
+  foreach(mutation IN ITEMS "" ${mutations})
+    set(name model_${stem})
+    if(mutation)
+      set(name model_${stem}.mutation.${mutation})
+    endif()
+    add_executable(${name} "${file}")
+    target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/include"
+        "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tests")
+    target_compile_features(${name} PRIVATE cxx_std_23)
+    target_compile_definitions(${name} PRIVATE TROUPE_CHECKED=1 TROUPE_MODEL=1)
+    target_compile_options(${name} PRIVATE -O2 -w)
+    target_link_libraries(${name} PRIVATE Threads::Threads)
+    set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF)
+    if(mutation)
+      target_compile_definitions(${name} PRIVATE MUTATION_${mutation})
+      add_test(NAME ${name} COMMAND Python3::Interpreter
+          "${PROJECT_SOURCE_DIR}/tests/models/expect_violation.py" $<TARGET_FILE:${name}>)
+    else()
+      add_test(NAME ${name} COMMAND ${name})
+    endif()
+    set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout})
+  endforeach()
+endfunction()
+
+# troupe_script_test(NAME LABELS label... COMMAND words... [TIMEOUT seconds])
+#   A test written as a script. It finds the sources, this build and the compiler in its environment.
+function(troupe_script_test name)
+  cmake_parse_arguments(arg "" "TIMEOUT" "LABELS;COMMAND" ${ARGN})
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  add_test(NAME "${name}" COMMAND ${arg_COMMAND})
+  list(JOIN CMAKE_CXX_COMPILER_LAUNCHER " " launcher)
+  set_tests_properties("${name}" PROPERTIES
+      LABELS "${arg_LABELS}"
+      TIMEOUT ${arg_TIMEOUT}
+      ENVIRONMENT "TROUPE_SOURCE_DIR=${PROJECT_SOURCE_DIR};TROUPE_BINARY_DIR=${PROJECT_BINARY_DIR};TROUPE_EXAMPLES_DIR=${PROJECT_BINARY_DIR}/examples;TROUPE_CXX=${launcher} ${CMAKE_CXX_COMPILER};PYTHONDONTWRITEBYTECODE=1")
+endfunction()
