@@ -2,7 +2,7 @@
 
 option(TROUPE_TESTS    "Build the tests"                               ${PROJECT_IS_TOP_LEVEL})
 option(TROUPE_EXAMPLES "Build the programs in examples/"               OFF)
-option(TROUPE_BENCH    "Build the benchmarks in bench/"                OFF)
+option(TROUPE_BENCH    "Build the benchmarks in benches/"                OFF)
 option(TROUPE_INSTALL  "Add install rules"                             ${PROJECT_IS_TOP_LEVEL})
 option(TROUPE_WERROR   "Treat a warning in troupe's code as an error"  ${PROJECT_IS_TOP_LEVEL})
 option(TROUPE_NATIVE   "Build the library for this machine's CPU only" OFF)
