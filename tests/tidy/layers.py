@@ -1,0 +1,85 @@
+"""The layer rule: a folder is a layer, and includes point down only."""
+
+import re
+
+# Which layers a layer stands on directly; what those stand on is included. Changing this table is a
+# change of design: docs/architecture.md draws it.
+BELOW = {
+    "base": [],
+    "observe": ["base"],
+    "memory": ["base"],
+    "sched": ["memory"],
+    "task": ["sched"],
+    "actor": ["task"],
+    "io": ["task"],
+    "net": ["io"],
+    "cluster": ["actor", "net"],
+    "runtime": ["cluster", "observe"],
+    "capi": ["runtime"],
+    "tools": ["runtime"],
+}
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+
+def visible(layer):
+    """The layers whose headers a file of `layer` may include."""
+    seen = {layer}
+    for lower in BELOW[layer]:
+        seen |= visible(lower)
+    return seen
+
+
+def place(path):
+    """(layer, whether it is public) of a file in include/troupe/ or src/; the layer is None at the top."""
+    parts = path.parts
+    if parts[0] == "include":
+        return (parts[2] if len(parts) > 3 else None), True
+    return (parts[1] if len(parts) > 2 else None), False
+
+
+def includes(tree, path):
+    """(line number, form, header) for each include of a file; the form is `<` or `\"`."""
+    for number, line in enumerate(tree.lines(path), 1):
+        if found := INCLUDE.match(line):
+            yield number, found.group(1), found.group(2)
+
+
+def check_layers(tree):
+    problems = []
+    for path in tree.files("include", "src", suffixes=(".hpp", ".h", ".cpp")):
+        layer, public = place(path)
+        if str(path) == "include/troupe/troupe.hpp":
+            continue
+        if layer not in BELOW:
+            problems.append(f"{path}: lies in no layer; the layers are {', '.join(BELOW)}")
+            continue
+        for number, form, header in includes(tree, path):
+            parts = header.split("/")
+            ours = parts[0] == "troupe"
+            lower = parts[1] if ours and len(parts) > 2 else parts[0]
+            if header == "troupe/troupe.hpp":
+                problems.append(f"{path}:{number}: includes the lot; include what is used")
+            elif lower in BELOW and len(parts) > 1:
+                if public and not ours:
+                    problems.append(f"{path}:{number}: a public header includes the private {header}")
+                if lower not in visible(layer):
+                    problems.append(f"{path}:{number}: {layer} is not above {lower}, and includes {header}")
+            elif form == '"' and parts[0] != "support":
+                problems.append(f"{path}:{number}: include {header} by its full path")
+    return problems
+
+
+def check_umbrella(tree):
+    """troupe.hpp includes the lot: every public C++ header is reached from it."""
+    top = "troupe/troupe.hpp"
+    headers = {str(p.relative_to("include")): p for p in tree.files("include", suffixes=(".hpp",))}
+    if top not in headers:
+        return ["include/troupe/troupe.hpp: is missing"] if headers else []
+    reached, waiting = {top}, [top]
+    while waiting:
+        for _, _, header in includes(tree, headers[waiting.pop()]):
+            if header in headers and header not in reached:
+                reached.add(header)
+                waiting.append(header)
+    return [f"{headers[h]}: include/troupe/troupe.hpp does not reach it" for h in sorted(set(headers) - reached)]

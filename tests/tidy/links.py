@@ -1,0 +1,70 @@
+"""References: what is named exists, and what exists is used."""
+
+import json
+import re
+
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ +(.*?) *#*$")
+# A path of this repository in running text or in a comment. Patterns (with *, <, {) are not paths.
+PATH = re.compile(r"(?<![\w./<{}*$@-])((?:docs|include|src|tests|examples|benches|cmake|scripts)"
+                  r"/[\w./-]*\w(?:/|\.(?:md|hpp|h|cpp|py|sh|cmake)))(?![\w*<{])")
+TEXT = (".md", ".hpp", ".h", ".cpp", ".c", ".py", ".sh", ".cmake", ".txt")
+
+
+def check_links(tree):
+    problems = []
+    for path in tree.files(suffixes=(".md",)):
+        for number, line in _prose(tree, path):
+            for target in LINK.findall(line):
+                if re.match(r"[a-z]+:", target):
+                    continue
+                name, _, anchor = target.partition("#")
+                file = (path.parent / name) if name else path
+                if not (tree.root / file).exists():
+                    problems.append(f"{path}:{number}: links to {target}, which does not exist")
+                elif anchor and file.suffix == ".md" and anchor not in _anchors(tree, file):
+                    problems.append(f"{path}:{number}: {file} has no heading #{anchor}")
+    for path in tree.files(suffixes=TEXT):
+        for number, line in enumerate(tree.lines(path), 1):
+            for target in PATH.findall(line):
+                # A README names the files of its own folder from there.
+                if not (tree.root / target).exists() and not (tree.root / path.parent / target).exists():
+                    problems.append(f"{path}:{number}: names {target}, which does not exist")
+    return problems
+
+
+def check_built(tree, compile_commands):
+    """Every source file is compiled by this build, and every private header is included somewhere."""
+    built = {entry["file"] for entry in json.loads(compile_commands.read_text())}
+    # These are compiled by their own tests, one at a time.
+    apart = ("tests/compile_fail/", "tests/package/")
+    problems = [f"{path}: no target builds it"
+                for path in tree.files("src", "tests", "examples", suffixes=(".cpp",))
+                if not str(path).startswith(apart) and str(tree.root / path) not in built]
+
+    included = set()
+    for path in tree.files(suffixes=(".hpp", ".h", ".cpp")):
+        included.update(re.findall(r'#\s*include\s*["<]([^">]+)[">]', "\n".join(tree.lines(path))))
+    problems += [f"{path}: nothing includes it"
+                 for path in tree.files("src", suffixes=(".hpp",))
+                 if str(path.relative_to("src")) not in included]
+    return problems
+
+
+def _prose(tree, path):
+    """The lines of a markdown file outside fenced code."""
+    fenced = False
+    for number, line in enumerate(tree.lines(path), 1):
+        if line.lstrip().startswith("```"):
+            fenced = not fenced
+        elif not fenced:
+            yield number, line
+
+
+def _anchors(tree, path):
+    anchors = set()
+    for _, line in _prose(tree, path):
+        if found := HEADING.match(line):
+            plain = re.sub(r"[^\w\- ]", "", found.group(1).lower())
+            anchors.add(plain.replace(" ", "-"))
+    return anchors

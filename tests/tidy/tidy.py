@@ -1,0 +1,88 @@
+"""The house rules that a program can check; each is a test of its own.
+
+Usage: tidy.py CHECK [ROOT]     with CHECK one of those below
+       tidy.py list
+
+`built` also needs TROUPE_BINARY_DIR, where the build left compile_commands.json.
+"""
+
+import functools
+import os
+import pathlib
+import subprocess
+import sys
+
+import layers
+import links
+import text
+
+
+class Tree:
+    """The files of a checkout, by their paths from its root."""
+
+    # The checks and their self-test name the very things they forbid.
+    EXEMPT = "tests/tidy/"
+
+    def __init__(self, root):
+        self.root = pathlib.Path(root).resolve()
+
+    def files(self, *folders, suffixes=None):
+        """Files under these folders (all of them when none is given) with one of these suffixes."""
+        for path in self._all:
+            if folders and path.parts[0] not in folders:
+                continue
+            if suffixes and path.suffix not in suffixes:
+                continue
+            yield path
+
+    def lines(self, path):
+        return (self.root / path).read_text(errors="replace").splitlines()
+
+    @functools.cached_property
+    def _all(self):
+        # Git knows what is ignored; an unpacked archive has no build folders to skip but ours.
+        listed = subprocess.run(["git", "-C", str(self.root), "ls-files", "-z", "--cached", "--others",
+                                 "--exclude-standard"], capture_output=True, text=True)
+        inside = subprocess.run(["git", "-C", str(self.root), "rev-parse", "--show-toplevel"],
+                                capture_output=True, text=True).stdout.strip()
+        if listed.returncode == 0 and inside and pathlib.Path(inside).resolve() == self.root:
+            names = sorted(set(listed.stdout.split("\0")) - {""})
+        else:
+            names = sorted(str(p.relative_to(self.root)) for p in self.root.rglob("*"))
+            names = [n for n in names if not n.startswith(("build/", ".git/"))]
+        return [pathlib.Path(n) for n in names
+                if not n.startswith(self.EXEMPT) and (self.root / n).is_file()]
+
+
+def compile_commands():
+    return pathlib.Path(os.environ["TROUPE_BINARY_DIR"]) / "compile_commands.json"
+
+
+CHECKS = {
+    "layers": layers.check_layers,
+    "umbrella": layers.check_umbrella,
+    "length": text.check_length,
+    "words": text.check_words,
+    "sleeps": text.check_sleeps,
+    "orders": text.check_orders,
+    "names": text.check_names,
+    "links": links.check_links,
+    "built": lambda tree: links.check_built(tree, compile_commands()),
+}
+
+
+def main():
+    if sys.argv[1:] == ["list"]:
+        print("\n".join(CHECKS))
+        return 0
+    if len(sys.argv) < 2 or sys.argv[1] not in CHECKS:
+        print(__doc__, file=sys.stderr)
+        return 2
+    root = sys.argv[2] if len(sys.argv) > 2 else os.environ.get("TROUPE_SOURCE_DIR", ".")
+    problems = CHECKS[sys.argv[1]](Tree(root))
+    print("\n".join(problems) or "tidy")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,138 @@
+"""Tests of the checks: each must pass a good tree and complain about a bad one."""
+
+import json
+import pathlib
+import tempfile
+import unittest
+
+import layers
+import links
+import text
+import tidy
+
+
+class Checks(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.root = pathlib.Path(self.folder.name).resolve()
+        self.addCleanup(self.folder.cleanup)
+
+    def write(self, name, content):
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+
+    def passes(self, check, *more):
+        self.assertEqual(check(tidy.Tree(self.root), *more), [])
+
+    def complains(self, check, about, *more):
+        problems = check(tidy.Tree(self.root), *more)
+        self.assertEqual(len(problems), 1, problems)
+        self.assertIn(about, problems[0])
+
+    def test_includes_point_down(self):
+        self.write("src/actor/mailbox.cpp", '#include "sched/queue.hpp"\n#include <troupe/base/error.hpp>\n')
+        self.write("src/base/error.test.cpp", '#include <gtest/gtest.h>\n#include "support/random.hpp"\n')
+        self.passes(layers.check_layers)
+        self.write("src/sched/queue.hpp", "#pragma once\n#include <troupe/actor/ref.hpp>\n")
+        self.complains(layers.check_layers, "src/sched/queue.hpp:2: sched is not above actor")
+
+    def test_layers_side_by_side_do_not_include_each_other(self):
+        self.write("src/net/socket.cpp", '#include "actor/ref.hpp"\n')
+        self.complains(layers.check_layers, "net is not above actor")
+
+    def test_folder_outside_the_table_is_refused(self):
+        self.write("include/troupe/util/misc.hpp", "")
+        self.complains(layers.check_layers, "lies in no layer")
+
+    def test_public_header_does_not_include_a_private_one(self):
+        self.write("include/troupe/sched/policy.hpp", '#include "sched/queue.hpp"\n')
+        self.complains(layers.check_layers, "includes the private sched/queue.hpp")
+
+    def test_nobody_below_includes_the_lot(self):
+        self.write("src/io/poll.cpp", "#include <troupe/troupe.hpp>\n")
+        self.complains(layers.check_layers, "includes the lot")
+
+    def test_include_has_a_full_path(self):
+        self.write("src/io/poll.cpp", '#include "poll.hpp"\n')
+        self.complains(layers.check_layers, "by its full path")
+
+    def test_umbrella_reaches_every_header(self):
+        self.write("include/troupe/troupe.hpp", "#include <troupe/actor/ref.hpp>\n")
+        self.write("include/troupe/actor/ref.hpp", "#include <troupe/base/error.hpp>\n")
+        self.write("include/troupe/base/error.hpp", "")
+        self.passes(layers.check_umbrella)
+        self.write("include/troupe/base/lost.hpp", "")
+        self.complains(layers.check_umbrella, "include/troupe/base/lost.hpp")
+
+    def test_length_at_the_limit_and_one_past(self):
+        self.write("src/base/long.cpp", "\n" * text.LINES_MAX)
+        self.passes(text.check_length)
+        self.write("src/base/long.cpp", "\n" * (text.LINES_MAX + 1))
+        self.complains(text.check_length, "401 lines")
+
+    def test_words_that_leave_something_open(self):
+        self.write("src/base/a.cpp", 'mkstemp("XXXXXX"); // a hacker\n')
+        self.passes(text.check_words)
+        for word in ("TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK"):
+            self.write("src/base/a.cpp", f"// {word}: later\n")
+            self.complains(text.check_words, "src/base/a.cpp:1")
+
+    def test_sleeps_need_a_reason(self):
+        self.write("tests/stress/a.cpp", "co_await troupe::sleep_for(1ms);\n"
+                                         "usleep(1);  // sleeps: the kernel has no event for this\n")
+        self.passes(text.check_sleeps)
+        for call in ("std::this_thread::sleep_for(1ms);", "usleep(5);", "nanosleep(&t, 0);", "::sleep(1);"):
+            self.write("tests/stress/a.cpp", call + "\n")
+            self.complains(text.check_sleeps, "tests/stress/a.cpp:1")
+        self.write("tests/stress/a.cpp", "")
+        self.write("tests/examples/a.sh", "  sleep 1\n")
+        self.complains(text.check_sleeps, "tests/examples/a.sh:1")
+
+    def test_orders_need_a_reason_nearby(self):
+        use = "x.store(1, std::memory_order_release);\n"
+        self.write("src/sched/a.hpp", "// order: release  publishes x\n\n\n" + use)
+        self.passes(text.check_orders)
+        self.write("src/sched/a.hpp", "// order: release  publishes x\n\n\n\n" + use)
+        self.complains(text.check_orders, "src/sched/a.hpp:5: memory_order_release")
+        self.write("src/sched/a.hpp", "x.store(1, std::memory_order::release);\n")
+        self.complains(text.check_orders, "memory_order::release")
+        self.write("src/sched/a.hpp", "return x.load();\n")
+        self.complains(text.check_orders, "names no order")
+
+    def test_file_names(self):
+        self.write("src/base/run_queue.test.cpp", "")
+        self.write("tests/CMakeLists.txt", "")
+        self.write("README.md", "")
+        self.passes(text.check_names)
+        self.write("src/base/RunQueue.hpp", "")
+        self.complains(text.check_names, "src/base/RunQueue.hpp")
+
+    def test_links_lead_somewhere(self):
+        self.write("docs/guide.md", "# The Guide\n[a](../src/a.cpp) [b](#the-guide) `docs/guide.md`\n"
+                                    "```\n[c](nowhere.md)\n```\n[d](mailto:x@y) and docs/*.md, src/<layer>/x.cpp\n")
+        self.write("src/a.cpp", "// see docs/guide.md\n")
+        self.passes(links.check_links)
+        self.write("src/a.cpp", "// see docs/gone.md\n")
+        self.complains(links.check_links, "src/a.cpp:1: names docs/gone.md")
+        self.write("src/a.cpp", "")
+        self.write("docs/other.md", "[x](gone.txt)\n")
+        self.complains(links.check_links, "docs/other.md:1: links to gone.txt")
+        self.write("docs/other.md", "[x](guide.md#nothing)\n")
+        self.complains(links.check_links, "no heading #nothing")
+
+    def test_every_source_is_built_and_every_header_used(self):
+        self.write("src/base/a.cpp", '#include "base/a.hpp"\n')
+        self.write("src/base/a.hpp", "")
+        commands = self.root / "commands"
+        commands.write_text(json.dumps([{"file": str(self.root / "src/base/a.cpp")}]))
+        self.passes(links.check_built, commands)
+        self.write("src/base/b.cpp", "")
+        self.complains(links.check_built, "src/base/b.cpp: no target builds it", commands)
+        (self.root / "src/base/b.cpp").unlink()
+        self.write("src/base/b.hpp", "")
+        self.complains(links.check_built, "src/base/b.hpp: nothing includes it", commands)
+
+
+if __name__ == "__main__":
+    unittest.main()
