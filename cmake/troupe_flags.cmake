@@ -21,13 +21,13 @@ endfunction()
 function(troupe_private_flags target)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
   target_compile_options(${target} PRIVATE
-      -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wold-style-cast -Wcast-align -Wcast-qual
+      -Wall -Wextra -Wpedantic -Wconversion -Wold-style-cast -Wcast-align -Wcast-qual
       -Wnon-virtual-dtor -Woverloaded-virtual -Wextra-semi -Wundef
       $<$<BOOL:${TROUPE_WERROR}>:-Werror>
       $<$<BOOL:${TROUPE_NATIVE}>:-march=native>)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(${target} PRIVATE
-        -Wduplicated-cond -Wlogical-op
+        -Wshadow=local -Wduplicated-cond -Wlogical-op
         # These three misfire in GCC 12: -Wrestrict inside std::string at -O2 and above,
         # -Wmaybe-uninitialized and -Wdangling-pointer in inlined std::optional and coroutines.
         -Wno-restrict -Wno-maybe-uninitialized -Wno-dangling-pointer)
@@ -36,6 +36,6 @@ function(troupe_private_flags target)
       target_compile_options(${target} PRIVATE -Wno-tsan)
     endif()
   else()
-    target_compile_options(${target} PRIVATE -Wimplicit-fallthrough -Wshadow-uncaptured-local)
+    target_compile_options(${target} PRIVATE -Wimplicit-fallthrough -Wshadow -Wshadow-uncaptured-local)
   endif()
 endfunction()
