@@ -83,3 +83,27 @@ def check_umbrella(tree):
                 reached.add(header)
                 waiting.append(header)
     return [f"{headers[h]}: include/troupe/troupe.hpp does not reach it" for h in sorted(set(headers) - reached)]
+
+
+def public_types(lines):
+    """(line number, name) of each class defined in namespace troupe itself, which is what users name."""
+    spaces = []
+    for number, line in enumerate(lines, 1):
+        if opened := re.match(r"namespace ([\w:]+) \{(?!.*\})", line):
+            spaces.append(opened.group(1))
+        elif re.match(r"\}\s*// namespace", line) and spaces:
+            spaces.pop()
+        elif spaces == ["troupe"] and (found := re.match(r"(?:class|struct) (\w+)(?![\w<])(?!.*;\s*(//.*)?$)", line)):
+            yield number, found.group(1)
+
+
+def check_examples(tree):
+    """A public header that defines a type for users shows its use; tests/docs/ compiles the example."""
+    problems = []
+    for path in tree.files("include", suffixes=(".hpp",)):
+        lines = tree.lines(path)
+        types = list(public_types(lines))
+        if types and not any(re.fullmatch(r"\s*//+ Example( \(declarations\))?:", line) for line in lines):
+            number, name = types[0]
+            problems.append(f"{path}:{number}: {name} has no example (`// Example:`)")
+    return problems

@@ -61,6 +61,7 @@ def compile_commands():
 CHECKS = {
     "layers": layers.check_layers,
     "umbrella": layers.check_umbrella,
+    "examples": layers.check_examples,
     "length": text.check_length,
     "words": text.check_words,
     "sleeps": text.check_sleeps,
