@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# What ./test says when it is used wrongly, and how its report counts. (That it runs the tests is seen
+# by this test running.)
+set -euo pipefail
+
+test=$TROUPE_SOURCE_DIR/test
+work=$TROUPE_BINARY_DIR/test_check
+mkdir -p "$work"
+cd "$work"
+
+fail() {
+  echo "test: $*" >&2
+  exit 1
+}
+
+refused() {
+  local status=0 words=$1
+  shift
+  "$test" "$@" > out 2> err || status=$?
+  [ "$status" -eq 2 ] || fail "'$*' ended with $status"
+  grep -qF -- "$words" err || fail "'$*' said: $(cat err)"
+}
+refused "unknown option '--fast'" --fast
+refused "--only wants a value" --only
+refused "there is no configuration 'nowhere'" --in nowhere
+"$test" --help | grep -q '^Usage: ./test' || fail "--help"
+
+cat > junit.xml << 'END'
+<testsuite>
+  <testcase name="a/good" status="run"><system-out>fine</system-out></testcase>
+  <testcase name="a/bad" status="fail"><failure message="Timeout"/><system-out>said this</system-out></testcase>
+  <testcase name="a/skip" status="notrun"><skipped message="SKIP_REGULAR_EXPRESSION_MATCHED"/></testcase>
+  <testcase name="a/gone" status="notrun"><skipped message="Unable to find executable"/></testcase>
+  <testcase name="a/off" status="disabled"/>
+</testsuite>
+END
+counts=$(python3 "$TROUPE_SOURCE_DIR/scripts/test_report.py" junit.xml release 2> err)
+[ "$counts" = "1 2 2" ] || fail "the report counts '$counts', not '1 2 2'"
+for words in "--- a/bad" "said this" "Timeout" "--- a/gone" "./test --in release --only '^a/bad$'"; do
+  grep -qF -- "$words" err || fail "the report does not say '$words': $(cat err)"
+done
+echo "test: does what it promises"
