@@ -1,0 +1,84 @@
+// cell: what the runtime keeps of an actor that has nothing to do: one word for its mailbox, its type and
+// its counts. The object follows. 24 bytes on 64-bit machines.
+//
+// Everything else, the mail list and the scheduling state, is an activation that the actor has only while
+// it is active (src/actor/activation.hpp).
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace troupe::actor {
+
+class system;
+struct activation;
+struct message;
+
+// What differs between actor classes. One constant for each.
+struct cell_type {
+  std::size_t bytes;      // sizeof(T)
+  std::size_t alignment;  // alignof(T)
+  void (*destroy)(void* object) noexcept;
+  const char* name;
+};
+
+// The count of refs to a cell, and whether its last ref has gone.
+// Transitions: add n -> n+1; drop n -> n-1, but 1 -> retiring 0 (the caller tells the actor so, once);
+// revive: retiring n -> n for n > 0; make_orphan: the runtime has gone.
+class ref_state {
+ public:
+  enum class dropped : std::uint8_t { others_left, last, orphan };
+
+  // True when the cell is an orphan: the caller counts it.
+  bool add() noexcept;
+  dropped drop() noexcept;
+
+  // The actor was told that its last ref went. True when somebody holds one again (it took one to itself and
+  // sent it away): the next last one tells anew. False when nobody does; what former holders sent is seen then.
+  bool revive() noexcept;
+
+  // Makes the cell an orphan. How many refs are left.
+  std::uint32_t make_orphan() noexcept;
+
+ private:
+  static constexpr std::uint32_t retiring = 1u << 30, orphaned = 1u << 31, count_mask = retiring - 1;
+  std::atomic<std::uint32_t> bits_{1};
+};
+
+struct cell {
+  enum flag : std::uint8_t {
+    born = 1,            // the object is constructed
+    stopped = 2,         // the object is gone; messages become dead letters
+    stop_on_error = 4,   // policy for a handler that throws; else the actor goes on
+    limited = 8,         // turn limits of its own lie in front of the object
+  };
+
+  std::atomic<std::uintptr_t> word{0};  // the mailbox (src/actor/mailbox.hpp)
+  const cell_type* type;                // null in a free slot
+  ref_state refs;
+  std::uint16_t executor;               // 0: the pool; else an index of the system's
+  std::uint8_t offset;                  // of the object, in units of 8 bytes
+  std::uint8_t flags = 0;               // changed in the actor's turns only
+
+  cell(const cell_type& type, std::uint16_t executor, std::uint8_t offset) noexcept
+      : type(&type), executor(executor), offset(offset) {}
+
+  void* object() noexcept { return reinterpret_cast<std::byte*>(this) + offset * 8u; }
+  bool alive() const noexcept { return (flags & (born | stopped)) == born; }
+};
+
+static_assert(sizeof(cell) <= 24);
+
+// Puts a message into the actor's mailbox, and wakes the actor if it is dormant. Takes the message, also
+// when it throws (std::bad_alloc). Any thread. Never waits for a handler.
+void deliver(cell& to, message& mail);
+
+// Counts of refs; any thread.
+void add_ref(cell& to) noexcept;
+void drop_ref(cell& to) noexcept;
+
+// The actor whose handler (or constructor) the calling thread runs; null outside of one.
+cell* current_cell() noexcept;
+
+}  // namespace troupe::actor

@@ -1,0 +1,94 @@
+// message: one call in an envelope, waiting for its actor.
+//
+// A node from the block pool: link, one function pointer, then the arguments, stored by the method's own
+// parameter types. No type ids, no RTTI, no copy of what can only be moved.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <new>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "troupe/base/type_name.hpp"
+#include "troupe/memory/block_pool.hpp"
+
+namespace troupe::actor {
+
+enum class message_act : std::uint8_t {
+  handle,    // call the method on the object, then free the message (also when the method throws)
+  discard,   // free the message; nobody will handle it
+  describe,  // the method's name; the message is not touched and may be null
+};
+
+struct message {
+  using handler = const char* (*)(message*, void* object, message_act);
+  explicit message(handler act) noexcept : act(act) {}
+
+  std::atomic<std::uintptr_t> next{0};  // mailbox.hpp says of whom
+  const handler act;
+};
+
+// Frees a message however its handler ends.
+template <class Message>
+struct message_guard {
+  Message* self;
+  ~message_guard() {
+    std::destroy_at(self);
+    memory::deallocate(self, sizeof(Message));
+  }
+};
+
+template <class T, auto Method, class... Params>
+struct method_message final : message {
+  template <class... Args>
+  explicit method_message(Args&&... values) : message(&act_on), arguments(std::forward<Args>(values)...) {}
+
+  static const char* act_on(message* base, void* object, message_act act) {
+    if (act == message_act::describe) return base::value_name<Method>();
+    message_guard<method_message> guard{static_cast<method_message*>(base)};
+    if (act == message_act::handle) {
+      std::apply(
+          [object](auto&... values) {
+            static_cast<void>(std::invoke(Method, *static_cast<T*>(object), static_cast<Params&&>(values)...));
+          },
+          guard.self->arguments);
+    }
+    return nullptr;
+  }
+
+  std::tuple<std::remove_cvref_t<Params>...> arguments;
+};
+
+template <class T, class Callable>
+struct callable_message final : message {
+  template <class Value>
+  explicit callable_message(Value&& value) : message(&act_on), callable(std::forward<Value>(value)) {}
+
+  static const char* act_on(message* base, void* object, message_act act) {
+    if (act == message_act::describe) return base::type_name<Callable>();
+    message_guard<callable_message> guard{static_cast<callable_message*>(base)};
+    if (act == message_act::handle) static_cast<void>(std::invoke(std::move(guard.self->callable), *static_cast<T*>(object)));
+    return nullptr;
+  }
+
+  Callable callable;
+};
+
+template <class Message, class... Args>
+Message* make_message(Args&&... args) {
+  static_assert(alignof(Message) <= alignof(std::max_align_t),
+                "troupe: over-aligned arguments cannot be sent by value; send a std::unique_ptr to them");
+  void* block = memory::allocate(sizeof(Message));
+  try {
+    return ::new (block) Message(std::forward<Args>(args)...);
+  } catch (...) {
+    memory::deallocate(block, sizeof(Message));
+    throw;
+  }
+}
+
+}  // namespace troupe::actor

@@ -1,0 +1,118 @@
+// spawn: how an actor comes to be. The library's own; users call runtime::spawn.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "troupe/actor/cell.hpp"
+#include "troupe/actor/message.hpp"
+#include "troupe/actor/ref.hpp"
+
+namespace troupe::actor {
+
+// Where a new actor goes, and what differs from the defaults.
+struct placement {
+  system& home;
+  std::uint16_t executor = 0;      // 0: the pool
+  bool stop_on_error = false;
+  unsigned turn_messages = 0;      // 0: the system's limits
+  std::int64_t turn_ns = 0;
+};
+
+template <class T>
+inline constexpr cell_type cell_type_of{
+    sizeof(T), alignof(T), [](void* object) noexcept { std::destroy_at(static_cast<T*>(object)); }, base::type_name<T>()};
+
+// A cell with one ref and no object yet. Throws std::bad_alloc.
+cell& make_cell(const placement& where, const cell_type& type);
+// Takes back a cell whose object could not be constructed.
+void unmake_cell(cell& unborn) noexcept;
+
+// Marks the calling thread as inside this actor, so that its constructor may use troupe::self.
+class construction {
+ public:
+  explicit construction(cell& of) noexcept;
+  ~construction();
+  construction(const construction&) = delete;
+  construction& operator=(const construction&) = delete;
+
+ private:
+  cell* before_;
+};
+
+// The first message of an actor that is constructed on its own thread.
+template <class T, class... Args>
+struct birth_message final : message {
+  template <class... Values>
+  explicit birth_message(Values&&... values) : message(&act_on), arguments(std::forward<Values>(values)...) {}
+
+  static const char* act_on(message* base, void* object, message_act act) {
+    if (act == message_act::describe) return "constructor";
+    message_guard<birth_message> guard{static_cast<birth_message*>(base)};
+    if (act == message_act::handle) {
+      std::apply([object](auto&... values) { ::new (object) T(std::move(values)...); }, guard.self->arguments);
+    }
+    return nullptr;
+  }
+
+  std::tuple<Args...> arguments;
+};
+
+// Sends the first message of an actor that is constructed on its own thread.
+void deliver_birth(cell& to, message& birth);
+
+// How an argument travels to the thread that constructs the actor: by value, a literal as a string.
+template <class Arg>
+struct travelling {
+  using type = std::decay_t<Arg>;
+};
+template <std::size_t Size>
+struct travelling<const char (&)[Size]> {
+  using type = std::string;
+};
+
+template <class T, class... Stored, class... Args>
+ref<T> spawn_there(const placement& where, Args&&... args) {
+  cell& made = make_cell(where, cell_type_of<T>);
+  auto address = ref_access::adopt<T>(&made);
+  deliver_birth(made, *make_message<birth_message<T, Stored...>>(std::forward<Args>(args)...));
+  return address;
+}
+
+template <class T, class... Args>
+ref<T> spawn_here(const placement& where, Args&&... args) {
+  cell& made = make_cell(where, cell_type_of<T>);
+  try {
+    construction inside(made);
+    ::new (made.object()) T(std::forward<Args>(args)...);
+  } catch (...) {
+    unmake_cell(made);
+    throw;
+  }
+  made.flags |= cell::born;
+  return ref_access::adopt<T>(&made);
+}
+
+template <class T, class... Args>
+ref<T> spawn(const placement& where, Args&&... args) {
+  static_assert(std::is_class_v<T> && !std::is_const_v<T>, "troupe: spawn: an actor is an object of a class");
+  static_assert(std::is_nothrow_destructible_v<T>, "troupe: spawn: an actor's destructor must not throw");
+  static_assert(std::is_constructible_v<T, Args...>, "troupe: spawn: these arguments do not fit a constructor of the actor");
+  if constexpr (std::is_constructible_v<T, Args...>) {
+    if (where.executor == 0) return spawn_here<T>(where, std::forward<Args>(args)...);
+    if constexpr (std::is_constructible_v<T, typename travelling<Args>::type...>) {
+      return spawn_there<T, typename travelling<Args>::type...>(where, std::forward<Args>(args)...);
+    } else if constexpr (std::is_constructible_v<T, std::decay_t<Args>...>) {
+      return spawn_there<T, std::decay_t<Args>...>(where, std::forward<Args>(args)...);
+    } else {
+      throw usage_error("troupe: spawn: the constructor of an actor with a thread of its own takes values, not references");
+    }
+  }
+}
+
+}  // namespace troupe::actor

@@ -1,0 +1,54 @@
+// atomics: the one facade over std::atomic.
+//
+// Concurrent classes take their atomics as a template parameter, so that the code that ships is the
+// code that the model checker runs (tests/models/ gives relacy's atomics the same face).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "troupe/base/platform.hpp"
+
+namespace troupe::base {
+
+// An asymmetric pair of fences: one light() on the frequent side and one heavy() on the rare side
+// order stores before loads on both sides, like two seq_cst fences. See docs/protocols/biased_lock.md.
+namespace asymmetric {
+
+// True when the kernel can fence other threads for us (membarrier); else light() is a full fence.
+extern const bool kernel_fences;
+
+TROUPE_INLINE void light() noexcept {
+  if (kernel_fences) [[likely]] {
+    // order: none  keeps the compiler from moving the load up; heavy() fences this processor
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  } else {
+    // order: seq_cst  store in front of load; pairs with heavy()
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+  }
+}
+
+// About a microsecond: an interrupt to every processor that runs a thread of this process.
+void heavy() noexcept;
+
+}  // namespace asymmetric
+
+struct std_atomics {
+  template <class T>
+  using atomic = std::atomic<T>;
+
+  // Plain data that a protocol guards; a model replaces it by a checked variable.
+  template <class T>
+  using guarded = T;
+
+  static void light_fence() noexcept { asymmetric::light(); }
+  static void heavy_fence() noexcept { asymmetric::heavy(); }
+  // order: seq_cst  the caller's page in docs/protocols/ names the pair
+  static void full_fence() noexcept { std::atomic_thread_fence(std::memory_order_seq_cst); }
+  static void pause() noexcept { pause_cpu(); }
+  // For a wait whose other side does a few dozen instructions but may be preempted in the middle.
+  static void wait_a_little(int spin) noexcept;
+  static constexpr int lock_spins = 1000;  // about 10 µs
+};
+
+}  // namespace troupe::base

@@ -1,0 +1,8 @@
+// troupe: actors on an M-to-N scheduler. This header includes the lot.
+#pragma once
+
+#include "troupe/actor/ref.hpp"
+#include "troupe/actor/sendable.hpp"
+#include "troupe/base/error.hpp"
+#include "troupe/runtime/options.hpp"
+#include "troupe/runtime/runtime.hpp"

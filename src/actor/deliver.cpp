@@ -1,0 +1,105 @@
+// deliver: a message's way from its sender to the mailbox, and the actor's into a queue.
+#include "actor/activation.hpp"
+#include "actor/system.hpp"
+#include "actor/turn.hpp"
+#include "sched/worker.hpp"
+#include "troupe/base/invariant.hpp"
+
+namespace troupe::actor {
+namespace {
+
+// Makes the activation of a dormant actor, with its first mail. Frees the mail when memory is out.
+activation& activate(cell& to, message& mail) {
+  try {
+    activation& made = make_activation(to);
+    made.append(mail);
+    return made;
+  } catch (...) {
+    mail.act(&mail, nullptr, message_act::discard);
+    throw;
+  }
+}
+
+// The sender is a worker inside its own lock. True when the actor is active here, or dormant and of this
+// pool: then nothing of another processor is touched.
+bool deliver_at_home(sched::worker& self, cell& to, message& mail) {
+  mailbox box(to.word);
+  const std::uintptr_t seen = box.look();
+  if (mailbox::is_activation(seen)) {
+    activation& active = mailbox::as_activation(seen);
+    // Another worker's, or just now freed by one: never ours by chance, only we make it ours (worker.hpp).
+    // order: relaxed  ours is written inside our lock only
+    if (active.home.load(std::memory_order_relaxed) != &self) return false;
+    active.append(mail);
+    if (active.where == sched::place::lingering) self.push(active);
+    return true;
+  }
+  if (seen != mailbox::dormant || to.executor != 0) return false;
+  system& home = system::of(to);
+  if (&home.executor_of(to) != static_cast<sched::executor*>(self.executor)) return false;
+  activation& made = make_activation(to);
+  made.append(mail);
+  if (box.claim(made)) {
+    self.push(made);
+    return true;
+  }
+  made.take();
+  free_activation(made);
+  return false;
+}
+
+void wake(system& home, cell& to, activation& active) { home.executor_of(to).submit(active); }
+
+void deliver_from_afar(cell& to, message& mail) {
+  mailbox box(to.word);
+  system& home = system::of(to);
+  for (int tries = 0; tries < mailbox::retries_max; ++tries) {
+    const std::uintptr_t seen = box.look();
+    // order: relaxed  set when nobody else sends any more
+    if (seen == mailbox::closed || (seen == mailbox::dormant && home.closing.load(std::memory_order_relaxed))) {
+      return home.bury(to, mail);
+    }
+    if (seen != mailbox::dormant) {
+      if (box.append(seen, mail)) return;
+      continue;
+    }
+    activation& made = activate(to, mail);
+    if (box.claim(made)) return wake(home, to, made);
+    made.take();
+    free_activation(made);
+  }
+  // Others were faster each time: the exchange cannot fail. The activation is made first, since nothing may
+  // throw behind it.
+  activation& spare = activate(to, mail);
+  spare.take();
+  const std::uintptr_t seen = box.append_always(mail);
+  TROUPE_REQUIRE(seen != mailbox::closed, "M4");
+  if (seen != mailbox::dormant) return free_activation(spare);
+  box.finish(mail, mailbox::tagged(spare));
+  wake(home, to, spare);
+}
+
+}  // namespace
+
+void deliver(cell& to, message& mail) {
+  sched::worker* self = sched::worker::current();
+  if (self != nullptr && self->lock.try_enter()) {
+    bool done = false;
+    try {
+      done = deliver_at_home(*self, to, mail);
+    } catch (...) {
+      self->lock.leave();
+      mail.act(&mail, nullptr, message_act::discard);
+      throw;
+    }
+    self->lock.leave();
+    if (done) return;
+  }
+  deliver_from_afar(to, mail);
+}
+
+void deliver_birth(cell& to, message& birth) {
+  deliver_from_afar(to, birth);
+}
+
+}  // namespace troupe::actor

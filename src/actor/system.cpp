@@ -1,0 +1,81 @@
+#include "actor/system.hpp"
+
+#include "actor/activation.hpp"
+#include "actor/turn.hpp"
+#include "sched/worker.hpp"
+
+namespace troupe::actor {
+namespace {
+
+// A worker's magazines belong to the first system that it works for: its own runtime's.
+struct thread_slots {
+  system* home = nullptr;
+  memory::slot_space::magazines magazines;
+};
+constinit thread_local thread_slots slots_of_thread{};
+
+}  // namespace
+
+memory::slot_space::magazines* own_magazines(system& home) noexcept {
+  if (slots_of_thread.home == &home) return &slots_of_thread.magazines;
+  const sched::worker* self = sched::worker::current();
+  // order: relaxed  written before the pool had workers
+  if (self == nullptr || slots_of_thread.home != nullptr ||
+      self->executor != home.executors[0].load(std::memory_order_relaxed)) {
+    return nullptr;
+  }
+  slots_of_thread.home = &home;
+  return &slots_of_thread.magazines;
+}
+
+void system::report(const cell* actor, message::handler method, std::exception_ptr what) noexcept {
+  on_failure(actor != nullptr ? actor->type->name : "", method != nullptr ? method(nullptr, nullptr, message_act::describe) : "post",
+             std::move(what));
+}
+
+void system::bury(const cell& actor, message& mail) noexcept {
+  // order: relaxed  a statistic
+  dead_letters.fetch_add(1, std::memory_order_relaxed);
+  const char* method = mail.act(nullptr, nullptr, message_act::describe);
+  mail.act(&mail, nullptr, message_act::discard);
+  if (on_dead_letter) on_dead_letter(actor.type->name, method);
+}
+
+void system::destroy_actors(std::uint16_t executor) noexcept {
+  // Destructors may drop the last ref to others and make new actors: until a pass finds nobody.
+  for (bool found = true; found;) {
+    found = false;
+    slots.for_each([&](void* slot) {
+      cell& actor = *static_cast<cell*>(slot);
+      if (actor.executor != executor || (actor.flags & cell::stopped) != 0) return;
+      found = true;
+      const bool alive = actor.alive();
+      actor.flags |= cell::stopped;
+      if (!alive) return;
+      construction inside(actor);
+      actor.type->destroy(actor.object());
+    });
+  }
+}
+
+void system::destroy(system* self) noexcept {
+  constexpr std::int64_t open = std::int64_t{1} << 40;
+  // order: relaxed  refs that are dropped meanwhile count down from `open`
+  self->orphan_refs.store(open, std::memory_order_relaxed);
+  std::int64_t left = 0;
+  self->slots.for_each([&](void* slot) {
+    cell& actor = *static_cast<cell*>(slot);
+    // order: release  a later sender sees a closed mailbox; pairs with mailbox_word::look
+    actor.word.store(mailbox::closed, std::memory_order_release);
+    left += actor.refs.make_orphan();
+  });
+  // order: acq_rel  as drop_orphan_ref
+  if (self->orphan_refs.fetch_sub(open - left, std::memory_order_acq_rel) == open - left) delete self;
+}
+
+void system::drop_orphan_ref() noexcept {
+  // order: acq_rel  the last one frees what all used
+  if (orphan_refs.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+}
+
+}  // namespace troupe::actor

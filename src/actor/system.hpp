@@ -1,0 +1,74 @@
+// system: what the actors of one runtime share: their slots, their executors, and where failures go.
+//
+// A cell finds its system by masking its own address (memory/slot_space.hpp).
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <functional>
+
+#include "memory/slot_space.hpp"
+#include "sched/executor.hpp"
+#include "troupe/actor/cell.hpp"
+#include "troupe/actor/message.hpp"
+#include "troupe/actor/spawn.hpp"
+
+namespace troupe::actor {
+
+struct limits {
+  unsigned messages;
+  std::int64_t ns;
+};
+
+class system {
+ public:
+  // 0 is the pool, 1 the main thread, then the pinned ones.
+  static constexpr std::size_t executors_max = 1002;
+
+  explicit system(limits turn) : turn(turn), slots(this) {}
+
+  static system& of(const cell& actor) noexcept { return *static_cast<system*>(memory::slab::of(&actor).owner); }
+
+  // The end, when no turn runs any more and nobody sends. First destroy_actors for each executor, on its own
+  // thread, one after the other: objects go, in no particular order. Then destroy: cells that somebody still
+  // refers to are orphans, and the system deletes itself when the last such ref goes.
+  void destroy_actors(std::uint16_t executor) noexcept;
+  static void destroy(system* self) noexcept;
+
+  void report(const cell* actor, message::handler method, std::exception_ptr what) noexcept;
+  void bury(const cell& actor, message& mail) noexcept;  // a dead letter
+  void drop_orphan_ref() noexcept;
+
+  sched::executor& executor_of(const cell& actor) const noexcept {
+    // order: acquire  sees the executor whole; pairs with the runtime's store of a new pinned thread
+    return *executors[actor.executor].load(std::memory_order_acquire);
+  }
+
+  const limits turn;
+  memory::slot_space slots;
+  std::array<std::atomic<sched::executor*>, executors_max> executors{};
+  std::atomic<std::uint64_t> dead_letters{0};
+  std::atomic<bool> discarding{false};  // a stop: mail becomes dead letters
+  std::atomic<bool> closing{false};     // no actor is woken any more
+  std::atomic<std::int64_t> orphan_refs{0};
+
+  // Set by the runtime, called on the thread where it happens.
+  std::function<void(const char* actor, const char* method, std::exception_ptr)> on_failure;
+  std::function<void(const char* actor, const char* method)> on_dead_letter;
+  // Of the simulated policy: a bound for this turn. Else empty.
+  std::function<unsigned(unsigned)> choose_messages;
+};
+
+// The magazines of the calling worker for this system's slots; null on other threads.
+memory::slot_space::magazines* own_magazines(system& home) noexcept;
+
+// What a cell has in front of its object when it was spawned with limits of its own.
+struct cell_limits {
+  limits turn;
+};
+
+sched::after_turn run_turn(activation& active);
+
+}  // namespace troupe::actor

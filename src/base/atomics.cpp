@@ -1,0 +1,43 @@
+#include "troupe/base/atomics.hpp"
+
+#include <linux/membarrier.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace troupe::base::asymmetric {
+namespace {
+
+long membarrier(int command) noexcept { return ::syscall(SYS_membarrier, command, 0, 0); }
+
+// Some sandboxes answer ENOSYS or EPERM; then the frequent side pays for a fence of its own.
+bool register_with_kernel() noexcept {
+  const long offered = membarrier(MEMBARRIER_CMD_QUERY);
+  return offered > 0 && (offered & MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0 &&
+         membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
+}
+
+}  // namespace
+
+const bool kernel_fences = register_with_kernel();
+
+void heavy() noexcept {
+  if (kernel_fences) membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+  // order: seq_cst  store in front of load on the rare side; pairs with light()
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+
+}  // namespace troupe::base::asymmetric
+
+namespace troupe::base {
+
+void std_atomics::wait_a_little(int spin) noexcept {
+  constexpr int pauses_max = 100;
+  if (spin < pauses_max) {
+    pause_cpu();
+  } else {
+    ::sched_yield();
+  }
+}
+
+}  // namespace troupe::base

@@ -1,0 +1,14 @@
+// chunk: 2 MiB of fresh memory from the kernel, on a huge page where the kernel allows it.
+#pragma once
+
+#include <cstddef>
+
+namespace troupe::memory {
+
+inline constexpr std::size_t chunk_bytes = std::size_t{2} << 20;
+
+// Zeroed, aligned to its size. Throws std::bad_alloc.
+void* map_chunk();
+void unmap_chunk(void* chunk) noexcept;
+
+}  // namespace troupe::memory

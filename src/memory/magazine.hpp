@@ -1,0 +1,69 @@
+// magazine: the free blocks of one size that one thread keeps for itself.
+//
+// Two lists of at most `batch` blocks: one in use, one in reserve. A thread whose work ebbs and flows by
+// less than a batch never goes to the shared depot, and no list is ever walked to be cut.
+// Owner: one thread. Rejected: one list cut in half at its limit (walking it costs a cache miss a block).
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+namespace troupe::memory {
+
+struct free_block {
+  free_block* next;
+};
+
+class magazine {
+ public:
+  static constexpr std::size_t batch = 128;  // blocks
+
+  // A block, or null: then refill().
+  free_block* take() noexcept {
+    if (active_ == nullptr) {
+      if (reserve_ == nullptr) return nullptr;
+      active_ = std::exchange(reserve_, nullptr);
+      count_ = batch;
+    }
+    free_block* block = active_;
+    active_ = block->next;
+    --count_;
+    return block;
+  }
+
+  // Keeps the block. Returns a full batch that the caller must give to the depot, or null.
+  free_block* give(free_block* block) noexcept {
+    free_block* surplus = nullptr;
+    if (count_ == batch) {
+      surplus = std::exchange(reserve_, active_);
+      active_ = nullptr;
+      count_ = 0;
+    }
+    block->next = active_;
+    active_ = block;
+    ++count_;
+    return surplus;
+  }
+
+  // Only when take() returned null. `count` blocks, at most a batch.
+  void refill(free_block* blocks, std::size_t count) noexcept {
+    active_ = blocks;
+    count_ = count;
+  }
+
+  // All that is left, one list after the other (null when none).
+  free_block* drain() noexcept {
+    if (free_block* blocks = std::exchange(active_, nullptr)) {
+      count_ = 0;
+      return blocks;
+    }
+    return std::exchange(reserve_, nullptr);
+  }
+
+ private:
+  free_block* active_ = nullptr;
+  free_block* reserve_ = nullptr;  // empty or exactly a batch
+  std::size_t count_ = 0;          // of active_
+};
+
+}  // namespace troupe::memory

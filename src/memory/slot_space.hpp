@@ -1,0 +1,84 @@
+// slot_space: slots for objects that must be found again: all of one runtime's actors.
+//
+// Slots of one size lie together in slabs of 64 KiB, whose head says whose they are: owner_of(pointer) is
+// one mask and one load. for_each visits every slot in use, which is how a runtime finds the actors that
+// nobody refers to but each other.
+// Threads: any. A worker passes its own magazines, others share a locked set.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <vector>
+
+#include "memory/magazine.hpp"
+
+namespace troupe::memory {
+
+inline constexpr std::size_t slab_bytes = 64 * 1024;
+
+// The second word of a slot says whether it is in use: null when free.
+struct slot_head {
+  void* first;
+  const void* in_use;
+};
+
+struct slab {
+  void* owner;
+  std::size_t slot_bytes;
+  std::size_t carved;  // slots given out so far, at least once
+  std::size_t total_bytes;
+
+  static slab& of(const void* slot) noexcept {
+    return *reinterpret_cast<slab*>(reinterpret_cast<std::uintptr_t>(slot) & ~(slab_bytes - 1));
+  }
+};
+
+class slot_space {
+ public:
+  static constexpr std::size_t small_step = 8, small_max = 256, middle_step = 64, middle_max = 4096;
+  static constexpr std::size_t classes = small_max / small_step + (middle_max - small_max) / middle_step;
+  using magazines = std::array<magazine, classes>;
+
+  explicit slot_space(void* owner) : owner_(owner) {}
+  slot_space(const slot_space&) = delete;
+  slot_space& operator=(const slot_space&) = delete;
+  ~slot_space();
+
+  // At least `bytes`, aligned to 8; slots above middle_max are aligned to 64. Zeroed `in_use`, the caller
+  // sets it. `mine` may be null. Throws std::bad_alloc.
+  void* allocate(std::size_t bytes, magazines* mine);
+  void free(void* slot, magazines* mine) noexcept;
+
+  // Calls for every slot in use. Other threads may not allocate or free meanwhile; what `visit` itself
+  // allocates may be visited or not.
+  void for_each(const std::function<void(void*)>& visit);
+
+ private:
+  struct size_class {
+    std::mutex mutex;
+    magazine shared;
+    std::vector<free_block*> full;
+    std::byte* fresh = nullptr;  // the rest of the newest slab
+    std::size_t fresh_left = 0;  // slots
+    slab* newest = nullptr;
+  };
+
+  static std::size_t class_of(std::size_t bytes) noexcept;
+  static std::size_t bytes_of(std::size_t size_class) noexcept;
+  free_block* refill(size_class& from, std::size_t index, std::size_t at_most, std::size_t& got);
+  slab* new_slab(std::size_t slot_bytes);
+  void* allocate_alone(std::size_t bytes);
+
+  void* owner_;
+  std::array<size_class, classes> classes_;
+  std::mutex slabs_mutex_;
+  std::vector<slab*> slabs_;
+  std::vector<slab*> alone_;  // one slot each
+  std::vector<void*> chunks_;
+  std::size_t chunk_left_ = 0;  // bytes of the newest chunk
+};
+
+}  // namespace troupe::memory

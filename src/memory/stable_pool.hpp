@@ -1,0 +1,18 @@
+// stable_pool: blocks of one size that are never used for anything else and never given back.
+//
+// A thread may look into such a block after it was freed and find what another owner of the same kind
+// wrote: for protocols that check again what they read. The first word is the pool's while a block is free;
+// all others stay as they were, and are zero in a fresh block.
+#pragma once
+
+#include <cstddef>
+
+namespace troupe::memory {
+
+inline constexpr std::size_t stable_bytes = 64;
+
+// Threads: any. Throws std::bad_alloc.
+[[nodiscard]] void* allocate_stable();
+void deallocate_stable(void* block) noexcept;
+
+}  // namespace troupe::memory

@@ -1,0 +1,63 @@
+#include "runtime/environment.hpp"
+
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "runtime/pool_size.hpp"
+#include "troupe/base/error.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr unsigned workers_max = 1024;
+
+// The variable's value as a number; false when it is not set (or empty).
+bool read_number(const char* name, std::uint64_t least, std::uint64_t most, std::uint64_t& value) {
+  const char* text = std::getenv(name);
+  if (text == nullptr || *text == '\0') return false;
+  const char* end = text + std::strlen(text);
+  std::uint64_t number = 0;
+  const auto parsed = std::from_chars(text, end, number);
+  if (parsed.ec != std::errc{} || parsed.ptr != end || number < least || number > most) {
+    throw option_error(std::string("troupe: environment variable ") + name + "=" + text + ": must be a whole number from " +
+                       std::to_string(least) + " to " + std::to_string(most));
+  }
+  value = number;
+  return true;
+}
+
+}  // namespace
+
+runtime_options resolve(runtime_options options) {
+  std::uint64_t number = 0;
+  if (options.workers > workers_max) {
+    throw option_error("troupe: runtime_options::workers = " + std::to_string(options.workers) + ": must be at most " +
+                       std::to_string(workers_max) + "; 0 means one for each usable CPU");
+  }
+  if (options.turn.messages == 0 || options.turn.time.count() < 0) {
+    throw option_error("troupe: runtime_options::turn: messages must be at least 1, and time not negative");
+  }
+  if (read_number("TROUPE_WORKERS", 1, workers_max, number) && options.workers == 0) {
+    options.workers = static_cast<unsigned>(number);
+  }
+  if (options.workers == 0) options.workers = usable_cpus();
+  if (read_number("TROUPE_SEED", 0, UINT64_MAX, number)) options.seed = number;
+  if (const char* name = std::getenv("TROUPE_POLICY"); name != nullptr && *name != '\0') {
+    const std::string wanted = name;
+    if (wanted == "work_stealing") {
+      options.policy = policy::work_stealing;
+    } else if (wanted == "shared_queue") {
+      options.policy = policy::shared_queue;
+    } else if (wanted == "simulated") {
+      options.policy = policy::simulated;
+    } else {
+      throw option_error("troupe: environment variable TROUPE_POLICY=" + wanted +
+                         ": must be work_stealing, shared_queue or simulated");
+    }
+  }
+  return options;
+}
+
+}  // namespace troupe

@@ -1,0 +1,48 @@
+#include "runtime/posted.hpp"
+
+#include <memory>
+
+#include "troupe/memory/block_pool.hpp"
+
+namespace troupe {
+namespace {
+
+struct posted final : sched::runnable {
+  actor::system* of = nullptr;
+  std::move_only_function<void()> procedure;
+};
+
+void dispose(sched::runnable& item) noexcept {
+  auto* self = static_cast<posted*>(&item);
+  std::destroy_at(self);
+  memory::deallocate(self, sizeof(posted));
+}
+
+sched::after_turn run(sched::runnable& item) {
+  auto& self = static_cast<posted&>(item);
+  // order: relaxed  a stop need not be seen at once
+  if (self.of->discarding.load(std::memory_order_relaxed)) return sched::after_turn::gone;
+  try {
+    self.procedure();
+  } catch (...) {
+    self.of->report(nullptr, nullptr, std::current_exception());
+  }
+  return sched::after_turn::gone;
+}
+
+bool settle(sched::runnable&) { return false; }
+bool pending(const sched::runnable&) { return false; }
+
+constexpr sched::runnable_type posted_type{&run, &settle, &pending, &dispose, &dispose};
+
+}  // namespace
+
+sched::runnable& make_posted(actor::system& home, std::move_only_function<void()> procedure) {
+  auto& made = *::new (memory::allocate(sizeof(posted))) posted;
+  made.type = &posted_type;
+  made.of = &home;
+  made.procedure = std::move(procedure);
+  return made;
+}
+
+}  // namespace troupe

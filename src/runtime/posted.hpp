@@ -1,0 +1,14 @@
+// posted: a naked procedure as a runnable.
+#pragma once
+
+#include <functional>
+
+#include "actor/system.hpp"
+#include "sched/runnable.hpp"
+
+namespace troupe {
+
+// Made by post(), freed by the scheduler once it has run. Throws std::bad_alloc.
+sched::runnable& make_posted(actor::system& home, std::move_only_function<void()> procedure);
+
+}  // namespace troupe

@@ -1,0 +1,272 @@
+#include "runtime/runtime_core.hpp"
+
+#include <pthread.h>
+
+#include "actor/running.hpp"
+#include "runtime/environment.hpp"
+#include "runtime/posted.hpp"
+#include "sched/shared_queue.hpp"
+#include "sched/work_stealing.hpp"
+#include "troupe/base/error.hpp"
+#include "troupe/base/invariant.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr std::uint16_t main_index = 1;
+
+actor::limits limits_of(const turn_limits& chosen) {
+  return {chosen.messages, std::chrono::nanoseconds(chosen.time).count()};
+}
+
+}  // namespace
+
+runtime_core::runtime_core(runtime_options chosen)
+    : options(resolve(std::move(chosen))), system(new actor::system(limits_of(options.turn))) {
+  system->on_failure = [this](const char* actor, const char* method, std::exception_ptr what) {
+    const failure one{std::move(what), actor, method};
+    failures.add(one);
+    if (options.on_error) options.on_error(one);
+  };
+  if (options.on_dead_letter) {
+    system->on_dead_letter = [this](const char* actor, const char* method) { options.on_dead_letter({actor, method}); };
+  }
+  const auto out_of_work = [this] { wake_main(); };
+  sched::executor* main_lane = nullptr;
+  // The executors' places are filled before the pool's threads start to look at them.
+  const auto install = [&](std::size_t index, sched::executor& one) {
+    // order: release  publishes the executor; pairs with system::executor_of
+    system->executors[index].store(&one, std::memory_order_release);
+  };
+  if (options.policy == policy::simulated) {
+    auto made = std::make_unique<sched::simulated>(options.seed, alive_);
+    simulated_ = made.get();
+    main_lane = &simulated_->add_lane();
+    system->choose_messages = [this](unsigned most) { return 1 + static_cast<unsigned>(simulated_->choose(most)); };
+    pool = std::move(made);
+  } else {
+    main_ = std::make_unique<sched::thread_executor>(alive_, out_of_work);
+    main_lane = main_.get();
+    if (options.policy == policy::shared_queue) {
+      pool = std::make_unique<sched::shared_queue>(options.workers, alive_, out_of_work);
+    } else {
+      pool = std::make_unique<sched::work_stealing>(sched::work_stealing_options{options.workers, options.seed}, alive_,
+                                                    out_of_work);
+    }
+  }
+  install(main_index, *main_lane);
+  install(0, *pool);
+}
+
+// Nobody sends from outside any more: that is the user's part.
+void runtime_core::shut_down() {
+  // order: relaxed  the threads that must see it are stopped and joined below
+  system->closing.store(true, std::memory_order_relaxed);
+  system->discarding.store(true, std::memory_order_relaxed);
+  for (auto& thread : pinned_) {
+    // order: release  seen when the thread wakes; the parker orders the rest
+    thread->ending.store(true, std::memory_order_release);
+    thread->executor.poke();
+    thread->stopped.wait();
+  }
+  pool->shut_down();
+  for (auto& thread : pinned_) {
+    thread->end_now.notify();
+    thread->thread.join();
+  }
+  if (main_) main_->discard_all();
+  for (const auto& [name, index] : pinned_indices_) {
+    if (simulated_ != nullptr) system->destroy_actors(index);
+  }
+  system->destroy_actors(main_index);
+  system->destroy_actors(0);
+  system->on_dead_letter = nullptr;
+  actor::system::destroy(system);
+}
+
+runtime_core::pinned_thread::pinned_thread(runtime_core& core, std::uint16_t index)
+    : core(core), index(index), executor(core.alive_, [&core] { core.wake_main(); }), thread([this] { live(); }) {}
+
+void runtime_core::pinned_thread::live() {
+  // order: acquire  pairs with shut_down/release
+  while (!ending.load(std::memory_order_acquire)) {
+    if (!executor.run_one()) executor.wait();
+  }
+  stopped.notify();
+  end_now.wait();
+  executor.discard_all();
+  core.system->destroy_actors(index);
+}
+
+std::uint16_t runtime_core::pinned_index(const std::string& name) {
+  std::lock_guard lock(pinned_mutex_);
+  if (const auto known = pinned_indices_.find(name); known != pinned_indices_.end()) return known->second;
+  const std::size_t index = main_index + 1 + pinned_indices_.size();
+  if (index >= actor::system::executors_max) {
+    throw option_error("troupe: pinned(\"" + name + "\"): there are 1000 pinned threads already; let actors share them");
+  }
+  sched::executor* lane = nullptr;
+  if (simulated_ != nullptr) {
+    lane = &simulated_->add_lane();
+  } else {
+    pinned_.push_back(std::make_unique<pinned_thread>(*this, static_cast<std::uint16_t>(index)));
+    ::pthread_setname_np(pinned_.back()->thread.native_handle(), name.substr(0, 15).c_str());
+    lane = &pinned_.back()->executor;
+  }
+  // order: release  publishes the executor; pairs with system::executor_of
+  system->executors[index].store(lane, std::memory_order_release);
+  return pinned_indices_[name] = static_cast<std::uint16_t>(index);
+}
+
+actor::placement runtime_core::place(const spawn_options& chosen) {
+  if (chosen.main && !chosen.thread.empty()) {
+    throw option_error("troupe: spawn_options: `main` and `thread` exclude each other");
+  }
+  if (chosen.turn.messages == 0 && chosen.turn.time.count() != 0) {
+    throw option_error("troupe: spawn_options::turn: messages must be at least 1 when a time is set");
+  }
+  actor::placement where{*system};
+  if (chosen.main) where.executor = main_index;
+  if (!chosen.thread.empty()) where.executor = pinned_index(chosen.thread);
+  where.stop_on_error = chosen.on_error == error_policy::stop;
+  where.turn_messages = chosen.turn.messages;
+  where.turn_ns = std::chrono::nanoseconds(chosen.turn.time).count();
+  return where;
+}
+
+void runtime_core::post(std::move_only_function<void()> procedure) {
+  pool->submit(make_posted(*system, std::move(procedure)));
+}
+
+void runtime_core::wake_main() noexcept {
+  if (simulated_ != nullptr) {
+    simulated_->poke();
+  } else if (main_) {
+    main_->poke();
+  }
+}
+
+bool runtime_core::step_main() { return simulated_ != nullptr ? simulated_->step() : main_->run_one(); }
+
+void runtime_core::wait_main() {
+  using namespace std::chrono;
+  steady_clock::time_point limit = steady_clock::time_point::max();
+  {
+    std::lock_guard lock(stop_mutex_);
+    if (stop_) limit = stop_->deadline;
+  }
+  if (simulated_ != nullptr) {
+    // A far time: some libraries add to the limit and overflow.
+    simulated_->wait_until(std::min(limit, steady_clock::now() + hours(24)));
+  } else if (limit == steady_clock::time_point::max()) {
+    main_->wait();
+  } else {
+    main_->wait_for(std::max(nanoseconds(1), duration_cast<nanoseconds>(limit - steady_clock::now())));
+  }
+}
+
+void runtime_core::run() {
+  if (actor::current_cell() != nullptr) {
+    throw usage_error("troupe: run() was called in a handler: it would wait for that very handler; send a message instead");
+  }
+  // order: acq_rel  a run takes over from the one before it
+  if (running_.exchange(true, std::memory_order_acq_rel)) {
+    throw usage_error("troupe: run() is running on another thread already");
+  }
+  struct leave {
+    runtime_core& core;
+    ~leave() {
+      std::lock_guard lock(core.stop_mutex_);
+      core.stop_.reset();
+      // order: relaxed  a hint under its mutex
+      core.stop_asked_.store(false, std::memory_order_relaxed);
+      // order: release  hands over to the next run
+      core.running_.store(false, std::memory_order_release);
+    }
+  } at_end{*this};
+  // order: relaxed  mail that a former stop left behind a stuck handler stays discarded until here
+  system->discarding.store(false, std::memory_order_relaxed);
+  run_until_out_of_work();
+  ignore_holds(false);
+  failures.throw_first();
+}
+
+void runtime_core::run_until_out_of_work() {
+  for (;;) {
+    // order: relaxed  a hint; whoever sets it wakes this thread
+    if (stop_asked_.load(std::memory_order_relaxed) && overdue()) return;
+    if (step_main()) continue;
+    if (alive_.empty()) break;
+    wait_main();
+  }
+  // order: relaxed  the next message is sent by this thread or by one that sees run() returned
+  system->discarding.store(false, std::memory_order_relaxed);
+}
+
+// Carries out a stop, and looks at its deadline. Throws deadline_error when nothing else is left to do.
+bool runtime_core::overdue() {
+  std::optional<stop_request> request;
+  {
+    std::lock_guard lock(stop_mutex_);
+    request = stop_;
+  }
+  if (!request) return false;
+  ignore_holds(true);
+  // order: relaxed  a worker that sees it late handles a few messages more
+  if (request->mode == stop_mode::discard) system->discarding.store(true, std::memory_order_relaxed);
+  if (std::chrono::steady_clock::now() < request->deadline || alive_.empty()) return false;
+  // order: relaxed  as above
+  system->discarding.store(true, std::memory_order_relaxed);
+  ignore_holds(false);
+  throw deadline_error("troupe: stop: the deadline passed with handlers still running: " + actor::running_handlers(*system) +
+                       "; what was queued is discarded");
+}
+
+void runtime_core::stop(stop_mode mode, std::chrono::nanoseconds deadline) {
+  const auto now = std::chrono::steady_clock::now();
+  {
+    std::lock_guard lock(stop_mutex_);
+    // The stricter of two calls counts.
+    const auto until = now + std::min<std::chrono::nanoseconds>(deadline, std::chrono::hours(24 * 365));
+    if (!stop_) {
+      stop_ = stop_request{mode, until};
+    } else {
+      if (mode == stop_mode::discard) stop_->mode = mode;
+      stop_->deadline = std::min(stop_->deadline, until);
+    }
+    // order: relaxed  the notify below makes the main thread look
+    stop_asked_.store(true, std::memory_order_relaxed);
+  }
+  wake_main();
+}
+
+void runtime_core::hold() {
+  std::lock_guard lock(holds_mutex_);
+  ++holds_;
+  if (!holds_ignored_) alive_.enter();
+}
+
+void runtime_core::release() {
+  std::lock_guard lock(holds_mutex_);
+  --holds_;
+  if (!holds_ignored_ && alive_.leave()) wake_main();
+}
+
+void runtime_core::ignore_holds(bool yes) {
+  std::lock_guard lock(holds_mutex_);
+  if (holds_ignored_ == yes) return;
+  holds_ignored_ = yes;
+  if (holds_ == 0) return;
+  if (!yes) {
+    alive_.enter(holds_);
+  } else if (alive_.leave(holds_)) {
+    wake_main();
+  }
+}
+
+std::chrono::nanoseconds runtime_core::now() const {
+  if (simulated_ != nullptr) return std::chrono::nanoseconds(simulated_->now_ns());
+  return std::chrono::steady_clock::now() - began_;
+}
+
+}  // namespace troupe

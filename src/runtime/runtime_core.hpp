@@ -1,0 +1,108 @@
+// runtime_core: what a runtime is made of, and how its parts start and end.
+//
+// Kept alive by the runtime and by its holds; the actors' system outlives it while refs are left.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "actor/system.hpp"
+#include "base/parker.hpp"
+#include "sched/census.hpp"
+#include "sched/executor.hpp"
+#include "sched/simulated.hpp"
+#include "sched/thread_executor.hpp"
+#include "troupe/runtime/options.hpp"
+#include "troupe/runtime/runtime.hpp"
+
+namespace troupe {
+
+// The failures in the order in which they happened.
+class failure_log {
+ public:
+  void add(failure one);
+  std::vector<failure> all() const;
+  failure thrown() const;
+  void clear();
+  void throw_first();  // nothing when there is none
+
+ private:
+  mutable std::mutex mutex_;
+  std::deque<failure> waiting_;
+  failure thrown_;
+};
+
+class runtime_core {
+ public:
+  explicit runtime_core(runtime_options chosen);
+  void shut_down();
+
+  void run();
+  void stop(stop_mode mode, std::chrono::nanoseconds deadline);
+  void hold();
+  void release();
+  void post(std::move_only_function<void()> procedure);
+  actor::placement place(const spawn_options& options);
+  std::chrono::nanoseconds now() const;
+
+  const runtime_options options;
+  failure_log failures;
+  actor::system* const system;  // deletes itself (system.hpp)
+  std::unique_ptr<sched::policy> pool;
+
+ private:
+  // A pinned thread ends in two steps: first all of them stop running turns, then one after the other
+  // destroys its actors (actor/system.hpp).
+  struct pinned_thread {
+    pinned_thread(runtime_core& core, std::uint16_t index);
+    void live();
+    runtime_core& core;
+    const std::uint16_t index;
+    sched::thread_executor executor;
+    std::atomic<bool> ending{false};
+    base::parker stopped;  // where the one who ends it waits
+    base::parker end_now;
+    std::thread thread;
+  };
+  // A call of stop() that no run() has answered yet.
+  struct stop_request {
+    stop_mode mode;
+    std::chrono::steady_clock::time_point deadline;
+  };
+
+  std::uint16_t pinned_index(const std::string& name);
+  void wake_main() noexcept;
+  bool step_main();
+  void wait_main();
+  void run_until_out_of_work();
+  bool overdue();
+  void ignore_holds(bool yes);
+
+  sched::census alive_;  // work, and holds unless they are ignored
+  std::mutex holds_mutex_;
+  std::int64_t holds_ = 0;
+  bool holds_ignored_ = false;  // a stop that drains does not wait for outside sources
+
+  const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+  sched::simulated* simulated_ = nullptr;          // the pool, under that policy
+  std::unique_ptr<sched::thread_executor> main_;   // the main thread's, under the others
+  std::mutex pinned_mutex_;
+  std::map<std::string, std::uint16_t> pinned_indices_;
+  std::vector<std::unique_ptr<pinned_thread>> pinned_;
+
+  std::atomic<bool> running_{false};
+  std::mutex stop_mutex_;
+  std::optional<stop_request> stop_;
+  std::atomic<bool> stop_asked_{false};  // a hint that stop_ has a value
+};
+
+}  // namespace troupe

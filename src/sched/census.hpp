@@ -1,0 +1,42 @@
+// census: the count of what keeps the program alive.
+//
+// Counted: each busy worker of the pool; each runnable handed to an inbox or to a pinned thread, from
+// before it is handed over until its turn has ended; each hold. Not counted: what lies in a busy worker's
+// own queue (its worker is counted).
+// Invariants
+//   C1  whoever makes work is counted himself, or is an outside thread: so the count never passes
+//       through zero while work is left.
+//   C2  exactly one leave() returns true for each time the count comes to zero.
+// Rejected: a thief that scans all queues for the verdict (docs/decisions/census.md).
+#pragma once
+
+#include <cstdint>
+
+#include "troupe/base/atomics.hpp"
+
+namespace troupe::sched {
+
+template <class Atomics = base::std_atomics>
+class basic_census {
+ public:
+  // order: relaxed  the thing counted is published by the queue that it goes into
+  void enter(std::int64_t n = 1) noexcept { count_.fetch_add(n, std::memory_order_relaxed); }
+
+  // True when that was the last: the caller tells whoever waits for the end (C2).
+  [[nodiscard]] bool leave(std::int64_t n = 1) noexcept {
+    // order: acq_rel  all that was done before the end is seen by whoever sees the end
+    return count_.fetch_sub(n, std::memory_order_acq_rel) == n;
+  }
+
+  // order: acquire  sees what was done before the last leave; pairs with leave/acq_rel
+  bool empty() const noexcept { return count_.load(std::memory_order_acquire) == 0; }
+  // order: acquire  the same
+  std::int64_t count() const noexcept { return count_.load(std::memory_order_acquire); }
+
+ private:
+  alignas(base::line_bytes) typename Atomics::template atomic<std::int64_t> count_{0};
+};
+
+using census = basic_census<>;
+
+}  // namespace troupe::sched

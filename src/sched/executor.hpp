@@ -1,0 +1,42 @@
+// executor: where a runnable can be submitted. The one virtual seam between what runs and where.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+
+#include "sched/runnable.hpp"
+
+namespace troupe::sched {
+
+class executor {
+ public:
+  executor() = default;
+  executor(const executor&) = delete;
+  executor& operator=(const executor&) = delete;
+  virtual ~executor() = default;
+
+  // Any thread. The runnable runs once on this executor, some time later.
+  virtual void submit(runnable& item) = 0;
+};
+
+// The pool: an executor with threads of its own.
+class policy : public executor {
+ public:
+  // Ends the threads, which finish the turn that they are in; what is queued is discarded.
+  // Called once, when nobody submits any more.
+  virtual void shut_down() = 0;
+
+  // How often work went from one worker to another, and how often a worker was woken.
+  struct counters {
+    std::uint64_t turns = 0;
+    std::uint64_t steals = 0;   // acts of stealing
+    std::uint64_t stolen = 0;   // runnables taken by them
+    std::uint64_t wakes = 0;    // sleeping workers notified
+  };
+  virtual counters count() const = 0;
+
+  virtual unsigned workers() const noexcept = 0;
+};
+
+}  // namespace troupe::sched

@@ -1,0 +1,159 @@
+// roster: which workers sleep, and which one of them is the thief.
+//
+// At most one idle worker is awake to look for work (the thief). While any worker is busy, one sleeper may
+// be the watcher: it sleeps for a limited time and then takes the thief's role by itself.
+// Threads: any. Cost for a caller with work: a fence and two loads, a lock only if somebody must be woken.
+// Invariants
+//   R1  work published before call() is seen by an awake thief, or call() returns a sleeper for it.
+//   R2  a sleeper is returned by one call only, and is then the thief.
+//   R3  sleepers are woken last in, first out (their caches are warm), the watcher before all others.
+// Proof sketch and the losing interleavings: docs/protocols/roster.md.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+
+#include "troupe/base/atomics.hpp"
+
+namespace troupe::sched {
+
+// Sleeper needs members `Sleeper* next_sleeper` and `bool called`, both the roster's own.
+template <class Sleeper, class Atomics = base::std_atomics, class Mutex = std::mutex>
+class roster {
+ public:
+  // After publishing work: the sleeper that the caller must notify, or null when none is needed.
+  Sleeper* call() noexcept {
+    Atomics::full_fence();
+    return awake() || sleepers_.load(std::memory_order_relaxed) == 0 ? nullptr : call_slowly();
+  }
+
+  // An idle worker that wants the thief's role. False: somebody has it or watches, and the worker is now
+  // a sleeper: it waits until called() says yes.
+  bool lead_or_sleep(Sleeper& self) noexcept {
+    std::lock_guard lock(mutex_);
+    if (!awake() && watcher_ == nullptr) {
+      set_awake(true);
+      return true;
+    }
+    add(self);
+    return false;
+  }
+
+  // The thief found work and is going to do it. The caller looks at the inbox once more, and call()s if
+  // there is more to do (R1).
+  void hand_over() noexcept {
+    {
+      std::lock_guard lock(mutex_);
+      set_awake(false);
+    }
+    Atomics::full_fence();
+  }
+
+  // The thief found nothing and is going to sleep. It must look for work once more between this and
+  // sleeping (R1), and call resume() if there is some.
+  void sleep(Sleeper& self, bool watch) noexcept {
+    {
+      std::lock_guard lock(mutex_);
+      set_awake(false);
+      if (watch) {
+        watcher_ = &self;
+        count_sleepers(+1);
+      } else {
+        add(self);
+      }
+    }
+    Atomics::full_fence();
+  }
+
+  // After sleep(): takes the thief's role back, unless a call gave it already. The worker is the thief
+  // in either case when this returns true; false when another one is awake.
+  bool resume(Sleeper& self) noexcept {
+    std::lock_guard lock(mutex_);
+    if (self.called) {
+      self.called = false;
+      return true;
+    }
+    if (awake()) return false;
+    remove(self);
+    set_awake(true);
+    return true;
+  }
+
+  // A sleeper that woke: whether it was called (R2); else its waking was spurious and it sleeps on.
+  bool called(Sleeper& self) noexcept {
+    std::lock_guard lock(mutex_);
+    const bool yes = self.called;
+    self.called = false;
+    return yes;
+  }
+
+  // Whether somebody searches or watches; a hint.
+  // order: relaxed  a hint
+  bool attended() const noexcept { return attended_.load(std::memory_order_relaxed) != 0; }
+
+  // order: relaxed  a hint
+  bool has_sleepers() const noexcept { return sleepers_.load(std::memory_order_relaxed) != 0; }
+
+ private:
+  // order: relaxed  call() puts a full fence in front; writers hold the mutex
+  bool awake() const noexcept { return awake_.load(std::memory_order_relaxed) != 0; }
+
+  void set_awake(bool yes) noexcept {
+    // order: relaxed  sleep() puts a full fence behind
+    awake_.store(yes ? 1 : 0, std::memory_order_relaxed);
+    update_attended();
+  }
+
+  void count_sleepers(int change) noexcept {
+    // order: relaxed  sleep() puts a full fence behind; writers hold the mutex
+    sleepers_.store(sleepers_.load(std::memory_order_relaxed) + static_cast<std::uint32_t>(change),
+                    std::memory_order_relaxed);
+    update_attended();
+  }
+
+  // order: relaxed  a hint
+  void update_attended() noexcept {
+    attended_.store(awake() || watcher_ != nullptr ? 1 : 0, std::memory_order_relaxed);
+  }
+
+  Sleeper* call_slowly() noexcept {
+    std::lock_guard lock(mutex_);
+    return awake() ? nullptr : pick();
+  }
+
+  // A sleeper, made the thief (R2, R3); null when there is none.
+  Sleeper* pick() noexcept {
+    Sleeper* chosen = watcher_ != nullptr ? watcher_ : idle_;
+    if (chosen == nullptr) return nullptr;
+    remove(*chosen);
+    chosen->called = true;
+    set_awake(true);
+    return chosen;
+  }
+
+  void add(Sleeper& self) noexcept {
+    self.next_sleeper = idle_;
+    idle_ = &self;
+    count_sleepers(+1);
+  }
+
+  void remove(Sleeper& self) noexcept {
+    if (watcher_ == &self) {
+      watcher_ = nullptr;
+    } else {
+      Sleeper** link = &idle_;
+      while (*link != &self) link = &(*link)->next_sleeper;
+      *link = self.next_sleeper;
+    }
+    count_sleepers(-1);
+  }
+
+  Mutex mutex_;
+  Sleeper* idle_ = nullptr;     // last in first
+  Sleeper* watcher_ = nullptr;  // sleeps for a limited time
+  alignas(base::line_bytes) typename Atomics::template atomic<std::uint32_t> awake_{0};
+  typename Atomics::template atomic<std::uint32_t> sleepers_{0};
+  typename Atomics::template atomic<std::uint32_t> attended_{0};
+};
+
+}  // namespace troupe::sched

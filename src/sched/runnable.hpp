@@ -1,0 +1,45 @@
+// runnable: what the scheduler runs. An actor's turn and a naked procedure are runnables; the scheduler
+// knows nothing else of them.
+//
+// A runnable is at one place at a time: in one queue, running, lingering (see worker.hpp), or with
+// whoever is about to submit it. Whoever holds it in that sense may touch its plain members.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace troupe::sched {
+
+class worker;
+struct runnable;
+
+// What a turn leaves behind.
+enum class after_turn : std::uint8_t {
+  again,  // more to do: back to the end of the queue
+  quiet,  // nothing to do for now: the executor settles it, or lets it linger
+  gone,   // finished: the executor disposes of it
+};
+
+struct runnable_type {
+  after_turn (*run)(runnable&);
+  // Lets a quiet runnable go dormant. False when work came in between: then it goes back to the queue.
+  bool (*settle)(runnable&);
+  // Whether work came to a quiet runnable. Any thread that holds it; a hint for others.
+  bool (*pending)(const runnable&);
+  void (*dispose)(runnable&) noexcept;
+  // Throws the work away, and the runnable with it (a stop that discards).
+  void (*discard)(runnable&) noexcept;
+};
+
+enum class place : std::uint8_t { elsewhere, queued, running, lingering };
+
+struct runnable {
+  runnable* next = nullptr;  // of the queue or inbox that it is in
+  // The worker whose biased lock guards this runnable; null under the other policies and elsewhere.
+  std::atomic<worker*> home{nullptr};
+  const runnable_type* type = nullptr;
+  std::int16_t linger_slot = -1;  // where the home worker remembers it, or -1
+  place where = place::elsewhere;
+};
+
+}  // namespace troupe::sched

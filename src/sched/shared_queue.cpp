@@ -1,0 +1,68 @@
+#include "sched/shared_queue.hpp"
+
+namespace troupe::sched {
+
+shared_queue::shared_queue(unsigned workers, census& alive, std::function<void()> out_of_work)
+    : alive_(alive), out_of_work_(std::move(out_of_work)) {
+  threads_.reserve(workers);
+  for (unsigned i = 0; i < workers; ++i) threads_.emplace_back([this] { work(); });
+}
+
+shared_queue::~shared_queue() { shut_down(); }
+
+// Each runnable is counted from here until its turn has ended for good.
+void shared_queue::submit(runnable& item) {
+  alive_.enter();
+  put(item);
+}
+
+void shared_queue::put(runnable& item) {
+  std::lock_guard lock(mutex_);
+  queue_.push(item);
+  if (asleep_ == 0) return;
+  ++counters_.wakes;
+  filled_.notify_one();
+}
+
+void shared_queue::work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    ++asleep_;
+    filled_.wait(lock, [this] { return ending_ || !queue_.empty(); });
+    --asleep_;
+    if (ending_) return;
+    runnable& item = *queue_.pop();
+    ++counters_.turns;
+    lock.unlock();
+    const runnable_type& type = *item.type;
+    const after_turn after = type.run(item);
+    if (after == after_turn::again || (after == after_turn::quiet && !type.settle(item))) {
+      put(item);
+    } else {
+      if (after == after_turn::gone) type.dispose(item);
+      if (alive_.leave()) out_of_work_();
+    }
+    lock.lock();
+  }
+}
+
+void shared_queue::shut_down() {
+  {
+    std::lock_guard lock(mutex_);
+    if (ending_) return;
+    ending_ = true;
+    filled_.notify_all();
+  }
+  for (std::thread& thread : threads_) thread.join();
+  while (runnable* item = queue_.pop()) {
+    item->type->discard(*item);
+    if (alive_.leave()) out_of_work_();
+  }
+}
+
+policy::counters shared_queue::count() const {
+  std::lock_guard lock(mutex_);
+  return counters_;
+}
+
+}  // namespace troupe::sched

@@ -1,0 +1,45 @@
+// shared_queue: the plain reference policy. One queue behind one mutex for all workers.
+//
+// Simple enough to be seen right; every turn costs two locks. The conformance suite holds the other
+// policies to what this one does.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "sched/census.hpp"
+#include "sched/executor.hpp"
+#include "sched/run_queue.hpp"
+
+namespace troupe::sched {
+
+class shared_queue final : public policy {
+ public:
+  // `out_of_work` is called by the thread that brings the census to zero.
+  shared_queue(unsigned workers, census& alive, std::function<void()> out_of_work);
+  ~shared_queue() override;
+
+  void submit(runnable& item) override;
+  void shut_down() override;
+  counters count() const override;
+  unsigned workers() const noexcept override { return static_cast<unsigned>(threads_.size()); }
+
+ private:
+  void work();
+  void put(runnable& item);
+
+  census& alive_;
+  std::function<void()> out_of_work_;
+  mutable std::mutex mutex_;
+  std::condition_variable filled_;
+  run_queue queue_;
+  unsigned asleep_ = 0;
+  bool ending_ = false;
+  counters counters_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace troupe::sched

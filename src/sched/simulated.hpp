@@ -1,0 +1,62 @@
+// simulated: one thread, a seeded choice at every turn, virtual time.
+//
+// Whole programs run inside drive(): the pool, the pinned threads and the main thread are lanes of the
+// same loop. A lane of the pool gives any of its runnables, a lane of one thread its oldest. The same
+// seed makes the same choices, so a failure replays, as long as no outside thread takes part.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <vector>
+
+#include "sched/census.hpp"
+#include "sched/executor.hpp"
+
+namespace troupe::sched {
+
+class simulated final : public policy {
+ public:
+  simulated(std::uint64_t seed, census& alive);
+  ~simulated() override;
+
+  // A pinned thread, or the main one, as a lane of the simulation. Lives as long as the policy.
+  executor& add_lane();
+
+  void submit(runnable& item) override { submit_to(0, item); }
+  void shut_down() override;
+  counters count() const override;
+  unsigned workers() const noexcept override { return 1; }
+
+  // One turn of a runnable chosen by the seed. False when there is none.
+  bool step();
+
+  // Sleeps until something is submitted, poke() was called, or the time is over.
+  void wait_until(std::chrono::steady_clock::time_point limit);
+  void poke();
+
+  // A number below `bound`, from the seed. The simulation's own thread only.
+  std::uint64_t choose(std::uint64_t bound) { return bound < 2 ? 0 : random_() % bound; }
+
+  // Virtual time: every turn takes up to 2 µs of it.
+  std::int64_t now_ns() const noexcept { return now_ns_; }
+
+ private:
+  struct lane;
+  void submit_to(std::size_t lane, runnable& item);
+  void put(std::size_t lane, runnable& item);
+
+  census& alive_;
+  std::mt19937_64 random_;
+  std::int64_t now_ns_ = 0;
+  counters counters_;
+  std::mutex mutex_;  // outside threads may submit
+  std::condition_variable filled_;
+  bool poked_ = false;
+  std::vector<std::unique_ptr<lane>> lanes_;  // lane 0 is the pool
+};
+
+}  // namespace troupe::sched

@@ -1,0 +1,67 @@
+#include "sched/thread_executor.hpp"
+
+namespace troupe::sched {
+
+void thread_executor::submit(runnable& item) {
+  alive_.enter();
+  inbox_.push(item);
+  parker_.notify();
+}
+
+bool thread_executor::run_one() {
+  runnable* item = pop();
+  if (item == nullptr) return false;
+  const runnable_type& type = *item->type;
+  switch (type.run(*item)) {
+    case after_turn::again: push(*item); break;
+    case after_turn::quiet:
+      if (type.settle(*item)) {
+        finished();
+      } else {
+        push(*item);
+      }
+      break;
+    case after_turn::gone:
+      type.dispose(*item);
+      finished();
+      break;
+  }
+  return true;
+}
+
+void thread_executor::discard_all() noexcept {
+  while (runnable* item = pop()) {
+    item->type->discard(*item);
+    finished();
+  }
+}
+
+runnable* thread_executor::pop() noexcept {
+  // New arrivals go behind what is here, at every turn: an actor that is never done cannot keep them out.
+  for (runnable* item = inbox_.take_all(); item != nullptr;) {
+    runnable* next = item->next;
+    push(*item);
+    item = next;
+  }
+  runnable* item = head_;
+  if (item == nullptr) return nullptr;
+  head_ = item->next;
+  if (head_ == nullptr) tail_ = nullptr;
+  return item;
+}
+
+void thread_executor::push(runnable& item) noexcept {
+  item.next = nullptr;
+  if (tail_ == nullptr) {
+    head_ = &item;
+  } else {
+    tail_->next = &item;
+  }
+  tail_ = &item;
+}
+
+void thread_executor::finished() {
+  if (alive_.leave()) out_of_work_();
+}
+
+}  // namespace troupe::sched

@@ -1,0 +1,48 @@
+// thread_executor: a queue for one thread: a pinned one, or the main thread.
+//
+// Submitters: any thread; each pays a compare-and-swap, and a system call when the thread sleeps.
+// Everything submitted is counted in the census until its turn has ended for good.
+// Owner: the one thread that calls run_one, wait and discard_all.
+#pragma once
+
+#include <atomic>
+#include <functional>
+
+#include "base/parker.hpp"
+#include "sched/census.hpp"
+#include "sched/executor.hpp"
+#include "sched/inbox.hpp"
+
+namespace troupe::sched {
+
+class thread_executor : public executor {
+ public:
+  thread_executor(census& alive, std::function<void()> out_of_work)
+      : alive_(alive), out_of_work_(std::move(out_of_work)) {}
+
+  void submit(runnable& item) override;
+
+  // Runs the oldest runnable for one turn. False when there was none.
+  bool run_one();
+
+  void discard_all() noexcept;
+
+  // Sleeps until something was submitted or poke() was called since the last wait.
+  void wait() noexcept { parker_.wait(); }
+  bool wait_for(std::chrono::nanoseconds limit) noexcept { return parker_.wait_for(limit); }
+  void poke() noexcept { parker_.notify(); }
+
+ private:
+  runnable* pop() noexcept;
+  void push(runnable& item) noexcept;
+  void finished();
+
+  census& alive_;
+  std::function<void()> out_of_work_;
+  inbox<runnable> inbox_;
+  base::parker parker_;
+  runnable* head_ = nullptr;  // the owner's: oldest first
+  runnable* tail_ = nullptr;
+};
+
+}  // namespace troupe::sched

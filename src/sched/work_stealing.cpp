@@ -1,0 +1,308 @@
+#include "sched/work_stealing.hpp"
+
+#include <algorithm>
+
+#include "base/clock.hpp"
+#include "troupe/base/invariant.hpp"
+
+namespace troupe::sched {
+namespace {
+
+// xorshift: the choice of a victim needs no better.
+std::uint64_t next_random(std::uint64_t& state) noexcept {
+  state ^= state << 13;
+  state ^= state >> 7;
+  state ^= state << 17;
+  return state;
+}
+
+// order: relaxed  a statistic; publishes nothing
+void add(std::atomic<std::uint64_t>& counter, std::uint64_t n) noexcept {
+  counter.store(counter.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+work_stealing::work_stealing(const work_stealing_options& options, census& alive, std::function<void()> out_of_work)
+    : alive_(alive), out_of_work_(std::move(out_of_work)) {
+  workers_.reserve(options.workers);
+  for (unsigned i = 0; i < options.workers; ++i) {
+    workers_.push_back(std::make_unique<worker>(*this, *this, i));
+    workers_.back()->random = (options.seed + i) * 0x9E3779B97F4A7C15u | 1u;
+  }
+  for (auto& w : workers_) w->thread = std::thread([this, &w = *w] { work(w); });
+}
+
+work_stealing::~work_stealing() { shut_down(); }
+
+void work_stealing::submit(runnable& item) {
+  worker* self = worker::current();
+  if (self != nullptr && &self->pool == this && self->lock.try_enter()) {
+    self->push(item);
+    self->lock.leave();
+    return;
+  }
+  alive_.enter();
+  inbox_.push(item);
+  wake(roster_.call());
+}
+
+void work_stealing::shut_down() {
+  // order: seq_cst  in front of the notifies; a sleeper looks again after each of its wake-ups
+  if (ending_.exchange(true, std::memory_order_seq_cst)) return;
+  for (auto& w : workers_) w->parker.notify();
+  for (auto& w : workers_) w->thread.join();
+  for (runnable* item = inbox_.take_all(); item != nullptr;) {
+    runnable* next = item->next;
+    item->type->discard(*item);
+    if (alive_.leave()) out_of_work_();
+    item = next;
+  }
+}
+
+void work_stealing::work(worker& self) {
+  worker::set_current(&self);
+  while (find_work(self)) {
+    run_queue_dry(self);
+    become_idle(self);
+  }
+  worker::set_current(nullptr);
+}
+
+// Runs until nothing is left here, nor in the inbox.
+void work_stealing::run_queue_dry(worker& self) {
+  unsigned turns_left = turns_a_housekeeping;
+  // order: relaxed  the notify that follows the store makes a sleeper look; a busy worker sees it soon
+  while (!ending_.load(std::memory_order_relaxed)) {
+    self.lock.enter();
+    runnable* item = self.queue.pop();
+    if (item == nullptr) {
+      self.settle_all();
+      item = self.queue.pop();
+    }
+    if (item != nullptr) item->where = place::running;
+    const bool backlog = !self.queue.empty();
+    self.lock.leave();
+    if (item == nullptr) {
+      if (!take_inbox(self)) return;
+      continue;
+    }
+    // Nobody can tell how long this turn takes: with work behind it somebody must keep watch (P11).
+    if (backlog && !roster_.attended() && roster_.has_sleepers()) wake(roster_.call());
+    run_one(self, *item);
+    if (--turns_left == 0) {
+      turns_left = turns_a_housekeeping;
+      housekeeping(self);
+    }
+  }
+  // A stop: what is queued is thrown away by its owner.
+  self.lock.enter();
+  self.settle_all();
+  runnable* item = nullptr;
+  while ((item = self.queue.pop()) != nullptr) {
+    self.lock.leave();
+    item->type->discard(*item);
+    self.lock.enter();
+  }
+  self.lock.leave();
+}
+
+void work_stealing::run_one(worker& self, runnable& item) {
+  const after_turn after = item.type->run(item);
+  add(self.turns, 1);
+  self.lock.enter();
+  switch (after) {
+    case after_turn::again: self.push(item); break;
+    case after_turn::quiet: self.linger(item); break;
+    case after_turn::gone: self.forget(item); break;
+  }
+  self.lock.leave();
+  if (after == after_turn::gone) item.type->dispose(item);
+}
+
+void work_stealing::housekeeping(worker& self) {
+  self.lock.enter();
+  self.look_at_ring(slots_a_housekeeping);
+  self.lock.leave();
+  take_inbox(self);
+  if (workers_.size() > 1) stir(self);
+}
+
+// Fairness among busy workers: when one has many actors in its round and another one few, the few would
+// be served far more often for ever, since nobody is idle and steals.
+void work_stealing::stir(worker& self) {
+  const std::int64_t now = base::now_ns();
+  const std::int64_t span = now - self.stirred_at_ns;
+  if (span < stir_every_ns) return;
+  // order: relaxed  its own
+  const std::uint64_t turns = self.turns.load(std::memory_order_relaxed);
+  const std::uint64_t done = std::max<std::uint64_t>(turns - self.stirred_turns, 1);
+  self.stirred_at_ns = now;
+  self.stirred_turns = turns;
+  if (span > memory_ns) return;
+  std::unique_lock steal(steal_mutex_, std::try_to_lock);
+  if (!steal) return;
+  const auto mine = static_cast<std::int64_t>(self.queue.count()) * span / static_cast<std::int64_t>(done);
+  worker& victim = *workers_[next_random(self.random) % workers_.size()];
+  if (&victim == &self || backlog_ns(victim, now) < 2 * mine + stir_worth_ns) return;
+  const std::size_t theirs = victim.queue.count(), ours = self.queue.count();
+  if (theirs > ours + 1) steal_from(self, victim, static_cast<unsigned>((theirs - ours) / 2));
+}
+
+// True when the worker has work in its queue and is counted as busy; false at the end.
+bool work_stealing::find_work(worker& self) {
+  // order: relaxed  see run_queue_dry
+  while (!ending_.load(std::memory_order_relaxed)) {
+    if (!roster_.lead_or_sleep(self) && !sleep_until_called(self)) return false;
+    if (search(self)) return true;
+  }
+  return false;
+}
+
+// The thief: looks, and keeps watch while others are busy. Not the thief any more when it returns.
+bool work_stealing::search(worker& self) {
+  std::int64_t watch_ns = watch_first_ns;
+  // order: relaxed  see run_queue_dry
+  while (!ending_.load(std::memory_order_relaxed)) {
+    if (take_inbox(self) || steal_somewhere(self)) {
+      roster_.hand_over();
+      if (!inbox_.empty()) wake(roster_.call());
+      return true;
+    }
+    // order: relaxed  a hint: a worker that becomes busy now calls when it has a backlog
+    const bool watch = busy_.load(std::memory_order_relaxed) != 0;
+    roster_.sleep(self, watch);
+    if (!inbox_.empty()) {
+      if (roster_.resume(self)) continue;
+    }
+    if (!watch) {
+      if (!sleep_until_called(self)) return false;
+      watch_ns = watch_first_ns;
+      continue;
+    }
+    do {
+      if (self.parker.wait_for(std::chrono::nanoseconds(watch_ns))) watch_ns = watch_first_ns;
+      // order: relaxed  see run_queue_dry
+      if (ending_.load(std::memory_order_relaxed)) return false;
+    } while (!roster_.resume(self));
+    watch_ns = std::min(2 * watch_ns, watch_last_ns);
+  }
+  return false;
+}
+
+bool work_stealing::sleep_until_called(worker& self) {
+  for (;;) {
+    self.parker.wait();
+    // order: relaxed  the parker's notify publishes it
+    if (ending_.load(std::memory_order_relaxed)) return false;
+    if (roster_.called(self)) return true;
+  }
+}
+
+bool work_stealing::take_inbox(worker& self) {
+  runnable* item = inbox_.take_all();
+  if (item == nullptr) return false;
+  // Each of them was counted; one of these counts becomes ours if we were idle (census.hpp, C1).
+  // order: relaxed  its own
+  const bool was_busy = self.busy.load(std::memory_order_relaxed);
+  if (!was_busy) become_busy(self);
+  std::int64_t taken = 0;
+  self.lock.enter();
+  while (item != nullptr) {
+    runnable* next = item->next;
+    self.push(*item);
+    item = next;
+    ++taken;
+  }
+  self.lock.leave();
+  const bool last = alive_.leave(taken);
+  TROUPE_INVARIANT(!last, "C1");
+  static_cast<void>(last);
+  return true;
+}
+
+bool work_stealing::steal_somewhere(worker& self) {
+  if (workers_.size() == 1) return false;
+  std::lock_guard steal(steal_mutex_);
+  const std::size_t start = next_random(self.random) % workers_.size();
+  const std::int64_t now = base::now_ns();
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    worker& victim = *workers_[(start + i) % workers_.size()];
+    // order: relaxed  a hint; an idle worker has nothing (W3)
+    if (&victim == &self || !victim.busy.load(std::memory_order_relaxed)) continue;
+    if (backlog_ns(victim, now) >= worth_stealing_ns && steal_from(self, victim, worker::steal_max)) return true;
+  }
+  return false;
+}
+
+// What the victim has to do, by its pace since it was last looked at. 0 when that is not known yet.
+std::int64_t work_stealing::backlog_ns(worker& victim, std::int64_t now) {
+  // order: relaxed  a hint
+  const std::uint64_t turns = victim.turns.load(std::memory_order_relaxed);
+  const std::int64_t span = now - victim.seen_at_ns;
+  const std::uint64_t done = turns - victim.seen_turns;
+  if (done == 0 && span >= stuck_ns && span <= memory_ns) return stir_worth_ns * 1000;  // stuck: save the rest
+  if (done != 0 || span > memory_ns) {
+    victim.seen_turns = turns;
+    victim.seen_at_ns = now;
+  }
+  if (done == 0 || span > memory_ns) return 0;
+  return static_cast<std::int64_t>(victim.queue.count()) * span / static_cast<std::int64_t>(done);
+}
+
+bool work_stealing::steal_from(worker& self, worker& victim, unsigned at_most) {
+  if (!victim.lock.try_revoke()) return false;
+  runnable* list = nullptr;
+  const unsigned taken = victim.give(self, list, std::min(at_most, worker::steal_max));
+  // Counted before the victim can go on and find itself idle (C1).
+  // order: relaxed  its own
+  if (taken != 0 && !self.busy.load(std::memory_order_relaxed)) become_busy(self);
+  victim.lock.restore();
+  if (taken == 0) return false;
+  self.lock.enter();
+  while (list != nullptr) {
+    runnable* next = list->next;
+    self.push(*list);
+    list = next;
+  }
+  self.lock.leave();
+  add(self.steals, 1);
+  add(self.stolen, taken);
+  return true;
+}
+
+void work_stealing::become_busy(worker& self) noexcept {
+  alive_.enter();
+  // order: relaxed  hints
+  self.busy.store(true, std::memory_order_relaxed);
+  busy_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void work_stealing::become_idle(worker& self) {
+  // order: relaxed  hints
+  self.busy.store(false, std::memory_order_relaxed);
+  busy_.fetch_sub(1, std::memory_order_relaxed);
+  if (alive_.leave()) out_of_work_();
+}
+
+void work_stealing::wake(worker* sleeper) noexcept {
+  if (sleeper == nullptr) return;
+  // order: relaxed  a statistic
+  wakes_.fetch_add(1, std::memory_order_relaxed);
+  sleeper->parker.notify();
+}
+
+policy::counters work_stealing::count() const {
+  counters sum;
+  for (const auto& w : workers_) {
+    // order: relaxed  statistics
+    sum.turns += w->turns.load(std::memory_order_relaxed);
+    sum.steals += w->steals.load(std::memory_order_relaxed);
+    sum.stolen += w->stolen.load(std::memory_order_relaxed);
+  }
+  // order: relaxed  a statistic
+  sum.wakes = wakes_.load(std::memory_order_relaxed);
+  return sum;
+}
+
+}  // namespace troupe::sched

@@ -1,0 +1,84 @@
+// work_stealing: the default policy. A queue a worker, one thief, no wake-up without need.
+//
+// What a worker submits goes to its own queue. What other threads submit goes to the inbox, which every
+// worker looks at regularly. An idle worker becomes the thief if nobody is; the thief takes from the inbox
+// and from the workers that cannot cope. A victim keeps what it will have done sooner than a thief could
+// fetch it, since a chain of small turns is fastest on one processor.
+// Protocols: docs/protocols/roster.md (sleeping), biased_lock.md (stealing), census.md (the end).
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "sched/census.hpp"
+#include "sched/executor.hpp"
+#include "sched/inbox.hpp"
+#include "sched/roster.hpp"
+#include "sched/worker.hpp"
+
+namespace troupe::sched {
+
+struct work_stealing_options {
+  unsigned workers = 1;
+  std::uint64_t seed = 1;  // of the thief's choice of victims
+};
+
+class work_stealing final : public policy {
+ public:
+  // `out_of_work` is called by the thread that brings the census to zero.
+  work_stealing(const work_stealing_options& options, census& alive, std::function<void()> out_of_work);
+  ~work_stealing() override;
+
+  void submit(runnable& item) override;
+  void shut_down() override;
+  counters count() const override;
+  unsigned workers() const noexcept override { return static_cast<unsigned>(workers_.size()); }
+
+ private:
+  // How long a watcher sleeps before it looks again, in nanoseconds: doubled from first to last.
+  static constexpr std::int64_t watch_first_ns = 50'000, watch_last_ns = 1'000'000;
+  // A victim that needs less than this for its whole queue is left alone: a wake-up costs about as much.
+  static constexpr std::int64_t worth_stealing_ns = 30'000;
+  // A victim in one turn for longer than this is stuck in it.
+  static constexpr std::int64_t stuck_ns = 40'000;
+  // What a thief saw of a victim longer ago than this says nothing.
+  static constexpr std::int64_t memory_ns = 4'000'000;
+  // How often a busy worker compares its queue with the others', and the imbalance that makes it act.
+  static constexpr std::int64_t stir_every_ns = 1'000'000, stir_worth_ns = 200'000;
+  static constexpr unsigned turns_a_housekeeping = 64, slots_a_housekeeping = 16;
+
+  // The worker's life, in the order in which it is lived.
+  void work(worker& self);
+  void run_queue_dry(worker& self);
+  void run_one(worker& self, runnable& item);
+  void housekeeping(worker& self);
+  void stir(worker& self);
+  bool find_work(worker& self);
+  bool search(worker& self);
+  bool sleep_until_called(worker& self);
+
+  // Sources of work. True when the worker's queue got something; it is counted as busy then.
+  bool take_inbox(worker& self);
+  bool steal_somewhere(worker& self);
+  bool steal_from(worker& self, worker& victim, unsigned at_most);
+
+  std::int64_t backlog_ns(worker& victim, std::int64_t now);
+  void become_busy(worker& self) noexcept;
+  void become_idle(worker& self);
+  void wake(worker* sleeper) noexcept;
+
+  census& alive_;
+  std::function<void()> out_of_work_;
+  std::vector<std::unique_ptr<worker>> workers_;
+  roster<worker> roster_;
+  inbox<runnable> inbox_;
+  std::mutex steal_mutex_;  // one thief at a time: a searching one, or a busy worker that stirs
+  std::atomic<unsigned> busy_{0};
+  std::atomic<bool> ending_{false};
+  std::atomic<std::uint64_t> wakes_{0};
+};
+
+}  // namespace troupe::sched
