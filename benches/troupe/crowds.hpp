@@ -20,11 +20,11 @@ using big_crowd = std::vector<troupe::ref<big_actor>>;
 
 struct big_actor {
   big_actor(std::uint64_t pings, std::uint64_t seed, std::atomic<std::uint64_t>& count) : left(pings), random(seed), answered(count) {}
-  void start(std::shared_ptr<const big_crowd> everybody, std::uint32_t index) {
+  void meet(std::shared_ptr<const big_crowd> everybody, std::uint32_t index) {
     crowd = std::move(everybody);
     me = index;
-    ping_somebody();
   }
+  void start() { ping_somebody(); }
   void ping(std::uint32_t from) { (*crowd)[from].tell<&big_actor::pong>(); }
   void pong() {
     ++got;
@@ -51,8 +51,10 @@ inline result big(unsigned workers, std::uint64_t pings) {
   std::atomic<std::uint64_t> answered{0};
   auto crowd = std::make_shared<big_crowd>();
   for (std::uint32_t i = 0; i < actors; ++i) crowd->push_back(rt.spawn<big_actor>(pings, i * 0x9E3779B97F4A7C15u + 1, answered));
+  for (std::uint32_t i = 0; i < actors; ++i) (*crowd)[i].tell<&big_actor::meet>(crowd, i);
+  rt.run();
   const stopwatch watch;
-  for (std::uint32_t i = 0; i < actors; ++i) (*crowd)[i].tell<&big_actor::start>(crowd, i);
+  for (const auto& one : *crowd) one.tell<&big_actor::start>();
   rt.run();
   return {.value = watch.ns_per(pings * actors), .check = answered.load()};
 }
