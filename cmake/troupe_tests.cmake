@@ -61,7 +61,7 @@ endfunction()
 # verdict: 0 holds, 1 a violation was found and printed. A line `// mutation: NAME` in the file adds
 # model_<name>.mutation.NAME, the same file compiled with -DMUTATION_NAME, which must find one: a
 # model that cannot fail proves nothing. Models are built without warnings (the checker's headers
-# have many) and without sanitizers (the checker switches stacks).
+# have many), without sanitizers (the checker switches stacks) and always with the invariants checked.
 function(troupe_model file)
   cmake_path(GET file FILENAME filename)
   string(REGEX REPLACE "(\\.deep)?(\\.model)?\\.cpp$" "" stem "${filename}")
@@ -85,7 +85,9 @@ function(troupe_model file)
     target_compile_features(${name} PRIVATE cxx_std_23)
     target_compile_definitions(${name} PRIVATE TROUPE_CHECKED=1 TROUPE_MODEL=1)
     target_compile_options(${name} PRIVATE -O2 -w)
-    target_link_libraries(${name} PRIVATE Threads::Threads)
+    # The archive alone, for fail_invariant and the like: the target would bring its flags along.
+    target_link_libraries(${name} PRIVATE $<TARGET_FILE:troupe> Threads::Threads)
+    add_dependencies(${name} troupe)
     set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF)
     if(mutation)
       target_compile_definitions(${name} PRIVATE MUTATION_${mutation})
