@@ -1,0 +1,3 @@
+module actors
+
+go 1.19
