@@ -22,9 +22,12 @@ import re
 PRELUDE = """\
 #include <chrono>
 #include <cstdio>
+#include <functional>
+#include <iostream>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 """
