@@ -29,6 +29,14 @@ ref_state::dropped ref_state::drop() noexcept {
   }
 }
 
+bool ref_state::drop_only() noexcept {
+  // order: acquire  sees what former holders sent; pairs with drop/acq_rel
+  if (bits_.load(std::memory_order_acquire) != 1) return false;
+  // order: relaxed  nobody else can look before the worker's lock, or the actor's end, publishes it
+  bits_.store(retiring, std::memory_order_relaxed);
+  return true;
+}
+
 bool ref_state::revive() noexcept {
   // order: acquire  sees what former holders sent; pairs with drop/acq_rel
   std::uint32_t seen = bits_.load(std::memory_order_acquire);
@@ -50,6 +58,7 @@ void add_ref(cell& to) noexcept {
 }
 
 void drop_ref(cell& to) noexcept {
+  if (drop_at_home(to)) return;
   switch (to.refs.drop()) {
     case ref_state::dropped::others_left: return;
     case ref_state::dropped::last: return say_farewell(to);
@@ -57,7 +66,8 @@ void drop_ref(cell& to) noexcept {
   }
 }
 
-cell* current_cell() noexcept { return current_turn().actor; }
+// order: relaxed  the thread's own
+cell* current_cell() noexcept { return current_turn().actor.load(std::memory_order_relaxed); }
 
 void check_self(cell* running, const void* object) {
   if (running == nullptr || running->object() != object) {
@@ -66,8 +76,12 @@ void check_self(cell* running, const void* object) {
   }
 }
 
-construction::construction(cell& of) noexcept : before_(current_turn().actor) { current_turn().actor = &of; }
-construction::~construction() { current_turn().actor = before_; }
+construction::construction(cell& of) noexcept : before_(current_cell()) {
+  // order: relaxed  the thread's own
+  current_turn().actor.store(&of, std::memory_order_relaxed);
+}
+// order: relaxed  the thread's own
+construction::~construction() { current_turn().actor.store(before_, std::memory_order_relaxed); }
 
 // Recycled blocks are not constructed anew: `home` may be looked at by a sender with an old address.
 activation& make_activation(cell& actor) {

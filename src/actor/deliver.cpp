@@ -98,6 +98,26 @@ void deliver(cell& to, message& mail) {
   deliver_from_afar(to, mail);
 }
 
+// Waiting in this worker's queue or lingering here, the actor runs nowhere; so it cannot take a ref to
+// itself, and the caller's is the only way to it.
+bool drop_at_home(cell& to) noexcept {
+  sched::worker* self = sched::worker::current();
+  if (self == nullptr || !self->lock.try_enter()) return false;
+  const std::uintptr_t seen = mailbox(to.word).look();
+  bool done = false;
+  if (mailbox::is_activation(seen)) {
+    activation& active = mailbox::as_activation(seen);
+    // order: relaxed  ours is written inside our lock only
+    if (active.home.load(std::memory_order_relaxed) == self && active.where != sched::place::running && to.refs.drop_only()) {
+      active.farewell = true;
+      if (active.where == sched::place::lingering) self->push(active);
+      done = true;
+    }
+  }
+  self->lock.leave();
+  return done;
+}
+
 void deliver_birth(cell& to, message& birth) {
   deliver_from_afar(to, birth);
 }

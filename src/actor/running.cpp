@@ -46,12 +46,13 @@ std::string running_handlers(const system& home) {
   std::lock_guard lock(list.mutex);
   for (const turn_place* place : list.places) {
     // order: relaxed  a snapshot
-    if (place->home.load(std::memory_order_relaxed) != &home) continue;
-    const cell_type* type = place->type.load(std::memory_order_relaxed);
     const message::handler method = place->method.load(std::memory_order_relaxed);
+    if (place->home.load(std::memory_order_relaxed) != &home || place->actor.load(std::memory_order_relaxed) == nullptr ||
+        method == nullptr) {
+      continue;
+    }
     if (!names.empty()) names += "; ";
-    if (method != nullptr) names += std::string(method(nullptr, nullptr, message_act::describe)) + " of ";
-    names += type->name;
+    names += method(nullptr, nullptr, message_act::describe);
   }
   return names.empty() ? "none" : names;
 }

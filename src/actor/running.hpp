@@ -12,7 +12,7 @@ struct turn_place;
 // Adds the calling thread, until it ends.
 void list_running(turn_place& of_thread) noexcept;
 
-// "&Account::deposit of Account; …" of this system; "none" when there is none. Any thread; a snapshot.
+// "&Account::deposit; …" of this system; "none" when there is none. Any thread; a snapshot.
 std::string running_handlers(const system& home);
 
 }  // namespace troupe::actor

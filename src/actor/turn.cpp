@@ -1,6 +1,8 @@
 // An actor's turn: it handles the mail that is there, oldest first, up to its limits.
 #include "actor/turn.hpp"
 
+#include <algorithm>
+
 #include "actor/running.hpp"
 #include "actor/system.hpp"
 #include "base/clock.hpp"
@@ -74,21 +76,35 @@ bool collect(activation& active) noexcept {
   return true;
 }
 
-// Looks at the clock after 2, 8, 32 … messages: a turn of one or two never pays for it.
+// When a turn is over. What was there at its start is handled up to the limits; of what comes meanwhile
+// only the first few, for the next turn has the rest: an actor that feeds another one by messages to itself
+// would else run ahead until what it made no longer fits the cache, and one message a turn is slow.
+// The clock is looked at after 2, 8, 32 … messages: a turn of one or two never pays for it.
 class turn_clock {
  public:
-  explicit turn_clock(const limits& bounds) noexcept : bounds_(bounds) {}
-  bool over(unsigned handled) noexcept {
-    if (handled >= bounds_.messages) return true;
-    if (handled != next_look_) return false;
+  static constexpr unsigned arrivals_max = 16;  // messages of a turn when some came after its start
+
+  turn_clock(const limits& bounds, const message* last_present) noexcept : bounds_(bounds), last_present_(last_present) {}
+
+  bool over() noexcept {
+    if (handled_ >= (present_ ? bounds_.messages : std::min(bounds_.messages, arrivals_max))) return true;
+    if (handled_ != next_look_) return false;
     next_look_ *= 4;
     const std::int64_t now = base::now_ns();
     if (began_ == 0) began_ = now;
     return now - began_ > bounds_.ns;
   }
 
+  void count(const message& next) noexcept {
+    ++handled_;
+    if (&next == last_present_) present_ = false;
+  }
+
  private:
   const limits bounds_;
+  const message* const last_present_;  // stale once handled: compared only until then
+  bool present_ = true;
+  unsigned handled_ = 0;
   unsigned next_look_ = 2;
   std::int64_t began_ = 0;
 };
@@ -99,33 +115,27 @@ limits limits_of(system& home, cell& actor) noexcept {
   return bounds;
 }
 
-void enter_turn(cell& actor, activation& active, const system& home) noexcept {
+// order: relaxed  for running_handlers, a snapshot
+void enter_turn(activation& active, const system& home) noexcept {
   if (!place_of_thread.listed) [[unlikely]] list_running(place_of_thread);
-  place_of_thread.actor = &actor;
   place_of_thread.active = &active;
-  // order: relaxed  for running_handlers, a snapshot
-  place_of_thread.home.store(&home, std::memory_order_relaxed);
-  place_of_thread.type.store(actor.type, std::memory_order_relaxed);
-}
-
-void leave_turn() noexcept {
-  place_of_thread.actor = nullptr;
-  place_of_thread.active = nullptr;
-  // order: relaxed  for running_handlers, a snapshot
-  place_of_thread.home.store(nullptr, std::memory_order_relaxed);
+  if (place_of_thread.home.load(std::memory_order_relaxed) != &home) [[unlikely]] {
+    place_of_thread.home.store(&home, std::memory_order_relaxed);
+  }
+  place_of_thread.actor.store(active.actor, std::memory_order_relaxed);
 }
 
 sched::after_turn run(sched::runnable& item) {
   auto& active = static_cast<activation&>(item);
   cell& actor = *active.actor;
   system& home = system::of(actor);
-  enter_turn(actor, active, home);
-  turn_clock clock(limits_of(home, actor));
+  enter_turn(active, home);
+  turn_clock clock(limits_of(home, actor), active.newest);
   sched::after_turn after = sched::after_turn::quiet;
-  for (unsigned handled = 0;; ++handled) {
+  for (;;) {
     message* mail = active.take();
     if (mail == nullptr) {
-      // In this order: what a former holder sent before it dropped its ref is seen by the last look.
+      // In this order: what a former holder sent before it dropped its ref is seen by the look behind it.
       if (active.farewell && actor.refs.revive()) active.farewell = false;
       if (!collect(active)) {
         if (active.farewell) {
@@ -136,14 +146,16 @@ sched::after_turn run(sched::runnable& item) {
       }
       mail = active.take();
     }
-    if (handled != 0 && clock.over(handled)) {
+    if (clock.over()) [[unlikely]] {
       active.put_back(*mail);
       after = sched::after_turn::again;
       break;
     }
+    clock.count(*mail);
     handle(home, actor, *mail);
   }
-  leave_turn();
+  // order: relaxed  for running_handlers, a snapshot
+  place_of_thread.actor.store(nullptr, std::memory_order_relaxed);
   return after;
 }
 
@@ -196,11 +208,10 @@ const sched::runnable_type turn_type{&run, &settle, &pending, &dispose, &discard
 const char* stop_by_message(message* mail, void*, message_act act) {
   if (act == message_act::describe) return "stop";
   message_guard<message> guard{mail};
-  if (act == message_act::handle) end_object(*place_of_thread.actor);
+  if (act == message_act::handle) end_object(*place_of_thread.active->actor);
   return nullptr;
 }
 
-// Inside the lock of the actor's own worker the flag suffices; else a message carries it.
 void say_farewell(cell& to) noexcept {
   system& home = system::of(to);
   // order: relaxed  set before the last threads ended

@@ -8,14 +8,12 @@
 
 namespace troupe::actor {
 
-// What the calling thread is in the middle of.
+// What the calling thread is in the middle of. Others read it for running.hpp, as a snapshot.
 struct turn_place {
-  cell* actor = nullptr;
-  activation* active = nullptr;
-  // For running.hpp, read by other threads.
-  std::atomic<const cell_type*> type{nullptr};
+  std::atomic<cell*> actor{nullptr};  // null outside of turns
   std::atomic<const system*> home{nullptr};
   std::atomic<message::handler> method{nullptr};
+  activation* active = nullptr;
   bool listed = false;  // in the list of all threads that run turns
 };
 turn_place& current_turn() noexcept;
@@ -25,5 +23,9 @@ extern const sched::runnable_type turn_type;
 
 // Tells the actor that its last ref has gone.
 void say_farewell(cell& to) noexcept;
+
+// Drops the only ref to an actor that is active on the calling worker, and tells it so. False when it is
+// not so: then nothing was done.
+bool drop_at_home(cell& to) noexcept;
 
 }  // namespace troupe::actor

@@ -69,12 +69,12 @@ void work_stealing::work(worker& self) {
   worker::set_current(nullptr);
 }
 
-// Runs until nothing is left here, nor in the inbox.
+// Runs until nothing is left here, nor in the inbox. The lock is left only for the turns themselves.
 void work_stealing::run_queue_dry(worker& self) {
   unsigned turns_left = turns_a_housekeeping;
+  self.lock.enter();
   // order: relaxed  the notify that follows the store makes a sleeper look; a busy worker sees it soon
   while (!ending_.load(std::memory_order_relaxed)) {
-    self.lock.enter();
     runnable* item = self.queue.pop();
     if (item == nullptr) {
       self.settle_all();
@@ -85,18 +85,28 @@ void work_stealing::run_queue_dry(worker& self) {
     self.lock.leave();
     if (item == nullptr) {
       if (!take_inbox(self)) return;
+      self.lock.enter();
       continue;
     }
     // Nobody can tell how long this turn takes: with work behind it somebody must keep watch (P11).
     if (backlog && !roster_.attended() && roster_.has_sleepers()) wake(roster_.call());
-    run_one(self, *item);
-    if (--turns_left == 0) {
+    const after_turn after = item->type->run(*item);
+    add(self.turns, 1);
+    if (--turns_left == 0) [[unlikely]] {
       turns_left = turns_a_housekeeping;
       housekeeping(self);
     }
+    self.lock.enter();
+    switch (after) {
+      case after_turn::again: self.push(*item); break;
+      case after_turn::quiet: self.linger(*item); break;
+      case after_turn::gone:
+        self.forget(*item);
+        item->type->dispose(*item);
+        break;
+    }
   }
   // A stop: what is queued is thrown away by its owner.
-  self.lock.enter();
   self.settle_all();
   runnable* item = nullptr;
   while ((item = self.queue.pop()) != nullptr) {
@@ -105,19 +115,6 @@ void work_stealing::run_queue_dry(worker& self) {
     self.lock.enter();
   }
   self.lock.leave();
-}
-
-void work_stealing::run_one(worker& self, runnable& item) {
-  const after_turn after = item.type->run(item);
-  add(self.turns, 1);
-  self.lock.enter();
-  switch (after) {
-    case after_turn::again: self.push(item); break;
-    case after_turn::quiet: self.linger(item); break;
-    case after_turn::gone: self.forget(item); break;
-  }
-  self.lock.leave();
-  if (after == after_turn::gone) item.type->dispose(item);
 }
 
 void work_stealing::housekeeping(worker& self) {
@@ -144,7 +141,7 @@ void work_stealing::stir(worker& self) {
   if (!steal) return;
   const auto mine = static_cast<std::int64_t>(self.queue.count()) * span / static_cast<std::int64_t>(done);
   worker& victim = *workers_[next_random(self.random) % workers_.size()];
-  if (&victim == &self || backlog_ns(victim, now) < 2 * mine + stir_worth_ns) return;
+  if (&victim == &self || look_at(victim, now).backlog_ns < 2 * mine + stir_worth_ns) return;
   const std::size_t theirs = victim.queue.count(), ours = self.queue.count();
   if (theirs > ours + 1) steal_from(self, victim, static_cast<unsigned>((theirs - ours) / 2));
 }
@@ -230,24 +227,28 @@ bool work_stealing::steal_somewhere(worker& self) {
     worker& victim = *workers_[(start + i) % workers_.size()];
     // order: relaxed  a hint; an idle worker has nothing (W3)
     if (&victim == &self || !victim.busy.load(std::memory_order_relaxed)) continue;
-    if (backlog_ns(victim, now) >= worth_stealing_ns && steal_from(self, victim, worker::steal_max)) return true;
+    const pace seen = look_at(victim, now);
+    const std::int64_t worth = seen.turn_ns < short_turn_ns ? worth_stealing_short_ns : worth_stealing_ns;
+    if (seen.backlog_ns >= worth && steal_from(self, victim, worker::steal_max)) return true;
   }
   return false;
 }
 
-// What the victim has to do, by its pace since it was last looked at. 0 when that is not known yet.
-std::int64_t work_stealing::backlog_ns(worker& victim, std::int64_t now) {
+// What the victim has to do, by its pace since it was last looked at.
+work_stealing::pace work_stealing::look_at(worker& victim, std::int64_t now) {
   // order: relaxed  a hint
   const std::uint64_t turns = victim.turns.load(std::memory_order_relaxed);
   const std::int64_t span = now - victim.seen_at_ns;
   const std::uint64_t done = turns - victim.seen_turns;
-  if (done == 0 && span >= stuck_ns && span <= memory_ns) return stir_worth_ns * 1000;  // stuck: save the rest
+  // Stuck in one turn: whatever waits there is worth saving.
+  if (done == 0 && span >= stuck_ns && span <= memory_ns) return {worth_stealing_short_ns * 1000, span};
   if (done != 0 || span > memory_ns) {
     victim.seen_turns = turns;
     victim.seen_at_ns = now;
   }
-  if (done == 0 || span > memory_ns) return 0;
-  return static_cast<std::int64_t>(victim.queue.count()) * span / static_cast<std::int64_t>(done);
+  if (done == 0 || span > memory_ns) return {};
+  const std::int64_t turn_ns = span / static_cast<std::int64_t>(done);
+  return {static_cast<std::int64_t>(victim.queue.count()) * turn_ns, turn_ns};
 }
 
 bool work_stealing::steal_from(worker& self, worker& victim, unsigned at_most) {

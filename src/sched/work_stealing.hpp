@@ -40,8 +40,9 @@ class work_stealing final : public policy {
  private:
   // How long a watcher sleeps before it looks again, in nanoseconds: doubled from first to last.
   static constexpr std::int64_t watch_first_ns = 50'000, watch_last_ns = 1'000'000;
-  // A victim that needs less than this for its whole queue is left alone: a wake-up costs about as much.
-  static constexpr std::int64_t worth_stealing_ns = 30'000;
+  // A victim that needs less than this for its whole queue is left alone: it will be done before a thief is.
+  // Turns shorter than short_turn_ns are hardly worth the cache lines that move with them.
+  static constexpr std::int64_t worth_stealing_ns = 30'000, short_turn_ns = 500, worth_stealing_short_ns = 300'000;
   // A victim in one turn for longer than this is stuck in it.
   static constexpr std::int64_t stuck_ns = 40'000;
   // What a thief saw of a victim longer ago than this says nothing.
@@ -53,7 +54,6 @@ class work_stealing final : public policy {
   // The worker's life, in the order in which it is lived.
   void work(worker& self);
   void run_queue_dry(worker& self);
-  void run_one(worker& self, runnable& item);
   void housekeeping(worker& self);
   void stir(worker& self);
   bool find_work(worker& self);
@@ -65,7 +65,11 @@ class work_stealing final : public policy {
   bool steal_somewhere(worker& self);
   bool steal_from(worker& self, worker& victim, unsigned at_most);
 
-  std::int64_t backlog_ns(worker& victim, std::int64_t now);
+  struct pace {
+    std::int64_t backlog_ns = 0;  // what the whole queue takes; 0 when that is not known yet
+    std::int64_t turn_ns = 0;     // the mean
+  };
+  pace look_at(worker& victim, std::int64_t now);
   void become_busy(worker& self) noexcept;
   void become_idle(worker& self);
   void wake(worker* sleeper) noexcept;

@@ -20,9 +20,7 @@ void worker::settle_or_queue(runnable& item) noexcept {
   if (!item.type->settle(item)) push(item);
 }
 
-void worker::linger(runnable& item) noexcept {
-  item.where = place::lingering;
-  if (item.linger_slot >= 0) return;  // it still has its slot from last time
+void worker::enter_ring(runnable& item) noexcept {
   runnable* before = ring_[hand_];
   if (before != nullptr) {
     forget(*before);

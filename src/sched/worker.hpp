@@ -47,7 +47,10 @@ class worker {
   }
 
   // Inside the lock.
-  void linger(runnable& item) noexcept;
+  TROUPE_INLINE void linger(runnable& item) noexcept {
+    item.where = place::lingering;
+    if (item.linger_slot < 0) enter_ring(item);  // else it still has its slot from last time
+  }
   void forget(runnable& item) noexcept;                      // takes it out of the ring (W1)
   void look_at_ring(unsigned slots) noexcept;                // queues what has mail
   void settle_all() noexcept;                                // queues what has mail, lets the rest go
@@ -79,6 +82,7 @@ class worker {
   std::atomic<std::uint64_t> steals{0}, stolen{0};  // read by anyone
 
  private:
+  void enter_ring(runnable& item) noexcept;
   void settle_or_queue(runnable& item) noexcept;
 
   inline static constinit thread_local worker* current_ = nullptr;

@@ -38,6 +38,10 @@ class ref_state {
   // sent it away): the next last one tells anew. False when nobody does; what former holders sent is seen then.
   bool revive() noexcept;
 
+  // As drop() that returns `last`, by plain stores: for a caller that holds the only ref while nobody can make
+  // another one. False, and nothing done, when it is not the only one.
+  bool drop_only() noexcept;
+
   // Makes the cell an orphan. How many refs are left.
   std::uint32_t make_orphan() noexcept;
 
