@@ -1,0 +1,66 @@
+//! The benchmarks in tokio: an actor is a task with an unbounded channel for its mailbox.
+//! ../../README.md says what each measures.
+
+mod crowds;
+mod measure;
+mod streams;
+mod waiting;
+
+use measure::Outcome;
+use std::future::Future;
+use std::pin::Pin;
+
+type Benchmark = Pin<Box<dyn Future<Output = Outcome> + Send>>;
+type Start = fn(u64) -> Benchmark;
+
+const BENCHMARKS: &[(&str, u64, Start)] = &[
+    ("ping_pong", 2_000_000, |size| Box::pin(streams::ping_pong(size))),
+    ("counting", 10_000_000, |size| Box::pin(streams::counting(size))),
+    ("fork_join_throughput", 100_000, |size| Box::pin(streams::fork_join_throughput(size))),
+    ("fork_join_create", 1_000_000, |size| Box::pin(streams::fork_join_create(size))),
+    ("thread_ring_100", 2_000_003, |size| Box::pin(streams::thread_ring(100, size))),
+    ("thread_ring_10000", 2_000_003, |size| Box::pin(streams::thread_ring(10_000, size))),
+    ("big", 20_000, |size| Box::pin(crowds::big(size))),
+    ("chameneos", 1_000_000, |size| Box::pin(crowds::chameneos(size))),
+    ("idle_memory", 5_000_000, |size| Box::pin(waiting::idle_memory(size))),
+    ("idle_cpu", 10, |size| Box::pin(waiting::idle_cpu(size))),
+    ("wake_latency", 2_000, |size| Box::pin(waiting::wake_latency(size))),
+];
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let entry = arguments.get(1).and_then(|name| BENCHMARKS.iter().find(|(known, ..)| known == name));
+    let (entry, workers) = match (entry, arguments.get(2)) {
+        (Some(entry), Some(workers)) if arguments.len() <= 4 => (entry, positive(workers)),
+        _ => {
+            let names: Vec<&str> = BENCHMARKS.iter().map(|(name, ..)| *name).collect();
+            eprintln!("usage: {} BENCH WORKERS [SIZE]\nbenches: {}", arguments[0], names.join(" "));
+            std::process::exit(2);
+        }
+    };
+    let (_, default_size, start) = entry;
+    let size = arguments.get(3).map_or(*default_size, |text| positive(text));
+
+    // With one worker the current-thread runtime, which is faster for having nobody to share with. The
+    // benchmark is spawned, so that its own task is on a worker like every other. Without I/O a worker sleeps
+    // on a futex, which is quicker to wake than epoll.
+    let mut builder = match workers {
+        1 => tokio::runtime::Builder::new_current_thread(),
+        _ => tokio::runtime::Builder::new_multi_thread(),
+    };
+    let runtime = builder.worker_threads(workers as usize).enable_time().build().expect("a runtime");
+    let outcome = runtime.block_on(runtime.spawn(start(size))).expect("an outcome");
+    println!("{}", outcome);
+    // Without dropping the runtime: nobody times the end of a million tasks.
+    std::process::exit(0);
+}
+
+fn positive(text: &str) -> u64 {
+    match text.parse() {
+        Ok(number) if number > 0 => number,
+        _ => {
+            eprintln!("not a positive whole number: {}", text);
+            std::process::exit(2);
+        }
+    }
+}
