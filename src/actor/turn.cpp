@@ -32,32 +32,50 @@ const char* farewell(message* mail, void*, message_act act) {
 
 bool is_ours(const message& mail) noexcept { return mail.act == &farewell || mail.act == &stop_by_message; }
 
-void handle(system& home, cell& actor, message& mail) noexcept {
+void stop_after(cell& actor, system& home, message::handler act) noexcept {
+  home.report(&actor, act, std::current_exception());
+  if ((actor.flags & cell::born) == 0 || (actor.flags & cell::stop_on_error) != 0) end_object(actor);
+}
+
+// An actor that is not born yet, or stopped; or a stop that discards.
+TROUPE_NOINLINE void handle_unusual(system& home, cell& actor, message& mail) noexcept {
   const message::handler act = mail.act;
   if (is_ours(mail)) {
     act(&mail, nullptr, message_act::handle);
     return;
   }
   // order: relaxed  a stop need not be seen by the very next message
-  if (!((actor.flags & cell::stopped) == 0) || home.discarding.load(std::memory_order_relaxed)) [[unlikely]] {
+  if ((actor.flags & cell::stopped) != 0 || home.discarding.load(std::memory_order_relaxed)) {
     if ((actor.flags & cell::born) == 0) actor.flags |= cell::stopped;
     home.bury(actor, mail);
     return;
   }
-  // order: relaxed  for running_handlers, a snapshot
-  place_of_thread.method.store(act, std::memory_order_relaxed);
   try {
-    act(&mail, actor.object(), message_act::handle);
-    if ((actor.flags & cell::born) == 0) [[unlikely]] actor.flags |= cell::born;  // it was the constructor
+    act(&mail, actor.object(), message_act::handle);  // the constructor
+    actor.flags |= cell::born;
   } catch (...) {
-    home.report(&actor, act, std::current_exception());
-    if ((actor.flags & cell::born) == 0 || (actor.flags & cell::stop_on_error) != 0) end_object(actor);
+    stop_after(actor, home, act);
   }
 }
 
-bool collect(activation& active) noexcept {
+TROUPE_INLINE void handle(system& home, cell& actor, message& mail, turn_place& place) noexcept {
+  const message::handler act = mail.act;
+  // order: relaxed  for running_handlers, a snapshot
+  place.method.store(act, std::memory_order_relaxed);
+  // order: relaxed  a stop need not be seen by the very next message
+  if ((actor.flags & (cell::born | cell::stopped)) != cell::born || home.discarding.load(std::memory_order_relaxed)) [[unlikely]] {
+    return handle_unusual(home, actor, mail);
+  }
+  try {
+    act(&mail, actor.object(), message_act::handle);
+  } catch (...) {
+    stop_after(actor, home, act);
+  }
+}
+
+// Puts the mail from other threads behind what is there.
+TROUPE_NOINLINE void collect(activation& active) noexcept {
   mailbox box(active.actor->word);
-  if (!box.has_mail(active)) return false;
   message* oldest = nullptr;
   message* newest = nullptr;
   box.collect(active, [&](message& mail) {
@@ -73,7 +91,6 @@ bool collect(activation& active) noexcept {
     active.newest->next.store(reinterpret_cast<std::uintptr_t>(oldest), std::memory_order_relaxed);
   }
   active.newest = newest;
-  return true;
 }
 
 // When a turn is over. What was there at its start is handled up to the limits; of what comes meanwhile
@@ -84,52 +101,62 @@ class turn_clock {
  public:
   static constexpr unsigned arrivals_max = 16;  // messages of a turn when some came after its start
 
-  turn_clock(const limits& bounds, const message* last_present) noexcept : bounds_(bounds), last_present_(last_present) {}
-
-  bool over() noexcept {
-    if (handled_ >= (present_ ? bounds_.messages : std::min(bounds_.messages, arrivals_max))) return true;
-    if (handled_ != next_look_) return false;
-    next_look_ *= 4;
-    const std::int64_t now = base::now_ns();
-    if (began_ == 0) began_ = now;
-    return now - began_ > bounds_.ns;
+  turn_clock(limits bounds, const message* last_present) noexcept
+      : limit_(bounds.messages), ns_(bounds.ns), last_present_(last_present) {
+    if (limit_ < look_at_) look_at_ = limit_;
   }
 
-  void count(const message& next) noexcept {
+  TROUPE_INLINE bool over() noexcept { return handled_ == look_at_ && look(); }
+
+  TROUPE_INLINE void count(const message& next) noexcept {
     ++handled_;
-    if (&next == last_present_) present_ = false;
+    if (&next == last_present_) {
+      limit_ = std::min(limit_, std::max(handled_, arrivals_max));
+      look_at_ = std::min(look_at_, limit_);
+    }
   }
 
  private:
-  const limits bounds_;
-  const message* const last_present_;  // stale once handled: compared only until then
-  bool present_ = true;
+  TROUPE_NOINLINE bool look() noexcept {
+    if (handled_ >= limit_) return true;
+    look_at_ = std::min(4 * handled_, limit_);
+    const std::int64_t now = base::now_ns();
+    if (began_ == 0) began_ = now;
+    return now - began_ > ns_;
+  }
+
+  unsigned limit_;
   unsigned handled_ = 0;
-  unsigned next_look_ = 2;
+  unsigned look_at_ = 2;
+  const std::int64_t ns_;
+  const message* const last_present_;  // stale once handled: compared only until then
   std::int64_t began_ = 0;
 };
 
-limits limits_of(system& home, cell& actor) noexcept {
+TROUPE_INLINE limits limits_of(system& home, cell& actor) noexcept {
+  if ((actor.flags & cell::limited) == 0 && !home.choose_messages) [[likely]] return home.turn;
   limits bounds = (actor.flags & cell::limited) != 0 ? reinterpret_cast<cell_limits*>(&actor + 1)->turn : home.turn;
-  if (home.choose_messages) [[unlikely]] bounds.messages = home.choose_messages(bounds.messages);
+  if (home.choose_messages) bounds.messages = home.choose_messages(bounds.messages);
   return bounds;
 }
 
 // order: relaxed  for running_handlers, a snapshot
-void enter_turn(activation& active, const system& home) noexcept {
-  if (!place_of_thread.listed) [[unlikely]] list_running(place_of_thread);
-  place_of_thread.active = &active;
-  if (place_of_thread.home.load(std::memory_order_relaxed) != &home) [[unlikely]] {
-    place_of_thread.home.store(&home, std::memory_order_relaxed);
+TROUPE_INLINE turn_place& enter_turn(activation& active, const system& home) noexcept {
+  turn_place& place = place_of_thread;
+  if (place.home.load(std::memory_order_relaxed) != &home) [[unlikely]] {
+    if (!place.listed) list_running(place);
+    place.home.store(&home, std::memory_order_relaxed);
   }
-  place_of_thread.actor.store(active.actor, std::memory_order_relaxed);
+  place.active = &active;
+  place.actor.store(active.actor, std::memory_order_relaxed);
+  return place;
 }
 
 sched::after_turn run(sched::runnable& item) {
   auto& active = static_cast<activation&>(item);
   cell& actor = *active.actor;
   system& home = system::of(actor);
-  enter_turn(active, home);
+  turn_place& place = enter_turn(active, home);
   turn_clock clock(limits_of(home, actor), active.newest);
   sched::after_turn after = sched::after_turn::quiet;
   for (;;) {
@@ -137,13 +164,14 @@ sched::after_turn run(sched::runnable& item) {
     if (mail == nullptr) {
       // In this order: what a former holder sent before it dropped its ref is seen by the look behind it.
       if (active.farewell && actor.refs.revive()) active.farewell = false;
-      if (!collect(active)) {
+      if (!mailbox(actor.word).has_mail(active)) {
         if (active.farewell) {
           end_object(actor);
           after = sched::after_turn::gone;
         }
         break;
       }
+      collect(active);
       mail = active.take();
     }
     if (clock.over()) [[unlikely]] {
@@ -152,10 +180,10 @@ sched::after_turn run(sched::runnable& item) {
       break;
     }
     clock.count(*mail);
-    handle(home, actor, *mail);
+    handle(home, actor, *mail, place);
   }
   // order: relaxed  for running_handlers, a snapshot
-  place_of_thread.actor.store(nullptr, std::memory_order_relaxed);
+  place.actor.store(nullptr, std::memory_order_relaxed);
   return after;
 }
 
@@ -188,6 +216,7 @@ void discard(sched::runnable& item) noexcept {
   cell& actor = *active.actor;
   system& home = system::of(actor);
   do {
+    if (mailbox(actor.word).has_mail(active)) collect(active);
     while (message* mail = active.take()) {
       if (is_ours(*mail)) {
         mail->act(mail, nullptr, message_act::discard);
@@ -195,7 +224,7 @@ void discard(sched::runnable& item) noexcept {
         home.bury(actor, *mail);
       }
     }
-  } while (collect(active) || !mailbox(actor.word).rest(active));
+  } while (!mailbox(actor.word).rest(active));
   free_activation(active);
 }
 

@@ -2,25 +2,23 @@
 // A thread that ends gives its blocks back to the depot.
 #include "troupe/memory/block_pool.hpp"
 
+#include <algorithm>
 #include <array>
 #include <mutex>
-#include <new>
 #include <vector>
 
 #include "memory/chunk.hpp"
-#include "memory/magazine.hpp"
 #include "memory/stable_pool.hpp"
 #include "troupe/base/platform.hpp"
 
 namespace troupe::memory {
 namespace {
 
-constexpr std::size_t class_step = 16;
-constexpr std::size_t stable_class = block_bytes_max / class_step;  // the last one: never shares its blocks
-constexpr std::size_t classes = stable_class + 1;
-constexpr std::size_t span_bytes = 64 * 1024;
+using detail::classes;
+using detail::magazines;
+using detail::stable_class;
 
-constexpr std::size_t class_of(std::size_t bytes) noexcept { return bytes == 0 ? 0 : (bytes - 1) / class_step; }
+constexpr std::size_t span_bytes = 64 * 1024;
 
 struct batch_list {
   std::mutex mutex;
@@ -53,20 +51,20 @@ struct depot {
   }
 };
 
-struct thread_cache {
-  std::array<magazine, classes> magazines;
-  std::byte* span = nullptr;
-  std::size_t span_left = 0;
+// Fresh memory that the calling thread cuts blocks from.
+struct thread_span {
+  std::byte* at = nullptr;
+  std::size_t left = 0;
 };
+constinit thread_local thread_span span;
 
-constinit thread_local thread_cache cache;
-
-struct cache_flusher {
+// Gives the thread's blocks back when it ends.
+struct magazine_flusher {
   bool armed = false;
-  ~cache_flusher() {
+  ~magazine_flusher() {
     if (!armed) return;
     for (std::size_t i = 0; i < classes; ++i) {
-      while (free_block* blocks = cache.magazines[i].drain()) {
+      while (free_block* blocks = magazines[i].drain()) {
         batch_list& list = depot::get().lists[i];
         std::lock_guard lock(list.mutex);
         while (blocks != nullptr) {
@@ -79,50 +77,55 @@ struct cache_flusher {
     }
   }
 };
+thread_local magazine_flusher flusher;
 
-thread_local cache_flusher flusher;
-
-TROUPE_NOINLINE free_block* refill(std::size_t size_class) {
-  flusher.armed = true;
-  magazine& mine = cache.magazines[size_class];
-  batch_list& list = depot::get().lists[size_class];
-  {
-    std::lock_guard lock(list.mutex);
-    if (!list.full.empty()) {
-      mine.refill(list.full.back(), magazine::batch);
-      list.full.pop_back();
-      return mine.take();
-    }
-    free_block* blocks = nullptr;
-    std::size_t count = 0;
-    for (; list.loose != nullptr && count < magazine::batch; ++count) {
-      free_block* block = list.loose;
-      list.loose = block->next;
-      block->next = blocks;
-      blocks = block;
-    }
-    if (count != 0) {
-      mine.refill(blocks, count);
-      return mine.take();
-    }
+// Blocks that other threads gave back: a batch, or what there is of loose ones.
+bool refill_from_depot(magazine& mine, batch_list& list) {
+  std::lock_guard lock(list.mutex);
+  if (!list.full.empty()) {
+    mine.refill(list.full.back(), magazine::batch);
+    list.full.pop_back();
+    return true;
   }
-  // Fresh blocks, in the order of their addresses: neighbours in time are neighbours in memory.
-  const std::size_t bytes = size_class == stable_class ? stable_bytes : (size_class + 1) * class_step;
-  if (cache.span_left < bytes) {
-    cache.span = depot::get().take_span();
-    cache.span_left = span_bytes;
-  }
-  std::size_t count = cache.span_left / bytes;
-  if (count > magazine::batch) count = magazine::batch;
   free_block* blocks = nullptr;
-  for (std::size_t i = count; i-- > 0;) {
-    auto* block = reinterpret_cast<free_block*>(cache.span + i * bytes);
+  std::size_t count = 0;
+  for (; list.loose != nullptr && count < magazine::batch; ++count) {
+    free_block* block = list.loose;
+    list.loose = block->next;
     block->next = blocks;
     blocks = block;
   }
-  cache.span += count * bytes;
-  cache.span_left -= count * bytes;
+  if (count != 0) mine.refill(blocks, count);
+  return count != 0;
+}
+
+// Fresh blocks, in the order of their addresses: neighbours in time are neighbours in memory.
+void refill_from_span(magazine& mine, std::size_t bytes) {
+  if (span.left < bytes) span = {depot::get().take_span(), span_bytes};
+  const std::size_t count = std::min(span.left / bytes, magazine::batch);
+  free_block* blocks = nullptr;
+  for (std::size_t i = count; i-- > 0;) {
+    auto* block = reinterpret_cast<free_block*>(span.at + i * bytes);
+    block->next = blocks;
+    blocks = block;
+  }
+  span.at += count * bytes;
+  span.left -= count * bytes;
   mine.refill(blocks, count);
+}
+
+}  // namespace
+
+namespace detail {
+
+constinit thread_local std::array<magazine, classes> magazines{};
+
+TROUPE_NOINLINE free_block* refill(std::size_t size_class) {
+  flusher.armed = true;
+  magazine& mine = magazines[size_class];
+  if (!refill_from_depot(mine, depot::get().lists[size_class])) {
+    refill_from_span(mine, size_class == stable_class ? stable_bytes : (size_class + 1) * class_step);
+  }
   return mine.take();
 }
 
@@ -133,32 +136,5 @@ TROUPE_NOINLINE void store(std::size_t size_class, free_block* surplus) noexcept
   list.full.push_back(surplus);
 }
 
-}  // namespace
-
-TROUPE_NOINLINE void* allocate(std::size_t bytes) {
-  if (TROUPE_ASAN || bytes > block_bytes_max) [[unlikely]] return ::operator new(bytes);
-  const std::size_t size_class = class_of(bytes);
-  if (free_block* block = cache.magazines[size_class].take()) [[likely]] return block;
-  return refill(size_class);
-}
-
-TROUPE_NOINLINE void deallocate(void* block, std::size_t bytes) noexcept {
-  if (TROUPE_ASAN || bytes > block_bytes_max) [[unlikely]] return ::operator delete(block);
-  const std::size_t size_class = class_of(bytes);
-  if (free_block* surplus = cache.magazines[size_class].give(static_cast<free_block*>(block))) [[unlikely]] {
-    store(size_class, surplus);
-  }
-}
-
-TROUPE_NOINLINE void* allocate_stable() {
-  if (free_block* block = cache.magazines[stable_class].take()) [[likely]] return block;
-  return refill(stable_class);
-}
-
-TROUPE_NOINLINE void deallocate_stable(void* block) noexcept {
-  if (free_block* surplus = cache.magazines[stable_class].give(static_cast<free_block*>(block))) [[unlikely]] {
-    store(stable_class, surplus);
-  }
-}
-
+}  // namespace detail
 }  // namespace troupe::memory

@@ -13,7 +13,7 @@
 #include <mutex>
 #include <vector>
 
-#include "memory/magazine.hpp"
+#include "troupe/memory/magazine.hpp"
 
 namespace troupe::memory {
 

@@ -7,12 +7,22 @@
 
 #include <cstddef>
 
+#include "troupe/memory/block_pool.hpp"
+
 namespace troupe::memory {
 
 inline constexpr std::size_t stable_bytes = 64;
 
 // Threads: any. Throws std::bad_alloc.
-[[nodiscard]] void* allocate_stable();
-void deallocate_stable(void* block) noexcept;
+[[nodiscard]] inline void* allocate_stable() {
+  if (free_block* block = detail::magazines[detail::stable_class].take()) [[likely]] return block;
+  return detail::refill(detail::stable_class);
+}
+
+inline void deallocate_stable(void* block) noexcept {
+  if (free_block* surplus = detail::magazines[detail::stable_class].give(static_cast<free_block*>(block))) [[unlikely]] {
+    detail::store(detail::stable_class, surplus);
+  }
+}
 
 }  // namespace troupe::memory

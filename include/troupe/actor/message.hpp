@@ -78,16 +78,21 @@ struct callable_message final : message {
   Callable callable;
 };
 
+// Never inline: a coroutine that sends must not keep the address of the pool's thread-local.
 template <class Message, class... Args>
-Message* make_message(Args&&... args) {
+TROUPE_NOINLINE Message* make_message(Args&&... args) {
   static_assert(alignof(Message) <= alignof(std::max_align_t),
                 "troupe: over-aligned arguments cannot be sent by value; send a std::unique_ptr to them");
   void* block = memory::allocate(sizeof(Message));
-  try {
+  if constexpr (std::is_nothrow_constructible_v<Message, Args...>) {
     return ::new (block) Message(std::forward<Args>(args)...);
-  } catch (...) {
-    memory::deallocate(block, sizeof(Message));
-    throw;
+  } else {
+    try {
+      return ::new (block) Message(std::forward<Args>(args)...);
+    } catch (...) {
+      memory::deallocate(block, sizeof(Message));
+      throw;
+    }
   }
 }
 

@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <utility>
 
+#include "troupe/base/platform.hpp"
+
 namespace troupe::memory {
 
 struct free_block {
@@ -19,22 +21,22 @@ class magazine {
   static constexpr std::size_t batch = 128;  // blocks
 
   // A block, or null: then refill().
-  free_block* take() noexcept {
-    if (active_ == nullptr) {
+  TROUPE_INLINE free_block* take() noexcept {
+    free_block* block = active_;
+    if (block == nullptr) [[unlikely]] {
       if (reserve_ == nullptr) return nullptr;
-      active_ = std::exchange(reserve_, nullptr);
+      block = std::exchange(reserve_, nullptr);
       count_ = batch;
     }
-    free_block* block = active_;
     active_ = block->next;
     --count_;
     return block;
   }
 
   // Keeps the block. Returns a full batch that the caller must give to the depot, or null.
-  free_block* give(free_block* block) noexcept {
+  TROUPE_INLINE free_block* give(free_block* block) noexcept {
     free_block* surplus = nullptr;
-    if (count_ == batch) {
+    if (count_ == batch) [[unlikely]] {
       surplus = std::exchange(reserve_, active_);
       active_ = nullptr;
       count_ = 0;
