@@ -5,6 +5,8 @@
 // Owner: the thread in the actor's turn; between turns whoever holds the lock of `home` (worker.hpp).
 #pragma once
 
+#include <cstddef>
+
 #include "actor/mailbox.hpp"
 #include "sched/runnable.hpp"
 #include "troupe/actor/cell.hpp"
@@ -13,39 +15,48 @@
 namespace troupe::actor {
 
 struct activation : sched::runnable {
-  cell* actor = nullptr;
-  message* oldest = nullptr;  // mail, linked through next, oldest first
-  message* newest = nullptr;
-  bool farewell = false;      // the actor was told that its last ref went
+  using link = std::atomic<std::uintptr_t>;
 
+  cell* actor = nullptr;
+  link oldest{0};         // mail, linked through next, oldest first
+  link* end = &oldest;    // where the next one is linked: never a branch
+  bool farewell = false;  // the actor was told that its last ref went
+
+  // order: relaxed (all below)  within the owner's list
   void append(message& mail) noexcept {
-    // order: relaxed  within the owner's list
     mail.next.store(0, std::memory_order_relaxed);
-    if (newest == nullptr) {
-      oldest = &mail;
-    } else {
-      // order: relaxed  within the owner's list
-      newest->next.store(reinterpret_cast<std::uintptr_t>(&mail), std::memory_order_relaxed);
-    }
-    newest = &mail;
+    end->store(reinterpret_cast<std::uintptr_t>(&mail), std::memory_order_relaxed);
+    end = &mail.next;
+  }
+
+  void append_list(message& first, message& last) noexcept {
+    end->store(reinterpret_cast<std::uintptr_t>(&first), std::memory_order_relaxed);
+    end = &last.next;
   }
 
   void put_back(message& mail) noexcept {
-    // order: relaxed  within the owner's list
-    mail.next.store(reinterpret_cast<std::uintptr_t>(oldest), std::memory_order_relaxed);
-    oldest = &mail;
-    if (newest == nullptr) newest = &mail;
+    mail.next.store(oldest.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    if (end == &oldest) end = &mail.next;
+    oldest.store(reinterpret_cast<std::uintptr_t>(&mail), std::memory_order_relaxed);
   }
 
   // The oldest, or null.
   message* take() noexcept {
-    message* mail = oldest;
+    auto* mail = reinterpret_cast<message*>(oldest.load(std::memory_order_relaxed));
     if (mail == nullptr) return nullptr;
-    // order: relaxed  within the owner's list
-    oldest = reinterpret_cast<message*>(mail->next.load(std::memory_order_relaxed));
-    if (oldest == nullptr) newest = nullptr;
+    const std::uintptr_t next = mail->next.load(std::memory_order_relaxed);
+    oldest.store(next, std::memory_order_relaxed);
+    end = next == 0 ? &oldest : end;
     return mail;
   }
+
+  // The newest, to compare with; something that is no message when there is none.
+  const message* newest() const noexcept {
+    static_assert(offsetof(message, next) == 0);
+    return reinterpret_cast<const message*>(end);
+  }
+
+  bool empty() const noexcept { return oldest.load(std::memory_order_relaxed) == 0; }
 };
 
 using mailbox = mailbox_word<message, activation, std::atomic<std::uintptr_t>>;

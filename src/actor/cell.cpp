@@ -91,13 +91,15 @@ activation& make_activation(cell& actor) {
   made.linger_slot = -1;
   made.where = sched::place::elsewhere;
   made.actor = &actor;
-  made.oldest = made.newest = nullptr;
+  // order: relaxed  published by the mailbox word
+  made.oldest.store(0, std::memory_order_relaxed);
+  made.end = &made.oldest;
   made.farewell = false;
   return made;
 }
 
 void free_activation(activation& rested) noexcept {
-  TROUPE_INVARIANT(rested.oldest == nullptr && rested.linger_slot < 0, "M3");
+  TROUPE_INVARIANT(rested.empty() && rested.linger_slot < 0, "M3");
   // order: relaxed  nobody's any more (worker.hpp)
   rested.home.store(nullptr, std::memory_order_relaxed);
   memory::deallocate_stable(&rested);

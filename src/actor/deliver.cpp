@@ -20,37 +20,9 @@ activation& activate(cell& to, message& mail) {
   }
 }
 
-// The sender is a worker inside its own lock. True when the actor is active here, or dormant and of this
-// pool: then nothing of another processor is touched.
-bool deliver_at_home(sched::worker& self, cell& to, message& mail) {
-  mailbox box(to.word);
-  const std::uintptr_t seen = box.look();
-  if (mailbox::is_activation(seen)) {
-    activation& active = mailbox::as_activation(seen);
-    // Another worker's, or just now freed by one: never ours by chance, only we make it ours (worker.hpp).
-    // order: relaxed  ours is written inside our lock only
-    if (active.home.load(std::memory_order_relaxed) != &self) return false;
-    active.append(mail);
-    if (active.where == sched::place::lingering) self.push(active);
-    return true;
-  }
-  if (seen != mailbox::dormant || to.executor != 0) return false;
-  system& home = system::of(to);
-  if (&home.executor_of(to) != static_cast<sched::executor*>(self.executor)) return false;
-  activation& made = make_activation(to);
-  made.append(mail);
-  if (box.claim(made)) {
-    self.push(made);
-    return true;
-  }
-  made.take();
-  free_activation(made);
-  return false;
-}
-
 void wake(system& home, cell& to, activation& active) { home.executor_of(to).submit(active); }
 
-void deliver_from_afar(cell& to, message& mail) {
+TROUPE_NOINLINE void deliver_from_afar(cell& to, message& mail) {
   mailbox box(to.word);
   system& home = system::of(to);
   for (int tries = 0; tries < mailbox::retries_max; ++tries) {
@@ -81,21 +53,52 @@ void deliver_from_afar(cell& to, message& mail) {
 
 }  // namespace
 
+namespace {
+
+// The sender is a worker of this actor's pool and the actor is dormant: it wakes here. Else from afar.
+TROUPE_NOINLINE void deliver_from_worker(sched::worker& self, cell& to, message& mail) {
+  system& home = system::of(to);
+  mailbox box(to.word);
+  if (to.executor != 0 || &home.executor_of(to) != self.executor || box.look() != mailbox::dormant) {
+    return deliver_from_afar(to, mail);
+  }
+  activation& made = activate(to, mail);
+  if (!self.lock.try_enter()) {
+    made.take();
+    free_activation(made);
+    return deliver_from_afar(to, mail);
+  }
+  const bool claimed = box.claim(made);
+  if (claimed) self.push(made);
+  self.lock.leave();
+  if (claimed) return;
+  made.take();
+  free_activation(made);
+  deliver_from_afar(to, mail);
+}
+
+}  // namespace
+
+// The way of most messages: the actor is active on the sender's own worker, and nothing of another
+// processor is touched.
 void deliver(cell& to, message& mail) {
   sched::worker* self = sched::worker::current();
-  if (self != nullptr && self->lock.try_enter()) {
-    bool done = false;
-    try {
-      done = deliver_at_home(*self, to, mail);
-    } catch (...) {
-      self->lock.leave();
-      mail.act(&mail, nullptr, message_act::discard);
-      throw;
+  if (self == nullptr) return deliver_from_afar(to, mail);
+  if (self->lock.try_enter()) [[likely]] {
+    const std::uintptr_t seen = mailbox(to.word).look();
+    if (mailbox::is_activation(seen)) {
+      activation& active = mailbox::as_activation(seen);
+      // Another worker's, or just now freed by one: never ours by chance, only we make it ours (worker.hpp).
+      // order: relaxed  ours is written inside our lock only
+      if (active.home.load(std::memory_order_relaxed) == self) {
+        active.append(mail);
+        if (active.where == sched::place::lingering) self->push(active);
+        return self->lock.leave();
+      }
     }
     self->lock.leave();
-    if (done) return;
   }
-  deliver_from_afar(to, mail);
+  deliver_from_worker(*self, to, mail);
 }
 
 // Waiting in this worker's queue or lingering here, the actor runs nowhere; so it cannot take a ref to

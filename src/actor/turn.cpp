@@ -84,60 +84,42 @@ TROUPE_NOINLINE void collect(activation& active) noexcept {
     oldest = &mail;
     if (newest == nullptr) newest = &mail;
   });
-  if (active.newest == nullptr) {
-    active.oldest = oldest;
-  } else {
-    // order: relaxed  within the owner's list
-    active.newest->next.store(reinterpret_cast<std::uintptr_t>(oldest), std::memory_order_relaxed);
-  }
-  active.newest = newest;
+  active.append_list(*oldest, *newest);
 }
 
 // When a turn is over. What was there at its start is handled up to the limits; of what comes meanwhile
 // only the first few, for the next turn has the rest: an actor that feeds another one by messages to itself
 // would else run ahead until what it made no longer fits the cache, and one message a turn is slow.
-// The clock is looked at after 2, 8, 32 … messages: a turn of one or two never pays for it.
-class turn_clock {
- public:
-  static constexpr unsigned arrivals_max = 16;  // messages of a turn when some came after its start
+constexpr unsigned arrivals_max = 16;  // messages of a turn when some came after its start
 
-  turn_clock(limits bounds, const message* last_present) noexcept
-      : limit_(bounds.messages), ns_(bounds.ns), last_present_(last_present) {
-    if (limit_ < look_at_) look_at_ = limit_;
-  }
+// The clock is looked at after 8, 32, 128 … messages while handlers are quick, and after each message on a
+// thread whose handlers were slow at the last look: so it costs next to nothing in either case.
+constexpr std::int64_t slow_ns = 5'000;  // a handler that takes longer is slow
 
-  TROUPE_INLINE bool over() noexcept { return handled_ == look_at_ && look(); }
+limits limits_of(const system& home, const cell& actor) noexcept {
+  return (actor.flags & cell::limited) != 0 ? reinterpret_cast<const cell_limits*>(&actor + 1)->turn : home.turn;
+}
 
-  TROUPE_INLINE void count(const message& next) noexcept {
-    ++handled_;
-    if (&next == last_present_) {
-      limit_ = std::min(limit_, std::max(handled_, arrivals_max));
-      look_at_ = std::min(look_at_, limit_);
-    }
-  }
+// How many messages this turn may handle.
+TROUPE_INLINE unsigned message_limit(const system& home, const cell& actor) noexcept {
+  if ((actor.flags & cell::limited) == 0 && !home.choose_messages) [[likely]] return home.turn.messages;
+  const unsigned most = limits_of(home, actor).messages;
+  return home.choose_messages ? home.choose_messages(most) : most;
+}
 
- private:
-  TROUPE_NOINLINE bool look() noexcept {
-    if (handled_ >= limit_) return true;
-    look_at_ = std::min(4 * handled_, limit_);
-    const std::int64_t now = base::now_ns();
-    if (began_ == 0) began_ = now;
-    return now - began_ > ns_;
-  }
-
-  unsigned limit_;
-  unsigned handled_ = 0;
-  unsigned look_at_ = 2;
-  const std::int64_t ns_;
-  const message* const last_present_;  // stale once handled: compared only until then
-  std::int64_t began_ = 0;
-};
-
-TROUPE_INLINE limits limits_of(system& home, cell& actor) noexcept {
-  if ((actor.flags & cell::limited) == 0 && !home.choose_messages) [[likely]] return home.turn;
-  limits bounds = (actor.flags & cell::limited) != 0 ? reinterpret_cast<cell_limits*>(&actor + 1)->turn : home.turn;
-  if (home.choose_messages) bounds.messages = home.choose_messages(bounds.messages);
-  return bounds;
+// Looks at the clock. After how many messages of the turn to look again; 0 when its time is over.
+TROUPE_NOINLINE unsigned look_at_clock(turn_place& place, const cell& actor, unsigned handled) noexcept {
+  const std::int64_t now = base::now_ns();
+  // Since the last look, which may lie in an earlier turn: rather too early than too late.
+  const std::int64_t since = now - (place.turn_looks == 0 ? place.looked_at_ns : place.turn_began_ns);
+  if (place.turn_looks == 0) place.turn_began_ns = place.looked_at_ns;
+  const bool slow = now - place.looked_at_ns > slow_ns * (handled - place.looked_after);
+  place.first_look = slow ? 1 : turn_place::quick_look;
+  place.looked_at_ns = now;
+  place.looked_after = handled;
+  ++place.turn_looks;
+  if (since > limits_of(system::of(actor), actor).ns) return 0;
+  return slow ? handled + 1 : 4 * std::max(handled, turn_place::quick_look);
 }
 
 // order: relaxed  for running_handlers, a snapshot
@@ -148,6 +130,7 @@ TROUPE_INLINE turn_place& enter_turn(activation& active, const system& home) noe
     place.home.store(&home, std::memory_order_relaxed);
   }
   place.active = &active;
+  place.turn_looks = place.looked_after = 0;
   place.actor.store(active.actor, std::memory_order_relaxed);
   return place;
 }
@@ -157,9 +140,11 @@ sched::after_turn run(sched::runnable& item) {
   cell& actor = *active.actor;
   system& home = system::of(actor);
   turn_place& place = enter_turn(active, home);
-  turn_clock clock(limits_of(home, actor), active.newest);
+  const message* const last_present = active.newest();  // stale once it is handled: compared only until then
+  unsigned limit = message_limit(home, actor);
+  unsigned look_after = std::min(limit, place.first_look);
   sched::after_turn after = sched::after_turn::quiet;
-  for (;;) {
+  for (unsigned handled = 0;;) {
     message* mail = active.take();
     if (mail == nullptr) {
       // In this order: what a former holder sent before it dropped its ref is seen by the look behind it.
@@ -174,12 +159,19 @@ sched::after_turn run(sched::runnable& item) {
       collect(active);
       mail = active.take();
     }
-    if (clock.over()) [[unlikely]] {
-      active.put_back(*mail);
-      after = sched::after_turn::again;
-      break;
+    if (handled == look_after) [[unlikely]] {
+      look_after = handled >= limit ? 0 : std::min(limit, look_at_clock(place, actor, handled));
+      if (look_after == 0) {
+        active.put_back(*mail);
+        after = sched::after_turn::again;
+        break;
+      }
     }
-    clock.count(*mail);
+    ++handled;
+    if (mail == last_present) {
+      limit = std::min(limit, std::max(handled, arrivals_max));
+      look_after = std::min(look_after, limit);
+    }
     handle(home, actor, *mail, place);
   }
   // order: relaxed  for running_handlers, a snapshot

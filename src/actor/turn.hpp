@@ -14,6 +14,11 @@ struct turn_place {
   std::atomic<const system*> home{nullptr};
   std::atomic<message::handler> method{nullptr};
   activation* active = nullptr;
+  // The turn's clock (turn.cpp).
+  static constexpr unsigned quick_look = 8;
+  unsigned first_look = quick_look;  // messages of a turn before it looks
+  unsigned turn_looks = 0, looked_after = 0;
+  std::int64_t looked_at_ns = 0, turn_began_ns = 0;
   bool listed = false;  // in the list of all threads that run turns
 };
 turn_place& current_turn() noexcept;

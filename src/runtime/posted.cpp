@@ -21,12 +21,15 @@ void dispose(sched::runnable& item) noexcept {
 sched::after_turn run(sched::runnable& item) {
   auto& self = static_cast<posted&>(item);
   // order: relaxed  a stop need not be seen at once
-  if (self.of->discarding.load(std::memory_order_relaxed)) return sched::after_turn::gone;
-  try {
-    self.procedure();
-  } catch (...) {
-    self.of->report(nullptr, nullptr, std::current_exception());
+  if (!self.of->discarding.load(std::memory_order_relaxed)) {
+    try {
+      self.procedure();
+    } catch (...) {
+      self.of->report(nullptr, nullptr, std::current_exception());
+    }
   }
+  // What it holds goes here, since dispose may run nobody's code (runnable.hpp).
+  self.procedure = nullptr;
   return sched::after_turn::gone;
 }
 

@@ -6,6 +6,7 @@
 //   B1  the owner is never between enter and leave while a thief is between revoke and restore.
 //   B2  the owner never waits in try_enter; a thief waits for a bounded time in try_revoke.
 //   B3  what either side wrote inside is seen by the other side inside.
+//   B4  the owner does not enter while it is inside: its first leave would let a thief in.
 // Rejected: a spin-lock (5 ns a message even when nobody else is there); Chase-Lev (guards a deque, not
 // the mailboxes beside it). Proof sketch and the losing interleavings: docs/protocols/biased_lock.md.
 #pragma once
@@ -13,6 +14,7 @@
 #include <cstdint>
 
 #include "troupe/base/atomics.hpp"
+#include "troupe/base/invariant.hpp"
 
 namespace troupe::sched {
 
@@ -21,6 +23,8 @@ class biased_lock {
  public:
   // Owner only. False when a thief is inside: go another way, or try again.
   TROUPE_INLINE bool try_enter() noexcept {
+    // order: relaxed  the owner's own
+    TROUPE_INVARIANT(inside_.load(std::memory_order_relaxed) == 0, "B4");
     // order: relaxed  announced by the fence, not by the store
     inside_.store(1, std::memory_order_relaxed);
     Atomics::light_fence();

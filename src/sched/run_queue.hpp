@@ -15,12 +15,8 @@ class run_queue {
  public:
   void push(runnable& item) noexcept {
     item.next = nullptr;
-    if (tail_ == nullptr) {
-      head_ = &item;
-    } else {
-      tail_->next = &item;
-    }
-    tail_ = &item;
+    *end_ = &item;
+    end_ = &item.next;
     set_count(count() + 1);
   }
 
@@ -29,7 +25,7 @@ class run_queue {
     runnable* item = head_;
     if (item == nullptr) return nullptr;
     head_ = item->next;
-    if (head_ == nullptr) tail_ = nullptr;
+    end_ = head_ == nullptr ? &head_ : end_;
     set_count(count() - 1);
     return item;
   }
@@ -45,7 +41,7 @@ class run_queue {
   void set_count(std::size_t n) noexcept { count_.store(n, std::memory_order_relaxed); }
 
   runnable* head_ = nullptr;
-  runnable* tail_ = nullptr;
+  runnable** end_ = &head_;  // where the next one is linked: never a branch
   std::atomic<std::size_t> count_{0};
 };
 

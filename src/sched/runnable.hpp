@@ -26,6 +26,7 @@ struct runnable_type {
   bool (*settle)(runnable&);
   // Whether work came to a quiet runnable. Any thread that holds it; a hint for others.
   bool (*pending)(const runnable&);
+  // After a turn that returned `gone`: frees its memory, and runs nobody's code: a worker is inside its lock.
   void (*dispose)(runnable&) noexcept;
   // Throws the work away, and the runnable with it (a stop that discards).
   void (*discard)(runnable&) noexcept;
