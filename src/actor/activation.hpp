@@ -14,13 +14,19 @@
 
 namespace troupe::actor {
 
-struct activation : sched::runnable {
-  using link = std::atomic<std::uintptr_t>;
+using mail_link = std::atomic<std::uintptr_t>;
 
+// Messages linked through next, oldest first; the newest links to 0.
+struct mail_list {
+  message* oldest;
+  mail_link* end;  // the newest one's link
+};
+
+struct activation : sched::runnable {
   cell* actor = nullptr;
-  link oldest{0};         // mail, linked through next, oldest first
-  link* end = &oldest;    // where the next one is linked: never a branch
-  bool farewell = false;  // the actor was told that its last ref went
+  mail_link oldest{0};
+  mail_link* end = &oldest;  // where the next one is linked: never a branch
+  bool farewell = false;     // the actor was told that its last ref went
 
   // order: relaxed (all below)  within the owner's list
   void append(message& mail) noexcept {
@@ -29,31 +35,33 @@ struct activation : sched::runnable {
     end = &mail.next;
   }
 
+  // `last` links to 0.
   void append_list(message& first, message& last) noexcept {
     end->store(reinterpret_cast<std::uintptr_t>(&first), std::memory_order_relaxed);
     end = &last.next;
   }
 
-  void put_back(message& mail) noexcept {
-    mail.next.store(oldest.load(std::memory_order_relaxed), std::memory_order_relaxed);
-    if (end == &oldest) end = &mail.next;
-    oldest.store(reinterpret_cast<std::uintptr_t>(&mail), std::memory_order_relaxed);
+  mail_list take_all() noexcept {
+    const mail_list all{reinterpret_cast<message*>(oldest.load(std::memory_order_relaxed)), end};
+    clear();
+    return all;
   }
 
-  // The oldest, or null.
-  message* take() noexcept {
-    auto* mail = reinterpret_cast<message*>(oldest.load(std::memory_order_relaxed));
-    if (mail == nullptr) return nullptr;
-    const std::uintptr_t next = mail->next.load(std::memory_order_relaxed);
-    oldest.store(next, std::memory_order_relaxed);
-    end = next == 0 ? &oldest : end;
-    return mail;
+  // In front of what has come meanwhile: the rest of a list that take_all gave, from `first` on.
+  void put_back(message& first, const mail_list& taken) noexcept {
+    const std::uintptr_t meanwhile = oldest.load(std::memory_order_relaxed);
+    taken.end->store(meanwhile, std::memory_order_relaxed);
+    if (meanwhile == 0) end = taken.end;
+    oldest.store(reinterpret_cast<std::uintptr_t>(&first), std::memory_order_relaxed);
   }
 
-  // The newest, to compare with; something that is no message when there is none.
-  const message* newest() const noexcept {
-    static_assert(offsetof(message, next) == 0);
-    return reinterpret_cast<const message*>(end);
+  static message* after(const message& mail) noexcept {
+    return reinterpret_cast<message*>(mail.next.load(std::memory_order_relaxed));
+  }
+
+  void clear() noexcept {
+    oldest.store(0, std::memory_order_relaxed);
+    end = &oldest;
   }
 
   bool empty() const noexcept { return oldest.load(std::memory_order_relaxed) == 0; }

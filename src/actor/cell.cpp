@@ -91,9 +91,7 @@ activation& make_activation(cell& actor) {
   made.linger_slot = -1;
   made.where = sched::place::elsewhere;
   made.actor = &actor;
-  // order: relaxed  published by the mailbox word
-  made.oldest.store(0, std::memory_order_relaxed);
-  made.end = &made.oldest;
+  made.clear();
   made.farewell = false;
   return made;
 }

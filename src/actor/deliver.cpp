@@ -37,13 +37,13 @@ TROUPE_NOINLINE void deliver_from_afar(cell& to, message& mail) {
     }
     activation& made = activate(to, mail);
     if (box.claim(made)) return wake(home, to, made);
-    made.take();
+    made.clear();
     free_activation(made);
   }
   // Others were faster each time: the exchange cannot fail. The activation is made first, since nothing may
   // throw behind it.
   activation& spare = activate(to, mail);
-  spare.take();
+  spare.clear();
   const std::uintptr_t seen = box.append_always(mail);
   TROUPE_REQUIRE(seen != mailbox::closed, "M4");
   if (seen != mailbox::dormant) return free_activation(spare);
@@ -64,7 +64,7 @@ TROUPE_NOINLINE void deliver_from_worker(sched::worker& self, cell& to, message&
   }
   activation& made = activate(to, mail);
   if (!self.lock.try_enter()) {
-    made.take();
+    made.clear();
     free_activation(made);
     return deliver_from_afar(to, mail);
   }
@@ -72,7 +72,7 @@ TROUPE_NOINLINE void deliver_from_worker(sched::worker& self, cell& to, message&
   if (claimed) self.push(made);
   self.lock.leave();
   if (claimed) return;
-  made.take();
+  made.clear();
   free_activation(made);
   deliver_from_afar(to, mail);
 }
@@ -92,7 +92,7 @@ void deliver(cell& to, message& mail) {
       // order: relaxed  ours is written inside our lock only
       if (active.home.load(std::memory_order_relaxed) == self) {
         active.append(mail);
-        if (active.where == sched::place::lingering) self->push(active);
+        self->wake_if_lingering(active);
         return self->lock.leave();
       }
     }

@@ -32,13 +32,19 @@ const char* farewell(message* mail, void*, message_act act) {
 
 bool is_ours(const message& mail) noexcept { return mail.act == &farewell || mail.act == &stop_by_message; }
 
-void stop_after(cell& actor, system& home, message::handler act) noexcept {
-  home.report(&actor, act, std::current_exception());
-  if ((actor.flags & cell::born) == 0 || (actor.flags & cell::stop_on_error) != 0) end_object(actor);
+// Whether this actor's mail needs a second look: it is not born yet, or stopped; or a stop discards all.
+bool unusual(const system& home, const cell& actor) noexcept {
+  // order: relaxed  a stop need not be seen by the very next turn
+  return (actor.flags & (cell::born | cell::stopped)) != cell::born || home.discarding.load(std::memory_order_relaxed);
 }
 
-// An actor that is not born yet, or stopped; or a stop that discards.
-TROUPE_NOINLINE void handle_unusual(system& home, cell& actor, message& mail) noexcept {
+TROUPE_NOINLINE void fail(turn_place& place, system& home, cell& actor, message::handler act) noexcept {
+  home.report(&actor, act, std::current_exception());
+  if ((actor.flags & cell::born) == 0 || (actor.flags & cell::stop_on_error) != 0) end_object(actor);
+  place.unusual = unusual(home, actor);
+}
+
+TROUPE_NOINLINE void handle_unusual(turn_place& place, system& home, cell& actor, message& mail) noexcept {
   const message::handler act = mail.act;
   if (is_ours(mail)) {
     act(&mail, nullptr, message_act::handle);
@@ -51,25 +57,23 @@ TROUPE_NOINLINE void handle_unusual(system& home, cell& actor, message& mail) no
     return;
   }
   try {
-    act(&mail, actor.object(), message_act::handle);  // the constructor
-    actor.flags |= cell::born;
+    act(&mail, actor.object(), message_act::handle);
+    actor.flags |= cell::born;  // that was the constructor, or it was born before
+    place.unusual = unusual(home, actor);
   } catch (...) {
-    stop_after(actor, home, act);
+    fail(place, home, actor, act);
   }
 }
 
-TROUPE_INLINE void handle(system& home, cell& actor, message& mail, turn_place& place) noexcept {
+TROUPE_INLINE void handle(turn_place& place, system& home, cell& actor, message& mail) noexcept {
+  if (place.unusual) [[unlikely]] return handle_unusual(place, home, actor, mail);
   const message::handler act = mail.act;
   // order: relaxed  for running_handlers, a snapshot
   place.method.store(act, std::memory_order_relaxed);
-  // order: relaxed  a stop need not be seen by the very next message
-  if ((actor.flags & (cell::born | cell::stopped)) != cell::born || home.discarding.load(std::memory_order_relaxed)) [[unlikely]] {
-    return handle_unusual(home, actor, mail);
-  }
   try {
     act(&mail, actor.object(), message_act::handle);
   } catch (...) {
-    stop_after(actor, home, act);
+    fail(place, home, actor, act);
   }
 }
 
@@ -118,9 +122,33 @@ TROUPE_NOINLINE unsigned look_at_clock(turn_place& place, const cell& actor, uns
   place.looked_at_ns = now;
   place.looked_after = handled;
   ++place.turn_looks;
+  place.unusual = unusual(system::of(actor), actor);
   if (since > limits_of(system::of(actor), actor).ns) return 0;
   return slow ? handled + 1 : 4 * std::max(handled, turn_place::quick_look);
 }
+
+struct turn_limit {
+  turn_limit(unsigned most, unsigned first_look) noexcept : messages(most), look_after(std::min(most, first_look)) {}
+
+  TROUPE_NOINLINE bool over(turn_place& place, const cell& actor) noexcept {
+    if (handled >= messages) return true;
+    look_after = look_at_clock(place, actor, handled);
+    if (look_after == 0) return true;
+    look_after = std::min(look_after, messages);
+    return false;
+  }
+
+  // The next batch came after the turn's start.
+  bool arrivals_over() noexcept {
+    messages = std::min(messages, std::max(handled, arrivals_max));
+    look_after = std::min(look_after, messages);
+    return handled >= messages;
+  }
+
+  unsigned messages;
+  unsigned look_after;
+  unsigned handled = 0;
+};
 
 // order: relaxed  for running_handlers, a snapshot
 TROUPE_INLINE turn_place& enter_turn(activation& active, const system& home) noexcept {
@@ -131,8 +159,21 @@ TROUPE_INLINE turn_place& enter_turn(activation& active, const system& home) noe
   }
   place.active = &active;
   place.turn_looks = place.looked_after = 0;
+  place.unusual = unusual(home, *active.actor);
   place.actor.store(active.actor, std::memory_order_relaxed);
   return place;
+}
+
+// Handles a batch of mail, oldest first. What is left of it when the turn's limits end it; else null.
+TROUPE_INLINE message* handle_batch(turn_place& place, system& home, cell& actor, message* mail, turn_limit& limit) noexcept {
+  while (mail != nullptr) {
+    if (limit.handled == limit.look_after && limit.over(place, actor)) [[unlikely]] return mail;
+    ++limit.handled;
+    message* next = activation::after(*mail);
+    handle(place, home, actor, *mail);
+    mail = next;
+  }
+  return nullptr;
 }
 
 sched::after_turn run(sched::runnable& item) {
@@ -140,39 +181,31 @@ sched::after_turn run(sched::runnable& item) {
   cell& actor = *active.actor;
   system& home = system::of(actor);
   turn_place& place = enter_turn(active, home);
-  const message* const last_present = active.newest();  // stale once it is handled: compared only until then
-  unsigned limit = message_limit(home, actor);
-  unsigned look_after = std::min(limit, place.first_look);
-  sched::after_turn after = sched::after_turn::quiet;
-  for (unsigned handled = 0;;) {
-    message* mail = active.take();
-    if (mail == nullptr) {
-      // In this order: what a former holder sent before it dropped its ref is seen by the look behind it.
-      if (active.farewell && actor.refs.revive()) active.farewell = false;
-      if (!mailbox(actor.word).has_mail(active)) {
-        if (active.farewell) {
-          end_object(actor);
-          after = sched::after_turn::gone;
-        }
-        break;
-      }
+  turn_limit limit(message_limit(home, actor), place.first_look);
+  sched::after_turn after = sched::after_turn::again;
+  for (;;) {
+    const mail_list batch = active.take_all();
+    if (message* left = handle_batch(place, home, actor, batch.oldest, limit)) [[unlikely]] {
+      active.put_back(*left, batch);
+      break;
+    }
+    if (!active.empty()) {
+      if (limit.arrivals_over()) break;
+      continue;
+    }
+    // In this order: what a former holder sent before it dropped its ref is seen by the look behind it.
+    if (active.farewell && actor.refs.revive()) active.farewell = false;
+    if (mailbox(actor.word).has_mail(active)) {
       collect(active);
-      mail = active.take();
+      if (limit.handled != 0 && limit.arrivals_over()) break;
+      continue;
     }
-    if (handled == look_after) [[unlikely]] {
-      look_after = handled >= limit ? 0 : std::min(limit, look_at_clock(place, actor, handled));
-      if (look_after == 0) {
-        active.put_back(*mail);
-        after = sched::after_turn::again;
-        break;
-      }
+    after = sched::after_turn::quiet;
+    if (active.farewell) {
+      end_object(actor);
+      after = sched::after_turn::gone;
     }
-    ++handled;
-    if (mail == last_present) {
-      limit = std::min(limit, std::max(handled, arrivals_max));
-      look_after = std::min(look_after, limit);
-    }
-    handle(home, actor, *mail, place);
+    break;
   }
   // order: relaxed  for running_handlers, a snapshot
   place.actor.store(nullptr, std::memory_order_relaxed);
@@ -209,7 +242,8 @@ void discard(sched::runnable& item) noexcept {
   system& home = system::of(actor);
   do {
     if (mailbox(actor.word).has_mail(active)) collect(active);
-    while (message* mail = active.take()) {
+    for (message *mail = active.take_all().oldest, *next = nullptr; mail != nullptr; mail = next) {
+      next = activation::after(*mail);
       if (is_ours(*mail)) {
         mail->act(mail, nullptr, message_act::discard);
       } else {
@@ -229,7 +263,10 @@ const sched::runnable_type turn_type{&run, &settle, &pending, &dispose, &discard
 const char* stop_by_message(message* mail, void*, message_act act) {
   if (act == message_act::describe) return "stop";
   message_guard<message> guard{mail};
-  if (act == message_act::handle) end_object(*place_of_thread.active->actor);
+  if (act == message_act::handle) {
+    end_object(*place_of_thread.active->actor);
+    place_of_thread.unusual = true;
+  }
   return nullptr;
 }
 

@@ -19,6 +19,7 @@ struct turn_place {
   unsigned first_look = quick_look;  // messages of a turn before it looks
   unsigned turn_looks = 0, looked_after = 0;
   std::int64_t looked_at_ns = 0, turn_began_ns = 0;
+  bool unusual = false;  // this actor's mail needs a second look (turn.cpp)
   bool listed = false;  // in the list of all threads that run turns
 };
 turn_place& current_turn() noexcept;

@@ -1,48 +1,67 @@
 // run_queue: runnables waiting for a worker, oldest first.
 //
-// Plain data: the worker's biased lock guards it, only the count may be read by anyone.
-// Unbounded: an intrusive list costs nothing for a long queue, and no overflow queue is needed.
+// A ring that doubles when it is full. Plain data: the worker's biased lock guards it, only the count may
+// be read by anyone. Rejected: an intrusive list (a thief would walk it, a cache miss a runnable, inside the
+// victim's lock; and push_if could not do without a branch that nobody can predict).
 #pragma once
 
 #include <atomic>
 #include <cstddef>
+#include <memory>
 
 #include "sched/runnable.hpp"
+#include "troupe/base/platform.hpp"
 
 namespace troupe::sched {
 
 class run_queue {
  public:
-  void push(runnable& item) noexcept {
-    item.next = nullptr;
-    *end_ = &item;
-    end_ = &item.next;
-    set_count(count() + 1);
+  run_queue() : items_(std::make_unique<runnable*[]>(mask_ + 1)) {}
+
+  void push(runnable& item) { push_if(item, true); }
+
+  // Pushes or does nothing, at the same cost: whether a message finds its actor queued already is as good
+  // as random. Throws std::bad_alloc when the ring must grow and cannot; then nothing was done.
+  TROUPE_INLINE void push_if(runnable& item, bool really) {
+    const std::size_t end = get(end_);
+    if (end - get(begin_) > mask_) [[unlikely]] grow();
+    items_[end & mask_] = &item;
+    set(end_, end + (really ? 1u : 0u));
   }
 
   // The oldest, or null.
-  runnable* pop() noexcept {
-    runnable* item = head_;
-    if (item == nullptr) return nullptr;
-    head_ = item->next;
-    end_ = head_ == nullptr ? &head_ : end_;
-    set_count(count() - 1);
+  TROUPE_INLINE runnable* pop() noexcept {
+    const std::size_t begin = get(begin_);
+    if (begin == get(end_)) return nullptr;
+    runnable* item = items_[begin & mask_];
+    set(begin_, begin + 1);
     return item;
   }
 
-  bool empty() const noexcept { return head_ == nullptr; }
+  bool empty() const noexcept { return get(begin_) == get(end_); }
 
   // Exact inside the lock, a hint outside.
-  // order: relaxed  a hint; publishes nothing
-  std::size_t count() const noexcept { return count_.load(std::memory_order_relaxed); }
+  std::size_t count() const noexcept {
+    const std::size_t begin = get(begin_), end = get(end_);
+    return end > begin ? end - begin : 0;
+  }
 
  private:
-  // order: relaxed  a hint; publishes nothing
-  void set_count(std::size_t n) noexcept { count_.store(n, std::memory_order_relaxed); }
+  using index = std::atomic<std::size_t>;  // grow for ever: 2^64 pushes
+  // order: relaxed (both)  a hint for those outside the lock; publishes nothing
+  static std::size_t get(const index& of) noexcept { return of.load(std::memory_order_relaxed); }
+  static void set(index& of, std::size_t to) noexcept { of.store(to, std::memory_order_relaxed); }
 
-  runnable* head_ = nullptr;
-  runnable** end_ = &head_;  // where the next one is linked: never a branch
-  std::atomic<std::size_t> count_{0};
+  TROUPE_NOINLINE void grow() {
+    auto larger = std::make_unique<runnable*[]>(2 * (mask_ + 1));
+    for (std::size_t at = get(begin_); at != get(end_); ++at) larger[at & (2 * mask_ + 1)] = items_[at & mask_];
+    items_ = std::move(larger);
+    mask_ = 2 * mask_ + 1;
+  }
+
+  index begin_{0}, end_{0};
+  std::size_t mask_ = 255;
+  std::unique_ptr<runnable*[]> items_;
 };
 
 }  // namespace troupe::sched

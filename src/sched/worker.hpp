@@ -46,6 +46,13 @@ class worker {
     queue.push(item);
   }
 
+  // Inside the lock: mail has come for a runnable of this worker; if it lingers, it is queued.
+  TROUPE_INLINE void wake_if_lingering(runnable& item) noexcept {
+    const bool lingers = item.where == place::lingering;
+    item.where = lingers ? place::queued : item.where;
+    queue.push_if(item, lingers);
+  }
+
   // Inside the lock.
   TROUPE_INLINE void linger(runnable& item) noexcept {
     item.where = place::lingering;
