@@ -1,0 +1,209 @@
+// relacy_atomics: the model checker's atomics behind the face of base::std_atomics, so that a model runs the
+// very templates that ship. Include it first.
+//
+// What the checker explores: every place where a thread may be preempted, up to a number of preemptions;
+// every load that may see an old value; every weak compare-and-swap that may fail for nothing; every timed
+// wait that may end. It finds failed assertions, data races on guarded<T>, deadlocks, livelocks and leaks.
+// What it does not: more preemptions than that, and (in the exhaustive search) values older than the one
+// before the newest. check() adds a random search that knows neither bound.
+//
+// A model's fences are all full ones. Two threads that both do so are ordered as by the pair that ships: a
+// light fence is paired with heavy ones only (docs/protocols/biased_lock.md). kernel_atomics models the pair
+// as the kernel carries it out: nothing on the light side, everybody's fence on the heavy side.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <iostream>
+#include <mutex>
+#include <source_location>
+#include <string_view>
+
+#pragma push_macro("assert")
+#pragma push_macro("errno")
+#define RL_DO_ASSERT 1  // the checker checks that a model is deterministic
+#include <relacy/relacy.hpp>
+// Its face is macros over the words of the language and the library; the shipping code uses the words.
+#undef VAR_T
+#undef TLS_T
+#undef VAR
+#undef memory_order_relaxed
+#undef memory_order_consume
+#undef memory_order_acquire
+#undef memory_order_release
+#undef memory_order_acq_rel
+#undef memory_order_seq_cst
+#undef new
+#undef delete
+#undef malloc
+#undef calloc
+#undef realloc
+#undef free
+#undef $
+#undef RL_INFO
+#define RL_INFO ::rl::debug_info(__FUNCTION__, __FILE__, __LINE__)
+#pragma pop_macro("assert")
+#pragma pop_macro("errno")
+
+#include "troupe/base/atomics.hpp"
+
+namespace troupe::models {
+
+using place = std::source_location;
+
+inline rl::debug_info info_of(const place& at) { return {at.function_name(), at.file_name(), at.line()}; }
+
+enum class access : std::uint8_t { none, load, store, exchange, compare_exchange, arithmetic, fence };
+
+// What a mutation takes away: accesses of one kind in the functions whose name contains `function` become
+// relaxed; a fence vanishes.
+struct weakening {
+  access kind = access::none;
+  std::string_view function;
+};
+inline weakening weakened;
+
+inline bool is_weakened(access kind, const place& at) {
+  return weakened.kind == kind && std::string_view(at.function_name()).find(weakened.function) != std::string_view::npos;
+}
+
+inline rl::memory_order order_of(access kind, std::memory_order order, const place& at) {
+  if (is_weakened(kind, at)) return rl::mo_relaxed;
+  switch (order) {
+    case std::memory_order_relaxed: return rl::mo_relaxed;
+    case std::memory_order_acquire: return rl::mo_acquire;
+    case std::memory_order_release: return rl::mo_release;
+    case std::memory_order_acq_rel: return rl::mo_acq_rel;
+    default: return rl::mo_seq_cst;
+  }
+}
+
+template <class T>
+class atomic {
+ public:
+  atomic(T value = T()) : cell_(value) {}
+  atomic(const atomic&) = delete;
+  atomic& operator=(const atomic&) = delete;
+
+  T load(std::memory_order order, place at = place::current()) const {
+    return cell_.load(order_of(access::load, order, at), info_of(at));
+  }
+  void store(T value, std::memory_order order, place at = place::current()) {
+    cell_.store(value, order_of(access::store, order, at), info_of(at));
+  }
+  T exchange(T value, std::memory_order order, place at = place::current()) {
+    return cell_.exchange(value, order_of(access::exchange, order, at), info_of(at));
+  }
+  template <class N>
+  T fetch_add(N n, std::memory_order order, place at = place::current()) {
+    return cell_.fetch_add(n, order_of(access::arithmetic, order, at), info_of(at));
+  }
+  template <class N>
+  T fetch_sub(N n, std::memory_order order, place at = place::current()) {
+    return cell_.fetch_sub(n, order_of(access::arithmetic, order, at), info_of(at));
+  }
+  T fetch_or(T bits, std::memory_order order, place at = place::current()) {
+    return cell_.fetch_or(bits, order_of(access::arithmetic, order, at), info_of(at));
+  }
+  bool compare_exchange_weak(T& seen, T next, std::memory_order order, std::memory_order failure, place at = place::current()) {
+    return cell_.compare_exchange(rl::bool_t<true>(), seen, next, order_of(access::compare_exchange, order, at),
+                                  order_of(access::compare_exchange, failure, at), info_of(at));
+  }
+  bool compare_exchange_strong(T& seen, T next, std::memory_order order, std::memory_order failure,
+                               place at = place::current()) {
+    return cell_.compare_exchange(rl::bool_t<false>(), seen, next, order_of(access::compare_exchange, order, at),
+                                  order_of(access::compare_exchange, failure, at), info_of(at));
+  }
+  bool compare_exchange_strong(T& seen, T next, std::memory_order order, place at = place::current()) {
+    return cell_.compare_exchange(rl::bool_t<false>(), seen, next, order_of(access::compare_exchange, order, at),
+                                  info_of(at));
+  }
+
+  // What the kernel does on the word of a futex: sleeps if the newest value is still `expected`, in one step.
+  // False when the time ran out.
+  bool wait(T expected, bool timed, bool spurious, place at = place::current()) {
+    if (cell_.debug_value() != expected) return true;
+    return cell_.wait(rl::ctx(), timed, spurious, info_of(at)) != rl::unpark_reason_timeout;
+  }
+  void wake_one(place at = place::current()) { cell_.wake(rl::ctx(), 1, info_of(at)); }
+
+ private:
+  rl::atomic<T> cell_;
+};
+
+// Plain data whose accesses must be ordered by the protocol around it.
+template <class T>
+class guarded {
+ public:
+  guarded(T value = T()) : variable_(value) {}
+  guarded(const guarded& other) : variable_(static_cast<T>(other)) {}
+  guarded& operator=(const guarded& other) { return *this = static_cast<T>(other); }
+  guarded& operator=(T value) {
+    variable_(RL_INFO).store(value);
+    return *this;
+  }
+  operator T() const { return variable_(RL_INFO).load(); }
+  T operator->() const { return variable_(RL_INFO).load(); }
+
+ private:
+  rl::var<T> variable_;
+};
+
+inline void fence(const place& at) {
+  if (!is_weakened(access::fence, at)) rl::atomic_thread_fence(rl::mo_seq_cst, info_of(at));
+}
+
+struct fenced_atomics {
+  template <class T>
+  using atomic = models::atomic<T>;
+  template <class T>
+  using guarded = models::guarded<T>;
+
+  static void light_fence(place at = place::current()) { fence(at); }
+  static void heavy_fence(place at = place::current()) { fence(at); }
+  static void full_fence(place at = place::current()) { fence(at); }
+  static void pause(place at = place::current()) { rl::yield(1, info_of(at)); }
+  static void wait_a_little(int, place at = place::current()) { rl::yield(1, info_of(at)); }
+  static constexpr int lock_spins = 2;
+};
+
+struct kernel_atomics : fenced_atomics {
+  static void light_fence() {}
+  static void heavy_fence(place at = place::current()) {
+    if (is_weakened(access::fence, at)) return;
+    rl::ctx().sched();
+    rl::systemwide_fence(info_of(at));
+  }
+};
+
+class mutex {
+ public:
+  void lock(place at = place::current()) { mutex_.lock(info_of(at)); }
+  void unlock(place at = place::current()) { mutex_.unlock(info_of(at)); }
+
+ private:
+  rl::mutex mutex_;
+};
+
+// A place where the thread may be preempted, as every access to an atomic is one.
+inline void pass_time() { rl::ctx().sched(); }
+
+// Runs a model with every choice of two preemptions, then at random. False when it fails: the failing history
+// is printed.
+template <class Model>
+bool check(unsigned preemptions = 2, unsigned random_runs = 100'000) {
+  rl::test_params bounded;
+  bounded.search_type = rl::sched_bound;
+  bounded.context_bound = preemptions;
+  if (!rl::simulate<Model>(bounded)) return false;
+  rl::test_params random;
+  random.search_type = rl::sched_random;
+  random.iteration_count = random_runs;
+  return rl::simulate<Model>(random);
+}
+
+}  // namespace troupe::models
