@@ -1,0 +1,125 @@
+"""programs: who answers, what each needs to be installed, and how its programs are built and started."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Callable, Mapping
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = ROOT / "benches"
+BUILT = ROOT / "build" / "peers"
+
+Command = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Program:
+    folder: Path  # the build runs here; a file in it that is newer than the product means a new build
+    build: tuple[Command, ...]
+    product: Path  # what the build makes
+    start: Callable[[int], Command]  # workers -> the command, without BENCH WORKERS SIZE
+    also_watch: tuple[Path, ...] = ()  # sources outside the folder
+    environment: Mapping[str, str] = field(default_factory=dict)  # of the build
+    knows_itself: bool = False  # the build is asked each time, for it knows best what is out of date
+
+
+@dataclass(frozen=True)
+class Contestant:
+    name: str
+    title: str
+    programs: Mapping[str, Program]  # by the key that rows name
+    needs: tuple[str, ...] = ()  # commands, or globs of files, without which it is not installed
+    packages: tuple[str, ...] = ()  # of Debian 12
+    sizes: Mapping[str, tuple[int, str]] = field(default_factory=dict)  # bench -> another size, and why
+    lacks: Mapping[str, str] = field(default_factory=dict)  # bench -> why it cannot answer
+
+
+def executable(path: Path) -> Callable[[int], Command]:
+    return lambda workers: (str(path),)
+
+
+def cpp(source: str, product: str, *flags: str) -> Program:
+    path, output = SOURCES / source, BUILT / product
+    command = ("g++", "-O3", "-march=native", "-pthread", path.name, "-o", str(output), *flags)
+    return Program(path.parent, (command,), output, executable(output), also_watch=(SOURCES / "measure.hpp",))
+
+
+def erlang_actors() -> Program:
+    output = BUILT / "erlang"
+    modules = ("actors.erl", "crowds.erl", "measure.erl", "streams.erl", "waiting.erl")
+
+    def start(workers: int) -> Command:
+        # +P: room for five million processes.
+        return ("erl", "-noshell", "-noinput", "+S", f"{workers}:{workers}", "+P", "10000000",
+                "-pa", str(output), "-run", "actors", "main")
+
+    return Program(SOURCES / "peers/erlang", (("erlc", "-o", str(output), *modules),), output / "waiting.beam", start)
+
+
+def go_actors() -> Program:
+    output = BUILT / "go_actors"
+    command = ("go", "build", "-buildvcs=false", "-o", str(output), ".")
+    return Program(SOURCES / "peers/go", (command,), output, executable(output))
+
+
+def tokio_actors() -> Program:
+    # Debian's cargo and rustc by their full paths: only they fit the sources that Debian installs.
+    target = BUILT / "tokio"
+    return Program(SOURCES / "peers/tokio", (("/usr/bin/cargo", "build", "--quiet", "--release", "--offline"),),
+                   target / "release/actors", executable(target / "release/actors"),
+                   environment={"RUSTC": "/usr/bin/rustc", "CARGO_TARGET_DIR": str(target)})
+
+
+def troupe_actors() -> Program:
+    product = ROOT / "build/release/benches/bench_actors"
+    configure = ("cmake", "--preset", "release", "-DTROUPE_BENCH=ON")
+    compile_ = ("cmake", "--build", "--preset", "release", "--target", product.name)
+    return Program(ROOT, (configure, compile_), product, executable(product), knows_itself=True)
+
+
+def actors_and_wake(program: Program) -> dict[str, Program]:
+    return {"actors": program, "wake": program}
+
+
+TROUPE = Contestant("troupe", "this library", actors_and_wake(troupe_actors()))
+
+FLOOR = Contestant(
+    "floor", "one thread, one exchange and one CAS a message; for wake_latency a bare futex",
+    {"actors": cpp("floor/actors.cpp", "floor_actors", "-std=c++23"),
+     "wake": cpp("floor/futex.cpp", "floor_futex", "-std=c++23")},
+    lacks={"idle_cpu": "it has no workers", "scaling": "it has one thread"})
+
+PEERS = (
+    Contestant(
+        "go", "Go 1.19", {"actors": go_actors()}, ("go",), ("golang-go",),
+        sizes={"idle_memory": (500_000, "5,000,000 would need over 8 GB")},
+        lacks={"wake_latency": "a goroutine is never outside its runtime"}),
+    Contestant(
+        "erlang", "Erlang/OTP 25", {"actors": erlang_actors()}, ("erl", "erlc"), ("erlang-base",),
+        lacks={"wake_latency": "no thread is outside its runtime"}),
+    Contestant(
+        "tokio", "tokio 1.24", actors_and_wake(tokio_actors()),
+        ("/usr/bin/cargo", "/usr/bin/rustc", "/usr/share/cargo/registry/tokio-1*"),
+        ("cargo", "librust-tokio-dev")),
+    Contestant(
+        "caf", "CAF 0.17",
+        actors_and_wake(cpp("peers/caf/actors.cpp", "caf_actors", "-std=c++17", "-lcaf_core")),
+        ("g++", "/usr/include/caf/all.hpp"), ("g++", "libcaf-dev")),
+)
+
+
+class NoSuchPeer(Exception):
+    pass
+
+
+def choose_peers(text: str | None, peers: tuple[Contestant, ...] = PEERS) -> list[Contestant]:
+    """The peers of a comma-separated list, in the table's order; "none" for none, None for all."""
+    if text is None:
+        return list(peers)
+    if text == "none":
+        return []
+    names = [name.strip() for name in text.split(",")]
+    known = [peer.name for peer in peers]
+    for name in names:
+        if name not in known:
+            raise NoSuchPeer(f"no peer is called '{name}'. There are: {', '.join(known)} (or none)")
+    return [peer for peer in peers if peer.name in names]

@@ -1,0 +1,119 @@
+"""rows: what is asked. To add a row, add an entry to ROWS."""
+
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Callable, Mapping
+
+
+@dataclass(frozen=True)
+class Row:
+    name: str  # family/question, without the number of workers
+    unit: str
+    better: str  # "less" or "more"
+    program: str  # which of a contestant's programs answers: a key in programs.py
+    bench: str  # the program's first argument
+    size: int  # its third
+    check: Callable[[int], int]  # the check that the program must print for a size
+    question: str  # one line, for --help
+    workers: tuple[int, ...] = (1, 2)
+    value: str = "value"  # the key of the figure in the program's line
+    limits: Mapping[str, float] = field(default_factory=dict)  # on other keys of our own line
+    only_ours: bool = False
+
+
+@dataclass(frozen=True)
+class Run:
+    """One call of a program. Rows that differ only in the key they read share it."""
+
+    program: str
+    bench: str
+    workers: int
+    size: int
+
+
+@dataclass(frozen=True)
+class Case:
+    """A row at one number of workers: a line of the table."""
+
+    row: Row
+    workers: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.row.name}@{self.workers}" if len(self.row.workers) > 1 else self.row.name
+
+    @property
+    def run(self) -> Run:
+        return Run(self.row.program, self.row.bench, self.workers, self.row.size)
+
+
+def same(size: int) -> int:
+    return size
+
+
+def times(factor: int) -> Callable[[int], int]:
+    return lambda size: factor * size
+
+
+def one(_: int) -> int:
+    return 1
+
+
+ROWS = (
+    Row("actor/ping_pong", "ns/round trip", "less", "actors", "ping_pong", 2_000_000, same,
+        "one pair sends a number to and fro"),
+    Row("actor/counting", "ns/message", "less", "actors", "counting", 10_000_000, same,
+        "one sender, one counter"),
+    Row("actor/fork_join_throughput", "ns/message", "less", "actors", "fork_join_throughput", 100_000, times(60),
+        "one sender, 60 counters, round robin"),
+    Row("actor/fork_join_create", "ns/actor", "less", "actors", "fork_join_create", 1_000_000, same,
+        "spawn an actor, which handles one message and dies"),
+    Row("actor/thread_ring_100", "ns/hop", "less", "actors", "thread_ring_100", 2_000_003, same,
+        "a token goes round a ring of 100"),
+    Row("actor/thread_ring_10000", "ns/hop", "less", "actors", "thread_ring_10000", 2_000_003, same,
+        "a token goes round a ring of 10,000"),
+    Row("actor/big", "ns/ping+pong", "less", "actors", "big", 20_000, times(120),
+        "each of 120 actors pings random others"),
+    Row("actor/chameneos", "ns/meeting", "less", "actors", "chameneos", 1_000_000, same,
+        "100 creatures meet in pairs; ours must be fair to 1.5", limits={"fairness": 1.5}),
+    Row("actor/idle_memory", "bytes/actor", "less", "actors", "idle_memory", 5_000_000, same,
+        "dormant actors that hold 8 bytes each", workers=(1,)),
+    Row("sched/idle_cpu", "ms/s", "less", "actors", "idle_cpu", 10, one,
+        "CPU time of a runtime with nothing to do (10 ms/s is 1 % of a core)", workers=(2,)),
+    Row("sched/wake_latency_p50", "us", "less", "wake", "wake_latency", 2_000, same,
+        "a thread on CPU 1 posts to an idle runtime on CPU 0: median", workers=(1,), value="p50"),
+    Row("sched/wake_latency_p99", "us", "less", "wake", "wake_latency", 2_000, same,
+        "the same: 99th percentile", workers=(1,), value="p99"),
+    Row("sched/scaling", "times", "more", "actors", "scaling", 20_000, times(64),
+        "speed-up of 64 busy actors from one worker to two", workers=(2,), only_ours=True),
+)
+
+
+class NoSuchRow(Exception):
+    pass
+
+
+def all_cases(rows: tuple[Row, ...] = ROWS) -> list[Case]:
+    return [Case(row, workers) for row in rows for workers in row.workers]
+
+
+def select(globs: list[str], rows: tuple[Row, ...] = ROWS) -> list[Case]:
+    """The cases whose name a glob matches, with or without its @workers. No globs: all."""
+    cases = all_cases(rows)
+    if not globs:
+        return cases
+    chosen = set()
+    for glob in globs:
+        matching = [case for case in cases if fnmatchcase(case.name, glob) or fnmatchcase(case.row.name, glob)]
+        if not matching:
+            names = "\n  ".join(case.name for case in cases)
+            raise NoSuchRow(f"no row matches '{glob}'. There are:\n  {names}")
+        chosen.update(case.name for case in matching)
+    return [case for case in cases if case.name in chosen]
+
+
+def by_run(cases: list[Case]) -> dict[Run, list[Case]]:
+    groups: dict[Run, list[Case]] = {}
+    for case in cases:
+        groups.setdefault(case.run, []).append(case)
+    return groups

@@ -1,0 +1,255 @@
+"""The driver's pure parts: no program is built or measured here. Run: python3 -m unittest, with this file."""
+
+import contextlib
+import importlib.util
+import io
+import os
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+import build
+import measure
+import programs
+import report
+import rows
+from measure import Refused, Samples
+from programs import Contestant, Program
+from report import Line, Summary
+from rows import Case, Row
+
+
+def load_command_line():
+    """__main__.py under a name of its own, since the test runner has taken that one."""
+    spec = importlib.util.spec_from_file_location("driver_main", HERE / "__main__.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def row(**changes) -> Row:
+    plain = dict(name="actor/x", unit="ns/message", better="less", program="actors", bench="x", size=10,
+                 check=rows.same, question="")
+    return Row(**{**plain, **changes})
+
+
+def contestant(name: str, **changes) -> Contestant:
+    program = Program(HERE, (), HERE, lambda workers: (name,))
+    return Contestant(name, name, {"actors": program}, **changes)
+
+
+def line(troupe, floor, peers, **changes) -> Line:
+    def exactly(value):
+        return Summary(value, value, value) if value is not None else None
+
+    return Line(Case(row(**changes), 1), exactly(troupe), exactly(floor),
+                {name: exactly(value) for name, value in peers.items()})
+
+
+class Rows(unittest.TestCase):
+    def test_names_say_workers_only_where_there_are_several(self):
+        names = [case.name for case in rows.all_cases()]
+        self.assertEqual(len(names), len(set(names)))
+        self.assertIn("actor/ping_pong@1", names)
+        self.assertIn("actor/ping_pong@2", names)
+        self.assertIn("sched/idle_cpu", names)
+
+    def test_glob_matches_with_and_without_workers(self):
+        def chosen(*globs):
+            return [case.name for case in rows.select(list(globs))]
+
+        self.assertEqual(chosen("actor/big"), ["actor/big@1", "actor/big@2"])
+        self.assertEqual(chosen("actor/big@2"), ["actor/big@2"])
+        self.assertEqual(chosen("sched/wake*", "*scaling"),
+                         ["sched/wake_latency_p50", "sched/wake_latency_p99", "sched/scaling"])
+        self.assertEqual(chosen(), [case.name for case in rows.all_cases()])
+
+    def test_glob_that_matches_nothing_lists_the_rows(self):
+        with self.assertRaisesRegex(rows.NoSuchRow, r"(?s)'nothing\*'.*actor/ping_pong@1.*sched/scaling"):
+            rows.select(["actor/*", "nothing*"])
+
+    def test_rows_that_read_one_line_share_its_run(self):
+        groups = rows.by_run(rows.select(["sched/wake*"]))
+        self.assertEqual([len(cases) for cases in groups.values()], [2])
+
+
+class Peers(unittest.TestCase):
+    def test_list_is_taken_in_the_tables_order(self):
+        self.assertEqual([peer.name for peer in programs.choose_peers("tokio, go")], ["go", "tokio"])
+        self.assertEqual(programs.choose_peers("none"), [])
+        self.assertEqual(len(programs.choose_peers(None)), len(programs.PEERS))
+
+    def test_unknown_peer_lists_the_peers(self):
+        with self.assertRaisesRegex(programs.NoSuchPeer, "'akka'.*go, erlang, tokio, caf"):
+            programs.choose_peers("go,akka")
+
+    def test_whoever_is_asked_has_the_program_or_says_why_not(self):
+        for peer in programs.PEERS:
+            for case in rows.all_cases():
+                answers = case.row.program in peer.programs or case.row.bench in peer.lacks or case.row.only_ours
+                self.assertTrue(answers, f"{peer.name}, {case.name}")
+
+    def test_missing_peer_gets_one_line_that_installs_it(self):
+        missing = contestant("akka", needs=("no-such-command-here",), packages=("libakka-dev",))
+        self.assertFalse(build.is_installed(missing))
+        self.assertTrue(build.hint(missing).endswith("./bench --setup --peers akka"))
+        self.assertEqual(build.install_command([missing])[-1], "libakka-dev")
+
+
+class Builds(unittest.TestCase):
+    def test_newer_source_or_other_flags_mean_a_new_build(self):
+        with tempfile.TemporaryDirectory() as folder:
+            source, product = Path(folder, "source"), Path(folder, "out", "program")
+            product.parent.mkdir()
+            source.mkdir()
+            code = source / "code"
+            code.write_text("")
+            program = Program(source, (("cp", "code", str(product)),), product, lambda workers: ())
+            self.assertFalse(build.is_up_to_date(program))
+            build.build(contestant("one"), program)
+            os.utime(code, (0, 0))
+            self.assertTrue(build.is_up_to_date(program))
+            other = Program(source, (("cp", "-p", "code", str(product)),), product, lambda workers: ())
+            self.assertFalse(build.is_up_to_date(other))
+            os.utime(code, (2**33, 2**33))
+            self.assertFalse(build.is_up_to_date(program))
+
+    def test_failed_build_shows_the_command_and_what_it_said(self):
+        failing = Program(HERE, (("sh", "-c", "echo because; exit 1"),), HERE / "none", lambda workers: ())
+        with self.assertRaisesRegex(build.BuildFailed, "(?s)one cannot be built.*exit 1.*because"):
+            build.build(contestant("one"), failing)
+
+
+class Measuring(unittest.TestCase):
+    def measure(self, answers, names=("a", "b"), repeat=2, **changes):
+        """Runs with a dictionary of answers by contestant; also the order of who was asked."""
+        asked = []
+
+        def execute(command):
+            name = command[3] if command[0] == "taskset" else command[0]
+            asked.append(name)
+            return answers[name]
+
+        the_row = row(**changes)
+        contestants = [contestant(name) for name in names]
+        samples = measure.measure(Case(the_row, 1).run, [the_row], contestants, repeat, lambda _: None, execute)
+        return samples, asked
+
+    def test_contestants_take_turns(self):
+        samples, asked = self.measure({"a": "value=1 check=10", "b": "value=2 check=10"}, repeat=3)
+        self.assertEqual(asked, ["a", "b"] * 3)
+        self.assertEqual([sample["value"] for sample in samples.of["b"]], [2, 2, 2])
+        self.assertEqual(samples.failures, [])
+
+    def test_wrong_check_is_refused_and_not_asked_again(self):
+        samples, asked = self.measure({"a": "value=1 check=9", "b": "value=2 check=10"})
+        self.assertEqual(asked, ["a", "b", "b"])
+        self.assertNotIn("a", samples.of)
+        self.assertRegex(samples.failures[0], "check is 9, not 10\n  taskset -c 0 a x 1 10")
+
+    def test_only_our_own_unfairness_is_a_failure(self):
+        unfair = "value=1 check=10 fairness=1.6"
+        samples, _ = self.measure({"troupe": unfair, "go": unfair}, ("troupe", "go"), 1, limits={"fairness": 1.5})
+        self.assertEqual(len(samples.failures), 1)
+        self.assertRegex(samples.failures[0], "troupe: fairness is 1.6, over 1.5")
+        self.assertEqual(set(samples.of), {"troupe", "go"})
+
+    def test_output_that_is_no_figure_is_refused(self):
+        for text in ("", "hello", "value=1", "check=1", "value=x check=1", "value=nan check=1", "value=-1 check=1",
+                     "value=1 check=1.5"):
+            with self.subTest(text), self.assertRaises(Refused):
+                measure.parse(text)
+
+    def test_one_worker_is_pinned_and_sizes_may_differ(self):
+        small = contestant("go", sizes={"x": (5, "why")})
+        run = Case(row(), 1).run
+        self.assertEqual(measure.command_line(small, run), ("taskset", "-c", "0", "go", "x", "1", "5"))
+        self.assertEqual(measure.command_line(contestant("go"), Case(row(), 2).run), ("go", "x", "2", "10"))
+
+    def test_program_that_fails_shows_what_it_said(self):
+        with self.assertRaisesRegex(Refused, "status 3: because"):
+            measure.run_once(("sh", "-c", "echo because >&2; exit 3"))
+        with self.assertRaisesRegex(Refused, "could not be started"):
+            measure.run_once(("/no/such/program",))
+
+
+class Report(unittest.TestCase):
+    def test_summary_is_median_least_and_greatest(self):
+        self.assertEqual(report.summarize([3.0, 1.0, 2.0]), Summary(2.0, 1.0, 3.0))
+        self.assertEqual(report.summarize([4.0, 1.0, 2.0, 3.0]), Summary(2.5, 1.0, 4.0))
+        self.assertIsNone(report.summarize([]))
+
+    def test_ratio_is_to_the_best_rival_in_the_rows_own_words(self):
+        def ratio(*arguments, **changes):
+            return report.versus_best(line(*arguments, **changes))
+
+        self.assertEqual(ratio(50, None, {"go": 300, "tokio": 255}), "5.1x faster (tokio)")
+        self.assertEqual(ratio(60, None, {"go": 50}), "1.20x slower (go)")
+        self.assertEqual(ratio(60, None, {"go": 600}, unit="bytes/actor"), "10.0x smaller (go)")
+        self.assertEqual(ratio(3, None, {"go": 6, "caf": 2}, better="more", unit="times"), "2.0x less (go)")
+        self.assertEqual(ratio(0.5, None, {"go": 0.1}, unit="ms/s"), "5.0x more (go)")
+
+    def test_ratio_needs_both_sides(self):
+        for troupe, peers in ((None, {"go": 1}), (1, {}), (1, {"go": 0}), (0, {"go": 1})):
+            self.assertEqual(report.versus_best(line(troupe, None, peers)), "-")
+        self.assertEqual(report.versus_floor(line(30, 20, {})), "1.50x")
+        self.assertEqual(report.versus_floor(line(30, None, {})), "-")
+
+    def test_cells_keep_three_digits(self):
+        self.assertEqual(report.cell(Summary(1234.5, 99.94, 0.02561)), "1,234 (99.9–0.026)")
+        self.assertEqual(report.cell(Summary(7.126, 7, 12.34)), "7.13 (7.00–12.3)")
+        self.assertEqual(report.cell(None), "-")
+
+    def test_table_lines_stand_under_the_header(self):
+        text = report.table_line(line(50, 25, {"go": 100}), ["go", "caf"])
+        head = report.header(["go", "caf"])
+        for column, entry in (("troupe", "50.0 (50.0–50.0)"), ("go", "100 (100–100)"), ("caf", "-"),
+                              ("ours/floor", "2.00x")):
+            end = head.index(column) + len(column)
+            self.assertTrue(text[:end].endswith(entry), f"{entry} under {column}")
+
+    def test_line_reads_its_rows_key_and_notes_fairness(self):
+        case = Case(row(value="p99", limits={"fairness": 1.5}), 1)
+        samples = Samples({"troupe": [{"value": 1, "p99": 9, "fairness": 1.1}], "floor": [], "go": [{"p99": 7}]})
+        made = report.make_line(case, samples)
+        self.assertEqual(made.troupe, Summary(9, 9, 9))
+        self.assertIsNone(made.floor)
+        self.assertEqual(made.peers, {"go": Summary(7, 7, 7)})
+        self.assertEqual(made.notes, ["fairness: troupe 1.10, go 0.00"])
+
+    def test_json_has_the_agreed_shape(self):
+        self.assertEqual(report.as_json([line(50, None, {"go": 100})]), [
+            {"row": "actor/x@1", "unit": "ns/message", "better": "less",
+             "troupe": {"median": 50, "min": 50, "max": 50}, "floor": None,
+             "peers": {"go": {"median": 100, "min": 100, "max": 100}}}])
+
+
+class CommandLine(unittest.TestCase):
+    def refuse(self, *arguments) -> str:
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said), self.assertRaises(SystemExit) as end:
+            load_command_line().parse_arguments(list(arguments))
+        self.assertEqual(end.exception.code, 2)
+        return said.getvalue()
+
+    def test_bad_options_are_refused_with_a_reason(self):
+        self.assertIn("actor/ping_pong@1", self.refuse("--rows", "nothing"))
+        self.assertIn("erlang", self.refuse("--peers", "akka"))
+        self.assertIn("--repeat", self.refuse("--repeat", "0"))
+        self.assertIn("--repeat", self.refuse("--repeat", "many"))
+        self.assertIn("--json", self.refuse("--json", "/no/such/folder/file"))
+        self.assertIn("--unknown", self.refuse("--unknown"))
+
+    def test_defaults_are_everything_five_times(self):
+        options = load_command_line().parse_arguments([])
+        self.assertEqual((len(options.cases), options.repeat), (len(rows.all_cases()), 5))
+        self.assertEqual(options.contestants, list(programs.PEERS))
+
+
+if __name__ == "__main__":
+    unittest.main()
