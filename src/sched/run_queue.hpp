@@ -1,7 +1,10 @@
 // run_queue: runnables waiting for a worker, oldest first.
 //
 // A ring that doubles when it is full. Plain data: the worker's biased lock guards it, only the count may
-// be read by anyone. Rejected: an intrusive list (a thief would walk it, a cache miss a runnable, inside the
+// be read by anyone.
+// Invariants
+//   Q1  a push_if has room: between two calls of keep_spare at most `spare` of them push really.
+// Rejected: an intrusive list (a thief would walk it, a cache miss a runnable, inside the
 // victim's lock; and push_if could not do without a branch that nobody can predict).
 #pragma once
 
@@ -10,21 +13,33 @@
 #include <memory>
 
 #include "sched/runnable.hpp"
+#include "troupe/base/invariant.hpp"
 #include "troupe/base/platform.hpp"
 
 namespace troupe::sched {
 
 class run_queue {
  public:
+  static constexpr std::size_t spare = 256;  // runnables that may linger (worker.hpp)
+
   run_queue() : items_(std::make_unique<runnable*[]>(mask_ + 1)) {}
 
-  void push(runnable& item) { push_if(item, true); }
+  // Throws std::bad_alloc when the ring must grow and cannot; then nothing was done.
+  void push(runnable& item) {
+    keep_spare();
+    push_if(item, true);
+  }
+
+  // Makes room for one push and `spare` calls of push_if. Throws std::bad_alloc.
+  TROUPE_INLINE void keep_spare() {
+    while (get(end_) - get(begin_) + spare + 1 > mask_) [[unlikely]] grow();
+  }
 
   // Pushes or does nothing, at the same cost: whether a message finds its actor queued already is as good
-  // as random. Throws std::bad_alloc when the ring must grow and cannot; then nothing was done.
-  TROUPE_INLINE void push_if(runnable& item, bool really) {
+  // as random (Q1).
+  TROUPE_INLINE void push_if(runnable& item, bool really) noexcept {
     const std::size_t end = get(end_);
-    if (end - get(begin_) > mask_) [[unlikely]] grow();
+    TROUPE_INVARIANT(end - get(begin_) <= mask_, "Q1");
     items_[end & mask_] = &item;
     set(end_, end + (really ? 1u : 0u));
   }
@@ -60,7 +75,7 @@ class run_queue {
   }
 
   index begin_{0}, end_{0};
-  std::size_t mask_ = 255;
+  std::size_t mask_ = 1023;
   std::unique_ptr<runnable*[]> items_;
 };
 

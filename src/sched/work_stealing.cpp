@@ -81,6 +81,7 @@ void work_stealing::run_queue_dry(worker& self) {
       item = self.queue.pop();
     }
     if (item != nullptr) item->where = place::running;
+    self.queue.keep_spare();
     const bool backlog = !self.queue.empty();
     self.lock.leave();
     if (item == nullptr) {

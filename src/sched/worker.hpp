@@ -29,7 +29,7 @@ class work_stealing;
 
 class worker {
  public:
-  static constexpr unsigned ring_size = 256;        // runnables that may linger
+  static constexpr unsigned ring_size = run_queue::spare;        // runnables that may linger
   static constexpr unsigned steal_max = 64;         // runnables in one steal
 
   worker(work_stealing& pool, executor& executor, unsigned index) : pool(pool), executor(&executor), index(index) {}
