@@ -8,9 +8,11 @@
 #include <cstddef>
 
 #include "actor/mailbox.hpp"
+#include "memory/stable_pool.hpp"
 #include "sched/runnable.hpp"
 #include "troupe/actor/cell.hpp"
 #include "troupe/actor/message.hpp"
+#include "troupe/base/invariant.hpp"
 
 namespace troupe::actor {
 
@@ -69,8 +71,28 @@ struct activation : sched::runnable {
 
 using mailbox = mailbox_word<message, activation, std::atomic<std::uintptr_t>>;
 
-// Throws std::bad_alloc.
-activation& make_activation(cell& actor);
-void free_activation(activation& rested) noexcept;
+// How the scheduler handles an activation (turn.cpp).
+extern const sched::runnable_type turn_type;
+
+// Throws std::bad_alloc. A recycled block is not constructed anew: `home` may be looked at by a sender with
+// an old address.
+TROUPE_INLINE activation& make_activation(cell& actor) {
+  static_assert(sizeof(activation) <= memory::stable_bytes);
+  auto& made = *static_cast<activation*>(memory::allocate_stable());
+  made.type = &turn_type;
+  made.linger_slot = -1;
+  made.where = sched::place::elsewhere;
+  made.actor = &actor;
+  made.clear();
+  made.farewell = false;
+  return made;
+}
+
+TROUPE_INLINE void free_activation(activation& rested) noexcept {
+  TROUPE_INVARIANT(rested.empty() && rested.linger_slot < 0, "M3");
+  // order: relaxed  nobody's any more (worker.hpp)
+  rested.home.store(nullptr, std::memory_order_relaxed);
+  memory::deallocate_stable(&rested);
+}
 
 }  // namespace troupe::actor

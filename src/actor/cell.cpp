@@ -11,47 +11,6 @@
 
 namespace troupe::actor {
 
-bool ref_state::add() noexcept {
-  // order: relaxed  the caller holds a ref already
-  return (bits_.fetch_add(1, std::memory_order_relaxed) & orphaned) != 0;
-}
-
-ref_state::dropped ref_state::drop() noexcept {
-  // order: relaxed  only compared
-  std::uint32_t seen = bits_.load(std::memory_order_relaxed);
-  for (;;) {
-    const bool last = seen == 1;
-    // order: acq_rel  what the holder sent is seen by whoever sees the count without it; pairs with revive
-    if (bits_.compare_exchange_weak(seen, last ? retiring : seen - 1, std::memory_order_acq_rel, std::memory_order_relaxed)) {
-      if ((seen & orphaned) != 0) return dropped::orphan;
-      return last ? dropped::last : dropped::others_left;
-    }
-  }
-}
-
-bool ref_state::drop_only() noexcept {
-  // order: acquire  sees what former holders sent; pairs with drop/acq_rel
-  if (bits_.load(std::memory_order_acquire) != 1) return false;
-  // order: relaxed  nobody else can look before the worker's lock, or the actor's end, publishes it
-  bits_.store(retiring, std::memory_order_relaxed);
-  return true;
-}
-
-bool ref_state::revive() noexcept {
-  // order: acquire  sees what former holders sent; pairs with drop/acq_rel
-  std::uint32_t seen = bits_.load(std::memory_order_acquire);
-  while ((seen & count_mask) != 0) {
-    // order: acquire  as above, when the count has come to zero meanwhile
-    if (bits_.compare_exchange_weak(seen, seen & ~retiring, std::memory_order_acquire, std::memory_order_acquire)) return true;
-  }
-  return false;
-}
-
-std::uint32_t ref_state::make_orphan() noexcept {
-  // order: acq_rel  whoever drops later sees the system's end
-  return bits_.fetch_or(orphaned, std::memory_order_acq_rel) & count_mask;
-}
-
 void add_ref(cell& to) noexcept {
   // order: relaxed  the caller holds a ref already
   if (to.refs.add()) system::of(to).orphan_refs.fetch_add(1, std::memory_order_relaxed);
@@ -82,26 +41,6 @@ construction::construction(cell& of) noexcept : before_(current_cell()) {
 }
 // order: relaxed  the thread's own
 construction::~construction() { current_turn().actor.store(before_, std::memory_order_relaxed); }
-
-// Recycled blocks are not constructed anew: `home` may be looked at by a sender with an old address.
-activation& make_activation(cell& actor) {
-  static_assert(sizeof(activation) <= memory::stable_bytes);
-  auto& made = *static_cast<activation*>(memory::allocate_stable());
-  made.type = &turn_type;
-  made.linger_slot = -1;
-  made.where = sched::place::elsewhere;
-  made.actor = &actor;
-  made.clear();
-  made.farewell = false;
-  return made;
-}
-
-void free_activation(activation& rested) noexcept {
-  TROUPE_INVARIANT(rested.empty() && rested.linger_slot < 0, "M3");
-  // order: relaxed  nobody's any more (worker.hpp)
-  rested.home.store(nullptr, std::memory_order_relaxed);
-  memory::deallocate_stable(&rested);
-}
 
 cell& make_cell(const placement& where, const cell_type& type) {
   const bool limited = where.turn_messages != 0;

@@ -55,25 +55,29 @@ TROUPE_NOINLINE void deliver_from_afar(cell& to, message& mail) {
 
 namespace {
 
-// The sender is a worker of this actor's pool and the actor is dormant: it wakes here. Else from afar.
-TROUPE_NOINLINE void deliver_from_worker(sched::worker& self, cell& to, message& mail) {
+// The sender is a worker inside its lock, and the actor was dormant: if it is of this pool it wakes here.
+TROUPE_NOINLINE void deliver_dormant(sched::worker& self, cell& to, message& mail) {
   system& home = system::of(to);
-  mailbox box(to.word);
-  if (to.executor != 0 || &home.executor_of(to) != self.executor || box.look() != mailbox::dormant) {
-    return deliver_from_afar(to, mail);
+  if (to.executor == 0 && &home.executor_of(to) == self.executor) {
+    activation* made = nullptr;
+    try {
+      made = &make_activation(to);
+      self.queue.keep_spare();
+    } catch (...) {
+      self.lock.leave();
+      if (made != nullptr) free_activation(*made);
+      mail.act(&mail, nullptr, message_act::discard);
+      throw;
+    }
+    made->append(mail);
+    if (mailbox(to.word).claim(*made)) {
+      self.push(*made);
+      return self.lock.leave();
+    }
+    made->clear();
+    free_activation(*made);
   }
-  activation& made = activate(to, mail);
-  if (!self.lock.try_enter()) {
-    made.clear();
-    free_activation(made);
-    return deliver_from_afar(to, mail);
-  }
-  const bool claimed = box.claim(made);
-  if (claimed) self.push(made);
   self.lock.leave();
-  if (claimed) return;
-  made.clear();
-  free_activation(made);
   deliver_from_afar(to, mail);
 }
 
@@ -83,22 +87,21 @@ TROUPE_NOINLINE void deliver_from_worker(sched::worker& self, cell& to, message&
 // processor is touched.
 void deliver(cell& to, message& mail) {
   sched::worker* self = sched::worker::current();
-  if (self == nullptr) return deliver_from_afar(to, mail);
-  if (self->lock.try_enter()) [[likely]] {
-    const std::uintptr_t seen = mailbox(to.word).look();
-    if (mailbox::is_activation(seen)) {
-      activation& active = mailbox::as_activation(seen);
-      // Another worker's, or just now freed by one: never ours by chance, only we make it ours (worker.hpp).
-      // order: relaxed  ours is written inside our lock only
-      if (active.home.load(std::memory_order_relaxed) == self) {
-        active.append(mail);
-        self->wake_if_lingering(active);
-        return self->lock.leave();
-      }
+  if (self == nullptr || !self->lock.try_enter()) [[unlikely]] return deliver_from_afar(to, mail);
+  const std::uintptr_t seen = mailbox(to.word).look();
+  if (mailbox::is_activation(seen)) {
+    activation& active = mailbox::as_activation(seen);
+    // Another worker's, or just now freed by one: never ours by chance, only we make it ours (worker.hpp).
+    // order: relaxed  ours is written inside our lock only
+    if (active.home.load(std::memory_order_relaxed) == self) [[likely]] {
+      active.append(mail);
+      self->wake_if_lingering(active);
+      return self->lock.leave();
     }
-    self->lock.leave();
   }
-  deliver_from_worker(*self, to, mail);
+  if (seen == mailbox::dormant) return deliver_dormant(*self, to, mail);
+  self->lock.leave();
+  deliver_from_afar(to, mail);
 }
 
 // Waiting in this worker's queue or lingering here, the actor runs nowhere; so it cannot take a ref to

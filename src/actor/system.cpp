@@ -5,19 +5,10 @@
 #include "sched/worker.hpp"
 
 namespace troupe::actor {
-namespace {
 
-// A worker's magazines belong to the first system that it works for: its own runtime's.
-struct thread_slots {
-  system* home = nullptr;
-  memory::slot_space::magazines magazines;
-};
 constinit thread_local thread_slots slots_of_thread{};
 
-}  // namespace
-
-memory::slot_space::magazines* own_magazines(system& home) noexcept {
-  if (slots_of_thread.home == &home) return &slots_of_thread.magazines;
+memory::slot_space::magazines* claim_magazines(system& home) noexcept {
   const sched::worker* self = sched::worker::current();
   // order: relaxed  written before the pool had workers
   if (self == nullptr || slots_of_thread.home != nullptr ||

@@ -61,8 +61,21 @@ class system {
   std::function<unsigned(unsigned)> choose_messages;
 };
 
+// A worker's magazines belong to the first system that it works for: its own runtime's.
+struct thread_slots {
+  const system* home = nullptr;
+  memory::slot_space::magazines magazines;
+};
+extern constinit thread_local thread_slots slots_of_thread [[gnu::tls_model("initial-exec")]];
+
+// Makes the calling worker's magazines this system's, if they are nobody's. Null on other threads.
+memory::slot_space::magazines* claim_magazines(system& home) noexcept;
+
 // The magazines of the calling worker for this system's slots; null on other threads.
-memory::slot_space::magazines* own_magazines(system& home) noexcept;
+inline memory::slot_space::magazines* own_magazines(system& home) noexcept {
+  if (slots_of_thread.home == &home) [[likely]] return &slots_of_thread.magazines;
+  return claim_magazines(home);
+}
 
 // What a cell has in front of its object when it was spawned with limits of its own.
 struct cell_limits {

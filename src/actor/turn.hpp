@@ -24,9 +24,6 @@ struct turn_place {
 };
 turn_place& current_turn() noexcept;
 
-// How the scheduler handles an activation.
-extern const sched::runnable_type turn_type;
-
 // Tells the actor that its last ref has gone.
 void say_farewell(cell& to) noexcept;
 

@@ -20,40 +20,26 @@ slot_space::~slot_space() {
   for (void* chunk : chunks_) unmap_chunk(chunk);
 }
 
-std::size_t slot_space::class_of(std::size_t bytes) noexcept {
-  if (bytes <= small_max) return (bytes + small_step - 1) / small_step - 1;
-  return small_max / small_step + (bytes - small_max + middle_step - 1) / middle_step - 1;
-}
-
 std::size_t slot_space::bytes_of(std::size_t size_class) noexcept {
   constexpr std::size_t small_classes = small_max / small_step;
   if (size_class < small_classes) return (size_class + 1) * small_step;
   return small_max + (size_class - small_classes + 1) * middle_step;
 }
 
-void* slot_space::allocate(std::size_t bytes, magazines* mine) {
+void* slot_space::allocate_slowly(std::size_t bytes, magazines* mine) {
   if (bytes > middle_max) return allocate_alone(bytes);
-  const std::size_t index = class_of(std::max(bytes, sizeof(slot_head)));
+  const std::size_t index = class_of(bytes);
   size_class& from = classes_[index];
-  if (mine != nullptr) {
-    magazine& own = (*mine)[index];
-    if (free_block* slot = own.take()) return slot;
-    std::lock_guard lock(from.mutex);
-    std::size_t got = 0;
-    free_block* slots = refill(from, index, magazine::batch, got);
-    own.refill(slots, got);
-    return own.take();
-  }
   std::lock_guard lock(from.mutex);
-  if (free_block* slot = from.shared.take()) return slot;
+  magazine& own = mine != nullptr ? (*mine)[index] : from.shared;
+  if (free_block* slot = own.take()) return slot;
   std::size_t got = 0;
   free_block* slots = refill(from, index, magazine::batch, got);
-  from.shared.refill(slots, got);
-  return from.shared.take();
+  own.refill(slots, got);
+  return own.take();
 }
 
-void slot_space::free(void* slot, magazines* mine) noexcept {
-  static_cast<slot_head*>(slot)->in_use = nullptr;
+void slot_space::free_slowly(void* slot) noexcept {
   slab& home = slab::of(slot);
   if (home.slot_bytes > middle_max) {
     std::lock_guard lock(slabs_mutex_);
@@ -62,15 +48,13 @@ void slot_space::free(void* slot, magazines* mine) noexcept {
     return;
   }
   size_class& to = classes_[class_of(home.slot_bytes)];
-  if (mine != nullptr) {
-    free_block* surplus = (*mine)[class_of(home.slot_bytes)].give(as_block(slot));
-    if (surplus == nullptr) return;
-    std::lock_guard lock(to.mutex);
-    to.full.push_back(surplus);
-    return;
-  }
   std::lock_guard lock(to.mutex);
   if (free_block* surplus = to.shared.give(as_block(slot))) to.full.push_back(surplus);
+}
+
+void slot_space::store(std::size_t size_class, free_block* surplus) noexcept {
+  std::lock_guard lock(classes_[size_class].mutex);
+  classes_[size_class].full.push_back(surplus);
 }
 
 // A list of free slots, at most a batch. The class is locked.

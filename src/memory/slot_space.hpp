@@ -49,8 +49,21 @@ class slot_space {
 
   // At least `bytes`, aligned to 8; slots above middle_max are aligned to 64. Zeroed `in_use`, the caller
   // sets it. `mine` may be null. Throws std::bad_alloc.
-  void* allocate(std::size_t bytes, magazines* mine);
-  void free(void* slot, magazines* mine) noexcept;
+  TROUPE_INLINE void* allocate(std::size_t bytes, magazines* mine) {
+    if (mine != nullptr && bytes <= middle_max) [[likely]] {
+      if (free_block* slot = (*mine)[class_of(bytes)].take()) [[likely]] return slot;
+    }
+    return allocate_slowly(bytes, mine);
+  }
+
+  TROUPE_INLINE void free(void* slot, magazines* mine) noexcept {
+    static_cast<slot_head*>(slot)->in_use = nullptr;
+    const std::size_t bytes = slab::of(slot).slot_bytes;
+    if (mine == nullptr || bytes > middle_max) return free_slowly(slot);
+    if (free_block* surplus = (*mine)[class_of(bytes)].give(static_cast<free_block*>(slot))) [[unlikely]] {
+      store(class_of(bytes), surplus);
+    }
+  }
 
   // Calls for every slot in use. Other threads may not allocate or free meanwhile; what `visit` itself
   // allocates may be visited or not.
@@ -66,7 +79,14 @@ class slot_space {
     slab* newest = nullptr;
   };
 
-  static std::size_t class_of(std::size_t bytes) noexcept;
+  static constexpr std::size_t class_of(std::size_t bytes) noexcept {
+    if (bytes < sizeof(slot_head)) bytes = sizeof(slot_head);
+    if (bytes <= small_max) return (bytes + small_step - 1) / small_step - 1;
+    return small_max / small_step + (bytes - small_max + middle_step - 1) / middle_step - 1;
+  }
+  void* allocate_slowly(std::size_t bytes, magazines* mine);
+  void free_slowly(void* slot) noexcept;
+  void store(std::size_t size_class, free_block* surplus) noexcept;
   static std::size_t bytes_of(std::size_t size_class) noexcept;
   free_block* refill(size_class& from, std::size_t index, std::size_t at_most, std::size_t& got);
   slab* new_slab(std::size_t slot_bytes);

@@ -121,6 +121,7 @@ void work_stealing::run_queue_dry(worker& self) {
 void work_stealing::housekeeping(worker& self) {
   self.lock.enter();
   self.look_at_ring(slots_a_housekeeping);
+  self.judge_lingering();
   self.lock.leave();
   take_inbox(self);
   if (workers_.size() > 1) stir(self);

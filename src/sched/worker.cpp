@@ -21,6 +21,8 @@ void worker::settle_or_queue(runnable& item) noexcept {
 }
 
 void worker::enter_ring(runnable& item) noexcept {
+  if (!lingering_pays_) return settle_or_queue(item);
+  ++entered_;
   runnable* before = ring_[hand_];
   if (before != nullptr) {
     forget(*before);
@@ -30,6 +32,16 @@ void worker::enter_ring(runnable& item) noexcept {
   item.linger_slot = static_cast<std::int16_t>(hand_);
   ++used_;
   hand_ = (hand_ + 1) % ring_size;
+}
+
+void worker::judge_lingering() noexcept {
+  ++phase_;
+  if (phase_ == trial_length / 2) entered_ = 0;
+  if (phase_ == trial_length) lingering_pays_ = entered_ < ring_size;  // of 8 × 64 turns
+  if (phase_ == trial_length + verdict_length) {
+    phase_ = 0;
+    lingering_pays_ = true;
+  }
 }
 
 void worker::look_at_ring(unsigned slots) noexcept {

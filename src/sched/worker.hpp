@@ -60,6 +60,7 @@ class worker {
   }
   void forget(runnable& item) noexcept;                      // takes it out of the ring (W1)
   void look_at_ring(unsigned slots) noexcept;                // queues what has mail
+  void judge_lingering() noexcept;                           // at each housekeeping
   void settle_all() noexcept;                                // queues what has mail, lets the rest go
   // A thief's, while it has revoked the lock: makes at most half the queue the thief's. How many.
   unsigned give(worker& thief, runnable*& list, unsigned at_most) noexcept;
@@ -97,6 +98,13 @@ class worker {
   unsigned hand_ = 0;    // where the next one goes
   unsigned look_ = 0;    // where look_at_ring goes on
   unsigned used_ = 0;    // occupied slots
+
+  // When nearly every turn is that of another actor, lingering only costs: then it is left out for a while.
+  // Counted in housekeepings: a trial, of which the later half counts, then a verdict for `verdict_length`.
+  static constexpr unsigned trial_length = 16, verdict_length = 128;
+  unsigned phase_ = 0;
+  unsigned entered_ = 0;      // the ring, in the later half of the trial
+  bool lingering_pays_ = true;
 };
 
 }  // namespace troupe::sched

@@ -31,19 +31,51 @@ class ref_state {
   enum class dropped : std::uint8_t { others_left, last, orphan };
 
   // True when the cell is an orphan: the caller counts it.
-  bool add() noexcept;
-  dropped drop() noexcept;
+  bool add() noexcept {
+    // order: relaxed  the caller holds a ref already
+    return (bits_.fetch_add(1, std::memory_order_relaxed) & orphaned) != 0;
+  }
 
-  // The actor was told that its last ref went. True when somebody holds one again (it took one to itself and
-  // sent it away): the next last one tells anew. False when nobody does; what former holders sent is seen then.
-  bool revive() noexcept;
+  dropped drop() noexcept {
+    // order: relaxed  only compared
+    std::uint32_t seen = bits_.load(std::memory_order_relaxed);
+    for (;;) {
+      const bool last = seen == 1;
+      // order: acq_rel  what the holder sent is seen by whoever sees the count without it; pairs with revive
+      if (bits_.compare_exchange_weak(seen, last ? retiring : seen - 1, std::memory_order_acq_rel, std::memory_order_relaxed)) {
+        if ((seen & orphaned) != 0) return dropped::orphan;
+        return last ? dropped::last : dropped::others_left;
+      }
+    }
+  }
 
   // As drop() that returns `last`, by plain stores: for a caller that holds the only ref while nobody can make
   // another one. False, and nothing done, when it is not the only one.
-  bool drop_only() noexcept;
+  bool drop_only() noexcept {
+    // order: acquire  sees what former holders sent; pairs with drop/acq_rel
+    if (bits_.load(std::memory_order_acquire) != 1) return false;
+    // order: relaxed  nobody else can look before the worker's lock, or the actor's end, publishes it
+    bits_.store(retiring, std::memory_order_relaxed);
+    return true;
+  }
+
+  // The actor was told that its last ref went. True when somebody holds one again (it took one to itself and
+  // sent it away): the next last one tells anew. False when nobody does; what former holders sent is seen then.
+  bool revive() noexcept {
+    // order: acquire  sees what former holders sent; pairs with drop/acq_rel
+    std::uint32_t seen = bits_.load(std::memory_order_acquire);
+    while ((seen & count_mask) != 0) {
+      // order: acquire  as above, when the count has come to zero meanwhile
+      if (bits_.compare_exchange_weak(seen, seen & ~retiring, std::memory_order_acquire, std::memory_order_acquire)) return true;
+    }
+    return false;
+  }
 
   // Makes the cell an orphan. How many refs are left.
-  std::uint32_t make_orphan() noexcept;
+  std::uint32_t make_orphan() noexcept {
+    // order: acq_rel  whoever drops later sees the system's end
+    return bits_.fetch_or(orphaned, std::memory_order_acq_rel) & count_mask;
+  }
 
  private:
   static constexpr std::uint32_t retiring = 1u << 30, orphaned = 1u << 31, count_mask = retiring - 1;
