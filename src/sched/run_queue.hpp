@@ -4,28 +4,28 @@
 // be read by anyone.
 // Invariants
 //   Q1  a push_if has room: between two calls of keep_spare at most `spare` of them push really.
-// Rejected: an intrusive list (a thief would walk it, a cache miss a runnable, inside the
-// victim's lock; and push_if could not do without a branch that nobody can predict).
+// Rejected: an intrusive list (a thief would walk it, a cache miss a runnable, inside the victim's lock; and
+// push_if could not do without a branch that nobody can predict).
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <memory>
 
 #include "sched/runnable.hpp"
+#include "troupe/base/atomics.hpp"
 #include "troupe/base/invariant.hpp"
-#include "troupe/base/platform.hpp"
 
 namespace troupe::sched {
 
-class run_queue {
+template <class Item, std::size_t Spare, class Atomics = base::std_atomics>
+class basic_run_queue {
  public:
-  static constexpr std::size_t spare = 256;  // runnables that may linger (worker.hpp)
+  static constexpr std::size_t spare = Spare;
 
-  run_queue() : items_(std::make_unique<runnable*[]>(mask_ + 1)) {}
+  basic_run_queue() : items_(std::make_unique<slot[]>(mask_ + 1)) {}
 
   // Throws std::bad_alloc when the ring must grow and cannot; then nothing was done.
-  void push(runnable& item) {
+  void push(Item& item) {
     keep_spare();
     push_if(item, true);
   }
@@ -37,7 +37,7 @@ class run_queue {
 
   // Pushes or does nothing, at the same cost: whether a message finds its actor queued already is as good
   // as random (Q1).
-  TROUPE_INLINE void push_if(runnable& item, bool really) noexcept {
+  TROUPE_INLINE void push_if(Item& item, bool really) noexcept {
     const std::size_t end = get(end_);
     TROUPE_INVARIANT(end - get(begin_) <= mask_, "Q1");
     items_[end & mask_] = &item;
@@ -45,10 +45,10 @@ class run_queue {
   }
 
   // The oldest, or null.
-  TROUPE_INLINE runnable* pop() noexcept {
+  TROUPE_INLINE Item* pop() noexcept {
     const std::size_t begin = get(begin_);
     if (begin == get(end_)) return nullptr;
-    runnable* item = items_[begin & mask_];
+    Item* item = items_[begin & mask_];
     set(begin_, begin + 1);
     return item;
   }
@@ -62,21 +62,24 @@ class run_queue {
   }
 
  private:
-  using index = std::atomic<std::size_t>;  // grow for ever: 2^64 pushes
+  using index = typename Atomics::template atomic<std::size_t>;  // grow for ever: 2^64 pushes
+  using slot = typename Atomics::template guarded<Item*>;
   // order: relaxed (both)  a hint for those outside the lock; publishes nothing
   static std::size_t get(const index& of) noexcept { return of.load(std::memory_order_relaxed); }
   static void set(index& of, std::size_t to) noexcept { of.store(to, std::memory_order_relaxed); }
 
   TROUPE_NOINLINE void grow() {
-    auto larger = std::make_unique<runnable*[]>(2 * (mask_ + 1));
+    auto larger = std::make_unique<slot[]>(2 * (mask_ + 1));
     for (std::size_t at = get(begin_); at != get(end_); ++at) larger[at & (2 * mask_ + 1)] = items_[at & mask_];
     items_ = std::move(larger);
     mask_ = 2 * mask_ + 1;
   }
 
   index begin_{0}, end_{0};
-  std::size_t mask_ = 1023;
-  std::unique_ptr<runnable*[]> items_;
+  typename Atomics::template guarded<std::size_t> mask_ = 4 * spare - 1;
+  std::unique_ptr<slot[]> items_;
 };
+
+using run_queue = basic_run_queue<runnable, 256>;  // as many may linger (worker.hpp)
 
 }  // namespace troupe::sched

@@ -1,5 +1,5 @@
 // relacy_atomics: the model checker's atomics behind the face of base::std_atomics, so that a model runs the
-// very templates that ship. Include it first.
+// very templates that ship. Include it first; a model is one translation unit.
 //
 // What the checker explores: every place where a thread may be preempted, up to a number of preemptions;
 // every load that may see an old value; every weak compare-and-swap that may fail for nothing; every timed
@@ -50,6 +50,10 @@
 #pragma pop_macro("errno")
 
 #include "troupe/base/atomics.hpp"
+
+// The checker replaces new and delete, but for the sized forms.
+void operator delete(void* block, std::size_t) noexcept { ::operator delete(block); }
+void operator delete[](void* block, std::size_t) noexcept { ::operator delete[](block); }
 
 namespace troupe::models {
 
