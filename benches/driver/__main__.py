@@ -106,7 +106,7 @@ def main() -> int:
     ready, failures = prepare(options.contestants, runs)
     peers = [contestant for contestant in ready if contestant not in (TROUPE, FLOOR)]
     names = [peer.name for peer in peers]
-    print(f"{machine()}; {options.repeat} runs each, in turn: median (min–max)")
+    print(f"{machine()}; runs of each, in turn: {options.repeat}; median (min–max)")
     print(report.header(names), flush=True)
     lines: list[report.Line] = []
     for run, cases in runs.items():
