@@ -44,8 +44,6 @@ construction::~construction() { current_turn().actor.store(before_, std::memory_
 
 cell& make_cell(const placement& where, const cell_type& type) {
   const bool limited = where.turn_messages != 0;
-  std::size_t offset = sizeof(cell) + (limited ? sizeof(cell_limits) : 0);
-  offset = (offset + type.alignment - 1) / type.alignment * type.alignment;
   // Slots up to 4 KiB start at multiples of 8 only: an object that wants more gets a slab of its own.
   const bool over_aligned = type.alignment > 8;
   const std::size_t bytes = offset + type.bytes;
@@ -67,3 +65,7 @@ void unmake_cell(cell& unborn) noexcept {
 }
 
 }  // namespace troupe::actor
+  // From here on the slab itself is aligned.
+  const std::size_t head = over_aligned ? memory::slot_space::first_slot : 0;
+  std::size_t offset = head + sizeof(cell) + (limited ? sizeof(cell_limits) : 0);
+  offset = (offset + type.alignment - 1) / type.alignment * type.alignment - head;

@@ -9,8 +9,6 @@
 namespace troupe::memory {
 namespace {
 
-constexpr std::size_t first_slot = 64;  // bytes from the slab's head
-
 free_block* as_block(void* slot) noexcept { return static_cast<free_block*>(slot); }
 
 }  // namespace

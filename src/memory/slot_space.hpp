@@ -38,6 +38,7 @@ struct slab {
 
 class slot_space {
  public:
+  static constexpr std::size_t first_slot = 64;  // bytes from the slab's head, which is aligned to its size
   static constexpr std::size_t small_step = 8, small_max = 256, middle_step = 64, middle_max = 4096;
   static constexpr std::size_t classes = small_max / small_step + (middle_max - small_max) / middle_step;
   using magazines = std::array<magazine, classes>;

@@ -28,6 +28,9 @@ template <class T>
 inline constexpr cell_type cell_type_of{
     sizeof(T), alignof(T), [](void* object) noexcept { std::destroy_at(static_cast<T*>(object)); }, base::type_name<T>()};
 
+// A cell knows its object by a distance of one byte.
+inline constexpr std::size_t alignment_max = 2048;
+
 // A cell with one ref and no object yet. Throws std::bad_alloc.
 cell& make_cell(const placement& where, const cell_type& type);
 // Takes back a cell whose object could not be constructed.
@@ -116,3 +119,4 @@ ref<T> spawn(const placement& where, Args&&... args) {
 }
 
 }  // namespace troupe::actor
+  static_assert(alignof(T) <= alignment_max, "troupe: spawn: an actor's alignment is at most 2048 bytes");
