@@ -29,7 +29,12 @@ void system::bury(const cell& actor, message& mail) noexcept {
   dead_letters.fetch_add(1, std::memory_order_relaxed);
   const char* method = mail.act(nullptr, nullptr, message_act::describe);
   mail.act(&mail, nullptr, message_act::discard);
-  if (on_dead_letter) on_dead_letter(actor.type->name, method);
+  // What the observer sends may be a dead letter at once (at the runtime's end): counted, but not observed.
+  thread_local bool observing = false;
+  if (!on_dead_letter || observing) return;
+  observing = true;
+  on_dead_letter(actor.type->name, method);
+  observing = false;
 }
 
 void system::destroy_actors(std::uint16_t executor) noexcept {
@@ -43,7 +48,7 @@ void system::destroy_actors(std::uint16_t executor) noexcept {
       const bool alive = actor.alive();
       actor.flags |= cell::stopped;
       if (!alive) return;
-      construction inside(actor);
+      inside_actor inside(actor);
       actor.type->destroy(actor.object());
     });
   }
