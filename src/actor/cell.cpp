@@ -1,6 +1,7 @@
 #include "troupe/actor/cell.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "actor/activation.hpp"
 #include "actor/system.hpp"
@@ -33,19 +34,55 @@ void check_self(cell* running, const void* object) {
     throw usage_error(
         "troupe: self() is for the actor whose handler is running, called with `this`; elsewhere keep the ref that spawn() returned");
   }
+  construction::share(*running);
 }
 
-construction::construction(cell& of) noexcept : before_(current_cell()) {
+inside_actor::inside_actor(cell& of) noexcept : before_(current_cell()) {
   // order: relaxed  the thread's own
   current_turn().actor.store(&of, std::memory_order_relaxed);
 }
 // order: relaxed  the thread's own
-construction::~construction() { current_turn().actor.store(before_, std::memory_order_relaxed); }
+inside_actor::~inside_actor() { current_turn().actor.store(before_, std::memory_order_relaxed); }
+
+construction::construction(cell& of) noexcept
+    : inside_actor(of), of_(of), before_(std::exchange(current_turn().building, this)) {}
+construction::~construction() { current_turn().building = before_; }
+
+void construction::share(cell& of) {
+  construction* here = current_turn().building;
+  if (here == nullptr || &here->of_ != &of || here->activation_ != nullptr) return;
+  activation& made = make_activation(of);
+  const bool claimed = mailbox(of.word).claim(made);
+  TROUPE_REQUIRE(claimed, "M4");
+  here->activation_ = &made;
+}
+
+// The actor has its first turn: for what was sent to it meanwhile, if anything.
+void construction::start() {
+  system& home = system::of(of_);
+  // order: relaxed  set before the last threads ended
+  if (home.closing.load(std::memory_order_relaxed)) return turn_type.discard(*activation_);
+  home.executor_of(of_).submit(*activation_);
+}
+
+void construction::failed() noexcept {
+  of_.flags |= cell::stopped;
+  if (activation_ != nullptr) {
+    start();
+    return drop_ref(of_);
+  }
+  system& home = system::of(of_);
+  home.slots.free(&of_, own_magazines(home));
+}
 
 cell& make_cell(const placement& where, const cell_type& type) {
   const bool limited = where.turn_messages != 0;
   // Slots up to 4 KiB start at multiples of 8 only: an object that wants more gets a slab of its own.
   const bool over_aligned = type.alignment > 8;
+  // From here on the slab itself is aligned.
+  const std::size_t head = over_aligned ? memory::slot_space::first_slot : 0;
+  std::size_t offset = head + sizeof(cell) + (limited ? sizeof(cell_limits) : 0);
+  offset = (offset + type.alignment - 1) / type.alignment * type.alignment - head;
   const std::size_t bytes = offset + type.bytes;
   system& home = where.home;
   void* slot = home.slots.allocate(over_aligned ? std::max(bytes, memory::slot_space::middle_max + 1) : bytes,
@@ -59,13 +96,4 @@ cell& make_cell(const placement& where, const cell_type& type) {
   return made;
 }
 
-void unmake_cell(cell& unborn) noexcept {
-  system& home = system::of(unborn);
-  home.slots.free(&unborn, own_magazines(home));
-}
-
 }  // namespace troupe::actor
-  // From here on the slab itself is aligned.
-  const std::size_t head = over_aligned ? memory::slot_space::first_slot : 0;
-  std::size_t offset = head + sizeof(cell) + (limited ? sizeof(cell_limits) : 0);
-  offset = (offset + type.alignment - 1) / type.alignment * type.alignment - head;

@@ -200,11 +200,13 @@ sched::after_turn run(sched::runnable& item) {
       if (limit.handled != 0 && limit.arrivals_over()) break;
       continue;
     }
-    after = sched::after_turn::quiet;
-    if (active.farewell) {
+    if (active.farewell && (actor.flags & cell::stopped) == 0) {
+      // The destructor may send to its actor, or give its address away: so once more from the top.
       end_object(actor);
-      after = sched::after_turn::gone;
+      place.unusual = true;
+      continue;
     }
+    after = active.farewell ? sched::after_turn::gone : sched::after_turn::quiet;
     break;
   }
   // order: relaxed  for running_handlers, a snapshot

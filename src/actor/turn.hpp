@@ -8,12 +8,15 @@
 
 namespace troupe::actor {
 
+class construction;
+
 // What the calling thread is in the middle of. Others read it for running.hpp, as a snapshot.
 struct turn_place {
   std::atomic<cell*> actor{nullptr};  // null outside of turns
   std::atomic<const system*> home{nullptr};
   std::atomic<message::handler> method{nullptr};
   activation* active = nullptr;
+  construction* building = nullptr;  // the innermost
   // The turn's clock (turn.cpp).
   static constexpr unsigned quick_look = 8;
   unsigned first_look = quick_look;  // messages of a turn before it looks

@@ -33,19 +33,42 @@ inline constexpr std::size_t alignment_max = 2048;
 
 // A cell with one ref and no object yet. Throws std::bad_alloc.
 cell& make_cell(const placement& where, const cell_type& type);
-// Takes back a cell whose object could not be constructed.
-void unmake_cell(cell& unborn) noexcept;
 
-// Marks the calling thread as inside this actor, so that its constructor may use troupe::self.
-class construction {
+// Marks the calling thread as inside this actor, so that its constructor or destructor may use troupe::self.
+class inside_actor {
  public:
-  explicit construction(cell& of) noexcept;
-  ~construction();
-  construction(const construction&) = delete;
-  construction& operator=(const construction&) = delete;
+  explicit inside_actor(cell& of) noexcept;
+  ~inside_actor();
+  inside_actor(const inside_actor&) = delete;
+  inside_actor& operator=(const inside_actor&) = delete;
 
  private:
   cell* before_;
+};
+
+// The construction of an actor here and now. When the constructor asks for a ref to itself, messages may come
+// before it is done: they wait in an activation that no thread runs before the end.
+class construction : inside_actor {
+ public:
+  explicit construction(cell& of) noexcept;
+  ~construction();
+
+  // The constructor has returned.
+  void succeeded() {
+    of_.flags |= cell::born;
+    if (activation_ != nullptr) [[unlikely]] start();
+  }
+  // It has thrown. The cell goes, when nobody refers to it any more.
+  void failed() noexcept;
+
+  // A ref to the unborn actor is about to be made. Throws std::bad_alloc.
+  static void share(cell& of);
+
+ private:
+  void start();
+  cell& of_;
+  construction* before_;
+  activation* activation_ = nullptr;
 };
 
 // The first message of an actor that is constructed on its own thread.
@@ -90,20 +113,21 @@ ref<T> spawn_there(const placement& where, Args&&... args) {
 template <class T, class... Args>
 ref<T> spawn_here(const placement& where, Args&&... args) {
   cell& made = make_cell(where, cell_type_of<T>);
+  construction here(made);
   try {
-    construction inside(made);
     ::new (made.object()) T(std::forward<Args>(args)...);
   } catch (...) {
-    unmake_cell(made);
+    here.failed();
     throw;
   }
-  made.flags |= cell::born;
+  here.succeeded();
   return ref_access::adopt<T>(&made);
 }
 
 template <class T, class... Args>
 ref<T> spawn(const placement& where, Args&&... args) {
   static_assert(std::is_class_v<T> && !std::is_const_v<T>, "troupe: spawn: an actor is an object of a class");
+  static_assert(alignof(T) <= alignment_max, "troupe: spawn: an actor's alignment is at most 2048 bytes");
   static_assert(std::is_nothrow_destructible_v<T>, "troupe: spawn: an actor's destructor must not throw");
   static_assert(std::is_constructible_v<T, Args...>, "troupe: spawn: these arguments do not fit a constructor of the actor");
   if constexpr (std::is_constructible_v<T, Args...>) {
@@ -119,4 +143,3 @@ ref<T> spawn(const placement& where, Args&&... args) {
 }
 
 }  // namespace troupe::actor
-  static_assert(alignof(T) <= alignment_max, "troupe: spawn: an actor's alignment is at most 2048 bytes");
