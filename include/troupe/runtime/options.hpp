@@ -52,14 +52,14 @@ struct runtime_options {
   std::uint64_t seed = 1;
 
   // For actors that do not set their own.
-  turn_limits turn;
+  turn_limits turn{};
 
   // Called for each failure as it happens, on the thread where it happened, beside what run() throws.
   // It must not throw. Default: none.
-  std::function<void(const failure&)> on_error;
+  std::function<void(const failure&)> on_error{};
 
   // Called for each dead letter, on the thread that finds it. It must not throw. Default: they are counted only.
-  std::function<void(const dead_letter&)> on_dead_letter;
+  std::function<void(const dead_letter&)> on_dead_letter{};
 };
 
 // What an actor does when one of its handlers throws. The failure is recorded in either case.
@@ -79,7 +79,7 @@ enum class error_policy {
 struct spawn_options {
   // Empty (default): the pool. Else the name of a pinned thread, which is started when first named; actors
   // that name the same thread share it. At most 1000 threads a runtime. The kernel shows the first 15 characters.
-  std::string thread;
+  std::string thread{};
   // True: the main thread, which is whoever calls run(). `thread` must be empty then.
   bool main = false;
   // Default resume.
