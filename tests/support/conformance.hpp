@@ -1,0 +1,148 @@
+// What every behavioural test shares: the settings that it runs under, and the command that repeats it.
+//
+// A test of the conformance suite runs once for each setting: a policy with a number of workers, or the
+// simulated policy with a seed. Where TROUPE_POLICY forces another policy, the others' settings are skipped.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "troupe/base/platform.hpp"
+#include "troupe/troupe.hpp"
+
+#if defined(__SANITIZE_THREAD__)
+#define TROUPE_TEST_SLOW 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TROUPE_TEST_SLOW 1
+#endif
+#endif
+#if !defined(TROUPE_TEST_SLOW)
+#define TROUPE_TEST_SLOW TROUPE_ASAN
+#endif
+
+namespace troupe::test {
+
+// Sanitizers make programs five to twenty times slower: they get that much less to do.
+inline constexpr bool slow = TROUPE_TEST_SLOW != 0;
+constexpr int fewer(int count, int divisor = 10) { return slow ? (count + divisor - 1) / divisor : count; }
+
+struct setting {
+  troupe::policy policy = troupe::policy::work_stealing;
+  unsigned workers = 2;
+  std::uint64_t seed = 1;
+};
+
+inline const char* name_of(troupe::policy policy) {
+  switch (policy) {
+    case troupe::policy::work_stealing: return "work_stealing";
+    case troupe::policy::shared_queue: return "shared_queue";
+    case troupe::policy::simulated: return "simulated";
+  }
+  return "unknown";
+}
+
+inline std::string name_of(const setting& chosen) {
+  if (chosen.policy == troupe::policy::simulated) return "simulated_seed_" + std::to_string(chosen.seed);
+  return std::string(name_of(chosen.policy)) + "_" + std::to_string(chosen.workers);
+}
+
+inline std::ostream& operator<<(std::ostream& out, const setting& chosen) { return out << name_of(chosen); }
+
+// All policies, at 1, 2, 3 and 8 workers or with several seeds.
+inline std::vector<setting> all_settings() {
+  std::vector<setting> all;
+  for (const troupe::policy policy : {troupe::policy::work_stealing, troupe::policy::shared_queue}) {
+    for (const unsigned workers : {1u, 2u, 3u, 8u}) all.push_back({policy, workers, 1});
+  }
+  for (const std::uint64_t seed : {1u, 2u, 3u}) all.push_back({troupe::policy::simulated, 1, seed});
+  return all;
+}
+
+// For behaviour that the number of workers has no part in.
+inline std::vector<setting> each_policy() {
+  return {{troupe::policy::work_stealing, 2, 1}, {troupe::policy::shared_queue, 2, 1}, {troupe::policy::simulated, 1, 1}};
+}
+
+// For behaviour of real threads.
+inline std::vector<setting> threaded_settings() {
+  std::vector<setting> all = all_settings();
+  std::erase_if(all, [](const setting& one) { return one.policy == troupe::policy::simulated; });
+  return all;
+}
+
+// Sets an environment variable for a scope; null unsets it.
+class scoped_environment {
+ public:
+  scoped_environment(const char* name, const char* value) : name_(name) {
+    if (const char* before = std::getenv(name)) before_ = before, was_set_ = true;
+    set(value);
+  }
+  ~scoped_environment() { set(was_set_ ? before_.c_str() : nullptr); }
+  scoped_environment(const scoped_environment&) = delete;
+  scoped_environment& operator=(const scoped_environment&) = delete;
+
+ private:
+  void set(const char* value) { value != nullptr ? ::setenv(name_, value, 1) : ::unsetenv(name_); }
+  const char* name_;
+  std::string before_;
+  bool was_set_ = false;
+};
+
+// The name of the running test as --gtest_filter takes it.
+inline std::string running_test() {
+  const testing::TestInfo* info = testing::UnitTest::GetInstance()->current_test_info();
+  return info == nullptr ? std::string("none") : std::string(info->test_suite_name()) + "." + info->name();
+}
+
+class conformance : public testing::TestWithParam<setting> {
+ protected:
+  void SetUp() override {
+    const char* forced = std::getenv("TROUPE_POLICY");
+    if (forced != nullptr && *forced != '\0' && forced != std::string(name_of(GetParam().policy))) {
+      GTEST_SKIP() << "TROUPE_POLICY=" << forced;
+    }
+  }
+  void TearDown() override {
+    if (!HasFailure()) return;
+    std::printf("reproduce: TROUPE_SEED=%llu ctest --preset release -R '%s'\n",
+                static_cast<unsigned long long>(GetParam().seed), running_test().c_str());
+  }
+
+  troupe::runtime_options options() const {
+    troupe::runtime_options chosen;
+    chosen.workers = GetParam().workers;
+    chosen.policy = GetParam().policy;
+    chosen.seed = GetParam().seed;
+    return chosen;
+  }
+
+  // Handlers run beside the test's own thread, whether or not it is in run().
+  bool threaded() const { return GetParam().policy != troupe::policy::simulated; }
+  unsigned workers() const { return GetParam().workers; }
+};
+
+// Waits until the value is there: for another thread that is sure to come; the test's time limit ends it else.
+template <class T>
+void wait_for(const std::atomic<T>& value, T wanted) {
+  for (T seen = value.load(); seen != wanted; seen = value.load()) value.wait(seen);
+}
+
+template <class T>
+void set_and_wake(std::atomic<T>& value, T now) {
+  value.store(now);
+  value.notify_all();
+}
+
+}  // namespace troupe::test
+
+#define TROUPE_TEST_EACH(suite, settings)                                                  \
+  INSTANTIATE_TEST_SUITE_P(policies, suite, ::testing::ValuesIn(::troupe::test::settings()), \
+                           [](const auto& one) { return ::troupe::test::name_of(one.param); })
