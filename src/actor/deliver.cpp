@@ -22,6 +22,15 @@ activation& activate(cell& to, message& mail) {
 
 void wake(system& home, cell& to, activation& active) { home.executor_of(to).submit(active); }
 
+// The first new mail of an active actor: if it lingers on some worker, nobody else would tell. By now it
+// may have gone on, and its activation may be another actor's: whoever takes the nudge checks.
+void nudge(std::uintptr_t seen) noexcept {
+  if (!mailbox::is_activation(seen)) return;
+  activation& active = mailbox::as_activation(seen);
+  // order: relaxed  a nudge for the wrong worker is passed on (worker.cpp)
+  if (sched::worker* home = active.home.load(std::memory_order_relaxed)) home->nudges.push(active);
+}
+
 TROUPE_NOINLINE void deliver_from_afar(cell& to, message& mail) {
   mailbox box(to.word);
   system& home = system::of(to);
@@ -32,7 +41,7 @@ TROUPE_NOINLINE void deliver_from_afar(cell& to, message& mail) {
       return home.bury(to, mail);
     }
     if (seen != mailbox::dormant) {
-      if (box.append(seen, mail)) return;
+      if (box.append(seen, mail)) return nudge(seen);
       continue;
     }
     activation& made = activate(to, mail);
@@ -46,7 +55,10 @@ TROUPE_NOINLINE void deliver_from_afar(cell& to, message& mail) {
   spare.clear();
   const std::uintptr_t seen = box.append_always(mail);
   TROUPE_REQUIRE(seen != mailbox::closed, "M4");
-  if (seen != mailbox::dormant) return free_activation(spare);
+  if (seen != mailbox::dormant) {
+    free_activation(spare);
+    return nudge(seen);
+  }
   box.finish(mail, mailbox::tagged(spare));
   wake(home, to, spare);
 }
@@ -62,7 +74,7 @@ TROUPE_NOINLINE void deliver_dormant(sched::worker& self, cell& to, message& mai
     activation* made = nullptr;
     try {
       made = &make_activation(to);
-      self.queue.keep_spare();
+      self.keep_room();
     } catch (...) {
       self.lock.leave();
       if (made != nullptr) free_activation(*made);

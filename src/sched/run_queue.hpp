@@ -3,7 +3,7 @@
 // A ring that doubles when it is full. Plain data: the worker's biased lock guards it, only the count may
 // be read by anyone.
 // Invariants
-//   Q1  a push_if has room: between two calls of keep_spare at most `spare` of them push really.
+//   Q1  a push_if has room: keep_room was called for all that may be pushed since.
 // Rejected: an intrusive list (a thief would walk it, a cache miss a runnable, inside the victim's lock; and
 // push_if could not do without a branch that nobody can predict).
 #pragma once
@@ -17,22 +17,21 @@
 
 namespace troupe::sched {
 
-template <class Item, std::size_t Spare, class Atomics = base::std_atomics>
+// Room: items at first, a power of two.
+template <class Item, std::size_t Room, class Atomics = base::std_atomics>
 class basic_run_queue {
  public:
-  static constexpr std::size_t spare = Spare;
-
   basic_run_queue() : items_(std::make_unique<slot[]>(mask_ + 1)) {}
 
   // Throws std::bad_alloc when the ring must grow and cannot; then nothing was done.
   void push(Item& item) {
-    keep_spare();
+    keep_room(0);
     push_if(item, true);
   }
 
-  // Makes room for one push and `spare` calls of push_if. Throws std::bad_alloc.
-  TROUPE_INLINE void keep_spare() {
-    while (get(end_) - get(begin_) + spare + 1 > mask_) [[unlikely]] grow();
+  // Makes room for so many pushes, and for one push_if that does not push. Throws std::bad_alloc.
+  TROUPE_INLINE void keep_room(std::size_t pushes) {
+    while (get(end_) - get(begin_) + pushes + 1 > mask_) [[unlikely]] grow();
   }
 
   // Pushes or does nothing, at the same cost: whether a message finds its actor queued already is as good
@@ -76,10 +75,10 @@ class basic_run_queue {
   }
 
   index begin_{0}, end_{0};
-  typename Atomics::template guarded<std::size_t> mask_ = 4 * spare - 1;
+  typename Atomics::template guarded<std::size_t> mask_ = Room - 1;
   std::unique_ptr<slot[]> items_;
 };
 
-using run_queue = basic_run_queue<runnable, 256>;  // as many may linger (worker.hpp)
+using run_queue = basic_run_queue<runnable, 1024>;
 
 }  // namespace troupe::sched

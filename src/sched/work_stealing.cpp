@@ -27,17 +27,19 @@ work_stealing::work_stealing(const work_stealing_options& options, census& alive
     : alive_(alive), out_of_work_(std::move(out_of_work)) {
   workers_.reserve(options.workers);
   for (unsigned i = 0; i < options.workers; ++i) {
-    workers_.push_back(std::make_unique<worker>(*this, *this, i));
-    workers_.back()->random = (options.seed + i) * 0x9E3779B97F4A7C15u | 1u;
+    workers_.push_back(&worker::take_from_shelf(*this, *this, (options.seed + i) * 0x9E3779B97F4A7C15u));
   }
-  for (auto& w : workers_) w->thread = std::thread([this, &w = *w] { work(w); });
+  for (worker* w : workers_) w->thread = std::thread([this, w] { work(*w); });
 }
 
-work_stealing::~work_stealing() { shut_down(); }
+work_stealing::~work_stealing() {
+  shut_down();
+  for (worker* w : workers_) worker::put_on_shelf(*w);
+}
 
 void work_stealing::submit(runnable& item) {
   worker* self = worker::current();
-  if (self != nullptr && &self->pool == this && self->lock.try_enter()) {
+  if (self != nullptr && self->pool == this && self->lock.try_enter()) {
     self->push(item);
     self->lock.leave();
     return;
@@ -50,8 +52,8 @@ void work_stealing::submit(runnable& item) {
 void work_stealing::shut_down() {
   // order: seq_cst  in front of the notifies; a sleeper looks again after each of its wake-ups
   if (ending_.exchange(true, std::memory_order_seq_cst)) return;
-  for (auto& w : workers_) w->parker.notify();
-  for (auto& w : workers_) w->thread.join();
+  for (worker* w : workers_) w->parker.notify();
+  for (worker* w : workers_) w->thread.join();
   for (runnable* item = inbox_.take_all(); item != nullptr;) {
     runnable* next = item->next;
     item->type->discard(*item);
@@ -71,7 +73,7 @@ void work_stealing::work(worker& self) {
 
 // Runs until nothing is left here, nor in the inbox. The lock is left only for the turns themselves.
 void work_stealing::run_queue_dry(worker& self) {
-  unsigned turns_left = turns_a_housekeeping;
+  unsigned turns = 0;
   self.lock.enter();
   // order: relaxed  the notify that follows the store makes a sleeper look; a busy worker sees it soon
   while (!ending_.load(std::memory_order_relaxed)) {
@@ -81,7 +83,7 @@ void work_stealing::run_queue_dry(worker& self) {
       item = self.queue.pop();
     }
     if (item != nullptr) item->where = place::running;
-    self.queue.keep_spare();
+    self.keep_room();
     const bool backlog = !self.queue.empty();
     self.lock.leave();
     if (item == nullptr) {
@@ -93,10 +95,7 @@ void work_stealing::run_queue_dry(worker& self) {
     if (backlog && !roster_.attended() && roster_.has_sleepers()) wake(roster_.call());
     const after_turn after = item->type->run(*item);
     add(self.turns, 1);
-    if (--turns_left == 0) [[unlikely]] {
-      turns_left = turns_a_housekeeping;
-      housekeeping(self);
-    }
+    if (++turns % turns_a_look == 0) [[unlikely]] housekeeping(self, turns);
     self.lock.enter();
     switch (after) {
       case after_turn::again: self.push(*item); break;
@@ -118,13 +117,14 @@ void work_stealing::run_queue_dry(worker& self) {
   self.lock.leave();
 }
 
-void work_stealing::housekeeping(worker& self) {
-  self.lock.enter();
-  self.look_at_ring(slots_a_housekeeping);
-  self.judge_lingering();
-  self.lock.leave();
+void work_stealing::housekeeping(worker& self, unsigned turns) {
+  if (!self.nudges.empty()) {
+    self.lock.enter();
+    self.take_nudges();
+    self.lock.leave();
+  }
   take_inbox(self);
-  if (workers_.size() > 1) stir(self);
+  if (turns % turns_a_stir == 0 && workers_.size() > 1) stir(self);
 }
 
 // Fairness among busy workers: when one has many actors in its round and another one few, the few would
@@ -297,7 +297,7 @@ void work_stealing::wake(worker* sleeper) noexcept {
 
 policy::counters work_stealing::count() const {
   counters sum;
-  for (const auto& w : workers_) {
+  for (const worker* w : workers_) {
     // order: relaxed  statistics
     sum.turns += w->turns.load(std::memory_order_relaxed);
     sum.steals += w->steals.load(std::memory_order_relaxed);

@@ -9,7 +9,6 @@
 
 #include <atomic>
 #include <functional>
-#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -49,12 +48,12 @@ class work_stealing final : public policy {
   static constexpr std::int64_t memory_ns = 4'000'000;
   // How often a busy worker compares its queue with the others', and the imbalance that makes it act.
   static constexpr std::int64_t stir_every_ns = 1'000'000, stir_worth_ns = 200'000;
-  static constexpr unsigned turns_a_housekeeping = 64, slots_a_housekeeping = 16;
+  static constexpr unsigned turns_a_look = 8, turns_a_stir = 64;
 
   // The worker's life, in the order in which it is lived.
   void work(worker& self);
   void run_queue_dry(worker& self);
-  void housekeeping(worker& self);
+  void housekeeping(worker& self, unsigned turns);
   void stir(worker& self);
   bool find_work(worker& self);
   bool search(worker& self);
@@ -76,7 +75,7 @@ class work_stealing final : public policy {
 
   census& alive_;
   std::function<void()> out_of_work_;
-  std::vector<std::unique_ptr<worker>> workers_;
+  std::vector<worker*> workers_;  // from the shelf
   roster<worker> roster_;
   inbox<runnable> inbox_;
   std::mutex steal_mutex_;  // one thief at a time: a searching one, or a busy worker that stirs

@@ -1,6 +1,8 @@
 #include "sched/worker.hpp"
 
 #include <algorithm>
+#include <mutex>
+#include <vector>
 
 #include "troupe/base/invariant.hpp"
 
@@ -8,66 +10,61 @@ namespace troupe::sched {
 
 void worker::forget(runnable& item) noexcept {
   if (item.linger_slot < 0) return;
-  TROUPE_INVARIANT(ring_[static_cast<unsigned>(item.linger_slot)] == &item, "W1");
-  ring_[static_cast<unsigned>(item.linger_slot)] = nullptr;
+  const auto slot = static_cast<unsigned>(item.linger_slot);
+  TROUPE_INVARIANT(slot < lingering_count_ && lingering_[slot] == &item, "W1");
+  runnable* last = lingering_[--lingering_count_];
+  lingering_[slot] = last;
+  last->linger_slot = item.linger_slot;
   item.linger_slot = -1;
-  --used_;
 }
 
-// Out of the ring already. Either it goes dormant (and may be freed by that), or it is queued.
-void worker::settle_or_queue(runnable& item) noexcept {
-  if (item.where != place::lingering) return;
-  if (!item.type->settle(item)) push(item);
-}
-
-void worker::enter_ring(runnable& item) noexcept {
-  if (!lingering_pays_) return settle_or_queue(item);
-  ++entered_;
-  runnable* before = ring_[hand_];
-  if (before != nullptr) {
-    forget(*before);
-    settle_or_queue(*before);
+void worker::add_lingering(runnable& item) {
+  if (lingering_count_ == lingering_max) {
+    runnable& longest = *lingering_[hand_++ % lingering_max];
+    forget(longest);
+    settle_or_queue(longest);
   }
-  ring_[hand_] = &item;
-  item.linger_slot = static_cast<std::int16_t>(hand_);
-  ++used_;
-  hand_ = (hand_ + 1) % ring_size;
+  lingering_[lingering_count_] = &item;
+  item.linger_slot = static_cast<std::int16_t>(lingering_count_++);
 }
 
-void worker::judge_lingering() noexcept {
-  ++phase_;
-  if (phase_ == trial_length / 2) entered_ = 0;
-  if (phase_ == trial_length) lingering_pays_ = entered_ < ring_size;  // of 8 × 64 turns
-  if (phase_ == trial_length + verdict_length) {
-    phase_ = 0;
-    lingering_pays_ = true;
-  }
+// Forgotten already. Either it goes dormant (and may be freed by that), or it is queued.
+void worker::settle_or_queue(runnable& item) {
+  if (item.where == place::lingering && !item.type->settle(item)) push(item);
 }
 
-void worker::look_at_ring(unsigned slots) noexcept {
-  if (used_ == 0) return;
-  for (; slots > 0; --slots) {
-    look_ = (look_ + 1) % ring_size;
-    runnable* item = ring_[look_];
-    if (item != nullptr && item->where == place::lingering && item->type->pending(*item)) push(*item);
-  }
-}
-
-void worker::settle_all() noexcept {
-  for (unsigned slot = 0; used_ > 0; ++slot) {
-    runnable* item = ring_[slot];
-    if (item == nullptr) continue;
-    forget(*item);
-    settle_or_queue(*item);
+void worker::settle_all() {
+  while (lingering_count_ != 0) {
+    runnable& item = *lingering_[lingering_count_ - 1];
+    forget(item);
+    settle_or_queue(item);
   }
   hand_ = 0;
 }
 
-// What has waited longest goes first; mail for lingering runnables counts as waiting.
-unsigned worker::give(worker& thief, runnable*& list, unsigned at_most) noexcept {
+void worker::take_nudges() {
+  const auto look = [this](runnable& item) {
+    // order: relaxed  written inside the lock of the home only; what is not ours is somebody else's
+    worker* home = item.home.load(std::memory_order_relaxed);
+    if (home != this) {
+      if (home != nullptr) home->nudges.push(item);  // it changed hands after its sender had looked
+    } else if (item.where == place::running) {
+      nudges.push(item);  // its turn may have looked for mail too early: once more, when it is over
+    } else if (item.where == place::lingering && item.type->pending(item)) {
+      push(item);
+    }
+  };
+  if (!nudges.take(look)) return;
+  for (unsigned slot = 0; slot < lingering_count_; ++slot) look(*lingering_[slot]);
+}
+
+// What has waited longest goes first.
+unsigned worker::give(worker& thief, runnable*& list, unsigned at_most) {
+  take_nudges();
   unsigned given = 0;
   runnable** end = &list;
-  const auto move = [&](runnable& item) {
+  for (const auto half = static_cast<unsigned>((queue.count() + 1) / 2); given < std::min(half, at_most); ++given) {
+    runnable& item = *queue.pop();
     forget(item);
     item.where = place::elsewhere;
     // order: relaxed  read inside a lock only; this worker's is revoked, the thief's is its own
@@ -75,16 +72,57 @@ unsigned worker::give(worker& thief, runnable*& list, unsigned at_most) noexcept
     item.next = nullptr;
     *end = &item;
     end = &item.next;
-    ++given;
-  };
-  for (const unsigned half = static_cast<unsigned>((queue.count() + 1) / 2); given < std::min(half, at_most);) {
-    move(*queue.pop());
-  }
-  for (unsigned slot = 0; slot < ring_size && used_ > 0 && given < at_most; ++slot) {
-    runnable* item = ring_[slot];
-    if (item != nullptr && item->where == place::lingering && item->type->pending(*item)) move(*item);
   }
   return given;
+}
+
+namespace {
+
+// Never destroyed: threads may end after the program's statics.
+struct shelf {
+  std::mutex mutex;
+  std::vector<worker*> free;
+  static shelf& get() {
+    static shelf& instance = *new shelf;
+    return instance;
+  }
+};
+
+}  // namespace
+
+worker& worker::take_from_shelf(work_stealing& for_pool, sched::executor& as, std::uint64_t seed) {
+  shelf& all = shelf::get();
+  worker* self = nullptr;
+  {
+    std::lock_guard lock(all.mutex);
+    if (!all.free.empty()) {
+      self = all.free.back();
+      all.free.pop_back();
+    }
+  }
+  if (self == nullptr) self = new worker;
+  self->pool = &for_pool;
+  self->executor = &as;
+  self->random = seed | 1u;
+  self->lingering_ = std::make_unique_for_overwrite<runnable*[]>(lingering_max);
+  self->stirred_at_ns = self->seen_at_ns = 0;
+  // order: relaxed  the thread that starts with it sees all of this
+  self->stirred_turns = self->seen_turns = self->turns.load(std::memory_order_relaxed);
+  return *self;
+}
+
+void worker::put_on_shelf(worker& ended) {
+  TROUPE_REQUIRE(ended.queue.empty() && ended.lingering_count_ == 0, "W3");
+  ended.lingering_.reset();
+  // order: relaxed (all)  statistics of the pool that has ended
+  ended.turns.store(0, std::memory_order_relaxed);
+  ended.steals.store(0, std::memory_order_relaxed);
+  ended.stolen.store(0, std::memory_order_relaxed);
+  ended.busy.store(false, std::memory_order_relaxed);
+  ended.called = false;
+  shelf& all = shelf::get();
+  std::lock_guard lock(all.mutex);
+  all.free.push_back(&ended);
 }
 
 }  // namespace troupe::sched

@@ -1,26 +1,29 @@
 // worker: one thread of the work-stealing pool, and what it owns.
 //
-// The biased lock guards the run queue, the linger ring and the plain members of every runnable whose
-// `home` is this worker. The owner enters for each turn and each message that it sends; a thief revokes
-// now and then.
+// The biased lock guards the run queue, the lingering runnables and the plain members of every runnable
+// whose `home` is this worker. The owner enters for each turn and each message that it sends; a thief
+// revokes now and then.
 //
-// Lingering: a runnable whose mailbox has just run empty keeps its activation for a while, since most are
-// addressed again within a few turns; then neither the wake-up nor the rest costs a locked instruction.
-// The owner looks at the ring regularly for mail from other threads, and settles all before it sleeps.
+// Lingering: a runnable whose mailbox has just run empty keeps its activation while its worker is busy,
+// since most are addressed again soon; then neither the wake-up nor the rest costs a locked instruction.
+// A thread that sends mail to a lingering runnable of another worker nudges that worker. All are settled
+// before the worker sleeps.
 // Invariants
-//   W1  `linger_slot` of a runnable is s if and only if ring_[s] is that runnable.
+//   W1  `linger_slot` of a runnable is s if and only if lingering_[s] is that runnable.
 //   W2  a runnable with a slot has this worker as its home.
-//   W3  a worker that sleeps has an empty queue and an empty ring.
+//   W3  a worker that sleeps has an empty queue and nothing lingers.
+//   W4  a lingering runnable with mail has a nudge on its way, or settle_all comes before the next sleep.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <thread>
 
 #include "base/parker.hpp"
 #include "sched/biased_lock.hpp"
 #include "sched/executor.hpp"
+#include "sched/nudge_box.hpp"
 #include "sched/run_queue.hpp"
 
 namespace troupe::sched {
@@ -29,21 +32,25 @@ class work_stealing;
 
 class worker {
  public:
-  static constexpr unsigned ring_size = run_queue::spare;        // runnables that may linger
+  static constexpr unsigned lingering_max = 16384;  // runnables; then the longest there goes
   static constexpr unsigned steal_max = 64;         // runnables in one steal
 
-  worker(work_stealing& pool, executor& executor, unsigned index) : pool(pool), executor(&executor), index(index) {}
+  // Workers are never freed but used again: a sender with an old address may still nudge one that has ended,
+  // or that works for another pool by now, which is harmless.
+  static worker& take_from_shelf(work_stealing& for_pool, sched::executor& as, std::uint64_t seed);
+  static void put_on_shelf(worker& ended);
 
   // The worker that the calling thread is, or null.
   static worker* current() noexcept { return current_; }
   static void set_current(worker* self) noexcept { current_ = self; }
 
   // Inside the lock: queues a runnable that is nowhere else, and makes it this worker's.
-  void push(runnable& item) noexcept {
+  void push(runnable& item) {
     // order: relaxed  read inside the lock only
     item.home.store(this, std::memory_order_relaxed);
     item.where = place::queued;
-    queue.push(item);
+    queue.keep_room(lingering_count_ + 1);
+    queue.push_if(item, true);
   }
 
   // Inside the lock: mail has come for a runnable of this worker; if it lingers, it is queued.
@@ -54,22 +61,23 @@ class worker {
   }
 
   // Inside the lock.
-  TROUPE_INLINE void linger(runnable& item) noexcept {
+  TROUPE_INLINE void linger(runnable& item) {
     item.where = place::lingering;
-    if (item.linger_slot < 0) enter_ring(item);  // else it still has its slot from last time
+    if (item.linger_slot < 0) add_lingering(item);  // else it still has its slot from last time
   }
-  void forget(runnable& item) noexcept;                      // takes it out of the ring (W1)
-  void look_at_ring(unsigned slots) noexcept;                // queues what has mail
-  void judge_lingering() noexcept;                           // at each housekeeping
-  void settle_all() noexcept;                                // queues what has mail, lets the rest go
+  void forget(runnable& item) noexcept;  // takes it out of the lingering ones (W1)
+  void settle_all();                     // queues what has mail, lets the rest go
+  void take_nudges();                    // queues what has mail
+  // Room for all the lingering ones to be queued by wake_if_lingering.
+  TROUPE_INLINE void keep_room() { queue.keep_room(lingering_count_); }
   // A thief's, while it has revoked the lock: makes at most half the queue the thief's. How many.
-  unsigned give(worker& thief, runnable*& list, unsigned at_most) noexcept;
+  unsigned give(worker& thief, runnable*& list, unsigned at_most);
 
-  work_stealing& pool;
-  sched::executor* const executor;  // the pool, as what it is to those who submit
-  const unsigned index;
+  work_stealing* pool = nullptr;
+  sched::executor* executor = nullptr;  // the pool, as what it is to those who submit
   biased_lock<> lock;
   run_queue queue;
+  nudge_box<runnable> nudges;
   std::atomic<std::uint64_t> turns{0};  // written by the owner
   std::atomic<bool> busy{false};        // written by the owner; a hint for thieves
   std::thread thread;
@@ -90,21 +98,13 @@ class worker {
   std::atomic<std::uint64_t> steals{0}, stolen{0};  // read by anyone
 
  private:
-  void enter_ring(runnable& item) noexcept;
-  void settle_or_queue(runnable& item) noexcept;
+  void add_lingering(runnable& item);
+  void settle_or_queue(runnable& item);
 
-  inline static constinit thread_local worker* current_ = nullptr;
-  std::array<runnable*, ring_size> ring_{};
-  unsigned hand_ = 0;    // where the next one goes
-  unsigned look_ = 0;    // where look_at_ring goes on
-  unsigned used_ = 0;    // occupied slots
-
-  // When nearly every turn is that of another actor, lingering only costs: then it is left out for a while.
-  // Counted in housekeepings: a trial, of which the later half counts, then a verdict for `verdict_length`.
-  static constexpr unsigned trial_length = 16, verdict_length = 128;
-  unsigned phase_ = 0;
-  unsigned entered_ = 0;      // the ring, in the later half of the trial
-  bool lingering_pays_ = true;
+  inline static constinit thread_local worker* current_ [[gnu::tls_model("initial-exec")]] = nullptr;
+  std::unique_ptr<runnable*[]> lingering_;
+  unsigned lingering_count_ = 0;
+  unsigned hand_ = 0;  // which one goes next when there are too many
 };
 
 }  // namespace troupe::sched

@@ -1,0 +1,63 @@
+// nudge_box: which lingering runnables of a worker have got mail from other threads.
+//
+// A nudge says "look at this one": it may come twice, or for one that has changed hands or was freed (its
+// memory stays of its kind), so whoever takes it checks. When more come than the box holds, the oldest are
+// lost and take() says so: then all are looked at.
+// Threads: push, any; take, who holds the worker's lock. Cost of a push: two atomic exchanges.
+// Invariants
+//   N1  the item of each finished push is taken, or a take() after it returns true.
+//   N2  what the pusher did before is seen by who takes its nudge.
+// Rejected: looking at all lingering runnables in turn (a cache miss each, and late when they are many).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "troupe/base/atomics.hpp"
+
+namespace troupe::sched {
+
+template <class Item, std::size_t Size = 256, class Atomics = base::std_atomics>
+class nudge_box {
+ public:
+  void push(Item& item) noexcept {
+    // order: relaxed  a place in the box; the cell publishes
+    const std::uint64_t place = next_.fetch_add(1, std::memory_order_relaxed);
+    // order: release  publishes what the pusher did (N2); pairs with take/acquire
+    const bool overwrote = cells_[place % Size].exchange(&item, std::memory_order_acq_rel) != nullptr;
+    // A pusher that was held up between its two steps may find its cell passed by.
+    // order: relaxed  a taker that passed the cell had seen this count, and its exchange came before ours
+    if (overwrote || next_.load(std::memory_order_relaxed) - place > Size) {
+      // order: release  pairs with take/acquire: the lost one's work is seen by who looks at all
+      lost_.store(1, std::memory_order_release);
+    }
+  }
+
+  // order: relaxed  a hint
+  bool empty() const noexcept { return next_.load(std::memory_order_relaxed) == taken_; }
+
+  // Calls look(item) for each. True when some were lost: all must be looked at.
+  template <class Look>
+  bool take(Look look) noexcept {
+    // order: relaxed  the cells publish
+    const std::uint64_t end = next_.load(std::memory_order_relaxed);
+    if (end - taken_ > Size) taken_ = end - Size;
+    for (; taken_ != end; ++taken_) {
+      // order: acquire  sees what the pusher did (N2); pairs with push
+      Item* item = cells_[taken_ % Size].exchange(nullptr, std::memory_order_acq_rel);
+      if (item == nullptr) break;  // its pusher is between its two steps: next time
+      look(*item);
+    }
+    // order: acquire  pairs with push/release
+    return lost_.load(std::memory_order_relaxed) != 0 && lost_.exchange(0, std::memory_order_acquire) != 0;
+  }
+
+ private:
+  alignas(base::line_bytes) typename Atomics::template atomic<std::uint64_t> next_{0};
+  typename Atomics::template atomic<std::uint32_t> lost_{0};
+  std::array<typename Atomics::template atomic<Item*>, Size> cells_{};
+  alignas(base::line_bytes) std::uint64_t taken_ = 0;  // guarded by the worker's lock
+};
+
+}  // namespace troupe::sched
