@@ -62,11 +62,15 @@ def go_actors() -> Program:
 
 
 def tokio_actors() -> Program:
-    # Debian's cargo and rustc by their full paths: only they fit the sources that Debian installs.
+    # Debian's cargo and rustc by their full paths: only they fit the sources that Debian installs. From a
+    # copy, since cargo writes its lock file beside the manifest.
     target = BUILT / "tokio"
-    return Program(SOURCES / "peers/tokio", (("/usr/bin/cargo", "build", "--quiet", "--release", "--offline"),),
-                   target / "release/actors", executable(target / "release/actors"),
-                   environment={"RUSTC": "/usr/bin/rustc", "CARGO_TARGET_DIR": str(target)})
+    copy = ("cp", "-rT", ".", str(target / "source"))
+    cargo = ("/usr/bin/cargo", "build", "--quiet", "--release", "--offline",
+             "--manifest-path", str(target / "source/Cargo.toml"))
+    product = target / "release/actors"
+    return Program(SOURCES / "peers/tokio", (("mkdir", "-p", str(target)), copy, cargo), product,
+                   executable(product), environment={"RUSTC": "/usr/bin/rustc", "CARGO_TARGET_DIR": str(target)})
 
 
 def troupe_actors() -> Program:
