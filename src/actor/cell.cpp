@@ -44,13 +44,36 @@ inside_actor::inside_actor(cell& of) noexcept : before_(current_cell()) {
 // order: relaxed  the thread's own
 inside_actor::~inside_actor() { current_turn().actor.store(before_, std::memory_order_relaxed); }
 
-construction::construction(cell& of) noexcept
-    : inside_actor(of), of_(of), before_(std::exchange(current_turn().building, this)) {}
-construction::~construction() { current_turn().building = before_; }
+construction::construction(const placement& where, const cell_type& type) : cell_(&make_cell(where, type)) {
+  turn_place& place = current_turn();
+  // order: relaxed  the thread's own
+  inside_before_ = place.actor.load(std::memory_order_relaxed);
+  place.actor.store(cell_, std::memory_order_relaxed);
+  building_before_ = std::exchange(place.building, this);
+}
+
+void construction::leave() noexcept {
+  turn_place& place = current_turn();
+  // order: relaxed  the thread's own
+  place.actor.store(inside_before_, std::memory_order_relaxed);
+  place.building = building_before_;
+}
+
+cell& construction::finish() {
+  leave();
+  cell& made = *std::exchange(cell_, nullptr);
+  made.flags |= cell::born;
+  if (activation_ != nullptr) [[unlikely]] {
+    start(made);
+  } else {
+    start_at_home(made);
+  }
+  return made;
+}
 
 void construction::share(cell& of) {
   construction* here = current_turn().building;
-  if (here == nullptr || &here->of_ != &of || here->activation_ != nullptr) return;
+  if (here == nullptr || here->cell_ != &of || here->activation_ != nullptr) return;
   activation& made = make_activation(of);
   const bool claimed = mailbox(of.word).claim(made);
   TROUPE_REQUIRE(claimed, "M4");
@@ -58,21 +81,23 @@ void construction::share(cell& of) {
 }
 
 // The actor has its first turn: for what was sent to it meanwhile, if anything.
-void construction::start() {
-  system& home = system::of(of_);
+void construction::start(cell& made) {
+  system& home = system::of(made);
   // order: relaxed  set before the last threads ended
   if (home.closing.load(std::memory_order_relaxed)) return turn_type.discard(*activation_);
-  home.executor_of(of_).submit(*activation_);
+  home.executor_of(made).submit(*activation_);
 }
 
-void construction::failed() noexcept {
-  of_.flags |= cell::stopped;
+void construction::fail() noexcept {
+  leave();
+  cell& unborn = *cell_;
+  unborn.flags |= cell::stopped;
   if (activation_ != nullptr) {
-    start();
-    return drop_ref(of_);
+    start(unborn);
+    return drop_ref(unborn);
   }
-  system& home = system::of(of_);
-  home.slots.free(&of_, own_magazines(home));
+  system& home = system::of(unborn);
+  home.slots.free(&unborn, own_magazines(home));
 }
 
 cell& make_cell(const placement& where, const cell_type& type) {

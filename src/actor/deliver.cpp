@@ -116,6 +116,21 @@ void deliver(cell& to, message& mail) {
   deliver_from_afar(to, mail);
 }
 
+void start_at_home(cell& made) {
+  sched::worker* self = sched::worker::current();
+  if (self == nullptr || self->executor != &system::of(made).executor_of(made) || !self->lock.try_enter()) return;
+  try {
+    activation& active = make_activation(made);
+    // order: relaxed  nobody else has a ref yet; how a ref travels publishes it
+    active.home.store(self, std::memory_order_relaxed);
+    made.word.store(mailbox::tagged(active), std::memory_order_relaxed);
+    self->linger(active);
+  } catch (const std::bad_alloc&) {
+    // Dormant it is right, too.
+  }
+  self->lock.leave();
+}
+
 // Waiting in this worker's queue or lingering here, the actor runs nowhere; so it cannot take a ref to
 // itself, and the caller's is the only way to it.
 bool drop_at_home(cell& to) noexcept {

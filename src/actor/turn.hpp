@@ -27,6 +27,10 @@ struct turn_place {
 };
 turn_place& current_turn() noexcept;
 
+// A new actor that nobody else knows yet: on a worker of its pool it starts as active and lingers there, since
+// whoever made it is likely to send it something.
+void start_at_home(cell& made);
+
 // Tells the actor that its last ref has gone.
 void say_farewell(cell& to) noexcept;
 

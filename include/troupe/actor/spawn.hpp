@@ -34,7 +34,7 @@ inline constexpr std::size_t alignment_max = 2048;
 // A cell with one ref and no object yet. Throws std::bad_alloc.
 cell& make_cell(const placement& where, const cell_type& type);
 
-// Marks the calling thread as inside this actor, so that its constructor or destructor may use troupe::self.
+// Marks the calling thread as inside this actor, so that its destructor may use troupe::self.
 class inside_actor {
  public:
   explicit inside_actor(cell& of) noexcept;
@@ -48,26 +48,32 @@ class inside_actor {
 
 // The construction of an actor here and now. When the constructor asks for a ref to itself, messages may come
 // before it is done: they wait in an activation that no thread runs before the end.
-class construction : inside_actor {
+class construction {
  public:
-  explicit construction(cell& of) noexcept;
-  ~construction();
+  // Makes the cell. Throws std::bad_alloc.
+  construction(const placement& where, const cell_type& type);
+  // Without a finish() the constructor has thrown: the cell goes when nobody refers to it any more.
+  ~construction() {
+    if (cell_ != nullptr) [[unlikely]] fail();
+  }
+  construction(const construction&) = delete;
+  construction& operator=(const construction&) = delete;
+
+  void* object() const noexcept { return cell_->object(); }
 
   // The constructor has returned.
-  void succeeded() {
-    of_.flags |= cell::born;
-    if (activation_ != nullptr) [[unlikely]] start();
-  }
-  // It has thrown. The cell goes, when nobody refers to it any more.
-  void failed() noexcept;
+  cell& finish();
 
   // A ref to the unborn actor is about to be made. Throws std::bad_alloc.
   static void share(cell& of);
 
  private:
-  void start();
-  cell& of_;
-  construction* before_;
+  void fail() noexcept;
+  void leave() noexcept;
+  void start(cell& made);
+  cell* cell_;
+  cell* inside_before_;
+  construction* building_before_;
   activation* activation_ = nullptr;
 };
 
@@ -112,16 +118,9 @@ ref<T> spawn_there(const placement& where, Args&&... args) {
 
 template <class T, class... Args>
 ref<T> spawn_here(const placement& where, Args&&... args) {
-  cell& made = make_cell(where, cell_type_of<T>);
-  construction here(made);
-  try {
-    ::new (made.object()) T(std::forward<Args>(args)...);
-  } catch (...) {
-    here.failed();
-    throw;
-  }
-  here.succeeded();
-  return ref_access::adopt<T>(&made);
+  construction here(where, cell_type_of<T>);
+  ::new (here.object()) T(std::forward<Args>(args)...);
+  return ref_access::adopt<T>(&here.finish());
 }
 
 template <class T, class... Args>
