@@ -3,6 +3,7 @@
 // Invariants
 //   P1  a notify that comes before the wait is not lost: the wait returns at once.
 //   P2  notifies do not add up: two of them before a wait count as one.
+//   P3  what notifiers did before is seen by the owner when a wait returns for them.
 // Rejected: condition_variable (a mutex more, and 64 bytes); eventfd (a system call even when nobody waits).
 #pragma once
 
@@ -10,23 +11,63 @@
 #include <chrono>
 #include <cstdint>
 
+#include "troupe/base/atomics.hpp"
+
 namespace troupe::base {
 
-class parker {
+// The kernel's part: it compares the word and sleeps in one step, until it is woken, or for `limit` if there
+// is one; it may return for no reason.
+struct kernel_futex {
+  using word = std::atomic<std::uint32_t>;
+  static void wait(word& at, std::uint32_t expected, const std::chrono::nanoseconds* limit) noexcept;
+  static void wake_one(word& at) noexcept;
+};
+
+template <class Atomics = std_atomics, class Futex = kernel_futex>
+class basic_parker {
  public:
   // Sleeps until notified. Returns at once when a notify came since the last wait.
-  void wait() noexcept;
+  void wait() noexcept {
+    if (prepare()) return;
+    for (;;) {
+      Futex::wait(state_, asleep, nullptr);
+      std::uint32_t seen = notified;
+      // order: acquire  sees what the notifiers did (P3); pairs with notify/release
+      if (state_.compare_exchange_strong(seen, idle, std::memory_order_acquire, std::memory_order_relaxed)) return;
+    }
+  }
 
   // As wait(), but for `limit` at most. True when notified.
-  bool wait_for(std::chrono::nanoseconds limit) noexcept;
+  bool wait_for(std::chrono::nanoseconds limit) noexcept {
+    if (prepare()) return true;
+    Futex::wait(state_, asleep, &limit);  // a spurious return counts as the end of the time: callers look again
+    // order: acquire  sees what the notifiers did (P3); pairs with notify/release
+    return state_.exchange(idle, std::memory_order_acquire) == notified;
+  }
 
   // Wakes the owner, or lets its next wait return at once. Costs a system call only if it sleeps.
-  void notify() noexcept;
+  void notify() noexcept {
+    // order: release  publishes what the notifier did (P3); pairs with the owner's acquires, also when another
+    // notify has come in between
+    if (state_.exchange(notified, std::memory_order_release) == asleep) Futex::wake_one(state_);
+  }
 
  private:
   enum : std::uint32_t { idle, notified, asleep };
-  bool prepare() noexcept;
-  std::atomic<std::uint32_t> state_{idle};
+
+  // True when a notify was taken (P1); else the state is `asleep`.
+  bool prepare() noexcept {
+    std::uint32_t seen = idle;
+    // order: relaxed  takes and publishes nothing
+    if (state_.compare_exchange_strong(seen, asleep, std::memory_order_relaxed, std::memory_order_relaxed)) return false;
+    // order: acquire  sees what the notifiers did (P3); pairs with notify/release
+    state_.exchange(idle, std::memory_order_acquire);
+    return true;
+  }
+
+  typename Atomics::template atomic<std::uint32_t> state_{idle};
 };
+
+using parker = basic_parker<>;
 
 }  // namespace troupe::base

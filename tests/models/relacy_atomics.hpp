@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -128,10 +129,8 @@ class atomic {
   }
 
   // What the kernel does on the word of a futex: sleeps if the newest value is still `expected`, in one step.
-  // False when the time ran out.
-  bool wait(T expected, bool timed, bool spurious, place at = place::current()) {
-    if (cell_.debug_value() != expected) return true;
-    return cell_.wait(rl::ctx(), timed, spurious, info_of(at)) != rl::unpark_reason_timeout;
+  void wait(T expected, bool timed, bool spurious, place at = place::current()) {
+    if (cell_.debug_value() == expected) cell_.wait(rl::ctx(), timed, spurious, info_of(at));
   }
   void wake_one(place at = place::current()) { cell_.wake(rl::ctx(), 1, info_of(at)); }
 
@@ -191,6 +190,21 @@ class mutex {
 
  private:
   rl::mutex mutex_;
+};
+
+// The futex of a model's parkers. What waits for a time is woken by it a few times, then never: so that
+// nothing but speed may depend on it, and histories end.
+struct futex {
+  using word = atomic<std::uint32_t>;
+  static inline unsigned timeouts_left = 0;  // in before(), set for the run
+  static inline bool spurious = false;       // waits may return for no reason
+
+  static void wait(word& at, std::uint32_t expected, const std::chrono::nanoseconds* limit) {
+    const bool timed = limit != nullptr && timeouts_left != 0;
+    if (timed) --timeouts_left;
+    at.wait(expected, timed, spurious);
+  }
+  static void wake_one(word& at) { at.wake_one(); }
 };
 
 // A place where the thread may be preempted, as every access to an atomic is one.

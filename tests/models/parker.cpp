@@ -1,0 +1,105 @@
+// The parker: two notifiers, each of which does something first; an owner that waits until it has seen both,
+// or for a time first. Waits return for no reason, too.
+// Checks P1 (a lost notify is a deadlock) and P3.
+//
+// mutation: notify_relaxed
+// mutation: wait_relaxed
+// mutation: prepare_relaxed
+// mutation: wait_for_relaxed
+// mutation: deaf_prepare
+#include "models/relacy_atomics.hpp"
+
+#include "base/parker.hpp"
+
+namespace {
+
+using namespace troupe;
+using models::access;
+
+constexpr unsigned notifiers = 2;
+
+#if defined(MUTATION_deaf_prepare)
+// Sleeps whatever the word is by now.
+struct futex : models::futex {
+  static void wait(word& at, std::uint32_t, const std::chrono::nanoseconds* limit) {
+    models::futex::wait(at, at.load(std::memory_order_relaxed), limit);
+  }
+};
+#else
+using models::futex;
+#endif
+
+template <bool timed>
+struct parker_model : rl::test_suite<parker_model<timed>, 1 + notifiers> {
+  base::basic_parker<models::fenced_atomics, futex> parker;
+  models::guarded<unsigned> work[notifiers];
+  models::atomic<unsigned> done[notifiers];
+  bool told[notifiers] = {};  // the model's own, known to all at once
+
+  void before() { futex::timeouts_left = 2; }
+
+  void notify(unsigned self) {
+    work[self] = 1;
+    done[self].store(1, std::memory_order_relaxed);
+    parker.notify();
+    told[self] = true;
+  }
+
+  bool all_done() {
+    bool all = true;
+    for (auto& one : done) all = one.load(std::memory_order_relaxed) != 0 && all;
+    return all;
+  }
+
+  void thread(unsigned index) {
+    if (index != 0) return notify(index - 1);
+    while (!all_done()) {
+      if (timed) {
+        parker.wait_for(std::chrono::nanoseconds(1));
+      } else {
+        parker.wait();
+      }
+      for (unsigned i = 0; i < notifiers; ++i) RL_ASSERT(!told[i] || work[i] == 1);
+    }
+  }
+};
+
+// One notify, and an owner that does not look at anything else.
+template <bool timed>
+struct one_notify_model : rl::test_suite<one_notify_model<timed>, 2> {
+  base::basic_parker<models::fenced_atomics, futex> parker;
+  models::guarded<unsigned> work{0};
+
+  void before() { futex::timeouts_left = 2; }
+
+  void thread(unsigned index) {
+    if (index != 0) {
+      work = 1;
+      return parker.notify();
+    }
+    if (timed) {
+      while (!parker.wait_for(std::chrono::nanoseconds(1))) continue;
+    } else {
+      parker.wait();
+    }
+    RL_ASSERT(work == 1);
+  }
+};
+
+}  // namespace
+
+int main() {
+#if defined(MUTATION_notify_relaxed)
+  models::weakened = {access::exchange, "notify"};
+#elif defined(MUTATION_wait_relaxed)
+  models::weakened = {access::compare_exchange, "::wait()"};
+#elif defined(MUTATION_prepare_relaxed)
+  models::weakened = {access::exchange, "prepare"};
+#elif defined(MUTATION_wait_for_relaxed)
+  models::weakened = {access::exchange, "wait_for"};
+#endif
+  futex::spurious = true;
+  const bool holds = models::check<one_notify_model<false>>(3) && models::check<one_notify_model<true>>(3) &&
+                     models::check<parker_model<false>>(3) && models::check<parker_model<true>>(3);
+  return holds ? 0 : 1;
+}
