@@ -12,7 +12,7 @@
 #include "sched/runnable.hpp"
 #include "troupe/actor/cell.hpp"
 #include "troupe/actor/message.hpp"
-#include "troupe/base/invariant.hpp"
+#include "base/invariant.hpp"
 
 namespace troupe::actor {
 
@@ -30,43 +30,47 @@ struct activation : sched::runnable {
   mail_link* end = &oldest;  // where the next one is linked: never a branch
   bool farewell = false;     // the actor was told that its last ref went
 
-  // order: relaxed (all below)  within the owner's list
   void append(message& mail) noexcept {
-    mail.next.store(0, std::memory_order_relaxed);
-    end->store(reinterpret_cast<std::uintptr_t>(&mail), std::memory_order_relaxed);
+    set(mail.next, 0);
+    set(*end, as_link(&mail));
     end = &mail.next;
   }
 
   // `last` links to 0.
   void append_list(message& first, message& last) noexcept {
-    end->store(reinterpret_cast<std::uintptr_t>(&first), std::memory_order_relaxed);
+    set(*end, as_link(&first));
     end = &last.next;
   }
 
   mail_list take_all() noexcept {
-    const mail_list all{reinterpret_cast<message*>(oldest.load(std::memory_order_relaxed)), end};
+    const mail_list all{as_message(get(oldest)), end};
     clear();
     return all;
   }
 
   // In front of what has come meanwhile: the rest of a list that take_all gave, from `first` on.
   void put_back(message& first, const mail_list& taken) noexcept {
-    const std::uintptr_t meanwhile = oldest.load(std::memory_order_relaxed);
-    taken.end->store(meanwhile, std::memory_order_relaxed);
+    const std::uintptr_t meanwhile = get(oldest);
+    set(*taken.end, meanwhile);
     if (meanwhile == 0) end = taken.end;
-    oldest.store(reinterpret_cast<std::uintptr_t>(&first), std::memory_order_relaxed);
+    set(oldest, as_link(&first));
   }
 
-  static message* after(const message& mail) noexcept {
-    return reinterpret_cast<message*>(mail.next.load(std::memory_order_relaxed));
-  }
+  static message* after(const message& mail) noexcept { return as_message(get(mail.next)); }
 
   void clear() noexcept {
-    oldest.store(0, std::memory_order_relaxed);
+    set(oldest, 0);
     end = &oldest;
   }
 
-  bool empty() const noexcept { return oldest.load(std::memory_order_relaxed) == 0; }
+  bool empty() const noexcept { return get(oldest) == 0; }
+
+ private:
+  // order: relaxed (both)  within the owner's list; the mailbox word publishes
+  static std::uintptr_t get(const mail_link& of) noexcept { return of.load(std::memory_order_relaxed); }
+  static void set(mail_link& of, std::uintptr_t to) noexcept { of.store(to, std::memory_order_relaxed); }
+  static std::uintptr_t as_link(message* mail) noexcept { return reinterpret_cast<std::uintptr_t>(mail); }
+  static message* as_message(std::uintptr_t link) noexcept { return reinterpret_cast<message*>(link); }
 };
 
 using mailbox = mailbox_word<message, activation, std::atomic<std::uintptr_t>>;

@@ -8,7 +8,7 @@
 #include "actor/turn.hpp"
 #include "memory/stable_pool.hpp"
 #include "troupe/base/error.hpp"
-#include "troupe/base/invariant.hpp"
+#include "base/invariant.hpp"
 
 namespace troupe::actor {
 

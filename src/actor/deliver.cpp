@@ -3,7 +3,7 @@
 #include "actor/system.hpp"
 #include "actor/turn.hpp"
 #include "sched/worker.hpp"
-#include "troupe/base/invariant.hpp"
+#include "base/invariant.hpp"
 
 namespace troupe::actor {
 namespace {

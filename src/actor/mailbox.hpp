@@ -19,7 +19,7 @@
 
 #include <cstdint>
 
-#include "troupe/base/atomics.hpp"
+#include "base/atomics.hpp"
 
 namespace troupe::actor {
 

@@ -7,7 +7,7 @@
 #include "actor/system.hpp"
 #include "base/clock.hpp"
 #include "sched/worker.hpp"
-#include "troupe/base/invariant.hpp"
+#include "base/invariant.hpp"
 
 namespace troupe::actor {
 namespace {
@@ -150,9 +150,9 @@ struct turn_limit {
   unsigned handled = 0;
 };
 
-// order: relaxed  for running_handlers, a snapshot
 TROUPE_INLINE turn_place& enter_turn(activation& active, const system& home) noexcept {
   turn_place& place = place_of_thread;
+  // order: relaxed (both)  for running_handlers, a snapshot
   if (place.home.load(std::memory_order_relaxed) != &home) [[unlikely]] {
     if (!place.listed) list_running(place);
     place.home.store(&home, std::memory_order_relaxed);
@@ -160,6 +160,7 @@ TROUPE_INLINE turn_place& enter_turn(activation& active, const system& home) noe
   place.active = &active;
   place.turn_looks = place.looked_after = 0;
   place.unusual = unusual(home, *active.actor);
+  // order: relaxed  for running_handlers, a snapshot
   place.actor.store(active.actor, std::memory_order_relaxed);
   return place;
 }

@@ -1,4 +1,4 @@
-#include "troupe/base/atomics.hpp"
+#include "base/atomics.hpp"
 
 #include <linux/membarrier.h>
 #include <sched.h>

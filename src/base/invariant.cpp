@@ -1,4 +1,4 @@
-#include "troupe/base/invariant.hpp"
+#include "base/invariant.hpp"
 
 #include <cstdio>
 #include <cstdlib>

@@ -11,7 +11,7 @@
 #include <chrono>
 #include <cstdint>
 
-#include "troupe/base/atomics.hpp"
+#include "base/atomics.hpp"
 
 namespace troupe::base {
 

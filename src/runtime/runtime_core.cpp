@@ -8,7 +8,7 @@
 #include "sched/shared_queue.hpp"
 #include "sched/work_stealing.hpp"
 #include "troupe/base/error.hpp"
-#include "troupe/base/invariant.hpp"
+#include "base/invariant.hpp"
 
 namespace troupe {
 namespace {

@@ -13,8 +13,8 @@
 
 #include <cstdint>
 
-#include "troupe/base/atomics.hpp"
-#include "troupe/base/invariant.hpp"
+#include "base/atomics.hpp"
+#include "base/invariant.hpp"
 
 namespace troupe::sched {
 

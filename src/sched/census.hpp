@@ -12,7 +12,7 @@
 
 #include <cstdint>
 
-#include "troupe/base/atomics.hpp"
+#include "base/atomics.hpp"
 
 namespace troupe::sched {
 

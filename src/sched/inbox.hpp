@@ -7,7 +7,7 @@
 // Taking all leaves no node behind, so a node may be pushed again at once (no ABA).
 #pragma once
 
-#include "troupe/base/atomics.hpp"
+#include "base/atomics.hpp"
 
 namespace troupe::sched {
 

@@ -14,7 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "troupe/base/atomics.hpp"
+#include "base/atomics.hpp"
 
 namespace troupe::sched {
 

@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <mutex>
 
-#include "troupe/base/atomics.hpp"
+#include "base/atomics.hpp"
 
 namespace troupe::sched {
 
@@ -24,6 +24,7 @@ class roster {
   // After publishing work: the sleeper that the caller must notify, or null when none is needed.
   Sleeper* call() noexcept {
     Atomics::full_fence();
+    // order: relaxed  behind the fence; pairs with the fence in sleep()
     return awake() || sleepers_.load(std::memory_order_relaxed) == 0 ? nullptr : call_slowly();
   }
 

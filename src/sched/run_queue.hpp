@@ -12,8 +12,8 @@
 #include <memory>
 
 #include "sched/runnable.hpp"
-#include "troupe/base/atomics.hpp"
-#include "troupe/base/invariant.hpp"
+#include "base/atomics.hpp"
+#include "base/invariant.hpp"
 
 namespace troupe::sched {
 

@@ -4,7 +4,7 @@
 #include <mutex>
 #include <vector>
 
-#include "troupe/base/invariant.hpp"
+#include "base/invariant.hpp"
 
 namespace troupe::sched {
 
@@ -114,10 +114,9 @@ worker& worker::take_from_shelf(work_stealing& for_pool, sched::executor& as, st
 void worker::put_on_shelf(worker& ended) {
   TROUPE_REQUIRE(ended.queue.empty() && ended.lingering_count_ == 0, "W3");
   ended.lingering_.reset();
-  // order: relaxed (all)  statistics of the pool that has ended
-  ended.turns.store(0, std::memory_order_relaxed);
-  ended.steals.store(0, std::memory_order_relaxed);
-  ended.stolen.store(0, std::memory_order_relaxed);
+  // order: relaxed  statistics of the pool that has ended
+  for (auto* statistic : {&ended.turns, &ended.steals, &ended.stolen}) statistic->store(0, std::memory_order_relaxed);
+  // order: relaxed  a hint
   ended.busy.store(false, std::memory_order_relaxed);
   ended.called = false;
   shelf& all = shelf::get();

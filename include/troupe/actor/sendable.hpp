@@ -34,7 +34,7 @@ unchecked(T) -> unchecked<T>;
 // Specialize it for a type of yours: std::false_type for a view, std::true_type for a handle that only
 // looks like one.
 //
-// Example:
+// Example (declarations):
 //     struct token_view { const char* text; };
 //     template <> struct troupe::is_sendable<token_view> : std::false_type {};
 template <class T>
