@@ -24,11 +24,14 @@ void wake(system& home, cell& to, activation& active) { home.executor_of(to).sub
 
 // The first new mail of an active actor: if it lingers on some worker, nobody else would tell. By now it
 // may have gone on, and its activation may be another actor's: whoever takes the nudge checks.
-void nudge(std::uintptr_t seen) noexcept {
+void nudge(const cell& to, std::uintptr_t seen) noexcept {
   if (!mailbox::is_activation(seen)) return;
   activation& active = mailbox::as_activation(seen);
   // order: relaxed  a nudge for the wrong worker is passed on (worker.cpp)
-  if (sched::worker* home = active.home.load(std::memory_order_relaxed)) home->nudges.push(active);
+  sched::worker* home = active.home.load(std::memory_order_relaxed);
+  if (home == nullptr) return;
+  home->nudges.push(active);
+  system::of(to).executor_of(to).attend();  // the worker may be long in a handler (P11)
 }
 
 TROUPE_NOINLINE void deliver_from_afar(cell& to, message& mail) {
@@ -41,7 +44,7 @@ TROUPE_NOINLINE void deliver_from_afar(cell& to, message& mail) {
       return home.bury(to, mail);
     }
     if (seen != mailbox::dormant) {
-      if (box.append(seen, mail)) return nudge(seen);
+      if (box.append(seen, mail)) return nudge(to, seen);
       continue;
     }
     activation& made = activate(to, mail);
@@ -57,7 +60,7 @@ TROUPE_NOINLINE void deliver_from_afar(cell& to, message& mail) {
   TROUPE_REQUIRE(seen != mailbox::closed, "M4");
   if (seen != mailbox::dormant) {
     free_activation(spare);
-    return nudge(seen);
+    return nudge(to, seen);
   }
   box.finish(mail, mailbox::tagged(spare));
   wake(home, to, spare);
@@ -70,7 +73,8 @@ namespace {
 // The sender is a worker inside its lock, and the actor was dormant: if it is of this pool it wakes here.
 TROUPE_NOINLINE void deliver_dormant(sched::worker& self, cell& to, message& mail) {
   system& home = system::of(to);
-  if (to.executor == 0 && &home.executor_of(to) == self.executor) {
+  // order: relaxed  set when nobody else sends any more
+  if (to.executor == 0 && &home.executor_of(to) == self.executor && !home.closing.load(std::memory_order_relaxed)) {
     activation* made = nullptr;
     try {
       made = &make_activation(to);
@@ -84,7 +88,9 @@ TROUPE_NOINLINE void deliver_dormant(sched::worker& self, cell& to, message& mai
     made->append(mail);
     if (mailbox(to.word).claim(*made)) {
       self.push(*made);
-      return self.lock.leave();
+      self.lock.leave();
+      if (self.unwatched()) self.ask_for_watch();
+      return;
     }
     made->clear();
     free_activation(*made);
@@ -108,7 +114,9 @@ void deliver(cell& to, message& mail) {
     if (active.home.load(std::memory_order_relaxed) == self) [[likely]] {
       active.append(mail);
       self->wake_if_lingering(active);
-      return self->lock.leave();
+      self->lock.leave();
+      if (self->unwatched()) [[unlikely]] self->ask_for_watch();  // this handler may take long (P11)
+      return;
     }
   }
   if (seen == mailbox::dormant) return deliver_dormant(*self, to, mail);

@@ -18,6 +18,10 @@ class executor {
 
   // Any thread. The runnable runs once on this executor, some time later.
   virtual void submit(runnable& item) = 0;
+
+  // Mail was left for a runnable that one of its threads holds: somebody should be awake to see it in case
+  // that thread is long in a handler.
+  virtual void attend() noexcept {}
 };
 
 // The pool: an executor with threads of its own.

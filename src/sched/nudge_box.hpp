@@ -35,20 +35,23 @@ class nudge_box {
   }
 
   // order: relaxed  a hint
-  bool empty() const noexcept { return next_.load(std::memory_order_relaxed) == taken_; }
+  bool empty() const noexcept { return next_.load(std::memory_order_relaxed) == taken_.load(std::memory_order_relaxed); }
 
   // Calls look(item) for each. True when some were lost: all must be looked at.
   template <class Look>
   bool take(Look look) noexcept {
-    // order: relaxed  the cells publish
+    // order: relaxed  the cells publish; taken_ is the lock holder's
     const std::uint64_t end = next_.load(std::memory_order_relaxed);
-    if (end - taken_ > Size) taken_ = end - Size;
-    for (; taken_ != end; ++taken_) {
+    std::uint64_t at = taken_.load(std::memory_order_relaxed);
+    if (end - at > Size) at = end - Size;
+    for (; at != end; ++at) {
       // order: acquire  sees what the pusher did (N2); pairs with push
-      Item* item = cells_[taken_ % Size].exchange(nullptr, std::memory_order_acq_rel);
+      Item* item = cells_[at % Size].exchange(nullptr, std::memory_order_acq_rel);
       if (item == nullptr) break;  // its pusher is between its two steps: next time
       look(*item);
     }
+    // order: relaxed  empty() reads it as a hint
+    taken_.store(at, std::memory_order_relaxed);
     // order: acquire  pairs with push/release
     return lost_.load(std::memory_order_relaxed) != 0 && lost_.exchange(0, std::memory_order_acquire) != 0;
   }
@@ -57,7 +60,7 @@ class nudge_box {
   alignas(base::line_bytes) typename Atomics::template atomic<std::uint64_t> next_{0};
   typename Atomics::template atomic<std::uint32_t> lost_{0};
   std::array<typename Atomics::template atomic<Item*>, Size> cells_{};
-  alignas(base::line_bytes) std::uint64_t taken_ = 0;  // guarded by the worker's lock
+  alignas(base::line_bytes) typename Atomics::template atomic<std::uint64_t> taken_{0};  // written inside the lock
 };
 
 }  // namespace troupe::sched

@@ -6,7 +6,8 @@
 // Invariants
 //   R1  work published before call() is seen by an awake thief, or call() returns a sleeper for it.
 //   R2  a sleeper is returned by one call only, and is then the thief.
-//   R3  sleepers are woken last in, first out (their caches are warm), the watcher before all others.
+//   R3  sleepers are woken last in, first out (their caches are warm), the watcher after all others: it keeps
+//       watch over the one that was called.
 // Proof sketch and the losing interleavings: docs/protocols/roster.md.
 #pragma once
 
@@ -52,11 +53,14 @@ class roster {
 
   // The thief found nothing and is going to sleep. It must look for work once more between this and
   // sleeping (R1), and call resume() if there is some.
-  void sleep(Sleeper& self, bool watch) noexcept {
+  // True when it is the watcher now, as it wished; somebody else may be.
+  bool sleep(Sleeper& self, bool watch) noexcept {
+    bool watching = false;
     {
       std::lock_guard lock(mutex_);
       set_awake(false);
-      if (watch) {
+      watching = watch && watcher_ == nullptr;
+      if (watching) {
         watcher_ = &self;
         count_sleepers(+1);
       } else {
@@ -64,6 +68,7 @@ class roster {
       }
     }
     Atomics::full_fence();
+    return watching;
   }
 
   // After sleep(): takes the thief's role back, unless a call gave it already. The worker is the thief
@@ -88,12 +93,9 @@ class roster {
     return yes;
   }
 
-  // Whether somebody searches or watches; a hint.
-  // order: relaxed  a hint
-  bool attended() const noexcept { return attended_.load(std::memory_order_relaxed) != 0; }
-
-  // order: relaxed  a hint
-  bool has_sleepers() const noexcept { return sleepers_.load(std::memory_order_relaxed) != 0; }
+  // Not zero while somebody sleeps and nobody searches or watches: whoever leaves work lying then, where only
+  // a search finds it, should call(). A hint, to be read by its own address where a call would cost too much.
+  const typename Atomics::template atomic<std::uint32_t>& lonely() const noexcept { return lonely_; }
 
  private:
   // order: relaxed  call() puts a full fence in front; writers hold the mutex
@@ -102,19 +104,20 @@ class roster {
   void set_awake(bool yes) noexcept {
     // order: relaxed  sleep() puts a full fence behind
     awake_.store(yes ? 1 : 0, std::memory_order_relaxed);
-    update_attended();
+    update_lonely();
   }
 
   void count_sleepers(int change) noexcept {
     // order: relaxed  sleep() puts a full fence behind; writers hold the mutex
     sleepers_.store(sleepers_.load(std::memory_order_relaxed) + static_cast<std::uint32_t>(change),
                     std::memory_order_relaxed);
-    update_attended();
+    update_lonely();
   }
 
-  // order: relaxed  a hint
-  void update_attended() noexcept {
-    attended_.store(awake() || watcher_ != nullptr ? 1 : 0, std::memory_order_relaxed);
+  void update_lonely() noexcept {
+    // order: relaxed  a hint
+    const bool sleepers = sleepers_.load(std::memory_order_relaxed) != 0;
+    lonely_.store(sleepers && !awake() && watcher_ == nullptr ? 1 : 0, std::memory_order_relaxed);
   }
 
   Sleeper* call_slowly() noexcept {
@@ -124,7 +127,7 @@ class roster {
 
   // A sleeper, made the thief (R2, R3); null when there is none.
   Sleeper* pick() noexcept {
-    Sleeper* chosen = watcher_ != nullptr ? watcher_ : idle_;
+    Sleeper* chosen = idle_ != nullptr ? idle_ : watcher_;
     if (chosen == nullptr) return nullptr;
     remove(*chosen);
     chosen->called = true;
@@ -154,7 +157,7 @@ class roster {
   Sleeper* watcher_ = nullptr;  // sleeps for a limited time
   alignas(base::line_bytes) typename Atomics::template atomic<std::uint32_t> awake_{0};
   typename Atomics::template atomic<std::uint32_t> sleepers_{0};
-  typename Atomics::template atomic<std::uint32_t> attended_{0};
+  typename Atomics::template atomic<std::uint32_t> lonely_{0};
 };
 
 }  // namespace troupe::sched

@@ -27,7 +27,7 @@ work_stealing::work_stealing(const work_stealing_options& options, census& alive
     : alive_(alive), out_of_work_(std::move(out_of_work)) {
   workers_.reserve(options.workers);
   for (unsigned i = 0; i < options.workers; ++i) {
-    workers_.push_back(&worker::take_from_shelf(*this, *this, (options.seed + i) * 0x9E3779B97F4A7C15u));
+    workers_.push_back(&worker::take_from_shelf(*this, *this, roster_.lonely(), (options.seed + i) * 0x9E3779B97F4A7C15u));
   }
   for (worker* w : workers_) w->thread = std::thread([this, w] { work(*w); });
 }
@@ -92,7 +92,7 @@ void work_stealing::run_queue_dry(worker& self) {
       continue;
     }
     // Nobody can tell how long this turn takes: with work behind it somebody must keep watch (P11).
-    if (backlog && !roster_.attended() && roster_.has_sleepers()) wake(roster_.call());
+    if (backlog && self.unwatched()) [[unlikely]] attend();
     const after_turn after = item->type->run(*item);
     add(self.turns, 1);
     if (++turns % turns_a_look == 0) [[unlikely]] housekeeping(self, turns);
@@ -161,6 +161,7 @@ bool work_stealing::find_work(worker& self) {
 // The thief: looks, and keeps watch while others are busy. Not the thief any more when it returns.
 bool work_stealing::search(worker& self) {
   std::int64_t watch_ns = watch_first_ns;
+  int idle_watches = 0;
   // order: relaxed  see run_queue_dry
   while (!ending_.load(std::memory_order_relaxed)) {
     if (take_inbox(self) || steal_somewhere(self)) {
@@ -168,13 +169,12 @@ bool work_stealing::search(worker& self) {
       if (!inbox_.empty()) wake(roster_.call());
       return true;
     }
-    // order: relaxed  a hint: a worker that becomes busy now calls when it has a backlog
-    const bool watch = busy_.load(std::memory_order_relaxed) != 0;
-    roster_.sleep(self, watch);
-    if (!inbox_.empty()) {
-      if (roster_.resume(self)) continue;
-    }
-    if (!watch) {
+    // order: relaxed  a hint: a worker that becomes busy now and has a backlog finds the roster lonely
+    const bool idle = busy_.load(std::memory_order_relaxed) == 0;
+    idle_watches = idle ? idle_watches + 1 : 0;
+    const bool watching = roster_.sleep(self, workers_.size() > 1 && idle_watches <= idle_watches_max);
+    if (!inbox_.empty() && roster_.resume(self)) continue;
+    if (!watching) {
       if (!sleep_until_called(self)) return false;
       watch_ns = watch_first_ns;
       continue;
@@ -184,7 +184,7 @@ bool work_stealing::search(worker& self) {
       // order: relaxed  see run_queue_dry
       if (ending_.load(std::memory_order_relaxed)) return false;
     } while (!roster_.resume(self));
-    watch_ns = std::min(2 * watch_ns, watch_last_ns);
+    watch_ns = std::min(2 * watch_ns, idle ? watch_idle_ns : watch_last_ns);
   }
   return false;
 }
@@ -272,6 +272,11 @@ bool work_stealing::steal_from(worker& self, worker& victim, unsigned at_most) {
   add(self.steals, 1);
   add(self.stolen, taken);
   return true;
+}
+
+void work_stealing::attend() noexcept {
+  // order: relaxed  a hint; a watcher that goes to sleep now has looked after nobody was busy
+  if (roster_.lonely().load(std::memory_order_relaxed) != 0) wake(roster_.call());
 }
 
 void work_stealing::become_busy(worker& self) noexcept {

@@ -34,11 +34,15 @@ class work_stealing final : public policy {
   void submit(runnable& item) override;
   void shut_down() override;
   counters count() const override;
+  void attend() noexcept override;
   unsigned workers() const noexcept override { return static_cast<unsigned>(workers_.size()); }
 
  private:
-  // How long a watcher sleeps before it looks again, in nanoseconds: doubled from first to last.
-  static constexpr std::int64_t watch_first_ns = 50'000, watch_last_ns = 1'000'000;
+  // How long a watcher sleeps before it looks again, in nanoseconds: doubled from first to last. While nobody
+  // is busy it goes on for a while, less often: bursts of work that follow each other need not wake a watcher
+  // each. After some 100 ms it sleeps for good.
+  static constexpr std::int64_t watch_first_ns = 50'000, watch_last_ns = 1'000'000, watch_idle_ns = 16'000'000;
+  static constexpr int idle_watches_max = 12;
   // A victim that needs less than this for its whole queue is left alone: it will be done before a thief is.
   // Turns shorter than short_turn_ns are hardly worth the cache lines that move with them.
   static constexpr std::int64_t worth_stealing_ns = 30'000, short_turn_ns = 500, worth_stealing_short_ns = 300'000;

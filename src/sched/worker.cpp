@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/invariant.hpp"
+#include "sched/work_stealing.hpp"
 
 namespace troupe::sched {
 
@@ -90,7 +91,12 @@ struct shelf {
 
 }  // namespace
 
-worker& worker::take_from_shelf(work_stealing& for_pool, sched::executor& as, std::uint64_t seed) {
+void worker::ask_for_watch() noexcept {
+  if (!queue.empty()) pool->attend();
+}
+
+worker& worker::take_from_shelf(work_stealing& for_pool, sched::executor& as, const std::atomic<std::uint32_t>& lonely,
+                                std::uint64_t seed) {
   shelf& all = shelf::get();
   worker* self = nullptr;
   {
@@ -103,6 +109,7 @@ worker& worker::take_from_shelf(work_stealing& for_pool, sched::executor& as, st
   if (self == nullptr) self = new worker;
   self->pool = &for_pool;
   self->executor = &as;
+  self->lonely = &lonely;
   self->random = seed | 1u;
   self->lingering_ = std::make_unique_for_overwrite<runnable*[]>(lingering_max);
   self->stirred_at_ns = self->seen_at_ns = 0;

@@ -37,7 +37,8 @@ class worker {
 
   // Workers are never freed but used again: a sender with an old address may still nudge one that has ended,
   // or that works for another pool by now, which is harmless.
-  static worker& take_from_shelf(work_stealing& for_pool, sched::executor& as, std::uint64_t seed);
+  static worker& take_from_shelf(work_stealing& for_pool, sched::executor& as, const std::atomic<std::uint32_t>& lonely,
+                                 std::uint64_t seed);
   static void put_on_shelf(worker& ended);
 
   // The worker that the calling thread is, or null.
@@ -60,6 +61,11 @@ class worker {
     queue.push_if(item, lingers);
   }
 
+  // Whether idle workers sleep and none of them would find what is left lying here; a hint.
+  // order: relaxed  a hint
+  TROUPE_INLINE bool unwatched() const noexcept { return lonely->load(std::memory_order_relaxed) != 0; }
+  void ask_for_watch() noexcept;
+
   // Inside the lock.
   TROUPE_INLINE void linger(runnable& item) {
     item.where = place::lingering;
@@ -75,6 +81,7 @@ class worker {
 
   work_stealing* pool = nullptr;
   sched::executor* executor = nullptr;  // the pool, as what it is to those who submit
+  const std::atomic<std::uint32_t>* lonely = nullptr;  // the pool's roster's
   biased_lock<> lock;
   run_queue queue;
   nudge_box<runnable> nudges;
