@@ -106,10 +106,11 @@ void work_stealing::run_queue_dry(worker& self) {
         break;
     }
   }
-  // A stop: what is queued is thrown away by its owner.
-  self.settle_all();
-  runnable* item = nullptr;
-  while ((item = self.queue.pop()) != nullptr) {
+  // A stop: what is queued is thrown away by its owner. The destructors of what is thrown away may make more.
+  for (;;) {
+    self.settle_all();
+    runnable* item = self.queue.pop();
+    if (item == nullptr) break;
     self.lock.leave();
     item->type->discard(*item);
     self.lock.enter();
