@@ -18,12 +18,14 @@ void add_ref(cell& to) noexcept {
 }
 
 void drop_ref(cell& to) noexcept {
-  if (drop_at_home(to)) return;
-  switch (to.refs.drop()) {
-    case ref_state::dropped::others_left: return;
-    case ref_state::dropped::last: return say_farewell(to);
-    case ref_state::dropped::orphan: return system::of(to).drop_orphan_ref();
-  }
+  if (drop_at_home(to) || to.refs.drop_one_of_many()) return;
+  // Once the count is zero nothing but the visit keeps the system.
+  system& home = system::of(to);
+  home.visit();
+  const ref_state::dropped how = to.refs.drop();
+  if (how == ref_state::dropped::last) say_farewell(to);
+  home.leave();
+  if (how == ref_state::dropped::orphan) home.drop_orphan_ref();
 }
 
 // order: relaxed  the thread's own

@@ -28,10 +28,12 @@ void nudge(const cell& to, std::uintptr_t seen) noexcept {
   if (!mailbox::is_activation(seen)) return;
   activation& active = mailbox::as_activation(seen);
   // order: relaxed  a nudge for the wrong worker is passed on (worker.cpp)
-  sched::worker* home = active.home.load(std::memory_order_relaxed);
-  if (home == nullptr) return;
-  home->nudges.push(active);
-  system::of(to).executor_of(to).attend();  // the worker may be long in a handler (P11)
+  sched::worker* lingers_at = active.home.load(std::memory_order_relaxed);
+  if (lingers_at == nullptr) return;
+  lingers_at->nudges.push(active);
+  system& home = system::of(to);
+  if (home.visit()) home.executor_of(to).attend();  // the worker may be long in a handler (P11)
+  home.leave();
 }
 
 TROUPE_NOINLINE void deliver_from_afar(cell& to, message& mail) {
@@ -39,31 +41,43 @@ TROUPE_NOINLINE void deliver_from_afar(cell& to, message& mail) {
   system& home = system::of(to);
   for (int tries = 0; tries < mailbox::retries_max; ++tries) {
     const std::uintptr_t seen = box.look();
-    // order: relaxed  set when nobody else sends any more
+    // order: relaxed  a hint; the visit decides
     if (seen == mailbox::closed || (seen == mailbox::dormant && home.closing.load(std::memory_order_relaxed))) {
-      return home.bury(to, mail);
+      return home.bury(to, mail, false);
     }
     if (seen != mailbox::dormant) {
       if (box.append(seen, mail)) return nudge(to, seen);
       continue;
     }
     activation& made = activate(to, mail);
-    if (box.claim(made)) return wake(home, to, made);
+    const bool open = home.visit();
+    const bool claimed = open && box.claim(made);
+    if (claimed) wake(home, to, made);
+    home.leave();
+    if (claimed) return;
     made.clear();
     free_activation(made);
+    if (!open) return home.bury(to, mail, false);
   }
   // Others were faster each time: the exchange cannot fail. The activation is made first, since nothing may
   // throw behind it.
   activation& spare = activate(to, mail);
   spare.clear();
+  if (!home.visit()) {
+    home.leave();
+    free_activation(spare);
+    return home.bury(to, mail, false);
+  }
   const std::uintptr_t seen = box.append_always(mail);
   TROUPE_REQUIRE(seen != mailbox::closed, "M4");
   if (seen != mailbox::dormant) {
     free_activation(spare);
-    return nudge(to, seen);
+    nudge(to, seen);
+  } else {
+    box.finish(mail, mailbox::tagged(spare));
+    wake(home, to, spare);
   }
-  box.finish(mail, mailbox::tagged(spare));
-  wake(home, to, spare);
+  home.leave();
 }
 
 }  // namespace

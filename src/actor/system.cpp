@@ -3,6 +3,7 @@
 #include "actor/activation.hpp"
 #include "actor/turn.hpp"
 #include "sched/worker.hpp"
+#include "base/atomics.hpp"
 
 namespace troupe::actor {
 
@@ -24,14 +25,38 @@ void system::report(const cell* actor, message::handler method, std::exception_p
              std::move(what));
 }
 
-void system::bury(const cell& actor, message& mail) noexcept {
+bool system::visit() noexcept {
+  // order: seq_cst  visitors in front of closing; close() has it the other way round: one sees the other
+  visitors.fetch_add(1, std::memory_order_seq_cst);
+  return !closing.load(std::memory_order_seq_cst);
+}
+
+// order: release  what the visitor did is seen by the end; pairs with close and destroy
+void system::leave() noexcept { visitors.fetch_sub(1, std::memory_order_release); }
+
+void system::close() noexcept {
+  // order: seq_cst  as visit
+  closing.store(true, std::memory_order_seq_cst);
+  wait_for_visitors();
+}
+
+void system::wait_for_visitors() const noexcept {
+  // order: seq_cst  as visit; acquires what visitors did
+  for (int spin = 0; visitors.load(std::memory_order_seq_cst) != 0; ++spin) base::std_atomics::wait_a_little(spin);
+}
+
+void system::bury(const cell& actor, message& mail, bool observed) noexcept {
+  if (is_ours(mail)) {
+    mail.act(&mail, nullptr, message_act::discard);
+    return;
+  }
   // order: relaxed  a statistic
   dead_letters.fetch_add(1, std::memory_order_relaxed);
   const char* method = mail.act(nullptr, nullptr, message_act::describe);
   mail.act(&mail, nullptr, message_act::discard);
   // What the observer sends may be a dead letter at once (at the runtime's end): counted, but not observed.
   thread_local bool observing = false;
-  if (!on_dead_letter || observing) return;
+  if (!observed || observing || !on_dead_letter) return;
   observing = true;
   on_dead_letter(actor.type->name, method);
   observing = false;
@@ -65,6 +90,8 @@ void system::destroy(system* self) noexcept {
     actor.word.store(mailbox::closed, std::memory_order_release);
     left += actor.refs.make_orphan();
   });
+  // Those who dropped a last ref before it could be counted.
+  self->wait_for_visitors();
   // order: acq_rel  as drop_orphan_ref
   if (self->orphan_refs.fetch_sub(open - left, std::memory_order_acq_rel) == open - left) delete self;
 }

@@ -37,8 +37,15 @@ class system {
   void destroy_actors(std::uint16_t executor) noexcept;
   static void destroy(system* self) noexcept;
 
+  // Threads of anybody wake actors and drop last refs while the end begins: they do so in a visit, and the end
+  // waits until no visitor is left. False: it has begun, and no actor is woken any more.
+  bool visit() noexcept;
+  void leave() noexcept;
+  void close() noexcept;
+
   void report(const cell* actor, message::handler method, std::exception_ptr what) noexcept;
-  void bury(const cell& actor, message& mail) noexcept;  // a dead letter
+  // A dead letter. It is observed by threads of the runtime only: it may end beside all others.
+  void bury(const cell& actor, message& mail, bool observed = true) noexcept;
   void drop_orphan_ref() noexcept;
 
   sched::executor& executor_of(const cell& actor) const noexcept {
@@ -52,6 +59,7 @@ class system {
   std::atomic<std::uint64_t> dead_letters{0};
   std::atomic<bool> discarding{false};  // a stop: mail becomes dead letters
   std::atomic<bool> closing{false};     // no actor is woken any more
+  std::atomic<std::uint32_t> visitors{0};
   std::atomic<std::int64_t> orphan_refs{0};
 
   // Set by the runtime, called on the thread where it happens.
@@ -59,6 +67,9 @@ class system {
   std::function<void(const char* actor, const char* method)> on_dead_letter;
   // Of the simulated policy: a bound for this turn. Else empty.
   std::function<unsigned(unsigned)> choose_messages;
+
+ private:
+  void wait_for_visitors() const noexcept;
 };
 
 // A worker's magazines belong to the first system that it works for: its own runtime's.

@@ -30,8 +30,6 @@ const char* farewell(message* mail, void*, message_act act) {
   return nullptr;
 }
 
-bool is_ours(const message& mail) noexcept { return mail.act == &farewell || mail.act == &stop_by_message; }
-
 // Whether this actor's mail needs a second look: it is not born yet, or stopped; or a stop discards all.
 bool unusual(const system& home, const cell& actor) noexcept {
   // order: relaxed  a stop need not be seen by the very next turn
@@ -258,6 +256,8 @@ void discard(sched::runnable& item) noexcept {
 }
 
 }  // namespace
+
+bool is_ours(const message& mail) noexcept { return mail.act == &farewell || mail.act == &stop_by_message; }
 
 TROUPE_NOINLINE turn_place& current_turn() noexcept { return place_of_thread; }
 

@@ -31,6 +31,9 @@ turn_place& current_turn() noexcept;
 // whoever made it is likely to send it something.
 void start_at_home(cell& made);
 
+// Whether the runtime itself sent it: a farewell or a stop.
+bool is_ours(const message& mail) noexcept;
+
 // Tells the actor that its last ref has gone.
 void say_farewell(cell& to) noexcept;
 

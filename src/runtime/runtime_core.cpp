@@ -58,11 +58,16 @@ runtime_core::runtime_core(runtime_options chosen)
   install(0, *pool);
 }
 
-// Nobody sends from outside any more: that is the user's part.
+// Other threads may send to actors and drop refs meanwhile; that nobody uses the runtime itself is the user's part.
 void runtime_core::shut_down() {
   // order: relaxed  the threads that must see it are stopped and joined below
-  system->closing.store(true, std::memory_order_relaxed);
   system->discarding.store(true, std::memory_order_relaxed);
+  system->close();
+  {
+    std::lock_guard lock(pinned_mutex_);
+    ending_ = true;
+  }
+  // Handlers and destructors go on for a while, but start no threads any more.
   for (auto& thread : pinned_) {
     // order: release  seen when the thread wakes; the parker orders the rest
     thread->ending.store(true, std::memory_order_release);
@@ -101,6 +106,8 @@ void runtime_core::pinned_thread::live() {
 std::uint16_t runtime_core::pinned_index(const std::string& name) {
   std::lock_guard lock(pinned_mutex_);
   if (const auto known = pinned_indices_.find(name); known != pinned_indices_.end()) return known->second;
+  // The runtime ends: an actor that would have had a thread of its own is never constructed.
+  if (ending_) return main_index;
   const std::size_t index = main_index + 1 + pinned_indices_.size();
   if (index >= actor::system::executors_max) {
     throw option_error("troupe: pinned(\"" + name + "\"): there are 1000 pinned threads already; let actors share them");
@@ -135,6 +142,9 @@ actor::placement runtime_core::place(const spawn_options& chosen) {
 }
 
 void runtime_core::post(std::move_only_function<void()> procedure) {
+  if (!procedure) throw usage_error("troupe: post: the procedure is empty; give it something to call");
+  // order: relaxed  set before the pool ends, by the thread that ends it
+  if (system->closing.load(std::memory_order_relaxed)) return;
   pool->submit(make_posted(*system, std::move(procedure)));
 }
 

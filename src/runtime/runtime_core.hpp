@@ -97,7 +97,8 @@ class runtime_core {
   std::unique_ptr<sched::thread_executor> main_;   // the main thread's, under the others
   std::mutex pinned_mutex_;
   std::map<std::string, std::uint16_t> pinned_indices_;
-  std::vector<std::unique_ptr<pinned_thread>> pinned_;
+  std::vector<std::unique_ptr<pinned_thread>> pinned_;  // changes no more once ending_
+  bool ending_ = false;
 
   std::atomic<bool> running_{false};
   std::mutex stop_mutex_;

@@ -49,6 +49,17 @@ class ref_state {
     }
   }
 
+  // As drop() that returns `others_left`. False, and nothing done, when it would return anything else.
+  bool drop_one_of_many() noexcept {
+    // order: relaxed  only compared
+    std::uint32_t seen = bits_.load(std::memory_order_relaxed);
+    while (seen != 1 && (seen & orphaned) == 0) {
+      // order: acq_rel  as drop
+      if (bits_.compare_exchange_weak(seen, seen - 1, std::memory_order_acq_rel, std::memory_order_relaxed)) return true;
+    }
+    return false;
+  }
+
   // As drop() that returns `last`, by plain stores: for a caller that holds the only ref while nobody can make
   // another one. False, and nothing done, when it is not the only one.
   bool drop_only() noexcept {

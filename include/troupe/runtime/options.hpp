@@ -59,6 +59,7 @@ struct runtime_options {
   std::function<void(const failure&)> on_error{};
 
   // Called for each dead letter, on the thread that finds it. It must not throw. Default: they are counted only.
+  // Not for those that it causes itself, nor for what is sent while the runtime is being destroyed.
   std::function<void(const dead_letter&)> on_dead_letter{};
 };
 
