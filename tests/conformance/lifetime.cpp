@@ -1,0 +1,392 @@
+// P14 and counted refs: an actor dies once it is dormant and nobody refers to it; cycles die at shutdown.
+#include <latch>
+
+#include "support/conformance.hpp"
+
+namespace troupe::test {
+namespace {
+
+class p14_lifetime : public conformance {};
+
+struct census {
+  std::atomic<int> alive{0}, born{0};
+};
+
+// Counts itself in and out.
+struct counted {
+  census* in;
+  explicit counted(census* in) : in(in) { ++in->alive, ++in->born; }
+  counted(const counted&) = delete;
+  counted& operator=(const counted&) = delete;
+  ~counted() { --in->alive; }
+};
+
+struct simple : counted {
+  using counted::counted;
+  int handled = 0;
+  void work() { ++handled; }
+};
+
+TEST_P(p14_lifetime, an_actor_dies_when_its_last_ref_goes) {
+  census all;
+  runtime rt(options());
+  for (const spawn_options& where : {spawn_options{}, pinned("simple"), on_main()}) {
+    auto one = rt.spawn<simple>(where, &all);
+    one.tell<&simple::work>();
+    auto copy = one;
+    one = {};
+    rt.run();
+    EXPECT_EQ(all.alive.load(), 1);
+    copy = {};
+    rt.run();
+    EXPECT_EQ(all.alive.load(), 0);
+  }
+}
+
+TEST_P(p14_lifetime, the_last_ref_goes_on_another_thread) {
+  census all;
+  runtime rt(options());
+  for (int i = 0; i < fewer(200); ++i) {
+    auto one = rt.spawn<simple>(&all);
+    std::thread other([one = std::move(one), open = rt.hold()]() mutable {
+      one.tell<&simple::work>();
+      one = {};
+    });
+    rt.run();
+    other.join();
+    ASSERT_EQ(all.alive.load(), 0);
+  }
+}
+
+TEST_P(p14_lifetime, messages_sent_before_the_last_ref_went_are_handled) {
+  struct told : counted {
+    std::atomic<int>* seen;
+    told(census* in, std::atomic<int>* seen) : counted(in), seen(seen) {}
+    void work() { ++*seen; }
+  };
+  census all;
+  std::atomic<int> seen{0};
+  runtime rt(options());
+  for (int i = 0; i < fewer(500); ++i) {
+    auto one = rt.spawn<told>(&all, &seen);
+    for (int k = 0; k < 10; ++k) one.tell<&told::work>();
+  }
+  rt.run();
+  EXPECT_EQ(seen.load(), 10 * fewer(500));
+  EXPECT_EQ(all.alive.load(), 0);
+  EXPECT_EQ(rt.counters().dead_letters, 0u);
+}
+
+struct selfish : counted {
+  ref<selfish> me;
+  explicit selfish(census* in) : counted(in) {}
+  void take() { me = self(this); }
+  void drop() { me = {}; }
+  void use_then_drop(int left) {
+    if (left > 0) {
+      me.tell<&selfish::use_then_drop>(left - 1);
+    } else {
+      me = {};
+    }
+  }
+};
+
+TEST_P(p14_lifetime, the_last_ref_goes_in_the_actors_own_handler) {
+  census all;
+  runtime rt(options());
+  auto one = rt.spawn<selfish>(&all);
+  one.tell<&selfish::take>();
+  one.tell<&selfish::use_then_drop>(100);
+  one = {};
+  rt.run();
+  EXPECT_EQ(all.alive.load(), 0);
+}
+
+TEST_P(p14_lifetime, an_actor_takes_a_ref_to_itself_after_all_others_went) {
+  census all;
+  runtime rt(options());
+  struct keeper {
+    ref<selfish> kept;
+    void keep(ref<selfish> one) { kept = std::move(one); }
+    void drop() { kept = {}; }
+  };
+  auto safe = rt.spawn<keeper>();
+  for (int i = 0; i < fewer(200); ++i) {
+    {
+      auto one = rt.spawn<selfish>(&all);
+      one.tell([safe](selfish& me) { safe.tell<&keeper::keep>(self(&me)); });
+    }
+    rt.run();
+    ASSERT_EQ(all.alive.load(), 1);
+    safe.tell<&keeper::drop>();
+    rt.run();
+    ASSERT_EQ(all.alive.load(), 0);
+  }
+}
+
+struct parting : counted {
+  ref<struct heir> to;
+  bool* told;
+  parting(census* in, ref<struct heir> to, bool* told) : counted(in), to(std::move(to)), told(told) {}
+  ~parting();
+  void work() { *told = true; }
+};
+struct heir {
+  ref<parting> kept;
+  void keep(ref<parting> one) { kept = std::move(one); }
+  void use() { kept.tell<&parting::work>(); }
+  void drop() { kept = {}; }
+};
+parting::~parting() {
+  self(this).tell<&parting::work>();
+  to.tell<&heir::keep>(self(this));
+}
+
+TEST_P(p14_lifetime, a_destructor_may_give_its_address_away_and_send_to_itself) {
+  census all;
+  bool told = false;
+  runtime rt(options());
+  auto to = rt.spawn<heir>();
+  { auto one = rt.spawn<parting>(&all, to, &told); }
+  rt.run();
+  EXPECT_EQ(all.alive.load(), 0);
+  EXPECT_EQ(rt.counters().dead_letters, 1u) << "what the destructor sent to itself";
+  to.tell<&heir::use>();
+  rt.run();
+  EXPECT_EQ(rt.counters().dead_letters, 2u);
+  to.tell<&heir::drop>();
+  rt.run();
+  EXPECT_FALSE(told);
+}
+
+TEST_P(p14_lifetime, a_chain_of_refs_is_released_without_recursion) {
+  struct link : counted {
+    ref<link> next;
+    link(census* in, ref<link> next) : counted(in), next(std::move(next)) {}
+  };
+  const int length = fewer(1'000'000, 100);
+  census all;
+  {
+    runtime rt(options());
+    ref<link> head;
+    for (int i = 0; i < length; ++i) head = rt.spawn<link>(&all, std::move(head));
+    EXPECT_EQ(all.alive.load(), length);
+    head = {};
+    rt.run();
+    EXPECT_EQ(all.alive.load(), 0);
+    for (int i = 0; i < length; ++i) head = rt.spawn<link>(&all, std::move(head));
+    if (GetParam().seed == 2) rt.run();
+  }
+  EXPECT_EQ(all.alive.load(), 0);
+}
+
+TEST_P(p14_lifetime, cycles_are_destroyed_at_shutdown) {
+  struct ring : counted {
+    ref<ring> next;
+    explicit ring(census* in) : counted(in) {}
+    void link(ref<ring> to) { next = std::move(to); }
+  };
+  census all;
+  {
+    runtime rt(options());
+    std::vector<ref<ring>> members;
+    for (int i = 0; i < 100; ++i) {
+      members.push_back(i % 10 == 0   ? rt.spawn<ring>(pinned("ring"), &all)
+                        : i % 10 == 1 ? rt.spawn<ring>(on_main(), &all)
+                                      : rt.spawn<ring>(&all));
+    }
+    for (std::size_t i = 0; i < members.size(); ++i) members[i].tell<&ring::link>(members[(i + 1) % members.size()]);
+    auto alone = rt.spawn<ring>(&all);
+    alone.tell<&ring::link>(alone);
+    rt.run();
+    EXPECT_EQ(all.alive.load(), 101);
+  }
+  EXPECT_EQ(all.alive.load(), 0);
+}
+
+TEST_P(p14_lifetime, refs_outlive_the_runtime_and_are_copied_and_dropped_then) {
+  census all;
+  std::vector<ref<simple>> kept;
+  {
+    runtime rt(options());
+    for (int i = 0; i < 100; ++i) kept.push_back(rt.spawn<simple>(&all));
+    rt.run();
+  }
+  EXPECT_EQ(all.alive.load(), 0);
+  auto copies = kept;
+  for (auto& one : kept) one.tell<&simple::work>();
+  std::thread other([copies = std::move(copies)]() mutable { copies.clear(); });
+  kept.clear();
+  other.join();
+}
+
+TEST_P(p14_lifetime, a_runtime_ends_beside_threads_that_still_send_and_drop) {
+  census all;
+  for (int round = 0; round < fewer(100); ++round) {
+    std::atomic<bool> end{false};
+    std::latch ready(3);
+    std::vector<std::thread> outside;
+    {
+      runtime rt(options());
+      for (int t = 0; t < 2; ++t) {
+        std::vector<ref<simple>> mine;
+        for (int i = 0; i < 20; ++i) mine.push_back(i % 5 == 0 ? rt.spawn<simple>(pinned("late"), &all) : rt.spawn<simple>(&all));
+        outside.emplace_back([&, mine = std::move(mine)]() mutable {
+          ready.arrive_and_wait();
+          while (!mine.empty()) {
+            for (auto& one : mine) one.tell<&simple::work>();
+            if (end.load()) mine.pop_back();
+          }
+        });
+      }
+      ready.arrive_and_wait();
+      end = true;
+    }
+    for (auto& thread : outside) thread.join();
+    ASSERT_EQ(all.alive.load(), 0);
+  }
+}
+
+TEST_P(p14_lifetime, stop_ends_an_actor_behind_the_messages_sent_before) {
+  struct stoppable : counted {
+    std::atomic<int>* seen;
+    stoppable(census* in, std::atomic<int>* seen) : counted(in), seen(seen) {}
+    void work() { ++*seen; }
+    void last() { self(this).template tell<&stoppable::work>(), self(this).stop(), self(this).template tell<&stoppable::work>(); }
+  };
+  census all;
+  std::atomic<int> seen{0};
+  runtime rt(options());
+  for (const spawn_options& where : {spawn_options{}, pinned("stoppable"), on_main()}) {
+    seen = 0;
+    const auto dead = rt.counters().dead_letters;
+    auto one = rt.spawn<stoppable>(where, &all, &seen);
+    one.tell<&stoppable::work>();
+    one.tell<&stoppable::last>();
+    rt.run();
+    EXPECT_EQ(all.alive.load(), 0);
+    EXPECT_EQ(seen.load(), 2);
+    EXPECT_EQ(rt.counters().dead_letters, dead + 1);
+    one.stop();
+    one.stop();
+    rt.run();
+  }
+}
+
+TEST_P(p14_lifetime, stop_breaks_a_cycle) {
+  census all;
+  runtime rt(options());
+  auto one = rt.spawn<selfish>(&all);
+  one.tell<&selfish::take>();
+  one.stop();
+  one = {};
+  rt.run();
+  EXPECT_EQ(all.alive.load(), 0);
+}
+
+TEST_P(p14_lifetime, actors_spawn_actors_in_constructors_and_destructors) {
+  struct tree : counted {
+    runtime* rt;
+    int depth;
+    std::vector<ref<tree>> children;
+    tree(runtime* rt, census* in, int depth) : counted(in), rt(rt), depth(depth) {
+      for (int i = 0; i < 2 && depth > 0; ++i) children.push_back(rt->spawn<tree>(rt, in, depth - 1));
+    }
+    ~tree() {
+      // The dying one still has heirs, which die at once.
+      if (depth == 1) static_cast<void>(rt->spawn<tree>(rt, in, 0));
+    }
+  };
+  census all;
+  {
+    runtime rt(options());
+    auto root = rt.spawn<tree>(&rt, &all, 6);
+    EXPECT_EQ(all.alive.load(), 127);
+    rt.run();
+    EXPECT_EQ(all.alive.load(), 127);
+    root = {};
+    rt.run();
+    EXPECT_EQ(all.alive.load(), 0);
+    root = rt.spawn<tree>(&rt, &all, 6);
+    rt.post([&rt, &all] { static_cast<void>(rt.spawn<tree>(&rt, &all, 5)); });
+  }
+  EXPECT_EQ(all.alive.load(), 0);
+}
+
+TEST_P(p14_lifetime, destructors_send_spawn_and_post_while_the_runtime_ends) {
+  struct busy_end : counted {
+    runtime* rt;
+    ref<simple> other;
+    std::shared_ptr<int> token;
+    busy_end(runtime* rt, census* in, ref<simple> other, std::shared_ptr<int> token)
+        : counted(in), rt(rt), other(std::move(other)), token(std::move(token)) {}
+    ~busy_end() {
+      other.tell<&simple::work>();
+      self(this).stop();
+      rt->post([token = token] { static_cast<void>(token); });
+      rt->spawn<simple>(in).tell<&simple::work>();
+      rt->spawn<simple>(pinned("heir"), in).tell<&simple::work>();
+      rt->spawn<simple>(on_main(), in).tell<&simple::work>();
+    }
+  };
+  census all;
+  auto token = std::make_shared<int>(1);
+  {
+    runtime rt(options());
+    auto other = rt.spawn<simple>(&all);
+    std::vector<ref<busy_end>> kept;
+    for (int i = 0; i < 10; ++i) {
+      kept.push_back(rt.spawn<busy_end>(&rt, &all, other, token));
+      kept.push_back(rt.spawn<busy_end>(pinned("busy"), &rt, &all, other, token));
+      kept.push_back(rt.spawn<busy_end>(on_main(), &rt, &all, other, token));
+    }
+    rt.run();
+  }
+  EXPECT_EQ(all.alive.load(), 0);
+  EXPECT_EQ(token.use_count(), 1);
+}
+
+TEST_P(p14_lifetime, handlers_spawn_pinned_actors_while_the_runtime_ends) {
+  if (!threaded()) GTEST_SKIP() << "no handler runs while the runtime ends";
+  struct spawner {
+    runtime* rt;
+    std::latch* started;
+    census* in;
+    void go() {
+      started->count_down();
+      for (int i = 0; i < 20; ++i) {
+        rt->spawn<simple>(pinned("thread" + std::to_string(i)), in).tell<&simple::work>();
+      }
+    }
+  };
+  census all;
+  for (int round = 0; round < fewer(20); ++round) {
+    std::latch started(1);
+    runtime rt(options());
+    rt.spawn<simple>(pinned("first"), &all).tell<&simple::work>();
+    rt.spawn<spawner>(&rt, &started, &all).tell<&spawner::go>();
+    started.wait();
+  }
+  EXPECT_EQ(all.alive.load(), 0);
+}
+
+TEST_P(p14_lifetime, a_large_program_is_destroyed_in_full) {
+  census all;
+  {
+    runtime rt(options());
+    std::vector<ref<simple>> kept;
+    for (int i = 0; i < fewer(20000); ++i) {
+      kept.push_back(rt.spawn<simple>(&all));
+      kept.back().tell<&simple::work>();
+    }
+    rt.stop(stop_mode::discard);
+    rt.run();
+  }
+  EXPECT_EQ(all.alive.load(), 0);
+  EXPECT_EQ(all.born.load(), fewer(20000));
+}
+
+TROUPE_TEST_EACH(p14_lifetime, all_settings);
+
+}  // namespace
+}  // namespace troupe::test
