@@ -1,0 +1,259 @@
+// notes: many actors write into one SQLite database, whose handle never leaves a thread of its own.
+// needs: sqlite3
+//
+//     ./run examples/notes.cpp notes.db --writers 20 --notes 1000
+//
+// The Database is pinned to a thread, so SQLite needs no locks and a slow disk holds up nobody else.
+// What is in its mailbox when a transaction begins becomes part of it: the message that commits it is
+// one that the Database sends to itself, and so comes last. A Writer sends a page at a time and goes on
+// when that is safe, so the mailbox never holds more than a page of each.
+#include <sqlite3.h>
+
+#include <charconv>
+#include <cstdint>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "troupe/troupe.hpp"
+
+constexpr int notes_per_page = 50;
+constexpr int busy_wait_ms = 5'000;  // while another program writes to the same file
+
+// What SQLite refused to do. It reaches main() out of run().
+struct SqlError : std::runtime_error {
+  SqlError(const std::string& doing, int code, const char* why)
+      : std::runtime_error(doing + ": " + why + " (SQLite's error " + std::to_string(code) + ")"),
+        code(code) {}
+  int code;
+};
+
+// On which threads SQLite was called. It has a lock so that it can tell even if there were several.
+class Witness {
+ public:
+  void called() {
+    std::lock_guard lock(mutex_);
+    ++calls_;
+    threads_.insert(std::this_thread::get_id());
+  }
+  void closed() { closed_ = true; }
+
+  // After all is done: throws if things were not as they should be.
+  void testify() const {
+    if (!closed_) throw std::logic_error("the database was never closed");
+    if (threads_.size() != 1)
+      throw std::logic_error("SQLite was called on " + std::to_string(threads_.size()) + " threads");
+    std::cout << calls_ << " calls of SQLite, from open to close on one thread\n";
+  }
+
+ private:
+  std::mutex mutex_;
+  std::uint64_t calls_ = 0;
+  std::set<std::thread::id> threads_;
+  bool closed_ = false;
+};
+
+// Prints what was found, on the main thread.
+struct Report {
+  std::string file;
+  std::int64_t rows_due;
+
+  void counted(std::int64_t rows, int transactions) {
+    std::cout << rows << " notes written to " << file << " in " << transactions << " transactions\n";
+    if (rows != rows_due) throw std::runtime_error(std::to_string(rows_due) + " notes were sent");
+  }
+};
+
+// Owns the handle. Its constructor, messages and destructor all run on its thread.
+class Database {
+ public:
+  Database(std::string file, std::shared_ptr<Witness> witness)
+      : file_(std::move(file)), witness_(std::move(witness)) {
+    sqlite3* opened = nullptr;
+    const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+    const int code = call(sqlite3_open_v2, file_.c_str(), &opened, flags, nullptr);
+    handle_.reset(opened);  // there is one to close even after a failure
+    check("cannot open", code);
+    call(sqlite3_busy_timeout, opened, busy_wait_ms);
+    execute("CREATE TABLE IF NOT EXISTS runs (id INTEGER PRIMARY KEY)");
+    execute(
+        "CREATE TABLE IF NOT EXISTS notes (id INTEGER PRIMARY KEY, run INTEGER, writer INTEGER, number "
+        "INTEGER, text TEXT)");
+    execute("INSERT INTO runs DEFAULT VALUES");
+    run_ = call(sqlite3_last_insert_rowid, opened);
+    insert_ = prepare("INSERT INTO notes (run, writer, number, text) VALUES (?, ?, ?, ?)");
+  }
+
+  void add(int writer, int number, std::string text) {
+    if (!in_transaction()) {
+      execute("BEGIN IMMEDIATE");
+      troupe::self(this).tell<&Database::commit>();
+    }
+    call(sqlite3_bind_int64, insert_.get(), 1, run_);
+    call(sqlite3_bind_int, insert_.get(), 2, writer);
+    call(sqlite3_bind_int, insert_.get(), 3, number);
+    call(sqlite3_bind_text, insert_.get(), 4, text.c_str(), -1, nullptr);  // the text outlives the step
+    check("cannot insert into", call(sqlite3_step, insert_.get()));
+    check("cannot insert into", call(sqlite3_reset, insert_.get()));
+  }
+
+  // Calls `safe` when all that came before is committed.
+  void sync(std::function<void()> safe) {
+    if (!in_transaction()) return safe();
+    waiting_.push_back(std::move(safe));
+  }
+
+  void count(troupe::ref<Report> report) {
+    const Statement query = prepare("SELECT count(*) FROM notes WHERE run = ?");
+    call(sqlite3_bind_int64, query.get(), 1, run_);
+    check("cannot read", call(sqlite3_step, query.get()));
+    report.tell<&Report::counted>(call(sqlite3_column_int64, query.get(), 0), transactions_);
+  }
+
+ private:
+  struct Close {
+    Database* owner;
+    void operator()(sqlite3_stmt* statement) const { owner->call(sqlite3_finalize, statement); }
+    void operator()(sqlite3* handle) const {
+      owner->call(sqlite3_close, handle);
+      owner->witness_->closed();
+    }
+  };
+  using Statement = std::unique_ptr<sqlite3_stmt, Close>;
+
+  void commit() {
+    execute("COMMIT");
+    ++transactions_;
+    for (const auto& safe : std::exchange(waiting_, {})) safe();
+  }
+
+  bool in_transaction() { return call(sqlite3_get_autocommit, handle_.get()) == 0; }
+
+  Statement prepare(const char* sql) {
+    sqlite3_stmt* statement = nullptr;
+    check("cannot use", call(sqlite3_prepare_v2, handle_.get(), sql, -1, &statement, nullptr));
+    return Statement(statement, Close{this});
+  }
+
+  void execute(const char* sql) { check("cannot use", call(sqlite3_step, prepare(sql).get())); }
+
+  // Every call of SQLite goes this way.
+  template <class... Params, class Result>
+  Result call(Result (*function)(Params...), std::type_identity_t<Params>... arguments) {
+    witness_->called();
+    return function(arguments...);
+  }
+
+  void check(const char* doing, int code) {
+    if (code == SQLITE_OK || code == SQLITE_DONE || code == SQLITE_ROW) return;
+    throw SqlError(std::string(doing) + " " + file_, code, call(sqlite3_errmsg, handle_.get()));
+  }
+
+  std::string file_;
+  std::shared_ptr<Witness> witness_;
+  std::unique_ptr<sqlite3, Close> handle_{nullptr, Close{this}};
+  Statement insert_{nullptr, Close{this}};  // gone before the handle
+  std::int64_t run_ = 0;                    // tells these notes from those of other runs
+  std::vector<std::function<void()>> waiting_;
+  int transactions_ = 0;
+};
+
+// Writes its notes, a page at a time.
+class Writer {
+ public:
+  Writer(int number, int notes, troupe::ref<Database> database)
+      : number_(number), notes_(notes), database_(std::move(database)) {}
+
+  void write_page() {
+    for (int n = 0; n < notes_per_page && written_ < notes_; ++n) {
+      ++written_;
+      database_.tell<&Database::add>(number_, written_, "note " + std::to_string(written_));
+    }
+    if (written_ < notes_)
+      database_.tell<&Database::sync>(troupe::self(this).bind<&Writer::write_page>());
+  }
+
+ private:
+  int number_, notes_, written_ = 0;
+  troupe::ref<Database> database_;
+};
+
+struct Options {
+  std::string file = ":memory:";
+  int writers = 10, notes = 1'000;
+};
+
+void write_notes(const Options& options) {
+  const auto witness = std::make_shared<Witness>();
+  troupe::runtime rt;
+  troupe::spawn_options place = troupe::pinned("notes-db");
+  place.on_error = troupe::error_policy::stop;  // nobody knows what a transaction holds after an error
+  auto database = rt.spawn<Database>(place, options.file, witness);
+  const auto report =
+      rt.spawn<Report>(troupe::on_main(), options.file, std::int64_t{options.writers} * options.notes);
+  for (int number = 1; number <= options.writers; ++number) {
+    rt.spawn<Writer>(number, options.notes, database).tell<&Writer::write_page>();
+  }
+  rt.run();  // returns when the last note is committed
+
+  database.tell<&Database::count>(report);
+  database = {};  // its last ref: when it has answered, it closes the file and is gone
+  rt.run();
+  witness->testify();
+}
+
+constexpr const char* usage =
+    "usage: notes [FILE.db] [--writers N] [--notes M]\n"
+    "  FILE.db      where the notes are added (default: in memory)\n"
+    "  --writers N  actors that write at the same time, 1 to 10000 (default 10)\n"
+    "  --notes M    notes of each, 1 to 1000000 (default 1000)\n"
+    "Ends with 0; with 1 if SQLite refuses something or a note is missing.\n";
+
+// Nothing if the arguments make no sense.
+std::optional<Options> parse(int argc, char** argv) {
+  Options chosen;
+  const auto read_number = [](std::string_view text, int most, int& into) {
+    const char* const end = text.data() + text.size();
+    const auto [rest, bad] = std::from_chars(text.data(), end, into);
+    return bad == std::errc{} && rest == end && into >= 1 && into <= most;
+  };
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    const bool more = i + 1 < argc;
+    if (word == "--writers" && more) {
+      if (!read_number(argv[++i], 10'000, chosen.writers)) return std::nullopt;
+    } else if (word == "--notes" && more) {
+      if (!read_number(argv[++i], 1'000'000, chosen.notes)) return std::nullopt;
+    } else if (!word.starts_with('-')) {
+      chosen.file = word;
+    } else {
+      return std::nullopt;
+    }
+  }
+  return chosen;
+}
+
+int main(int argc, char** argv) try {
+  if (argc == 2 && argv[1] == std::string_view("--help")) {
+    std::cout << usage;
+    return 0;
+  }
+  if (const auto options = parse(argc, argv)) {
+    write_notes(*options);
+    return 0;
+  }
+  std::cerr << usage;
+  return 2;
+} catch (const std::exception& failure) {
+  std::cerr << "notes: " << failure.what() << '\n';
+  return 1;
+}
