@@ -111,8 +111,8 @@ class ref {
   //     auto on_click = counter.bind<&Counter::add>();  ... on_click(3);
   template <auto Method, class... First>
   auto bind(First... first) const {
-    return [to = *this, ... first = std::move(first)](auto&&... rest) {
-      to.template tell<Method>(first..., std::forward<decltype(rest)>(rest)...);
+    return [to = *this, ... given = std::move(first)](auto&&... rest) {
+      to.template tell<Method>(given..., std::forward<decltype(rest)>(rest)...);
     };
   }
 
