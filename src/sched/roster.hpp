@@ -145,7 +145,7 @@ class roster {
     if (watcher_ == &self) {
       watcher_ = nullptr;
     } else {
-      Sleeper** link = &idle_;
+      auto* link = &idle_;
       while (*link != &self) link = &(*link)->next_sleeper;
       *link = self.next_sleeper;
     }
@@ -153,8 +153,8 @@ class roster {
   }
 
   Mutex mutex_;
-  Sleeper* idle_ = nullptr;     // last in first
-  Sleeper* watcher_ = nullptr;  // sleeps for a limited time
+  typename Atomics::template guarded<Sleeper*> idle_ = nullptr;     // last in first
+  typename Atomics::template guarded<Sleeper*> watcher_ = nullptr;  // sleeps for a limited time
   alignas(base::line_bytes) typename Atomics::template atomic<std::uint32_t> awake_{0};
   typename Atomics::template atomic<std::uint32_t> sleepers_{0};
   typename Atomics::template atomic<std::uint32_t> lonely_{0};

@@ -64,7 +64,8 @@ void work_stealing::shut_down() {
 
 void work_stealing::work(worker& self) {
   worker::set_current(&self);
-  while (find_work(self)) {
+  idle_life<work_stealing, worker> idle(*this, self);
+  while (idle.find_work()) {
     run_queue_dry(self);
     become_idle(self);
   }
@@ -75,8 +76,7 @@ void work_stealing::work(worker& self) {
 void work_stealing::run_queue_dry(worker& self) {
   unsigned turns = 0;
   self.lock.enter();
-  // order: relaxed  the notify that follows the store makes a sleeper look; a busy worker sees it soon
-  while (!ending_.load(std::memory_order_relaxed)) {
+  while (!ending()) {
     runnable* item = self.queue.pop();
     if (item == nullptr) {
       self.settle_all();
@@ -149,55 +149,7 @@ void work_stealing::stir(worker& self) {
   if (theirs > ours + 1) steal_from(self, victim, static_cast<unsigned>((theirs - ours) / 2));
 }
 
-// True when the worker has work in its queue and is counted as busy; false at the end.
-bool work_stealing::find_work(worker& self) {
-  // order: relaxed  see run_queue_dry
-  while (!ending_.load(std::memory_order_relaxed)) {
-    if (!roster_.lead_or_sleep(self) && !sleep_until_called(self)) return false;
-    if (search(self)) return true;
-  }
-  return false;
-}
-
-// The thief: looks, and keeps watch while others are busy. Not the thief any more when it returns.
-bool work_stealing::search(worker& self) {
-  std::int64_t watch_ns = watch_first_ns;
-  int idle_watches = 0;
-  // order: relaxed  see run_queue_dry
-  while (!ending_.load(std::memory_order_relaxed)) {
-    if (take_inbox(self) || steal_somewhere(self)) {
-      roster_.hand_over();
-      if (!inbox_.empty()) wake(roster_.call());
-      return true;
-    }
-    // order: relaxed  a hint: a worker that becomes busy now and has a backlog finds the roster lonely
-    const bool idle = busy_.load(std::memory_order_relaxed) == 0;
-    idle_watches = idle ? idle_watches + 1 : 0;
-    const bool watching = roster_.sleep(self, workers_.size() > 1 && idle_watches <= idle_watches_max);
-    if (!inbox_.empty() && roster_.resume(self)) continue;
-    if (!watching) {
-      if (!sleep_until_called(self)) return false;
-      watch_ns = watch_first_ns;
-      continue;
-    }
-    do {
-      if (self.parker.wait_for(std::chrono::nanoseconds(watch_ns))) watch_ns = watch_first_ns;
-      // order: relaxed  see run_queue_dry
-      if (ending_.load(std::memory_order_relaxed)) return false;
-    } while (!roster_.resume(self));
-    watch_ns = std::min(2 * watch_ns, idle ? watch_idle_ns : watch_last_ns);
-  }
-  return false;
-}
-
-bool work_stealing::sleep_until_called(worker& self) {
-  for (;;) {
-    self.parker.wait();
-    // order: relaxed  the parker's notify publishes it
-    if (ending_.load(std::memory_order_relaxed)) return false;
-    if (roster_.called(self)) return true;
-  }
-}
+bool work_stealing::take_work(worker& self) { return take_inbox(self) || steal_somewhere(self); }
 
 bool work_stealing::take_inbox(worker& self) {
   runnable* item = inbox_.take_all();

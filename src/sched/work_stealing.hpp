@@ -14,6 +14,7 @@
 
 #include "sched/census.hpp"
 #include "sched/executor.hpp"
+#include "sched/idle_life.hpp"
 #include "sched/inbox.hpp"
 #include "sched/roster.hpp"
 #include "sched/worker.hpp"
@@ -38,11 +39,6 @@ class work_stealing final : public policy {
   unsigned workers() const noexcept override { return static_cast<unsigned>(workers_.size()); }
 
  private:
-  // How long a watcher sleeps before it looks again, in nanoseconds: doubled from first to last. While nobody
-  // is busy it goes on for a while, less often: bursts of work that follow each other need not wake a watcher
-  // each. After some 100 ms it sleeps for good.
-  static constexpr std::int64_t watch_first_ns = 50'000, watch_last_ns = 1'000'000, watch_idle_ns = 16'000'000;
-  static constexpr int idle_watches_max = 12;
   // A victim that needs less than this for its whole queue is left alone: it will be done before a thief is.
   // Turns shorter than short_turn_ns are hardly worth the cache lines that move with them.
   static constexpr std::int64_t worth_stealing_ns = 30'000, short_turn_ns = 500, worth_stealing_short_ns = 300'000;
@@ -59,11 +55,18 @@ class work_stealing final : public policy {
   void run_queue_dry(worker& self);
   void housekeeping(worker& self, unsigned turns);
   void stir(worker& self);
-  bool find_work(worker& self);
-  bool search(worker& self);
-  bool sleep_until_called(worker& self);
+
+  // What idle_life asks of its pool.
+  friend class idle_life<work_stealing, worker>;
+  // order: relaxed  the notify that follows the store makes a sleeper look; a busy worker sees it soon
+  bool ending() const noexcept { return ending_.load(std::memory_order_relaxed); }
+  bool inbox_has_some() const noexcept { return !inbox_.empty(); }
+  // order: relaxed  a hint
+  bool anyone_busy() const noexcept { return busy_.load(std::memory_order_relaxed) != 0; }
+  void wake(worker* sleeper) noexcept;
 
   // Sources of work. True when the worker's queue got something; it is counted as busy then.
+  bool take_work(worker& self);
   bool take_inbox(worker& self);
   bool steal_somewhere(worker& self);
   bool steal_from(worker& self, worker& victim, unsigned at_most);
@@ -75,7 +78,6 @@ class work_stealing final : public policy {
   pace look_at(worker& victim, std::int64_t now);
   void become_busy(worker& self) noexcept;
   void become_idle(worker& self);
-  void wake(worker* sleeper) noexcept;
 
   census& alive_;
   std::function<void()> out_of_work_;

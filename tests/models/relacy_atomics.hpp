@@ -50,7 +50,7 @@
 #pragma pop_macro("assert")
 #pragma pop_macro("errno")
 
-#include "troupe/base/atomics.hpp"
+#include "base/atomics.hpp"
 
 // The checker replaces new and delete, but for the sized forms.
 void operator delete(void* block, std::size_t) noexcept { ::operator delete(block); }
@@ -190,6 +190,18 @@ class mutex {
 
  private:
   rl::mutex mutex_;
+};
+
+// Closed until somebody opens it.
+class latch {
+ public:
+  latch() { event_.init(true, false, RL_INFO); }
+  ~latch() { event_.deinit(RL_INFO); }
+  void open(place at = place::current()) { event_.set(info_of(at)); }
+  void wait(place at = place::current()) { event_.wait(false, false, info_of(at)); }
+
+ private:
+  rl::generic_event event_;
 };
 
 // The futex of a model's parkers. What waits for a time is woken by it a few times, then never: so that
