@@ -24,11 +24,12 @@ class nudge_box {
   void push(Item& item) noexcept {
     // order: relaxed  a place in the box; the cell publishes
     const std::uint64_t place = next_.fetch_add(1, std::memory_order_relaxed);
-    // order: release  publishes what the pusher did (N2); pairs with take/acquire
-    const bool overwrote = cells_[place % Size].exchange(&item, std::memory_order_acq_rel) != nullptr;
-    // A pusher that was held up between its two steps may find its cell passed by.
-    // order: relaxed  a taker that passed the cell had seen this count, and its exchange came before ours
-    if (overwrote || next_.load(std::memory_order_relaxed) - place > Size) {
+    auto& cell = cells_[place % Size];
+    // order: acq_rel  publishes what the pusher did (N2), sees taken_ if a taker was here; pairs with take
+    const bool overwrote = cell.exchange(&item, std::memory_order_acq_rel) != nullptr;
+    // order: relaxed  a taker that passed this cell by stored taken_ before its exchange, which ours has read
+    const bool passed_by = taken_.load(std::memory_order_relaxed) > place && cell.load(std::memory_order_relaxed) == &item;
+    if (overwrote || passed_by) {
       // order: release  pairs with take/acquire: the lost one's work is seen by who looks at all
       lost_.store(1, std::memory_order_release);
     }
@@ -44,14 +45,14 @@ class nudge_box {
     const std::uint64_t end = next_.load(std::memory_order_relaxed);
     std::uint64_t at = taken_.load(std::memory_order_relaxed);
     if (end - at > Size) at = end - Size;
-    for (; at != end; ++at) {
-      // order: acquire  sees what the pusher did (N2); pairs with push
-      Item* item = cells_[at % Size].exchange(nullptr, std::memory_order_acq_rel);
-      if (item == nullptr) break;  // its pusher is between its two steps: next time
-      look(*item);
+    while (at != end) {
+      auto& cell = cells_[at++ % Size];
+      // A pusher that is between its two steps now finds that it was passed by.
+      // order: relaxed  the exchange behind it publishes it to that pusher
+      taken_.store(at, std::memory_order_relaxed);
+      // order: acq_rel  sees what the pusher did (N2), publishes taken_; pairs with push
+      if (Item* item = cell.exchange(nullptr, std::memory_order_acq_rel)) look(*item);
     }
-    // order: relaxed  empty() reads it as a hint
-    taken_.store(at, std::memory_order_relaxed);
     // order: acquire  pairs with push/release
     return lost_.load(std::memory_order_relaxed) != 0 && lost_.exchange(0, std::memory_order_acquire) != 0;
   }
