@@ -30,6 +30,8 @@ struct listing {
 };
 thread_local listing listing_of_thread;
 
+const char* describe_procedure(message*, void*, message_act) { return "post"; }
+
 }  // namespace
 
 void list_running(turn_place& of_thread) noexcept {
@@ -40,6 +42,34 @@ void list_running(turn_place& of_thread) noexcept {
   of_thread.listed = true;
 }
 
+inside_procedure::inside_procedure(const system& home) noexcept {
+  turn_place& place = current_turn();
+  if (!place.listed) list_running(place);
+  // order: relaxed  for running_handlers, a snapshot
+  place.home.store(&home, std::memory_order_relaxed);
+  place.method.store(&describe_procedure, std::memory_order_relaxed);
+  place.in_procedure.store(true, std::memory_order_relaxed);
+}
+
+inside_procedure::~inside_procedure() {
+  // order: relaxed  for running_handlers, a snapshot
+  current_turn().in_procedure.store(false, std::memory_order_relaxed);
+}
+
+bool is_running() noexcept {
+  // order: relaxed  the thread's own
+  return current_cell() != nullptr || current_turn().in_procedure.load(std::memory_order_relaxed);
+}
+
+void notice_stop(const system& home) noexcept {
+  thread_list& list = thread_list::get();
+  std::lock_guard lock(list.mutex);
+  for (turn_place* place : list.places) {
+    // order: relaxed  a turn that begins just now may overwrite it, and be seen at its end only
+    if (place->home.load(std::memory_order_relaxed) == &home) place->unusual.store(true, std::memory_order_relaxed);
+  }
+}
+
 std::string running_handlers(const system& home) {
   std::string names;
   thread_list& list = thread_list::get();
@@ -47,10 +77,9 @@ std::string running_handlers(const system& home) {
   for (const turn_place* place : list.places) {
     // order: relaxed  a snapshot
     const message::handler method = place->method.load(std::memory_order_relaxed);
-    if (place->home.load(std::memory_order_relaxed) != &home || place->actor.load(std::memory_order_relaxed) == nullptr ||
-        method == nullptr) {
-      continue;
-    }
+    const bool inside =
+        place->actor.load(std::memory_order_relaxed) != nullptr || place->in_procedure.load(std::memory_order_relaxed);
+    if (place->home.load(std::memory_order_relaxed) != &home || !inside || method == nullptr) continue;
     if (!names.empty()) names += "; ";
     names += method(nullptr, nullptr, message_act::describe);
   }

@@ -39,7 +39,8 @@ bool unusual(const system& home, const cell& actor) noexcept {
 TROUPE_NOINLINE void fail(turn_place& place, system& home, cell& actor, message::handler act) noexcept {
   home.report(&actor, act, std::current_exception());
   if ((actor.flags & cell::born) == 0 || (actor.flags & cell::stop_on_error) != 0) end_object(actor);
-  place.unusual = unusual(home, actor);
+  // order: relaxed  a stop may be seen a turn late
+  place.unusual.store(unusual(home, actor), std::memory_order_relaxed);
 }
 
 TROUPE_NOINLINE void handle_unusual(turn_place& place, system& home, cell& actor, message& mail) noexcept {
@@ -57,14 +58,16 @@ TROUPE_NOINLINE void handle_unusual(turn_place& place, system& home, cell& actor
   try {
     act(&mail, actor.object(), message_act::handle);
     actor.flags |= cell::born;  // that was the constructor, or it was born before
-    place.unusual = unusual(home, actor);
+    // order: relaxed  as above
+    place.unusual.store(unusual(home, actor), std::memory_order_relaxed);
   } catch (...) {
     fail(place, home, actor, act);
   }
 }
 
 TROUPE_INLINE void handle(turn_place& place, system& home, cell& actor, message& mail) noexcept {
-  if (place.unusual) [[unlikely]] return handle_unusual(place, home, actor, mail);
+  // order: relaxed  as above
+  if (place.unusual.load(std::memory_order_relaxed)) [[unlikely]] return handle_unusual(place, home, actor, mail);
   const message::handler act = mail.act;
   // order: relaxed  for running_handlers, a snapshot
   place.method.store(act, std::memory_order_relaxed);
@@ -120,7 +123,8 @@ TROUPE_NOINLINE unsigned look_at_clock(turn_place& place, const cell& actor, uns
   place.looked_at_ns = now;
   place.looked_after = handled;
   ++place.turn_looks;
-  place.unusual = unusual(system::of(actor), actor);
+  // order: relaxed  a stop may be seen a turn late
+  place.unusual.store(unusual(system::of(actor), actor), std::memory_order_relaxed);
   if (since > limits_of(system::of(actor), actor).ns) return 0;
   return slow ? handled + 1 : 4 * std::max(handled, turn_place::quick_look);
 }
@@ -157,7 +161,7 @@ TROUPE_INLINE turn_place& enter_turn(activation& active, const system& home) noe
   }
   place.active = &active;
   place.turn_looks = place.looked_after = 0;
-  place.unusual = unusual(home, *active.actor);
+  place.unusual.store(unusual(home, *active.actor), std::memory_order_relaxed);
   // order: relaxed  for running_handlers, a snapshot
   place.actor.store(active.actor, std::memory_order_relaxed);
   return place;
@@ -202,7 +206,7 @@ sched::after_turn run(sched::runnable& item) {
     if (active.farewell && (actor.flags & cell::stopped) == 0) {
       // The destructor may send to its actor, or give its address away: so once more from the top.
       end_object(actor);
-      place.unusual = true;
+      place.unusual.store(true, std::memory_order_relaxed);  // order: relaxed  the thread's own
       continue;
     }
     after = active.farewell ? sched::after_turn::gone : sched::after_turn::quiet;
@@ -268,7 +272,8 @@ const char* stop_by_message(message* mail, void*, message_act act) {
   message_guard<message> guard{mail};
   if (act == message_act::handle) {
     end_object(*place_of_thread.active->actor);
-    place_of_thread.unusual = true;
+    // order: relaxed  the thread's own
+    place_of_thread.unusual.store(true, std::memory_order_relaxed);
   }
   return nullptr;
 }

@@ -15,6 +15,7 @@ struct turn_place {
   std::atomic<cell*> actor{nullptr};  // null outside of turns
   std::atomic<const system*> home{nullptr};
   std::atomic<message::handler> method{nullptr};
+  std::atomic<bool> in_procedure{false};  // a posted one
   activation* active = nullptr;
   construction* building = nullptr;  // the innermost
   // The turn's clock (turn.cpp).
@@ -22,7 +23,7 @@ struct turn_place {
   unsigned first_look = quick_look;  // messages of a turn before it looks
   unsigned turn_looks = 0, looked_after = 0;
   std::int64_t looked_at_ns = 0, turn_began_ns = 0;
-  bool unusual = false;  // this actor's mail needs a second look (turn.cpp)
+  std::atomic<bool> unusual{false};  // this actor's mail needs a second look (turn.cpp); a stop sets it, too
   bool listed = false;  // in the list of all threads that run turns
 };
 turn_place& current_turn() noexcept;

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "actor/running.hpp"
 #include "troupe/memory/block_pool.hpp"
 
 namespace troupe {
@@ -22,6 +23,7 @@ sched::after_turn run(sched::runnable& item) {
   auto& self = static_cast<posted&>(item);
   // order: relaxed  a stop need not be seen at once
   if (!self.of->discarding.load(std::memory_order_relaxed)) {
+    const actor::inside_procedure here(*self.of);
     try {
       self.procedure();
     } catch (...) {

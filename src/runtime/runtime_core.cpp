@@ -129,8 +129,8 @@ actor::placement runtime_core::place(const spawn_options& chosen) {
   if (chosen.main && !chosen.thread.empty()) {
     throw option_error("troupe: spawn_options: `main` and `thread` exclude each other");
   }
-  if (chosen.turn.messages == 0 && chosen.turn.time.count() != 0) {
-    throw option_error("troupe: spawn_options::turn: messages must be at least 1 when a time is set");
+  if (chosen.turn.time.count() < 0 || (chosen.turn.messages == 0 && chosen.turn.time.count() != 0)) {
+    throw option_error("troupe: spawn_options::turn: messages must be at least 1 when a time is set, and time not negative");
   }
   actor::placement where{*system};
   if (chosen.main) where.executor = main_index;
@@ -176,7 +176,7 @@ void runtime_core::wait_main() {
 }
 
 void runtime_core::run() {
-  if (actor::current_cell() != nullptr) {
+  if (actor::is_running()) {
     throw usage_error("troupe: run() was called in a handler: it would wait for that very handler; send a message instead");
   }
   // order: acq_rel  a run takes over from the one before it
@@ -213,6 +213,12 @@ void runtime_core::run_until_out_of_work() {
   system->discarding.store(false, std::memory_order_relaxed);
 }
 
+void runtime_core::discard_mail() {
+  // order: relaxed  a thread that sees it late handles a few messages more
+  system->discarding.store(true, std::memory_order_relaxed);
+  actor::notice_stop(*system);
+}
+
 // Carries out a stop, and looks at its deadline. Throws deadline_error when nothing else is left to do.
 bool runtime_core::overdue() {
   std::optional<stop_request> request;
@@ -222,11 +228,9 @@ bool runtime_core::overdue() {
   }
   if (!request) return false;
   ignore_holds(true);
-  // order: relaxed  a worker that sees it late handles a few messages more
-  if (request->mode == stop_mode::discard) system->discarding.store(true, std::memory_order_relaxed);
+  if (request->mode == stop_mode::discard) discard_mail();
   if (std::chrono::steady_clock::now() < request->deadline || alive_.empty()) return false;
-  // order: relaxed  as above
-  system->discarding.store(true, std::memory_order_relaxed);
+  discard_mail();
   ignore_holds(false);
   throw deadline_error("troupe: stop: the deadline passed with handlers still running: " + actor::running_handlers(*system) +
                        "; what was queued is discarded");

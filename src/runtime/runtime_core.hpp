@@ -85,6 +85,7 @@ class runtime_core {
   void wait_main();
   void run_until_out_of_work();
   bool overdue();
+  void discard_mail();
   void ignore_holds(bool yes);
 
   sched::census alive_;  // work, and holds unless they are ignored

@@ -7,6 +7,8 @@
 #include <functional>
 #include <string>
 
+#include "troupe/base/error.hpp"
+
 namespace troupe {
 
 // How the pool shares work. All keep the same promises.
@@ -91,7 +93,11 @@ struct spawn_options {
 
 // A thread of its own for actors that must stay on one: a database handle, a device. The actor's
 // constructor, handlers and destructor run there; so its arguments travel like a message's.
-inline spawn_options pinned(std::string thread) { return {.thread = std::move(thread), .main = false, .on_error = {}, .turn = {0, {}}}; }
+// Throws option_error when the name is empty.
+inline spawn_options pinned(std::string thread) {
+  if (thread.empty()) throw option_error("troupe: pinned: a thread needs a name; spawn() without it means the pool");
+  return {.thread = std::move(thread), .main = false, .on_error = {}, .turn = {0, {}}};
+}
 
 // The thread that calls run(): for actors that own a window or the terminal.
 inline spawn_options on_main() { return {.thread = {}, .main = true, .on_error = {}, .turn = {0, {}}}; }
@@ -99,7 +105,9 @@ inline spawn_options on_main() { return {.thread = {}, .main = true, .on_error =
 // How stop() ends a program.
 enum class stop_mode {
   drain,    // messages that are there, and those that they cause, are still handled; holds do not count
-  discard,  // handlers that run now end; all messages become dead letters
+  // Handlers that run now end; all messages become dead letters. An actor with a thread of its own that has not
+  // been constructed yet never will be.
+  discard,
 };
 
 }  // namespace troupe
