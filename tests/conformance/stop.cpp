@@ -1,0 +1,274 @@
+// stop(): a program ends before it is out of work, by draining or by discarding, in bounded time.
+#include <latch>
+
+#include "support/conformance.hpp"
+
+namespace troupe::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class stop : public conformance {};
+
+struct runner {
+  std::atomic<int>* seen;
+  explicit runner(std::atomic<int>* seen) : seen(seen) {}
+  void work() { ++*seen; }
+  void for_ever() {
+    ++*seen;
+    self(this).tell<&runner::for_ever>();
+  }
+  void countdown(int left) {
+    ++*seen;
+    if (left > 1) self(this).tell<&runner::countdown>(left - 1);
+  }
+};
+
+TEST_P(stop, drain_handles_what_is_there_and_what_that_causes) {
+  std::atomic<int> seen{0};
+  runtime rt(options());
+  for (const spawn_options& where : {spawn_options{}, pinned("runner"), on_main()}) {
+    seen = 0;
+    auto one = rt.spawn<runner>(where, &seen);
+    one.tell<&runner::countdown>(500);
+    rt.stop(stop_mode::drain);
+    rt.run();
+    EXPECT_EQ(seen.load(), 500);
+  }
+  EXPECT_EQ(rt.counters().dead_letters, 0u);
+}
+
+TEST_P(stop, drain_does_not_wait_for_holds) {
+  std::atomic<int> seen{0};
+  runtime rt(options());
+  hold open = rt.hold();
+  auto one = rt.spawn<runner>(&seen);
+  one.tell<&runner::countdown>(100);
+  rt.stop(stop_mode::drain);
+  rt.run();
+  EXPECT_EQ(seen.load(), 100);
+  // The hold counts again for the next run.
+  std::latch started(1);
+  rt.post([&] { started.count_down(); });
+  std::thread outside([&] {
+    started.wait();
+    one.tell<&runner::work>();
+    open.release();
+  });
+  rt.run();
+  EXPECT_EQ(seen.load(), 101);
+  outside.join();
+}
+
+TEST_P(stop, discard_ends_programs_that_would_never_end) {
+  std::atomic<int> seen{0};
+  runtime rt(options());
+  std::vector<ref<runner>> all{rt.spawn<runner>(&seen), rt.spawn<runner>(pinned("runner"), &seen),
+                               rt.spawn<runner>(on_main(), &seen)};
+  rt.run();  // else the birth of those with a thread of their own may be discarded as well
+  for (auto& one : all) one.tell<&runner::for_ever>();
+  hold open = rt.hold();
+  rt.post([&rt] { rt.stop(stop_mode::discard); });
+  rt.run();
+  EXPECT_GE(rt.counters().dead_letters, 1u);
+  // The actors are there still, and the runtime goes on.
+  open.release();
+  seen = 0;
+  for (auto& one : all) one.tell<&runner::work>();
+  rt.run();
+  EXPECT_EQ(seen.load(), 3);
+}
+
+TEST_P(stop, from_a_handler_on_any_thread) {
+  struct stopper {
+    runtime* rt;
+    explicit stopper(runtime* rt) : rt(rt) {}
+    void now() { rt->stop(stop_mode::discard); }
+  };
+  std::atomic<int> seen{0};
+  runtime rt(options());
+  auto one = rt.spawn<runner>(&seen);
+  for (const spawn_options& where : {spawn_options{}, pinned("stopper"), on_main()}) {
+    one.tell<&runner::for_ever>();
+    rt.spawn<stopper>(where, &rt).tell<&stopper::now>();
+    rt.run();
+  }
+}
+
+TEST_P(stop, from_outside) {
+  std::atomic<int> seen{0};
+  runtime rt(options());
+  auto one = rt.spawn<runner>(&seen);
+  for (int i = 0; i < fewer(20); ++i) {
+    std::latch started(1);
+    rt.post([&] { started.count_down(); });
+    one.tell<&runner::for_ever>();
+    std::thread outside([&] {
+      started.wait();
+      rt.stop(stop_mode::discard);
+    });
+    rt.run();
+    outside.join();
+  }
+}
+
+TEST_P(stop, before_run_counts_for_the_next_one_only) {
+  std::atomic<int> seen{0};
+  runtime rt(options());
+  hold open = rt.hold();
+  rt.stop();
+  rt.run();
+  open.release();
+  rt.spawn<runner>(&seen).tell<&runner::countdown>(50);
+  rt.run();
+  EXPECT_EQ(seen.load(), 50);
+}
+
+TEST_P(stop, the_stricter_of_two_counts) {
+  std::atomic<int> seen{0};
+  runtime rt(options());
+  auto one = rt.spawn<runner>(&seen);
+  one.tell<&runner::for_ever>();
+  rt.post([&rt] {
+    rt.stop(stop_mode::discard);
+    rt.stop(stop_mode::drain);
+  });
+  rt.run();
+}
+
+TEST_P(stop, posted_procedures_are_discarded_too) {
+  auto token = std::make_shared<int>(1);
+  runtime rt(options());
+  std::atomic<int> ran{0};
+  std::latch go(1);
+  rt.stop(stop_mode::discard);
+  for (int i = 0; i < 20; ++i) {
+    rt.spawn<runner>(on_main(), &ran).tell([token, &ran](runner&) { ++ran; });
+  }
+  rt.run();
+  EXPECT_EQ(ran.load(), 0);
+  EXPECT_EQ(token.use_count(), 1);
+}
+
+// A handler that is long: until it is told to end.
+struct stuck {
+  std::atomic<bool>* entered;
+  std::atomic<bool>* go_on;
+  stuck(std::atomic<bool>* entered, std::atomic<bool>* go_on) : entered(entered), go_on(go_on) {}
+  void sit() {
+    set_and_wake(*entered, true);
+    wait_for(*go_on, true);
+  }
+};
+
+TEST_P(stop, a_deadline_names_the_handlers_that_still_run) {
+  if (!threaded()) GTEST_SKIP() << "the stuck handler would be on the thread that waits";
+  for (const stop_mode mode : {stop_mode::drain, stop_mode::discard}) {
+    for (const spawn_options& where : {spawn_options{}, pinned("stuck")}) {
+      std::atomic<bool> entered{false}, go_on{false};
+      std::atomic<int> seen{0};
+      runtime rt(options());
+      auto one = rt.spawn<stuck>(where, &entered, &go_on);
+      one.tell<&stuck::sit>();
+      one.tell([&seen](stuck&) { ++seen; });
+      wait_for(entered, true);
+      rt.stop(mode, 20ms);
+      std::string said;
+      const auto before = std::chrono::steady_clock::now();
+      try {
+        rt.run();
+      } catch (const deadline_error& e) {
+        said = e.what();
+      }
+      EXPECT_LT(std::chrono::steady_clock::now() - before, 10s);
+      EXPECT_NE(said.find("stuck::sit"), std::string::npos) << said;
+      set_and_wake(go_on, true);
+      // What was queued is discarded; the next run starts afresh.
+      while (rt.counters().dead_letters == 0) std::this_thread::yield();
+      EXPECT_EQ(seen.load(), 0);
+      rt.run();
+      one.tell([&seen](stuck&) { ++seen; });
+      rt.run();
+      EXPECT_EQ(seen.load(), 1);
+    }
+  }
+}
+
+TEST_P(stop, a_deadline_names_a_posted_procedure_that_still_runs) {
+  if (!threaded()) GTEST_SKIP() << "the stuck procedure would be on the thread that waits";
+  std::atomic<bool> entered{false}, go_on{false};
+  runtime rt(options());
+  rt.post([&] {
+    set_and_wake(entered, true);
+    wait_for(go_on, true);
+  });
+  wait_for(entered, true);
+  rt.stop(stop_mode::drain, 1ms);
+  std::string said;
+  try {
+    rt.run();
+  } catch (const deadline_error& e) {
+    said = e.what();
+  }
+  EXPECT_NE(said.find("post"), std::string::npos) << said;
+  set_and_wake(go_on, true);
+  rt.run();
+}
+
+TEST_P(stop, a_deadline_that_is_met_throws_nothing) {
+  std::atomic<int> seen{0};
+  runtime rt(options());
+  auto one = rt.spawn<runner>(&seen);
+  one.tell<&runner::countdown>(10);
+  rt.stop(stop_mode::drain, 10min);
+  rt.run();
+  rt.stop(stop_mode::drain, std::chrono::nanoseconds::max());
+  rt.run();
+  rt.stop(stop_mode::discard, 0ns);
+  rt.run();
+  EXPECT_EQ(seen.load(), 10);
+}
+
+TEST_P(stop, a_program_that_never_drains_meets_its_deadline) {
+  std::atomic<int> seen{0};
+  runtime rt(options());
+  std::vector<ref<runner>> all{rt.spawn<runner>(&seen), rt.spawn<runner>(pinned("runner"), &seen),
+                               rt.spawn<runner>(on_main(), &seen)};
+  for (auto& one : all) one.tell<&runner::for_ever>();
+  rt.stop(stop_mode::drain, 5ms);
+  EXPECT_THROW(rt.run(), deadline_error);
+  // What is left is discarded, so that this ends.
+  rt.stop(stop_mode::discard);
+  rt.run();
+}
+
+TEST_P(stop, handlers_and_senders_race_a_stop_that_discards) {
+  for (int round = 0; round < fewer(20); ++round) {
+    std::atomic<int> seen{0};
+    runtime rt(options());
+    std::vector<ref<runner>> all;
+    for (int i = 0; i < 20; ++i) {
+      all.push_back(i % 7 == 0 ? rt.spawn<runner>(pinned("runner"), &seen) : rt.spawn<runner>(&seen));
+      all.back().tell<&runner::for_ever>();
+    }
+    std::atomic<bool> end{false};
+    std::thread outside([&] {
+      while (!end.load()) {
+        for (auto& one : all) one.tell<&runner::work>();
+      }
+    });
+    while (threaded() && seen.load() < 100) std::this_thread::yield();
+    std::thread stopper([&] {
+      rt.stop(stop_mode::discard);
+      end = true;
+    });
+    rt.run();
+    stopper.join();
+    outside.join();
+  }
+}
+
+TROUPE_TEST_EACH(stop, all_settings);
+
+}  // namespace
+}  // namespace troupe::test
