@@ -30,8 +30,9 @@ class nudge_box {
     // order: relaxed  a taker that passed this cell by stored taken_ before its exchange, which ours has read
     const bool passed_by = taken_.load(std::memory_order_relaxed) > place && cell.load(std::memory_order_relaxed) == &item;
     if (overwrote || passed_by) {
-      // order: release  pairs with take/acquire: the lost one's work is seen by who looks at all
-      lost_.store(1, std::memory_order_release);
+      // order: acq_rel  pairs with take/acquire: the lost ones' work is seen by who looks at all. An exchange,
+      // since a store would hide what an earlier one published.
+      lost_.exchange(1, std::memory_order_acq_rel);
     }
   }
 
