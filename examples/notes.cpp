@@ -9,6 +9,7 @@
 // when that is safe, so the mailbox never holds more than a page of each.
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <functional>
@@ -21,6 +22,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -243,7 +245,7 @@ std::optional<Options> parse(int argc, char** argv) {
 }
 
 int main(int argc, char** argv) try {
-  if (argc == 2 && argv[1] == std::string_view("--help")) {
+  if (std::find(argv + 1, argv + argc, std::string_view("--help")) != argv + argc) {
     std::cout << usage;
     return 0;
   }

@@ -385,7 +385,7 @@ std::optional<Options> parse(int argc, char** argv) {
 }
 
 int main(int argc, char** argv) try {
-  if (argc == 2 && argv[1] == std::string_view("--help")) {
+  if (std::find(argv + 1, argv + argc, std::string_view("--help")) != argv + argc) {
     std::cout << usage;
     return 0;
   }

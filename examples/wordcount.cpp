@@ -354,7 +354,7 @@ std::optional<Options> parse(int argc, char** argv) {
       const char* const end = number.data() + number.size();
       const auto [rest, bad] = std::from_chars(number.data(), end, chosen.top);
       if (bad != std::errc{} || rest != end) return std::nullopt;
-    } else if (word.starts_with("--")) {
+    } else if (word.starts_with('-')) {
       return std::nullopt;
     } else {
       chosen.paths.emplace_back(word);
@@ -374,7 +374,7 @@ constexpr const char* usage =
     "Ends with 0; with 1 if a PATH is neither file nor folder, or the table cannot be printed.\n";
 
 int main(int argc, char** argv) try {
-  if (argc == 2 && argv[1] == std::string_view("--help")) {
+  if (std::find(argv + 1, argv + argc, std::string_view("--help")) != argv + argc) {
     std::cout << usage;
     return 0;
   }

@@ -8,3 +8,8 @@ for policy in work_stealing shared_queue simulated; do
   expected=$'hello, world\nhello, Ada\nhello, Grace Hopper\nhello, .'
   [ "$said." = "$expected" ] || { echo "hello, policy $policy, printed: $said" >&2; exit 1; }
 done
+
+# What the runtime refuses is told, with status 1.
+status=0
+said=$(TROUPE_WORKERS=many "$hello" 2>&1) || status=$?
+[[ $status -eq 1 && $said == hello:*TROUPE_WORKERS* ]] || { echo "hello ended with $status: $said" >&2; exit 1; }

@@ -132,11 +132,11 @@ def unlock():
 
 
 def check_usage():
-    for arguments in ([], ["--top", "3"], ["--top"], ["--top", "x", "."], ["--top", "-1", "."], ["--what", "."]):
+    for arguments in ([], ["--top", "3"], ["--top"], ["--top", "x", "."], ["--top", "-1", "."], ["--what", "."], ["-x"]):
         done = wordcount(*arguments)
         if done.returncode != 2 or not done.stderr.startswith(b"usage:") or done.stdout:
             fail(f"{arguments}: ended with {done.returncode} and said {done.stderr} {done.stdout}")
-    done = wordcount("--help")
+    done = wordcount(".", "--help")
     if done.returncode != 0 or not done.stdout.startswith(b"usage:"):
         fail(f"--help: ended with {done.returncode} and printed {done.stdout}")
 
