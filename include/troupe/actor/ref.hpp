@@ -111,6 +111,11 @@ class ref {
   //     auto on_click = counter.bind<&Counter::add>();  ... on_click(3);
   template <auto Method, class... First>
   auto bind(First... first) const {
+    static_assert((detail::sendable_v<First> && ...),
+                  "troupe: bind: an argument is a pointer, a view or a reference wrapper: it would dangle or race. Take a "
+                  "value, or wrap it in troupe::unchecked");
+    static_assert((std::is_copy_constructible_v<First> && ...),
+                  "troupe: bind: each firing sends a copy, so the arguments given must be copyable");
     return [to = *this, ... given = std::move(first)](auto&&... rest) {
       to.template tell<Method>(given..., std::forward<decltype(rest)>(rest)...);
     };

@@ -98,6 +98,12 @@ struct birth_message final : message {
 // Sends the first message of an actor that is constructed on its own thread.
 void deliver_birth(cell& to, message& birth);
 
+// Whether the first of Args, without const and reference, is First.
+template <class First, class... Args>
+inline constexpr bool starts_with_v = false;
+template <class First, class Head, class... Tail>
+inline constexpr bool starts_with_v<First, Head, Tail...> = std::is_same_v<First, std::remove_cvref_t<Head>>;
+
 // How an argument travels to the thread that constructs the actor: by value, a literal as a string.
 template <class Arg>
 struct travelling {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <chrono>
-#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -69,14 +68,16 @@ class runtime {
 
   // Makes an actor of class T. On the pool it is constructed here and now, and what the constructor throws
   // is thrown here. With pinned() or on_main() it is constructed on its own thread, from copies of the
-  // arguments; what it throws then is a failure, and the actor is stopped. Any thread.
+  // arguments that live until its constructor has returned: it must not keep references to them. What it
+  // throws then is a failure, and the actor is stopped. Any thread.
   // Cost: about 20 ns and 24 bytes + sizeof(T). Throws std::bad_alloc, option_error.
   template <class T, class... Args>
+    requires(!actor::starts_with_v<spawn_options, Args...>)
   ref<T> spawn(Args&&... args) {
     return actor::spawn<T>(actor::placement{system()}, std::forward<Args>(args)...);
   }
-  template <class T, std::same_as<spawn_options> Options, class... Args>
-  ref<T> spawn(Options options, Args&&... args) {
+  template <class T, class... Args>
+  ref<T> spawn(spawn_options options, Args&&... args) {
     return actor::spawn<T>(place(options), std::forward<Args>(args)...);
   }
 
