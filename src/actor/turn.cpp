@@ -97,8 +97,8 @@ TROUPE_NOINLINE void collect(activation& active) noexcept {
 // would else run ahead until what it made no longer fits the cache, and one message a turn is slow.
 constexpr unsigned arrivals_max = 16;  // messages of a turn when some came after its start
 
-// The clock is looked at after 8, 32, 128 … messages while handlers are quick, and after each message on a
-// thread whose handlers were slow at the last look: so it costs next to nothing in either case.
+// The clock is looked at after 8, 32, 128 … messages while handlers are quick, more often towards the end of
+// the turn's time, and after each message on a thread whose handlers were slow at the last look.
 constexpr std::int64_t slow_ns = 5'000;  // a handler that takes longer is slow
 
 limits limits_of(const system& home, const cell& actor) noexcept {
@@ -118,15 +118,20 @@ TROUPE_NOINLINE unsigned look_at_clock(turn_place& place, const cell& actor, uns
   // Since the last look, which may lie in an earlier turn: rather too early than too late.
   const std::int64_t since = now - (place.turn_looks == 0 ? place.looked_at_ns : place.turn_began_ns);
   if (place.turn_looks == 0) place.turn_began_ns = place.looked_at_ns;
-  const bool slow = now - place.looked_at_ns > slow_ns * (handled - place.looked_after);
+  const std::int64_t mean_ns = (now - place.looked_at_ns) / (handled - place.looked_after) + 1;
+  const bool slow = mean_ns > slow_ns;
   place.first_look = slow ? 1 : turn_place::quick_look;
   place.looked_at_ns = now;
   place.looked_after = handled;
   ++place.turn_looks;
   // order: relaxed  a stop may be seen a turn late
   place.unusual.store(unusual(system::of(actor), actor), std::memory_order_relaxed);
-  if (since > limits_of(system::of(actor), actor).ns) return 0;
-  return slow ? handled + 1 : 4 * std::max(handled, turn_place::quick_look);
+  const std::int64_t left = limits_of(system::of(actor), actor).ns - since;
+  if (left < 0) return 0;
+  if (slow) return handled + 1;
+  // As many as should fit into half of what is left, and not too many at a time: the next handlers may be slower.
+  const auto fit = static_cast<unsigned>(std::min<std::int64_t>(left / (2 * mean_ns), 3 * handled));
+  return handled + std::max(fit, 1u);
 }
 
 struct turn_limit {

@@ -42,7 +42,11 @@ runtime_core::runtime_core(runtime_options chosen)
     auto made = std::make_unique<sched::simulated>(options.seed, alive_);
     simulated_ = made.get();
     main_lane = &simulated_->add_lane();
-    system->choose_messages = [this](unsigned most) { return 1 + static_cast<unsigned>(simulated_->choose(most)); };
+    // Short turns as often as long ones: they are where interleavings differ.
+    system->choose_messages = [this](unsigned most) {
+      const auto length = std::min<std::uint64_t>(most, std::uint64_t{1} << simulated_->choose(13));
+      return 1 + static_cast<unsigned>(simulated_->choose(length));
+    };
     pool = std::move(made);
   } else {
     main_ = std::make_unique<sched::thread_executor>(alive_, out_of_work);

@@ -33,8 +33,9 @@ struct dead_letter {
 
 // How much an actor may do in one turn before the next actor of its worker runs.
 struct turn_limits {
-  // Messages. Default 256; 1 is the fairest and costs a queue operation a message. At least 1.
-  unsigned messages = 256;
+  // Messages. Default 4096: less than its sender makes in a turn would let a mailbox grow. 1 is the fairest and
+  // costs a queue operation a message. At least 1.
+  unsigned messages = 4096;
   // Microseconds, looked at after 2, 8, 32, 128 … messages of a turn. Default 100. A handler is never interrupted.
   std::chrono::microseconds time{100};
 };
