@@ -263,7 +263,7 @@ TEST_P(messages, self_is_only_for_the_running_actor) {
   std::string said;
   runtime rt(options());
   rt.spawn<asks>(&said, &alone).tell<&asks::ask>();
-  rt.post([&alone, &said] {
+  rt.post([&alone] {
     EXPECT_THROW(static_cast<void>(self(&alone)), usage_error);
   });
   rt.run();
