@@ -70,7 +70,7 @@ TEST_P(spawn, over_aligned_objects_are_aligned) {
   std::atomic<int> wrong{0};
   {
     runtime rt(options());
-    spawn_aligned<1>(rt, wrong);
+    spawn_aligned<8>(rt, wrong);
     spawn_aligned<16>(rt, wrong);
     spawn_aligned<32>(rt, wrong);
     spawn_aligned<64>(rt, wrong);

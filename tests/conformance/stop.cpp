@@ -140,7 +140,6 @@ TEST_P(stop, posted_procedures_are_discarded_too) {
   auto token = std::make_shared<int>(1);
   runtime rt(options());
   std::atomic<int> ran{0};
-  std::latch go(1);
   rt.stop(stop_mode::discard);
   for (int i = 0; i < 20; ++i) {
     rt.spawn<runner>(on_main(), &ran).tell([token, &ran](runner&) { ++ran; });

@@ -50,7 +50,7 @@ TEST_P(storms, outside_threads_hammer_actors_while_workers_steal) {
     for (int i = 0; i < 64; ++i) all.push_back(rt.spawn<target>(&sum, &alive));
     std::vector<std::thread> outside;
     for (unsigned t = 0; t < 4; ++t) {
-      outside.emplace_back([&all, t, each, open = rt.hold()] {
+      outside.emplace_back([&all, t, open = rt.hold()] {
         std::minstd_rand random(t + 1);
         for (int i = 0; i < each; ++i) all[random() % all.size()].tell<&target::hit>(static_cast<unsigned>(random() % 300));
       });

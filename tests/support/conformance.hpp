@@ -32,7 +32,7 @@ namespace troupe::test {
 
 // Sanitizers make programs five to twenty times slower: they get that much less to do.
 inline constexpr bool slow = TROUPE_TEST_SLOW != 0;
-constexpr int fewer(int count, int divisor = 10) { return slow ? (count + divisor - 1) / divisor : count; }
+constexpr int fewer(int count, int divisor = 4) { return slow ? (count + divisor - 1) / divisor : count; }
 
 struct setting {
   troupe::policy policy = troupe::policy::work_stealing;
