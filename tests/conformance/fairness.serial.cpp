@@ -1,0 +1,347 @@
+// P11: no starvation. A runnable actor runs within a bounded time, whatever the others do. P10: idle threads use no CPU.
+//
+// These measure time, so they run alone; bounds are several times what is seen on a quiet machine, and what a
+// busy machine takes from the test's own threads is measured beside and allowed for.
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <latch>
+
+#include "support/conformance.hpp"
+
+namespace troupe::test {
+namespace {
+
+using namespace std::chrono_literals;
+using clock = std::chrono::steady_clock;
+using std::chrono::nanoseconds;
+
+class p11_fairness : public conformance {};
+class p10_idle : public conformance {};
+
+// The best of a few attempts counts: a busy machine makes waits longer, never shorter.
+constexpr int attempts_max = 5;
+
+template <class Attempt>
+void expect_within(nanoseconds bound, Attempt attempt) {
+  nanoseconds best = nanoseconds::max();
+  for (int i = 0; i < attempts_max && best > bound; ++i) best = std::min(best, attempt());
+  EXPECT_LE(best.count(), (slow ? 5 * bound : bound).count()) << "nanoseconds, the best of " << attempts_max;
+}
+
+void busy_for(nanoseconds span) {
+  const auto until = clock::now() + span;
+  while (clock::now() < until) {
+  }
+}
+
+// Two actors that keep each other busy without end: each message to itself brings the other one fifty.
+struct flooder {
+  ref<flooder> other;
+  std::atomic<bool>* end;
+  std::atomic<std::uint64_t>* handled;
+  flooder(std::atomic<bool>* end, std::atomic<std::uint64_t>* handled) : end(end), handled(handled) {}
+  void meet(ref<flooder> one) { other = std::move(one); }
+  void flood() {
+    noise();
+    if (end->load()) {
+      other = {};
+      return;
+    }
+    for (int i = 0; i < 50; ++i) other.tell<&flooder::noise>();
+    self(this).tell<&flooder::flood>();
+  }
+  void noise() { handled->fetch_add(1, std::memory_order_relaxed); }
+};
+
+// Notes how many messages of the flood were handled while one to it waited.
+struct patient {
+  std::vector<std::uint64_t>* waits;
+  std::atomic<std::uint64_t>* flooded;
+  patient(std::vector<std::uint64_t>* waits, std::atomic<std::uint64_t>* flooded) : waits(waits), flooded(flooded) {
+    waits->reserve(64);
+  }
+  void hear(std::uint64_t sent) { waits->push_back(flooded->load() - sent); }
+};
+
+// Notes how long a message to it waited.
+struct quiet {
+  std::vector<nanoseconds>* waits;
+  explicit quiet(std::vector<nanoseconds>* waits) : waits(waits) { waits->reserve(64); }
+  void hear(clock::time_point sent) { waits->push_back(clock::now() - sent); }
+};
+
+// Measured in messages of the flood, for a wall clock would measure what else the machine does.
+TEST_P(p11_fairness, quiet_actors_do_not_wait_behind_a_flooding_pair) {
+  const int count = 1000, rounds = fewer(20);
+  // A fair share is one turn of each flooder, 256 messages at most.
+  const std::uint64_t allowed = 20 * 2 * 256;
+  std::uint64_t best = UINT64_MAX;
+  for (int attempt = 0; attempt < attempts_max && best > allowed; ++attempt) {
+    std::atomic<bool> end{false};
+    std::atomic<std::uint64_t> flooded{0};
+    std::vector<std::vector<std::uint64_t>> waits(count);
+    runtime rt(options());
+    auto a = rt.spawn<flooder>(&end, &flooded), b = rt.spawn<flooder>(&end, &flooded);
+    a.tell<&flooder::meet>(b);
+    b.tell<&flooder::meet>(a);
+    std::vector<ref<patient>> all;
+    for (auto& one : waits) all.push_back(rt.spawn<patient>(&one, &flooded));
+    rt.run();
+    a.tell<&flooder::flood>();
+    b.tell<&flooder::flood>();
+    std::thread outside([&, open = rt.hold()] {
+      for (int round = 0; round < rounds; ++round) {
+        for (auto& one : all) one.tell<&patient::hear>(flooded.load());
+        // Until the last one has heard: a queue of our own making is not what is measured.
+        std::latch heard(1);
+        all.back().tell([&heard](patient&) { heard.count_down(); });
+        heard.wait();
+      }
+      end = true;
+    });
+    rt.run();
+    outside.join();
+    std::vector<std::uint64_t> worst;
+    for (auto& one : waits) {
+      std::sort(one.begin(), one.end());
+      worst.push_back(one[one.size() * 99 / 100]);
+    }
+    std::sort(worst.begin(), worst.end());
+    best = std::min(best, worst[worst.size() * 99 / 100]);
+  }
+  RecordProperty("messages_waited", std::to_string(best));
+  EXPECT_LE(best, allowed) << "messages of the flood while a quiet actor waited, p99, the best of " << attempts_max;
+}
+
+// A handler of 100 ms on one worker; how long another actor waits meanwhile.
+struct sleeper_on_cpu {
+  std::atomic<bool>* entered;
+  explicit sleeper_on_cpu(std::atomic<bool>* entered) : entered(entered) {}
+  std::vector<ref<quiet>> to_tell;
+  void hold_the_worker() {
+    for (auto& one : to_tell) one.tell<&quiet::hear>(clock::now());
+    set_and_wake(*entered, true);
+    busy_for(100ms);
+  }
+  void warm_up(int left) {
+    if (left > 0) self(this).tell<&sleeper_on_cpu::warm_up>(left - 1);
+  }
+};
+
+// Another actor's worst wait, when `arrange` says how messages come to wait there.
+template <class Arrange>
+nanoseconds worst_wait(const runtime_options& chosen, Arrange arrange) {
+  std::atomic<bool> entered{false};
+  std::vector<nanoseconds> waits;
+  runtime rt(chosen);
+  auto busy = rt.spawn<sleeper_on_cpu>(&entered);
+  auto other = rt.spawn<quiet>(&waits);
+  arrange(rt, busy, other, entered);
+  rt.run();
+  EXPECT_FALSE(waits.empty());
+  return waits.empty() ? nanoseconds::max() : *std::max_element(waits.begin(), waits.end());
+}
+
+TEST_P(p11_fairness, a_long_handler_does_not_delay_actors_queued_behind_it) {
+  if (workers() < 2) GTEST_SKIP() << "nobody else is there";
+  expect_within(10ms, [&] {
+    return worst_wait(options(), [](runtime& rt, auto& busy, auto& other, auto&) {
+      // From one actor, so that both lie in one worker's queue.
+      rt.post([busy, other] {
+        busy.template tell<&sleeper_on_cpu::hold_the_worker>();
+        other.template tell<&quiet::hear>(clock::now());
+      });
+    });
+  });
+}
+
+TEST_P(p11_fairness, a_long_handler_does_not_delay_what_it_sent_itself) {
+  if (workers() < 2) GTEST_SKIP() << "nobody else is there";
+  expect_within(10ms, [&] {
+    return worst_wait(options(), [](runtime& rt, auto& busy, auto& other, auto&) {
+      rt.post([busy, other] {
+        busy.tell([other](sleeper_on_cpu& self) {
+          self.to_tell.push_back(other);
+          self.hold_the_worker();
+          self.to_tell.clear();
+        });
+      });
+    });
+  });
+}
+
+TEST_P(p11_fairness, a_long_handler_does_not_delay_actors_that_linger_on_its_worker) {
+  if (workers() < 2) GTEST_SKIP() << "nobody else is there";
+  expect_within(10ms, [&] {
+    return worst_wait(options(), [](runtime& rt, auto& busy, auto& other, auto& entered) {
+      // The other one has its turn, and stays where it was; then it is told from outside.
+      rt.post([busy, other] {
+        other.template tell<&quiet::hear>(clock::now());
+        busy.template tell<&sleeper_on_cpu::warm_up>(50);
+        busy.template tell<&sleeper_on_cpu::hold_the_worker>();
+      });
+      std::thread([&entered, other, open = rt.hold()] {
+        wait_for(entered, true);
+        other.template tell<&quiet::hear>(clock::now());
+      }).join();
+    });
+  });
+}
+
+TEST_P(p11_fairness, a_long_handler_does_not_delay_messages_from_outside) {
+  if (workers() < 2) GTEST_SKIP() << "nobody else is there";
+  expect_within(10ms, [&] {
+    return worst_wait(options(), [](runtime& rt, auto& busy, auto& other, auto& entered) {
+      busy.template tell<&sleeper_on_cpu::hold_the_worker>();
+      std::thread([&entered, other, open = rt.hold()] {
+        wait_for(entered, true);
+        for (int i = 0; i < 5; ++i) {
+          other.template tell<&quiet::hear>(clock::now());
+          busy_for(2ms);
+        }
+      }).join();
+    });
+  });
+}
+
+// A busy worker looks at what comes from outside within a bounded time, also when its turns are long.
+TEST_P(p11_fairness, messages_from_outside_do_not_wait_for_many_long_turns) {
+  struct always_busy {
+    std::atomic<bool>* end;
+    explicit always_busy(std::atomic<bool>* end) : end(end) {}
+    void spin() {
+      busy_for(500us);
+      if (!end->load()) self(this).tell<&always_busy::spin>();
+    }
+  };
+  runtime_options chosen = options();
+  chosen.workers = 1;
+  // Fair: a turn of the busy one. Allowed: a few of them.
+  expect_within(10ms, [&] {
+    std::atomic<bool> end{false};
+    std::vector<nanoseconds> waits;
+    runtime rt(chosen);
+    auto busy = rt.spawn<always_busy>(&end);
+    auto fresh = rt.spawn<quiet>(&waits);
+    busy.tell<&always_busy::spin>();
+    std::thread outside([&, open = rt.hold()] {
+      for (int i = 0; i < 10; ++i) {
+        std::latch heard(1);
+        fresh.tell<&quiet::hear>(clock::now());
+        fresh.tell([&heard](quiet&) { heard.count_down(); });
+        heard.wait();
+      }
+      end = true;
+    });
+    rt.run();
+    outside.join();
+    std::sort(waits.begin(), waits.end());
+    return waits[waits.size() / 2];
+  });
+}
+
+// Two workers, 10 always-busy actors on one and 1,000 on the other: after a while all get about the same.
+TEST_P(p11_fairness, groups_that_settle_on_one_worker_are_balanced_again) {
+  if (workers() != 2) GTEST_SKIP() << "two workers";
+  struct turner {
+    std::atomic<bool>* end;
+    std::atomic<std::uint64_t> turns{0};
+    explicit turner(std::atomic<bool>* end) : end(end) {}
+    void go() {
+      turns.fetch_add(1, std::memory_order_relaxed);
+      if (!end->load(std::memory_order_relaxed)) self(this).tell<&turner::go>();
+    }
+  };
+  struct starter {
+    std::vector<ref<turner>> mine;
+    std::atomic<int>* started;
+    starter(std::vector<ref<turner>> mine, std::atomic<int>* started) : mine(std::move(mine)), started(started) {}
+    // Both are on different workers: each waits for the other before it starts its group there.
+    void start() {
+      ++*started;
+      while (started->load() < 2) std::this_thread::yield();
+      for (auto& one : mine) one.tell<&turner::go>();
+    }
+  };
+  double best = 1e9;
+  for (int attempt = 0; attempt < attempts_max && best > 4; ++attempt) {
+    std::atomic<bool> end{false};
+    std::atomic<int> started{0};
+    runtime_options chosen = options();
+    chosen.turn.messages = 1;
+    runtime rt(chosen);
+    std::vector<ref<turner>> few, many;
+    std::vector<turner*> all;
+    for (int i = 0; i < 10; ++i) few.push_back(rt.spawn<turner>(&end));
+    for (int i = 0; i < 1000; ++i) many.push_back(rt.spawn<turner>(&end));
+    for (auto* group : {&few, &many}) {
+      for (auto& one : *group) {
+        one.tell([&all](turner& self) { all.push_back(&self); });
+        rt.run();
+      }
+    }
+    rt.spawn<starter>(few, &started).tell<&starter::start>();
+    rt.spawn<starter>(many, &started).tell<&starter::start>();
+    std::thread watch([&, open = rt.hold()] {
+      while (started.load() < 2) std::this_thread::yield();
+      busy_for(300ms);  // to settle
+      std::vector<std::uint64_t> before;
+      for (turner* one : all) before.push_back(one->turns.load());
+      busy_for(500ms);
+      std::uint64_t least = UINT64_MAX, most = 0;
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        const std::uint64_t got = all[i]->turns.load() - before[i];
+        least = std::min(least, got);
+        most = std::max(most, got);
+      }
+      best = std::min(best, static_cast<double>(most) / static_cast<double>(std::max<std::uint64_t>(least, 1)));
+      end = true;
+    });
+    rt.run();
+    watch.join();
+  }
+  EXPECT_LE(best, slow ? 20.0 : 4.0) << "turns of the most served actor by those of the least served";
+}
+
+std::chrono::microseconds cpu_time_used() {
+  rusage used{};
+  ::getrusage(RUSAGE_SELF, &used);
+  const auto of = [](const timeval& t) { return std::chrono::seconds(t.tv_sec) + std::chrono::microseconds(t.tv_usec); };
+  return of(used.ru_utime) + of(used.ru_stime);
+}
+
+// CPU time of a while in which the pool, a pinned thread and the main thread wait.
+TEST_P(p10_idle, parked_threads_use_less_than_a_thousandth_of_a_core) {
+  const std::chrono::seconds span = std::getenv("TROUPE_DEEP") != nullptr ? 10s : 1s;
+  std::chrono::microseconds best = span;
+  for (int attempt = 0; attempt < 3 && best > span / 1000; ++attempt) {
+    std::atomic<int> handled{0};
+    struct counter {
+      std::atomic<int>* handled;
+      explicit counter(std::atomic<int>* handled) : handled(handled) {}
+      void work() { ++*handled; }
+    };
+    runtime rt(options());
+    for (const spawn_options& where : {spawn_options{}, pinned("idle"), on_main()}) {
+      rt.spawn<counter>(where, &handled).tell<&counter::work>();
+    }
+    rt.run();
+    std::thread outside([&, open = rt.hold()] {
+      std::this_thread::sleep_for(300ms);  // sleeps: the workers are to be parked for good
+      const auto before = cpu_time_used();
+      std::this_thread::sleep_for(span);  // sleeps: the time that is measured
+      best = std::min(best, cpu_time_used() - before);
+    });
+    rt.run();
+    outside.join();
+  }
+  // Sanitizers have threads of their own.
+  EXPECT_LE(best.count(), (std::chrono::microseconds(span) / (slow ? 20 : 1000)).count()) << "microseconds";
+}
+
+TROUPE_TEST_EACH(p11_fairness, threaded_settings);
+TROUPE_TEST_EACH(p10_idle, each_policy);
+
+}  // namespace
+}  // namespace troupe::test
