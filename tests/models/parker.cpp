@@ -36,7 +36,7 @@ struct parker_model : rl::test_suite<parker_model<timed>, 1 + notifiers> {
   models::atomic<unsigned> done[notifiers];
   bool told[notifiers] = {};  // the model's own, known to all at once
 
-  void before() { futex::timeouts_left = 2; }
+  void before() { futex::early_left = 2; }
 
   void notify(unsigned self) {
     work[self] = 1;
@@ -70,7 +70,7 @@ struct one_notify_model : rl::test_suite<one_notify_model<timed>, 2> {
   base::basic_parker<models::fenced_atomics, futex> parker;
   models::guarded<unsigned> work{0};
 
-  void before() { futex::timeouts_left = 2; }
+  void before() { futex::early_left = 2; }
 
   void thread(unsigned index) {
     if (index != 0) {

@@ -2,8 +2,7 @@
 // very templates that ship. Include it first; a model is one translation unit.
 //
 // What the checker explores: every place where a thread may be preempted, up to a number of preemptions;
-// every load that may see an old value; every weak compare-and-swap that may fail for nothing; every timed
-// wait that may end. It finds failed assertions, data races on guarded<T>, deadlocks, livelocks and leaks.
+// every load that may see an old value; every weak compare-and-swap that may fail for nothing. It finds failed assertions, data races on guarded<T>, deadlocks, livelocks and leaks.
 // What it does not: more preemptions than that, and (in the exhaustive search) values older than the one
 // before the newest. check() adds a random search that knows neither bound.
 //
@@ -87,6 +86,10 @@ inline rl::memory_order order_of(access kind, std::memory_order order, const pla
   }
 }
 
+// Whether weak compare-and-swaps may fail for nothing. A model whose classes were checked for that on their own
+// need not ask again.
+inline bool weak_may_fail = true;
+
 template <class T>
 class atomic {
  public:
@@ -115,6 +118,7 @@ class atomic {
     return cell_.fetch_or(bits, order_of(access::arithmetic, order, at), info_of(at));
   }
   bool compare_exchange_weak(T& seen, T next, std::memory_order order, std::memory_order failure, place at = place::current()) {
+    if (!weak_may_fail) return compare_exchange_strong(seen, next, order, failure, at);
     return cell_.compare_exchange(rl::bool_t<true>(), seen, next, order_of(access::compare_exchange, order, at),
                                   order_of(access::compare_exchange, failure, at), info_of(at));
   }
@@ -129,8 +133,8 @@ class atomic {
   }
 
   // What the kernel does on the word of a futex: sleeps if the newest value is still `expected`, in one step.
-  void wait(T expected, bool timed, bool spurious, place at = place::current()) {
-    if (cell_.debug_value() == expected) cell_.wait(rl::ctx(), timed, spurious, info_of(at));
+  void wait(T expected, place at = place::current()) {
+    if (cell_.debug_value() == expected) cell_.wait(rl::ctx(), false, false, info_of(at));
   }
   void wake_one(place at = place::current()) { cell_.wake(rl::ctx(), 1, info_of(at)); }
 
@@ -204,17 +208,20 @@ class latch {
   rl::generic_event event_;
 };
 
-// The futex of a model's parkers. What waits for a time is woken by it a few times, then never: so that
-// nothing but speed may depend on it, and histories end.
+// The futex of a model's parkers. Waits may return early, for their time is over or for no reason, a few times
+// in a run, then never: so that nothing but speed may depend on it, and histories end. (The checker's own timed
+// waits ask the same question again and again while the waiter waits, and multiply the histories.)
 struct futex {
   using word = atomic<std::uint32_t>;
-  static inline unsigned timeouts_left = 0;  // in before(), set for the run
-  static inline bool spurious = false;       // waits may return for no reason
+  static inline unsigned early_left = 0;  // set in before()
+  static inline bool spurious = false;    // untimed waits, too
 
   static void wait(word& at, std::uint32_t expected, const std::chrono::nanoseconds* limit) {
-    const bool timed = limit != nullptr && timeouts_left != 0;
-    if (timed) --timeouts_left;
-    at.wait(expected, timed, spurious);
+    if ((limit != nullptr || spurious) && early_left != 0 && rl::rand(2) == 0) {
+      --early_left;
+      return rl::yield(1, RL_INFO);
+    }
+    at.wait(expected);
   }
   static void wake_one(word& at) { at.wake_one(); }
 };

@@ -1,0 +1,125 @@
+// Sleeping and waking: the roster under the life of its idle workers, whose very loop runs here.
+//
+// Submitters push to the inbox and call. A worker that got some takes all of it, and its first turn then lasts
+// until every item was taken by somebody: so a wake-up that is only late, because a busy worker would look at
+// the inbox after its turn, is a deadlock too. Watchers time out once, then never.
+// Checks R1, R2, and that there is one thief at a time.
+//
+// mutation: no_fence_in_call
+// mutation: no_fence_in_sleep
+// mutation: no_fence_in_hand_over
+// mutation: no_look_after_sleep
+// mutation: no_look_after_hand_over
+#include "models/relacy_atomics.hpp"
+
+#include "base/parker.hpp"
+#include "sched/idle_life.hpp"
+#include "sched/inbox.hpp"
+#include "sched/roster.hpp"
+
+namespace {
+
+using namespace troupe;
+using models::access;
+
+struct item {
+  models::guarded<item*> next{nullptr};
+};
+
+struct worker {
+  models::guarded<worker*> next_sleeper{nullptr};
+  models::guarded<bool> called{false};
+  base::basic_parker<models::fenced_atomics, models::futex> parker;
+  item* mine = nullptr;
+};
+
+template <unsigned Workers, unsigned Submitters, unsigned ItemsEach>
+struct roster_model : rl::test_suite<roster_model<Workers, Submitters, ItemsEach>, Workers + Submitters> {
+  static constexpr unsigned items_count = Submitters * ItemsEach;
+  sched::roster<worker, models::fenced_atomics, models::mutex> roster_;
+  sched::inbox<item, models::fenced_atomics> inbox_;
+  models::atomic<unsigned> busy_{0};
+  models::latch all_taken_;
+  worker workers_[Workers];
+  item items_[items_count];
+  bool ending_ = false;
+  unsigned taken_ = 0, searching_ = 0;  // the model's own, known to all at once
+
+  // What idle_life asks of its pool.
+  bool ending() { return ending_; }
+  unsigned workers() { return Workers; }
+  bool anyone_busy() { return busy_.load(std::memory_order_relaxed) != 0; }
+  void wake(worker* sleeper) {
+    if (sleeper != nullptr) sleeper->parker.notify();
+  }
+  bool inbox_has_some() {
+    [[maybe_unused]] const bool found_work = workers_[rl::thread_index()].mine != nullptr;
+#if defined(MUTATION_no_look_after_sleep)
+    if (!found_work) return false;
+#elif defined(MUTATION_no_look_after_hand_over)
+    if (found_work) return false;
+#endif
+    return !inbox_.empty();
+  }
+  bool take_work(worker& self) {
+    RL_ASSERT(++searching_ == 1);
+    const bool got = take_inbox(self);
+    if (got) busy_.fetch_add(1, std::memory_order_relaxed);
+    --searching_;
+    return got;
+  }
+
+  bool take_inbox(worker& self) {
+    RL_ASSERT(self.mine == nullptr);
+    self.mine = inbox_.take_all();
+    for (item* one = self.mine; one != nullptr; one = one->next) ++taken_;
+    return self.mine != nullptr;
+  }
+
+  void run_dry(worker& self) {
+    do {
+      if (taken_ == items_count) {
+        all_taken_.open();
+        ending_ = true;
+        for (worker& one : workers_) one.parker.notify();
+      }
+      all_taken_.wait();
+      self.mine = nullptr;
+    } while (take_inbox(self));
+    busy_.fetch_sub(1, std::memory_order_relaxed);
+  }
+
+  void before() { models::futex::early_left = 1; }
+
+  void thread(unsigned index) {
+    if (index >= Workers) {
+      for (unsigned i = 0; i < ItemsEach; ++i) {
+        inbox_.push(items_[(index - Workers) * ItemsEach + i]);
+        wake(roster_.call());
+      }
+      return;
+    }
+    worker& self = workers_[index];
+    sched::idle_life<roster_model, worker, 1> idle(*this, self);
+    while (idle.find_work()) run_dry(self);
+  }
+
+  void after() { RL_ASSERT(taken_ == items_count); }
+};
+
+}  // namespace
+
+int main() {
+#if defined(MUTATION_no_fence_in_call)
+  models::weakened = {access::fence, "::call"};
+#elif defined(MUTATION_no_fence_in_sleep)
+  models::weakened = {access::fence, "::sleep"};
+#elif defined(MUTATION_no_fence_in_hand_over)
+  models::weakened = {access::fence, "::hand_over"};
+#endif
+  models::weak_may_fail = false;
+  // Workers, submitters, items of each.
+  const bool holds = models::check<roster_model<2, 1, 2>>() && models::check<roster_model<3, 1, 1>>() &&
+                     models::check<roster_model<2, 2, 1>>(1) && models::check<roster_model<3, 1, 2>>(1);
+  return holds ? 0 : 1;
+}
