@@ -1,0 +1,18 @@
+// What a bound message keeps must own what it refers to.
+// expect: troupe: bind: an argument is a pointer, a view or a reference wrapper
+#include <string>
+#include <string_view>
+#include <troupe/troupe.hpp>
+
+struct Log {
+  void line(std::string text) { size += text.size(); }
+  std::size_t size = 0;
+};
+
+void use(troupe::ref<Log> log) {
+#ifdef CONTROL
+  log.bind<&Log::line>(std::string("text"))();
+#else
+  log.bind<&Log::line>(std::string_view("text"))();
+#endif
+}

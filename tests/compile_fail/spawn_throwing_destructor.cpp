@@ -1,0 +1,16 @@
+// An actor is destroyed by the runtime, which could give its exception to nobody.
+// expect: troupe: spawn: an actor's destructor must not throw
+#include <troupe/troupe.hpp>
+
+struct Quiet {};
+struct Loud {
+  ~Loud() noexcept(false) {}
+};
+
+void use(troupe::runtime& rt) {
+#ifdef CONTROL
+  rt.spawn<Quiet>();
+#else
+  rt.spawn<Loud>();
+#endif
+}

@@ -1,0 +1,20 @@
+// Containers and wrappers are looked into.
+// expect: troupe: tell: a parameter of the method is a pointer, a view or a reference wrapper
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+#include <troupe/troupe.hpp>
+
+struct Keeper {
+  void keep(std::vector<std::optional<int*>>) {}
+  void keep_owned(std::vector<std::unique_ptr<int>>) {}
+};
+
+void use(troupe::ref<Keeper> keeper) {
+#ifdef CONTROL
+  keeper.tell<&Keeper::keep_owned>(std::vector<std::unique_ptr<int>>{});
+#else
+  keeper.tell<&Keeper::keep>(std::vector<std::optional<int*>>{});
+#endif
+}

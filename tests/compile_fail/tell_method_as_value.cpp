@@ -1,0 +1,16 @@
+// The method is a template argument; as a value it could not be checked.
+// expect: troupe: tell: name the method as a template argument
+#include <troupe/troupe.hpp>
+
+struct Counter {
+  void step() { ++n; }
+  int n = 0;
+};
+
+void use(troupe::ref<Counter> counter) {
+#ifdef CONTROL
+  counter.tell<&Counter::step>();
+#else
+  counter.tell(&Counter::step);
+#endif
+}
