@@ -139,12 +139,12 @@ void work_stealing::stir(worker& self) {
   const std::uint64_t done = std::max<std::uint64_t>(turns - self.stirred_turns, 1);
   self.stirred_at_ns = now;
   self.stirred_turns = turns;
-  if (span > memory_ns) return;
+  if (span > stir_memory_ns) return;
   std::unique_lock steal(steal_mutex_, std::try_to_lock);
   if (!steal) return;
   const auto mine = static_cast<std::int64_t>(self.queue.count()) * span / static_cast<std::int64_t>(done);
   worker& victim = *workers_[next_random(self.random) % workers_.size()];
-  if (&victim == &self || look_at(victim, now).backlog_ns < 2 * mine + stir_worth_ns) return;
+  if (&victim == &self || look_at(victim, now, stir_memory_ns).backlog_ns < 2 * mine + stir_worth_ns) return;
   const std::size_t theirs = victim.queue.count(), ours = self.queue.count();
   if (theirs > ours + 1) steal_from(self, victim, static_cast<unsigned>((theirs - ours) / 2));
 }
@@ -190,18 +190,18 @@ bool work_stealing::steal_somewhere(worker& self) {
 }
 
 // What the victim has to do, by its pace since it was last looked at.
-work_stealing::pace work_stealing::look_at(worker& victim, std::int64_t now) {
+work_stealing::pace work_stealing::look_at(worker& victim, std::int64_t now, std::int64_t memory) {
   // order: relaxed  a hint
   const std::uint64_t turns = victim.turns.load(std::memory_order_relaxed);
   const std::int64_t span = now - victim.seen_at_ns;
   const std::uint64_t done = turns - victim.seen_turns;
   // Stuck in one turn: whatever waits there is worth saving.
   if (done == 0 && span >= stuck_ns && span <= memory_ns) return {worth_stealing_short_ns * 1000, span};
-  if (done != 0 || span > memory_ns) {
+  if (done != 0 || span > memory) {
     victim.seen_turns = turns;
     victim.seen_at_ns = now;
   }
-  if (done == 0 || span > memory_ns) return {};
+  if (done == 0 || span > memory) return {};
   const std::int64_t turn_ns = span / static_cast<std::int64_t>(done);
   return {static_cast<std::int64_t>(victim.queue.count()) * turn_ns, turn_ns};
 }

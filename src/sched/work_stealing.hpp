@@ -46,6 +46,8 @@ class work_stealing final : public policy {
   static constexpr std::int64_t stuck_ns = 40'000;
   // What a thief saw of a victim longer ago than this says nothing.
   static constexpr std::int64_t memory_ns = 4'000'000;
+  // The same for a busy worker's look at another one: its rounds of turns_a_stir turns may be long.
+  static constexpr std::int64_t stir_memory_ns = 1'000'000'000;
   // How often a busy worker compares its queue with the others', and the imbalance that makes it act.
   static constexpr std::int64_t stir_every_ns = 1'000'000, stir_worth_ns = 200'000;
   static constexpr unsigned turns_a_look = 8, turns_a_stir = 64;
@@ -75,7 +77,7 @@ class work_stealing final : public policy {
     std::int64_t backlog_ns = 0;  // what the whole queue takes; 0 when that is not known yet
     std::int64_t turn_ns = 0;     // the mean
   };
-  pace look_at(worker& victim, std::int64_t now);
+  pace look_at(worker& victim, std::int64_t now, std::int64_t memory = memory_ns);
   void become_busy(worker& self) noexcept;
   void become_idle(worker& self);
 
