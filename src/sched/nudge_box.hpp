@@ -36,8 +36,12 @@ class nudge_box {
     }
   }
 
+  // A hint. Not empty, too, when a pusher told only after all was taken that its item was lost.
   // order: relaxed  a hint
-  bool empty() const noexcept { return next_.load(std::memory_order_relaxed) == taken_.load(std::memory_order_relaxed); }
+  bool empty() const noexcept {
+    return next_.load(std::memory_order_relaxed) == taken_.load(std::memory_order_relaxed) &&
+           lost_.load(std::memory_order_relaxed) == 0;
+  }
 
   // Calls look(item) for each. True when some were lost: all must be looked at.
   template <class Look>
