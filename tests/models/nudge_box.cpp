@@ -13,32 +13,38 @@ namespace {
 using namespace troupe;
 using models::access;
 
-constexpr unsigned pushers = 3;
-
 struct item {
-  models::atomic<unsigned> mail{0};
+  models::guarded<unsigned> work{0};  // done before the nudge, seen by who takes it
+  models::atomic<unsigned> mail{0};   // what a look at all goes by: may be seen as it was
   bool seen = false;
 };
 
-template <std::size_t Size>
-struct nudge_box_model : rl::test_suite<nudge_box_model<Size>, pushers + 1> {
+template <std::size_t Size, unsigned Pushers, unsigned ItemsEach>
+struct nudge_box_model : rl::test_suite<nudge_box_model<Size, Pushers, ItemsEach>, Pushers + 1> {
   sched::nudge_box<item, Size, models::fenced_atomics> box;
-  item items[pushers];
+  item items[Pushers * ItemsEach];
 
-  // Looks as a worker does: a mailbox may be seen as it was, unless something orders the look behind the mail.
-  static bool look(item& one) { return one.seen = one.mail.load(std::memory_order_relaxed) == 1 || one.seen; }
+  void push(item& one) {
+    one.work = 1;
+    one.mail.store(1, std::memory_order_relaxed);
+    box.push(one);
+  }
 
   void take() {
     if (box.empty()) return;
-    if (box.take([](item& one) { RL_ASSERT(look(one)); })) {
-      for (item& one : items) look(one);
+    const bool some_lost = box.take([](item& one) {
+      RL_ASSERT(one.work == 1);
+      one.seen = true;
+    });
+    if (!some_lost) return;
+    for (item& one : items) {
+      if (one.mail.load(std::memory_order_relaxed) == 1) one.seen = true;
     }
   }
 
   void thread(unsigned index) {
-    if (index < pushers) {
-      items[index].mail.store(1, std::memory_order_relaxed);
-      box.push(items[index]);
+    if (index < Pushers) {
+      for (unsigned i = 0; i < ItemsEach; ++i) push(items[index * ItemsEach + i]);
     } else {
       take();
       take();
@@ -47,6 +53,7 @@ struct nudge_box_model : rl::test_suite<nudge_box_model<Size>, pushers + 1> {
 
   void after() {
     take();
+    RL_ASSERT(box.empty());
     for (item& one : items) RL_ASSERT(one.seen);
   }
 };
@@ -59,5 +66,8 @@ int main() {
 #elif defined(MUTATION_take_relaxed)
   models::weakened = {access::exchange, "take"};
 #endif
-  return models::check<nudge_box_model<1>>() && models::check<nudge_box_model<2>>() ? 0 : 1;
+  // Places in the box, pushers, items of each.
+  const bool holds = models::check<nudge_box_model<1, 3, 1>>() && models::check<nudge_box_model<2, 3, 1>>() &&
+                     models::check<nudge_box_model<1, 2, 2>>(3);
+  return holds ? 0 : 1;
 }
