@@ -142,6 +142,7 @@ void start_at_home(cell& made) {
   sched::worker* self = sched::worker::current();
   if (self == nullptr || self->executor != &system::of(made).executor_of(made) || !self->lock.try_enter()) return;
   try {
+    self->keep_room_to_linger();
     activation& active = make_activation(made);
     // order: relaxed  nobody else has a ref yet; how a ref travels publishes it
     active.home.store(self, std::memory_order_relaxed);

@@ -77,6 +77,7 @@ std::string running_handlers(const system& home) {
   for (const turn_place* place : list.places) {
     // order: relaxed  a snapshot
     const message::handler method = place->method.load(std::memory_order_relaxed);
+    // order: relaxed  a snapshot
     const bool inside =
         place->actor.load(std::memory_order_relaxed) != nullptr || place->in_procedure.load(std::memory_order_relaxed);
     if (place->home.load(std::memory_order_relaxed) != &home || !inside || method == nullptr) continue;

@@ -166,8 +166,8 @@ TROUPE_INLINE turn_place& enter_turn(activation& active, const system& home) noe
   }
   place.active = &active;
   place.turn_looks = place.looked_after = 0;
+  // order: relaxed (both)  a stop may be seen a turn late; for running_handlers, a snapshot
   place.unusual.store(unusual(home, *active.actor), std::memory_order_relaxed);
-  // order: relaxed  for running_handlers, a snapshot
   place.actor.store(active.actor, std::memory_order_relaxed);
   return place;
 }

@@ -76,6 +76,8 @@ class worker {
   void take_nudges();                    // queues what has mail
   // Room for all the lingering ones to be queued by wake_if_lingering.
   TROUPE_INLINE void keep_room() { queue.keep_room(lingering_count_); }
+  // The same when one more is going to linger in the middle of a turn.
+  TROUPE_INLINE void keep_room_to_linger() { queue.keep_room(lingering_count_ + 1); }
   // A thief's, while it has revoked the lock: makes at most half the queue the thief's. How many.
   unsigned give(worker& thief, runnable*& list, unsigned at_most);
 

@@ -5,6 +5,7 @@
 // the message goes in an explicit wrapper.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <functional>
 #include <initializer_list>
@@ -54,6 +55,8 @@ template <class T, std::size_t Extent>
 struct is_sendable<std::span<T, Extent>> : std::false_type {};
 template <class T>
 struct is_sendable<std::initializer_list<T>> : std::false_type {};
+template <class T, std::size_t Size>
+struct is_sendable<std::array<T, Size>> : is_sendable<T> {};
 template <class T>
 struct is_sendable<unchecked<T>> : std::true_type {};
 template <template <class...> class Wrapper, class... Parts>

@@ -36,7 +36,8 @@ struct turn_limits {
   // Messages. Default 4096: less than its sender makes in a turn would let a mailbox grow. 1 is the fairest and
   // costs a queue operation a message. At least 1.
   unsigned messages = 4096;
-  // Microseconds, looked at after 2, 8, 32, 128 … messages of a turn. Default 100. A handler is never interrupted.
+  // Microseconds, looked at after 8 messages of a turn, after each one when handlers are slow, else so often
+  // as the pace so far suggests. Default 100. A handler is never interrupted.
   std::chrono::microseconds time{100};
 };
 

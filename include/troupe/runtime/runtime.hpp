@@ -70,7 +70,8 @@ class runtime {
   // is thrown here. With pinned() or on_main() it is constructed on its own thread, from copies of the
   // arguments that live until its constructor has returned: it must not keep references to them. What it
   // throws then is a failure, and the actor is stopped. Any thread.
-  // Cost: about 20 ns and 24 bytes + sizeof(T). Throws std::bad_alloc, option_error.
+  // Cost: about 20 ns and 24 bytes + sizeof(T), rounded up to 8; a class above 4 KiB, or aligned to more than 8
+  // bytes, takes 64 KiB at least. Throws std::bad_alloc, option_error.
   template <class T, class... Args>
     requires(!actor::starts_with_v<spawn_options, Args...>)
   ref<T> spawn(Args&&... args) {
