@@ -16,12 +16,16 @@ namespace troupe {
 
 namespace detail {
 
+// Of anything that is no member function to be called on an actor.
 template <class Method>
-struct method_traits;
+struct method_traits {
+  static constexpr bool is_method = false;
+};
 
 #define TROUPE_METHOD_TRAITS(qualifiers)                          \
   template <class R, class C, class... P>                         \
   struct method_traits<R (C::*)(P...) qualifiers> {               \
+    static constexpr bool is_method = true;                       \
     using owner = C;                                              \
     using result = R;                                             \
     using params = std::tuple<P...>;                              \
@@ -80,16 +84,22 @@ class ref {
   template <auto Method, class... Args>
   void tell(Args&&... args) const {
     using traits = detail::method_traits<decltype(Method)>;
-    static_assert(std::is_base_of_v<typename traits::owner, T>, "troupe: tell: this method is not one of the actor's class");
-    static_assert(!traits::refers,
-                  "troupe: tell: the method takes a reference that it could write through; the sender's object may be "
-                  "gone by then. Take the parameter by value or by const reference");
-    static_assert(traits::sendable,
-                  "troupe: tell: a parameter of the method is a pointer, a view or a reference wrapper: it would dangle "
-                  "or race. Take a value, or wrap it in troupe::unchecked");
-    static_assert(traits::template accepts<Args...>, "troupe: tell: these arguments do not fit the method's parameters");
-    if constexpr (traits::template accepts<Args...> && traits::sendable && !traits::refers) {
-      deliver(actor::make_message<typename traits::template message<T, Method>>(std::forward<Args>(args)...));
+    static_assert(traits::is_method,
+                  "troupe: tell: name a member function of the actor, &T::method, that is neither static nor &&-qualified; "
+                  "for anything else tell it a lambda");
+    if constexpr (traits::is_method) {
+      static_assert(std::is_base_of_v<typename traits::owner, T>,
+                    "troupe: tell: this method is not one of the actor's class");
+      static_assert(!traits::refers,
+                    "troupe: tell: the method takes a reference that it could write through; the sender's object may be "
+                    "gone by then. Take the parameter by value or by const reference");
+      static_assert(traits::sendable,
+                    "troupe: tell: a parameter of the method is a pointer, a view or a reference wrapper: it would dangle "
+                    "or race. Take a value, or wrap it in troupe::unchecked");
+      static_assert(traits::template accepts<Args...>, "troupe: tell: these arguments do not fit the method's parameters");
+      if constexpr (traits::template accepts<Args...> && traits::sendable && !traits::refers) {
+        deliver(actor::make_message<typename traits::template message<T, Method>>(std::forward<Args>(args)...));
+      }
     }
   }
 
@@ -103,6 +113,14 @@ class ref {
     if constexpr (std::is_invocable_v<stored&&, T&> && !std::is_member_pointer_v<stored>) {
       deliver(actor::make_message<actor::callable_message<T, stored>>(std::forward<Callable>(callable)));
     }
+  }
+
+  // A method that is named as an argument: refused with the right spelling.
+  template <class Member, class First, class... Rest>
+    requires std::is_member_pointer_v<std::decay_t<Member>>
+  void tell(Member&&, First&&, Rest&&...) const {
+    static_assert(!std::is_member_pointer_v<std::decay_t<Member>>,
+                  "troupe: tell: name the method as a template argument: tell<&T::method>(...)");
   }
 
   // A call of Method with its first arguments given: a value that an event source keeps and fires later

@@ -53,6 +53,8 @@ template <class Char, class Traits>
 struct is_sendable<std::basic_string_view<Char, Traits>> : std::false_type {};
 template <class T, std::size_t Extent>
 struct is_sendable<std::span<T, Extent>> : std::false_type {};
+template <class T, std::size_t Size>
+struct is_sendable<std::array<T, Size>> : is_sendable<T> {};
 template <class T>
 struct is_sendable<std::initializer_list<T>> : std::false_type {};
 template <class T, std::size_t Size>

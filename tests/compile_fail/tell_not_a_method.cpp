@@ -1,0 +1,23 @@
+// A member that is no function.
+// expect: troupe: tell: name a member function of the actor
+// expect: account::balance
+#include <string>
+
+#include "troupe/troupe.hpp"
+
+struct account {
+  explicit account(int balance) : balance(balance) {}
+  void deposit(int amount, std::string note) { balance += static_cast<int>(note.size()) + amount; }
+  int balance;
+};
+struct stranger {
+  void greet() {}
+};
+
+void use(troupe::ref<account> to) {
+#ifdef CONTROL
+  to.tell<&account::deposit>(1, "salary");
+#else
+  to.tell<&account::balance>();
+#endif
+}
