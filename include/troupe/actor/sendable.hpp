@@ -57,8 +57,6 @@ template <class T, std::size_t Size>
 struct is_sendable<std::array<T, Size>> : is_sendable<T> {};
 template <class T>
 struct is_sendable<std::initializer_list<T>> : std::false_type {};
-template <class T, std::size_t Size>
-struct is_sendable<std::array<T, Size>> : is_sendable<T> {};
 template <class T>
 struct is_sendable<unchecked<T>> : std::true_type {};
 template <template <class...> class Wrapper, class... Parts>
