@@ -76,7 +76,7 @@ class token {
   std::size_t id_;
 };
 
-struct node;
+class node;
 using node_ref = ref<node>;
 struct address {
   node_ref to;
