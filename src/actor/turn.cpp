@@ -12,7 +12,7 @@
 namespace troupe::actor {
 namespace {
 
-constinit thread_local turn_place place_of_thread;
+constinit thread_local turn_place place_of_thread [[gnu::tls_model("initial-exec")]];
 
 // The actor ends: what is sent to it from now on is dead letters.
 void end_object(cell& actor) noexcept {
