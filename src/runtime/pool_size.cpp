@@ -32,17 +32,18 @@ double quota_of(const std::string& folder) {
   return 0;
 }
 
-// The tightest quota on the way from this process's cgroup to the root.
-double cgroup_cpus() {
+}  // namespace
+
+double cgroup_cpus(const std::string& file_system) {
   double tightest = 0;
-  std::ifstream groups("/proc/self/cgroup");
+  std::ifstream groups(file_system + "/proc/self/cgroup");
   for (std::string line; std::getline(groups, line);) {
     const std::size_t first = line.find(':'), second = line.find(':', first + 1);
     if (second == std::string::npos) continue;
     const std::string controllers = line.substr(first + 1, second - first - 1);
     const bool v2 = controllers.empty();
-    if (!v2 && controllers.find("cpu") == std::string::npos) continue;
-    const std::string root = v2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpu";
+    if (!v2 && ("," + controllers + ",").find(",cpu,") == std::string::npos) continue;
+    const std::string root = file_system + (v2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpu");
     for (std::string path = line.substr(second + 1);; path.resize(path.rfind('/'))) {
       const double quota = quota_of(root + path);
       if (quota > 0 && (tightest == 0 || quota < tightest)) tightest = quota;
@@ -52,14 +53,12 @@ double cgroup_cpus() {
   return tightest;
 }
 
-}  // namespace
-
-unsigned usable_cpus() {
-  const unsigned allowed = affinity_cpus();
+unsigned cpus_for(unsigned allowed, double quota) {
   if (allowed == 0) return unknown_cpus;
-  const double quota = cgroup_cpus();
-  if (quota <= 0) return allowed;
-  return std::clamp(static_cast<unsigned>(std::ceil(quota)), 1u, allowed);
+  if (quota <= 0 || quota >= allowed) return allowed;
+  return std::max(static_cast<unsigned>(std::ceil(quota)), 1u);
 }
+
+unsigned usable_cpus() { return cpus_for(affinity_cpus(), cgroup_cpus("")); }
 
 }  // namespace troupe
