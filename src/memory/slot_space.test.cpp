@@ -1,0 +1,133 @@
+#include "memory/slot_space.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <random>
+#include <set>
+#include <thread>
+
+namespace troupe::memory {
+namespace {
+
+// What the runtime does with a slot: its second word says that it is in use.
+void* take(slot_space& from, std::size_t bytes, slot_space::magazines* mine = nullptr) {
+  void* slot = from.allocate(bytes, mine);
+  static_cast<slot_head*>(slot)->in_use = slot;
+  return slot;
+}
+
+std::set<void*> in_use(slot_space& space) {
+  std::set<void*> found;
+  space.for_each([&](void* slot) { EXPECT_TRUE(found.insert(slot).second); });
+  return found;
+}
+
+const std::size_t sizes[] = {1, 8, 16, 24, 40, 255, 256, 257, 320, 4032, 4095, 4096, 4097, 65000, 65472, 65473, 300'000};
+
+TEST(slot_space, the_owner_of_any_slot_is_found_from_its_address) {
+  int owner = 0, other_owner = 0;
+  slot_space space(&owner), other(&other_owner);
+  for (const std::size_t bytes : sizes) {
+    for (int i = 0; i < 300 && (bytes < 5000 || i < 3); ++i) {
+      void* slot = take(space, bytes);
+      void* elsewhere = take(other, bytes);
+      ASSERT_EQ(slab::of(slot).owner, &owner);
+      ASSERT_EQ(slab::of(elsewhere).owner, &other_owner);
+    }
+  }
+}
+
+TEST(slot_space, slots_hold_what_was_asked_for_and_do_not_overlap) {
+  int owner = 0;
+  slot_space space(&owner);
+  std::vector<std::pair<unsigned char*, std::size_t>> all;
+  for (const std::size_t bytes : sizes) {
+    for (int i = 0; i < 50; ++i) {
+      auto* slot = static_cast<unsigned char*>(take(space, bytes));
+      ASSERT_EQ(reinterpret_cast<std::uintptr_t>(slot) % (bytes > slot_space::middle_max ? 64 : 8), 0u);
+      all.emplace_back(slot, bytes);
+    }
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    // Behind the head.
+    if (all[i].second > sizeof(slot_head)) {
+      std::memset(all[i].first + sizeof(slot_head), static_cast<int>(i % 251), all[i].second - sizeof(slot_head));
+    }
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    for (std::size_t k = sizeof(slot_head); k < all[i].second; ++k) ASSERT_EQ(all[i].first[k], i % 251);
+    space.free(all[i].first, nullptr);
+  }
+  EXPECT_TRUE(in_use(space).empty());
+}
+
+TEST(slot_space, for_each_visits_what_is_in_use_and_nothing_else) {
+  int owner = 0;
+  slot_space space(&owner);
+  std::set<void*> expected;
+  std::minstd_rand random(3);
+  std::vector<void*> taken;
+  for (int i = 0; i < 5000; ++i) {
+    if (taken.empty() || random() % 3 != 0) {
+      void* slot = take(space, sizes[random() % std::size(sizes) * 12 / 17]);
+      taken.push_back(slot);
+      expected.insert(slot);
+    } else {
+      std::swap(taken[random() % taken.size()], taken.back());
+      expected.erase(taken.back());
+      space.free(taken.back(), nullptr);
+      taken.pop_back();
+    }
+  }
+  EXPECT_EQ(in_use(space), expected);
+}
+
+TEST(slot_space, a_slot_may_be_taken_while_all_are_visited) {
+  int owner = 0;
+  slot_space space(&owner);
+  for (int i = 0; i < 100; ++i) static_cast<void>(take(space, 48));
+  int visited = 0;
+  space.for_each([&](void*) {
+    if (++visited <= 100) {
+      static_cast<void>(take(space, 5000));
+      static_cast<void>(take(space, 1000));
+    }
+  });
+  EXPECT_GE(visited, 100);
+  EXPECT_EQ(in_use(space).size(), 300u);
+}
+
+TEST(slot_space, workers_magazines_and_others_share_the_slots) {
+  int owner = 0;
+  slot_space space(&owner);
+  const auto work = [&](unsigned seed) {
+    auto mine = std::make_unique<slot_space::magazines>();
+    slot_space::magazines* own = seed % 2 == 0 ? mine.get() : nullptr;
+    std::minstd_rand random(seed);
+    std::vector<void*> taken;
+    for (int i = 0; i < 20000; ++i) {
+      if (taken.size() < 100 || random() % 2 == 0) {
+        auto* slot = static_cast<void**>(take(space, sizes[random() % 13], own));
+        slot[0] = &taken;
+        taken.push_back(slot);
+      }
+      if (taken.size() > 300) {
+        for (int k = 0; k < 200; ++k) {
+          if (*static_cast<void**>(taken.back()) != &taken) std::abort();
+          space.free(taken.back(), own);
+          taken.pop_back();
+        }
+      }
+    }
+    for (void* slot : taken) space.free(slot, own);
+  };
+  std::vector<std::thread> all;
+  for (unsigned t = 1; t <= 4; ++t) all.emplace_back(work, t);
+  for (auto& thread : all) thread.join();
+  EXPECT_TRUE(in_use(space).empty());
+}
+
+}  // namespace
+}  // namespace troupe::memory
