@@ -1,5 +1,6 @@
 // deliver: a message's way from its sender to the mailbox, and the actor's into a queue.
 #include "actor/activation.hpp"
+#include "actor/sending.hpp"
 #include "actor/system.hpp"
 #include "actor/turn.hpp"
 #include "sched/worker.hpp"
@@ -20,64 +21,43 @@ activation& activate(cell& to, message& mail) {
   }
 }
 
-void wake(system& home, cell& to, activation& active) { home.executor_of(to).submit(active); }
+// What a sender knows of the actor, read before its message is in (sending.hpp).
+struct actor_side {
+  explicit actor_side(cell& actor) noexcept : to(actor), home(system::of(actor)), executor(home.executor_of(actor)) {}
 
-// The first new mail of an active actor: if it lingers on some worker, nobody else would tell. By now it
-// may have gone on, and its activation may be another actor's: whoever takes the nudge checks.
-void nudge(const cell& to, std::uintptr_t seen) noexcept {
-  if (!mailbox::is_activation(seen)) return;
-  activation& active = mailbox::as_activation(seen);
-  // order: relaxed  a nudge for the wrong worker is passed on (worker.cpp)
-  sched::worker* lingers_at = active.home.load(std::memory_order_relaxed);
-  if (lingers_at == nullptr) return;
-  lingers_at->nudges.push(active);
-  system& home = system::of(to);
-  if (home.visit()) home.executor_of(to).attend();  // the worker may be long in a handler (P11)
-  home.leave();
-}
-
-TROUPE_NOINLINE void deliver_from_afar(cell& to, message& mail) {
-  mailbox box(to.word);
-  system& home = system::of(to);
-  for (int tries = 0; tries < mailbox::retries_max; ++tries) {
-    const std::uintptr_t seen = box.look();
-    // order: relaxed  a hint; the visit decides
-    if (seen == mailbox::closed || (seen == mailbox::dormant && home.closing.load(std::memory_order_relaxed))) {
-      return home.bury(to, mail, false);
-    }
-    if (seen != mailbox::dormant) {
-      if (box.append(seen, mail)) return nudge(to, seen);
-      continue;
-    }
-    activation& made = activate(to, mail);
-    const bool open = home.visit();
-    const bool claimed = open && box.claim(made);
-    if (claimed) wake(home, to, made);
-    home.leave();
-    if (claimed) return;
+  void refuse(message& mail) { home.bury(to, mail, false); }
+  // order: relaxed  a hint; the visit decides
+  bool closing() const noexcept { return home.closing.load(std::memory_order_relaxed); }
+  bool visit() noexcept { return home.visit(); }
+  void leave() noexcept { home.leave(); }
+  activation& activate(message& mail) { return actor::activate(to, mail); }
+  static void put_away(activation& made) noexcept {
     made.clear();
     free_activation(made);
-    if (!open) return home.bury(to, mail, false);
   }
-  // Others were faster each time: the exchange cannot fail. The activation is made first, since nothing may
-  // throw behind it.
-  activation& spare = activate(to, mail);
-  spare.clear();
-  if (!home.visit()) {
+  void wake(activation& made) { executor.submit(made); }
+
+  // The first new mail of an active actor: if it lingers on some worker, nobody else would tell. By now it
+  // may have gone on, and its activation may be another actor's: whoever takes the nudge checks.
+  void nudge(std::uintptr_t seen) noexcept {
+    if (!mailbox::is_activation(seen)) return;
+    activation& active = mailbox::as_activation(seen);
+    // order: relaxed  a nudge for the wrong worker is passed on (worker.cpp)
+    sched::worker* lingers_at = active.home.load(std::memory_order_relaxed);
+    if (lingers_at == nullptr) return;
+    lingers_at->nudges.push(active);
+    if (home.visit()) executor.attend();  // the worker may be long in a handler (P11)
     home.leave();
-    free_activation(spare);
-    return home.bury(to, mail, false);
   }
-  const std::uintptr_t seen = box.append_always(mail);
-  TROUPE_REQUIRE(seen != mailbox::closed, "M4");
-  if (seen != mailbox::dormant) {
-    free_activation(spare);
-    nudge(to, seen);
-  } else {
-    box.finish(mail, mailbox::tagged(spare));
-    wake(home, to, spare);
-  }
-  home.leave();
+
+  cell& to;
+  system& home;
+  sched::executor& executor;
+};
+
+TROUPE_NOINLINE void deliver_from_afar(cell& to, message& mail) {
+  actor_side side(to);
+  send_from_afar(mailbox(to.word), mail, side);
 }
 
 }  // namespace

@@ -28,7 +28,6 @@ template <class Message, class Activation, class Word, class Atomics = base::std
 class mailbox_word {
  public:
   static constexpr std::uintptr_t dormant = 0, closed = 2;
-  static constexpr int retries_max = 16;
 
   explicit mailbox_word(Word& word) noexcept : word_(word) {}
 
@@ -39,20 +38,22 @@ class mailbox_word {
   }
 
   std::uintptr_t look() const noexcept {
-    // order: acquire  sees the message or activation whole (M1); pairs with claim and append
-    return word_.load(std::memory_order_acquire);
+    // order: relaxed  only compared: collect takes the messages, and who looks into an activation that is not
+    // his own checks what he finds
+    return word_.load(std::memory_order_relaxed);
   }
 
   // The actor was dormant: it becomes active with this activation. False when it was not dormant.
   bool claim(Activation& with) noexcept {
     std::uintptr_t seen = dormant;
-    // order: acq_rel  publishes the activation and its mail (M1); takes over the actor from rest/release
-    return word_.compare_exchange_strong(seen, tagged(with), std::memory_order_acq_rel, std::memory_order_relaxed);
+    // order: acquire  takes over the actor from rest/release; its first mail is published by the queue that the
+    // activation goes into
+    return word_.compare_exchange_strong(seen, tagged(with), std::memory_order_acquire, std::memory_order_relaxed);
   }
 
   // The word was `seen`, an active state: the mail is the newest. False when the word has changed.
   bool append(std::uintptr_t seen, Message& mail) noexcept {
-    // order: relaxed  published by the exchange below
+    // order: relaxed  published by the compare-and-swap below
     mail.next.store(seen, std::memory_order_relaxed);
     // order: release  publishes the message (M1); pairs with collect/acquire
     return word_.compare_exchange_strong(seen, reinterpret_cast<std::uintptr_t>(&mail), std::memory_order_release,
@@ -64,13 +65,13 @@ class mailbox_word {
   std::uintptr_t append_always(Message& mail) noexcept {
     // order: relaxed  published by the exchange below
     mail.next.store(unlinked, std::memory_order_relaxed);
-    // order: acq_rel  publishes the message (M1), as append and claim
+    // order: acq_rel  publishes the message as append does (M1), takes over a dormant actor as claim does
     const std::uintptr_t seen = word_.exchange(reinterpret_cast<std::uintptr_t>(&mail), std::memory_order_acq_rel);
     if (seen != dormant && seen != closed) finish(mail, seen);
     return seen;
   }
   void finish(Message& mail, std::uintptr_t older) noexcept {
-    // order: release  publishes an activation that was made meanwhile; pairs with collect/acquire
+    // order: release  the sender's last touch of a message that the owner then frees; pairs with collect/acquire
     mail.next.store(older, std::memory_order_release);
   }
 
@@ -81,13 +82,14 @@ class mailbox_word {
   template <class Take>
   void collect(Activation& active, Take take) noexcept {
     const std::uintptr_t end = tagged(active);
-    // order: acq_rel  sees the messages whole (M1); publishes nothing but keeps the activation's order
-    std::uintptr_t at = word_.exchange(end, std::memory_order_acq_rel);
+    // order: acquire  sees the messages whole (M1), older ones too: each exchange in between keeps what earlier
+    // ones published; pairs with append, append_always
+    std::uintptr_t at = word_.exchange(end, std::memory_order_acquire);
     while (at != end) {
       Message& mail = *reinterpret_cast<Message*>(at);
       std::uintptr_t older = 0;
       for (int spin = 0;; ++spin) {
-        // order: acquire  sees the older message whole (M1); pairs with append_always
+        // order: acquire  the sender is done with the message; pairs with finish/release
         older = mail.next.load(std::memory_order_acquire);
         if (older != unlinked) break;
         Atomics::wait_a_little(spin);
@@ -100,7 +102,7 @@ class mailbox_word {
   // Owner: the actor becomes dormant. False when new mail is there.
   bool rest(Activation& active) noexcept {
     std::uintptr_t seen = tagged(active);
-    // order: release  what the actor did is seen by the next claim; relaxed: collect looks again
+    // order: release  hands the actor over to the next claim/acquire; relaxed: collect looks again
     return word_.compare_exchange_strong(seen, dormant, std::memory_order_release, std::memory_order_relaxed);
   }
 
