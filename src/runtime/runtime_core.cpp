@@ -23,6 +23,16 @@ actor::limits limits_of(const turn_limits& chosen) {
 
 runtime_core::runtime_core(runtime_options chosen)
     : options(resolve(std::move(chosen))), system(new actor::system(limits_of(options.turn))) {
+  try {
+    make_executors();
+  } catch (...) {
+    pool.reset();
+    actor::system::destroy(system);
+    throw;
+  }
+}
+
+void runtime_core::make_executors() {
   system->on_failure = [this](const char* actor, const char* method, std::exception_ptr what) {
     const failure one{std::move(what), actor, method};
     failures.add(one);
@@ -116,17 +126,27 @@ std::uint16_t runtime_core::pinned_index(const std::string& name) {
   if (index >= actor::system::executors_max) {
     throw option_error("troupe: pinned(\"" + name + "\"): there are 1000 pinned threads already; let actors share them");
   }
+  const auto place = pinned_indices_.try_emplace(name, static_cast<std::uint16_t>(index)).first;
   sched::executor* lane = nullptr;
-  if (simulated_ != nullptr) {
-    lane = &simulated_->add_lane();
-  } else {
-    pinned_.push_back(std::make_unique<pinned_thread>(*this, static_cast<std::uint16_t>(index)));
-    ::pthread_setname_np(pinned_.back()->thread.native_handle(), name.substr(0, 15).c_str());
-    lane = &pinned_.back()->executor;
+  try {
+    lane = &make_lane(name, static_cast<std::uint16_t>(index));
+  } catch (...) {
+    pinned_indices_.erase(place);
+    throw;
   }
   // order: release  publishes the executor; pairs with system::executor_of
   system->executors[index].store(lane, std::memory_order_release);
-  return pinned_indices_[name] = static_cast<std::uint16_t>(index);
+  return static_cast<std::uint16_t>(index);
+}
+
+sched::executor& runtime_core::make_lane(const std::string& name, std::uint16_t index) {
+  if (simulated_ != nullptr) return simulated_->add_lane();
+  // The thread is started last: nothing may throw once it runs.
+  if (pinned_.size() == pinned_.capacity()) pinned_.reserve(2 * pinned_.size() + 1);
+  const std::string shown = name.substr(0, 15);
+  pinned_.push_back(std::make_unique<pinned_thread>(*this, index));
+  ::pthread_setname_np(pinned_.back()->thread.native_handle(), shown.c_str());
+  return pinned_.back()->executor;
 }
 
 actor::placement runtime_core::place(const spawn_options& chosen) {

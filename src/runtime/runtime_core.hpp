@@ -79,7 +79,9 @@ class runtime_core {
     std::chrono::steady_clock::time_point deadline;
   };
 
+  void make_executors();
   std::uint16_t pinned_index(const std::string& name);
+  sched::executor& make_lane(const std::string& name, std::uint16_t index);
   void wake_main() noexcept;
   bool step_main();
   void wait_main();

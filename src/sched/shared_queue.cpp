@@ -2,8 +2,12 @@
 
 namespace troupe::sched {
 
+shared_queue::shared_queue(census& alive, std::function<void()> out_of_work)
+    : alive_(alive), out_of_work_(std::move(out_of_work)) {}
+
+// Delegates, so that the destructor ends the threads that were started when one cannot be.
 shared_queue::shared_queue(unsigned workers, census& alive, std::function<void()> out_of_work)
-    : alive_(alive), out_of_work_(std::move(out_of_work)) {
+    : shared_queue(alive, std::move(out_of_work)) {
   threads_.reserve(workers);
   for (unsigned i = 0; i < workers; ++i) threads_.emplace_back([this] { work(); });
 }

@@ -28,6 +28,7 @@ class shared_queue final : public policy {
   unsigned workers() const noexcept override { return static_cast<unsigned>(threads_.size()); }
 
  private:
+  shared_queue(census& alive, std::function<void()> out_of_work);
   void work();
   void put(runnable& item);
 

@@ -23,8 +23,12 @@ void add(std::atomic<std::uint64_t>& counter, std::uint64_t n) noexcept {
 
 }  // namespace
 
+work_stealing::work_stealing(census& alive, std::function<void()> out_of_work)
+    : alive_(alive), out_of_work_(std::move(out_of_work)) {}
+
+// Delegates, so that the destructor ends the threads that were started when one cannot be.
 work_stealing::work_stealing(const work_stealing_options& options, census& alive, std::function<void()> out_of_work)
-    : alive_(alive), out_of_work_(std::move(out_of_work)) {
+    : work_stealing(alive, std::move(out_of_work)) {
   workers_.reserve(options.workers);
   for (unsigned i = 0; i < options.workers; ++i) {
     workers_.push_back(&worker::take_from_shelf(*this, *this, roster_.lonely(), (options.seed + i) * 0x9E3779B97F4A7C15u));
@@ -53,7 +57,9 @@ void work_stealing::shut_down() {
   // order: seq_cst  in front of the notifies; a sleeper looks again after each of its wake-ups
   if (ending_.exchange(true, std::memory_order_seq_cst)) return;
   for (worker* w : workers_) w->parker.notify();
-  for (worker* w : workers_) w->thread.join();
+  for (worker* w : workers_) {
+    if (w->thread.joinable()) w->thread.join();
+  }
   for (runnable* item = inbox_.take_all(); item != nullptr;) {
     runnable* next = item->next;
     item->type->discard(*item);

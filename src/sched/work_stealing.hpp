@@ -39,6 +39,8 @@ class work_stealing final : public policy {
   unsigned workers() const noexcept override { return static_cast<unsigned>(workers_.size()); }
 
  private:
+  work_stealing(census& alive, std::function<void()> out_of_work);
+
   // A victim that needs less than this for its whole queue is left alone: it will be done before a thief is.
   // Turns shorter than short_turn_ns are hardly worth the cache lines that move with them.
   static constexpr std::int64_t worth_stealing_ns = 30'000, short_turn_ns = 500, worth_stealing_short_ns = 300'000;

@@ -97,6 +97,7 @@ void worker::ask_for_watch() noexcept {
 
 worker& worker::take_from_shelf(work_stealing& for_pool, sched::executor& as, const std::atomic<std::uint32_t>& lonely,
                                 std::uint64_t seed) {
+  auto lingering = std::make_unique_for_overwrite<runnable*[]>(lingering_max);
   shelf& all = shelf::get();
   worker* self = nullptr;
   {
@@ -111,7 +112,7 @@ worker& worker::take_from_shelf(work_stealing& for_pool, sched::executor& as, co
   self->executor = &as;
   self->lonely = &lonely;
   self->random = seed | 1u;
-  self->lingering_ = std::make_unique_for_overwrite<runnable*[]>(lingering_max);
+  self->lingering_ = std::move(lingering);
   self->stirred_at_ns = self->seen_at_ns = 0;
   // order: relaxed  the thread that starts with it sees all of this
   self->stirred_turns = self->seen_turns = self->turns.load(std::memory_order_relaxed);
