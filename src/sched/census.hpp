@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "base/atomics.hpp"
+#include "base/invariant.hpp"
 
 namespace troupe::sched {
 
@@ -24,8 +25,16 @@ class basic_census {
 
   // True when that was the last: the caller tells whoever waits for the end (C2).
   [[nodiscard]] bool leave(std::int64_t n = 1) noexcept {
-    // order: acq_rel  all that was done before the end is seen by whoever sees the end
+    // order: acq_rel  all that was done before the end is seen by whoever sees the end; pairs with itself and empty
     return count_.fetch_sub(n, std::memory_order_acq_rel) == n;
+  }
+
+  // `n` things that were counted become work of the caller's, who is counted for all of it: he was so before, or
+  // keeps the count of one of them (C1).
+  void take_over(std::int64_t n, bool counted_before) noexcept {
+    const std::int64_t surplus = counted_before ? n : n - 1;
+    [[maybe_unused]] const bool last = surplus != 0 && leave(surplus);
+    TROUPE_INVARIANT(!last, "C1");
   }
 
   // order: acquire  sees what was done before the last leave; pairs with leave/acq_rel

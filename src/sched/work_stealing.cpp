@@ -160,10 +160,9 @@ bool work_stealing::take_work(worker& self) { return take_inbox(self) || steal_s
 bool work_stealing::take_inbox(worker& self) {
   runnable* item = inbox_.take_all();
   if (item == nullptr) return false;
-  // Each of them was counted; one of these counts becomes ours if we were idle (census.hpp, C1).
   // order: relaxed  its own
   const bool was_busy = self.busy.load(std::memory_order_relaxed);
-  if (!was_busy) become_busy(self);
+  if (!was_busy) show_busy(self);
   std::int64_t taken = 0;
   self.lock.enter();
   while (item != nullptr) {
@@ -173,9 +172,7 @@ bool work_stealing::take_inbox(worker& self) {
     ++taken;
   }
   self.lock.leave();
-  const bool last = alive_.leave(taken);
-  TROUPE_INVARIANT(!last, "C1");
-  static_cast<void>(last);
+  alive_.take_over(taken, was_busy);
   return true;
 }
 
@@ -218,7 +215,10 @@ bool work_stealing::steal_from(worker& self, worker& victim, unsigned at_most) {
   const unsigned taken = victim.give(self, list, std::min(at_most, worker::steal_max));
   // Counted before the victim can go on and find itself idle (C1).
   // order: relaxed  its own
-  if (taken != 0 && !self.busy.load(std::memory_order_relaxed)) become_busy(self);
+  if (taken != 0 && !self.busy.load(std::memory_order_relaxed)) {
+    alive_.enter();
+    show_busy(self);
+  }
   victim.lock.restore();
   if (taken == 0) return false;
   self.lock.enter();
@@ -238,8 +238,7 @@ void work_stealing::attend() noexcept {
   if (roster_.lonely().load(std::memory_order_relaxed) != 0) wake(roster_.call());
 }
 
-void work_stealing::become_busy(worker& self) noexcept {
-  alive_.enter();
+void work_stealing::show_busy(worker& self) noexcept {
   // order: relaxed  hints
   self.busy.store(true, std::memory_order_relaxed);
   busy_.fetch_add(1, std::memory_order_relaxed);

@@ -80,7 +80,7 @@ class work_stealing final : public policy {
     std::int64_t turn_ns = 0;     // the mean
   };
   pace look_at(worker& victim, std::int64_t now, std::int64_t memory = memory_ns);
-  void become_busy(worker& self) noexcept;
+  void show_busy(worker& self) noexcept;
   void become_idle(worker& self);
 
   census& alive_;

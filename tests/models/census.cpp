@@ -1,12 +1,15 @@
-// The census: a pinned thread hands work to idle workers and goes idle; the work makes more work. Whoever
-// brings the count to zero announces the end.
-// Checks C1 and C2: the end is announced once, when everything is done, and what was done is seen then.
+// The census: who brings the count to zero has seen the end, and wakes the thread that waits for it.
+// Checks C1 and C2: the end is announced once, when all is done, and what was done is seen by who waits.
 //
 // mutation: counted_after_push
+// mutation: counted_after_restore
+// mutation: kept_no_count
 // mutation: leave_relaxed
-// mutation: taken_before_busy
+// mutation: empty_relaxed
 #include "models/relacy_atomics.hpp"
 
+#include "base/parker.hpp"
+#include "sched/biased_lock.hpp"
 #include "sched/census.hpp"
 #include "sched/inbox.hpp"
 
@@ -20,71 +23,137 @@ struct item {
   models::guarded<unsigned> done{0};
 };
 
-struct census_model : rl::test_suite<census_model, 3> {
+using parker = base::basic_parker<models::fenced_atomics, models::futex>;
+
+template <unsigned Items>
+struct program {
   sched::basic_census<models::fenced_atomics> alive;
-  sched::inbox<item, models::fenced_atomics> inbox;
-  item items[2];
-  models::guarded<unsigned> announced{0};
-
-  void before() { alive.enter(); }  // the pinned thread is busy
-
-  void hand_over(item& work) {
-#if !defined(MUTATION_counted_after_push)
-    alive.enter();
-#endif
-    inbox.push(work);
-#if defined(MUTATION_counted_after_push)
-    alive.enter();
-#endif
-  }
+  parker end;
+  item items[Items];
+  unsigned announced = 0;
+  bool over = false;  // the model's own, known to all at once
 
   void leave() {
     if (!alive.leave()) return;
-    announced = announced + 1;
-    for (item& work : items) RL_ASSERT(work.done == 1);
+    ++announced;
+    end.notify();
   }
 
-  // As work_stealing::take_inbox and what follows it.
-  bool work_once() {
-    item* list = inbox.take_all();
-    if (list == nullptr) return false;
-#if !defined(MUTATION_taken_before_busy)
-    alive.enter();
+  static void handle(item& one) { one.done = one.done + 1; }
+
+  // As run(): whoever sees the end sees all that was done.
+  void wait_for_end() {
+    while (!alive.empty()) end.wait();
+    for (item& one : items) RL_ASSERT(one.done == 1);
+    over = true;
+  }
+
+  void check_after() {
+    RL_ASSERT(over && announced == 1 && alive.empty());
+  }
+};
+
+// A pinned thread hands an item to idle workers, whose work makes more of it, and is done; an outside thread has
+// a hold, hands over an item and lets go.
+template <unsigned Workers, bool Hold>
+struct hand_over_model : rl::test_suite<hand_over_model<Workers, Hold>, 2 + Workers + Hold>, program<2 + Hold> {
+  sched::inbox<item, models::fenced_atomics> inbox;
+  parker parkers[Workers];
+
+  void before() { this->alive.enter(1 + Hold); }
+
+  void hand_over(item& work) {
+#if defined(MUTATION_counted_after_push)
+    inbox.push(work);
+    this->alive.enter();
+#else
+    this->alive.enter();
+    inbox.push(work);
 #endif
-    std::int64_t taken = 0;
-    for (item* work = list; work != nullptr; work = work->next) ++taken;
-    const bool last = alive.leave(taken);
-#if defined(MUTATION_taken_before_busy)
-    if (last) return announced = announced + 1, true;
-    alive.enter();
+    for (parker& one : parkers) one.notify();
+  }
+
+  // As work_stealing: take the inbox while idle, then again until it is empty.
+  void work(parker& mine) {
+    while (!this->over) {
+      bool busy = false;
+      while (item* list = inbox.take_all()) {
+        std::int64_t taken = 0;
+        for (item* one = list; one != nullptr; one = one->next) ++taken;
+#if defined(MUTATION_kept_no_count)
+        this->alive.take_over(taken, true);
+        if (!busy) this->alive.enter();
+#else
+        this->alive.take_over(taken, busy);
 #endif
-    RL_ASSERT(!last);
-    while (list != nullptr) {
-      item* next = list->next;
-      list->done = list->done + 1;
-      if (list == &items[0]) hand_over(items[1]);
-      list = next;
+        busy = true;
+        while (list != nullptr) {
+          item* next = list->next;
+          this->handle(*list);
+          if (list == &this->items[0]) hand_over(this->items[1]);
+          list = next;
+        }
+      }
+      if (busy) this->leave();
+      mine.wait();
     }
-    leave();
-    return true;
   }
 
   void thread(unsigned index) {
     if (index == 0) {
-      hand_over(items[0]);
-      leave();
+      this->wait_for_end();
+      for (parker& one : parkers) one.notify();
+    } else if (index <= Workers) {
+      work(parkers[index - 1]);
     } else {
-      work_once();
-      work_once();
+      hand_over(this->items[index == Workers + 1 ? 0 : 2]);
+      this->leave();
     }
   }
 
-  void after() {
-    while (work_once()) {
+  void after() { this->check_after(); }
+};
+
+// An idle worker steals from a busy one, which finds itself idle afterwards.
+struct steal_model : rl::test_suite<steal_model, 3>, program<2> {
+  sched::biased_lock<models::fenced_atomics> lock;
+  models::guarded<unsigned> left{2};  // of the items, from the front
+
+  void before() { alive.enter(); }
+
+  item* pop() { return left == 0 ? nullptr : &items[left = left - 1]; }
+
+  void own() {
+    for (item* one = nullptr;;) {
+      lock.enter();
+      one = pop();
+      lock.leave();
+      if (one == nullptr) return leave();
+      handle(*one);
     }
-    RL_ASSERT(alive.empty() && announced == 1);
-    for (item& work : items) RL_ASSERT(work.done == 1);
   }
+
+  void steal() {
+    if (!lock.try_revoke()) return;
+    item* one = pop();
+#if defined(MUTATION_counted_after_restore)
+    lock.restore();
+    if (one != nullptr) alive.enter();
+#else
+    if (one != nullptr) alive.enter();
+    lock.restore();
+#endif
+    if (one == nullptr) return;
+    handle(*one);
+    leave();
+  }
+
+  void thread(unsigned index) {
+    if (index == 0) return wait_for_end();
+    index == 1 ? own() : steal();
+  }
+
+  void after() { check_after(); }
 };
 
 }  // namespace
@@ -92,6 +161,11 @@ struct census_model : rl::test_suite<census_model, 3> {
 int main() {
 #if defined(MUTATION_leave_relaxed)
   models::weakened = {access::arithmetic, "leave"};
+#elif defined(MUTATION_empty_relaxed)
+  models::weakened = {access::load, "empty() const [with Atomics"};
 #endif
-  return models::check<census_model>(3) ? 0 : 1;
+  models::weak_may_fail = false;
+  const bool holds = models::check<hand_over_model<1, true>>() && models::check<hand_over_model<2, false>>() &&
+                     models::check<steal_model>(3);
+  return holds ? 0 : 1;
 }

@@ -50,10 +50,17 @@
 #pragma pop_macro("errno")
 
 #include "base/atomics.hpp"
+#include "base/invariant.hpp"
 
 // The checker replaces new and delete, but for the sized forms.
 void operator delete(void* block, std::size_t) noexcept { ::operator delete(block); }
 void operator delete[](void* block, std::size_t) noexcept { ::operator delete[](block); }
+
+// A broken invariant is a violation like any other, with its history.
+void troupe::base::fail_invariant(const char* condition, const char* label, const char* file, int line) noexcept {
+  rl::ctx().fail_test(condition, rl::test_result_user_invariant_failed, {label, file, static_cast<unsigned>(line)});
+  std::abort();
+}
 
 namespace troupe::models {
 
