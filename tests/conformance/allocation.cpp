@@ -4,7 +4,7 @@
 
 #include "support/conformance.hpp"
 
-#if !TROUPE_ASAN  // which has an operator new of its own
+#if !TROUPE_TEST_SLOW  // sanitizers have an operator new of their own
 
 namespace {
 
