@@ -139,6 +139,10 @@ struct turn_limit {
 
   TROUPE_NOINLINE bool over(turn_place& place, const cell& actor) noexcept {
     if (handled >= messages) return true;
+    if (system::of(actor).choose_messages) {  // simulated: the seed alone ends turns
+      look_after = messages;
+      return false;
+    }
     look_after = look_at_clock(place, actor, handled);
     if (look_after == 0) return true;
     look_after = std::min(look_after, messages);

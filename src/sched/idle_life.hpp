@@ -22,7 +22,7 @@ namespace troupe::sched {
 // Worker needs `parker`, and what the roster wants.
 // A watcher looks again after a time that doubles. While nobody is busy it goes on for a while, less often:
 // bursts of work that follow each other need not wake a watcher each. After some 100 ms it sleeps for good.
-template <class Pool, class Worker, int IdleWatchesMax = 12>
+template <class Pool, class Worker, int IdleWatchesMax = 48>
 class idle_life {
  public:
   idle_life(Pool& pool, Worker& self) noexcept : pool_(pool), self_(self) {}
@@ -37,7 +37,7 @@ class idle_life {
   }
 
  private:
-  static constexpr std::int64_t watch_first_ns = 50'000, watch_last_ns = 1'000'000, watch_idle_ns = 16'000'000;
+  static constexpr std::int64_t watch_first_ns = 50'000, watch_last_ns = 1'000'000, watch_idle_ns = 2'000'000;
 
   // The thief: looks, and keeps watch. Not the thief any more when it returns.
   bool search() {

@@ -46,6 +46,7 @@ void work_stealing::submit(runnable& item) {
   if (self != nullptr && self->pool == this && self->lock.try_enter()) {
     self->push(item);
     self->lock.leave();
+    if (self->unwatched()) self->ask_for_watch();  // this handler may take long (P11)
     return;
   }
   alive_.enter();
