@@ -23,7 +23,16 @@ constexpr std::size_t span_bytes = 64 * 1024;
 struct batch_list {
   std::mutex mutex;
   std::vector<free_block*> full;  // each exactly a batch
-  free_block* loose = nullptr;    // from threads that ended
+  free_block* loose = nullptr;    // from threads that ended, or full ones when memory was out
+
+  void loosen(free_block* blocks) noexcept {
+    while (blocks != nullptr) {
+      free_block* next = blocks->next;
+      blocks->next = loose;
+      loose = blocks;
+      blocks = next;
+    }
+  }
 };
 
 // Never destroyed: threads may end after the program's statics.
@@ -67,12 +76,7 @@ struct magazine_flusher {
       while (free_block* blocks = magazines[i].drain()) {
         batch_list& list = depot::get().lists[i];
         std::lock_guard lock(list.mutex);
-        while (blocks != nullptr) {
-          free_block* next = blocks->next;
-          blocks->next = list.loose;
-          list.loose = blocks;
-          blocks = next;
-        }
+        list.loosen(blocks);
       }
     }
   }
@@ -116,11 +120,9 @@ void refill_from_span(magazine& mine, std::size_t bytes) {
 
 }  // namespace
 
-namespace detail {
+constinit thread_local std::array<magazine, classes> detail::magazines{};
 
-constinit thread_local std::array<magazine, classes> magazines{};
-
-TROUPE_NOINLINE free_block* refill(std::size_t size_class) {
+TROUPE_NOINLINE free_block* detail::refill(std::size_t size_class) {
   flusher.armed = true;
   magazine& mine = magazines[size_class];
   if (!refill_from_depot(mine, depot::get().lists[size_class])) {
@@ -129,12 +131,20 @@ TROUPE_NOINLINE free_block* refill(std::size_t size_class) {
   return mine.take();
 }
 
-TROUPE_NOINLINE void store(std::size_t size_class, free_block* surplus) noexcept {
+TROUPE_NOINLINE void detail::store(std::size_t size_class, free_block* surplus) noexcept {
   flusher.armed = true;
   batch_list& list = depot::get().lists[size_class];
   std::lock_guard lock(list.mutex);
-  list.full.push_back(surplus);
+  try {
+    list.full.push_back(surplus);
+  } catch (const std::bad_alloc&) {
+    list.loosen(surplus);
+  }
 }
 
-}  // namespace detail
+#if TROUPE_PLAIN_BLOCKS
+void* plain_blocks::allocate(std::size_t bytes) { return ::operator new(bytes); }
+void plain_blocks::deallocate(void* block, std::size_t) noexcept { ::operator delete(block); }
+#endif
+
 }  // namespace troupe::memory

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <new>
+#include <utility>
 
 #include "memory/chunk.hpp"
 
@@ -11,25 +12,51 @@ namespace {
 
 free_block* as_block(void* slot) noexcept { return static_cast<free_block*>(slot); }
 
+std::uintptr_t chunk_of(const slab* one) noexcept { return reinterpret_cast<std::uintptr_t>(one) / chunk_bytes; }
+
 }  // namespace
 
+void slab_list::append(slab& one) noexcept {
+  one.next = nullptr;
+  one.previous = last;
+  (last != nullptr ? last->next : first) = &one;
+  last = &one;
+}
+
+void slab_list::remove(slab& one) noexcept {
+  (one.previous != nullptr ? one.previous->next : first) = one.next;
+  (one.next != nullptr ? one.next->previous : last) = one.previous;
+}
+
+void slot_space::size_class::keep(free_block* batch) noexcept {
+  try {
+    full.push_back(batch);
+  } catch (const std::bad_alloc&) {
+    // As said there.
+  }
+}
+
 slot_space::~slot_space() {
-  for (slab* one : alone_) std::free(one);
-  for (void* chunk : chunks_) unmap_chunk(chunk);
+  for (slab* one = alone_.first; one != nullptr;) std::free(std::exchange(one, one->next));
+  for (slab* one = slabs_.first; one != nullptr;) {
+    slab* const chunk = one;  // its first slab
+    while (one != nullptr && chunk_of(one) == chunk_of(chunk)) one = one->next;
+    unmap_chunk(chunk);
+  }
 }
 
 std::size_t slot_space::bytes_of(std::size_t size_class) noexcept {
-  constexpr std::size_t small_classes = small_max / small_step;
   if (size_class < small_classes) return (size_class + 1) * small_step;
-  return small_max + (size_class - small_classes + 1) * middle_step;
+  if (size_class < own_classes) return small_max + (size_class - small_classes + 1) * middle_step;
+  return middle_max + (size_class - own_classes + 1) * large_step;
 }
 
 void* slot_space::allocate_slowly(std::size_t bytes, magazines* mine) {
-  if (bytes > middle_max) return allocate_alone(bytes);
+  if (bytes > large_max) return allocate_alone(bytes);
   const std::size_t index = class_of(bytes);
   size_class& from = classes_[index];
   std::lock_guard lock(from.mutex);
-  magazine& own = mine != nullptr ? (*mine)[index] : from.shared;
+  magazine& own = mine != nullptr && index < own_classes ? (*mine)[index] : from.shared;
   if (free_block* slot = own.take()) return slot;
   std::size_t got = 0;
   free_block* slots = refill(from, index, magazine::batch, got);
@@ -39,20 +66,21 @@ void* slot_space::allocate_slowly(std::size_t bytes, magazines* mine) {
 
 void slot_space::free_slowly(void* slot) noexcept {
   slab& home = slab::of(slot);
-  if (home.slot_bytes > middle_max) {
-    std::lock_guard lock(slabs_mutex_);
-    alone_.erase(std::find(alone_.begin(), alone_.end(), &home));
-    std::free(&home);
-    return;
+  if (home.size_class == alone) {
+    {
+      std::lock_guard lock(slabs_mutex_);
+      alone_.remove(home);
+    }
+    return std::free(&home);
   }
-  size_class& to = classes_[class_of(home.slot_bytes)];
+  size_class& to = classes_[home.size_class];
   std::lock_guard lock(to.mutex);
-  if (free_block* surplus = to.shared.give(as_block(slot))) to.full.push_back(surplus);
+  if (free_block* surplus = to.shared.give(as_block(slot))) to.keep(surplus);
 }
 
 void slot_space::store(std::size_t size_class, free_block* surplus) noexcept {
   std::lock_guard lock(classes_[size_class].mutex);
-  classes_[size_class].full.push_back(surplus);
+  classes_[size_class].keep(surplus);
 }
 
 // A list of free slots, at most a batch. The class is locked.
@@ -65,7 +93,7 @@ free_block* slot_space::refill(size_class& from, std::size_t index, std::size_t 
   }
   const std::size_t bytes = bytes_of(index);
   if (from.fresh_left == 0) {
-    from.newest = new_slab(bytes);
+    from.newest = new_slab(index);
     from.fresh = reinterpret_cast<std::byte*>(from.newest) + first_slot;
     from.fresh_left = (slab_bytes - first_slot) / bytes;
   }
@@ -83,40 +111,40 @@ free_block* slot_space::refill(size_class& from, std::size_t index, std::size_t 
   return slots;
 }
 
-slab* slot_space::new_slab(std::size_t slot_bytes) {
+slab* slot_space::new_slab(std::size_t size_class) {
   std::lock_guard lock(slabs_mutex_);
   if (chunk_left_ == 0) {
-    chunks_.push_back(map_chunk());
+    chunk_ = static_cast<std::byte*>(map_chunk());
     chunk_left_ = chunk_bytes;
   }
-  auto* memory = static_cast<std::byte*>(chunks_.back()) + (chunk_bytes - chunk_left_);
+  auto* made = ::new (chunk_) slab{owner_, bytes_of(size_class), size_class, 0, nullptr, nullptr};
+  chunk_ += slab_bytes;
   chunk_left_ -= slab_bytes;
-  auto* made = ::new (memory) slab{owner_, slot_bytes, 0, slab_bytes};
-  slabs_.push_back(made);
+  slabs_.append(*made);
   return made;
 }
 
 void* slot_space::allocate_alone(std::size_t bytes) {
-  const std::size_t total = (first_slot + bytes + slab_bytes - 1) / slab_bytes * slab_bytes;
-  void* memory = std::aligned_alloc(slab_bytes, total);
-  if (memory == nullptr) throw std::bad_alloc();
-  auto* made = ::new (memory) slab{owner_, bytes, 1, total};
+  void* memory = nullptr;
+  // Not rounded up: malloc has use for what is behind it.
+  if (::posix_memalign(&memory, slab_bytes, first_slot + bytes) != 0) throw std::bad_alloc();
+  auto* made = ::new (memory) slab{owner_, bytes, alone, 1, nullptr, nullptr};
   void* slot = static_cast<std::byte*>(memory) + first_slot;
   static_cast<slot_head*>(slot)->in_use = nullptr;
   std::lock_guard lock(slabs_mutex_);
-  alone_.push_back(made);
+  alone_.append(*made);
   return slot;
 }
 
 void slot_space::for_each(const std::function<void(void*)>& visit) {
-  const auto visit_slab = [&](slab& one) {
-    for (std::size_t i = 0; i < one.carved; ++i) {
-      void* slot = reinterpret_cast<std::byte*>(&one) + first_slot + i * one.slot_bytes;
-      if (static_cast<slot_head*>(slot)->in_use != nullptr) visit(slot);
+  for (const slab_list* all : {&slabs_, &alone_}) {
+    for (slab* one = all->first; one != nullptr; one = one->next) {
+      for (std::size_t i = 0; i < one->carved; ++i) {
+        void* slot = reinterpret_cast<std::byte*>(one) + first_slot + i * one->slot_bytes;
+        if (static_cast<slot_head*>(slot)->in_use != nullptr) visit(slot);
+      }
     }
-  };
-  for (std::size_t i = 0; i < slabs_.size(); ++i) visit_slab(*slabs_[i]);
-  for (std::size_t i = 0; i < alone_.size(); ++i) visit_slab(*alone_[i]);
+  }
 }
 
 }  // namespace troupe::memory

@@ -1,9 +1,12 @@
 // slot_space: slots for objects that must be found again: all of one runtime's actors.
 //
 // Slots of one size lie together in slabs of 64 KiB, whose head says whose they are: owner_of(pointer) is
-// one mask and one load. for_each visits every slot in use, which is how a runtime finds the actors that
-// nobody refers to but each other.
+// one mask and one load. An object too large for that has a block of its own, which begins as a slab does.
+// for_each visits every slot in use, which is how a runtime finds the actors that nobody refers to but each
+// other.
 // Threads: any. A worker passes its own magazines, others share a locked set.
+// Limits: the memory of slabs stays with the space for slots of the same size; blocks of their own are
+// malloc's.
 #pragma once
 
 #include <array>
@@ -28,28 +31,45 @@ struct slot_head {
 struct slab {
   void* owner;
   std::size_t slot_bytes;
-  std::size_t carved;  // slots given out so far, at least once
-  std::size_t total_bytes;
+  std::size_t size_class;  // slot_space::alone: one slot in a block of its own
+  std::size_t carved;      // slots given out so far, at least once
+  slab* next;
+  slab* previous;
 
   static slab& of(const void* slot) noexcept {
     return *reinterpret_cast<slab*>(reinterpret_cast<std::uintptr_t>(slot) & ~(slab_bytes - 1));
   }
 };
 
+// In the order in which they were made.
+struct slab_list {
+  void append(slab& one) noexcept;
+  void remove(slab& one) noexcept;
+  slab* first = nullptr;
+  slab* last = nullptr;
+};
+
 class slot_space {
  public:
   static constexpr std::size_t first_slot = 64;  // bytes from the slab's head, which is aligned to its size
   static constexpr std::size_t small_step = 8, small_max = 256, middle_step = 64, middle_max = 4096;
-  static constexpr std::size_t classes = small_max / small_step + (middle_max - small_max) / middle_step;
-  using magazines = std::array<magazine, classes>;
+  static constexpr std::size_t large_step = 1024, large_max = 16 * 1024;
+  static constexpr std::size_t small_classes = small_max / small_step;
+  // Slots that a worker keeps in magazines of its own; of large ones each would hold megabytes.
+  static constexpr std::size_t own_classes = small_classes + (middle_max - small_max) / middle_step;
+  static constexpr std::size_t classes = own_classes + (large_max - middle_max) / large_step;
+  static constexpr std::size_t alone = classes;
+  using magazines = std::array<magazine, own_classes>;
+  static_assert(sizeof(slab) <= first_slot);
 
   explicit slot_space(void* owner) : owner_(owner) {}
   slot_space(const slot_space&) = delete;
   slot_space& operator=(const slot_space&) = delete;
   ~slot_space();
 
-  // At least `bytes`, aligned to 8; slots above middle_max are aligned to 64. Zeroed `in_use`, the caller
-  // sets it. `mine` may be null. Throws std::bad_alloc.
+  // At least `bytes`, aligned to 8. When `bytes` is a multiple of a greater power of two (up to slab_bytes),
+  // the slot begins first_slot behind a multiple of that. Zeroed `in_use`, the caller sets it. `mine` may be
+  // null. Throws std::bad_alloc.
   TROUPE_INLINE void* allocate(std::size_t bytes, magazines* mine) {
     if (mine != nullptr && bytes <= middle_max) [[likely]] {
       if (free_block* slot = (*mine)[class_of(bytes)].take()) [[likely]] return slot;
@@ -59,15 +79,13 @@ class slot_space {
 
   TROUPE_INLINE void free(void* slot, magazines* mine) noexcept {
     static_cast<slot_head*>(slot)->in_use = nullptr;
-    const std::size_t bytes = slab::of(slot).slot_bytes;
-    if (mine == nullptr || bytes > middle_max) return free_slowly(slot);
-    if (free_block* surplus = (*mine)[class_of(bytes)].give(static_cast<free_block*>(slot))) [[unlikely]] {
-      store(class_of(bytes), surplus);
-    }
+    const std::size_t index = slab::of(slot).size_class;
+    if (mine == nullptr || index >= own_classes) return free_slowly(slot);
+    if (free_block* surplus = (*mine)[index].give(static_cast<free_block*>(slot))) [[unlikely]] store(index, surplus);
   }
 
   // Calls for every slot in use. Other threads may not allocate or free meanwhile; what `visit` itself
-  // allocates may be visited or not.
+  // allocates may be visited or not, and that alone it may free.
   void for_each(const std::function<void(void*)>& visit);
 
  private:
@@ -78,28 +96,32 @@ class slot_space {
     std::byte* fresh = nullptr;  // the rest of the newest slab
     std::size_t fresh_left = 0;  // slots
     slab* newest = nullptr;
+
+    // A full batch. When memory is out its slots are not used again, and go with their slabs.
+    void keep(free_block* batch) noexcept;
   };
 
   static constexpr std::size_t class_of(std::size_t bytes) noexcept {
     if (bytes < sizeof(slot_head)) bytes = sizeof(slot_head);
     if (bytes <= small_max) return (bytes + small_step - 1) / small_step - 1;
-    return small_max / small_step + (bytes - small_max + middle_step - 1) / middle_step - 1;
+    if (bytes <= middle_max) return small_classes + (bytes - small_max + middle_step - 1) / middle_step - 1;
+    return own_classes + (bytes - middle_max + large_step - 1) / large_step - 1;
   }
   void* allocate_slowly(std::size_t bytes, magazines* mine);
   void free_slowly(void* slot) noexcept;
   void store(std::size_t size_class, free_block* surplus) noexcept;
   static std::size_t bytes_of(std::size_t size_class) noexcept;
   free_block* refill(size_class& from, std::size_t index, std::size_t at_most, std::size_t& got);
-  slab* new_slab(std::size_t slot_bytes);
+  slab* new_slab(std::size_t size_class);
   void* allocate_alone(std::size_t bytes);
 
   void* owner_;
   std::array<size_class, classes> classes_;
   std::mutex slabs_mutex_;
-  std::vector<slab*> slabs_;
-  std::vector<slab*> alone_;  // one slot each
-  std::vector<void*> chunks_;
-  std::size_t chunk_left_ = 0;  // bytes of the newest chunk
+  slab_list slabs_;  // each chunk's together
+  slab_list alone_;
+  std::byte* chunk_ = nullptr;  // the rest of the newest chunk
+  std::size_t chunk_left_ = 0;  // bytes
 };
 
 }  // namespace troupe::memory

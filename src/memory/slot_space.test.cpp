@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <memory>
 #include <random>
@@ -24,7 +26,8 @@ std::set<void*> in_use(slot_space& space) {
   return found;
 }
 
-const std::size_t sizes[] = {1, 8, 16, 24, 40, 255, 256, 257, 320, 4032, 4095, 4096, 4097, 65000, 65472, 65473, 300'000};
+const std::size_t sizes[] = {1,    8,    16,   24,   40,     255,    256,    257,    320,   4032,
+                             4095, 4096, 4097, 5120, 16'384, 16'385, 65'000, 65'472, 65'473, 300'000};
 
 TEST(slot_space, the_owner_of_any_slot_is_found_from_its_address) {
   int owner = 0, other_owner = 0;
@@ -46,7 +49,7 @@ TEST(slot_space, slots_hold_what_was_asked_for_and_do_not_overlap) {
   for (const std::size_t bytes : sizes) {
     for (int i = 0; i < 50; ++i) {
       auto* slot = static_cast<unsigned char*>(take(space, bytes));
-      ASSERT_EQ(reinterpret_cast<std::uintptr_t>(slot) % (bytes > slot_space::middle_max ? 64 : 8), 0u);
+      ASSERT_EQ(reinterpret_cast<std::uintptr_t>(slot) % (8), 0u);
       all.emplace_back(slot, bytes);
     }
   }
@@ -63,6 +66,32 @@ TEST(slot_space, slots_hold_what_was_asked_for_and_do_not_overlap) {
   EXPECT_TRUE(in_use(space).empty());
 }
 
+TEST(slot_space, a_slot_of_a_multiple_of_an_alignment_begins_behind_an_aligned_place) {
+  int owner = 0;
+  slot_space space(&owner);
+  for (const std::size_t alignment : {8u, 16u, 32u, 64u, 128u, 256u, 512u, 1024u, 2048u}) {
+    for (const std::size_t bytes : sizes) {
+      const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
+      for (int i = 0; i < 5; ++i) {
+        const auto slot = reinterpret_cast<std::uintptr_t>(take(space, rounded));
+        ASSERT_EQ((slot - slot_space::first_slot) % alignment, 0u) << rounded;
+      }
+    }
+  }
+}
+
+TEST(slot_space, many_slots_share_a_slab) {
+  int owner = 0;
+  slot_space space(&owner);
+  for (const std::size_t bytes : {16u, 64u, 96u, 300u, 1000u, 4096u, 4097u, 5000u, 7000u, 10'000u, 16'000u}) {
+    constexpr std::size_t count = 1000;
+    std::set<slab*> slabs;
+    for (std::size_t i = 0; i < count; ++i) slabs.insert(&slab::of(take(space, bytes)));
+    // The rest of a slab that is too small for one more slot is never touched.
+    EXPECT_LE(slabs.size() * slab_bytes / count, bytes + bytes / 2 + slot_space::first_slot) << bytes;
+  }
+}
+
 TEST(slot_space, for_each_visits_what_is_in_use_and_nothing_else) {
   int owner = 0;
   slot_space space(&owner);
@@ -71,7 +100,7 @@ TEST(slot_space, for_each_visits_what_is_in_use_and_nothing_else) {
   std::vector<void*> taken;
   for (int i = 0; i < 5000; ++i) {
     if (taken.empty() || random() % 3 != 0) {
-      void* slot = take(space, sizes[random() % std::size(sizes) * 12 / 17]);
+      void* slot = take(space, sizes[random() % std::size(sizes)]);
       taken.push_back(slot);
       expected.insert(slot);
     } else {
@@ -82,6 +111,45 @@ TEST(slot_space, for_each_visits_what_is_in_use_and_nothing_else) {
     }
   }
   EXPECT_EQ(in_use(space), expected);
+}
+
+TEST(slot_space, slots_with_a_block_of_their_own_are_freed_in_any_order) {
+  int owner = 0;
+  slot_space space(&owner);
+  std::vector<void*> taken;
+  std::set<void*> expected;
+  for (int i = 0; i < 6; ++i) expected.insert(taken.emplace_back(take(space, 50'000)));
+  for (const std::size_t at : {2u, 0u, 5u, 4u}) {  // in the middle, the first, the last, the last again
+    space.free(taken[at], nullptr);
+    expected.erase(taken[at]);
+    ASSERT_EQ(in_use(space), expected);
+  }
+  expected.insert(take(space, 50'000));
+  EXPECT_EQ(in_use(space), expected);
+  for (void* slot : expected) space.free(slot, nullptr);
+  EXPECT_TRUE(in_use(space).empty());
+  expected = {take(space, 50'000)};
+  EXPECT_EQ(in_use(space), expected);
+}
+
+// The least time of several rounds to free a thousand.
+std::chrono::nanoseconds time_to_free(slot_space& space, std::size_t bytes) {
+  auto least = std::chrono::nanoseconds::max();
+  for (int round = 0; round < 7; ++round) {
+    std::vector<void*> taken;
+    for (int i = 0; i < 1000; ++i) taken.push_back(take(space, bytes));
+    const auto start = std::chrono::steady_clock::now();
+    for (void* slot : taken) space.free(slot, nullptr);
+    least = std::min<std::chrono::nanoseconds>(least, std::chrono::steady_clock::now() - start);
+  }
+  return least;
+}
+
+TEST(slot_space, freeing_one_of_many_takes_no_longer) {
+  int owner = 0;
+  slot_space few(&owner), many(&owner);
+  for (int i = 0; i < 20'000; ++i) static_cast<void>(take(many, 20'000));
+  EXPECT_LT(time_to_free(many, 20'000), 5 * time_to_free(few, 20'000));
 }
 
 TEST(slot_space, a_slot_may_be_taken_while_all_are_visited) {
@@ -109,7 +177,7 @@ TEST(slot_space, workers_magazines_and_others_share_the_slots) {
     std::vector<void*> taken;
     for (int i = 0; i < 20000; ++i) {
       if (taken.size() < 100 || random() % 2 == 0) {
-        auto* slot = static_cast<void**>(take(space, sizes[random() % 13], own));
+        auto* slot = static_cast<void**>(take(space, sizes[random() % 16], own));
         slot[0] = &taken;
         taken.push_back(slot);
       }

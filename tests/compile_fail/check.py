@@ -4,8 +4,8 @@ Usage: check.py FILE.cpp
 
 The file says what the error must contain, one text a line, all of which must appear:
     // expect: the method takes other arguments
-With -DCONTROL the same file must compile: that shows that it is refused for the reason given and not
-for a missing include. So a file looks like this:
+The compiler must say that in one error, and no other. With -DCONTROL the same file must compile: that
+shows that it is refused for the reason given and not for a missing include. So a file looks like this:
     #ifdef CONTROL
       right();
     #else
@@ -34,12 +34,15 @@ def check(source):
     compiled, said = toolchain.compile_object(source, output, "-DCONTROL")
     if not compiled:
         return [f"with -DCONTROL it does not compile either:\n{said}"]
-    compiled, said = toolchain.compile_object(source, output, "-fsyntax-only")
+    compiled, said = toolchain.compile_object(source, output, "-Wall", "-Werror")
     if compiled:
         return ["it compiles, and must not"]
     # Line ends inside a quoted type depend on the compiler; blanks are compared as one.
     plain = " ".join(said.split())
     problems = [f"the error does not contain: {t}" for t in expected if " ".join(t.split()) not in plain]
+    errors = re.findall(r"\berror: ", said)
+    if len(errors) != 1:
+        problems.append(f"there are {len(errors)} errors, where one says all")
     return problems + ([f"the compiler said:\n{said}"] if problems else [])
 
 

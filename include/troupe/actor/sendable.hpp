@@ -6,17 +6,21 @@
 #pragma once
 
 #include <array>
+#include <atomic>
+#include <concepts>
 #include <cstddef>
 #include <functional>
 #include <initializer_list>
-#include <span>
-#include <string_view>
+#include <iterator>
+#include <span>  // brings enable_view and enable_borrowed_range; all of <ranges> would cost every program
 #include <type_traits>
+#include <vector>
 
 namespace troupe {
 
 // Lets one argument through that the compiler cannot see to be safe: the sender vouches that what `value`
-// refers to outlives the message, and that nobody changes it meanwhile.
+// refers to outlives the message, and that nobody changes it meanwhile. A method's parameter must say it, too; a
+// constructor may take what it holds. T may be a reference: troupe::unchecked<Log&>{log}.
 //
 // Example:
 //     static const int table[] = {1, 2, 3};
@@ -27,19 +31,62 @@ namespace troupe {
 template <class T>
 struct unchecked {
   T value;
+  constexpr operator T() const requires std::is_copy_constructible_v<T> { return value; }
 };
 template <class T>
 unchecked(T) -> unchecked<T>;
 
-// Whether a parameter of this type may travel in a message. Containers and wrappers are looked into.
-// Specialize it for a type of yours: std::false_type for a view, std::true_type for a handle that only
-// looks like one.
+template <class T>
+struct is_sendable;
+
+namespace detail {
+
+template <class T>
+inline constexpr bool sendable_v = is_sendable<T>::value;
+
+// An iterator that shows things of somebody else's. One that makes its values may own what it needs for that.
+template <class T>
+consteval bool is_borrowing_iterator() {
+  // To look for `*it` alone is an error for std::unique_ptr<void, D>.
+  if constexpr (requires(T& it) { ++it; }) {
+    if constexpr (std::input_or_output_iterator<T>) {
+      using shown = std::iter_reference_t<T>;
+      if constexpr (!std::is_same_v<shown, T>) return !sendable_v<shown>;
+    }
+  }
+  return false;
+}
+
+// One bit of a std::bitset, or of what is made like it.
+template <class T>
+concept bit_reference = requires(T& bit) {
+  { bit.flip() } -> std::same_as<T&>;
+  { ~bit } -> std::same_as<bool>;
+};
+
+// Whether an object of this class refers to something that it does not own, as far as that can be seen. A view
+// that owns what it shows (std::ranges::owning_view, and what is built on it) can only be moved.
+template <class T>
+consteval bool borrows() {
+  // An incomplete class is a part of something (std::unique_ptr<T>), never sent itself.
+  if constexpr (std::is_class_v<T> && requires { sizeof(T); }) {
+    if constexpr (std::ranges::enable_view<T>) return std::ranges::enable_borrowed_range<T> || std::is_copy_constructible_v<T>;
+    return is_borrowing_iterator<T>() || bit_reference<T> || std::is_same_v<T, std::vector<bool>::reference>;
+  }
+  return false;
+}
+
+}  // namespace detail
+
+// Whether a parameter of this type may travel in a message. Views and iterators may not; containers and wrappers
+// are looked into. Specialize it for a type of yours: std::false_type for a view that does not look like one,
+// std::true_type for a handle that only looks like one.
 //
 // Example (declarations):
 //     struct token_view { const char* text; };
 //     template <> struct troupe::is_sendable<token_view> : std::false_type {};
 template <class T>
-struct is_sendable : std::true_type {};
+struct is_sendable : std::bool_constant<!detail::borrows<T>()> {};
 
 template <class T>
 struct is_sendable<const T> : is_sendable<T> {};
@@ -48,23 +95,23 @@ struct is_sendable<T*> : std::is_function<T> {};
 template <class T>
 struct is_sendable<T&> : std::false_type {};
 template <class T>
+struct is_sendable<T&&> : std::false_type {};
+template <class T>
+struct is_sendable<T[]> : is_sendable<T> {};
+template <class T, std::size_t Size>
+struct is_sendable<T[Size]> : is_sendable<T> {};
+template <class T>
 struct is_sendable<std::reference_wrapper<T>> : std::false_type {};
-template <class Char, class Traits>
-struct is_sendable<std::basic_string_view<Char, Traits>> : std::false_type {};
-template <class T, std::size_t Extent>
-struct is_sendable<std::span<T, Extent>> : std::false_type {};
+template <class T>
+struct is_sendable<std::atomic_ref<T>> : std::false_type {};
+template <class T>
+struct is_sendable<std::initializer_list<T>> : std::false_type {};
 template <class T, std::size_t Size>
 struct is_sendable<std::array<T, Size>> : is_sendable<T> {};
 template <class T>
-struct is_sendable<std::initializer_list<T>> : std::false_type {};
-template <class T>
 struct is_sendable<unchecked<T>> : std::true_type {};
 template <template <class...> class Wrapper, class... Parts>
-struct is_sendable<Wrapper<Parts...>> : std::bool_constant<(is_sendable<Parts>::value && ...)> {};
-
-namespace detail {
-template <class T>
-inline constexpr bool sendable_v = is_sendable<T>::value;
-}  // namespace detail
+struct is_sendable<Wrapper<Parts...>>
+    : std::bool_constant<(is_sendable<Parts>::value && ...) && !detail::borrows<Wrapper<Parts...>>()> {};
 
 }  // namespace troupe

@@ -3,15 +3,11 @@
 
 #include <cstddef>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define TROUPE_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define TROUPE_ASAN 1
-#endif
-#endif
-#ifndef TROUPE_ASAN
-#define TROUPE_ASAN 0
+// Whether small blocks are operator new's, so that AddressSanitizer sees their misuse. The build of the library
+// decides, and its package tells programs (cmake/troupe_flags.cmake). A program's own flags cannot: the part that
+// makes a message and the part that frees it may be compiled with different ones.
+#ifndef TROUPE_PLAIN_BLOCKS
+#define TROUPE_PLAIN_BLOCKS 0
 #endif
 
 // For functions that reach thread-locals: a coroutine may go on on another thread, and compilers keep

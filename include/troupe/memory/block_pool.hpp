@@ -3,7 +3,8 @@
 // Threads: any; a block may be freed on another thread than the one that allocated it.
 // Cost: about 1 ns from the thread's own magazine; a lock once in 128 blocks.
 // Limits: blocks above 512 bytes go to operator new. Memory taken for small blocks stays with the
-// process for reuse. ASan builds use operator new throughout, so that use after free is seen.
+// process for reuse. A library that was built with AddressSanitizer uses operator new throughout, so that use
+// after free is seen.
 #pragma once
 
 #include <array>
@@ -14,6 +15,13 @@
 #include "troupe/memory/magazine.hpp"
 
 namespace troupe::memory {
+
+// Named after how blocks are made: a program that was compiled otherwise than the library does not link.
+#if TROUPE_PLAIN_BLOCKS
+inline namespace plain_blocks {
+#else
+inline namespace pooled_blocks {
+#endif
 
 inline constexpr std::size_t block_bytes_max = 512;
 
@@ -34,9 +42,14 @@ void store(std::size_t size_class, free_block* surplus) noexcept;
 
 }  // namespace detail
 
+#if TROUPE_PLAIN_BLOCKS
+[[nodiscard]] void* allocate(std::size_t bytes);
+void deallocate(void* block, std::size_t bytes) noexcept;
+#else
+
 // Aligned to 16 bytes. Throws std::bad_alloc. Not for the body of a coroutine: it reaches a thread-local.
 [[nodiscard]] TROUPE_INLINE void* allocate(std::size_t bytes) {
-  if (TROUPE_ASAN || bytes > block_bytes_max) return ::operator new(bytes);
+  if (bytes > block_bytes_max) return ::operator new(bytes);
   const std::size_t size_class = detail::class_of(bytes);
   if (free_block* block = detail::magazines[size_class].take()) [[likely]] return block;
   return detail::refill(size_class);
@@ -44,11 +57,15 @@ void store(std::size_t size_class, free_block* surplus) noexcept;
 
 // `bytes` as it was allocated.
 TROUPE_INLINE void deallocate(void* block, std::size_t bytes) noexcept {
-  if (TROUPE_ASAN || bytes > block_bytes_max) return ::operator delete(block);
+  if (bytes > block_bytes_max) return ::operator delete(block);
   const std::size_t size_class = detail::class_of(bytes);
   if (free_block* surplus = detail::magazines[size_class].give(static_cast<free_block*>(block))) [[unlikely]] {
     detail::store(size_class, surplus);
   }
 }
+
+#endif
+
+}  // inline namespace
 
 }  // namespace troupe::memory

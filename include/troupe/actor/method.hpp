@@ -1,0 +1,116 @@
+// method: whether a call of a member function can become a message, and if not, why.
+//
+// ref::tell says it in one sentence for each `misfit`, so that the compiler need not say it in a hundred lines.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "troupe/actor/message.hpp"
+#include "troupe/actor/sendable.hpp"
+
+namespace troupe::detail {
+
+enum class misfit : std::uint8_t {
+  none,
+  no_method,       // of no class, static, or &&-qualified
+  other_class,     // a method, but not of the actor's class
+  hidden_base,     // of a base that is private or ambiguous
+  too_few,         // arguments
+  unfit,           // they do not convert to the parameters, or are too many
+  writes,          // a parameter is a reference to what may be written
+  refers,          // a parameter is not sendable
+  abstract_class,  // a parameter is a reference to one: it cannot be kept
+  sliced,          // an argument's class derives from the parameter's
+  not_moved,       // an argument can only be moved, and is not
+  immovable,       // neither copied nor moved
+};
+
+// Whether a Given can be kept as a Held until the call.
+template <class Held, class Given>
+consteval misfit misfit_of_kept() {
+  if constexpr (!sendable_v<Held>) {
+    return misfit::refers;
+  } else if constexpr (std::is_abstract_v<Held>) {
+    return misfit::abstract_class;
+  } else if constexpr (!std::is_same_v<Held, std::remove_cvref_t<Given>> || std::is_constructible_v<Held, Given>) {
+    return misfit::none;
+  } else {
+    return std::is_move_constructible_v<Held> ? misfit::not_moved : misfit::immovable;
+  }
+}
+
+template <class Param, class Given>
+consteval misfit misfit_of_argument() {
+  using held = std::remove_cvref_t<Param>;
+  constexpr misfit kept = misfit_of_kept<held, Given>();
+  if constexpr (std::is_lvalue_reference_v<Param> && !std::is_const_v<std::remove_reference_t<Param>>) {
+    return misfit::writes;
+  } else if constexpr (kept != misfit::none) {
+    return kept;
+  } else if constexpr (std::is_base_of_v<held, std::remove_cvref_t<Given>> && !std::is_same_v<held, std::remove_cvref_t<Given>>) {
+    return misfit::sliced;
+  } else if constexpr (!std::is_convertible_v<Given, Param> || !std::is_constructible_v<held, Given>) {
+    return misfit::unfit;
+  } else if constexpr (!std::is_reference_v<Param> && !std::is_move_constructible_v<held>) {
+    return misfit::immovable;
+  } else {
+    return misfit::none;
+  }
+}
+
+template <class Owner, class... Params>
+struct method_of {
+  static constexpr bool is_method = true;
+  using owner = Owner;
+  template <class T, auto Method>
+  using message = actor::method_message<T, Method, Params...>;
+
+  // The first thing that is wrong with these arguments.
+  template <class... Given>
+  static consteval misfit misfit_of_arguments() {
+    if constexpr (sizeof...(Given) != sizeof...(Params)) {
+      return sizeof...(Given) < sizeof...(Params) ? misfit::too_few : misfit::unfit;
+    } else {
+      misfit found = misfit::none;
+      static_cast<void>((... || ((found = misfit_of_argument<Params, Given>()) != misfit::none)));
+      return found;
+    }
+  }
+};
+
+// Of anything that is no member function to be called on an actor.
+template <class Method>
+struct method_traits {
+  static constexpr bool is_method = false;
+};
+
+#define TROUPE_METHOD_TRAITS(qualifiers) \
+  template <class R, class C, class... P> \
+  struct method_traits<R (C::*)(P...) qualifiers> : method_of<C, P...> {};
+TROUPE_METHOD_TRAITS()
+TROUPE_METHOD_TRAITS(const)
+TROUPE_METHOD_TRAITS(noexcept)
+TROUPE_METHOD_TRAITS(const noexcept)
+TROUPE_METHOD_TRAITS(&)
+TROUPE_METHOD_TRAITS(const&)
+TROUPE_METHOD_TRAITS(& noexcept)
+TROUPE_METHOD_TRAITS(const& noexcept)
+#undef TROUPE_METHOD_TRAITS
+
+// Why T cannot be told Method with these arguments.
+template <class T, class Method, class... Given>
+consteval misfit misfit_of_call() {
+  using traits = method_traits<Method>;
+  if constexpr (!traits::is_method) {
+    return misfit::no_method;
+  } else if constexpr (!std::is_base_of_v<typename traits::owner, T>) {
+    return misfit::other_class;
+  } else if constexpr (!std::is_convertible_v<T*, typename traits::owner*>) {
+    return misfit::hidden_base;
+  } else {
+    return traits::template misfit_of_arguments<Given...>();
+  }
+}
+
+}  // namespace troupe::detail

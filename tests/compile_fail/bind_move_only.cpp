@@ -1,0 +1,17 @@
+// What is bound is sent as often as it fires.
+// expect: troupe: bind: each firing sends a copy, so the arguments given must be copyable
+#include <memory>
+#include <troupe/troupe.hpp>
+
+struct Log {
+  void keep(std::shared_ptr<int> one) { kept = std::move(one); }
+  std::shared_ptr<int> kept;
+};
+
+void use(troupe::ref<Log> log) {
+#ifdef CONTROL
+  log.bind<&Log::keep>(std::make_shared<int>(1))();
+#else
+  log.bind<&Log::keep>(std::make_unique<int>(1))();
+#endif
+}

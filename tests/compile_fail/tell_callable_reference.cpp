@@ -1,0 +1,17 @@
+// A callable that is a reference to one of the sender's.
+// expect: troupe: tell: the callable is or holds a pointer, a view, an iterator or a reference wrapper
+#include <functional>
+#include <troupe/troupe.hpp>
+
+struct Counter {
+  int n = 0;
+};
+
+void use(troupe::ref<Counter> to) {
+  auto add = [](Counter& self) { ++self.n; };
+#ifdef CONTROL
+  to.tell(add);
+#else
+  to.tell(std::ref(add));
+#endif
+}

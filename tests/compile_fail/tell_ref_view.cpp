@@ -1,0 +1,19 @@
+// A view of a range that the sender keeps; one that owns its range may travel.
+// expect: troupe: tell: a parameter of the method is a pointer, a view, an iterator or a reference wrapper
+#include <ranges>
+#include <vector>
+#include <troupe/troupe.hpp>
+
+struct Reader {
+  void read(std::ranges::ref_view<std::vector<int>> all) { sum += all.front(); }
+  void read_owned(std::ranges::owning_view<std::vector<int>> all) { sum += all.front(); }
+  int sum = 0;
+};
+
+void use(troupe::ref<Reader> to, std::vector<int> numbers) {
+#ifdef CONTROL
+  to.tell<&Reader::read_owned>(std::views::all(std::move(numbers)));
+#else
+  to.tell<&Reader::read>(std::views::all(numbers));
+#endif
+}
