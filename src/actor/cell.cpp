@@ -1,6 +1,5 @@
 #include "troupe/actor/cell.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "actor/activation.hpp"
@@ -46,7 +45,11 @@ inside_actor::inside_actor(cell& of) noexcept : before_(current_cell()) {
 // order: relaxed  the thread's own
 inside_actor::~inside_actor() { current_turn().actor.store(before_, std::memory_order_relaxed); }
 
-construction::construction(const placement& where, const cell_type& type) : cell_(&make_cell(where, type)) {
+// Actors that destructors spawn at the end would each need a destructor's run, without bound.
+construction::construction(const placement& where, const cell_type& type)
+    : cell_(&make_cell(where, type)),
+      // order: relaxed  the ending thread's own, or a handler's that may see it late
+      object_(where.home.closing.load(std::memory_order_relaxed) ? nullptr : cell_->object()) {
   turn_place& place = current_turn();
   // order: relaxed  the thread's own
   inside_before_ = place.actor.load(std::memory_order_relaxed);
@@ -64,6 +67,10 @@ void construction::leave() noexcept {
 cell& construction::finish() {
   leave();
   cell& made = *std::exchange(cell_, nullptr);
+  if (object_ == nullptr) [[unlikely]] {
+    made.flags |= cell::stopped;
+    return made;
+  }
   made.flags |= cell::born;
   if (activation_ != nullptr) [[unlikely]] {
     start(made);
@@ -103,17 +110,13 @@ void construction::fail() noexcept {
 }
 
 cell& make_cell(const placement& where, const cell_type& type) {
+  const auto rounded_up = [&type](std::size_t bytes) { return (bytes + type.alignment - 1) & ~(type.alignment - 1); };
   const bool limited = where.turn_messages != 0;
-  // Slots up to 4 KiB start at multiples of 8 only: an object that wants more gets a slab of its own.
-  const bool over_aligned = type.alignment > 8;
-  // From here on the slab itself is aligned.
-  const std::size_t head = over_aligned ? memory::slot_space::first_slot : 0;
-  std::size_t offset = head + sizeof(cell) + (limited ? sizeof(cell_limits) : 0);
-  offset = (offset + type.alignment - 1) / type.alignment * type.alignment - head;
-  const std::size_t bytes = offset + type.bytes;
+  // A slot of a multiple of the alignment begins that far behind an aligned place (memory/slot_space.hpp).
+  constexpr std::size_t before = memory::slot_space::first_slot;
+  const std::size_t offset = rounded_up(before + sizeof(cell) + (limited ? sizeof(cell_limits) : 0)) - before;
   system& home = where.home;
-  void* slot = home.slots.allocate(over_aligned ? std::max(bytes, memory::slot_space::middle_max + 1) : bytes,
-                                   own_magazines(home));
+  void* slot = home.slots.allocate(rounded_up(offset + type.bytes), own_magazines(home));
   cell& made = *::new (slot) cell(type, where.executor, static_cast<std::uint8_t>(offset / 8));
   if (where.stop_on_error) made.flags |= cell::stop_on_error;
   if (limited) {

@@ -35,7 +35,7 @@ struct actor_side {
     made.clear();
     free_activation(made);
   }
-  void wake(activation& made) { executor.submit(made); }
+  void wake(activation& made) noexcept { executor.submit(made); }
 
   // The first new mail of an active actor: if it lingers on some worker, nobody else would tell. By now it
   // may have gone on, and its activation may be another actor's: whoever takes the nudge checks.
@@ -68,19 +68,19 @@ namespace {
 TROUPE_NOINLINE void deliver_dormant(sched::worker& self, cell& to, message& mail) {
   system& home = system::of(to);
   // order: relaxed  set when nobody else sends any more
-  if (to.executor == 0 && &home.executor_of(to) == self.executor && !home.closing.load(std::memory_order_relaxed)) {
+  if (to.executor == 0 && &home.executor_of(to) == self.executor && !home.closing.load(std::memory_order_relaxed) &&
+      self.make_room(1)) {
     activation* made = nullptr;
     try {
       made = &make_activation(to);
-      self.keep_room();
     } catch (...) {
       self.lock.leave();
-      if (made != nullptr) free_activation(*made);
       mail.act(&mail, nullptr, message_act::discard);
       throw;
     }
     made->append(mail);
     if (mailbox(to.word).claim(*made)) {
+      self.adopt(*made);
       self.push(*made);
       self.lock.leave();
       if (self.unwatched()) self.ask_for_watch();
@@ -122,12 +122,13 @@ void start_at_home(cell& made) {
   sched::worker* self = sched::worker::current();
   if (self == nullptr || self->executor != &system::of(made).executor_of(made) || !self->lock.try_enter()) return;
   try {
-    self->keep_room_to_linger();
-    activation& active = make_activation(made);
-    // order: relaxed  nobody else has a ref yet; how a ref travels publishes it
-    active.home.store(self, std::memory_order_relaxed);
-    made.word.store(mailbox::tagged(active), std::memory_order_relaxed);
-    self->linger(active);
+    if (self->make_room(1)) {
+      activation& active = make_activation(made);
+      self->adopt(active);
+      // order: relaxed  nobody else has a ref yet; how a ref travels publishes it
+      made.word.store(mailbox::tagged(active), std::memory_order_relaxed);
+      self->linger(active);
+    }
   } catch (const std::bad_alloc&) {
     // Dormant it is right, too.
   }
@@ -151,6 +152,7 @@ bool drop_at_home(cell& to) noexcept {
     }
   }
   self->lock.leave();
+  if (done && self->unwatched()) [[unlikely]] self->ask_for_watch();
   return done;
 }
 

@@ -1,8 +1,6 @@
 #include "actor/running.hpp"
 
-#include <algorithm>
 #include <mutex>
-#include <vector>
 
 #include "actor/turn.hpp"
 
@@ -12,7 +10,7 @@ namespace {
 // Never destroyed: threads may end after the program's statics.
 struct thread_list {
   std::mutex mutex;
-  std::vector<turn_place*> places;
+  turn_place* first = nullptr;
   static thread_list& get() {
     static thread_list& instance = *new thread_list;
     return instance;
@@ -25,7 +23,9 @@ struct listing {
     if (place == nullptr) return;
     thread_list& list = thread_list::get();
     std::lock_guard lock(list.mutex);
-    std::erase(list.places, place);
+    turn_place** link = &list.first;
+    while (*link != place) link = &(*link)->next_listed;
+    *link = place->next_listed;
   }
 };
 thread_local listing listing_of_thread;
@@ -37,7 +37,8 @@ const char* describe_procedure(message*, void*, message_act) { return "post"; }
 void list_running(turn_place& of_thread) noexcept {
   thread_list& list = thread_list::get();
   std::lock_guard lock(list.mutex);
-  list.places.push_back(&of_thread);
+  of_thread.next_listed = list.first;
+  list.first = &of_thread;
   listing_of_thread.place = &of_thread;
   of_thread.listed = true;
 }
@@ -61,10 +62,17 @@ bool is_running() noexcept {
   return current_cell() != nullptr || current_turn().in_procedure.load(std::memory_order_relaxed);
 }
 
+bool is_running(const system& home) noexcept {
+  if (const cell* actor = current_cell()) return &system::of(*actor) == &home;
+  const turn_place& place = current_turn();
+  // order: relaxed  the thread's own
+  return place.in_procedure.load(std::memory_order_relaxed) && place.home.load(std::memory_order_relaxed) == &home;
+}
+
 void notice_stop(const system& home) noexcept {
   thread_list& list = thread_list::get();
   std::lock_guard lock(list.mutex);
-  for (turn_place* place : list.places) {
+  for (turn_place* place = list.first; place != nullptr; place = place->next_listed) {
     // order: relaxed  a turn that begins just now may overwrite it, and be seen at its end only
     if (place->home.load(std::memory_order_relaxed) == &home) place->unusual.store(true, std::memory_order_relaxed);
   }
@@ -74,7 +82,7 @@ std::string running_handlers(const system& home) {
   std::string names;
   thread_list& list = thread_list::get();
   std::lock_guard lock(list.mutex);
-  for (const turn_place* place : list.places) {
+  for (const turn_place* place = list.first; place != nullptr; place = place->next_listed) {
     // order: relaxed  a snapshot
     const message::handler method = place->method.load(std::memory_order_relaxed);
     // order: relaxed  a snapshot

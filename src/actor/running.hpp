@@ -23,6 +23,8 @@ class inside_procedure {
 
 // Whether the calling thread is in a handler, a constructor or a posted procedure.
 bool is_running() noexcept;
+// The same, of this system.
+bool is_running(const system& home) noexcept;
 
 // A stop discards what is queued: the turns that run now look at each message from here on.
 void notice_stop(const system& home) noexcept;

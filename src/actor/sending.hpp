@@ -13,7 +13,7 @@ namespace troupe::actor {
 //   bool visit(), void leave()      visit() is false when they are not; the end waits for those who are in
 //   Activation& activate(Message&)  with the message in its list; may throw, and then frees the message
 //   void put_away(Activation&)      what activate made and nobody needs; the message stays
-//   void wake(Activation&)          the actor is active with it now: it wants to run
+//   void wake(Activation&)          the actor is active with it now: it wants to run; must not throw
 //   void nudge(seen)                the message went behind `seen`
 template <int Retries = 16, class Mailbox, class Message, class Side>
 void send_from_afar(Mailbox box, Message& mail, Side& side) {

@@ -63,20 +63,16 @@ void system::bury(const cell& actor, message& mail, bool observed) noexcept {
 }
 
 void system::destroy_actors(std::uint16_t executor) noexcept {
-  // Destructors may drop the last ref to others and make new actors: until a pass finds nobody.
-  for (bool found = true; found;) {
-    found = false;
-    slots.for_each([&](void* slot) {
-      cell& actor = *static_cast<cell*>(slot);
-      if (actor.executor != executor || (actor.flags & cell::stopped) != 0) return;
-      found = true;
-      const bool alive = actor.alive();
-      actor.flags |= cell::stopped;
-      if (!alive) return;
-      inside_actor inside(actor);
-      actor.type->destroy(actor.object());
-    });
-  }
+  // Destructors may drop the last ref to others; they make no new actors any more (cell.cpp).
+  slots.for_each([&](void* slot) {
+    cell& actor = *static_cast<cell*>(slot);
+    if (actor.executor != executor || (actor.flags & cell::stopped) != 0) return;
+    const bool alive = actor.alive();
+    actor.flags |= cell::stopped;
+    if (!alive) return;
+    inside_actor inside(actor);
+    actor.type->destroy(actor.object());
+  });
 }
 
 void system::destroy(system* self) noexcept {

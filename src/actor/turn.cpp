@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "actor/out_of_mail.hpp"
 #include "actor/running.hpp"
 #include "actor/system.hpp"
 #include "base/clock.hpp"
@@ -97,9 +98,15 @@ TROUPE_NOINLINE void collect(activation& active) noexcept {
 // would else run ahead until what it made no longer fits the cache, and one message a turn is slow.
 constexpr unsigned arrivals_max = 16;  // messages of a turn when some came after its start
 
-// The clock is looked at after 8, 32, 128 … messages while handlers are quick, more often towards the end of
-// the turn's time, and after each message on a thread whose handlers were slow at the last look.
+// The clock is looked at after 9, 36, 144 … messages while the actor's handlers are quick, more often towards the end
+// of the turn's time; after the first message until there was a look, and after each one while they are slow.
 constexpr std::int64_t slow_ns = 5'000;  // a handler that takes longer is slow
+
+// Messages of an actor's turn before the first look.
+TROUPE_INLINE unsigned first_look(const cell& actor) noexcept {
+  static_assert(cell::quick == 8);
+  return (actor.flags & cell::quick) | 1u;
+}
 
 limits limits_of(const system& home, const cell& actor) noexcept {
   return (actor.flags & cell::limited) != 0 ? reinterpret_cast<const cell_limits*>(&actor + 1)->turn : home.turn;
@@ -113,20 +120,23 @@ TROUPE_INLINE unsigned message_limit(const system& home, const cell& actor) noex
 }
 
 // Looks at the clock. After how many messages of the turn to look again; 0 when its time is over.
-TROUPE_NOINLINE unsigned look_at_clock(turn_place& place, const cell& actor, unsigned handled) noexcept {
+TROUPE_NOINLINE unsigned look_at_clock(turn_place& place, cell& actor, unsigned handled) noexcept {
   const std::int64_t now = base::now_ns();
-  // Since the last look, which may lie in an earlier turn: rather too early than too late.
-  const std::int64_t since = now - (place.turn_looks == 0 ? place.looked_at_ns : place.turn_began_ns);
-  if (place.turn_looks == 0) place.turn_began_ns = place.looked_at_ns;
   const std::int64_t mean_ns = (now - place.looked_at_ns) / (handled - place.looked_after) + 1;
   const bool slow = mean_ns > slow_ns;
-  place.first_look = slow ? 1 : turn_place::quick_look;
+  const bool first = place.turn_looks++ == 0;
+  // The look before the first one lies in an earlier turn, maybe long ago: what seems slow by it is seen by the next
+  // message, and what seems quick is.
+  if (first) place.turn_began_ns = slow ? now : place.looked_at_ns;
+  if (!first || !slow) {
+    constexpr unsigned pace = cell::quick | cell::slow;
+    actor.flags = static_cast<std::uint8_t>((actor.flags & ~pace) | (slow ? cell::slow : cell::quick));
+  }
   place.looked_at_ns = now;
   place.looked_after = handled;
-  ++place.turn_looks;
   // order: relaxed  a stop may be seen a turn late
   place.unusual.store(unusual(system::of(actor), actor), std::memory_order_relaxed);
-  const std::int64_t left = limits_of(system::of(actor), actor).ns - since;
+  const std::int64_t left = limits_of(system::of(actor), actor).ns - (now - place.turn_began_ns);
   if (left < 0) return 0;
   if (slow) return handled + 1;
   // As many as should fit into half of what is left, and not too many at a time: the next handlers may be slower.
@@ -137,7 +147,7 @@ TROUPE_NOINLINE unsigned look_at_clock(turn_place& place, const cell& actor, uns
 struct turn_limit {
   turn_limit(unsigned most, unsigned first_look) noexcept : messages(most), look_after(std::min(most, first_look)) {}
 
-  TROUPE_NOINLINE bool over(turn_place& place, const cell& actor) noexcept {
+  TROUPE_NOINLINE bool over(turn_place& place, cell& actor) noexcept {
     if (handled >= messages) return true;
     if (system::of(actor).choose_messages) {  // simulated: the seed alone ends turns
       look_after = messages;
@@ -161,6 +171,15 @@ struct turn_limit {
   unsigned handled = 0;
 };
 
+TROUPE_NOINLINE void enter_unlike_most(turn_place& place, const system& home, const cell& actor) noexcept {
+  // order: relaxed  a stop may be seen a turn late
+  place.unusual.store(unusual(home, actor), std::memory_order_relaxed);
+  if ((actor.flags & cell::slow) == 0) return;
+  // The turn of a slow one begins by a look, so that it ends with the message that exceeds its time.
+  place.turn_began_ns = place.looked_at_ns = base::now_ns();
+  place.turn_looks = 1;
+}
+
 TROUPE_INLINE turn_place& enter_turn(activation& active, const system& home) noexcept {
   turn_place& place = place_of_thread;
   // order: relaxed (both)  for running_handlers, a snapshot
@@ -170,8 +189,15 @@ TROUPE_INLINE turn_place& enter_turn(activation& active, const system& home) noe
   }
   place.active = &active;
   place.turn_looks = place.looked_after = 0;
-  // order: relaxed (both)  a stop may be seen a turn late; for running_handlers, a snapshot
-  place.unusual.store(unusual(home, *active.actor), std::memory_order_relaxed);
+  const cell& actor = *active.actor;
+  // order: relaxed  as unusual
+  if ((actor.flags & (cell::born | cell::stopped | cell::slow)) == cell::born &&
+      !home.discarding.load(std::memory_order_relaxed)) [[likely]] {
+    place.unusual.store(false, std::memory_order_relaxed);
+  } else {
+    enter_unlike_most(place, home, actor);
+  }
+  // order: relaxed  for running_handlers, a snapshot
   place.actor.store(active.actor, std::memory_order_relaxed);
   return place;
 }
@@ -193,7 +219,7 @@ sched::after_turn run(sched::runnable& item) {
   cell& actor = *active.actor;
   system& home = system::of(actor);
   turn_place& place = enter_turn(active, home);
-  turn_limit limit(message_limit(home, actor), place.first_look);
+  turn_limit limit(message_limit(home, actor), first_look(actor));
   sched::after_turn after = sched::after_turn::again;
   for (;;) {
     const mail_list batch = active.take_all();
@@ -205,20 +231,18 @@ sched::after_turn run(sched::runnable& item) {
       if (limit.arrivals_over()) break;
       continue;
     }
-    // In this order: what a former holder sent before it dropped its ref is seen by the look behind it.
-    if (active.farewell && actor.refs.revive()) active.farewell = false;
-    if (mailbox(actor.word).has_mail(active)) {
+    const out_of_mail next = ask_out_of_mail(actor.refs, mailbox(actor.word), active, (actor.flags & cell::stopped) != 0);
+    if (next == out_of_mail::collects) {
       collect(active);
       if (limit.handled != 0 && limit.arrivals_over()) break;
       continue;
     }
-    if (active.farewell && (actor.flags & cell::stopped) == 0) {
-      // The destructor may send to its actor, or give its address away: so once more from the top.
+    if (next == out_of_mail::ends) {
       end_object(actor);
       place.unusual.store(true, std::memory_order_relaxed);  // order: relaxed  the thread's own
       continue;
     }
-    after = active.farewell ? sched::after_turn::gone : sched::after_turn::quiet;
+    after = next == out_of_mail::goes ? sched::after_turn::gone : sched::after_turn::quiet;
     break;
   }
   // order: relaxed  for running_handlers, a snapshot
@@ -287,11 +311,13 @@ const char* stop_by_message(message* mail, void*, message_act act) {
   return nullptr;
 }
 
-void say_farewell(cell& to) noexcept {
+void say_farewell(cell& to) noexcept try {
   system& home = system::of(to);
   // order: relaxed  set before the last threads ended
   if (home.closing.load(std::memory_order_relaxed)) return;
   deliver(to, *make_message<message>(&farewell));
+} catch (const std::bad_alloc&) {
+  // Nobody can tell it, and nobody refers to it: it ends with its runtime.
 }
 
 }  // namespace troupe::actor

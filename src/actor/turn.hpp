@@ -19,12 +19,11 @@ struct turn_place {
   activation* active = nullptr;
   construction* building = nullptr;  // the innermost
   // The turn's clock (turn.cpp).
-  static constexpr unsigned quick_look = 8;
-  unsigned first_look = quick_look;  // messages of a turn before it looks
   unsigned turn_looks = 0, looked_after = 0;
   std::int64_t looked_at_ns = 0, turn_began_ns = 0;
   std::atomic<bool> unusual{false};  // this actor's mail needs a second look (turn.cpp); a stop sets it, too
   bool listed = false;  // in the list of all threads that run turns
+  turn_place* next_listed = nullptr;
 };
 turn_place& current_turn() noexcept;
 

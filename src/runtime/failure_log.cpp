@@ -1,37 +1,83 @@
-#include "runtime/runtime_core.hpp"
+#include "runtime/failure_log.hpp"
+
+#include <new>
+#include <utility>
+
+#include "troupe/base/error.hpp"
 
 namespace troupe {
 
-void failure_log::add(failure one) {
+failure_log::failure_log()
+    : spare_(room),
+      others_{{std::make_exception_ptr(error("troupe: memory was out, and failures that happened then could not be kept")), "",
+               "", true}} {}
+
+void failure_log::add(std::exception_ptr what, const char* actor, const char* method) noexcept {
+  std::list<entry> node;
+  try {
+    node.emplace_back();
+  } catch (const std::bad_alloc&) {
+    // There are the spare ones.
+  }
   std::lock_guard lock(mutex_);
-  waiting_.push_back(std::move(one));
+  if (node.empty() && !spare_.empty()) node.splice(node.begin(), spare_, spare_.begin());
+  if (node.empty()) return waiting_.splice(waiting_.end(), others_);
+  node.front() = {std::move(what), actor, method};
+  waiting_.splice(waiting_.end(), node);
 }
 
 std::vector<failure> failure_log::all() const {
+  std::vector<failure> all;
   std::lock_guard lock(mutex_);
-  return {waiting_.begin(), waiting_.end()};
+  all.reserve(waiting_.size());
+  for (const entry& one : waiting_) all.push_back({one.what, one.actor, one.method});
+  return all;
 }
 
 failure failure_log::thrown() const {
   std::lock_guard lock(mutex_);
-  return thrown_;
+  return {thrown_.what, thrown_.actor, thrown_.method};
 }
 
-void failure_log::clear() {
+void failure_log::clear() noexcept {
+  std::list<entry> gone;
+  {
+    std::lock_guard lock(mutex_);
+    gone.swap(waiting_);
+  }
+  for (entry& one : gone) {
+    if (!one.of_others) one.what = nullptr;
+  }
   std::lock_guard lock(mutex_);
-  waiting_.clear();
+  reuse(gone);
 }
 
 void failure_log::throw_first() {
+  entry before;
   std::exception_ptr what;
   {
     std::lock_guard lock(mutex_);
     if (waiting_.empty()) return;
-    thrown_ = std::move(waiting_.front());
-    waiting_.pop_front();
-    what = thrown_.what;
+    std::list<entry> first;
+    first.splice(first.begin(), waiting_, waiting_.begin());
+    what = first.front().what;
+    before = std::exchange(thrown_, first.front());
+    reuse(first);
   }
+  before.what = nullptr;
   std::rethrow_exception(what);
+}
+
+// Under the mutex, and others hold what was thrown.
+void failure_log::reuse(std::list<entry>& nodes) noexcept {
+  while (!nodes.empty()) {
+    std::list<entry>& to = nodes.front().of_others ? others_ : spare_;
+    if (&to == &spare_ && spare_.size() == room) {
+      nodes.pop_front();
+    } else {
+      to.splice(to.begin(), nodes, nodes.begin());
+    }
+  }
 }
 
 }  // namespace troupe

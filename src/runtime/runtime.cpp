@@ -1,12 +1,25 @@
 #include "troupe/runtime/runtime.hpp"
 
+#include <cstdio>
+#include <exception>
+
+#include "actor/running.hpp"
 #include "runtime/runtime_core.hpp"
 
 namespace troupe {
 
 runtime::runtime(runtime_options options) : core_(std::make_shared<runtime_core>(std::move(options))) {}
 
-runtime::~runtime() { core_->shut_down(); }
+runtime::~runtime() {
+  if (actor::is_running(*core_->system)) {
+    std::fputs(
+        "troupe: ~runtime was called in a handler of this runtime, for whose end it would wait; call stop() there, "
+        "and destroy the runtime on the thread that called run()\n",
+        stderr);
+    std::terminate();
+  }
+  core_->shut_down();
+}
 
 void runtime::post(std::move_only_function<void()> procedure) { core_->post(std::move(procedure)); }
 void runtime::run() { core_->run(); }
@@ -33,7 +46,8 @@ std::chrono::nanoseconds runtime::now() const { return core_->now(); }
 std::uint64_t runtime::seed() const noexcept { return core_->options.seed; }
 
 actor::system& runtime::system() const noexcept { return *core_->system; }
-actor::placement runtime::place(const spawn_options& options) { return core_->place(options); }
+actor::placement runtime::place(const spawn_options& options) const { return core_->place(options); }
+actor::placement runtime::place(const on_thread& where) { return core_->place(where); }
 
 hold& hold::operator=(hold&& other) noexcept {
   if (this == &other) return *this;

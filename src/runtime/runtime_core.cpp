@@ -19,6 +19,18 @@ actor::limits limits_of(const turn_limits& chosen) {
   return {chosen.messages, std::chrono::nanoseconds(chosen.time).count()};
 }
 
+// Without its names when memory is out.
+template <class Named>
+Named with_names(Named one, const char* actor, const char* method) noexcept {
+  try {
+    one.actor = actor;
+    one.method = method;
+  } catch (const std::bad_alloc&) {
+    one.actor.clear();
+  }
+  return one;
+}
+
 }  // namespace
 
 runtime_core::runtime_core(runtime_options chosen)
@@ -34,14 +46,15 @@ runtime_core::runtime_core(runtime_options chosen)
 
 void runtime_core::make_executors() {
   system->on_failure = [this](const char* actor, const char* method, std::exception_ptr what) {
-    const failure one{std::move(what), actor, method};
-    failures.add(one);
-    if (options.on_error) options.on_error(one);
+    failures.add(what, actor, method);
+    if (options.on_error) options.on_error(with_names<failure>({std::move(what), {}, {}}, actor, method));
   };
   if (options.on_dead_letter) {
-    system->on_dead_letter = [this](const char* actor, const char* method) { options.on_dead_letter({actor, method}); };
+    system->on_dead_letter = [this](const char* actor, const char* method) {
+      options.on_dead_letter(with_names<dead_letter>({}, actor, method));
+    };
   }
-  const auto out_of_work = [this] { wake_main(); };
+  const auto out_of_work = [this] { came_to_rest(); };
   sched::executor* main_lane = nullptr;
   // The executors' places are filled before the pool's threads start to look at them.
   const auto install = [&](std::size_t index, sched::executor& one) {
@@ -104,7 +117,7 @@ void runtime_core::shut_down() {
 }
 
 runtime_core::pinned_thread::pinned_thread(runtime_core& core, std::uint16_t index)
-    : core(core), index(index), executor(core.alive_, [&core] { core.wake_main(); }), thread([this] { live(); }) {}
+    : core(core), index(index), executor(core.alive_, [&core] { core.came_to_rest(); }), thread([this] { live(); }) {}
 
 void runtime_core::pinned_thread::live() {
   // order: acquire  pairs with shut_down/release
@@ -149,19 +162,20 @@ sched::executor& runtime_core::make_lane(const std::string& name, std::uint16_t 
   return pinned_.back()->executor;
 }
 
-actor::placement runtime_core::place(const spawn_options& chosen) {
-  if (chosen.main && !chosen.thread.empty()) {
-    throw option_error("troupe: spawn_options: `main` and `thread` exclude each other");
-  }
+actor::placement runtime_core::place(const spawn_options& chosen) const {
   if (chosen.turn.time.count() < 0 || (chosen.turn.messages == 0 && chosen.turn.time.count() != 0)) {
     throw option_error("troupe: spawn_options::turn: messages must be at least 1 when a time is set, and time not negative");
   }
   actor::placement where{*system};
-  if (chosen.main) where.executor = main_index;
-  if (!chosen.thread.empty()) where.executor = pinned_index(chosen.thread);
   where.stop_on_error = chosen.on_error == error_policy::stop;
   where.turn_messages = chosen.turn.messages;
   where.turn_ns = std::chrono::nanoseconds(chosen.turn.time).count();
+  return where;
+}
+
+actor::placement runtime_core::place(const on_thread& chosen) {
+  actor::placement where = place(chosen.options());
+  where.executor = chosen.name().empty() ? main_index : pinned_index(chosen.name());
   return where;
 }
 
@@ -218,10 +232,7 @@ void runtime_core::run() {
       core.running_.store(false, std::memory_order_release);
     }
   } at_end{*this};
-  // order: relaxed  mail that a former stop left behind a stuck handler stays discarded until here
-  system->discarding.store(false, std::memory_order_relaxed);
   run_until_out_of_work();
-  ignore_holds(false);
   failures.throw_first();
 }
 
@@ -230,11 +241,32 @@ void runtime_core::run_until_out_of_work() {
     // order: relaxed  a hint; whoever sets it wakes this thread
     if (stop_asked_.load(std::memory_order_relaxed) && overdue()) return;
     if (step_main()) continue;
-    if (alive_.empty()) break;
-    wait_main();
+    if (!alive_.empty()) {
+      wait_main();
+    } else if (!end_overdue() && alive_.empty()) {  // else holds may count again
+      break;
+    }
   }
   // order: relaxed  the next message is sent by this thread or by one that sees run() returned
   system->discarding.store(false, std::memory_order_relaxed);
+  ignore_holds(false);
+}
+
+// A stop whose deadline has passed lasts until nothing of what it discards is left: only then do holds count
+// again and messages arrive. That may come about while nobody is in run().
+bool runtime_core::end_overdue() {
+  std::lock_guard lock(holds_mutex_);
+  if (!overdue_) return false;
+  overdue_ = false;
+  // order: relaxed  a sender has no other news of this than a run() that returns
+  system->discarding.store(false, std::memory_order_relaxed);
+  set_holds_ignored(false);
+  return true;
+}
+
+void runtime_core::came_to_rest() {
+  end_overdue();
+  wake_main();
 }
 
 void runtime_core::discard_mail() {
@@ -255,7 +287,11 @@ bool runtime_core::overdue() {
   if (request->mode == stop_mode::discard) discard_mail();
   if (std::chrono::steady_clock::now() < request->deadline || alive_.empty()) return false;
   discard_mail();
-  ignore_holds(false);
+  {
+    std::lock_guard lock(holds_mutex_);
+    overdue_ = true;
+  }
+  if (alive_.empty()) end_overdue();  // it came to rest just now, and nobody else will tell
   throw deadline_error("troupe: stop: the deadline passed with handlers still running: " + actor::running_handlers(*system) +
                        "; what was queued is discarded");
 }
@@ -292,6 +328,11 @@ void runtime_core::release() {
 
 void runtime_core::ignore_holds(bool yes) {
   std::lock_guard lock(holds_mutex_);
+  set_holds_ignored(yes);
+}
+
+// Under holds_mutex_.
+void runtime_core::set_holds_ignored(bool yes) {
   if (holds_ignored_ == yes) return;
   holds_ignored_ = yes;
   if (holds_ == 0) return;

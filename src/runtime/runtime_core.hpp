@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -17,6 +16,7 @@
 
 #include "actor/system.hpp"
 #include "base/parker.hpp"
+#include "runtime/failure_log.hpp"
 #include "sched/census.hpp"
 #include "sched/executor.hpp"
 #include "sched/simulated.hpp"
@@ -25,21 +25,6 @@
 #include "troupe/runtime/runtime.hpp"
 
 namespace troupe {
-
-// The failures in the order in which they happened.
-class failure_log {
- public:
-  void add(failure one);
-  std::vector<failure> all() const;
-  failure thrown() const;
-  void clear();
-  void throw_first();  // nothing when there is none
-
- private:
-  mutable std::mutex mutex_;
-  std::deque<failure> waiting_;
-  failure thrown_;
-};
 
 class runtime_core {
  public:
@@ -51,7 +36,8 @@ class runtime_core {
   void hold();
   void release();
   void post(std::move_only_function<void()> procedure);
-  actor::placement place(const spawn_options& options);
+  actor::placement place(const spawn_options& chosen) const;
+  actor::placement place(const on_thread& chosen);
   std::chrono::nanoseconds now() const;
 
   const runtime_options options;
@@ -87,13 +73,17 @@ class runtime_core {
   void wait_main();
   void run_until_out_of_work();
   bool overdue();
+  bool end_overdue();
+  void came_to_rest();
   void discard_mail();
   void ignore_holds(bool yes);
+  void set_holds_ignored(bool yes);
 
   sched::census alive_;  // work, and holds unless they are ignored
   std::mutex holds_mutex_;
   std::int64_t holds_ = 0;
   bool holds_ignored_ = false;  // a stop that drains does not wait for outside sources
+  bool overdue_ = false;        // a stop missed its deadline, and what it discards has not all gone yet
 
   const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   sched::simulated* simulated_ = nullptr;          // the pool, under that policy

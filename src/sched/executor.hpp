@@ -16,8 +16,9 @@ class executor {
   executor& operator=(const executor&) = delete;
   virtual ~executor() = default;
 
-  // Any thread. The runnable runs once on this executor, some time later.
-  virtual void submit(runnable& item) = 0;
+  // Any thread. The runnable runs once on this executor, some time later. Needs no memory: whoever has a runnable
+  // can get rid of it, also when memory is out.
+  virtual void submit(runnable& item) noexcept = 0;
 
   // Mail was left for a runnable that one of its threads holds: somebody should be awake to see it in case
   // that thread is long in a handler.

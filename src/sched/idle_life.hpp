@@ -1,9 +1,10 @@
 // idle_life: what a worker does from when it has nothing to do until it has work.
 //
 // It becomes the thief or sleeps (roster.hpp). A thief that finds work hands its role on and goes to work.
-// One that finds none sleeps, and keeps watch if others are busy: then it looks again after a while.
-// No wake-up is lost because both ways out of the thief's role look at the inbox once more afterwards
-// (docs/protocols/roster.md).
+// One that finds none sleeps, and keeps watch if others are busy: then it looks again after a while. It dozes when
+// those are all stuck with nothing behind them: it looks ever more rarely, and counts as one that must be called.
+// No wake-up is lost because both ways out of the thief's role look once more afterwards: at the inbox, and, when
+// nobody is left who watches, at what lies behind the busy ones (docs/protocols/roster.md).
 #pragma once
 
 #include <algorithm>
@@ -12,17 +13,24 @@
 
 namespace troupe::sched {
 
+// Nanoseconds. A watcher looks again after a time that doubles. While nobody is busy it goes on for a while, less
+// often: bursts of work that follow each other need not wake a watcher each. After some 100 ms it sleeps for good.
+struct watch_times {
+  static constexpr std::int64_t first = 50'000, last = 1'000'000, last_while_idle = 2'000'000, last_dozing = 32'000'000;
+  static constexpr int idle_watches_max = 48;
+};
+
 // Pool needs `roster_` and, for its idle workers:
 //   bool ending()              the pool ends; whoever made it so notifies all parkers afterwards
 //   bool take_work(Worker&)    true when the worker's queue got something; it is counted as busy then
 //   bool inbox_has_some()      a hint
 //   bool anyone_busy()         a hint
+//   std::uint64_t turns_done() a hint; of all workers
+//   bool nothing_left(Worker&) behind a heavy fence: no other worker has work lying where only a search finds it
 //   unsigned workers()         how many there are
 //   void wake(Worker*)         notifies it, if it is one
 // Worker needs `parker`, and what the roster wants.
-// A watcher looks again after a time that doubles. While nobody is busy it goes on for a while, less often:
-// bursts of work that follow each other need not wake a watcher each. After some 100 ms it sleeps for good.
-template <class Pool, class Worker, int IdleWatchesMax = 48>
+template <class Pool, class Worker, class Times = watch_times>
 class idle_life {
  public:
   idle_life(Pool& pool, Worker& self) noexcept : pool_(pool), self_(self) {}
@@ -37,35 +45,45 @@ class idle_life {
   }
 
  private:
-  static constexpr std::int64_t watch_first_ns = 50'000, watch_last_ns = 1'000'000, watch_idle_ns = 2'000'000;
-
   // The thief: looks, and keeps watch. Not the thief any more when it returns.
   bool search() {
-    std::int64_t watch_ns = watch_first_ns;
+    std::int64_t watch_ns = Times::first;
+    std::uint64_t turns_before = 0;
     int idle_watches = 0;
     while (!pool_.ending()) {
       if (pool_.take_work(self_)) {
         pool_.roster_.hand_over();
-        if (pool_.inbox_has_some()) pool_.wake(pool_.roster_.call());
+        if (pool_.inbox_has_some() || left_alone()) pool_.wake(pool_.roster_.call());
         return true;
       }
-      // A worker that becomes busy after this and has a backlog finds the roster lonely.
       const bool idle = !pool_.anyone_busy();
       idle_watches = idle ? idle_watches + 1 : 0;
-      const bool watching = pool_.roster_.sleep(self_, pool_.workers() > 1 && idle_watches <= IdleWatchesMax);
-      if (pool_.inbox_has_some() && pool_.roster_.resume(self_)) continue;
-      if (!watching) {
+      const std::uint64_t turns = pool_.turns_done();
+      const bool dozing = !idle && watch_ns > Times::last && turns == turns_before && pool_.nothing_left(self_);
+      turns_before = turns;
+      const bool watch = pool_.workers() > 1 && idle_watches <= Times::idle_watches_max && !dozing;
+      const bool watching = pool_.roster_.sleep(self_, watch);
+      if ((pool_.inbox_has_some() || left_alone()) && pool_.roster_.resume(self_)) continue;
+      if (!watching && !dozing) {
         if (!sleep_until_called()) return false;
-        watch_ns = watch_first_ns;
+        watch_ns = Times::first;
         continue;
       }
+      watch_ns = std::min(watch_ns, idle ? Times::last_while_idle : dozing ? Times::last_dozing : Times::last);
       do {
-        if (self_.parker.wait_for(std::chrono::nanoseconds(watch_ns))) watch_ns = watch_first_ns;
+        if (self_.parker.wait_for(std::chrono::nanoseconds(watch_ns))) watch_ns = Times::first;
         if (pool_.ending()) return false;
       } while (!pool_.roster_.resume(self_));
-      watch_ns = std::min(2 * watch_ns, idle ? watch_idle_ns : watch_last_ns);
+      watch_ns *= 2;
     }
     return false;
+  }
+
+  // Whether work is left where only a search finds it while nobody searches or watches. Who leaves work later than
+  // this finds the roster lonely.
+  bool left_alone() {
+    // order: relaxed  whoever changes it after the caller did has the same duty
+    return pool_.roster_.lonely().load(std::memory_order_relaxed) != 0 && !pool_.nothing_left(self_);
   }
 
   bool sleep_until_called() {

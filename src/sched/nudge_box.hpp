@@ -43,6 +43,13 @@ class nudge_box {
            lost_.load(std::memory_order_relaxed) == 0;
   }
 
+  // How often push was called, ever; and whether there is more to take than what that says. Hints.
+  // order: relaxed (both)  hints
+  std::uint64_t pushed() const noexcept { return next_.load(std::memory_order_relaxed); }
+  bool more_than(std::uint64_t pushes) const noexcept {
+    return pushed() != pushes || lost_.load(std::memory_order_relaxed) != 0;
+  }
+
   // Calls look(item) for each. True when some were lost: all must be looked at.
   template <class Look>
   bool take(Look look) noexcept {

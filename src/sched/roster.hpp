@@ -8,6 +8,8 @@
 //   R2  a sleeper is returned by one call only, and is then the thief.
 //   R3  sleepers are woken last in, first out (their caches are warm), the watcher after all others: it keeps
 //       watch over the one that was called.
+//   R4  whoever leaves work where only a search finds it sees lonely() and calls, or whoever made it lonely sees
+//       the work. The two sides are worker::unwatched and idle_life.
 // Proof sketch and the losing interleavings: docs/protocols/roster.md.
 #pragma once
 
@@ -94,7 +96,7 @@ class roster {
   }
 
   // Not zero while somebody sleeps and nobody searches or watches: whoever leaves work lying then, where only
-  // a search finds it, should call(). A hint, to be read by its own address where a call would cost too much.
+  // a search finds it, calls (R4). To be read by its own address, since a call() would cost too much.
   const typename Atomics::template atomic<std::uint32_t>& lonely() const noexcept { return lonely_; }
 
  private:

@@ -3,13 +3,14 @@
 // A ring that doubles when it is full. Plain data: the worker's biased lock guards it, only the count may
 // be read by anyone.
 // Invariants
-//   Q1  a push_if has room: keep_room was called for all that may be pushed since.
+//   Q1  a push has room: keep_room was called for all that may be in the queue at a time.
 // Rejected: an intrusive list (a thief would walk it, a cache miss a runnable, inside the victim's lock; and
 // push_if could not do without a branch that nobody can predict).
 #pragma once
 
 #include <cstddef>
 #include <memory>
+#include <new>
 
 #include "sched/runnable.hpp"
 #include "base/atomics.hpp"
@@ -23,22 +24,21 @@ class basic_run_queue {
  public:
   basic_run_queue() : items_(std::make_unique<slot[]>(mask_ + 1)) {}
 
-  // Throws std::bad_alloc when the ring must grow and cannot; then nothing was done.
-  void push(Item& item) {
-    keep_room(0);
-    push_if(item, true);
+  // Makes room for so many items in all. False when memory is out; then the room is what it was.
+  [[nodiscard]] TROUPE_INLINE bool keep_room(std::size_t items) noexcept {
+    while (items > mask_) [[unlikely]] {
+      if (!grow()) return false;
+    }
+    return true;
   }
 
-  // Makes room for so many pushes, and for one push_if that does not push. Throws std::bad_alloc.
-  TROUPE_INLINE void keep_room(std::size_t pushes) {
-    while (get(end_) - get(begin_) + pushes + 1 > mask_) [[unlikely]] grow();
-  }
+  TROUPE_INLINE void push(Item& item) noexcept { push_if(item, true); }
 
   // Pushes or does nothing, at the same cost: whether a message finds its actor queued already is as good
   // as random (Q1).
   TROUPE_INLINE void push_if(Item& item, bool really) noexcept {
     const std::size_t end = get(end_);
-    TROUPE_INVARIANT(end - get(begin_) <= mask_, "Q1");
+    TROUPE_INVARIANT(end - get(begin_) + (really ? 1u : 0u) <= mask_, "Q1");
     items_[end & mask_] = &item;
     set(end_, end + (really ? 1u : 0u));
   }
@@ -67,11 +67,14 @@ class basic_run_queue {
   static std::size_t get(const index& of) noexcept { return of.load(std::memory_order_relaxed); }
   static void set(index& of, std::size_t to) noexcept { of.store(to, std::memory_order_relaxed); }
 
-  TROUPE_NOINLINE void grow() {
+  TROUPE_NOINLINE bool grow() noexcept try {
     auto larger = std::make_unique<slot[]>(2 * (mask_ + 1));
     for (std::size_t at = get(begin_); at != get(end_); ++at) larger[at & (2 * mask_ + 1)] = items_[at & mask_];
     items_ = std::move(larger);
     mask_ = 2 * mask_ + 1;
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
   }
 
   index begin_{0}, end_{0};

@@ -19,6 +19,7 @@ TEST(run_queue, what_is_pushed_comes_out_in_order) {
   std::vector<item> items(100);
   EXPECT_TRUE(queue.empty());
   EXPECT_EQ(queue.pop(), nullptr);
+  ASSERT_TRUE(queue.keep_room(100));
   for (auto& one : items) queue.push(one);
   EXPECT_EQ(queue.count(), 100u);
   for (auto& one : items) EXPECT_EQ(queue.pop(), &one);
@@ -29,7 +30,7 @@ TEST(run_queue, what_is_pushed_comes_out_in_order) {
 TEST(run_queue, a_push_that_is_none_leaves_nothing) {
   small_queue queue;
   item one{1}, two{2};
-  queue.keep_room(2);
+  ASSERT_TRUE(queue.keep_room(2));
   queue.push_if(one, false);
   EXPECT_TRUE(queue.empty());
   queue.push_if(two, true);
@@ -47,11 +48,12 @@ TEST(run_queue, it_agrees_with_a_deque_whatever_comes) {
     item& one = items[random() % items.size()];
     const auto what = random() % 5;
     if (what < 2) {
+      ASSERT_TRUE(queue.keep_room(model.size() + 1));
       queue.push(one);
       model.push_back(&one);
     } else if (what == 2) {
       const bool really = random() % 2 == 0;
-      queue.keep_room(1);
+      ASSERT_TRUE(queue.keep_room(model.size() + 1));
       queue.push_if(one, really);
       if (really) model.push_back(&one);
     } else {

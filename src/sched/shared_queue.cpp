@@ -15,12 +15,12 @@ shared_queue::shared_queue(unsigned workers, census& alive, std::function<void()
 shared_queue::~shared_queue() { shut_down(); }
 
 // Each runnable is counted from here until its turn has ended for good.
-void shared_queue::submit(runnable& item) {
+void shared_queue::submit(runnable& item) noexcept {
   alive_.enter();
   put(item);
 }
 
-void shared_queue::put(runnable& item) {
+void shared_queue::put(runnable& item) noexcept {
   std::lock_guard lock(mutex_);
   queue_.push(item);
   if (asleep_ == 0) return;

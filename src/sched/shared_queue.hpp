@@ -12,7 +12,7 @@
 
 #include "sched/census.hpp"
 #include "sched/executor.hpp"
-#include "sched/run_queue.hpp"
+#include "sched/runnable_list.hpp"
 
 namespace troupe::sched {
 
@@ -22,7 +22,7 @@ class shared_queue final : public policy {
   shared_queue(unsigned workers, census& alive, std::function<void()> out_of_work);
   ~shared_queue() override;
 
-  void submit(runnable& item) override;
+  void submit(runnable& item) noexcept override;
   void shut_down() override;
   counters count() const override;
   unsigned workers() const noexcept override { return static_cast<unsigned>(threads_.size()); }
@@ -30,13 +30,13 @@ class shared_queue final : public policy {
  private:
   shared_queue(census& alive, std::function<void()> out_of_work);
   void work();
-  void put(runnable& item);
+  void put(runnable& item) noexcept;
 
   census& alive_;
   std::function<void()> out_of_work_;
   mutable std::mutex mutex_;
   std::condition_variable filled_;
-  run_queue queue_;
+  runnable_list queue_;
   unsigned asleep_ = 0;
   bool ending_ = false;
   counters counters_;

@@ -1,15 +1,16 @@
 #include "sched/simulated.hpp"
 
-#include <deque>
+#include <algorithm>
+
+#include "sched/runnable_list.hpp"
 
 namespace troupe::sched {
 
 struct simulated::lane final : executor {
-  lane(simulated& owner, std::size_t index) : owner(owner), index(index) {}
-  void submit(runnable& item) override { owner.submit_to(index, item); }
+  explicit lane(simulated& owner) : owner(owner) {}
+  void submit(runnable& item) noexcept override { owner.submit_to(*this, item); }
   simulated& owner;
-  std::size_t index;
-  std::deque<runnable*> queue;
+  runnable_list queue;
 };
 
 simulated::simulated(std::uint64_t seed, census& alive) : alive_(alive), random_(seed) { add_lane(); }
@@ -18,45 +19,48 @@ simulated::~simulated() { shut_down(); }
 
 executor& simulated::add_lane() {
   std::lock_guard lock(mutex_);
-  lanes_.push_back(std::make_unique<lane>(*this, lanes_.size()));
+  lanes_.push_back(std::make_unique<lane>(*this));
   return *lanes_.back();
 }
 
-void simulated::submit_to(std::size_t lane, runnable& item) {
+void simulated::submit_to(lane& to, runnable& item) noexcept {
   alive_.enter();
-  put(lane, item);
+  put(to, item);
 }
 
-void simulated::put(std::size_t lane, runnable& item) {
+void simulated::put(lane& to, runnable& item) noexcept {
   std::lock_guard lock(mutex_);
-  lanes_[lane]->queue.push_back(&item);
+  to.queue.push(item);
   filled_.notify_one();
 }
 
 bool simulated::step() {
   runnable* item = nullptr;
-  std::size_t from = 0;
+  lane* from = nullptr;
   {
     std::lock_guard lock(mutex_);
-    std::size_t choices = lanes_[0]->queue.size();
+    const std::size_t of_pool = std::min(lanes_[0]->queue.count(), choices_max);
+    std::size_t choices = of_pool;
     for (std::size_t i = 1; i < lanes_.size(); ++i) choices += lanes_[i]->queue.empty() ? 0 : 1;
     if (choices == 0) return false;
     std::size_t chosen = choose(choices);
-    if (chosen >= lanes_[0]->queue.size()) {
-      chosen -= lanes_[0]->queue.size();
-      for (from = 1; lanes_[from]->queue.empty() || chosen-- != 0;) ++from;
+    if (chosen < of_pool) {
+      from = lanes_[0].get();
+    } else {
+      chosen -= of_pool;
+      std::size_t i = 1;
+      while (lanes_[i]->queue.empty() || chosen-- != 0) ++i;
+      from = lanes_[i].get();
       chosen = 0;
     }
-    auto& queue = lanes_[from]->queue;
-    item = queue[chosen];
-    queue.erase(queue.begin() + static_cast<std::ptrdiff_t>(chosen));
+    item = &from->queue.take(chosen);
   }
   ++counters_.turns;
   now_ns_ += static_cast<std::int64_t>(choose(2'000));
   const runnable_type& type = *item->type;
   const after_turn after = type.run(*item);
   if (after == after_turn::again || (after == after_turn::quiet && !type.settle(*item))) {
-    put(from, *item);
+    put(*from, *item);
     return true;
   }
   if (after == after_turn::gone) type.dispose(*item);
@@ -83,9 +87,7 @@ void simulated::poke() {
 
 void simulated::shut_down() {
   for (const auto& lane : lanes_) {
-    while (!lane->queue.empty()) {
-      runnable* item = lane->queue.front();
-      lane->queue.pop_front();
+    while (runnable* item = lane->queue.pop()) {
       item->type->discard(*item);
       static_cast<void>(alive_.leave());
     }

@@ -1,8 +1,8 @@
 // simulated: one thread, a seeded choice at every turn, virtual time.
 //
-// Whole programs run inside drive(): the pool, the pinned threads and the main thread are lanes of the
-// same loop. A lane of the pool gives any of its runnables, a lane of one thread its oldest. The same
-// seed makes the same choices, so a failure replays, as long as no outside thread takes part.
+// Whole programs run inside step(): the pool, the pinned threads and the main thread are lanes of the
+// same loop. The lane of the pool gives any of its 256 oldest runnables, a lane of one thread its oldest. The
+// same seed makes the same choices, so a failure replays, as long as no outside thread takes part.
 #pragma once
 
 #include <chrono>
@@ -26,7 +26,7 @@ class simulated final : public policy {
   // A pinned thread, or the main one, as a lane of the simulation. Lives as long as the policy.
   executor& add_lane();
 
-  void submit(runnable& item) override { submit_to(0, item); }
+  void submit(runnable& item) noexcept override { submit_to(*lanes_[0], item); }
   void shut_down() override;
   counters count() const override;
   unsigned workers() const noexcept override { return 1; }
@@ -46,8 +46,9 @@ class simulated final : public policy {
 
  private:
   struct lane;
-  void submit_to(std::size_t lane, runnable& item);
-  void put(std::size_t lane, runnable& item);
+  static constexpr std::size_t choices_max = 256;  // runnables of the pool: a step takes time for each
+  void submit_to(lane& to, runnable& item) noexcept;
+  void put(lane& to, runnable& item) noexcept;
 
   census& alive_;
   std::mt19937_64 random_;

@@ -2,7 +2,7 @@
 
 namespace troupe::sched {
 
-void thread_executor::submit(runnable& item) {
+void thread_executor::submit(runnable& item) noexcept {
   alive_.enter();
   inbox_.push(item);
   parker_.notify();
@@ -13,12 +13,12 @@ bool thread_executor::run_one() {
   if (item == nullptr) return false;
   const runnable_type& type = *item->type;
   switch (type.run(*item)) {
-    case after_turn::again: push(*item); break;
+    case after_turn::again: queue_.push(*item); break;
     case after_turn::quiet:
       if (type.settle(*item)) {
         finished();
       } else {
-        push(*item);
+        queue_.push(*item);
       }
       break;
     case after_turn::gone:
@@ -40,24 +40,10 @@ runnable* thread_executor::pop() noexcept {
   // New arrivals go behind what is here, at every turn: an actor that is never done cannot keep them out.
   for (runnable* item = inbox_.take_all(); item != nullptr;) {
     runnable* next = item->next;
-    push(*item);
+    queue_.push(*item);
     item = next;
   }
-  runnable* item = head_;
-  if (item == nullptr) return nullptr;
-  head_ = item->next;
-  if (head_ == nullptr) tail_ = nullptr;
-  return item;
-}
-
-void thread_executor::push(runnable& item) noexcept {
-  item.next = nullptr;
-  if (tail_ == nullptr) {
-    head_ = &item;
-  } else {
-    tail_->next = &item;
-  }
-  tail_ = &item;
+  return queue_.pop();
 }
 
 void thread_executor::finished() {

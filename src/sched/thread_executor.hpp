@@ -12,6 +12,7 @@
 #include "sched/census.hpp"
 #include "sched/executor.hpp"
 #include "sched/inbox.hpp"
+#include "sched/runnable_list.hpp"
 
 namespace troupe::sched {
 
@@ -20,7 +21,7 @@ class thread_executor : public executor {
   thread_executor(census& alive, std::function<void()> out_of_work)
       : alive_(alive), out_of_work_(std::move(out_of_work)) {}
 
-  void submit(runnable& item) override;
+  void submit(runnable& item) noexcept override;
 
   // Runs the oldest runnable for one turn. False when there was none.
   bool run_one();
@@ -34,15 +35,13 @@ class thread_executor : public executor {
 
  private:
   runnable* pop() noexcept;
-  void push(runnable& item) noexcept;
   void finished();
 
   census& alive_;
   std::function<void()> out_of_work_;
   inbox<runnable> inbox_;
   base::parker parker_;
-  runnable* head_ = nullptr;  // the owner's: oldest first
-  runnable* tail_ = nullptr;
+  runnable_list queue_;  // the owner's
 };
 
 }  // namespace troupe::sched

@@ -16,9 +16,12 @@ std::uint64_t next_random(std::uint64_t& state) noexcept {
   return state;
 }
 
-// order: relaxed  a statistic; publishes nothing
-void add(std::atomic<std::uint64_t>& counter, std::uint64_t n) noexcept {
-  counter.store(counter.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+// The owner's: what the counter is now.
+std::uint64_t add(std::atomic<std::uint64_t>& counter, std::uint64_t n) noexcept {
+  // order: relaxed  a statistic; publishes nothing
+  const std::uint64_t sum = counter.load(std::memory_order_relaxed) + n;
+  counter.store(sum, std::memory_order_relaxed);
+  return sum;
 }
 
 }  // namespace
@@ -41,13 +44,19 @@ work_stealing::~work_stealing() {
   for (worker* w : workers_) worker::put_on_shelf(*w);
 }
 
-void work_stealing::submit(runnable& item) {
+void work_stealing::submit(runnable& item) noexcept {
   worker* self = worker::current();
   if (self != nullptr && self->pool == this && self->lock.try_enter()) {
-    self->push(item);
+    const bool room = self->make_room(1);
+    if (room) {
+      self->adopt(item);
+      self->push(item);
+    }
     self->lock.leave();
-    if (self->unwatched()) self->ask_for_watch();  // this handler may take long (P11)
-    return;
+    if (room) {
+      if (self->unwatched()) self->ask_for_watch();  // this handler may take long (P11)
+      return;
+    }
   }
   alive_.enter();
   inbox_.push(item);
@@ -81,7 +90,6 @@ void work_stealing::work(worker& self) {
 
 // Runs until nothing is left here, nor in the inbox. The lock is left only for the turns themselves.
 void work_stealing::run_queue_dry(worker& self) {
-  unsigned turns = 0;
   self.lock.enter();
   while (!ending()) {
     runnable* item = self.queue.pop();
@@ -90,7 +98,6 @@ void work_stealing::run_queue_dry(worker& self) {
       item = self.queue.pop();
     }
     if (item != nullptr) item->where = place::running;
-    self.keep_room();
     const bool backlog = !self.queue.empty();
     self.lock.leave();
     if (item == nullptr) {
@@ -101,14 +108,16 @@ void work_stealing::run_queue_dry(worker& self) {
     // Nobody can tell how long this turn takes: with work behind it somebody must keep watch (P11).
     if (backlog && self.unwatched()) [[unlikely]] attend();
     const after_turn after = item->type->run(*item);
-    add(self.turns, 1);
-    if (++turns % turns_a_look == 0) [[unlikely]] housekeeping(self, turns);
+    const std::uint64_t turns = add(self.turns, 1);
+    if (turns >= self.look_after && (!self.nudges.empty() || inbox_has_some() || turns >= self.stir_after)) [[unlikely]] {
+      housekeeping(self, turns);
+    }
     self.lock.enter();
     switch (after) {
       case after_turn::again: self.push(*item); break;
       case after_turn::quiet: self.linger(*item); break;
       case after_turn::gone:
-        self.forget(*item);
+        self.part_with(*item);
         item->type->dispose(*item);
         break;
     }
@@ -118,6 +127,7 @@ void work_stealing::run_queue_dry(worker& self) {
     self.settle_all();
     runnable* item = self.queue.pop();
     if (item == nullptr) break;
+    self.part_with(*item);
     self.lock.leave();
     item->type->discard(*item);
     self.lock.enter();
@@ -125,35 +135,47 @@ void work_stealing::run_queue_dry(worker& self) {
   self.lock.leave();
 }
 
-void work_stealing::housekeeping(worker& self, unsigned turns) {
-  if (!self.nudges.empty()) {
+// What came from other threads need not wait for another turn (P11). But while turns are quick and more comes all
+// the time, it is taken after every few: a look costs its senders a cache line, too.
+void work_stealing::housekeeping(worker& self, std::uint64_t turns) {
+  const std::int64_t now = base::now_ns();
+  const bool nudged = !self.nudges.empty();
+  if (nudged) {
     self.lock.enter();
-    self.take_nudges();
+    const unsigned passed_on = self.take_nudges().passed_on;
     self.lock.leave();
+    if (passed_on != 0) attend();
   }
-  take_inbox(self);
-  if (turns % turns_a_stir == 0 && workers_.size() > 1) stir(self);
+  if (take_inbox(self) || nudged) {
+    const auto done = static_cast<std::int64_t>(turns - self.looked_turns);
+    self.look_after = turns + (now - self.looked_at_ns < done * quick_turn_ns ? turns_a_look : 1);
+    self.looked_at_ns = now;
+    self.looked_turns = turns;
+  }
+  if (turns >= self.stir_after) stir(self, now, turns);
 }
 
 // Fairness among busy workers: when one has many actors in its round and another one few, the few would
 // be served far more often for ever, since nobody is idle and steals.
-void work_stealing::stir(worker& self) {
-  const std::int64_t now = base::now_ns();
+void work_stealing::stir(worker& self, std::int64_t now, std::uint64_t turns) {
   const std::int64_t span = now - self.stirred_at_ns;
+  const auto done = static_cast<std::int64_t>(turns - self.stirred_turns);
+  // Again after about as many turns as take that long.
+  self.stir_after = turns + static_cast<std::uint64_t>(
+      std::clamp<std::int64_t>(done * stir_every_ns / std::max<std::int64_t>(span, 1), 1, turns_a_stir));
   if (span < stir_every_ns) return;
-  // order: relaxed  its own
-  const std::uint64_t turns = self.turns.load(std::memory_order_relaxed);
-  const std::uint64_t done = std::max<std::uint64_t>(turns - self.stirred_turns, 1);
   self.stirred_at_ns = now;
   self.stirred_turns = turns;
-  if (span > stir_memory_ns) return;
+  if (span > stir_memory_ns || workers_.size() == 1) return;
   std::unique_lock steal(steal_mutex_, std::try_to_lock);
   if (!steal) return;
-  const auto mine = static_cast<std::int64_t>(self.queue.count()) * span / static_cast<std::int64_t>(done);
+  const auto mine = static_cast<std::int64_t>(self.queue.count()) * span / done;
   worker& victim = *workers_[next_random(self.random) % workers_.size()];
   if (&victim == &self || look_at(victim, now, stir_memory_ns).backlog_ns < 2 * mine + stir_worth_ns) return;
   const std::size_t theirs = victim.queue.count(), ours = self.queue.count();
-  if (theirs > ours + 1) steal_from(self, victim, static_cast<unsigned>((theirs - ours) / 2));
+  if (theirs <= ours + 1) return;
+  steal_from(self, victim, static_cast<unsigned>((theirs - ours) / 2));
+  attend();  // as above: it took the victim's nudges
 }
 
 bool work_stealing::take_work(worker& self) { return take_inbox(self) || steal_somewhere(self); }
@@ -166,15 +188,27 @@ bool work_stealing::take_inbox(worker& self) {
   if (!was_busy) show_busy(self);
   std::int64_t taken = 0;
   self.lock.enter();
-  while (item != nullptr) {
+  while (item != nullptr && self.make_room(1)) {
     runnable* next = item->next;
+    self.adopt(*item);
     self.push(*item);
     item = next;
     ++taken;
   }
   self.lock.leave();
   alive_.take_over(taken, was_busy);
+  if (item != nullptr) [[unlikely]] put_back(item);
   return true;
+}
+
+// Memory is out, and this worker's queue full: who is idle has room, or this worker itself when it is done.
+void work_stealing::put_back(runnable* list) noexcept {
+  while (list != nullptr) {
+    runnable* next = list->next;
+    inbox_.push(*list);
+    list = next;
+  }
+  wake(roster_.call());
 }
 
 bool work_stealing::steal_somewhere(worker& self) {
@@ -188,7 +222,7 @@ bool work_stealing::steal_somewhere(worker& self) {
     if (&victim == &self || !victim.busy.load(std::memory_order_relaxed)) continue;
     const pace seen = look_at(victim, now);
     const std::int64_t worth = seen.turn_ns < short_turn_ns ? worth_stealing_short_ns : worth_stealing_ns;
-    if (seen.backlog_ns >= worth && steal_from(self, victim, worker::steal_max)) return true;
+    if (seen.backlog_ns >= worth && victim.has_some_left() && steal_from(self, victim, worker::steal_max)) return true;
   }
   return false;
 }
@@ -211,9 +245,14 @@ work_stealing::pace work_stealing::look_at(worker& victim, std::int64_t now, std
 }
 
 bool work_stealing::steal_from(worker& self, worker& victim, unsigned at_most) {
-  if (!victim.lock.try_revoke()) return false;
+  at_most = std::min(at_most, worker::steal_max);
+  // Room is made before, and stays: only a worker itself adopts.
+  self.lock.enter();
+  const bool room = self.make_room(at_most);
+  self.lock.leave();
+  if (!room || !victim.lock.try_revoke()) return false;
   runnable* list = nullptr;
-  const unsigned taken = victim.give(self, list, std::min(at_most, worker::steal_max));
+  const unsigned taken = victim.give(self, list, at_most);
   // Counted before the victim can go on and find itself idle (C1).
   // order: relaxed  its own
   if (taken != 0 && !self.busy.load(std::memory_order_relaxed)) {
@@ -225,6 +264,7 @@ bool work_stealing::steal_from(worker& self, worker& victim, unsigned at_most) {
   self.lock.enter();
   while (list != nullptr) {
     runnable* next = list->next;
+    self.adopt(*list);
     self.push(*list);
     list = next;
   }
@@ -235,11 +275,26 @@ bool work_stealing::steal_from(worker& self, worker& victim, unsigned at_most) {
 }
 
 void work_stealing::attend() noexcept {
-  // order: relaxed  a hint; a watcher that goes to sleep now has looked after nobody was busy
+  // order: none  as worker::unwatched, also for those who are no workers
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  // order: relaxed  behind the fence
   if (roster_.lonely().load(std::memory_order_relaxed) != 0) wake(roster_.call());
 }
 
+bool work_stealing::nothing_left(const worker& self) const noexcept {
+  if (workers_.size() == 1) return true;
+  base::asymmetric::heavy();
+  for (const worker* one : workers_) {
+    // order: relaxed  a hint; an idle worker has nothing (W3), only nudges that came too late
+    if (one != &self && one->busy.load(std::memory_order_relaxed) && one->has_some_left()) return false;
+  }
+  return true;
+}
+
 void work_stealing::show_busy(worker& self) noexcept {
+  // Its turns may be longer than before it was idle: so it stirs by its pace from now on.
+  // order: relaxed  its own
+  self.stir_after = self.turns.load(std::memory_order_relaxed);
   // order: relaxed  hints
   self.busy.store(true, std::memory_order_relaxed);
   busy_.fetch_add(1, std::memory_order_relaxed);
@@ -259,7 +314,7 @@ void work_stealing::wake(worker* sleeper) noexcept {
   sleeper->parker.notify();
 }
 
-policy::counters work_stealing::count() const {
+policy::counters work_stealing::count() const noexcept {
   counters sum;
   for (const worker* w : workers_) {
     // order: relaxed  statistics

@@ -32,9 +32,9 @@ class work_stealing final : public policy {
   work_stealing(const work_stealing_options& options, census& alive, std::function<void()> out_of_work);
   ~work_stealing() override;
 
-  void submit(runnable& item) override;
+  void submit(runnable& item) noexcept override;
   void shut_down() override;
-  counters count() const override;
+  counters count() const noexcept override;
   void attend() noexcept override;
   unsigned workers() const noexcept override { return static_cast<unsigned>(workers_.size()); }
 
@@ -52,13 +52,16 @@ class work_stealing final : public policy {
   static constexpr std::int64_t stir_memory_ns = 1'000'000'000;
   // How often a busy worker compares its queue with the others', and the imbalance that makes it act.
   static constexpr std::int64_t stir_every_ns = 1'000'000, stir_worth_ns = 200'000;
-  static constexpr unsigned turns_a_look = 8, turns_a_stir = 64;
+  static constexpr unsigned turns_a_stir = 64;  // at most
+  // Turns between two looks that find something from other threads, while turns are quicker than that.
+  static constexpr unsigned turns_a_look = 8;
+  static constexpr std::int64_t quick_turn_ns = 5'000;
 
   // The worker's life, in the order in which it is lived.
   void work(worker& self);
   void run_queue_dry(worker& self);
-  void housekeeping(worker& self, unsigned turns);
-  void stir(worker& self);
+  void housekeeping(worker& self, std::uint64_t turns);
+  void stir(worker& self, std::int64_t now, std::uint64_t turns);
 
   // What idle_life asks of its pool.
   friend class idle_life<work_stealing, worker>;
@@ -67,11 +70,14 @@ class work_stealing final : public policy {
   bool inbox_has_some() const noexcept { return !inbox_.empty(); }
   // order: relaxed  a hint
   bool anyone_busy() const noexcept { return busy_.load(std::memory_order_relaxed) != 0; }
+  std::uint64_t turns_done() const noexcept { return count().turns; }
+  bool nothing_left(const worker& self) const noexcept;
   void wake(worker* sleeper) noexcept;
 
   // Sources of work. True when the worker's queue got something; it is counted as busy then.
   bool take_work(worker& self);
   bool take_inbox(worker& self);
+  void put_back(runnable* list) noexcept;
   bool steal_somewhere(worker& self);
   bool steal_from(worker& self, worker& victim, unsigned at_most);
 

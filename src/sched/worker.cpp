@@ -19,7 +19,7 @@ void worker::forget(runnable& item) noexcept {
   item.linger_slot = -1;
 }
 
-void worker::add_lingering(runnable& item) {
+void worker::add_lingering(runnable& item) noexcept {
   if (lingering_count_ == lingering_max) {
     runnable& longest = *lingering_[hand_++ % lingering_max];
     forget(longest);
@@ -30,11 +30,16 @@ void worker::add_lingering(runnable& item) {
 }
 
 // Forgotten already. Either it goes dormant (and may be freed by that), or it is queued.
-void worker::settle_or_queue(runnable& item) {
-  if (item.where == place::lingering && !item.type->settle(item)) push(item);
+void worker::settle_or_queue(runnable& item) noexcept {
+  if (item.where != place::lingering) return;
+  if (item.type->settle(item)) {
+    --residents_;
+  } else {
+    push(item);
+  }
 }
 
-void worker::settle_all() {
+void worker::settle_all() noexcept {
   while (lingering_count_ != 0) {
     runnable& item = *lingering_[lingering_count_ - 1];
     forget(item);
@@ -43,30 +48,42 @@ void worker::settle_all() {
   hand_ = 0;
 }
 
-void worker::take_nudges() {
-  const auto look = [this](runnable& item) {
+worker::nudges_taken worker::take_nudges() noexcept {
+  nudges_taken taken;
+  const auto look = [&](runnable& item) {
     // order: relaxed  written inside the lock of the home only; what is not ours is somebody else's
     worker* home = item.home.load(std::memory_order_relaxed);
     if (home != this) {
-      if (home != nullptr) home->nudges.push(item);  // it changed hands after its sender had looked
+      if (home == nullptr) return;
+      home->nudges.push(item);  // it changed hands after its sender had looked
+      ++taken.passed_on;
     } else if (item.where == place::running) {
       nudges.push(item);  // its turn may have looked for mail too early: once more, when it is over
+      ++taken.kept;
     } else if (item.where == place::lingering && item.type->pending(item)) {
       push(item);
     }
   };
-  if (!nudges.take(look)) return;
-  for (unsigned slot = 0; slot < lingering_count_; ++slot) look(*lingering_[slot]);
+  if (nudges.take(look)) {
+    for (unsigned slot = 0; slot < lingering_count_; ++slot) look(*lingering_[slot]);
+  }
+  return taken;
 }
 
 // What has waited longest goes first.
-unsigned worker::give(worker& thief, runnable*& list, unsigned at_most) {
-  take_nudges();
+unsigned worker::give(worker& thief, runnable*& list, unsigned at_most) noexcept {
+  const std::uint64_t nudges_before = nudges.pushed();
+  const nudges_taken nudged = take_nudges();
+  if (queue.empty()) {
+    // One that comes meanwhile is not in this sum.
+    // order: relaxed  a hint
+    vain_nudges_.store(nudges_before + nudged.kept, std::memory_order_relaxed);
+  }
   unsigned given = 0;
   runnable** end = &list;
   for (const auto half = static_cast<unsigned>((queue.count() + 1) / 2); given < std::min(half, at_most); ++given) {
     runnable& item = *queue.pop();
-    forget(item);
+    part_with(item);
     item.where = place::elsewhere;
     // order: relaxed  read inside a lock only; this worker's is revoked, the thief's is its own
     item.home.store(&thief, std::memory_order_relaxed);
@@ -82,10 +99,17 @@ namespace {
 // Never destroyed: threads may end after the program's statics.
 struct shelf {
   std::mutex mutex;
-  std::vector<worker*> free;
+  std::vector<worker*> free;  // has room for all that were ever made
+  std::size_t made = 0;
   static shelf& get() {
     static shelf& instance = *new shelf;
     return instance;
+  }
+  worker* make() {
+    free.reserve(made + 1);
+    worker* fresh = new worker;
+    ++made;
+    return fresh;
   }
 };
 
@@ -102,25 +126,27 @@ worker& worker::take_from_shelf(work_stealing& for_pool, sched::executor& as, co
   worker* self = nullptr;
   {
     std::lock_guard lock(all.mutex);
-    if (!all.free.empty()) {
+    if (all.free.empty()) {
+      self = all.make();
+    } else {
       self = all.free.back();
       all.free.pop_back();
     }
   }
-  if (self == nullptr) self = new worker;
   self->pool = &for_pool;
   self->executor = &as;
   self->lonely = &lonely;
   self->random = seed | 1u;
   self->lingering_ = std::move(lingering);
-  self->stirred_at_ns = self->seen_at_ns = 0;
+  self->looked_at_ns = self->stirred_at_ns = self->seen_at_ns = 0;
   // order: relaxed  the thread that starts with it sees all of this
-  self->stirred_turns = self->seen_turns = self->turns.load(std::memory_order_relaxed);
+  const std::uint64_t turns = self->turns.load(std::memory_order_relaxed);
+  self->look_after = self->stir_after = self->looked_turns = self->stirred_turns = self->seen_turns = turns;
   return *self;
 }
 
 void worker::put_on_shelf(worker& ended) {
-  TROUPE_REQUIRE(ended.queue.empty() && ended.lingering_count_ == 0, "W3");
+  TROUPE_REQUIRE(ended.queue.empty() && ended.lingering_count_ == 0 && ended.residents_ == 0, "W3");
   ended.lingering_.reset();
   // order: relaxed  statistics of the pool that has ended
   for (auto* statistic : {&ended.turns, &ended.steals, &ended.stolen}) statistic->store(0, std::memory_order_relaxed);

@@ -13,6 +13,8 @@
 //   W2  a runnable with a slot has this worker as its home.
 //   W3  a worker that sleeps has an empty queue and nothing lingers.
 //   W4  a lingering runnable with mail has a nudge on its way, or settle_all comes before the next sleep.
+//   W5  `residents_` counts the runnables whose home this is, queued, lingering or in their turn; the queue has
+//       room for all of them. So only a newcomer needs memory, and may be refused.
 #pragma once
 
 #include <atomic>
@@ -20,6 +22,7 @@
 #include <memory>
 #include <thread>
 
+#include "base/invariant.hpp"
 #include "base/parker.hpp"
 #include "sched/biased_lock.hpp"
 #include "sched/executor.hpp"
@@ -45,13 +48,29 @@ class worker {
   static worker* current() noexcept { return current_; }
   static void set_current(worker* self) noexcept { current_ = self; }
 
-  // Inside the lock: queues a runnable that is nowhere else, and makes it this worker's.
-  void push(runnable& item) {
-    // order: relaxed  read inside the lock only
+  // Inside the lock: makes room for so many newcomers. False when memory is out.
+  [[nodiscard]] TROUPE_INLINE bool make_room(std::size_t newcomers) noexcept {
+    return queue.keep_room(residents_ + newcomers);
+  }
+
+  // Inside the lock: a newcomer for which there is room becomes this worker's (W5), to be queued or to linger.
+  TROUPE_INLINE void adopt(runnable& item) noexcept {
+    TROUPE_INVARIANT(item.linger_slot < 0, "W1");
+    ++residents_;
+    // order: relaxed  read inside the lock only, or as a hint
     item.home.store(this, std::memory_order_relaxed);
+  }
+
+  // Inside the lock: queues one of this worker's that is not in the queue.
+  TROUPE_INLINE void push(runnable& item) noexcept {
     item.where = place::queued;
-    queue.keep_room(lingering_count_ + 1);
-    queue.push_if(item, true);
+    queue.push(item);
+  }
+
+  // Inside the lock: it is this worker's no more.
+  void part_with(runnable& item) noexcept {
+    forget(item);
+    --residents_;
   }
 
   // Inside the lock: mail has come for a runnable of this worker; if it lingers, it is queued.
@@ -61,25 +80,35 @@ class worker {
     queue.push_if(item, lingers);
   }
 
-  // Whether idle workers sleep and none of them would find what is left lying here; a hint.
-  // order: relaxed  a hint
-  TROUPE_INLINE bool unwatched() const noexcept { return lonely->load(std::memory_order_relaxed) != 0; }
+  // Whether idle workers sleep and none of them would find what was left here before this.
+  TROUPE_INLINE bool unwatched() const noexcept {
+    // order: none  keeps the compiler from moving the load up; who stops watching fences this processor, and then
+    // looks once more (docs/protocols/roster.md). Where the kernel refuses that this is a hint
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    // order: relaxed  behind the fence
+    return lonely->load(std::memory_order_relaxed) != 0;
+  }
   void ask_for_watch() noexcept;
+  // Whether something lies here that a search would find; a hint for others.
+  bool has_some_left() const noexcept {
+    // order: relaxed  a hint
+    return queue.count() != 0 || (!nudges.empty() && nudges.more_than(vain_nudges_.load(std::memory_order_relaxed)));
+  }
 
   // Inside the lock.
-  TROUPE_INLINE void linger(runnable& item) {
+  TROUPE_INLINE void linger(runnable& item) noexcept {
     item.where = place::lingering;
     if (item.linger_slot < 0) add_lingering(item);  // else it still has its slot from last time
   }
-  void forget(runnable& item) noexcept;  // takes it out of the lingering ones (W1)
-  void settle_all();                     // queues what has mail, lets the rest go
-  void take_nudges();                    // queues what has mail
-  // Room for all the lingering ones to be queued by wake_if_lingering.
-  TROUPE_INLINE void keep_room() { queue.keep_room(lingering_count_); }
-  // The same when one more is going to linger in the middle of a turn.
-  TROUPE_INLINE void keep_room_to_linger() { queue.keep_room(lingering_count_ + 1); }
-  // A thief's, while it has revoked the lock: makes at most half the queue the thief's. How many.
-  unsigned give(worker& thief, runnable*& list, unsigned at_most);
+  void settle_all() noexcept;  // queues what has mail, lets the rest go
+  // Queues what has mail. How many were passed on: their new worker may be long in a handler (attend); and how many
+  // stay, since it is their turn that is long.
+  struct nudges_taken {
+    unsigned passed_on = 0, kept = 0;
+  };
+  nudges_taken take_nudges() noexcept;
+  // A thief's, while it has revoked the lock: takes at most half the queue out, for the thief to adopt. How many.
+  unsigned give(worker& thief, runnable*& list, unsigned at_most) noexcept;
 
   work_stealing* pool = nullptr;
   sched::executor* executor = nullptr;  // the pool, as what it is to those who submit
@@ -102,17 +131,22 @@ class worker {
 
   // The owner's own.
   std::uint64_t random = 0;
+  std::uint64_t look_after = 0, looked_turns = 0;  // when it looks for mail from other threads, in turns
+  std::int64_t looked_at_ns = 0;
+  std::uint64_t stir_after = 0, stirred_turns = 0;
   std::int64_t stirred_at_ns = 0;
-  std::uint64_t stirred_turns = 0;
   std::atomic<std::uint64_t> steals{0}, stolen{0};  // read by anyone
 
  private:
-  void add_lingering(runnable& item);
-  void settle_or_queue(runnable& item);
+  void add_lingering(runnable& item) noexcept;
+  void forget(runnable& item) noexcept;  // takes it out of the lingering ones (W1)
+  void settle_or_queue(runnable& item) noexcept;
 
   inline static constinit thread_local worker* current_ [[gnu::tls_model("initial-exec")]] = nullptr;
   std::unique_ptr<runnable*[]> lingering_;
   unsigned lingering_count_ = 0;
+  std::size_t residents_ = 0;
+  std::atomic<std::uint64_t> vain_nudges_{0};  // as many were pushed when a thief found that all are for the running one
   unsigned hand_ = 0;  // which one goes next when there are too many
 };
 

@@ -26,7 +26,9 @@ struct cell_type {
 // The count of refs to a cell, and whether its last ref has gone.
 // Transitions: add n -> n+1; drop n -> n-1, but 1 -> retiring 0 (the caller tells the actor so, once);
 // revive: retiring n -> n for n > 0; make_orphan: the runtime has gone.
-class ref_state {
+// Word: std::atomic<std::uint32_t>, or what a model has in its place (docs/protocols/farewell.md).
+template <class Word>
+class basic_ref_state {
  public:
   enum class dropped : std::uint8_t { others_left, last, orphan };
 
@@ -41,7 +43,8 @@ class ref_state {
     std::uint32_t seen = bits_.load(std::memory_order_relaxed);
     for (;;) {
       const bool last = seen == 1;
-      // order: acq_rel  what the holder sent is seen by whoever sees the count without it; pairs with revive
+      // order: acq_rel  what the holder sent is seen by whoever sees the count without it: pairs with revive; an
+      // orphan's holder sees the system's end: pairs with make_orphan
       if (bits_.compare_exchange_weak(seen, last ? retiring : seen - 1, std::memory_order_acq_rel, std::memory_order_relaxed)) {
         if ((seen & orphaned) != 0) return dropped::orphan;
         return last ? dropped::last : dropped::others_left;
@@ -54,8 +57,8 @@ class ref_state {
     // order: relaxed  only compared
     std::uint32_t seen = bits_.load(std::memory_order_relaxed);
     while (seen != 1 && (seen & orphaned) == 0) {
-      // order: acq_rel  as drop
-      if (bits_.compare_exchange_weak(seen, seen - 1, std::memory_order_acq_rel, std::memory_order_relaxed)) return true;
+      // order: release  as drop; who is not the last touches the cell no more
+      if (bits_.compare_exchange_weak(seen, seen - 1, std::memory_order_release, std::memory_order_relaxed)) return true;
     }
     return false;
   }
@@ -90,15 +93,18 @@ class ref_state {
 
  private:
   static constexpr std::uint32_t retiring = 1u << 30, orphaned = 1u << 31, count_mask = retiring - 1;
-  std::atomic<std::uint32_t> bits_{1};
+  Word bits_{1};
 };
+using ref_state = basic_ref_state<std::atomic<std::uint32_t>>;
 
 struct cell {
   enum flag : std::uint8_t {
     born = 1,            // the object is constructed
     stopped = 2,         // the object is gone; messages become dead letters
     stop_on_error = 4,   // policy for a handler that throws; else the actor goes on
-    limited = 8,         // turn limits of its own lie in front of the object
+    quick = 8,           // its handlers were so when a turn last looked at the clock (src/actor/turn.cpp)
+    slow = 16,           // they were not; neither of the two: nobody has looked yet
+    limited = 32,        // turn limits of its own lie in front of the object
   };
 
   std::atomic<std::uintptr_t> word{0};  // the mailbox (src/actor/mailbox.hpp)
@@ -108,8 +114,8 @@ struct cell {
   std::uint8_t offset;                  // of the object, in units of 8 bytes
   std::uint8_t flags = 0;               // changed in the actor's turns only
 
-  cell(const cell_type& type, std::uint16_t executor, std::uint8_t offset) noexcept
-      : type(&type), executor(executor), offset(offset) {}
+  cell(const cell_type& of, std::uint16_t lives_on, std::uint8_t object_offset) noexcept
+      : type(&of), executor(lives_on), offset(object_offset) {}
 
   void* object() noexcept { return reinterpret_cast<std::byte*>(this) + offset * 8u; }
   bool alive() const noexcept { return (flags & (born | stopped)) == born; }

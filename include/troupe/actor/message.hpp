@@ -26,7 +26,7 @@ enum class message_act : std::uint8_t {
 
 struct message {
   using handler = const char* (*)(message*, void* object, message_act);
-  explicit message(handler act) noexcept : act(act) {}
+  explicit message(handler acts) noexcept : act(acts) {}
 
   std::atomic<std::uintptr_t> next{0};  // mailbox.hpp says of whom
   const handler act;

@@ -3,50 +3,16 @@
 
 #include <cstddef>
 #include <functional>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 
 #include "troupe/actor/cell.hpp"
 #include "troupe/actor/message.hpp"
+#include "troupe/actor/method.hpp"
 #include "troupe/actor/sendable.hpp"
 #include "troupe/base/error.hpp"
 
 namespace troupe {
-
-namespace detail {
-
-// Of anything that is no member function to be called on an actor.
-template <class Method>
-struct method_traits {
-  static constexpr bool is_method = false;
-};
-
-#define TROUPE_METHOD_TRAITS(qualifiers)                          \
-  template <class R, class C, class... P>                         \
-  struct method_traits<R (C::*)(P...) qualifiers> {               \
-    static constexpr bool is_method = true;                       \
-    using owner = C;                                              \
-    using result = R;                                             \
-    using params = std::tuple<P...>;                              \
-    template <class T, auto M>                                    \
-    using message = actor::method_message<T, M, P...>;            \
-    template <class... A>                                         \
-    static constexpr bool accepts = requires(void (&f)(P...), A&&... a) { f(std::forward<A>(a)...); }; \
-    static constexpr bool refers = (... || (std::is_lvalue_reference_v<P> && !std::is_const_v<std::remove_reference_t<P>>)); \
-    static constexpr bool sendable = (... && sendable_v<std::remove_cvref_t<P>>); \
-  };
-TROUPE_METHOD_TRAITS()
-TROUPE_METHOD_TRAITS(const)
-TROUPE_METHOD_TRAITS(noexcept)
-TROUPE_METHOD_TRAITS(const noexcept)
-TROUPE_METHOD_TRAITS(&)
-TROUPE_METHOD_TRAITS(const&)
-TROUPE_METHOD_TRAITS(& noexcept)
-TROUPE_METHOD_TRAITS(const& noexcept)
-#undef TROUPE_METHOD_TRAITS
-
-}  // namespace detail
 
 // A counted address of an actor of class T. Copying and dropping: any thread, one atomic operation.
 // When the last ref has gone and the actor has handled its mail, the actor is destroyed. A ref may outlive
@@ -83,23 +49,36 @@ class ref {
   // Cost: about 10 ns to an actor of the same worker. Throws std::bad_alloc, or what converting an argument throws.
   template <auto Method, class... Args>
   void tell(Args&&... args) const {
-    using traits = detail::method_traits<decltype(Method)>;
-    static_assert(traits::is_method,
+    using enum detail::misfit;
+    constexpr detail::misfit found = detail::misfit_of_call<T, decltype(Method), Args...>();
+    static_assert(found != no_method,
                   "troupe: tell: name a member function of the actor, &T::method, that is neither static nor &&-qualified; "
                   "for anything else tell it a lambda");
-    if constexpr (traits::is_method) {
-      static_assert(std::is_base_of_v<typename traits::owner, T>,
-                    "troupe: tell: this method is not one of the actor's class");
-      static_assert(!traits::refers,
-                    "troupe: tell: the method takes a reference that it could write through; the sender's object may be "
-                    "gone by then. Take the parameter by value or by const reference");
-      static_assert(traits::sendable,
-                    "troupe: tell: a parameter of the method is a pointer, a view or a reference wrapper: it would dangle "
-                    "or race. Take a value, or wrap it in troupe::unchecked");
-      static_assert(traits::template accepts<Args...>, "troupe: tell: these arguments do not fit the method's parameters");
-      if constexpr (traits::template accepts<Args...> && traits::sendable && !traits::refers) {
-        deliver(actor::make_message<typename traits::template message<T, Method>>(std::forward<Args>(args)...));
-      }
+    static_assert(found != other_class, "troupe: tell: this method is not one of the actor's class");
+    static_assert(found != hidden_base,
+                  "troupe: tell: this method belongs to a private or ambiguous base of the actor; tell it a method of its own");
+    static_assert(found != too_few,
+                  "troupe: tell: the method has more parameters: default arguments are not part of its type, so give them too");
+    static_assert(found != unfit, "troupe: tell: these arguments do not fit the method's parameters");
+    static_assert(found != writes,
+                  "troupe: tell: the method takes a reference that it could write through; the sender's object may be "
+                  "gone by then. Take the parameter by value or by const reference");
+    static_assert(found != refers,
+                  "troupe: tell: a parameter of the method is a pointer, a view, an iterator or a reference wrapper: it would "
+                  "dangle or race. Take a value, or wrap it in troupe::unchecked");
+    static_assert(found != abstract_class,
+                  "troupe: tell: a parameter of the method is of an abstract class, which a message cannot hold; take a "
+                  "std::unique_ptr or a std::shared_ptr to it");
+    static_assert(found != sliced,
+                  "troupe: tell: an argument's class derives from the parameter's, so only the base would be sent; take a "
+                  "std::unique_ptr to it, or static_cast it to the base if that is what you mean");
+    static_assert(found != not_moved, "troupe: tell: an argument can only be moved; give it with std::move");
+    static_assert(found != immovable,
+                  "troupe: tell: an argument or parameter can be neither copied nor moved into the message; take a "
+                  "std::unique_ptr to it");
+    if constexpr (found == none) {
+      using traits = detail::method_traits<decltype(Method)>;
+      deliver(actor::make_message<typename traits::template message<T, Method>>(std::forward<Args>(args)...));
     }
   }
 
@@ -108,9 +87,15 @@ class ref {
   template <class Callable>
   void tell(Callable&& callable) const {
     using stored = std::decay_t<Callable>;
-    static_assert(std::is_invocable_v<stored&&, T&>, "troupe: tell: the callable must be callable with (T&)");
-    static_assert(!std::is_member_pointer_v<stored>, "troupe: tell: name the method as a template argument: tell<&T::method>(...)");
-    if constexpr (std::is_invocable_v<stored&&, T&> && !std::is_member_pointer_v<stored>) {
+    constexpr bool spelled = !std::is_member_pointer_v<stored>, fits = !spelled || std::is_invocable_v<stored&&, T&>;
+    constexpr bool refers = !detail::sendable_v<stored>, kept = std::is_constructible_v<stored, Callable>;
+    static_assert(spelled, "troupe: tell: name the method as a template argument: tell<&T::method>(...)");
+    static_assert(fits, "troupe: tell: the callable must be callable with (T&)");
+    static_assert(!fits || !refers,
+                  "troupe: tell: the callable is or holds a pointer, a view, an iterator or a reference wrapper: it would "
+                  "dangle or race. Tell a lambda that owns what it needs");
+    static_assert(!fits || refers || kept, "troupe: tell: the callable can only be moved; give it with std::move");
+    if constexpr (spelled && fits && !refers && kept) {
       deliver(actor::make_message<actor::callable_message<T, stored>>(std::forward<Callable>(callable)));
     }
   }
@@ -129,14 +114,18 @@ class ref {
   //     auto on_click = counter.bind<&Counter::add>();  ... on_click(3);
   template <auto Method, class... First>
   auto bind(First... first) const {
-    static_assert((detail::sendable_v<First> && ...),
-                  "troupe: bind: an argument is a pointer, a view or a reference wrapper: it would dangle or race. Take a "
-                  "value, or wrap it in troupe::unchecked");
-    static_assert((std::is_copy_constructible_v<First> && ...),
-                  "troupe: bind: each firing sends a copy, so the arguments given must be copyable");
-    return [to = *this, ... given = std::move(first)](auto&&... rest) {
-      to.template tell<Method>(given..., std::forward<decltype(rest)>(rest)...);
-    };
+    constexpr bool sendable = (detail::sendable_v<First> && ...), copyable = (std::is_copy_constructible_v<First> && ...);
+    static_assert(sendable,
+                  "troupe: bind: an argument is a pointer, a view, an iterator or a reference wrapper: it would dangle or "
+                  "race. Give a value, or wrap it in troupe::unchecked");
+    static_assert(copyable, "troupe: bind: each firing sends a copy, so the arguments given must be copyable");
+    if constexpr (sendable && copyable) {
+      return [to = *this, ... given = std::move(first)](auto&&... rest) {
+        to.template tell<Method>(given..., std::forward<decltype(rest)>(rest)...);
+      };
+    } else {
+      return [](auto&&...) {};
+    }
   }
 
   // Ends the actor once it has handled the messages sent before; what is sent after becomes dead letters.
@@ -204,6 +193,10 @@ ref<T> self(const T* object) {
   actor::add_ref(*running);
   return ref_access::adopt<T>(running);
 }
+
+// Whatever the actor is: its address owns its part of it.
+template <class T>
+struct is_sendable<ref<T>> : std::true_type {};
 
 }  // namespace troupe
 

@@ -59,9 +59,10 @@ class construction {
   construction(const construction&) = delete;
   construction& operator=(const construction&) = delete;
 
-  void* object() const noexcept { return cell_->object(); }
+  // Where the object is to be; null when the runtime has begun to end, and nothing is constructed any more.
+  void* object() const noexcept { return object_; }
 
-  // The constructor has returned.
+  // The constructor has returned, if there was an object to construct.
   cell& finish();
 
   // A ref to the unborn actor is about to be made. Throws std::bad_alloc.
@@ -72,6 +73,7 @@ class construction {
   void leave() noexcept;
   void start(cell& made);
   cell* cell_;
+  void* object_;
   cell* inside_before_;
   construction* building_before_;
   activation* activation_ = nullptr;
@@ -114,37 +116,67 @@ struct travelling<const char (&)[Size]> {
   using type = std::string;
 };
 
-template <class T, class... Stored, class... Args>
-ref<T> spawn_there(const placement& where, Args&&... args) {
-  cell& made = make_cell(where, cell_type_of<T>);
-  auto address = ref_access::adopt<T>(&made);
-  deliver_birth(made, *make_message<birth_message<T, Stored...>>(std::forward<Args>(args)...));
-  return address;
+template <class T>
+consteval bool is_actor_class() {
+  constexpr bool is_class = std::is_class_v<T> && !std::is_const_v<T> && !std::is_abstract_v<T>;
+  static_assert(is_class, "troupe: spawn: an actor is an object of a class, neither const nor abstract");
+  static_assert(alignof(T) <= alignment_max, "troupe: spawn: an actor's alignment is at most 2048 bytes");
+  static_assert(std::is_nothrow_destructible_v<T>,
+                "troupe: spawn: an actor's destructor must not throw, and must be public");
+  return is_class && alignof(T) <= alignment_max && std::is_nothrow_destructible_v<T>;
 }
 
-template <class T, class... Args>
-ref<T> spawn_here(const placement& where, Args&&... args) {
-  construction here(where, cell_type_of<T>);
-  ::new (here.object()) T(std::forward<Args>(args)...);
-  return ref_access::adopt<T>(&here.finish());
-}
-
+// An actor on the pool, constructed here and now.
 template <class T, class... Args>
 ref<T> spawn(const placement& where, Args&&... args) {
-  static_assert(std::is_class_v<T> && !std::is_const_v<T>, "troupe: spawn: an actor is an object of a class");
-  static_assert(alignof(T) <= alignment_max, "troupe: spawn: an actor's alignment is at most 2048 bytes");
-  static_assert(std::is_nothrow_destructible_v<T>, "troupe: spawn: an actor's destructor must not throw");
-  static_assert(std::is_constructible_v<T, Args...>, "troupe: spawn: these arguments do not fit a constructor of the actor");
-  if constexpr (std::is_constructible_v<T, Args...>) {
-    if (where.executor == 0) return spawn_here<T>(where, std::forward<Args>(args)...);
-    if constexpr (std::is_constructible_v<T, typename travelling<Args>::type...>) {
-      return spawn_there<T, typename travelling<Args>::type...>(where, std::forward<Args>(args)...);
-    } else if constexpr (std::is_constructible_v<T, std::decay_t<Args>...>) {
-      return spawn_there<T, std::decay_t<Args>...>(where, std::forward<Args>(args)...);
-    } else {
-      throw usage_error("troupe: spawn: the constructor of an actor with a thread of its own takes values, not references");
+  if constexpr (is_actor_class<T>()) {
+    constexpr bool fits = std::is_constructible_v<T, Args...>;
+    static_assert(fits, "troupe: spawn: these arguments do not fit a constructor of the actor");
+    if constexpr (fits) {
+      construction here(where, cell_type_of<T>);
+      if (here.object() != nullptr) [[likely]] ::new (here.object()) T(std::forward<Args>(args)...);
+      return ref_access::adopt<T>(&here.finish());
     }
   }
+  return {};  // refused above
+}
+
+// Why an actor with a thread of its own cannot be constructed of these arguments.
+template <class T, class... Args>
+consteval troupe::detail::misfit misfit_of_birth() {
+  using troupe::detail::misfit;
+  misfit found = misfit::none;
+  static_cast<void>((... || ((found = troupe::detail::misfit_of_kept<typename travelling<Args>::type, Args>()) != misfit::none)));
+  if (found != misfit::none) return found == misfit::abstract_class ? misfit::immovable : found;
+  return std::is_constructible_v<T, typename travelling<Args>::type...> ? misfit::none : misfit::unfit;
+}
+
+// An actor with a thread of its own, constructed there later.
+template <class T, class... Args>
+ref<T> spawn_there(const placement& where, Args&&... args) {
+  if constexpr (is_actor_class<T>()) {
+    using enum troupe::detail::misfit;
+    constexpr auto found = misfit_of_birth<T, Args...>();
+    static_assert(found != refers,
+                  "troupe: spawn: an argument is a pointer, a view, an iterator or a reference wrapper: it would dangle or "
+                  "race, for the actor is constructed later on its own thread. Give a value, or wrap it in troupe::unchecked");
+    static_assert(found != not_moved, "troupe: spawn: an argument can only be moved; give it with std::move");
+    static_assert(found != immovable,
+                  "troupe: spawn: an argument can be neither copied nor moved, and the actor is constructed later on its own "
+                  "thread. Give a std::unique_ptr to it, or troupe::unchecked<X&>{it} if it outlives the actor");
+    static_assert(found != unfit,
+                  "troupe: spawn: these arguments do not fit a constructor of the actor, which is called later on its own "
+                  "thread with copies of them that it may move from, of a literal with a std::string. What it writes to "
+                  "outside can be given as troupe::unchecked<X&>{it}");
+    if constexpr (found == none) {
+      using birth = birth_message<T, typename travelling<Args>::type...>;
+      cell& made = make_cell(where, cell_type_of<T>);
+      auto address = ref_access::adopt<T>(&made);
+      deliver_birth(made, *make_message<birth>(std::forward<Args>(args)...));
+      return address;
+    }
+  }
+  return {};  // refused above
 }
 
 }  // namespace troupe::actor

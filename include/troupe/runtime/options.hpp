@@ -6,6 +6,7 @@
 #include <exception>
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "troupe/base/error.hpp"
 
@@ -36,8 +37,8 @@ struct turn_limits {
   // Messages. Default 4096: less than its sender makes in a turn would let a mailbox grow. 1 is the fairest and
   // costs a queue operation a message. At least 1.
   unsigned messages = 4096;
-  // Microseconds, looked at after 8 messages of a turn, after each one when handlers are slow, else so often
-  // as the pace so far suggests. Default 100. A handler is never interrupted.
+  // Microseconds, looked at after nine messages of a turn, after each one when the actor's handlers are slow, else so
+  // often as the pace so far suggests. Default 100. A handler is never interrupted.
   std::chrono::microseconds time{100};
 };
 
@@ -73,36 +74,57 @@ enum class error_policy {
   stop,    // is destroyed; the messages behind become dead letters
 };
 
-// Given to spawn() in front of the constructor's arguments.
+// Of one actor. Given to spawn() in front of the constructor's arguments, or to pinned() and on_main().
 //
 // Example:
-//     struct Log { void line(std::string text) { std::cout << text << '\n'; } };
+//     struct Ledger { void book(int amount) { static_cast<void>(amount); } };
 //     troupe::runtime rt;
-//     auto log = rt.spawn<Log>(troupe::pinned("log"));
-//     log.tell<&Log::line>("written on the thread named log");
+//     auto ledger = rt.spawn<Ledger>({.on_error = troupe::error_policy::stop});
+//     ledger.tell<&Ledger::book>(5);
 //     rt.run();
 struct spawn_options {
-  // Empty (default): the pool. Else the name of a pinned thread, which is started when first named; actors
-  // that name the same thread share it. At most 1000 threads a runtime. The kernel shows the first 15 characters.
-  std::string thread{};
-  // True: the main thread, which is whoever calls run(). `thread` must be empty then.
-  bool main = false;
   // Default resume.
   error_policy on_error = error_policy::resume;
   // Zero messages (default): the runtime's.
   turn_limits turn{0, std::chrono::microseconds{0}};
 };
 
-// A thread of its own for actors that must stay on one: a database handle, a device. The actor's
-// constructor, handlers and destructor run there; so its arguments travel like a message's.
-// Throws option_error when the name is empty.
-inline spawn_options pinned(std::string thread) {
-  if (thread.empty()) throw option_error("troupe: pinned: a thread needs a name; spawn() without it means the pool");
-  return {.thread = std::move(thread), .main = false, .on_error = {}, .turn = {0, {}}};
+// The one thread on which an actor lives, from pinned() or on_main(). Given to spawn() in front of the
+// constructor's arguments, it keeps the actor off the pool: constructor, handlers and destructor run on that
+// thread. So the arguments travel there as a message's do (runtime::spawn).
+//
+// Example:
+//     struct Log { void line(std::string text) { std::cout << text << '\n'; } };
+//     troupe::runtime rt;
+//     auto log = rt.spawn<Log>(troupe::pinned("log"));
+//     auto strict = rt.spawn<Log>(troupe::pinned("log", {.on_error = troupe::error_policy::stop}));
+//     log.tell<&Log::line>("written on the thread named log");
+//     strict.tell<&Log::line>("and so is this");
+//     rt.run();
+class on_thread {
+ public:
+  // The pinned thread's name; empty for the main thread.
+  const std::string& name() const noexcept { return name_; }
+  const spawn_options& options() const noexcept { return options_; }
+
+ private:
+  friend on_thread pinned(std::string name, spawn_options options);
+  friend on_thread on_main(spawn_options options);
+  on_thread(std::string name, const spawn_options& options) : name_(std::move(name)), options_(options) {}
+  std::string name_;
+  spawn_options options_;
+};
+
+// A thread of its own for actors that must stay on one: a database handle, a device. It is started when first
+// named; actors that name the same thread share it. At most 1000 threads a runtime. The kernel shows the first
+// 15 characters. Throws option_error when the name is empty.
+inline on_thread pinned(std::string name, spawn_options options = {}) {
+  if (name.empty()) throw option_error("troupe: pinned: a thread needs a name; spawn() without it means the pool");
+  return {std::move(name), options};
 }
 
 // The thread that calls run(): for actors that own a window or the terminal.
-inline spawn_options on_main() { return {.thread = {}, .main = true, .on_error = {}, .turn = {0, {}}}; }
+inline on_thread on_main(spawn_options options = {}) { return {std::string(), options}; }
 
 // How stop() ends a program.
 enum class stop_mode {

@@ -63,26 +63,38 @@ class runtime {
   runtime(const runtime&) = delete;
   runtime& operator=(const runtime&) = delete;
 
-  // Discards what is left, waits for handlers that are running, destroys every actor.
+  // Discards what is left, waits for handlers that are running, destroys every actor. What those handlers and
+  // the destructors spawn meanwhile is never constructed: the ref is of an actor that has stopped. Not in a
+  // handler of its own, which it would wait for: that ends the program with a message. Use stop() there.
   ~runtime();
 
-  // Makes an actor of class T. On the pool it is constructed here and now, and what the constructor throws
-  // is thrown here. With pinned() or on_main() it is constructed on its own thread, from copies of the
-  // arguments that live until its constructor has returned: it must not keep references to them. What it
-  // throws then is a failure, and the actor is stopped. Any thread.
-  // Cost: about 20 ns and 24 bytes + sizeof(T), rounded up to 8; a class above 4 KiB, or aligned to more than 8
-  // bytes, takes 64 KiB at least. Throws std::bad_alloc, option_error.
+  // Makes an actor of class T on the pool: it is constructed here and now, and what the constructor throws is
+  // thrown here. Any thread.
+  // Cost: about 20 ns and 24 bytes + sizeof(T), rounded up to 8 (above 256 bytes to 64, above 4 KiB to 1024) and
+  // to alignof(T). Above 16 KiB it is a block of malloc's, which takes microseconds.
+  // Throws std::bad_alloc; option_error for turn limits without messages or with a negative time.
   template <class T, class... Args>
-    requires(!actor::starts_with_v<spawn_options, Args...>)
+    requires(!actor::starts_with_v<spawn_options, Args...> && !actor::starts_with_v<on_thread, Args...>)
   ref<T> spawn(Args&&... args) {
     return actor::spawn<T>(actor::placement{system()}, std::forward<Args>(args)...);
   }
   template <class T, class... Args>
-  ref<T> spawn(spawn_options options, Args&&... args) {
+  ref<T> spawn(const spawn_options& options, Args&&... args) {
     return actor::spawn<T>(place(options), std::forward<Args>(args)...);
   }
 
-  // Runs a naked procedure once on the pool. It must own what it captures. Any thread.
+  // Makes an actor of class T that lives on one thread, given by pinned() or on_main(), and is constructed
+  // there later. So the arguments travel by value, a literal as a std::string, and what could not be sent in a
+  // message is a compile error here too; troupe::unchecked lets it through. They live until the constructor
+  // has returned, and a reference to one that it keeps dangles then. What it throws is a failure, and the actor
+  // is stopped. Any thread; cost as above, and a message.
+  // Throws, too: option_error for the 1001st pinned thread; std::system_error when the thread cannot be started.
+  template <class T, class... Args>
+  ref<T> spawn(const on_thread& where, Args&&... args) {
+    return actor::spawn_there<T>(place(where), std::forward<Args>(args)...);
+  }
+
+  // Runs a naked procedure once on the pool. It must own what it captures. Any thread. Throws std::bad_alloc.
   void post(std::move_only_function<void()> procedure);
 
   // Runs the main thread's actors until the program is out of work or stop() was called; then throws the
@@ -92,7 +104,8 @@ class runtime {
 
   // Makes run() return: out of the current call, or the next one if none is running. Any thread, handlers too.
   // When the deadline passes before the end is reached, run() throws deadline_error, naming the handlers that
-  // still run; what is queued is discarded then. Sends of outside threads that come later stay for the next run().
+  // still run. The stop lasts on until those have ended and nothing of what was queued is left: until then holds
+  // do not count, and what is queued or sent becomes dead letters. The next run() waits for that first.
   void stop(stop_mode mode = stop_mode::drain, std::chrono::nanoseconds deadline = std::chrono::seconds(10));
 
   // Keeps run() from returning while the guard exists.
@@ -114,7 +127,8 @@ class runtime {
 
  private:
   actor::system& system() const noexcept;
-  actor::placement place(const spawn_options& options);
+  actor::placement place(const spawn_options& options) const;
+  actor::placement place(const on_thread& where);
   std::shared_ptr<class runtime_core> core_;
 };
 

@@ -1,0 +1,29 @@
+// out_of_mail: what becomes of an actor in whose list there is no mail any more (docs/protocols/farewell.md).
+// A template, so that the model runs it.
+#pragma once
+
+#include <cstdint>
+
+#include "troupe/base/platform.hpp"
+
+namespace troupe::actor {
+
+enum class out_of_mail : std::uint8_t {
+  collects,  // there is some in the word
+  rests,
+  ends,      // nobody refers to it: its object is destroyed, and then it is asked again, since the destructor
+             // may send to its actor, or give its address away
+  goes,      // the object is gone, too
+};
+
+// In the actor's turn, with an empty list.
+template <class Refs, class Mailbox, class Activation>
+TROUPE_INLINE out_of_mail ask_out_of_mail(Refs& refs, Mailbox box, Activation& active, bool stopped) noexcept {
+  // In this order: what a former holder sent before it dropped its ref is seen by the look behind it.
+  if (active.farewell && refs.revive()) active.farewell = false;
+  if (box.has_mail(active)) return out_of_mail::collects;
+  if (!active.farewell) return out_of_mail::rests;
+  return stopped ? out_of_mail::goes : out_of_mail::ends;
+}
+
+}  // namespace troupe::actor
