@@ -38,6 +38,7 @@ int main(int argc, char** argv) {
 END
 echo 'const char* const word = "one ";' > "a b/word.hpp"
 echo 'int main() { return 7; }' > c/echo.cpp
+echo 'int main() { return undeclared; }' > c/broken.cpp
 
 status=0
 said=$(printf 'in\nput' | "$run" "a b/echo.cpp" --flag "two words" 2> err) || status=$?
@@ -73,10 +74,30 @@ status=0
 "$run" c/killed.cpp 2> err || status=$?
 [ "$status" -eq $((128 + 15)) ] || fail "a killed program ended with $status"
 
+# Odd names: one like an option, and one that no list of files can hold.
+status=0
+cp c/echo.cpp ./-dash.cpp
+"$run" -- -dash.cpp 2> err || status=$?
+[ "$status" -eq 7 ] || fail "-- -dash.cpp ended with $status: $(cat err)"
+mkdir -p $'new\nline'
+cp c/echo.cpp $'new\nline/echo.cpp'
+refused 1 "line break" $'new\nline/echo.cpp'
+
+# Where ccache has no folder to write to, all compiles without it.
+touch no_folder
+echo 'int main() { return 5; }' > c/uncached.cpp
+status=0
+CCACHE_DIR=$work/no_folder "$run" c/uncached.cpp 2> err || status=$?
+[ "$status" -eq 5 ] || fail "without a folder for ccache: status $status: $(cat err)"
+CCACHE_DIR=$work/no_folder refused 1 "undeclared" c/broken.cpp
+CCACHE_DIR=$work/no_folder cmake -S "$TROUPE_SOURCE_DIR" -B uncached -G Ninja -DTROUPE_TESTS=OFF \
+  -DCMAKE_CXX_COMPILER="${TROUPE_CXX##* }" > uncached.log || fail "$(cat uncached.log)"
+CCACHE_DIR=$work/no_folder ninja -C uncached CMakeFiles/troupe.dir/src/memory/chunk.cpp.o > uncached.log ||
+  fail "the library does not compile without a folder for ccache: $(cat uncached.log)"
+
 refused 1 "there is no file 'gone.cpp'" gone.cpp
 refused 1 "'c' is not a file" c
 refused 2 "unknown option '--fast'" --fast
-echo 'int main() { return undeclared; }' > c/broken.cpp
 refused 1 "undeclared" c/broken.cpp
 refused 1 "does not compile" c/broken.cpp
 printf '// needs: no_such_module\nint main() {}\n' > c/needy.cpp

@@ -1,5 +1,12 @@
-// When memory is out, tell(), post() and spawn() throw std::bad_alloc, and nothing is lost, sent or leaked.
+// When memory is out, tell(), post() and spawn() throw std::bad_alloc, and nothing is lost, sent or leaked; what has
+// begun, and what needs no memory of its own, goes on.
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <array>
 #include <cstdlib>
+#include <fstream>
+#include <latch>
 #include <new>
 
 #include "support/conformance.hpp"
@@ -8,14 +15,15 @@
 
 namespace {
 
-// After how many more allocations of this thread the next one fails; -1: none.
+// After how many more allocations of this thread the next one fails; -1: none. And all that come later, if it lasts.
 constinit thread_local long allocations_left = -1;
+constinit thread_local bool lasts = false;
 constinit thread_local bool failed = false;
 
 void* allocate_or_fail(std::size_t bytes, std::size_t alignment) {
   if (allocations_left == 0) {
     failed = true;
-    allocations_left = -1;
+    if (!lasts) allocations_left = -1;
     throw std::bad_alloc();
   }
   if (allocations_left > 0) --allocations_left;
@@ -41,22 +49,39 @@ namespace {
 
 class allocation_failure : public conformance {};
 
-// Calls it with the first allocation failing, then with the second, and so on until none fails. How often it failed.
+void run_out_of_memory_after(long allocations) {
+  allocations_left = allocations;
+  lasts = true;
+  failed = false;
+}
+void have_memory_again() {
+  allocations_left = -1;
+  lasts = false;
+}
+
+// Calls it with the first allocation failing, then with that one and all that follow, then with the second one, and so
+// on until it succeeds, be it that none failed or that it could do without. How often it failed.
 template <class Call>
 int fail_everywhere(Call call) {
-  for (int failures = 0;; ++failures) {
-    allocations_left = failures;
-    failed = false;
-    bool threw = false;
-    try {
-      call();
-    } catch (const std::bad_alloc&) {
-      threw = true;
+  int failures = 0;
+  for (long at = 0; at < 200; ++at) {
+    for (const bool lasting : {false, true}) {
+      run_out_of_memory_after(at);
+      lasts = lasting;
+      bool threw = false;
+      try {
+        call();
+      } catch (const std::bad_alloc&) {
+        threw = true;
+      }
+      have_memory_again();
+      if (!threw) return failures;
+      EXPECT_TRUE(failed) << "at allocation " << at;
+      ++failures;
     }
-    allocations_left = -1;
-    EXPECT_EQ(threw, failed) << "allocation " << failures << ": a failure that was swallowed";
-    if (!failed || failures > 200) return failures;
   }
+  ADD_FAILURE() << "it never succeeds";
+  return failures;
 }
 
 struct counted {
@@ -140,8 +165,8 @@ TEST_P(allocation_failure, spawn_throws_and_leaves_no_actor) {
   EXPECT_GE(failures, 2);
   rt.run();
   EXPECT_EQ(alive.load(), 0);
-  for (const spawn_options& where : {spawn_options{.turn = {5, {}}}, on_main()}) {
-    static_cast<void>(fail_everywhere([&] { static_cast<void>(rt.spawn<counted>(where, &alive)); }));
+  for (const place& where : {place(spawn_options{.turn = {5, {}}}), place(on_main())}) {
+    static_cast<void>(fail_everywhere([&] { static_cast<void>(spawn_at<counted>(rt, where, unchecked{&alive})); }));
     rt.run();
     EXPECT_EQ(alive.load(), 0);
   }
@@ -164,8 +189,8 @@ TEST_P(allocation_failure, a_pinned_thread_is_started_whole_or_not_at_all) {
     std::vector<ref<resident>> kept;
     kept.reserve(1000);
     for (int i = 0; i < 3; ++i) {
-      const spawn_options where = pinned("a thread with a name that is not short " + std::to_string(i));
-      const int failures = fail_everywhere([&] { kept.push_back(rt.spawn<resident>(where, &alive, &wrong)); });
+      const place where = pinned("a thread with a name that is not short " + std::to_string(i));
+      const int failures = fail_everywhere([&] { kept.push_back(spawn_at<resident>(rt, where, unchecked{&alive}, unchecked{&wrong})); });
       EXPECT_GE(failures, 1);
     }
     rt.run();
@@ -180,6 +205,211 @@ TEST_P(allocation_failure, a_runtime_is_made_whole_or_not_at_all) {
   chosen.on_error = [](const failure&) {};
   const int failures = fail_everywhere([&] { runtime rt(chosen); });
   EXPECT_GE(failures, 3);
+}
+
+// More than any queue has room for at first.
+constexpr int crowd = 5000;
+
+struct one_of_many {
+  std::atomic<int>* handled;
+  explicit one_of_many(std::atomic<int>* handled) : handled(handled) {}
+  void work() { ++*handled; }
+};
+
+std::vector<ref<one_of_many>> make_crowd(runtime& rt, std::atomic<int>* handled) {
+  std::vector<ref<one_of_many>> all;
+  for (int i = 0; i < crowd; ++i) all.push_back(rt.spawn<one_of_many>(handled));
+  return all;
+}
+
+TEST_P(allocation_failure, a_queue_that_cannot_grow_takes_all_the_same) {
+  std::atomic<int> handled{0};
+  runtime rt(options());
+  auto all = make_crowd(rt, &handled);
+  // Nobody runs anything before all is sent: under the simulated policy that is so anyway.
+  std::latch entered(threaded() ? rt.workers() : 0), sent(1);
+  for (unsigned i = 0; threaded() && i < rt.workers(); ++i) {
+    rt.post([&] {
+      entered.count_down();
+      sent.wait();
+    });
+  }
+  entered.wait();
+  for (auto& one : all) fail_everywhere([&] { one.tell<&one_of_many::work>(); });
+  for (int i = 0; i < crowd; ++i) fail_everywhere([&] { rt.post([&handled] { ++handled; }); });
+  sent.count_down();
+  rt.run();
+  EXPECT_EQ(handled.load(), 2 * crowd);
+}
+
+TEST_P(allocation_failure, a_handler_fills_a_queue_that_cannot_grow) {
+  std::atomic<int> handled{0};
+  runtime rt(options());
+  auto all = make_crowd(rt, &handled);
+  rt.post([&] {
+    for (auto& one : all) fail_everywhere([&] { one.tell<&one_of_many::work>(); });
+    for (int i = 0; i < crowd; ++i) fail_everywhere([&] { rt.post([&handled] { ++handled; }); });
+  });
+  rt.run();
+  EXPECT_EQ(handled.load(), 2 * crowd);
+  for (auto& one : all) one.tell<&one_of_many::work>();
+  rt.run();
+  EXPECT_EQ(handled.load(), 3 * crowd);
+}
+
+// The threads of the pool themselves, while they take, run, settle and dispose of what is there.
+TEST_P(allocation_failure, the_pools_threads_go_on_without_memory) {
+  std::atomic<int> handled{0}, inside{0};
+  runtime rt(options());
+  auto all = make_crowd(rt, &handled);
+  const int several = static_cast<int>(rt.workers());
+  const auto post_to_each_worker = [&](auto procedure) {
+    inside = 0;
+    for (int i = 0; i < several; ++i) {
+      rt.post([&inside, several, procedure] {
+        ++inside;
+        while (inside.load() < several) std::this_thread::yield();  // so no worker runs two of them
+        procedure();
+      });
+    }
+  };
+  std::latch entered(several), sent(1);
+  post_to_each_worker([&entered, &sent, waits = threaded()] {
+    run_out_of_memory_after(0);
+    entered.count_down();
+    if (waits) sent.wait();
+  });
+  if (threaded()) entered.wait();
+  for (auto& one : all) one.tell<&one_of_many::work>();
+  all.clear();
+  for (int i = 0; i < crowd; ++i) rt.post([&handled] { ++handled; });
+  sent.count_down();
+  rt.run();
+  have_memory_again();
+  EXPECT_EQ(handled.load(), 2 * crowd);
+  post_to_each_worker([] { have_memory_again(); });
+  rt.run();
+}
+
+struct numbered {
+  int number;
+};
+
+struct throwing_with_a_name_that_no_string_has_room_for {
+  void work(int number) { throw numbered{number}; }
+};
+
+TEST_P(allocation_failure, failures_are_kept_in_their_order_and_those_without_room_told_of) {
+  constexpr int room = 16, many = 100;
+  std::atomic<int> observed{0};
+  runtime_options chosen = options();
+  chosen.workers = 1;
+  chosen.on_error = [&](const failure& one) { observed += one.what != nullptr ? 1 : 0; };
+  runtime rt(chosen);
+  using thrower = throwing_with_a_name_that_no_string_has_room_for;
+  auto one = rt.spawn<thrower>();
+  for (int round = 1; round <= 2; ++round) {
+    one.tell([](thrower&) { run_out_of_memory_after(0); });
+    for (int i = 0; i < many; ++i) one.tell<&thrower::work>(i);
+    one.tell([](thrower&) { have_memory_again(); });
+    one.tell<&thrower::work>(many);
+    std::vector<int> thrown;
+    for (bool more = true; more && thrown.size() < many;) {
+      try {
+        rt.run();
+        more = false;
+      } catch (const numbered& e) {
+        thrown.push_back(e.number);
+        EXPECT_NE(rt.thrown().actor.find("no_string_has_room"), std::string::npos);
+      } catch (const troupe::error& e) {
+        thrown.push_back(-1);
+        EXPECT_NE(std::string(e.what()).find("memory was out"), std::string::npos);
+      }
+    }
+    std::vector<int> expected;
+    for (int i = 0; i < room; ++i) expected.push_back(i);
+    expected.push_back(-1);
+    expected.push_back(many);
+    EXPECT_EQ(thrown, expected);
+    EXPECT_EQ(observed.load(), round * (many + 1));
+  }
+}
+
+TEST_P(allocation_failure, a_dead_letter_is_counted_and_observed_all_the_same) {
+  std::atomic<int> observed{0};
+  runtime_options chosen = options();
+  chosen.workers = 1;
+  chosen.on_dead_letter = [&](const dead_letter&) { ++observed; };
+  runtime rt(chosen);
+  using thrower = throwing_with_a_name_that_no_string_has_room_for;
+  auto one = rt.spawn<thrower>(spawn_options{.on_error = error_policy::stop});
+  one.tell([](thrower&) {
+    run_out_of_memory_after(0);
+    throw numbered{1};
+  });
+  one.tell<&thrower::work>(2);
+  EXPECT_THROW(rt.run(), numbered);
+  have_memory_again();
+  EXPECT_EQ(observed.load(), 1);
+  EXPECT_EQ(rt.counters().dead_letters, 1u);
+  rt.post([] { have_memory_again(); });
+  rt.run();
+}
+
+// Memory for messages comes from the kernel: the process may have no more of it for a while.
+class memory_limit {
+ public:
+  explicit memory_limit(std::size_t more_bytes) {
+    std::size_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    ::getrlimit(RLIMIT_AS, &before_);
+    rlimit now = before_;
+    now.rlim_cur = pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)) + more_bytes;
+    ::setrlimit(RLIMIT_AS, &now);
+  }
+  ~memory_limit() { ::setrlimit(RLIMIT_AS, &before_); }
+  memory_limit(const memory_limit&) = delete;
+  memory_limit& operator=(const memory_limit&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+TEST_P(allocation_failure, what_was_sent_before_memory_was_out_is_handled) {
+  std::atomic<int> handled{0};
+  std::atomic<int> alive{0};
+  int sent = 0;
+  {
+    runtime rt(options());
+    auto one = rt.spawn<one_of_many>(&handled);
+    std::vector<ref<counted>> dropped;
+    for (const place& where : places("dropped")) dropped.push_back(spawn_at<counted>(rt, where, unchecked{&alive}));
+    rt.run();
+    std::latch entered(threaded() ? 1 : 0), leave(1);
+    if (threaded()) {
+      one.tell([&](one_of_many&) {
+        entered.count_down();
+        leave.wait();
+      });
+    }
+    entered.wait();
+    {
+      const memory_limit limit(1 << 20);
+      constexpr int at_most = 100'000'000;
+      try {
+        for (; sent < at_most; ++sent) one.tell<&one_of_many::work>();
+      } catch (const std::bad_alloc&) {
+        // Dropping the last refs must not throw.
+        dropped.clear();
+      }
+      EXPECT_LT(sent, at_most);
+      EXPECT_TRUE(dropped.empty());
+    }
+    leave.count_down();
+    rt.run();
+    EXPECT_EQ(handled.load(), sent);
+  }
+  EXPECT_EQ(alive.load(), 0);
 }
 
 TROUPE_TEST_EACH(allocation_failure, each_policy);

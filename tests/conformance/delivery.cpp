@@ -36,9 +36,9 @@ TEST_P(p3_delivery, every_message_through_a_random_graph_is_handled_exactly_once
   std::mt19937 random(7);
   for (unsigned i = 0; i < nodes; ++i) {
     if (i % 97 == 5) {
-      all.push_back(rt.spawn<node>(pinned("node"), &ticks, i + 1));
+      all.push_back(rt.spawn<node>(pinned("node"), unchecked{&ticks}, i + 1));
     } else if (i % 97 == 6) {
-      all.push_back(rt.spawn<node>(on_main(), &ticks, i + 1));
+      all.push_back(rt.spawn<node>(on_main(), unchecked{&ticks}, i + 1));
     } else {
       all.push_back(rt.spawn<node>(&ticks, i + 1));
     }

@@ -31,8 +31,8 @@ TEST_P(p6_end, actors_without_messages_do_not_keep_run) {
   std::atomic<int> seen{0};
   runtime rt(options());
   auto on_pool = rt.spawn<counter>(&seen);
-  auto on_thread = rt.spawn<counter>(pinned("quiet"), &seen);
-  auto here = rt.spawn<counter>(on_main(), &seen);
+  auto on_thread = rt.spawn<counter>(pinned("quiet"), unchecked{&seen});
+  auto here = rt.spawn<counter>(on_main(), unchecked{&seen});
   rt.run();
   EXPECT_EQ(seen.load(), 0);
 }
@@ -40,7 +40,7 @@ TEST_P(p6_end, actors_without_messages_do_not_keep_run) {
 TEST_P(p6_end, only_pinned_work) {
   std::atomic<int> seen{0};
   runtime rt(options());
-  rt.spawn<counter>(pinned("alone"), &seen).tell<&counter::countdown>(1000);
+  rt.spawn<counter>(pinned("alone"), unchecked{&seen}).tell<&counter::countdown>(1000);
   rt.run();
   EXPECT_EQ(seen.load(), 1000);
 }
@@ -48,7 +48,7 @@ TEST_P(p6_end, only_pinned_work) {
 TEST_P(p6_end, only_work_on_the_main_thread) {
   std::atomic<int> seen{0};
   runtime rt(options());
-  rt.spawn<counter>(on_main(), &seen).tell<&counter::countdown>(1000);
+  rt.spawn<counter>(on_main(), unchecked{&seen}).tell<&counter::countdown>(1000);
   rt.run();
   EXPECT_EQ(seen.load(), 1000);
 }
@@ -75,7 +75,7 @@ TEST_P(p6_end, only_the_destruction_of_actors) {
   runtime rt(options());
   for (int i = 0; i < 100; ++i) {
     static_cast<void>(rt.spawn<mourner>(&seen));
-    static_cast<void>(rt.spawn<mourner>(pinned("mourners"), &seen));
+    static_cast<void>(rt.spawn<mourner>(pinned("mourners"), unchecked{&seen}));
   }
   rt.run();
   EXPECT_EQ(seen.load(), 200);
@@ -111,8 +111,8 @@ TEST_P(p6_end, work_bounces_between_pool_pinned_and_main_until_the_end) {
   };
   std::atomic<int> seen{0};
   runtime rt(options());
-  std::vector<ref<bouncer>> all{rt.spawn<bouncer>(&seen), rt.spawn<bouncer>(pinned("one"), &seen),
-                                rt.spawn<bouncer>(on_main(), &seen), rt.spawn<bouncer>(pinned("two"), &seen),
+  std::vector<ref<bouncer>> all{rt.spawn<bouncer>(&seen), rt.spawn<bouncer>(pinned("one"), unchecked{&seen}),
+                                rt.spawn<bouncer>(on_main(), unchecked{&seen}), rt.spawn<bouncer>(pinned("two"), unchecked{&seen}),
                                 rt.spawn<bouncer>(&seen)};
   for (auto& one : all) one.tell<&bouncer::meet>(all);
   const int hops = fewer(2000);
@@ -125,8 +125,8 @@ TEST_P(p6_end, steps_run_one_after_another_each_to_quiescence) {
   std::atomic<int> seen{0};
   runtime rt(options());
   auto one = rt.spawn<counter>(&seen);
-  auto two = rt.spawn<counter>(pinned("two"), &seen);
-  auto three = rt.spawn<counter>(on_main(), &seen);
+  auto two = rt.spawn<counter>(pinned("two"), unchecked{&seen});
+  auto three = rt.spawn<counter>(on_main(), unchecked{&seen});
   for (int step = 1; step <= 100; ++step) {
     one.tell<&counter::countdown>(5);
     two.tell<&counter::countdown>(5);
@@ -154,7 +154,7 @@ TEST_P(p6_end, work_that_is_done_before_run_does_not_disturb_it) {
 TEST_P(p6_end, another_thread_may_call_run_the_next_time) {
   std::atomic<int> seen{0};
   runtime rt(options());
-  auto here = rt.spawn<counter>(on_main(), &seen);
+  auto here = rt.spawn<counter>(on_main(), unchecked{&seen});
   for (int i = 0; i < 5; ++i) {
     here.tell<&counter::add>();
     std::thread([&] { rt.run(); }).join();

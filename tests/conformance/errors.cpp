@@ -41,10 +41,10 @@ int number_in(const failure& one) {
 }
 
 TEST_P(p8_errors, a_throwing_handler_does_not_stop_its_actor) {
-  for (const spawn_options& where : {spawn_options{}, pinned("fragile"), on_main()}) {
+  for (const place& where : places("fragile")) {
     std::atomic<int> handled{0};
     runtime rt(options());
-    auto one = rt.spawn<fragile>(where, &handled);
+    auto one = spawn_at<fragile>(rt, where, unchecked{&handled});
     for (int i = 0; i < 10; ++i) {
       one.tell<&fragile::work>();
       if (i == 4) one.tell<&fragile::fail>(7);
@@ -74,19 +74,21 @@ TEST_P(p8_errors, a_throwing_handlers_arguments_are_destroyed) {
 }
 
 TEST_P(p8_errors, with_policy_stop_the_messages_behind_become_dead_letters) {
-  std::atomic<int> handled{0};
-  runtime rt(options());
-  auto one = rt.spawn<fragile>(spawn_options{.on_error = error_policy::stop}, &handled);
-  one.tell<&fragile::work>();
-  one.tell<&fragile::fail>(7);
-  one.tell<&fragile::work>();
-  one.tell<&fragile::work>();
-  EXPECT_EQ(number_thrown_by(rt), 7);
-  EXPECT_EQ(handled.load(), 1);
-  EXPECT_EQ(rt.counters().dead_letters, 2u);
-  one.tell<&fragile::work>();
-  rt.run();
-  EXPECT_EQ(rt.counters().dead_letters, 3u);
+  for (const place& where : places("fragile", {.on_error = error_policy::stop})) {
+    std::atomic<int> handled{0};
+    runtime rt(options());
+    auto one = spawn_at<fragile>(rt, where, unchecked{&handled});
+    one.tell<&fragile::work>();
+    one.tell<&fragile::fail>(7);
+    one.tell<&fragile::work>();
+    one.tell<&fragile::work>();
+    EXPECT_EQ(number_thrown_by(rt), 7);
+    EXPECT_EQ(handled.load(), 1);
+    EXPECT_EQ(rt.counters().dead_letters, 2u);
+    one.tell<&fragile::work>();
+    rt.run();
+    EXPECT_EQ(rt.counters().dead_letters, 3u);
+  }
 }
 
 TEST_P(p8_errors, run_throws_the_first_and_errors_has_the_rest_in_order) {
@@ -126,7 +128,9 @@ TEST_P(p8_errors, the_order_is_that_of_the_failures_across_actors) {
   };
   std::atomic<int> failed{0};
   ref<careful> head;
-  for (int i = 0; i < 20; ++i) head = i % 5 == 3 ? rt.spawn<careful>(pinned("careful"), head, &failed) : rt.spawn<careful>(head, &failed);
+  for (int i = 0; i < 20; ++i) {
+    head = spawn_at<careful>(rt, i % 5 == 3 ? place(pinned("careful")) : place(), head, unchecked{&failed});
+  }
   head.tell<&careful::go>(1);
   for (int i = 1; i <= 20; ++i) EXPECT_EQ(number_thrown_by(rt), i);
   EXPECT_EQ(number_thrown_by(rt), 0);
@@ -191,7 +195,7 @@ TEST_P(p8_errors, a_pinned_actors_constructor_that_throws_is_a_failure_and_its_m
     void work() {}
   };
   auto token = std::make_shared<int>(1);
-  for (const spawn_options& where : {pinned("unborn"), on_main()}) {
+  for (const on_thread& where : {pinned("unborn"), on_main()}) {
     runtime rt(options());
     auto one = rt.spawn<unborn>(where, token, 3);
     one.tell<&unborn::work>();
@@ -274,7 +278,7 @@ TEST_P(p8_errors, many_failures_from_many_actors_are_all_recorded) {
   runtime rt(options());
   const int each = fewer(200);
   for (int i = 0; i < 50; ++i) {
-    auto one = i % 10 == 0 ? rt.spawn<fragile>(pinned("many"), &handled) : rt.spawn<fragile>(&handled);
+    auto one = i % 10 == 0 ? rt.spawn<fragile>(pinned("many"), unchecked{&handled}) : rt.spawn<fragile>(&handled);
     for (int k = 0; k < each; ++k) {
       one.tell<&fragile::fail>(1);
       one.tell<&fragile::work>();

@@ -30,8 +30,8 @@ struct simple : counted {
 TEST_P(p14_lifetime, an_actor_dies_when_its_last_ref_goes) {
   census all;
   runtime rt(options());
-  for (const spawn_options& where : {spawn_options{}, pinned("simple"), on_main()}) {
-    auto one = rt.spawn<simple>(where, &all);
+  for (const place& where : places("simple")) {
+    auto one = spawn_at<simple>(rt, where, unchecked{&all});
     one.tell<&simple::work>();
     auto copy = one;
     one = {};
@@ -191,8 +191,8 @@ TEST_P(p14_lifetime, cycles_are_destroyed_at_shutdown) {
     runtime rt(options());
     std::vector<ref<ring>> members;
     for (int i = 0; i < 100; ++i) {
-      members.push_back(i % 10 == 0   ? rt.spawn<ring>(pinned("ring"), &all)
-                        : i % 10 == 1 ? rt.spawn<ring>(on_main(), &all)
+      members.push_back(i % 10 == 0   ? rt.spawn<ring>(pinned("ring"), unchecked{&all})
+                        : i % 10 == 1 ? rt.spawn<ring>(on_main(), unchecked{&all})
                                       : rt.spawn<ring>(&all));
     }
     for (std::size_t i = 0; i < members.size(); ++i) members[i].tell<&ring::link>(members[(i + 1) % members.size()]);
@@ -230,7 +230,7 @@ TEST_P(p14_lifetime, a_runtime_ends_beside_threads_that_still_send_and_drop) {
       runtime rt(options());
       for (int t = 0; t < 2; ++t) {
         std::vector<ref<simple>> mine;
-        for (int i = 0; i < 20; ++i) mine.push_back(i % 5 == 0 ? rt.spawn<simple>(pinned("late"), &all) : rt.spawn<simple>(&all));
+        for (int i = 0; i < 20; ++i) mine.push_back(i % 5 == 0 ? rt.spawn<simple>(pinned("late"), unchecked{&all}) : rt.spawn<simple>(&all));
         outside.emplace_back([&, mine = std::move(mine)]() mutable {
           ready.arrive_and_wait();
           while (!mine.empty()) {
@@ -257,10 +257,10 @@ TEST_P(p14_lifetime, stop_ends_an_actor_behind_the_messages_sent_before) {
   census all;
   std::atomic<int> seen{0};
   runtime rt(options());
-  for (const spawn_options& where : {spawn_options{}, pinned("stoppable"), on_main()}) {
+  for (const place& where : places("stoppable")) {
     seen = 0;
     const auto dead = rt.counters().dead_letters;
-    auto one = rt.spawn<stoppable>(where, &all, &seen);
+    auto one = spawn_at<stoppable>(rt, where, unchecked{&all}, unchecked{&seen});
     one.tell<&stoppable::work>();
     one.tell<&stoppable::last>();
     rt.run();
@@ -325,8 +325,8 @@ TEST_P(p14_lifetime, destructors_send_spawn_and_post_while_the_runtime_ends) {
       self(this).stop();
       rt->post([token = token] { static_cast<void>(token); });
       rt->spawn<simple>(in).tell<&simple::work>();
-      rt->spawn<simple>(pinned("heir"), in).tell<&simple::work>();
-      rt->spawn<simple>(on_main(), in).tell<&simple::work>();
+      rt->spawn<simple>(pinned("heir"), unchecked{in}).tell<&simple::work>();
+      rt->spawn<simple>(on_main(), unchecked{in}).tell<&simple::work>();
     }
   };
   census all;
@@ -337,13 +337,34 @@ TEST_P(p14_lifetime, destructors_send_spawn_and_post_while_the_runtime_ends) {
     std::vector<ref<busy_end>> kept;
     for (int i = 0; i < 10; ++i) {
       kept.push_back(rt.spawn<busy_end>(&rt, &all, other, token));
-      kept.push_back(rt.spawn<busy_end>(pinned("busy"), &rt, &all, other, token));
-      kept.push_back(rt.spawn<busy_end>(on_main(), &rt, &all, other, token));
+      kept.push_back(rt.spawn<busy_end>(pinned("busy"), unchecked{&rt}, unchecked{&all}, other, token));
+      kept.push_back(rt.spawn<busy_end>(on_main(), unchecked{&rt}, unchecked{&all}, other, token));
     }
     rt.run();
   }
   EXPECT_EQ(all.alive.load(), 0);
   EXPECT_EQ(token.use_count(), 1);
+}
+
+TEST_P(p14_lifetime, a_destructor_that_always_spawns_its_own_kind_does_not_keep_the_end_from_ending) {
+  struct phoenix : counted {
+    runtime* rt;
+    phoenix(runtime* rt, census* in) : counted(in), rt(rt) {}
+    void work() {}
+    ~phoenix() {
+      auto heir = rt->spawn<phoenix>(rt, in);
+      heir.template tell<&phoenix::work>();
+      static_cast<void>(rt->spawn<phoenix>(pinned("ashes"), unchecked{rt}, unchecked{in}));
+    }
+  };
+  census all;
+  {
+    runtime rt(options());
+    auto kept = rt.spawn<phoenix>(&rt, &all);
+    auto pinned_one = rt.spawn<phoenix>(pinned("ashes"), unchecked{&rt}, unchecked{&all});
+    rt.run();
+  }
+  EXPECT_EQ(all.alive.load(), 0);
 }
 
 TEST_P(p14_lifetime, handlers_spawn_pinned_actors_while_the_runtime_ends) {
@@ -355,7 +376,7 @@ TEST_P(p14_lifetime, handlers_spawn_pinned_actors_while_the_runtime_ends) {
     void go() {
       started->count_down();
       for (int i = 0; i < 20; ++i) {
-        rt->spawn<simple>(pinned("thread" + std::to_string(i)), in).tell<&simple::work>();
+        rt->spawn<simple>(pinned("thread" + std::to_string(i)), unchecked{in}).tell<&simple::work>();
       }
     }
   };
@@ -363,7 +384,7 @@ TEST_P(p14_lifetime, handlers_spawn_pinned_actors_while_the_runtime_ends) {
   for (int round = 0; round < fewer(20); ++round) {
     std::latch started(1);
     runtime rt(options());
-    rt.spawn<simple>(pinned("first"), &all).tell<&simple::work>();
+    rt.spawn<simple>(pinned("first"), unchecked{&all}).tell<&simple::work>();
     rt.spawn<spawner>(&rt, &started, &all).tell<&spawner::go>();
     started.wait();
   }
@@ -386,7 +407,52 @@ TEST_P(p14_lifetime, a_large_program_is_destroyed_in_full) {
   EXPECT_EQ(all.born.load(), fewer(20000));
 }
 
+TEST_P(p14_lifetime, a_handler_of_one_runtime_may_destroy_another) {
+  struct owner {
+    std::unique_ptr<runtime> other;
+    std::atomic<bool>* gone;
+    owner(std::unique_ptr<runtime> other, std::atomic<bool>* gone) : other(std::move(other)), gone(gone) {}
+    void finish() {
+      other.reset();
+      *gone = true;
+    }
+  };
+  std::atomic<bool> gone{false};
+  runtime rt(options());
+  rt.spawn<owner>(std::make_unique<runtime>(options()), &gone).tell<&owner::finish>();
+  rt.run();
+  EXPECT_TRUE(gone.load());
+}
+
+using own_end = conformance;
+
+TEST_P(own_end, a_runtime_that_its_own_handler_destroys_says_what_to_do) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  struct careless {
+    runtime* rt;
+    explicit careless(runtime* rt) : rt(rt) {}
+    void finish() { delete rt; }
+  };
+  for (const place& where : places("own")) {
+    EXPECT_DEATH(
+        {
+          auto* rt = new runtime(options());
+          spawn_at<careless>(*rt, where, unchecked{rt}).tell<&careless::finish>();
+          rt->run();
+        },
+        "~runtime.*stop");
+  }
+  EXPECT_DEATH(
+      {
+        auto* rt = new runtime(options());
+        rt->post([rt] { delete rt; });
+        rt->run();
+      },
+      "~runtime.*stop");
+}
+
 TROUPE_TEST_EACH(p14_lifetime, all_settings);
+TROUPE_TEST_EACH(own_end, each_policy);
 
 }  // namespace
 }  // namespace troupe::test

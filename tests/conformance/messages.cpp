@@ -66,9 +66,9 @@ std::vector<std::string> said_by(runtime& rt, const ref<actor>& one) {
 
 TEST_P(messages, arguments_of_all_kinds_arrive_as_they_were_sent) {
   static const int table = 11;
-  for (const spawn_options& where : {spawn_options{}, pinned("messages"), on_main()}) {
+  for (const place& where : places("messages")) {
     runtime rt(options());
-    auto one = rt.spawn<actor>(where);
+    auto one = spawn_at<actor>(rt, where);
     std::string text = "text";
     one.tell<&actor::move_only>(std::make_unique<int>(1), std::make_unique<int>(2));
     one.tell<&actor::by_rvalue>(std::string("moved"));

@@ -23,9 +23,9 @@ std::string complaint(const runtime_options& chosen) {
   return "";
 }
 
-std::string spawn_complaint(runtime& rt, const spawn_options& chosen) {
+std::string spawn_complaint(runtime& rt, const place& where) {
   try {
-    static_cast<void>(rt.spawn<idle>(chosen));
+    static_cast<void>(spawn_at<idle>(rt, where));
   } catch (const option_error& e) {
     return e.what();
   }
@@ -53,12 +53,15 @@ TEST_P(options_of, bad_options_are_refused_by_name) {
 
 TEST_P(options_of, bad_spawn_options_are_refused_by_name) {
   runtime rt(options());
-  EXPECT_NE(spawn_complaint(rt, {.thread = "db", .main = true}).find("main"), std::string::npos);
-  EXPECT_NE(spawn_complaint(rt, {.turn = {0, 5us}}).find("turn"), std::string::npos);
-  EXPECT_NE(spawn_complaint(rt, {.turn = {5, -5us}}).find("turn"), std::string::npos);
+  for (const turn_limits wrong : {turn_limits{0, 5us}, turn_limits{5, -5us}}) {
+    for (const place& where : places("db", {.turn = wrong})) {
+      EXPECT_NE(spawn_complaint(rt, where).find("turn"), std::string::npos);
+    }
+  }
   EXPECT_THROW(static_cast<void>(pinned("")), option_error);
-  EXPECT_EQ(spawn_complaint(rt, {.turn = {1, 0us}}), "");
-  EXPECT_EQ(spawn_complaint(rt, {}), "");
+  for (const turn_limits right : {turn_limits{1, 0us}, turn_limits{0, 0us}}) {
+    for (const place& where : places("db", {.turn = right})) EXPECT_EQ(spawn_complaint(rt, where), "");
+  }
 }
 
 TEST_P(options_of, environment_variables_are_read_and_checked) {
@@ -159,8 +162,8 @@ TEST_P(options_of, run_inside_a_handler_is_a_usage_error) {
   };
   std::atomic<int> refused{0};
   runtime rt(options());
-  for (const spawn_options& where : {spawn_options{}, pinned("wrong"), on_main()}) {
-    rt.spawn<wrong>(where, &rt, &refused).tell<&wrong::run>();
+  for (const place& where : places("wrong")) {
+    spawn_at<wrong>(rt, where, unchecked{&rt}, unchecked{&refused}).tell<&wrong::run>();
   }
   rt.run();
   EXPECT_EQ(refused.load(), 3);
@@ -194,7 +197,7 @@ TEST_P(options_of, two_threads_in_run_at_once_are_a_usage_error) {
     explicit knock(std::atomic<bool>* inside) : inside(inside) {}
     void here() { set_and_wake(*inside, true); }
   };
-  rt.spawn<knock>(on_main(), &inside).tell<&knock::here>();
+  rt.spawn<knock>(on_main(), unchecked{&inside}).tell<&knock::here>();
   std::thread first([&] { rt.run(); });
   wait_for(inside, true);
   EXPECT_THROW(rt.run(), usage_error);

@@ -55,10 +55,10 @@ TEST_P(p2_ordering, one_senders_messages_are_handled_in_the_order_sent) {
 }
 
 TEST_P(p2_ordering, a_pinned_receiver_and_one_on_the_main_thread_keep_the_order_too) {
-  for (const spawn_options& where : {pinned("sink"), on_main()}) {
+  for (const on_thread& where : {pinned("sink"), on_main()}) {
     std::atomic<int> wrong{0};
     runtime rt(options());
-    auto to = rt.spawn<sink>(where, &wrong);
+    auto to = rt.spawn<sink>(where, unchecked{&wrong});
     const int each = fewer(2000);
     for (int id = 0; id < 4; ++id) rt.spawn<source>(to, id).tell<&source::send>(each);
     rt.run();
@@ -110,8 +110,8 @@ TEST_P(p2_ordering, delivery_is_causal_through_third_actors) {
   runtime rt(options());
   const int rounds = fewer(500);
   const int tellers = 6, chain = 4;
-  std::vector<ref<ledger>> books{rt.spawn<ledger>(&wrong), rt.spawn<ledger>(pinned("ledger"), &wrong),
-                                 rt.spawn<ledger>(on_main(), &wrong)};
+  std::vector<ref<ledger>> books{rt.spawn<ledger>(&wrong), rt.spawn<ledger>(pinned("ledger"), unchecked{&wrong}),
+                                 rt.spawn<ledger>(on_main(), unchecked{&wrong})};
   for (const auto& book : books) {
     for (int id = 0; id < tellers; ++id) {
       ref<relay> via;

@@ -1,6 +1,9 @@
 // Where actors live: sizes and alignments, threads of their own, limits of their turns.
 #include <pthread.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <fstream>
 #include <set>
 
 #include "support/conformance.hpp"
@@ -9,6 +12,7 @@ namespace troupe::test {
 namespace {
 
 class spawn : public conformance {};
+class layout : public conformance {};
 
 template <std::size_t Bytes>
 struct sized {
@@ -40,46 +44,91 @@ TEST_P(spawn, actors_of_all_sizes) {
   std::atomic<int> right{0};
   {
     runtime rt(options());
-    spawn_sizes<1, 7, 8, 32, 100, 232, 240, 256, 300, 1000, 4000, 4064, 4072, 4080, 4096, 5000, 65000, 65536, 100'000>(rt, right, 20);
+    spawn_sizes<1, 7, 8, 32, 100, 232, 240, 256, 300, 1000, 4000, 4064, 4072, 4080, 4096, 5000, 16'000, 16'352, 16'384, 20'000,
+                65'000, 65'536, 100'000, 300'000>(rt, right, 20);
   }
-  EXPECT_EQ(right.load(), 19 * 20 * 2);
+  EXPECT_EQ(right.load(), 24 * 20 * 2);
 }
 
-template <std::size_t Alignment>
+template <std::size_t Alignment, std::size_t Bytes>
 struct alignas(Alignment) aligned {
-  char first = 'a';
+  std::array<unsigned char, Bytes> block;
   std::atomic<int>* wrong;
-  explicit aligned(std::atomic<int>* wrong) : wrong(wrong) { check(); }
+  explicit aligned(std::atomic<int>* wrong) : wrong(wrong) { block.fill(static_cast<unsigned char>(Alignment / 8)); }
   ~aligned() { check(); }
-  void check() { *wrong += reinterpret_cast<std::uintptr_t>(this) % Alignment == 0 ? 0 : 1; }
+  void check() {
+    *wrong += reinterpret_cast<std::uintptr_t>(this) % Alignment == 0 ? 0 : 1;
+    *wrong += std::count(block.begin(), block.end(), static_cast<unsigned char>(Alignment / 8)) == Bytes ? 0 : 1;
+  }
 };
 
-template <std::size_t Alignment>
+template <std::size_t Alignment, std::size_t... Bytes>
 void spawn_aligned(runtime& rt, std::atomic<int>& wrong) {
-  std::vector<ref<aligned<Alignment>>> all;
-  for (int i = 0; i < 5; ++i) {
-    all.push_back(rt.spawn<aligned<Alignment>>(&wrong));
-    all.push_back(rt.spawn<aligned<Alignment>>(spawn_options{.turn = {3, {}}}, &wrong));
-    all.push_back(rt.spawn<aligned<Alignment>>(pinned("aligned"), &wrong));
-  }
-  for (auto& one : all) one.template tell<&aligned<Alignment>::check>();
-  rt.run();
+  const auto one_size = [&]<std::size_t Size>(std::integral_constant<std::size_t, Size>) {
+    using actor = aligned<Alignment, Size>;
+    std::vector<ref<actor>> all;
+    for (int i = 0; i < 5; ++i) {
+      all.push_back(rt.spawn<actor>(&wrong));
+      all.push_back(rt.spawn<actor>(spawn_options{.turn = {3, {}}}, &wrong));
+      all.push_back(rt.spawn<actor>(pinned("aligned"), unchecked{&wrong}));
+    }
+    for (auto& one : all) one.template tell<&actor::check>();
+    rt.run();
+  };
+  (one_size(std::integral_constant<std::size_t, Bytes>{}), ...);
 }
 
-TEST_P(spawn, over_aligned_objects_are_aligned) {
+TEST_P(layout, over_aligned_objects_of_all_sizes_are_aligned) {
   std::atomic<int> wrong{0};
   {
     runtime rt(options());
-    spawn_aligned<8>(rt, wrong);
-    spawn_aligned<16>(rt, wrong);
-    spawn_aligned<32>(rt, wrong);
-    spawn_aligned<64>(rt, wrong);
-    spawn_aligned<128>(rt, wrong);
-    spawn_aligned<256>(rt, wrong);
-    spawn_aligned<1024>(rt, wrong);
-    spawn_aligned<2048>(rt, wrong);
+    const auto one_alignment = [&]<std::size_t Alignment>(std::integral_constant<std::size_t, Alignment>) {
+      spawn_aligned<Alignment, 1, 20, 100, 200, 250, 1000, 4096, 5000, 16'000, 20'000, 65'000, 300'000>(rt, wrong);
+    };
+    one_alignment(std::integral_constant<std::size_t, 8>{});
+    one_alignment(std::integral_constant<std::size_t, 16>{});
+    one_alignment(std::integral_constant<std::size_t, 32>{});
+    one_alignment(std::integral_constant<std::size_t, 64>{});
+    one_alignment(std::integral_constant<std::size_t, 128>{});
+    one_alignment(std::integral_constant<std::size_t, 256>{});
+    one_alignment(std::integral_constant<std::size_t, 1024>{});
+    one_alignment(std::integral_constant<std::size_t, 2048>{});
   }
   EXPECT_EQ(wrong.load(), 0);
+}
+
+// What this process has in memory now.
+std::size_t resident_bytes() {
+  std::size_t pages = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> pages >> resident;
+  return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+// Of each of many actors of this class, with its activation (64 bytes) while it lingers.
+template <class Actor>
+std::size_t resident_bytes_each(const runtime_options& options, int count) {
+  std::atomic<int> wrong{0};
+  runtime rt(options);
+  std::vector<ref<Actor>> all(static_cast<std::size_t>(count));
+  rt.run();
+  const std::size_t before = resident_bytes();
+  for (auto& one : all) one = rt.spawn<Actor>(&wrong);
+  const std::size_t after = resident_bytes();
+  return (after - std::min(before, after)) / all.size();
+}
+
+TEST_P(layout, an_actor_takes_about_the_memory_of_its_object) {
+  if (slow) GTEST_SKIP() << "sanitizers have memory of their own";
+  constexpr std::size_t chunk = 2 << 20;  // what comes from the kernel at a time
+  const auto about = [](std::size_t object, std::size_t count) { return object + 64 + chunk / count; };
+  using small = aligned<16, 16>;
+  EXPECT_LE(resident_bytes_each<small>(options(), 50'000), about(sizeof(small), 50'000));
+  using line = aligned<64, 16>;
+  EXPECT_LE(resident_bytes_each<line>(options(), 50'000), about(sizeof(line), 50'000));
+  using block = aligned<8, 5'000>;
+  EXPECT_LE(resident_bytes_each<block>(options(), 2'000), about(sizeof(block) * 4 / 3, 2'000));
+  using large = aligned<32, 40'000>;
+  EXPECT_LE(resident_bytes_each<large>(options(), 500), about(sizeof(large) * 4 / 3, 500));
 }
 
 // Notes the thread of its constructor, handlers and destructor.
@@ -106,9 +155,9 @@ TEST_P(spawn, a_pinned_actors_constructor_handlers_and_destructor_run_on_one_thr
   std::atomic<int> handled{0};
   {
     runtime rt(options());
-    auto a = rt.spawn<resident>(pinned("one"), &one, &handled);
-    auto b = rt.spawn<resident>(pinned("two"), &two, &handled);
-    auto c = rt.spawn<resident>(on_main(), &main_thread, &handled);
+    auto a = rt.spawn<resident>(pinned("one"), unchecked{&one}, unchecked{&handled});
+    auto b = rt.spawn<resident>(pinned("two"), unchecked{&two}, unchecked{&handled});
+    auto c = rt.spawn<resident>(on_main(), unchecked{&main_thread}, unchecked{&handled});
     a.tell<&resident::meet>(b);
     b.tell<&resident::meet>(c);
     c.tell<&resident::meet>(a);
@@ -135,7 +184,7 @@ TEST_P(spawn, actors_that_name_one_thread_share_it) {
   {
     runtime rt(options());
     std::vector<ref<resident>> all;
-    for (int i = 0; i < 10; ++i) all.push_back(rt.spawn<resident>(pinned("shared"), &threads, &handled));
+    for (int i = 0; i < 10; ++i) all.push_back(rt.spawn<resident>(pinned("shared"), unchecked{&threads}, unchecked{&handled}));
     for (std::size_t i = 0; i < all.size(); ++i) all[i].tell<&resident::meet>(all[(i + 1) % all.size()]);
     for (auto& one : all) one.tell<&resident::hit>(20);
     rt.run();
@@ -158,7 +207,7 @@ TEST_P(spawn, a_pinned_thread_has_its_name) {
       *name = text.data();
     }
   };
-  auto one = rt.spawn<asks>(pinned("a_rather_long_name"), &name);
+  auto one = rt.spawn<asks>(pinned("a_rather_long_name"), unchecked{&name});
   rt.run();
   one.tell<&asks::ask>();
   rt.run();
@@ -169,19 +218,39 @@ TEST_P(spawn, arguments_of_pinned_constructors_are_copied_or_moved_there) {
   struct built {
     std::string text, literal;
     std::unique_ptr<int> number;
-    built(const std::string& text, std::string literal, std::unique_ptr<int> number)
-        : text(text), literal(std::move(literal)), number(std::move(number)) {}
+    built(const std::string& text, std::string_view literal, std::unique_ptr<int> number)
+        : text(text), literal(literal), number(std::move(number)) {}  // the arguments live until it returns
   };
   runtime rt(options());
-  for (const spawn_options& where : {spawn_options{}, pinned("built"), on_main()}) {
+  for (const place& where : places("built")) {
     std::string text = "text";
-    auto one = rt.spawn<built>(where, text, "literal", std::make_unique<int>(3));
+    auto one = spawn_at<built>(rt, where, text, "literal", std::make_unique<int>(3));
     text = "changed";
     std::string seen;
     one.tell([&seen](built& self) { seen = self.text + self.literal + std::to_string(*self.number); });
     rt.run();
     EXPECT_EQ(seen, "textliteral3");
   }
+}
+
+TEST_P(spawn, what_outlives_an_actor_is_given_to_its_constructor_unchecked) {
+  struct clerk {
+    runtime& rt;
+    int* served;
+    clerk(runtime& rt, int* served) : rt(rt), served(served) {}
+    void serve() {
+      ++*served;
+      rt.stop(stop_mode::discard);
+    }
+  };
+  int served = 0;
+  runtime rt(options());
+  for (const place& where : places("clerk")) {
+    auto one = spawn_at<clerk>(rt, where, unchecked<runtime&>{rt}, unchecked{&served});
+    one.template tell<&clerk::serve>();
+    rt.run();
+  }
+  EXPECT_EQ(served, 3);
 }
 
 // Turns.
@@ -204,24 +273,16 @@ int longest_run(const std::vector<int>& order) {
   return longest;
 }
 
-// Two actors on one thread, each with many messages. It starts only when all are there.
-std::vector<int> order_of_two(runtime& rt, const spawn_options& where, int messages) {
+// Two actors on one thread, each with many messages: sent by a handler there, so that both are in the queue.
+std::vector<int> order_of_two(runtime& rt, const place& where, int messages) {
   std::vector<int> order;
-  struct gate {
-    std::atomic<bool>* open;
-    explicit gate(std::atomic<bool>* open) : open(open) {}
-    void wait() { wait_for(*open, true); }
-  };
-  std::atomic<bool> open{false};
-  auto one = rt.spawn<taker>(where, &order, 1), two = rt.spawn<taker>(where, &order, 2);
-  auto before = rt.spawn<gate>(where, &open);
-  rt.run();
-  before.tell<&gate::wait>();
-  for (int i = 0; i < messages; ++i) {
-    one.tell<&taker::take>();
-    two.tell<&taker::take>();
-  }
-  set_and_wake(open, true);
+  const auto make = [&](int id) { return spawn_at<taker>(rt, where, unchecked{&order}, id); };
+  make(0).tell([one = make(1), two = make(2), messages](taker&) {
+    for (int i = 0; i < messages; ++i) {
+      one.tell<&taker::take>();
+      two.tell<&taker::take>();
+    }
+  });
   rt.run();
   return order;
 }
@@ -233,14 +294,16 @@ TEST_P(spawn, a_turn_ends_after_its_number_of_messages) {
     chosen.turn.messages = limit;
     chosen.turn.time = std::chrono::hours(1);
     runtime rt(chosen);
-    for (spawn_options where : {spawn_options{}, pinned("taker"), on_main()}) {
+    for (const place& where : places("taker")) {
       const auto order = order_of_two(rt, where, 100);
       ASSERT_EQ(order.size(), 200u);
       if (threaded()) {
         EXPECT_LE(longest_run(order), static_cast<int>(limit));
       }
-      where.turn = {3, std::chrono::hours(1)};
+    }
+    for (const place& where : places("taker", {.turn = {3, std::chrono::hours(1)}})) {
       const auto own = order_of_two(rt, where, 100);
+      ASSERT_EQ(own.size(), 200u);
       if (threaded()) {
         EXPECT_LE(longest_run(own), 3) << "limits of its own";
       }
@@ -267,9 +330,9 @@ TEST_P(spawn, a_turn_ends_when_its_time_is_over) {
   chosen.turn.time = std::chrono::microseconds(500);
   runtime rt(chosen);
   std::vector<int> order;
-  auto one = rt.spawn<slow_taker>(pinned("slow"), &order, 1), two = rt.spawn<slow_taker>(pinned("slow"), &order, 2);
+  auto one = rt.spawn<slow_taker>(pinned("slow"), unchecked{&order}, 1), two = rt.spawn<slow_taker>(pinned("slow"), unchecked{&order}, 2);
   rt.run();
-  rt.spawn<slow_taker>(pinned("slow"), &order, 3).tell([one, two](slow_taker&) {
+  rt.spawn<slow_taker>(pinned("slow"), unchecked{&order}, 3).tell([one, two](slow_taker&) {
     for (int i = 0; i < 100; ++i) {
       one.tell<&slow_taker::take>();
       two.tell<&slow_taker::take>();
@@ -301,6 +364,7 @@ TEST_P(spawn, ten_thousand_actors_each_get_their_message) {
 }
 
 TROUPE_TEST_EACH(spawn, all_settings);
+TROUPE_TEST_EACH(layout, each_policy);
 
 }  // namespace
 }  // namespace troupe::test

@@ -91,10 +91,14 @@ def main():
         code, out, err = end(start(path))
         if code != 1 or words not in err or str(path) not in err or out:
             fail(f"{path}: ended with {code} and said {err} {out}")
-    for arguments in (["--writers", "0"], ["--writers", "10001"], ["--notes", "x"], ["--notes"], ["--what"]):
+    one, two = FOLDER / "one.db", FOLDER / "two.db"
+    for arguments in (["--writers", "0"], ["--writers", "10001"], ["--notes", "x"], ["--notes"], ["--what"], [one, two],
+                      ["--writers", "2", "--writers", "3"], ["--notes", "2", "--notes", "2"]):
         code, out, err = end(start(*arguments))
         if code != 2 or not err.startswith("usage:"):
             fail(f"{arguments}: ended with {code} and said {err}")
+    if one.exists() or two.exists():
+        fail("wrong arguments made a file")
     print("notes: one thread, no row lost")
 
 

@@ -96,7 +96,8 @@ def main():
     check_window()
 
     for arguments in (["bird"], ["--depth"], ["--depth", "x"], ["--depth", "-1"], ["koch", "--depth", "11"],
-                      ["--colour"]):
+                      ["--colour"], ["koch", "dragon"], ["koch", "koch"], ["--out", "a.png", "--out", "b.png"],
+                      ["--depth", "1", "--depth", "1"], ["--window", "--no-window"]):
         done = turtle(*arguments)
         if done.returncode != 2 or not done.stderr.startswith("usage:"):
             fail(f"{arguments}: ended with {done.returncode} and said {done.stderr}")

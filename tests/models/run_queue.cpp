@@ -30,6 +30,7 @@ struct run_queue_model : rl::test_suite<run_queue_model, 2> {
   void push(unsigned number) {
     items[number].number = number;
     lock.enter();
+    RL_ASSERT(queue.keep_room(queue.count() + 1));
     queue.push(items[number]);
     lock.leave();
   }

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Installs this build to a prefix and builds a separate project against it.
-# Usage: check.sh cmake|pkg_config|subproject
+# Usage: check.sh cmake|pkg_config|sanitized|subproject
 #   cmake       find_package(troupe), from a prefix that was moved after the installation
 #   pkg_config  the compiler called by hand with what pkg-config says
+#   sanitized   the same, but a part of the program is compiled with AddressSanitizer
 #   subproject  add_subdirectory of the sources, with nothing of ours but the library built
 set -euo pipefail
 
-how=${1:?usage: check.sh cmake|pkg_config|subproject}
+how=${1:?usage: check.sh cmake|pkg_config|sanitized|subproject}
 consumer=$TROUPE_SOURCE_DIR/tests/package/consumer
 work=$TROUPE_BINARY_DIR/package_test/$how
 compiler=${TROUPE_CXX##* }
@@ -41,6 +42,38 @@ build_with_cmake() {
   cmake --build "$work/build" > "$work/build.log" || { cat "$work/build.log"; return 1; }
 }
 
+# What a program is compiled with, in flags.
+ask_pkg_config() {
+  PKG_CONFIG_PATH=$(dirname "$(find "$work/prefix" -name troupe.pc)")
+  export PKG_CONFIG_PATH
+  # All components, as troupe.hpp includes the lot; --static, for they are archives.
+  local modules
+  mapfile -t modules < <(cd "$PKG_CONFIG_PATH" && ls ./*.pc | sed 's,^\./,,; s,\.pc$,,')
+  read -ra cflags < <(pkg-config --cflags "${modules[@]}")
+  read -ra libs < <(pkg-config --libs --static "${modules[@]}")
+}
+
+# A part of it alone is compiled with AddressSanitizer, and the library is not.
+expect_answer_when_sanitized() {
+  local cxx=$1 object=$work/$1
+  echo 'int main() {}' > "$work/probe.cpp"
+  if ! "$cxx" -fsanitize=address "$work/probe.cpp" -o "$work/probe" 2> "$work/probe.log"; then return; fi
+  tried+=("$cxx")
+  "$cxx" -O1 "${cflags[@]}" -fsanitize=address -c "$consumer/main.cpp" -o "$object.main.o"
+  "$cxx" -O1 "${cflags[@]}" -c "$consumer/part.cpp" -o "$object.part.o"
+  # Of an inline function that both have the linker takes the first.
+  "$cxx" -fsanitize=address "$object".{main,part}.o -o "$object.program" "${libs[@]}"
+  expect_answer "$object.program"
+  "$cxx" -fsanitize=address "$object".{part,main}.o -o "$object.program" "${libs[@]}"
+  expect_answer "$object.program"
+  # Who asks for blocks that this library does not make is told so.
+  if "$cxx" "${cflags[@]}" -UTROUPE_PLAIN_BLOCKS -DTROUPE_PLAIN_BLOCKS=1 "$consumer"/*.cpp -o "$object.plain" \
+      "${libs[@]}" 2> "$object.log"; then
+    fail "a program that frees otherwise than the library allocates was linked"
+  fi
+  grep -q plain_blocks "$object.log" || fail "without saying why: $(cat "$object.log")"
+}
+
 case $how in
   cmake)
     install_and_move
@@ -49,14 +82,22 @@ case $how in
     ;;
   pkg_config)
     install_and_move
-    PKG_CONFIG_PATH=$(dirname "$(find "$work/prefix" -name troupe.pc)")
-    export PKG_CONFIG_PATH
-    # All components, as troupe.hpp includes the lot; --static, for they are archives.
-    mapfile -t modules < <(cd "$PKG_CONFIG_PATH" && ls ./*.pc | sed 's,^\./,,; s,\.pc$,,')
-    read -ra cflags < <(pkg-config --cflags "${modules[@]}")
-    read -ra libs < <(pkg-config --libs --static "${modules[@]}")
-    "$compiler" -std=c++23 -O1 "${cflags[@]}" "$consumer/main.cpp" -o "$work/consumer" "${libs[@]}"
+    ask_pkg_config
+    "$compiler" "${cflags[@]}" "$consumer"/*.cpp -o "$work/consumer" "${libs[@]}"
     expect_answer "$work/consumer"
+    read -ra all < <(pkg-config --cflags --libs troupe)
+    "$compiler" "$consumer"/*.cpp "${all[@]}" -o "$work/consumer"
+    expect_answer "$work/consumer"
+    ;;
+  sanitized)
+    install_and_move
+    ask_pkg_config
+    tried=()
+    for cxx in g++ clang++-22; do expect_answer_when_sanitized "$cxx"; done
+    if [ ${#tried[@]} -eq 0 ]; then
+      echo "package: no compiler here has AddressSanitizer"
+      exit 77
+    fi
     ;;
   subproject)
     build_with_cmake -DTROUPE_AS=subproject -DTROUPE_SOURCE_DIR="$TROUPE_SOURCE_DIR" \

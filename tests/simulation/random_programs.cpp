@@ -128,14 +128,15 @@ class node {
   static std::optional<address> make(runtime& rt, world& in, std::vector<address> known) {
     if (in.actors >= actors_max) return std::nullopt;
     const std::size_t id = in.actors++;
-    spawn_options where;
     const auto kind = in.pick(6);
-    if (kind == 0) where = on_main();
-    if (kind == 1) where = pinned("one");
-    if (kind == 2) where = pinned("two");
-    if (in.chance(200)) where.on_error = error_policy::stop;
-    if (in.chance(200)) where.turn = {1 + static_cast<unsigned>(in.pick(3)), std::chrono::hours(1)};
-    return address{rt.spawn<node>(where, std::ref(rt), std::ref(in), id, std::move(known)), id};
+    spawn_options chosen;
+    if (in.chance(200)) chosen.on_error = error_policy::stop;
+    if (in.chance(200)) chosen.turn = {1 + static_cast<unsigned>(in.pick(3)), std::chrono::hours(1)};
+    const place where = kind == 0   ? place(on_main(chosen))
+                        : kind == 1 ? place(pinned("one", chosen))
+                        : kind == 2 ? place(pinned("two", chosen))
+                                    : place(chosen);
+    return address{spawn_at<node>(rt, where, unchecked<runtime&>{rt}, unchecked<world&>{in}, id, std::move(known)), id};
   }
 
  private:
@@ -287,7 +288,8 @@ std::vector<int> order_with_seed(std::uint64_t seed) {
   runtime rt(chosen);
   std::vector<ref<taker>> all;
   for (int id = 0; id < 6; ++id) {
-    all.push_back(rt.spawn<taker>(id == 4 ? pinned("one") : id == 5 ? on_main() : spawn_options{}, &order, id));
+    const place where = id == 4 ? place(pinned("one")) : id == 5 ? place(on_main()) : place();
+    all.push_back(spawn_at<taker>(rt, where, unchecked{&order}, id));
   }
   for (int round = 0; round < 3; ++round) {
     for (auto& one : all) one.tell<&taker::take>();

@@ -25,8 +25,8 @@ struct player {
 std::vector<ref<player>> make_players(runtime& rt, unsigned count, std::atomic<int>* handled) {
   std::vector<ref<player>> all;
   for (unsigned i = 0; i < count; ++i) {
-    const spawn_options where = i == 1 ? pinned("player") : i == 2 ? on_main() : spawn_options{};
-    all.push_back(rt.spawn<player>(where, handled, i + 1));
+    const place where = i == 1 ? place(pinned("player")) : i == 2 ? place(on_main()) : place();
+    all.push_back(spawn_at<player>(rt, where, unchecked{handled}, i + 1));
   }
   for (auto& one : all) one.tell<&player::meet>(all);
   return all;
@@ -107,7 +107,7 @@ TEST_P(start_run_stop, empty_and_nearly_empty_runs) {
   for (int run = 0; run < fewer(300); ++run) {
     runtime rt(options());
     if (run % 2 == 0) rt.post([&handled] { ++handled; });
-    if (run % 3 == 0) rt.spawn<player>(pinned("one"), &handled, 1u).tell<&player::play>(1);
+    if (run % 3 == 0) rt.spawn<player>(pinned("one"), unchecked{&handled}, 1u).tell<&player::play>(1);
     if (run % 5 != 0) rt.run();
   }
 }

@@ -86,7 +86,7 @@ TEST_P(storms, refs_are_copied_and_dropped_everywhere) {
   const int tokens = fewer(1000), hops = 30;
   runtime rt(options());
   std::vector<ref<holder>> holders;
-  for (int i = 0; i < 8; ++i) holders.push_back(rt.spawn<holder>(i == 3 ? pinned("holder") : spawn_options{}));
+  for (int i = 0; i < 8; ++i) holders.push_back(i == 3 ? rt.spawn<holder>(pinned("holder")) : rt.spawn<holder>());
   std::vector<std::thread> outside;
   for (unsigned t = 0; t < 2; ++t) {
     outside.emplace_back([&, t, open = rt.hold()] {
@@ -126,8 +126,8 @@ struct spawner {
     if (depth == 0) return done();
     waiting = 3;
     for (int i = 0; i < 3; ++i) {
-      const spawn_options where = i == 1 && depth == 2 ? pinned("nursery") : spawn_options{};
-      rt->spawn<spawner>(where, rt, alive, born, depth - 1, self(this)).tell<&spawner::grow>();
+      const place where = i == 1 && depth == 2 ? place(pinned("nursery")) : place();
+      spawn_at<spawner>(*rt, where, unchecked{rt}, unchecked{alive}, unchecked{born}, depth - 1, self(this)).tell<&spawner::grow>();
     }
   }
   void child_done() {

@@ -12,20 +12,20 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <variant>
 #include <vector>
 
-#include "troupe/base/platform.hpp"
 #include "troupe/troupe.hpp"
 
-#if defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define TROUPE_TEST_SLOW 1
 #elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
 #define TROUPE_TEST_SLOW 1
 #endif
 #endif
 #if !defined(TROUPE_TEST_SLOW)
-#define TROUPE_TEST_SLOW TROUPE_ASAN
+#define TROUPE_TEST_SLOW 0
 #endif
 
 namespace troupe::test {
@@ -76,6 +76,18 @@ inline std::vector<setting> threaded_settings() {
   std::vector<setting> all = all_settings();
   std::erase_if(all, [](const setting& one) { return one.policy == troupe::policy::simulated; });
   return all;
+}
+
+// Where an actor may live.
+using place = std::variant<spawn_options, on_thread>;
+inline std::vector<place> places(const std::string& thread, spawn_options options = {}) {
+  return {options, pinned(thread, options), on_main(options)};
+}
+
+// What all places can have: arguments that may travel to another thread.
+template <class T, class... Args>
+ref<T> spawn_at(runtime& rt, const place& where, Args&&... args) {
+  return std::visit([&](const auto& there) { return rt.spawn<T>(there, std::forward<Args>(args)...); }, where);
 }
 
 // Sets an environment variable for a scope; null unsets it.

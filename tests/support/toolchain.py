@@ -14,7 +14,7 @@ SOURCE_DIR = pathlib.Path(os.environ.get("TROUPE_SOURCE_DIR", ".")).resolve()
 BINARY_DIR = pathlib.Path(os.environ.get("TROUPE_BINARY_DIR", "build/release")).resolve()
 
 # What a careful user compiles with. Our headers and our documents must pass it without a word.
-STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
 SECONDS_MAX = 110
 
 

@@ -1,0 +1,310 @@
+// P11 beside long handlers: while another worker is idle they delay nobody; when all are in long handlers others wait
+// for those that run now, not for several of each. P10: who watches over a handler that takes long uses no CPU.
+//
+// These measure time, as fairness.serial.cpp does.
+#include <algorithm>
+#include <latch>
+
+#include "support/conformance.hpp"
+#include "support/timing.hpp"
+
+namespace troupe::test {
+namespace {
+
+class p11_long_handlers : public conformance {};
+class p10_watch : public conformance {};
+
+// A handler of 100 ms on one worker; how long another actor waits meanwhile.
+struct sleeper_on_cpu {
+  std::atomic<bool>* entered;
+  explicit sleeper_on_cpu(std::atomic<bool>* entered) : entered(entered) {}
+  std::vector<ref<quiet>> to_tell;
+  // What waited in the handler before it does so finds its worker's watcher asleep.
+  void wait_and_hold_the_worker() {
+    std::this_thread::sleep_for(200ms);  // sleeps: a handler that blocks
+    hold_the_worker();
+  }
+  void hold_the_worker() {
+    for (auto& one : to_tell) one.tell<&quiet::hear>(clock::now());
+    set_and_wake(*entered, true);
+    busy_for(100ms);
+  }
+  void warm_up(int left) {
+    if (left > 0) self(this).tell<&sleeper_on_cpu::warm_up>(left - 1);
+  }
+};
+
+// Another actor's worst wait, when `arrange` says how messages come to wait there.
+template <class Arrange>
+nanoseconds worst_wait(const runtime_options& chosen, Arrange arrange) {
+  std::atomic<bool> entered{false};
+  std::vector<nanoseconds> waits;
+  runtime rt(chosen);
+  auto busy = rt.spawn<sleeper_on_cpu>(&entered);
+  auto other = rt.spawn<quiet>(&waits);
+  arrange(rt, busy, other, entered);
+  rt.run();
+  EXPECT_FALSE(waits.empty());
+  return waits.empty() ? nanoseconds::max() : *std::max_element(waits.begin(), waits.end());
+}
+
+TEST_P(p11_long_handlers, a_long_handler_does_not_delay_actors_queued_behind_it) {
+  if (workers() < 2) GTEST_SKIP() << "nobody else is there";
+  expect_within(10ms, [&] {
+    return worst_wait(options(), [](runtime& rt, auto& busy, auto& other, auto&) {
+      // From one actor, so that both lie in one worker's queue.
+      rt.post([busy, other] {
+        busy.template tell<&sleeper_on_cpu::hold_the_worker>();
+        other.template tell<&quiet::hear>(clock::now());
+      });
+    });
+  });
+}
+
+TEST_P(p11_long_handlers, a_long_handler_does_not_delay_what_it_sent_itself) {
+  if (workers() < 2) GTEST_SKIP() << "nobody else is there";
+  expect_within(10ms, [&] {
+    return worst_wait(options(), [](runtime& rt, auto& busy, auto& other, auto&) {
+      rt.post([busy, other] {
+        busy.tell([other](sleeper_on_cpu& self) {
+          self.to_tell.push_back(other);
+          self.hold_the_worker();
+          self.to_tell.clear();
+        });
+      });
+    });
+  });
+}
+
+TEST_P(p11_long_handlers, a_long_handler_does_not_delay_actors_that_linger_on_its_worker) {
+  if (workers() < 2) GTEST_SKIP() << "nobody else is there";
+  expect_within(10ms, [&] {
+    return worst_wait(options(), [](runtime& rt, auto& busy, auto& other, auto& entered) {
+      // The other one has its turn, and stays where it was; then it is told from outside.
+      rt.post([busy, other] {
+        other.template tell<&quiet::hear>(clock::now());
+        busy.template tell<&sleeper_on_cpu::warm_up>(50);
+        busy.template tell<&sleeper_on_cpu::hold_the_worker>();
+      });
+      std::thread([&entered, other, open = rt.hold()] {
+        wait_for(entered, true);
+        other.template tell<&quiet::hear>(clock::now());
+      }).join();
+    });
+  });
+}
+
+TEST_P(p11_long_handlers, a_long_handler_does_not_delay_messages_from_outside) {
+  if (workers() < 2) GTEST_SKIP() << "nobody else is there";
+  expect_within(10ms, [&] {
+    return worst_wait(options(), [](runtime& rt, auto& busy, auto& other, auto& entered) {
+      busy.template tell<&sleeper_on_cpu::hold_the_worker>();
+      std::thread([&entered, other, open = rt.hold()] {
+        wait_for(entered, true);
+        for (int i = 0; i < 5; ++i) {
+          other.template tell<&quiet::hear>(clock::now());
+          busy_for(2ms);
+        }
+      }).join();
+    });
+  });
+}
+
+// Whoever takes one of them is long in it, too: so the next idle worker must come for what is left.
+TEST_P(p11_long_handlers, long_handlers_in_one_queue_run_on_all_workers_at_once) {
+  for (int round = 0; round < fewer(40); ++round) {
+    std::atomic<unsigned> entered{0};
+    std::atomic<int> too_late{0};
+    runtime rt(options());
+    rt.post([&] {
+      for (unsigned i = 0; i < workers(); ++i) {
+        rt.post([&, until = clock::now() + 10s] {
+          ++entered;
+          while (entered.load() < workers() && clock::now() < until) std::this_thread::yield();
+          if (entered.load() < workers()) ++too_late;
+        });
+      }
+    });
+    rt.run();
+    ASSERT_EQ(too_late.load(), 0) << "in round " << round;
+  }
+}
+
+// The same when the handler has blocked for so long that whoever watches over its worker hardly looks any more.
+TEST_P(p11_long_handlers, what_a_handler_sends_after_a_long_wait_is_not_delayed) {
+  if (workers() < 2) GTEST_SKIP() << "nobody else is there";
+  expect_within(10ms, [&] {
+    return worst_wait(options(), [](runtime& rt, auto& busy, auto& other, auto&) {
+      rt.post([busy, other] {
+        busy.tell([other](sleeper_on_cpu& self) {
+          self.to_tell.push_back(other);
+          self.wait_and_hold_the_worker();
+          self.to_tell.clear();
+        });
+      });
+    });
+  });
+}
+
+TEST_P(p11_long_handlers, what_a_handler_posts_after_a_long_wait_is_not_delayed) {
+  if (workers() < 2) GTEST_SKIP() << "nobody else is there";
+  expect_within(10ms, [&] {
+    nanoseconds wait = nanoseconds::max();
+    runtime rt(options());
+    rt.post([&] {
+      std::this_thread::sleep_for(200ms);  // sleeps: a handler that blocks
+      rt.post([&wait, posted = clock::now()] { wait = clock::now() - posted; });
+      busy_for(100ms);
+    });
+    rt.run();
+    return wait;
+  });
+}
+
+TEST_P(p11_long_handlers, what_comes_from_outside_after_a_long_wait_is_not_delayed) {
+  if (workers() < 2) GTEST_SKIP() << "nobody else is there";
+  for (const bool lingers : {true, false}) {
+    expect_within(10ms, [&] {
+      return worst_wait(options(), [lingers](runtime& rt, auto& busy, auto& other, auto& entered) {
+        rt.post([busy, other, lingers] {
+          if (lingers) other.template tell<&quiet::hear>(clock::now());
+          busy.template tell<&sleeper_on_cpu::warm_up>(50);
+          busy.template tell<&sleeper_on_cpu::wait_and_hold_the_worker>();
+        });
+        std::thread([&entered, other, open = rt.hold()] {
+          wait_for(entered, true);
+          other.template tell<&quiet::hear>(clock::now());
+        }).join();
+      });
+    });
+  }
+}
+
+constexpr nanoseconds long_handler = 10ms;
+
+// Keeps its thread in long handlers for ever.
+struct occupant {
+  std::atomic<bool>* end;
+  std::atomic<unsigned>* entered;
+  occupant(std::atomic<bool>* end, std::atomic<unsigned>* entered) : end(end), entered(entered) {}
+  // No two of those who meet here are on one worker.
+  void meet(unsigned all) {
+    entered->fetch_add(1);
+    while (entered->load() < all) std::this_thread::yield();
+    go();
+  }
+  void go() {
+    std::this_thread::sleep_for(long_handler);  // sleeps: a handler that blocks
+    if (!end->load()) self(this).tell<&occupant::go>();
+  }
+};
+
+// How long messages from outside wait when all of the pool's workers, or a pinned thread, are in long handlers.
+nanoseconds wait_beside_occupants(const runtime_options& chosen, const place& where, unsigned occupants, bool to_new_ones) {
+  std::atomic<bool> end{false};
+  std::atomic<unsigned> entered{0};
+  std::vector<nanoseconds> waits;
+  runtime rt(chosen);
+  std::vector<ref<occupant>> all;
+  for (unsigned i = 0; i < occupants; ++i) {
+    all.push_back(spawn_at<occupant>(rt, where, unchecked{&end}, unchecked{&entered}));
+    all.back().tell<&occupant::meet>(occupants);
+  }
+  std::thread outside([&, open = rt.hold()] {
+    while (entered.load() < occupants) std::this_thread::yield();
+    auto one = spawn_at<quiet>(rt, where, unchecked{&waits});
+    for (int i = 0; i < 9; ++i) {
+      if (to_new_ones) one = spawn_at<quiet>(rt, where, unchecked{&waits});
+      std::latch heard(1);
+      one.tell<&quiet::hear>(clock::now());
+      one.tell([&heard](quiet&) { heard.count_down(); });
+      heard.wait();
+    }
+    end = true;
+  });
+  rt.run();
+  outside.join();
+  std::sort(waits.begin(), waits.end());
+  return waits[waits.size() / 2];
+}
+
+// At best the rest of one handler. Allowed: three, for on a pinned thread and in a queue some are in front.
+TEST_P(p11_long_handlers, messages_from_outside_do_not_wait_for_several_handlers_of_each_worker) {
+  for (const bool to_new_ones : {true, false}) {
+    expect_within(3 * long_handler, [&] { return wait_beside_occupants(options(), spawn_options{}, workers(), to_new_ones); });
+  }
+}
+
+TEST_P(p11_long_handlers, messages_from_outside_do_not_wait_for_several_handlers_of_a_pinned_thread) {
+  for (const bool to_new_ones : {true, false}) {
+    expect_within(3 * long_handler, [&] { return wait_beside_occupants(options(), pinned("occupied"), 1, to_new_ones); });
+  }
+}
+
+// Nobody knows the actor's pace, those before it were quick, and many of its messages are there. Allowed: as many as
+// lie before the second look, when the first one came after a quick one (the constructor, on a pinned thread).
+TEST_P(p11_long_handlers, a_turn_ends_with_the_first_slow_handlers) {
+  struct worker_on_it {
+    void quick() {}
+    void slow() { std::this_thread::sleep_for(long_handler); }  // sleeps: a handler that blocks
+  };
+  runtime_options chosen = options();
+  chosen.workers = 1;
+  for (const place& where : places("slow")) {
+    expect_within(4 * long_handler, [&] {
+      std::vector<nanoseconds> waits;
+      runtime rt(chosen);
+      auto first = spawn_at<worker_on_it>(rt, where), quick = spawn_at<worker_on_it>(rt, where);
+      auto slow = spawn_at<worker_on_it>(rt, where);
+      auto other = spawn_at<quiet>(rt, where, unchecked{&waits});
+      // Sent in a handler of the same thread, so that all of it is there before the turn.
+      first.tell([quick, slow, other](worker_on_it&) {
+        for (int i = 0; i < 1000; ++i) quick.tell<&worker_on_it::quick>();
+        quick.tell([slow, other](worker_on_it&) {
+          for (int i = 0; i < 16; ++i) slow.tell<&worker_on_it::slow>();
+          other.tell<&quiet::hear>(clock::now());
+        });
+      });
+      rt.run();
+      return waits.at(0);
+    });
+  }
+}
+
+// CPU time of a second in which one worker waits in a handler and all others have nothing to do.
+TEST_P(p10_watch, beside_a_handler_that_blocks_less_than_half_a_percent_of_a_core_is_used) {
+  std::chrono::microseconds best = 1s;
+  const auto bound = std::chrono::microseconds(5'000);
+  for (int attempt = 0; attempt < attempts_max && best > bound; ++attempt) {
+    struct blocked {
+      int others = 0;
+      void other() { ++others; }
+    };
+    runtime rt(options());
+    std::latch entered(1), leave(1);
+    auto one = rt.spawn<blocked>();
+    one.tell([&](blocked&) {
+      entered.count_down();
+      leave.wait();
+    });
+    std::thread outside([&] {
+      entered.wait();
+      one.tell<&blocked::other>();  // nobody else can handle what waits for the very same actor
+      const auto before = cpu_time_used();
+      std::this_thread::sleep_for(1s);  // sleeps: the time that is measured
+      best = std::min(best, cpu_time_used() - before);
+      leave.count_down();
+    });
+    rt.run();
+    outside.join();
+  }
+  RecordProperty("microseconds", std::to_string(best.count()));
+  // Sanitizers have threads of their own.
+  EXPECT_LE(best.count(), (slow ? 10 * bound : bound).count()) << "microseconds";
+}
+
+TROUPE_TEST_EACH(p11_long_handlers, threaded_settings);
+TROUPE_TEST_EACH(p10_watch, threaded_settings);
+
+}  // namespace
+}  // namespace troupe::test
