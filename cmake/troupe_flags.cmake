@@ -1,11 +1,12 @@
 # Compiler flags. What a consumer must share with the library (the language version, the sanitizer,
-# TROUPE_CHECKED, which changes inline functions in public headers) is PUBLIC on the core target and
+# TROUPE_PLAIN_BLOCKS, which changes inline functions in public headers) is PUBLIC on the core target and
 # so travels with it; the warnings are private, because other people's code is not ours to judge.
 
 # troupe_public_flags(TARGET): what the library and its consumers must agree on.
 function(troupe_public_flags target)
   target_compile_features(${target} PUBLIC cxx_std_23)
-  target_compile_definitions(${target} PUBLIC TROUPE_CHECKED=$<BOOL:${TROUPE_CHECKED}>)
+  target_compile_definitions(${target} PUBLIC TROUPE_CHECKED=$<BOOL:${TROUPE_CHECKED}>
+      TROUPE_PLAIN_BLOCKS=$<STREQUAL:${TROUPE_SANITIZE},address>)
   if(TROUPE_SANITIZE STREQUAL "address")
     set(flags -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
   elseif(TROUPE_SANITIZE STREQUAL "thread")

@@ -32,7 +32,7 @@ foreach(name IN LISTS components)
   set(pc_cflags "")
   if(name STREQUAL "troupe")
     set(pc_name troupe)
-    set(pc_cflags "-I\${includedir} -pthread -DTROUPE_CHECKED=$<BOOL:${TROUPE_CHECKED}> $<JOIN:$<TARGET_PROPERTY:troupe,INTERFACE_COMPILE_OPTIONS>, >")
+    set(pc_cflags "-std=c++23 -I\${includedir} -pthread -D$<JOIN:$<TARGET_PROPERTY:troupe,INTERFACE_COMPILE_DEFINITIONS>, -D> $<JOIN:$<TARGET_PROPERTY:troupe,INTERFACE_COMPILE_OPTIONS>, >")
   endif()
   set(pc_library ${target})
   configure_file("${PROJECT_SOURCE_DIR}/cmake/troupe.pc.in"

@@ -21,10 +21,19 @@ if(CMAKE_BUILD_TYPE MATCHES "^(Release|MinSizeRel)$")
 endif()
 option(TROUPE_CHECKED "Check the library's invariants while it runs" ${checked})
 
-# The compiler cache halves the time of `./test`, which builds the library several times over.
+# The compiler cache halves the time of `./test`, which builds the library several times over. It may be
+# there and of no use (its folder not writable, its settings wrong), hence the trial with a new text.
 if(PROJECT_IS_TOP_LEVEL AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(TROUPE_CCACHE ccache DOC "Compiler cache; empty for none")
   if(TROUPE_CCACHE)
-    set(CMAKE_CXX_COMPILER_LAUNCHER "${TROUPE_CCACHE}")
+    string(RANDOM LENGTH 20 word)
+    file(WRITE "${PROJECT_BINARY_DIR}/trial.cpp" "int trial_${word};\n")
+    execute_process(COMMAND "${TROUPE_CCACHE}" "${CMAKE_CXX_COMPILER}" -c trial.cpp -o trial.o
+        WORKING_DIRECTORY "${PROJECT_BINARY_DIR}" RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
+    if(failed)
+      message(STATUS "${TROUPE_CCACHE} does not work: compiling without it")
+    else()
+      set(CMAKE_CXX_COMPILER_LAUNCHER "${TROUPE_CCACHE}")
+    endif()
   endif()
 endif()

@@ -16,7 +16,6 @@
 #include <iostream>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -197,8 +196,8 @@ struct Options {
 void write_notes(const Options& options) {
   const auto witness = std::make_shared<Witness>();
   troupe::runtime rt;
-  troupe::spawn_options place = troupe::pinned("notes-db");
-  place.on_error = troupe::error_policy::stop;  // nobody knows what a transaction holds after an error
+  // It stops on an error, for nobody knows what a transaction holds then.
+  const auto place = troupe::pinned("notes-db", {.on_error = troupe::error_policy::stop});
   auto database = rt.spawn<Database>(place, options.file, witness);
   const auto report =
       rt.spawn<Report>(troupe::on_main(), options.file, std::int64_t{options.writers} * options.notes);
@@ -220,25 +219,36 @@ constexpr const char* usage =
     "  --notes M    notes of each, 1 to 1000000 (default 1000)\n"
     "Ends with 0; with 1 if SQLite refuses something or a note is missing.\n";
 
-// Nothing if the arguments make no sense.
-std::optional<Options> parse(int argc, char** argv) {
+// The arguments make no sense.
+struct WrongUse : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+int read_number(std::string_view text, int most) {
+  int number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, bad] = std::from_chars(text.data(), end, number);
+  if (bad == std::errc{} && rest == end && number >= 1 && number <= most) return number;
+  throw WrongUse("'" + std::string(text) + "' is no number from 1 to " + std::to_string(most));
+}
+
+Options parse(int argc, char** argv) {
   Options chosen;
-  const auto read_number = [](std::string_view text, int most, int& into) {
-    const char* const end = text.data() + text.size();
-    const auto [rest, bad] = std::from_chars(text.data(), end, into);
-    return bad == std::errc{} && rest == end && into >= 1 && into <= most;
-  };
+  std::set<std::string> given;
   for (int i = 1; i < argc; ++i) {
-    const std::string_view word = argv[i];
-    const bool more = i + 1 < argc;
-    if (word == "--writers" && more) {
-      if (!read_number(argv[++i], 10'000, chosen.writers)) return std::nullopt;
-    } else if (word == "--notes" && more) {
-      if (!read_number(argv[++i], 1'000'000, chosen.notes)) return std::nullopt;
-    } else if (!word.starts_with('-')) {
+    const std::string word = argv[i];
+    const bool is_file = !word.starts_with('-');
+    if (!given.insert(is_file ? "file" : word).second) throw WrongUse("'" + word + "' is one too many");
+    if (is_file) {
       chosen.file = word;
+    } else if (word != "--writers" && word != "--notes") {
+      throw WrongUse("there is no option '" + word + "'");
+    } else if (++i == argc) {
+      throw WrongUse(word + " wants a number");
+    } else if (word == "--writers") {
+      chosen.writers = read_number(argv[i], 10'000);
     } else {
-      return std::nullopt;
+      chosen.notes = read_number(argv[i], 1'000'000);
     }
   }
   return chosen;
@@ -249,11 +259,10 @@ int main(int argc, char** argv) try {
     std::cout << usage;
     return 0;
   }
-  if (const auto options = parse(argc, argv)) {
-    write_notes(*options);
-    return 0;
-  }
-  std::cerr << usage;
+  write_notes(parse(argc, argv));
+  return 0;
+} catch (const WrongUse& wrong) {
+  std::cerr << usage << "notes: " << wrong.what() << '\n';
   return 2;
 } catch (const std::exception& failure) {
   std::cerr << "notes: " << failure.what() << '\n';

@@ -23,6 +23,7 @@
 #include <memory>
 #include <numbers>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -353,34 +354,52 @@ struct Options {
   bool window = is_set("DISPLAY") || is_set("WAYLAND_DISPLAY");
 };
 
-// Nothing if the arguments make no sense.
-std::optional<Options> parse(int argc, char** argv) {
+// The arguments make no sense.
+struct WrongUse : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+int read_depth(std::string_view text) {
+  int depth = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, bad] = std::from_chars(text.data(), end, depth);
+  if (bad == std::errc{} && rest == end && depth >= 0) return depth;
+  throw WrongUse("'" + std::string(text) + "' is no depth");
+}
+
+Options parse(int argc, char** argv) {
   Options chosen;
-  std::string_view name = "all";
+  std::string name = "all";
   int depth = -1;
+  std::set<std::string> given;
   for (int i = 1; i < argc; ++i) {
-    const std::string_view word = argv[i];
-    if (word == "--window" || word == "--no-window") {
-      chosen.window = word == "--window";
-    } else if (word == "--out" && i + 1 < argc) {
-      chosen.file = argv[++i];
-    } else if (word == "--depth" && i + 1 < argc) {
-      const std::string_view number = argv[++i];
-      const char* const end = number.data() + number.size();
-      const auto [rest, bad] = std::from_chars(number.data(), end, depth);
-      if (bad != std::errc{} || rest != end || depth < 0) return std::nullopt;
-    } else if (!word.starts_with('-')) {
+    const std::string word = argv[i];
+    const bool is_name = !word.starts_with('-'), is_window = word == "--window" || word == "--no-window";
+    if (!given.insert(is_name ? "curve" : is_window ? "window" : word).second) {
+      throw WrongUse("'" + word + "' is one too many");
+    }
+    if (is_name) {
       name = word;
+    } else if (is_window) {
+      chosen.window = word == "--window";
+    } else if (word != "--out" && word != "--depth") {
+      throw WrongUse("there is no option '" + word + "'");
+    } else if (++i == argc) {
+      throw WrongUse(word + " wants a value");
+    } else if (word == "--out") {
+      chosen.file = argv[i];
     } else {
-      return std::nullopt;
+      depth = read_depth(argv[i]);
     }
   }
   for (const Curve& curve : curves) {
     if (name != "all" && name != curve.name) continue;
-    if (depth > curve.depth_max) return std::nullopt;
+    if (depth > curve.depth_max) {
+      throw WrongUse("the depth of " + std::string(curve.name) + " is at most " + std::to_string(curve.depth_max));
+    }
     chosen.jobs.push_back({curve, depth < 0 ? curve.depth_default : depth});
   }
-  if (chosen.jobs.empty()) return std::nullopt;
+  if (chosen.jobs.empty()) throw WrongUse("there is no curve '" + name + "'");
   return chosen;
 }
 
@@ -389,19 +408,18 @@ int main(int argc, char** argv) try {
     std::cout << usage;
     return 0;
   }
-  const auto options = parse(argc, argv);
-  if (!options) {
-    std::cerr << usage;
-    return 2;
-  }
+  const Options options = parse(argc, argv);
   troupe::runtime rt;
   const auto drawing =
-      rt.spawn<Drawing>(troupe::on_main(), options->jobs, options->file, options->window);
-  for (std::size_t i = 0; i < options->jobs.size(); ++i) {
-    rt.spawn<Walker>(options->jobs[i], i, drawing).tell<&Walker::measure>();
+      rt.spawn<Drawing>(troupe::on_main(), options.jobs, options.file, options.window);
+  for (std::size_t i = 0; i < options.jobs.size(); ++i) {
+    rt.spawn<Walker>(options.jobs[i], i, drawing).tell<&Walker::measure>();
   }
   rt.run();  // returns when all is drawn and the window is closed
   return 0;
+} catch (const WrongUse& wrong) {
+  std::cerr << usage << "turtle: " << wrong.what() << '\n';
+  return 2;
 } catch (const std::exception& failure) {
   std::cerr << "turtle: " << failure.what() << '\n';
   return 1;

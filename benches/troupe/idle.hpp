@@ -39,7 +39,7 @@ inline result idle_cpu(unsigned workers, std::uint64_t seconds) {
   troupe::runtime rt({.workers = workers});
   std::uint64_t answers = 0;
   auto one = rt.spawn<sleeper>(answers);
-  auto pinned = rt.spawn<sleeper>(troupe::pinned("idle"), std::ref(answers));
+  auto pinned = rt.spawn<sleeper>(troupe::pinned("idle"), troupe::unchecked<std::uint64_t&>{answers});
   auto open = rt.hold();
   std::thread main_part([&rt] { rt.run(); });  // the main thread's queue, parked too
   measure::sleep_ms(500);
