@@ -59,8 +59,8 @@ endfunction()
 
 # troupe_model(FILE): a model for the checker, an executable of its own whose exit status is the
 # verdict: 0 holds, 1 a violation was found and printed. A line `// mutation: NAME` in the file adds
-# model_<name>.mutation.NAME, the same file compiled with -DMUTATION_NAME, which must find one: a
-# model that cannot fail proves nothing. Models are built without warnings (the checker's headers
+# the test model_<name>.mutation.NAME: the same program with MUTATION=NAME in its environment, which
+# must find one, for a model that cannot fail proves nothing. Models are built without warnings (the checker's headers
 # have many), without sanitizers (the checker switches stacks) and always with the invariants checked.
 function(troupe_model file)
   cmake_path(GET file FILENAME filename)
@@ -74,29 +74,23 @@ function(troupe_model file)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
   file(STRINGS "${file}" mutations REGEX "^// mutation: ")
   list(TRANSFORM mutations REPLACE "^// mutation: *([A-Za-z0-9_]+).*$" "\\1")
-  foreach(mutation IN ITEMS "" ${mutations})
-    set(name model_${stem})
-    if(mutation)
-      set(name model_${stem}.mutation.${mutation})
-    endif()
-    add_executable(${name} "${file}")
-    target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/include"
-        "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tests")
-    target_compile_features(${name} PRIVATE cxx_std_23)
-    target_compile_definitions(${name} PRIVATE TROUPE_CHECKED=1 TROUPE_MODEL=1)
-    target_compile_options(${name} PRIVATE -O2 -w)
-    # The archive alone, for fail_invariant and the like: the target would bring its flags along.
-    target_link_libraries(${name} PRIVATE $<TARGET_FILE:troupe> Threads::Threads)
-    add_dependencies(${name} troupe)
-    set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF)
-    if(mutation)
-      target_compile_definitions(${name} PRIVATE MUTATION_${mutation})
-      add_test(NAME ${name} COMMAND Python3::Interpreter
-          "${PROJECT_SOURCE_DIR}/tests/models/expect_violation.py" $<TARGET_FILE:${name}>)
-    else()
-      add_test(NAME ${name} COMMAND ${name})
-    endif()
-    set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout})
+  set(name model_${stem})
+  add_executable(${name} "${file}")
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/include"
+      "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tests")
+  target_compile_features(${name} PRIVATE cxx_std_23)
+  target_compile_definitions(${name} PRIVATE TROUPE_CHECKED=1 TROUPE_MODEL=1)
+  target_compile_options(${name} PRIVATE -O2 -w)
+  # The archive alone, for fail_invariant and the like: the target would bring its flags along.
+  target_link_libraries(${name} PRIVATE $<TARGET_FILE:troupe> Threads::Threads)
+  add_dependencies(${name} troupe)
+  set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF)
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout})
+  foreach(mutation IN LISTS mutations)
+    add_test(NAME ${name}.mutation.${mutation} COMMAND Python3::Interpreter
+        "${PROJECT_SOURCE_DIR}/tests/models/expect_violation.py" $<TARGET_FILE:${name}> ${mutation})
+    set_tests_properties(${name}.mutation.${mutation} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout})
   endforeach()
 endfunction()
 

@@ -55,19 +55,12 @@ struct biased_lock_model : rl::test_suite<biased_lock_model<Atomics>, 3> {
 }  // namespace
 
 int main() {
-#if defined(MUTATION_no_light_fence)
-  models::weakened = {access::fence, "try_enter"};
-#elif defined(MUTATION_no_heavy_fence)
-  models::weakened = {access::fence, "try_revoke"};
-#elif defined(MUTATION_leave_relaxed)
-  models::weakened = {access::store, "leave"};
-#elif defined(MUTATION_revoke_relaxed)
-  models::weakened = {access::load, "try_revoke"};
-#elif defined(MUTATION_restore_relaxed)
-  models::weakened = {access::store, "restore"};
-#elif defined(MUTATION_enter_relaxed)
-  models::weakened = {access::load, "try_enter"};
-#endif
+  models::weaken_if("no_light_fence", access::fence, "try_enter");
+  models::weaken_if("no_heavy_fence", access::fence, "try_revoke");
+  models::weaken_if("leave_relaxed", access::store, "leave");
+  models::weaken_if("revoke_relaxed", access::load, "try_revoke");
+  models::weaken_if("restore_relaxed", access::store, "restore");
+  models::weaken_if("enter_relaxed", access::load, "try_enter");
   const bool holds = models::check<biased_lock_model<models::fenced_atomics>>(3) &&
                      models::check<biased_lock_model<models::kernel_atomics>>(3);
   return holds ? 0 : 1;

@@ -63,13 +63,10 @@ struct hand_over_model : rl::test_suite<hand_over_model<Workers, Hold>, 2 + Work
   void before() { this->alive.enter(1 + Hold); }
 
   void hand_over(item& work) {
-#if defined(MUTATION_counted_after_push)
+    const bool counted_late = models::mutated("counted_after_push");
+    if (!counted_late) this->alive.enter();
     inbox.push(work);
-    this->alive.enter();
-#else
-    this->alive.enter();
-    inbox.push(work);
-#endif
+    if (counted_late) this->alive.enter();
     for (parker& one : parkers) one.notify();
   }
 
@@ -80,12 +77,9 @@ struct hand_over_model : rl::test_suite<hand_over_model<Workers, Hold>, 2 + Work
       while (item* list = inbox.take_all()) {
         std::int64_t taken = 0;
         for (item* one = list; one != nullptr; one = one->next) ++taken;
-#if defined(MUTATION_kept_no_count)
-        this->alive.take_over(taken, true);
-        if (!busy) this->alive.enter();
-#else
-        this->alive.take_over(taken, busy);
-#endif
+        const bool keeps_none = models::mutated("kept_no_count");
+        this->alive.take_over(taken, busy || keeps_none);
+        if (keeps_none && !busy) this->alive.enter();
         busy = true;
         while (list != nullptr) {
           item* next = list->next;
@@ -136,13 +130,10 @@ struct steal_model : rl::test_suite<steal_model, 3>, program<2> {
   void steal() {
     if (!lock.try_revoke()) return;
     item* one = pop();
-#if defined(MUTATION_counted_after_restore)
+    const bool counted_late = models::mutated("counted_after_restore");
+    if (one != nullptr && !counted_late) alive.enter();
     lock.restore();
-    if (one != nullptr) alive.enter();
-#else
-    if (one != nullptr) alive.enter();
-    lock.restore();
-#endif
+    if (one != nullptr && counted_late) alive.enter();
     if (one == nullptr) return;
     handle(*one);
     leave();
@@ -159,11 +150,8 @@ struct steal_model : rl::test_suite<steal_model, 3>, program<2> {
 }  // namespace
 
 int main() {
-#if defined(MUTATION_leave_relaxed)
-  models::weakened = {access::arithmetic, "leave"};
-#elif defined(MUTATION_empty_relaxed)
-  models::weakened = {access::load, "empty() const [with Atomics"};
-#endif
+  models::weaken_if("leave_relaxed", access::arithmetic, "leave");
+  models::weaken_if("empty_relaxed", access::load, "empty() const [with Atomics");
   models::weak_may_fail = false;
   const bool holds = models::check<hand_over_model<1, true>>() && models::check<hand_over_model<2, false>>() &&
                      models::check<steal_model>(3);

@@ -58,14 +58,12 @@ struct cell_word : models::atomic<T> {
   }
   bool compare_exchange_weak(T& seen, T next, std::memory_order order, std::memory_order failure, place at = place::current()) {
     touch();
-#if defined(MUTATION_no_retiring_mark)
-    if (next == T{1} << 30) next = 0;
-#elif defined(MUTATION_revive_without_compare)
-    if (std::string_view(at.function_name()).find("revive") != std::string_view::npos) {
+    if (models::mutated("no_retiring_mark") && next == T{1} << 30) next = 0;
+    if (models::mutated("revive_without_compare") &&
+        std::string_view(at.function_name()).find("revive") != std::string_view::npos) {
       whole::fetch_sub(T{1} << 30, order, at);
       return true;
     }
-#endif
     return whole::compare_exchange_weak(seen, next, order, failure, at);
   }
 };
@@ -193,14 +191,13 @@ struct farewell_model : rl::test_suite<farewell_model<Holders, Gives, WorkerHold
   }
 
   out_of_mail ask(activation& active) {
-#if defined(MUTATION_revive_after_look)
+    if (!models::mutated("revive_after_look")) {
+      return actor::ask_out_of_mail(refs_, mailbox(word_), active, stopped_);
+    }
     if (mailbox(word_).has_mail(active)) return out_of_mail::collects;
     if (active.farewell && refs_.revive()) active.farewell = false;
     if (!active.farewell) return out_of_mail::rests;
     return stopped_ ? out_of_mail::goes : out_of_mail::ends;
-#else
-    return actor::ask_out_of_mail(refs_, mailbox(word_), active, stopped_);
-#endif
   }
 
   // As turn.cpp.
@@ -211,9 +208,7 @@ struct farewell_model : rl::test_suite<farewell_model<Holders, Gives, WorkerHold
       switch (ask(active)) {
         case out_of_mail::ends:
           end_object();
-#if defined(MUTATION_end_without_asking_again)
-          return free_cell();
-#endif
+          if (models::mutated("end_without_asking_again")) return free_cell();
           continue;
         case out_of_mail::goes: return free_cell();
         case out_of_mail::rests:
@@ -264,17 +259,11 @@ struct farewell_model : rl::test_suite<farewell_model<Holders, Gives, WorkerHold
 }  // namespace
 
 int main() {
-#if defined(MUTATION_drop_relaxed)
-  models::weakened = {access::compare_exchange, "::drop()"};
-#elif defined(MUTATION_drop_one_of_many_relaxed)
-  models::weakened = {access::compare_exchange, "drop_one_of_many"};
-#elif defined(MUTATION_drop_only_relaxed)
-  models::weakened = {access::load, "drop_only"};
-#elif defined(MUTATION_revive_relaxed)
-  models::weakened = {access::load, "revive"};
-#elif defined(MUTATION_revive_again_relaxed)
-  models::weakened = {access::compare_exchange, "revive"};
-#endif
+  models::weaken_if("drop_relaxed", access::compare_exchange, "::drop()");
+  models::weaken_if("drop_one_of_many_relaxed", access::compare_exchange, "drop_one_of_many");
+  models::weaken_if("drop_only_relaxed", access::load, "drop_only");
+  models::weaken_if("revive_relaxed", access::load, "revive");
+  models::weaken_if("revive_again_relaxed", access::compare_exchange, "revive");
   // Holders, when the actor gives out a ref, whether the worker has one, tries before the exchange that cannot fail.
   const bool all = models::check<farewell_model<1, giving::in_handler, true>>();
   models::weak_may_fail = false;

@@ -89,10 +89,7 @@ struct reuse_model : rl::test_suite<reuse_model, 3> {
 }  // namespace
 
 int main() {
-#if defined(MUTATION_push_relaxed)
-  models::weakened = {access::compare_exchange, "push"};
-#elif defined(MUTATION_take_relaxed)
-  models::weakened = {access::exchange, "take_all"};
-#endif
+  models::weaken_if("push_relaxed", access::compare_exchange, "push");
+  models::weaken_if("take_relaxed", access::exchange, "take_all");
   return models::check<inbox_model>(3) && models::check<reuse_model>(4) ? 0 : 1;
 }

@@ -50,13 +50,9 @@ struct left_work_model : rl::test_suite<left_work_model<Idle, Items>, Idle + 1> 
   void wake(worker* sleeper) {
     if (sleeper != nullptr) sleeper->parker.notify();
   }
-  bool nothing_left([[maybe_unused]] const worker& self) {
-    [[maybe_unused]] const bool found_work = self.has_item;
-#if defined(MUTATION_no_look_after_sleep)
-    if (!found_work) return true;
-#elif defined(MUTATION_no_look_after_hand_over)
-    if (found_work) return true;
-#endif
+  bool nothing_left(const worker& self) {
+    const bool found_work = self.has_item;
+    if (models::mutated(found_work ? "no_look_after_hand_over" : "no_look_after_sleep")) return true;
     atomics::heavy_fence();
     return left_.load(std::memory_order_relaxed) == 0;
   }
@@ -98,9 +94,7 @@ struct left_work_model : rl::test_suite<left_work_model<Idle, Items>, Idle + 1> 
 }  // namespace
 
 int main() {
-#if defined(MUTATION_no_heavy_fence)
-  models::weakened = {access::fence, "nothing_left"};
-#endif
+  models::weaken_if("no_heavy_fence", access::fence, "nothing_left");
   models::weak_may_fail = false;
   const bool holds = models::check<left_work_model<1, 1>>(3) && models::check<left_work_model<2, 1>>() &&
                      models::check<left_work_model<2, 2>>();

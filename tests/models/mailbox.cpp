@@ -95,11 +95,11 @@ struct mailbox_model : rl::test_suite<mailbox_model<Senders, MailsEach, Retries>
     mailbox box(word_);
     for (;;) {
       handle_list(active);
-#if !defined(MUTATION_unchecked_rest)
-      if (box.rest(active)) return;
-#else
-      if (!box.has_mail(active)) return word_.store(mailbox::dormant, std::memory_order_release);
-#endif
+      if (models::mutated("unchecked_rest")) {
+        if (!box.has_mail(active)) return word_.store(mailbox::dormant, std::memory_order_release);
+      } else if (box.rest(active)) {
+        return;
+      }
       box.collect(active, [&](message& mail) {
         mail.next.store(reinterpret_cast<std::uintptr_t>(static_cast<message*>(active.oldest)), std::memory_order_relaxed);
         active.oldest = &mail;
@@ -128,21 +128,13 @@ struct mailbox_model : rl::test_suite<mailbox_model<Senders, MailsEach, Retries>
 }  // namespace
 
 int main() {
-#if defined(MUTATION_append_relaxed)
-  models::weakened = {access::compare_exchange, "append"};
-#elif defined(MUTATION_append_always_relaxed)
-  models::weakened = {access::exchange, "append_always"};
-#elif defined(MUTATION_claim_relaxed)
-  models::weakened = {access::compare_exchange, "claim"};
-#elif defined(MUTATION_rest_relaxed)
-  models::weakened = {access::compare_exchange, "rest"};
-#elif defined(MUTATION_collect_relaxed)
-  models::weakened = {access::exchange, "collect"};
-#elif defined(MUTATION_finish_relaxed)
-  models::weakened = {access::store, "finish"};
-#elif defined(MUTATION_next_relaxed)
-  models::weakened = {access::load, "collect"};
-#endif
+  models::weaken_if("append_relaxed", access::compare_exchange, "append");
+  models::weaken_if("append_always_relaxed", access::exchange, "append_always");
+  models::weaken_if("claim_relaxed", access::compare_exchange, "claim");
+  models::weaken_if("rest_relaxed", access::compare_exchange, "rest");
+  models::weaken_if("collect_relaxed", access::exchange, "collect");
+  models::weaken_if("finish_relaxed", access::store, "finish");
+  models::weaken_if("next_relaxed", access::load, "collect");
   // Senders, messages of each, tries before the exchange that cannot fail.
   const bool holds = models::check<mailbox_model<2, 2, 2>>(4) && models::check<mailbox_model<2, 2, 1>>(4) &&
                      models::check<mailbox_model<3, 1, 1>>(3) && models::check<mailbox_model<3, 1, 0>>(3) &&

@@ -61,11 +61,8 @@ struct nudge_box_model : rl::test_suite<nudge_box_model<Size, Pushers, ItemsEach
 }  // namespace
 
 int main() {
-#if defined(MUTATION_push_relaxed)
-  models::weakened = {access::exchange, "push"};
-#elif defined(MUTATION_take_relaxed)
-  models::weakened = {access::exchange, "take"};
-#endif
+  models::weaken_if("push_relaxed", access::exchange, "push");
+  models::weaken_if("take_relaxed", access::exchange, "take");
   // Places in the box, pushers, items of each.
   const bool holds = models::check<nudge_box_model<1, 3, 1>>() && models::check<nudge_box_model<2, 3, 1>>() &&
                      models::check<nudge_box_model<1, 2, 2>>(3);

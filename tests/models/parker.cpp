@@ -18,16 +18,13 @@ using models::access;
 
 constexpr unsigned notifiers = 2;
 
-#if defined(MUTATION_deaf_prepare)
-// Sleeps whatever the word is by now.
 struct futex : models::futex {
-  static void wait(word& at, std::uint32_t, const std::chrono::nanoseconds* limit) {
-    models::futex::wait(at, at.load(std::memory_order_relaxed), limit);
+  static void wait(word& at, std::uint32_t expected, const std::chrono::nanoseconds* limit) {
+    // Sleeps whatever the word is by now.
+    if (models::mutated("deaf_prepare")) expected = at.load(std::memory_order_relaxed);
+    models::futex::wait(at, expected, limit);
   }
 };
-#else
-using models::futex;
-#endif
 
 template <bool timed>
 struct parker_model : rl::test_suite<parker_model<timed>, 1 + notifiers> {
@@ -89,15 +86,10 @@ struct one_notify_model : rl::test_suite<one_notify_model<timed>, 2> {
 }  // namespace
 
 int main() {
-#if defined(MUTATION_notify_relaxed)
-  models::weakened = {access::exchange, "notify"};
-#elif defined(MUTATION_wait_relaxed)
-  models::weakened = {access::compare_exchange, "::wait()"};
-#elif defined(MUTATION_prepare_relaxed)
-  models::weakened = {access::exchange, "prepare"};
-#elif defined(MUTATION_wait_for_relaxed)
-  models::weakened = {access::exchange, "wait_for"};
-#endif
+  models::weaken_if("notify_relaxed", access::exchange, "notify");
+  models::weaken_if("wait_relaxed", access::compare_exchange, "::wait()");
+  models::weaken_if("prepare_relaxed", access::exchange, "prepare");
+  models::weaken_if("wait_for_relaxed", access::exchange, "wait_for");
   futex::spurious = true;
   const bool holds = models::check<one_notify_model<false>>(3) && models::check<one_notify_model<true>>(3) &&
                      models::check<parker_model<false>>(3) && models::check<parker_model<true>>(3);

@@ -70,6 +70,11 @@ inline rl::debug_info info_of(const place& at) { return {at.function_name(), at.
 
 enum class access : std::uint8_t { none, load, store, exchange, compare_exchange, arithmetic, fence };
 
+// The mutation that this run is to catch, by the name of its `// mutation:` line; none: the model as it ships.
+inline const std::string_view mutation = std::getenv("MUTATION") == nullptr ? "" : std::getenv("MUTATION");
+
+inline bool mutated(std::string_view name) { return mutation == name; }
+
 // What a mutation takes away: accesses of one kind in the functions whose name contains `function` become
 // relaxed; a fence vanishes.
 struct weakening {
@@ -77,6 +82,10 @@ struct weakening {
   std::string_view function;
 };
 inline weakening weakened;
+
+inline void weaken_if(std::string_view name, access kind, std::string_view function) {
+  if (mutated(name)) weakened = {kind, function};
+}
 
 inline bool is_weakened(access kind, const place& at) {
   return weakened.kind == kind && std::string_view(at.function_name()).find(weakened.function) != std::string_view::npos;

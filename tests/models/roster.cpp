@@ -60,12 +60,8 @@ struct roster_model : rl::test_suite<roster_model<Workers, Submitters, ItemsEach
     if (sleeper != nullptr) sleeper->parker.notify();
   }
   bool inbox_has_some() {
-    [[maybe_unused]] const bool found_work = workers_[rl::thread_index()].mine != nullptr;
-#if defined(MUTATION_no_look_after_sleep)
-    if (!found_work) return false;
-#elif defined(MUTATION_no_look_after_hand_over)
-    if (found_work) return false;
-#endif
+    const bool found_work = workers_[rl::thread_index()].mine != nullptr;
+    if (models::mutated(found_work ? "no_look_after_hand_over" : "no_look_after_sleep")) return false;
     return !inbox_.empty();
   }
   bool take_work(worker& self) {
@@ -117,13 +113,9 @@ struct roster_model : rl::test_suite<roster_model<Workers, Submitters, ItemsEach
 }  // namespace
 
 int main() {
-#if defined(MUTATION_no_fence_in_call)
-  models::weakened = {access::fence, "::call"};
-#elif defined(MUTATION_no_fence_in_sleep)
-  models::weakened = {access::fence, "::sleep"};
-#elif defined(MUTATION_no_fence_in_hand_over)
-  models::weakened = {access::fence, "::hand_over"};
-#endif
+  models::weaken_if("no_fence_in_call", access::fence, "::call");
+  models::weaken_if("no_fence_in_sleep", access::fence, "::sleep");
+  models::weaken_if("no_fence_in_hand_over", access::fence, "::hand_over");
   models::weak_may_fail = false;
   // Workers, submitters, items of each.
   const bool holds = models::check<roster_model<2, 1, 2>>() && models::check<roster_model<3, 1, 1>>() &&

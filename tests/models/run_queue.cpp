@@ -61,15 +61,12 @@ struct run_queue_model : rl::test_suite<run_queue_model, 2> {
 
   void steal() {
     if (queue.count() == 0) return;
-#if !defined(MUTATION_steal_unlocked)
-    if (!lock.try_revoke()) return;
-#endif
+    const bool unlocked = models::mutated("steal_unlocked");
+    if (!unlocked && !lock.try_revoke()) return;
     item* taken[items_count];
     const std::size_t half = (queue.count() + 1) / 2;
     for (std::size_t i = 0; i < half; ++i) taken[i] = queue.pop();
-#if !defined(MUTATION_steal_unlocked)
-    lock.restore();
-#endif
+    if (!unlocked) lock.restore();
     int last = -1;
     for (std::size_t i = 0; i < half; ++i) handle(*taken[i], last);
   }
@@ -84,12 +81,8 @@ struct run_queue_model : rl::test_suite<run_queue_model, 2> {
 }  // namespace
 
 int main() {
-#if defined(MUTATION_leave_relaxed)
-  models::weakened = {access::store, "leave"};
-#elif defined(MUTATION_restore_relaxed)
-  models::weakened = {access::store, "restore"};
-#elif defined(MUTATION_no_heavy_fence)
-  models::weakened = {access::fence, "try_revoke"};
-#endif
+  models::weaken_if("leave_relaxed", access::store, "leave");
+  models::weaken_if("restore_relaxed", access::store, "restore");
+  models::weaken_if("no_heavy_fence", access::fence, "try_revoke");
   return models::check<run_queue_model>(3) ? 0 : 1;
 }
