@@ -161,15 +161,33 @@ TEST_P(allocation_failure, post_throws_and_runs_nothing) {
 TEST_P(allocation_failure, spawn_throws_and_leaves_no_actor) {
   std::atomic<int> alive{0};
   runtime rt(options());
-  const int failures = fail_everywhere([&] { static_cast<void>(rt.spawn<counted>(&alive)); });
+  ref<counted> made;  // dropped with memory at hand
+  const int failures = fail_everywhere([&] { made = rt.spawn<counted>(&alive); });
   EXPECT_GE(failures, 2);
+  made = {};
   rt.run();
   EXPECT_EQ(alive.load(), 0);
   for (const place& where : {place(spawn_options{.turn = {5, {}}}), place(on_main())}) {
-    static_cast<void>(fail_everywhere([&] { static_cast<void>(spawn_at<counted>(rt, where, unchecked{&alive})); }));
+    static_cast<void>(fail_everywhere([&] { made = spawn_at<counted>(rt, where, unchecked{&alive}); }));
+    made = {};
     rt.run();
     EXPECT_EQ(alive.load(), 0);
   }
+}
+
+TEST_P(allocation_failure, an_actor_that_could_not_be_told_of_its_last_ref_ends_with_its_runtime) {
+  constexpr int many = 2000;  // more than any thread has blocks in store
+  std::atomic<int> alive{0};
+  {
+    runtime rt(options());
+    std::vector<ref<counted>> kept;
+    for (int i = 0; i < many; ++i) kept.push_back(rt.spawn<counted>(&alive));
+    run_out_of_memory_after(0);
+    kept.clear();
+    have_memory_again();
+    rt.run();  // those for whom what was in store sufficed end here
+  }
+  EXPECT_EQ(alive.load(), 0);
 }
 
 TEST_P(allocation_failure, a_pinned_thread_is_started_whole_or_not_at_all) {
