@@ -17,8 +17,11 @@ struct runnable;
 enum class after_turn : std::uint8_t {
   again,  // more to do: back to the end of the queue
   quiet,  // nothing to do for now: the executor settles it, or lets it linger
+  waits,  // the same, and ordinary mail does not wake it
   gone,   // finished: the executor disposes of it
 };
+
+constexpr bool is_quiet(after_turn after) noexcept { return after == after_turn::quiet || after == after_turn::waits; }
 
 struct runnable_type {
   after_turn (*run)(runnable&);
@@ -32,7 +35,8 @@ struct runnable_type {
   void (*discard)(runnable&) noexcept;
 };
 
-enum class place : std::uint8_t { elsewhere, queued, running, lingering };
+// A waiting one (after_turn::waits) lingers, too.
+enum class place : std::uint8_t { elsewhere, queued, running, lingering, waiting };
 
 struct runnable {
   runnable* next = nullptr;  // of the queue or inbox that it is in

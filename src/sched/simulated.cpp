@@ -59,7 +59,7 @@ bool simulated::step() {
   now_ns_ += static_cast<std::int64_t>(choose(2'000));
   const runnable_type& type = *item->type;
   const after_turn after = type.run(*item);
-  if (after == after_turn::again || (after == after_turn::quiet && !type.settle(*item))) {
+  if (after == after_turn::again || (is_quiet(after) && !type.settle(*item))) {
     put(*from, *item);
     return true;
   }

@@ -43,6 +43,9 @@ class simulated final : public policy {
 
   // Virtual time: every turn takes up to 2 µs of it.
   std::int64_t now_ns() const noexcept { return now_ns_; }
+  void advance_to(std::int64_t ns) noexcept {
+    if (ns > now_ns_) now_ns_ = ns;
+  }
 
  private:
   struct lane;

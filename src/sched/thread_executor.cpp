@@ -15,6 +15,7 @@ bool thread_executor::run_one() {
   switch (type.run(*item)) {
     case after_turn::again: queue_.push(*item); break;
     case after_turn::quiet:
+    case after_turn::waits:
       if (type.settle(*item)) {
         finished();
       } else {

@@ -91,20 +91,22 @@ void work_stealing::work(worker& self) {
 // Runs until nothing is left here, nor in the inbox. The lock is left only for the turns themselves.
 void work_stealing::run_queue_dry(worker& self) {
   self.lock.enter();
-  while (!ending()) {
+  for (;;) {
     runnable* item = self.queue.pop();
     if (item == nullptr) {
+      if (ending()) break;
       self.settle_all();
       item = self.queue.pop();
+      if (item == nullptr) {
+        self.lock.leave();
+        if (!take_inbox(self)) return;
+        self.lock.enter();
+        continue;
+      }
     }
-    if (item != nullptr) item->where = place::running;
+    item->where = place::running;
     const bool backlog = !self.queue.empty();
     self.lock.leave();
-    if (item == nullptr) {
-      if (!take_inbox(self)) return;
-      self.lock.enter();
-      continue;
-    }
     // Nobody can tell how long this turn takes: with work behind it somebody must keep watch (P11).
     if (backlog && self.unwatched()) [[unlikely]] attend();
     const after_turn after = item->type->run(*item);
@@ -113,14 +115,20 @@ void work_stealing::run_queue_dry(worker& self) {
       housekeeping(self, turns);
     }
     self.lock.enter();
+    if (after == after_turn::quiet) [[likely]] {
+      self.linger(*item, place::lingering);
+      continue;
+    }
     switch (after) {
+      case after_turn::quiet: break;
       case after_turn::again: self.push(*item); break;
-      case after_turn::quiet: self.linger(*item); break;
+      case after_turn::waits: self.linger(*item, place::waiting); break;
       case after_turn::gone:
         self.part_with(*item);
         item->type->dispose(*item);
         break;
     }
+    if (ending()) break;
   }
   // A stop: what is queued is thrown away by its owner. The destructors of what is thrown away may make more.
   for (;;) {

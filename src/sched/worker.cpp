@@ -9,6 +9,12 @@
 
 namespace troupe::sched {
 
+namespace {
+
+bool is_idle(const runnable& item) noexcept { return item.where == place::lingering || item.where == place::waiting; }
+
+}  // namespace
+
 void worker::forget(runnable& item) noexcept {
   if (item.linger_slot < 0) return;
   const auto slot = static_cast<unsigned>(item.linger_slot);
@@ -31,7 +37,7 @@ void worker::add_lingering(runnable& item) noexcept {
 
 // Forgotten already. Either it goes dormant (and may be freed by that), or it is queued.
 void worker::settle_or_queue(runnable& item) noexcept {
-  if (item.where != place::lingering) return;
+  if (!is_idle(item)) return;
   if (item.type->settle(item)) {
     --residents_;
   } else {
@@ -60,7 +66,7 @@ worker::nudges_taken worker::take_nudges() noexcept {
     } else if (item.where == place::running) {
       nudges.push(item);  // its turn may have looked for mail too early: once more, when it is over
       ++taken.kept;
-    } else if (item.where == place::lingering && item.type->pending(item)) {
+    } else if (is_idle(item) && item.type->pending(item)) {
       push(item);
     }
   };

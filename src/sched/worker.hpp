@@ -80,6 +80,12 @@ class worker {
     queue.push_if(item, lingers);
   }
 
+  // The same for urgent mail, which wakes a waiting one, too.
+  void wake_if_idle(runnable& item) noexcept {
+    if (item.where == place::waiting) item.where = place::lingering;
+    wake_if_lingering(item);
+  }
+
   // Whether idle workers sleep and none of them would find what was left here before this.
   TROUPE_INLINE bool unwatched() const noexcept {
     // order: none  keeps the compiler from moving the load up; who stops watching fences this processor, and then
@@ -96,8 +102,8 @@ class worker {
   }
 
   // Inside the lock.
-  TROUPE_INLINE void linger(runnable& item) noexcept {
-    item.where = place::lingering;
+  TROUPE_INLINE void linger(runnable& item, place as) noexcept {
+    item.where = as;
     if (item.linger_slot < 0) add_lingering(item);  // else it still has its slot from last time
   }
   void settle_all() noexcept;  // queues what has mail, lets the rest go

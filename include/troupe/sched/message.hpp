@@ -1,0 +1,27 @@
+// message: what rides a mailbox. A link and one function pointer; what the message carries follows.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace troupe::sched {
+
+enum class message_act : std::uint8_t {
+  handle,    // do what the message asks of the object, then free the message (also when that throws)
+  discard,   // free the message; nobody will handle it
+  describe,  // the method's name; the message is not touched and may be null
+  complete,  // of a coroutine handler's (task/flow.hpp): it has come to its end; free the message
+  detach,    // of a wait (task/flow.hpp): not null when it could be ended
+  strand,    // of a wait that could not: until it is over, at the actor's end
+};
+
+// Aligned so that a link has room for tags (actor/mailbox.hpp).
+struct alignas(16) message {
+  using handler = const char* (*)(message*, void* object, message_act);
+  explicit message(handler acts) noexcept : act(acts) {}
+
+  std::atomic<std::uintptr_t> next{0};  // mailbox.hpp says of whom
+  const handler act;
+};
+
+}  // namespace troupe::sched
