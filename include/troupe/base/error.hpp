@@ -33,4 +33,35 @@ class deadline_error : public error {
   using error::error;
 };
 
+// A promise was dropped before it had a value.
+class broken_promise : public error {
+  using error::error;
+};
+
+// What was awaited did not come in time. It may still come about; its result is dropped.
+class timed_out : public error {
+  using error::error;
+};
+
+// What was awaited is awaited no more: a stop was requested, or the actor that awaited it is stopped.
+class cancelled : public error {
+  using error::error;
+};
+
+// An ask reached an actor that has stopped, or that stopped before it answered.
+class actor_stopped : public error {
+  using error::error;
+};
+
+// An ask that would wait for itself: the text names who asked whom.
+class deadlock : public error {
+  using error::error;
+};
+
+// The program is out of work while turns or tasks are still suspended: the text has a line for each, with what it waits
+// for. Nothing in the program will resolve that any more; a thread of your own that will needs a hold.
+class stalled : public error {
+  using error::error;
+};
+
 }  // namespace troupe

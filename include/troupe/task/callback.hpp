@@ -1,0 +1,80 @@
+// callback: what future::then leaves behind.
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include "troupe/memory/block_pool.hpp"
+#include "troupe/sched/message.hpp"
+#include "troupe/task/current_actor.hpp"
+#include "troupe/task/shared_state.hpp"
+
+namespace troupe::tasks {
+
+template <class T, class OnValue, class OnError>
+struct callback final : sched::message, observer {
+  template <class V, class E>
+  callback(state_of<T>& adopted, V&& value, E&& error)
+      : message(&act_on), observer{&on_resolved}, of(adopted), on_value(std::forward<V>(value)), on_error(std::forward<E>(error)),
+        actor(hold_current_actor()) {}
+
+  static void start(state_of<T>& adopted, auto&& value, auto&& error) {
+    void* place = memory::allocate(sizeof(callback));
+    auto* made = ::new (place) callback(adopted, std::forward<decltype(value)>(value), std::forward<decltype(error)>(error));
+    if (!made->of.attach(*made)) made->go();
+  }
+
+  static void on_resolved(observer& self) noexcept { static_cast<callback&>(self).go(); }
+
+  void go() noexcept {
+    if (actor != nullptr) return send_to_actor(actor, *this);
+    call();
+    free();
+  }
+
+  static const char* act_on(sched::message* base, void*, sched::message_act act) {
+    if (act == sched::message_act::describe) return "a callback of a future";
+    auto& self = static_cast<callback&>(*base);
+    if (act == sched::message_act::handle) self.call();
+    self.free();
+    return nullptr;
+  }
+
+  void call() noexcept {
+    std::exception_ptr what = of.result.failure();
+    try {
+      if (what == nullptr) {
+        if constexpr (std::is_void_v<T>) {
+          on_value();
+        } else {
+          on_value(of.result.take());
+        }
+        return;
+      }
+    } catch (...) {
+      what = std::current_exception();
+    }
+    try {
+      on_error(std::move(what));
+    } catch (...) {
+      report_unheard(std::current_exception());
+    }
+  }
+
+  void free() noexcept {
+    void* held = actor;
+    of.drop_ref();
+    std::destroy_at(this);
+    memory::deallocate(this, sizeof(callback));
+    if (held != nullptr) drop_actor(held);
+  }
+
+  state_of<T>& of;
+  OnValue on_value;
+  OnError on_error;
+  void* actor;
+};
+
+}  // namespace troupe::tasks

@@ -1,0 +1,21 @@
+// What the task layer asks of the layer above it: the actor whose turn the calling thread runs.
+// Declared here, defined by the actor layer (src/actor/flows.cpp).
+#pragma once
+
+#include <exception>
+
+#include "troupe/sched/message.hpp"
+
+namespace troupe::tasks {
+
+// A counted hold on the actor whose turn this thread runs; null outside of turns.
+void* hold_current_actor() noexcept;
+void drop_actor(void* held) noexcept;
+// As an ordinary message, whose `act` gets no object that it knows.
+void send_to_actor(void* held, sched::message& mail);
+// A failure of the running actor; outside of turns nobody would hear of it: std::terminate.
+void report_unheard(std::exception_ptr what) noexcept;
+// Throws usage_error in a handler: it would hold its thread.
+void check_may_block(const char* what);
+
+}  // namespace troupe::tasks

@@ -1,0 +1,121 @@
+// flow: one call of a coroutine handler, or one spawned task, with all the coroutines that it awaits.
+//
+// A flow belongs to an actor: its coroutines run in turns of that actor only, so that nothing here but a
+// wait's `arrived` is touched by two threads. They are resumed by a loop, never by each other: the depth of
+// the stack does not depend on how many are awaited.
+// The library's own; users meet task, future and the functions that return something to await.
+#pragma once
+
+#include <atomic>
+#include <coroutine>
+#include <cstdint>
+#include <source_location>
+
+#include "troupe/sched/message.hpp"
+
+namespace troupe::tasks {
+
+class flow;
+class timers;
+struct shared_state;
+struct wait;
+
+// What the promise of every coroutine of ours starts with.
+struct coroutine {
+  std::coroutine_handle<> handle;
+  flow* in = nullptr;                               // from the first resumption on
+  void* parent = nullptr;                           // who awaits it
+  void (*completed)(coroutine&) noexcept = nullptr;  // called at its final suspension
+  coroutine* next_ready = nullptr;
+  std::source_location awaits_at;                   // of its last co_await
+};
+
+// What a flow asks of its actor.
+struct home {
+  // The wait is over: its coroutine goes on in a turn of the actor. Any thread; takes the wait.
+  void (*go_on)(void* actor, wait& over) noexcept;
+  // In a turn: the wait is over after it.
+  void (*go_on_later)(wait& over) noexcept;
+  // In a turn: runs what is ready. The flow may be gone afterwards.
+  void (*resume)(flow& of) noexcept;
+  timers* clock = nullptr;
+};
+
+class flow {
+ public:
+  explicit flow(sched::message& calls) noexcept : call(calls) {}
+  flow(const flow&) = delete;
+  flow& operator=(const flow&) = delete;
+
+  // To be resumed by the loop.
+  void push(coroutine& ready) noexcept {
+    ready.next_ready = nullptr;
+    *ready_end = &ready;
+    ready_end = &ready.next_ready;
+  }
+
+  // Resumes what is ready, and what becomes so by that, until all have suspended. False when there was nothing.
+  bool loop() noexcept;
+
+  // Ends all waits that can be ended, and those that come later at once: each throws `cancelled`.
+  // The loop is to be run afterwards.
+  void cancel() noexcept;
+
+  // At the actor's end: to the end of the flow, here and now. What is on its way is waited for; what comes later meets
+  // a closed mailbox. False when it awaits something that is none of ours, and so never ends.
+  bool finish_now() noexcept;
+
+  sched::message& call;  // what it answers; gets `complete` when the flow is done
+  void* actor = nullptr;  // a cell
+  const tasks::home* at = nullptr;
+  wait* waits = nullptr;
+  shared_state* answers = nullptr;  // the ask that it was called by, if it was
+  bool done = false, cancelled = false;
+  bool busy = false;  // in its loop: what becomes ready is resumed there
+
+ private:
+  coroutine* ready_first = nullptr;
+  coroutine** ready_end = &ready_first;
+};
+
+// How a wait ended.
+enum class outcome : std::uint8_t { arrived, timed_out, cancelled };
+
+// One suspension of a coroutine until something outside of its flow happens.
+//
+// Ended exactly once: by what it waits for, or by whoever detaches it from that (a timeout, a stop token, the
+// actor's end): they race for it at the source, and the one that wins calls over(). Then it travels to its
+// actor as an urgent message, and the coroutine goes on.
+struct wait : sched::message {
+  using sched::message::message;
+  wait(const wait&) = delete;
+  wait& operator=(const wait&) = delete;
+
+  // The coroutine is about to suspend. The turn only, before anybody else knows of the wait.
+  void begin(coroutine& suspended) noexcept;
+  // The second half of that: for one that had to name its coroutine before it could be over.
+  void enlist(coroutine& suspended) noexcept;
+  // The coroutine does not suspend after all.
+  void forget() noexcept;
+  // Back in the turn; the coroutine is ready.
+  void end() noexcept;
+  // By the one who has ended it, on any thread. The wait is not to be touched afterwards.
+  void over(outcome how) noexcept {
+    ended = how;
+    flow& in = *who->in;
+    in.at->go_on(in.actor, *this);
+  }
+
+  // What most waits' `act` does but for `describe` and `detach`.
+  static const char* arrive(wait& self, sched::message_act act) noexcept;
+
+  coroutine* who = nullptr;
+  wait* next_of_flow = nullptr;
+  wait** link = nullptr;
+  outcome ended = outcome::arrived;
+  bool excused = false;  // a program that is out of work need not explain it
+  // The runtime has ended, and whoever ended the wait is done with it.
+  std::atomic<bool> stranded{false};
+};
+
+}  // namespace troupe::tasks

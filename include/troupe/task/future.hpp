@@ -1,0 +1,326 @@
+// promise and future: a result that comes once, from anywhere.
+#pragma once
+
+#include <chrono>
+#include <concepts>
+#include <coroutine>
+#include <exception>
+#include <optional>
+#include <stop_token>
+#include <type_traits>
+#include <utility>
+
+#include "troupe/base/error.hpp"
+#include "troupe/task/callback.hpp"
+#include "troupe/task/flow.hpp"
+#include "troupe/task/shared_state.hpp"
+#include "troupe/task/task.hpp"
+#include "troupe/task/timer.hpp"
+
+namespace troupe {
+
+template <class T = void>
+class future;
+
+namespace tasks {
+
+// A coroutine's wait for a result.
+class future_wait : public wait, public observer {
+ public:
+  explicit future_wait(shared_state& of, sched::message::handler acts = &act_on) noexcept
+      : wait(acts), observer{&on_resolved}, of_(&of) {}
+  bool suspend(coroutine& who);
+  void finish() const;  // throws when it did not end by the result
+
+ protected:
+  static const char* act_on(sched::message*, void*, sched::message_act);
+  static void on_resolved(observer& self) noexcept;
+  void end_early(outcome how) noexcept;
+  shared_state* of_;
+};
+
+// The same with a limit of time and a stop token, or one of them.
+class limited_wait final : public future_wait, public timer {
+ public:
+  explicit limited_wait(shared_state& of) noexcept : future_wait(of), timer(&on_time) {}
+  bool suspend(coroutine& who, std::chrono::nanoseconds at_most, const std::stop_token& stop);
+  void finish();
+
+ private:
+  struct on_stop {
+    limited_wait& self;
+    void operator()() const noexcept { self.end_early(outcome::cancelled); }
+  };
+  static void on_time(timer& self) noexcept;
+  std::optional<std::stop_callback<on_stop>> stop_;
+  bool armed_ = false;
+};
+
+template <class T, class Value>
+void resolve_with(state_of<T>& state, Value&& set) noexcept {
+  try {
+    set(state.result);
+  } catch (...) {
+    state.result.fail(std::current_exception());
+  }
+  state.resolve();
+}
+
+// Between the library's own parts.
+struct future_access;
+
+// A counted hold on a state.
+template <class State>
+class state_ref {
+ public:
+  state_ref() = default;
+  explicit state_ref(State& adopted) noexcept : state_(&adopted) {}
+  state_ref(state_ref&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
+  state_ref& operator=(state_ref other) noexcept {
+    std::swap(state_, other.state_);
+    return *this;
+  }
+  ~state_ref() {
+    if (state_ != nullptr) state_->drop_ref();
+  }
+  State* get() const noexcept { return state_; }
+  State* operator->() const noexcept { return state_; }
+  State& operator*() const noexcept { return *state_; }
+  explicit operator bool() const noexcept { return state_ != nullptr; }
+  State* release() noexcept { return std::exchange(state_, nullptr); }
+
+ private:
+  State* state_ = nullptr;
+};
+
+}  // namespace tasks
+
+// The end that gives the result: once. Move-only; any thread, one at a time. Dropped without a result it resolves its
+// future with broken_promise.
+//
+// Example:
+//     troupe::promise<int> answer;
+//     troupe::future<int> later = answer.get_future();
+//     std::thread([answer = std::move(answer)]() mutable { answer.set_value(42); }).detach();
+//     std::cout << later.get() << '\n';
+template <class T = void>
+class promise {
+ public:
+  promise() : state_(tasks::state_of<T>::make()) {}
+  promise(promise&&) noexcept = default;
+  promise& operator=(promise&& other) noexcept {
+    promise(std::move(other)).swap(*this);
+    return *this;
+  }
+  ~promise() {
+    if (state_) break_it();
+  }
+
+  // Once; then a usage_error.
+  future<T> get_future();
+
+  // Resolves: what awaits the future goes on. A second time is a usage_error. When copying or moving the value throws,
+  // that is the result.
+  template <class... Value>
+    requires(sizeof...(Value) == (std::is_void_v<T> ? 0 : 1))
+  void set_value(Value&&... value) {
+    auto state = take();
+    tasks::resolve_with(*state, [&](tasks::result_of<T>& to) { to.set(std::forward<Value>(value)...); });
+  }
+  void set_exception(std::exception_ptr what) {
+    auto state = take();
+    tasks::resolve_with(*state, [&](tasks::result_of<T>& to) { to.fail(std::move(what)); });
+  }
+
+  // Nobody will look at the result any more: its future was taken, and has gone. A hint while it is being moved.
+  bool abandoned() const noexcept { return future_taken_ && state_ && state_->only_one(); }
+
+  void swap(promise& other) noexcept {
+    std::swap(state_, other.state_);
+    std::swap(future_taken_, other.future_taken_);
+  }
+
+ private:
+  friend tasks::future_access;
+  explicit promise(tasks::state_of<T>& adopted) noexcept : state_(adopted) {}
+  tasks::state_ref<tasks::state_of<T>> take() {
+    if (!state_) throw usage_error("troupe: promise: it is resolved already, or was moved from");
+    return std::move(state_);
+  }
+  void break_it() noexcept {
+    set_exception(std::make_exception_ptr(broken_promise("troupe: the promise was dropped before it was resolved")));
+  }
+  tasks::state_ref<tasks::state_of<T>> state_;
+  bool future_taken_ = false;
+};
+
+// The end that gets the result: once. Move-only. Any thread, one at a time; in a coroutine `co_await` it, elsewhere use
+// then() or block in get(). Dropping it drops the result, and whatever makes that goes on.
+//
+// Example:
+//     struct Store { int read(int key) { return key * 2; } };
+//     troupe::task<> show(troupe::ref<Store> store) {
+//       std::cout << co_await store.ask<&Store::read>(4) << '\n';
+//       troupe::future<int> later = store.ask<&Store::read>(5);
+//       std::cout << co_await std::move(later).timeout(std::chrono::seconds(1)) << '\n';
+//     }
+//     int main() {
+//       troupe::runtime rt;
+//       rt.spawn(show(rt.spawn<Store>()));
+//       rt.run();
+//     }
+template <class T>
+class future {
+ public:
+  future() = default;
+  future(future&&) noexcept = default;
+  future& operator=(future&&) noexcept = default;
+
+  bool valid() const noexcept { return static_cast<bool>(state_); }
+  // Whether get() would return at once.
+  bool ready() const noexcept { return state_ && state_->resolved(); }
+
+  // Blocks until the result is there; gives the value or throws the exception. For threads that are not the runtime's:
+  // usage_error in a handler.
+  T get() {
+    wait();
+    auto state = std::move(state_);
+    return state->result.take();
+  }
+  void wait() const { static_cast<void>(wait_for(std::chrono::nanoseconds::max())); }
+  // False when the time is over first.
+  bool wait_for(std::chrono::nanoseconds at_most) const {
+    check();
+    if (state_->resolved()) return true;
+    tasks::check_may_block("future::get and wait");
+    return state_->wait(at_most);
+  }
+
+  class awaiter {
+   public:
+    explicit awaiter(tasks::state_ref<tasks::state_of<T>> of) noexcept : of_(std::move(of)), wait_(*of_) {}
+    awaiter(awaiter&&) = delete;
+    bool await_ready() const noexcept { return of_->resolved(); }
+    template <std::derived_from<tasks::promise_base> Promise>
+    bool await_suspend(std::coroutine_handle<Promise> who) {
+      return wait_.suspend(who.promise());
+    }
+    T await_resume() {
+      wait_.finish();
+      return of_->result.take();
+    }
+
+   private:
+    tasks::state_ref<tasks::state_of<T>> of_;
+    tasks::future_wait wait_;
+  };
+  awaiter operator co_await() {
+    check();
+    return awaiter(std::move(state_));
+  }
+
+  // Calls one of these when the result is there: `on_value` with the value, or `on_error` with the exception, and with what
+  // on_value throws. In an actor's turn they are called in a later turn of that actor; elsewhere on the thread that resolves.
+  // What on_error throws is a failure of the actor; outside of actors it ends the program.
+  template <class OnValue, class OnError>
+  void then(OnValue&& on_value, OnError&& on_error) {
+    check();
+    static_assert(std::is_invocable_v<std::decay_t<OnError>&, std::exception_ptr>,
+                  "troupe: future::then: on_error must be callable with (std::exception_ptr)");
+    tasks::callback<T, std::decay_t<OnValue>, std::decay_t<OnError>>::start(*state_.release(), std::forward<OnValue>(on_value),
+                                                                          std::forward<OnError>(on_error));
+  }
+  // What comes as an exception is a failure of the actor whose turn this is.
+  template <class OnValue>
+  void then(OnValue&& on_value) {
+    then(std::forward<OnValue>(on_value), [](std::exception_ptr what) { std::rethrow_exception(std::move(what)); });
+  }
+
+  // Not longer than this, or not when a stop is requested: then timed_out or cancelled is thrown, and the result is dropped
+  // when it comes. The result, the time, the token: exactly one of them ends the wait.
+  class limited {
+   public:
+    class awaiter {
+     public:
+      explicit awaiter(limited&& of) noexcept : of_(std::move(of)), wait_(*of_.state_) {}
+      awaiter(awaiter&&) = delete;
+      bool await_ready() const noexcept { return of_.state_->resolved(); }
+      template <std::derived_from<tasks::promise_base> Promise>
+      bool await_suspend(std::coroutine_handle<Promise> who) {
+        return wait_.suspend(who.promise(), of_.at_most_, of_.stop_);
+      }
+      T await_resume() {
+        wait_.finish();
+        return of_.state_->result.take();
+      }
+
+     private:
+      limited of_;
+      tasks::limited_wait wait_;
+    };
+    awaiter operator co_await() && { return awaiter(std::move(*this)); }
+    limited timeout(std::chrono::nanoseconds at_most) && {
+      at_most_ = at_most;
+      return std::move(*this);
+    }
+    limited stop(std::stop_token token) && {
+      stop_ = std::move(token);
+      return std::move(*this);
+    }
+
+   private:
+    friend future;
+    explicit limited(tasks::state_ref<tasks::state_of<T>> state) noexcept : state_(std::move(state)) {}
+    tasks::state_ref<tasks::state_of<T>> state_;
+    std::chrono::nanoseconds at_most_ = std::chrono::nanoseconds::max();
+    std::stop_token stop_;
+  };
+  limited timeout(std::chrono::nanoseconds at_most) && { return limits().timeout(at_most); }
+  limited stop(std::stop_token token) && { return limits().stop(std::move(token)); }
+
+ private:
+  friend tasks::future_access;
+  friend promise<T>;
+  explicit future(tasks::state_ref<tasks::state_of<T>> state) noexcept : state_(std::move(state)) {}
+  limited limits() {
+    check();
+    return limited(std::move(state_));
+  }
+  void check() const {
+    if (!state_) throw usage_error("troupe: future: it has no result: it was moved from, awaited, or never had one");
+  }
+  tasks::state_ref<tasks::state_of<T>> state_;
+};
+
+template <class T>
+future<T> promise<T>::get_future() {
+  if (!state_ || future_taken_) throw usage_error("troupe: promise::get_future: it was called before, or the promise is resolved");
+  future_taken_ = true;
+  state_->add_ref();
+  return future<T>(tasks::state_ref<tasks::state_of<T>>(*state_));
+}
+
+namespace tasks {
+
+struct future_access {
+  template <class T>
+  static promise<T> promise_of(state_of<T>& adopted) noexcept {
+    return promise<T>(adopted);
+  }
+  template <class T>
+  static future<T> make(state_of<T>& adopted) noexcept {
+    return future<T>(state_ref<state_of<T>>(adopted));
+  }
+  template <class T>
+  static state_ref<state_of<T>> take(future<T>&& of) noexcept {
+    return std::move(of.state_);
+  }
+  template <class T>
+  static state_of<T>* state(const promise<T>& of) noexcept {
+    return of.state_.get();
+  }
+};
+
+}  // namespace tasks
+
+}  // namespace troupe

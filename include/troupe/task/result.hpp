@@ -1,0 +1,51 @@
+// result_of: what a coroutine or a promise comes to: nothing yet, a value, or an exception.
+#pragma once
+
+#include <exception>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+namespace troupe::tasks {
+
+// void and references as something that can be stored.
+struct nothing {};
+template <class T>
+using stored = std::conditional_t<std::is_void_v<T>, nothing,
+                                  std::conditional_t<std::is_reference_v<T>, std::remove_reference_t<T>*, T>>;
+
+template <class T>
+class result_of {
+ public:
+  template <class... Value>
+  void set(Value&&... value) {
+    if constexpr (std::is_reference_v<T>) {
+      content_.template emplace<1>(std::addressof(value)...);
+    } else {
+      content_.template emplace<1>(std::forward<Value>(value)...);
+    }
+  }
+  void fail(std::exception_ptr what) noexcept { content_.template emplace<2>(std::move(what)); }
+
+  bool there() const noexcept { return content_.index() != 0; }
+  // Null when it is not an exception.
+  std::exception_ptr failure() const noexcept {
+    const auto* what = std::get_if<2>(&content_);
+    return what == nullptr ? nullptr : *what;
+  }
+
+  // The value is moved out; throws the exception.
+  T take() {
+    if (auto* what = std::get_if<2>(&content_)) std::rethrow_exception(std::move(*what));
+    if constexpr (std::is_reference_v<T>) {
+      return static_cast<T>(*std::get<1>(content_));
+    } else if constexpr (!std::is_void_v<T>) {
+      return std::move(std::get<1>(content_));
+    }
+  }
+
+ private:
+  std::variant<std::monostate, stored<T>, std::exception_ptr> content_;
+};
+
+}  // namespace troupe::tasks

@@ -1,0 +1,67 @@
+// shared_state: what a promise and its future have in common. The library's own.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <new>
+
+#include "troupe/memory/block_pool.hpp"
+#include "troupe/sched/message.hpp"
+#include "troupe/task/result.hpp"
+
+namespace troupe::tasks {
+
+// Who is told, once, on the thread that resolves.
+struct observer {
+  void (*resolved)(observer&) noexcept;
+};
+
+// Of an ask: who waits for whom, so that one that would wait for itself is found.
+struct shared_state;
+struct ask_link {
+  const void* asker = nullptr;      // the actor whose turn asked, if that is a flow
+  sched::message::handler method = nullptr;
+  shared_state* parent = nullptr;   // the ask that the asker's flow answers; counted
+  std::atomic<bool> abandoned{false};  // nobody waits for it any more
+};
+
+struct shared_state {
+  explicit shared_state(void (*free_self)(shared_state&) noexcept) noexcept : free(free_self) {}
+  shared_state(const shared_state&) = delete;
+  shared_state& operator=(const shared_state&) = delete;
+
+  bool resolved() const noexcept;
+  bool attach(observer& waiting) noexcept;  // src/task/one_shot.hpp says what these do
+  bool detach(observer& waiting) noexcept;
+  void resolve() noexcept;                  // tells the observer, if there is one
+
+  void add_ref() noexcept;
+  bool only_one() const noexcept;  // nobody but the caller has a ref
+  void drop_ref() noexcept;  // frees it with the last one
+
+  // Blocks the calling thread until it is resolved. False when that did not come about in time.
+  bool wait(std::chrono::nanoseconds at_most);
+
+  std::atomic<std::uintptr_t> word{0};
+  std::atomic<std::uint32_t> refs{1};
+  void (*const free)(shared_state&) noexcept;
+  ask_link* asked = nullptr;  // of an ask
+};
+
+template <class T>
+struct state_of : shared_state {
+  explicit state_of(void (*free_self)(shared_state&) noexcept = &free_this) noexcept : shared_state(free_self) {}
+
+  static state_of& make() { return *::new (memory::allocate(sizeof(state_of))) state_of; }
+  static void free_this(shared_state& self) noexcept {
+    auto& typed = static_cast<state_of&>(self);
+    typed.~state_of();
+    memory::deallocate(&typed, sizeof(state_of));
+  }
+
+  result_of<T> result;
+};
+
+}  // namespace troupe::tasks

@@ -1,0 +1,175 @@
+// task<T>: a coroutine that runs when somebody awaits it, and resumes who awaits it.
+#pragma once
+
+#include <concepts>
+#include <coroutine>
+#include <cstddef>
+#include <memory>
+#include <source_location>
+#include <type_traits>
+#include <utility>
+
+#include "troupe/base/platform.hpp"
+#include "troupe/task/flow.hpp"
+#include "troupe/task/result.hpp"
+
+namespace troupe {
+
+template <class T = void>
+class task;
+
+namespace tasks {
+
+// Frames come from the block pool. Never inline: a coroutine that destroys another one must not keep the
+// address of the pool's thread-local over a suspension.
+void* allocate_frame(std::size_t bytes);
+void deallocate_frame(void* frame, std::size_t bytes) noexcept;
+
+template <class Awaitable>
+inline constexpr bool is_task = false;
+template <class T>
+inline constexpr bool is_task<task<T>> = true;
+
+struct promise_base : coroutine {
+  static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
+  static void operator delete(void* frame, std::size_t bytes) noexcept { deallocate_frame(frame, bytes); }
+
+  struct final_awaiter {
+    bool await_ready() const noexcept { return false; }
+    template <class Promise>
+    void await_suspend(std::coroutine_handle<Promise> done) const noexcept {
+      coroutine& self = done.promise();
+      self.completed(self);
+    }
+    void await_resume() const noexcept {}
+  };
+  std::suspend_always initial_suspend() const noexcept { return {}; }
+  final_awaiter final_suspend() const noexcept { return {}; }
+
+  template <class Awaitable>
+  Awaitable&& await_transform(Awaitable&& awaited, std::source_location where = std::source_location::current()) noexcept {
+    static_assert(!is_task<std::remove_cvref_t<Awaitable>> || std::is_rvalue_reference_v<Awaitable&&>,
+                  "troupe: a task is awaited once: co_await std::move(the_task)");
+    awaits_at = where;
+    return std::forward<Awaitable>(awaited);
+  }
+};
+
+template <class T>
+struct promise_of final : promise_base {
+  task<T> get_return_object() noexcept;
+  template <class Value = T>
+    requires std::constructible_from<stored<T>, Value> || std::is_reference_v<T>
+  void return_value(Value&& value) {
+    result.set(std::forward<Value>(value));
+  }
+  void unhandled_exception() noexcept { result.fail(std::current_exception()); }
+  result_of<T> result;
+};
+
+template <>
+struct promise_of<void> final : promise_base {
+  task<void> get_return_object() noexcept;
+  void return_void() { result.set(); }
+  void unhandled_exception() noexcept { result.fail(std::current_exception()); }
+  result_of<void> result;
+};
+
+inline void resume_parent(coroutine& done) noexcept { done.in->push(*static_cast<coroutine*>(done.parent)); }
+
+struct task_access;
+
+}  // namespace tasks
+
+// A lazy coroutine: nothing of it runs before it is awaited, returned by an actor's method that was called by a
+// message, or given to runtime::spawn. Move-only. Awaited once, in another task; it runs in the turns of the actor
+// (or spawned task) that awaits it, on whichever worker that has, and co_await gives its value or throws its exception.
+//
+// Depth: tasks that await tasks use no stack, however many there are. Cost: a frame from the block pool, about 10 ns.
+// When its actor is stopped, what it awaits throws troupe::cancelled; a task that is never run is just destroyed.
+//
+// GCC 12 destroys objects twice that a temporary closure or aggregate holds in the very expression of a co_await
+// (`co_await f([name]{…})`, `co_await f(Point{…})`): with that compiler give such things a name first and move them
+// in, or name the task: `auto t = f([name]{…}); co_await std::move(t);`. GCC 12.2 also lays out the frame of a coroutine
+// wrongly that awaits in a condition, `if (co_await …)`, and declares no variable at the top of its body (its bug 106188):
+// `const bool ok = co_await …; if (ok)` is right.
+//
+// Example:
+//     troupe::task<int> half(int n) { co_return n / 2; }
+//     troupe::task<> report() { std::cout << co_await half(10) << '\n'; }
+//     int main() {
+//       troupe::runtime rt;
+//       rt.spawn(report());
+//       rt.run();
+//     }
+template <class T>
+class [[nodiscard]] task {
+ public:
+  using promise_type = tasks::promise_of<T>;
+
+  task(task&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  task& operator=(task&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~task() {
+    if (handle_) handle_.destroy();
+  }
+
+  class awaiter {
+   public:
+    explicit awaiter(task&& of) noexcept : of_(std::move(of)) {}
+    bool await_ready() const noexcept { return false; }
+    template <std::derived_from<tasks::promise_base> Promise>
+    void await_suspend(std::coroutine_handle<Promise> parent) noexcept {
+      using tasks::coroutine;
+      coroutine& child = of_.handle_.promise();
+      coroutine& awaiting = parent.promise();
+      child.parent = &awaiting;
+      child.in = awaiting.in;
+      child.completed = &tasks::resume_parent;
+      child.in->push(child);
+    }
+    T await_resume() { return of_.handle_.promise().result.take(); }
+
+   private:
+    task of_;
+  };
+  awaiter operator co_await() && noexcept { return awaiter(std::move(*this)); }
+
+ private:
+  friend promise_type;
+  friend tasks::task_access;
+  explicit task(std::coroutine_handle<promise_type> handle) noexcept : handle_(handle) {}
+  std::coroutine_handle<promise_type> handle_;
+};
+
+namespace tasks {
+
+template <class T>
+task<T> promise_of<T>::get_return_object() noexcept {
+  const auto self = std::coroutine_handle<promise_of>::from_promise(*this);
+  this->handle = self;
+  return task<T>(self);
+}
+inline task<void> promise_of<void>::get_return_object() noexcept {
+  const auto self = std::coroutine_handle<promise_of>::from_promise(*this);
+  handle = self;
+  return task<void>(self);
+}
+
+// Between the library's own parts.
+struct task_access {
+  template <class T>
+  static coroutine& root(task<T>& of) noexcept {
+    return of.handle_.promise();
+  }
+  template <class T>
+  static result_of<T>& result(task<T>& of) noexcept {
+    return of.handle_.promise().result;
+  }
+};
+
+}  // namespace tasks
+
+}  // namespace troupe

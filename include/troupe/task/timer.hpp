@@ -1,0 +1,159 @@
+// timer: something that happens at a time. The library's own; users meet sleep_for, sleep_until and timeouts.
+#pragma once
+
+#include <chrono>
+#include <concepts>
+#include <coroutine>
+#include <cstdint>
+#include <optional>
+#include <stop_token>
+
+#include "troupe/task/flow.hpp"
+#include "troupe/task/task.hpp"
+
+namespace troupe::tasks {
+
+class timers;
+
+// Armed, it stays where it is until it has expired or cancel() has returned.
+struct timer {
+  enum class state : std::uint8_t { idle, armed, due, fired };
+
+  // On the thread that keeps the time; it may free the timer.
+  explicit timer(void (*on_time)(timer&) noexcept, bool is_weak = false) noexcept : expired(on_time), weak(is_weak) {}
+  timer(const timer&) = delete;
+  timer& operator=(const timer&) = delete;
+
+  void (*const expired)(timer&) noexcept;
+  timer* next = nullptr;  // these are the wheel's
+  timer** link = nullptr;
+  std::int64_t due_tick = 0;
+  std::uint16_t slot = 0;
+  state is = state::idle;
+  const bool weak;  // it does not keep the program alive
+};
+
+// Any thread. `due_ns` in the clock's own time; what is past is due at once. Throws std::system_error when the
+// thread that keeps the time cannot be started.
+void arm(timers& clock, timer& one, std::int64_t due_ns);
+// True when it has not expired and will not. False: it has, and its function has returned.
+bool cancel(timers& clock, timer& one) noexcept;
+std::int64_t now_ns(const timers& clock) noexcept;
+// A span from now on as a time; far ones count as the end of time.
+std::int64_t due_in(const timers& clock, std::chrono::nanoseconds span) noexcept;
+
+class sleep_wait : public wait, public timer {
+ public:
+  sleep_wait(std::chrono::nanoseconds span, bool is_weak) noexcept : wait(&act_on), timer(&on_time, is_weak), span_(span) {
+    excused = is_weak;
+  }
+  bool await_ready() const noexcept { return false; }
+  template <std::derived_from<promise_base> Promise>
+  bool await_suspend(std::coroutine_handle<Promise> awaiting) {
+    return suspend(awaiting.promise());
+  }
+  void await_resume() const;
+
+ protected:
+  bool suspend(coroutine& who);
+
+ private:
+  static const char* act_on(sched::message*, void*, sched::message_act);
+  static void on_time(timer& self) noexcept;
+  std::chrono::nanoseconds span_;
+};
+
+// The same with a stop token: true when the time came, false when the stop did.
+class pause_wait final : public sleep_wait {
+ public:
+  pause_wait(std::chrono::nanoseconds span, bool is_weak, const std::stop_token& stop) noexcept
+      : sleep_wait(span, is_weak), stop_(stop) {}
+  template <std::derived_from<promise_base> Promise>
+  bool await_suspend(std::coroutine_handle<Promise> awaiting) {
+    return pause(awaiting.promise());
+  }
+  bool await_resume();
+
+ private:
+  struct on_stop {
+    pause_wait& self;
+    void operator()() const noexcept;
+  };
+  bool pause(coroutine& who);
+  const std::stop_token& stop_;
+  std::optional<std::stop_callback<on_stop>> callback_;
+};
+// With constructors, for GCC 12's sake (task.hpp).
+class pause {
+ public:
+  pause(std::chrono::nanoseconds span, bool is_weak, const std::stop_token& stop) noexcept
+      : span_(span), is_weak_(is_weak), stop_(stop) {}
+  pause_wait operator co_await() const noexcept { return pause_wait(span_, is_weak_, stop_); }
+
+ private:
+  std::chrono::nanoseconds span_;
+  bool is_weak_;
+  const std::stop_token& stop_;
+};
+
+class sleep {
+ public:
+  explicit sleep(std::chrono::nanoseconds span, bool is_weak = false) noexcept : span_(span), is_weak_(is_weak) {}
+  // The program may be out of work while this sleeps; then it does not go on before the next run(), if at all.
+  sleep weak() const noexcept { return sleep(span_, true); }
+  sleep_wait operator co_await() const noexcept { return sleep_wait(span_, is_weak_); }
+
+ private:
+  std::chrono::nanoseconds span_;
+  bool is_weak_;
+};
+
+// Over as soon as the other actors of the worker had their turn.
+class yield_wait final : public wait {
+ public:
+  yield_wait() noexcept : wait(&act_on) {}
+  bool await_ready() const noexcept { return false; }
+  template <std::derived_from<promise_base> Promise>
+  bool await_suspend(std::coroutine_handle<Promise> awaiting) noexcept {
+    return suspend(awaiting.promise());
+  }
+  void await_resume() const;
+
+ private:
+  bool suspend(coroutine& who) noexcept;
+  static const char* act_on(sched::message*, void*, sched::message_act);
+};
+class yielding {
+ public:
+  yielding() noexcept {}
+  yield_wait operator co_await() const noexcept { return yield_wait(); }
+};
+
+}  // namespace troupe::tasks
+
+namespace troupe {
+
+// co_await yield(): the other actors of this worker have a turn each before the task goes on. Its own actor's messages
+// wait, as always while a turn is suspended. Throws cancelled when its actor is stopped.
+[[nodiscard]] inline tasks::yielding yield() noexcept { return {}; }
+
+// co_await sleep_for(d): the task goes on after `d` at the earliest, on its actor's worker; no thread sleeps. Lateness:
+// about 0.1 ms on an idle machine. Throws cancelled when its actor is stopped. Under the simulated policy the time is
+// virtual and passes at once.
+//
+// Example:
+//     troupe::task<> blink() {
+//       for (int i = 0; i < 3; ++i) co_await troupe::sleep_for(std::chrono::milliseconds(1));
+//     }
+//     int main() {
+//       troupe::runtime rt;
+//       rt.spawn(blink());
+//       rt.run();
+//     }
+[[nodiscard]] inline tasks::sleep sleep_for(std::chrono::nanoseconds span) noexcept { return tasks::sleep(span); }
+// The same until a time of the steady clock. Under the simulated policy use sleep_for: real times mean nothing there.
+[[nodiscard]] inline tasks::sleep sleep_until(std::chrono::steady_clock::time_point due) noexcept {
+  return tasks::sleep(due - std::chrono::steady_clock::now());
+}
+
+}  // namespace troupe

@@ -1,0 +1,83 @@
+#include "troupe/task/flow.hpp"
+
+#include <utility>
+
+#include "base/atomics.hpp"
+
+namespace troupe::tasks {
+
+bool flow::loop() noexcept {
+  if (ready_first == nullptr) return false;
+  busy = true;
+  while (coroutine* ready = ready_first) {
+    ready_first = ready->next_ready;
+    if (ready_first == nullptr) ready_end = &ready_first;
+    ready->handle.resume();
+  }
+  busy = false;
+  return true;
+}
+
+void flow::cancel() noexcept {
+  cancelled = true;
+  const bool was_busy = std::exchange(busy, true);
+  for (wait* next = waits; next != nullptr;) {
+    wait& one = *next;
+    next = one.next_of_flow;
+    // Else what it waits for is on its way.
+    if (one.act(&one, nullptr, sched::message_act::detach) == nullptr) continue;
+    one.ended = outcome::cancelled;
+    one.end();
+  }
+  busy = was_busy;
+}
+
+bool flow::finish_now() noexcept {
+  while (!done) {
+    cancel();
+    while (waits != nullptr) waits->act(waits, nullptr, sched::message_act::strand);
+    if (!loop()) return false;
+  }
+  return true;
+}
+
+void wait::begin(coroutine& suspended) noexcept {
+  who = &suspended;
+  enlist(suspended);
+}
+
+void wait::enlist(coroutine& suspended) noexcept {
+  flow& in = *suspended.in;
+  link = &in.waits;
+  next_of_flow = in.waits;
+  if (next_of_flow != nullptr) next_of_flow->link = &next_of_flow;
+  in.waits = this;
+}
+
+void wait::forget() noexcept {
+  *link = next_of_flow;
+  if (next_of_flow != nullptr) next_of_flow->link = link;
+}
+
+void wait::end() noexcept {
+  forget();
+  who->in->push(*who);
+}
+
+const char* wait::arrive(wait& self, sched::message_act act) noexcept {
+  if (act == sched::message_act::handle) {
+    flow& in = *self.who->in;
+    self.end();
+    in.at->resume(in);
+  } else if (act == sched::message_act::discard) {
+    // order: release  the last touch of a wait that the actor's end then takes; pairs with the acquire below
+    self.stranded.store(true, std::memory_order_release);
+  } else if (act == sched::message_act::strand) {
+    // order: acquire  whoever ended it is done with it; pairs with the release above
+    for (int spin = 0; !self.stranded.load(std::memory_order_acquire); ++spin) base::std_atomics::wait_a_little(spin);
+    self.end();
+  }
+  return nullptr;
+}
+
+}  // namespace troupe::tasks

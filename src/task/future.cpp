@@ -1,0 +1,70 @@
+#include "troupe/task/future.hpp"
+
+#include "task/timers.hpp"
+
+namespace troupe::tasks {
+
+bool future_wait::suspend(coroutine& who) {
+  if (who.in->cancelled) {
+    ended = outcome::cancelled;
+    return false;
+  }
+  begin(who);
+  if (of_->attach(*this)) return true;
+  forget();
+  return false;
+}
+
+void future_wait::finish() const {
+  if (ended == outcome::cancelled) throw cancelled("troupe: the wait for a result was cancelled");
+  if (ended == outcome::timed_out) throw timed_out("troupe: the result did not come in time");
+}
+
+const char* future_wait::act_on(sched::message* base, void*, sched::message_act act) {
+  if (act == sched::message_act::describe) return "a future";
+  auto& self = static_cast<future_wait&>(*static_cast<wait*>(base));
+  if (act != sched::message_act::detach) return arrive(self, act);
+  return self.of_->detach(self) ? "detached" : nullptr;
+}
+
+void future_wait::on_resolved(observer& self) noexcept { static_cast<future_wait&>(self).over(outcome::arrived); }
+
+// By a timer or a stop, on any thread. Whoever detaches the wait from the result has ended it.
+void future_wait::end_early(outcome how) noexcept {
+  if (!of_->detach(*this)) return;
+  // order: relaxed  a hint for the search for deadlocks: the turn goes on without the answer
+  if (of_->asked != nullptr) of_->asked->abandoned.store(true, std::memory_order_relaxed);
+  over(how);
+}
+
+bool limited_wait::suspend(coroutine& who, std::chrono::nanoseconds at_most, const std::stop_token& stop) {
+  if (at_most.count() <= 0 || stop.stop_requested()) {
+    ended = stop.stop_requested() ? outcome::cancelled : outcome::timed_out;
+    return false;
+  }
+  if (!future_wait::suspend(who)) return false;
+  // From here on the wait may be over at any time; but not gone, for its coroutine goes on after this turn.
+  try {
+    if (at_most != std::chrono::nanoseconds::max()) {
+      timers& clock = *who.in->at->clock;
+      arm(clock, *this, due_in(clock, at_most));
+      armed_ = true;
+    }
+    if (stop.stop_possible()) stop_.emplace(stop, on_stop{*this});
+  } catch (...) {
+    if (!of_->detach(*this)) return true;  // the result is on its way
+    forget();
+    throw;
+  }
+  return true;
+}
+
+void limited_wait::on_time(timer& self) noexcept { static_cast<limited_wait&>(self).end_early(outcome::timed_out); }
+
+void limited_wait::finish() {
+  stop_.reset();  // waits for a callback that is running
+  if (armed_) cancel(*who->in->at->clock, *this);
+  future_wait::finish();
+}
+
+}  // namespace troupe::tasks

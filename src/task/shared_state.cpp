@@ -1,0 +1,66 @@
+#include "troupe/task/shared_state.hpp"
+
+#include <condition_variable>
+#include <mutex>
+
+#include "task/one_shot.hpp"
+
+namespace troupe::tasks {
+namespace {
+
+using shot = one_shot<observer, std::atomic<std::uintptr_t>>;
+
+struct blocked : observer {
+  blocked() noexcept : observer{[](observer& self) noexcept { static_cast<blocked&>(self).tell(); }} {}
+  void tell() noexcept {
+    std::lock_guard lock(mutex);
+    told = true;
+    changed.notify_one();
+  }
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool told = false;
+};
+
+}  // namespace
+
+bool shared_state::resolved() const noexcept { return shot(const_cast<std::atomic<std::uintptr_t>&>(word)).resolved(); }
+bool shared_state::attach(observer& waiting) noexcept { return shot(word).attach(waiting); }
+bool shared_state::detach(observer& waiting) noexcept { return shot(word).detach(waiting); }
+
+void shared_state::resolve() noexcept {
+  if (observer* waiting = shot(word).resolve()) waiting->resolved(*waiting);
+}
+
+// order: relaxed  the caller has a ref already
+void shared_state::add_ref() noexcept { refs.fetch_add(1, std::memory_order_relaxed); }
+
+// order: acquire  sees what former holders did
+bool shared_state::only_one() const noexcept { return refs.load(std::memory_order_acquire) == 1; }
+
+void shared_state::drop_ref() noexcept {
+  // order: acquire  the only one left: sees what the others did
+  if (refs.load(std::memory_order_acquire) != 1) {
+    // order: acq_rel  what its holder did is seen by the one that frees it; pairs with itself
+    if (refs.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  }
+  free(*this);
+}
+
+bool shared_state::wait(std::chrono::nanoseconds at_most) {
+  blocked here;
+  if (!attach(here)) return true;
+  std::unique_lock lock(here.mutex);
+  if (at_most == std::chrono::nanoseconds::max()) {
+    here.changed.wait(lock, [&] { return here.told; });
+    return true;
+  }
+  if (here.changed.wait_for(lock, at_most, [&] { return here.told; })) return true;
+  lock.unlock();
+  if (detach(here)) return false;
+  lock.lock();  // it is just being told
+  here.changed.wait(lock, [&] { return here.told; });
+  return true;
+}
+
+}  // namespace troupe::tasks

@@ -1,0 +1,168 @@
+#include "task/timers.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "troupe/base/error.hpp"
+
+namespace troupe::tasks {
+
+timers::timers(std::function<std::int64_t()> clock, std::function<void(bool)> keep_alive, bool has_thread)
+    : clock_(std::move(clock)), keep_alive_(std::move(keep_alive)), has_thread_(has_thread) {}
+
+timers::~timers() { shut_down(); }
+
+void timers::shut_down() {
+  {
+    std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void timers::arm(timer& one, std::int64_t due_ns) {
+  std::unique_lock lock(mutex_);
+  if (has_thread_ && !thread_.joinable() && !ending_) thread_ = std::thread([this] { keep_time(); });
+  one.due_tick = wheel::tick_of(due_ns);
+  // A wheel that was empty for long is not behind.
+  if (wheel_.empty()) wheel_.advance(clock_() / wheel::tick_ns);
+  wheel_.insert(one);
+  if (!one.weak && armed_++ == 0) keep_alive_(true);
+  if (wheel_.next_tick() >= sleeps_until_) return;
+  sleeps_until_ = 0;  // one notification is enough
+  lock.unlock();
+  changed_.notify_one();
+}
+
+bool timers::cancel(timer& one) noexcept {
+  std::unique_lock lock(mutex_);
+  if (one.is == timer::state::armed || one.is == timer::state::due) {
+    wheel_.remove(one);
+    if (!one.weak && --armed_ == 0) keep_alive_(false);
+    return true;
+  }
+  changed_.wait(lock, [&] { return expiring_ != &one; });
+  return false;
+}
+
+// Expires one after the other, each outside of the lock.
+void timers::expire_due(std::unique_lock<std::mutex>& lock) {
+  while (timer* one = wheel_.take_due()) {
+    expiring_ = one;
+    const bool weak = one->weak;
+    lock.unlock();
+    one->expired(*one);
+    lock.lock();
+    expiring_ = nullptr;
+    changed_.notify_all();
+    // Counted until now: what it woke is counted itself.
+    if (!weak && --armed_ == 0) keep_alive_(false);
+  }
+}
+
+void timers::keep_time() {
+  std::unique_lock lock(mutex_);
+  while (!ending_) {
+    wheel_.advance(clock_() / wheel::tick_ns);
+    expire_due(lock);
+    if (ending_) return;
+    const std::int64_t next = wheel_.next_tick();
+    sleeps_until_ = next;
+    if (next == wheel::never) {
+      changed_.wait(lock, [&] { return ending_ || sleeps_until_ != next; });
+    } else {
+      const auto span = std::chrono::nanoseconds(std::max<std::int64_t>(next * wheel::tick_ns - clock_(), 0));
+      changed_.wait_for(lock, std::min<std::chrono::nanoseconds>(span, std::chrono::hours(1)),
+                        [&] { return ending_ || sleeps_until_ != next; });
+    }
+    sleeps_until_ = 0;
+  }
+}
+
+std::optional<std::int64_t> timers::next_ns() {
+  std::lock_guard lock(mutex_);
+  const std::int64_t next = wheel_.next_tick();
+  if (next == wheel::never) return std::nullopt;
+  return next > INT64_MAX / wheel::tick_ns ? INT64_MAX : next * wheel::tick_ns;
+}
+
+void timers::expire() {
+  std::unique_lock lock(mutex_);
+  wheel_.advance(clock_() / wheel::tick_ns);
+  expire_due(lock);
+}
+
+void arm(timers& clock, timer& one, std::int64_t due_ns) { clock.arm(one, due_ns); }
+bool cancel(timers& clock, timer& one) noexcept { return clock.cancel(one); }
+std::int64_t now_ns(const timers& clock) noexcept { return clock.now_ns(); }
+
+std::int64_t due_in(const timers& clock, std::chrono::nanoseconds span) noexcept {
+  const std::int64_t now = clock.now_ns();
+  if (span.count() <= 0) return now;
+  return span.count() > INT64_MAX - wheel::tick_ns - now ? INT64_MAX - wheel::tick_ns : now + span.count();
+}
+
+bool sleep_wait::suspend(coroutine& who) {
+  flow& in = *who.in;
+  if (in.cancelled) {
+    ended = outcome::cancelled;
+    return false;
+  }
+  this->who = &who;
+  arm(*in.at->clock, *this, due_in(*in.at->clock, span_));
+  enlist(who);  // when it is over already, this turn is still to end before it goes on
+  return true;
+}
+
+void sleep_wait::on_time(timer& self) noexcept { static_cast<sleep_wait&>(self).over(outcome::arrived); }
+
+const char* sleep_wait::act_on(sched::message* base, void*, sched::message_act act) {
+  if (act == sched::message_act::describe) return "sleep_for";
+  auto& self = *static_cast<sleep_wait*>(base);
+  if (act != sched::message_act::detach) return arrive(self, act);
+  return cancel(*self.who->in->at->clock, self) ? "detached" : nullptr;
+}
+
+void sleep_wait::await_resume() const {
+  if (ended == outcome::cancelled) throw cancelled("troupe: sleep_for: the actor of this task was stopped");
+}
+
+bool yield_wait::suspend(coroutine& awaiting) noexcept {
+  who = &awaiting;
+  if (awaiting.in->cancelled) return false;
+  enlist(awaiting);
+  awaiting.in->at->go_on_later(*this);
+  return true;
+}
+
+// It is on its way already: nobody can detach it.
+const char* yield_wait::act_on(sched::message* base, void*, sched::message_act act) {
+  if (act == sched::message_act::describe) return "yield";
+  if (act == sched::message_act::detach) return nullptr;
+  return arrive(static_cast<wait&>(*base), act);
+}
+
+void yield_wait::await_resume() const {
+  if (who->in->cancelled) throw cancelled("troupe: yield: the actor of this task was stopped");
+}
+
+bool pause_wait::pause(coroutine& who) {
+  if (stop_.stop_requested() || !suspend(who)) {
+    ended = outcome::cancelled;
+    return false;
+  }
+  if (stop_.stop_possible()) callback_.emplace(stop_, on_stop{*this});
+  return true;
+}
+
+void pause_wait::on_stop::operator()() const noexcept {
+  if (cancel(*self.who->in->at->clock, self)) self.over(outcome::cancelled);
+}
+
+bool pause_wait::await_resume() {
+  callback_.reset();  // waits for one that is running
+  return ended == outcome::arrived;
+}
+
+}  // namespace troupe::tasks

@@ -1,0 +1,52 @@
+// timers: keeps the time of one runtime: a wheel, and a thread that sleeps until something is due.
+//
+// The thread is its own, so that no long handler delays a timer; it is started by the first one. Under the
+// simulated policy there is no thread: the simulation moves the clock when nothing else is left to do.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "task/wheel.hpp"
+
+namespace troupe::tasks {
+
+class timers {
+ public:
+  // `clock`: nanoseconds that never go back. `keep_alive`: the first timer is armed (true), the last one is
+  // gone (false).
+  timers(std::function<std::int64_t()> clock, std::function<void(bool)> keep_alive, bool has_thread);
+  ~timers();
+  void shut_down();
+
+  void arm(timer& one, std::int64_t due_ns);
+  bool cancel(timer& one) noexcept;
+  std::int64_t now_ns() const { return clock_(); }
+
+  // Without a thread: when the next timer may be due, if there is one; expires what is due now.
+  std::optional<std::int64_t> next_ns();
+  void expire();
+
+ private:
+  void keep_time();
+  void expire_due(std::unique_lock<std::mutex>& lock);
+  void count(std::int64_t change) noexcept;
+
+  const std::function<std::int64_t()> clock_;
+  const std::function<void(bool)> keep_alive_;
+  const bool has_thread_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  wheel wheel_;
+  std::int64_t armed_ = 0;
+  std::int64_t sleeps_until_ = 0;       // a tick; the thread wakes then by itself
+  const timer* expiring_ = nullptr;     // its function is running
+  bool ending_ = false;
+  std::thread thread_;
+};
+
+}  // namespace troupe::tasks

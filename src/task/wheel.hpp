@@ -1,0 +1,155 @@
+// wheel: timers by the time when they are due, in a hierarchy of slots.
+//
+// Level n has 64 slots of 64^n ticks each. A timer lies in the lowest level on which its time and the present
+// differ; when its slot comes round it moves down, or is due. A tick is 65,536 ns, and eight levels reach as
+// far as 63 bits of nanoseconds do: 292 years.
+// Threads: the caller's lock guards all of it. Cost: insert and remove a few instructions.
+// Invariants
+//   T1  a timer is due no earlier than its time, and no more than a tick after it, if advance() is called then.
+//   T2  next_tick() is never later than the time of the first timer.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+
+#include "troupe/task/timer.hpp"
+
+namespace troupe::tasks {
+
+class wheel {
+ public:
+  static constexpr std::int64_t tick_ns = 65'536;
+  static constexpr std::int64_t never = INT64_MAX;
+
+  bool empty() const noexcept { return count_ == 0; }
+
+  // The first tick that does not lie before the time.
+  static std::int64_t tick_of(std::int64_t due_ns) noexcept {
+    return due_ns <= 0 ? 0 : due_ns / tick_ns + (due_ns % tick_ns != 0 ? 1 : 0);
+  }
+
+  void insert(timer& one) noexcept {
+    one.is = timer::state::armed;
+    ++count_;
+    put(one);
+  }
+
+  void remove(timer& one) noexcept {
+    --count_;
+    take_out(one);
+    one.is = timer::state::idle;
+  }
+
+  // When advance() has something to do next; `never` when nothing is armed. May come before anything is due.
+  std::int64_t next_tick() const noexcept {
+    if (due_ != nullptr) return now_;
+    for (unsigned level = 0; level < levels; ++level) {
+      if (const std::int64_t at = next_tick_of(level); at != never) return at;
+    }
+    return never;
+  }
+
+  // The present is `tick`; what has become due can be taken.
+  void advance(std::int64_t tick) noexcept {
+    for (;;) {
+      const std::int64_t at = next_of_slots();
+      if (at > tick) break;
+      now_ = at;
+      cascade();
+    }
+    if (tick > now_) now_ = tick;
+  }
+
+  // The next one that is due, oldest slot first; null when there is none. It is not the wheel's any more.
+  timer* take_due() noexcept {
+    timer* one = due_;
+    if (one == nullptr) return nullptr;
+    --count_;
+    take_out(*one);
+    one->is = timer::state::fired;
+    return one;
+  }
+
+ private:
+  static constexpr unsigned levels = 8, slot_bits = 6, slots = 1u << slot_bits;
+  static constexpr std::uint16_t due_slot = levels * slots;
+
+  static unsigned shift_of(unsigned level) noexcept { return level * slot_bits; }
+
+  void put(timer& one) noexcept {
+    if (one.due_tick <= now_) return put_due(one);
+    const auto differ = static_cast<std::uint64_t>(one.due_tick ^ now_);
+    const auto level = static_cast<unsigned>(63 - std::countl_zero(differ)) / slot_bits;
+    const auto slot = static_cast<unsigned>(one.due_tick >> shift_of(level)) & (slots - 1);
+    filled_[level] |= std::uint64_t{1} << slot;
+    one.slot = static_cast<std::uint16_t>(level * slots + slot);
+    push(heads_[one.slot], one);
+  }
+
+  void put_due(timer& one) noexcept {
+    one.is = timer::state::due;
+    one.slot = due_slot;
+    one.next = nullptr;
+    one.link = due_end_;
+    *due_end_ = &one;
+    due_end_ = &one.next;
+  }
+
+  static void push(timer*& head, timer& one) noexcept {
+    one.next = head;
+    if (head != nullptr) head->link = &one.next;
+    one.link = &head;
+    head = &one;
+  }
+
+  void take_out(timer& one) noexcept {
+    *one.link = one.next;
+    if (one.next != nullptr) one.next->link = one.link;
+    if (one.slot == due_slot) {
+      if (due_end_ == &one.next) due_end_ = one.link;
+    } else if (heads_[one.slot] == nullptr) {
+      filled_[one.slot / slots] &= ~(std::uint64_t{1} << (one.slot % slots));
+    }
+  }
+
+  std::int64_t next_tick_of(unsigned level) const noexcept {
+    if (filled_[level] == 0) return never;
+    // All of a level's timers lie in the present round of it, behind the present slot.
+    const std::int64_t round = level + 1 < levels ? (now_ >> shift_of(level + 1)) << shift_of(level + 1) : 0;
+    return round + (static_cast<std::int64_t>(std::countr_zero(filled_[level])) << shift_of(level));
+  }
+
+  std::int64_t next_of_slots() const noexcept {
+    std::int64_t first = never;
+    for (unsigned level = 0; level < levels; ++level) {
+      if (const std::int64_t at = next_tick_of(level); at < first) first = at;
+    }
+    return first;
+  }
+
+  // The slots that begin at the present: their timers move down, or are due.
+  void cascade() noexcept {
+    for (unsigned level = levels; level-- > 0;) {
+      if (next_tick_of(level) != now_) continue;
+      const auto slot = static_cast<unsigned>(std::countr_zero(filled_[level]));
+      filled_[level] &= ~(std::uint64_t{1} << slot);
+      timer* list = heads_[level * slots + slot];
+      heads_[level * slots + slot] = nullptr;
+      while (list != nullptr) {
+        timer& one = *list;
+        list = one.next;
+        put(one);
+      }
+    }
+  }
+
+  std::int64_t now_ = 0;
+  std::size_t count_ = 0;
+  std::array<std::uint64_t, levels> filled_{};
+  std::array<timer*, std::size_t{levels} * slots> heads_{};
+  timer* due_ = nullptr;
+  timer** due_end_ = &due_;
+};
+
+}  // namespace troupe::tasks

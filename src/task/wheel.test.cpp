@@ -1,0 +1,313 @@
+#include "task/wheel.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "troupe/base/platform.hpp"
+
+namespace troupe::tasks {
+namespace {
+
+constexpr std::int64_t tick = wheel::tick_ns;
+constexpr std::int64_t second = 1'000'000'000, day = 86'400 * second;
+constexpr std::int64_t last_tick = INT64_MAX / tick;  // of any clock
+constexpr unsigned levels = 8, slot_bits = 6;
+
+struct alarm final : timer {
+  alarm() noexcept : timer([](timer&) noexcept {}) {}
+  std::int64_t due_ns = 0;
+};
+
+// Never inline: g++ 12 then takes ticks beyond the range for possible.
+TROUPE_NOINLINE void arm(wheel& in, alarm& one, std::int64_t due_ns) {
+  one.due_ns = due_ns;
+  one.due_tick = wheel::tick_of(due_ns);
+  in.insert(one);
+}
+
+// Goes from one next_tick() to the next until something is due. How many steps that took; it is due at `now`.
+unsigned steps_to_due(wheel& in, std::int64_t& now) {
+  for (unsigned steps = 0;; ++steps) {
+    const std::int64_t next = in.next_tick();
+    if (next == wheel::never) return UINT_MAX;
+    EXPECT_GE(next, now);
+    if (steps != 0 && next == now) return steps;  // only what is due may be found at the present
+    in.advance(now = next);
+  }
+}
+
+TEST(wheel, a_tick_never_lies_before_its_time) {
+  EXPECT_EQ(wheel::tick_of(INT64_MIN), 0);
+  EXPECT_EQ(wheel::tick_of(-1), 0);
+  EXPECT_EQ(wheel::tick_of(0), 0);
+  EXPECT_EQ(wheel::tick_of(1), 1);
+  EXPECT_EQ(wheel::tick_of(tick), 1);
+  EXPECT_EQ(wheel::tick_of(tick + 1), 2);
+  EXPECT_EQ(wheel::tick_of(INT64_MAX), last_tick + 1);
+}
+
+TEST(wheel, an_empty_wheel_has_nothing_to_do) {
+  wheel clock;
+  for (const std::int64_t now : {std::int64_t{0}, std::int64_t{1}, day / tick, last_tick}) {
+    clock.advance(now);
+    EXPECT_TRUE(clock.empty());
+    EXPECT_EQ(clock.next_tick(), wheel::never);
+    EXPECT_EQ(clock.take_due(), nullptr);
+  }
+}
+
+// Each timer alone, around each border of a slot or a level, with the wheel around it, too.
+TEST(wheel, it_is_due_at_its_very_tick_at_all_borders) {
+  std::vector<std::int64_t> borders;
+  for (unsigned level = 0; level < levels; ++level) {
+    for (const std::int64_t slot : {1, 2, 31, 32, 63, 64, 65}) {
+      const std::int64_t at = slot << (level * slot_bits);
+      if (at > last_tick) continue;
+      for (const std::int64_t near : {at - 1, at, at + 1}) borders.push_back(std::min(near, last_tick));
+    }
+  }
+  for (const std::int64_t start : borders) {
+    for (const std::int64_t due : borders) {
+      wheel clock;
+      alarm one;
+      clock.advance(start);
+      one.due_tick = due;
+      clock.insert(one);
+      std::int64_t now = start;
+      const unsigned steps = steps_to_due(clock, now);
+      ASSERT_EQ(now, std::max(start, due)) << "inserted at tick " << start << " for tick " << due;
+      ASSERT_LE(steps, levels + 1);
+      ASSERT_EQ(clock.take_due(), &one);
+      ASSERT_TRUE(clock.empty());
+    }
+  }
+}
+
+TEST(wheel, one_advance_over_any_distance_finds_what_is_due_and_no_more) {
+  wheel clock;
+  std::vector<std::unique_ptr<alarm>> all;
+  for (std::int64_t due = 1; due <= last_tick; due = due * 3 + 1) {
+    all.push_back(std::make_unique<alarm>());
+    arm(clock, *all.back(), due * tick);
+  }
+  const std::size_t half = all.size() / 2;
+  clock.advance(all[half]->due_tick - 1);
+  for (std::size_t i = 0; i < half; ++i) EXPECT_EQ(clock.take_due(), all[i].get()) << "the earliest first";
+  EXPECT_EQ(clock.take_due(), nullptr);
+  clock.advance(last_tick);
+  for (std::size_t i = half; i < all.size(); ++i) EXPECT_EQ(clock.take_due(), all[i].get());
+  EXPECT_TRUE(clock.empty());
+}
+
+TEST(wheel, the_far_ends_of_the_range_are_kept) {
+  wheel clock;
+  alarm past, zero, last, beyond;
+  arm(clock, past, INT64_MIN);
+  arm(clock, zero, 0);
+  arm(clock, beyond, INT64_MAX);
+  arm(clock, last, INT64_MAX - tick);
+  EXPECT_EQ(clock.next_tick(), 0);
+  clock.advance(0);
+  EXPECT_EQ(clock.take_due(), &past);
+  EXPECT_EQ(clock.take_due(), &zero);
+  EXPECT_EQ(clock.take_due(), nullptr);
+  std::int64_t now = 0;
+  EXPECT_LE(steps_to_due(clock, now), levels + 1);
+  EXPECT_EQ(now, last_tick);
+  EXPECT_EQ(clock.take_due(), &last);
+  EXPECT_EQ(clock.take_due(), nullptr) << "the end of time never comes";
+  EXPECT_EQ(clock.next_tick(), last_tick + 1);
+  clock.remove(beyond);
+  EXPECT_TRUE(clock.empty());
+  EXPECT_EQ(clock.next_tick(), wheel::never);
+}
+
+TEST(wheel, a_wheel_that_has_long_been_behind_is_not_early) {
+  for (const std::int64_t idle : {std::int64_t{1}, std::int64_t{63}, std::int64_t{64}, day / tick, 3'000 * day / tick}) {
+    wheel clock;
+    alarm far, near;
+    arm(clock, far, 20'000 * day);  // so that it is not empty: nobody has advanced it meanwhile
+    arm(clock, near, (idle + 7) * tick);
+    clock.advance(idle);
+    EXPECT_EQ(clock.take_due(), nullptr);
+    EXPECT_LE(clock.next_tick(), idle + 7);
+    clock.advance(idle + 6);
+    EXPECT_EQ(clock.take_due(), nullptr);
+    clock.advance(idle + 7);
+    EXPECT_EQ(clock.take_due(), &near);
+    clock.remove(far);
+    EXPECT_TRUE(clock.empty());
+  }
+}
+
+TEST(wheel, those_who_are_due_can_still_be_removed) {
+  for (unsigned removed = 0; removed < 8; ++removed) {
+    wheel clock;
+    alarm all[3];
+    alarm later;
+    for (auto& one : all) arm(clock, one, 5 * tick);
+    clock.advance(5);
+    for (unsigned i = 0; i < 3; ++i) {
+      EXPECT_EQ(all[i].is, timer::state::due);
+      if ((removed >> i & 1) != 0) clock.remove(all[i]);
+    }
+    arm(clock, later, 0);  // behind the others, wherever their end is by now
+    std::vector<timer*> found;
+    while (timer* one = clock.take_due()) found.push_back(one);
+    for (unsigned i = 0; i < 3; ++i) {
+      const bool there = std::find(found.begin(), found.end(), &all[i]) != found.end();
+      EXPECT_EQ(there, (removed >> i & 1) == 0);
+      EXPECT_EQ(all[i].is, there ? timer::state::fired : timer::state::idle);
+    }
+    ASSERT_FALSE(found.empty());
+    EXPECT_EQ(found.back(), &later);
+    EXPECT_TRUE(clock.empty());
+  }
+}
+
+// The wheel beside a sorted list that does the same.
+class both {
+ public:
+  explicit both(std::uint64_t seed) : random_(seed) {
+    for (auto& one : all_) idle_.push_back(&one);
+  }
+
+  void play_until(std::int64_t end_ns) {
+    while (now_ns_ < end_ns && !::testing::Test::HasFatalFailure()) {
+      const auto what = pick(100);
+      if (what < 45) {
+        insert();
+      } else if (what < 60) {
+        if (!armed_.empty()) remove(*std::next(armed_.begin(), static_cast<std::ptrdiff_t>(pick(armed_.size())))->second);
+      } else {
+        advance();
+      }
+      check_next();
+    }
+  }
+  void finish() {
+    while (!armed_.empty() && !::testing::Test::HasFatalFailure()) advance_to(time_of(armed_.rbegin()->first));
+    EXPECT_TRUE(wheel_.empty());
+  }
+  std::size_t fired = 0, removed_armed = 0, removed_due = 0;
+
+ private:
+  static std::int64_t time_of(std::int64_t at) { return at > last_tick ? INT64_MAX : at * tick; }
+  std::size_t pick(std::size_t below) { return std::uniform_int_distribution<std::size_t>(0, below - 1)(random_); }
+  // As many of each order of magnitude.
+  std::int64_t span(std::int64_t most) {
+    const double exponent = std::uniform_real_distribution<double>(0, std::log2(static_cast<double>(most)))(random_);
+    return static_cast<std::int64_t>(std::exp2(exponent)) - 1;
+  }
+
+  void insert() {
+    if (idle_.empty()) return;
+    std::swap(idle_[pick(idle_.size())], idle_.back());
+    alarm& one = *idle_.back();
+    idle_.pop_back();
+    std::int64_t due_ns = now_ns_ + span(400 * day);
+    if (pick(4) == 0) due_ns -= due_ns % (tick << (slot_bits * pick(5)));  // at a border, or in the past
+    arm(wheel_, one, due_ns);
+    armed_.emplace(one.due_tick, &one);
+  }
+
+  void remove(alarm& one) {
+    ++(one.is == timer::state::due ? removed_due : removed_armed);
+    wheel_.remove(one);
+    forget(one);
+  }
+
+  void forget(alarm& one) {
+    auto [at, end] = armed_.equal_range(one.due_tick);
+    at = std::find_if(at, end, [&](const auto& entry) { return entry.second == &one; });
+    ASSERT_NE(at, end);
+    armed_.erase(at);
+    idle_.push_back(&one);
+  }
+
+  void advance() {
+    const auto how = pick(10);
+    if (how == 0) return advance_to(now_ns_ + span(2 * day));
+    if (how < 3 || armed_.empty()) return advance_to(now_ns_ + span(10 * second));
+    // To the next visit, to the first one that is due, or just in front of that; in small steps when it is far.
+    const std::int64_t first = time_of(armed_.begin()->first);
+    const std::int64_t to = how < 6 ? time_of(wheel_.next_tick()) : how < 8 ? first : first - 1;
+    advance_to(std::clamp(to, now_ns_, now_ns_ + span(day)));
+  }
+
+  void advance_to(std::int64_t ns) {
+    now_ns_ = ns;
+    wheel_.advance(now_ns_ / tick);
+    if (pick(4) == 0 && !armed_.empty()) remove(*armed_.begin()->second);
+    while (timer* taken = wheel_.take_due()) {
+      alarm& one = static_cast<alarm&>(*taken);
+      ASSERT_LE(one.due_ns, now_ns_) << "T1: early";
+      ++fired;
+      forget(one);
+    }
+    if (armed_.empty()) return;
+    ASSERT_GT(armed_.begin()->first, now_ns_ / tick) << "T1: late";
+  }
+
+  void check_next() {
+    ASSERT_EQ(wheel_.empty(), armed_.empty());
+    const std::int64_t next = wheel_.next_tick();
+    if (armed_.empty()) {
+      ASSERT_EQ(next, wheel::never);
+      return;
+    }
+    ASSERT_LE(next, std::max(armed_.begin()->first, now_ns_ / tick)) << "T2";
+    // It asks for a visit now only for what is due.
+    if (armed_.begin()->first <= now_ns_ / tick) return;
+    ASSERT_GT(next, now_ns_ / tick);
+  }
+
+  std::mt19937_64 random_;
+  wheel wheel_;
+  std::int64_t now_ns_ = 0;
+  std::vector<alarm> all_ = std::vector<alarm>(1000);
+  std::vector<alarm*> idle_;
+  std::multimap<std::int64_t, alarm*> armed_;
+};
+
+TEST(wheel, four_hundred_days_are_as_a_sorted_list_keeps_them) {
+  for (const std::uint64_t seed : {1u, 2u, 3u}) {
+    SCOPED_TRACE(seed);
+    both play(seed);
+    play.play_until(400 * day);
+    play.finish();
+    EXPECT_GT(play.fired, 1000u);
+    EXPECT_GT(play.removed_armed, 1000u);
+    EXPECT_GT(play.removed_due, 100u);
+  }
+}
+
+// Whoever sleeps until next_tick() wakes a few times for each timer, however far it is, and not for empty slots.
+TEST(wheel, the_visits_are_bounded_by_the_timers_and_not_by_the_time) {
+  wheel clock;
+  std::vector<std::unique_ptr<alarm>> all;
+  std::mt19937_64 random(7);
+  for (int i = 0; i < 1000; ++i) {
+    all.push_back(std::make_unique<alarm>());
+    arm(clock, *all.back(), std::uniform_int_distribution<std::int64_t>(0, INT64_MAX - tick)(random));
+  }
+  std::size_t visits = 0, fired = 0;
+  std::int64_t before = -1;
+  for (std::int64_t next; (next = clock.next_tick()) != wheel::never; ++visits) {
+    ASSERT_GT(next, before);
+    before = next;
+    clock.advance(next);
+    while (clock.take_due() != nullptr) ++fired;
+  }
+  EXPECT_EQ(fired, all.size());
+  EXPECT_LE(visits, all.size() * levels);
+}
+
+}  // namespace
+}  // namespace troupe::tasks
