@@ -12,28 +12,46 @@
 #include "sched/runnable.hpp"
 #include "troupe/actor/cell.hpp"
 #include "troupe/actor/message.hpp"
+#include "troupe/task/flow.hpp"
 #include "base/invariant.hpp"
 
 namespace troupe::actor {
 
 using mail_link = std::atomic<std::uintptr_t>;
 
-// Messages linked through next, oldest first; the newest links to 0.
+// Messages linked through next, oldest first, urgent ones in front; the last one links to 0.
 struct mail_list {
-  message* oldest;
+  std::uintptr_t oldest;
   mail_link* end;  // the newest one's link
 };
 
 struct activation : sched::runnable {
+  enum mark : std::uint8_t {
+    told_farewell = 1,  // the actor was told that its last ref went
+    waits = 2,          // `suspended` is not null
+    has_urgent = 4,     // urgent mail is in the list, or in the one that was taken last
+  };
+  std::uint8_t marks = 0;
   cell* actor = nullptr;
   mail_link oldest{0};
-  mail_link* end = &oldest;  // where the next one is linked: never a branch
-  bool farewell = false;     // the actor was told that its last ref went
+  mail_link* end = &oldest;          // where the next one is linked: never a branch
+  tasks::flow* suspended = nullptr;  // the turn waits for this: only urgent mail is handled
 
   void append(message& mail) noexcept {
     set(mail.next, 0);
     set(*end, as_link(&mail));
     end = &mail.next;
+  }
+
+  // Behind what is urgent already, in front of the rest.
+  void append_urgent(message& mail) noexcept {
+    mail_link* at = &oldest;
+    while (is_urgent(get(*at))) at = &as_message(get(*at))->next;
+    const std::uintptr_t behind = get(*at);
+    set(mail.next, behind);
+    set(*at, as_link(&mail) | urgent_tag);
+    if (behind == 0) end = &mail.next;
+    marks |= has_urgent;
   }
 
   // `last` links to 0.
@@ -43,20 +61,33 @@ struct activation : sched::runnable {
   }
 
   mail_list take_all() noexcept {
-    const mail_list all{as_message(get(oldest)), end};
+    const mail_list all{get(oldest), end};
     clear();
     return all;
   }
 
   // In front of what has come meanwhile: the rest of a list that take_all gave, from `first` on.
-  void put_back(message& first, const mail_list& taken) noexcept {
+  void put_back(std::uintptr_t first, const mail_list& taken) noexcept {
     const std::uintptr_t meanwhile = get(oldest);
+    if (is_urgent(meanwhile)) return put_back_behind_urgent(first, taken);
     set(*taken.end, meanwhile);
     if (meanwhile == 0) end = taken.end;
-    set(oldest, as_link(&first));
+    set(oldest, first);
   }
 
-  static message* after(const message& mail) noexcept { return as_message(get(mail.next)); }
+  // Links of a list that was taken: 0 at its end; the message, and what is behind it.
+  static message* as_message(std::uintptr_t link) noexcept { return reinterpret_cast<message*>(link & ~urgent_tag); }
+  std::uintptr_t first() const noexcept { return get(oldest); }
+  // Takes the first message, which is an ordinary one, out of the list.
+  message& pop_ordinary(std::uintptr_t first) noexcept {
+    message& mail = *reinterpret_cast<message*>(first);
+    const std::uintptr_t next = after(mail);
+    set(oldest, next);
+    if (next == 0) end = &oldest;
+    return mail;
+  }
+  static std::uintptr_t after(const message& mail) noexcept { return get(mail.next); }
+  static bool is_urgent(std::uintptr_t link) noexcept { return (link & urgent_tag) != 0; }
 
   void clear() noexcept {
     set(oldest, 0);
@@ -64,13 +95,47 @@ struct activation : sched::runnable {
   }
 
   bool empty() const noexcept { return get(oldest) == 0; }
+  bool urgent_first() const noexcept { return is_urgent(get(oldest)); }
+  // The list that was taken is done with, or put back.
+  void look_for_urgent() noexcept {
+    marks = static_cast<std::uint8_t>((marks & ~has_urgent) | (urgent_first() ? has_urgent : 0));
+  }
+  void suspend(tasks::flow& until_over) noexcept {
+    suspended = &until_over;
+    marks |= waits;
+  }
+  void go_on() noexcept {
+    suspended = nullptr;
+    marks &= static_cast<std::uint8_t>(~waits);
+  }
+  bool farewell() const noexcept { return (marks & told_farewell) != 0; }
+  void set_farewell(bool told) noexcept {
+    marks = static_cast<std::uint8_t>((marks & ~told_farewell) | (told ? told_farewell : 0));
+  }
+  // Whether a turn has something to do.
+  bool may_run() const noexcept { return suspended == nullptr ? !empty() : urgent_first(); }
 
  private:
+  static constexpr std::uintptr_t urgent_tag = 8;
+
+  // The urgent ones that came meanwhile go in front of the ordinary ones of the rest, behind its urgent ones.
+  void put_back_behind_urgent(std::uintptr_t first, const mail_list& taken) noexcept {
+    const mail_list meanwhile = take_all();
+    set(oldest, first);
+    end = taken.end;
+    set(*end, 0);
+    for (std::uintptr_t link = meanwhile.oldest; link != 0;) {
+      message& mail = *as_message(link);
+      const bool urgent = is_urgent(link);
+      link = after(mail);
+      urgent ? append_urgent(mail) : append(mail);
+    }
+  }
+
   // order: relaxed (both)  within the owner's list; the mailbox word publishes
   static std::uintptr_t get(const mail_link& of) noexcept { return of.load(std::memory_order_relaxed); }
   static void set(mail_link& of, std::uintptr_t to) noexcept { of.store(to, std::memory_order_relaxed); }
   static std::uintptr_t as_link(message* mail) noexcept { return reinterpret_cast<std::uintptr_t>(mail); }
-  static message* as_message(std::uintptr_t link) noexcept { return reinterpret_cast<message*>(link); }
 };
 
 using mailbox = mailbox_word<message, activation, std::atomic<std::uintptr_t>>;
@@ -88,7 +153,8 @@ TROUPE_INLINE activation& make_activation(cell& actor) {
   made.where = sched::place::elsewhere;
   made.actor = &actor;
   made.clear();
-  made.farewell = false;
+  made.marks = 0;
+  made.suspended = nullptr;
   return made;
 }
 

@@ -10,10 +10,10 @@ namespace troupe::actor {
 namespace {
 
 // Makes the activation of a dormant actor, with its first mail. Frees the mail when memory is out.
-activation& activate(cell& to, message& mail) {
+activation& activate(cell& to, message& mail, bool urgent) {
   try {
     activation& made = make_activation(to);
-    made.append(mail);
+    urgent ? made.append_urgent(mail) : made.append(mail);
     return made;
   } catch (...) {
     mail.act(&mail, nullptr, message_act::discard);
@@ -23,14 +23,21 @@ activation& activate(cell& to, message& mail) {
 
 // What a sender knows of the actor, read before its message is in (sending.hpp).
 struct actor_side {
-  explicit actor_side(cell& actor) noexcept : to(actor), home(system::of(actor)), executor(home.executor_of(actor)) {}
+  actor_side(cell& actor, bool urgent) noexcept
+      : to(actor), home(system::of(actor)), executor(home.executor_of(actor)), urgent(urgent) {}
 
-  void refuse(message& mail) { home.bury(to, mail, false); }
+  void refuse(message& mail) {
+    if (urgent) {
+      mail.act(&mail, nullptr, message_act::discard);
+    } else {
+      home.bury(to, mail, false);
+    }
+  }
   // order: relaxed  a hint; the visit decides
   bool closing() const noexcept { return home.closing.load(std::memory_order_relaxed); }
   bool visit() noexcept { return home.visit(); }
   void leave() noexcept { home.leave(); }
-  activation& activate(message& mail) { return actor::activate(to, mail); }
+  activation& activate(message& mail) { return actor::activate(to, mail, urgent); }
   static void put_away(activation& made) noexcept {
     made.clear();
     free_activation(made);
@@ -40,7 +47,7 @@ struct actor_side {
   // The first new mail of an active actor: if it lingers on some worker, nobody else would tell. By now it
   // may have gone on, and its activation may be another actor's: whoever takes the nudge checks.
   void nudge(std::uintptr_t seen) noexcept {
-    if (!mailbox::is_activation(seen)) return;
+    if (!mailbox::is_activation(seen) || mailbox::is_parked(seen)) return;
     activation& active = mailbox::as_activation(seen);
     // order: relaxed  a nudge for the wrong worker is passed on (worker.cpp)
     sched::worker* lingers_at = active.home.load(std::memory_order_relaxed);
@@ -53,11 +60,12 @@ struct actor_side {
   cell& to;
   system& home;
   sched::executor& executor;
+  const bool urgent;
 };
 
-TROUPE_NOINLINE void deliver_from_afar(cell& to, message& mail) {
-  actor_side side(to);
-  send_from_afar(mailbox(to.word), mail, side);
+TROUPE_NOINLINE void deliver_from_afar(cell& to, message& mail, bool urgent = false) {
+  actor_side side(to, urgent);
+  send_from_afar(mailbox(to.word), mail, urgent, side);
 }
 
 }  // namespace
@@ -118,6 +126,25 @@ void deliver(cell& to, message& mail) {
   deliver_from_afar(to, mail);
 }
 
+void deliver_urgent(cell& to, message& mail) {
+  sched::worker* self = sched::worker::current();
+  if (self == nullptr || !self->lock.try_enter()) return deliver_from_afar(to, mail, true);
+  const std::uintptr_t seen = mailbox(to.word).look();
+  if (mailbox::is_activation(seen)) {
+    activation& active = mailbox::as_activation(seen);
+    // order: relaxed  ours is written inside our lock only
+    if (active.home.load(std::memory_order_relaxed) == self) {
+      active.append_urgent(mail);
+      self->wake_if_idle(active);
+      self->lock.leave();
+      if (self->unwatched()) [[unlikely]] self->ask_for_watch();  // this handler may take long (P11)
+      return;
+    }
+  }
+  self->lock.leave();
+  deliver_from_afar(to, mail, true);
+}
+
 void start_at_home(cell& made) {
   sched::worker* self = sched::worker::current();
   if (self == nullptr || self->executor != &system::of(made).executor_of(made) || !self->lock.try_enter()) return;
@@ -127,7 +154,7 @@ void start_at_home(cell& made) {
       self->adopt(active);
       // order: relaxed  nobody else has a ref yet; how a ref travels publishes it
       made.word.store(mailbox::tagged(active), std::memory_order_relaxed);
-      self->linger(active);
+      self->linger(active, sched::place::lingering);
     }
   } catch (const std::bad_alloc&) {
     // Dormant it is right, too.
@@ -146,7 +173,7 @@ bool drop_at_home(cell& to) noexcept {
     activation& active = mailbox::as_activation(seen);
     // order: relaxed  ours is written inside our lock only
     if (active.home.load(std::memory_order_relaxed) == self && active.where != sched::place::running && to.refs.drop_only()) {
-      active.farewell = true;
+      active.set_farewell(true);
       if (active.where == sched::place::lingering) self->push(active);
       done = true;
     }

@@ -3,15 +3,19 @@
 //   dormant              0
 //   active, no new mail  activation | 1
 //   active, new mail     the newest message; each links to the next older, the oldest to activation | 1
+//   parked               the same two, | 4: in no queue, since its turn is suspended; urgent mail wakes it
 //   closed               2: the runtime has gone
+// An urgent message's address carries | 8.
 //
 // dormant -claim-> active -append-> new mail -collect-> active -rest-> dormant
-// Senders: any thread (claim, append). Owner: whoever runs the activation (collect, rest).
+// active -park-> parked -append urgent-> active; ordinary mail leaves it parked
+// Senders: any thread (claim, append). Owner: whoever runs the activation (collect, rest, park).
 // Invariants
 //   M1  a message is whole before it is linked.
 //   M2  messages come out of collect in the order in which append (or claim) took effect.
-//   M3  rest succeeds only when no message is there: none is forgotten.
+//   M3  rest succeeds only when no message is there, park only when none is urgent: none is forgotten.
 //   M4  between a claim and the rest that ends it there is one activation.
+//   M5  who takes the parked state away wakes the activation, and nobody else does.
 // A sender retries a bounded number of times, then appends by an exchange that cannot fail; the owner may
 // then have to wait for the sender's next instruction, never a sender for an owner (P4).
 // Measured against a one-bit lock and a list: docs/decisions/mailbox_word.md.
@@ -23,18 +27,19 @@
 
 namespace troupe::actor {
 
-// Message needs `Atomics::atomic<std::uintptr_t> next`; both types an even address.
+// Message needs `Atomics::atomic<std::uintptr_t> next` and an address that 16 divides, Activation one that 8 does.
 template <class Message, class Activation, class Word, class Atomics = base::std_atomics>
 class mailbox_word {
  public:
-  static constexpr std::uintptr_t dormant = 0, closed = 2;
+  static constexpr std::uintptr_t dormant = 0, active_tag = 1, closed = 2, parked_tag = 4, urgent_tag = 8, tags = 15;
 
   explicit mailbox_word(Word& word) noexcept : word_(word) {}
 
-  static std::uintptr_t tagged(Activation& active) noexcept { return reinterpret_cast<std::uintptr_t>(&active) | 1; }
-  static bool is_activation(std::uintptr_t seen) noexcept { return (seen & 1) != 0; }
+  static std::uintptr_t tagged(Activation& active) noexcept { return reinterpret_cast<std::uintptr_t>(&active) | active_tag; }
+  static bool is_activation(std::uintptr_t seen) noexcept { return (seen & active_tag) != 0; }
+  static bool is_parked(std::uintptr_t seen) noexcept { return (seen & parked_tag) != 0; }
   static Activation& as_activation(std::uintptr_t seen) noexcept {
-    return *reinterpret_cast<Activation*>(seen & ~std::uintptr_t{1});
+    return *reinterpret_cast<Activation*>(seen & ~(active_tag | parked_tag));
   }
 
   std::uintptr_t look() const noexcept {
@@ -51,22 +56,22 @@ class mailbox_word {
     return word_.compare_exchange_strong(seen, tagged(with), std::memory_order_acquire, std::memory_order_relaxed);
   }
 
-  // The word was `seen`, an active state: the mail is the newest. False when the word has changed.
-  bool append(std::uintptr_t seen, Message& mail) noexcept {
+  // The word was `seen`, an active or parked state: the mail is the newest. False when the word has changed. An urgent
+  // one takes the parked state away: then the caller must wake the activation_under(seen) (M5).
+  bool append(std::uintptr_t seen, Message& mail, bool urgent) noexcept {
     // order: relaxed  published by the compare-and-swap below
     mail.next.store(seen, std::memory_order_relaxed);
-    // order: release  publishes the message (M1); pairs with collect/acquire
-    return word_.compare_exchange_strong(seen, reinterpret_cast<std::uintptr_t>(&mail), std::memory_order_release,
-                                         std::memory_order_relaxed);
+    // order: acq_rel  publishes the message (M1), pairs with collect/acquire; takes a parked actor over as claim does
+    return word_.compare_exchange_strong(seen, linked(mail, urgent, seen), std::memory_order_acq_rel, std::memory_order_relaxed);
   }
 
-  // The mail is the newest, whatever the word was. The state found: when that was dormant (or closed),
-  // the caller is the one that must finish(): nobody else touches the chain's end.
+  // The ordinary mail is the newest, whatever the word was. The state found: when that was dormant (or closed), the caller
+  // is the one that must finish(): nobody else touches the chain's end. When it was parked the caller must wake it.
   std::uintptr_t append_always(Message& mail) noexcept {
     // order: relaxed  published by the exchange below
     mail.next.store(unlinked, std::memory_order_relaxed);
     // order: acq_rel  publishes the message as append does (M1), takes over a dormant actor as claim does
-    const std::uintptr_t seen = word_.exchange(reinterpret_cast<std::uintptr_t>(&mail), std::memory_order_acq_rel);
+    const std::uintptr_t seen = word_.exchange(linked(mail, false, 0), std::memory_order_acq_rel);
     if (seen != dormant && seen != closed) finish(mail, seen);
     return seen;
   }
@@ -75,10 +80,26 @@ class mailbox_word {
     mail.next.store(older, std::memory_order_release);
   }
 
+  // By the one who has taken the parked state `seen` away: nobody collects before he wakes the activation.
+  static Activation& activation_under(std::uintptr_t seen) noexcept {
+    while (!is_activation(seen)) seen = older_than(as_message(seen));
+    return as_activation(seen);
+  }
+
   // Owner: whether new mail is there.
   bool has_mail(Activation& active) const noexcept { return look() != tagged(active); }
 
-  // Owner, after has_mail: takes the new mail and calls `take(message)` for each, newest first.
+  // Owner: whether urgent mail is there.
+  bool has_urgent_mail(Activation& active) const noexcept {
+    const std::uintptr_t end = tagged(active);
+    // order: acquire  as collect
+    for (std::uintptr_t at = word_.load(std::memory_order_acquire); at != end; at = older_than(as_message(at)) & ~parked_tag) {
+      if ((at & urgent_tag) != 0) return true;
+    }
+    return false;
+  }
+
+  // Owner, after has_mail: takes the new mail and calls `take(message, urgent)` for each, newest first.
   template <class Take>
   void collect(Activation& active, Take take) noexcept {
     const std::uintptr_t end = tagged(active);
@@ -86,16 +107,10 @@ class mailbox_word {
     // ones published; pairs with append, append_always
     std::uintptr_t at = word_.exchange(end, std::memory_order_acquire);
     while (at != end) {
-      Message& mail = *reinterpret_cast<Message*>(at);
-      std::uintptr_t older = 0;
-      for (int spin = 0;; ++spin) {
-        // order: acquire  the sender is done with the message; pairs with finish/release
-        older = mail.next.load(std::memory_order_acquire);
-        if (older != unlinked) break;
-        Atomics::wait_a_little(spin);
-      }
-      take(mail);
-      at = older;
+      Message& mail = as_message(at);
+      const bool urgent = (at & urgent_tag) != 0;
+      at = older_than(mail) & ~parked_tag;
+      take(mail, urgent);
     }
   }
 
@@ -106,8 +121,29 @@ class mailbox_word {
     return word_.compare_exchange_strong(seen, dormant, std::memory_order_release, std::memory_order_relaxed);
   }
 
+  // Owner: the actor waits for urgent mail. False when new mail is there, of any kind.
+  bool park(Activation& active) noexcept {
+    std::uintptr_t seen = tagged(active);
+    // order: release  hands the actor over to the append/acq_rel that wakes it; relaxed: collect looks again
+    return word_.compare_exchange_strong(seen, seen | parked_tag, std::memory_order_release, std::memory_order_relaxed);
+  }
+
  private:
-  static constexpr std::uintptr_t unlinked = 4;
+  static constexpr std::uintptr_t unlinked = 2;
+
+  static Message& as_message(std::uintptr_t link) noexcept { return *reinterpret_cast<Message*>(link & ~tags); }
+  static std::uintptr_t linked(Message& mail, bool urgent, std::uintptr_t seen) noexcept {
+    return reinterpret_cast<std::uintptr_t>(&mail) | (urgent ? urgent_tag : seen & parked_tag);
+  }
+  static std::uintptr_t older_than(Message& mail) noexcept {
+    for (int spin = 0;; ++spin) {
+      // order: acquire  the sender is done with the message; pairs with finish/release
+      const std::uintptr_t older = mail.next.load(std::memory_order_acquire);
+      if (older != unlinked) return older;
+      Atomics::wait_a_little(spin);
+    }
+  }
+
   Word& word_;
 };
 

@@ -10,7 +10,7 @@
 namespace troupe::actor {
 namespace {
 
-struct letter {
+struct alignas(16) letter {
   std::atomic<std::uintptr_t> next{0};
   int sender = 0, number = 0;
 };
@@ -21,9 +21,12 @@ using word = std::atomic<std::uintptr_t>;
 using box = mailbox_word<letter, desk, word>;
 
 // What collect gives, oldest first.
-std::vector<letter*> collected(box& from, desk& owner) {
+std::vector<letter*> collected(box& from, desk& owner, std::vector<letter*>* urgent = nullptr) {
   std::vector<letter*> all;
-  from.collect(owner, [&](letter& one) { all.insert(all.begin(), &one); });
+  from.collect(owner, [&](letter& one, bool is_urgent) {
+    all.insert(all.begin(), &one);
+    if (is_urgent && urgent != nullptr) urgent->insert(urgent->begin(), &one);
+  });
   return all;
 }
 
@@ -45,7 +48,7 @@ TEST(mailbox, it_keeps_sender_order_and_does_not_rest_with_mail) {
   desk owner;
   std::vector<letter> letters(5);
   ASSERT_TRUE(mail.claim(owner));
-  for (auto& one : letters) ASSERT_TRUE(mail.append(mail.look(), one));
+  for (auto& one : letters) ASSERT_TRUE(mail.append(mail.look(), one, false));
   EXPECT_TRUE(mail.has_mail(owner));
   EXPECT_FALSE(mail.rest(owner));
   std::vector<letter*> expected;
@@ -62,8 +65,8 @@ TEST(mailbox, an_append_to_a_state_that_has_changed_fails) {
   letter one, two;
   ASSERT_TRUE(mail.claim(owner));
   const auto seen = mail.look();
-  ASSERT_TRUE(mail.append(seen, one));
-  EXPECT_FALSE(mail.append(seen, two));
+  ASSERT_TRUE(mail.append(seen, one, false));
+  EXPECT_FALSE(mail.append(seen, two, false));
   EXPECT_EQ(collected(mail, owner), std::vector<letter*>{&one});
 }
 
@@ -78,6 +81,66 @@ TEST(mailbox, an_exchange_never_fails_whatever_the_state) {
   EXPECT_NE(mail.append_always(third), box::dormant);
   EXPECT_EQ(collected(mail, owner), (std::vector<letter*>{&first, &second, &third}));
   EXPECT_TRUE(mail.rest(owner));
+}
+
+TEST(mailbox, ordinary_mail_leaves_it_parked_and_urgent_mail_wakes_it) {
+  word state{0};
+  box mail(state);
+  desk owner;
+  letter first, second, urgent, third;
+  ASSERT_TRUE(mail.claim(owner));
+  ASSERT_TRUE(mail.park(owner));
+  EXPECT_TRUE(box::is_parked(mail.look()));
+  EXPECT_EQ(&box::as_activation(mail.look()), &owner);
+  ASSERT_TRUE(mail.append(mail.look(), first, false));
+  ASSERT_TRUE(mail.append(mail.look(), second, false));
+  const auto parked = mail.look();
+  EXPECT_TRUE(box::is_parked(parked));
+  EXPECT_FALSE(mail.claim(owner)) << "it is not dormant";
+  ASSERT_TRUE(mail.append(parked, urgent, true));
+  EXPECT_FALSE(box::is_parked(mail.look()));
+  EXPECT_EQ(&box::activation_under(parked), &owner);
+  ASSERT_TRUE(mail.append(mail.look(), third, false));
+  EXPECT_FALSE(box::is_parked(mail.look()));
+  std::vector<letter*> found;
+  EXPECT_EQ(collected(mail, owner, &found), (std::vector<letter*>{&first, &second, &urgent, &third}));
+  EXPECT_EQ(found, std::vector<letter*>{&urgent});
+  EXPECT_TRUE(mail.rest(owner));
+}
+
+TEST(mailbox, it_does_not_park_with_mail_of_any_kind) {
+  word state{0};
+  box mail(state);
+  desk owner;
+  letter one, two;
+  ASSERT_TRUE(mail.claim(owner));
+  ASSERT_TRUE(mail.append(mail.look(), one, false));
+  EXPECT_FALSE(mail.park(owner));
+  EXPECT_EQ(collected(mail, owner), std::vector<letter*>{&one});
+  ASSERT_TRUE(mail.append(mail.look(), two, true));
+  EXPECT_FALSE(mail.park(owner));
+  EXPECT_EQ(collected(mail, owner), std::vector<letter*>{&two});
+  EXPECT_TRUE(mail.park(owner));
+}
+
+TEST(mailbox, an_exchange_takes_the_parked_state_away) {
+  word state{0};
+  box mail(state);
+  desk owner;
+  letter first, second, urgent;
+  ASSERT_TRUE(mail.claim(owner));
+  ASSERT_TRUE(mail.park(owner));
+  ASSERT_TRUE(mail.append(mail.look(), first, false));
+  const auto seen = mail.append_always(second);
+  EXPECT_TRUE(box::is_parked(seen));
+  EXPECT_EQ(&box::activation_under(seen), &owner);
+  EXPECT_FALSE(box::is_parked(mail.look()));
+  EXPECT_EQ(collected(mail, owner), (std::vector<letter*>{&first, &second}));
+  ASSERT_TRUE(mail.park(owner));
+  const auto parked = mail.look();
+  ASSERT_TRUE(mail.append(parked, urgent, true));
+  EXPECT_EQ(&box::activation_under(parked), &owner);
+  EXPECT_EQ(collected(mail, owner), std::vector<letter*>{&urgent});
 }
 
 // The protocol as deliver uses it: whoever claims runs the actor, at once, until it rests.
@@ -124,7 +187,7 @@ TEST(mailbox, nothing_is_lost_or_out_of_order_between_many_senders) {
             run(mine);
             break;
           }
-          if (mail.append(seen, one)) break;
+          if (mail.append(seen, one, false)) break;
         }
       }
       // The desks live until nobody can run on them.

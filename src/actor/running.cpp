@@ -23,6 +23,10 @@ struct listing {
     if (place == nullptr) return;
     thread_list& list = thread_list::get();
     std::lock_guard lock(list.mutex);
+    // order: relaxed (both)  guarded by the mutex, or the thread's own
+    if (const system* home = place->home.load(std::memory_order_relaxed)) {
+      home->suspended_elsewhere.fetch_add(place->suspended.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    }
     turn_place** link = &list.first;
     while (*link != place) link = &(*link)->next_listed;
     *link = place->next_listed;
@@ -34,20 +38,49 @@ const char* describe_procedure(message*, void*, message_act) { return "post"; }
 
 }  // namespace
 
-void list_running(turn_place& of_thread) noexcept {
+void enter_system(turn_place& of_thread, const system& home) noexcept {
   thread_list& list = thread_list::get();
   std::lock_guard lock(list.mutex);
-  of_thread.next_listed = list.first;
-  list.first = &of_thread;
-  listing_of_thread.place = &of_thread;
-  of_thread.listed = true;
+  if (!of_thread.listed) {
+    of_thread.next_listed = list.first;
+    list.first = &of_thread;
+    listing_of_thread.place = &of_thread;
+    of_thread.listed = true;
+  }
+  // order: relaxed (all)  guarded by the mutex, or the thread's own
+  const system* before = of_thread.home.load(std::memory_order_relaxed);
+  const std::int64_t there = of_thread.suspended.exchange(0, std::memory_order_relaxed);
+  // order: relaxed  as above
+  if (before != nullptr) before->suspended_elsewhere.fetch_add(there, std::memory_order_relaxed);
+  of_thread.home.store(&home, std::memory_order_relaxed);
+}
+
+void leave_system(const system& home) noexcept {
+  thread_list& list = thread_list::get();
+  std::lock_guard lock(list.mutex);
+  for (turn_place* place = list.first; place != nullptr; place = place->next_listed) {
+    // order: relaxed (all)  guarded by the mutex; no turn of the system runs any more
+    if (place->home.load(std::memory_order_relaxed) != &home) continue;
+    place->home.store(nullptr, std::memory_order_relaxed);
+    place->suspended.store(0, std::memory_order_relaxed);
+  }
+}
+
+std::int64_t suspended_turns(const system& home) noexcept {
+  thread_list& list = thread_list::get();
+  std::lock_guard lock(list.mutex);
+  // order: relaxed (all)  exact when no turn runs, since the census published it
+  std::int64_t sum = home.suspended_elsewhere.load(std::memory_order_relaxed);
+  for (const turn_place* place = list.first; place != nullptr; place = place->next_listed) {
+    if (place->home.load(std::memory_order_relaxed) == &home) sum += place->suspended.load(std::memory_order_relaxed);
+  }
+  return sum;
 }
 
 inside_procedure::inside_procedure(const system& home) noexcept {
   turn_place& place = current_turn();
-  if (!place.listed) list_running(place);
-  // order: relaxed  for running_handlers, a snapshot
-  place.home.store(&home, std::memory_order_relaxed);
+  // order: relaxed (all)  for running_handlers, a snapshot
+  if (place.home.load(std::memory_order_relaxed) != &home) enter_system(place, home);
   place.method.store(&describe_procedure, std::memory_order_relaxed);
   place.in_procedure.store(true, std::memory_order_relaxed);
 }

@@ -1,6 +1,7 @@
 // running: which handlers run right now, for who must say why an end does not come.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "actor/system.hpp"
@@ -9,8 +10,10 @@ namespace troupe::actor {
 
 struct turn_place;
 
-// Adds the calling thread, until it ends.
-void list_running(turn_place& of_thread) noexcept;
+// The calling thread runs turns of this system from now on; listed until it ends.
+void enter_system(turn_place& of_thread, const system& home) noexcept;
+// The system has gone: threads that ran its turns forget it.
+void leave_system(const system& home) noexcept;
 
 // Marks the calling thread as inside a posted procedure of this system.
 class inside_procedure {
@@ -28,6 +31,13 @@ bool is_running(const system& home) noexcept;
 
 // A stop discards what is queued: the turns that run now look at each message from here on.
 void notice_stop(const system& home) noexcept;
+
+// How many turns are suspended. Exact when no turn runs.
+std::int64_t suspended_turns(const system& home) noexcept;
+
+// A line for each suspended turn: whose, which handler, where in the source, and what it waits for; at most `most`
+// lines. Empty when all of them wait for weak timers. Only when no turn runs.
+std::string describe_suspended(system& home, std::size_t most);
 
 // "&Account::deposit; …" of this system; "none" when there is none. Any thread; a snapshot.
 std::string running_handlers(const system& home);

@@ -8,29 +8,31 @@ namespace troupe::actor {
 
 // What sending asks of its side of the actor. Once the message is in, the actor may handle it and be gone: so
 // nothing here may touch the actor any more by then, unless it has just claimed it.
+// Urgent mail is the runtime's own: it is tried until it is in, for it must not fail and need not be wait-free (P4).
 //   void refuse(Message&)           the actor is closed, or dormant at the end: the message is a dead letter
 //   bool closing()                  a hint: dormant actors are not woken any more
 //   bool visit(), void leave()      visit() is false when they are not; the end waits for those who are in
 //   Activation& activate(Message&)  with the message in its list; may throw, and then frees the message
 //   void put_away(Activation&)      what activate made and nobody needs; the message stays
-//   void wake(Activation&)          the actor is active with it now: it wants to run; must not throw
+//   void wake(Activation&)          the actor is active with it, and in no queue: it wants to run; must not throw
 //   void nudge(seen)                the message went behind `seen`
 template <int Retries = 16, class Mailbox, class Message, class Side>
-void send_from_afar(Mailbox box, Message& mail, Side& side) {
-  for (int tries = 0; tries < Retries; ++tries) {
+void send_from_afar(Mailbox box, Message& mail, bool urgent, Side& side) {
+  for (int tries = 0; tries < Retries || urgent; ++tries) {
     const auto seen = box.look();
     if (seen == Mailbox::closed || (seen == Mailbox::dormant && side.closing())) return side.refuse(mail);
-    if (seen != Mailbox::dormant) {
-      if (box.append(seen, mail)) return side.nudge(seen);
+    if (seen != Mailbox::dormant && !(urgent && Mailbox::is_parked(seen))) {
+      if (box.append(seen, mail, urgent)) return side.nudge(seen);
       continue;
     }
-    auto& made = side.activate(mail);
+    // The actor is to be woken, if it is not too late for that.
+    auto* made = seen == Mailbox::dormant ? &side.activate(mail) : nullptr;
     const bool open = side.visit();
-    const bool claimed = open && box.claim(made);
-    if (claimed) side.wake(made);
+    const bool ours = open && (made != nullptr ? box.claim(*made) : box.append(seen, mail, urgent));
+    if (ours) side.wake(made != nullptr ? *made : Mailbox::activation_under(seen));
     side.leave();
-    if (claimed) return;
-    side.put_away(made);
+    if (ours) return;
+    if (made != nullptr) side.put_away(*made);
     if (!open) return side.refuse(mail);
   }
   // Others were faster each time: the exchange cannot fail. The activation is made first, since nothing may
@@ -45,12 +47,17 @@ void send_from_afar(Mailbox box, Message& mail, Side& side) {
   spare.clear();
   const auto seen = box.append_always(mail);
   TROUPE_REQUIRE(seen != Mailbox::closed, "M4");
-  if (seen != Mailbox::dormant) {
-    side.put_away(spare);
-    side.nudge(seen);
-  } else {
+  if (seen == Mailbox::dormant) {
     box.finish(mail, Mailbox::tagged(spare));
     side.wake(spare);
+  } else {
+    side.put_away(spare);
+    // A parked actor wakes for ordinary mail, too, this time, and parks again.
+    if (Mailbox::is_parked(seen)) {
+      side.wake(Mailbox::activation_under(seen));
+    } else {
+      side.nudge(seen);
+    }
   }
   side.leave();
 }

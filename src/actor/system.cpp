@@ -1,6 +1,7 @@
 #include "actor/system.hpp"
 
 #include "actor/activation.hpp"
+#include "actor/running.hpp"
 #include "actor/turn.hpp"
 #include "sched/worker.hpp"
 #include "base/atomics.hpp"
@@ -18,6 +19,11 @@ memory::slot_space::magazines* claim_magazines(system& home) noexcept {
   }
   slots_of_thread.home = &home;
   return &slots_of_thread.magazines;
+}
+
+system::system(limits turn) : turn(turn), slots(this) {
+  // order: relaxed  nobody else knows it yet
+  if (turn.messages < turns_are_short_below) oddities.store(short_turns, std::memory_order_relaxed);
 }
 
 void system::report(const cell* actor, message::handler method, std::exception_ptr what) noexcept {
@@ -62,6 +68,22 @@ void system::bury(const cell& actor, message& mail, bool observed) noexcept {
   observing = false;
 }
 
+namespace {
+
+// Nothing is queued any more: only a suspended turn keeps its activation.
+void end_activation(cell& actor) noexcept {
+  const std::uintptr_t seen = mailbox(actor.word).look();
+  if (!mailbox::is_parked(seen)) return;
+  activation& active = mailbox::activation_under(seen);
+  end_flow(active);
+  // Parked until now, so that whoever ends a wait meets a closed door and says so.
+  // order: relaxed  nobody wakes it any more
+  actor.word.fetch_and(~mailbox::parked_tag, std::memory_order_relaxed);
+  turn_type.discard(active);
+}
+
+}  // namespace
+
 void system::destroy_actors(std::uint16_t executor) noexcept {
   // Destructors may drop the last ref to others; they make no new actors any more (cell.cpp).
   slots.for_each([&](void* slot) {
@@ -70,12 +92,14 @@ void system::destroy_actors(std::uint16_t executor) noexcept {
     const bool alive = actor.alive();
     actor.flags |= cell::stopped;
     if (!alive) return;
+    end_activation(actor);
     inside_actor inside(actor);
     actor.type->destroy(actor.object());
   });
 }
 
 void system::destroy(system* self) noexcept {
+  leave_system(*self);
   constexpr std::int64_t open = std::int64_t{1} << 40;
   // order: relaxed  refs that are dropped meanwhile count down from `open`
   self->orphan_refs.store(open, std::memory_order_relaxed);

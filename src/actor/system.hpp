@@ -14,6 +14,7 @@
 #include "troupe/actor/cell.hpp"
 #include "troupe/actor/message.hpp"
 #include "troupe/actor/spawn.hpp"
+#include "troupe/task/flow.hpp"
 
 namespace troupe::actor {
 
@@ -27,7 +28,7 @@ class system {
   // 0 is the pool, 1 the main thread, then the pinned ones.
   static constexpr std::size_t executors_max = 1002;
 
-  explicit system(limits turn) : turn(turn), slots(this) {}
+  explicit system(limits turn);
 
   static system& of(const cell& actor) noexcept { return *static_cast<system*>(memory::slab::of(&actor).owner); }
 
@@ -54,18 +55,37 @@ class system {
   }
 
   const limits turn;
+  // What makes turns unlike most; bits, read by each turn.
+  enum oddity : std::uint8_t {
+    discards = 1,     // a stop: mail becomes dead letters
+    chooses = 2,      // choose_messages is set
+    short_turns = 4,  // `turn` may end before the first look at the clock would come (turn.cpp)
+  };
+  std::atomic<std::uint8_t> oddities{0};
+  // order: relaxed  a stop need not be seen by the very next message
+  bool discarding() const noexcept { return (oddities.load(std::memory_order_relaxed) & discards) != 0; }
+  void discard(bool from_now_on) noexcept {
+    if (from_now_on) {
+      oddities.fetch_or(discards, std::memory_order_relaxed);  // order: relaxed  as above
+    } else {
+      oddities.fetch_and(static_cast<std::uint8_t>(~discards), std::memory_order_relaxed);  // order: relaxed  as above
+    }
+  }
+  tasks::home home{};  // of its actors' flows
   memory::slot_space slots;
   std::array<std::atomic<sched::executor*>, executors_max> executors{};
   std::atomic<std::uint64_t> dead_letters{0};
-  std::atomic<bool> discarding{false};  // a stop: mail becomes dead letters
   std::atomic<bool> closing{false};     // no actor is woken any more
   std::atomic<std::uint32_t> visitors{0};
   std::atomic<std::int64_t> orphan_refs{0};
+  mutable std::atomic<std::int64_t> suspended_elsewhere{0};  // turns; of threads that have gone on or ended
 
   // Set by the runtime, called on the thread where it happens.
   std::function<void(const char* actor, const char* method, std::exception_ptr)> on_failure;
   std::function<void(const char* actor, const char* method)> on_dead_letter;
-  // Of the simulated policy: a bound for this turn. Else empty.
+  // Runs a call that may block on a thread that is no worker.
+  std::function<void(std::move_only_function<void()>)> run_aside;
+  // Of the simulated policy: a bound for this turn. Else empty. Set before the first turn, with `chooses`.
   std::function<unsigned(unsigned)> choose_messages;
 
  private:

@@ -6,7 +6,9 @@
 #include "actor/out_of_mail.hpp"
 #include "actor/running.hpp"
 #include "actor/system.hpp"
+#include "actor/turn_limit.hpp"
 #include "base/clock.hpp"
+#include "troupe/actor/call.hpp"
 #include "sched/worker.hpp"
 #include "base/invariant.hpp"
 
@@ -15,217 +17,142 @@ namespace {
 
 constinit thread_local turn_place place_of_thread [[gnu::tls_model("initial-exec")]];
 
-// The actor ends: what is sent to it from now on is dead letters.
-void end_object(cell& actor) noexcept {
-  if (actor.alive()) {
-    actor.flags |= cell::stopped;
-    actor.type->destroy(actor.object());
-  }
-  actor.flags |= cell::stopped;
-}
-
 const char* farewell(message* mail, void*, message_act act) {
   if (act == message_act::describe) return "farewell";
   message_guard<message> guard{mail};
-  if (act == message_act::handle) place_of_thread.active->farewell = true;
+  if (act == message_act::handle) place_of_thread.active->set_farewell(true);
   return nullptr;
 }
 
-// Whether this actor's mail needs a second look: it is not born yet, or stopped; or a stop discards all.
-bool unusual(const system& home, const cell& actor) noexcept {
-  // order: relaxed  a stop need not be seen by the very next turn
-  return (actor.flags & (cell::born | cell::stopped)) != cell::born || home.discarding.load(std::memory_order_relaxed);
+TROUPE_NOINLINE void fail(cell& actor, message::handler act, std::exception_ptr what = std::current_exception()) noexcept {
+  turn_place& place = place_of_thread;
+  system& home = system::of(actor);
+  home.report(&actor, act, std::move(what));
+  if ((actor.flags & cell::born) == 0 || (actor.flags & cell::stop_on_error) != 0) end_object(actor);
+  // Not in a turn of its own at the runtime's end, when destructors run.
+  if (place.active != nullptr && place.active->actor == &actor) look_again(place, home);
 }
 
-TROUPE_NOINLINE void fail(turn_place& place, system& home, cell& actor, message::handler act) noexcept {
-  home.report(&actor, act, std::current_exception());
-  if ((actor.flags & cell::born) == 0 || (actor.flags & cell::stop_on_error) != 0) end_object(actor);
-  // order: relaxed  a stop may be seen a turn late
-  place.unusual.store(unusual(home, actor), std::memory_order_relaxed);
+TROUPE_INLINE void handle(turn_place& place, cell& actor, message& mail) noexcept {
+  // order: relaxed  for running_handlers, a snapshot
+  place.method.store(mail.act, std::memory_order_relaxed);
+  try {
+    mail.act(&mail, actor.object(), message_act::handle);
+  } catch (...) {
+    fail(actor, place_of_thread.method.load(std::memory_order_relaxed));  // order: relaxed  the thread's own
+  }
 }
 
 TROUPE_NOINLINE void handle_unusual(turn_place& place, system& home, cell& actor, message& mail) noexcept {
-  const message::handler act = mail.act;
   if (is_ours(mail)) {
-    act(&mail, nullptr, message_act::handle);
+    mail.act(&mail, nullptr, message_act::handle);
     return;
   }
-  // order: relaxed  a stop need not be seen by the very next message
-  if ((actor.flags & cell::stopped) != 0 || home.discarding.load(std::memory_order_relaxed)) {
+  if ((actor.flags & cell::stopped) != 0 || home.discarding()) {
     if ((actor.flags & cell::born) == 0) actor.flags |= cell::stopped;
     home.bury(actor, mail);
     return;
   }
+  const message::handler act = mail.act;
   try {
     act(&mail, actor.object(), message_act::handle);
     actor.flags |= cell::born;  // that was the constructor, or it was born before
-    // order: relaxed  as above
-    place.unusual.store(unusual(home, actor), std::memory_order_relaxed);
+    look_again(place, home);
   } catch (...) {
-    fail(place, home, actor, act);
+    fail(actor, act);
   }
 }
 
-TROUPE_INLINE void handle(turn_place& place, system& home, cell& actor, message& mail) noexcept {
-  // order: relaxed  as above
-  if (place.unusual.load(std::memory_order_relaxed)) [[unlikely]] return handle_unusual(place, home, actor, mail);
-  const message::handler act = mail.act;
-  // order: relaxed  for running_handlers, a snapshot
-  place.method.store(act, std::memory_order_relaxed);
-  try {
-    act(&mail, actor.object(), message_act::handle);
-  } catch (...) {
-    fail(place, home, actor, act);
-  }
-}
-
-// Puts the mail from other threads behind what is there.
+// Puts the mail from other threads behind what is there, urgent mail in front.
 TROUPE_NOINLINE void collect(activation& active) noexcept {
   mailbox box(active.actor->word);
   message* oldest = nullptr;
   message* newest = nullptr;
-  box.collect(active, [&](message& mail) {
+  message* urgent = nullptr;
+  box.collect(active, [&](message& mail, bool is_urgent) {
+    message*& behind = is_urgent ? urgent : oldest;
     // order: relaxed  within the owner's list
-    mail.next.store(reinterpret_cast<std::uintptr_t>(oldest), std::memory_order_relaxed);
-    oldest = &mail;
-    if (newest == nullptr) newest = &mail;
+    mail.next.store(reinterpret_cast<std::uintptr_t>(behind), std::memory_order_relaxed);
+    behind = &mail;
+    if (!is_urgent && newest == nullptr) newest = &mail;
   });
-  active.append_list(*oldest, *newest);
-}
-
-// When a turn is over. What was there at its start is handled up to the limits; of what comes meanwhile
-// only the first few, for the next turn has the rest: an actor that feeds another one by messages to itself
-// would else run ahead until what it made no longer fits the cache, and one message a turn is slow.
-constexpr unsigned arrivals_max = 16;  // messages of a turn when some came after its start
-
-// The clock is looked at after 9, 36, 144 … messages while the actor's handlers are quick, more often towards the end
-// of the turn's time; after the first message until there was a look, and after each one while they are slow.
-constexpr std::int64_t slow_ns = 5'000;  // a handler that takes longer is slow
-
-// Messages of an actor's turn before the first look.
-TROUPE_INLINE unsigned first_look(const cell& actor) noexcept {
-  static_assert(cell::quick == 8);
-  return (actor.flags & cell::quick) | 1u;
-}
-
-limits limits_of(const system& home, const cell& actor) noexcept {
-  return (actor.flags & cell::limited) != 0 ? reinterpret_cast<const cell_limits*>(&actor + 1)->turn : home.turn;
-}
-
-// How many messages this turn may handle.
-TROUPE_INLINE unsigned message_limit(const system& home, const cell& actor) noexcept {
-  if ((actor.flags & cell::limited) == 0 && !home.choose_messages) [[likely]] return home.turn.messages;
-  const unsigned most = limits_of(home, actor).messages;
-  return home.choose_messages ? home.choose_messages(most) : most;
-}
-
-// Looks at the clock. After how many messages of the turn to look again; 0 when its time is over.
-TROUPE_NOINLINE unsigned look_at_clock(turn_place& place, cell& actor, unsigned handled) noexcept {
-  const std::int64_t now = base::now_ns();
-  const std::int64_t mean_ns = (now - place.looked_at_ns) / (handled - place.looked_after) + 1;
-  const bool slow = mean_ns > slow_ns;
-  const bool first = place.turn_looks++ == 0;
-  // The look before the first one lies in an earlier turn, maybe long ago: what seems slow by it is seen by the next
-  // message, and what seems quick is.
-  if (first) place.turn_began_ns = slow ? now : place.looked_at_ns;
-  if (!first || !slow) {
-    constexpr unsigned pace = cell::quick | cell::slow;
-    actor.flags = static_cast<std::uint8_t>((actor.flags & ~pace) | (slow ? cell::slow : cell::quick));
+  if (oldest != nullptr) active.append_list(*oldest, *newest);
+  while (urgent != nullptr) {
+    message& mail = *urgent;
+    urgent = activation::as_message(activation::after(mail));
+    active.append_urgent(mail);
   }
-  place.looked_at_ns = now;
-  place.looked_after = handled;
-  // order: relaxed  a stop may be seen a turn late
-  place.unusual.store(unusual(system::of(actor), actor), std::memory_order_relaxed);
-  const std::int64_t left = limits_of(system::of(actor), actor).ns - (now - place.turn_began_ns);
-  if (left < 0) return 0;
-  if (slow) return handled + 1;
-  // As many as should fit into half of what is left, and not too many at a time: the next handlers may be slower.
-  const auto fit = static_cast<unsigned>(std::min<std::int64_t>(left / (2 * mean_ns), 3 * handled));
-  return handled + std::max(fit, 1u);
 }
 
-struct turn_limit {
-  turn_limit(unsigned most, unsigned first_look) noexcept : messages(most), look_after(std::min(most, first_look)) {}
-
-  TROUPE_NOINLINE bool over(turn_place& place, cell& actor) noexcept {
-    if (handled >= messages) return true;
-    if (system::of(actor).choose_messages) {  // simulated: the seed alone ends turns
-      look_after = messages;
-      return false;
-    }
-    look_after = look_at_clock(place, actor, handled);
-    if (look_after == 0) return true;
-    look_after = std::min(look_after, messages);
-    return false;
-  }
-
-  // The next batch came after the turn's start.
-  bool arrivals_over() noexcept {
-    messages = std::min(messages, std::max(handled, arrivals_max));
-    look_after = std::min(look_after, messages);
-    return handled >= messages;
-  }
-
-  unsigned messages;
-  unsigned look_after;
-  unsigned handled = 0;
-};
-
-TROUPE_NOINLINE void enter_unlike_most(turn_place& place, const system& home, const cell& actor) noexcept {
-  // order: relaxed  a stop may be seen a turn late
-  place.unusual.store(unusual(home, actor), std::memory_order_relaxed);
-  if ((actor.flags & cell::slow) == 0) return;
-  // The turn of a slow one begins by a look, so that it ends with the message that exceeds its time.
-  place.turn_began_ns = place.looked_at_ns = base::now_ns();
-  place.turn_looks = 1;
-}
-
-TROUPE_INLINE turn_place& enter_turn(activation& active, const system& home) noexcept {
-  turn_place& place = place_of_thread;
-  // order: relaxed (both)  for running_handlers, a snapshot
-  if (place.home.load(std::memory_order_relaxed) != &home) [[unlikely]] {
-    if (!place.listed) list_running(place);
-    place.home.store(&home, std::memory_order_relaxed);
-  }
-  place.active = &active;
-  place.turn_looks = place.looked_after = 0;
-  const cell& actor = *active.actor;
-  // order: relaxed  as unusual
-  if ((actor.flags & (cell::born | cell::stopped | cell::slow)) == cell::born &&
-      !home.discarding.load(std::memory_order_relaxed)) [[likely]] {
-    place.unusual.store(false, std::memory_order_relaxed);
-  } else {
-    enter_unlike_most(place, home, actor);
-  }
-  // order: relaxed  for running_handlers, a snapshot
-  place.actor.store(active.actor, std::memory_order_relaxed);
-  return place;
-}
-
-// Handles a batch of mail, oldest first. What is left of it when the turn's limits end it; else null.
-TROUPE_INLINE message* handle_batch(turn_place& place, system& home, cell& actor, message* mail, turn_limit& limit) noexcept {
-  while (mail != nullptr) {
-    if (limit.handled == limit.look_after && limit.over(place, actor)) [[unlikely]] return mail;
+// Handles a batch of mail, oldest first. What is left of it when the turn's limits end it, or when a handler has
+// suspended the turn; else 0.
+TROUPE_INLINE std::uintptr_t handle_batch(turn_place& place, system& home, activation& active, std::uintptr_t link,
+                                          turn_limit& limit) noexcept {
+  cell& actor = *active.actor;
+  while (link != 0) {
+    if (limit.handled == limit.look_after && limit.over(place, actor)) [[unlikely]] return link;
+    message& mail = *activation::as_message(link);
+    // order: relaxed  a stop need not be seen by the very next message
+    const bool look = place.unusual.load(std::memory_order_relaxed);
+    const bool urgent = look && activation::is_urgent(link);
+    if (look && active.suspended != nullptr && !urgent) [[unlikely]] return link;
     ++limit.handled;
-    message* next = activation::after(*mail);
-    handle(place, home, actor, *mail);
-    mail = next;
+    link = activation::after(mail);
+    if (!look) [[likely]] {
+      handle(place, actor, mail);
+    } else if (urgent) {
+      mail.act(&mail, nullptr, message_act::handle);  // the runtime's own: it never throws
+    } else {
+      handle_unusual(place, home, actor, mail);
+    }
   }
-  return nullptr;
+  return 0;
 }
 
-sched::after_turn run(sched::runnable& item) {
-  auto& active = static_cast<activation&>(item);
+TROUPE_INLINE sched::after_turn leave_turn(turn_place& place, sched::after_turn after) noexcept {
+  // order: relaxed  for running_handlers, a snapshot
+  place.actor.store(nullptr, std::memory_order_relaxed);
+  return after;
+}
+
+// The turn of an actor that is unlike most, or the rest of one that has become so, or is long. `handled` messages were
+// by then; `batch_done`: the list that was there at its start is.
+TROUPE_NOINLINE sched::after_turn run_on(turn_place& place, activation& active, unsigned handled, bool batch_done) {
   cell& actor = *active.actor;
   system& home = system::of(actor);
-  turn_place& place = enter_turn(active, home);
+  // order: relaxed (all)  for running_handlers, a snapshot
+  if (place.home.load(std::memory_order_relaxed) != &home) enter_system(place, home);
+  place.active = &active;
+  place.actor.store(&actor, std::memory_order_relaxed);
+  place.turn_looks = place.looked_after = 0;
+  look_again(place, home);
+  if ((actor.flags & cell::slow) != 0 && handled == 0) {
+    // The turn of a slow one begins by a look, so that it ends with the message that exceeds its time.
+    place.turn_began_ns = place.looked_at_ns = base::now_ns();
+    place.turn_looks = 1;
+  }
   turn_limit limit(message_limit(home, actor), first_look(actor));
+  limit.handled = handled;
+  // What is urgent overtakes a list however long.
+  if (mailbox(actor.word).has_mail(active)) collect(active);
   sched::after_turn after = sched::after_turn::again;
-  for (;;) {
-    const mail_list batch = active.take_all();
-    if (message* left = handle_batch(place, home, actor, batch.oldest, limit)) [[unlikely]] {
-      active.put_back(*left, batch);
-      break;
+  for (;; batch_done = false) {
+    if ((active.marks & ~activation::told_farewell) != 0) [[unlikely]] {
+      place.unusual.store(true, std::memory_order_relaxed);  // order: relaxed  the thread's own
+      batch_done = false;
+    }
+    if (!batch_done) {
+      const mail_list batch = active.take_all();
+      const std::uintptr_t left = handle_batch(place, home, active, batch.oldest, limit);
+      if (left != 0) active.put_back(left, batch);
+      active.look_for_urgent();
+      if (active.suspended != nullptr && !active.urgent_first()) {
+        if (mailbox(actor.word).has_mail(active)) collect(active);
+        if (active.urgent_first()) continue;
+        after = sched::after_turn::waits;
+        break;
+      }
+      if (left != 0) break;
     }
     if (!active.empty()) {
       if (limit.arrivals_over()) break;
@@ -239,27 +166,87 @@ sched::after_turn run(sched::runnable& item) {
     }
     if (next == out_of_mail::ends) {
       end_object(actor);
-      place.unusual.store(true, std::memory_order_relaxed);  // order: relaxed  the thread's own
       continue;
     }
     after = next == out_of_mail::goes ? sched::after_turn::gone : sched::after_turn::quiet;
     break;
   }
+  while (place.yielded != nullptr) [[unlikely]] {
+    message& over = *place.yielded;
+    place.yielded = activation::as_message(activation::after(over));
+    active.append_urgent(over);
+    after = sched::after_turn::again;
+  }
+  place.unusual.store(false, std::memory_order_relaxed);  // order: relaxed  the next turn looks by itself
+  return leave_turn(place, after);
+}
+
+// Whether a turn begins like most: of an actor that is alive and not known to be slow, with ordinary mail and the
+// runtime's own limits, on a thread that ran a turn of this runtime before.
+TROUPE_INLINE bool begins_like_most(const turn_place& place, const system& home, const activation& active) noexcept {
+  constexpr unsigned looked_at = cell::born | cell::stopped | cell::slow | cell::limited;
+  // order: relaxed (both)  as discarding; the thread's own
+  return (active.actor->flags & looked_at) == cell::born && home.oddities.load(std::memory_order_relaxed) == 0 &&
+         (active.marks & ~activation::told_farewell) == 0 && place.home.load(std::memory_order_relaxed) == &home;
+}
+
+// Most turns are a few quick messages: this handles those, up to the first look at the clock, and asks no more than it must.
+sched::after_turn run(sched::runnable& item) {
+  auto& active = static_cast<activation&>(item);
+  cell& actor = *active.actor;
+  system& home = system::of(actor);
+  turn_place& place = place_of_thread;
+  if (!begins_like_most(place, home, active)) [[unlikely]] return run_on(place, active, 0, false);
+  place.active = &active;
   // order: relaxed  for running_handlers, a snapshot
-  place.actor.store(nullptr, std::memory_order_relaxed);
-  return after;
+  place.actor.store(&actor, std::memory_order_relaxed);
+  unsigned left = first_look(actor);
+  std::uintptr_t link = active.first();
+  while (link != 0) {
+    // order: relaxed  a stop need not be seen by the very next message
+    if (left == 0 || place.unusual.load(std::memory_order_relaxed) || activation::is_urgent(link)) [[unlikely]] break;
+    --left;
+    message& mail = active.pop_ordinary(link);
+    handle(place, actor, mail);
+    link = active.first();
+  }
+  if (link == 0 && active.marks == 0 && !mailbox(actor.word).has_mail(active)) [[likely]] return leave_turn(place, sched::after_turn::quiet);
+  if (link == 0 && active.marks == activation::told_farewell) {
+    const auto ask = [&] { return ask_out_of_mail(actor.refs, mailbox(actor.word), active, !actor.alive()); };
+    out_of_mail next = ask();
+    if (next == out_of_mail::ends) {
+      end_object(actor);
+      next = ask();
+    }
+    if (next == out_of_mail::goes) return leave_turn(place, sched::after_turn::gone);
+  }
+  const unsigned handled = first_look(actor) - left;
+  return run_on(place, active, handled, handled != 0 && left != 0);
 }
 
 bool settle(sched::runnable& item) {
   auto& active = static_cast<activation&>(item);
-  if (!mailbox(active.actor->word).rest(active)) return false;
-  free_activation(active);
-  return true;
+  mailbox box(active.actor->word);
+  if (active.suspended == nullptr) {
+    if (!box.rest(active)) return false;
+    free_activation(active);
+    return true;
+  }
+  // It is in no queue then, and nobody's until urgent mail comes.
+  active.where = sched::place::elsewhere;
+  // order: relaxed (both)  whoever wakes it sees the parked state first
+  sched::worker* const before = active.home.load(std::memory_order_relaxed);
+  active.home.store(nullptr, std::memory_order_relaxed);
+  if (!active.urgent_first() && box.park(active)) return true;
+  // order: relaxed  it was not parked: still ours
+  active.home.store(before, std::memory_order_relaxed);
+  return false;
 }
 
 bool pending(const sched::runnable& item) {
   auto& active = const_cast<activation&>(static_cast<const activation&>(item));
-  return mailbox(active.actor->word).has_mail(active);
+  mailbox box(active.actor->word);
+  return active.suspended == nullptr ? box.has_mail(active) : box.has_urgent_mail(active);
 }
 
 void free_slot(cell& actor) noexcept {
@@ -278,21 +265,38 @@ void discard(sched::runnable& item) noexcept {
   auto& active = static_cast<activation&>(item);
   cell& actor = *active.actor;
   system& home = system::of(actor);
+  mailbox box(actor.word);
   do {
-    if (mailbox(actor.word).has_mail(active)) collect(active);
-    for (message *mail = active.take_all().oldest, *next = nullptr; mail != nullptr; mail = next) {
-      next = activation::after(*mail);
-      if (is_ours(*mail)) {
-        mail->act(mail, nullptr, message_act::discard);
+    if (box.has_mail(active)) collect(active);
+    for (std::uintptr_t link = active.take_all().oldest; link != 0;) {
+      message& mail = *activation::as_message(link);
+      const bool ours = activation::is_urgent(link) || is_ours(mail);
+      link = activation::after(mail);
+      if (ours) {
+        mail.act(&mail, nullptr, message_act::discard);
       } else {
-        home.bury(actor, *mail);
+        home.bury(actor, mail);
       }
     }
-  } while (!mailbox(actor.word).rest(active));
-  free_activation(active);
+  } while (!(active.suspended == nullptr ? box.rest(active) : box.park(active)));
+  if (active.suspended == nullptr) free_activation(active);
 }
 
 }  // namespace
+
+void end_object(cell& actor) noexcept {
+  if (actor.alive()) {
+    actor.flags |= cell::stopped;
+    actor.type->destroy(actor.object());
+  }
+  actor.flags |= cell::stopped;
+  place_of_thread.unusual.store(true, std::memory_order_relaxed);  // order: relaxed  the thread's own
+}
+
+void report_failure(message::handler method, std::exception_ptr what) noexcept {
+  cell& actor = *current_cell();
+  fail(actor, method, std::move(what));
+}
 
 bool is_ours(const message& mail) noexcept { return mail.act == &farewell || mail.act == &stop_by_message; }
 
@@ -305,8 +309,27 @@ const char* stop_by_message(message* mail, void*, message_act act) {
   message_guard<message> guard{mail};
   if (act == message_act::handle) {
     end_object(*place_of_thread.active->actor);
-    // order: relaxed  the thread's own
-    place_of_thread.unusual.store(true, std::memory_order_relaxed);
+  }
+  return nullptr;
+}
+
+const char* cancel_by_message(message* mail, void*, message_act act) {
+  if (act == message_act::describe) return "stop";
+  message_guard<message> guard{mail};
+  if (act == message_act::handle) cancel_turns(*place_of_thread.active);
+  return nullptr;
+}
+
+const char* stop_now_by_message(message* mail, void*, message_act act) {
+  if (act == message_act::describe) return "stop_now";
+  message_guard<message> guard{mail};
+  if (act != message_act::handle) return nullptr;
+  activation& active = *place_of_thread.active;
+  cancel_turns(active);
+  if (active.suspended != nullptr) {
+    active.actor->flags |= cell::ends_soon;
+  } else {
+    end_object(*active.actor);
   }
   return nullptr;
 }

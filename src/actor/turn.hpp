@@ -18,14 +18,20 @@ struct turn_place {
   std::atomic<bool> in_procedure{false};  // a posted one
   activation* active = nullptr;
   construction* building = nullptr;  // the innermost
+  tasks::flow* flow = nullptr;       // whose coroutine runs
+  message* yielded = nullptr;        // waits that go on after this turn
   // The turn's clock (turn.cpp).
   unsigned turn_looks = 0, looked_after = 0;
   std::int64_t looked_at_ns = 0, turn_began_ns = 0;
   std::atomic<bool> unusual{false};  // this actor's mail needs a second look (turn.cpp); a stop sets it, too
+  std::atomic<std::int64_t> suspended{0};  // of `home`
   bool listed = false;  // in the list of all threads that run turns
   turn_place* next_listed = nullptr;
 };
 turn_place& current_turn() noexcept;
+
+// A turn handles that many messages at most before it looks at the clock.
+inline constexpr unsigned turns_are_short_below = cell::quick + 1;
 
 // A new actor that nobody else knows yet: on a worker of its pool it starts as active and lingers there, since
 // whoever made it is likely to send it something.
@@ -40,5 +46,18 @@ void say_farewell(cell& to) noexcept;
 // Drops the only ref to an actor that is active on the calling worker, and tells it so. False when it is
 // not so: then nothing was done.
 bool drop_at_home(cell& to) noexcept;
+
+// In its turn: the actor ends. What is sent to it from now on is dead letters.
+void end_object(cell& actor) noexcept;
+// In its turn: what is suspended is cancelled, and runs as far as it can; what would suspend later is, too.
+void cancel_turns(activation& active) noexcept;
+
+// How many turns of this thread's actors are suspended: those that began here less those that ended here.
+void count_suspended(int change) noexcept;
+// At the runtime's end: a suspended turn is cancelled and comes to its end here and now.
+void end_flow(activation& active) noexcept;
+
+// The actor's part in a flow (flows.cpp).
+tasks::home home_of(tasks::timers* clock) noexcept;
 
 }  // namespace troupe::actor

@@ -9,11 +9,14 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "troupe/sched/message.hpp"
+
 namespace troupe::actor {
+
+using sched::message;
 
 class system;
 struct activation;
-struct message;
 
 // What differs between actor classes. One constant for each.
 struct cell_type {
@@ -105,6 +108,8 @@ struct cell {
     quick = 8,           // its handlers were so when a turn last looked at the clock (src/actor/turn.cpp)
     slow = 16,           // they were not; neither of the two: nobody has looked yet
     limited = 32,        // turn limits of its own lie in front of the object
+    cancels = 64,        // it is being stopped: no turn of it suspends any more
+    ends_soon = 128,     // and it ends with the turn that is suspended
   };
 
   std::atomic<std::uintptr_t> word{0};  // the mailbox (src/actor/mailbox.hpp)
@@ -126,6 +131,8 @@ static_assert(sizeof(cell) <= 24);
 // Puts a message into the actor's mailbox, and wakes the actor if it is dormant. Takes the message, also
 // when it throws (std::bad_alloc). Any thread. Never waits for a handler.
 void deliver(cell& to, message& mail);
+// The same for one that overtakes ordinary messages, and reaches an actor whose turn is suspended.
+void deliver_urgent(cell& to, message& mail);
 
 // Counts of refs; any thread.
 void add_ref(cell& to) noexcept;

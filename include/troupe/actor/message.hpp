@@ -1,7 +1,6 @@
 // message: one call in an envelope, waiting for its actor.
 //
-// A node from the block pool: link, one function pointer, then the arguments, stored by the method's own
-// parameter types. No type ids, no RTTI, no copy of what can only be moved.
+// A node from the block pool, with the arguments stored by the method's own parameter types. No type ids, no RTTI, no copy of what can only be moved.
 #pragma once
 
 #include <atomic>
@@ -15,22 +14,12 @@
 
 #include "troupe/base/type_name.hpp"
 #include "troupe/memory/block_pool.hpp"
+#include "troupe/sched/message.hpp"
 
 namespace troupe::actor {
 
-enum class message_act : std::uint8_t {
-  handle,    // call the method on the object, then free the message (also when the method throws)
-  discard,   // free the message; nobody will handle it
-  describe,  // the method's name; the message is not touched and may be null
-};
-
-struct message {
-  using handler = const char* (*)(message*, void* object, message_act);
-  explicit message(handler acts) noexcept : act(acts) {}
-
-  std::atomic<std::uintptr_t> next{0};  // mailbox.hpp says of whom
-  const handler act;
-};
+using sched::message;
+using sched::message_act;
 
 // Frees a message however its handler ends.
 template <class Message>

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "troupe/actor/call.hpp"
 #include "troupe/actor/message.hpp"
 #include "troupe/actor/sendable.hpp"
 
@@ -59,12 +60,17 @@ consteval misfit misfit_of_argument() {
   }
 }
 
-template <class Owner, class... Params>
+template <class Result, class Owner, class... Params>
 struct method_of {
   static constexpr bool is_method = true;
   using owner = Owner;
+  using result = Result;
   template <class T, auto Method>
-  using message = actor::method_message<T, Method, Params...>;
+  using call = actor::method_call<T, Method, Params...>;
+  template <class T, auto Method>
+  using message = std::conditional_t<actor::answer_of<Result>::is_coroutine,
+                                     actor::coroutine_message<T, call<T, Method>, actor::no_answer>,
+                                     actor::method_message<T, Method, Params...>>;
 
   // The first thing that is wrong with these arguments.
   template <class... Given>
@@ -87,7 +93,7 @@ struct method_traits {
 
 #define TROUPE_METHOD_TRAITS(qualifiers) \
   template <class R, class C, class... P> \
-  struct method_traits<R (C::*)(P...) qualifiers> : method_of<C, P...> {};
+  struct method_traits<R (C::*)(P...) qualifiers> : method_of<R, C, P...> {};
 TROUPE_METHOD_TRAITS()
 TROUPE_METHOD_TRAITS(const)
 TROUPE_METHOD_TRAITS(noexcept)

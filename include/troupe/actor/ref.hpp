@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "troupe/actor/call.hpp"
 #include "troupe/actor/cell.hpp"
 #include "troupe/actor/message.hpp"
 #include "troupe/actor/method.hpp"
@@ -13,6 +14,34 @@
 #include "troupe/base/error.hpp"
 
 namespace troupe {
+
+// One sentence for each misfit, for tell and for ask.
+#define TROUPE_CHECK_CALL(found, verb) \
+  static_assert((found) != detail::misfit::no_method, \
+                "troupe: " verb ": name a member function of the actor, &T::method, that is neither static nor &&-qualified; " \
+                "for anything else use a lambda"); \
+  static_assert((found) != detail::misfit::other_class, "troupe: " verb ": this method is not one of the actor's class"); \
+  static_assert((found) != detail::misfit::hidden_base, \
+                "troupe: " verb ": this method belongs to a private or ambiguous base of the actor; use a method of its own"); \
+  static_assert((found) != detail::misfit::too_few, \
+                "troupe: " verb ": the method has more parameters: default arguments are not part of its type, so give them too"); \
+  static_assert((found) != detail::misfit::unfit, "troupe: " verb ": these arguments do not fit the method's parameters"); \
+  static_assert((found) != detail::misfit::writes, \
+                "troupe: " verb ": the method takes a reference that it could write through; the sender's object may be " \
+                "gone by then. Take the parameter by value or by const reference"); \
+  static_assert((found) != detail::misfit::refers, \
+                "troupe: " verb ": a parameter of the method is a pointer, a view, an iterator or a reference wrapper: it would " \
+                "dangle or race. Take a value, or wrap it in troupe::unchecked"); \
+  static_assert((found) != detail::misfit::abstract_class, \
+                "troupe: " verb ": a parameter of the method is of an abstract class, which a message cannot hold; take a " \
+                "std::unique_ptr or a std::shared_ptr to it"); \
+  static_assert((found) != detail::misfit::sliced, \
+                "troupe: " verb ": an argument's class derives from the parameter's, so only the base would be sent; take a " \
+                "std::unique_ptr to it, or static_cast it to the base if that is what you mean"); \
+  static_assert((found) != detail::misfit::not_moved, "troupe: " verb ": an argument can only be moved; give it with std::move"); \
+  static_assert((found) != detail::misfit::immovable, \
+                "troupe: " verb ": an argument or parameter can be neither copied nor moved into the message; take a " \
+                "std::unique_ptr to it")
 
 // A counted address of an actor of class T. Copying and dropping: any thread, one atomic operation.
 // When the last ref has gone and the actor has handled its mail, the actor is destroyed. A ref may outlive
@@ -49,36 +78,16 @@ class ref {
   // Cost: about 10 ns to an actor of the same worker. Throws std::bad_alloc, or what converting an argument throws.
   template <auto Method, class... Args>
   void tell(Args&&... args) const {
-    using enum detail::misfit;
     constexpr detail::misfit found = detail::misfit_of_call<T, decltype(Method), Args...>();
-    static_assert(found != no_method,
-                  "troupe: tell: name a member function of the actor, &T::method, that is neither static nor &&-qualified; "
-                  "for anything else tell it a lambda");
-    static_assert(found != other_class, "troupe: tell: this method is not one of the actor's class");
-    static_assert(found != hidden_base,
-                  "troupe: tell: this method belongs to a private or ambiguous base of the actor; tell it a method of its own");
-    static_assert(found != too_few,
-                  "troupe: tell: the method has more parameters: default arguments are not part of its type, so give them too");
-    static_assert(found != unfit, "troupe: tell: these arguments do not fit the method's parameters");
-    static_assert(found != writes,
-                  "troupe: tell: the method takes a reference that it could write through; the sender's object may be "
-                  "gone by then. Take the parameter by value or by const reference");
-    static_assert(found != refers,
-                  "troupe: tell: a parameter of the method is a pointer, a view, an iterator or a reference wrapper: it would "
-                  "dangle or race. Take a value, or wrap it in troupe::unchecked");
-    static_assert(found != abstract_class,
-                  "troupe: tell: a parameter of the method is of an abstract class, which a message cannot hold; take a "
-                  "std::unique_ptr or a std::shared_ptr to it");
-    static_assert(found != sliced,
-                  "troupe: tell: an argument's class derives from the parameter's, so only the base would be sent; take a "
-                  "std::unique_ptr to it, or static_cast it to the base if that is what you mean");
-    static_assert(found != not_moved, "troupe: tell: an argument can only be moved; give it with std::move");
-    static_assert(found != immovable,
-                  "troupe: tell: an argument or parameter can be neither copied nor moved into the message; take a "
-                  "std::unique_ptr to it");
-    if constexpr (found == none) {
+    TROUPE_CHECK_CALL(found, "tell");
+    if constexpr (found == detail::misfit::none) {
       using traits = detail::method_traits<decltype(Method)>;
-      deliver(actor::make_message<typename traits::template message<T, Method>>(std::forward<Args>(args)...));
+      using message = typename traits::template message<T, Method>;
+      if constexpr (actor::answer_of<typename traits::result>::is_coroutine) {
+        deliver(actor::make_message<message>(actor::no_answer{}, std::forward<Args>(args)...));
+      } else {
+        deliver(actor::make_message<message>(std::forward<Args>(args)...));
+      }
     }
   }
 
@@ -96,7 +105,12 @@ class ref {
                   "dangle or race. Tell a lambda that owns what it needs");
     static_assert(!fits || refers || kept, "troupe: tell: the callable can only be moved; give it with std::move");
     if constexpr (spelled && fits && !refers && kept) {
-      deliver(actor::make_message<actor::callable_message<T, stored>>(std::forward<Callable>(callable)));
+      if constexpr (actor::answer_of<std::invoke_result_t<stored&&, T&>>::is_coroutine) {
+        using message = actor::coroutine_message<T, actor::callable_call<T, stored>, actor::no_answer>;
+        deliver(actor::make_message<message>(actor::no_answer{}, std::forward<Callable>(callable)));
+      } else {
+        deliver(actor::make_message<actor::callable_message<T, stored>>(std::forward<Callable>(callable)));
+      }
     }
   }
 
@@ -106,6 +120,52 @@ class ref {
   void tell(Member&&, First&&, Rest&&...) const {
     static_assert(!std::is_member_pointer_v<std::decay_t<Member>>,
                   "troupe: tell: name the method as a template argument: tell<&T::method>(...)");
+  }
+
+  // Asks for the result of Method: what it returns, or what it throws, comes to the future. A handler may return a
+  // value, a future, or a task, which may suspend its turn. An actor that has stopped, or stops before it
+  // answers, gives actor_stopped. Otherwise as tell.
+  //
+  // Example:
+  //     struct Adder { int add(int a, int b) { return a + b; } };
+  //     troupe::task<> use(troupe::ref<Adder> adder) { std::cout << co_await adder.ask<&Adder::add>(1, 2) << '\n'; }
+  //     int main() {
+  //       troupe::runtime rt;
+  //       rt.spawn(use(rt.spawn<Adder>()));
+  //       rt.run();
+  //     }
+  template <auto Method, class... Args>
+  [[nodiscard]] auto ask(Args&&... args) const {
+    constexpr detail::misfit found = detail::misfit_of_call<T, decltype(Method), Args...>();
+    TROUPE_CHECK_CALL(found, "ask");
+    if constexpr (found == detail::misfit::none) {
+      using traits = detail::method_traits<decltype(Method)>;
+      constexpr bool answers = answerable<typename traits::result>;
+      static_assert(answers,
+                    "troupe: ask: the method returns a pointer, a view or a reference wrapper to what is the actor's own. "
+                    "Return a value, or wrap it in troupe::unchecked");
+      if constexpr (answers) return ask_by<typename traits::template call<T, Method>>(std::forward<Args>(args)...);
+    }
+  }
+
+  // The same with a callable `f(T&)`, which is called in one of the actor's turns.
+  template <class Callable>
+  [[nodiscard]] auto ask(Callable&& callable) const {
+    using stored = std::decay_t<Callable>;
+    constexpr bool fits = std::is_invocable_v<stored&&, T&>, refers = !detail::sendable_v<stored>;
+    constexpr bool kept = std::is_constructible_v<stored, Callable>;
+    static_assert(fits, "troupe: ask: the callable must be callable with (T&)");
+    static_assert(!fits || !refers,
+                  "troupe: ask: the callable is or holds a pointer, a view, an iterator or a reference wrapper: it would "
+                  "dangle or race. Ask with a lambda that owns what it needs");
+    static_assert(!fits || refers || kept, "troupe: ask: the callable can only be moved; give it with std::move");
+    if constexpr (fits && !refers && kept) {
+      constexpr bool answers = answerable<std::invoke_result_t<stored&&, T&>>;
+      static_assert(answers,
+                    "troupe: ask: the callable returns a pointer, a view or a reference wrapper to what is the actor's own. "
+                    "Return a value, or wrap it in troupe::unchecked");
+      if constexpr (answers) return ask_by<actor::callable_call<T, stored>>(std::forward<Callable>(callable));
+    }
   }
 
   // A call of Method with its first arguments given: a value that an event source keeps and fires later
@@ -128,8 +188,12 @@ class ref {
     }
   }
 
-  // Ends the actor once it has handled the messages sent before; what is sent after becomes dead letters.
+  // Ends the actor once it has handled the messages sent before; what is sent after becomes dead letters. A turn that is
+  // suspended is cancelled at once, and so is each one that would suspend until then: what it awaits throws cancelled.
   void stop() const;
+  // Ends the actor in its next turn, in front of all messages that wait, however many: they become dead letters. A handler
+  // that runs is not interrupted; one that is suspended is cancelled, and the actor ends when that has come to its end.
+  void stop_now() const;
 
   explicit operator bool() const noexcept { return cell_ != nullptr; }
   friend bool operator==(const ref&, const ref&) noexcept = default;
@@ -141,12 +205,35 @@ class ref {
   friend struct ref_access;
   explicit ref(actor::cell* adopted) noexcept : cell_(adopted) {}
 
+  template <class R>
+  static constexpr bool answerable =
+      std::is_void_v<typename actor::answer_of<R>::type> || detail::sendable_v<typename actor::answer_of<R>::type>;
+
+  // Never inline: a coroutine that asks must not keep the address of a thread-local.
+  template <class Call, class... Args>
+  TROUPE_NOINLINE auto ask_by(Args&&... args) const {
+    using answer = typename actor::answer_of<std::invoke_result_t<Call&, T&>>::type;
+    using message = actor::answered_message<T, Call, actor::answer_to<answer>>;
+    if (cell_ == nullptr) [[unlikely]] refuse();
+    auto& state = *::new (memory::allocate(sizeof(actor::ask_state<answer>))) actor::ask_state<answer>;
+    promise<answer> promised = tasks::future_access::promise_of<answer>(state);
+    future<answer> later = promised.get_future();
+    if (std::exception_ptr why; !actor::link_ask(state.link, *cell_, &message::act_on, why)) [[unlikely]] {
+      promised.set_exception(std::move(why));
+      return later;
+    }
+    actor::deliver(*cell_, *actor::make_message<message>(actor::answer_to<answer>{std::move(promised)}, std::forward<Args>(args)...));
+    return later;
+  }
+
   void deliver(actor::message* mail) const {
-    if (cell_ == nullptr) [[unlikely]] refuse(mail);
+    if (cell_ == nullptr) [[unlikely]] {
+      mail->act(mail, nullptr, actor::message_act::discard);
+      refuse();
+    }
     actor::deliver(*cell_, *mail);
   }
-  [[noreturn]] static void refuse(actor::message* mail) {
-    mail->act(mail, nullptr, actor::message_act::discard);
+  [[noreturn]] static void refuse() {
     throw usage_error("troupe: this ref refers to no actor: assign it the result of spawn() before sending");
   }
 
@@ -167,12 +254,22 @@ struct ref_access {
 
 namespace actor {
 const char* stop_by_message(message* mail, void* object, message_act act);
+const char* cancel_by_message(message* mail, void* object, message_act act);
+const char* stop_now_by_message(message* mail, void* object, message_act act);
+void deliver_urgent(cell& to, message& mail);
 void check_self(cell* running, const void* object);
 }  // namespace actor
 
 template <class T>
 void ref<T>::stop() const {
   deliver(actor::make_message<actor::message>(&actor::stop_by_message));
+  actor::deliver_urgent(*cell_, *actor::make_message<actor::message>(&actor::cancel_by_message));
+}
+
+template <class T>
+void ref<T>::stop_now() const {
+  if (cell_ == nullptr) [[unlikely]] refuse();
+  actor::deliver_urgent(*cell_, *actor::make_message<actor::message>(&actor::stop_now_by_message));
 }
 
 // A ref of the actor whose handler or constructor is running, to keep or to send: troupe::self(this).
@@ -197,6 +294,8 @@ ref<T> self(const T* object) {
 // Whatever the actor is: its address owns its part of it.
 template <class T>
 struct is_sendable<ref<T>> : std::true_type {};
+
+#undef TROUPE_CHECK_CALL
 
 }  // namespace troupe
 

@@ -1,0 +1,237 @@
+// call: the messages whose handlers answer, or are coroutines.
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "troupe/actor/cell.hpp"
+#include "troupe/actor/message.hpp"
+#include "troupe/base/error.hpp"
+#include "troupe/base/type_name.hpp"
+#include "troupe/task/flow.hpp"
+#include "troupe/task/future.hpp"
+#include "troupe/task/task.hpp"
+
+namespace troupe::actor {
+
+// In the actor's turn: runs the flow until it suspends or is done; then its call gets `complete`.
+void begin(tasks::flow& call, tasks::coroutine& root) noexcept;
+// What an ask of this actor's method leaves in its state. False when it would wait for itself: then `why` says how.
+bool link_ask(tasks::ask_link& link, const cell& callee, message::handler method, std::exception_ptr& why);
+
+// The state of an ask.
+template <class U>
+struct ask_state final : tasks::state_of<U> {
+  ask_state() noexcept : tasks::state_of<U>(&free_this) { this->asked = &link; }
+  static void free_this(tasks::shared_state& self) noexcept {
+    auto& typed = static_cast<ask_state&>(self);
+    if (typed.link.parent != nullptr) typed.link.parent->drop_ref();
+    typed.~ask_state();
+    memory::deallocate(&typed, sizeof(ask_state));
+  }
+  tasks::ask_link link;
+};
+
+// An exception that nobody waits for.
+void report_failure(message::handler method, std::exception_ptr what) noexcept;
+std::exception_ptr stopped_error(message::handler method);
+// Whether it is what a cancelled wait throws: of an actor that is being stopped that is no failure.
+bool is_cancelled(const std::exception_ptr& what) noexcept;
+
+// What a handler's result means to the one who asked.
+template <class R>
+struct answer_of {
+  using type = std::decay_t<R>;
+  static constexpr bool is_coroutine = false, is_future = false;
+};
+template <>
+struct answer_of<void> {
+  using type = void;
+  static constexpr bool is_coroutine = false, is_future = false;
+};
+template <class U>
+struct answer_of<task<U>> {
+  using type = U;
+  static constexpr bool is_coroutine = true, is_future = false;
+};
+template <class U>
+struct answer_of<future<U>> {
+  using type = U;
+  static constexpr bool is_coroutine = false, is_future = true;
+};
+
+// A method with its arguments, or a callable, to be called once with the actor.
+template <class T, auto Method, class... Params>
+struct method_call {
+  template <class... Args>
+  explicit method_call(std::in_place_t, Args&&... values) : arguments(std::forward<Args>(values)...) {}
+  decltype(auto) operator()(T& object) {
+    return std::apply(
+        [&object](auto&... values) -> decltype(auto) { return std::invoke(Method, object, static_cast<Params&&>(values)...); },
+        arguments);
+  }
+  static const char* name() { return base::value_name<Method>(); }
+  std::tuple<std::remove_cvref_t<Params>...> arguments;
+};
+template <class T, class Callable>
+struct callable_call {
+  template <class Value>
+  explicit callable_call(std::in_place_t, Value&& value) : callable(std::forward<Value>(value)) {}
+  decltype(auto) operator()(T& object) { return std::invoke(std::move(callable), object); }
+  static const char* name() { return base::type_name<Callable>(); }
+  Callable callable;
+};
+
+// Where the result goes: to the one who asked, or nowhere.
+template <class U>
+struct answer_to {
+  void fail(message::handler, std::exception_ptr what) noexcept { promised.set_exception(std::move(what)); }
+  void stopped(message::handler method) noexcept { promised.set_exception(stopped_error(method)); }
+  template <class... Value>
+  void give(Value&&... value) {
+    promised.set_value(std::forward<Value>(value)...);
+  }
+  promise<U> promised;
+};
+struct no_answer {
+  void fail(message::handler method, std::exception_ptr what) noexcept { report_failure(method, std::move(what)); }
+  void stopped(message::handler) noexcept {}
+  template <class... Value>
+  void give(Value&&...) noexcept {}
+};
+
+// Passes the result of one future on to a promise when it comes.
+template <class U>
+struct forwarder final : tasks::observer {
+  forwarder(tasks::state_ref<tasks::state_of<U>> source, promise<U> target)
+      : observer{&pass_on}, from(std::move(source)), to(std::move(target)) {}
+  static void pass_on(observer& base) noexcept {
+    std::unique_ptr<forwarder> self(static_cast<forwarder*>(&base));
+    if (auto what = self->from->result.failure()) return self->to.set_exception(std::move(what));
+    if constexpr (std::is_void_v<U>) {
+      self->to.set_value();
+    } else {
+      self->to.set_value(self->from->result.take());
+    }
+  }
+  tasks::state_ref<tasks::state_of<U>> from;
+  promise<U> to;
+};
+template <class U>
+void forward_result(future<U>&& from, promise<U>&& to) {
+  auto* node = new forwarder<U>(tasks::future_access::take(std::move(from)), std::move(to));
+  if (!node->from->attach(*node)) forwarder<U>::pass_on(*node);
+}
+
+// An ask whose handler is an ordinary method.
+template <class T, class Call, class Answer>
+struct asked_message final : message {
+  template <class... Args>
+  explicit asked_message(Answer&& given, Args&&... values)
+      : message(&act_on), answer(std::move(given)), call(std::in_place, std::forward<Args>(values)...) {}
+
+  static const char* act_on(message* base, void* object, message_act act) {
+    if (act == message_act::describe) return Call::name();
+    message_guard<asked_message> guard{static_cast<asked_message*>(base)};
+    asked_message& self = *guard.self;
+    if (act == message_act::discard) self.answer.stopped(&act_on);
+    if (act != message_act::handle) return nullptr;
+    std::exception_ptr failure;
+    try {
+      using result = std::invoke_result_t<Call&, T&>;
+      if constexpr (std::is_void_v<result>) {
+        self.call(*static_cast<T*>(object));
+        self.answer.give();
+      } else if constexpr (answer_of<result>::is_future) {
+        forward_result(self.call(*static_cast<T*>(object)), std::move(self.answer.promised));
+      } else {
+        self.answer.give(self.call(*static_cast<T*>(object)));
+      }
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    // Not while it is being handled here: who gets it has it alone.
+    if (failure != nullptr) self.answer.fail(&act_on, std::move(failure));
+    return nullptr;
+  }
+
+  Answer answer;
+  Call call;
+};
+
+// A call of a coroutine handler. The arguments stay until the coroutine is done.
+template <class T, class Call, class Answer>
+struct coroutine_message final : message {
+  using task_type = std::invoke_result_t<Call&, T&>;
+
+  template <class... Args>
+  explicit coroutine_message(Answer&& given, Args&&... values)
+      : message(&act_on), answer(std::move(given)), call(std::in_place, std::forward<Args>(values)...) {}
+
+  static const char* act_on(message* base, void* object, message_act act) {
+    if (act == message_act::describe) return Call::name();
+    auto& self = *static_cast<coroutine_message*>(base);
+    if (act == message_act::handle) {
+      std::exception_ptr failure;
+      try {
+        self.running.emplace(self.call(*static_cast<T*>(object)));
+      } catch (...) {
+        failure = std::current_exception();
+      }
+      if (failure != nullptr) {
+        Answer to = std::move(self.answer);
+        self.free();
+        to.fail(&act_on, std::move(failure));
+        return nullptr;
+      }
+      tasks::flow& flow = self.flow.emplace(self);
+      if constexpr (!std::is_same_v<Answer, no_answer>) flow.answers = tasks::future_access::state(self.answer.promised);
+      begin(flow, tasks::task_access::root(*self.running));
+      return nullptr;
+    }
+    if (act == message_act::discard) {
+      self.answer.stopped(&act_on);
+      self.free();
+    } else {
+      self.finish();
+    }
+    return nullptr;
+  }
+
+  // The frame goes first: an actor that stops at its failures may be destroyed by the report.
+  void finish() noexcept {
+    auto result = std::move(tasks::task_access::result(*running));
+    const bool stopped = flow->cancelled && is_cancelled(result.failure());
+    Answer to = std::move(answer);
+    free();
+    if (stopped) return to.stopped(&act_on);
+    if (auto what = result.failure()) return to.fail(&act_on, std::move(what));
+    if constexpr (std::is_void_v<typename answer_of<task_type>::type>) {
+      to.give();
+    } else {
+      to.give(result.take());
+    }
+  }
+
+  void free() noexcept {
+    std::destroy_at(this);
+    memory::deallocate(this, sizeof(coroutine_message));
+  }
+
+  Answer answer;
+  Call call;
+  std::optional<task_type> running;
+  std::optional<tasks::flow> flow;
+};
+
+// The message that calls `Call` on a T and gives the result to `Answer`.
+template <class T, class Call, class Answer>
+using answered_message = std::conditional_t<answer_of<std::invoke_result_t<Call&, T&>>::is_coroutine,
+                                            coroutine_message<T, Call, Answer>, asked_message<T, Call, Answer>>;
+
+}  // namespace troupe::actor

@@ -1,0 +1,186 @@
+// The flows of an actor: how a turn is suspended and goes on.
+#include "actor/running.hpp"
+#include "actor/system.hpp"
+#include "actor/turn.hpp"
+#include "troupe/actor/call.hpp"
+#include "troupe/actor/spawn_task.hpp"
+#include "troupe/base/error.hpp"
+
+namespace troupe::actor {
+namespace {
+
+void go_on(void* actor, tasks::wait& over) noexcept { deliver_urgent(*static_cast<cell*>(actor), over); }
+
+void go_on_later(tasks::wait& over) noexcept {
+  turn_place& place = current_turn();
+  // order: relaxed  the turn's own
+  over.next.store(reinterpret_cast<std::uintptr_t>(place.yielded), std::memory_order_relaxed);
+  place.yielded = &over;
+}
+
+// The flow's last loop has ended.
+void complete(tasks::flow& done) noexcept { done.call.act(&done.call, nullptr, message_act::complete); }
+
+void run(turn_place& place, tasks::flow& of) noexcept {
+  place.flow = &of;
+  of.loop();
+  current_turn().flow = nullptr;
+}
+
+void resume(tasks::flow& of) noexcept {
+  turn_place& place = current_turn();
+  // order: relaxed  for running_handlers, a snapshot
+  place.method.store(of.call.act, std::memory_order_relaxed);
+  run(place, of);
+  if (!of.done) return;
+  cell& actor = *static_cast<cell*>(of.actor);
+  place.active->go_on();
+  count_suspended(-1);
+  complete(of);
+  if ((actor.flags & cell::ends_soon) != 0) end_object(actor);
+  drop_ref(actor);
+}
+
+}  // namespace
+
+void cancel_turns(activation& active) noexcept {
+  active.actor->flags |= cell::cancels;
+  if (active.suspended == nullptr) return;
+  active.suspended->cancel();
+  resume(*active.suspended);
+}
+
+tasks::home home_of(tasks::timers* clock) noexcept { return {&go_on, &go_on_later, &resume, clock}; }
+
+void count_suspended(int change) noexcept {
+  turn_place& place = current_turn();
+  // order: relaxed  the thread's own; read when no turn runs
+  place.suspended.store(place.suspended.load(std::memory_order_relaxed) + change, std::memory_order_relaxed);
+}
+
+void begin(tasks::flow& call, tasks::coroutine& root) noexcept {
+  turn_place& place = current_turn();
+  cell& actor = *place.active->actor;
+  call.actor = &actor;
+  call.at = &system::of(actor).home;
+  root.in = &call;
+  root.completed = [](tasks::coroutine& self) noexcept { self.in->done = true; };
+  call.cancelled = (actor.flags & cell::cancels) != 0;
+  call.push(root);
+  run(place, call);
+  if (call.done) return complete(call);
+  // It keeps its actor alive.
+  add_ref(actor);
+  count_suspended(1);
+  place.active->suspend(call);
+  place.unusual.store(true, std::memory_order_relaxed);  // order: relaxed  the thread's own
+}
+
+namespace {
+
+const tasks::ask_link* parent_of(const tasks::ask_link& link) noexcept {
+  return link.parent == nullptr ? nullptr : link.parent->asked;
+}
+
+std::string chain_of(const tasks::ask_link& last) {
+  std::string names = last.method(nullptr, nullptr, message_act::describe);
+  for (const tasks::ask_link* at = parent_of(last); at != nullptr; at = parent_of(*at)) {
+    names = std::string(at->method(nullptr, nullptr, message_act::describe)) + " asks " + names;
+  }
+  return names;
+}
+
+}  // namespace
+
+bool link_ask(tasks::ask_link& link, const cell& callee, message::handler method, std::exception_ptr& why) {
+  const tasks::flow* asking = current_turn().flow;
+  link.method = method;
+  if (asking == nullptr) return true;
+  link.asker = asking->actor;
+  if (asking->answers != nullptr) {
+    link.parent = asking->answers;
+    link.parent->add_ref();
+  }
+  for (const tasks::ask_link* at = &link; at != nullptr; at = parent_of(*at)) {
+    // order: relaxed  a hint
+    if (at->abandoned.load(std::memory_order_relaxed)) return true;
+    if (at->asker != &callee) continue;
+    why = std::make_exception_ptr(deadlock("troupe: ask: this would wait for itself: " + chain_of(link)));
+    return false;
+  }
+  return true;
+}
+
+// A runtime that has begun to end hears nothing more.
+void report_untaken(cell& of, message::handler method, std::exception_ptr what) noexcept {
+  system& home = system::of(of);
+  if (home.visit()) home.report(&of, method, std::move(what));
+  home.leave();
+}
+
+void run_aside(system& home, std::move_only_function<void()> procedure) { home.run_aside(std::move(procedure)); }
+
+system& running_system(const char* who) {
+  if (const cell* running = current_cell()) return system::of(*running);
+  throw usage_error(std::string("troupe: ") + who + ": call it in a handler or a task; elsewhere use the runtime's");
+}
+
+void end_spawned(cell& of) noexcept { drop_ref(of); }
+
+void end_flow(activation& active) noexcept {
+  cell& actor = *active.actor;
+  inside_actor inside(actor);
+  turn_place& place = current_turn();
+  place.active = &active;
+  tasks::flow& flow = *active.suspended;
+  const bool done = flow.finish_now();  // else its frames are destroyed as they are
+  active.go_on();
+  flow.call.act(&flow.call, nullptr, done ? message_act::complete : message_act::discard);
+  drop_ref(actor);
+}
+
+bool is_cancelled(const std::exception_ptr& what) noexcept {
+  if (what == nullptr) return false;
+  try {
+    std::rethrow_exception(what);
+  } catch (const cancelled&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+std::exception_ptr stopped_error(message::handler method) {
+  return std::make_exception_ptr(
+      actor_stopped(std::string("troupe: ask: the actor has stopped, or was stopped before it handled ") +
+                    method(nullptr, nullptr, message_act::describe)));
+}
+
+}  // namespace troupe::actor
+
+namespace troupe::tasks {
+namespace {
+
+const char* describe_callback(sched::message*, void*, sched::message_act) { return "a callback of a future"; }
+
+}  // namespace
+
+void* hold_current_actor() noexcept {
+  actor::cell* running = actor::current_cell();
+  if (running != nullptr) actor::add_ref(*running);
+  return running;
+}
+void drop_actor(void* held) noexcept { actor::drop_ref(*static_cast<actor::cell*>(held)); }
+void send_to_actor(void* held, sched::message& mail) { actor::deliver(*static_cast<actor::cell*>(held), mail); }
+
+void report_unheard(std::exception_ptr what) noexcept {
+  if (actor::current_cell() == nullptr) std::terminate();
+  actor::report_failure(&describe_callback, std::move(what));
+}
+
+void check_may_block(const char* what) {
+  if (!actor::is_running()) return;
+  throw usage_error(std::string("troupe: ") + what + ": a handler must not hold its thread; co_await the future, or use then()");
+}
+
+}  // namespace troupe::tasks

@@ -1,0 +1,42 @@
+#include "actor/turn_limit.hpp"
+
+#include "base/clock.hpp"
+
+namespace troupe::actor {
+
+unsigned look_at_clock(turn_place& place, cell& actor, unsigned handled) noexcept {
+  const std::int64_t now = base::now_ns();
+  const std::int64_t mean_ns = (now - place.looked_at_ns) / (handled - place.looked_after) + 1;
+  const bool slow = mean_ns > slow_ns;
+  const bool first = place.turn_looks++ == 0;
+  // The look before the first one lies in an earlier turn, maybe long ago: what seems slow by it is seen by the next
+  // message, and what seems quick is.
+  if (first) place.turn_began_ns = slow ? now : place.looked_at_ns;
+  if (!first || !slow) {
+    constexpr unsigned pace = cell::quick | cell::slow;
+    actor.flags = static_cast<std::uint8_t>((actor.flags & ~pace) | (slow ? cell::slow : cell::quick));
+  }
+  place.looked_at_ns = now;
+  place.looked_after = handled;
+  look_again(place, system::of(actor));
+  const std::int64_t left = limits_of(system::of(actor), actor).ns - (now - place.turn_began_ns);
+  if (left < 0) return 0;
+  if (slow) return handled + 1;
+  // As many as should fit into half of what is left, and not too many at a time: the next handlers may be slower.
+  const auto fit = static_cast<unsigned>(std::min<std::int64_t>(left / (2 * mean_ns), 3 * handled));
+  return handled + std::max(fit, 1u);
+}
+
+bool turn_limit::over(turn_place& place, cell& actor) noexcept {
+  if (handled >= messages) return true;
+  if (system::of(actor).choose_messages) {  // simulated: the seed alone ends turns
+    look_after = messages;
+    return false;
+  }
+  look_after = look_at_clock(place, actor, handled);
+  if (look_after == 0) return true;
+  look_after = std::min(look_after, messages);
+  return false;
+}
+
+}  // namespace troupe::actor

@@ -1,0 +1,69 @@
+// turn_limit: when an actor's turn is over, and what makes its mail need a second look.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "actor/system.hpp"
+#include "actor/turn.hpp"
+
+namespace troupe::actor {
+
+// Whether this actor's mail needs a second look: it is not born yet, or stopped; its turn is suspended; a stop discards all.
+inline bool unusual(const system& home, const activation& active) noexcept {
+  return (active.actor->flags & (cell::born | cell::stopped)) != cell::born ||
+         (active.marks & (activation::waits | activation::has_urgent)) != 0 || home.discarding();
+}
+
+inline void look_again(turn_place& place, const system& home) noexcept {
+  // order: relaxed  a stop may be seen a turn late
+  place.unusual.store(unusual(home, *place.active), std::memory_order_relaxed);
+}
+
+// When a turn is over. What was there at its start is handled up to the limits; of what comes meanwhile
+// only the first few, for the next turn has the rest: an actor that feeds another one by messages to itself
+// would else run ahead until what it made no longer fits the cache, and one message a turn is slow.
+inline constexpr unsigned arrivals_max = 16;  // messages of a turn when some came after its start
+
+// The clock is looked at after 9, 36, 144 … messages while the actor's handlers are quick, more often towards the end
+// of the turn's time; after the first message until there was a look, and after each one while they are slow.
+inline constexpr std::int64_t slow_ns = 5'000;  // a handler that takes longer is slow
+
+// Messages of an actor's turn before the first look.
+TROUPE_INLINE unsigned first_look(const cell& actor) noexcept {
+  static_assert(cell::quick == 8);
+  return (actor.flags & cell::quick) | 1u;  // at most turns_are_short_below
+}
+
+inline limits limits_of(const system& home, const cell& actor) noexcept {
+  return (actor.flags & cell::limited) != 0 ? reinterpret_cast<const cell_limits*>(&actor + 1)->turn : home.turn;
+}
+
+// How many messages this turn may handle.
+TROUPE_INLINE unsigned message_limit(const system& home, const cell& actor) noexcept {
+  if ((actor.flags & cell::limited) == 0 && !home.choose_messages) [[likely]] return home.turn.messages;
+  const unsigned most = limits_of(home, actor).messages;
+  return home.choose_messages ? home.choose_messages(most) : most;
+}
+
+// Looks at the clock. After how many messages of the turn to look again; 0 when its time is over.
+unsigned look_at_clock(turn_place& place, cell& actor, unsigned handled) noexcept;
+
+struct turn_limit {
+  turn_limit(unsigned most, unsigned first_look) noexcept : messages(most), look_after(std::min(most, first_look)) {}
+
+  bool over(turn_place& place, cell& actor) noexcept;
+
+  // The next batch came after the turn's start.
+  bool arrivals_over() noexcept {
+    messages = std::min(messages, std::max(handled, arrivals_max));
+    look_after = std::min(look_after, messages);
+    return handled >= messages;
+  }
+
+  unsigned messages;
+  unsigned look_after;
+  unsigned handled = 0;
+};
+
+}  // namespace troupe::actor
