@@ -36,6 +36,10 @@ runtime_options resolve(runtime_options options) {
     throw option_error("troupe: runtime_options::workers = " + std::to_string(options.workers) + ": must be at most " +
                        std::to_string(workers_max) + "; 0 means one for each usable CPU");
   }
+  if (options.blocking_threads == 0 || options.blocking_threads > workers_max) {
+    throw option_error("troupe: runtime_options::blocking_threads = " + std::to_string(options.blocking_threads) +
+                       ": must be 1 to " + std::to_string(workers_max));
+  }
   if (options.turn.messages == 0 || options.turn.time.count() < 0) {
     throw option_error("troupe: runtime_options::turn: messages must be at least 1, and time not negative");
   }

@@ -21,8 +21,7 @@ void dispose(sched::runnable& item) noexcept {
 
 sched::after_turn run(sched::runnable& item) {
   auto& self = static_cast<posted&>(item);
-  // order: relaxed  a stop need not be seen at once
-  if (!self.of->discarding.load(std::memory_order_relaxed)) {
+  if (!self.of->discarding()) {
     const actor::inside_procedure here(*self.of);
     try {
       self.procedure();

@@ -8,7 +8,14 @@
 
 namespace troupe {
 
-runtime::runtime(runtime_options options) : core_(std::make_shared<runtime_core>(std::move(options))) {}
+runtime::runtime(runtime_options options) : core_(std::make_shared<runtime_core>(std::move(options))) {
+  try {
+    main_ = actor::spawn<main_thread::seat>(actor::placement{*core_->system, runtime_core::main_index});
+  } catch (...) {
+    core_->shut_down();
+    throw;
+  }
+}
 
 runtime::~runtime() {
   if (actor::is_running(*core_->system)) {
@@ -23,7 +30,43 @@ runtime::~runtime() {
 
 void runtime::post(std::move_only_function<void()> procedure) { core_->post(std::move(procedure)); }
 void runtime::run() { core_->run(); }
+bool runtime::run_once() { return core_->run_round(true); }
+bool runtime::poll() { return core_->run_round(false); }
 void runtime::stop(stop_mode mode, std::chrono::nanoseconds deadline) { core_->stop(mode, deadline); }
+
+namespace {
+
+task<> call_after(std::chrono::nanoseconds span, std::move_only_function<void()> procedure, timer_options options) {
+  const bool came = co_await tasks::pause(span, options.weak, options.stop);
+  if (came) procedure();
+}
+
+task<> call_every(std::chrono::nanoseconds period, std::move_only_function<void()> procedure, timer_options options,
+                  std::shared_ptr<runtime_core> core) {
+  auto due = core->now() + period;
+  while (co_await tasks::pause(due - core->now(), options.weak, options.stop)) {
+    try {
+      procedure();
+    } catch (...) {
+      tasks::report_unheard(std::current_exception());
+    }
+    do due += period;  // those that were missed are left out
+    while (due <= core->now());
+  }
+}
+
+}  // namespace
+
+void runtime::after(std::chrono::nanoseconds span, std::move_only_function<void()> procedure, timer_options options) {
+  if (!procedure) throw usage_error("troupe: after: the procedure is empty; give it something to call");
+  spawn(call_after(span, std::move(procedure), std::move(options)));
+}
+
+void runtime::every(std::chrono::nanoseconds period, std::move_only_function<void()> procedure, timer_options options) {
+  if (!procedure) throw usage_error("troupe: every: the procedure is empty; give it something to call");
+  if (period.count() <= 0) throw option_error("troupe: every: the period must be longer than zero");
+  spawn(call_every(period, std::move(procedure), std::move(options), core_));
+}
 
 hold runtime::hold() {
   core_->hold();

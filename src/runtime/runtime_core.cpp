@@ -3,6 +3,8 @@
 #include <pthread.h>
 
 #include "actor/running.hpp"
+#include "actor/turn.hpp"
+#include "base/clock.hpp"
 #include "runtime/environment.hpp"
 #include "runtime/posted.hpp"
 #include "sched/shared_queue.hpp"
@@ -12,8 +14,6 @@
 
 namespace troupe {
 namespace {
-
-constexpr std::uint16_t main_index = 1;
 
 actor::limits limits_of(const turn_limits& chosen) {
   return {chosen.messages, std::chrono::nanoseconds(chosen.time).count()};
@@ -34,14 +34,47 @@ Named with_names(Named one, const char* actor, const char* method) noexcept {
 }  // namespace
 
 runtime_core::runtime_core(runtime_options chosen)
-    : options(resolve(std::move(chosen))), system(new actor::system(limits_of(options.turn))) {
+    : options(resolve(std::move(chosen))), system(new actor::system(limits_of(options.turn))),
+      aside(options.blocking_threads) {
   try {
+    make_clock();
+    make_side_pool();
     make_executors();
   } catch (...) {
     pool.reset();
     actor::system::destroy(system);
     throw;
   }
+}
+
+void runtime_core::make_clock() {
+  const bool real = options.policy != policy::simulated;
+  clock = std::make_unique<tasks::timers>(
+      [this, real] { return real ? base::now_ns() : simulated_->now_ns(); }, [this](bool armed) { armed ? hold() : release(); },
+      real);
+  system->home = actor::home_of(clock.get());
+}
+
+// A call that blocks keeps the program from being out of work, whatever becomes of it.
+void runtime_core::make_side_pool() {
+  struct at_work {
+    explicit at_work(runtime_core& core) : core(&core) { core.alive_.enter(); }
+    at_work(at_work&& other) noexcept : core(std::exchange(other.core, nullptr)) {}
+    at_work& operator=(at_work&&) = delete;
+    ~at_work() {
+      if (core != nullptr && core->alive_.leave()) core->came_to_rest();
+    }
+    runtime_core* core;
+  };
+  system->run_aside = [this](std::move_only_function<void()> call) {
+    // order: relaxed  set before the pool ends, by the thread that ends it
+    if (system->closing.load(std::memory_order_relaxed)) return;
+    if (simulated_ != nullptr) return post(std::move(call));
+    aside.run([counted = at_work(*this), call = std::move(call)]() mutable {
+      call();
+      call = nullptr;  // the result's way first, then the count
+    });
+  };
 }
 
 void runtime_core::make_executors() {
@@ -70,6 +103,8 @@ void runtime_core::make_executors() {
       const auto length = std::min<std::uint64_t>(most, std::uint64_t{1} << simulated_->choose(13));
       return 1 + static_cast<unsigned>(simulated_->choose(length));
     };
+    // order: relaxed  before the first turn
+    system->oddities.fetch_or(actor::system::chooses, std::memory_order_relaxed);
     pool = std::move(made);
   } else {
     main_ = std::make_unique<sched::thread_executor>(alive_, out_of_work);
@@ -88,8 +123,10 @@ void runtime_core::make_executors() {
 // Other threads may send to actors and drop refs meanwhile; that nobody uses the runtime itself is the user's part.
 void runtime_core::shut_down() {
   // order: relaxed  the threads that must see it are stopped and joined below
-  system->discarding.store(true, std::memory_order_relaxed);
+  system->discard(true);
   system->close();
+  clock->shut_down();
+  aside.shut_down();
   {
     std::lock_guard lock(pinned_mutex_);
     ending_ = true;
@@ -194,61 +231,10 @@ void runtime_core::wake_main() noexcept {
   }
 }
 
-bool runtime_core::step_main() { return simulated_ != nullptr ? simulated_->step() : main_->run_one(); }
-
-void runtime_core::wait_main() {
-  using namespace std::chrono;
-  steady_clock::time_point limit = steady_clock::time_point::max();
-  {
-    std::lock_guard lock(stop_mutex_);
-    if (stop_) limit = stop_->deadline;
-  }
-  if (simulated_ != nullptr) {
-    // A far time: some libraries add to the limit and overflow.
-    simulated_->wait_until(std::min(limit, steady_clock::now() + hours(24)));
-  } else if (limit == steady_clock::time_point::max()) {
-    main_->wait();
-  } else {
-    main_->wait_for(std::max(nanoseconds(1), duration_cast<nanoseconds>(limit - steady_clock::now())));
-  }
-}
-
-void runtime_core::run() {
-  if (actor::is_running()) {
-    throw usage_error("troupe: run() was called in a handler: it would wait for that very handler; send a message instead");
-  }
-  // order: acq_rel  a run takes over from the one before it
-  if (running_.exchange(true, std::memory_order_acq_rel)) {
-    throw usage_error("troupe: run() is running on another thread already");
-  }
-  struct leave {
-    runtime_core& core;
-    ~leave() {
-      std::lock_guard lock(core.stop_mutex_);
-      core.stop_.reset();
-      // order: relaxed  a hint under its mutex
-      core.stop_asked_.store(false, std::memory_order_relaxed);
-      // order: release  hands over to the next run
-      core.running_.store(false, std::memory_order_release);
-    }
-  } at_end{*this};
-  run_until_out_of_work();
-  failures.throw_first();
-}
-
-void runtime_core::run_until_out_of_work() {
-  for (;;) {
-    // order: relaxed  a hint; whoever sets it wakes this thread
-    if (stop_asked_.load(std::memory_order_relaxed) && overdue()) return;
-    if (step_main()) continue;
-    if (!alive_.empty()) {
-      wait_main();
-    } else if (!end_overdue() && alive_.empty()) {  // else holds may count again
-      break;
-    }
-  }
+// Out of work: mail arrives and holds count again.
+void runtime_core::end_stop() {
   // order: relaxed  the next message is sent by this thread or by one that sees run() returned
-  system->discarding.store(false, std::memory_order_relaxed);
+  system->discard(false);
   ignore_holds(false);
 }
 
@@ -259,7 +245,7 @@ bool runtime_core::end_overdue() {
   if (!overdue_) return false;
   overdue_ = false;
   // order: relaxed  a sender has no other news of this than a run() that returns
-  system->discarding.store(false, std::memory_order_relaxed);
+  system->discard(false);
   set_holds_ignored(false);
   return true;
 }
@@ -271,7 +257,7 @@ void runtime_core::came_to_rest() {
 
 void runtime_core::discard_mail() {
   // order: relaxed  a thread that sees it late handles a few messages more
-  system->discarding.store(true, std::memory_order_relaxed);
+  system->discard(true);
   actor::notice_stop(*system);
 }
 

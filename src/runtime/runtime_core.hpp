@@ -17,10 +17,12 @@
 #include "actor/system.hpp"
 #include "base/parker.hpp"
 #include "runtime/failure_log.hpp"
+#include "runtime/side_pool.hpp"
 #include "sched/census.hpp"
 #include "sched/executor.hpp"
 #include "sched/simulated.hpp"
 #include "sched/thread_executor.hpp"
+#include "task/timers.hpp"
 #include "troupe/runtime/options.hpp"
 #include "troupe/runtime/runtime.hpp"
 
@@ -31,7 +33,10 @@ class runtime_core {
   explicit runtime_core(runtime_options chosen);
   void shut_down();
 
+  static constexpr std::uint16_t main_index = 1;  // of the system's executors
+
   void run();
+  bool run_round(bool may_wait);
   void stop(stop_mode mode, std::chrono::nanoseconds deadline);
   void hold();
   void release();
@@ -44,6 +49,8 @@ class runtime_core {
   failure_log failures;
   actor::system* const system;  // deletes itself (system.hpp)
   std::unique_ptr<sched::policy> pool;
+  std::unique_ptr<tasks::timers> clock;
+  side_pool aside;
 
  private:
   // A pinned thread ends in two steps: first all of them stop running turns, then one after the other
@@ -65,13 +72,21 @@ class runtime_core {
     std::chrono::steady_clock::time_point deadline;
   };
 
+  void make_clock();
+  void make_side_pool();
   void make_executors();
   std::uint16_t pinned_index(const std::string& name);
   sched::executor& make_lane(const std::string& name, std::uint16_t index);
   void wake_main() noexcept;
   bool step_main();
   void wait_main();
-  void run_until_out_of_work();
+  bool pass_time();
+  class entry;
+  bool run_until_out_of_work();
+  bool step_all();
+  void forget_stop();
+  void end_stop();
+  void throw_stalled();
   bool overdue();
   bool end_overdue();
   void came_to_rest();

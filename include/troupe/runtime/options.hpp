@@ -56,6 +56,10 @@ struct runtime_options {
   // Of the simulated policy's choices, and of a thief's choice of victims. Default 1; TROUPE_SEED overrides.
   std::uint64_t seed = 1;
 
+  // Threads for calls that block (blocking()): at most so many, each started when it is first needed. Default 16; at least
+  // 1, at most 1024; else an option_error. More calls than that wait for each other.
+  unsigned blocking_threads = 16;
+
   // For actors that do not set their own.
   turn_limits turn{};
 

@@ -1,0 +1,135 @@
+// The main thread's part in a runtime: run(), and its rounds for a program that has a loop of its own.
+#include "actor/running.hpp"
+#include "runtime/runtime_core.hpp"
+#include "troupe/base/error.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr std::size_t stalled_lines_max = 100;
+constexpr int turns_a_round = 64;
+
+}  // namespace
+
+bool runtime_core::step_main() { return simulated_ != nullptr ? simulated_->step() : main_->run_one(); }
+
+// Simulated: with nothing else to do the next timer's time comes at once. A stop does not wait for timers.
+bool runtime_core::pass_time() {
+  // order: relaxed  a hint; the next look sees it
+  if (simulated_ == nullptr || stop_asked_.load(std::memory_order_relaxed) || alive_.empty()) return false;
+  const auto next = clock->next_ns();
+  if (!next) return false;
+  simulated_->advance_to(*next);
+  clock->expire();
+  return true;
+}
+
+void runtime_core::wait_main() {
+  using namespace std::chrono;
+  steady_clock::time_point limit = steady_clock::time_point::max();
+  {
+    std::lock_guard lock(stop_mutex_);
+    if (stop_) limit = stop_->deadline;
+  }
+  if (simulated_ != nullptr) {
+    // A far time: some libraries add to the limit and overflow.
+    simulated_->wait_until(std::min(limit, steady_clock::now() + hours(24)));
+  } else if (limit == steady_clock::time_point::max()) {
+    main_->wait();
+  } else {
+    main_->wait_for(std::max(nanoseconds(1), duration_cast<nanoseconds>(limit - steady_clock::now())));
+  }
+}
+
+// Inside run(): one thread at a time, and none of ours.
+class runtime_core::entry {
+ public:
+  explicit entry(runtime_core& core) : core_(core) {
+    if (actor::is_running()) {
+      throw usage_error("troupe: run() was called in a handler: it would wait for that very handler; send a message instead");
+    }
+    // order: acq_rel  a run takes over from the one before it
+    if (core.running_.exchange(true, std::memory_order_acq_rel)) {
+      throw usage_error("troupe: run() is running on another thread already");
+    }
+  }
+  entry(const entry&) = delete;
+  entry& operator=(const entry&) = delete;
+  ~entry() {
+    if (answers_stop) core_.forget_stop();
+    // order: release  hands over to the next run
+    core_.running_.store(false, std::memory_order_release);
+  }
+  bool answers_stop = true;  // a stop() counts for the run that it ends
+
+ private:
+  runtime_core& core_;
+};
+
+void runtime_core::run() {
+  const entry here(*this);
+  const bool stopped = run_until_out_of_work();
+  failures.throw_first();
+  if (!stopped) throw_stalled();
+}
+
+void runtime_core::forget_stop() {
+  std::lock_guard lock(stop_mutex_);
+  stop_.reset();
+  // order: relaxed  a hint under its mutex
+  stop_asked_.store(false, std::memory_order_relaxed);
+}
+
+void runtime_core::throw_stalled() {
+  if (actor::suspended_turns(*system) == 0) return;
+  const std::string which = actor::describe_suspended(*system, stalled_lines_max);
+  if (!which.empty()) throw stalled("troupe: run: out of work, while turns are still suspended:" + which);
+}
+
+// One round for a loop of the user's own. False when that was the last one.
+bool runtime_core::run_round(bool may_wait) {
+  entry here(*this);
+  here.answers_stop = false;
+  if (!step_all() && may_wait && !alive_.empty()) {
+    wait_main();
+    step_all();
+  }
+  failures.throw_first();
+  // order: relaxed  a hint; the next round sees it
+  const bool stopping = stop_asked_.load(std::memory_order_relaxed);
+  here.answers_stop = stopping;  // if its deadline has passed
+  if (stopping) static_cast<void>(overdue());
+  if (!alive_.empty() || end_overdue() || !alive_.empty()) {
+    here.answers_stop = false;
+    return true;
+  }
+  end_stop();
+  if (!stopping) throw_stalled();
+  return false;
+}
+
+// What the main thread has to do now: at most a round of its queue.
+bool runtime_core::step_all() {
+  bool any = false;
+  for (int turns = 0; turns < turns_a_round && (step_main() || pass_time()); ++turns) any = true;
+  return any;
+}
+
+// True when a stop() was asked for.
+bool runtime_core::run_until_out_of_work() {
+  for (;;) {
+    // order: relaxed  a hint; whoever sets it wakes this thread
+    if (stop_asked_.load(std::memory_order_relaxed) && overdue()) return true;
+    if (step_main() || pass_time()) continue;
+    if (!alive_.empty()) {
+      wait_main();
+    } else if (!end_overdue() && alive_.empty()) {  // else holds may count again
+      break;
+    }
+  }
+  end_stop();
+  // order: relaxed  asked for before the program was out of work, and so seen
+  return stop_asked_.load(std::memory_order_relaxed);
+}
+
+}  // namespace troupe

@@ -1,0 +1,40 @@
+// side_pool: threads for calls that block, so that none of the workers does.
+//
+// A thread is started when a call comes and none is free, up to the limit, and then waits for more. Oldest call first.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace troupe {
+
+class side_pool {
+ public:
+  explicit side_pool(unsigned threads_max) : threads_max_(threads_max) {}
+  side_pool(const side_pool&) = delete;
+  side_pool& operator=(const side_pool&) = delete;
+  ~side_pool() { shut_down(); }
+
+  // Any thread. False when it has been shut down. Throws std::bad_alloc, or std::system_error when there is no thread at all.
+  bool run(std::move_only_function<void()> call);
+
+  // Waits for the calls that run; those that have not begun are dropped.
+  void shut_down();
+
+ private:
+  void live();
+
+  const unsigned threads_max_;
+  std::mutex mutex_;
+  std::condition_variable filled_;
+  std::deque<std::move_only_function<void()>> calls_;
+  std::vector<std::thread> threads_;
+  unsigned free_ = 0;
+  bool ending_ = false;
+};
+
+}  // namespace troupe
