@@ -56,7 +56,7 @@ class lock_free_box {
       box word(word_);
       const std::uintptr_t seen = word.look();
       if (seen != box::dormant) {
-        if (word.append(seen, mail)) return nullptr;
+        if (word.append(seen, mail, false)) return nullptr;
         continue;
       }
       activation& made = make_activation(mail);
@@ -71,7 +71,7 @@ class lock_free_box {
     handle_list(active.oldest, handle);
     while (!word.rest(active)) {
       message* oldest = nullptr;
-      word.collect(active, [&](message& mail) {
+      word.collect(active, [&](message& mail, bool) {
         // order: relaxed  the owner's own list
         mail.next.store(reinterpret_cast<std::uintptr_t>(oldest), std::memory_order_relaxed);
         oldest = &mail;

@@ -11,7 +11,7 @@ Other fences (```text, ```sh) are left alone.
 
 In a public header, the lines under a comment line `// Example:` that are indented by five blanks or
 more after the slashes are a fragment, and those under `// Example (declarations):` are declarations.
-They are compiled, with their own header included.
+They are compiled, with their own header included. An example with an `int main` is a whole program.
 
 Fragments and declarations may use what is in PRELUDE; `#include` lines in them move to the top.
 """
@@ -87,7 +87,7 @@ def from_header(name, text):
             i += 1
         if not any(body):
             raise Malformed(f"include/{name}:{first}: the example is empty; indent it by five blanks")
-        kind = "declarations" if head.group(1) else "fragment"
+        kind = "declarations" if head.group(1) else "program" if any("int main(" in line for line in body) else "fragment"
         snippets.append(Snippet(f"include/{name}:{first}", kind, "\n".join(body) + "\n", False, name))
     return snippets
 
@@ -95,7 +95,7 @@ def from_header(name, text):
 def program(snippet):
     """The text of a program that compiles, and runs, the snippet."""
     file, line = snippet.where.rsplit(":", 1)
-    if snippet.kind == "program":
+    if snippet.kind == "program" and not snippet.header:
         return f'#line {line} "{file}"\n{snippet.code}'
     # A hoisted #include leaves its line empty, so that the messages' line numbers stay right.
     includes = re.findall(r"^[ \t]*#[ \t]*include.*$", snippet.code, re.MULTILINE)
@@ -104,6 +104,8 @@ def program(snippet):
     top = "\n".join(headers + ["#include <troupe/troupe.hpp>"] + includes)
     marked = f'#line {line} "{file}"\n{code}#line 1 "wrapper"\n'
     head = f"{top}\n{PRELUDE}using namespace std::chrono_literals;\n"
+    if snippet.kind == "program":
+        return head + marked
     if snippet.kind == "declarations":
         return f"{head}{marked}int main() {{}}\n"
     if re.search(r"\bco_(await|return|yield)\b", code):

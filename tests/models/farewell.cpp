@@ -70,7 +70,7 @@ struct cell_word : models::atomic<T> {
 
 enum kind : unsigned { plain, gives, farewell };
 
-struct message {
+struct alignas(16) message {
   models::atomic<std::uintptr_t> next{0};
   models::guarded<kind> what{plain};
   unsigned handled = 0;  // the model's own
@@ -78,7 +78,9 @@ struct message {
 
 struct activation {
   models::guarded<message*> oldest{nullptr};
-  models::guarded<bool> farewell{false};
+  models::guarded<bool> told{false};
+  bool farewell() const { return told; }
+  void set_farewell(bool is_told) { told = is_told; }
   void clear() { oldest = nullptr; }
 };
 
@@ -134,7 +136,7 @@ struct farewell_model : rl::test_suite<farewell_model<Holders, Gives, WorkerHold
     message& mail = mails_[self][sent_[self]++];
     mail.what = what;
     side mine{*this, self};
-    actor::send_from_afar<Retries>(mailbox(word_), mail, mine);
+    actor::send_from_afar<Retries>(mailbox(word_), mail, false, mine);
   }
 
   // As drop_ref.
@@ -162,7 +164,7 @@ struct farewell_model : rl::test_suite<farewell_model<Holders, Gives, WorkerHold
   void handle(activation& active, message& mail) {
     RL_ASSERT(++mail.handled == 1);
     if (mail.what == farewell) {
-      active.farewell = true;
+      active.set_farewell(true);
     } else {
       RL_ASSERT(!stopped_ || Gives == giving::in_destructor);
       if (mail.what == gives) give();
@@ -195,8 +197,8 @@ struct farewell_model : rl::test_suite<farewell_model<Holders, Gives, WorkerHold
       return actor::ask_out_of_mail(refs_, mailbox(word_), active, stopped_);
     }
     if (mailbox(word_).has_mail(active)) return out_of_mail::collects;
-    if (active.farewell && refs_.revive()) active.farewell = false;
-    if (!active.farewell) return out_of_mail::rests;
+    if (active.farewell() && refs_.revive()) active.set_farewell(false);
+    if (!active.farewell()) return out_of_mail::rests;
     return stopped_ ? out_of_mail::goes : out_of_mail::ends;
   }
 
@@ -216,7 +218,7 @@ struct farewell_model : rl::test_suite<farewell_model<Holders, Gives, WorkerHold
           break;
         case out_of_mail::collects: break;
       }
-      box.collect(active, [&](message& mail) {
+      box.collect(active, [&](message& mail, bool) {
         mail.next.store(reinterpret_cast<std::uintptr_t>(static_cast<message*>(active.oldest)), std::memory_order_relaxed);
         active.oldest = &mail;
       });
@@ -237,7 +239,7 @@ struct farewell_model : rl::test_suite<farewell_model<Holders, Gives, WorkerHold
       if (std::exchange(holds, false)) {
         // As drop_at_home: the actor waits in this worker's queue.
         if (refs_.drop_only()) {
-          active.farewell = true;
+          active.set_farewell(true);
         } else {
           drop(0);
         }

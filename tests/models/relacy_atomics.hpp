@@ -76,15 +76,17 @@ inline const std::string_view mutation = std::getenv("MUTATION") == nullptr ? ""
 inline bool mutated(std::string_view name) { return mutation == name; }
 
 // What a mutation takes away: accesses of one kind in the functions whose name contains `function` become
-// relaxed; a fence vanishes.
+// relaxed, or lose their half of an order, acquire or release; a fence vanishes.
 struct weakening {
   access kind = access::none;
   std::string_view function;
+  std::memory_order lost = std::memory_order_acq_rel;
 };
 inline weakening weakened;
 
-inline void weaken_if(std::string_view name, access kind, std::string_view function) {
-  if (mutated(name)) weakened = {kind, function};
+inline void weaken_if(std::string_view name, access kind, std::string_view function,
+                      std::memory_order lost = std::memory_order_acq_rel) {
+  if (mutated(name)) weakened = {kind, function, lost};
 }
 
 inline bool is_weakened(access kind, const place& at) {
@@ -92,7 +94,10 @@ inline bool is_weakened(access kind, const place& at) {
 }
 
 inline rl::memory_order order_of(access kind, std::memory_order order, const place& at) {
-  if (is_weakened(kind, at)) return rl::mo_relaxed;
+  if (is_weakened(kind, at)) {
+    if (weakened.lost == std::memory_order_acq_rel || weakened.lost == order) return rl::mo_relaxed;
+    if (order == std::memory_order_acq_rel) return weakened.lost == std::memory_order_acquire ? rl::mo_release : rl::mo_acquire;
+  }
   switch (order) {
     case std::memory_order_relaxed: return rl::mo_relaxed;
     case std::memory_order_acquire: return rl::mo_acquire;
@@ -140,8 +145,14 @@ class atomic {
   }
   bool compare_exchange_strong(T& seen, T next, std::memory_order order, std::memory_order failure,
                                place at = place::current()) {
-    return cell_.compare_exchange(rl::bool_t<false>(), seen, next, order_of(access::compare_exchange, order, at),
-                                  order_of(access::compare_exchange, failure, at), info_of(at));
+    const rl::memory_order success_order = order_of(access::compare_exchange, order, at);
+    rl::memory_order failure_order = order_of(access::compare_exchange, failure, at);
+    // The checker knows no failure that acquires more than success does: so a fence does it.
+    const bool by_fence = failure_order == rl::mo_acquire && (success_order == rl::mo_relaxed || success_order == rl::mo_release);
+    if (by_fence) failure_order = rl::mo_relaxed;
+    if (cell_.compare_exchange(rl::bool_t<false>(), seen, next, success_order, failure_order, info_of(at))) return true;
+    if (by_fence) rl::atomic_thread_fence(rl::mo_acquire, info_of(at));
+    return false;
   }
   bool compare_exchange_strong(T& seen, T next, std::memory_order order, place at = place::current()) {
     return cell_.compare_exchange(rl::bool_t<false>(), seen, next, order_of(access::compare_exchange, order, at),

@@ -1,0 +1,489 @@
+// Tasks, futures and asks: a turn that waits holds no thread, and everything resolves exactly once.
+#include <latch>
+#include <numeric>
+
+#include "support/conformance.hpp"
+
+namespace troupe::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class tasks : public conformance {};
+
+// How many of a kind are there: frames must not be lost, nor destroyed twice.
+std::atomic<int> live{0};
+struct counted {
+  counted() { ++live; }
+  counted(const counted&) { ++live; }
+  counted(counted&&) noexcept { ++live; }
+  counted& operator=(const counted&) = default;
+  ~counted() { --live; }
+};
+
+struct account {
+  int balance = 100;
+  std::vector<std::string> seen;
+  void deposit(int n) { balance += n; }
+  int read() const { return balance; }
+  int refuse() { throw std::runtime_error("refused"); }
+  task<int> transfer(ref<account> to, int n) {
+    counted here;
+    balance -= n;
+    co_await to.ask<&account::deposit>(n);
+    co_return balance;
+  }
+  task<> fail_later() {
+    counted here;
+    co_await sleep_for(100us);
+    throw std::runtime_error("later");
+  }
+  task<> slow(std::string name) {
+    counted here;
+    seen.push_back(name + " begins");
+    co_await sleep_for(1ms);
+    seen.push_back(name + " ends");
+  }
+  void note(std::string name) { seen.push_back(std::move(name)); }
+  std::vector<std::string> all() { return seen; }
+  future<int> from_elsewhere(ref<account> other) { return other.ask<&account::read>(); }
+};
+
+task<int> leaf(int n) {
+  counted here;
+  co_return n;
+}
+task<long> sum(int n) {
+  long total = 0;
+  for (int i = 0; i < n; ++i) total += co_await leaf(1);
+  co_return total;
+}
+task<int> deep(int n) {
+  counted here;
+  if (n == 0) co_return 0;
+  const int below = co_await deep(n - 1);
+  co_return below + 1;
+}
+
+TEST_P(tasks, awaiting_uses_no_stack) {
+  runtime rt(options());
+  auto many = rt.spawn(sum(fewer(2'000'000, 10)));
+  auto nested = rt.spawn(deep(fewer(100'000, 10)));
+  rt.run();
+  EXPECT_EQ(many.get(), fewer(2'000'000, 10));
+  EXPECT_EQ(nested.get(), fewer(100'000, 10));
+  EXPECT_EQ(live.load(), 0);
+}
+
+TEST_P(tasks, an_ask_gives_a_value_or_an_exception) {
+  runtime rt(options());
+  auto a = rt.spawn<account>();
+  auto use = [](ref<account> from, ref<account> to) -> task<int> {
+    int sum = co_await from.ask<&account::read>();
+    std::string said;
+    try {
+      co_await from.ask<&account::refuse>();
+    } catch (const std::runtime_error& e) {
+      said = e.what();
+    }
+    if (said != "refused") co_return -1;
+    sum += co_await from.ask<&account::transfer>(to, 30);
+    sum += co_await to.ask<&account::read>();
+    sum += co_await from.ask<&account::from_elsewhere>(to);
+    auto last = from.ask([](account& self) { return self.balance; });
+    co_return sum + co_await last;
+  };
+  auto got = rt.spawn(use(a, rt.spawn<account>(pinned("account"))));
+  rt.run();
+  EXPECT_EQ(got.get(), 100 + 70 + 130 + 130 + 70);
+  EXPECT_EQ(live.load(), 0);
+}
+
+TEST_P(tasks, a_suspended_turn_is_exclusive_and_messages_queue_behind_it) {
+  runtime rt(options());
+  for (auto where : {0, 1, 2}) {
+    auto a = where == 0 ? rt.spawn<account>() : where == 1 ? rt.spawn<account>(pinned("one")) : rt.spawn<account>(on_main());
+    a.tell<&account::slow>("first");
+    a.tell<&account::note>("second");
+    a.tell<&account::slow>("third");
+    a.tell<&account::note>("fourth");
+    auto seen = a.ask<&account::all>();
+    rt.run();
+    EXPECT_EQ(seen.get(), (std::vector<std::string>{"first begins", "first ends", "second", "third begins", "third ends", "fourth"}));
+  }
+  EXPECT_EQ(live.load(), 0);
+}
+
+TEST_P(tasks, what_a_told_coroutine_throws_is_a_failure_of_its_actor) {
+  runtime rt(options());
+  auto a = rt.spawn<account>();
+  a.tell<&account::fail_later>();
+  a.tell<&account::deposit>(1);
+  EXPECT_THROW(rt.run(), std::runtime_error);
+  EXPECT_NE(rt.thrown().actor.find("account"), std::string::npos);
+  EXPECT_NE(rt.thrown().method.find("fail_later"), std::string::npos);
+  auto after = a.ask<&account::read>();
+  rt.run();
+  EXPECT_EQ(after.get(), 101);
+}
+
+TEST_P(tasks, what_a_spawned_task_throws_goes_to_its_future_or_to_run) {
+  auto thrower = []() -> task<int> {
+    co_await leaf(1);
+    throw std::logic_error("spawned");
+  };
+  runtime rt(options());
+  auto kept = rt.spawn(thrower());
+  rt.run();
+  EXPECT_THROW(kept.get(), std::logic_error);
+  rt.spawn(thrower());
+  EXPECT_THROW(rt.run(), std::logic_error);
+}
+
+TEST_P(tasks, an_ask_to_a_stopped_actor_says_so) {
+  runtime rt(options());
+  auto a = rt.spawn<account>();
+  a.stop();
+  auto late = a.ask<&account::read>();
+  rt.run();
+  EXPECT_THROW(late.get(), actor_stopped);
+  auto later = a.ask<&account::transfer>(a, 1);
+  rt.run();
+  EXPECT_THROW(later.get(), actor_stopped);
+}
+
+TEST_P(tasks, a_timeout_or_a_stop_ends_a_wait_once) {
+  runtime rt(options());
+  auto use = [](ref<account> a) -> task<std::string> {
+    std::string said;
+    a.tell<&account::slow>("long");
+    try {
+      co_await a.ask<&account::read>().timeout(100us);
+      said += "value ";
+    } catch (const timed_out&) {
+      said += "timeout ";
+    }
+    std::stop_source source;
+    auto answer = a.ask<&account::slow>("longer");
+    source.request_stop();
+    try {
+      co_await std::move(answer).stop(source.get_token());
+      said += "value";
+    } catch (const cancelled&) {
+      said += "cancelled";
+    }
+    co_await a.ask<&account::read>().timeout(1h).stop(source.get_token());
+    co_return said;
+  };
+  auto got = rt.spawn(use(rt.spawn<account>()));
+  EXPECT_THROW(rt.run(); got.get(), cancelled);
+  EXPECT_EQ(live.load(), 0);
+}
+
+TEST_P(tasks, a_dropped_promise_is_a_broken_one) {
+  runtime rt(options());
+  auto wait = [](future<int> of) -> task<int> { co_return co_await std::move(of); };
+  promise<int> dropped;
+  auto got = rt.spawn(wait(dropped.get_future()));
+  { promise<int> gone = std::move(dropped); }
+  rt.run();
+  EXPECT_THROW(got.get(), broken_promise);
+  promise<int> twice;
+  EXPECT_TRUE(twice.get_future().valid());
+  EXPECT_THROW(static_cast<void>(twice.get_future()), usage_error);
+  twice.set_value(1);
+  EXPECT_THROW(twice.set_value(2), usage_error);
+  EXPECT_THROW(future<int>().get(), usage_error);
+}
+
+TEST_P(tasks, threads_of_your_own_resolve_and_wait) {
+  runtime rt(options());
+  for (int i = 0; i < fewer(50); ++i) {
+    promise<int> answer;
+    auto wait = [](future<int> of) -> task<int> {
+      const int value = co_await std::move(of);
+      co_return value + 1;
+    };
+    auto got = rt.spawn(wait(answer.get_future()));
+    std::thread outside([answer = std::move(answer), open = rt.hold(), i]() mutable { answer.set_value(i); });
+    rt.run();
+    EXPECT_EQ(got.get(), i + 1);
+    outside.join();
+  }
+  if (!threaded()) return;
+  auto a = rt.spawn<account>();
+  EXPECT_EQ(a.ask<&account::read>().get(), 100);
+  EXPECT_FALSE(a.ask<&account::slow>("x").wait_for(1us));
+  rt.run();
+}
+
+TEST_P(tasks, a_handler_may_not_block_in_a_future) {
+  runtime rt(options());
+  auto a = rt.spawn<account>();
+  a.tell([](account& self) { troupe::self(&self).ask<&account::read>().get(); });
+  EXPECT_THROW(rt.run(), usage_error);
+}
+
+TEST_P(tasks, callbacks_run_in_the_turns_of_who_asked) {
+  struct asker {
+    ref<account> of;
+    std::vector<std::string> seen{};
+    void go() {
+      of.ask<&account::read>().then([this](int n) { seen.push_back(std::to_string(n)); }, [](std::exception_ptr) {});
+      of.ask<&account::refuse>().then([](int) {}, [this](std::exception_ptr) { seen.push_back("refused"); });
+      of.ask<&account::read>().then([](int) { throw std::logic_error("in on_value"); },
+                                    [this](std::exception_ptr) { seen.push_back("own error"); });
+      of.ask<&account::read>().then([](int) { throw std::logic_error("unheard"); });
+    }
+    std::vector<std::string> all() { return seen; }
+  };
+  runtime rt(options());
+  auto a = rt.spawn<asker>(asker{rt.spawn<account>()});
+  a.tell<&asker::go>();
+  EXPECT_THROW(rt.run(), std::logic_error);
+  auto seen = a.ask<&asker::all>();
+  rt.run();
+  EXPECT_EQ(seen.get(), (std::vector<std::string>{"100", "refused", "own error"}));
+}
+
+// Rings of asks, from one actor to itself up to many.
+struct link {
+  ref<link> next{};
+  task<int> go(int hops) {
+    counted here;
+    if (hops == 0) co_return 0;
+    const int rest = co_await next.ask<&link::go>(hops - 1);
+    co_return rest + 1;
+  }
+};
+
+TEST_P(tasks, an_ask_that_would_wait_for_itself_throws_at_once) {
+  runtime rt(options());
+  for (const int length : {1, 2, 3, 50}) {
+    std::vector<ref<link>> ring;
+    for (int i = 0; i < length; ++i) ring.push_back(rt.spawn<link>());
+    for (int i = 0; i < length; ++i) {
+      ring[static_cast<std::size_t>(i)].tell([next = ring[static_cast<std::size_t>((i + 1) % length)]](link& self) { self.next = next; });
+    }
+    auto fine = ring[0].ask<&link::go>(length - 1);
+    rt.run();
+    EXPECT_EQ(fine.get(), length - 1);
+    auto stuck = ring[0].ask<&link::go>(length);
+    rt.run();
+    try {
+      stuck.get();
+      FAIL();
+    } catch (const deadlock& e) {
+      EXPECT_NE(std::string(e.what()).find("link::go asks "), std::string::npos) << e.what();
+    }
+    for (auto& one : ring) one.tell([](link& self) { self.next = {}; });
+    rt.run();
+  }
+  EXPECT_EQ(live.load(), 0);
+}
+
+TEST_P(tasks, what_never_comes_is_a_stall_that_is_explained) {
+  struct waiter {
+    promise<> never{};
+    task<> sit() {
+      counted here;
+      co_await never.get_future();
+    }
+  };
+  {
+    runtime rt(options());
+    auto one = rt.spawn<waiter>();
+    one.tell<&waiter::sit>();
+    std::string said;
+    try {
+      rt.run();
+    } catch (const stalled& e) {
+      said = e.what();
+    }
+    EXPECT_NE(said.find("waiter"), std::string::npos) << said;
+    EXPECT_NE(said.find("sit"), std::string::npos) << said;
+    EXPECT_NE(said.find("tasks.cpp:"), std::string::npos) << said;
+    // Something outside of the program may resolve it nevertheless.
+    one.tell([](waiter&) {});
+    EXPECT_THROW(rt.run(), stalled);
+    EXPECT_EQ(live.load(), 1);
+  }
+  EXPECT_EQ(live.load(), 0) << "the runtime's end cancels what is suspended";
+}
+
+TEST_P(tasks, the_end_cancels_what_is_suspended_at_every_kind_of_wait) {
+  std::atomic<int> ended{0};
+  for (int round = 0; round < fewer(20); ++round) {
+    promise<int> never;
+    {
+      runtime rt(options());
+      auto until = [](std::atomic<int>* count, auto wait) -> task<> {
+        counted here;
+        bool was_cancelled = false;
+        try {
+          co_await std::move(wait);
+        } catch (const cancelled&) {
+          was_cancelled = true;
+        }
+        if (was_cancelled) ++*count;
+        co_await sleep_for(1h);  // throws at once
+      };
+      auto nap = []() -> task<> { co_await sleep_for(1h); };
+      rt.spawn(until(&ended, sleep_for(1h)));
+      rt.spawn(until(&ended, never.get_future()));
+      rt.spawn(until(&ended, rt.spawn(nap()).timeout(2h)));
+      rt.spawn(until(&ended, when_all(nap(), nap())));
+      rt.spawn(until(&ended, when_any(nap(), nap())));
+      rt.post([&rt] { rt.stop(); });
+      rt.run();
+    }
+    EXPECT_EQ(live.load(), 0);
+  }
+  // The future of a task that is cancelled itself may come first.
+  EXPECT_GE(ended.load(), 4 * fewer(20));
+}
+
+TEST_P(tasks, side_by_side_all_or_the_first) {
+  auto number = [](int n, std::chrono::microseconds span) -> task<int> {
+    counted here;
+    co_await sleep_for(span);
+    if (n < 0) throw std::out_of_range(std::to_string(n));
+    co_return n;
+  };
+  using numbers = decltype(+number);
+  auto use = [](numbers give) -> task<std::string> {
+    std::string said;
+    auto both = when_all(give(1, 200us), give(2, 100us), leaf(3));
+    const auto [one, two, three] = co_await std::move(both);
+    said += std::to_string(one + two + three) + " ";
+    std::vector<task<int>> many;
+    for (int i = 0; i < 100; ++i) many.push_back(give(i, std::chrono::microseconds(i % 7)));
+    const auto values = co_await when_all(std::move(many));
+    said += std::to_string(std::accumulate(values.begin(), values.end(), 0)) + " ";
+    const auto first = co_await when_any(give(1, 1h), give(2, 1us), give(3, 1h));
+    said += std::to_string(first.index()) + std::to_string(std::get<1>(first)) + " ";
+    const auto at_once = co_await when_any(give(1, 1h), leaf(7), leaf(8));
+    said += std::to_string(at_once.index()) + " ";
+    try {
+      co_await when_all(give(4, 1us), give(-5, 1us), give(-6, 1us));
+    } catch (const std::out_of_range& e) {
+      said += e.what();
+    }
+    try {
+      co_await when_any(give(-7, 1us), when_all(give(1, 1h), give(2, 1h)));
+    } catch (const std::out_of_range& e) {
+      said += e.what();
+    }
+    co_return said;
+  };
+  runtime rt(options());
+  auto got = rt.spawn(use(number));
+  rt.run();
+  EXPECT_EQ(got.get(), "6 4950 12 1 -5-7");
+  EXPECT_EQ(live.load(), 0);
+}
+
+TEST_P(tasks, the_main_thread_answers_in_the_order_asked) {
+  runtime rt(options());
+  std::vector<int> order;
+  auto use = [](main_thread main, std::vector<int>* in_order) -> task<std::thread::id> {
+    for (int i = 0; i < 10; ++i) main.post([in_order, i] { in_order->push_back(i); });
+    auto fails = main.call([]() -> int { throw std::runtime_error("main"); });
+    bool threw = false;
+    try {
+      co_await std::move(fails);
+    } catch (const std::runtime_error&) {
+      threw = true;
+    }
+    if (!threw) co_return std::thread::id();
+    auto where = main.call([] { return std::this_thread::get_id(); });
+    co_return co_await std::move(where);
+  };
+  auto got = rt.spawn(use(rt.main(), &order));
+  rt.run();
+  EXPECT_EQ(got.get(), std::this_thread::get_id());
+  EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
+  std::thread outside([main = rt.main(), open = rt.hold()] { EXPECT_EQ(main.call_and_wait([] { return 5; }), 5); });
+  while (rt.run_once()) {
+  }
+  outside.join();
+  EXPECT_FALSE(rt.poll());
+}
+
+TEST_P(tasks, timers_come_again_and_weak_ones_let_the_program_end) {
+  runtime rt(options());
+  std::stop_source enough;
+  std::atomic<int> ticks{0}, faults{0}, once{0}, never{0};
+  rt.every(100us, [&] { if (++ticks == 5) enough.request_stop(); }, {.stop = enough.get_token()});
+  rt.every(50us, [&] { if (++faults == 1) throw std::runtime_error("tick"); }, {.stop = enough.get_token()});
+  rt.after(1h, [&] { ++never; }, {.weak = true});
+  rt.after(1us, [&] { ++once; });
+  EXPECT_THROW(rt.run(), std::runtime_error);
+  EXPECT_EQ(ticks.load(), 5);
+  EXPECT_GE(faults.load(), 2);
+  EXPECT_EQ(once.load(), 1);
+  EXPECT_EQ(never.load(), 0);
+}
+
+TEST_P(tasks, sleeps_are_never_short) {
+  runtime rt(options());
+  auto nap = [](runtime* on, std::chrono::microseconds span) -> task<bool> {
+    const auto before = on->now();
+    co_await sleep_for(span);
+    co_return on->now() - before >= span;
+  };
+  std::vector<future<bool>> all;
+  for (int i = 0; i < 200; ++i) all.push_back(rt.spawn(nap(&rt, std::chrono::microseconds(i * 17 % 3000))));
+  rt.run();
+  for (auto& one : all) EXPECT_TRUE(one.get());
+}
+
+// Many asks at once while actors stop: each resolves once, and nothing is left.
+struct tally {
+  std::atomic<int> values{0}, stopped{0}, late{0};
+};
+task<> ask_around(std::vector<ref<account>> all, int seed, tally* count) {
+  counted here;
+  for (int i = 0; i < 100; ++i) {
+    auto& to = all[static_cast<std::size_t>(seed * 7 + i) % all.size()];
+    auto& other = all[static_cast<std::size_t>(seed * 7 + i + 1) % all.size()];
+    if (i == 50 && seed % 8 == 0) to.stop();
+    try {
+      if (i % 3 == 0) {
+        co_await to.ask<&account::transfer>(other, 1).timeout(50us);
+      } else {
+        co_await to.ask<&account::read>();
+      }
+      ++count->values;
+    } catch (const actor_stopped&) {
+      ++count->stopped;
+    } catch (const timed_out&) {
+      ++count->late;
+    }
+  }
+}
+
+TEST_P(tasks, storms_of_asks_resolve_each_exactly_once) {
+  for (int round = 0; round < fewer(10); ++round) {
+    tally count;
+    runtime rt(options());
+    std::vector<ref<account>> all;
+    for (int i = 0; i < 10; ++i) all.push_back(rt.spawn<account>());
+    const int asking = fewer(40);
+    for (int i = 0; i < asking; ++i) rt.spawn(ask_around(all, i, &count));
+    bool stuck = false;
+    try {
+      rt.run();
+    } catch (const stalled&) {
+      stuck = true;  // two transfers may wait for each other's actors
+    }
+    const int resolved = count.values + count.stopped + count.late;
+    EXPECT_TRUE(stuck ? resolved <= asking * 100 : resolved == asking * 100) << resolved;
+  }
+  EXPECT_EQ(live.load(), 0);
+}
+
+TROUPE_TEST_EACH(tasks, all_settings);
+
+}  // namespace
+}  // namespace troupe::test

@@ -1,0 +1,150 @@
+// A result that comes once, and those who race to end the wait for it: the resolver, a timer, a stop token, and the
+// waiter itself.
+//
+// In one model a thread waits several times, each time with an observer of its own that it frees as soon as attach()
+// refused it, detach() gave it back, or it was told. In the other one a coroutine waits once: when it has attached, the
+// timer and the stop token may detach it, and at its actor's end the waiter itself; whoever ends the wait says how, and
+// the observer is freed when the timer and the token are done with it.
+// Checks O1 to O3: one ends the wait, nobody touches an observer that was freed, the result is whole where it is seen.
+//
+// mutation: resolve_unpublished
+// mutation: resolve_without_acquire
+// mutation: resolve_unchecked
+// mutation: attach_unpublished
+// mutation: attach_without_acquire
+// mutation: resolved_relaxed
+// mutation: detach_without_acquire
+// mutation: detach_unchecked
+#include "models/relacy_atomics.hpp"
+
+#include "task/one_shot.hpp"
+
+namespace {
+
+using namespace troupe;
+using models::access;
+using word = models::atomic<std::uintptr_t>;
+
+struct observer {
+  models::guarded<bool> written{false};  // before it attaches
+  models::guarded<bool> there{true};
+  models::guarded<bool> by_result{false};  // how the wait ended
+  models::latch over;
+};
+
+using shipped = tasks::one_shot<observer, word>;
+
+// With the mistakes that are not one of memory order.
+struct shot : shipped {
+  explicit shot(word& in) : shipped(in), word_(in) {}
+  observer* resolve() {
+    if (!models::mutated("resolve_unchecked")) return shipped::resolve();
+    const std::uintptr_t seen = word_.load(std::memory_order_acquire);
+    word_.store(1, std::memory_order_release);
+    return reinterpret_cast<observer*>(seen);
+  }
+  bool detach(observer& waiting) {
+    if (!models::mutated("detach_unchecked")) return shipped::detach(waiting);
+    if (word_.load(std::memory_order_acquire) != reinterpret_cast<std::uintptr_t>(&waiting)) return false;
+    word_.store(0, std::memory_order_relaxed);
+    return true;
+  }
+  word& word_;
+};
+
+struct resolving {
+  word word_{0};
+  models::guarded<int> result_{0};
+  unsigned told_ = 0;  // the model's own
+
+  void end(observer& one, bool by_result) {
+    RL_ASSERT(++told_ == 1);
+    RL_ASSERT(one.there && one.written);
+    one.by_result = by_result;
+    one.over.open();
+  }
+  void resolve() {
+    result_ = 7;
+    if (observer* waiting = shot(word_).resolve()) end(*waiting, true);
+  }
+  void see_result() { RL_ASSERT(result_ == 7); }
+};
+
+// As shared_state::wait with a limit of time, then without.
+template <unsigned Waits>
+struct thread_model : rl::test_suite<thread_model<Waits>, 2>, resolving {
+  observer observers_[Waits];
+
+  // Whether the result has come.
+  bool wait(observer& one, bool limited) {
+    one.written = true;
+    const bool attached = shot(word_).attach(one);
+    if (attached && limited && shot(word_).detach(one)) {
+      one.there = false;
+      return false;
+    }
+    if (!attached || limited) see_result();
+    if (attached) one.over.wait();
+    one.there = false;
+    return true;
+  }
+
+  void thread(unsigned index) {
+    if (index == 0) return resolve();
+    for (unsigned i = 0; i < Waits && !shot(word_).resolved(); ++i) {
+      if (wait(observers_[i], i + 1 < Waits)) break;
+    }
+    RL_ASSERT(shot(word_).resolved());
+    see_result();
+  }
+};
+
+template <unsigned Detachers, bool Ends>
+struct coroutine_model : rl::test_suite<coroutine_model<Detachers, Ends>, 2 + Detachers>, resolving {
+  observer observer_;
+  bool attached_ = false;  // written before the latch opens
+  models::latch armed_[Detachers], done_[Detachers];
+
+  void await() {
+    observer_.written = true;
+    attached_ = shot(word_).attach(observer_);
+    if (!attached_) observer_.there = false;
+    for (auto& one : armed_) one.open();
+    if (!attached_) return see_result();
+    const bool cancelled = Ends && shot(word_).detach(observer_);
+    if (cancelled) {
+      RL_ASSERT(++told_ == 1);
+    } else {
+      observer_.over.wait();
+    }
+    for (auto& one : done_) one.wait();
+    if (!cancelled && observer_.by_result) see_result();
+    observer_.there = false;
+  }
+
+  void thread(unsigned index) {
+    if (index == 0) return resolve();
+    if (index == 1) return await();
+    index -= 2;
+    armed_[index].wait();
+    if (attached_ && shot(word_).detach(observer_)) end(observer_, false);
+    done_[index].open();
+  }
+
+  void after() { RL_ASSERT(told_ == (attached_ ? 1 : 0)); }
+};
+
+}  // namespace
+
+int main() {
+  models::weaken_if("resolve_unpublished", access::exchange, "::resolve(", std::memory_order_release);
+  models::weaken_if("resolve_without_acquire", access::exchange, "::resolve(", std::memory_order_acquire);
+  models::weaken_if("attach_unpublished", access::compare_exchange, "::attach(", std::memory_order_release);
+  models::weaken_if("attach_without_acquire", access::compare_exchange, "::attach(", std::memory_order_acquire);
+  models::weaken_if("resolved_relaxed", access::load, "::resolved(");
+  models::weaken_if("detach_without_acquire", access::compare_exchange, "::detach(", std::memory_order_acquire);
+  const bool holds = models::check<thread_model<1>>(6) && models::check<thread_model<3>>(6) &&
+                     models::check<coroutine_model<1, false>>(4) && models::check<coroutine_model<1, true>>(4) &&
+                     models::check<coroutine_model<2, false>>(3) && models::check<coroutine_model<2, true>>(3);
+  return holds ? 0 : 1;
+}
