@@ -1,6 +1,7 @@
 // The benchmarks in CAF, the C++ Actor Framework. ../../README.md says what each measures.
 #include <vector>
 
+#include "asks.hpp"
 #include "crowds.hpp"
 #include "streams.hpp"
 
@@ -79,6 +80,7 @@ int main(int argc, char** argv) {
       {"idle_memory", 5'000'000, idle_memory},
       {"idle_cpu", 10, idle_cpu},
       {"wake_latency", 2'000, wake_latency},
+      {"ask", 2'000'000, ask},
   };
   measure::run_program(argc, argv, table);
 }

@@ -38,6 +38,11 @@ var benchmarks = map[string]benchmark{
 	"chameneos":            {1_000_000, chameneos},
 	"idle_memory":          {500_000, idleMemory},
 	"idle_cpu":             {10, idleCPU},
+	"ask":                  {2_000_000, askOften},
+	"spawn":                {10_000_000, spawnAndJoin},
+	"switch":               {5_000_000, handOver},
+	"memory":               {1_000_000, sleepingMemory},
+	"timers":               {1_000_000, timers},
 }
 
 func main() {

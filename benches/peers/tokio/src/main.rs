@@ -5,6 +5,7 @@ mod crowds;
 mod measure;
 mod streams;
 mod waiting;
+mod waits;
 
 use measure::Outcome;
 use std::future::Future;
@@ -25,6 +26,12 @@ const BENCHMARKS: &[(&str, u64, Start)] = &[
     ("idle_memory", 5_000_000, |size| Box::pin(waiting::idle_memory(size))),
     ("idle_cpu", 10, |size| Box::pin(waiting::idle_cpu(size))),
     ("wake_latency", 2_000, |size| Box::pin(waiting::wake_latency(size))),
+    ("ask", 2_000_000, |size| Box::pin(waits::ask(size))),
+    ("spawn", 10_000_000, |size| Box::pin(waits::spawn(size))),
+    ("await_ready", 20_000_000, |size| Box::pin(waits::await_ready(size))),
+    ("switch", 5_000_000, |size| Box::pin(waits::switch(size))),
+    ("memory", 1_000_000, |size| Box::pin(waits::memory(size))),
+    ("timers", 1_000_000, |size| Box::pin(waits::timers(size))),
 ];
 
 fn main() {
