@@ -45,7 +45,7 @@ def cpp(source: str, product: str, *flags: str) -> Program:
 
 def erlang_actors() -> Program:
     output = BUILT / "erlang"
-    modules = ("actors.erl", "crowds.erl", "measure.erl", "streams.erl", "waiting.erl")
+    modules = ("actors.erl", "asks.erl", "crowds.erl", "measure.erl", "streams.erl", "waiting.erl")
 
     def start(workers: int) -> Command:
         # +P: room for five million processes.
@@ -73,18 +73,21 @@ def tokio_actors() -> Program:
                    executable(product), environment={"RUSTC": "/usr/bin/rustc", "CARGO_TARGET_DIR": str(target)})
 
 
-def troupe_actors() -> Program:
-    product = ROOT / "build/release/benches/bench_actors"
+def troupe(name: str) -> Program:
+    product = ROOT / f"build/release/benches/bench_{name}"
     configure = ("cmake", "--preset", "release", "-DTROUPE_BENCH=ON")
     compile_ = ("cmake", "--build", "--preset", "release", "--target", product.name)
     return Program(ROOT, (configure, compile_), product, executable(product), knows_itself=True)
 
 
-def actors_and_wake(program: Program) -> dict[str, Program]:
-    return {"actors": program, "wake": program}
+def all_by(program: Program) -> dict[str, Program]:
+    return {"actors": program, "wake": program, "coro": program}
 
 
-TROUPE = Contestant("troupe", "this library", actors_and_wake(troupe_actors()))
+TROUPE = Contestant("troupe", "this library", {**all_by(troupe("actors")), "coro": troupe("coro")})
+
+# Of those whose actors can ask, but that have nothing like a task beside them.
+NO_TASKS = {bench: "it has no tasks beside its actors" for bench in ("spawn", "await_ready", "switch", "memory", "timers")}
 
 FLOOR = Contestant(
     "floor", "one thread, one exchange and one CAS a message; for wake_latency a bare futex",
@@ -94,20 +97,21 @@ FLOOR = Contestant(
 
 PEERS = (
     Contestant(
-        "go", "Go 1.19", {"actors": go_actors()}, ("go",), ("golang-go",),
+        "go", "Go 1.19", all_by(go_actors()), ("go",), ("golang-go",),
         sizes={"idle_memory": (500_000, "5,000,000 would need over 8 GB")},
-        lacks={"wake_latency": "a goroutine is never outside its runtime"}),
+        lacks={"wake_latency": "a goroutine is never outside its runtime",
+               "await_ready": "a goroutine calls a function, or waits for a channel"}),
     Contestant(
-        "erlang", "Erlang/OTP 25", {"actors": erlang_actors()}, ("erl", "erlc"), ("erlang-base",),
-        lacks={"wake_latency": "no thread is outside its runtime"}),
+        "erlang", "Erlang/OTP 25", all_by(erlang_actors()), ("erl", "erlc"), ("erlang-base",),
+        lacks={"wake_latency": "no thread is outside its runtime", **NO_TASKS}),
     Contestant(
-        "tokio", "tokio 1.24", actors_and_wake(tokio_actors()),
+        "tokio", "tokio 1.24", all_by(tokio_actors()),
         ("/usr/bin/cargo", "/usr/bin/rustc", "/usr/share/cargo/registry/tokio-1*"),
         ("cargo", "librust-tokio-dev")),
     Contestant(
         "caf", "CAF 0.17",
-        actors_and_wake(cpp("peers/caf/actors.cpp", "caf_actors", "-std=c++17", "-lcaf_core")),
-        ("g++", "/usr/include/caf/all.hpp"), ("g++", "libcaf-dev")),
+        all_by(cpp("peers/caf/actors.cpp", "caf_actors", "-std=c++17", "-lcaf_core")),
+        ("g++", "/usr/include/caf/all.hpp"), ("g++", "libcaf-dev"), lacks=NO_TASKS),
 )
 
 

@@ -86,6 +86,18 @@ ROWS = (
         "the same: 99th percentile", workers=(1,), value="p99"),
     Row("sched/scaling", "times", "more", "actors", "scaling", 20_000, times(64),
         "speed-up of 64 busy actors from one worker to two", workers=(2,), only_ours=True),
+    Row("coro/ask", "ns/ask", "less", "coro", "ask", 2_000_000, same,
+        "an actor asks another one and waits for the answer, one at a time"),
+    Row("coro/spawn", "ns/task", "less", "coro", "spawn", 10_000_000, same,
+        "spawn tasks that return at once, and join them, 1,000 at a time"),
+    Row("coro/await_ready", "ns/await", "less", "coro", "await_ready", 20_000_000, same,
+        "await a task that returns at once", workers=(1,)),
+    Row("coro/switch", "ns/hand-over", "less", "coro", "switch", 5_000_000, same,
+        "two tasks hand over to each other", workers=(1,)),
+    Row("coro/memory", "bytes/task", "less", "coro", "memory", 1_000_000, same,
+        "tasks that sleep for an hour", workers=(1,)),
+    Row("coro/timers", "ns/timer", "less", "coro", "timers", 1_000_000, same,
+        "arm timers, then cancel them all", workers=(1,)),
 )
 
 
