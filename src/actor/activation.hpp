@@ -7,6 +7,7 @@
 
 #include <cstddef>
 
+#include "actor/extras.hpp"
 #include "actor/mailbox.hpp"
 #include "memory/stable_pool.hpp"
 #include "sched/runnable.hpp"
@@ -46,11 +47,14 @@ struct activation : sched::runnable {
   // Behind what is urgent already, in front of the rest.
   void append_urgent(message& mail) noexcept {
     mail_link* at = &oldest;
+    mail_link** known = urgent_end();
+    if (urgent_first() && known != nullptr && *known != nullptr) at = *known;
     while (is_urgent(get(*at))) at = &as_message(get(*at))->next;
     const std::uintptr_t behind = get(*at);
     set(mail.next, behind);
     set(*at, as_link(&mail) | urgent_tag);
     if (behind == 0) end = &mail.next;
+    if (known != nullptr) *known = &mail.next;
     marks |= has_urgent;
   }
 
@@ -69,6 +73,7 @@ struct activation : sched::runnable {
   // In front of what has come meanwhile: the rest of a list that take_all gave, from `first` on.
   void put_back(std::uintptr_t first, const mail_list& taken) noexcept {
     const std::uintptr_t meanwhile = get(oldest);
+    if (mail_link** known = urgent_end()) *known = nullptr;
     if (is_urgent(meanwhile)) return put_back_behind_urgent(first, taken);
     set(*taken.end, meanwhile);
     if (meanwhile == 0) end = taken.end;
@@ -117,6 +122,13 @@ struct activation : sched::runnable {
 
  private:
   static constexpr std::uintptr_t urgent_tag = 8;
+
+  // Where the urgent mail of the list ends, for those to whom much of it may come: kept where there is room. Null when that
+  // is not known; stale while no urgent mail is in the list.
+  mail_link** urgent_end() noexcept {
+    if (suspended != nullptr) return &suspended->urgent_end;
+    return has_extras(*actor) ? &cell_extras::of(*actor).urgent_end : nullptr;
+  }
 
   // The urgent ones that came meanwhile go in front of the ordinary ones of the rest, behind its urgent ones.
   void put_back_behind_urgent(std::uintptr_t first, const mail_list& taken) noexcept {

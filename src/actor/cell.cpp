@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "actor/activation.hpp"
+#include "actor/extras.hpp"
 #include "actor/system.hpp"
 #include "actor/turn.hpp"
 #include "memory/stable_pool.hpp"
@@ -106,22 +107,27 @@ void construction::fail() noexcept {
     return drop_ref(unborn);
   }
   system& home = system::of(unborn);
+  end_extras(unborn);
   home.slots.free(&unborn, own_magazines(home));
 }
 
 cell& make_cell(const placement& where, const cell_type& type) {
   const auto rounded_up = [&type](std::size_t bytes) { return (bytes + type.alignment - 1) & ~(type.alignment - 1); };
-  const bool limited = where.turn_messages != 0;
+  const bool extras = where.turn_messages != 0 || where.mailbox_messages != 0 || type.reentrant;
+  std::unique_ptr<mail_bound> bound;
+  if (where.mailbox_messages != 0) {
+    bound = std::make_unique<mail_bound>(where.mailbox_messages, static_cast<when_full>(where.when_full));
+  }
   // A slot of a multiple of the alignment begins that far behind an aligned place (memory/slot_space.hpp).
   constexpr std::size_t before = memory::slot_space::first_slot;
-  const std::size_t offset = rounded_up(before + sizeof(cell) + (limited ? sizeof(cell_limits) : 0)) - before;
+  const std::size_t offset = rounded_up(before + sizeof(cell) + (extras ? sizeof(cell_extras) : 0)) - before;
   system& home = where.home;
   void* slot = home.slots.allocate(rounded_up(offset + type.bytes), own_magazines(home));
-  cell& made = *::new (slot) cell(type, where.executor, static_cast<std::uint8_t>(offset / 8));
+  cell& made = *::new (slot) cell(type, static_cast<std::uint16_t>(where.executor | (bound ? cell::bounded : 0)), static_cast<std::uint8_t>(offset / 8));
   if (where.stop_on_error) made.flags |= cell::stop_on_error;
-  if (limited) {
-    made.flags |= cell::limited;
-    ::new (&made + 1) cell_limits{{where.turn_messages, where.turn_ns}};
+  if (extras) {
+    made.flags |= cell::has_extras;
+    ::new (&made + 1) cell_extras{{where.turn_messages, where.turn_ns}, nullptr, std::move(bound), nullptr};
   }
   return made;
 }

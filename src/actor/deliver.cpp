@@ -183,7 +183,13 @@ bool drop_at_home(cell& to) noexcept {
   return done;
 }
 
+void deliver_uncounted(cell& to, message& mail) {
+  if (mail_bound* bound = bound_of(to)) bound->force();
+  deliver(to, mail);
+}
+
 void deliver_birth(cell& to, message& birth) {
+  if (mail_bound* bound = bound_of(to)) bound->force();
   deliver_from_afar(to, birth);
 }
 

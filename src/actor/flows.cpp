@@ -43,14 +43,64 @@ void resume(tasks::flow& of) noexcept {
 
 }  // namespace
 
+namespace {
+
+void resume_reentrant(tasks::flow& of) noexcept {
+  turn_place& place = current_turn();
+  // order: relaxed  for running_handlers, a snapshot
+  place.method.store(of.call.act, std::memory_order_relaxed);
+  run(place, of);
+  if (!of.done) return;
+  cell& actor = *static_cast<cell*>(of.actor);
+  *of.link = of.next;
+  if (of.next != nullptr) of.next->link = of.link;
+  count_suspended(-1);
+  complete(of);
+  if ((actor.flags & cell::ends_soon) != 0 && cell_extras::of(actor).flows == nullptr) end_object(actor);
+  drop_ref(actor);
+}
+
+}  // namespace
+
+void begin_reentrant(tasks::flow& call, tasks::coroutine& root) noexcept {
+  turn_place& place = current_turn();
+  cell& actor = *place.active->actor;
+  call.actor = &actor;
+  call.at = &system::of(actor).home_reentrant;
+  call.cancelled = (actor.flags & cell::cancels) != 0;
+  root.in = &call;
+  root.completed = [](tasks::coroutine& self) noexcept { self.in->done = true; };
+  call.push(root);
+  run(place, call);
+  if (call.done) return complete(call);
+  // It keeps its actor alive.
+  add_ref(actor);
+  count_suspended(1);
+  tasks::flow*& first = cell_extras::of(actor).flows;
+  call.next = first;
+  call.link = &first;
+  if (first != nullptr) first->link = &call.next;
+  first = &call;
+}
+
 void cancel_turns(activation& active) noexcept {
   active.actor->flags |= cell::cancels;
+  if (has_extras(*active.actor)) {
+    for (tasks::flow* one = cell_extras::of(*active.actor).flows; one != nullptr;) {
+      tasks::flow& flow = *std::exchange(one, one->next);
+      flow.cancel();
+      resume_reentrant(flow);
+    }
+  }
   if (active.suspended == nullptr) return;
   active.suspended->cancel();
   resume(*active.suspended);
 }
 
-tasks::home home_of(tasks::timers* clock) noexcept { return {&go_on, &go_on_later, &resume, clock}; }
+void make_homes(system& of, tasks::timers* clock) noexcept {
+  of.home = {&go_on, &go_on_later, &resume, clock};
+  of.home_reentrant = {&go_on, &go_on_later, &resume_reentrant, clock};
+}
 
 void count_suspended(int change) noexcept {
   turn_place& place = current_turn();
@@ -96,7 +146,8 @@ bool link_ask(tasks::ask_link& link, const cell& callee, message::handler method
   const tasks::flow* asking = current_turn().flow;
   link.method = method;
   if (asking == nullptr) return true;
-  link.asker = asking->actor;
+  // A reentrant actor answers while it waits.
+  if (!static_cast<const cell*>(asking->actor)->type->reentrant) link.asker = asking->actor;
   if (asking->answers != nullptr) {
     link.parent = asking->answers;
     link.parent->add_ref();
@@ -150,6 +201,19 @@ bool is_cancelled(const std::exception_ptr& what) noexcept {
   }
 }
 
+void end_reentrant(cell& actor) noexcept {
+  if (!has_extras(actor)) return;
+  inside_actor inside(actor);
+  current_turn().active = nullptr;
+  while (tasks::flow* flow = cell_extras::of(actor).flows) {
+    const bool done = flow->finish_now();
+    *flow->link = flow->next;
+    if (flow->next != nullptr) flow->next->link = flow->link;
+    flow->call.act(&flow->call, nullptr, done ? message_act::complete : message_act::discard);
+    drop_ref(actor);
+  }
+}
+
 std::exception_ptr stopped_error(message::handler method) {
   return std::make_exception_ptr(
       actor_stopped(std::string("troupe: ask: the actor has stopped, or was stopped before it handled ") +
@@ -171,7 +235,7 @@ void* hold_current_actor() noexcept {
   return running;
 }
 void drop_actor(void* held) noexcept { actor::drop_ref(*static_cast<actor::cell*>(held)); }
-void send_to_actor(void* held, sched::message& mail) { actor::deliver(*static_cast<actor::cell*>(held), mail); }
+void send_to_actor(void* held, sched::message& mail) { actor::deliver_uncounted(*static_cast<actor::cell*>(held), mail); }
 
 void report_unheard(std::exception_ptr what) noexcept {
   if (actor::current_cell() == nullptr) std::terminate();

@@ -20,7 +20,12 @@ void describe(const cell& actor, const tasks::flow& flow, std::string& text) {
     text += one == flow.waits ? " waits at " : " and at ";
     text += place_of(one->who->awaits_at);
     text += " for ";
-    text += one->act(one, nullptr, message_act::describe);
+    if (const tasks::ask_link* asked = tasks::asked_by(*one)) {
+      text += asked->what;
+      text += asked->method(nullptr, nullptr, message_act::describe);
+    } else {
+      text += one->act(one, nullptr, message_act::describe);
+    }
   }
 }
 
@@ -31,13 +36,16 @@ std::string describe_suspended(system& home, std::size_t most) {
   std::size_t found = 0;
   home.slots.for_each([&](void* slot) {
     cell& actor = *static_cast<cell*>(slot);
+    const auto tell = [&](const tasks::flow& flow) {
+      for (const tasks::wait* one = flow.waits; one != nullptr; one = one->next_of_flow) {
+        if (one->excused) return;
+      }
+      if (++found <= most) describe(actor, flow, text);
+    };
     const std::uintptr_t seen = mailbox(actor.word).look();
-    if (!mailbox::is_parked(seen)) return;
-    const tasks::flow& flow = *mailbox::activation_under(seen).suspended;
-    for (const tasks::wait* one = flow.waits; one != nullptr; one = one->next_of_flow) {
-      if (one->excused) return;
-    }
-    if (++found <= most) describe(actor, flow, text);
+    if (mailbox::is_parked(seen)) tell(*mailbox::activation_under(seen).suspended);
+    if (!has_extras(actor)) return;
+    for (const tasks::flow* one = cell_extras::of(actor).flows; one != nullptr; one = one->next) tell(*one);
   });
   if (found > most) text += "\n  and " + std::to_string(found - most) + " more";
   return text;

@@ -26,6 +26,10 @@ system::system(limits turn) : turn(turn), slots(this) {
   if (turn.messages < turns_are_short_below) oddities.store(short_turns, std::memory_order_relaxed);
 }
 
+system::~system() {
+  slots.for_each([](void* slot) { end_extras(*static_cast<cell*>(slot)); });
+}
+
 void system::report(const cell* actor, message::handler method, std::exception_ptr what) noexcept {
   on_failure(actor != nullptr ? actor->type->name : "", method != nullptr ? method(nullptr, nullptr, message_act::describe) : "post",
              std::move(what));
@@ -51,7 +55,12 @@ void system::wait_for_visitors() const noexcept {
   for (int spin = 0; visitors.load(std::memory_order_seq_cst) != 0; ++spin) base::std_atomics::wait_a_little(spin);
 }
 
-void system::bury(const cell& actor, message& mail, bool observed) noexcept {
+void system::bury(cell& actor, message& mail, bool observed) noexcept {
+  if (!is_ours(mail)) leave_mailbox(actor);
+  bury_uncounted(actor, mail, observed);
+}
+
+void system::bury_uncounted(const cell& actor, message& mail, bool observed) noexcept {
   if (is_ours(mail)) {
     mail.act(&mail, nullptr, message_act::discard);
     return;
@@ -88,11 +97,12 @@ void system::destroy_actors(std::uint16_t executor) noexcept {
   // Destructors may drop the last ref to others; they make no new actors any more (cell.cpp).
   slots.for_each([&](void* slot) {
     cell& actor = *static_cast<cell*>(slot);
-    if (actor.executor != executor || (actor.flags & cell::stopped) != 0) return;
+    if (actor.lives_on() != executor || (actor.flags & cell::stopped) != 0) return;
     const bool alive = actor.alive();
     actor.flags |= cell::stopped;
     if (!alive) return;
     end_activation(actor);
+    end_reentrant(actor);
     inside_actor inside(actor);
     actor.type->destroy(actor.object());
   });

@@ -9,6 +9,7 @@
 #include <exception>
 #include <functional>
 
+#include "actor/extras.hpp"
 #include "memory/slot_space.hpp"
 #include "sched/executor.hpp"
 #include "troupe/actor/cell.hpp"
@@ -18,17 +19,13 @@
 
 namespace troupe::actor {
 
-struct limits {
-  unsigned messages;
-  std::int64_t ns;
-};
-
 class system {
  public:
   // 0 is the pool, 1 the main thread, then the pinned ones.
   static constexpr std::size_t executors_max = 1002;
 
   explicit system(limits turn);
+  ~system();
 
   static system& of(const cell& actor) noexcept { return *static_cast<system*>(memory::slab::of(&actor).owner); }
 
@@ -46,12 +43,14 @@ class system {
 
   void report(const cell* actor, message::handler method, std::exception_ptr what) noexcept;
   // A dead letter. It is observed by threads of the runtime only: it may end beside all others.
-  void bury(const cell& actor, message& mail, bool observed = true) noexcept;
+  void bury(cell& actor, message& mail, bool observed = true) noexcept;
+  // The same of one that never came into its mailbox.
+  void bury_uncounted(const cell& actor, message& mail, bool observed = true) noexcept;
   void drop_orphan_ref() noexcept;
 
   sched::executor& executor_of(const cell& actor) const noexcept {
     // order: acquire  sees the executor whole; pairs with the runtime's store of a new pinned thread
-    return *executors[actor.executor].load(std::memory_order_acquire);
+    return *executors[actor.lives_on()].load(std::memory_order_acquire);
   }
 
   const limits turn;
@@ -71,7 +70,8 @@ class system {
       oddities.fetch_and(static_cast<std::uint8_t>(~discards), std::memory_order_relaxed);  // order: relaxed  as above
     }
   }
-  tasks::home home{};  // of its actors' flows
+  tasks::home home{};            // of its actors' flows
+  tasks::home home_reentrant{};  // of those of reentrant actors
   memory::slot_space slots;
   std::array<std::atomic<sched::executor*>, executors_max> executors{};
   std::atomic<std::uint64_t> dead_letters{0};
@@ -107,11 +107,6 @@ inline memory::slot_space::magazines* own_magazines(system& home) noexcept {
   if (slots_of_thread.home == &home) [[likely]] return &slots_of_thread.magazines;
   return claim_magazines(home);
 }
-
-// What a cell has in front of its object when it was spawned with limits of its own.
-struct cell_limits {
-  limits turn;
-};
 
 sched::after_turn run_turn(activation& active);
 

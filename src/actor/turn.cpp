@@ -98,6 +98,14 @@ TROUPE_INLINE std::uintptr_t handle_batch(turn_place& place, system& home, activ
     if (look && active.suspended != nullptr && !urgent) [[unlikely]] return link;
     ++limit.handled;
     link = activation::after(mail);
+    if (!urgent && actor.is_bounded() && !is_ours(mail)) [[unlikely]] {
+      if (bound_of(actor)->too_many()) {
+        home.bury(actor, mail);
+        continue;
+      }
+      // A stopped actor's are dead letters, which leave by themselves.
+      if ((actor.flags & cell::stopped) == 0 && !home.discarding()) leave_mailbox(actor);
+    }
     if (!look) [[likely]] {
       handle(place, actor, mail);
     } else if (urgent) {
@@ -184,7 +192,7 @@ TROUPE_NOINLINE sched::after_turn run_on(turn_place& place, activation& active, 
 // Whether a turn begins like most: of an actor that is alive and not known to be slow, with ordinary mail and the
 // runtime's own limits, on a thread that ran a turn of this runtime before.
 TROUPE_INLINE bool begins_like_most(const turn_place& place, const system& home, const activation& active) noexcept {
-  constexpr unsigned looked_at = cell::born | cell::stopped | cell::slow | cell::limited;
+  constexpr unsigned looked_at = cell::born | cell::stopped | cell::slow | cell::has_extras;
   // order: relaxed (both)  as discarding; the thread's own
   return (active.actor->flags & looked_at) == cell::born && home.oddities.load(std::memory_order_relaxed) == 0 &&
          (active.marks & ~activation::told_farewell) == 0 && place.home.load(std::memory_order_relaxed) == &home;
@@ -251,6 +259,7 @@ bool pending(const sched::runnable& item) {
 
 void free_slot(cell& actor) noexcept {
   system& home = system::of(actor);
+  end_extras(actor);
   home.slots.free(&actor, own_magazines(home));
 }
 
@@ -290,6 +299,7 @@ void end_object(cell& actor) noexcept {
     actor.type->destroy(actor.object());
   }
   actor.flags |= cell::stopped;
+  if (mail_bound* bound = bound_of(actor)) bound->open();
   place_of_thread.unusual.store(true, std::memory_order_relaxed);  // order: relaxed  the thread's own
 }
 
@@ -326,7 +336,7 @@ const char* stop_now_by_message(message* mail, void*, message_act act) {
   if (act != message_act::handle) return nullptr;
   activation& active = *place_of_thread.active;
   cancel_turns(active);
-  if (active.suspended != nullptr) {
+  if (active.suspended != nullptr || (has_extras(*active.actor) && cell_extras::of(*active.actor).flows != nullptr)) {
     active.actor->flags |= cell::ends_soon;
   } else {
     end_object(*active.actor);

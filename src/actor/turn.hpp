@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "actor/activation.hpp"
+#include "actor/extras.hpp"
 #include "sched/runnable.hpp"
 
 namespace troupe::actor {
@@ -56,8 +57,15 @@ void cancel_turns(activation& active) noexcept;
 void count_suspended(int change) noexcept;
 // At the runtime's end: a suspended turn is cancelled and comes to its end here and now.
 void end_flow(activation& active) noexcept;
+// The same of a reentrant actor's.
+void end_reentrant(cell& actor) noexcept;
+
+// A message has left its mailbox.
+inline void leave_mailbox(cell& actor) noexcept {
+  if (mail_bound* bound = bound_of(actor)) [[unlikely]] bound->leave();
+}
 
 // The actor's part in a flow (flows.cpp).
-tasks::home home_of(tasks::timers* clock) noexcept;
+void make_homes(system& of, tasks::timers* clock) noexcept;
 
 }  // namespace troupe::actor

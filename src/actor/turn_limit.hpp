@@ -36,12 +36,12 @@ TROUPE_INLINE unsigned first_look(const cell& actor) noexcept {
 }
 
 inline limits limits_of(const system& home, const cell& actor) noexcept {
-  return (actor.flags & cell::limited) != 0 ? reinterpret_cast<const cell_limits*>(&actor + 1)->turn : home.turn;
+  return has_extras(actor) && cell_extras::of(actor).turn.messages != 0 ? cell_extras::of(actor).turn : home.turn;
 }
 
 // How many messages this turn may handle.
 TROUPE_INLINE unsigned message_limit(const system& home, const cell& actor) noexcept {
-  if ((actor.flags & cell::limited) == 0 && !home.choose_messages) [[likely]] return home.turn.messages;
+  if (!has_extras(actor) && !home.choose_messages) [[likely]] return home.turn.messages;
   const unsigned most = limits_of(home, actor).messages;
   return home.choose_messages ? home.choose_messages(most) : most;
 }

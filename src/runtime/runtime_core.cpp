@@ -52,7 +52,7 @@ void runtime_core::make_clock() {
   clock = std::make_unique<tasks::timers>(
       [this, real] { return real ? base::now_ns() : simulated_->now_ns(); }, [this](bool armed) { armed ? hold() : release(); },
       real);
-  system->home = actor::home_of(clock.get());
+  actor::make_homes(*system, clock.get());
 }
 
 // A call that blocks keeps the program from being out of work, whatever becomes of it.
@@ -207,6 +207,8 @@ actor::placement runtime_core::place(const spawn_options& chosen) const {
   where.stop_on_error = chosen.on_error == error_policy::stop;
   where.turn_messages = chosen.turn.messages;
   where.turn_ns = std::chrono::nanoseconds(chosen.turn.time).count();
+  where.mailbox_messages = chosen.mailbox.messages;
+  where.when_full = static_cast<std::uint8_t>(chosen.mailbox.when_full);
   return where;
 }
 

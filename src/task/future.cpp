@@ -27,6 +27,10 @@ const char* future_wait::act_on(sched::message* base, void*, sched::message_act 
   return self.of_->detach(self) ? "detached" : nullptr;
 }
 
+const ask_link* asked_by(const wait& one) noexcept {
+  return one.act == &future_wait::act_on ? static_cast<const future_wait&>(one).of_->asked : nullptr;
+}
+
 void future_wait::on_resolved(observer& self) noexcept { static_cast<future_wait&>(self).over(outcome::arrived); }
 
 // By a timer or a stop, on any thread. Whoever detaches the wait from the result has ended it.

@@ -21,8 +21,21 @@ namespace troupe::actor {
 
 // In the actor's turn: runs the flow until it suspends or is done; then its call gets `complete`.
 void begin(tasks::flow& call, tasks::coroutine& root) noexcept;
+// The same of a reentrant actor: when it suspends the turn goes on.
+void begin_reentrant(tasks::flow& call, tasks::coroutine& root) noexcept;
 // What an ask of this actor's method leaves in its state. False when it would wait for itself: then `why` says how.
 bool link_ask(tasks::ask_link& link, const cell& callee, message::handler method, std::exception_ptr& why);
+
+// An actor's class may say `static constexpr bool reentrant = true`: then a coroutine handler that waits does not keep
+// the messages behind it, and what a handler finds after a co_await others may have changed.
+template <class T>
+consteval bool is_reentrant() {
+  if constexpr (requires { T::reentrant; }) {
+    return T::reentrant;
+  } else {
+    return false;
+  }
+}
 
 // The state of an ask.
 template <class U>
@@ -191,7 +204,11 @@ struct coroutine_message final : message {
       }
       tasks::flow& flow = self.flow.emplace(self);
       if constexpr (!std::is_same_v<Answer, no_answer>) flow.answers = tasks::future_access::state(self.answer.promised);
-      begin(flow, tasks::task_access::root(*self.running));
+      if constexpr (is_reentrant<T>()) {
+        begin_reentrant(flow, tasks::task_access::root(*self.running));
+      } else {
+        begin(flow, tasks::task_access::root(*self.running));
+      }
       return nullptr;
     }
     if (act == message_act::discard) {

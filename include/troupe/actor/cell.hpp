@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 
 #include "troupe/sched/message.hpp"
 
@@ -24,6 +25,7 @@ struct cell_type {
   std::size_t alignment;  // alignof(T)
   void (*destroy)(void* object) noexcept;
   const char* name;
+  bool reentrant;  // several calls of its coroutine handlers may be suspended at a time
 };
 
 // The count of refs to a cell, and whether its last ref has gone.
@@ -107,7 +109,7 @@ struct cell {
     stop_on_error = 4,   // policy for a handler that throws; else the actor goes on
     quick = 8,           // its handlers were so when a turn last looked at the clock (src/actor/turn.cpp)
     slow = 16,           // they were not; neither of the two: nobody has looked yet
-    limited = 32,        // turn limits of its own lie in front of the object
+    has_extras = 32,     // what few actors have lies in front of the object (src/actor/extras.hpp)
     cancels = 64,        // it is being stopped: no turn of it suspends any more
     ends_soon = 128,     // and it ends with the turn that is suspended
   };
@@ -115,12 +117,16 @@ struct cell {
   std::atomic<std::uintptr_t> word{0};  // the mailbox (src/actor/mailbox.hpp)
   const cell_type* type;                // null in a free slot
   ref_state refs;
-  std::uint16_t executor;               // 0: the pool; else an index of the system's
+  const std::uint16_t executor;         // 0: the pool; else an index of the system's; and whether the mailbox is bounded
   std::uint8_t offset;                  // of the object, in units of 8 bytes
   std::uint8_t flags = 0;               // changed in the actor's turns only
 
-  cell(const cell_type& of, std::uint16_t lives_on, std::uint8_t object_offset) noexcept
-      : type(&of), executor(lives_on), offset(object_offset) {}
+  static constexpr std::uint16_t bounded = 1u << 15;
+  std::uint16_t lives_on() const noexcept { return executor & static_cast<std::uint16_t>(~bounded); }
+  bool is_bounded() const noexcept { return (executor & bounded) != 0; }
+
+  cell(const cell_type& of, std::uint16_t where, std::uint8_t object_offset) noexcept
+      : type(&of), executor(where), offset(object_offset) {}
 
   void* object() noexcept { return reinterpret_cast<std::byte*>(this) + offset * 8u; }
   bool alive() const noexcept { return (flags & (born | stopped)) == born; }
@@ -133,6 +139,14 @@ static_assert(sizeof(cell) <= 24);
 void deliver(cell& to, message& mail);
 // The same for one that overtakes ordinary messages, and reaches an actor whose turn is suspended.
 void deliver_urgent(cell& to, message& mail);
+
+// The same for what a bounded mailbox takes in even if it is full.
+void deliver_uncounted(cell& to, message& mail);
+// For a bounded mailbox: takes room for a message that is then delivered. False when there is none.
+bool take_room(cell& to) noexcept;
+// There was none: throws mailbox_full, or makes a dead letter of it.
+void refuse_full(cell& to, message& mail);
+std::exception_ptr full_error(const cell& to);
 
 // Counts of refs; any thread.
 void add_ref(cell& to) noexcept;

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "troupe/actor/bounded.hpp"
 #include "troupe/actor/call.hpp"
 #include "troupe/actor/cell.hpp"
 #include "troupe/actor/message.hpp"
@@ -78,17 +79,7 @@ class ref {
   // Cost: about 10 ns to an actor of the same worker. Throws std::bad_alloc, or what converting an argument throws.
   template <auto Method, class... Args>
   void tell(Args&&... args) const {
-    constexpr detail::misfit found = detail::misfit_of_call<T, decltype(Method), Args...>();
-    TROUPE_CHECK_CALL(found, "tell");
-    if constexpr (found == detail::misfit::none) {
-      using traits = detail::method_traits<decltype(Method)>;
-      using message = typename traits::template message<T, Method>;
-      if constexpr (actor::answer_of<typename traits::result>::is_coroutine) {
-        deliver(actor::make_message<message>(actor::no_answer{}, std::forward<Args>(args)...));
-      } else {
-        deliver(actor::make_message<message>(std::forward<Args>(args)...));
-      }
-    }
+    tell_by<Method>([this](actor::message* mail) { deliver(mail); }, std::forward<Args>(args)...);
   }
 
   // Sends a callable that the actor calls with itself, `f(T&)`, in one of its turns. It must own what it
@@ -112,6 +103,32 @@ class ref {
         deliver(actor::make_message<actor::callable_message<T, stored>>(std::forward<Callable>(callable)));
       }
     }
+  }
+
+  // tell() that waits for room in a bounded mailbox: co_await it. Its thread does not wait. Senders come in in the order in
+  // which they began to wait. Throws cancelled when the actor that awaits it is stopped; then nothing was sent.
+  //
+  // Example:
+  //     struct Sink { int sum = 0; void put(int n) { sum += n; } };
+  //     troupe::task<> feed(troupe::ref<Sink> sink) {
+  //       for (int i = 0; i < 1000; ++i) co_await sink.send<&Sink::put>(i);
+  //     }
+  //     int main() {
+  //       troupe::runtime rt;
+  //       rt.spawn(feed(rt.spawn<Sink>({.mailbox = {.messages = 10}})));
+  //       rt.run();
+  //     }
+  template <auto Method, class... Args>
+  task<> send(Args... args) const {
+    const ref to = *this;
+    if (to.cell_ == nullptr) refuse();
+    if (!to.cell_->is_bounded()) {
+      to.template tell<Method>(std::move(args)...);
+      co_return;
+    }
+    future<actor::room> later = to.wait_for_room();
+    actor::room room = co_await std::move(later);
+    to.template tell_into<Method>(room, std::move(args)...);
   }
 
   // A method that is named as an argument: refused with the right spelling.
@@ -209,6 +226,39 @@ class ref {
   static constexpr bool answerable =
       std::is_void_v<typename actor::answer_of<R>::type> || detail::sendable_v<typename actor::answer_of<R>::type>;
 
+  // Makes the message and puts it where it goes.
+  template <auto Method, class Put, class... Args>
+  static void tell_by(Put put, Args&&... args) {
+    constexpr detail::misfit found = detail::misfit_of_call<T, decltype(Method), Args...>();
+    TROUPE_CHECK_CALL(found, "tell");
+    if constexpr (found == detail::misfit::none) {
+      using traits = detail::method_traits<decltype(Method)>;
+      using message = typename traits::template message<T, Method>;
+      if constexpr (actor::answer_of<typename traits::result>::is_coroutine) {
+        put(actor::make_message<message>(actor::no_answer{}, std::forward<Args>(args)...));
+      } else {
+        put(actor::make_message<message>(std::forward<Args>(args)...));
+      }
+    }
+  }
+
+  TROUPE_NOINLINE future<actor::room> wait_for_room() const {
+    auto& state = *::new (memory::allocate(sizeof(actor::ask_state<actor::room>))) actor::ask_state<actor::room>;
+    state.link.what = "room in the mailbox of ";
+    state.link.method = [](actor::message*, void*, actor::message_act) -> const char* { return base::type_name<T>(); };
+    promise<actor::room> granted = tasks::future_access::promise_of<actor::room>(state);
+    future<actor::room> later = granted.get_future();
+    actor::wait_for_room(*cell_, std::move(granted));
+    return later;
+  }
+  template <auto Method, class... Args>
+  TROUPE_NOINLINE void tell_into(actor::room& room, Args&&... args) const {
+    tell_by<Method>([&](actor::message* mail) {
+      room.use();
+      actor::deliver(*cell_, *mail);
+    }, std::forward<Args>(args)...);
+  }
+
   // Never inline: a coroutine that asks must not keep the address of a thread-local.
   template <class Call, class... Args>
   TROUPE_NOINLINE auto ask_by(Args&&... args) const {
@@ -222,6 +272,10 @@ class ref {
       promised.set_exception(std::move(why));
       return later;
     }
+    if (cell_->is_bounded() && !actor::take_room(*cell_)) [[unlikely]] {
+      promised.set_exception(actor::full_error(*cell_));
+      return later;
+    }
     actor::deliver(*cell_, *actor::make_message<message>(actor::answer_to<answer>{std::move(promised)}, std::forward<Args>(args)...));
     return later;
   }
@@ -231,6 +285,7 @@ class ref {
       mail->act(mail, nullptr, actor::message_act::discard);
       refuse();
     }
+    if (cell_->is_bounded() && !actor::take_room(*cell_)) [[unlikely]] return actor::refuse_full(*cell_, *mail);
     actor::deliver(*cell_, *mail);
   }
   [[noreturn]] static void refuse() {
@@ -262,7 +317,8 @@ void check_self(cell* running, const void* object);
 
 template <class T>
 void ref<T>::stop() const {
-  deliver(actor::make_message<actor::message>(&actor::stop_by_message));
+  if (cell_ == nullptr) [[unlikely]] refuse();
+  actor::deliver(*cell_, *actor::make_message<actor::message>(&actor::stop_by_message));
   actor::deliver_urgent(*cell_, *actor::make_message<actor::message>(&actor::cancel_by_message));
 }
 

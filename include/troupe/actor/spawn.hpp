@@ -22,11 +22,14 @@ struct placement {
   bool stop_on_error = false;
   unsigned turn_messages = 0;      // 0: the system's limits
   std::int64_t turn_ns = 0;
+  std::size_t mailbox_messages = 0;  // 0: no limit
+  std::uint8_t when_full = 0;        // a troupe::when_full
 };
 
 template <class T>
-inline constexpr cell_type cell_type_of{
-    sizeof(T), alignof(T), [](void* object) noexcept { std::destroy_at(static_cast<T*>(object)); }, base::type_name<T>()};
+inline constexpr cell_type cell_type_of{sizeof(T), alignof(T),
+                                        [](void* object) noexcept { std::destroy_at(static_cast<T*>(object)); },
+                                        base::type_name<T>(), is_reentrant<T>()};
 
 // A cell knows its object by a distance of one byte.
 inline constexpr std::size_t alignment_max = 2048;

@@ -53,6 +53,11 @@ class actor_stopped : public error {
   using error::error;
 };
 
+// A message to an actor whose mailbox is full. It was not sent.
+class mailbox_full : public error {
+  using error::error;
+};
+
 // An ask that would wait for itself: the text names who asked whom.
 class deadlock : public error {
   using error::error;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -78,6 +79,22 @@ enum class error_policy {
   stop,    // is destroyed; the messages behind become dead letters
 };
 
+// What becomes of a message that comes when as many wait as may.
+enum class when_full {
+  suspend,   // `co_await to.send<&T::m>(...)` waits for room; tell() and ask() get mailbox_full
+  fail,      // tell() throws mailbox_full, an ask's future gets it
+  drop_new,  // it becomes a dead letter; an ask's future gets mailbox_full
+  drop_old,  // it comes in, and the oldest that waits becomes a dead letter
+};
+
+// How many messages may wait in an actor's mailbox. The one that is being handled does not count, nor do the messages of
+// the runtime itself and what the actor's own futures call back.
+struct mailbox_limit {
+  // Zero (default): no limit.
+  std::size_t messages = 0;
+  troupe::when_full when_full = troupe::when_full::suspend;
+};
+
 // Of one actor. Given to spawn() in front of the constructor's arguments, or to pinned() and on_main().
 //
 // Example:
@@ -91,6 +108,8 @@ struct spawn_options {
   error_policy on_error = error_policy::resume;
   // Zero messages (default): the runtime's.
   turn_limits turn{0, std::chrono::microseconds{0}};
+  // Default: no limit. Sending to an actor with a limit costs about 20 ns more.
+  mailbox_limit mailbox{};
 };
 
 // The one thread on which an actor lives, from pinned() or on_main(). Given to spawn() in front of the

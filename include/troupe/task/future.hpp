@@ -36,8 +36,12 @@ class future_wait : public wait, public observer {
   static const char* act_on(sched::message*, void*, sched::message_act);
   static void on_resolved(observer& self) noexcept;
   void end_early(outcome how) noexcept;
+  friend const ask_link* asked_by(const wait& one) noexcept;
   shared_state* of_;
 };
+
+// What a wait for an ask's answer waits for; null for others.
+const ask_link* asked_by(const wait& one) noexcept;
 
 // The same with a limit of time and a stop token, or one of them.
 class limited_wait final : public future_wait, public timer {

@@ -23,6 +23,7 @@ struct shared_state;
 struct ask_link {
   const void* asker = nullptr;      // the actor whose turn asked, if that is a flow
   sched::message::handler method = nullptr;
+  const char* what = "the answer of ";  // for who must say what is waited for: that, and the method's description
   shared_state* parent = nullptr;   // the ask that the asker's flow answers; counted
   std::atomic<bool> abandoned{false};  // nobody waits for it any more
 };

@@ -1,0 +1,37 @@
+// extras: what few actors have, in front of their object.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "actor/mail_bound.hpp"
+#include "troupe/actor/cell.hpp"
+#include "troupe/task/flow.hpp"
+
+namespace troupe::actor {
+
+struct limits {
+  unsigned messages;
+  std::int64_t ns;
+};
+
+struct cell_extras {
+  limits turn{0, 0};                  // no messages: the system's
+  tasks::flow* flows = nullptr;       // of a reentrant actor: those that are suspended
+  std::unique_ptr<mail_bound> bound;  // of a bounded mailbox
+  std::atomic<std::uintptr_t>* urgent_end = nullptr;  // its activation's (activation.hpp)
+
+  static cell_extras& of(cell& actor) noexcept { return *reinterpret_cast<cell_extras*>(&actor + 1); }
+  static const cell_extras& of(const cell& actor) noexcept { return *reinterpret_cast<const cell_extras*>(&actor + 1); }
+};
+
+inline bool has_extras(const cell& actor) noexcept { return (actor.flags & cell::has_extras) != 0; }
+inline mail_bound* bound_of(cell& actor) noexcept { return actor.is_bounded() ? cell_extras::of(actor).bound.get() : nullptr; }
+
+// The cell's slot is about to be freed.
+inline void end_extras(cell& actor) noexcept {
+  if (has_extras(actor)) std::destroy_at(&cell_extras::of(actor));
+}
+
+}  // namespace troupe::actor

@@ -1,0 +1,89 @@
+#include "actor/mail_bound.hpp"
+
+#include <utility>
+
+#include "actor/extras.hpp"
+#include "actor/system.hpp"
+#include "troupe/base/error.hpp"
+
+namespace troupe::actor {
+
+bool mail_bound::take() noexcept {
+  std::lock_guard lock(mutex_);
+  if (count_ >= limit_ && policy_ != when_full::drop_old && !open_) return false;
+  ++count_;
+  return true;
+}
+
+void mail_bound::force() noexcept {
+  std::lock_guard lock(mutex_);
+  ++count_;
+}
+
+bool mail_bound::too_many() noexcept {
+  if (policy_ != when_full::drop_old) return false;
+  std::lock_guard lock(mutex_);
+  return count_ > limit_;
+}
+
+void mail_bound::leave() noexcept {
+  std::unique_lock lock(mutex_);
+  // Whoever waits longest has the room, unless he gave up.
+  while (!waiting_.empty() && count_ <= limit_) {
+    waiting next = std::move(waiting_.front());
+    waiting_.pop_front();
+    lock.unlock();
+    if (!next.granted.abandoned()) return next.granted.set_value(room(*next.to));
+    next.granted = {};
+    lock.lock();
+  }
+  --count_;
+}
+
+void mail_bound::wait_for(promise<room>&& waiter, cell& to) {
+  std::unique_lock lock(mutex_);
+  if (count_ >= limit_ && !open_) {
+    waiting_.push_back({std::move(waiter), &to});
+    return;
+  }
+  ++count_;
+  lock.unlock();
+  waiter.set_value(room(to));
+}
+
+void mail_bound::open() noexcept {
+  std::unique_lock lock(mutex_);
+  open_ = true;
+  while (!waiting_.empty()) {
+    waiting next = std::move(waiting_.front());
+    waiting_.pop_front();
+    ++count_;
+    lock.unlock();
+    next.granted.set_value(room(*next.to));
+    lock.lock();
+  }
+}
+
+room::room(cell& to) noexcept : to_(&to) { add_ref(to); }
+room::~room() {
+  if (to_ == nullptr) return;
+  if (!used_) bound_of(*to_)->leave();
+  drop_ref(*to_);
+}
+
+void wait_for_room(cell& to, promise<room>&& waiter) { bound_of(to)->wait_for(std::move(waiter), to); }
+
+bool take_room(cell& to) noexcept { return bound_of(to)->take(); }
+
+void refuse_full(cell& to, message& mail) {
+  if (bound_of(to)->policy() == when_full::drop_new) return system::of(to).bury_uncounted(to, mail);
+  mail.act(&mail, nullptr, message_act::discard);
+  std::rethrow_exception(full_error(to));
+}
+
+std::exception_ptr full_error(const cell& to) {
+  return std::make_exception_ptr(mailbox_full(std::string("troupe: the mailbox of ") + to.type->name +
+                                              " is full: send less, co_await send(), or raise spawn_options::mailbox"));
+}
+
+}  // namespace troupe::actor

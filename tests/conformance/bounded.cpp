@@ -1,0 +1,258 @@
+// Bounded mailboxes at their limit and one past it, and reentrant actors.
+#include <algorithm>
+#include <latch>
+#include <numeric>
+#include <thread>
+
+#include "support/conformance.hpp"
+
+namespace troupe::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class bounded : public conformance {};
+
+struct sink {
+  std::vector<int> seen;
+  int put(int n) {
+    seen.push_back(n);
+    return n;
+  }
+  std::vector<int> all() { return seen; }
+  task<> hold(event until) { co_await until.wait(); }
+};
+
+spawn_options limited_to(std::size_t messages, when_full policy) { return {.mailbox = {messages, policy}}; }
+
+// A sink that handles nothing before `go` is set, so that what is sent waits.
+ref<sink> stuck(runtime& rt, const spawn_options& chosen, const event& go) {
+  auto made = rt.spawn<sink>(chosen);
+  made.tell<&sink::hold>(go);
+  // Its turn has begun: the message waits no more.
+  for (bool began = false; !began;) {
+    rt.spawn([]() -> task<> { co_await yield(); }());
+    try {
+      rt.run();
+    } catch (const stalled&) {
+      began = true;
+    }
+  }
+  return made;
+}
+
+std::vector<int> numbers(int from, int to) {
+  std::vector<int> all(static_cast<std::size_t>(to - from));
+  std::iota(all.begin(), all.end(), from);
+  return all;
+}
+
+std::vector<int> seen_by(runtime& rt, const ref<sink>& of) {
+  auto all = of.ask<&sink::all>();
+  rt.run();
+  return all.get();
+}
+
+TEST_P(bounded, fail_refuses_the_one_past_the_limit) {
+  runtime rt(options());
+  event go;
+  auto to = stuck(rt, limited_to(5, when_full::fail), go);
+  for (int i = 0; i < 5; ++i) to.tell<&sink::put>(i);
+  EXPECT_THROW(to.tell<&sink::put>(5), mailbox_full);
+  auto asked = to.ask<&sink::put>(6);
+  EXPECT_THROW(asked.get(), mailbox_full);
+  go.set();
+  rt.run();
+  to.tell<&sink::put>(7);
+  rt.run();
+  auto expected = numbers(0, 5);
+  expected.push_back(7);
+  EXPECT_EQ(seen_by(rt, to), expected);
+  EXPECT_EQ(rt.counters().dead_letters, 0u);
+}
+
+TEST_P(bounded, drop_new_makes_a_dead_letter_of_it) {
+  runtime rt(options());
+  event go;
+  auto to = stuck(rt, limited_to(3, when_full::drop_new), go);
+  for (int i = 0; i < 10; ++i) to.tell<&sink::put>(i);
+  EXPECT_EQ(rt.counters().dead_letters, 7u);
+  go.set();
+  rt.run();
+  EXPECT_EQ(seen_by(rt, to), numbers(0, 3));
+}
+
+TEST_P(bounded, drop_old_keeps_the_newest) {
+  runtime rt(options());
+  event go;
+  auto to = stuck(rt, limited_to(3, when_full::drop_old), go);
+  for (int i = 0; i < 10; ++i) to.tell<&sink::put>(i);
+  go.set();
+  rt.run();
+  EXPECT_EQ(rt.counters().dead_letters, 7u);
+  EXPECT_EQ(seen_by(rt, to), numbers(7, 10));
+}
+
+task<int> feed(ref<sink> to, int from, int count) {
+  for (int i = 0; i < count; ++i) co_await to.send<&sink::put>(from + i);
+  co_return count;
+}
+
+TEST_P(bounded, suspend_lets_senders_wait_and_loses_nothing) {
+  runtime rt(options());
+  const int each = fewer(2'000, 10);
+  auto to = rt.spawn<sink>(limited_to(1, when_full::suspend));
+  std::vector<future<int>> done;
+  for (int s = 0; s < 7; ++s) done.push_back(rt.spawn(feed(to, s * each, each)));
+  rt.run();
+  for (auto& one : done) EXPECT_EQ(one.get(), each);
+  auto seen = seen_by(rt, to);
+  for (int s = 0; s < 7; ++s) {
+    std::vector<int> of_one;
+    std::copy_if(seen.begin(), seen.end(), std::back_inserter(of_one), [&](int n) { return n / each == s; });
+    EXPECT_EQ(of_one, numbers(s * each, (s + 1) * each)) << "in the order sent";
+  }
+  EXPECT_EQ(seen.size(), static_cast<std::size_t>(7 * each));
+}
+
+TEST_P(bounded, who_waits_for_room_and_is_cancelled_sends_nothing_and_keeps_no_room) {
+  runtime rt(options());
+  event go;
+  auto to = stuck(rt, limited_to(2, when_full::suspend), go);
+  to.tell<&sink::put>(0);
+  to.tell<&sink::put>(1);
+  struct sender {
+    task<> one(ref<sink> to, int n) { co_await to.send<&sink::put>(n); }
+  };
+  std::vector<ref<sender>> all;
+  for (int i = 2; i < 8; ++i) {
+    all.push_back(rt.spawn<sender>());
+    all.back().tell<&sender::one>(to, i);
+  }
+  EXPECT_THROW(rt.run(), stalled);
+  for (int i = 0; i < 6; i += 2) all[static_cast<std::size_t>(i)].stop();
+  EXPECT_THROW(rt.run(), stalled);
+  go.set();
+  rt.run();
+  auto seen = seen_by(rt, to);
+  std::sort(seen.begin(), seen.end());
+  EXPECT_EQ(seen, (std::vector<int>{0, 1, 3, 5, 7}));
+  for (int i = 0; i < 20; ++i) static_cast<void>(rt.spawn(feed(to, 100 + i, 1)));
+  rt.run();
+  EXPECT_EQ(seen_by(rt, to).size(), 25u) << "no room was lost";
+}
+
+TEST_P(bounded, who_waits_for_room_of_one_that_stops_goes_on) {
+  runtime rt(options());
+  event go;
+  auto to = stuck(rt, limited_to(1, when_full::suspend), go);
+  to.tell<&sink::put>(0);
+  auto waiting = rt.spawn(feed(to, 1, 3));
+  EXPECT_THROW(rt.run(), stalled);
+  to.stop_now();
+  rt.run();
+  EXPECT_EQ(waiting.get(), 3) << "what it sent are dead letters";
+  EXPECT_GE(rt.counters().dead_letters, 4u);
+}
+
+struct pumper {
+  ref<pumper> peer;
+  task<> pump(event both, int n) {
+    co_await both.wait();
+    for (int i = 0; i < n; ++i) co_await peer.send<&pumper::drop>();
+  }
+  void drop() {}
+  void know(ref<pumper> other) { peer = std::move(other); }
+};
+
+TEST_P(bounded, a_cycle_of_full_mailboxes_is_a_reported_stall) {
+  runtime rt(options());
+  auto a = rt.spawn<pumper>(limited_to(2, when_full::suspend));
+  auto b = rt.spawn<pumper>(limited_to(2, when_full::suspend));
+  a.tell<&pumper::know>(b);
+  b.tell<&pumper::know>(a);
+  rt.run();
+  event both;
+  a.tell<&pumper::pump>(both, 100);
+  b.tell<&pumper::pump>(both, 100);
+  EXPECT_THROW(rt.run(), stalled);
+  both.set();
+  try {
+    rt.run();
+    FAIL() << "it ended";
+  } catch (const stalled& e) {
+    const std::string text = e.what();
+    EXPECT_NE(text.find("room in the mailbox of"), std::string::npos) << text;
+    EXPECT_NE(text.find("pumper::pump"), std::string::npos) << text;
+  }
+}
+
+struct library {
+  static constexpr bool reentrant = true;
+  event opened;
+  std::vector<std::string> log;
+  task<int> borrow(std::string name) {
+    log.push_back(name + " asks");
+    co_await opened.wait();
+    log.push_back(name + " has");
+    co_return static_cast<int>(name.size());
+  }
+  void open() { opened.set(); }
+  int count() { return static_cast<int>(log.size()); }
+  task<int> through(ref<library> other, ref<library> back) {
+    const int n = co_await other.ask<&library::relay>(back);
+    co_return n + 1;
+  }
+  task<int> relay(ref<library> back) {
+    const int n = co_await back.ask<&library::count>();
+    co_return n;
+  }
+};
+
+TEST_P(bounded, a_reentrant_actor_goes_on_while_its_handlers_wait) {
+  runtime rt(options());
+  auto one = rt.spawn<library>();
+  auto a = one.ask<&library::borrow>("a");
+  auto bb = one.ask<&library::borrow>("bb");
+  auto seen = one.ask<&library::count>();
+  one.tell<&library::open>();
+  rt.run();
+  EXPECT_EQ(a.get(), 1);
+  EXPECT_EQ(bb.get(), 2);
+  EXPECT_EQ(seen.get(), 2) << "both had asked, none had";
+  auto round = one.ask<&library::through>(rt.spawn<library>(), one);
+  rt.run();
+  EXPECT_EQ(round.get(), 5) << "asked back while it waits: no deadlock";
+}
+
+TEST_P(bounded, stopping_a_reentrant_actor_cancels_all_its_calls) {
+  runtime rt(options());
+  auto one = rt.spawn<library>();
+  std::vector<future<int>> all;
+  for (int i = 0; i < 10; ++i) all.push_back(one.ask<&library::borrow>("x"));
+  try {
+    rt.run();
+    FAIL() << "it ended";
+  } catch (const stalled& e) {
+    EXPECT_NE(std::string(e.what()).find("library::borrow"), std::string::npos) << e.what();
+  }
+  one.stop_now();
+  rt.run();
+  for (auto& each : all) EXPECT_THROW(each.get(), actor_stopped);
+}
+
+TEST_P(bounded, a_runtime_that_ends_ends_the_calls_of_reentrant_actors) {
+  std::vector<future<int>> all;
+  {
+    runtime rt(options());
+    auto one = rt.spawn<library>();
+    for (int i = 0; i < 10; ++i) all.push_back(one.ask<&library::borrow>("x"));
+    EXPECT_THROW(rt.run(), stalled);
+  }
+  for (auto& each : all) EXPECT_THROW(each.get(), actor_stopped);
+}
+
+TROUPE_TEST_EACH(bounded, all_settings);
+
+}  // namespace
+}  // namespace troupe::test
