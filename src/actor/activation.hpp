@@ -73,7 +73,7 @@ struct activation : sched::runnable {
   // In front of what has come meanwhile: the rest of a list that take_all gave, from `first` on.
   void put_back(std::uintptr_t first, const mail_list& taken) noexcept {
     const std::uintptr_t meanwhile = get(oldest);
-    if (mail_link** known = urgent_end()) *known = nullptr;
+    forget_urgent_end();
     if (is_urgent(meanwhile)) return put_back_behind_urgent(first, taken);
     set(*taken.end, meanwhile);
     if (meanwhile == 0) end = taken.end;
@@ -106,11 +106,13 @@ struct activation : sched::runnable {
     marks = static_cast<std::uint8_t>((marks & ~has_urgent) | (urgent_first() ? has_urgent : 0));
   }
   void suspend(tasks::flow& until_over) noexcept {
+    forget_urgent_end();
     suspended = &until_over;
     marks |= waits;
   }
   void go_on() noexcept {
     suspended = nullptr;
+    forget_urgent_end();
     marks &= static_cast<std::uint8_t>(~waits);
   }
   bool farewell() const noexcept { return (marks & told_farewell) != 0; }
@@ -128,6 +130,10 @@ struct activation : sched::runnable {
   mail_link** urgent_end() noexcept {
     if (suspended != nullptr) return &suspended->urgent_end;
     return has_extras(*actor) ? &cell_extras::of(*actor).urgent_end : nullptr;
+  }
+
+  void forget_urgent_end() noexcept {
+    if (mail_link** known = urgent_end()) *known = nullptr;
   }
 
   // The urgent ones that came meanwhile go in front of the ordinary ones of the rest, behind its urgent ones.

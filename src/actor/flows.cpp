@@ -45,6 +45,11 @@ void resume(tasks::flow& of) noexcept {
 
 namespace {
 
+void unlist(tasks::flow& of) noexcept {
+  *of.call_link = of.next_call;
+  if (of.next_call != nullptr) of.next_call->call_link = of.call_link;
+}
+
 void resume_reentrant(tasks::flow& of) noexcept {
   turn_place& place = current_turn();
   // order: relaxed  for running_handlers, a snapshot
@@ -52,8 +57,7 @@ void resume_reentrant(tasks::flow& of) noexcept {
   run(place, of);
   if (!of.done) return;
   cell& actor = *static_cast<cell*>(of.actor);
-  *of.link = of.next;
-  if (of.next != nullptr) of.next->link = of.link;
+  unlist(of);
   count_suspended(-1);
   complete(of);
   if ((actor.flags & cell::ends_soon) != 0 && cell_extras::of(actor).flows == nullptr) end_object(actor);
@@ -77,9 +81,9 @@ void begin_reentrant(tasks::flow& call, tasks::coroutine& root) noexcept {
   add_ref(actor);
   count_suspended(1);
   tasks::flow*& first = cell_extras::of(actor).flows;
-  call.next = first;
-  call.link = &first;
-  if (first != nullptr) first->link = &call.next;
+  call.next_call = first;
+  call.call_link = &first;
+  if (first != nullptr) first->call_link = &call.next_call;
   first = &call;
 }
 
@@ -87,7 +91,7 @@ void cancel_turns(activation& active) noexcept {
   active.actor->flags |= cell::cancels;
   if (has_extras(*active.actor)) {
     for (tasks::flow* one = cell_extras::of(*active.actor).flows; one != nullptr;) {
-      tasks::flow& flow = *std::exchange(one, one->next);
+      tasks::flow& flow = *std::exchange(one, one->next_call);
       flow.cancel();
       resume_reentrant(flow);
     }
@@ -181,12 +185,16 @@ void end_spawned(cell& of) noexcept { drop_ref(of); }
 void end_flow(activation& active) noexcept {
   cell& actor = *active.actor;
   inside_actor inside(actor);
+  // The thread may be in a turn of another runtime, whose handler destroys this one.
   turn_place& place = current_turn();
-  place.active = &active;
+  activation* const active_before = std::exchange(place.active, &active);
+  tasks::flow* const flow_before = place.flow;
   tasks::flow& flow = *active.suspended;
   const bool done = flow.finish_now();  // else its frames are destroyed as they are
   active.go_on();
   flow.call.act(&flow.call, nullptr, done ? message_act::complete : message_act::discard);
+  place.active = active_before;
+  place.flow = flow_before;
   drop_ref(actor);
 }
 
@@ -204,14 +212,17 @@ bool is_cancelled(const std::exception_ptr& what) noexcept {
 void end_reentrant(cell& actor) noexcept {
   if (!has_extras(actor)) return;
   inside_actor inside(actor);
-  current_turn().active = nullptr;
+  turn_place& place = current_turn();
+  activation* const active_before = std::exchange(place.active, nullptr);
+  tasks::flow* const flow_before = place.flow;
   while (tasks::flow* flow = cell_extras::of(actor).flows) {
     const bool done = flow->finish_now();
-    *flow->link = flow->next;
-    if (flow->next != nullptr) flow->next->link = flow->link;
+    unlist(*flow);
     flow->call.act(&flow->call, nullptr, done ? message_act::complete : message_act::discard);
     drop_ref(actor);
   }
+  place.active = active_before;
+  place.flow = flow_before;
 }
 
 std::exception_ptr stopped_error(message::handler method) {

@@ -45,7 +45,7 @@ std::string describe_suspended(system& home, std::size_t most) {
     const std::uintptr_t seen = mailbox(actor.word).look();
     if (mailbox::is_parked(seen)) tell(*mailbox::activation_under(seen).suspended);
     if (!has_extras(actor)) return;
-    for (const tasks::flow* one = cell_extras::of(actor).flows; one != nullptr; one = one->next) tell(*one);
+    for (const tasks::flow* one = cell_extras::of(actor).flows; one != nullptr; one = one->next_call) tell(*one);
   });
   if (found > most) text += "\n  and " + std::to_string(found - most) + " more";
   return text;

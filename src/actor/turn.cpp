@@ -218,15 +218,26 @@ sched::after_turn run(sched::runnable& item) {
     handle(place, actor, mail);
     link = active.first();
   }
-  if (link == 0 && active.marks == 0 && !mailbox(actor.word).has_mail(active)) [[likely]] return leave_turn(place, sched::after_turn::quiet);
+  if (link == 0 && active.marks == 0 && !mailbox(actor.word).has_mail(active)) [[likely]] {
+    // An actor that was quick may be slow by now. Whether one message is does not matter; of several that is asked again
+    // now and then: as if nobody had looked yet.
+    if (left < cell::quick && ++place.unlooked == looks_apart) [[unlikely]] {
+      place.unlooked = 0;
+      actor.flags &= static_cast<std::uint8_t>(~cell::quick);
+    }
+    return leave_turn(place, sched::after_turn::quiet);
+  }
   if (link == 0 && active.marks == activation::told_farewell) {
     const auto ask = [&] { return ask_out_of_mail(actor.refs, mailbox(actor.word), active, !actor.alive()); };
     out_of_mail next = ask();
     if (next == out_of_mail::ends) {
       end_object(actor);
-      next = ask();
+      next = active.empty() ? ask() : out_of_mail::collects;  // the destructor may have sent to its actor
     }
-    if (next == out_of_mail::goes) return leave_turn(place, sched::after_turn::gone);
+    if (next == out_of_mail::goes) {
+      place.unusual.store(false, std::memory_order_relaxed);  // order: relaxed  the next turn looks by itself
+      return leave_turn(place, sched::after_turn::gone);
+    }
   }
   const unsigned handled = first_look(actor) - left;
   return run_on(place, active, handled, handled != 0 && left != 0);
@@ -287,7 +298,8 @@ void discard(sched::runnable& item) noexcept {
         home.bury(actor, mail);
       }
     }
-  } while (!(active.suspended == nullptr ? box.rest(active) : box.park(active)));
+    // A destructor of what is buried may have sent to the same actor.
+  } while (!active.empty() || !(active.suspended == nullptr ? box.rest(active) : box.park(active)));
   if (active.suspended == nullptr) free_activation(active);
 }
 

@@ -29,6 +29,10 @@ inline constexpr unsigned arrivals_max = 16;  // messages of a turn when some ca
 // of the turn's time; after the first message until there was a look, and after each one while they are slow.
 inline constexpr std::int64_t slow_ns = 5'000;  // a handler that takes longer is slow
 
+// Turns of several messages, but too few for a look, after which one is forced. Odd, so that it meets every one of a few
+// actors in turn.
+inline constexpr unsigned looks_apart = 17;
+
 // Messages of an actor's turn before the first look.
 TROUPE_INLINE unsigned first_look(const cell& actor) noexcept {
   static_assert(cell::quick == 8);

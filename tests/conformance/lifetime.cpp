@@ -452,6 +452,83 @@ TEST_P(own_end, a_runtime_that_its_own_handler_destroys_says_what_to_do) {
 }
 
 TROUPE_TEST_EACH(p14_lifetime, all_settings);
+struct last_words {
+  std::shared_ptr<int> token;
+  explicit last_words(std::shared_ptr<int> kept) : token(std::move(kept)) {}
+  ~last_words() { self(this).tell<&last_words::hear>(token); }
+  void hear(std::shared_ptr<int>) {}
+};
+
+TEST_P(p14_lifetime, what_a_destructor_sends_to_its_own_actor_is_a_dead_letter) {
+  constexpr int many = 1000;
+  auto token = std::make_shared<int>(0);
+  runtime rt(options());
+  struct parent {
+    void spawn_and_drop(int count, runtime* home, std::shared_ptr<int> kept) {
+      for (int i = 0; i < count; ++i) home->spawn<last_words>(kept).tell<&last_words::hear>(kept);
+    }
+  };
+  rt.spawn<parent>().tell([&rt, token](parent& self) { self.spawn_and_drop(many, &rt, token); });
+  for (int i = 0; i < many; ++i) rt.spawn<last_words>(token);
+  rt.run();
+  EXPECT_EQ(rt.counters().dead_letters, 2u * many);
+  EXPECT_EQ(token.use_count(), 1);
+}
+
+TEST_P(p14_lifetime, what_destructors_send_while_queued_mail_is_thrown_away_is_freed) {
+  auto token = std::make_shared<int>(0);
+  {
+    runtime rt(options());
+    rt.post([&rt, token] {
+      std::vector<ref<last_words>> all;
+      for (int i = 0; i < 100; ++i) all.push_back(rt.spawn<last_words>(token));
+      for (auto& one : all) one.tell([keep = one, token](last_words& self) { self.hear(token); });
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));  // sleeps: so that the end begins
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // sleeps: so that it has begun
+  }
+  EXPECT_EQ(token.use_count(), 1);
+}
+
+TEST_P(p14_lifetime, a_handler_may_destroy_another_runtime_with_a_suspended_turn) {
+  struct sleeper {
+    task<> sleep(event never) { co_await never.wait(); }
+  };
+  struct keeper {
+    std::unique_ptr<runtime> inner;
+    int handled = 0;
+    void drop() { inner.reset(); }
+    void go_on() { ++handled; }
+    void fail() {
+      inner.reset();
+      throw std::runtime_error("after it");
+    }
+    int count() { return handled; }
+  };
+  runtime rt(options());
+  for (const bool throws : {false, true}) {
+    auto inner = std::make_unique<runtime>(options());
+    inner->spawn<sleeper>().tell<&sleeper::sleep>(event());
+    EXPECT_THROW(inner->run(), stalled);
+    auto outer = rt.spawn<keeper>();
+    outer.tell([inner = std::move(inner)](keeper& self) mutable { self.inner = std::move(inner); });
+    if (throws) {
+      outer.tell<&keeper::fail>();
+    } else {
+      outer.tell<&keeper::drop>();
+    }
+    for (int i = 0; i < 5; ++i) outer.tell<&keeper::go_on>();
+    if (throws) {
+      EXPECT_THROW(rt.run(), std::runtime_error);
+    } else {
+      rt.run();
+    }
+    auto counted = outer.ask<&keeper::count>();
+    rt.run();
+    EXPECT_EQ(counted.get(), 5);
+  }
+}
+
 TROUPE_TEST_EACH(own_end, each_policy);
 
 }  // namespace

@@ -30,7 +30,7 @@ struct failure {
 // A message that nobody will handle.
 struct dead_letter {
   std::string actor;   // the class of the actor it was sent to
-  std::string method;  // the method or callable
+  std::string method;  // the method or callable; "constructor" for an actor with a thread of its own that never came to be
 };
 
 // How much an actor may do in one turn before the next actor of its worker runs.

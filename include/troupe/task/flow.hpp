@@ -70,8 +70,8 @@ class flow {
   const tasks::home* at = nullptr;
   wait* waits = nullptr;
   shared_state* answers = nullptr;  // the ask that it was called by, if it was
-  flow* next = nullptr;             // of a reentrant actor's
-  flow** link = nullptr;
+  flow* next_call = nullptr;        // of a reentrant actor's
+  flow** call_link = nullptr;
   std::atomic<std::uintptr_t>* urgent_end = nullptr;  // its actor's (src/actor/activation.hpp)
   bool done = false, cancelled = false;
   bool busy = false;  // in its loop: what becomes ready is resumed there
