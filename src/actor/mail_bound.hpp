@@ -11,7 +11,7 @@
 #include <mutex>
 
 #include "troupe/actor/bounded.hpp"
-#include "troupe/runtime/options.hpp"
+#include "troupe/actor/when_full.hpp"
 
 namespace troupe::actor {
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "troupe/actor/when_full.hpp"
 #include "troupe/base/error.hpp"
 
 namespace troupe {
@@ -77,14 +78,6 @@ struct runtime_options {
 enum class error_policy {
   resume,  // goes on with the next message; the default
   stop,    // is destroyed; the messages behind become dead letters
-};
-
-// What becomes of a message that comes when as many wait as may.
-enum class when_full {
-  suspend,   // `co_await to.send<&T::m>(...)` waits for room; tell() and ask() get mailbox_full
-  fail,      // tell() throws mailbox_full, an ask's future gets it
-  drop_new,  // it becomes a dead letter; an ask's future gets mailbox_full
-  drop_old,  // it comes in, and the oldest that waits becomes a dead letter
 };
 
 // How many messages may wait in an actor's mailbox. The one that is being handled does not count, nor do the messages of
