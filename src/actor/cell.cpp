@@ -101,7 +101,7 @@ void construction::start(cell& made) {
 void construction::fail() noexcept {
   leave();
   cell& unborn = *cell_;
-  unborn.flags |= cell::stopped;
+  end_object(unborn, {ended::why::failed, {}});
   if (activation_ != nullptr) {
     start(unborn);
     return drop_ref(unborn);
@@ -113,7 +113,8 @@ void construction::fail() noexcept {
 
 cell& make_cell(const placement& where, const cell_type& type) {
   const auto rounded_up = [&type](std::size_t bytes) { return (bytes + type.alignment - 1) & ~(type.alignment - 1); };
-  const bool extras = where.turn_messages != 0 || where.mailbox_messages != 0 || type.reentrant;
+  const bool supervised = where.on_error != error_policy::resume || where.parent != nullptr;
+  const bool extras = supervised || where.turn_messages != 0 || where.mailbox_messages != 0 || type.reentrant;
   std::unique_ptr<mail_bound> bound;
   if (where.mailbox_messages != 0) {
     bound = std::make_unique<mail_bound>(where.mailbox_messages, static_cast<when_full>(where.when_full));
@@ -121,13 +122,23 @@ cell& make_cell(const placement& where, const cell_type& type) {
   // A slot of a multiple of the alignment begins that far behind an aligned place (memory/slot_space.hpp).
   constexpr std::size_t before = memory::slot_space::first_slot;
   const std::size_t offset = rounded_up(before + sizeof(cell) + (extras ? sizeof(cell_extras) : 0)) - before;
+  std::unique_ptr<kin> family;
+  if (supervised) {
+    family = std::make_unique<kin>();
+    family->on_error = where.on_error;
+    family->restart = where.restart;
+  }
   system& home = where.home;
   void* slot = home.slots.allocate(rounded_up(offset + type.bytes), own_magazines(home));
   cell& made = *::new (slot) cell(type, static_cast<std::uint16_t>(where.executor | (bound ? cell::bounded : 0)), static_cast<std::uint8_t>(offset / 8));
-  if (where.stop_on_error) made.flags |= cell::stop_on_error;
+  if (supervised) made.flags |= cell::supervised;
   if (extras) {
     made.flags |= cell::has_extras;
-    ::new (&made + 1) cell_extras{{where.turn_messages, where.turn_ns}, nullptr, std::move(bound), nullptr};
+    ::new (&made + 1) cell_extras{{where.turn_messages, where.turn_ns}, nullptr, std::move(bound), std::move(family), nullptr};
+  }
+  if (where.parent != nullptr) {
+    add_ref(*where.parent);
+    cell_extras::of(made).family->parent = where.parent;
   }
   return made;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "actor/kin.hpp"
 #include "actor/mail_bound.hpp"
 #include "troupe/actor/cell.hpp"
 #include "troupe/task/flow.hpp"
@@ -20,6 +21,7 @@ struct cell_extras {
   limits turn{0, 0};                  // no messages: the system's
   tasks::flow* flows = nullptr;       // of a reentrant actor: those that are suspended
   std::unique_ptr<mail_bound> bound;  // of a bounded mailbox
+  std::unique_ptr<kin> family;        // of a supervised actor
   std::atomic<std::uintptr_t>* urgent_end = nullptr;  // its activation's (activation.hpp)
 
   static cell_extras& of(cell& actor) noexcept { return *reinterpret_cast<cell_extras*>(&actor + 1); }

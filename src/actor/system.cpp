@@ -97,6 +97,7 @@ void system::destroy_actors(std::uint16_t executor) noexcept {
   // Destructors may drop the last ref to others; they make no new actors any more (cell.cpp).
   slots.for_each([&](void* slot) {
     cell& actor = *static_cast<cell*>(slot);
+    if (actor.lives_on() == executor) leave_parent(actor);
     if (actor.lives_on() != executor || (actor.flags & cell::stopped) != 0) return;
     const bool alive = actor.alive();
     actor.flags |= cell::stopped;
@@ -110,6 +111,7 @@ void system::destroy_actors(std::uint16_t executor) noexcept {
 
 void system::destroy(system* self) noexcept {
   leave_system(*self);
+  self->kins.end_all();
   constexpr std::int64_t open = std::int64_t{1} << 40;
   // order: relaxed  refs that are dropped meanwhile count down from `open`
   self->orphan_refs.store(open, std::memory_order_relaxed);

@@ -73,6 +73,7 @@ class system {
   tasks::home home{};            // of its actors' flows
   tasks::home home_reentrant{};  // of those of reentrant actors
   memory::slot_space slots;
+  kin_table kins;
   std::array<std::atomic<sched::executor*>, executors_max> executors{};
   std::atomic<std::uint64_t> dead_letters{0};
   std::atomic<bool> closing{false};     // no actor is woken any more
@@ -83,6 +84,8 @@ class system {
   // Set by the runtime, called on the thread where it happens.
   std::function<void(const char* actor, const char* method, std::exception_ptr)> on_failure;
   std::function<void(const char* actor, const char* method)> on_dead_letter;
+  // A failure that nobody is the parent of.
+  std::function<void()> on_escalated;
   // Runs a call that may block on a thread that is no worker.
   std::function<void(std::move_only_function<void()>)> run_aside;
   // Of the simulated policy: a bound for this turn. Else empty. Set before the first turn, with `chooses`.

@@ -27,8 +27,12 @@ const char* farewell(message* mail, void*, message_act act) {
 TROUPE_NOINLINE void fail(cell& actor, message::handler act, std::exception_ptr what = std::current_exception()) noexcept {
   turn_place& place = place_of_thread;
   system& home = system::of(actor);
-  home.report(&actor, act, std::move(what));
-  if ((actor.flags & cell::born) == 0 || (actor.flags & cell::stop_on_error) != 0) end_object(actor);
+  home.report(&actor, act, what);
+  if ((actor.flags & cell::born) == 0) {
+    end_object(actor, {ended::why::failed, std::move(what)});
+  } else if ((actor.flags & cell::supervised) != 0) {
+    suffer(actor, std::move(what));
+  }
   // Not in a turn of its own at the runtime's end, when destructors run.
   if (place.active != nullptr && place.active->actor == &actor) look_again(place, home);
 }
@@ -49,7 +53,7 @@ TROUPE_NOINLINE void handle_unusual(turn_place& place, system& home, cell& actor
     return;
   }
   if ((actor.flags & cell::stopped) != 0 || home.discarding()) {
-    if ((actor.flags & cell::born) == 0) actor.flags |= cell::stopped;
+    if ((actor.flags & cell::born) == 0) end_object(actor);
     home.bury(actor, mail);
     return;
   }
@@ -173,7 +177,7 @@ TROUPE_NOINLINE sched::after_turn run_on(turn_place& place, activation& active, 
       continue;
     }
     if (next == out_of_mail::ends) {
-      end_object(actor);
+      end_object(actor, {ended::why::unreferred, {}});
       continue;
     }
     after = next == out_of_mail::goes ? sched::after_turn::gone : sched::after_turn::quiet;
@@ -231,7 +235,7 @@ sched::after_turn run(sched::runnable& item) {
     const auto ask = [&] { return ask_out_of_mail(actor.refs, mailbox(actor.word), active, !actor.alive()); };
     out_of_mail next = ask();
     if (next == out_of_mail::ends) {
-      end_object(actor);
+      end_object(actor, {ended::why::unreferred, {}});
       next = active.empty() ? ask() : out_of_mail::collects;  // the destructor may have sent to its actor
     }
     if (next == out_of_mail::goes) {
@@ -305,14 +309,23 @@ void discard(sched::runnable& item) noexcept {
 
 }  // namespace
 
-void end_object(cell& actor) noexcept {
-  if (actor.alive()) {
-    actor.flags |= cell::stopped;
-    actor.type->destroy(actor.object());
-  }
+void end_object(cell& actor, ended how) noexcept {
+  const bool was_stopped = (actor.flags & cell::stopped) != 0, alive = actor.alive();
   actor.flags |= cell::stopped;
-  if (mail_bound* bound = bound_of(actor)) bound->open();
   place_of_thread.unusual.store(true, std::memory_order_relaxed);  // order: relaxed  the thread's own
+  if (was_stopped) return;
+  if (alive) actor.type->destroy(actor.object());
+  if (mail_bound* bound = bound_of(actor)) bound->open();
+  system& home = system::of(actor);
+  if (!home.kins.in_use()) return;
+  kin* const own = has_extras(actor) ? cell_extras::of(actor).family.get() : nullptr;
+  home.kins.end(actor, own == nullptr ? nullptr : own->parent, std::move(how));
+  leave_parent(actor);
+}
+
+void leave_parent(cell& actor) noexcept {
+  if (!has_extras(actor) || cell_extras::of(actor).family == nullptr) return;
+  if (cell* parent = std::exchange(cell_extras::of(actor).family->parent, nullptr)) drop_ref(*parent);
 }
 
 void report_failure(message::handler method, std::exception_ptr what) noexcept {
@@ -348,7 +361,7 @@ const char* stop_now_by_message(message* mail, void*, message_act act) {
   if (act != message_act::handle) return nullptr;
   activation& active = *place_of_thread.active;
   cancel_turns(active);
-  if (active.suspended != nullptr || (has_extras(*active.actor) && cell_extras::of(*active.actor).flows != nullptr)) {
+  if (suspends(active)) {
     active.actor->flags |= cell::ends_soon;
   } else {
     end_object(*active.actor);

@@ -50,7 +50,15 @@ void say_farewell(cell& to) noexcept;
 bool drop_at_home(cell& to) noexcept;
 
 // In its turn: the actor ends. What is sent to it from now on is dead letters.
-void end_object(cell& actor) noexcept;
+void end_object(cell& actor, ended how = {ended::why::stopped, {}}) noexcept;
+// It has ended, or the runtime has: it does not keep its parent any more.
+void leave_parent(cell& actor) noexcept;
+// Whether some of its calls wait.
+inline bool suspends(const activation& active) noexcept {
+  return active.suspended != nullptr || (has_extras(*active.actor) && cell_extras::of(*active.actor).flows != nullptr);
+}
+const char* stop_now_by_message(message* mail, void* object, message_act act);
+void deliver_urgent(cell& to, message& mail);
 // In its turn: what is suspended is cancelled, and runs as far as it can; what would suspend later is, too.
 void cancel_turns(activation& active) noexcept;
 

@@ -87,6 +87,7 @@ void runtime_core::make_executors() {
       options.on_dead_letter(with_names<dead_letter>({}, actor, method));
     };
   }
+  system->on_escalated = [this] { stop(stop_mode::discard, std::chrono::seconds(10)); };
   const auto out_of_work = [this] { came_to_rest(); };
   sched::executor* main_lane = nullptr;
   // The executors' places are filled before the pool's threads start to look at them.
@@ -204,7 +205,16 @@ actor::placement runtime_core::place(const spawn_options& chosen) const {
     throw option_error("troupe: spawn_options::turn: messages must be at least 1 when a time is set, and time not negative");
   }
   actor::placement where{*system};
-  where.stop_on_error = chosen.on_error == error_policy::stop;
+  if (chosen.on_error == error_policy::restart && (chosen.restart.times == 0 || chosen.restart.per < std::chrono::milliseconds(1) ||
+                                                  chosen.restart.backoff.count() < 0)) {
+    throw option_error("troupe: spawn_options::restart: times must be at least 1, per at least 1 ms, backoff not negative");
+  }
+  where.on_error = chosen.on_error;
+  where.restart = chosen.restart;
+  where.parent = chosen.parent.cell();
+  if (where.parent != nullptr && &actor::system::of(*where.parent) != system) {
+    throw option_error("troupe: spawn_options::parent: it is an actor of another runtime");
+  }
   where.turn_messages = chosen.turn.messages;
   where.turn_ns = std::chrono::nanoseconds(chosen.turn.time).count();
   where.mailbox_messages = chosen.mailbox.messages;

@@ -106,7 +106,7 @@ struct cell {
   enum flag : std::uint8_t {
     born = 1,            // the object is constructed
     stopped = 2,         // the object is gone; messages become dead letters
-    stop_on_error = 4,   // policy for a handler that throws; else the actor goes on
+    supervised = 4,      // a handler that throws has consequences (src/actor/kin.hpp); else the actor goes on
     quick = 8,           // its handlers were so when a turn last looked at the clock (src/actor/turn.cpp)
     slow = 16,           // they were not; neither of the two: nobody has looked yet
     has_extras = 32,     // what few actors have lies in front of the object (src/actor/extras.hpp)

@@ -12,6 +12,7 @@
 #include "troupe/actor/message.hpp"
 #include "troupe/actor/method.hpp"
 #include "troupe/actor/sendable.hpp"
+#include "troupe/actor/supervision.hpp"
 #include "troupe/base/error.hpp"
 
 namespace troupe {
@@ -212,6 +213,10 @@ class ref {
   // that runs is not interrupted; one that is suspended is cancelled, and the actor ends when that has come to its end.
   void stop_now() const;
 
+  // Ready when the actor has ended, with the reason; this ref and the future do not keep it from its end by themselves, but
+  // the ref does as any other. Any thread.
+  [[nodiscard]] future<ended> watch() const;
+
   explicit operator bool() const noexcept { return cell_ != nullptr; }
   friend bool operator==(const ref&, const ref&) noexcept = default;
   std::size_t hash() const noexcept { return std::hash<const void*>{}(cell_); }
@@ -312,6 +317,7 @@ const char* stop_by_message(message* mail, void* object, message_act act);
 const char* cancel_by_message(message* mail, void* object, message_act act);
 const char* stop_now_by_message(message* mail, void* object, message_act act);
 void deliver_urgent(cell& to, message& mail);
+future<ended> watch(cell& of);
 void check_self(cell* running, const void* object);
 }  // namespace actor
 
@@ -326,6 +332,17 @@ template <class T>
 void ref<T>::stop_now() const {
   if (cell_ == nullptr) [[unlikely]] refuse();
   actor::deliver_urgent(*cell_, *actor::make_message<actor::message>(&actor::stop_now_by_message));
+}
+
+template <class T>
+future<ended> ref<T>::watch() const {
+  if (cell_ == nullptr) [[unlikely]] refuse();
+  return actor::watch(*cell_);
+}
+
+template <class T>
+any_ref::any_ref(const ref<T>& of) noexcept : cell_(ref_access::cell_of(of)) {
+  if (cell_ != nullptr) actor::add_ref(*cell_);
 }
 
 // A ref of the actor whose handler or constructor is running, to keep or to send: troupe::self(this).

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <new>
 #include <string>
@@ -12,6 +13,7 @@
 #include "troupe/actor/cell.hpp"
 #include "troupe/actor/message.hpp"
 #include "troupe/actor/ref.hpp"
+#include "troupe/actor/supervision.hpp"
 
 namespace troupe::actor {
 
@@ -19,7 +21,9 @@ namespace troupe::actor {
 struct placement {
   system& home;
   std::uint16_t executor = 0;      // 0: the pool
-  bool stop_on_error = false;
+  error_policy on_error = error_policy::resume;
+  restart_limit restart{};
+  cell* parent = nullptr;
   unsigned turn_messages = 0;      // 0: the system's limits
   std::int64_t turn_ns = 0;
   std::size_t mailbox_messages = 0;  // 0: no limit
@@ -36,6 +40,36 @@ inline constexpr std::size_t alignment_max = 2048;
 
 // A cell with one ref and no object yet. Throws std::bad_alloc.
 cell& make_cell(const placement& where, const cell_type& type);
+
+// Of a new actor, before anybody knows it: how it is constructed anew.
+void set_factory(cell& of, std::move_only_function<void(void* object)> make);
+// Of one that may be running already.
+void join_parent(cell& parent, cell& child);
+[[noreturn]] void refuse_restart(const char* why);
+
+// How an argument travels to the thread that constructs the actor: by value, a literal as a string.
+template <class Arg>
+struct travelling {
+  using type = std::decay_t<Arg>;
+};
+template <std::size_t Size>
+struct travelling<const char (&)[Size]> {
+  using type = std::string;
+};
+
+// Copies the arguments for that, if they can be copied.
+template <class T, class... Args>
+std::move_only_function<void(void*)> factory_of(const placement& where, const Args&... args) {
+  if (where.on_error != error_policy::restart) return {};
+  if constexpr (is_reentrant<T>()) {
+    refuse_restart("a reentrant actor cannot be constructed anew while others of its calls wait");
+  } else if constexpr ((std::is_constructible_v<typename travelling<const Args&>::type, const Args&> && ...) &&
+                       std::is_constructible_v<T, const typename travelling<const Args&>::type&...>) {
+    return [... kept = typename travelling<const Args&>::type(args)](void* object) { ::new (object) T(std::as_const(kept)...); };
+  } else {
+    refuse_restart("the constructor's arguments cannot be copied, or not be taken as constants");
+  }
+}
 
 // Marks the calling thread as inside this actor, so that its destructor may use troupe::self.
 class inside_actor {
@@ -67,6 +101,8 @@ class construction {
 
   // The constructor has returned, if there was an object to construct.
   cell& finish();
+
+  void set_factory(std::move_only_function<void(void*)> make) { actor::set_factory(*cell_, std::move(make)); }
 
   // A ref to the unborn actor is about to be made. Throws std::bad_alloc.
   static void share(cell& of);
@@ -109,16 +145,6 @@ inline constexpr bool starts_with_v = false;
 template <class First, class Head, class... Tail>
 inline constexpr bool starts_with_v<First, Head, Tail...> = std::is_same_v<First, std::remove_cvref_t<Head>>;
 
-// How an argument travels to the thread that constructs the actor: by value, a literal as a string.
-template <class Arg>
-struct travelling {
-  using type = std::decay_t<Arg>;
-};
-template <std::size_t Size>
-struct travelling<const char (&)[Size]> {
-  using type = std::string;
-};
-
 template <class T>
 consteval bool is_actor_class() {
   constexpr bool is_class = std::is_class_v<T> && !std::is_const_v<T> && !std::is_abstract_v<T>;
@@ -136,9 +162,13 @@ ref<T> spawn(const placement& where, Args&&... args) {
     constexpr bool fits = std::is_constructible_v<T, Args...>;
     static_assert(fits, "troupe: spawn: these arguments do not fit a constructor of the actor");
     if constexpr (fits) {
+      auto factory = factory_of<T>(where, args...);
       construction here(where, cell_type_of<T>);
+      if (factory) [[unlikely]] here.set_factory(std::move(factory));
       if (here.object() != nullptr) [[likely]] ::new (here.object()) T(std::forward<Args>(args)...);
-      return ref_access::adopt<T>(&here.finish());
+      auto made = ref_access::adopt<T>(&here.finish());
+      if (where.parent != nullptr) [[unlikely]] join_parent(*where.parent, *ref_access::cell_of(made));
+      return made;
     }
   }
   return {};  // refused above
@@ -173,9 +203,12 @@ ref<T> spawn_there(const placement& where, Args&&... args) {
                   "outside can be given as troupe::unchecked<X&>{it}");
     if constexpr (found == none) {
       using birth = birth_message<T, typename travelling<Args>::type...>;
+      auto factory = factory_of<T>(where, args...);
       cell& made = make_cell(where, cell_type_of<T>);
       auto address = ref_access::adopt<T>(&made);
+      if (factory) [[unlikely]] set_factory(made, std::move(factory));
       deliver_birth(made, *make_message<birth>(std::forward<Args>(args)...));
+      if (where.parent != nullptr) [[unlikely]] join_parent(*where.parent, made);
       return address;
     }
   }

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "troupe/actor/supervision.hpp"
 #include "troupe/actor/when_full.hpp"
 #include "troupe/base/error.hpp"
 
@@ -74,12 +75,6 @@ struct runtime_options {
   std::function<void(const dead_letter&)> on_dead_letter{};
 };
 
-// What an actor does when one of its handlers throws. The failure is recorded in either case.
-enum class error_policy {
-  resume,  // goes on with the next message; the default
-  stop,    // is destroyed; the messages behind become dead letters
-};
-
 // How many messages may wait in an actor's mailbox. The one that is being handled does not count, nor do the messages of
 // the runtime itself and what the actor's own futures call back.
 struct mailbox_limit {
@@ -97,8 +92,12 @@ struct mailbox_limit {
 //     ledger.tell<&Ledger::book>(5);
 //     rt.run();
 struct spawn_options {
-  // Default resume.
+  // Default resume. `restart` copies the constructor's arguments: option_error when they cannot be copied, or when the class
+  // is reentrant.
   error_policy on_error = error_policy::resume;
+  restart_limit restart{};
+  // When the parent ends, this one is stopped (stop_now). It keeps the parent alive. Default: none.
+  any_ref parent{};
   // Zero messages (default): the runtime's.
   turn_limits turn{0, std::chrono::microseconds{0}};
   // Default: no limit. Sending to an actor with a limit costs about 20 ns more.

@@ -1,0 +1,225 @@
+#include "actor/kin.hpp"
+
+#include <algorithm>
+
+#include "actor/extras.hpp"
+#include "actor/system.hpp"
+#include "actor/turn.hpp"
+#include "troupe/actor/call.hpp"
+#include "troupe/base/error.hpp"
+#include "troupe/task/timer.hpp"
+
+namespace troupe::actor {
+namespace {
+
+// When memory is out the child goes on: nobody can tell it.
+void send_stop(cell& child) noexcept try {
+  deliver_urgent(child, *make_message<message>(&stop_now_by_message));
+} catch (const std::bad_alloc&) {
+}
+
+struct watch_message final : message {
+  explicit watch_message(promise<ended> watcher) : message(&act_on), told(std::move(watcher)) {}
+  static const char* act_on(message* base, void*, message_act act) {
+    if (act == message_act::describe) return "watch";
+    message_guard<watch_message> guard{static_cast<watch_message*>(base)};
+    if (act == message_act::discard) guard.self->told.set_value(ended{});
+    if (act != message_act::handle) return nullptr;
+    cell& actor = *current_cell();
+    if ((actor.flags & cell::stopped) != 0) {
+      guard.self->told.set_value(ended{ended::why::before, {}});
+    } else {
+      system::of(actor).kins.add_watch(actor, std::move(guard.self->told));
+    }
+    return nullptr;
+  }
+  promise<ended> told;
+};
+
+// Tells a parent of its child.
+struct join_message final : message {
+  explicit join_message(cell& joined) noexcept : message(&act_on), child(joined) { add_ref(child); }
+  ~join_message() { drop_ref(child); }
+  static const char* act_on(message* base, void*, message_act act) {
+    if (act == message_act::describe) return "spawn";
+    message_guard<join_message> guard{static_cast<join_message*>(base)};
+    if (act != message_act::handle) return nullptr;
+    cell& parent = *current_cell();
+    if ((parent.flags & cell::stopped) != 0) {
+      send_stop(guard.self->child);
+    } else {
+      system::of(parent).kins.add_child(parent, guard.self->child);
+    }
+    return nullptr;
+  }
+  cell& child;
+};
+
+// A child's failure, as its parent's.
+struct escalated_message final : message {
+  explicit escalated_message(std::exception_ptr failure) : message(&act_on), what(std::move(failure)) {}
+  static const char* act_on(message* base, void*, message_act act) {
+    if (act == message_act::describe) return "escalate";
+    message_guard<escalated_message> guard{static_cast<escalated_message*>(base)};
+    if (act == message_act::handle) suffer(*current_cell(), std::move(guard.self->what));
+    return nullptr;
+  }
+  std::exception_ptr what;
+};
+
+const char* describe_constructor(message*, void*, message_act) { return "constructor"; }
+
+void restart(cell& actor, kin& own, std::exception_ptr what) noexcept;
+
+void construct_anew(cell& actor, kin& own) noexcept {
+  std::exception_ptr what;
+  try {
+    own.make(actor.object());
+    actor.flags |= cell::born;
+  } catch (...) {
+    what = std::current_exception();
+  }
+  if (what == nullptr) return;
+  system::of(actor).report(&actor, &describe_constructor, what);
+  restart(actor, own, std::move(what));
+}
+
+// The time until then, as a call of a coroutine handler: the messages queue behind it.
+struct rebirth final : message {
+  explicit rebirth(std::chrono::nanoseconds backoff) : message(&act_on), waiting(wait(backoff)), flow(*this) {}
+  static task<> wait(std::chrono::nanoseconds backoff) { co_await sleep_for(backoff); }
+  static const char* act_on(message* base, void*, message_act act) {
+    if (act == message_act::describe) return "restart";
+    auto* self = static_cast<rebirth*>(base);
+    const bool in_time = act == message_act::complete && tasks::task_access::result(self->waiting).failure() == nullptr;
+    std::destroy_at(self);
+    memory::deallocate(self, sizeof(rebirth));
+    if (in_time) construct_anew(*current_cell(), *cell_extras::of(*current_cell()).family);
+    return nullptr;
+  }
+  task<> waiting;
+  tasks::flow flow;
+};
+
+std::chrono::nanoseconds backoff_of(const kin& own) noexcept {
+  const auto& limit = own.restart;
+  std::chrono::nanoseconds wait = limit.backoff;
+  for (unsigned i = 1; i < own.failures && wait < limit.backoff_max; ++i) wait *= 2;
+  return std::min(wait, std::max(limit.backoff, limit.backoff_max));
+}
+
+void restart(cell& actor, kin& own, std::exception_ptr what) noexcept {
+  const std::int64_t now = tasks::now_ns(*system::of(actor).home.clock);
+  if (own.failures == 0 || now - own.failed_since_ns > own.restart.per.count()) {
+    own.failed_since_ns = now;
+    own.failures = 0;
+  }
+  if (++own.failures > own.restart.times) return end_object(actor, {ended::why::failed, std::move(what)});
+  if ((actor.flags & cell::born) != 0) {
+    actor.flags &= static_cast<std::uint8_t>(~cell::born);
+    actor.type->destroy(actor.object());
+  }
+  const std::chrono::nanoseconds backoff = backoff_of(own);
+  if (backoff.count() == 0) return construct_anew(actor, own);
+  try {
+    auto& later = *make_message<rebirth>(backoff);
+    begin(later.flow, tasks::task_access::root(later.waiting));
+  } catch (const std::bad_alloc&) {
+    end_object(actor, {ended::why::failed, std::move(what)});
+  }
+}
+
+}  // namespace
+
+// A turn that is suspended, when a child's failure comes, is cancelled first.
+void suffer(cell& actor, std::exception_ptr what) noexcept {
+  if ((actor.flags & (cell::supervised | cell::stopped)) != cell::supervised) return;
+  kin& own = *cell_extras::of(actor).family;
+  if (own.on_error == error_policy::resume) return;
+  system& home = system::of(actor);
+  if (own.on_error == error_policy::escalate) {
+    if (own.parent == nullptr) {
+      if (home.on_escalated) home.on_escalated();
+    } else {
+      try {
+        deliver_urgent(*own.parent, *make_message<escalated_message>(what));
+      } catch (const std::bad_alloc&) {
+        // The parent is not told; the failure is recorded all the same.
+      }
+    }
+  }
+  activation& active = *current_turn().active;
+  const std::uint8_t cancelled_before = actor.flags & cell::cancels;
+  cancel_turns(active);
+  if (suspends(active)) {
+    actor.flags |= cell::ends_soon;  // not to be waited for: it ends with that
+  } else if (own.on_error != error_policy::restart) {
+    end_object(actor, {ended::why::failed, std::move(what)});
+  } else {
+    actor.flags = static_cast<std::uint8_t>((actor.flags & ~cell::cancels) | cancelled_before);
+    restart(actor, own, std::move(what));
+  }
+}
+
+void set_factory(cell& of, std::move_only_function<void(void*)> make) { cell_extras::of(of).family->make = std::move(make); }
+
+void join_parent(cell& parent, cell& child) { deliver_urgent(parent, *make_message<join_message>(child)); }
+
+void refuse_restart(const char* why) { throw option_error(std::string("troupe: spawn_options::on_error = restart: ") + why); }
+
+future<ended> watch(cell& of) {
+  promise<ended> told;
+  future<ended> later = told.get_future();
+  deliver_urgent(of, *make_message<watch_message>(std::move(told)));
+  return later;
+}
+
+void kin_table::add_child(cell& parent, cell& child) {
+  // order: relaxed  whoever must see it has a message or a ref that came after
+  in_use_.store(true, std::memory_order_relaxed);
+  std::lock_guard lock(mutex_);
+  if (!cell_extras::of(child).family->has_ended) children_[&parent].push_back(&child);
+}
+
+void kin_table::add_watch(cell& of, promise<ended>&& watcher) {
+  // order: relaxed  the actor's own turn sees it
+  in_use_.store(true, std::memory_order_relaxed);
+  std::lock_guard lock(mutex_);
+  watchers_[&of].push_back(std::move(watcher));
+}
+
+void kin_table::end(cell& of, cell* parent, ended how) noexcept {
+  std::vector<promise<ended>> told;
+  {
+    std::lock_guard lock(mutex_);
+    if (parent != nullptr) cell_extras::of(of).family->has_ended = true;
+    if (const auto found = children_.find(&of); found != children_.end()) {
+      // None of them has gone yet: it would have left the list first, under this mutex.
+      for (cell* child : found->second) send_stop(*child);
+      children_.erase(found);
+    }
+    if (const auto found = parent == nullptr ? children_.end() : children_.find(parent); found != children_.end()) {
+      std::erase(found->second, &of);
+      if (found->second.empty()) children_.erase(found);
+    }
+    if (const auto found = watchers_.find(&of); found != watchers_.end()) {
+      told = std::move(found->second);
+      watchers_.erase(found);
+    }
+  }
+  for (promise<ended>& one : told) one.set_value(how);
+}
+
+void kin_table::end_all() noexcept {
+  decltype(watchers_) left;
+  {
+    std::lock_guard lock(mutex_);
+    left.swap(watchers_);
+    children_.clear();
+  }
+  for (auto& [of, all] : left) {
+    for (promise<ended>& one : all) one.set_value(ended{});
+  }
+}
+
+}  // namespace troupe::actor

@@ -1,0 +1,265 @@
+// What becomes of an actor that fails: restart with a budget and backoff, stop, escalate; parents, children and watches.
+#include <algorithm>
+
+#include "support/conformance.hpp"
+
+namespace troupe::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class supervision : public conformance {};
+
+struct worker {
+  std::shared_ptr<std::atomic<int>> born, alive;
+  std::string name;
+  int handled = 0;
+  worker(std::shared_ptr<std::atomic<int>> births, std::shared_ptr<std::atomic<int>> living, std::string called)
+      : born(std::move(births)), alive(std::move(living)), name(std::move(called)) {
+    ++*born;
+    ++*alive;
+  }
+  ~worker() { --*alive; }
+  void work() { ++handled; }
+  void fail() { throw std::runtime_error(name + " failed"); }
+  task<> fail_later() {
+    co_await sleep_for(10us);
+    throw std::runtime_error(name + " failed later");
+  }
+  task<> wait(event until) { co_await until.wait(); }
+  int count() { return handled; }
+};
+
+struct counts {
+  std::shared_ptr<std::atomic<int>> born = std::make_shared<std::atomic<int>>(0), alive = std::make_shared<std::atomic<int>>(0);
+};
+
+void run_through_failures(runtime& rt) {
+  for (bool failed = true; failed;) {
+    failed = false;
+    try {
+      rt.run();
+    } catch (const std::runtime_error&) {
+      failed = true;
+    }
+  }
+}
+
+TEST_P(supervision, a_restarted_actor_begins_anew_and_handles_what_came_behind) {
+  runtime rt(options());
+  for (const bool pinned_one : {false, true}) {
+    const counts of;
+    const spawn_options chosen{.on_error = error_policy::restart, .restart = {.times = 3, .per = 1h}};
+    auto one = pinned_one ? rt.spawn<worker>(pinned("one", chosen), of.born, of.alive, "one")
+                          : rt.spawn<worker>(chosen, of.born, of.alive, "one");
+    one.tell<&worker::work>();
+    one.tell<&worker::fail>();
+    one.tell<&worker::work>();
+    one.tell<&worker::work>();
+    one.tell<&worker::fail_later>();
+    one.tell<&worker::work>();
+    auto count = one.ask<&worker::count>();
+    run_through_failures(rt);
+    EXPECT_EQ(count.get(), 1);
+    EXPECT_EQ(of.born->load(), 3);
+    EXPECT_EQ(of.alive->load(), 1);
+    auto end = one.watch();
+    rt.run();
+    one.tell<&worker::fail>();
+    one.tell<&worker::fail>();
+    one.tell<&worker::work>();
+    run_through_failures(rt);
+    EXPECT_EQ(end.get().reason, ended::why::failed) << "the fourth failure within the period";
+    EXPECT_EQ(of.born->load(), 4);
+    EXPECT_EQ(of.alive->load(), 0);
+  }
+}
+
+TEST_P(supervision, backoff_delays_the_new_one_and_doubles) {
+  runtime rt(options());
+  const counts of;
+  auto one = rt.spawn<worker>({.on_error = error_policy::restart, .restart = {.times = 3, .per = 1h, .backoff = 2ms}}, of.born,
+                              of.alive, "slow");
+  const auto before = rt.now();
+  for (int i = 0; i < 3; ++i) one.tell<&worker::fail>();
+  one.tell<&worker::work>();
+  auto count = one.ask<&worker::count>();
+  run_through_failures(rt);
+  EXPECT_GE(rt.now() - before, 14ms) << "2, 4 and 8 ms";
+  EXPECT_EQ(count.get(), 1);
+  EXPECT_EQ(of.born->load(), 4);
+}
+
+TEST_P(supervision, a_stop_during_the_backoff_ends_it) {
+  runtime rt(options());
+  const counts of;
+  auto one = rt.spawn<worker>({.on_error = error_policy::restart, .restart = {.times = 3, .per = 1h, .backoff = 1h, .backoff_max = 1h}},
+                              of.born, of.alive, "slow");
+  auto end = one.watch();
+  one.tell<&worker::fail>();
+  one.tell<&worker::work>();
+  one.stop_now();
+  run_through_failures(rt);
+  EXPECT_EQ(end.get().reason, ended::why::stopped);
+  EXPECT_EQ(of.alive->load(), 0);
+}
+
+struct again {
+  static constexpr bool reentrant = true;
+};
+
+TEST_P(supervision, what_cannot_be_restarted_is_refused) {
+  struct moved {
+    explicit moved(std::unique_ptr<int>) {}
+  };
+  runtime rt(options());
+  const spawn_options chosen{.on_error = error_policy::restart};
+  EXPECT_THROW(rt.spawn<moved>(chosen, std::make_unique<int>(1)), option_error);
+  EXPECT_THROW(rt.spawn<again>(chosen), option_error);
+  EXPECT_THROW(rt.spawn<counts>({.on_error = error_policy::restart, .restart = {.times = 0}}), option_error);
+  runtime other(options());
+  EXPECT_THROW(rt.spawn<counts>({.parent = other.spawn<counts>()}), option_error);
+}
+
+TEST_P(supervision, watches_tell_why) {
+  runtime rt(options());
+  const counts of;
+  auto failing = rt.spawn<worker>({.on_error = error_policy::stop}, of.born, of.alive, "a");
+  auto stopped = rt.spawn<worker>(of.born, of.alive, "b");
+  auto dropped = rt.spawn<worker>(of.born, of.alive, "c");
+  auto kept = rt.spawn<worker>(of.born, of.alive, "d");
+  std::vector<future<ended>> ends;
+  for (const auto* one : {&failing, &stopped, &dropped}) ends.push_back(one->watch());
+  auto second = failing.watch();
+  auto never = kept.watch();
+  failing.tell<&worker::fail>();
+  stopped.stop();
+  dropped = {};
+  run_through_failures(rt);
+  const ended failed = ends[0].get();
+  EXPECT_EQ(failed.reason, ended::why::failed);
+  EXPECT_THROW(std::rethrow_exception(failed.what), std::runtime_error);
+  EXPECT_EQ(ends[1].get().reason, ended::why::stopped);
+  EXPECT_EQ(ends[2].get().reason, ended::why::unreferred);
+  EXPECT_EQ(second.get().reason, ended::why::failed);
+  auto late = failing.watch();
+  rt.run();
+  EXPECT_EQ(late.get().reason, ended::why::before);
+  EXPECT_FALSE(never.ready());
+}
+
+TEST_P(supervision, the_runtimes_end_tells_its_watchers) {
+  future<ended> end;
+  ref<worker> one;
+  {
+    runtime rt(options());
+    const counts of;
+    one = rt.spawn<worker>(of.born, of.alive, "a");
+    end = one.watch();
+    rt.run();
+  }
+  EXPECT_EQ(end.get().reason, ended::why::runtime_ended);
+}
+
+TEST_P(supervision, children_end_with_their_parent_at_any_depth) {
+  runtime rt(options());
+  const counts of;
+  auto top = rt.spawn<worker>(of.born, of.alive, "top");
+  std::vector<ref<worker>> all{top};
+  for (int i = 0; i < 30; ++i) {
+    const spawn_options chosen{.parent = all[static_cast<std::size_t>(i) / 2]};
+    all.push_back(i % 5 == 0 ? rt.spawn<worker>(pinned("p", chosen), of.born, of.alive, "child")
+                             : rt.spawn<worker>(chosen, of.born, of.alive, "child"));
+  }
+  event never;
+  for (std::size_t i = 1; i < all.size(); i += 3) all[i].tell<&worker::wait>(never);
+  all[7].stop_now();
+  EXPECT_THROW(rt.run(), stalled);
+  EXPECT_EQ(of.alive->load(), 31 - 3) << "number 7 had two children";
+  top.stop();
+  rt.run();
+  EXPECT_EQ(of.alive->load(), 0);
+  auto late = rt.spawn<worker>({.parent = top}, of.born, of.alive, "late");
+  auto end = late.watch();
+  rt.run();
+  const ended how = end.get();
+  EXPECT_TRUE(how.reason == ended::why::stopped || how.reason == ended::why::before) << "its parent had ended before";
+}
+
+TEST_P(supervision, a_child_keeps_its_parent_and_goes_when_nobody_refers_to_it) {
+  runtime rt(options());
+  const counts of;
+  auto top = rt.spawn<worker>(of.born, of.alive, "top");
+  auto child = rt.spawn<worker>({.parent = top}, of.born, of.alive, "child");
+  top = {};
+  rt.run();
+  EXPECT_EQ(of.alive->load(), 2);
+  child = {};
+  rt.run();
+  EXPECT_EQ(of.alive->load(), 0);
+}
+
+TEST_P(supervision, escalation_goes_up_to_who_can_help) {
+  runtime rt(options());
+  const counts of, above;
+  auto top = rt.spawn<worker>({.on_error = error_policy::restart, .restart = {.times = 5, .per = 1h}}, above.born, above.alive, "top");
+  auto middle = rt.spawn<worker>({.on_error = error_policy::escalate, .parent = top}, of.born, of.alive, "middle");
+  auto low = rt.spawn<worker>({.on_error = error_policy::escalate, .parent = middle}, of.born, of.alive, "low");
+  auto end = low.watch(), middle_end = middle.watch();
+  low.tell<&worker::fail>();
+  run_through_failures(rt);
+  EXPECT_EQ(end.get().reason, ended::why::failed);
+  EXPECT_EQ(middle_end.get().reason, ended::why::failed);
+  EXPECT_EQ(of.alive->load(), 0);
+  EXPECT_EQ(above.born->load(), 2) << "the top began anew";
+  EXPECT_EQ(above.alive->load(), 1);
+}
+
+TEST_P(supervision, escalation_without_a_parent_stops_the_program) {
+  runtime rt(options());
+  const counts of;
+  struct endless {
+    void go() { self(this).tell<&endless::go>(); }
+  };
+  auto loop = rt.spawn<endless>();
+  loop.tell<&endless::go>();
+  auto one = rt.spawn<worker>({.on_error = error_policy::escalate}, of.born, of.alive, "one");
+  one.tell<&worker::fail>();
+  EXPECT_THROW(rt.run(), std::runtime_error);
+}
+
+TEST_P(supervision, storms_of_failures_lose_nobody) {
+  runtime rt(options());
+  const counts of;
+  const int groups = fewer(50, 5);
+  std::vector<ref<worker>> all;
+  for (int g = 0; g < groups; ++g) {
+    auto parent = rt.spawn<worker>({.on_error = g % 2 == 0 ? error_policy::stop : error_policy::restart,
+                                    .restart = {.times = 2, .per = 1h}}, of.born, of.alive, "parent");
+    all.push_back(parent);
+    for (int c = 0; c < 8; ++c) {
+      const spawn_options chosen{.on_error = c % 2 == 0 ? error_policy::escalate : error_policy::restart,
+                                 .restart = {.times = 2, .per = 1h, .backoff = std::chrono::microseconds(c * 10)}, .parent = parent};
+      all.push_back(rt.spawn<worker>(chosen, of.born, of.alive, "child"));
+    }
+  }
+  std::vector<future<ended>> ends;
+  for (const auto& one : all) ends.push_back(one.watch());
+  for (int round = 0; round < 4; ++round) {
+    for (auto& one : all) {
+      one.tell<&worker::work>();
+      one.tell<&worker::fail>();
+    }
+  }
+  run_through_failures(rt);
+  for (auto& one : all) one.stop();
+  all.clear();
+  run_through_failures(rt);
+  for (auto& one : ends) EXPECT_TRUE(one.ready());
+  EXPECT_EQ(of.alive->load(), 0);
+}
+
+TROUPE_TEST_EACH(supervision, all_settings);
+
+}  // namespace
+}  // namespace troupe::test
