@@ -58,6 +58,14 @@ struct activation : sched::runnable {
     marks |= has_urgent;
   }
 
+  // As the first message of an activation that nobody has claimed yet: the actor is not the caller's.
+  void begin_urgent(message& mail) noexcept {
+    set(mail.next, 0);
+    set(oldest, as_link(&mail) | urgent_tag);
+    end = &mail.next;
+    marks |= has_urgent;
+  }
+
   // `last` links to 0.
   void append_list(message& first, message& last) noexcept {
     set(*end, as_link(&first));
@@ -66,6 +74,7 @@ struct activation : sched::runnable {
 
   mail_list take_all() noexcept {
     const mail_list all{get(oldest), end};
+    if ((marks & has_urgent) != 0) forget_urgent_end();
     clear();
     return all;
   }
@@ -126,7 +135,7 @@ struct activation : sched::runnable {
   static constexpr std::uintptr_t urgent_tag = 8;
 
   // Where the urgent mail of the list ends, for those to whom much of it may come: kept where there is room. Null when that
-  // is not known; stale while no urgent mail is in the list.
+  // is not known, as when the list was taken or put back.
   mail_link** urgent_end() noexcept {
     if (suspended != nullptr) return &suspended->urgent_end;
     return has_extras(*actor) ? &cell_extras::of(*actor).urgent_end : nullptr;

@@ -13,7 +13,7 @@ namespace {
 activation& activate(cell& to, message& mail, bool urgent) {
   try {
     activation& made = make_activation(to);
-    urgent ? made.append_urgent(mail) : made.append(mail);
+    urgent ? made.begin_urgent(mail) : made.append(mail);
     return made;
   } catch (...) {
     mail.act(&mail, nullptr, message_act::discard);
@@ -186,6 +186,17 @@ bool drop_at_home(cell& to) noexcept {
 void deliver_uncounted(cell& to, message& mail) {
   if (mail_bound* bound = bound_of(to)) bound->force();
   deliver(to, mail);
+}
+
+void give_room_back(cell& to) noexcept { leave_mailbox(to); }
+
+void deliver_into_room(cell& to, message& mail) {
+  try {
+    deliver(to, mail);
+  } catch (...) {
+    leave_mailbox(to);
+    throw;
+  }
 }
 
 void deliver_birth(cell& to, message& birth) {

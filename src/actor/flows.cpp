@@ -146,24 +146,31 @@ std::string chain_of(const tasks::ask_link& last) {
 
 }  // namespace
 
-bool link_ask(tasks::ask_link& link, const cell& callee, message::handler method, std::exception_ptr& why) {
+namespace {
+
+// The turn that asked waits for the answer from now on. Some of those above may wait only soon; whoever asks and does
+// not wait for it has said so, or is about to.
+void check_for_deadlock(const tasks::ask_link& of) {
+  for (const tasks::ask_link* at = &of; at != nullptr; at = parent_of(*at)) {
+    // order: relaxed  a hint
+    if (at->abandoned.load(std::memory_order_relaxed)) return;
+    if (at->asker == of.asked) throw deadlock("troupe: ask: this would wait for itself: " + chain_of(of));
+  }
+}
+
+}  // namespace
+
+void link_ask(tasks::ask_link& link, const cell& callee, message::handler method) noexcept {
   const tasks::flow* asking = current_turn().flow;
   link.method = method;
-  if (asking == nullptr) return true;
+  if (asking == nullptr) return;
   // A reentrant actor answers while it waits.
   if (!static_cast<const cell*>(asking->actor)->type->reentrant) link.asker = asking->actor;
-  if (asking->answers != nullptr) {
-    link.parent = asking->answers;
-    link.parent->add_ref();
-  }
-  for (const tasks::ask_link* at = &link; at != nullptr; at = parent_of(*at)) {
-    // order: relaxed  a hint
-    if (at->abandoned.load(std::memory_order_relaxed)) return true;
-    if (at->asker != &callee) continue;
-    why = std::make_exception_ptr(deadlock("troupe: ask: this would wait for itself: " + chain_of(link)));
-    return false;
-  }
-  return true;
+  link.asked = &callee;
+  link.check = &check_for_deadlock;
+  if (asking->answers == nullptr) return;
+  link.parent = asking->answers;
+  link.parent->add_ref();
 }
 
 // A runtime that has begun to end hears nothing more.

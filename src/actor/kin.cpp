@@ -153,6 +153,7 @@ void suffer(cell& actor, std::exception_ptr what) noexcept {
   cancel_turns(active);
   if (suspends(active)) {
     actor.flags |= cell::ends_soon;  // not to be waited for: it ends with that
+    current_turn().unusual.store(true, std::memory_order_relaxed);  // order: relaxed  the thread's own
   } else if (own.on_error != error_policy::restart) {
     end_object(actor, {ended::why::failed, std::move(what)});
   } else {
@@ -175,7 +176,7 @@ future<ended> watch(cell& of) {
 }
 
 void kin_table::add_child(cell& parent, cell& child) {
-  // order: relaxed  whoever must see it has a message or a ref that came after
+  // order: relaxed  the parent's own turn sees it
   in_use_.store(true, std::memory_order_relaxed);
   std::lock_guard lock(mutex_);
   if (!cell_extras::of(child).family->has_ended) children_[&parent].push_back(&child);

@@ -52,7 +52,7 @@ TROUPE_NOINLINE void handle_unusual(turn_place& place, system& home, cell& actor
     mail.act(&mail, nullptr, message_act::handle);
     return;
   }
-  if ((actor.flags & cell::stopped) != 0 || home.discarding()) {
+  if ((actor.flags & (cell::stopped | cell::ends_soon)) != 0 || home.discarding()) {
     if ((actor.flags & cell::born) == 0) end_object(actor);
     home.bury(actor, mail);
     return;
@@ -108,11 +108,12 @@ TROUPE_INLINE std::uintptr_t handle_batch(turn_place& place, system& home, activ
         continue;
       }
       // A stopped actor's are dead letters, which leave by themselves.
-      if ((actor.flags & cell::stopped) == 0 && !home.discarding()) leave_mailbox(actor);
+      if ((actor.flags & (cell::stopped | cell::ends_soon)) == 0 && !home.discarding()) leave_mailbox(actor);
     }
     if (!look) [[likely]] {
       handle(place, actor, mail);
     } else if (urgent) {
+      place.flow = active.suspended;  // whose branches go on, perhaps
       mail.act(&mail, nullptr, message_act::handle);  // the runtime's own: it never throws
     } else {
       handle_unusual(place, home, actor, mail);
@@ -317,8 +318,9 @@ void end_object(cell& actor, ended how) noexcept {
   if (alive) actor.type->destroy(actor.object());
   if (mail_bound* bound = bound_of(actor)) bound->open();
   system& home = system::of(actor);
-  if (!home.kins.in_use()) return;
   kin* const own = has_extras(actor) ? cell_extras::of(actor).family.get() : nullptr;
+  // A child's join may be on its way to its parent.
+  if (!home.kins.in_use() && (own == nullptr || own->parent == nullptr)) return;
   home.kins.end(actor, own == nullptr ? nullptr : own->parent, std::move(how));
   leave_parent(actor);
 }
@@ -339,11 +341,21 @@ TROUPE_NOINLINE turn_place& current_turn() noexcept { return place_of_thread; }
 
 const sched::runnable_type turn_type{&run, &settle, &pending, &dispose, &discard};
 
+// The actor ends now, or with its last call that is suspended and cannot be cancelled at once.
+void end_when_over(activation& active) noexcept {
+  cancel_turns(active);
+  if (suspends(active)) {
+    active.actor->flags |= cell::ends_soon;
+  } else {
+    end_object(*active.actor);
+  }
+}
+
 const char* stop_by_message(message* mail, void*, message_act act) {
   if (act == message_act::describe) return "stop";
   message_guard<message> guard{mail};
   if (act == message_act::handle) {
-    end_object(*place_of_thread.active->actor);
+    end_when_over(*place_of_thread.active);
   }
   return nullptr;
 }
@@ -359,13 +371,7 @@ const char* stop_now_by_message(message* mail, void*, message_act act) {
   if (act == message_act::describe) return "stop_now";
   message_guard<message> guard{mail};
   if (act != message_act::handle) return nullptr;
-  activation& active = *place_of_thread.active;
-  cancel_turns(active);
-  if (suspends(active)) {
-    active.actor->flags |= cell::ends_soon;
-  } else {
-    end_object(*active.actor);
-  }
+  end_when_over(*place_of_thread.active);
   return nullptr;
 }
 

@@ -51,6 +51,7 @@ bool drop_at_home(cell& to) noexcept;
 
 // In its turn: the actor ends. What is sent to it from now on is dead letters.
 void end_object(cell& actor, ended how = {ended::why::stopped, {}}) noexcept;
+void end_when_over(activation& active) noexcept;
 // It has ended, or the runtime has: it does not keep its parent any more.
 void leave_parent(cell& actor) noexcept;
 // Whether some of its calls wait.

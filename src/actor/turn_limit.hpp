@@ -11,7 +11,7 @@ namespace troupe::actor {
 
 // Whether this actor's mail needs a second look: it is not born yet, or stopped; its turn is suspended; a stop discards all.
 inline bool unusual(const system& home, const activation& active) noexcept {
-  return (active.actor->flags & (cell::born | cell::stopped)) != cell::born ||
+  return (active.actor->flags & (cell::born | cell::stopped | cell::ends_soon)) != cell::born ||
          (active.marks & (activation::waits | activation::has_urgent)) != 0 || home.discarding();
 }
 

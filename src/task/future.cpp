@@ -9,6 +9,7 @@ bool future_wait::suspend(coroutine& who) {
     ended = outcome::cancelled;
     return false;
   }
+  if (of_->asked != nullptr && of_->asked->check != nullptr) of_->asked->check(*of_->asked);
   begin(who);
   if (of_->attach(*this)) return true;
   forget();
@@ -29,6 +30,11 @@ const char* future_wait::act_on(sched::message* base, void*, sched::message_act 
 
 const ask_link* asked_by(const wait& one) noexcept {
   return one.act == &future_wait::act_on ? static_cast<const future_wait&>(one).of_->asked : nullptr;
+}
+
+void forget_asker(shared_state& of) noexcept {
+  // order: relaxed  a hint for the search for deadlocks
+  if (of.asked != nullptr) of.asked->abandoned.store(true, std::memory_order_relaxed);
 }
 
 void future_wait::on_resolved(observer& self) noexcept { static_cast<future_wait&>(self).over(outcome::arrived); }

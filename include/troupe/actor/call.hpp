@@ -23,8 +23,8 @@ namespace troupe::actor {
 void begin(tasks::flow& call, tasks::coroutine& root) noexcept;
 // The same of a reentrant actor: when it suspends the turn goes on.
 void begin_reentrant(tasks::flow& call, tasks::coroutine& root) noexcept;
-// What an ask of this actor's method leaves in its state. False when it would wait for itself: then `why` says how.
-bool link_ask(tasks::ask_link& link, const cell& callee, message::handler method, std::exception_ptr& why);
+// What an ask of this actor's method leaves in its state.
+void link_ask(tasks::ask_link& link, const cell& callee, message::handler method) noexcept;
 
 // An actor's class may say `static constexpr bool reentrant = true`: then a coroutine handler that waits does not keep
 // the messages behind it, and what a handler finds after a co_await others may have changed.

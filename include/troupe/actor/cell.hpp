@@ -144,6 +144,9 @@ void deliver_urgent(cell& to, message& mail);
 void deliver_uncounted(cell& to, message& mail);
 // For a bounded mailbox: takes room for a message that is then delivered. False when there is none.
 bool take_room(cell& to) noexcept;
+void give_room_back(cell& to) noexcept;
+// deliver() of a message for which room was taken.
+void deliver_into_room(cell& to, message& mail);
 // There was none: throws mailbox_full, or makes a dead letter of it.
 void refuse_full(cell& to, message& mail);
 std::exception_ptr full_error(const cell& to);

@@ -259,8 +259,8 @@ class ref {
   template <auto Method, class... Args>
   TROUPE_NOINLINE void tell_into(actor::room& room, Args&&... args) const {
     tell_by<Method>([&](actor::message* mail) {
-      room.use();
       actor::deliver(*cell_, *mail);
+      room.use();  // the message's from now on
     }, std::forward<Args>(args)...);
   }
 
@@ -273,15 +273,19 @@ class ref {
     auto& state = *::new (memory::allocate(sizeof(actor::ask_state<answer>))) actor::ask_state<answer>;
     promise<answer> promised = tasks::future_access::promise_of<answer>(state);
     future<answer> later = promised.get_future();
-    if (std::exception_ptr why; !actor::link_ask(state.link, *cell_, &message::act_on, why)) [[unlikely]] {
-      promised.set_exception(std::move(why));
-      return later;
-    }
+    actor::link_ask(state.link, *cell_, &message::act_on);
     if (cell_->is_bounded() && !actor::take_room(*cell_)) [[unlikely]] {
       promised.set_exception(actor::full_error(*cell_));
       return later;
     }
-    actor::deliver(*cell_, *actor::make_message<message>(actor::answer_to<answer>{std::move(promised)}, std::forward<Args>(args)...));
+    message* mail = nullptr;
+    try {
+      mail = actor::make_message<message>(actor::answer_to<answer>{std::move(promised)}, std::forward<Args>(args)...);
+    } catch (...) {
+      if (cell_->is_bounded()) actor::give_room_back(*cell_);
+      throw;
+    }
+    cell_->is_bounded() ? actor::deliver_into_room(*cell_, *mail) : actor::deliver(*cell_, *mail);
     return later;
   }
 
@@ -290,7 +294,9 @@ class ref {
       mail->act(mail, nullptr, actor::message_act::discard);
       refuse();
     }
-    if (cell_->is_bounded() && !actor::take_room(*cell_)) [[unlikely]] return actor::refuse_full(*cell_, *mail);
+    if (cell_->is_bounded()) [[unlikely]] {
+      return actor::take_room(*cell_) ? actor::deliver_into_room(*cell_, *mail) : actor::refuse_full(*cell_, *mail);
+    }
     actor::deliver(*cell_, *mail);
   }
   [[noreturn]] static void refuse() {

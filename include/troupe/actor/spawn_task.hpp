@@ -82,8 +82,13 @@ struct spawned_task {
 };
 
 template <class T>
+inline constexpr cell_type spawned_type_of{sizeof(spawned_task<T>), alignof(spawned_task<T>),
+                                           [](void* object) noexcept { std::destroy_at(static_cast<spawned_task<T>*>(object)); },
+                                           "a spawned task", false};
+
+template <class T>
 future<T> spawn_task(const placement& where, task<T> given) {
-  cell& made = make_cell(where, cell_type_of<spawned_task<T>>);
+  cell& made = make_cell(where, spawned_type_of<T>);
   auto& object = *::new (made.object()) spawned_task<T>(made, std::move(given));
   future<T> later = object.promised.get_future();
   made.flags |= cell::born;

@@ -43,6 +43,9 @@ class future_wait : public wait, public observer {
 // What a wait for an ask's answer waits for; null for others.
 const ask_link* asked_by(const wait& one) noexcept;
 
+// No turn waits for the answer, if it is one.
+void forget_asker(shared_state& of) noexcept;
+
 // The same with a limit of time and a stop token, or one of them.
 class limited_wait final : public future_wait, public timer {
  public:
@@ -231,6 +234,7 @@ class future {
     check();
     static_assert(std::is_invocable_v<std::decay_t<OnError>&, std::exception_ptr>,
                   "troupe: future::then: on_error must be callable with (std::exception_ptr)");
+    tasks::forget_asker(*state_);
     tasks::callback<T, std::decay_t<OnValue>, std::decay_t<OnError>>::start(*state_.release(), std::forward<OnValue>(on_value),
                                                                           std::forward<OnError>(on_error));
   }

@@ -21,11 +21,13 @@ struct observer {
 // Of an ask: who waits for whom, so that one that would wait for itself is found.
 struct shared_state;
 struct ask_link {
-  const void* asker = nullptr;      // the actor whose turn asked, if that is a flow
+  const void* asker = nullptr;      // the actor whose turn asked, if that is a flow and keeps its messages waiting
+  const void* asked = nullptr;      // the actor that answers
+  void (*check)(const ask_link& of) = nullptr;  // throws deadlock when it would wait for itself
   sched::message::handler method = nullptr;
   const char* what = "the answer of ";  // for who must say what is waited for: that, and the method's description
   shared_state* parent = nullptr;   // the ask that the asker's flow answers; counted
-  std::atomic<bool> abandoned{false};  // nobody waits for it any more
+  std::atomic<bool> abandoned{false};  // nobody waits for it, or not by a turn
 };
 
 struct shared_state {
