@@ -252,6 +252,104 @@ TEST_P(bounded, a_runtime_that_ends_ends_the_calls_of_reentrant_actors) {
   for (auto& each : all) EXPECT_THROW(each.get(), actor_stopped);
 }
 
+struct unwilling {
+  unwilling() = default;
+  unwilling(const unwilling&) { throw std::runtime_error("copy"); }
+  unwilling(unwilling&&) = default;
+};
+struct taker {
+  int take(unwilling) { return 1; }
+  int fine() { return 2; }
+};
+
+TEST_P(bounded, a_message_that_cannot_be_made_takes_no_room) {
+  runtime rt(options());
+  auto to = rt.spawn<taker>(limited_to(1, when_full::fail));
+  const unwilling one;
+  EXPECT_THROW(static_cast<void>(to.ask<&taker::take>(one)), std::runtime_error);
+  EXPECT_THROW(to.tell<&taker::take>(one), std::runtime_error);
+  auto answer = to.ask<&taker::fine>();
+  rt.run();
+  EXPECT_EQ(answer.get(), 2);
+}
+
+struct patient {
+  static constexpr bool reentrant = true;
+  std::shared_ptr<std::vector<std::string>> log;
+  explicit patient(std::shared_ptr<std::vector<std::string>> to) : log(std::move(to)) {}
+  ~patient() { log->push_back("destroyed"); }
+  task<> spin() {
+    try {
+      for (;;) co_await yield();
+    } catch (const cancelled&) {
+      log->push_back("unwound");
+    }
+  }
+  task<int> sit(event until) {
+    co_await until.wait();
+    co_return 1;
+  }
+  void fail() { throw std::runtime_error("bad"); }
+  void note() { log->push_back("noted"); }
+};
+
+TEST_P(bounded, a_reentrant_actor_ends_after_its_calls_have) {
+  runtime rt(options());
+  auto log = std::make_shared<std::vector<std::string>>();
+  auto one = rt.spawn<patient>(log);
+  one.tell<&patient::spin>();
+  one.stop();
+  one.tell<&patient::note>();
+  rt.run();
+  EXPECT_EQ(*log, (std::vector<std::string>{"unwound", "destroyed"}));
+  event never;
+  auto strict = rt.spawn<patient>({.on_error = error_policy::stop}, log);
+  auto asked = strict.ask<&patient::sit>(never);
+  strict.tell<&patient::fail>();
+  EXPECT_THROW(rt.run(), std::runtime_error);
+  EXPECT_THROW(asked.get(), actor_stopped);
+}
+
+struct selfish {
+  int value = 4;
+  int n() { return value; }
+  task<> call_back(std::shared_ptr<int> into) {
+    auto later = self(this).ask<&selfish::n>();
+    later.then([into](int got) { *into = got; });
+    co_return;
+  }
+  task<int> part(bool first) {
+    if (first) co_await yield();
+    auto later = self(this).ask<&selfish::n>();
+    co_return co_await std::move(later);
+  }
+  task<bool> both(bool first) {
+    auto one = part(first);
+    auto two = part(first);
+    bool found = false;
+    try {
+      co_await when_all(std::move(one), std::move(two));
+    } catch (const deadlock&) {
+      found = true;
+    }
+    co_return found;
+  }
+};
+
+TEST_P(bounded, an_ask_that_waits_for_itself_is_found_where_it_waits) {
+  runtime rt(options());
+  auto one = rt.spawn<selfish>();
+  auto got = std::make_shared<int>(0);
+  one.tell<&selfish::call_back>(got);
+  rt.run();
+  EXPECT_EQ(*got, 4) << "callbacks wait for nobody";
+  for (const bool first : {false, true}) {
+    auto found = one.ask<&selfish::both>(first);
+    rt.run();
+    EXPECT_TRUE(found.get()) << "in a branch, before and after its first suspension";
+  }
+}
+
 TROUPE_TEST_EACH(bounded, all_settings);
 
 }  // namespace

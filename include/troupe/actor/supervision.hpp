@@ -24,7 +24,7 @@ enum class error_policy : std::uint8_t {
 // How often, and how soon, an actor is constructed anew.
 //
 // Example:
-//     struct Link { explicit Link(std::string host) : host(std::move(host)) {} std::string host; };
+//     struct Link { explicit Link(std::string to) : host(std::move(to)) {} std::string host; };
 //     troupe::runtime rt;
 //     auto link = rt.spawn<Link>({.on_error = troupe::error_policy::restart,
 //                                 .restart = {.times = 5, .per = std::chrono::minutes(1), .backoff = std::chrono::milliseconds(100)}},
