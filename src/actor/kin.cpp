@@ -94,7 +94,8 @@ struct rebirth final : message {
     const bool in_time = act == message_act::complete && tasks::task_access::result(self->waiting).failure() == nullptr;
     std::destroy_at(self);
     memory::deallocate(self, sizeof(rebirth));
-    if (in_time) construct_anew(*current_cell(), *cell_extras::of(*current_cell()).family);
+    cell& actor = *current_cell();
+    if (in_time && (actor.flags & cell::stopped) == 0) construct_anew(actor, *cell_extras::of(actor).family);
     return nullptr;
   }
   task<> waiting;

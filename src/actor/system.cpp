@@ -101,9 +101,9 @@ void system::destroy_actors(std::uint16_t executor) noexcept {
     if (actor.lives_on() != executor || (actor.flags & cell::stopped) != 0) return;
     const bool alive = actor.alive();
     actor.flags |= cell::stopped;
-    if (!alive) return;
-    end_activation(actor);
+    end_activation(actor);  // also of one that waits to be constructed anew
     end_reentrant(actor);
+    if (!alive) return;
     inside_actor inside(actor);
     actor.type->destroy(actor.object());
   });

@@ -108,6 +108,22 @@ struct again {
   static constexpr bool reentrant = true;
 };
 
+TEST_P(supervision, a_runtime_may_end_during_the_backoff) {
+  const counts of;
+  for (const bool later : {false, true}) {
+    runtime rt(options());
+    auto one = rt.spawn<worker>({.on_error = error_policy::restart,
+                                 .restart = {.times = 3, .per = 1h, .backoff = later ? 1h : 1ns, .backoff_max = 1h}},
+                                of.born, of.alive, "slow");
+    one.tell<&worker::work>();
+    one.tell<&worker::fail>();
+    one.tell<&worker::work>();
+    rt.stop(stop_mode::drain);
+    EXPECT_THROW(rt.run(), std::runtime_error);
+  }
+  EXPECT_EQ(of.alive->load(), 0);
+}
+
 TEST_P(supervision, what_cannot_be_restarted_is_refused) {
   struct moved {
     explicit moved(std::unique_ptr<int>) {}
