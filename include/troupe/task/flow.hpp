@@ -1,8 +1,8 @@
 // flow: one call of a coroutine handler, or one spawned task, with all the coroutines that it awaits.
 //
 // A flow belongs to an actor: its coroutines run in turns of that actor only, so that nothing here but a
-// wait's `arrived` is touched by two threads. They are resumed by a loop, never by each other: the depth of
-// the stack does not depend on how many are awaited.
+// wait's `arrived` is touched by two threads. They are resumed by a loop, or by who awaits them, nested to a
+// limit: the depth of the stack does not depend on how many are awaited.
 // The library's own; users meet task, future and the functions that return something to await.
 #pragma once
 
@@ -75,6 +75,10 @@ class flow {
   std::atomic<std::uintptr_t>* urgent_end = nullptr;  // its actor's (src/actor/activation.hpp)
   bool done = false, cancelled = false;
   bool busy = false;  // in its loop: what becomes ready is resumed there
+
+  // Children that run within their parents' co_await (task.hpp); so the stack does not grow with how many are awaited.
+  static constexpr std::uint8_t nested_max = 32;
+  std::uint8_t nested = 0;
 
  private:
   coroutine* ready_first = nullptr;

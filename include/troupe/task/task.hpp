@@ -76,6 +76,28 @@ struct promise_of<void> final : promise_base {
 };
 
 inline void resume_parent(coroutine& done) noexcept { done.in->push(*static_cast<coroutine*>(done.parent)); }
+inline void forget_parent(coroutine& done) noexcept { done.parent = nullptr; }
+
+// The parent is about to suspend. Most children suspend nowhere: so the child runs here and now, unless that has nested
+// too deep, and the parent suspends only if the child does. False when it need not.
+TROUPE_INLINE bool run_child(coroutine& child, coroutine& parent) noexcept {
+  flow& in = *parent.in;
+  child.parent = &parent;
+  child.in = &in;
+  if (in.nested == flow::nested_max) [[unlikely]] {
+    child.completed = &resume_parent;
+    in.push(child);
+    return true;
+  }
+  child.completed = &forget_parent;
+  ++in.nested;
+  child.handle.resume();
+  --in.nested;
+  if (child.parent == nullptr) return false;
+  // It goes on in this flow's loop, and so not before this returns.
+  child.completed = &resume_parent;
+  return true;
+}
 
 struct task_access;
 
@@ -121,14 +143,8 @@ class [[nodiscard]] task {
     explicit awaiter(task&& of) noexcept : of_(std::move(of)) {}
     bool await_ready() const noexcept { return false; }
     template <std::derived_from<tasks::promise_base> Promise>
-    void await_suspend(std::coroutine_handle<Promise> parent) noexcept {
-      using tasks::coroutine;
-      coroutine& child = of_.handle_.promise();
-      coroutine& awaiting = parent.promise();
-      child.parent = &awaiting;
-      child.in = awaiting.in;
-      child.completed = &tasks::resume_parent;
-      child.in->push(child);
+    bool await_suspend(std::coroutine_handle<Promise> parent) noexcept {
+      return tasks::run_child(of_.handle_.promise(), parent.promise());
     }
     T await_resume() { return of_.handle_.promise().result.take(); }
 
