@@ -111,36 +111,49 @@ void construction::fail() noexcept {
   home.slots.free(&unborn, own_magazines(home));
 }
 
-cell& make_cell(const placement& where, const cell_type& type) {
+namespace {
+
+// A cell with room for `extra` bytes in front of its object.
+TROUPE_INLINE cell& make_plain_cell(const placement& where, const cell_type& type, std::size_t extra, bool bounded) {
   const auto rounded_up = [&type](std::size_t bytes) { return (bytes + type.alignment - 1) & ~(type.alignment - 1); };
-  const bool supervised = where.on_error != error_policy::resume || where.parent != nullptr;
-  const bool extras = supervised || where.turn_messages != 0 || where.mailbox_messages != 0 || type.reentrant;
+  // A slot of a multiple of the alignment begins that far behind an aligned place (memory/slot_space.hpp).
+  constexpr std::size_t before = memory::slot_space::first_slot;
+  const std::size_t offset = rounded_up(before + sizeof(cell) + extra) - before;
+  system& home = where.home;
+  void* slot = home.slots.allocate(rounded_up(offset + type.bytes), own_magazines(home));
+  return *::new (slot) cell(type, static_cast<std::uint16_t>(where.executor | (bounded ? cell::bounded : 0)),
+                            static_cast<std::uint8_t>(offset / 8));
+}
+
+TROUPE_NOINLINE cell& make_cell_with_extras(const placement& where, const cell_type& type) {
   std::unique_ptr<mail_bound> bound;
   if (where.mailbox_messages != 0) {
     bound = std::make_unique<mail_bound>(where.mailbox_messages, static_cast<when_full>(where.when_full));
   }
-  // A slot of a multiple of the alignment begins that far behind an aligned place (memory/slot_space.hpp).
-  constexpr std::size_t before = memory::slot_space::first_slot;
-  const std::size_t offset = rounded_up(before + sizeof(cell) + (extras ? sizeof(cell_extras) : 0)) - before;
   std::unique_ptr<kin> family;
-  if (supervised) {
+  if (where.on_error != error_policy::resume || where.parent != nullptr) {
     family = std::make_unique<kin>();
     family->on_error = where.on_error;
-    family->restart = where.restart;
+    if (where.restart != nullptr) family->restart = *where.restart;
   }
-  system& home = where.home;
-  void* slot = home.slots.allocate(rounded_up(offset + type.bytes), own_magazines(home));
-  cell& made = *::new (slot) cell(type, static_cast<std::uint16_t>(where.executor | (bound ? cell::bounded : 0)), static_cast<std::uint8_t>(offset / 8));
-  if (supervised) made.flags |= cell::supervised;
-  if (extras) {
-    made.flags |= cell::has_extras;
-    ::new (&made + 1) cell_extras{{where.turn_messages, where.turn_ns}, nullptr, std::move(bound), std::move(family), nullptr};
-  }
+  cell& made = make_plain_cell(where, type, sizeof(cell_extras), bound != nullptr);
+  made.flags |= cell::has_extras;
+  if (family != nullptr) made.flags |= cell::supervised;
+  auto& extras =
+      *::new (&made + 1) cell_extras{{where.turn_messages, where.turn_ns}, nullptr, std::move(bound), std::move(family), nullptr};
   if (where.parent != nullptr) {
     add_ref(*where.parent);
-    cell_extras::of(made).family->parent = where.parent;
+    extras.family->parent = where.parent;
   }
   return made;
+}
+
+}  // namespace
+
+cell& make_cell(const placement& where, const cell_type& type) {
+  const bool extras = type.reentrant || (where.unlike_most && (where.turn_messages != 0 || where.mailbox_messages != 0 ||
+                                                              where.on_error != error_policy::resume || where.parent != nullptr));
+  return extras ? make_cell_with_extras(where, type) : make_plain_cell(where, type, 0, false);
 }
 
 }  // namespace troupe::actor

@@ -58,9 +58,10 @@ TROUPE_NOINLINE void handle_unusual(turn_place& place, system& home, cell& actor
     return;
   }
   const message::handler act = mail.act;
+  const bool birth = (actor.flags & cell::born) == 0;
   try {
     act(&mail, actor.object(), message_act::handle);
-    actor.flags |= cell::born;  // that was the constructor, or it was born before
+    if (birth) actor.flags |= cell::born;  // that was the constructor
     look_again(place, home);
   } catch (...) {
     fail(actor, act);
@@ -97,9 +98,14 @@ TROUPE_INLINE std::uintptr_t handle_batch(turn_place& place, system& home, activ
     if (limit.handled == limit.look_after && limit.over(place, actor)) [[unlikely]] return link;
     message& mail = *activation::as_message(link);
     // order: relaxed  a stop need not be seen by the very next message
-    const bool look = place.unusual.load(std::memory_order_relaxed);
-    const bool urgent = look && activation::is_urgent(link);
-    if (look && active.suspended != nullptr && !urgent) [[unlikely]] return link;
+    if (!place.unusual.load(std::memory_order_relaxed)) [[likely]] {
+      ++limit.handled;
+      link = activation::after(mail);
+      handle(place, actor, mail);
+      continue;
+    }
+    const bool urgent = activation::is_urgent(link);
+    if (active.suspended != nullptr && !urgent) return link;
     ++limit.handled;
     link = activation::after(mail);
     if (!urgent && actor.is_bounded() && !is_ours(mail)) [[unlikely]] {
@@ -110,9 +116,7 @@ TROUPE_INLINE std::uintptr_t handle_batch(turn_place& place, system& home, activ
       // A stopped actor's are dead letters, which leave by themselves.
       if ((actor.flags & (cell::stopped | cell::ends_soon)) == 0 && !home.discarding()) leave_mailbox(actor);
     }
-    if (!look) [[likely]] {
-      handle(place, actor, mail);
-    } else if (urgent) {
+    if (urgent) {
       place.flow = active.suspended;  // whose branches go on, perhaps
       mail.act(&mail, nullptr, message_act::handle);  // the runtime's own: it never throws
     } else {
@@ -224,12 +228,8 @@ sched::after_turn run(sched::runnable& item) {
     link = active.first();
   }
   if (link == 0 && active.marks == 0 && !mailbox(actor.word).has_mail(active)) [[likely]] {
-    // An actor that was quick may be slow by now. Whether one message is does not matter; of several that is asked again
-    // now and then: as if nobody had looked yet.
-    if (left < cell::quick && ++place.unlooked == looks_apart) [[unlikely]] {
-      place.unlooked = 0;
-      actor.flags &= static_cast<std::uint8_t>(~cell::quick);
-    }
+    // An actor that was quick may be slow by now. Whether one message is does not matter; of several it does.
+    if (left < cell::quick && (actor.flags & cell::quick) != 0 && (place.wary || ++place.unlooked == glances_apart)) [[unlikely]] glance(place, actor);
     return leave_turn(place, sched::after_turn::quiet);
   }
   if (link == 0 && active.marks == activation::told_farewell) {

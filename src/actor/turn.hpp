@@ -23,7 +23,9 @@ struct turn_place {
   message* yielded = nullptr;        // waits that go on after this turn
   // The turn's clock (turn.cpp).
   unsigned turn_looks = 0, looked_after = 0;
-  unsigned unlooked = 0;  // turns of several messages without a look
+  unsigned unlooked = 0;  // turns of several messages without a look, since the last glance
+  bool wary = false;      // some of them were slow
+  std::int64_t glanced_at_ns = 0;
   std::int64_t looked_at_ns = 0, turn_began_ns = 0;
   std::atomic<bool> unusual{false};  // this actor's mail needs a second look (turn.cpp); a stop sets it, too
   std::atomic<std::int64_t> suspended{0};  // of `home`

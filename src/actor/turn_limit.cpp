@@ -27,6 +27,18 @@ unsigned look_at_clock(turn_place& place, cell& actor, unsigned handled) noexcep
   return handled + std::max(fit, 1u);
 }
 
+void glance(turn_place& place, cell& actor) noexcept {
+  if (place.wary) {
+    actor.flags &= static_cast<std::uint8_t>(~cell::quick);
+    ++place.unlooked;
+  }
+  if (place.unlooked < glances_apart) return;
+  const std::int64_t now = base::now_ns();
+  place.wary = now - place.glanced_at_ns > glances_apart * slow_ns;
+  place.glanced_at_ns = now;
+  place.unlooked = 0;
+}
+
 bool turn_limit::over(turn_place& place, cell& actor) noexcept {
   if (handled >= messages) return true;
   if (system::of(actor).choose_messages) {  // simulated: the seed alone ends turns

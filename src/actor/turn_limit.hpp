@@ -9,10 +9,11 @@
 
 namespace troupe::actor {
 
-// Whether this actor's mail needs a second look: it is not born yet, or stopped; its turn is suspended; a stop discards all.
+// Whether this actor's mail needs a second look: it is not born yet, or stopped; its turn is suspended; its mailbox is
+// bounded; a stop discards all.
 inline bool unusual(const system& home, const activation& active) noexcept {
   return (active.actor->flags & (cell::born | cell::stopped | cell::ends_soon)) != cell::born ||
-         (active.marks & (activation::waits | activation::has_urgent)) != 0 || home.discarding();
+         (active.marks & (activation::waits | activation::has_urgent)) != 0 || active.actor->is_bounded() || home.discarding();
 }
 
 inline void look_again(turn_place& place, const system& home) noexcept {
@@ -29,9 +30,10 @@ inline constexpr unsigned arrivals_max = 16;  // messages of a turn when some ca
 // of the turn's time; after the first message until there was a look, and after each one while they are slow.
 inline constexpr std::int64_t slow_ns = 5'000;  // a handler that takes longer is slow
 
-// Turns of several messages, but too few for a look, after which one is forced. Odd, so that it meets every one of a few
-// actors in turn.
-inline constexpr unsigned looks_apart = 17;
+// After so many turns of several messages, but too few for a look, a glance at the clock tells whether they were slow;
+// if so, the actors of the next ones are looked at as if nobody had done so yet.
+inline constexpr unsigned glances_apart = 16;
+void glance(turn_place& place, cell& actor) noexcept;
 
 // Messages of an actor's turn before the first look.
 TROUPE_INLINE unsigned first_look(const cell& actor) noexcept {

@@ -210,7 +210,7 @@ actor::placement runtime_core::place(const spawn_options& chosen) const {
     throw option_error("troupe: spawn_options::restart: times must be at least 1, per at least 1 ms, backoff not negative");
   }
   where.on_error = chosen.on_error;
-  where.restart = chosen.restart;
+  where.restart = &chosen.restart;
   where.parent = chosen.parent.cell();
   if (where.parent != nullptr && &actor::system::of(*where.parent) != system) {
     throw option_error("troupe: spawn_options::parent: it is an actor of another runtime");
@@ -219,6 +219,7 @@ actor::placement runtime_core::place(const spawn_options& chosen) const {
   where.turn_ns = std::chrono::nanoseconds(chosen.turn.time).count();
   where.mailbox_messages = chosen.mailbox.messages;
   where.when_full = static_cast<std::uint8_t>(chosen.mailbox.when_full);
+  where.unlike_most = true;
   return where;
 }
 

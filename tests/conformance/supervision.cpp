@@ -108,6 +108,34 @@ struct again {
   static constexpr bool reentrant = true;
 };
 
+TEST_P(supervision, a_bounded_actor_restarts_as_any_other) {
+  struct eager {
+    std::shared_ptr<std::atomic<int>> alive;
+    explicit eager(std::shared_ptr<std::atomic<int>> living) : alive(std::move(living)) { ++*alive; }
+    eager(const eager&) = delete;
+    ~eager() { --*alive; }
+    task<> fail_at_once() {
+      throw std::runtime_error("at once");
+      co_return;
+    }
+    int fine() { return 1; }
+  };
+  for (const auto backoff : {0ns, 1'000'000ns}) {
+    const counts of;
+    {
+      runtime rt(options());
+      auto one = rt.spawn<eager>({.on_error = error_policy::restart, .restart = {.times = 9, .per = 1h, .backoff = backoff},
+                                  .mailbox = {.messages = 100}}, of.alive);
+      for (int i = 0; i < 3; ++i) one.tell<&eager::fail_at_once>();
+      auto answer = one.ask<&eager::fine>();
+      run_through_failures(rt);
+      EXPECT_EQ(answer.get(), 1);
+      EXPECT_EQ(of.alive->load(), 1);
+    }
+    EXPECT_EQ(of.alive->load(), 0);
+  }
+}
+
 TEST_P(supervision, a_runtime_may_end_during_the_backoff) {
   const counts of;
   for (const bool later : {false, true}) {

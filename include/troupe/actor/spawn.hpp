@@ -21,8 +21,9 @@ namespace troupe::actor {
 struct placement {
   system& home;
   std::uint16_t executor = 0;      // 0: the pool
+  bool unlike_most = false;        // whether any of the following differs
   error_policy on_error = error_policy::resume;
-  restart_limit restart{};
+  const restart_limit* restart = nullptr;
   cell* parent = nullptr;
   unsigned turn_messages = 0;      // 0: the system's limits
   std::int64_t turn_ns = 0;
@@ -59,8 +60,7 @@ struct travelling<const char (&)[Size]> {
 
 // Copies the arguments for that, if they can be copied.
 template <class T, class... Args>
-std::move_only_function<void(void*)> factory_of(const placement& where, const Args&... args) {
-  if (where.on_error != error_policy::restart) return {};
+std::move_only_function<void(void*)> factory_of(const Args&... args) {
   if constexpr (is_reentrant<T>()) {
     refuse_restart("a reentrant actor cannot be constructed anew while others of its calls wait");
   } else if constexpr ((std::is_constructible_v<typename travelling<const Args&>::type, const Args&> && ...) &&
@@ -162,9 +162,8 @@ ref<T> spawn(const placement& where, Args&&... args) {
     constexpr bool fits = std::is_constructible_v<T, Args...>;
     static_assert(fits, "troupe: spawn: these arguments do not fit a constructor of the actor");
     if constexpr (fits) {
-      auto factory = factory_of<T>(where, args...);
       construction here(where, cell_type_of<T>);
-      if (factory) [[unlikely]] here.set_factory(std::move(factory));
+      if (where.on_error == error_policy::restart) [[unlikely]] here.set_factory(factory_of<T>(args...));
       if (here.object() != nullptr) [[likely]] ::new (here.object()) T(std::forward<Args>(args)...);
       auto made = ref_access::adopt<T>(&here.finish());
       if (where.parent != nullptr) [[unlikely]] join_parent(*where.parent, *ref_access::cell_of(made));
@@ -203,7 +202,8 @@ ref<T> spawn_there(const placement& where, Args&&... args) {
                   "outside can be given as troupe::unchecked<X&>{it}");
     if constexpr (found == none) {
       using birth = birth_message<T, typename travelling<Args>::type...>;
-      auto factory = factory_of<T>(where, args...);
+      std::move_only_function<void(void*)> factory;
+      if (where.on_error == error_policy::restart) factory = factory_of<T>(args...);
       cell& made = make_cell(where, cell_type_of<T>);
       auto address = ref_access::adopt<T>(&made);
       if (factory) [[unlikely]] set_factory(made, std::move(factory));
