@@ -27,23 +27,28 @@ void run(turn_place& place, tasks::flow& of) noexcept {
   current_turn().flow = nullptr;
 }
 
-void resume(tasks::flow& of) noexcept {
+// Runs the flow's loop; true when that was the last.
+bool run_again(tasks::flow& of) noexcept {
   turn_place& place = current_turn();
   // order: relaxed  for running_handlers, a snapshot
   place.method.store(of.call.act, std::memory_order_relaxed);
   run(place, of);
-  if (!of.done) return;
-  cell& actor = *static_cast<cell*>(of.actor);
-  place.active->go_on();
+  return of.done;
+}
+
+// What was suspended is so no more: its actor does not wait for it.
+void leave(tasks::flow& done, cell& actor) noexcept {
   count_suspended(-1);
-  complete(of);
-  if ((actor.flags & cell::ends_soon) != 0) end_object(actor);
+  complete(done);
+  if ((actor.flags & cell::ends_soon) != 0 && !suspends(*current_turn().active)) end_object(actor);
   drop_ref(actor);
 }
 
-}  // namespace
-
-namespace {
+void resume(tasks::flow& of) noexcept {
+  if (!run_again(of)) return;
+  current_turn().active->go_on();
+  leave(of, *static_cast<cell*>(of.actor));
+}
 
 void unlist(tasks::flow& of) noexcept {
   *of.call_link = of.next_call;
@@ -51,17 +56,28 @@ void unlist(tasks::flow& of) noexcept {
 }
 
 void resume_reentrant(tasks::flow& of) noexcept {
-  turn_place& place = current_turn();
-  // order: relaxed  for running_handlers, a snapshot
-  place.method.store(of.call.act, std::memory_order_relaxed);
-  run(place, of);
-  if (!of.done) return;
-  cell& actor = *static_cast<cell*>(of.actor);
+  if (!run_again(of)) return;
   unlist(of);
-  count_suspended(-1);
-  complete(of);
-  if ((actor.flags & cell::ends_soon) != 0 && cell_extras::of(actor).flows == nullptr) end_object(actor);
-  drop_ref(actor);
+  leave(of, *static_cast<cell*>(of.actor));
+}
+
+// The first run of a call. True when it is suspended: then it keeps its actor alive.
+bool start(turn_place& place, tasks::flow& call, tasks::coroutine& root, const tasks::home& at) noexcept {
+  cell& actor = *place.active->actor;
+  call.actor = &actor;
+  call.at = &at;
+  call.cancelled = (actor.flags & cell::cancels) != 0;
+  root.in = &call;
+  root.completed = [](tasks::coroutine& self) noexcept { self.in->done = true; };
+  call.push(root);
+  run(place, call);
+  if (call.done) {
+    complete(call);
+    return false;
+  }
+  add_ref(actor);
+  count_suspended(1);
+  return true;
 }
 
 }  // namespace
@@ -69,22 +85,19 @@ void resume_reentrant(tasks::flow& of) noexcept {
 void begin_reentrant(tasks::flow& call, tasks::coroutine& root) noexcept {
   turn_place& place = current_turn();
   cell& actor = *place.active->actor;
-  call.actor = &actor;
-  call.at = &system::of(actor).home_reentrant;
-  call.cancelled = (actor.flags & cell::cancels) != 0;
-  root.in = &call;
-  root.completed = [](tasks::coroutine& self) noexcept { self.in->done = true; };
-  call.push(root);
-  run(place, call);
-  if (call.done) return complete(call);
-  // It keeps its actor alive.
-  add_ref(actor);
-  count_suspended(1);
+  if (!start(place, call, root, system::of(actor).home_reentrant)) return;
   tasks::flow*& first = cell_extras::of(actor).flows;
   call.next_call = first;
   call.call_link = &first;
   if (first != nullptr) first->call_link = &call.next_call;
   first = &call;
+}
+
+void begin(tasks::flow& call, tasks::coroutine& root) noexcept {
+  turn_place& place = current_turn();
+  if (!start(place, call, root, system::of(*place.active->actor).home)) return;
+  place.active->suspend(call);
+  place.unusual.store(true, std::memory_order_relaxed);  // order: relaxed  the thread's own
 }
 
 void cancel_turns(activation& active) noexcept {
@@ -112,24 +125,6 @@ void count_suspended(int change) noexcept {
   place.suspended.store(place.suspended.load(std::memory_order_relaxed) + change, std::memory_order_relaxed);
 }
 
-void begin(tasks::flow& call, tasks::coroutine& root) noexcept {
-  turn_place& place = current_turn();
-  cell& actor = *place.active->actor;
-  call.actor = &actor;
-  call.at = &system::of(actor).home;
-  root.in = &call;
-  root.completed = [](tasks::coroutine& self) noexcept { self.in->done = true; };
-  call.cancelled = (actor.flags & cell::cancels) != 0;
-  call.push(root);
-  run(place, call);
-  if (call.done) return complete(call);
-  // It keeps its actor alive.
-  add_ref(actor);
-  count_suspended(1);
-  place.active->suspend(call);
-  place.unusual.store(true, std::memory_order_relaxed);  // order: relaxed  the thread's own
-}
-
 namespace {
 
 const tasks::ask_link* parent_of(const tasks::ask_link& link) noexcept {
@@ -143,10 +138,6 @@ std::string chain_of(const tasks::ask_link& last) {
   }
   return names;
 }
-
-}  // namespace
-
-namespace {
 
 // The turn that asked waits for the answer from now on. Some of those above may wait only soon; whoever asks and does
 // not wait for it has said so, or is about to.

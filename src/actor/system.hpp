@@ -111,6 +111,4 @@ inline memory::slot_space::magazines* own_magazines(system& home) noexcept {
   return claim_magazines(home);
 }
 
-sched::after_turn run_turn(activation& active);
-
 }  // namespace troupe::actor

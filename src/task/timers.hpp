@@ -34,7 +34,6 @@ class timers {
  private:
   void keep_time();
   void expire_due(std::unique_lock<std::mutex>& lock);
-  void count(std::int64_t change) noexcept;
 
   const std::function<std::int64_t()> clock_;
   const std::function<void(bool)> keep_alive_;

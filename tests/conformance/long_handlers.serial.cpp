@@ -61,19 +61,23 @@ TEST_P(p11_long_handlers, a_long_handler_does_not_delay_actors_queued_behind_it)
   });
 }
 
-TEST_P(p11_long_handlers, a_long_handler_does_not_delay_what_it_sent_itself) {
-  if (workers() < 2) GTEST_SKIP() << "nobody else is there";
-  expect_within(10ms, [&] {
-    return worst_wait(options(), [](runtime& rt, auto& busy, auto& other, auto&) {
-      rt.post([busy, other] {
-        busy.tell([other](sleeper_on_cpu& self) {
-          self.to_tell.push_back(other);
-          self.hold_the_worker();
-          self.to_tell.clear();
-        });
+// How long what the handler itself sends has to wait.
+template <auto Hold>
+nanoseconds wait_for_what_it_sent(const runtime_options& chosen) {
+  return worst_wait(chosen, [](runtime& rt, auto& busy, auto& other, auto&) {
+    rt.post([busy, other] {
+      busy.tell([other](sleeper_on_cpu& self) {
+        self.to_tell.push_back(other);
+        (self.*Hold)();
+        self.to_tell.clear();
       });
     });
   });
+}
+
+TEST_P(p11_long_handlers, a_long_handler_does_not_delay_what_it_sent_itself) {
+  if (workers() < 2) GTEST_SKIP() << "nobody else is there";
+  expect_within(10ms, [&] { return wait_for_what_it_sent<&sleeper_on_cpu::hold_the_worker>(options()); });
 }
 
 TEST_P(p11_long_handlers, a_long_handler_does_not_delay_actors_that_linger_on_its_worker) {
@@ -133,17 +137,7 @@ TEST_P(p11_long_handlers, long_handlers_in_one_queue_run_on_all_workers_at_once)
 // The same when the handler has blocked for so long that whoever watches over its worker hardly looks any more.
 TEST_P(p11_long_handlers, what_a_handler_sends_after_a_long_wait_is_not_delayed) {
   if (workers() < 2) GTEST_SKIP() << "nobody else is there";
-  expect_within(10ms, [&] {
-    return worst_wait(options(), [](runtime& rt, auto& busy, auto& other, auto&) {
-      rt.post([busy, other] {
-        busy.tell([other](sleeper_on_cpu& self) {
-          self.to_tell.push_back(other);
-          self.wait_and_hold_the_worker();
-          self.to_tell.clear();
-        });
-      });
-    });
-  });
+  expect_within(10ms, [&] { return wait_for_what_it_sent<&sleeper_on_cpu::wait_and_hold_the_worker>(options()); });
 }
 
 TEST_P(p11_long_handlers, what_a_handler_posts_after_a_long_wait_is_not_delayed) {
