@@ -147,6 +147,7 @@ TROUPE_NOINLINE sched::after_turn run_on(turn_place& place, activation& active, 
     // The turn of a slow one begins by a look, so that it ends with the message that exceeds its time.
     place.turn_began_ns = place.looked_at_ns = base::now_ns();
     place.turn_looks = 1;
+    if (sched::worker* self = sched::worker::current()) self->expect_long_turns();
   }
   turn_limit limit(message_limit(home, actor), first_look(actor));
   limit.handled = handled;

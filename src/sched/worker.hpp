@@ -95,6 +95,9 @@ class worker {
     return lonely->load(std::memory_order_relaxed) != 0;
   }
   void ask_for_watch() noexcept;
+  // The owner's, in a turn that is long: however quick those before it were, the next comparison with other queues does
+  // not wait for as many again.
+  void expect_long_turns() noexcept { stir_after = 0; }
   // Whether something lies here that a search would find; a hint for others.
   bool has_some_left() const noexcept {
     // order: relaxed  a hint
