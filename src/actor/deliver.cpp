@@ -103,27 +103,42 @@ TROUPE_NOINLINE void deliver_dormant(sched::worker& self, cell& to, message& mai
 
 }  // namespace
 
-// The way of most messages: the actor is active on the sender's own worker, and nothing of another
-// processor is touched.
-void deliver(cell& to, message& mail) {
-  sched::worker* self = sched::worker::current();
-  if (self == nullptr || !self->lock.try_enter()) [[unlikely]] return deliver_from_afar(to, mail);
+namespace {
+
+// The sender is a worker inside its lock, and leaves it.
+TROUPE_INLINE void deliver_inside(sched::worker& self, cell& to, message& mail) {
   const std::uintptr_t seen = mailbox(to.word).look();
   if (mailbox::is_activation(seen)) {
     activation& active = mailbox::as_activation(seen);
     // Another worker's, or just now freed by one: never ours by chance, only we make it ours (worker.hpp).
     // order: relaxed  ours is written inside our lock only
-    if (active.home.load(std::memory_order_relaxed) == self) [[likely]] {
+    if (active.home.load(std::memory_order_relaxed) == &self) [[likely]] {
       active.append(mail);
-      self->wake_if_lingering(active);
-      self->lock.leave();
-      if (self->unwatched()) [[unlikely]] self->ask_for_watch();  // this handler may take long (P11)
+      self.wake_if_lingering(active);
+      self.lock.leave();
+      if (self.unwatched()) [[unlikely]] self.ask_for_watch();  // this handler may take long (P11)
       return;
     }
   }
-  if (seen == mailbox::dormant) return deliver_dormant(*self, to, mail);
-  self->lock.leave();
+  if (seen == mailbox::dormant) return deliver_dormant(self, to, mail);
+  self.lock.leave();
   deliver_from_afar(to, mail);
+}
+
+TROUPE_NOINLINE void deliver_patiently(cell& to, message& mail) {
+  sched::worker* self = sched::worker::current();
+  if (self == nullptr || !self->lock.try_enter()) return deliver_from_afar(to, mail);
+  deliver_inside(*self, to, mail);
+}
+
+}  // namespace
+
+// The way of most messages: the actor is active on the sender's own worker, and nothing of another
+// processor is touched.
+void deliver(cell& to, message& mail) {
+  sched::worker* self = sched::worker::current();
+  if (self == nullptr || !self->lock.enter_at_once()) [[unlikely]] return deliver_patiently(to, mail);
+  deliver_inside(*self, to, mail);
 }
 
 void deliver_urgent(cell& to, message& mail) {

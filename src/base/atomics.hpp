@@ -12,21 +12,14 @@
 namespace troupe::base {
 
 // An asymmetric pair of fences: one light() on the frequent side and one heavy() on the rare side
-// order stores before loads on both sides, like two seq_cst fences. See docs/protocols/biased_lock.md.
+// order stores before loads on both sides, like two seq_cst fences, where the kernel can fence other threads
+// for us (membarrier). Where it cannot, the frequent side needs a full fence. See docs/protocols/biased_lock.md.
 namespace asymmetric {
 
-// True when the kernel can fence other threads for us (membarrier); else light() is a full fence.
 extern const bool kernel_fences;
 
-TROUPE_INLINE void light() noexcept {
-  if (kernel_fences) [[likely]] {
-    // order: none  keeps the compiler from moving the load up; heavy() fences this processor
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-  } else {
-    // order: seq_cst  store in front of load; pairs with heavy()
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-  }
-}
+// order: none  keeps the compiler from moving the load up; heavy() fences this processor
+TROUPE_INLINE void light() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
 
 // About a microsecond: an interrupt to every processor that runs a thread of this process.
 void heavy() noexcept;
@@ -41,6 +34,7 @@ struct std_atomics {
   template <class T>
   using guarded = T;
 
+  static bool light_fences_suffice() noexcept { return asymmetric::kernel_fences; }
   static void light_fence() noexcept { asymmetric::light(); }
   static void heavy_fence() noexcept { asymmetric::heavy(); }
   // order: seq_cst  the caller's page in docs/protocols/ names the pair

@@ -21,8 +21,8 @@ namespace troupe::sched {
 template <class Atomics = base::std_atomics>
 class biased_lock {
  public:
-  // Owner only. False when a thief is inside: go another way, or try again.
-  TROUPE_INLINE bool try_enter() noexcept {
+  // Owner only. False when a thief is inside, or when that is not so easily seen: then try_enter().
+  TROUPE_INLINE bool enter_at_once() noexcept {
     // order: relaxed  the owner's own
     TROUPE_INVARIANT(inside_.load(std::memory_order_relaxed) == 0, "B4");
     // order: relaxed  announced by the fence, not by the store
@@ -33,6 +33,9 @@ class biased_lock {
     leave();
     return false;
   }
+
+  // Owner only. False when a thief is inside: go another way, or try again.
+  TROUPE_INLINE bool try_enter() noexcept { return enter_at_once() || enter_fenced(); }
 
   // Owner only. Waits for a thief, whose stay is short.
   void enter() noexcept {
@@ -48,7 +51,7 @@ class biased_lock {
   // Thief only. False when the owner stayed inside (it was preempted there): try another victim.
   bool try_revoke() noexcept {
     // order: relaxed  announced by the fence, not by the store
-    revoked_.store(1, std::memory_order_relaxed);
+    revoked_.store(by_thief, std::memory_order_relaxed);
     Atomics::heavy_fence();
     for (int spin = 0; spin < spins_max; ++spin) {
       // order: acquire  sees what the owner did (B3); pairs with leave/release
@@ -62,13 +65,27 @@ class biased_lock {
   // Thief only, after try_revoke returned true.
   void restore() noexcept {
     // order: release  publishes what the thief did (B3); pairs with try_enter/acquire
-    revoked_.store(0, std::memory_order_release);
+    revoked_.store(nobody, std::memory_order_release);
   }
 
  private:
+  // Where the light fence is not enough `nobody` is no 0, so that the owner always comes here.
+  TROUPE_NOINLINE bool enter_fenced() noexcept {
+    if (nobody == 0) return false;
+    // order: relaxed  announced by the fence, not by the store
+    inside_.store(1, std::memory_order_relaxed);
+    Atomics::full_fence();
+    // order: acquire  as in enter_at_once
+    if (revoked_.load(std::memory_order_acquire) == nobody) return true;
+    leave();
+    return false;
+  }
+
   static constexpr int spins_max = Atomics::lock_spins;
+  static constexpr std::uint32_t by_thief = 1;
+  const std::uint32_t nobody = Atomics::light_fences_suffice() ? 0 : 2;
   typename Atomics::template atomic<std::uint32_t> inside_{0};
-  typename Atomics::template atomic<std::uint32_t> revoked_{0};
+  typename Atomics::template atomic<std::uint32_t> revoked_{nobody};
 };
 
 }  // namespace troupe::sched

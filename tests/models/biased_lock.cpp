@@ -55,12 +55,12 @@ struct biased_lock_model : rl::test_suite<biased_lock_model<Atomics>, 3> {
 }  // namespace
 
 int main() {
-  models::weaken_if("no_light_fence", access::fence, "try_enter");
+  models::weaken_if("no_light_fence", access::fence, "enter_fenced");
   models::weaken_if("no_heavy_fence", access::fence, "try_revoke");
   models::weaken_if("leave_relaxed", access::store, "leave");
   models::weaken_if("revoke_relaxed", access::load, "try_revoke");
   models::weaken_if("restore_relaxed", access::store, "restore");
-  models::weaken_if("enter_relaxed", access::load, "try_enter");
+  models::weaken_if("enter_relaxed", access::load, "enter_");
   const bool holds = models::check<biased_lock_model<models::fenced_atomics>>(3) &&
                      models::check<biased_lock_model<models::kernel_atomics>>(3);
   return holds ? 0 : 1;

@@ -6,9 +6,8 @@
 // What it does not: more preemptions than that, and (in the exhaustive search) values older than the one
 // before the newest. check() adds a random search that knows neither bound.
 //
-// A model's fences are all full ones. Two threads that both do so are ordered as by the pair that ships: a
-// light fence is paired with heavy ones only (docs/protocols/biased_lock.md). kernel_atomics models the pair
-// as the kernel carries it out: nothing on the light side, everybody's fence on the heavy side.
+// kernel_atomics models asymmetric fences as the kernel carries them out: nothing on the light side, everybody's
+// fence on the heavy side (docs/protocols/biased_lock.md). With fenced_atomics the light side has full ones.
 #pragma once
 
 #include <algorithm>
@@ -197,7 +196,8 @@ struct fenced_atomics {
   template <class T>
   using guarded = models::guarded<T>;
 
-  static void light_fence(place at = place::current()) { fence(at); }
+  static bool light_fences_suffice() { return false; }
+  static void light_fence() {}
   static void heavy_fence(place at = place::current()) { fence(at); }
   static void full_fence(place at = place::current()) { fence(at); }
   static void pause(place at = place::current()) { rl::yield(1, info_of(at)); }
@@ -206,7 +206,7 @@ struct fenced_atomics {
 };
 
 struct kernel_atomics : fenced_atomics {
-  static void light_fence() {}
+  static bool light_fences_suffice() { return true; }
   static void heavy_fence(place at = place::current()) {
     if (is_weakened(access::fence, at)) return;
     rl::ctx().sched();
