@@ -33,28 +33,24 @@ class nudge_box {
       // order: acq_rel  pairs with take/acquire: the lost ones' work is seen by who looks at all. An exchange,
       // since a store would hide what an earlier one published.
       lost_.exchange(1, std::memory_order_acq_rel);
+      // All may have been taken before: an empty place more, so that empty() shows it.
+      // order: release  who takes that place sees that some were lost; pairs with take/acquire
+      next_.fetch_add(1, std::memory_order_release);
     }
   }
 
-  // A hint. Not empty, too, when a pusher told only after all was taken that its item was lost.
   // order: relaxed  a hint
-  bool empty() const noexcept {
-    return next_.load(std::memory_order_relaxed) == taken_.load(std::memory_order_relaxed) &&
-           lost_.load(std::memory_order_relaxed) == 0;
-  }
+  bool empty() const noexcept { return next_.load(std::memory_order_relaxed) == taken_.load(std::memory_order_relaxed); }
 
-  // How often push was called, ever; and whether there is more to take than what that says. Hints.
-  // order: relaxed (both)  hints
+  // Another number than before when something was pushed since.
+  // order: relaxed  a hint
   std::uint64_t pushed() const noexcept { return next_.load(std::memory_order_relaxed); }
-  bool more_than(std::uint64_t pushes) const noexcept {
-    return pushed() != pushes || lost_.load(std::memory_order_relaxed) != 0;
-  }
 
   // Calls look(item) for each. True when some were lost: all must be looked at.
   template <class Look>
   bool take(Look look) noexcept {
-    // order: relaxed  the cells publish; taken_ is the lock holder's
-    const std::uint64_t end = next_.load(std::memory_order_relaxed);
+    // order: acquire  sees lost_; pairs with push/release; relaxed: taken_ is the lock holder's
+    const std::uint64_t end = next_.load(std::memory_order_acquire);
     std::uint64_t at = taken_.load(std::memory_order_relaxed);
     if (end - at > Size) at = end - Size;
     while (at != end) {

@@ -101,7 +101,7 @@ class worker {
   // Whether something lies here that a search would find; a hint for others.
   bool has_some_left() const noexcept {
     // order: relaxed  a hint
-    return queue.count() != 0 || (!nudges.empty() && nudges.more_than(vain_nudges_.load(std::memory_order_relaxed)));
+    return queue.count() != 0 || (!nudges.empty() && nudges.pushed() != vain_nudges_.load(std::memory_order_relaxed));
   }
 
   // Inside the lock.

@@ -4,6 +4,8 @@
 //
 // mutation: push_relaxed
 // mutation: take_relaxed
+// mutation: lost_relaxed
+// mutation: end_relaxed
 #include "models/relacy_atomics.hpp"
 
 #include "sched/nudge_box.hpp"
@@ -63,6 +65,8 @@ struct nudge_box_model : rl::test_suite<nudge_box_model<Size, Pushers, ItemsEach
 int main() {
   models::weaken_if("push_relaxed", access::exchange, "push");
   models::weaken_if("take_relaxed", access::exchange, "take");
+  models::weaken_if("lost_relaxed", access::arithmetic, "push");
+  models::weaken_if("end_relaxed", access::load, "take");
   // Places in the box, pushers, items of each.
   const bool holds = models::check<nudge_box_model<1, 3, 1>>() && models::check<nudge_box_model<2, 3, 1>>() &&
                      models::check<nudge_box_model<1, 2, 2>>(3);
