@@ -43,7 +43,8 @@ TROUPE_INLINE void handle(turn_place& place, cell& actor, message& mail) noexcep
   try {
     mail.act(&mail, actor.object(), message_act::handle);
   } catch (...) {
-    fail(actor, place_of_thread.method.load(std::memory_order_relaxed));  // order: relaxed  the thread's own
+    // order: relaxed  the thread's own
+    fail(*place_of_thread.active->actor, place_of_thread.method.load(std::memory_order_relaxed));
   }
 }
 
@@ -149,7 +150,7 @@ TROUPE_NOINLINE sched::after_turn run_on(turn_place& place, activation& active, 
     place.turn_looks = 1;
     if (sched::worker* self = sched::worker::current()) self->expect_long_turns();
   }
-  turn_limit limit(message_limit(home, actor), first_look(actor));
+  turn_limit limit(message_limit(home, actor), first_look(actor.flags));
   limit.handled = handled;
   // What is urgent overtakes a list however long.
   if (mailbox(actor.word).has_mail(active)) collect(active);
@@ -201,10 +202,10 @@ TROUPE_NOINLINE sched::after_turn run_on(turn_place& place, activation& active, 
 
 // Whether a turn begins like most: of an actor that is alive and not known to be slow, with ordinary mail and the
 // runtime's own limits, on a thread that ran a turn of this runtime before.
-TROUPE_INLINE bool begins_like_most(const turn_place& place, const system& home, const activation& active) noexcept {
+TROUPE_INLINE bool begins_like_most(const turn_place& place, const system& home, const activation& active, unsigned flags) noexcept {
   constexpr unsigned looked_at = cell::born | cell::stopped | cell::slow | cell::has_extras;
   // order: relaxed (both)  as discarding; the thread's own
-  return (active.actor->flags & looked_at) == cell::born && home.oddities.load(std::memory_order_relaxed) == 0 &&
+  return (flags & looked_at) == cell::born && home.oddities.load(std::memory_order_relaxed) == 0 &&
          (active.marks & ~activation::told_farewell) == 0 && place.home.load(std::memory_order_relaxed) == &home;
 }
 
@@ -212,13 +213,13 @@ TROUPE_INLINE bool begins_like_most(const turn_place& place, const system& home,
 sched::after_turn run(sched::runnable& item) {
   auto& active = static_cast<activation&>(item);
   cell& actor = *active.actor;
-  system& home = system::of(actor);
+  const unsigned flags = actor.flags;
   turn_place& place = place_of_thread;
-  if (!begins_like_most(place, home, active)) [[unlikely]] return run_on(place, active, 0, false);
+  if (!begins_like_most(place, system::of(actor), active, flags)) [[unlikely]] return run_on(place, active, 0, false);
   place.active = &active;
   // order: relaxed  for running_handlers, a snapshot
   place.actor.store(&actor, std::memory_order_relaxed);
-  unsigned left = first_look(actor);
+  unsigned left = first_look(flags);
   std::uintptr_t link = active.first();
   while (link != 0) {
     // order: relaxed  a stop need not be seen by the very next message
@@ -245,7 +246,7 @@ sched::after_turn run(sched::runnable& item) {
       return leave_turn(place, sched::after_turn::gone);
     }
   }
-  const unsigned handled = first_look(actor) - left;
+  const unsigned handled = first_look(actor.flags) - left;
   return run_on(place, active, handled, handled != 0 && left != 0);
 }
 

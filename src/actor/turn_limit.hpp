@@ -35,10 +35,10 @@ inline constexpr std::int64_t slow_ns = 5'000;  // a handler that takes longer i
 inline constexpr unsigned glances_apart = 16;
 void glance(turn_place& place, cell& actor) noexcept;
 
-// Messages of an actor's turn before the first look.
-TROUPE_INLINE unsigned first_look(const cell& actor) noexcept {
+// Messages of a turn before the first look, by the actor's flags.
+TROUPE_INLINE unsigned first_look(unsigned flags) noexcept {
   static_assert(cell::quick == 8);
-  return (actor.flags & cell::quick) | 1u;  // at most turns_are_short_below
+  return (flags & cell::quick) | 1u;  // at most turns_are_short_below
 }
 
 inline limits limits_of(const system& home, const cell& actor) noexcept {

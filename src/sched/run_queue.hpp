@@ -52,6 +52,15 @@ class basic_run_queue {
     return item;
   }
 
+  // The oldest, for one that is not empty; and whether there are more.
+  TROUPE_INLINE Item& take(bool& more) noexcept {
+    const std::size_t begin = get(begin_);
+    Item* item = items_[begin & mask_];
+    set(begin_, begin + 1);
+    more = begin + 1 != get(end_);
+    return *item;
+  }
+
   bool empty() const noexcept { return get(begin_) == get(end_); }
 
   // Exact inside the lock, a hint outside.

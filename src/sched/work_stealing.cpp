@@ -92,20 +92,19 @@ void work_stealing::work(worker& self) {
 void work_stealing::run_queue_dry(worker& self) {
   self.lock.enter();
   for (;;) {
-    runnable* item = self.queue.pop();
-    if (item == nullptr) {
+    if (self.queue.empty()) [[unlikely]] {
       if (ending()) break;
       self.settle_all();
-      item = self.queue.pop();
-      if (item == nullptr) {
+      if (self.queue.empty()) {
         self.lock.leave();
         if (!take_inbox(self)) return;
         self.lock.enter();
         continue;
       }
     }
+    bool backlog = false;
+    runnable* const item = &self.queue.take(backlog);
     item->where = place::running;
-    const bool backlog = !self.queue.empty();
     self.lock.leave();
     // Nobody can tell how long this turn takes: with work behind it somebody must keep watch (P11).
     if (backlog && self.unwatched()) [[unlikely]] attend();

@@ -37,9 +37,9 @@ struct method_message final : message {
   explicit method_message(Args&&... values) : message(&act_on), arguments(std::forward<Args>(values)...) {}
 
   static const char* act_on(message* base, void* object, message_act act) {
-    if (act == message_act::describe) return base::value_name<Method>();
+    if (act == message_act::describe) [[unlikely]] return base::value_name<Method>();
     message_guard<method_message> guard{static_cast<method_message*>(base)};
-    if (act == message_act::handle) {
+    if (act == message_act::handle) [[likely]] {
       std::apply(
           [object](auto&... values) {
             static_cast<void>(std::invoke(Method, *static_cast<T*>(object), static_cast<Params&&>(values)...));
