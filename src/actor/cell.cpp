@@ -28,6 +28,8 @@ void drop_ref(cell& to) noexcept {
   if (how == ref_state::dropped::orphan) home.drop_orphan_ref();
 }
 
+std::uint64_t id_of(const cell& actor) noexcept { return memory::slot_space::number_of(&actor); }
+
 // order: relaxed  the thread's own
 cell* current_cell() noexcept { return current_turn().actor.load(std::memory_order_relaxed); }
 
@@ -140,7 +142,7 @@ TROUPE_NOINLINE cell& make_cell_with_extras(const placement& where, const cell_t
   made.flags |= cell::has_extras;
   if (family != nullptr) made.flags |= cell::supervised;
   auto& extras =
-      *::new (&made + 1) cell_extras{{where.turn_messages, where.turn_ns}, nullptr, std::move(bound), std::move(family), nullptr};
+      *::new (&made + 1) cell_extras{{where.turn_messages, where.turn_ns}, nullptr, std::move(bound), std::move(family)};
   if (where.parent != nullptr) {
     add_ref(*where.parent);
     extras.family->parent = where.parent;

@@ -23,6 +23,9 @@ struct cell_extras {
   std::unique_ptr<mail_bound> bound;  // of a bounded mailbox
   std::unique_ptr<kin> family;        // of a supervised actor
   std::atomic<std::uintptr_t>* urgent_end = nullptr;  // its activation's (activation.hpp)
+  bool listed = false;                                // in the system's waiting_lists, by these links
+  cell* next_listed = nullptr;
+  cell** listed_link = nullptr;
 
   static cell_extras& of(cell& actor) noexcept { return *reinterpret_cast<cell_extras*>(&actor + 1); }
   static const cell_extras& of(const cell& actor) noexcept { return *reinterpret_cast<const cell_extras*>(&actor + 1); }

@@ -46,8 +46,10 @@ void leave(tasks::flow& done, cell& actor) noexcept {
 
 void resume(tasks::flow& of) noexcept {
   if (!run_again(of)) return;
+  cell& actor = *static_cast<cell*>(of.actor);
+  if (of.listed) system::of(actor).waiting.remove(of);
   current_turn().active->go_on();
-  leave(of, *static_cast<cell*>(of.actor));
+  leave(of, actor);
 }
 
 void unlist(tasks::flow& of) noexcept {
@@ -91,6 +93,7 @@ void begin_reentrant(tasks::flow& call, tasks::coroutine& root) noexcept {
   call.call_link = &first;
   if (first != nullptr) first->call_link = &call.next_call;
   first = &call;
+  if (!cell_extras::of(actor).listed) system::of(actor).waiting.add(actor);
 }
 
 void begin(tasks::flow& call, tasks::coroutine& root) noexcept {
@@ -188,6 +191,7 @@ void end_flow(activation& active) noexcept {
   activation* const active_before = std::exchange(place.active, &active);
   tasks::flow* const flow_before = place.flow;
   tasks::flow& flow = *active.suspended;
+  if (flow.listed) system::of(actor).waiting.remove(flow);
   const bool done = flow.finish_now();  // else its frames are destroyed as they are
   active.go_on();
   flow.call.act(&flow.call, nullptr, done ? message_act::complete : message_act::discard);

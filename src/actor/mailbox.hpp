@@ -86,6 +86,19 @@ class mailbox_word {
     return as_activation(seen);
   }
 
+  // Anybody, who found the parked state `seen`: takes it away for a look at the actor, without any mail. False when it has
+  // changed. Afterwards let_go().
+  bool seize(std::uintptr_t seen) noexcept {
+    // order: acquire  takes over the actor from park/release, or from let_go/release
+    return word_.compare_exchange_strong(seen, seen & ~parked_tag, std::memory_order_acquire, std::memory_order_relaxed);
+  }
+  // Parks it again. False when mail came, of any kind: then the caller must wake the activation_under(seen) (M5).
+  bool let_go(std::uintptr_t seen) noexcept {
+    std::uintptr_t taken = seen & ~parked_tag;
+    // order: release  hands the actor over as park does; relaxed: who wakes it goes through a queue
+    return word_.compare_exchange_strong(taken, seen, std::memory_order_release, std::memory_order_relaxed);
+  }
+
   // Owner: whether new mail is there.
   bool has_mail(Activation& active) const noexcept { return look() != tagged(active); }
 

@@ -119,11 +119,14 @@ std::string running_handlers(const system& home) {
     // order: relaxed  a snapshot
     const message::handler method = place->method.load(std::memory_order_relaxed);
     // order: relaxed  a snapshot
-    const bool inside =
-        place->actor.load(std::memory_order_relaxed) != nullptr || place->in_procedure.load(std::memory_order_relaxed);
+    const cell* actor = place->actor.load(std::memory_order_relaxed);
+    // order: relaxed  a snapshot
+    const bool inside = actor != nullptr || place->in_procedure.load(std::memory_order_relaxed);
     if (place->home.load(std::memory_order_relaxed) != &home || !inside || method == nullptr) continue;
     if (!names.empty()) names += "; ";
     names += method(nullptr, nullptr, message_act::describe);
+    // It may have gone by now.
+    if (const std::uint64_t id = actor == nullptr ? 0 : home.slots.find_number(actor); id != 0) names += " (#" + std::to_string(id) + ")";
   }
   return names.empty() ? "none" : names;
 }

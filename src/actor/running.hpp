@@ -35,11 +35,7 @@ void notice_stop(const system& home) noexcept;
 // How many turns are suspended. Exact when no turn runs.
 std::int64_t suspended_turns(const system& home) noexcept;
 
-// A line for each suspended turn: whose, which handler, where in the source, and what it waits for; at most `most`
-// lines. Empty when all of them wait for weak timers. Only when no turn runs.
-std::string describe_suspended(system& home, std::size_t most);
-
-// "&Account::deposit; …" of this system; "none" when there is none. Any thread; a snapshot.
+// "&Account::deposit (#17); …" of this system, with the actor's id; "none" when there is none. Any thread; a snapshot.
 std::string running_handlers(const system& home);
 
 }  // namespace troupe::actor

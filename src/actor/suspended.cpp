@@ -1,53 +1,138 @@
-// What is suspended, in words.
+#include "actor/suspended.hpp"
+
+#include <algorithm>
+#include <source_location>
+#include <vector>
+
 #include "actor/activation.hpp"
-#include "actor/running.hpp"
 
 namespace troupe::actor {
 namespace {
+
+// What is copied while the actor is held; texts are made afterwards.
+struct awaited {
+  std::source_location at;
+  const char* what;
+  const char* of;
+  const void* asked;  // an actor, which may have gone
+};
+struct suspended_call {
+  std::uint64_t id;
+  const char* actor;
+  const char* method;
+  std::vector<awaited> waits;
+};
+
+awaited look_at(const tasks::wait& one) {
+  const std::source_location& at = one.who->awaits_at;
+  if (const tasks::ask_link* asked = tasks::asked_by(one)) {
+    return {at, asked->what, asked->method(nullptr, nullptr, message_act::describe), asked->asked};
+  }
+  return {at, one.act(const_cast<tasks::wait*>(&one), nullptr, message_act::describe), "", nullptr};
+}
+
+// Looks at actors one after the other, each while it is its own.
+class looker {
+ public:
+  looker(system& home, std::size_t most, bool weak_too) noexcept : home_(home), most_(most), weak_too_(weak_too) {}
+
+  void look_at_all() {
+    // order: acquire  pairs with the runtime's store
+    missed = home_.executors[0].load(std::memory_order_acquire)->for_each_quiet([this](sched::runnable& item) {
+      if (item.type == &turn_type) look(static_cast<activation&>(item));
+    });
+    home_.waiting.for_each_flow([this](const tasks::flow& one) { look_at_parked(*static_cast<cell*>(one.actor)); });
+    home_.waiting.for_each_reentrant([this](cell& actor) { look_at_dormant(actor); });
+  }
+
+  std::vector<suspended_call> found;
+  std::size_t count = 0;
+  unsigned missed = 0;
+
+ private:
+  void look(const activation& of) {
+    if (of.suspended != nullptr) look(*of.actor, *of.suspended);
+    look_at_reentrant(*of.actor);
+  }
+  void look_at_reentrant(cell& actor) {
+    if (!actor.type->reentrant) return;
+    for (const tasks::flow* one = cell_extras::of(actor).flows; one != nullptr; one = one->next_call) look(actor, *one);
+  }
+
+  // Everything is the caller's: nobody runs the actor.
+  void look(const cell& actor, const tasks::flow& flow) noexcept {
+    if (!weak_too_) {
+      for (const tasks::wait* one = flow.waits; one != nullptr; one = one->next_of_flow) {
+        if (one->excused) return;
+      }
+    }
+    if (++count > most_) return;
+    try {
+      suspended_call line{id_of(actor), actor.type->name, flow.call.act(nullptr, nullptr, message_act::describe), {}};
+      for (const tasks::wait* one = flow.waits; one != nullptr; one = one->next_of_flow) line.waits.push_back(look_at(*one));
+      found.push_back(std::move(line));
+    } catch (const std::bad_alloc&) {
+      // It is counted.
+    }
+  }
+
+  void wake(cell& actor, activation& active) { home_.executor_of(actor).submit(active); }
+
+  void look_at_parked(cell& actor) {
+    mailbox box(actor.word);
+    const std::uintptr_t seen = box.look();
+    if (!mailbox::is_parked(seen) || !box.seize(seen)) return;
+    activation& active = mailbox::activation_under(seen);
+    look(active);
+    if (!box.let_go(seen)) wake(actor, active);
+  }
+
+  // Of a reentrant actor: as a sender takes it over, without a message.
+  void look_at_dormant(cell& actor) noexcept try {
+    mailbox box(actor.word);
+    if (box.look() != mailbox::dormant) return;
+    activation& own = make_activation(actor);
+    if (!box.claim(own)) return free_activation(own);
+    look_at_reentrant(actor);
+    box.rest(own) ? free_activation(own) : wake(actor, own);
+  } catch (const std::bad_alloc&) {
+    // Not even for an instant.
+  }
+
+  system& home_;
+  const std::size_t most_;
+  const bool weak_too_;
+};
 
 std::string place_of(const std::source_location& where) {
   const std::string path = where.file_name();
   return path.substr(path.rfind('/') + 1) + ":" + std::to_string(where.line());
 }
 
-void describe(const cell& actor, const tasks::flow& flow, std::string& text) {
-  text += "\n  ";
-  text += actor.type->name;
-  text += " in ";
-  text += flow.call.act(nullptr, nullptr, message_act::describe);
-  if (flow.waits == nullptr) text += " waits for something of its own";
-  for (tasks::wait* one = flow.waits; one != nullptr; one = one->next_of_flow) {
-    text += one == flow.waits ? " waits at " : " and at ";
-    text += place_of(one->who->awaits_at);
-    text += " for ";
-    if (const tasks::ask_link* asked = tasks::asked_by(*one)) {
-      text += asked->what;
-      text += asked->method(nullptr, nullptr, message_act::describe);
-    } else {
-      text += one->act(one, nullptr, message_act::describe);
-    }
+std::string line_of(const suspended_call& one, const system& home) {
+  std::string text = "\n  " + std::string(one.actor) + " #" + std::to_string(one.id) + " in " + one.method;
+  if (one.waits.empty()) text += " waits for something of its own";
+  for (const awaited& wait : one.waits) {
+    text += &wait == one.waits.data() ? " waits at " : " and at ";
+    text += place_of(wait.at) + " for " + wait.what + wait.of;
+    const std::uint64_t asked = wait.asked == nullptr ? 0 : home.slots.find_number(wait.asked);
+    if (asked != 0) text += " (#" + std::to_string(asked) + ")";
   }
+  return text;
 }
 
 }  // namespace
 
-std::string describe_suspended(system& home, std::size_t most) {
-  std::string text;
-  std::size_t found = 0;
-  home.slots.for_each([&](void* slot) {
-    cell& actor = *static_cast<cell*>(slot);
-    const auto tell = [&](const tasks::flow& flow) {
-      for (const tasks::wait* one = flow.waits; one != nullptr; one = one->next_of_flow) {
-        if (one->excused) return;
-      }
-      if (++found <= most) describe(actor, flow, text);
-    };
-    const std::uintptr_t seen = mailbox(actor.word).look();
-    if (mailbox::is_parked(seen)) tell(*mailbox::activation_under(seen).suspended);
-    if (!has_extras(actor)) return;
-    for (const tasks::flow* one = cell_extras::of(actor).flows; one != nullptr; one = one->next_call) tell(*one);
-  });
-  if (found > most) text += "\n  and " + std::to_string(found - most) + " more";
+suspended_text describe_suspended(system& home, std::size_t most, bool weak_too) {
+  looker all(home, most, weak_too);
+  {
+    std::lock_guard lock(home.looking);
+    all.look_at_all();
+  }
+  std::ranges::sort(all.found, {}, &suspended_call::id);
+  suspended_text text{{}, all.count, all.missed};
+  for (const suspended_call& one : all.found) text.lines += line_of(one, home);
+  if (all.count > all.found.size()) text.lines += "\n  and " + std::to_string(all.count - all.found.size()) + " more";
   return text;
 }
 

@@ -31,8 +31,12 @@ system::~system() {
 }
 
 void system::report(const cell* actor, message::handler method, std::exception_ptr what) noexcept {
-  on_failure(actor != nullptr ? actor->type->name : "", method != nullptr ? method(nullptr, nullptr, message_act::describe) : "post",
-             std::move(what));
+  failed_call where{"", method != nullptr ? method(nullptr, nullptr, message_act::describe) : "post", 0};
+  if (actor != nullptr) {
+    where.actor = actor->type->name;
+    where.id = id_of(*actor);
+  }
+  on_failure(where, std::move(what));
 }
 
 bool system::visit() noexcept {
@@ -73,7 +77,7 @@ void system::bury_uncounted(const cell& actor, message& mail, bool observed) noe
   thread_local bool observing = false;
   if (!observed || observing || !on_dead_letter) return;
   observing = true;
-  on_dead_letter(actor.type->name, method);
+  on_dead_letter({actor.type->name, method, id_of(actor)});
   observing = false;
 }
 

@@ -8,8 +8,10 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <mutex>
 
 #include "actor/extras.hpp"
+#include "actor/waiting.hpp"
 #include "memory/slot_space.hpp"
 #include "sched/executor.hpp"
 #include "troupe/actor/cell.hpp"
@@ -18,6 +20,13 @@
 #include "troupe/task/flow.hpp"
 
 namespace troupe::actor {
+
+// Of a failure or a dead letter. The names are literals.
+struct failed_call {
+  const char* actor = "";
+  const char* method = "";
+  std::uint64_t id = 0;  // of the actor
+};
 
 class system {
  public:
@@ -74,6 +83,8 @@ class system {
   tasks::home home_reentrant{};  // of those of reentrant actors
   memory::slot_space slots;
   kin_table kins;
+  waiting_lists waiting;
+  std::mutex looking;  // one at a time looks at what is suspended (suspended.cpp)
   std::array<std::atomic<sched::executor*>, executors_max> executors{};
   std::atomic<std::uint64_t> dead_letters{0};
   std::atomic<bool> closing{false};     // no actor is woken any more
@@ -82,8 +93,8 @@ class system {
   mutable std::atomic<std::int64_t> suspended_elsewhere{0};  // turns; of threads that have gone on or ended
 
   // Set by the runtime, called on the thread where it happens.
-  std::function<void(const char* actor, const char* method, std::exception_ptr)> on_failure;
-  std::function<void(const char* actor, const char* method)> on_dead_letter;
+  std::function<void(const failed_call& where, std::exception_ptr)> on_failure;
+  std::function<void(const failed_call& where)> on_dead_letter;
   // A failure that nobody is the parent of.
   std::function<void()> on_escalated;
   // Runs a call that may block on a thread that is no worker.

@@ -258,6 +258,7 @@ bool settle(sched::runnable& item) {
     free_activation(active);
     return true;
   }
+  if (!active.suspended->listed) system::of(*active.actor).waiting.add(*active.suspended);
   // It is in no queue then, and nobody's until urgent mail comes.
   active.where = sched::place::elsewhere;
   // order: relaxed (both)  whoever wakes it sees the parked state first
@@ -277,6 +278,7 @@ bool pending(const sched::runnable& item) {
 
 void free_slot(cell& actor) noexcept {
   system& home = system::of(actor);
+  if (has_extras(actor) && cell_extras::of(actor).listed) home.waiting.remove(actor);
   end_extras(actor);
   home.slots.free(&actor, own_magazines(home));
 }

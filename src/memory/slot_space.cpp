@@ -117,7 +117,7 @@ slab* slot_space::new_slab(std::size_t size_class) {
     chunk_ = static_cast<std::byte*>(map_chunk());
     chunk_left_ = chunk_bytes;
   }
-  auto* made = ::new (chunk_) slab{owner_, bytes_of(size_class), size_class, 0, nullptr, nullptr};
+  auto* made = ::new (chunk_) slab{owner_, bytes_of(size_class), size_class, 0, nullptr, nullptr, slabs_made_++};
   chunk_ += slab_bytes;
   chunk_left_ -= slab_bytes;
   slabs_.append(*made);
@@ -128,12 +128,29 @@ void* slot_space::allocate_alone(std::size_t bytes) {
   void* memory = nullptr;
   // Not rounded up: malloc has use for what is behind it.
   if (::posix_memalign(&memory, slab_bytes, first_slot + bytes) != 0) throw std::bad_alloc();
-  auto* made = ::new (memory) slab{owner_, bytes, alone, 1, nullptr, nullptr};
+  auto* made = ::new (memory) slab{owner_, bytes, alone, 1, nullptr, nullptr, 0};
   void* slot = static_cast<std::byte*>(memory) + first_slot;
   static_cast<slot_head*>(slot)->in_use = nullptr;
   std::lock_guard lock(slabs_mutex_);
+  made->number = slabs_made_++;
   alone_.append(*made);
   return slot;
+}
+
+std::uint64_t slot_space::number_of(const void* slot) noexcept {
+  const slab& home = slab::of(slot);
+  const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(slot) - reinterpret_cast<const std::byte*>(&home));
+  return home.number * slots_max + (home.size_class == alone ? 0 : (offset - first_slot) / home.slot_bytes) + 1;
+}
+
+std::uint64_t slot_space::find_number(const void* slot) const noexcept {
+  std::lock_guard lock(slabs_mutex_);
+  for (const slab_list* all : {&slabs_, &alone_}) {
+    for (const slab* one = all->first; one != nullptr; one = one->next) {
+      if (one == &slab::of(slot)) return number_of(slot);
+    }
+  }
+  return 0;
 }
 
 void slot_space::for_each(const std::function<void(void*)>& visit) {

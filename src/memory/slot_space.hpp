@@ -35,6 +35,7 @@ struct slab {
   std::size_t carved;      // slots given out so far, at least once
   slab* next;
   slab* previous;
+  std::uint64_t number;    // no two of a space, ever
 
   static slab& of(const void* slot) noexcept {
     return *reinterpret_cast<slab*>(reinterpret_cast<std::uintptr_t>(slot) & ~(slab_bytes - 1));
@@ -54,6 +55,8 @@ class slot_space {
   static constexpr std::size_t first_slot = 64;  // bytes from the slab's head, which is aligned to its size
   static constexpr std::size_t small_step = 8, small_max = 256, middle_step = 64, middle_max = 4096;
   static constexpr std::size_t large_step = 1024, large_max = 16 * 1024;
+  static constexpr std::size_t slots_max = 4096;  // of a slab: none is smaller than its head
+  static_assert(slab_bytes / sizeof(slot_head) <= slots_max);
   static constexpr std::size_t small_classes = small_max / small_step;
   // Slots that a worker keeps in magazines of its own; of large ones each would hold megabytes.
   static constexpr std::size_t own_classes = small_classes + (middle_max - small_max) / middle_step;
@@ -83,6 +86,11 @@ class slot_space {
     if (mine == nullptr || index >= own_classes) return free_slowly(slot);
     if (free_block* surplus = (*mine)[index].give(static_cast<free_block*>(slot))) [[unlikely]] store(index, surplus);
   }
+
+  // A number for the slot: no other slot of the space that is in use has it. From 1 on; dense for slots of one size.
+  static std::uint64_t number_of(const void* slot) noexcept;
+  // The same of what may be freed already, or was never a slot: 0 when it lies in none of the space's slabs.
+  std::uint64_t find_number(const void* slot) const noexcept;
 
   // Calls for every slot in use. Other threads may not allocate or free meanwhile; what `visit` itself
   // allocates may be visited or not, and that alone it may free.
@@ -117,7 +125,8 @@ class slot_space {
 
   void* owner_;
   std::array<size_class, classes> classes_;
-  std::mutex slabs_mutex_;
+  mutable std::mutex slabs_mutex_;
+  std::uint64_t slabs_made_ = 0;
   slab_list slabs_;  // each chunk's together
   slab_list alone_;
   std::byte* chunk_ = nullptr;  // the rest of the newest chunk

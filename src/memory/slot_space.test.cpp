@@ -80,6 +80,25 @@ TEST(slot_space, a_slot_of_a_multiple_of_an_alignment_begins_behind_an_aligned_p
   }
 }
 
+TEST(slot_space, no_two_slots_have_one_number) {
+  slot_space space(nullptr), other(nullptr);
+  std::set<std::uint64_t> numbers;
+  std::size_t slots = 0;
+  for (const std::size_t bytes : sizes) {
+    for (int i = 0; i < 300 && (bytes < 5000 || i < 3); ++i, ++slots) {
+      void* slot = take(space, bytes);
+      ASSERT_TRUE(numbers.insert(slot_space::number_of(slot)).second);
+      ASSERT_EQ(space.find_number(slot), slot_space::number_of(slot));
+      ASSERT_EQ(other.find_number(slot), 0u);
+    }
+  }
+  EXPECT_EQ(numbers.size(), slots);
+  EXPECT_EQ(*numbers.begin(), 1u);
+  void* large = take(space, 300'000);
+  space.free(large, nullptr);
+  EXPECT_EQ(space.find_number(large), 0u) << "it has gone, and is not touched";
+}
+
 TEST(slot_space, many_slots_share_a_slab) {
   int owner = 0;
   slot_space space(&owner);

@@ -9,10 +9,10 @@ namespace troupe {
 
 failure_log::failure_log()
     : spare_(room),
-      others_{{std::make_exception_ptr(error("troupe: memory was out, and failures that happened then could not be kept")), "",
-               "", true}} {}
+      others_{{std::make_exception_ptr(error("troupe: memory was out, and failures that happened then could not be kept")), {},
+               true}} {}
 
-void failure_log::add(std::exception_ptr what, const char* actor, const char* method) noexcept {
+void failure_log::add(std::exception_ptr what, const actor::failed_call& where) noexcept {
   std::list<entry> node;
   try {
     node.emplace_back();
@@ -22,7 +22,7 @@ void failure_log::add(std::exception_ptr what, const char* actor, const char* me
   std::lock_guard lock(mutex_);
   if (node.empty() && !spare_.empty()) node.splice(node.begin(), spare_, spare_.begin());
   if (node.empty()) return waiting_.splice(waiting_.end(), others_);
-  node.front() = {std::move(what), actor, method};
+  node.front() = {std::move(what), where};
   waiting_.splice(waiting_.end(), node);
 }
 
@@ -30,13 +30,13 @@ std::vector<failure> failure_log::all() const {
   std::vector<failure> all;
   std::lock_guard lock(mutex_);
   all.reserve(waiting_.size());
-  for (const entry& one : waiting_) all.push_back({one.what, one.actor, one.method});
+  for (const entry& one : waiting_) all.push_back({one.what, one.where.actor, one.where.method, one.where.id});
   return all;
 }
 
 failure failure_log::thrown() const {
   std::lock_guard lock(mutex_);
-  return {thrown_.what, thrown_.actor, thrown_.method};
+  return {thrown_.what, thrown_.where.actor, thrown_.where.method, thrown_.where.id};
 }
 
 void failure_log::clear() noexcept {

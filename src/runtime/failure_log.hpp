@@ -10,6 +10,7 @@
 #include <mutex>
 #include <vector>
 
+#include "actor/system.hpp"
 #include "troupe/runtime/options.hpp"
 
 namespace troupe {
@@ -18,8 +19,7 @@ class failure_log {
  public:
   failure_log();
 
-  // The names are literals.
-  void add(std::exception_ptr what, const char* actor, const char* method) noexcept;
+  void add(std::exception_ptr what, const actor::failed_call& where) noexcept;
   std::vector<failure> all() const;
   failure thrown() const;
   void clear() noexcept;
@@ -28,8 +28,7 @@ class failure_log {
  private:
   struct entry {
     std::exception_ptr what;
-    const char* actor = "";
-    const char* method = "";
+    actor::failed_call where;
     bool of_others = false;  // that could not be kept
   };
   static constexpr std::size_t room = 16;

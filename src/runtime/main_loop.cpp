@@ -1,5 +1,6 @@
 // The main thread's part in a runtime: run(), and its rounds for a program that has a loop of its own.
 #include "actor/running.hpp"
+#include "actor/suspended.hpp"
 #include "runtime/runtime_core.hpp"
 #include "troupe/base/error.hpp"
 
@@ -22,6 +23,13 @@ bool runtime_core::pass_time() {
   simulated_->advance_to(*next);
   clock->expire();
   return true;
+}
+
+// Who looks at an actor for a dump may find that mail came for it meanwhile: then it is work only when he lets it go.
+bool runtime_core::out_of_work() {
+  if (!alive_.empty()) return false;
+  const std::lock_guard wait(system->looking);
+  return alive_.empty();
 }
 
 void runtime_core::wait_main() {
@@ -82,8 +90,8 @@ void runtime_core::forget_stop() {
 
 void runtime_core::throw_stalled() {
   if (actor::suspended_turns(*system) == 0) return;
-  const std::string which = actor::describe_suspended(*system, stalled_lines_max);
-  if (!which.empty()) throw stalled("troupe: run: out of work, while turns are still suspended:" + which);
+  const actor::suspended_text which = actor::describe_suspended(*system, stalled_lines_max, false);
+  if (which.count != 0) throw stalled("troupe: run: out of work, while turns are still suspended:" + which.lines);
 }
 
 // One round for a loop of the user's own. False when that was the last one.
@@ -99,7 +107,7 @@ bool runtime_core::run_round(bool may_wait) {
   const bool stopping = stop_asked_.load(std::memory_order_relaxed);
   here.answers_stop = stopping;  // if its deadline has passed
   if (stopping) static_cast<void>(overdue());
-  if (!alive_.empty() || end_overdue() || !alive_.empty()) {
+  if (!alive_.empty() || end_overdue() || !out_of_work()) {
     here.answers_stop = false;
     return true;
   }
@@ -123,7 +131,7 @@ bool runtime_core::run_until_out_of_work() {
     if (step_main() || pass_time()) continue;
     if (!alive_.empty()) {
       wait_main();
-    } else if (!end_overdue() && alive_.empty()) {  // else holds may count again
+    } else if (!end_overdue() && out_of_work()) {  // else holds may count again
       break;
     }
   }

@@ -2,8 +2,10 @@
 
 #include <cstdio>
 #include <exception>
+#include <ostream>
 
 #include "actor/running.hpp"
+#include "runtime/quit_signal.hpp"
 #include "runtime/runtime_core.hpp"
 
 namespace troupe {
@@ -11,6 +13,7 @@ namespace troupe {
 runtime::runtime(runtime_options options) : core_(std::make_shared<runtime_core>(std::move(options))) {
   try {
     main_ = actor::spawn<main_thread::seat>(actor::placement{*core_->system, runtime_core::main_index});
+    if (core_->options.dump_on_sigquit) listen_for_quit(*core_);
   } catch (...) {
     core_->shut_down();
     throw;
@@ -25,6 +28,7 @@ runtime::~runtime() {
         stderr);
     std::terminate();
   }
+  if (core_->options.dump_on_sigquit) ignore_quit(*core_);
   core_->shut_down();
 }
 
@@ -84,6 +88,9 @@ runtime_counters runtime::counters() const {
   return {of_pool.turns, of_pool.steals, of_pool.stolen, of_pool.wakes,
           core_->system->dead_letters.load(std::memory_order_relaxed)};
 }
+
+std::string runtime::dump() const { return core_->dump(); }
+void runtime::dump(std::ostream& to) const { to << core_->dump() << std::flush; }
 
 std::chrono::nanoseconds runtime::now() const { return core_->now(); }
 std::uint64_t runtime::seed() const noexcept { return core_->options.seed; }

@@ -21,10 +21,11 @@ actor::limits limits_of(const turn_limits& chosen) {
 
 // Without its names when memory is out.
 template <class Named>
-Named with_names(Named one, const char* actor, const char* method) noexcept {
+Named with_names(Named one, const actor::failed_call& where) noexcept {
+  one.actor_id = where.id;
   try {
-    one.actor = actor;
-    one.method = method;
+    one.actor = where.actor;
+    one.method = where.method;
   } catch (const std::bad_alloc&) {
     one.actor.clear();
   }
@@ -78,13 +79,13 @@ void runtime_core::make_side_pool() {
 }
 
 void runtime_core::make_executors() {
-  system->on_failure = [this](const char* actor, const char* method, std::exception_ptr what) {
-    failures.add(what, actor, method);
-    if (options.on_error) options.on_error(with_names<failure>({std::move(what), {}, {}}, actor, method));
+  system->on_failure = [this](const actor::failed_call& where, std::exception_ptr what) {
+    failures.add(what, where);
+    if (options.on_error) options.on_error(with_names<failure>({std::move(what), {}, {}}, where));
   };
   if (options.on_dead_letter) {
-    system->on_dead_letter = [this](const char* actor, const char* method) {
-      options.on_dead_letter(with_names<dead_letter>({}, actor, method));
+    system->on_dead_letter = [this](const actor::failed_call& where) {
+      options.on_dead_letter(with_names<dead_letter>({}, where));
     };
   }
   system->on_escalated = [this] { stop(stop_mode::discard, std::chrono::seconds(10)); };

@@ -44,6 +44,7 @@ class runtime_core {
   actor::placement place(const spawn_options& chosen) const;
   actor::placement place(const on_thread& chosen);
   std::chrono::nanoseconds now() const;
+  std::string dump();
 
   const runtime_options options;
   failure_log failures;
@@ -81,6 +82,7 @@ class runtime_core {
   bool step_main();
   void wait_main();
   bool pass_time();
+  bool out_of_work();
   class entry;
   bool run_until_out_of_work();
   bool step_all();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 
@@ -23,6 +24,16 @@ class executor {
   // Mail was left for a runnable that one of its threads holds: somebody should be awake to see it in case
   // that thread is long in a handler.
   virtual void attend() noexcept {}
+
+  // Calls `look` for each runnable that one of its threads holds and does not run, where such are kept outside of the queue.
+  // They stay as they are meanwhile: `look` must be short, and neither submits nor sends. How many threads had none of that
+  // time. Any thread.
+  virtual unsigned for_each_quiet(const std::function<void(runnable&)>& look) {
+    static_cast<void>(look);
+    return 0;
+  }
+  // Runnables that wait for one of its threads; a hint. Any thread.
+  virtual std::size_t queued() const { return 0; }
 };
 
 // The pool: an executor with threads of its own.

@@ -64,6 +64,11 @@ void shared_queue::shut_down() {
   }
 }
 
+std::size_t shared_queue::queued() const {
+  std::lock_guard lock(mutex_);
+  return queue_.count();
+}
+
 policy::counters shared_queue::count() const {
   std::lock_guard lock(mutex_);
   return counters_;

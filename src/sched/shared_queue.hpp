@@ -25,6 +25,7 @@ class shared_queue final : public policy {
   void submit(runnable& item) noexcept override;
   void shut_down() override;
   counters count() const override;
+  std::size_t queued() const override;
   unsigned workers() const noexcept override { return static_cast<unsigned>(threads_.size()); }
 
  private:

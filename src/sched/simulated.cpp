@@ -94,6 +94,13 @@ void simulated::shut_down() {
   }
 }
 
+std::size_t simulated::queued() const {
+  std::lock_guard lock(mutex_);
+  std::size_t sum = 0;
+  for (const auto& lane : lanes_) sum += lane->queue.count();
+  return sum;
+}
+
 policy::counters simulated::count() const { return counters_; }
 
 }  // namespace troupe::sched

@@ -29,6 +29,7 @@ class simulated final : public policy {
   void submit(runnable& item) noexcept override { submit_to(*lanes_[0], item); }
   void shut_down() override;
   counters count() const override;
+  std::size_t queued() const override;  // on all lanes
   unsigned workers() const noexcept override { return 1; }
 
   // One turn of a runnable chosen by the seed. False when there is none.
@@ -57,7 +58,7 @@ class simulated final : public policy {
   std::mt19937_64 random_;
   std::int64_t now_ns_ = 0;
   counters counters_;
-  std::mutex mutex_;  // outside threads may submit
+  mutable std::mutex mutex_;  // outside threads may submit
   std::condition_variable filled_;
   bool poked_ = false;
   std::vector<std::unique_ptr<lane>> lanes_;  // lane 0 is the pool

@@ -321,6 +321,31 @@ void work_stealing::wake(worker* sleeper) noexcept {
   sleeper->parker.notify();
 }
 
+// As one thief more, which takes nothing.
+unsigned work_stealing::for_each_quiet(const std::function<void(runnable&)>& look) {
+  unsigned missed = 0;
+  std::lock_guard steal(steal_mutex_);
+  for (worker* one : workers_) {
+    const bool own = one == worker::current();
+    if (own) one->lock.enter();
+    bool inside = own;
+    for (int tries = 0; !inside && tries < looks_max; ++tries) inside = one->lock.try_revoke();
+    if (!inside) {
+      ++missed;
+      continue;
+    }
+    one->for_each_quiet(look);
+    own ? one->lock.leave() : one->lock.restore();
+  }
+  return missed;
+}
+
+std::size_t work_stealing::queued() const {
+  std::size_t sum = 0;
+  for (const worker* one : workers_) sum += one->queue.count();
+  return sum;
+}
+
 policy::counters work_stealing::count() const noexcept {
   counters sum;
   for (const worker* w : workers_) {

@@ -36,6 +36,8 @@ class work_stealing final : public policy {
   void shut_down() override;
   counters count() const noexcept override;
   void attend() noexcept override;
+  unsigned for_each_quiet(const std::function<void(runnable&)>& look) override;
+  std::size_t queued() const override;
   unsigned workers() const noexcept override { return static_cast<unsigned>(workers_.size()); }
 
  private:
@@ -53,6 +55,7 @@ class work_stealing final : public policy {
   // How often a busy worker compares its queue with the others', and the imbalance that makes it act.
   static constexpr std::int64_t stir_every_ns = 1'000'000, stir_worth_ns = 200'000;
   static constexpr unsigned turns_a_stir = 64;  // at most
+  static constexpr int looks_max = 1'000;  // tries to find a worker outside of its lock
   // Turns between two looks that find something from other threads, while turns are quicker than that.
   static constexpr unsigned turns_a_look = 8;
   static constexpr std::int64_t quick_turn_ns = 5'000;

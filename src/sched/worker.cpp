@@ -76,6 +76,12 @@ worker::nudges_taken worker::take_nudges() noexcept {
   return taken;
 }
 
+void worker::for_each_quiet(const std::function<void(runnable&)>& look) {
+  for (unsigned slot = 0; slot < lingering_count_; ++slot) {
+    if (is_idle(*lingering_[slot])) look(*lingering_[slot]);
+  }
+}
+
 // What has waited longest goes first.
 unsigned worker::give(worker& thief, runnable*& list, unsigned at_most) noexcept {
   const std::uint64_t nudges_before = nudges.pushed();

@@ -19,6 +19,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <thread>
 
@@ -116,6 +117,8 @@ class worker {
     unsigned passed_on = 0, kept = 0;
   };
   nudges_taken take_nudges() noexcept;
+  // Inside the lock.
+  void for_each_quiet(const std::function<void(runnable&)>& look);
   // A thief's, while it has revoked the lock: takes at most half the queue out, for the thief to adopt. How many.
   unsigned give(worker& thief, runnable*& list, unsigned at_most) noexcept;
 

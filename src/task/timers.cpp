@@ -87,6 +87,11 @@ std::optional<std::int64_t> timers::next_ns() {
   return next > INT64_MAX / wheel::tick_ns ? INT64_MAX : next * wheel::tick_ns;
 }
 
+timers::counts timers::count() {
+  std::lock_guard lock(mutex_);
+  return {wheel_.count(), armed_};
+}
+
 void timers::expire() {
   std::unique_lock lock(mutex_);
   wheel_.advance(clock_() / wheel::tick_ns);

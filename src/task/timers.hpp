@@ -26,6 +26,11 @@ class timers {
   void arm(timer& one, std::int64_t due_ns);
   bool cancel(timer& one) noexcept;
   std::int64_t now_ns() const { return clock_(); }
+  struct counts {
+    std::size_t armed = 0;
+    std::int64_t strong = 0;  // of these: they keep the program alive
+  };
+  counts count();
 
   // Without a thread: when the next timer may be due, if there is one; expires what is due now.
   std::optional<std::int64_t> next_ns();

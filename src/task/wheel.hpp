@@ -23,6 +23,7 @@ class wheel {
   static constexpr std::int64_t never = INT64_MAX;
 
   bool empty() const noexcept { return count_ == 0; }
+  std::size_t count() const noexcept { return count_; }
 
   // The first tick that does not lie before the time.
   static std::int64_t tick_of(std::int64_t due_ns) noexcept {

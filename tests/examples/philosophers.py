@@ -42,7 +42,7 @@ def check(count, meals, environment=None):
 def check_deadlock():
     for environment in POLICIES:
         done = philosophers("--left-first", "--philosophers", 2, "--meals", 100_000, environment=environment)
-        waits = re.findall(r"Philosopher in &Philosopher::dine waits at .* for the answer of &Fork::take", done.stderr)
+        waits = re.findall(r"Philosopher #\d+ in &Philosopher::dine waits at .* for the answer of &Fork::take", done.stderr)
         if done.returncode != 1 or len(waits) != 2 or done.stdout:
             fail(f"{environment}: left fork first: ended with {done.returncode}: {done.stderr} {done.stdout}")
 

@@ -3,6 +3,7 @@
 // The actor starts as active and suspended, and waits for a number of resumptions, each from a sender of its own. Other
 // senders send it ordinary mail, which it handles when all resumptions have come. Whoever wakes it runs it, so it passes
 // from thread to thread.
+// Somebody else may take the parked actor over to look at it, and lets it go again.
 // Checks M1 to M5: the actor's own state is never touched by two at once, nobody wakes an actor that another one has
 // woken, and at the end it is dormant and has handled everything once, each sender's mail in order.
 //
@@ -15,6 +16,10 @@
 // mutation: urgent_keeps_parked
 // mutation: ordinary_takes_parked
 // mutation: fallback_wakes_nobody
+// mutation: seize_without_acquire
+// mutation: let_go_relaxed
+// mutation: let_go_unchecked
+// mutation: let_go_wakes_nobody
 #include "models/relacy_atomics.hpp"
 
 #include "actor/mailbox.hpp"
@@ -82,16 +87,22 @@ struct mailbox : shipped {
     const std::uintptr_t seen = shipped::append_always(mail);
     return models::mutated("fallback_wakes_nobody") ? seen & ~parked_tag : seen;
   }
+  bool let_go(std::uintptr_t seen) {
+    if (!models::mutated("let_go_unchecked")) return shipped::let_go(seen);
+    word_.store(seen, std::memory_order_release);
+    return true;
+  }
   word& word_;
 };
 
-template <unsigned Resumptions, unsigned Senders, unsigned MailsEach, int Retries>
-struct parking_model : rl::test_suite<parking_model<Resumptions, Senders, MailsEach, Retries>, 1 + Resumptions + Senders> {
+template <unsigned Resumptions, unsigned Senders, unsigned MailsEach, int Retries, unsigned Looks = 0>
+struct parking_model : rl::test_suite<parking_model<Resumptions, Senders, MailsEach, Retries, Looks>,
+                                      1 + Resumptions + Senders + (Looks != 0 ? 1 : 0)> {
   word word_{0};
   message resumptions_[Resumptions], mails_[Senders][MailsEach];
   activation first_, activations_[Senders];
   // The actor's own state.
-  models::guarded<unsigned> awaited_{Resumptions}, next_number_[Senders];
+  models::guarded<unsigned> awaited_{Resumptions}, looked_{0}, next_number_[Senders];
   unsigned running_ = 1;  // the model's own
 
   struct side {
@@ -151,11 +162,29 @@ struct parking_model : rl::test_suite<parking_model<Resumptions, Senders, MailsE
   void run(activation& active) {
     mailbox box(word_);
     for (;;) {
+      looked_ = looked_ + 1;
       if (awaited_ == 0) handle_list(active);
       if (awaited_ == 0 ? box.rest(active) : box.park(active)) break;
       collect(box, active);
     }
     --running_;  // in the same step
+  }
+
+  // Takes the parked actor over, without mail.
+  void look() {
+    mailbox box(word_);
+    for (unsigned i = 0; i < Looks; ++i) {
+      const std::uintptr_t seen = box.look();
+      if (!mailbox::is_parked(seen) || !box.seize(seen)) continue;
+      RL_ASSERT(++running_ == 1);
+      RL_ASSERT(awaited_ != 0);
+      looked_ = looked_ + 1;
+      activation& active = mailbox::activation_under(seen);
+      --running_;
+      if (box.let_go(seen) || models::mutated("let_go_wakes_nobody")) continue;
+      RL_ASSERT(++running_ == 1);
+      run(active);
+    }
   }
 
   void before() { word_.store(mailbox::tagged(first_), std::memory_order_relaxed); }
@@ -167,6 +196,7 @@ struct parking_model : rl::test_suite<parking_model<Resumptions, Senders, MailsE
       return actor::send_from_afar<Retries>(mailbox(word_), resumptions_[index], true, mine);
     }
     index -= Resumptions;
+    if (index == Senders) return look();
     side mine{*this, &activations_[index]};
     for (unsigned i = 0; i < MailsEach; ++i) {
       message& mail = mails_[index][i];
@@ -190,11 +220,14 @@ int main() {
   models::weaken_if("append_unpublished", access::compare_exchange, "::append(", std::memory_order_release);
   models::weaken_if("append_without_acquire", access::compare_exchange, "::append(", std::memory_order_acquire);
   models::weaken_if("append_always_unpublished", access::exchange, "::append_always(", std::memory_order_release);
+  models::weaken_if("seize_without_acquire", access::compare_exchange, "::seize(", std::memory_order_acquire);
+  models::weaken_if("let_go_relaxed", access::compare_exchange, "::let_go(");
   models::weaken_if("append_always_without_acquire", access::exchange, "::append_always(", std::memory_order_acquire);
   // Resumptions, senders, messages of each, tries before the exchange that cannot fail.
   const bool holds = models::check<parking_model<1, 1, 2, 2>>(4) && models::check<parking_model<1, 1, 2, 1>>(4) &&
                      models::check<parking_model<1, 1, 2, 0>>(4) && models::check<parking_model<2, 1, 1, 1>>(2) &&
                      models::check<parking_model<2, 1, 1, 0>>(2) && models::check<parking_model<1, 2, 1, 1>>(2) &&
-                     models::check<parking_model<1, 2, 1, 0>>(2);
+                     models::check<parking_model<1, 2, 1, 0>>(2) && models::check<parking_model<1, 1, 1, 1, 1>>(2) &&
+                     models::check<parking_model<1, 1, 1, 0, 1>>(2) && models::check<parking_model<2, 1, 1, 1, 2>>(2);
   return holds ? 0 : 1;
 }

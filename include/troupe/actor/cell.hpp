@@ -151,6 +151,9 @@ void deliver_into_room(cell& to, message& mail);
 void refuse_full(cell& to, message& mail);
 std::exception_ptr full_error(const cell& to);
 
+// Which actor it is, for people; from 1 on. Any thread.
+std::uint64_t id_of(const cell& actor) noexcept;
+
 // Counts of refs; any thread.
 void add_ref(cell& to) noexcept;
 void drop_ref(cell& to) noexcept;

@@ -217,6 +217,10 @@ class ref {
   // the ref does as any other. Any thread.
   [[nodiscard]] future<ended> watch() const;
 
+  // Which actor it is, for logs: no other one of its runtime that lives has the same number. Stalls, dumps, failures and
+  // dead letters name actors by it, as `Account #17`. 0 when this refers to no actor. Any thread.
+  std::uint64_t id() const noexcept { return cell_ == nullptr ? 0 : actor::id_of(*cell_); }
+
   explicit operator bool() const noexcept { return cell_ != nullptr; }
   friend bool operator==(const ref&, const ref&) noexcept = default;
   std::size_t hash() const noexcept { return std::hash<const void*>{}(cell_); }

@@ -27,12 +27,14 @@ struct failure {
   std::exception_ptr what;
   std::string actor;   // the actor's class; empty for a posted procedure
   std::string method;  // the method or callable, "constructor", or "post"
+  std::uint64_t actor_id = 0;  // ref::id() of the actor; 0 for a posted procedure
 };
 
 // A message that nobody will handle.
 struct dead_letter {
   std::string actor;   // the class of the actor it was sent to
   std::string method;  // the method or callable; "constructor" for an actor with a thread of its own that never came to be
+  std::uint64_t actor_id = 0;  // its ref::id()
 };
 
 // How much an actor may do in one turn before the next actor of its worker runs.
@@ -62,6 +64,11 @@ struct runtime_options {
   // Threads for calls that block (blocking()): at most so many, each started when it is first needed. Default 16; at least
   // 1, at most 1024; else an option_error. More calls than that wait for each other.
   unsigned blocking_threads = 16;
+
+  // True: SIGQUIT (Ctrl-\ on a terminal) writes runtime::dump() to stderr and does not end the program. It has a thread of
+  // its own that sleeps until then. The signal means what it did before once the last runtime with this option has gone.
+  // Default false.
+  bool dump_on_sigquit = false;
 
   // For actors that do not set their own.
   turn_limits turn{};

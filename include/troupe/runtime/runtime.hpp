@@ -4,8 +4,10 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <iosfwd>
 #include <memory>
 #include <stop_token>
+#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -189,6 +191,27 @@ class runtime {
 
   unsigned workers() const noexcept;
   runtime_counters counters() const;
+
+  // What the program is doing and waiting for at this instant, in words: the handlers that run, and a line for each
+  // suspended turn or task, as a stall has it, with actor, method, place in the source and what it waits for; 1,000 lines at
+  // most, the rest is counted. What is just being resumed is in neither list. Any thread, handlers too, and while all
+  // workers are stuck. Nobody waits for it longer than for an instant, and a program that is not dumped pays nothing.
+  // Cost: about 1 us for each suspended turn. See runtime_options::dump_on_sigquit.
+  //
+  // Example:
+  //     troupe::task<> guest(troupe::event door) { co_await door.wait(); }
+  //     int main() {
+  //       troupe::runtime rt;
+  //       troupe::event door;
+  //       rt.spawn(guest(door));
+  //       rt.after(std::chrono::milliseconds(2), [&rt, door] {
+  //         rt.dump(std::cerr);
+  //         door.set();
+  //       });
+  //       rt.run();
+  //     }
+  std::string dump() const;
+  void dump(std::ostream& to) const;
 
   // Time since the runtime was made; virtual under the simulated policy.
   std::chrono::nanoseconds now() const;

@@ -70,11 +70,12 @@ class flow {
   const tasks::home* at = nullptr;
   wait* waits = nullptr;
   shared_state* answers = nullptr;  // the ask that it was called by, if it was
-  flow* next_call = nullptr;        // of a reentrant actor's
+  flow* next_call = nullptr;        // of a reentrant actor's, or of those that are parked (src/actor/waiting.hpp)
   flow** call_link = nullptr;
   std::atomic<std::uintptr_t>* urgent_end = nullptr;  // its actor's (src/actor/activation.hpp)
   bool done = false, cancelled = false;
   bool busy = false;  // in its loop: what becomes ready is resumed there
+  bool listed = false;  // its actor was parked for it
 
   // Children that run within their parents' co_await (task.hpp); so the stack does not grow with how many are awaited.
   static constexpr std::uint8_t nested_max = 32;

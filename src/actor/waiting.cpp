@@ -1,0 +1,54 @@
+#include "actor/waiting.hpp"
+
+#include "actor/extras.hpp"
+
+namespace troupe::actor {
+
+void waiting_lists::add(tasks::flow& parked) noexcept {
+  parked.listed = true;
+  shard& to = of(parked);
+  std::lock_guard lock(to.mutex);
+  parked.next_call = to.first;
+  parked.call_link = &to.first;
+  if (to.first != nullptr) to.first->call_link = &parked.next_call;
+  to.first = &parked;
+}
+
+void waiting_lists::remove(tasks::flow& done) noexcept {
+  std::lock_guard lock(of(done).mutex);
+  *done.call_link = done.next_call;
+  if (done.next_call != nullptr) done.next_call->call_link = done.call_link;
+  done.listed = false;
+}
+
+void waiting_lists::add(cell& reentrant) noexcept {
+  cell_extras& extras = cell_extras::of(reentrant);
+  std::lock_guard lock(reentrants_mutex_);
+  extras.next_listed = reentrants_;
+  extras.listed_link = &reentrants_;
+  if (reentrants_ != nullptr) cell_extras::of(*reentrants_).listed_link = &extras.next_listed;
+  reentrants_ = &reentrant;
+  extras.listed = true;
+}
+
+void waiting_lists::remove(cell& reentrant) noexcept {
+  cell_extras& extras = cell_extras::of(reentrant);
+  std::lock_guard lock(reentrants_mutex_);
+  *extras.listed_link = extras.next_listed;
+  if (extras.next_listed != nullptr) cell_extras::of(*extras.next_listed).listed_link = extras.listed_link;
+  extras.listed = false;
+}
+
+void waiting_lists::for_each_flow(const std::function<void(tasks::flow&)>& look) {
+  for (shard& one : shards_) {
+    std::lock_guard lock(one.mutex);
+    for (tasks::flow* at = one.first; at != nullptr; at = at->next_call) look(*at);
+  }
+}
+
+void waiting_lists::for_each_reentrant(const std::function<void(cell&)>& look) {
+  std::lock_guard lock(reentrants_mutex_);
+  for (cell* at = reentrants_; at != nullptr; at = cell_extras::of(*at).next_listed) look(*at);
+}
+
+}  // namespace troupe::actor

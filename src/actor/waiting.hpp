@@ -1,0 +1,51 @@
+// waiting: where actors whose turns are suspended are found while the program runs.
+//
+// Suspending costs nothing here for as long as the actor lingers on a worker: those are found there
+// (sched::executor::for_each_quiet). One that is parked for the first time in a flow is listed by that flow, until the
+// flow is done; a reentrant actor from its first suspended call on. Whoever looks takes the actor over for an instant
+// (docs/protocols/suspended_turns.md#being-looked-at).
+// Invariants
+//   S1  a flow for which an actor is parked is listed, and so is a reentrant actor with suspended calls.
+//   S2  what is listed does not go while its list is locked: its actor's slot is in use.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+
+#include "base/atomics.hpp"
+#include "troupe/actor/cell.hpp"
+#include "troupe/task/flow.hpp"
+
+namespace troupe::actor {
+
+// Of one runtime. Threads: any; the actor's owner adds and removes.
+class waiting_lists {
+ public:
+  // Its actor is about to be parked. Uses the flow's links, which only those of reentrant actors need otherwise.
+  void add(tasks::flow& parked) noexcept;
+  void remove(tasks::flow& done) noexcept;
+  // An actor with extras.
+  void add(cell& reentrant) noexcept;
+  void remove(cell& reentrant) noexcept;
+
+  // `look` must not come back here. None of them goes meanwhile (S2).
+  void for_each_flow(const std::function<void(tasks::flow&)>& look);
+  void for_each_reentrant(const std::function<void(cell&)>& look);
+
+ private:
+  struct alignas(base::line_bytes) shard {
+    std::mutex mutex;
+    tasks::flow* first = nullptr;
+  };
+  static constexpr std::size_t shards = 16;
+  shard& of(const tasks::flow& one) noexcept { return shards_[(reinterpret_cast<std::uintptr_t>(&one) >> 8) % shards]; }
+
+  std::array<shard, shards> shards_;
+  std::mutex reentrants_mutex_;
+  cell* reentrants_ = nullptr;
+};
+
+}  // namespace troupe::actor

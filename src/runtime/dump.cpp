@@ -1,0 +1,44 @@
+// What a program that runs is doing and waiting for, in words.
+#include "actor/running.hpp"
+#include "actor/suspended.hpp"
+#include "runtime/runtime_core.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr std::size_t dumped_lines_max = 1'000;
+
+std::string counted(std::size_t n, const char* what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); }
+
+}  // namespace
+
+std::string runtime_core::dump() {
+  struct visit {
+    explicit visit(actor::system& home) noexcept : home(home), open(home.visit()) {}
+    visit(const visit&) = delete;
+    visit& operator=(const visit&) = delete;
+    ~visit() { home.leave(); }
+    actor::system& home;
+    const bool open;
+  };
+  const visit here(*system);
+  if (!here.open) return "troupe: dump: the runtime is ending\n";
+  const tasks::timers::counts timers = clock->count();
+  std::size_t holds = 0;
+  {
+    std::lock_guard lock(holds_mutex_);
+    holds = static_cast<std::size_t>(holds_);
+  }
+  if (timers.strong != 0 && holds != 0) --holds;  // theirs
+  std::string text = "troupe: dump: " + counted(pool->workers(), "worker") + ", " + counted(pool->queued(), "turn") +
+                     " queued, " + counted(timers.armed, "timer") + " armed, " + counted(holds, "hold") + ", " +
+                     // order: relaxed  a statistic
+                     counted(system->dead_letters.load(std::memory_order_relaxed), "dead letter") +
+                     "\n  running: " + actor::running_handlers(*system);
+  const actor::suspended_text waiting = actor::describe_suspended(*system, dumped_lines_max, true);
+  text += "\n  suspended: " + std::to_string(waiting.count) + waiting.lines;
+  if (waiting.missed != 0) text += "\n  not looked at: what waits at " + counted(waiting.missed, "worker");
+  return text + "\n";
+}
+
+}  // namespace troupe
