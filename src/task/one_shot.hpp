@@ -1,13 +1,16 @@
-// one_shot: the word between the one that resolves a result and the one that waits for it.
+// one_shot: the word between the one that resolves a result and its taker, the one that may wait for it.
 //
 //   0         not resolved, nobody waits
 //   observer  not resolved, this one waits
 //   1         resolved
+//   2         not resolved, and nobody will take it: not yet, or not any more
 //
+// Either side touches the result for the last time by resolve() or leave(), and one of the two is told to free it.
 // Invariants
 //   O1  the result is whole before the word says resolved, and whoever sees that sees the result.
 //   O2  an observer that attached is told exactly once, unless detach() gave it back.
 //   O3  an observer that attach() refused, or that detach() gave back, is never touched by the resolver.
+//   O4  the result is freed once, by whoever is the last to touch it.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +24,16 @@ template <class Observer, class Word>
 class one_shot {
  public:
   explicit one_shot(Word& word) noexcept : word_(word) {}
+
+  static constexpr std::uintptr_t untaken = 2;  // what the word is at first
+
+  // There is a taker, who is about to be told of the result. Nobody else knows of it yet.
+  // order: relaxed  how the taker comes to know publishes it
+  void take() noexcept { word_.store(0, std::memory_order_relaxed); }
+
+  // Nobody is left to take it. A hint for the resolver.
+  // order: relaxed  a hint
+  bool left() const noexcept { return word_.load(std::memory_order_relaxed) == untaken; }
 
   // order: acquire  sees the result (O1); pairs with resolve/acq_rel
   bool resolved() const noexcept { return word_.load(std::memory_order_acquire) == done; }
@@ -41,12 +54,27 @@ class one_shot {
     return word_.compare_exchange_strong(seen, 0, std::memory_order_relaxed, std::memory_order_acquire);
   }
 
-  // The result is there. The observer to be told, or null.
-  Observer* resolve() noexcept {
-    // order: acq_rel  publishes the result (O1); sees the observer whole
+  struct resolved_for {
+    Observer* observer;  // to be told, or null
+    bool last;           // nobody takes the result: the caller frees it (O4)
+  };
+  // The result is there.
+  resolved_for resolve() noexcept {
+    // order: acq_rel  publishes the result (O1); sees the observer whole, and what the taker did that has left (O4)
     const std::uintptr_t seen = word_.exchange(done, std::memory_order_acq_rel);
     TROUPE_REQUIRE(seen != done, "O1");
-    return reinterpret_cast<Observer*>(seen);
+    if (seen == untaken) return {nullptr, true};
+    return {reinterpret_cast<Observer*>(seen), false};
+  }
+
+  // The taker goes; no observer of its is attached. True when it is resolved: then the caller frees it (O4).
+  bool leave() noexcept {
+    if (resolved()) return true;
+    std::uintptr_t seen = 0;
+    // order: release  what the taker did is seen by the one that frees it (O4); acquire: as resolved()
+    if (word_.compare_exchange_strong(seen, untaken, std::memory_order_release, std::memory_order_acquire)) return false;
+    TROUPE_REQUIRE(seen == done, "O2");
+    return true;
   }
 
  private:

@@ -28,15 +28,24 @@ bool shared_state::resolved() const noexcept { return shot(const_cast<std::atomi
 bool shared_state::attach(observer& waiting) noexcept { return shot(word).attach(waiting); }
 bool shared_state::detach(observer& waiting) noexcept { return shot(word).detach(waiting); }
 
+void shared_state::take() noexcept { shot(word).take(); }
+bool shared_state::left() const noexcept { return shot(const_cast<std::atomic<std::uintptr_t>&>(word)).left(); }
+
 void shared_state::resolve() noexcept {
-  if (observer* waiting = shot(word).resolve()) waiting->resolved(*waiting);
+  const auto [waiting, last] = shot(word).resolve();
+  if (waiting != nullptr) {
+    waiting->resolved(*waiting);
+  } else if (last) {
+    drop_ref();
+  }
+}
+
+void shared_state::leave() noexcept {
+  if (shot(word).leave()) drop_ref();
 }
 
 // order: relaxed  the caller has a ref already
 void shared_state::add_ref() noexcept { refs.fetch_add(1, std::memory_order_relaxed); }
-
-// order: acquire  sees what former holders did
-bool shared_state::only_one() const noexcept { return refs.load(std::memory_order_acquire) == 1; }
 
 void shared_state::drop_ref() noexcept {
   // order: acquire  the only one left: sees what the others did

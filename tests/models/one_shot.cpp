@@ -5,7 +5,9 @@
 // refused it, detach() gave it back, or it was told. In the other one a coroutine waits once: when it has attached, the
 // timer and the stop token may detach it, and at its actor's end the waiter itself; whoever ends the wait says how, and
 // the observer is freed when the timer and the token are done with it.
-// Checks O1 to O3: one ends the wait, nobody touches an observer that was freed, the result is whole where it is seen.
+// In a third one the taker goes at any time, having waited or not.
+// Checks O1 to O4: one ends the wait, nobody touches an observer that was freed, the result is whole where it is seen, and
+// it is freed once, when nobody touches it any more.
 //
 // mutation: resolve_unpublished
 // mutation: resolve_without_acquire
@@ -15,6 +17,9 @@
 // mutation: resolved_relaxed
 // mutation: detach_without_acquire
 // mutation: detach_unchecked
+// mutation: leave_unpublished
+// mutation: leave_without_acquire
+// mutation: leave_unchecked
 #include "models/relacy_atomics.hpp"
 
 #include "task/one_shot.hpp"
@@ -37,11 +42,18 @@ using shipped = tasks::one_shot<observer, word>;
 // With the mistakes that are not one of memory order.
 struct shot : shipped {
   explicit shot(word& in) : shipped(in), word_(in) {}
-  observer* resolve() {
+  resolved_for resolve() {
     if (!models::mutated("resolve_unchecked")) return shipped::resolve();
     const std::uintptr_t seen = word_.load(std::memory_order_acquire);
     word_.store(1, std::memory_order_release);
-    return reinterpret_cast<observer*>(seen);
+    if (seen == untaken) return {nullptr, true};
+    return {reinterpret_cast<observer*>(seen), false};
+  }
+  bool leave() {
+    if (!models::mutated("leave_unchecked")) return shipped::leave();
+    if (resolved()) return true;
+    word_.store(untaken, std::memory_order_release);
+    return false;
   }
   bool detach(observer& waiting) {
     if (!models::mutated("detach_unchecked")) return shipped::detach(waiting);
@@ -55,17 +67,31 @@ struct shot : shipped {
 struct resolving {
   word word_{0};
   models::guarded<int> result_{0};
-  unsigned told_ = 0;  // the model's own
+  unsigned told_ = 0, freed_ = 0;  // the model's own
 
+  void free() {
+    ++freed_;
+    result_ = -1;
+  }
+  void leave() {
+    if (shot(word_).leave()) free();
+  }
   void end(observer& one, bool by_result) {
     RL_ASSERT(++told_ == 1);
     RL_ASSERT(one.there && one.written);
     one.by_result = by_result;
     one.over.open();
   }
-  void resolve() {
+  // Whether it was the last to touch the result.
+  bool resolve() {
     result_ = 7;
-    if (observer* waiting = shot(word_).resolve()) end(*waiting, true);
+    const auto [waiting, last] = shot(word_).resolve();
+    if (waiting != nullptr) {
+      end(*waiting, true);
+    } else if (last) {
+      free();
+    }
+    return last;
   }
   void see_result() { RL_ASSERT(result_ == 7); }
 };
@@ -90,13 +116,31 @@ struct thread_model : rl::test_suite<thread_model<Waits>, 2>, resolving {
   }
 
   void thread(unsigned index) {
-    if (index == 0) return resolve();
+    if (index == 0) return static_cast<void>(resolve());
     for (unsigned i = 0; i < Waits && !shot(word_).resolved(); ++i) {
       if (wait(observers_[i], i + 1 < Waits)) break;
     }
     RL_ASSERT(shot(word_).resolved());
     see_result();
+    leave();
   }
+
+  void after() { RL_ASSERT(freed_ == 1); }
+};
+
+struct leaver_model : rl::test_suite<leaver_model, 2>, resolving {
+  models::guarded<int> taken_{0};  // what the taker did with the result's place before it went
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      if (resolve()) RL_ASSERT(taken_ == 1);
+      return;
+    }
+    taken_ = 1;
+    leave();
+  }
+
+  void after() { RL_ASSERT(freed_ == 1); }
 };
 
 template <unsigned Detachers, bool Ends>
@@ -110,7 +154,10 @@ struct coroutine_model : rl::test_suite<coroutine_model<Detachers, Ends>, 2 + De
     attached_ = shot(word_).attach(observer_);
     if (!attached_) observer_.there = false;
     for (auto& one : armed_) one.open();
-    if (!attached_) return see_result();
+    if (!attached_) {
+      see_result();
+      return leave();
+    }
     const bool cancelled = Ends && shot(word_).detach(observer_);
     if (cancelled) {
       RL_ASSERT(++told_ == 1);
@@ -120,10 +167,11 @@ struct coroutine_model : rl::test_suite<coroutine_model<Detachers, Ends>, 2 + De
     for (auto& one : done_) one.wait();
     if (!cancelled && observer_.by_result) see_result();
     observer_.there = false;
+    leave();
   }
 
   void thread(unsigned index) {
-    if (index == 0) return resolve();
+    if (index == 0) return static_cast<void>(resolve());
     if (index == 1) return await();
     index -= 2;
     armed_[index].wait();
@@ -131,7 +179,10 @@ struct coroutine_model : rl::test_suite<coroutine_model<Detachers, Ends>, 2 + De
     done_[index].open();
   }
 
-  void after() { RL_ASSERT(told_ == (attached_ ? 1 : 0)); }
+  void after() {
+    RL_ASSERT(told_ == (attached_ ? 1 : 0));
+    RL_ASSERT(freed_ == 1);
+  }
 };
 
 }  // namespace
@@ -143,7 +194,9 @@ int main() {
   models::weaken_if("attach_without_acquire", access::compare_exchange, "::attach(", std::memory_order_acquire);
   models::weaken_if("resolved_relaxed", access::load, "::resolved(");
   models::weaken_if("detach_without_acquire", access::compare_exchange, "::detach(", std::memory_order_acquire);
-  const bool holds = models::check<thread_model<1>>(6) && models::check<thread_model<3>>(6) &&
+  models::weaken_if("leave_unpublished", access::compare_exchange, "::leave(", std::memory_order_release);
+  models::weaken_if("leave_without_acquire", access::compare_exchange, "::leave(", std::memory_order_acquire);
+  const bool holds = models::check<leaver_model>(6) && models::check<thread_model<1>>(6) && models::check<thread_model<3>>(6) &&
                      models::check<coroutine_model<1, false>>(4) && models::check<coroutine_model<1, true>>(4) &&
                      models::check<coroutine_model<2, false>>(3) && models::check<coroutine_model<2, true>>(3);
   return holds ? 0 : 1;

@@ -65,7 +65,7 @@ struct callback final : sched::message, observer {
 
   void free() noexcept {
     void* held = actor;
-    of.drop_ref();
+    of.leave();
     std::destroy_at(this);
     memory::deallocate(this, sizeof(callback));
     if (held != nullptr) drop_actor(held);

@@ -63,6 +63,7 @@ class limited_wait final : public future_wait, public timer {
   bool armed_ = false;
 };
 
+// The resolver's last touch of the state.
 template <class T, class Value>
 void resolve_with(state_of<T>& state, Value&& set) noexcept {
   try {
@@ -76,7 +77,7 @@ void resolve_with(state_of<T>& state, Value&& set) noexcept {
 // Between the library's own parts.
 struct future_access;
 
-// A counted hold on a state.
+// The taker's hold on a state.
 template <class State>
 class state_ref {
  public:
@@ -88,7 +89,7 @@ class state_ref {
     return *this;
   }
   ~state_ref() {
-    if (state_ != nullptr) state_->drop_ref();
+    if (state_ != nullptr) state_->leave();
   }
   State* get() const noexcept { return state_; }
   State* operator->() const noexcept { return state_; }
@@ -113,14 +114,14 @@ class state_ref {
 template <class T = void>
 class promise {
  public:
-  promise() : state_(tasks::state_of<T>::make()) {}
-  promise(promise&&) noexcept = default;
+  promise() : state_(&tasks::state_of<T>::make()) {}
+  promise(promise&& other) noexcept : state_(std::exchange(other.state_, nullptr)), future_taken_(other.future_taken_) {}
   promise& operator=(promise&& other) noexcept {
     promise(std::move(other)).swap(*this);
     return *this;
   }
   ~promise() {
-    if (state_) break_it();
+    if (state_ != nullptr) break_it();
   }
 
   // Once; then a usage_error.
@@ -131,16 +132,14 @@ class promise {
   template <class... Value>
     requires(sizeof...(Value) == (std::is_void_v<T> ? 0 : 1))
   void set_value(Value&&... value) {
-    auto state = take();
-    tasks::resolve_with(*state, [&](tasks::result_of<T>& to) { to.set(std::forward<Value>(value)...); });
+    tasks::resolve_with(take(), [&](tasks::result_of<T>& to) { to.set(std::forward<Value>(value)...); });
   }
   void set_exception(std::exception_ptr what) {
-    auto state = take();
-    tasks::resolve_with(*state, [&](tasks::result_of<T>& to) { to.fail(std::move(what)); });
+    tasks::resolve_with(take(), [&](tasks::result_of<T>& to) { to.fail(std::move(what)); });
   }
 
   // Nobody will look at the result any more: its future was taken, and has gone. A hint while it is being moved.
-  bool abandoned() const noexcept { return future_taken_ && state_ && state_->only_one(); }
+  bool abandoned() const noexcept { return future_taken_ && state_ != nullptr && state_->left(); }
 
   void swap(promise& other) noexcept {
     std::swap(state_, other.state_);
@@ -149,15 +148,15 @@ class promise {
 
  private:
   friend tasks::future_access;
-  explicit promise(tasks::state_of<T>& adopted) noexcept : state_(adopted) {}
-  tasks::state_ref<tasks::state_of<T>> take() {
-    if (!state_) throw usage_error("troupe: promise: it is resolved already, or was moved from");
-    return std::move(state_);
+  explicit promise(tasks::state_of<T>& adopted) noexcept : state_(&adopted) {}
+  tasks::state_of<T>& take() {
+    if (state_ == nullptr) throw usage_error("troupe: promise: it is resolved already, or was moved from");
+    return *std::exchange(state_, nullptr);
   }
   void break_it() noexcept {
     set_exception(std::make_exception_ptr(broken_promise("troupe: the promise was dropped before it was resolved")));
   }
-  tasks::state_ref<tasks::state_of<T>> state_;
+  tasks::state_of<T>* state_;
   bool future_taken_ = false;
 };
 
@@ -302,9 +301,9 @@ class future {
 
 template <class T>
 future<T> promise<T>::get_future() {
-  if (!state_ || future_taken_) throw usage_error("troupe: promise::get_future: it was called before, or the promise is resolved");
+  if (state_ == nullptr || future_taken_) throw usage_error("troupe: promise::get_future: it was called before, or the promise is resolved");
   future_taken_ = true;
-  state_->add_ref();
+  state_->take();
   return future<T>(tasks::state_ref<tasks::state_of<T>>(*state_));
 }
 
@@ -316,16 +315,12 @@ struct future_access {
     return promise<T>(adopted);
   }
   template <class T>
-  static future<T> make(state_of<T>& adopted) noexcept {
-    return future<T>(state_ref<state_of<T>>(adopted));
-  }
-  template <class T>
   static state_ref<state_of<T>> take(future<T>&& of) noexcept {
     return std::move(of.state_);
   }
   template <class T>
   static state_of<T>* state(const promise<T>& of) noexcept {
-    return of.state_.get();
+    return of.state_;
   }
 };
 

@@ -38,16 +38,19 @@ struct shared_state {
   bool resolved() const noexcept;
   bool attach(observer& waiting) noexcept;  // src/task/one_shot.hpp says what these do
   bool detach(observer& waiting) noexcept;
-  void resolve() noexcept;                  // tells the observer, if there is one
+  void take() noexcept;
+  bool left() const noexcept;
+  void resolve() noexcept;  // tells the observer, if there is one; the resolver's last touch
+  void leave() noexcept;    // the taker's
 
+  // The resolver and the taker have one together, which whoever is the last of them drops.
   void add_ref() noexcept;
-  bool only_one() const noexcept;  // nobody but the caller has a ref
   void drop_ref() noexcept;  // frees it with the last one
 
   // Blocks the calling thread until it is resolved. False when that did not come about in time.
   bool wait(std::chrono::nanoseconds at_most);
 
-  std::atomic<std::uintptr_t> word{0};
+  std::atomic<std::uintptr_t> word{2};  // one_shot's untaken
   std::atomic<std::uint32_t> refs{1};
   void (*const free)(shared_state&) noexcept;
   ask_link* asked = nullptr;  // of an ask
