@@ -13,6 +13,7 @@
 #include "sched/runnable.hpp"
 #include "troupe/actor/cell.hpp"
 #include "troupe/actor/message.hpp"
+#include "troupe/base/platform.hpp"
 #include "troupe/task/flow.hpp"
 #include "base/invariant.hpp"
 
@@ -45,7 +46,10 @@ struct activation : sched::runnable {
   }
 
   // Behind what is urgent already, in front of the rest.
-  void append_urgent(message& mail) noexcept {
+  TROUPE_INLINE void append_urgent(message& mail) noexcept {
+    empty() ? begin_urgent(mail) : append_urgent_among(mail);
+  }
+  TROUPE_NOINLINE void append_urgent_among(message& mail) noexcept {
     mail_link* at = &oldest;
     mail_link** known = urgent_end();
     if (urgent_first() && known != nullptr && *known != nullptr) at = *known;
@@ -58,7 +62,7 @@ struct activation : sched::runnable {
     marks |= has_urgent;
   }
 
-  // As the first message of an activation that nobody has claimed yet: the actor is not the caller's.
+  // As the first message. Also of an activation that nobody has claimed yet: the actor is not the caller's then.
   void begin_urgent(message& mail) noexcept {
     set(mail.next, 0);
     set(oldest, as_link(&mail) | urgent_tag);
@@ -98,6 +102,16 @@ struct activation : sched::runnable {
     const std::uintptr_t next = after(mail);
     set(oldest, next);
     if (next == 0) end = &oldest;
+    return mail;
+  }
+  // Of a suspended one: takes the first message, which is urgent, out of the list.
+  message& pop_urgent() noexcept {
+    message& mail = *as_message(get(oldest));
+    const std::uintptr_t next = after(mail);
+    set(oldest, next);
+    if (next == 0) end = &oldest;
+    suspended->urgent_end = nullptr;
+    if (!is_urgent(next)) marks &= static_cast<std::uint8_t>(~has_urgent);
     return mail;
   }
   static std::uintptr_t after(const message& mail) noexcept { return get(mail.next); }

@@ -4,6 +4,7 @@
 #include "actor/system.hpp"
 #include "actor/turn.hpp"
 #include "sched/worker.hpp"
+#include "troupe/actor/spawn_task.hpp"
 #include "base/invariant.hpp"
 
 namespace troupe::actor {
@@ -141,40 +142,71 @@ void deliver(cell& to, message& mail) {
   deliver_inside(*self, to, mail);
 }
 
-void deliver_urgent(cell& to, message& mail) {
-  sched::worker* self = sched::worker::current();
-  if (self == nullptr || !self->lock.try_enter()) return deliver_from_afar(to, mail, true);
+namespace {
+
+// As deliver_inside.
+TROUPE_INLINE void deliver_urgent_inside(sched::worker& self, cell& to, message& mail) {
   const std::uintptr_t seen = mailbox(to.word).look();
   if (mailbox::is_activation(seen)) {
     activation& active = mailbox::as_activation(seen);
     // order: relaxed  ours is written inside our lock only
-    if (active.home.load(std::memory_order_relaxed) == self) {
+    if (active.home.load(std::memory_order_relaxed) == &self) [[likely]] {
       active.append_urgent(mail);
-      self->wake_if_idle(active);
-      self->lock.leave();
-      if (self->unwatched()) [[unlikely]] self->ask_for_watch();  // this handler may take long (P11)
+      self.wake_if_idle(active);
+      self.lock.leave();
+      if (self.unwatched()) [[unlikely]] self.ask_for_watch();  // this handler may take long (P11)
       return;
     }
   }
-  self->lock.leave();
+  self.lock.leave();
   deliver_from_afar(to, mail, true);
 }
 
-void start_at_home(cell& made) {
+TROUPE_NOINLINE void deliver_urgent_patiently(cell& to, message& mail) {
   sched::worker* self = sched::worker::current();
-  if (self == nullptr || self->executor != &system::of(made).executor_of(made) || !self->lock.try_enter()) return;
+  if (self == nullptr || !self->lock.try_enter()) return deliver_from_afar(to, mail, true);
+  deliver_urgent_inside(*self, to, mail);
+}
+
+}  // namespace
+
+void deliver_urgent(cell& to, message& mail) {
+  sched::worker* self = sched::worker::current();
+  if (self == nullptr || !self->lock.enter_at_once()) [[unlikely]] return deliver_urgent_patiently(to, mail);
+  deliver_urgent_inside(*self, to, mail);
+}
+
+bool start_at_home(cell& made, message* first) {
+  sched::worker* self = sched::worker::current();
+  system& home = system::of(made);
+  // order: relaxed  set when nobody else sends any more
+  if (self == nullptr || self->executor != &home.executor_of(made) || home.closing.load(std::memory_order_relaxed)) return false;
+  if (!self->lock.try_enter()) return false;
+  bool started = false;
   try {
     if (self->make_room(1)) {
       activation& active = make_activation(made);
       self->adopt(active);
       // order: relaxed  nobody else has a ref yet; how a ref travels publishes it
       made.word.store(mailbox::tagged(active), std::memory_order_relaxed);
-      self->linger(active, sched::place::lingering);
+      if (first != nullptr) {
+        active.append(*first);
+        self->push(active);
+      } else {
+        self->linger(active, sched::place::lingering);
+      }
+      started = true;
     }
   } catch (const std::bad_alloc&) {
     // Dormant it is right, too.
   }
   self->lock.leave();
+  if (first != nullptr && self->unwatched()) [[unlikely]] self->ask_for_watch();
+  return started;
+}
+
+void start_spawned(cell& made, message& first) {
+  if (!start_at_home(made, &first)) deliver(made, first);
 }
 
 // Waiting in this worker's queue or lingering here, the actor runs nowhere; so it cannot take a ref to

@@ -16,6 +16,7 @@ void go_on_later(tasks::wait& over) noexcept {
   // order: relaxed  the turn's own
   over.next.store(reinterpret_cast<std::uintptr_t>(place.yielded), std::memory_order_relaxed);
   place.yielded = &over;
+  place.unusual.store(true, std::memory_order_relaxed);  // order: relaxed  as above
 }
 
 // The flow's last loop has ended.
@@ -41,7 +42,7 @@ void leave(tasks::flow& done, cell& actor) noexcept {
   count_suspended(-1);
   complete(done);
   if ((actor.flags & cell::ends_soon) != 0 && !suspends(*current_turn().active)) end_object(actor);
-  drop_ref(actor);
+  drop_in_turn(actor);
 }
 
 void resume(tasks::flow& of) noexcept {
@@ -134,12 +135,12 @@ const tasks::ask_link* parent_of(const tasks::ask_link& link) noexcept {
   return link.parent == nullptr ? nullptr : link.parent->asked;
 }
 
-std::string chain_of(const tasks::ask_link& last) {
+[[noreturn]] TROUPE_NOINLINE void throw_deadlock(const tasks::ask_link& last) {
   std::string names = last.method(nullptr, nullptr, message_act::describe);
   for (const tasks::ask_link* at = parent_of(last); at != nullptr; at = parent_of(*at)) {
     names = std::string(at->method(nullptr, nullptr, message_act::describe)) + " asks " + names;
   }
-  return names;
+  throw deadlock("troupe: ask: this would wait for itself: " + names);
 }
 
 // The turn that asked waits for the answer from now on. Some of those above may wait only soon; whoever asks and does
@@ -148,7 +149,7 @@ void check_for_deadlock(const tasks::ask_link& of) {
   for (const tasks::ask_link* at = &of; at != nullptr; at = parent_of(*at)) {
     // order: relaxed  a hint
     if (at->abandoned.load(std::memory_order_relaxed)) return;
-    if (at->asker == of.asked) throw deadlock("troupe: ask: this would wait for itself: " + chain_of(of));
+    if (at->asker == of.asked) throw_deadlock(of);
   }
 }
 
@@ -181,7 +182,14 @@ system& running_system(const char* who) {
   throw usage_error(std::string("troupe: ") + who + ": call it in a handler or a task; elsewhere use the runtime's");
 }
 
-void end_spawned(cell& of) noexcept { drop_ref(of); }
+// Nobody else can make a ref of the one that the actor's own turn drops.
+void drop_in_turn(cell& of) noexcept {
+  activation* const active = current_turn().active;
+  if (current_cell() == &of && active != nullptr && active->actor == &of && of.refs.drop_only()) return active->set_farewell(true);
+  drop_ref(of);
+}
+
+void end_spawned(cell& of) noexcept { drop_in_turn(of); }
 
 void end_flow(activation& active) noexcept {
   cell& actor = *active.actor;

@@ -13,16 +13,9 @@
 #include "base/invariant.hpp"
 
 namespace troupe::actor {
+constinit thread_local turn_place place_of_thread;
+
 namespace {
-
-constinit thread_local turn_place place_of_thread [[gnu::tls_model("initial-exec")]];
-
-const char* farewell(message* mail, void*, message_act act) {
-  if (act == message_act::describe) return "farewell";
-  message_guard<message> guard{mail};
-  if (act == message_act::handle) place_of_thread.active->set_farewell(true);
-  return nullptr;
-}
 
 TROUPE_NOINLINE void fail(cell& actor, message::handler act, std::exception_ptr what = std::current_exception()) noexcept {
   turn_place& place = place_of_thread;
@@ -200,13 +193,39 @@ TROUPE_NOINLINE sched::after_turn run_on(turn_place& place, activation& active, 
   return leave_turn(place, after);
 }
 
-// Whether a turn begins like most: of an actor that is alive and not known to be slow, with ordinary mail and the
-// runtime's own limits, on a thread that ran a turn of this runtime before.
-TROUPE_INLINE bool begins_like_most(const turn_place& place, const system& home, const activation& active, unsigned flags) noexcept {
+// Whether an actor is like most: alive, not known to be slow, with the runtime's own limits, on a thread that ran a turn of
+// this runtime before.
+TROUPE_INLINE bool is_like_most(const turn_place& place, unsigned flags, const system& home) noexcept {
   constexpr unsigned looked_at = cell::born | cell::stopped | cell::slow | cell::has_extras;
   // order: relaxed (both)  as discarding; the thread's own
   return (flags & looked_at) == cell::born && home.oddities.load(std::memory_order_relaxed) == 0 &&
-         (active.marks & ~activation::told_farewell) == 0 && place.home.load(std::memory_order_relaxed) == &home;
+         place.home.load(std::memory_order_relaxed) == &home;
+}
+
+// Nothing is left to do but to wait for the end of what the turn is suspended for, if it is.
+TROUPE_INLINE bool is_suspended(const turn_place& place, activation& active) noexcept {
+  return active.marks == activation::waits && place.yielded == nullptr && !mailbox(active.actor->word).has_mail(active);
+}
+
+// The turn of an actor whose last one was suspended, when that goes on and all else is as in most.
+TROUPE_INLINE sched::after_turn go_on(turn_place& place, activation& active) noexcept {
+  place.active = &active;
+  // order: relaxed (both)  for running_handlers, a snapshot; the thread's own
+  place.actor.store(active.actor, std::memory_order_relaxed);
+  message& mail = active.pop_urgent();
+  place.flow = active.suspended;  // whose branches go on, perhaps
+  mail.act(&mail, nullptr, message_act::handle);  // the runtime's own: it never throws
+  // order: relaxed  as above
+  if (is_suspended(place, active) && !place.unusual.load(std::memory_order_relaxed)) return leave_turn(place, sched::after_turn::waits);
+  return run_on(place, active, 1, false);
+}
+
+TROUPE_NOINLINE sched::after_turn run_unlike_most(activation& active) noexcept {
+  turn_place& place = place_of_thread;
+  if (active.marks == (activation::waits | activation::has_urgent) && is_like_most(place, active.actor->flags, system::of(*active.actor))) {
+    return go_on(place, active);
+  }
+  return run_on(place, active, 0, false);
 }
 
 // Most turns are a few quick messages: this handles those, up to the first look at the clock, and asks no more than it must.
@@ -215,7 +234,9 @@ sched::after_turn run(sched::runnable& item) {
   cell& actor = *active.actor;
   const unsigned flags = actor.flags;
   turn_place& place = place_of_thread;
-  if (!begins_like_most(place, system::of(actor), active, flags)) [[unlikely]] return run_on(place, active, 0, false);
+  if ((active.marks & ~activation::told_farewell) != 0 || !is_like_most(place, flags, system::of(actor))) [[unlikely]] {
+    return run_unlike_most(active);
+  }
   place.active = &active;
   // order: relaxed  for running_handlers, a snapshot
   place.actor.store(&actor, std::memory_order_relaxed);
@@ -233,6 +254,10 @@ sched::after_turn run(sched::runnable& item) {
     // An actor that was quick may be slow by now. Whether one message is does not matter; of several it does.
     if (left < cell::quick && (actor.flags & cell::quick) != 0 && (place.wary || ++place.unlooked == glances_apart)) [[unlikely]] glance(place, actor);
     return leave_turn(place, sched::after_turn::quiet);
+  }
+  if (is_suspended(place, active)) {
+    place.unusual.store(false, std::memory_order_relaxed);  // order: relaxed  the next turn looks by itself
+    return leave_turn(place, sched::after_turn::waits);
   }
   if (link == 0 && active.marks == activation::told_farewell) {
     const auto ask = [&] { return ask_out_of_mail(actor.refs, mailbox(actor.word), active, !actor.alive()); };
@@ -314,78 +339,11 @@ void discard(sched::runnable& item) noexcept {
 
 }  // namespace
 
-void end_object(cell& actor, ended how) noexcept {
-  const bool was_stopped = (actor.flags & cell::stopped) != 0, alive = actor.alive();
-  actor.flags |= cell::stopped;
-  place_of_thread.unusual.store(true, std::memory_order_relaxed);  // order: relaxed  the thread's own
-  if (was_stopped) return;
-  if (alive) actor.type->destroy(actor.object());
-  if (mail_bound* bound = bound_of(actor)) bound->open();
-  system& home = system::of(actor);
-  kin* const own = has_extras(actor) ? cell_extras::of(actor).family.get() : nullptr;
-  // A child's join may be on its way to its parent.
-  if (!home.kins.in_use() && (own == nullptr || own->parent == nullptr)) return;
-  home.kins.end(actor, own == nullptr ? nullptr : own->parent, std::move(how));
-  leave_parent(actor);
-}
-
-void leave_parent(cell& actor) noexcept {
-  if (!has_extras(actor) || cell_extras::of(actor).family == nullptr) return;
-  if (cell* parent = std::exchange(cell_extras::of(actor).family->parent, nullptr)) drop_ref(*parent);
-}
-
 void report_failure(message::handler method, std::exception_ptr what) noexcept {
   cell& actor = *current_cell();
   fail(actor, method, std::move(what));
 }
 
-bool is_ours(const message& mail) noexcept { return mail.act == &farewell || mail.act == &stop_by_message; }
-
-TROUPE_NOINLINE turn_place& current_turn() noexcept { return place_of_thread; }
-
 const sched::runnable_type turn_type{&run, &settle, &pending, &dispose, &discard};
-
-// The actor ends now, or with its last call that is suspended and cannot be cancelled at once.
-void end_when_over(activation& active) noexcept {
-  cancel_turns(active);
-  if (suspends(active)) {
-    active.actor->flags |= cell::ends_soon;
-  } else {
-    end_object(*active.actor);
-  }
-}
-
-const char* stop_by_message(message* mail, void*, message_act act) {
-  if (act == message_act::describe) return "stop";
-  message_guard<message> guard{mail};
-  if (act == message_act::handle) {
-    end_when_over(*place_of_thread.active);
-  }
-  return nullptr;
-}
-
-const char* cancel_by_message(message* mail, void*, message_act act) {
-  if (act == message_act::describe) return "stop";
-  message_guard<message> guard{mail};
-  if (act == message_act::handle) cancel_turns(*place_of_thread.active);
-  return nullptr;
-}
-
-const char* stop_now_by_message(message* mail, void*, message_act act) {
-  if (act == message_act::describe) return "stop_now";
-  message_guard<message> guard{mail};
-  if (act != message_act::handle) return nullptr;
-  end_when_over(*place_of_thread.active);
-  return nullptr;
-}
-
-void say_farewell(cell& to) noexcept try {
-  system& home = system::of(to);
-  // order: relaxed  set before the last threads ended
-  if (home.closing.load(std::memory_order_relaxed)) return;
-  deliver(to, *make_message<message>(&farewell));
-} catch (const std::bad_alloc&) {
-  // Nobody can tell it, and nobody refers to it: it ends with its runtime.
-}
 
 }  // namespace troupe::actor

@@ -6,6 +6,7 @@
 #include "actor/activation.hpp"
 #include "actor/extras.hpp"
 #include "sched/runnable.hpp"
+#include "troupe/base/platform.hpp"
 
 namespace troupe::actor {
 
@@ -32,14 +33,16 @@ struct turn_place {
   bool listed = false;  // in the list of all threads that run turns
   turn_place* next_listed = nullptr;
 };
-turn_place& current_turn() noexcept;
+extern constinit thread_local turn_place place_of_thread [[gnu::tls_model("initial-exec")]];
+// Not for the body of a coroutine, which may go on on another thread.
+TROUPE_INLINE turn_place& current_turn() noexcept { return place_of_thread; }
 
 // A turn handles that many messages at most before it looks at the clock.
 inline constexpr unsigned turns_are_short_below = cell::quick + 1;
 
-// A new actor that nobody else knows yet: on a worker of its pool it starts as active and lingers there, since
-// whoever made it is likely to send it something.
-void start_at_home(cell& made);
+// A new actor that nobody else knows yet: on a worker of its pool it starts as active. With its first mail it is queued;
+// else it lingers there, since whoever made it is likely to send it something. False when nothing of that was done.
+bool start_at_home(cell& made, message* first = nullptr);
 
 // Whether the runtime itself sent it: a farewell or a stop.
 bool is_ours(const message& mail) noexcept;
@@ -50,6 +53,9 @@ void say_farewell(cell& to) noexcept;
 // Drops the only ref to an actor that is active on the calling worker, and tells it so. False when it is
 // not so: then nothing was done.
 bool drop_at_home(cell& to) noexcept;
+
+// In the actor's turn: drops a ref to it.
+void drop_in_turn(cell& of) noexcept;
 
 // In its turn: the actor ends. What is sent to it from now on is dead letters.
 void end_object(cell& actor, ended how = {ended::why::stopped, {}}) noexcept;

@@ -47,4 +47,6 @@ struct runnable {
   place where = place::elsewhere;
 };
 
+inline bool is_idle(const runnable& item) noexcept { return item.where >= place::lingering; }
+
 }  // namespace troupe::sched

@@ -9,12 +9,6 @@
 
 namespace troupe::sched {
 
-namespace {
-
-bool is_idle(const runnable& item) noexcept { return item.where == place::lingering || item.where == place::waiting; }
-
-}  // namespace
-
 void worker::forget(runnable& item) noexcept {
   if (item.linger_slot < 0) return;
   const auto slot = static_cast<unsigned>(item.linger_slot);

@@ -82,9 +82,10 @@ class worker {
   }
 
   // The same for urgent mail, which wakes a waiting one, too.
-  void wake_if_idle(runnable& item) noexcept {
-    if (item.where == place::waiting) item.where = place::lingering;
-    wake_if_lingering(item);
+  TROUPE_INLINE void wake_if_idle(runnable& item) noexcept {
+    const bool idle = is_idle(item);
+    item.where = idle ? place::queued : item.where;
+    queue.push_if(item, idle);
   }
 
   // Whether idle workers sleep and none of them would find what was left here before this.

@@ -41,29 +41,6 @@ bool flow::finish_now() noexcept {
   return true;
 }
 
-void wait::begin(coroutine& suspended) noexcept {
-  who = &suspended;
-  enlist(suspended);
-}
-
-void wait::enlist(coroutine& suspended) noexcept {
-  flow& in = *suspended.in;
-  link = &in.waits;
-  next_of_flow = in.waits;
-  if (next_of_flow != nullptr) next_of_flow->link = &next_of_flow;
-  in.waits = this;
-}
-
-void wait::forget() noexcept {
-  *link = next_of_flow;
-  if (next_of_flow != nullptr) next_of_flow->link = link;
-}
-
-void wait::end() noexcept {
-  forget();
-  who->in->push(*who);
-}
-
 const char* wait::arrive(wait& self, sched::message_act act) noexcept {
   if (act == sched::message_act::handle) {
     flow& in = *self.who->in;

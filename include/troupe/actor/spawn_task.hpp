@@ -11,26 +11,36 @@
 
 namespace troupe::actor {
 
-// Drops the ref with which the actor was made; it goes when its turn is over.
+// In its turn: drops the ref with which the actor was made, so that it goes when the turn is over.
 void end_spawned(cell& of) noexcept;
+
+// The first message of an actor that nobody else knows yet, or ever will.
+void start_spawned(cell& made, message& first);
 
 // A failure that the last holder of the result leaves untaken. Any thread.
 void report_untaken(cell& of, message::handler method, std::exception_ptr what) noexcept;
 
 template <class T>
 struct spawned_state final : tasks::state_of<T> {
-  spawned_state(cell& at, message::handler act) noexcept : tasks::state_of<T>(&free_this), of(at), method(act) { add_ref(at); }
+  spawned_state() noexcept : tasks::state_of<T>(&free_this) {}
+  static spawned_state& make() { return *::new (memory::allocate(sizeof(spawned_state))) spawned_state; }
   static void free_this(tasks::shared_state& self) noexcept {
     auto& typed = static_cast<spawned_state&>(self);
-    cell& of = typed.of;
-    if (auto what = typed.result.failure(); what != nullptr && !typed.discarded) report_untaken(of, typed.method, std::move(what));
+    cell* const failed = typed.failed;
+    if (failed != nullptr) {
+      if (auto what = typed.result.failure()) report_untaken(*failed, typed.method, std::move(what));
+    }
     typed.~spawned_state();
     memory::deallocate(&typed, sizeof(spawned_state));
-    drop_ref(of);
+    if (failed != nullptr) drop_ref(*failed);
   }
-  cell& of;
-  message::handler method;
-  bool discarded = false;  // by a stop: that is no failure
+  void has_failed(cell& of, message::handler in) noexcept {
+    add_ref(of);
+    failed = &of;
+    method = in;
+  }
+  cell* failed = nullptr;  // the task's, which has failed
+  message::handler method = nullptr;
 };
 
 template <class T>
@@ -40,10 +50,8 @@ struct spawned_task {
     spawned_task& of;
   };
 
-  spawned_task(cell& at, task<T> given)
-      : mail(*this), here(at), running(std::move(given)), flow(mail),
-        promised(tasks::future_access::promise_of<T>(*::new (memory::allocate(sizeof(spawned_state<T>)))
-                                                         spawned_state<T>(at, &act_on))) {}
+  spawned_task(cell& at, task<T> given, promise<T> result) noexcept
+      : mail(*this), here(at), running(std::move(given)), flow(mail), promised(std::move(result)) {}
 
   static const char* act_on(message* base, void*, message_act act) {
     if (act == message_act::describe) return base::type_name<task<T>>();
@@ -52,7 +60,6 @@ struct spawned_task {
       begin(self.flow, tasks::task_access::root(*self.running));
     } else if (act == message_act::discard) {
       self.running.reset();
-      static_cast<spawned_state<T>*>(tasks::future_access::state(self.promised))->discarded = true;
       self.promised.set_exception(stopped_error(&act_on));
       end_spawned(self.here);
     } else {
@@ -65,6 +72,7 @@ struct spawned_task {
     auto result = std::move(tasks::task_access::result(*running));
     running.reset();
     if (auto what = result.failure()) {
+      static_cast<spawned_state<T>*>(tasks::future_access::state(promised))->has_failed(here, &act_on);
       promised.set_exception(std::move(what));
     } else if constexpr (std::is_void_v<T>) {
       promised.set_value();
@@ -88,11 +96,12 @@ inline constexpr cell_type spawned_type_of{sizeof(spawned_task<T>), alignof(spaw
 
 template <class T>
 future<T> spawn_task(const placement& where, task<T> given) {
+  promise<T> result = tasks::future_access::promise_of<T>(spawned_state<T>::make());
+  future<T> later = result.get_future();
   cell& made = make_cell(where, spawned_type_of<T>);
-  auto& object = *::new (made.object()) spawned_task<T>(made, std::move(given));
-  future<T> later = object.promised.get_future();
+  auto& object = *::new (made.object()) spawned_task<T>(made, std::move(given), std::move(result));
   made.flags |= cell::born;
-  deliver(made, object.mail);
+  start_spawned(made, object.mail);
   return later;
 }
 

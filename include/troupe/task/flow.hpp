@@ -100,13 +100,28 @@ struct wait : sched::message {
   wait& operator=(const wait&) = delete;
 
   // The coroutine is about to suspend. The turn only, before anybody else knows of the wait.
-  void begin(coroutine& suspended) noexcept;
+  void begin(coroutine& suspended) noexcept {
+    who = &suspended;
+    enlist(suspended);
+  }
   // The second half of that: for one that had to name its coroutine before it could be over.
-  void enlist(coroutine& suspended) noexcept;
+  void enlist(coroutine& suspended) noexcept {
+    flow& in = *suspended.in;
+    link = &in.waits;
+    next_of_flow = in.waits;
+    if (next_of_flow != nullptr) next_of_flow->link = &next_of_flow;
+    in.waits = this;
+  }
   // The coroutine does not suspend after all.
-  void forget() noexcept;
+  void forget() noexcept {
+    *link = next_of_flow;
+    if (next_of_flow != nullptr) next_of_flow->link = link;
+  }
   // Back in the turn; the coroutine is ready.
-  void end() noexcept;
+  void end() noexcept {
+    forget();
+    who->in->push(*who);
+  }
   // By the one who has ended it, on any thread. The wait is not to be touched afterwards.
   void over(outcome how) noexcept {
     ended = how;

@@ -1,0 +1,85 @@
+// How an actor ends, and the messages that tell it to.
+#include <utility>
+
+#include "actor/system.hpp"
+#include "actor/turn.hpp"
+#include "troupe/actor/call.hpp"
+
+namespace troupe::actor {
+namespace {
+
+const char* farewell(message* mail, void*, message_act act) {
+  if (act == message_act::describe) return "farewell";
+  message_guard<message> guard{mail};
+  if (act == message_act::handle) place_of_thread.active->set_farewell(true);
+  return nullptr;
+}
+
+}  // namespace
+
+bool is_ours(const message& mail) noexcept { return mail.act == &farewell || mail.act == &stop_by_message; }
+
+void end_object(cell& actor, ended how) noexcept {
+  const bool was_stopped = (actor.flags & cell::stopped) != 0, alive = actor.alive();
+  actor.flags |= cell::stopped;
+  place_of_thread.unusual.store(true, std::memory_order_relaxed);  // order: relaxed  the thread's own
+  if (was_stopped) return;
+  if (alive) actor.type->destroy(actor.object());
+  if (mail_bound* bound = bound_of(actor)) bound->open();
+  system& home = system::of(actor);
+  kin* const own = has_extras(actor) ? cell_extras::of(actor).family.get() : nullptr;
+  // A child's join may be on its way to its parent.
+  if (!home.kins.in_use() && (own == nullptr || own->parent == nullptr)) return;
+  home.kins.end(actor, own == nullptr ? nullptr : own->parent, std::move(how));
+  leave_parent(actor);
+}
+
+void leave_parent(cell& actor) noexcept {
+  if (!has_extras(actor) || cell_extras::of(actor).family == nullptr) return;
+  if (cell* parent = std::exchange(cell_extras::of(actor).family->parent, nullptr)) drop_ref(*parent);
+}
+
+// The actor ends now, or with its last call that is suspended and cannot be cancelled at once.
+void end_when_over(activation& active) noexcept {
+  cancel_turns(active);
+  if (suspends(active)) {
+    active.actor->flags |= cell::ends_soon;
+  } else {
+    end_object(*active.actor);
+  }
+}
+
+const char* stop_by_message(message* mail, void*, message_act act) {
+  if (act == message_act::describe) return "stop";
+  message_guard<message> guard{mail};
+  if (act == message_act::handle) {
+    end_when_over(*place_of_thread.active);
+  }
+  return nullptr;
+}
+
+const char* cancel_by_message(message* mail, void*, message_act act) {
+  if (act == message_act::describe) return "stop";
+  message_guard<message> guard{mail};
+  if (act == message_act::handle) cancel_turns(*place_of_thread.active);
+  return nullptr;
+}
+
+const char* stop_now_by_message(message* mail, void*, message_act act) {
+  if (act == message_act::describe) return "stop_now";
+  message_guard<message> guard{mail};
+  if (act != message_act::handle) return nullptr;
+  end_when_over(*place_of_thread.active);
+  return nullptr;
+}
+
+void say_farewell(cell& to) noexcept try {
+  system& home = system::of(to);
+  // order: relaxed  set before the last threads ended
+  if (home.closing.load(std::memory_order_relaxed)) return;
+  deliver(to, *make_message<message>(&farewell));
+} catch (const std::bad_alloc&) {
+  // Nobody can tell it, and nobody refers to it: it ends with its runtime.
+}
+
+}  // namespace troupe::actor
