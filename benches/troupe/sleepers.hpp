@@ -40,38 +40,26 @@ inline result memory(unsigned workers, std::uint64_t size) {
   return {.value = static_cast<double>(after - before) / static_cast<double>(size), .check = all.begun - all.ended};
 }
 
-// ---- timers: waits that may take an hour; all are armed, then all end in time -----------------------
+// ---- timers: calls that are due in an hour; all are armed, then all are cancelled --------------------
 
-struct waits {
-  explicit waits(std::uint64_t size) : asked(size) {}
-  std::vector<troupe::promise<>> asked;
-  std::uint64_t armed = 0, in_time = 0;
-};
-
-inline troupe::task<> wait_at_most_an_hour(waits& all, troupe::future<> of) {
-  ++all.armed;
-  co_await std::move(of).timeout(std::chrono::hours(1));
-  ++all.in_time;
+inline std::uint64_t arm_and_cancel(troupe::runtime& rt, std::vector<troupe::timer>& all, std::uint64_t& called) {
+  std::uint64_t in_time = 0;
+  for (auto& one : all) one = rt.after(std::chrono::hours(1), [&called] { ++called; });
+  for (auto& one : all) in_time += one.cancel() ? 1 : 0;
+  return in_time;
 }
 
-// By timeouts, which are what most timers are for, and less work than after() with a stop token. Still each is a
-// task and a future too: of about 550 ns the timer alone, tasks::arm and tasks::cancel, takes 45.
-inline troupe::task<> arm_and_cancel(troupe::runtime& rt, waits& all) {
-  for (auto& one : all.asked) rt.spawn(wait_at_most_an_hour(all, one.get_future()));
-  while (all.armed < all.asked.size()) co_await troupe::yield();
-  for (auto& one : all.asked) one.set_value();
-}
-
-// With one worker, as the plain counts ask. Once before the clock starts, so that the memory is there.
+// Once before the clock starts, so that the memory is there.
 inline result timers(unsigned, std::uint64_t size) {
   troupe::runtime rt({.workers = 1});
-  waits first(size), all(size);
-  rt.spawn(arm_and_cancel(rt, first));
-  rt.run();
+  std::vector<troupe::timer> all(size);
+  std::uint64_t called = 0;
+  arm_and_cancel(rt, all, called);
   const stopwatch watch;
-  rt.spawn(arm_and_cancel(rt, all));
+  const std::uint64_t in_time = arm_and_cancel(rt, all, called);
+  const double value = watch.ns_per(size);
   rt.run();
-  return {.value = watch.ns_per(size), .check = all.in_time};
+  return {.value = value, .check = in_time - called};
 }
 
 }  // namespace troupe_bench

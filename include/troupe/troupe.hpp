@@ -7,6 +7,7 @@
 #include "troupe/base/error.hpp"
 #include "troupe/runtime/options.hpp"
 #include "troupe/runtime/runtime.hpp"
+#include "troupe/runtime/timer.hpp"
 #include "troupe/task/event.hpp"
 #include "troupe/task/future.hpp"
 #include "troupe/task/task.hpp"

@@ -38,38 +38,15 @@ bool runtime::run_once() { return core_->run_round(true); }
 bool runtime::poll() { return core_->run_round(false); }
 void runtime::stop(stop_mode mode, std::chrono::nanoseconds deadline) { core_->stop(mode, deadline); }
 
-namespace {
-
-task<> call_after(std::chrono::nanoseconds span, std::move_only_function<void()> procedure, timer_options options) {
-  const bool came = co_await tasks::pause(span, options.weak, options.stop);
-  if (came) procedure();
-}
-
-task<> call_every(std::chrono::nanoseconds period, std::move_only_function<void()> procedure, timer_options options,
-                  std::shared_ptr<runtime_core> core) {
-  auto due = core->now() + period;
-  while (co_await tasks::pause(due - core->now(), options.weak, options.stop)) {
-    try {
-      procedure();
-    } catch (...) {
-      tasks::report_unheard(std::current_exception());
-    }
-    do due += period;  // those that were missed are left out
-    while (due <= core->now());
-  }
-}
-
-}  // namespace
-
-void runtime::after(std::chrono::nanoseconds span, std::move_only_function<void()> procedure, timer_options options) {
+timer runtime::after(std::chrono::nanoseconds span, std::move_only_function<void()> procedure, timer_options options) {
   if (!procedure) throw usage_error("troupe: after: the procedure is empty; give it something to call");
-  spawn(call_after(span, std::move(procedure), std::move(options)));
+  return runtime_core::schedule(core_, span, std::move(procedure), {}, options);
 }
 
-void runtime::every(std::chrono::nanoseconds period, std::move_only_function<void()> procedure, timer_options options) {
+timer runtime::every(std::chrono::nanoseconds period, std::move_only_function<void()> procedure, timer_options options) {
   if (!procedure) throw usage_error("troupe: every: the procedure is empty; give it something to call");
   if (period.count() <= 0) throw option_error("troupe: every: the period must be longer than zero");
-  spawn(call_every(period, std::move(procedure), std::move(options), core_));
+  return runtime_core::schedule(core_, period, std::move(procedure), period, options);
 }
 
 hold runtime::hold() {

@@ -151,6 +151,7 @@ void runtime_core::shut_down() {
   }
   system->destroy_actors(main_index);
   system->destroy_actors(0);
+  clock->expire_all();
   system->on_dead_letter = nullptr;
   actor::system::destroy(system);
 }

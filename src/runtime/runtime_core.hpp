@@ -41,6 +41,8 @@ class runtime_core {
   void hold();
   void release();
   void post(std::move_only_function<void()> procedure);
+  static timer schedule(const std::shared_ptr<runtime_core>& self, std::chrono::nanoseconds span,
+                        std::move_only_function<void()> procedure, std::chrono::nanoseconds period, const timer_options& options);
   actor::placement place(const spawn_options& chosen) const;
   actor::placement place(const on_thread& chosen);
   std::chrono::nanoseconds now() const;

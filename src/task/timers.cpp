@@ -46,19 +46,26 @@ bool timers::cancel(timer& one) noexcept {
   return false;
 }
 
-// Expires one after the other, each outside of the lock.
+// Outside of the lock.
+void timers::expire_one(timer& one, std::unique_lock<std::mutex>& lock) {
+  expiring_ = &one;
+  const bool weak = one.weak;
+  lock.unlock();
+  one.expired(one);
+  lock.lock();
+  expiring_ = nullptr;
+  changed_.notify_all();
+  // Counted until now: what it woke is counted itself.
+  if (!weak && --armed_ == 0) keep_alive_(false);
+}
+
 void timers::expire_due(std::unique_lock<std::mutex>& lock) {
-  while (timer* one = wheel_.take_due()) {
-    expiring_ = one;
-    const bool weak = one->weak;
-    lock.unlock();
-    one->expired(*one);
-    lock.lock();
-    expiring_ = nullptr;
-    changed_.notify_all();
-    // Counted until now: what it woke is counted itself.
-    if (!weak && --armed_ == 0) keep_alive_(false);
-  }
+  while (timer* one = wheel_.take_due()) expire_one(*one, lock);
+}
+
+void timers::expire_all() {
+  std::unique_lock lock(mutex_);
+  while (timer* one = wheel_.take_any()) expire_one(*one, lock);
 }
 
 void timers::keep_time() {
@@ -150,24 +157,6 @@ const char* yield_wait::act_on(sched::message* base, void*, sched::message_act a
 
 void yield_wait::await_resume() const {
   if (who->in->cancelled) throw cancelled("troupe: yield: the actor of this task was stopped");
-}
-
-bool pause_wait::pause(coroutine& who) {
-  if (stop_.stop_requested() || !suspend(who)) {
-    ended = outcome::cancelled;
-    return false;
-  }
-  if (stop_.stop_possible()) callback_.emplace(stop_, on_stop{*this});
-  return true;
-}
-
-void pause_wait::on_stop::operator()() const noexcept {
-  if (cancel(*self.who->in->at->clock, self)) self.over(outcome::cancelled);
-}
-
-bool pause_wait::await_resume() {
-  callback_.reset();  // waits for one that is running
-  return ended == outcome::arrived;
 }
 
 }  // namespace troupe::tasks

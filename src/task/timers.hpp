@@ -35,10 +35,13 @@ class timers {
   // Without a thread: when the next timer may be due, if there is one; expires what is due now.
   std::optional<std::int64_t> next_ns();
   void expire();
+  // After shut_down: expires what is armed, whatever its time.
+  void expire_all();
 
  private:
   void keep_time();
   void expire_due(std::unique_lock<std::mutex>& lock);
+  void expire_one(timer& one, std::unique_lock<std::mutex>& lock);
 
   const std::function<std::int64_t()> clock_;
   const std::function<void(bool)> keep_alive_;

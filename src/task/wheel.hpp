@@ -63,18 +63,27 @@ class wheel {
   }
 
   // The next one that is due, oldest slot first; null when there is none. It is not the wheel's any more.
-  timer* take_due() noexcept {
-    timer* one = due_;
-    if (one == nullptr) return nullptr;
-    --count_;
-    take_out(*one);
-    one->is = timer::state::fired;
-    return one;
+  timer* take_due() noexcept { return due_ == nullptr ? nullptr : &take(*due_); }
+
+  // One of all, whatever its time; null when there is none.
+  timer* take_any() noexcept {
+    if (due_ != nullptr) return take_due();
+    for (timer* head : heads_) {
+      if (head != nullptr) return &take(*head);
+    }
+    return nullptr;
   }
 
  private:
   static constexpr unsigned levels = 8, slot_bits = 6, slots = 1u << slot_bits;
   static constexpr std::uint16_t due_slot = levels * slots;
+
+  timer& take(timer& one) noexcept {
+    --count_;
+    take_out(one);
+    one.is = timer::state::fired;
+    return one;
+  }
 
   static unsigned shift_of(unsigned level) noexcept { return level * slot_bits; }
 

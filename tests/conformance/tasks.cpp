@@ -1,4 +1,5 @@
 // Tasks, futures and asks: a turn that waits holds no thread, and everything resolves exactly once.
+#include <future>
 #include <latch>
 #include <numeric>
 
@@ -424,6 +425,60 @@ TEST_P(tasks, timers_come_again_and_weak_ones_let_the_program_end) {
   EXPECT_GE(faults.load(), 2);
   EXPECT_EQ(once.load(), 1);
   EXPECT_EQ(never.load(), 0);
+}
+
+TEST_P(tasks, a_timer_takes_its_call_back) {
+  auto kept = std::make_shared<int>(0);
+  std::atomic<int> ticks{0};
+  timer outlives;
+  {
+    runtime rt(options());
+    timer alarm = rt.after(1h, [kept] { ADD_FAILURE(); });
+    timer moved = std::move(alarm);
+    EXPECT_FALSE(alarm.cancel());
+    EXPECT_TRUE(moved.cancel());
+    EXPECT_FALSE(moved.cancel());
+    timer late = rt.after(1us, [&, kept] { ++ticks; });
+    std::promise<timer*> handle;
+    timer often = rt.every(100us, [&, kept, known = handle.get_future().share()] {
+      if (++ticks < 5) return;
+      EXPECT_TRUE(known.get()->cancel());
+    });
+    handle.set_value(&often);
+    rt.run();
+    EXPECT_EQ(ticks.load(), 5);
+    EXPECT_FALSE(late.cancel());
+    EXPECT_FALSE(often.cancel());
+    std::stop_source enough;
+    rt.after(1h, [kept] { ADD_FAILURE(); }, {.stop = enough.get_token()});
+    enough.request_stop();
+    rt.after(1h, [kept] { ADD_FAILURE(); }, {.stop = enough.get_token()});
+    EXPECT_EQ(kept.use_count(), 1);
+    outlives = rt.after(1h, [kept] { ADD_FAILURE(); }, {.weak = true});
+    rt.every(1h, [kept] { ADD_FAILURE(); }, {.weak = true});
+    rt.run();
+    EXPECT_EQ(kept.use_count(), 3);
+  }
+  EXPECT_EQ(kept.use_count(), 1);
+  EXPECT_FALSE(outlives.cancel());
+}
+
+// Whoever cancels races with the time, the call, and the stop token: a call is taken back or it comes.
+TEST_P(tasks, timers_are_cancelled_at_any_time) {
+  runtime rt(options());
+  std::atomic<int> came{0};
+  int taken_back = 0;
+  std::vector<timer> all;
+  for (int i = 0; i < 2000; ++i) all.push_back(rt.after(std::chrono::microseconds(i), [&] { ++came; }));
+  std::atomic<int> periods{0};
+  std::vector<timer> often;
+  std::stop_source enough;
+  for (int i = 0; i < 20; ++i) often.push_back(rt.every(70us, [&] { ++periods; }, {.stop = enough.get_token()}));
+  for (std::size_t i = 0; i < all.size(); i += 3) taken_back += all[i].cancel() ? 1 : 0;
+  for (std::size_t i = 0; i < often.size(); i += 2) often[i].cancel();
+  enough.request_stop();
+  rt.run();
+  EXPECT_EQ(came.load() + taken_back, 2000);
 }
 
 TEST_P(tasks, sleeps_are_never_short) {

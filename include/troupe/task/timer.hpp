@@ -42,7 +42,7 @@ std::int64_t now_ns(const timers& clock) noexcept;
 // A span from now on as a time; far ones count as the end of time.
 std::int64_t due_in(const timers& clock, std::chrono::nanoseconds span) noexcept;
 
-class sleep_wait : public wait, public timer {
+class sleep_wait final : public wait, public timer {
  public:
   sleep_wait(std::chrono::nanoseconds span, bool is_weak) noexcept : wait(&act_on), timer(&on_time, is_weak), span_(span) {
     excused = is_weak;
@@ -54,46 +54,11 @@ class sleep_wait : public wait, public timer {
   }
   void await_resume() const;
 
- protected:
-  bool suspend(coroutine& who);
-
  private:
+  bool suspend(coroutine& who);
   static const char* act_on(sched::message*, void*, sched::message_act);
   static void on_time(timer& self) noexcept;
   std::chrono::nanoseconds span_;
-};
-
-// The same with a stop token: true when the time came, false when the stop did.
-class pause_wait final : public sleep_wait {
- public:
-  pause_wait(std::chrono::nanoseconds span, bool is_weak, const std::stop_token& stop) noexcept
-      : sleep_wait(span, is_weak), stop_(stop) {}
-  template <std::derived_from<promise_base> Promise>
-  bool await_suspend(std::coroutine_handle<Promise> awaiting) {
-    return pause(awaiting.promise());
-  }
-  bool await_resume();
-
- private:
-  struct on_stop {
-    pause_wait& self;
-    void operator()() const noexcept;
-  };
-  bool pause(coroutine& who);
-  const std::stop_token& stop_;
-  std::optional<std::stop_callback<on_stop>> callback_;
-};
-// With constructors, for GCC 12's sake (task.hpp).
-class pause {
- public:
-  pause(std::chrono::nanoseconds span, bool is_weak, const std::stop_token& stop) noexcept
-      : span_(span), is_weak_(is_weak), stop_(stop) {}
-  pause_wait operator co_await() const noexcept { return pause_wait(span_, is_weak_, stop_); }
-
- private:
-  std::chrono::nanoseconds span_;
-  bool is_weak_;
-  const std::stop_token& stop_;
 };
 
 class sleep {

@@ -1,0 +1,91 @@
+#include "runtime/scheduled_call.hpp"
+
+#include "troupe/memory/block_pool.hpp"
+#include "troupe/runtime/timer.hpp"
+
+namespace troupe {
+
+scheduled_call::scheduled_call(std::shared_ptr<runtime_core> in, std::move_only_function<void()> calls,
+                               std::chrono::nanoseconds again, bool weak) noexcept
+    : timer(&on_time, weak), core_(std::move(in)), procedure_(std::move(calls)), period_(again) {}
+
+void scheduled_call::start(std::chrono::nanoseconds span, const std::stop_token& stop) {
+  const std::int64_t due_ns = tasks::due_in(*core_->clock, span);
+  due_ = std::chrono::nanoseconds(due_ns);
+  core_->clock->arm(*this, due_ns);
+  if (stop.stop_possible()) stop_.emplace(stop, on_stop{*this});
+}
+
+bool scheduled_call::cancel() noexcept {
+  // order: relaxed  published by the timers' lock, which go_on passes too
+  const step before = step_.exchange(step::cancelled, std::memory_order_relaxed);
+  if (before == step::cancelled) return false;
+  const bool more = before == step::waits || period_ != std::chrono::nanoseconds::zero();
+  if (core_->clock->cancel(*this)) end();
+  return more;
+}
+
+void scheduled_call::on_time(timer& self) noexcept {
+  auto& one = static_cast<scheduled_call&>(self);
+  try {
+    one.core_->post(firing(one));
+  } catch (...) {
+    one.core_->system->report(nullptr, nullptr, std::current_exception());
+  }
+}
+
+void scheduled_call::call() {
+  step expected = step::waits;
+  // order: relaxed  decides only which comes first
+  if (step_.compare_exchange_strong(expected, step::runs, std::memory_order_relaxed)) procedure_();
+}
+
+// After the call, or instead of one that was thrown away.
+void scheduled_call::go_on() noexcept {
+  // order: relaxed  set by the thread that ends the runtime, which then ends this one, or waits for it
+  if (period_ == std::chrono::nanoseconds::zero() || core_->system->closing.load(std::memory_order_relaxed)) return end();
+  step expected = step::runs;
+  // order: relaxed  as cancel
+  if (!step_.compare_exchange_strong(expected, step::waits, std::memory_order_relaxed) && expected == step::cancelled) return end();
+  const std::chrono::nanoseconds now(core_->clock->now_ns());
+  due_ += period_;
+  if (due_ <= now) due_ += (now - due_) / period_ * period_ + period_;  // those that were missed are left out
+  core_->clock->arm(*this, due_.count());  // the time's thread runs already
+  // order: relaxed  as cancel
+  if (step_.load(std::memory_order_relaxed) == step::cancelled && core_->clock->cancel(*this)) end();
+}
+
+void scheduled_call::end() noexcept {
+  // order: relaxed  as cancel
+  step_.store(step::cancelled, std::memory_order_relaxed);
+  procedure_ = nullptr;
+  drop_ref();
+}
+
+void scheduled_call::drop_ref() noexcept {
+  // order: acq_rel  what the other holder did is seen by the one that frees it; pairs with itself
+  if (refs_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  std::destroy_at(this);
+  memory::deallocate(this, sizeof(scheduled_call));
+}
+
+bool timer::cancel() noexcept { return call_ != nullptr && call_->cancel(); }
+void timer::drop() noexcept { call_->drop_ref(); }
+
+timer runtime_core::schedule(const std::shared_ptr<runtime_core>& self, std::chrono::nanoseconds span,
+                             std::move_only_function<void()> procedure, std::chrono::nanoseconds period, const timer_options& options) {
+  // order: relaxed  set before the pool ends, by the thread that ends it
+  if (options.stop.stop_requested() || self->system->closing.load(std::memory_order_relaxed)) return {};
+  void* const place = memory::allocate(sizeof(scheduled_call));
+  auto& made = *::new (place) scheduled_call(self, std::move(procedure), period, options.weak);
+  timer handle(made);
+  try {
+    made.start(span, options.stop);
+  } catch (...) {
+    made.drop_ref();
+    throw;
+  }
+  return handle;
+}
+
+}  // namespace troupe
