@@ -50,9 +50,12 @@ void scheduled_call::go_on() noexcept {
   const std::chrono::nanoseconds now(core_->clock->now_ns());
   due_ += period_;
   if (due_ <= now) due_ += (now - due_) / period_ * period_ + period_;  // those that were missed are left out
-  core_->clock->arm(*this, due_.count());  // the time's thread runs already
+  // order: relaxed  there is one already
+  refs_.fetch_add(1, std::memory_order_relaxed);  // armed it may come and end at once
+  core_->clock->arm(*this, due_.count());         // the time's thread runs already
   // order: relaxed  as cancel
   if (step_.load(std::memory_order_relaxed) == step::cancelled && core_->clock->cancel(*this)) end();
+  drop_ref();
 }
 
 void scheduled_call::end() noexcept {
