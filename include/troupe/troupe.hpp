@@ -3,6 +3,7 @@
 
 #include "troupe/actor/blocking.hpp"
 #include "troupe/actor/ref.hpp"
+#include "troupe/actor/self.hpp"
 #include "troupe/actor/sendable.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/runtime/options.hpp"

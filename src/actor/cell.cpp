@@ -7,6 +7,7 @@
 #include "actor/system.hpp"
 #include "actor/turn.hpp"
 #include "memory/stable_pool.hpp"
+#include "troupe/actor/self.hpp"
 #include "troupe/base/error.hpp"
 #include "base/invariant.hpp"
 
@@ -34,7 +35,7 @@ std::uint64_t id_of(const cell& actor) noexcept { return memory::slot_space::num
 cell* current_cell() noexcept { return current_turn().actor.load(std::memory_order_relaxed); }
 
 void check_self(cell* running, const void* object) {
-  if (running == nullptr || running->object() != object) {
+  if (running == nullptr || object_of(*running) != object) {
     throw usage_error(
         "troupe: self() is for the actor whose handler is running, called with `this`; elsewhere keep the ref that spawn() returned");
   }
@@ -140,7 +141,6 @@ TROUPE_NOINLINE cell& make_cell_with_extras(const placement& where, const cell_t
   }
   cell& made = make_plain_cell(where, type, sizeof(cell_extras), bound != nullptr);
   made.flags |= cell::has_extras;
-  if (family != nullptr) made.flags |= cell::supervised;
   auto& extras =
       *::new (&made + 1) cell_extras{{where.turn_messages, where.turn_ns}, nullptr, std::move(bound), std::move(family)};
   if (where.parent != nullptr) {
@@ -152,8 +152,21 @@ TROUPE_NOINLINE cell& make_cell_with_extras(const placement& where, const cell_t
 
 }  // namespace
 
+cell& make_adopted(const placement& where, const cell_type& type, void* object) {
+  if (where.on_error == error_policy::restart) refuse_restart("an object that was given to activate() cannot be constructed anew");
+  cell& made = make_cell(where, type);
+  // order: relaxed  as in construction
+  if (where.home.closing.load(std::memory_order_relaxed)) {
+    made.flags |= cell::stopped;
+  } else {
+    made.flags |= cell::born;
+    cell_extras::of(made).adopted = object;
+  }
+  return made;
+}
+
 cell& make_cell(const placement& where, const cell_type& type) {
-  const bool extras = type.reentrant || (where.unlike_most && (where.turn_messages != 0 || where.mailbox_messages != 0 ||
+  const bool extras = type.reentrant || type.adopted || (where.unlike_most && (where.turn_messages != 0 || where.mailbox_messages != 0 ||
                                                               where.on_error != error_policy::resume || where.parent != nullptr));
   return extras ? make_cell_with_extras(where, type) : make_plain_cell(where, type, 0, false);
 }

@@ -17,17 +17,19 @@ const char* farewell(message* mail, void*, message_act act) {
 
 }  // namespace
 
-bool is_ours(const message& mail) noexcept { return mail.act == &farewell || mail.act == &stop_by_message; }
+bool is_ours(const message& mail) noexcept { return mail.act == &farewell || mail.act == &stop_by_message || mail.act == &consume_by_message; }
 
 void end_object(cell& actor, ended how) noexcept {
   const bool was_stopped = (actor.flags & cell::stopped) != 0, alive = actor.alive();
   actor.flags |= cell::stopped;
   place_of_thread.unusual.store(true, std::memory_order_relaxed);  // order: relaxed  the thread's own
   if (was_stopped) return;
-  if (alive) actor.type->destroy(actor.object());
+  if (alive) actor.type->destroy(object_of(actor));
   if (mail_bound* bound = bound_of(actor)) bound->open();
+  bury_guards(actor);
+  refuse_consumer(actor);
   system& home = system::of(actor);
-  kin* const own = has_extras(actor) ? cell_extras::of(actor).family.get() : nullptr;
+  kin* const own = family_of(actor);
   // A child's join may be on its way to its parent.
   if (!home.kins.in_use() && (own == nullptr || own->parent == nullptr)) return;
   home.kins.end(actor, own == nullptr ? nullptr : own->parent, std::move(how));

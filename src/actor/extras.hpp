@@ -23,6 +23,7 @@ struct cell_extras {
   std::unique_ptr<mail_bound> bound;  // of a bounded mailbox
   std::unique_ptr<kin> family;        // of a supervised actor
   std::atomic<std::uintptr_t>* urgent_end = nullptr;  // its activation's (activation.hpp)
+  void* adopted = nullptr;                            // the object of an actor that was made by activate()
   bool listed = false;                                // in the system's waiting_lists, by these links
   cell* next_listed = nullptr;
   cell** listed_link = nullptr;
@@ -32,6 +33,10 @@ struct cell_extras {
 };
 
 inline bool has_extras(const cell& actor) noexcept { return (actor.flags & cell::has_extras) != 0; }
+// The policy and kin of one that has any; a handler that throws has consequences for it.
+inline kin* family_of(cell& actor) noexcept { return has_extras(actor) ? cell_extras::of(actor).family.get() : nullptr; }
+inline bool is_adopted(const cell& actor) noexcept { return has_extras(actor) && cell_extras::of(actor).adopted != nullptr; }
+inline void* object_of(cell& actor) noexcept { return is_adopted(actor) ? cell_extras::of(actor).adopted : actor.object(); }
 inline mail_bound* bound_of(cell& actor) noexcept { return actor.is_bounded() ? cell_extras::of(actor).bound.get() : nullptr; }
 
 // The cell's slot is about to be freed.

@@ -60,8 +60,10 @@ void unlist(tasks::flow& of) noexcept {
 
 void resume_reentrant(tasks::flow& of) noexcept {
   if (!run_again(of)) return;
+  cell& actor = *static_cast<cell*>(of.actor);
   unlist(of);
-  leave(of, *static_cast<cell*>(of.actor));
+  if (cell_extras::of(actor).flows == nullptr) call_consumer_in(actor);
+  leave(of, actor);
 }
 
 // The first run of a call. True when it is suspended: then it keeps its actor alive.

@@ -134,8 +134,9 @@ void restart(cell& actor, kin& own, std::exception_ptr what) noexcept {
 
 // A turn that is suspended, when a child's failure comes, is cancelled first.
 void suffer(cell& actor, std::exception_ptr what) noexcept {
-  if ((actor.flags & (cell::supervised | cell::stopped)) != cell::supervised) return;
-  kin& own = *cell_extras::of(actor).family;
+  kin* const family = family_of(actor);
+  if (family == nullptr || (actor.flags & cell::stopped) != 0) return;
+  kin& own = *family;
   if (own.on_error == error_policy::resume) return;
   system& home = system::of(actor);
   if (own.on_error == error_policy::escalate) {
@@ -166,6 +167,8 @@ void suffer(cell& actor, std::exception_ptr what) noexcept {
 void set_factory(cell& of, std::move_only_function<void(void*)> make) { cell_extras::of(of).family->make = std::move(make); }
 
 void join_parent(cell& parent, cell& child) { deliver_urgent(parent, *make_message<join_message>(child)); }
+
+void refuse_no_object() { throw usage_error("troupe: activate: there is no object; give a std::unique_ptr that has one"); }
 
 void refuse_restart(const char* why) { throw option_error(std::string("troupe: spawn_options::on_error = restart: ") + why); }
 

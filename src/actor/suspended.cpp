@@ -20,6 +20,7 @@ struct suspended_call {
   std::uint64_t id;
   const char* actor;
   const char* method;
+  bool guarded;
   std::vector<awaited> waits;
 };
 
@@ -43,6 +44,7 @@ class looker {
     });
     home_.waiting.for_each_flow([this](const tasks::flow& one) { look_at_parked(*static_cast<cell*>(one.actor)); });
     home_.waiting.for_each_reentrant([this](cell& actor) { look_at_dormant(actor); });
+    home_.guards.for_each([this](const cell& actor, const message& one) { add(actor, one, nullptr); });
   }
 
   std::vector<suspended_call> found;
@@ -66,10 +68,17 @@ class looker {
         if (one->excused) return;
       }
     }
+    add(actor, flow.call, &flow);
+  }
+
+  // A guarded message has no flow.
+  void add(const cell& actor, const message& call, const tasks::flow* flow) noexcept {
     if (++count > most_) return;
     try {
-      suspended_call line{id_of(actor), actor.type->name, flow.call.act(nullptr, nullptr, message_act::describe), {}};
-      for (const tasks::wait* one = flow.waits; one != nullptr; one = one->next_of_flow) line.waits.push_back(look_at(*one));
+      suspended_call line{id_of(actor), actor.type->name, call.act(nullptr, nullptr, message_act::describe), flow == nullptr, {}};
+      for (const tasks::wait* one = flow == nullptr ? nullptr : flow->waits; one != nullptr; one = one->next_of_flow) {
+        line.waits.push_back(look_at(*one));
+      }
       found.push_back(std::move(line));
     } catch (const std::bad_alloc&) {
       // It is counted.
@@ -110,7 +119,8 @@ std::string place_of(const std::source_location& where) {
 }
 
 std::string line_of(const suspended_call& one, const system& home) {
-  std::string text = "\n  " + std::string(one.actor) + " #" + std::to_string(one.id) + " in " + one.method;
+  std::string text = "\n  " + std::string(one.actor) + " #" + std::to_string(one.id) + (one.guarded ? ": " : " in ") + one.method;
+  if (one.guarded) return text + " waits for its predicate";
   if (one.waits.empty()) text += " waits for something of its own";
   for (const awaited& wait : one.waits) {
     text += &wait == one.waits.data() ? " waits at " : " and at ";

@@ -107,9 +107,12 @@ void system::destroy_actors(std::uint16_t executor) noexcept {
     actor.flags |= cell::stopped;
     end_activation(actor);  // also of one that waits to be constructed anew
     end_reentrant(actor);
-    if (!alive) return;
-    inside_actor inside(actor);
-    actor.type->destroy(actor.object());
+    refuse_consumer(actor);
+    if (alive) {
+      inside_actor inside(actor);
+      actor.type->destroy(object_of(actor));
+    }
+    bury_guards(actor);
   });
 }
 

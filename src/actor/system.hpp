@@ -10,7 +10,9 @@
 #include <functional>
 #include <mutex>
 
+#include "actor/consumers.hpp"
 #include "actor/extras.hpp"
+#include "actor/guards.hpp"
 #include "actor/waiting.hpp"
 #include "memory/slot_space.hpp"
 #include "sched/executor.hpp"
@@ -83,6 +85,8 @@ class system {
   tasks::home home_reentrant{};  // of those of reentrant actors
   memory::slot_space slots;
   kin_table kins;
+  guard_table guards;
+  consumer_table consumers;
   waiting_lists waiting;
   std::mutex looking;  // one at a time looks at what is suspended (suspended.cpp)
   std::array<std::atomic<sched::executor*>, executors_max> executors{};

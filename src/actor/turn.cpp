@@ -23,25 +23,27 @@ TROUPE_NOINLINE void fail(cell& actor, message::handler act, std::exception_ptr 
   home.report(&actor, act, what);
   if ((actor.flags & cell::born) == 0) {
     end_object(actor, {ended::why::failed, std::move(what)});
-  } else if ((actor.flags & cell::supervised) != 0) {
+  } else if (family_of(actor) != nullptr) {
     suffer(actor, std::move(what));
   }
   // Not in a turn of its own at the runtime's end, when destructors run.
   if (place.active != nullptr && place.active->actor == &actor) look_again(place, home);
 }
 
-TROUPE_INLINE void handle(turn_place& place, cell& actor, message& mail) noexcept {
+TROUPE_INLINE void handle(turn_place& place, void* object, message& mail) noexcept {
   // order: relaxed  for running_handlers, a snapshot
   place.method.store(mail.act, std::memory_order_relaxed);
   try {
-    mail.act(&mail, actor.object(), message_act::handle);
+    mail.act(&mail, object, message_act::handle);
   } catch (...) {
     // order: relaxed  the thread's own
     fail(*place_of_thread.active->actor, place_of_thread.method.load(std::memory_order_relaxed));
   }
 }
 
-TROUPE_NOINLINE void handle_unusual(turn_place& place, system& home, cell& actor, message& mail) noexcept {
+}  // namespace
+
+void handle_unusual(turn_place& place, system& home, cell& actor, message& mail) noexcept {
   if (is_ours(mail)) {
     mail.act(&mail, nullptr, message_act::handle);
     return;
@@ -54,13 +56,15 @@ TROUPE_NOINLINE void handle_unusual(turn_place& place, system& home, cell& actor
   const message::handler act = mail.act;
   const bool birth = (actor.flags & cell::born) == 0;
   try {
-    act(&mail, actor.object(), message_act::handle);
+    act(&mail, object_of(actor), message_act::handle);
     if (birth) actor.flags |= cell::born;  // that was the constructor
     look_again(place, home);
   } catch (...) {
     fail(actor, act);
   }
 }
+
+namespace {
 
 // Puts the mail from other threads behind what is there, urgent mail in front.
 TROUPE_NOINLINE void collect(activation& active) noexcept {
@@ -95,7 +99,7 @@ TROUPE_INLINE std::uintptr_t handle_batch(turn_place& place, system& home, activ
     if (!place.unusual.load(std::memory_order_relaxed)) [[likely]] {
       ++limit.handled;
       link = activation::after(mail);
-      handle(place, actor, mail);
+      handle(place, object_of(actor), mail);
       continue;
     }
     const bool urgent = activation::is_urgent(link);
@@ -110,12 +114,14 @@ TROUPE_INLINE std::uintptr_t handle_batch(turn_place& place, system& home, activ
       // A stopped actor's are dead letters, which leave by themselves.
       if ((actor.flags & (cell::stopped | cell::ends_soon)) == 0 && !home.discarding()) leave_mailbox(actor);
     }
+    place.set_aside = false;
     if (urgent) {
       place.flow = active.suspended;  // whose branches go on, perhaps
       mail.act(&mail, nullptr, message_act::handle);  // the runtime's own: it never throws
     } else {
       handle_unusual(place, home, actor, mail);
     }
+    if ((actor.flags & cell::guards) != 0) [[unlikely]] look_at_guards(place, home, active, limit);
   }
   return 0;
 }
@@ -147,6 +153,8 @@ TROUPE_NOINLINE sched::after_turn run_on(turn_place& place, activation& active, 
   limit.handled = handled;
   // What is urgent overtakes a list however long.
   if (mailbox(actor.word).has_mail(active)) collect(active);
+  place.set_aside = place.guard_ready = false;
+  if ((actor.flags & cell::guards) != 0) [[unlikely]] look_at_guards(place, home, active, limit);
   sched::after_turn after = sched::after_turn::again;
   for (;; batch_done = false) {
     if ((active.marks & ~activation::told_farewell) != 0) [[unlikely]] {
@@ -183,6 +191,7 @@ TROUPE_NOINLINE sched::after_turn run_on(turn_place& place, activation& active, 
     after = next == out_of_mail::goes ? sched::after_turn::gone : sched::after_turn::quiet;
     break;
   }
+  if (place.guard_ready && after == sched::after_turn::quiet) [[unlikely]] after = sched::after_turn::again;
   while (place.yielded != nullptr) [[unlikely]] {
     message& over = *place.yielded;
     place.yielded = activation::as_message(activation::after(over));
@@ -196,7 +205,7 @@ TROUPE_NOINLINE sched::after_turn run_on(turn_place& place, activation& active, 
 // Whether an actor is like most: alive, not known to be slow, with the runtime's own limits, on a thread that ran a turn of
 // this runtime before.
 TROUPE_INLINE bool is_like_most(const turn_place& place, unsigned flags, const system& home) noexcept {
-  constexpr unsigned looked_at = cell::born | cell::stopped | cell::slow | cell::has_extras;
+  constexpr unsigned looked_at = cell::born | cell::stopped | cell::slow | cell::has_extras | cell::guards;
   // order: relaxed (both)  as discarding; the thread's own
   return (flags & looked_at) == cell::born && home.oddities.load(std::memory_order_relaxed) == 0 &&
          place.home.load(std::memory_order_relaxed) == &home;
@@ -247,7 +256,7 @@ sched::after_turn run(sched::runnable& item) {
     if (left == 0 || place.unusual.load(std::memory_order_relaxed) || activation::is_urgent(link)) [[unlikely]] break;
     --left;
     message& mail = active.pop_ordinary(link);
-    handle(place, actor, mail);
+    handle(place, actor.object(), mail);
     link = active.first();
   }
   if (link == 0 && active.marks == 0 && !mailbox(actor.word).has_mail(active)) [[likely]] {

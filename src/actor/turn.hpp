@@ -18,6 +18,8 @@ struct turn_place {
   std::atomic<const system*> home{nullptr};
   std::atomic<message::handler> method{nullptr};
   std::atomic<bool> in_procedure{false};  // a posted one
+  bool set_aside = false;    // the message that was handled last
+  bool guard_ready = false;  // the turn's limit came before a guarded message
   activation* active = nullptr;
   construction* building = nullptr;  // the innermost
   tasks::flow* flow = nullptr;       // whose coroutine runs
@@ -56,6 +58,14 @@ bool drop_at_home(cell& to) noexcept;
 
 // In the actor's turn: drops a ref to it.
 void drop_in_turn(cell& of) noexcept;
+
+struct turn_limit;
+// Handles a message of an actor whose mail needs a second look (turn_limit.hpp).
+void handle_unusual(turn_place& place, system& home, cell& actor, message& mail) noexcept;
+// After a message was handled: guarded ones that hold by now, oldest first (guards.cpp).
+void look_at_guards(turn_place& place, system& home, activation& active, turn_limit& limit) noexcept;
+// Those that wait become dead letters.
+void bury_guards(cell& actor) noexcept;
 
 // In its turn: the actor ends. What is sent to it from now on is dead letters.
 void end_object(cell& actor, ended how = {ended::why::stopped, {}}) noexcept;

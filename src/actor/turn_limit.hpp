@@ -10,9 +10,9 @@
 namespace troupe::actor {
 
 // Whether this actor's mail needs a second look: it is not born yet, or stopped; its turn is suspended; its mailbox is
-// bounded; a stop discards all.
+// bounded; a stop discards all; messages wait for predicates.
 inline bool unusual(const system& home, const activation& active) noexcept {
-  return (active.actor->flags & (cell::born | cell::stopped | cell::ends_soon)) != cell::born ||
+  return (active.actor->flags & (cell::born | cell::stopped | cell::ends_soon | cell::guards)) != cell::born ||
          (active.marks & (activation::waits | activation::has_urgent)) != 0 || active.actor->is_bounded() || home.discarding();
 }
 
@@ -66,6 +66,9 @@ struct turn_limit {
     look_after = std::min(look_after, messages);
     return handled >= messages;
   }
+
+  // Nothing more in this turn.
+  void end() noexcept { messages = look_after = handled; }
 
   unsigned messages;
   unsigned look_after;

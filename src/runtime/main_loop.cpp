@@ -89,7 +89,7 @@ void runtime_core::forget_stop() {
 }
 
 void runtime_core::throw_stalled() {
-  if (actor::suspended_turns(*system) == 0) return;
+  if (actor::suspended_turns(*system) == 0 && system->guards.empty()) return;
   const actor::suspended_text which = actor::describe_suspended(*system, stalled_lines_max, false);
   if (which.count != 0) throw stalled("troupe: run: out of work, while turns are still suspended:" + which.lines);
 }

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "troupe/actor/call.hpp"
 #include "troupe/actor/cell.hpp"
 #include "troupe/task/future.hpp"
 
@@ -23,5 +24,18 @@ class room {
 };
 
 void wait_for_room(cell& to, promise<room>&& waiter);
+
+// Never inline: as an ask.
+template <class T>
+TROUPE_NOINLINE future<room> wait_for_room_of(cell& to) {
+  auto& state = *::new (memory::allocate(sizeof(ask_state<room>))) ask_state<room>;
+  state.link.what = "room in the mailbox of ";
+  state.link.asked = &to;
+  state.link.method = [](message*, void*, message_act) -> const char* { return base::type_name<T>(); };
+  promise<room> granted = tasks::future_access::promise_of<room>(state);
+  future<room> later = granted.get_future();
+  wait_for_room(to, std::move(granted));
+  return later;
+}
 
 }  // namespace troupe::actor

@@ -26,6 +26,7 @@ struct cell_type {
   void (*destroy)(void* object) noexcept;
   const char* name;
   bool reentrant;  // several calls of its coroutine handlers may be suspended at a time
+  bool adopted = false;  // the object lies elsewhere: it was given to activate()
 };
 
 // The count of refs to a cell, and whether its last ref has gone.
@@ -106,7 +107,7 @@ struct cell {
   enum flag : std::uint8_t {
     born = 1,            // the object is constructed
     stopped = 2,         // the object is gone; messages become dead letters
-    supervised = 4,      // a handler that throws has consequences (src/actor/kin.hpp); else the actor goes on
+    guards = 4,          // messages wait for predicates over its state (src/actor/guards.hpp)
     quick = 8,           // its handlers were so when a turn last looked at the clock (src/actor/turn.cpp)
     slow = 16,           // they were not; neither of the two: nobody has looked yet
     has_extras = 32,     // what few actors have lies in front of the object (src/actor/extras.hpp)

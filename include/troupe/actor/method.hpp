@@ -10,6 +10,34 @@
 #include "troupe/actor/message.hpp"
 #include "troupe/actor/sendable.hpp"
 
+// One sentence for each misfit, for tell and for ask.
+#define TROUPE_CHECK_CALL(found, verb) \
+  static_assert((found) != detail::misfit::no_method, \
+                "troupe: " verb ": name a member function of the actor, &T::method, that is neither static nor &&-qualified; " \
+                "for anything else use a lambda"); \
+  static_assert((found) != detail::misfit::other_class, "troupe: " verb ": this method is not one of the actor's class"); \
+  static_assert((found) != detail::misfit::hidden_base, \
+                "troupe: " verb ": this method belongs to a private or ambiguous base of the actor; use a method of its own"); \
+  static_assert((found) != detail::misfit::too_few, \
+                "troupe: " verb ": the method has more parameters: default arguments are not part of its type, so give them too"); \
+  static_assert((found) != detail::misfit::unfit, "troupe: " verb ": these arguments do not fit the method's parameters"); \
+  static_assert((found) != detail::misfit::writes, \
+                "troupe: " verb ": the method takes a reference that it could write through; the sender's object may be " \
+                "gone by then. Take the parameter by value or by const reference"); \
+  static_assert((found) != detail::misfit::refers, \
+                "troupe: " verb ": a parameter of the method is a pointer, a view, an iterator or a reference wrapper: it would " \
+                "dangle or race. Take a value, or wrap it in troupe::unchecked"); \
+  static_assert((found) != detail::misfit::abstract_class, \
+                "troupe: " verb ": a parameter of the method is of an abstract class, which a message cannot hold; take a " \
+                "std::unique_ptr or a std::shared_ptr to it"); \
+  static_assert((found) != detail::misfit::sliced, \
+                "troupe: " verb ": an argument's class derives from the parameter's, so only the base would be sent; take a " \
+                "std::unique_ptr to it, or static_cast it to the base if that is what you mean"); \
+  static_assert((found) != detail::misfit::not_moved, "troupe: " verb ": an argument can only be moved; give it with std::move"); \
+  static_assert((found) != detail::misfit::immovable, \
+                "troupe: " verb ": an argument or parameter can be neither copied nor moved into the message; take a " \
+                "std::unique_ptr to it")
+
 namespace troupe::detail {
 
 enum class misfit : std::uint8_t {

@@ -3,12 +3,15 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <type_traits>
 #include <utility>
 
 #include "troupe/actor/bounded.hpp"
 #include "troupe/actor/call.hpp"
 #include "troupe/actor/cell.hpp"
+#include "troupe/actor/consume.hpp"
+#include "troupe/actor/guarded.hpp"
 #include "troupe/actor/message.hpp"
 #include "troupe/actor/method.hpp"
 #include "troupe/actor/sendable.hpp"
@@ -16,34 +19,6 @@
 #include "troupe/base/error.hpp"
 
 namespace troupe {
-
-// One sentence for each misfit, for tell and for ask.
-#define TROUPE_CHECK_CALL(found, verb) \
-  static_assert((found) != detail::misfit::no_method, \
-                "troupe: " verb ": name a member function of the actor, &T::method, that is neither static nor &&-qualified; " \
-                "for anything else use a lambda"); \
-  static_assert((found) != detail::misfit::other_class, "troupe: " verb ": this method is not one of the actor's class"); \
-  static_assert((found) != detail::misfit::hidden_base, \
-                "troupe: " verb ": this method belongs to a private or ambiguous base of the actor; use a method of its own"); \
-  static_assert((found) != detail::misfit::too_few, \
-                "troupe: " verb ": the method has more parameters: default arguments are not part of its type, so give them too"); \
-  static_assert((found) != detail::misfit::unfit, "troupe: " verb ": these arguments do not fit the method's parameters"); \
-  static_assert((found) != detail::misfit::writes, \
-                "troupe: " verb ": the method takes a reference that it could write through; the sender's object may be " \
-                "gone by then. Take the parameter by value or by const reference"); \
-  static_assert((found) != detail::misfit::refers, \
-                "troupe: " verb ": a parameter of the method is a pointer, a view, an iterator or a reference wrapper: it would " \
-                "dangle or race. Take a value, or wrap it in troupe::unchecked"); \
-  static_assert((found) != detail::misfit::abstract_class, \
-                "troupe: " verb ": a parameter of the method is of an abstract class, which a message cannot hold; take a " \
-                "std::unique_ptr or a std::shared_ptr to it"); \
-  static_assert((found) != detail::misfit::sliced, \
-                "troupe: " verb ": an argument's class derives from the parameter's, so only the base would be sent; take a " \
-                "std::unique_ptr to it, or static_cast it to the base if that is what you mean"); \
-  static_assert((found) != detail::misfit::not_moved, "troupe: " verb ": an argument can only be moved; give it with std::move"); \
-  static_assert((found) != detail::misfit::immovable, \
-                "troupe: " verb ": an argument or parameter can be neither copied nor moved into the message; take a " \
-                "std::unique_ptr to it")
 
 // A counted address of an actor of class T. Copying and dropping: any thread, one atomic operation.
 // When the last ref has gone and the actor has handled its mail, the actor is destroyed. A ref may outlive
@@ -87,23 +62,7 @@ class ref {
   // captures: a captured reference dangles unseen by the compiler.
   template <class Callable>
   void tell(Callable&& callable) const {
-    using stored = std::decay_t<Callable>;
-    constexpr bool spelled = !std::is_member_pointer_v<stored>, fits = !spelled || std::is_invocable_v<stored&&, T&>;
-    constexpr bool refers = !detail::sendable_v<stored>, kept = std::is_constructible_v<stored, Callable>;
-    static_assert(spelled, "troupe: tell: name the method as a template argument: tell<&T::method>(...)");
-    static_assert(fits, "troupe: tell: the callable must be callable with (T&)");
-    static_assert(!fits || !refers,
-                  "troupe: tell: the callable is or holds a pointer, a view, an iterator or a reference wrapper: it would "
-                  "dangle or race. Tell a lambda that owns what it needs");
-    static_assert(!fits || refers || kept, "troupe: tell: the callable can only be moved; give it with std::move");
-    if constexpr (spelled && fits && !refers && kept) {
-      if constexpr (actor::answer_of<std::invoke_result_t<stored&&, T&>>::is_coroutine) {
-        using message = actor::coroutine_message<T, actor::callable_call<T, stored>, actor::no_answer>;
-        deliver(actor::make_message<message>(actor::no_answer{}, std::forward<Callable>(callable)));
-      } else {
-        deliver(actor::make_message<actor::callable_message<T, stored>>(std::forward<Callable>(callable)));
-      }
-    }
+    tell_callable([this](actor::message* mail) { deliver(mail); }, std::forward<Callable>(callable));
   }
 
   // tell() that waits for room in a bounded mailbox: co_await it. Its thread does not wait. Senders come in in the order in
@@ -127,7 +86,7 @@ class ref {
       to.template tell<Method>(std::move(args)...);
       co_return;
     }
-    future<actor::room> later = to.wait_for_room();
+    future<actor::room> later = actor::wait_for_room_of<T>(*to.cell_);
     actor::room room = co_await std::move(later);
     to.template tell_into<Method>(room, std::move(args)...);
   }
@@ -138,6 +97,40 @@ class ref {
   void tell(Member&&, First&&, Rest&&...) const {
     static_assert(!std::is_member_pointer_v<std::decay_t<Member>>,
                   "troupe: tell: name the method as a template argument: tell<&T::method>(...)");
+  }
+
+  // tell() of a message that is handled once `predicate(const T&)` holds: when it is reached, or else after some later
+  // message, that a handler is done with, has made it so. It does not keep back what is behind it; of several that hold the
+  // one that was reached first goes first. Which is how an actor is a queue that nobody takes from while it is empty. The
+  // predicate is called in the actor's turns, often; it must own what it captures, and what it throws is the actor's
+  // failure, as the handler's would be. Waiting it takes no room of a bounded mailbox. It is a dead letter when the actor
+  // ends before, and a program that is out of work meanwhile is stalled. After `predicate` as tell(): a method with
+  // its arguments, or a callable. Cost: a predicate each for those that wait, for each message of the actor.
+  //
+  // Example:
+  //     struct Till {
+  //       int coins = 0;
+  //       void put(int n) { coins += n; }
+  //       void pay(int n) { coins -= n; }
+  //     };
+  //     troupe::runtime rt;
+  //     auto till = rt.spawn<Till>();
+  //     till.tell_when<&Till::pay>([](const Till& self) { return self.coins >= 10; }, 10);
+  //     for (int i = 0; i < 3; ++i) till.tell<&Till::put>(4);
+  //     rt.run();
+  template <auto Method, class Predicate, class... Args>
+  void tell_when(Predicate&& predicate, Args&&... args) const {
+    if constexpr (actor::fits_guard<T, Predicate>()) {
+      tell_by<Method>([&]<class Message>(Message* mail) { deliver(actor::guard<T, Message>(std::forward<Predicate>(predicate), mail)); },
+                      std::forward<Args>(args)...);
+    }
+  }
+  template <class Predicate, class Callable>
+  void tell_when(Predicate&& predicate, Callable&& callable) const {
+    if constexpr (actor::fits_guard<T, Predicate>()) {
+      tell_callable([&]<class Message>(Message* mail) { deliver(actor::guard<T, Message>(std::forward<Predicate>(predicate), mail)); },
+                    std::forward<Callable>(callable));
+    }
   }
 
   // Asks for the result of Method: what it returns, or what it throws, comes to the future. A handler may return a
@@ -213,6 +206,17 @@ class ref {
   // that runs is not interrupted; one that is suspended is cancelled, and the actor ends when that has come to its end.
   void stop_now() const;
 
+  // Ends the actor once it is quiet, and gives its object back: co_await it, with a timeout or a stop token as an ask. Quiet
+  // is when all mail was handled, whoever sent it and when, no call waits, and no guarded message. What is sent to it
+  // afterwards is a dead letter; who watches hears `consumed`. An object that came by runtime::activate is the very same one;
+  // one that was spawned is moved out, and where its class cannot be moved the result is a usage_error.
+  // Other errors: usage_error while somebody else is consuming it; actor_stopped when it ends otherwise; deadlock in a
+  // handler of its own. Who gives up before leaves the actor as it is; one who does so at that very instant loses the object.
+  [[nodiscard]] future<std::unique_ptr<T>> consume() const {
+    if (cell_ == nullptr) [[unlikely]] refuse();
+    return actor::consume<T>(*cell_);
+  }
+
   // Ready when the actor has ended, with the reason; this ref and the future do not keep it from its end by themselves, but
   // the ref does as any other. Any thread.
   [[nodiscard]] future<ended> watch() const;
@@ -235,6 +239,27 @@ class ref {
   static constexpr bool answerable =
       std::is_void_v<typename actor::answer_of<R>::type> || detail::sendable_v<typename actor::answer_of<R>::type>;
 
+  template <class Put, class Callable>
+  static void tell_callable(Put put, Callable&& callable) {
+    using stored = std::decay_t<Callable>;
+    constexpr bool spelled = !std::is_member_pointer_v<stored>, fits = !spelled || std::is_invocable_v<stored&&, T&>;
+    constexpr bool refers = !detail::sendable_v<stored>, kept = std::is_constructible_v<stored, Callable>;
+    static_assert(spelled, "troupe: tell: name the method as a template argument: tell<&T::method>(...)");
+    static_assert(fits, "troupe: tell: the callable must be callable with (T&)");
+    static_assert(!fits || !refers,
+                  "troupe: tell: the callable is or holds a pointer, a view, an iterator or a reference wrapper: it would "
+                  "dangle or race. Tell a lambda that owns what it needs");
+    static_assert(!fits || refers || kept, "troupe: tell: the callable can only be moved; give it with std::move");
+    if constexpr (spelled && fits && !refers && kept) {
+      if constexpr (actor::answer_of<std::invoke_result_t<stored&&, T&>>::is_coroutine) {
+        using message = actor::coroutine_message<T, actor::callable_call<T, stored>, actor::no_answer>;
+        put(actor::make_message<message>(actor::no_answer{}, std::forward<Callable>(callable)));
+      } else {
+        put(actor::make_message<actor::callable_message<T, stored>>(std::forward<Callable>(callable)));
+      }
+    }
+  }
+
   // Makes the message and puts it where it goes.
   template <auto Method, class Put, class... Args>
   static void tell_by(Put put, Args&&... args) {
@@ -251,15 +276,6 @@ class ref {
     }
   }
 
-  TROUPE_NOINLINE future<actor::room> wait_for_room() const {
-    auto& state = *::new (memory::allocate(sizeof(actor::ask_state<actor::room>))) actor::ask_state<actor::room>;
-    state.link.what = "room in the mailbox of ";
-    state.link.method = [](actor::message*, void*, actor::message_act) -> const char* { return base::type_name<T>(); };
-    promise<actor::room> granted = tasks::future_access::promise_of<actor::room>(state);
-    future<actor::room> later = granted.get_future();
-    actor::wait_for_room(*cell_, std::move(granted));
-    return later;
-  }
   template <auto Method, class... Args>
   TROUPE_NOINLINE void tell_into(actor::room& room, Args&&... args) const {
     tell_by<Method>([&](actor::message* mail) {
@@ -328,7 +344,6 @@ const char* cancel_by_message(message* mail, void* object, message_act act);
 const char* stop_now_by_message(message* mail, void* object, message_act act);
 void deliver_urgent(cell& to, message& mail);
 future<ended> watch(cell& of);
-void check_self(cell* running, const void* object);
 }  // namespace actor
 
 template <class T>
@@ -353,25 +368,6 @@ future<ended> ref<T>::watch() const {
 template <class T>
 any_ref::any_ref(const ref<T>& of) noexcept : cell_(ref_access::cell_of(of)) {
   if (cell_ != nullptr) actor::add_ref(*cell_);
-}
-
-// A ref of the actor whose handler or constructor is running, to keep or to send: troupe::self(this).
-// Throws usage_error when `object` is not the running actor.
-//
-// Example:
-//     struct Clock {
-//       int left = 3;
-//       void tick() { if (--left > 0) troupe::self(this).tell<&Clock::tick>(); }
-//     };
-//     troupe::runtime rt;
-//     rt.spawn<Clock>().tell<&Clock::tick>();
-//     rt.run();
-template <class T>
-ref<T> self(const T* object) {
-  actor::cell* running = actor::current_cell();
-  actor::check_self(running, object);
-  actor::add_ref(*running);
-  return ref_access::adopt<T>(running);
 }
 
 // Whatever the actor is: its address owns its part of it.

@@ -173,6 +173,33 @@ ref<T> spawn(const placement& where, Args&&... args) {
   return {};  // refused above
 }
 
+template <class T>
+inline constexpr cell_type adopted_type_of{0, alignof(void*), [](void* object) noexcept { delete static_cast<T*>(object); },
+                                           base::type_name<T>(), is_reentrant<T>(), true};
+
+// An actor of an object that lies elsewhere, which is the actor's if it is alive then. Throws std::bad_alloc, option_error.
+cell& make_adopted(const placement& where, const cell_type& type, void* object);
+[[noreturn]] void refuse_no_object();
+
+// An actor of an object that nobody else holds.
+template <class T>
+ref<T> activate_object(const placement& where, std::unique_ptr<T> object) {
+  constexpr bool is_class = std::is_class_v<T> && !std::is_const_v<T>, ends = std::is_nothrow_destructible_v<T>;
+  constexpr bool whole = !std::is_abstract_v<T> || std::has_virtual_destructor_v<T>;
+  static_assert(is_class, "troupe: activate: an actor is an object of a class that is not const");
+  static_assert(ends, "troupe: activate: an actor's destructor must not throw, and must be public");
+  static_assert(whole, "troupe: activate: the object is of a class that derives from this one, whose destructor is not virtual");
+  if constexpr (is_class && ends && whole) {
+    if (object == nullptr) [[unlikely]] refuse_no_object();
+    cell& made = make_adopted(where, adopted_type_of<T>, object.get());
+    if (made.alive()) static_cast<void>(object.release());
+    auto address = ref_access::adopt<T>(&made);
+    if (where.parent != nullptr) [[unlikely]] join_parent(*where.parent, made);
+    return address;
+  }
+  return {};  // refused above
+}
+
 // Why an actor with a thread of its own cannot be constructed of these arguments.
 template <class T, class... Args>
 consteval troupe::detail::misfit misfit_of_birth() {

@@ -47,6 +47,7 @@ struct ended {
     stopped,        // by stop() or stop_now(), or with its parent
     failed,         // by its error_policy
     runtime_ended,
+    consumed,       // its object was given back (ref::consume)
     before,         // it had ended when the watch reached it
   };
   why reason = why::runtime_ended;

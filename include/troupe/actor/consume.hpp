@@ -1,0 +1,99 @@
+// consume: how an actor's object is given back. The library's own; users call ref::consume.
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include "troupe/actor/call.hpp"
+#include "troupe/actor/cell.hpp"
+#include "troupe/actor/message.hpp"
+#include "troupe/base/error.hpp"
+#include "troupe/task/future.hpp"
+
+namespace troupe::actor {
+
+const char* consume_by_message(message* mail, void* object, message_act act);
+std::exception_ptr self_consumed_error(message::handler which);
+
+// Asks for the object; in the actor's mail until nothing else is there.
+struct consume_request : message {
+  explicit consume_request(message::handler names) noexcept : message(&consume_by_message), which(names) {}
+  consume_request(const consume_request&) = delete;
+  consume_request& operator=(const consume_request&) = delete;
+
+  // Nobody waits for it any more.
+  virtual bool given_up() const noexcept = 0;
+  // In the actor's turn. May throw: then nothing has happened.
+  virtual void take(void* object, bool adopted) = 0;
+  // Gives what was taken, or the failure, and frees the request.
+  virtual void give() noexcept = 0;
+  virtual void fail(std::exception_ptr why) noexcept = 0;
+
+  const message::handler which;  // describes the actor's class
+  // The system's (src/actor/consumers.hpp).
+  cell* of = nullptr;
+  consume_request* next_in_table = nullptr;
+  bool waits_outside = false;  // of the mailbox
+
+ protected:
+  ~consume_request() = default;
+};
+
+template <class T>
+struct consume_of final : consume_request {
+  explicit consume_of(promise<std::unique_ptr<T>> to) noexcept : consume_request(&names), promised(std::move(to)) {}
+
+  static const char* names(message*, void*, message_act) { return base::type_name<T>(); }
+
+  bool given_up() const noexcept override { return promised.abandoned(); }
+  void take(void* object, bool adopted) override {
+    if (adopted) {
+      taken.reset(static_cast<T*>(object));
+    } else if constexpr (std::is_move_constructible_v<T> && !std::is_abstract_v<T>) {
+      taken = std::make_unique<T>(std::move(*static_cast<T*>(object)));
+    } else {
+      throw usage_error(std::string("troupe: consume: ") + base::type_name<T>() +
+                        " cannot be moved out of the actor in which it was constructed; make it an actor by activate()");
+    }
+  }
+  void give() noexcept override {
+    promise<std::unique_ptr<T>> to = std::move(promised);
+    std::unique_ptr<T> value = std::move(taken);
+    free();
+    to.set_value(std::move(value));
+  }
+  void fail(std::exception_ptr why) noexcept override {
+    promise<std::unique_ptr<T>> to = std::move(promised);
+    free();
+    to.set_exception(std::move(why));
+  }
+  void free() noexcept {
+    std::destroy_at(this);
+    memory::deallocate(this, sizeof(consume_of));
+  }
+
+  promise<std::unique_ptr<T>> promised;
+  std::unique_ptr<T> taken;
+};
+
+// Never inline: as an ask.
+template <class T>
+TROUPE_NOINLINE future<std::unique_ptr<T>> consume(cell& of) {
+  using state_type = ask_state<std::unique_ptr<T>>;
+  auto& state = *::new (memory::allocate(sizeof(state_type))) state_type;
+  auto promised = tasks::future_access::promise_of<std::unique_ptr<T>>(state);
+  auto later = promised.get_future();
+  if (&of == current_cell()) {
+    promised.set_exception(self_consumed_error(&consume_of<T>::names));
+    return later;
+  }
+  link_ask(state.link, of, &consume_of<T>::names);
+  state.link.what = "the object of ";
+  deliver(of, *make_message<consume_of<T>>(std::move(promised)));
+  return later;
+}
+
+}  // namespace troupe::actor

@@ -1,0 +1,121 @@
+#include "actor/guards.hpp"
+
+#include <utility>
+
+#include "actor/consumers.hpp"
+#include "actor/system.hpp"
+#include "actor/turn.hpp"
+#include "actor/turn_limit.hpp"
+
+namespace troupe::actor {
+
+void guard_table::add(cell& actor, guarded_message& one) noexcept {
+  // order: relaxed (all)  a count and numbers; the tables' locks publish the messages
+  waiting_.fetch_add(1, std::memory_order_relaxed);
+  if (one.number == 0) one.number = numbers_.fetch_add(1, std::memory_order_relaxed) + 1;
+  one.of = &actor;
+  table_.with(actor, [&](guarded_message*& head) {
+    guarded_message* const first = head;
+    if (first == nullptr || one.number < first->number) {
+      one.next_waiting = first;
+      one.newest = first == nullptr ? &one : first->newest;
+      one.next_in_table = first == nullptr ? nullptr : first->next_in_table;
+      head = &one;
+      return;
+    }
+    guarded_message* behind = first->newest->number < one.number ? first->newest : first;
+    while (behind->next_waiting != nullptr && behind->next_waiting->number < one.number) behind = behind->next_waiting;
+    one.next_waiting = behind->next_waiting;
+    behind->next_waiting = &one;
+    if (first->newest == behind) first->newest = &one;
+  });
+}
+
+void guard_table::remove(cell& actor, guarded_message& one) noexcept {
+  // order: relaxed  a count
+  waiting_.fetch_sub(1, std::memory_order_relaxed);
+  table_.with(actor, [&](guarded_message*& head) {
+    guarded_message* const first = head;
+    if (first == &one) {
+      if (guarded_message* next = one.next_waiting) {
+        next->newest = one.newest;
+        next->next_in_table = one.next_in_table;
+        head = next;
+      } else {
+        head = one.next_in_table;
+      }
+      return;
+    }
+    guarded_message* before = first;
+    while (before->next_waiting != &one) before = before->next_waiting;
+    before->next_waiting = one.next_waiting;
+    if (first->newest == &one) first->newest = before;
+  });
+}
+
+guarded_message* guard_table::oldest_of(cell& actor) noexcept {
+  return table_.with(actor, [](guarded_message* head) { return head; });
+}
+
+void set_aside(guarded_message& one) noexcept {
+  turn_place& place = current_turn();
+  cell& actor = *place.active->actor;
+  actor.flags |= cell::guards;
+  system::of(actor).guards.add(actor, one);
+  place.set_aside = true;
+  place.unusual.store(true, std::memory_order_relaxed);  // order: relaxed  the thread's own
+}
+
+namespace {
+
+void take_from_guards(cell& actor, guarded_message& one) noexcept {
+  guard_table& all = system::of(actor).guards;
+  all.remove(actor, one);
+  if (all.oldest_of(actor) == nullptr) actor.flags &= static_cast<std::uint8_t>(~cell::guards);
+}
+
+// One whose predicate throws is handled, too: there it throws again, as a handler would.
+guarded_message* ready_guard(cell& actor) noexcept {
+  const void* const object = object_of(actor);
+  for (guarded_message* one = system::of(actor).guards.oldest_of(actor); one != nullptr; one = one->next_waiting) {
+    try {
+      if (one->holds(*one, object)) return one;
+    } catch (...) {
+      return one;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void look_at_guards(turn_place& place, system& home, activation& active, turn_limit& limit) noexcept {
+  if (std::exchange(place.set_aside, false)) return;  // nothing has changed
+  cell& actor = *active.actor;
+  constexpr unsigned looked_at = cell::guards | cell::born | cell::stopped | cell::ends_soon;
+  while ((actor.flags & looked_at) == (cell::guards | cell::born) && active.suspended == nullptr && !home.discarding()) {
+    guarded_message* one = ready_guard(actor);
+    if (one == nullptr) return;
+    if (limit.handled == limit.look_after && limit.over(place, actor)) {
+      limit.end();
+      place.guard_ready = true;
+      return;
+    }
+    ++limit.handled;
+    take_from_guards(actor, *one);
+    handle_unusual(place, home, actor, *one);
+    place.set_aside = false;
+  }
+  if ((actor.flags & cell::guards) == 0) call_consumer_in(actor);
+}
+
+void bury_guards(cell& actor) noexcept {
+  system& home = system::of(actor);
+  while ((actor.flags & cell::guards) != 0) {
+    guarded_message& one = *home.guards.oldest_of(actor);
+    take_from_guards(actor, one);
+    home.bury_uncounted(actor, one);
+  }
+}
+
+}  // namespace troupe::actor

@@ -1,0 +1,15 @@
+// An actor of an object that could not be destroyed by its interface.
+// expect: troupe: activate: the object is of a class that derives from this one, whose destructor is not virtual
+#include <memory>
+
+#include <troupe/troupe.hpp>
+
+struct Shape {
+#ifdef CONTROL
+  virtual ~Shape() = default;
+#endif
+  virtual int area() = 0;
+};
+
+void use(troupe::runtime& rt, std::unique_ptr<Shape> shape) { rt.activate(std::move(shape)); }
+
