@@ -4,6 +4,7 @@
 //   P1  a notify that comes before the wait is not lost: the wait returns at once.
 //   P2  notifies do not add up: two of them before a wait count as one.
 //   P3  what notifiers did before is seen by the owner when a wait returns for them.
+//   P4  a notify of an owner that sleeps elsewhere (in a poller) says so, and the notifier wakes it there.
 // Rejected: condition_variable (a mutex more, and 64 bytes); eventfd (a system call even when nobody waits).
 #pragma once
 
@@ -45,21 +46,33 @@ class basic_parker {
     return state_.exchange(idle, std::memory_order_acquire) == notified;
   }
 
+  // The owner is about to sleep elsewhere. False when a notify came since its last wait, which is taken by that.
+  bool go_elsewhere() noexcept { return !prepare(elsewhere); }
+
+  // It is back from there. True when notified.
+  bool come_back() noexcept {
+    // order: acquire  sees what the notifiers did (P3); pairs with notify/release
+    return state_.exchange(idle, std::memory_order_acquire) == notified;
+  }
+
   // Wakes the owner, or lets its next wait return at once. Costs a system call only if it sleeps.
-  void notify() noexcept {
+  // True when it sleeps elsewhere, or is about to: the caller wakes it there (P4).
+  bool notify() noexcept {
     // order: release  publishes what the notifier did (P3); pairs with the owner's acquires, also when another
     // notify has come in between
-    if (state_.exchange(notified, std::memory_order_release) == asleep) Futex::wake_one(state_);
+    const std::uint32_t seen = state_.exchange(notified, std::memory_order_release);
+    if (seen == asleep) Futex::wake_one(state_);
+    return seen == elsewhere;
   }
 
  private:
-  enum : std::uint32_t { idle, notified, asleep };
+  enum : std::uint32_t { idle, notified, asleep, elsewhere };
 
-  // True when a notify was taken (P1); else the state is `asleep`.
-  bool prepare() noexcept {
+  // True when a notify was taken (P1); else the state is `sleeps`.
+  bool prepare(std::uint32_t sleeps = asleep) noexcept {
     std::uint32_t seen = idle;
     // order: relaxed  takes and publishes nothing
-    if (state_.compare_exchange_strong(seen, asleep, std::memory_order_relaxed, std::memory_order_relaxed)) return false;
+    if (state_.compare_exchange_strong(seen, sleeps, std::memory_order_relaxed, std::memory_order_relaxed)) return false;
     // order: acquire  sees what the notifiers did (P3); pairs with notify/release
     state_.exchange(idle, std::memory_order_acquire);
     return true;

@@ -36,6 +36,8 @@ class executor {
   virtual std::size_t queued() const { return 0; }
 };
 
+class poller;
+
 // The pool: an executor with threads of its own.
 class policy : public executor {
  public:
@@ -53,6 +55,9 @@ class policy : public executor {
   virtual counters count() const = 0;
 
   virtual unsigned workers() const noexcept = 0;
+
+  // Once, on any thread: from now on the pool's threads wait for I/O, too. The poller lives as long as the pool.
+  virtual void attach(poller& io) = 0;
 };
 
 }  // namespace troupe::sched

@@ -3,6 +3,8 @@
 // It becomes the thief or sleeps (roster.hpp). A thief that finds work hands its role on and goes to work.
 // One that finds none sleeps, and keeps watch if others are busy: then it looks again after a while. It dozes when
 // those are all stuck with nothing behind them: it looks ever more rarely, and counts as one that must be called.
+// Where there is a poller (poller.hpp), who sleeps for good or dozes does so inside it, if nobody else does; with what
+// comes there it goes to work, whatever its role.
 // No wake-up is lost because both ways out of the thief's role look once more afterwards: at the inbox, and, when
 // nobody is left who watches, at what lies behind the busy ones (docs/protocols/roster.md).
 #pragma once
@@ -10,6 +12,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+
+#include "sched/poller.hpp"
 
 namespace troupe::sched {
 
@@ -27,9 +31,13 @@ struct watch_times {
 //   bool anyone_busy()         a hint
 //   std::uint64_t turns_done() a hint; of all workers
 //   bool nothing_left(Worker&) behind a heavy fence: no other worker has work lying where only a search finds it
+//   bool unattended()          there is a poller, and nobody inside
+//   rested rest(Worker&, const nanoseconds* limit, bool inside)  sleeps until notified or for `limit`; inside the
+//                              poller if it may and can
+//   void take_what_came(Worker&)  after rested::with_io: the worker is counted as busy, has what came, and has left
 //   unsigned workers()         how many there are
 //   void wake(Worker*)         notifies it, if it is one
-// Worker needs `parker`, and what the roster wants.
+// Worker needs what the roster wants.
 template <class Pool, class Worker, class Times = watch_times>
 class idle_life {
  public:
@@ -38,13 +46,19 @@ class idle_life {
   // True when the worker has work in its queue and is counted as busy; false at the end.
   bool find_work() {
     while (!pool_.ending()) {
-      if (!pool_.roster_.lead_or_sleep(self_) && !sleep_until_called()) return false;
+      if (!pool_.roster_.lead_or_sleep(self_)) {
+        const wakened how = sleep_until_called();
+        if (how == wakened::to_end) return false;
+        if (how == wakened::with_io) return true;
+      }
       if (search()) return true;
     }
     return false;
   }
 
  private:
+  enum class wakened : std::uint8_t { called, with_io, to_end };
+
   // The thief: looks, and keeps watch. Not the thief any more when it returns.
   bool search() {
     std::int64_t watch_ns = Times::first;
@@ -53,7 +67,7 @@ class idle_life {
     while (!pool_.ending()) {
       if (pool_.take_work(self_)) {
         pool_.roster_.hand_over();
-        if (pool_.inbox_has_some() || left_alone()) pool_.wake(pool_.roster_.call());
+        look_back();
         return true;
       }
       const bool idle = !pool_.anyone_busy();
@@ -65,13 +79,17 @@ class idle_life {
       const bool watching = pool_.roster_.sleep(self_, watch);
       if ((pool_.inbox_has_some() || left_alone()) && pool_.roster_.resume(self_)) continue;
       if (!watching && !dozing) {
-        if (!sleep_until_called()) return false;
+        const wakened how = sleep_until_called();
+        if (how != wakened::called) return how == wakened::with_io;
         watch_ns = Times::first;
         continue;
       }
       watch_ns = std::min(watch_ns, idle ? Times::last_while_idle : dozing ? Times::last_dozing : Times::last);
       do {
-        if (self_.parker.wait_for(std::chrono::nanoseconds(watch_ns))) watch_ns = Times::first;
+        const std::chrono::nanoseconds limit(watch_ns);
+        const rested how = pool_.rest(self_, &limit, !watching);
+        if (how == rested::with_io) return go_with_io();
+        if (how == rested::notified) watch_ns = Times::first;
         if (pool_.ending()) return false;
       } while (!pool_.roster_.resume(self_));
       watch_ns *= 2;
@@ -82,15 +100,34 @@ class idle_life {
   // Whether work is left where only a search finds it while nobody searches or watches. Who leaves work later than
   // this finds the roster lonely.
   bool left_alone() {
-    // order: relaxed  whoever changes it after the caller did has the same duty
-    return pool_.roster_.lonely().load(std::memory_order_relaxed) != 0 && !pool_.nothing_left(self_);
+    // Whoever changes it after the caller did has the same duty.
+    return is_lonely() && !pool_.nothing_left(self_);
   }
 
-  bool sleep_until_called() {
+  // Nobody is the thief any more, or nobody inside the poller: whoever made it so looks at what that one would see.
+  void look_back() {
+    if (pool_.inbox_has_some() || left_alone() || (is_lonely() && pool_.unattended())) pool_.wake(pool_.roster_.call());
+  }
+
+  // order: relaxed  as left_alone
+  bool is_lonely() { return pool_.roster_.lonely().load(std::memory_order_relaxed) != 0; }
+
+  bool go_with_io() {
+    const bool thief = pool_.roster_.depart(self_);
+    pool_.take_what_came(self_);
+    if (thief) pool_.roster_.hand_over();
+    look_back();
+    return true;
+  }
+
+  wakened sleep_until_called() {
     for (;;) {
-      self_.parker.wait();
-      if (pool_.ending()) return false;
-      if (pool_.roster_.called(self_)) return true;
+      if (pool_.rest(self_, nullptr, true) == rested::with_io) {
+        go_with_io();
+        return wakened::with_io;
+      }
+      if (pool_.ending()) return wakened::to_end;
+      if (pool_.roster_.called(self_)) return wakened::called;
     }
   }
 

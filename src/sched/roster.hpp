@@ -87,6 +87,18 @@ class roster {
     return true;
   }
 
+  // A sleeper that goes to work with what it found by itself. True when it was called meanwhile: then it is the thief,
+  // and hands over.
+  bool depart(Sleeper& self) noexcept {
+    std::lock_guard lock(mutex_);
+    if (self.called) {
+      self.called = false;
+      return true;
+    }
+    remove(self);
+    return false;
+  }
+
   // A sleeper that woke: whether it was called (R2); else its waking was spurious and it sleeps on.
   bool called(Sleeper& self) noexcept {
     std::lock_guard lock(mutex_);

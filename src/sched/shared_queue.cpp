@@ -50,12 +50,31 @@ void shared_queue::work() {
   }
 }
 
+// A thread for that alone: plain, as all here.
+void shared_queue::attach(poller& io) {
+  std::lock_guard lock(mutex_);
+  if (ending_) return;
+  io_ = &io;
+  io_thread_ = std::thread([this, &io] {
+    while (!io.door.try_enter()) std::this_thread::yield();
+    for (std::unique_lock held(mutex_); !ending_; held.lock()) {
+      held.unlock();
+      if (io.wait(nullptr)) io.dispatch();
+    }
+    io.door.leave();
+  });
+}
+
 void shared_queue::shut_down() {
   {
     std::lock_guard lock(mutex_);
     if (ending_) return;
     ending_ = true;
     filled_.notify_all();
+  }
+  if (io_ != nullptr) {
+    io_->wake();
+    io_thread_.join();
   }
   for (std::thread& thread : threads_) thread.join();
   while (runnable* item = queue_.pop()) {

@@ -12,6 +12,7 @@
 
 #include "sched/census.hpp"
 #include "sched/executor.hpp"
+#include "sched/poller.hpp"
 #include "sched/runnable_list.hpp"
 
 namespace troupe::sched {
@@ -27,6 +28,7 @@ class shared_queue final : public policy {
   counters count() const override;
   std::size_t queued() const override;
   unsigned workers() const noexcept override { return static_cast<unsigned>(threads_.size()); }
+  void attach(poller& io) override;
 
  private:
   shared_queue(census& alive, std::function<void()> out_of_work);
@@ -42,6 +44,8 @@ class shared_queue final : public policy {
   bool ending_ = false;
   counters counters_;
   std::vector<std::thread> threads_;
+  poller* io_ = nullptr;
+  std::thread io_thread_;  // sleeps in the poller
 };
 
 }  // namespace troupe::sched

@@ -31,6 +31,7 @@ class simulated final : public policy {
   counters count() const override;
   std::size_t queued() const override;  // on all lanes
   unsigned workers() const noexcept override { return 1; }
+  void attach(poller&) override {}  // the main thread looks into it (runtime/main_loop.cpp)
 
   // One turn of a runnable chosen by the seed. False when there is none.
   bool step();

@@ -66,7 +66,7 @@ void work_stealing::submit(runnable& item) noexcept {
 void work_stealing::shut_down() {
   // order: seq_cst  in front of the notifies; a sleeper looks again after each of its wake-ups
   if (ending_.exchange(true, std::memory_order_seq_cst)) return;
-  for (worker* w : workers_) w->parker.notify();
+  for (worker* w : workers_) notify(*w);
   for (worker* w : workers_) {
     if (w->thread.joinable()) w->thread.join();
   }
@@ -111,22 +111,22 @@ void work_stealing::run_queue_dry(worker& self) {
     const after_turn after = item->type->run(*item);
     const std::uint64_t turns = add(self.turns, 1);
     if (turns >= self.look_after && (!self.nudges.empty() || inbox_has_some() || turns >= self.stir_after)) [[unlikely]] {
-      housekeeping(self, turns);
+      if (housekeeping(self, turns)) {
+        // What comes out of the poller may be for this very item.
+        self.lock.enter();
+        put_away(self, *item, after);
+        self.lock.leave();
+        poll(self);
+        self.lock.enter();
+        continue;
+      }
     }
     self.lock.enter();
     if (after == after_turn::quiet) [[likely]] {
       self.linger(*item, place::lingering);
       continue;
     }
-    switch (after) {
-      case after_turn::quiet: break;
-      case after_turn::again: self.push(*item); break;
-      case after_turn::waits: self.linger(*item, place::waiting); break;
-      case after_turn::gone:
-        self.part_with(*item);
-        item->type->dispose(*item);
-        break;
-    }
+    put_away(self, *item, after);
     if (ending()) break;
   }
   // A stop: what is queued is thrown away by its owner. The destructors of what is thrown away may make more.
@@ -142,9 +142,23 @@ void work_stealing::run_queue_dry(worker& self) {
   self.lock.leave();
 }
 
+// After its turn, inside the lock.
+void work_stealing::put_away(worker& self, runnable& item, after_turn after) noexcept {
+  switch (after) {
+    case after_turn::quiet: self.linger(item, place::lingering); break;
+    case after_turn::again: self.push(item); break;
+    case after_turn::waits: self.linger(item, place::waiting); break;
+    case after_turn::gone:
+      self.part_with(item);
+      item.type->dispose(item);
+      break;
+  }
+}
+
 // What came from other threads need not wait for another turn (P11). But while turns are quick and more comes all
 // the time, it is taken after every few: a look costs its senders a cache line, too.
-void work_stealing::housekeeping(worker& self, std::uint64_t turns) {
+// True when it is time to look into the poller, too.
+bool work_stealing::housekeeping(worker& self, std::uint64_t turns) {
   const std::int64_t now = base::now_ns();
   const bool nudged = !self.nudges.empty();
   if (nudged) {
@@ -159,7 +173,12 @@ void work_stealing::housekeeping(worker& self, std::uint64_t turns) {
     self.looked_at_ns = now;
     self.looked_turns = turns;
   }
-  if (turns >= self.stir_after) stir(self, now, turns);
+  if (turns < self.stir_after) return false;
+  stir(self, now, turns);
+  // order: relaxed  a hint
+  if (poller_.load(std::memory_order_relaxed) == nullptr || now - self.polled_at_ns < poll_every_ns) return false;
+  self.polled_at_ns = now;
+  return true;
 }
 
 // Fairness among busy workers: when one has many actors in its round and another one few, the few would
@@ -168,8 +187,10 @@ void work_stealing::stir(worker& self, std::int64_t now, std::uint64_t turns) {
   const std::int64_t span = now - self.stirred_at_ns;
   const auto done = static_cast<std::int64_t>(turns - self.stirred_turns);
   // Again after about as many turns as take that long.
+  // order: relaxed  a hint
+  const std::int64_t every = poller_.load(std::memory_order_relaxed) == nullptr ? stir_every_ns : poll_every_ns;
   self.stir_after = turns + static_cast<std::uint64_t>(
-      std::clamp<std::int64_t>(done * stir_every_ns / std::max<std::int64_t>(span, 1), 1, turns_a_stir));
+      std::clamp<std::int64_t>(done * every / std::max<std::int64_t>(span, 1), 1, turns_a_stir));
   if (span < stir_every_ns) return;
   self.stirred_at_ns = now;
   self.stirred_turns = turns;
@@ -185,7 +206,7 @@ void work_stealing::stir(worker& self, std::int64_t now, std::uint64_t turns) {
   attend();  // as above: it took the victim's nudges
 }
 
-bool work_stealing::take_work(worker& self) { return take_inbox(self) || steal_somewhere(self); }
+bool work_stealing::take_work(worker& self) { return take_inbox(self) || take_io(self) || steal_somewhere(self); }
 
 bool work_stealing::take_inbox(worker& self) {
   runnable* item = inbox_.take_all();
@@ -318,7 +339,7 @@ void work_stealing::wake(worker* sleeper) noexcept {
   if (sleeper == nullptr) return;
   // order: relaxed  a statistic
   wakes_.fetch_add(1, std::memory_order_relaxed);
-  sleeper->parker.notify();
+  notify(*sleeper);
 }
 
 // As one thief more, which takes nothing.

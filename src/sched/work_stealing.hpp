@@ -16,6 +16,7 @@
 #include "sched/executor.hpp"
 #include "sched/idle_life.hpp"
 #include "sched/inbox.hpp"
+#include "sched/poller.hpp"
 #include "sched/roster.hpp"
 #include "sched/worker.hpp"
 
@@ -38,6 +39,7 @@ class work_stealing final : public policy {
   void attend() noexcept override;
   unsigned for_each_quiet(const std::function<void(runnable&)>& look) override;
   std::size_t queued() const override;
+  void attach(poller& io) noexcept override;
   unsigned workers() const noexcept override { return static_cast<unsigned>(workers_.size()); }
 
  private:
@@ -56,6 +58,8 @@ class work_stealing final : public policy {
   static constexpr std::int64_t stir_every_ns = 1'000'000, stir_worth_ns = 200'000;
   static constexpr unsigned turns_a_stir = 64;  // at most
   static constexpr int looks_max = 1'000;  // tries to find a worker outside of its lock
+  // How often a busy worker looks into the poller, if nobody sleeps there.
+  static constexpr std::int64_t poll_every_ns = 100'000;
   // Turns between two looks that find something from other threads, while turns are quicker than that.
   static constexpr unsigned turns_a_look = 8;
   static constexpr std::int64_t quick_turn_ns = 5'000;
@@ -63,7 +67,8 @@ class work_stealing final : public policy {
   // The worker's life, in the order in which it is lived.
   void work(worker& self);
   void run_queue_dry(worker& self);
-  void housekeeping(worker& self, std::uint64_t turns);
+  void put_away(worker& self, runnable& item, after_turn after) noexcept;
+  bool housekeeping(worker& self, std::uint64_t turns);
   void stir(worker& self, std::int64_t now, std::uint64_t turns);
 
   // What idle_life asks of its pool.
@@ -76,10 +81,16 @@ class work_stealing final : public policy {
   std::uint64_t turns_done() const noexcept { return count().turns; }
   bool nothing_left(const worker& self) const noexcept;
   void wake(worker* sleeper) noexcept;
+  void notify(worker& one) noexcept;
+  bool unattended() const noexcept;
+  rested rest(worker& self, const std::chrono::nanoseconds* limit, bool inside) noexcept;
+  void take_what_came(worker& self);
 
   // Sources of work. True when the worker's queue got something; it is counted as busy then.
   bool take_work(worker& self);
   bool take_inbox(worker& self);
+  bool take_io(worker& self);
+  void poll(worker& self);
   void put_back(runnable* list) noexcept;
   bool steal_somewhere(worker& self);
   bool steal_from(worker& self, worker& victim, unsigned at_most);
@@ -100,6 +111,7 @@ class work_stealing final : public policy {
   std::mutex steal_mutex_;  // one thief at a time: a searching one, or a busy worker that stirs
   std::atomic<unsigned> busy_{0};
   std::atomic<bool> ending_{false};
+  std::atomic<poller*> poller_{nullptr};
   std::atomic<std::uint64_t> wakes_{0};
 };
 

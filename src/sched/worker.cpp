@@ -144,7 +144,7 @@ worker& worker::take_from_shelf(work_stealing& for_pool, sched::executor& as, co
   self->lonely = &lonely;
   self->random = seed | 1u;
   self->lingering_ = std::move(lingering);
-  self->looked_at_ns = self->stirred_at_ns = self->seen_at_ns = 0;
+  self->looked_at_ns = self->stirred_at_ns = self->polled_at_ns = self->seen_at_ns = 0;
   // order: relaxed  the thread that starts with it sees all of this
   const std::uint64_t turns = self->turns.load(std::memory_order_relaxed);
   self->look_after = self->stir_after = self->looked_turns = self->stirred_turns = self->seen_turns = turns;

@@ -147,7 +147,7 @@ class worker {
   std::uint64_t look_after = 0, looked_turns = 0;  // when it looks for mail from other threads, in turns
   std::int64_t looked_at_ns = 0;
   std::uint64_t stir_after = 0, stirred_turns = 0;
-  std::int64_t stirred_at_ns = 0;
+  std::int64_t stirred_at_ns = 0, polled_at_ns = 0;
   std::atomic<std::uint64_t> steals{0}, stolen{0};  // read by anyone
 
  private:

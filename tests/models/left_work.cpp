@@ -50,6 +50,14 @@ struct left_work_model : rl::test_suite<left_work_model<Idle, Items>, Idle + 1> 
   void wake(worker* sleeper) {
     if (sleeper != nullptr) sleeper->parker.notify();
   }
+  // No poller here: tests/models/poller.cpp has one.
+  bool unattended() { return false; }
+  void take_what_came(worker&) {}
+  sched::rested rest(worker& self, const std::chrono::nanoseconds* limit, bool) {
+    if (limit != nullptr) return self.parker.wait_for(*limit) ? sched::rested::notified : sched::rested::over;
+    self.parker.wait();
+    return sched::rested::notified;
+  }
   bool nothing_left(const worker& self) {
     const bool found_work = self.has_item;
     if (models::mutated(found_work ? "no_look_after_hand_over" : "no_look_after_sleep")) return true;

@@ -1,11 +1,13 @@
 // The parker: two notifiers, each of which does something first; an owner that waits until it has seen both,
 // or for a time first. Waits return for no reason, too.
-// Checks P1 (a lost notify is a deadlock) and P3.
+// Checks P1 (a lost notify is a deadlock), P3, and P4: an owner that sleeps elsewhere is woken there.
 //
 // mutation: notify_relaxed
 // mutation: wait_relaxed
 // mutation: prepare_relaxed
 // mutation: wait_for_relaxed
+// mutation: come_back_relaxed
+// mutation: silent_notify
 // mutation: deaf_prepare
 #include "models/relacy_atomics.hpp"
 
@@ -72,12 +74,35 @@ struct one_notify_model : rl::test_suite<one_notify_model<timed>, 2> {
   void thread(unsigned index) {
     if (index != 0) {
       work = 1;
-      return parker.notify();
+      parker.notify();
+      return;
     }
     if (timed) {
       while (!parker.wait_for(std::chrono::nanoseconds(1))) continue;
     } else {
       parker.wait();
+    }
+    RL_ASSERT(work == 1);
+  }
+};
+
+// An owner that sleeps elsewhere, by a bell of its own.
+struct elsewhere_model : rl::test_suite<elsewhere_model, 2> {
+  base::basic_parker<models::fenced_atomics, futex> parker;
+  models::guarded<unsigned> work{0};
+  models::atomic<std::uint32_t> bell{0};
+
+  void thread(unsigned index) {
+    if (index != 0) {
+      work = 1;
+      if (!parker.notify() || models::mutated("silent_notify")) return;
+      bell.store(1, std::memory_order_relaxed);
+      bell.wake_one();
+      return;
+    }
+    if (parker.go_elsewhere()) {
+      if (rl::rand(2) == 0) bell.wait(0);  // else it comes back for no reason
+      if (!parker.come_back()) return;
     }
     RL_ASSERT(work == 1);
   }
@@ -90,8 +115,9 @@ int main() {
   models::weaken_if("wait_relaxed", access::compare_exchange, "::wait()");
   models::weaken_if("prepare_relaxed", access::exchange, "prepare");
   models::weaken_if("wait_for_relaxed", access::exchange, "wait_for");
+  models::weaken_if("come_back_relaxed", access::exchange, "::come_back");
   futex::spurious = true;
-  const bool holds = models::check<one_notify_model<false>>(3) && models::check<one_notify_model<true>>(3) &&
+  const bool holds = models::check<elsewhere_model>(3) && models::check<one_notify_model<false>>(3) && models::check<one_notify_model<true>>(3) &&
                      models::check<parker_model<false>>(3) && models::check<parker_model<true>>(3);
   return holds ? 0 : 1;
 }

@@ -59,6 +59,14 @@ struct roster_model : rl::test_suite<roster_model<Workers, Submitters, ItemsEach
   void wake(worker* sleeper) {
     if (sleeper != nullptr) sleeper->parker.notify();
   }
+  // No poller here: tests/models/poller.cpp has one.
+  bool unattended() { return false; }
+  void take_what_came(worker&) {}
+  sched::rested rest(worker& self, const std::chrono::nanoseconds* limit, bool) {
+    if (limit != nullptr) return self.parker.wait_for(*limit) ? sched::rested::notified : sched::rested::over;
+    self.parker.wait();
+    return sched::rested::notified;
+  }
   bool inbox_has_some() {
     const bool found_work = workers_[rl::thread_index()].mine != nullptr;
     if (models::mutated(found_work ? "no_look_after_hand_over" : "no_look_after_sleep")) return false;

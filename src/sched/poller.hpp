@@ -1,0 +1,87 @@
+// poller: where completed I/O comes from. One idle worker sleeps in it; busy ones look into it now and then.
+//
+// The one seam between the scheduler and the I/O layer (src/io/reactor.hpp). A runtime has none until its first
+// operation that waits. Protocol: docs/protocols/io.md.
+// Threads: one at a time is inside, by the door; wake() is anybody's.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+#include "base/atomics.hpp"
+
+namespace troupe::sched {
+
+// The door of a poller: who holds it is inside.
+// Invariants
+//   D1  one thread is inside at a time, and sees what those before it did there.
+//   D2  who finds the door shut and then sleeps without a limit has told the roster before; who leaves looks at the
+//       roster after. So either the sleeper finds the door open, or who left finds the roster lonely.
+template <class Atomics = base::std_atomics>
+class basic_door {
+ public:
+  bool try_enter() noexcept {
+    // order: relaxed  a hint
+    if (shut_.load(std::memory_order_relaxed) != 0) return false;
+    // order: acquire  sees what those before did inside (D1); pairs with leave/release
+    return shut_.exchange(1, std::memory_order_acquire) == 0;
+  }
+
+  void leave() noexcept {
+    // order: release  publishes what was done inside (D1); pairs with try_enter/acquire
+    shut_.store(0, std::memory_order_release);
+    Atomics::full_fence();  // D2: pairs with the fences in roster::sleep and roster::hand_over
+  }
+
+  // order: relaxed  behind the caller's fence
+  bool is_open() const noexcept { return shut_.load(std::memory_order_relaxed) == 0; }
+
+ private:
+  typename Atomics::template atomic<std::uint32_t> shut_{0};
+};
+
+class poller {
+ public:
+  poller() = default;
+  poller(const poller&) = delete;
+  poller& operator=(const poller&) = delete;
+  virtual ~poller() = default;
+
+  // Inside: whether something has come that dispatch() is to send on its way.
+  virtual bool look() noexcept = 0;
+  // Inside: the same, but sleeps until something comes, the limit is over (null: none), or wake() was called. A wake()
+  // before it counts.
+  virtual bool wait(const std::chrono::nanoseconds* limit) noexcept = 0;
+  // Inside, after one of them was true. What it submits comes from the calling thread.
+  virtual void dispatch() noexcept = 0;
+  virtual void wake() noexcept = 0;
+
+  // Of the simulated policy: when the next thing comes, if something does.
+  virtual std::optional<std::int64_t> next_ns() { return std::nullopt; }
+
+  basic_door<> door;
+};
+
+// How a rest ended.
+enum class rested : std::uint8_t {
+  over,      // by its limit, or for nothing
+  notified,  // the parker was
+  with_io,   // dispatch() has something to do; the worker is still inside
+};
+
+// A worker sleeps in the poller, inside its door already. It has left it when this returns anything but with_io.
+template <class Poller, class Parker>
+rested rest_inside(Poller& io, Parker& parker, const std::chrono::nanoseconds* limit) noexcept {
+  if (!parker.go_elsewhere()) {
+    io.door.leave();
+    return rested::notified;
+  }
+  const bool came = io.wait(limit);
+  const bool notified = parker.come_back();
+  if (came) return rested::with_io;
+  io.door.leave();
+  return notified ? rested::notified : rested::over;
+}
+
+}  // namespace troupe::sched

@@ -1,0 +1,51 @@
+// poller_seat: where a runtime's poller is, from its first operation of I/O on.
+//
+// The runtime makes the seat and knows nothing of I/O; the I/O layer, which it need not be linked with, takes it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+
+#include "sched/executor.hpp"
+#include "sched/poller.hpp"
+#include "sched/simulated.hpp"
+
+namespace troupe::sched {
+
+class poller_seat {
+ public:
+  // Set by the runtime before the first turn.
+  std::uint8_t choice = 0;                // troupe::io_backend
+  policy* pool = nullptr;
+  simulated* simulation = nullptr;        // the pool, under that policy
+  std::function<void(bool)> keep_alive;   // the first operation is in flight (true), the last one is not any more
+
+  // order: acquire  sees the poller whole; pairs with take/release
+  poller* taken() const noexcept { return taken_.load(std::memory_order_acquire); }
+
+  // The poller, made by the first caller. Any thread. Throws what `make` throws.
+  template <class Make>
+  poller& take(Make make) {
+    if (poller* there = taken()) return *there;
+    std::lock_guard lock(mutex_);
+    if (poller* there = taken()) return *there;
+    owner_ = make();
+    pool->attach(*owner_);
+    // order: release  publishes the poller; pairs with taken/acquire
+    taken_.store(owner_.get(), std::memory_order_release);
+    return *owner_;
+  }
+
+  // At the runtime's end, when no thread of it runs any more.
+  void give_up() noexcept { owner_.reset(); }
+
+ private:
+  std::mutex mutex_;
+  std::atomic<poller*> taken_{nullptr};
+  std::shared_ptr<poller> owner_;  // streams that outlive the runtime hold it, too
+};
+
+}  // namespace troupe::sched

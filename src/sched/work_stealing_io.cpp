@@ -1,0 +1,66 @@
+// The pool's part in I/O: who looks into the poller, and who sleeps there (docs/protocols/io.md).
+#include "sched/work_stealing.hpp"
+
+namespace troupe::sched {
+
+// A worker that never runs dry looks into the poller by the clock: else what comes there waits as long as all are busy.
+void work_stealing::poll(worker& self) {
+  take_io(self);
+  // Who went to sleep meanwhile may have found the door shut (D2).
+  // order: relaxed  behind the door's fence
+  if (roster_.lonely().load(std::memory_order_relaxed) != 0 && unattended()) wake(roster_.call());
+}
+
+bool work_stealing::take_io(worker& self) {
+  // order: acquire  sees the poller whole; pairs with attach/release
+  poller* io = poller_.load(std::memory_order_acquire);
+  if (io == nullptr || !io->door.try_enter()) return false;
+  if (!io->look()) {
+    io->door.leave();
+    return false;
+  }
+  take_what_came(self);
+  return true;
+}
+
+// What is inside belongs to this worker from here on: it is busy before any of it is in its queue (C1, W3).
+void work_stealing::take_what_came(worker& self) {
+  // order: relaxed  its own
+  if (!self.busy.load(std::memory_order_relaxed)) {
+    alive_.enter();
+    show_busy(self);
+  }
+  // order: acquire  as take_io
+  poller* io = poller_.load(std::memory_order_acquire);
+  io->dispatch();
+  io->door.leave();
+}
+
+rested work_stealing::rest(worker& self, const std::chrono::nanoseconds* limit, bool inside) noexcept {
+  // order: acquire  as take_io
+  poller* io = poller_.load(std::memory_order_acquire);
+  if (io != nullptr && inside && io->door.try_enter()) return rest_inside(*io, self.parker, limit);
+  if (limit != nullptr) return self.parker.wait_for(*limit) ? rested::notified : rested::over;
+  self.parker.wait();
+  return rested::notified;
+}
+
+bool work_stealing::unattended() const noexcept {
+  // order: relaxed  behind the caller's fence
+  const poller* io = poller_.load(std::memory_order_relaxed);
+  return io != nullptr && io->door.is_open();
+}
+
+// Those who sleep already do so where no I/O comes: one of them must go inside.
+void work_stealing::attach(poller& io) noexcept {
+  // order: release  publishes the poller; pairs with the acquires of its users
+  poller_.store(&io, std::memory_order_release);
+  wake(roster_.call());
+}
+
+void work_stealing::notify(worker& one) noexcept {
+  // order: acquire  it sleeps in the poller, which it has seen
+  if (one.parker.notify()) poller_.load(std::memory_order_acquire)->wake();
+}
+
+}  // namespace troupe::sched
