@@ -120,9 +120,9 @@ void cancel_turns(activation& active) noexcept {
   resume(*active.suspended);
 }
 
-void make_homes(system& of, tasks::timers* clock) noexcept {
-  of.home = {&go_on, &go_on_later, &resume, clock};
-  of.home_reentrant = {&go_on, &go_on_later, &resume_reentrant, clock};
+void make_homes(system& of, tasks::timers* clock, sched::poller_seat* io) noexcept {
+  of.home = {&go_on, &go_on_later, &resume, clock, io};
+  of.home_reentrant = {&go_on, &go_on_later, &resume_reentrant, clock, io};
 }
 
 void count_suspended(int change) noexcept {
@@ -259,6 +259,11 @@ void* hold_current_actor() noexcept {
 }
 void drop_actor(void* held) noexcept { actor::drop_ref(*static_cast<actor::cell*>(held)); }
 void send_to_actor(void* held, sched::message& mail) { actor::deliver_uncounted(*static_cast<actor::cell*>(held), mail); }
+
+sched::poller_seat* current_io() noexcept {
+  const actor::cell* running = actor::current_cell();
+  return running == nullptr ? nullptr : actor::system::of(*running).home.io;
+}
 
 void report_unheard(std::exception_ptr what) noexcept {
   if (actor::current_cell() == nullptr) std::terminate();

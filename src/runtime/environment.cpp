@@ -28,6 +28,28 @@ bool read_number(const char* name, std::uint64_t least, std::uint64_t most, std:
   return true;
 }
 
+io_backend resolve_io(io_backend chosen, policy with) {
+  if (const char* name = std::getenv("TROUPE_IO"); name != nullptr && *name != '\0') {
+    const std::string wanted = name;
+    if (wanted == "auto") {
+      chosen = io_backend::automatic;
+    } else if (wanted == "io_uring") {
+      chosen = io_backend::io_uring;
+    } else if (wanted == "epoll") {
+      chosen = io_backend::epoll;
+    } else if (wanted == "simulated") {
+      chosen = io_backend::simulated;
+    } else {
+      throw option_error("troupe: environment variable TROUPE_IO=" + wanted + ": must be auto, io_uring, epoll or simulated");
+    }
+  }
+  if (with == policy::simulated) return io_backend::simulated;
+  if (chosen == io_backend::simulated) {
+    throw option_error("troupe: runtime_options::io = simulated: it needs policy::simulated, whose time is virtual");
+  }
+  return chosen;
+}
+
 }  // namespace
 
 runtime_options resolve(runtime_options options) {
@@ -61,6 +83,7 @@ runtime_options resolve(runtime_options options) {
                          ": must be work_stealing, shared_queue or simulated");
     }
   }
+  options.io = resolve_io(options.io, options.policy);
   return options;
 }
 

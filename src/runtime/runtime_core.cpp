@@ -53,7 +53,7 @@ void runtime_core::make_clock() {
   clock = std::make_unique<tasks::timers>(
       [this, real] { return real ? base::now_ns() : simulated_->now_ns(); }, [this](bool armed) { armed ? hold() : release(); },
       real);
-  actor::make_homes(*system, clock.get());
+  actor::make_homes(*system, clock.get(), &io);
 }
 
 // A call that blocks keeps the program from being out of work, whatever becomes of it.
@@ -118,6 +118,10 @@ void runtime_core::make_executors() {
                                                     out_of_work);
     }
   }
+  io.choice = static_cast<std::uint8_t>(options.io);
+  io.pool = pool.get();
+  io.simulation = simulated_;
+  io.keep_alive = [this](bool in_flight) { in_flight ? hold() : release(); };
   install(main_index, *main_lane);
   install(0, *pool);
 }
@@ -152,6 +156,7 @@ void runtime_core::shut_down() {
   system->destroy_actors(main_index);
   system->destroy_actors(0);
   clock->expire_all();
+  io.give_up();
   system->on_dead_letter = nullptr;
   actor::system::destroy(system);
 }

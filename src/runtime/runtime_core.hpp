@@ -20,6 +20,7 @@
 #include "runtime/side_pool.hpp"
 #include "sched/census.hpp"
 #include "sched/executor.hpp"
+#include "sched/poller_seat.hpp"
 #include "sched/simulated.hpp"
 #include "sched/thread_executor.hpp"
 #include "task/timers.hpp"
@@ -53,6 +54,7 @@ class runtime_core {
   actor::system* const system;  // deletes itself (system.hpp)
   std::unique_ptr<sched::policy> pool;
   std::unique_ptr<tasks::timers> clock;
+  sched::poller_seat io;
   side_pool aside;
 
  private:

@@ -12,6 +12,7 @@
 #include "troupe/actor/supervision.hpp"
 #include "troupe/actor/when_full.hpp"
 #include "troupe/base/error.hpp"
+#include "troupe/io/backend.hpp"
 
 namespace troupe {
 
@@ -69,6 +70,11 @@ struct runtime_options {
   // its own that sleeps until then. The signal means what it did before once the last runtime with this option has gone.
   // Default false.
   bool dump_on_sigquit = false;
+
+  // What carries out I/O. Default automatic: io_uring where the system allows it, else epoll; `simulated` under
+  // policy::simulated, and only there. The environment variable TROUPE_IO (auto, io_uring, epoll) overrides. Where io_uring
+  // is wanted and not to be had, epoll takes over, and says so once on standard error.
+  io_backend io = io_backend::automatic;
 
   // For actors that do not set their own.
   turn_limits turn{};

@@ -6,6 +6,10 @@
 
 #include "troupe/sched/message.hpp"
 
+namespace troupe::sched {
+class poller_seat;
+}
+
 namespace troupe::tasks {
 
 // A counted hold on the actor whose turn this thread runs; null outside of turns.
@@ -15,6 +19,8 @@ void drop_actor(void* held) noexcept;
 void send_to_actor(void* held, sched::message& mail);
 // A failure of the running actor; outside of turns nobody would hear of it: std::terminate.
 void report_unheard(std::exception_ptr what) noexcept;
+// Where the I/O of the runtime is whose actor this thread runs a turn of; null outside of turns.
+sched::poller_seat* current_io() noexcept;
 // Throws usage_error in a handler: it would hold its thread.
 void check_may_block(const char* what);
 

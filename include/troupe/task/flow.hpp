@@ -13,6 +13,10 @@
 
 #include "troupe/sched/message.hpp"
 
+namespace troupe::sched {
+class poller_seat;
+}
+
 namespace troupe::tasks {
 
 class flow;
@@ -39,6 +43,7 @@ struct home {
   // In a turn: runs what is ready. The flow may be gone afterwards.
   void (*resume)(flow& of) noexcept;
   timers* clock = nullptr;
+  sched::poller_seat* io = nullptr;
 };
 
 class flow {
@@ -80,6 +85,8 @@ class flow {
   // Children that run within their parents' co_await (task.hpp); so the stack does not grow with how many are awaited.
   static constexpr std::uint8_t nested_max = 32;
   std::uint8_t nested = 0;
+  // Operations of I/O in a row that were done at once (io/wait.hpp): so one that is never kept waiting lets others in.
+  std::uint8_t at_once = 0;
 
  private:
   coroutine* ready_first = nullptr;

@@ -1,0 +1,42 @@
+// The errors of I/O.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <system_error>
+
+#include "troupe/base/error.hpp"
+
+namespace troupe {
+
+// The system refused an operation. The text names the operation, the peer (or path), and the reason.
+//
+// Example:
+//     try { throw troupe::io_error("connect", "127.0.0.1:1", ECONNREFUSED); }
+//     catch (const troupe::io_error& e) { std::cerr << e.what() << (e.code() == std::errc::connection_refused) << '\n'; }
+class io_error : public error {
+ public:
+  io_error(const char* operation, const std::string& peer, int number);
+
+  // Of the generic category: compare it with std::errc.
+  std::error_code code() const noexcept { return {number_, std::generic_category()}; }
+  // "connect", "read", …
+  const char* operation() const noexcept { return operation_; }
+
+ private:
+  const char* operation_;
+  int number_;
+};
+
+// The peer closed the stream before all came that was asked for. What did come is in the buffer.
+class end_of_stream : public error {
+ public:
+  end_of_stream(const char* operation, const std::string& peer, std::size_t bytes);
+  // How many bytes came.
+  std::size_t bytes() const noexcept { return bytes_; }
+
+ private:
+  std::size_t bytes_;
+};
+
+}  // namespace troupe

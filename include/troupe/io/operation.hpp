@@ -1,0 +1,50 @@
+// operation: one thing asked of the system. The library's own; users meet streams and what those return.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace troupe::io {
+
+struct slot;
+
+enum class action : std::uint8_t {
+  read,      // from a stream
+  write,     // to a stream
+  accept,    // the result is a descriptor; the peer comes to `address`
+  connect,   // to `address`
+  readable,  // nothing but whether one may read: the result is what poll(2) says
+  writable,
+  receive,   // a datagram; the peer comes to `address`
+  send,      // a datagram, to `address` if there is one
+};
+
+// What it does stays where it is, buffer and all, until it has completed: once, by what the system said, or with
+// -ECANCELED.
+struct operation {
+  operation(action does, void (*told)(operation&) noexcept) noexcept : completed(told), what(does) {}
+  operation(const operation&) = delete;
+  operation& operator=(const operation&) = delete;
+
+  // On the thread that found it done; the operation may be gone afterwards. Not called when it was done at once.
+  void (*const completed)(operation&) noexcept;
+  std::byte* data = nullptr;
+  std::size_t bytes = 0, done = 0;  // to do, and done
+  sockaddr* address = nullptr;
+  socklen_t address_bytes = 0;      // the room there, then what is filled
+  int result = 0;                   // >= 0 (for transfers: that of the last call), or -errno
+  slot* at = nullptr;
+  operation* next = nullptr;        // these are the slot's
+  operation** link = nullptr;
+  const action what;
+  bool whole = false;               // a transfer that goes on until all is done
+  bool weak = false;                // it does not keep the program alive
+  bool socket = true;               // what is transferred goes over a socket
+  bool asks_first = false;          // the descriptor is shared, and blocks: only once the system says that it would not
+  bool begun = false;               // of connect
+  bool pending = false;             // the backend has it
+};
+
+}  // namespace troupe::io

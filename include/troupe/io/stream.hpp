@@ -1,0 +1,151 @@
+// stream: bytes in order, both ways. What tcp_stream, unix_stream and pipes have in common.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "troupe/io/wait.hpp"
+
+namespace troupe {
+
+namespace io {
+
+// `shared`: it may block, since its mode is other processes' as well.
+enum class stream_kind : std::uint8_t { socket, pipe, shared };
+
+class read_job {
+ public:
+  using result = std::size_t;
+  static constexpr action what = action::read;
+  read_job(descriptor& from, stream_kind kind, std::span<std::byte> to, bool whole) noexcept
+      : from_(&from), to_(to), whole_(whole), kind_(kind) {}
+  descriptor& prepare(operation_wait& wait) const noexcept {
+    wait.data = to_.data();
+    wait.bytes = to_.size();
+    wait.whole = whole_;
+    wait.socket = kind_ == stream_kind::socket;
+    wait.asks_first = kind_ == stream_kind::shared;
+    return *from_;
+  }
+  // Bytes that came are given, whatever came after them.
+  std::size_t finish(operation_wait& wait) const {
+    if (whole_) {
+      wait.check_whole("read_exact");
+    } else if (wait.done == 0) {
+      wait.check("read");
+    }
+    return wait.done;
+  }
+
+ private:
+  descriptor* from_;
+  std::span<std::byte> to_;
+  bool whole_;
+  stream_kind kind_;
+};
+
+// Bytes is what keeps them: a view of the caller's, or a string that was moved in.
+template <class Bytes>
+class write_job {
+ public:
+  using result = std::size_t;
+  static constexpr action what = action::write;
+  write_job(descriptor& to, stream_kind kind, Bytes bytes, bool whole) noexcept
+      : to_(&to), bytes_(std::move(bytes)), whole_(whole), kind_(kind) {}
+  descriptor& prepare(operation_wait& wait) noexcept {
+    // The system does not write to it.
+    wait.data = reinterpret_cast<std::byte*>(const_cast<char*>(bytes_.data()));
+    wait.bytes = bytes_.size();
+    wait.whole = whole_;
+    wait.socket = kind_ == stream_kind::socket;
+    wait.asks_first = kind_ == stream_kind::shared;
+    return *to_;
+  }
+  std::size_t finish(operation_wait& wait) const {
+    if (whole_ || wait.done == 0) wait.check(whole_ ? "write_all" : "write");
+    return wait.done;
+  }
+
+ private:
+  descriptor* to_;
+  Bytes bytes_;
+  bool whole_;
+  stream_kind kind_;
+};
+
+}  // namespace io
+
+// All operations: co_await what they return, at once, in a handler or a task; with .timeout(span) and .stop(token) if you
+// like. They suspend the coroutine, never the thread, and throw io_error when the system refuses, timed_out, or cancelled:
+// by the token, by the stop of the actor, or since the stream was closed meanwhile. Whatever ends it, an operation has
+// ended when co_await gives or throws: nothing touches the buffer any more.
+// Buffers are the caller's: in the frame of a coroutine that awaits, or in its actor. Only who lets others shrink a buffer
+// meanwhile (a member of a reentrant actor) can break that. A string that is given away lives as long as it must.
+// One read and one write at a time may be under way; further ones of the same kind follow in turn. When the calling actor
+// is never kept waiting, it yields after 32 operations. Cost: no allocation; one system call when it is done at once.
+//
+// Example (declarations):
+//     troupe::task<> copy(troupe::stream& from, troupe::stream& to) {
+//       std::array<std::byte, 4096> buffer;
+//       for (;;) {
+//         const std::size_t bytes = co_await from.read(buffer);
+//         if (bytes == 0) co_return;
+//         co_await to.write_all(std::span<const std::byte>(buffer.data(), bytes));
+//       }
+//     }
+class stream {
+ public:
+  stream() = default;  // not open
+
+  // What is there, up to the size of the buffer, but one byte at least; 0 at the end of the stream (and for no room).
+  io::awaitable<io::read_job> read(std::span<std::byte> to) noexcept { return reads(to, false); }
+  io::awaitable<io::read_job> read(std::span<char> to) noexcept { return reads(std::as_writable_bytes(to), false); }
+
+  // All of it. Throws end_of_stream when the peer closes before. After a timeout, what came is in the buffer and lost to
+  // others.
+  io::awaitable<io::read_job> read_exact(std::span<std::byte> to) noexcept { return reads(to, true); }
+  io::awaitable<io::read_job> read_exact(std::span<char> to) noexcept { return reads(std::as_writable_bytes(to), true); }
+
+  // As much as there is room for: how many bytes.
+  io::awaitable<io::write_job<std::string_view>> write(std::string_view bytes) noexcept { return writes(bytes, false); }
+  io::awaitable<io::write_job<std::string_view>> write(std::span<const std::byte> bytes) noexcept {
+    return writes(as_text(bytes), false);
+  }
+
+  // All of it.
+  io::awaitable<io::write_job<std::string_view>> write_all(std::string_view bytes) noexcept { return writes(bytes, true); }
+  io::awaitable<io::write_job<std::string_view>> write_all(const char* text) noexcept { return writes(std::string_view(text), true); }
+  io::awaitable<io::write_job<std::string_view>> write_all(std::span<const std::byte> bytes) noexcept {
+    return writes(as_text(bytes), true);
+  }
+  io::awaitable<io::write_job<std::string>> write_all(std::string&& bytes) noexcept { return writes(std::move(bytes), true); }
+
+  bool is_open() const noexcept { return descriptor_.is_open(); }
+  // What is under way ends as cancelled.
+  void close() noexcept { descriptor_.close(); }
+  // For the system's own calls; it stays this stream's. -1 when it is not open.
+  int fd() const noexcept { return descriptor_.fd(); }
+
+ protected:
+  explicit stream(io::descriptor&& open, io::stream_kind kind) noexcept : descriptor_(std::move(open)), kind_(kind) {}
+  io::descriptor descriptor_;
+
+ private:
+  static std::string_view as_text(std::span<const std::byte> bytes) noexcept {
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  }
+  io::awaitable<io::read_job> reads(std::span<std::byte> to, bool whole) noexcept {
+    return io::awaitable<io::read_job>(std::in_place, descriptor_, kind_, to, whole);
+  }
+  template <class Bytes>
+  io::awaitable<io::write_job<Bytes>> writes(Bytes bytes, bool whole) noexcept {
+    return io::awaitable<io::write_job<Bytes>>(std::in_place, descriptor_, kind_, std::move(bytes), whole);
+  }
+  io::stream_kind kind_ = io::stream_kind::socket;
+};
+
+}  // namespace troupe

@@ -1,0 +1,127 @@
+// TCP: listeners, and streams to a peer.
+#pragma once
+
+#include <utility>
+
+#include "troupe/io/endpoint.hpp"
+#include "troupe/io/stream.hpp"
+
+namespace troupe {
+
+class tcp_stream;
+
+namespace io {
+
+class accept_job {
+ public:
+  using result = tcp_stream;
+  static constexpr action what = action::accept;
+  accept_job(descriptor& listener, bool weak) noexcept : listener_(&listener), weak_(weak) {}
+  accept_job(accept_job&& other) noexcept : listener_(other.listener_), weak_(other.weak_) {}
+  ~accept_job();
+  descriptor& prepare(operation_wait& wait) noexcept;
+  tcp_stream finish(operation_wait& wait);
+
+ private:
+  descriptor* listener_;
+  bool weak_;
+  operation_wait* unclaimed_ = nullptr;  // what it came to is nobody's yet
+};
+
+class connect_job {
+ public:
+  using result = tcp_stream;
+  static constexpr action what = action::connect;
+  explicit connect_job(const endpoint& to) noexcept : to_(to) {}
+  descriptor& prepare(operation_wait& wait);
+  tcp_stream finish(operation_wait& wait);
+
+ private:
+  endpoint to_;
+  descriptor made_;
+};
+
+}  // namespace io
+
+// A connection. Move-only; closed when it goes. Small writes are sent at once (TCP_NODELAY).
+//
+// Example (declarations):
+//     troupe::task<std::string> ask_for_time(troupe::endpoint server) {
+//       troupe::tcp_stream peer = co_await troupe::tcp_stream::connect(server).timeout(std::chrono::seconds(5));
+//       co_await peer.write_all("time?\n");
+//       std::array<char, 64> line;
+//       const std::size_t bytes = co_await peer.read(line);
+//       co_return std::string(line.data(), bytes);
+//     }
+class tcp_stream : public stream {
+ public:
+  tcp_stream() = default;
+
+  // In a handler or a task. Throws io_error: connection_refused, host_unreachable, …
+  static io::awaitable<io::connect_job> connect(const endpoint& to) noexcept {
+    return io::awaitable<io::connect_job>(std::in_place, to);
+  }
+
+  // Nothing more is written; the peer reads to the end. Throws io_error.
+  void shutdown_write();
+  // Off: small writes wait for each other for up to 40 ms, to share packets. Throws io_error.
+  void set_no_delay(bool on);
+  // Throws io_error, when the connection is no more.
+  endpoint local() const;
+  endpoint peer() const;
+
+ private:
+  friend io::accept_job;
+  friend io::connect_job;
+  explicit tcp_stream(io::descriptor&& open) noexcept : stream(std::move(open), io::stream_kind::socket) {}
+};
+
+struct listen_options {
+  // Connections that wait to be accepted. Default 4096; the system has a limit of its own (net.core.somaxconn).
+  int backlog = 4096;
+  // A port that was in use until a moment ago is taken. Default true.
+  bool reuse_address = true;
+  // Several listeners share the port, and the system spreads connections over them. Default false.
+  bool reuse_port = false;
+  // True: the program may be out of work while this waits for connections. Default false.
+  bool weak = false;
+};
+
+// Example (declarations):
+//     troupe::task<> echo(troupe::tcp_stream peer) {
+//       std::array<char, 4096> buffer;
+//       for (;;) {
+//         const std::size_t bytes = co_await peer.read(buffer);
+//         if (bytes == 0) co_return;
+//         co_await peer.write_all(std::string_view(buffer.data(), bytes));
+//       }
+//     }
+//     troupe::task<> serve(troupe::runtime& rt, troupe::tcp_listener listener) {
+//       for (;;) {
+//         troupe::tcp_stream peer = co_await listener.accept();
+//         rt.spawn(echo(std::move(peer)));
+//       }
+//     }
+class tcp_listener {
+ public:
+  tcp_listener() = default;  // not open
+
+  // Port 0: the system chooses one; see local(). Anywhere; under the simulated policy in a handler or a task. Throws io_error:
+  // address_in_use, permission_denied, …
+  static tcp_listener listen(const endpoint& at, const listen_options& options = {});
+
+  // The next connection. When the process has no descriptor left it throws io_error, too_many_files_open, and the
+  // connection goes on waiting: accept it when some have been closed. Several may wait at a time.
+  io::awaitable<io::accept_job> accept() noexcept { return io::awaitable<io::accept_job>(std::in_place, descriptor_, weak_); }
+
+  endpoint local() const;
+  bool is_open() const noexcept { return descriptor_.is_open(); }
+  void close() noexcept { descriptor_.close(); }
+  int fd() const noexcept { return descriptor_.fd(); }
+
+ private:
+  io::descriptor descriptor_;
+  bool weak_ = false;
+};
+
+}  // namespace troupe

@@ -1,0 +1,136 @@
+#include "io/attempt.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+
+namespace troupe::io {
+namespace {
+
+// Interrupted calls are made again; a signal a call would be much.
+constexpr int interruptions_max = 1000;
+
+template <class Call>
+std::ptrdiff_t uninterrupted(Call call) noexcept {
+  std::ptrdiff_t result = -EINTR;
+  for (int i = 0; result == -EINTR && i < interruptions_max; ++i) result = call();
+  return result;
+}
+
+bool would_block(std::ptrdiff_t result) noexcept { return result == -EAGAIN; }
+
+bool finish(operation& one, std::ptrdiff_t result) noexcept {
+  one.result = result > INT32_MAX ? INT32_MAX : static_cast<int>(result);
+  return true;
+}
+
+std::ptrdiff_t transfer(kernel& calls, const slot& at, operation& one) noexcept {
+  std::byte* const data = one.data + one.done;
+  std::size_t bytes = one.bytes - one.done;
+  if (one.asks_first) {
+    bytes = std::min<std::size_t>(bytes, PIPE_BUF);  // for so much there is room when there is some
+    const int found = calls.look(at.fd, one.what == action::read ? POLLIN : POLLOUT);
+    if (found <= 0) return found == 0 ? -EAGAIN : found;
+  }
+  if (one.what == action::read) {
+    return one.socket ? calls.receive(at.fd, data, bytes, nullptr, nullptr) : calls.read(at.fd, data, bytes);
+  }
+  return one.socket ? calls.send(at.fd, data, bytes, nullptr, 0) : calls.write(at.fd, data, bytes);
+}
+
+// Of a socket a part that is short says that there is no more: of what is there, or of room. So the next call would be in
+// vain, unless the peer has closed: of that no further edge tells.
+bool stream(kernel& calls, slot& at, operation& one) noexcept {
+  bool& can = one.what == action::read ? at.can_read : at.can_write;
+  for (;;) {
+    const std::ptrdiff_t result = uninterrupted([&] { return transfer(calls, at, one); });
+    if (would_block(result)) {
+      can = false;
+      return false;
+    }
+    if (result < 0) return finish(one, result);
+    const auto part = static_cast<std::size_t>(result);
+    const bool is_short = part < one.bytes - one.done;
+    one.done += part;
+    if (is_short && part != 0 && one.socket && !at.hung_up) can = false;
+    if (!one.whole || part == 0 || one.done == one.bytes) return finish(one, result);
+    if (!can) return false;
+  }
+}
+
+bool datagram(kernel& calls, slot& at, operation& one) noexcept {
+  const bool in = one.what == action::receive;
+  const std::ptrdiff_t result = uninterrupted([&] {
+    return in ? calls.receive(at.fd, one.data, one.bytes, one.address, one.address == nullptr ? nullptr : &one.address_bytes)
+              : calls.send(at.fd, one.data, one.bytes, one.address, one.address_bytes);
+  });
+  if (would_block(result)) {
+    (in ? at.can_read : at.can_write) = false;
+    return false;
+  }
+  if (result >= 0) one.done = static_cast<std::size_t>(result);
+  return finish(one, result);
+}
+
+// Errors of the connection that would have been accepted are not the listener's: accept(2) says to go on.
+bool is_of_the_peer(std::ptrdiff_t result) noexcept {
+  switch (-result) {
+    case ECONNABORTED: case EPROTO: case ENETDOWN: case ENOPROTOOPT: case EHOSTDOWN: case ENONET: case EHOSTUNREACH:
+    case ENETUNREACH: return true;
+    default: return false;
+  }
+}
+
+bool accept(kernel& calls, slot& at, operation& one) noexcept {
+  const socklen_t room = one.address_bytes;
+  std::ptrdiff_t result = 0;
+  do {
+    one.address_bytes = room;
+    result = uninterrupted([&] { return calls.accept(at.fd, one.address, &one.address_bytes); });
+  } while (is_of_the_peer(result));
+  if (!would_block(result)) return finish(one, result);
+  at.can_read = false;
+  return false;
+}
+
+// Interrupted, it goes on by itself. Once begun, who may write is connected, or knows why not.
+bool connect(kernel& calls, slot& at, operation& one) noexcept {
+  if (one.begun) {
+    if (calls.look(at.fd, POLLOUT) == 0) {
+      at.can_write = false;
+      return false;
+    }
+    return finish(one, -calls.pending_error(at.fd));
+  }
+  const int result = calls.connect(at.fd, one.address, one.address_bytes);
+  if (result != -EINPROGRESS && result != -EINTR) return finish(one, result);
+  one.begun = true;
+  at.can_write = false;
+  return false;
+}
+
+bool readiness(kernel& calls, slot& at, operation& one) noexcept {
+  const bool in = one.what == action::readable;
+  const int found = calls.look(at.fd, in ? POLLIN : POLLOUT);
+  if (found != 0) return finish(one, found > 0 && (found & POLLNVAL) != 0 ? -EBADF : found);
+  (in ? at.can_read : at.can_write) = false;
+  return false;
+}
+
+}  // namespace
+
+bool attempt(kernel& calls, slot& at, operation& one) noexcept {
+  switch (one.what) {
+    case action::read:
+    case action::write: return stream(calls, at, one);
+    case action::accept: return accept(calls, at, one);
+    case action::connect: return connect(calls, at, one);
+    case action::readable:
+    case action::writable: return readiness(calls, at, one);
+    case action::receive:
+    case action::send: return datagram(calls, at, one);
+  }
+  return finish(one, -EINVAL);
+}
+
+}  // namespace troupe::io

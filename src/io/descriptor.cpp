@@ -1,0 +1,39 @@
+#include "troupe/io/descriptor.hpp"
+
+#include "io/peer.hpp"
+#include "io/reactor.hpp"
+#include "troupe/base/error.hpp"
+#include "troupe/io/endpoint.hpp"
+
+namespace troupe::io {
+
+std::string peer_of(kernel& calls, int fd) {
+  endpoint peer;
+  socklen_t bytes = endpoint::capacity();
+  if (calls.peer_name(fd, peer.data(), &bytes) >= 0 && (peer.data()->sa_family == AF_INET || peer.is_v6())) {
+    return peer.to_string();
+  }
+  return "descriptor " + std::to_string(fd);
+}
+
+std::string descriptor::peer() const { return peer_of(slot_ != nullptr ? slot_->owner->calls : system_kernel(), fd_); }
+
+void descriptor::close() noexcept {
+  if (slot_ != nullptr) {
+    reactor::close(*slot_);
+  } else if (fd_ >= 0 && !borrowed_) {
+    system_kernel().close(fd_);
+  }
+  slot_ = nullptr;
+  fd_ = -1;
+}
+
+slot& descriptor::bind(sched::poller_seat& seat) {
+  if (fd_ < 0) throw usage_error("troupe: I/O: the stream is not open: it was closed or moved from");
+  reactor& here = reactor::of(seat);
+  if (slot_ == nullptr) slot_ = &here.open(fd_, borrowed_);
+  if (slot_->owner.get() != &here) throw usage_error("troupe: I/O: this stream belongs to another runtime, where it was used first");
+  return *slot_;
+}
+
+}  // namespace troupe::io

@@ -1,0 +1,95 @@
+#include "io/kernel.hpp"
+
+#include <fcntl.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+
+namespace troupe::io {
+namespace {
+
+template <class Result>
+Result checked(Result result) noexcept {
+  return result < 0 ? static_cast<Result>(-errno) : result;
+}
+
+class real final : public kernel {
+ public:
+  int socket(int domain, int type, int protocol) noexcept override {
+    return checked(::socket(domain, type | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol));
+  }
+  int bind(int fd, const sockaddr* to, socklen_t bytes) noexcept override { return checked(::bind(fd, to, bytes)); }
+  int listen(int fd, int backlog) noexcept override { return checked(::listen(fd, backlog)); }
+  int accept(int fd, sockaddr* peer, socklen_t* bytes) noexcept override {
+    return checked(::accept4(fd, peer, bytes, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  }
+  int connect(int fd, const sockaddr* to, socklen_t bytes) noexcept override { return checked(::connect(fd, to, bytes)); }
+  int shutdown(int fd, int how) noexcept override { return checked(::shutdown(fd, how)); }
+  int close(int fd) noexcept override { return checked(::close(fd)); }
+
+  std::ptrdiff_t receive(int fd, void* data, std::size_t bytes, sockaddr* peer, socklen_t* peer_bytes) noexcept override {
+    return checked(::recvfrom(fd, data, bytes, 0, peer, peer_bytes));
+  }
+  std::ptrdiff_t send(int fd, const void* data, std::size_t bytes, const sockaddr* to, socklen_t to_bytes) noexcept override {
+    return checked(::sendto(fd, data, bytes, MSG_NOSIGNAL, to, to_bytes));
+  }
+  std::ptrdiff_t read(int fd, void* data, std::size_t bytes) noexcept override { return checked(::read(fd, data, bytes)); }
+  std::ptrdiff_t write(int fd, const void* data, std::size_t bytes) noexcept override {
+    return checked(::write(fd, data, bytes));
+  }
+
+  int set_option(int fd, int level, int name, int value) noexcept override {
+    return checked(::setsockopt(fd, level, name, &value, sizeof value));
+  }
+  int pending_error(int fd) noexcept override {
+    int number = 0;
+    socklen_t bytes = sizeof number;
+    return ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &number, &bytes) < 0 ? errno : number;
+  }
+  int local_name(int fd, sockaddr* name, socklen_t* bytes) noexcept override { return checked(::getsockname(fd, name, bytes)); }
+  int peer_name(int fd, sockaddr* name, socklen_t* bytes) noexcept override { return checked(::getpeername(fd, name, bytes)); }
+  int look(int fd, short events) noexcept override {
+    pollfd one{fd, events, 0};
+    const int found = checked(::poll(&one, 1, 0));
+    return found <= 0 ? found : one.revents;
+  }
+
+  int make_set() noexcept override { return checked(::epoll_create1(EPOLL_CLOEXEC)); }
+  int add(int set, int fd, std::uint32_t events, std::uint64_t tag) noexcept override {
+    epoll_event wanted{};
+    wanted.events = events | EPOLLET;
+    wanted.data.u64 = tag;
+    return checked(::epoll_ctl(set, EPOLL_CTL_ADD, fd, &wanted));
+  }
+  int remove(int set, int fd) noexcept override { return checked(::epoll_ctl(set, EPOLL_CTL_DEL, fd, nullptr)); }
+  int wait_events(int set, epoll_event* events, int most, int timeout_ms) noexcept override {
+    return checked(::epoll_wait(set, events, most, timeout_ms));
+  }
+  int duplicate(int fd) noexcept override { return checked(::fcntl(fd, F_DUPFD_CLOEXEC, 0)); }
+  // Its edges count, so nobody need read it.
+  int make_bell() noexcept override { return checked(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)); }
+  void ring(int bell) noexcept override { static_cast<void>(::eventfd_write(bell, 1)); }
+};
+
+std::atomic<kernel*> replacement{nullptr};
+
+}  // namespace
+
+kernel& real_kernel() noexcept {
+  static real instance;
+  return instance;
+}
+
+kernel& system_kernel() noexcept {
+  // order: acquire  sees a test's kernel whole; pairs with replaced_kernel/release
+  kernel* other = replacement.load(std::memory_order_acquire);
+  return other != nullptr ? *other : real_kernel();
+}
+
+// order: release  publishes the test's kernel; pairs with system_kernel/acquire
+replaced_kernel::replaced_kernel(kernel& by) noexcept { replacement.store(&by, std::memory_order_release); }
+replaced_kernel::~replaced_kernel() { replacement.store(nullptr, std::memory_order_release); }
+
+}  // namespace troupe::io

@@ -1,0 +1,69 @@
+// kernel: the system calls that I/O makes, as a table: the real ones, a simulated network's, or ones that fail by
+// a test's script.
+//
+// Each returns what the call does, or -errno. None blocks but wait_events.
+#pragma once
+
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace troupe::io {
+
+class kernel {
+ public:
+  kernel() = default;
+  kernel(const kernel&) = delete;
+  kernel& operator=(const kernel&) = delete;
+  virtual ~kernel() = default;
+
+  // Descriptors that it makes do not block and are closed on exec.
+  virtual int socket(int domain, int type, int protocol) noexcept = 0;
+  virtual int bind(int fd, const sockaddr* to, socklen_t bytes) noexcept = 0;
+  virtual int listen(int fd, int backlog) noexcept = 0;
+  virtual int accept(int fd, sockaddr* peer, socklen_t* bytes) noexcept = 0;
+  virtual int connect(int fd, const sockaddr* to, socklen_t bytes) noexcept = 0;
+  virtual int shutdown(int fd, int how) noexcept = 0;
+  virtual int close(int fd) noexcept = 0;
+
+  virtual std::ptrdiff_t receive(int fd, void* data, std::size_t bytes, sockaddr* peer, socklen_t* peer_bytes) noexcept = 0;
+  virtual std::ptrdiff_t send(int fd, const void* data, std::size_t bytes, const sockaddr* to, socklen_t to_bytes) noexcept = 0;
+  virtual std::ptrdiff_t read(int fd, void* data, std::size_t bytes) noexcept = 0;
+  virtual std::ptrdiff_t write(int fd, const void* data, std::size_t bytes) noexcept = 0;
+
+  virtual int set_option(int fd, int level, int name, int value) noexcept = 0;
+  // SO_ERROR, as a positive number.
+  virtual int pending_error(int fd) noexcept = 0;
+  virtual int local_name(int fd, sockaddr* name, socklen_t* bytes) noexcept = 0;
+  virtual int peer_name(int fd, sockaddr* name, socklen_t* bytes) noexcept = 0;
+  // What of `events` poll(2) finds now; 0 when nothing.
+  virtual int look(int fd, short events) noexcept = 0;
+
+  // A set of descriptors to be told of, edge-triggered (epoll), and a way to interrupt who waits for it.
+  virtual int make_set() noexcept = 0;
+  virtual int add(int set, int fd, std::uint32_t events, std::uint64_t tag) noexcept = 0;
+  virtual int remove(int set, int fd) noexcept = 0;
+  virtual int wait_events(int set, epoll_event* events, int most, int timeout_ms) noexcept = 0;
+  virtual int duplicate(int fd) noexcept = 0;
+  virtual int make_bell() noexcept = 0;
+  virtual void ring(int bell) noexcept = 0;
+};
+
+// What is used outside of simulations: the real one, or what a test put in its place.
+kernel& system_kernel() noexcept;
+kernel& real_kernel() noexcept;
+
+// For tests: replaces system_kernel() while it lives. No runtime may use I/O when it begins or ends.
+class replaced_kernel {
+ public:
+  explicit replaced_kernel(kernel& by) noexcept;
+  ~replaced_kernel();
+  replaced_kernel(const replaced_kernel&) = delete;
+  replaced_kernel& operator=(const replaced_kernel&) = delete;
+};
+
+}  // namespace troupe::io

@@ -1,0 +1,108 @@
+#include "io/reactor.hpp"
+
+#include <cerrno>
+#include <chrono>
+
+#include "io/make_reactor.hpp"
+#include "troupe/task/current_actor.hpp"
+
+namespace troupe::io {
+namespace {
+
+constexpr std::size_t slots_a_chunk = 64;
+
+}  // namespace
+
+reactor& reactor::of(sched::poller_seat& seat) {
+  return static_cast<reactor&>(seat.take([&] { return make_reactor(seat); }));
+}
+
+reactor* reactor::current() {
+  sched::poller_seat* seat = tasks::current_io();
+  return seat == nullptr ? nullptr : &of(*seat);
+}
+
+void reactor::grow() {
+  slots_.reserve(slots_.size() + 1);
+  slots_.push_back(std::make_unique<slot[]>(slots_a_chunk));
+  slot* chunk = slots_.back().get();
+  for (std::size_t i = slots_a_chunk; i-- > 0;) {
+    chunk[i].next_free = free_;
+    free_ = &chunk[i];
+  }
+}
+
+slot& reactor::open(int fd, bool borrowed) {
+  slot* made = nullptr;
+  {
+    std::lock_guard lock(slots_mutex_);
+    if (free_ == nullptr) grow();
+    made = free_;
+    free_ = made->next_free;
+    ++in_use_;
+  }
+  std::lock_guard lock(made->mutex);
+  made->owner = shared_from_this();
+  made->fd = fd;
+  made->borrowed = borrowed;
+  made->registered = made->duplicated = made->hung_up = false;
+  made->can_read = made->can_write = true;
+  return *made;
+}
+
+void reactor::close(slot& at) noexcept {
+  operation_queue ended;
+  std::unique_lock lock(at.mutex);
+  reactor& self = *at.owner;
+  const bool at_once = self.abandon(at, ended);
+  if (at.fd >= 0 && (!at.borrowed || at.duplicated)) self.calls.close(at.fd);
+  at.fd = -1;
+  lock.unlock();
+  while (operation* one = ended.front()) {
+    ended.remove(*one);
+    self.complete(*one);
+  }
+  if (at_once) self.free_slot(at);
+}
+
+void reactor::free_slot(slot& at) noexcept {
+  std::shared_ptr<reactor> keep;
+  {
+    std::lock_guard lock(at.mutex);
+    ++at.generation;
+    keep = std::move(at.owner);
+  }
+  std::lock_guard lock(slots_mutex_);
+  at.next_free = free_;
+  free_ = &at;
+  --in_use_;
+}
+
+std::size_t reactor::open_slots() const noexcept {
+  std::lock_guard lock(slots_mutex_);
+  return in_use_;
+}
+
+// Who makes something pending is counted himself, as a busy worker or by a hold; so when the first comes just as the
+// last one goes, the order of the two calls does not matter.
+void reactor::enter(const operation& one) noexcept {
+  // order: relaxed  the count alone; the census orders the rest
+  if (!one.weak && in_flight_.fetch_add(1, std::memory_order_relaxed) == 0) keep_alive_(true);
+}
+
+void reactor::complete(operation& one) noexcept {
+  const bool counted = !one.weak;
+  one.completed(one);
+  // What that woke is counted by now.
+  // order: relaxed  as above
+  if (counted && in_flight_.fetch_sub(1, std::memory_order_relaxed) == 1) keep_alive_(false);
+}
+
+void reactor::drive() noexcept {
+  if (!door.try_enter()) return;
+  constexpr std::chrono::nanoseconds round = std::chrono::milliseconds(1);
+  if (wait(&round)) dispatch();
+  door.leave();
+}
+
+}  // namespace troupe::io

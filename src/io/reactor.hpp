@@ -1,0 +1,70 @@
+// reactor: carries out the operations of one runtime. The I/O layer's side of sched::poller.
+//
+// The contract of a backend: start, cancel, and what the poller asks: look, wait, dispatch, wake. All of them are
+// shaped by completions: whatever the system offers, an operation is given to it and comes back once.
+// Protocol: docs/protocols/io.md.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "io/kernel.hpp"
+#include "io/slot.hpp"
+#include "sched/poller.hpp"
+#include "sched/poller_seat.hpp"
+
+namespace troupe::io {
+
+class reactor : public sched::poller, public std::enable_shared_from_this<reactor> {
+ public:
+  reactor(kernel& calls, std::function<void(bool)> keep_alive) : calls(calls), keep_alive_(std::move(keep_alive)) {}
+
+  // The runtime's own, made when it is first asked for. Throws io_error when the system refuses, std::bad_alloc.
+  static reactor& of(sched::poller_seat& seat);
+  // Of the runtime whose handler the calling thread runs; null elsewhere.
+  static reactor* current();
+
+  // Gives the operation to the system. True: it is done, and `completed` is not called. False: it comes later, perhaps
+  // before this returns.
+  virtual bool start(operation& one) noexcept = 0;
+  // Asks for its end. It completes all the same: by what it has come to, or with -ECANCELED. Nothing when it is not pending.
+  virtual void cancel(operation& one) noexcept = 0;
+
+  // An open descriptor of the caller's becomes known here. Throws std::bad_alloc.
+  slot& open(int fd, bool borrowed);
+  // What is pending there completes with -ECANCELED, and the descriptor is closed, unless it is borrowed.
+  static void close(slot& at) noexcept;
+  // How many slots are in use.
+  std::size_t open_slots() const noexcept;
+
+  // At the runtime's end, on a thread that waits for operations to complete: one round of what workers do else.
+  void drive() noexcept;
+
+  kernel& calls;
+
+ protected:
+  // An operation becomes pending, and has completed.
+  void enter(const operation& one) noexcept;
+  void complete(operation& one) noexcept;
+
+  // In close(), the slot's mutex held: the backend ends what is pending there. What it has ended by then comes back in
+  // `ended`, with its result. False: the rest comes later, and the backend calls free_slot() after it.
+  virtual bool abandon(slot& at, operation_queue& ended) noexcept = 0;
+  // The slot is in nobody's use any more. Drops the reactor's owner that it was: perhaps the last one.
+  void free_slot(slot& at) noexcept;
+
+ private:
+  void grow();
+  const std::function<void(bool)> keep_alive_;
+  std::atomic<std::int64_t> in_flight_{0};
+  mutable std::mutex slots_mutex_;
+  std::vector<std::unique_ptr<slot[]>> slots_;
+  slot* free_ = nullptr;
+  std::size_t in_use_ = 0;
+};
+
+}  // namespace troupe::io

@@ -1,0 +1,63 @@
+// slot: what a reactor knows of one open descriptor.
+//
+// Its memory is the reactor's and stays a slot for as long as that lives, so that an event or a cancellation which
+// comes late finds a slot, sees by the generation or the operation's own state that it is another one's by now, and
+// does nothing.
+// Threads: any; the mutex guards all but what the reactor's list of free slots uses.
+// Invariants
+//   S1  an operation is pending if and only if the backend has it: in a list here, or in the kernel. Only under the mutex
+//       of its slot that changes.
+//   S2  while an operation is pending its slot stays in use.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "troupe/io/operation.hpp"
+
+namespace troupe::io {
+
+class reactor;
+
+// Operations of one direction, in the order in which they came.
+class operation_queue {
+ public:
+  bool empty() const noexcept { return first_ == nullptr; }
+  operation* front() const noexcept { return first_; }
+  void push(operation& one) noexcept {
+    one.next = nullptr;
+    one.link = end_;
+    *end_ = &one;
+    end_ = &one.next;
+  }
+  void remove(operation& one) noexcept {
+    *one.link = one.next;
+    if (one.next != nullptr) {
+      one.next->link = one.link;
+    } else {
+      end_ = one.link;
+    }
+  }
+
+ private:
+  operation* first_ = nullptr;
+  operation** end_ = &first_;
+};
+
+struct alignas(16) slot {
+  std::mutex mutex;
+  std::shared_ptr<reactor> owner;  // while it is in use
+  operation_queue readers, writers;
+  slot* next_free = nullptr;
+  int fd = -1;
+  std::uint16_t generation = 0;
+  bool borrowed = false;      // the descriptor is somebody else's: it is not closed here
+  bool registered = false;    // the reactor's set tells of it
+  bool duplicated = false;    // `fd` is a duplicate of ours, made for that
+  // What is known: false only after the system said so, until it tells of a change.
+  bool can_read = true, can_write = true;
+  bool hung_up = false;       // the peer has closed, or it has an error: no edge comes after that
+};
+
+}  // namespace troupe::io

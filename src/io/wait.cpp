@@ -1,0 +1,112 @@
+#include "troupe/io/wait.hpp"
+
+#include <cerrno>
+
+#include "io/peer.hpp"
+#include "io/reactor.hpp"
+#include "troupe/io/error.hpp"
+
+namespace troupe::io {
+
+bool operation_wait::suspend(tasks::coroutine& awaiting, descriptor& on) {
+  who = &awaiting;
+  tasks::flow& in = *awaiting.in;
+  if (in.cancelled) {
+    end_early(reason::cancelled);
+    result = -ECANCELED;
+    return false;
+  }
+  at = &on.bind(*in.at->io);
+  generation_ = at->generation;
+  excused = weak;
+  home_ = at->owner.get();
+  if (!home_->start(*this)) {
+    in.at_once = 0;
+    enlist(awaiting);  // when it is over already, this turn is still to end before it goes on
+    return true;
+  }
+  if (++in.at_once < at_once_max) return false;
+  in.at_once = 0;
+  enlist(awaiting);
+  in.at->go_on_later(*this);
+  return true;
+}
+
+void operation_wait::on_completed(operation& self) noexcept {
+  static_cast<operation_wait&>(self).over(tasks::outcome::arrived);
+}
+
+// Any thread, until the coroutine goes on.
+void operation_wait::end_early(reason why) noexcept {
+  reason none = reason::none;
+  // order: relaxed  read after the wait is over, which orders it
+  why_.compare_exchange_strong(none, why, std::memory_order_relaxed);
+  if (at != nullptr) home_->cancel(*this);
+}
+
+const char* operation_wait::act_on(sched::message* base, void*, sched::message_act act) {
+  if (act == sched::message_act::describe) return "I/O";
+  auto& self = static_cast<operation_wait&>(*static_cast<wait*>(base));
+  if (act == sched::message_act::detach) {
+    self.end_early(reason::cancelled);
+    return nullptr;  // its completion is on its way
+  }
+  // At the runtime's end nobody else looks for completions.
+  if (act == sched::message_act::strand) {
+    // order: acquire  who has ended the wait is done with it; pairs with wait::arrive/release
+    while (!self.stranded.load(std::memory_order_acquire)) self.home_->drive();
+  }
+  return arrive(self, act);
+}
+
+std::string operation_wait::peer() const {
+  if (at == nullptr) return "a closed descriptor";
+  std::lock_guard lock(at->mutex);
+  return at->generation == generation_ && at->fd >= 0 ? peer_of(home_->calls, at->fd) : "a closed descriptor";
+}
+
+void operation_wait::check(const char* name) const {
+  if (result >= 0) return;
+  if (result == -ECANCELED) {
+    // order: relaxed  ordered by the wait's end
+    if (why_.load(std::memory_order_relaxed) == reason::timed_out) {
+      throw timed_out(std::string("troupe: ") + name + ": it did not come about in time");
+    }
+    throw cancelled(std::string("troupe: ") + name + ": cancelled, or its descriptor was closed");
+  }
+  throw io_error(name, peer(), -result);
+}
+
+void operation_wait::check_whole(const char* name) const {
+  check(name);
+  if (done < bytes) throw end_of_stream(name, peer(), done);
+}
+
+bool limited_wait::suspend(tasks::coroutine& awaiting, descriptor& on, std::chrono::nanoseconds at_most,
+                           const std::stop_token& stop) {
+  if (at_most.count() <= 0 || stop.stop_requested()) {
+    end_early(stop.stop_requested() ? reason::cancelled : reason::timed_out);
+    result = -ECANCELED;
+    return false;
+  }
+  if (!operation_wait::suspend(awaiting, on)) return false;
+  // From here on it may be over at any time; but not gone, for its coroutine goes on after this turn.
+  try {
+    tasks::timers& clock = *awaiting.in->at->clock;
+    if (at_most != std::chrono::nanoseconds::max()) {
+      tasks::arm(clock, *this, tasks::due_in(clock, at_most));
+      armed_ = true;
+    }
+    if (stop.stop_possible()) stop_.emplace(stop, on_stop{*this});
+  } catch (...) {
+    end_early(reason::timed_out);  // without the limit it would not be what was asked for
+  }
+  return true;
+}
+
+void limited_wait::release() noexcept {
+  stop_.reset();  // waits for a callback that is running
+  if (armed_) tasks::cancel(*who->in->at->clock, *this);
+}
+
+}  // namespace troupe::io

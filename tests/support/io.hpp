@@ -1,0 +1,63 @@
+// What the tests of I/O share: each runs under each policy and each backend.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "support/conformance.hpp"
+
+namespace troupe::test {
+
+struct io_setting {
+  setting on;
+  io_backend by = io_backend::epoll;
+};
+
+inline const char* name_of(io_backend one) {
+  switch (one) {
+    case io_backend::automatic: return "auto";
+    case io_backend::io_uring: return "io_uring";
+    case io_backend::epoll: return "epoll";
+    case io_backend::simulated: return "simulated";
+  }
+  return "unknown";
+}
+inline std::string name_of(const io_setting& one) {
+  return one.by == io_backend::simulated ? name_of(one.on) : name_of(one.on) + "_" + name_of(one.by);
+}
+inline std::ostream& operator<<(std::ostream& out, const io_setting& one) { return out << name_of(one); }
+
+inline std::vector<io_setting> all_io_settings() {
+  std::vector<io_setting> all;
+  for (const io_backend by : {io_backend::epoll}) {
+    for (const unsigned workers : {1u, 2u, 8u}) all.push_back({{policy::work_stealing, workers, 1}, by});
+    all.push_back({{policy::shared_queue, 2, 1}, by});
+  }
+  return all;
+}
+
+class io_conformance : public testing::TestWithParam<io_setting> {
+ protected:
+  void SetUp() override {
+    const char* forced = std::getenv("TROUPE_POLICY");
+    if (forced != nullptr && *forced != '\0' && forced != std::string(name_of(GetParam().on.policy))) {
+      GTEST_SKIP() << "TROUPE_POLICY=" << forced;
+    }
+  }
+  runtime_options options() const {
+    runtime_options chosen;
+    chosen.workers = GetParam().on.workers;
+    chosen.policy = GetParam().on.policy;
+    chosen.seed = GetParam().on.seed;
+    chosen.io = GetParam().by;
+    return chosen;
+  }
+  bool threaded() const { return GetParam().on.policy != policy::simulated; }
+};
+
+}  // namespace troupe::test
+
+#define TROUPE_IO_TEST_EACH(suite)                                                                  \
+  INSTANTIATE_TEST_SUITE_P(backends, suite, ::testing::ValuesIn(::troupe::test::all_io_settings()), \
+                           [](const auto& one) { return ::troupe::test::name_of(one.param); })
