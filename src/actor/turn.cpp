@@ -118,6 +118,7 @@ TROUPE_INLINE std::uintptr_t handle_batch(turn_place& place, system& home, activ
     if (urgent) {
       place.flow = active.suspended;  // whose branches go on, perhaps
       mail.act(&mail, nullptr, message_act::handle);  // the runtime's own: it never throws
+      place.flow = nullptr;  // a branch that went on has not said so
     } else {
       handle_unusual(place, home, actor, mail);
     }
@@ -224,6 +225,7 @@ TROUPE_INLINE sched::after_turn go_on(turn_place& place, activation& active) noe
   message& mail = active.pop_urgent();
   place.flow = active.suspended;  // whose branches go on, perhaps
   mail.act(&mail, nullptr, message_act::handle);  // the runtime's own: it never throws
+  place.flow = nullptr;  // a branch that went on has not said so
   // order: relaxed  as above
   if (is_suspended(place, active) && !place.unusual.load(std::memory_order_relaxed)) return leave_turn(place, sched::after_turn::waits);
   return run_on(place, active, 1, false);
