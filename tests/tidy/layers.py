@@ -8,6 +8,7 @@ BELOW = {
     "base": [],
     "observe": ["base"],
     "memory": ["base"],
+    "context": ["memory"],
     "sched": ["memory"],
     "task": ["sched"],
     "actor": ["task"],

@@ -63,6 +63,17 @@ class deadlock : public error {
   using error::error;
 };
 
+// Something shared is written without its guard: a context by two threads at once, what a guard holds without its lock.
+class unguarded_error : public error {
+  using error::error;
+};
+
+// A pointer into a context is about to be stored where it would outlive the memory: the text names both sides. Persist or
+// promote what it points to.
+class foreign_context_error : public error {
+  using error::error;
+};
+
 // The program is out of work while turns or tasks are still suspended: the text has a line for each, with what it waits
 // for. Nothing in the program will resolve that any more; a thread of your own that will needs a hold.
 class stalled : public error {

@@ -1,0 +1,45 @@
+// in_context<T>: a handle to an object that lives in a context.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <type_traits>
+
+namespace troupe {
+
+class context;
+template <class T>
+struct is_sendable;
+
+// The object goes with its context, or by a rollback; so the handle stays where it was made: it can be neither copied, moved,
+// kept in a container nor sent. What is to live longer is persisted or promoted (troupe/context/persist.hpp), which says what that
+// costs. A function that uses the object takes `in_context<T>&` or `T&`.
+//
+// Example:
+//     troupe::owned_context work = troupe::make_context();
+//     auto name = work->make<std::pmr::string>("a name that is longer than a string holds by itself");
+//     troupe::persisted<std::pmr::string> kept = troupe::persist(name);
+//     work.release();
+//     std::cout << *kept << '\n';
+template <class T>
+class in_context {
+ public:
+  in_context(const in_context&) = delete;
+  in_context& operator=(const in_context&) = delete;
+  static void* operator new(std::size_t) = delete;
+  static void* operator new[](std::size_t) = delete;
+
+  T& operator*() const noexcept { return *object_; }
+  T* operator->() const noexcept { return object_; }
+  T* get() const noexcept { return object_; }
+
+ private:
+  friend context;
+  explicit in_context(T& object) noexcept : object_(std::addressof(object)) {}
+  T* const object_;
+};
+
+template <class T>
+struct is_sendable<in_context<T>> : std::false_type {};
+
+}  // namespace troupe

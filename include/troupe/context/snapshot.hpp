@@ -1,0 +1,60 @@
+// snapshot: a place in a context that it can be rolled back to.
+#pragma once
+
+#include <cstddef>
+
+#include "troupe/context/context.hpp"
+
+namespace troupe {
+
+// A few words: making one allocates nothing. Snapshots nest: each ends before those that are older, and before its context.
+// One may be rolled back to any number of times. When it ends without a rollback, nothing is discarded.
+//
+// Example:
+//     troupe::owned_context connection = troupe::make_context();
+//     troupe::snapshot idle(*connection);
+//     for (int request = 0; request < 1'000'000; ++request) {
+//       static_cast<void>(connection->allocate(500));
+//       connection->rollback(idle);
+//     }
+//     std::cout << connection->bytes() << '\n';  // 4096
+class snapshot {
+ public:
+  explicit snapshot(context& of) noexcept;
+  snapshot(const snapshot&) = delete;
+  snapshot& operator=(const snapshot&) = delete;
+  ~snapshot();
+
+ private:
+  friend context;
+  friend owned_context;
+  friend contexts::access;
+  context* of_;  // null when it was rolled over
+  snapshot* const older_;
+  contexts::block* const block_;
+  std::byte* const at_;
+  contexts::finalizer* const finalizers_;
+  contexts::keep* keeps_;  // of what was persisted between the older snapshot and this one
+};
+
+// Rolls back when the scope ends, however that comes about.
+//
+// Example:
+//     troupe::owned_context work = troupe::make_context();
+//     for (int round = 0; round < 10; ++round) {
+//       troupe::scoped_rollback each(*work);
+//       std::pmr::string text("as long as this round", work.get());
+//     }
+class scoped_rollback {
+ public:
+  explicit scoped_rollback(context& of) noexcept : of_(of), before_(of) {}
+  scoped_rollback(const scoped_rollback&) = delete;
+  scoped_rollback& operator=(const scoped_rollback&) = delete;
+  ~scoped_rollback() { of_.rollback(before_); }
+
+ private:
+  context& of_;
+  snapshot before_;
+};
+
+}  // namespace troupe

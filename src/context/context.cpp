@@ -1,0 +1,200 @@
+#include "troupe/context/context.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "base/invariant.hpp"
+#include "context/block.hpp"
+#include "context/keep.hpp"
+#include "context/poison.hpp"
+#include "context/running.hpp"
+#include "context/tally.hpp"
+#include "troupe/base/error.hpp"
+#include "troupe/context/snapshot.hpp"
+
+namespace troupe {
+
+using contexts::access;
+using contexts::block;
+
+namespace {
+
+// Between two objects where AddressSanitizer looks, and it knows memory by eight bytes.
+constexpr std::size_t red_zone = contexts::poisons ? 16 : 0, grain = contexts::poisons ? 8 : 1;
+
+std::size_t size_on(std::size_t bytes) noexcept { return (bytes + grain - 1) / grain * grain + red_zone; }
+
+// How the blocks of a context grow, while its limit allows.
+std::uint8_t next_class(const block& newest, std::size_t need, std::size_t left) noexcept {
+  auto chosen = std::min<std::uint8_t>(static_cast<std::uint8_t>(newest.size_class + 1), contexts::own_class - 1);
+  while (chosen > 0 && contexts::class_bytes[chosen] > left && contexts::class_bytes[chosen - 1u] - sizeof(block) >= need) --chosen;
+  return chosen;
+}
+
+std::uint64_t next_number() {
+  contexts::tally& mine = contexts::tally_here();
+  return mine.number << 40 | static_cast<std::uint64_t>(contexts::count(mine, &contexts::tally::made, 1));
+}
+
+}  // namespace
+
+context::context(block& first, const context_options& options) noexcept
+    : block_(&first), last_(&first), options_(options), number_(next_number()) {
+  at_ = access::beginning(*this).at;
+  end_ = first.end;
+}
+
+owned_context make_context(const context_options& options) {
+  if (options.bytes_max < contexts::page_bytes) {
+    throw option_error("troupe: make_context: bytes_max is less than the 4096 of the first block; give it more");
+  }
+  contexts::tally& mine = contexts::tally_here();
+  block& first = contexts::take_block(0, sizeof(context), nullptr);
+  first.total = first.bytes;
+  contexts::unpoison(first.begin(), sizeof(context));
+  auto& made = *::new (first.begin()) context(first, options);
+  contexts::count(mine, &contexts::tally::active, 1);
+  return owned_context(made);
+}
+
+void owned_context::end(context& of) noexcept { access::end(of); }
+
+std::size_t context::bytes() const noexcept { return last_->total; }
+
+void* context::allocate_slowly(std::size_t bytes, std::size_t alignment) {
+  if (!open_) throw usage_error("troupe: a context was released, and something persisted in it is being written; it is constant");
+  contexts::check_running(*this, runs_on_);
+  if (bytes > SIZE_MAX / 4 || alignment > SIZE_MAX / 4) throw std::bad_alloc();
+  const std::size_t need = size_on(bytes);
+  alignment = std::max(alignment, grain);
+  for (;;) {
+    const std::uintptr_t begin = (reinterpret_cast<std::uintptr_t>(at_) + alignment - 1) & ~(alignment - 1);
+    const auto end = reinterpret_cast<std::uintptr_t>(end_);
+    if (begin <= end && need <= end - begin) {
+      at_ = reinterpret_cast<std::byte*>(begin) + need;
+      contexts::unpoison(reinterpret_cast<void*>(begin), bytes);
+      return reinterpret_cast<void*>(begin);
+    }
+    take_block(need + alignment);
+  }
+}
+
+// Goes on in a block with so much room: the next that was retained, or a new one.
+void context::take_block(std::size_t room) {
+  block* next = block_->newer;
+  if (next == nullptr || next->room() < room) {
+    trim();
+    const std::size_t left = options_.bytes_max - std::min(options_.bytes_max, block_->total);
+    next = &contexts::take_block(next_class(*block_, room, left), room, this);
+    if (next->bytes > left) {
+      contexts::return_block(*next);
+      throw context_full();
+    }
+    next->older = block_;
+    next->total = block_->total + next->bytes;
+    block_->newer = last_ = next;
+  }
+  block_ = next;
+  at_ = next->begin();
+  end_ = next->end;
+}
+
+void context::do_deallocate(void* memory, std::size_t bytes, std::size_t) { contexts::poison(memory, bytes); }
+
+void context::trim() noexcept { trim_to(block_->total); }
+
+// Gives back the newest blocks that are not in use, until there are no more bytes than this.
+void context::trim_to(std::size_t total) noexcept {
+  while (last_ != block_ && last_->total > total) {
+    block& gone = *last_;
+    last_ = gone.older;
+    last_->newer = nullptr;
+    contexts::drop_block(gone);
+  }
+}
+
+void context::rollback(snapshot& to) {
+  if (to.of_ != this) {
+    throw usage_error(to.of_ == nullptr ? "troupe: rollback: the snapshot has gone with what was newer than an older one"
+                                        : "troupe: rollback: the snapshot is of another context");
+  }
+  if (discarding_) throw usage_error("troupe: rollback: in a destructor that a rollback or the context's end calls");
+  // Level by level: what was persisted holds its own, and older ones as it says.
+  while (newest_ != &to) [[unlikely]] access::roll_back_newest(*this);
+  access::roll_back(*this, {to.block_, to.at_, to.finalizers_});
+}
+
+snapshot::snapshot(context& of) noexcept
+    : of_(&of), older_(of.newest_), block_(of.block_), at_(of.at_), finalizers_(of.finalizers_), keeps_(std::exchange(of.keeps_, nullptr)) {
+  of.newest_ = this;
+}
+
+snapshot::~snapshot() {
+  if (of_ == nullptr) return;
+  TROUPE_REQUIRE(of_->newest_ == this, "snapshots nest: one that is newer must end first");
+  of_->newest_ = older_;
+  // What was persisted since is newer than what was before: one level now.
+  if (of_->keeps_ != nullptr) access::chain(*of_->keeps_, keeps_);
+  contexts::keep** end = &of_->keeps_;
+  while (*end != nullptr) end = &(*end)->older;
+  *end = keeps_;
+}
+
+namespace contexts {
+
+place access::beginning(context& of) noexcept {
+  block* const first = reinterpret_cast<block*>(&of) - 1;
+  return {first, reinterpret_cast<std::byte*>(&of + 1), nullptr};
+}
+
+void access::roll_back_newest(context& of) noexcept {
+  snapshot& gone = *of.newest_;
+  roll_back(of, {gone.block_, gone.at_, gone.finalizers_});
+  of.newest_ = gone.older_;
+  of.keeps_ = gone.keeps_;
+  gone.of_ = nullptr;
+}
+
+void access::roll_back(context& of, const place& since) noexcept {
+  if (of.keeps_ != nullptr && leave_to_keeps(of, since)) [[unlikely]] return;
+  if (of.finalizers_ != since.finalizers) finalize(of, since.finalizers);
+  if constexpr (poisons) {
+    for (block* one = since.in; one != of.block_->newer; one = one->newer) {
+      std::byte* const from = one == since.in ? since.at : one->begin();
+      poison(from, static_cast<std::size_t>(one->end - from));
+    }
+  }
+  of.block_ = since.in;
+  of.at_ = since.at;
+  of.end_ = since.in->end;
+  if (of.last_->total - of.block_->total > of.options_.retain_bytes) [[unlikely]] {
+    of.trim_to(of.block_->total + of.options_.retain_bytes);
+  }
+}
+
+void access::finalize(context& of, const finalizer* down_to) noexcept {
+  of.discarding_ = true;
+  // One by one: a destructor may make things, which are discarded in turn.
+  while (of.finalizers_ != down_to) {
+    finalizer& one = *of.finalizers_;
+    of.finalizers_ = one.older;
+    one.destroy(one);
+  }
+  of.discarding_ = false;
+}
+
+void access::end(context& of) noexcept {
+  while (of.newest_ != nullptr) roll_back_newest(of);
+  roll_back(of, beginning(of));
+  of.trim();
+  of.open_ = false;
+  count(&tally::active, -1);
+  count(&tally::persisted, 1);
+  drop(of);
+}
+
+bool is_since_snapshot(const context& of, const void* object) noexcept { return access::is_since(of, object); }
+
+}  // namespace contexts
+
+}  // namespace troupe

@@ -1,0 +1,53 @@
+#include "context/running.hpp"
+
+#include "context/keep.hpp"
+#include "troupe/base/platform.hpp"
+
+namespace troupe {
+namespace contexts {
+namespace {
+
+constinit thread_local context* current [[gnu::tls_model("initial-exec")]] = nullptr;
+
+}  // namespace
+
+TROUPE_NOINLINE const void* this_thread() noexcept { return &current; }
+
+std::string describe(const context& of) {
+  std::string text = "context " + std::to_string(of.number());
+  if (*of.name() != '\0') text += std::string(" (") + of.name() + ")";
+  return text;
+}
+
+std::atomic<const void*>& access::runs_on(context& of) noexcept { return of.runs_on_; }
+
+}  // namespace contexts
+
+TROUPE_NOINLINE context* current_context() noexcept { return contexts::current; }
+
+TROUPE_NOINLINE context& this_context() {
+  if (contexts::current == nullptr) {
+    throw usage_error(
+        "troupe: this_context: this thread runs no work that has a context; make one and a context_scope, and in a coroutine "
+        "take a context& as a parameter");
+  }
+  return *contexts::current;
+}
+
+context_scope::context_scope(context& here) : before_(contexts::current), here_(here) {
+  if constexpr (contexts::checked) {
+    contexts::check_running(here, contexts::access::runs_on(here));
+    // order: relaxed  as in check_running
+    contexts::access::runs_on(here).store(contexts::this_thread(), std::memory_order_relaxed);
+  }
+  contexts::current = &here;
+}
+
+context_scope::~context_scope() {
+  contexts::current = before_;
+  // One that is nested in another scope of the same context is looked at no more from here on; that is a check less.
+  // order: relaxed  as in check_running
+  if constexpr (contexts::checked) contexts::access::runs_on(here_).store(nullptr, std::memory_order_relaxed);
+}
+
+}  // namespace troupe

@@ -1,0 +1,48 @@
+// tally: what a thread has counted of contexts: by itself, so that no line of memory is fought for. Readers add all up.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <new>
+
+#include "troupe/base/platform.hpp"
+
+namespace troupe::contexts {
+
+// Only its thread writes it. Differences: one thread makes a context, another one releases it.
+struct tally {
+  std::atomic<std::int64_t> active{0};
+  std::atomic<std::int64_t> persisted{0};
+  std::atomic<std::int64_t> bytes{0};
+  std::atomic<std::int64_t> rollbacks_kept{0};
+  std::atomic<std::int64_t> made{0};
+  std::uint64_t number = 0;  // of this tally
+  tally* next = nullptr;
+  tally* next_unused = nullptr;
+};
+
+extern thread_local tally* own_tally [[gnu::tls_model("initial-exec")]];
+tally& begin_tally();  // throws std::bad_alloc in a thread that has made nothing yet
+
+// A thread's own. Not for the body of a coroutine: it reaches a thread-local.
+TROUPE_INLINE tally& tally_here() {
+  tally* const mine = own_tally;
+  return mine != nullptr ? *mine : begin_tally();
+}
+
+TROUPE_INLINE std::int64_t count(tally& mine, std::atomic<std::int64_t> tally::*what, std::int64_t difference) noexcept {
+  // order: relaxed  a statistic; one writer
+  const std::int64_t now = (mine.*what).load(std::memory_order_relaxed) + difference;
+  // order: relaxed  as above
+  (mine.*what).store(now, std::memory_order_relaxed);
+  return now;
+}
+inline void count(std::atomic<std::int64_t> tally::*what, std::int64_t difference) noexcept {
+  try {
+    count(tally_here(), what, difference);
+  } catch (const std::bad_alloc&) {
+    // A thread that ends, or has just begun, without memory for a statistic.
+  }
+}
+
+}  // namespace troupe::contexts

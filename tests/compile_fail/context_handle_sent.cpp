@@ -1,0 +1,17 @@
+// A handle into a context is no argument of a message: the receiver handles it when the memory may have gone.
+// expect: troupe: tell: a parameter of the method is a pointer, a view, an iterator or a reference wrapper
+#include <troupe/troupe.hpp>
+
+struct Reader {
+  void read(const troupe::in_context<int>&) {}
+  void read_kept(troupe::persisted<int>) {}
+};
+
+void use(troupe::ref<Reader> reader, troupe::context& work) {
+  auto number = work.make<int>(1);
+#ifdef CONTROL
+  reader.tell<&Reader::read_kept>(troupe::persist(number));
+#else
+  reader.tell<&Reader::read>(number);
+#endif
+}
