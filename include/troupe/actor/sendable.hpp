@@ -64,6 +64,10 @@ concept bit_reference = requires(T& bit) {
   { ~bit } -> std::same_as<bool>;
 };
 
+// An allocator of std::pmr: it and what it is part of refer to a memory resource, of a context for instance.
+template <class T>
+concept memory_reference = requires(const T& allocator) { allocator.resource()->is_equal(*allocator.resource()); };
+
 // Whether an object of this class refers to something that it does not own, as far as that can be seen. A view
 // that owns what it shows (std::ranges::owning_view, and what is built on it) can only be moved.
 template <class T>
@@ -71,15 +75,15 @@ consteval bool borrows() {
   // An incomplete class is a part of something (std::unique_ptr<T>), never sent itself.
   if constexpr (std::is_class_v<T> && requires { sizeof(T); }) {
     if constexpr (std::ranges::enable_view<T>) return std::ranges::enable_borrowed_range<T> || std::is_copy_constructible_v<T>;
-    return is_borrowing_iterator<T>() || bit_reference<T> || std::is_same_v<T, std::vector<bool>::reference>;
+    return is_borrowing_iterator<T>() || bit_reference<T> || memory_reference<T> || std::is_same_v<T, std::vector<bool>::reference>;
   }
   return false;
 }
 
 }  // namespace detail
 
-// Whether a parameter of this type may travel in a message. Views and iterators may not; containers and wrappers
-// are looked into. Specialize it for a type of yours: std::false_type for a view that does not look like one,
+// Whether a parameter of this type may travel in a message. Views, iterators and what has an allocator of std::pmr may not;
+// containers and wrappers are looked into. Specialize it for a type of yours: std::false_type for a view that does not look like one,
 // std::true_type for a handle that only looks like one.
 //
 // Example (declarations):
