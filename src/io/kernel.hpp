@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 namespace troupe::io {
 
@@ -51,6 +52,9 @@ class kernel {
   virtual int duplicate(int fd) noexcept = 0;
   virtual int make_bell() noexcept = 0;
   virtual void ring(int bell) noexcept = 0;
+
+  // Of a simulation: when the next thing happens by itself.
+  virtual std::optional<std::int64_t> next_ns() noexcept { return std::nullopt; }
 };
 
 // What is used outside of simulations: the real one, or what a test put in its place.

@@ -11,5 +11,6 @@ namespace troupe::io {
 std::shared_ptr<reactor> make_reactor(sched::poller_seat& seat);
 
 std::shared_ptr<reactor> make_readiness_reactor(kernel& calls, std::function<void(bool)> keep_alive);
+std::shared_ptr<reactor> make_readiness_reactor(std::unique_ptr<kernel> calls, std::function<void(bool)> keep_alive);
 
 }  // namespace troupe::io

@@ -26,7 +26,9 @@ std::uint16_t generation_of(std::uint64_t tag) noexcept { return static_cast<std
 
 class readiness_reactor final : public reactor {
  public:
-  readiness_reactor(kernel& calls, std::function<void(bool)> keep_alive) : reactor(calls, std::move(keep_alive)) {
+  // `own`: the kernel, if it belongs to this reactor alone.
+  readiness_reactor(kernel& calls, std::unique_ptr<kernel> own, std::function<void(bool)> keep_alive)
+      : reactor(calls, std::move(keep_alive)), own_(std::move(own)) {
     set_ = calls.make_set();
     if (set_ < 0) throw io_error("epoll_create1", "", -set_);
     bell_ = calls.make_bell();
@@ -70,6 +72,7 @@ class readiness_reactor final : public reactor {
     return fetch(ms > INT_MAX ? INT_MAX : static_cast<int>(ms));
   }
   void wake() noexcept override { calls.ring(bell_); }
+  std::optional<std::int64_t> next_ns() override { return calls.next_ns(); }
 
   void dispatch() noexcept override {
     for (int i = 0; i < fetched_; ++i) {
@@ -154,6 +157,7 @@ class readiness_reactor final : public reactor {
     }
   }
 
+  const std::unique_ptr<kernel> own_;
   int set_ = -1, bell_ = -1;
   int fetched_ = 0;
   std::array<epoll_event, events_max> events_;
@@ -162,7 +166,12 @@ class readiness_reactor final : public reactor {
 }  // namespace
 
 std::shared_ptr<reactor> make_readiness_reactor(kernel& calls, std::function<void(bool)> keep_alive) {
-  return std::make_shared<readiness_reactor>(calls, std::move(keep_alive));
+  return std::make_shared<readiness_reactor>(calls, nullptr, std::move(keep_alive));
+}
+
+std::shared_ptr<reactor> make_readiness_reactor(std::unique_ptr<kernel> calls, std::function<void(bool)> keep_alive) {
+  kernel& made = *calls;
+  return std::make_shared<readiness_reactor>(made, std::move(calls), std::move(keep_alive));
 }
 
 }  // namespace troupe::io

@@ -12,15 +12,20 @@ constexpr int turns_a_round = 64;
 
 }  // namespace
 
-bool runtime_core::step_main() { return simulated_ != nullptr ? simulated_->step() : main_->run_one(); }
+// Simulated: what comes by I/O comes between any two turns.
+bool runtime_core::step_main() {
+  if (simulated_ == nullptr) return main_->run_one();
+  return (simulated_->has_io() && simulated_->choose(4) == 0 && simulated_->look()) || simulated_->step();
+}
 
 // Simulated: with nothing else to do the next timer's time comes at once. A stop does not wait for timers.
 bool runtime_core::pass_time() {
   // order: relaxed  a hint; the next look sees it
   if (simulated_ == nullptr || stop_asked_.load(std::memory_order_relaxed) || alive_.empty()) return false;
-  const auto next = clock->next_ns();
-  if (!next) return false;
-  simulated_->advance_to(*next);
+  if (simulated_->look()) return true;
+  const auto timer = clock->next_ns(), io = simulated_->next_io_ns();
+  if (!timer && !io) return false;
+  simulated_->advance_to(std::min(timer.value_or(INT64_MAX), io.value_or(INT64_MAX)));
   clock->expire();
   return true;
 }

@@ -31,7 +31,7 @@ void simulated::submit_to(lane& to, runnable& item) noexcept {
 void simulated::put(lane& to, runnable& item) noexcept {
   std::lock_guard lock(mutex_);
   to.queue.push(item);
-  filled_.notify_one();
+  tell();
 }
 
 bool simulated::step() {
@@ -68,21 +68,44 @@ bool simulated::step() {
   return true;
 }
 
+bool simulated::look() {
+  if (io_ == nullptr || !io_->door.try_enter()) return false;
+  const bool came = io_->look();
+  if (came) io_->dispatch();
+  io_->door.leave();
+  return came;
+}
+
+bool simulated::awaited() const {
+  return poked_ || std::any_of(lanes_.begin(), lanes_.end(), [](const auto& lane) { return !lane->queue.empty(); });
+}
+
 void simulated::wait_until(std::chrono::steady_clock::time_point limit) {
   std::unique_lock lock(mutex_);
-  filled_.wait_until(lock, limit, [this] {
-    for (const auto& lane : lanes_) {
-      if (!lane->queue.empty()) return true;
-    }
-    return poked_;
-  });
+  if (io_ == nullptr) {
+    filled_.wait_until(lock, limit, [this] { return awaited(); });
+  } else if (!awaited() && io_->door.try_enter()) {
+    inside_ = true;
+    lock.unlock();
+    const auto span = std::max<std::chrono::nanoseconds>(limit - std::chrono::steady_clock::now(), std::chrono::nanoseconds(0));
+    if (io_->wait(&span)) io_->dispatch();
+    io_->door.leave();
+    lock.lock();
+    inside_ = false;
+  }
   poked_ = false;
 }
 
 void simulated::poke() {
   std::lock_guard lock(mutex_);
   poked_ = true;
+  tell();
+}
+
+// Under the mutex.
+void simulated::tell() {
   filled_.notify_all();
+  if (inside_) io_->wake();
 }
 
 void simulated::shut_down() {

@@ -10,11 +10,13 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <vector>
 
 #include "sched/census.hpp"
 #include "sched/executor.hpp"
+#include "sched/poller.hpp"
 
 namespace troupe::sched {
 
@@ -31,7 +33,13 @@ class simulated final : public policy {
   counters count() const override;
   std::size_t queued() const override;  // on all lanes
   unsigned workers() const noexcept override { return 1; }
-  void attach(poller&) override {}  // the main thread looks into it (runtime/main_loop.cpp)
+  void attach(poller& io) override { io_ = &io; }
+
+  bool has_io() const noexcept { return io_ != nullptr; }
+  // What has come by now goes on its way. False when that is nothing, or there is no I/O.
+  bool look();
+  // When the next thing comes by itself, if something does.
+  std::optional<std::int64_t> next_io_ns() { return io_ == nullptr ? std::nullopt : io_->next_ns(); }
 
   // One turn of a runnable chosen by the seed. False when there is none.
   bool step();
@@ -54,6 +62,8 @@ class simulated final : public policy {
   static constexpr std::size_t choices_max = 256;  // runnables of the pool: a step takes time for each
   void submit_to(lane& to, runnable& item) noexcept;
   void put(lane& to, runnable& item) noexcept;
+  bool awaited() const;
+  void tell();
 
   census& alive_;
   std::mt19937_64 random_;
@@ -62,6 +72,8 @@ class simulated final : public policy {
   mutable std::mutex mutex_;  // outside threads may submit
   std::condition_variable filled_;
   bool poked_ = false;
+  poller* io_ = nullptr;
+  bool inside_ = false;  // wait_until() sleeps in the poller
   std::vector<std::unique_ptr<lane>> lanes_;  // lane 0 is the pool
 };
 

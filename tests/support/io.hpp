@@ -34,6 +34,7 @@ inline std::vector<io_setting> all_io_settings() {
     for (const unsigned workers : {1u, 2u, 8u}) all.push_back({{policy::work_stealing, workers, 1}, by});
     all.push_back({{policy::shared_queue, 2, 1}, by});
   }
+  for (const std::uint64_t seed : {1u, 2u, 3u, 4u, 5u}) all.push_back({{policy::simulated, 1, seed}, io_backend::simulated});
   return all;
 }
 

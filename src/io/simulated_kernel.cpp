@@ -1,0 +1,383 @@
+#include "io/simulated_kernel.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace troupe::io {
+
+// One side of a connection, or a listener.
+struct simulated_kernel::end {
+  enum class state : std::uint8_t { fresh, listening, connecting, connected, failed } is = state::fresh;
+  endpoint local, peer;
+  bool bound = false;
+  std::weak_ptr<end> other;
+  std::string in;                    // came, and was not read yet
+  std::size_t under_way = 0;         // bytes on their way here
+  std::size_t capacity = 65'536;     // of both together
+  std::deque<end_ptr> connections;   // of a listener
+  std::int64_t last_due_ns = 0;      // of what is on its way here
+  int error = 0;
+  bool finished = false;             // the peer writes no more
+  bool written = false;              // nor does this side
+  bool gone = false;                 // the peer was closed
+  bool wants_room = false;
+  std::uint64_t tag = 0;
+  std::uint32_t interests = 0, raised = 0;
+
+  bool can_read() const noexcept { return !in.empty() || finished || error != 0 || !connections.empty(); }
+  bool can_write() const noexcept {
+    if (is == state::failed) return true;
+    if (is != state::connected) return false;
+    const end_ptr to = other.lock();
+    return gone || to == nullptr || to->in.size() + to->under_way < to->capacity;
+  }
+  std::uint32_t level() const noexcept {
+    std::uint32_t now = 0;
+    if (can_read()) now |= EPOLLIN;
+    if (can_write()) now |= EPOLLOUT;
+    if (finished) now |= EPOLLRDHUP;
+    if (error != 0) now |= EPOLLERR | EPOLLHUP;
+    return now;
+  }
+};
+
+namespace {
+
+using lock_of = std::lock_guard<std::recursive_mutex>;
+
+endpoint endpoint_from(const sockaddr* from, socklen_t bytes) noexcept {
+  endpoint made;
+  std::memcpy(made.data(), from, std::min(bytes, endpoint::capacity()));
+  return made;
+}
+
+int give_name(const endpoint& from, sockaddr* to, socklen_t* bytes) noexcept {
+  if (to == nullptr) return 0;
+  std::memcpy(to, from.data(), std::min(*bytes, from.size()));
+  *bytes = from.size();
+  return 0;
+}
+
+endpoint with_port(endpoint of, std::uint16_t port) {
+  const bool v6 = of.is_v6();
+  reinterpret_cast<sockaddr_in*>(of.data())->sin_port = htons(port);  // lies where that of IPv6 does
+  static_cast<void>(v6);
+  return of;
+}
+
+bool accepts(const endpoint& listener, const endpoint& to) {
+  return listener == to || (listener.port() == to.port() && with_port(endpoint::any(0), to.port()) == listener && !to.is_v6()) ||
+         (listener.port() == to.port() && listener == endpoint::any_v6(to.port()));
+}
+
+}  // namespace
+
+simulated_kernel::end* simulated_kernel::find(int fd) noexcept {
+  const auto at = ends_.find(fd);
+  return at == ends_.end() ? nullptr : at->second.get();
+}
+
+// The lowest number that is free, as the machine does.
+int simulated_kernel::put(end_ptr one) {
+  int fd = first_fd;
+  for (const auto& [taken, unused] : ends_) {
+    if (taken != fd) break;
+    ++fd;
+  }
+  ends_.emplace(fd, std::move(one));
+  return fd;
+}
+
+simulated_kernel::end_ptr simulated_kernel::make(int domain) {
+  auto made = std::make_shared<end>();
+  made->local = domain == AF_INET6 ? endpoint::loopback_v6(0) : endpoint::loopback(0);
+  constexpr std::size_t capacities[] = {65'536, 4'096, 100};
+  made->capacity = capacities[simulation_.choose(3)];
+  return made;
+}
+
+simulated_kernel::end_ptr simulated_kernel::listener_at(const endpoint& to) const {
+  for (const auto& [fd, one] : ends_) {
+    if (one->is == end::state::listening && accepts(one->local, to)) return one;
+  }
+  return nullptr;
+}
+
+// On its way for a while, behind what was sent there before.
+void simulated_kernel::send_news(end& from, const end_ptr& to, news what, std::string bytes, end_ptr connection) {
+  const std::int64_t due = simulation_.now_ns() + static_cast<std::int64_t>(simulation_.choose(delay_ns_max));
+  to->last_due_ns = std::max(to->last_due_ns, due);
+  to->under_way += bytes.size();
+  static_cast<void>(from);
+  under_way_.push({to->last_due_ns, sent_++, to, what, std::move(bytes), std::move(connection)});
+}
+
+void simulated_kernel::arrive(arrival& one) {
+  const end_ptr to = one.to.lock();
+  if (to == nullptr) return;
+  switch (one.what) {
+    case news::bytes:
+      to->under_way -= one.bytes.size();
+      to->in += one.bytes;
+      return raise(*to, EPOLLIN);
+    case news::connection:
+      to->connections.push_back(std::move(one.connection));
+      return raise(*to, EPOLLIN);
+    case news::connected:
+      to->is = end::state::connected;
+      return raise(*to, EPOLLOUT);
+    case news::refused:
+      to->is = end::state::failed;
+      to->error = ECONNREFUSED;
+      return raise(*to, EPOLLIN | EPOLLOUT | EPOLLERR | EPOLLHUP);
+    case news::finished:
+      to->finished = true;
+      return raise(*to, EPOLLIN | EPOLLRDHUP);
+    case news::reset:
+      to->finished = to->gone = true;
+      to->error = ECONNRESET;
+      return raise(*to, EPOLLIN | EPOLLOUT | EPOLLERR | EPOLLHUP);
+    case news::room: return raise(*to, EPOLLOUT);
+  }
+}
+
+void simulated_kernel::raise(end& at, std::uint32_t events) {
+  if (at.interests == 0) return;
+  if (at.raised == 0) {
+    for (auto& [fd, one] : ends_) {
+      if (one.get() == &at) raised_.push_back(one);
+    }
+  }
+  at.raised |= events;
+}
+
+void simulated_kernel::catch_up() {
+  while (!under_way_.empty() && under_way_.top().due_ns <= simulation_.now_ns()) {
+    arrival next = under_way_.top();
+    under_way_.pop();
+    arrive(next);
+  }
+}
+
+std::optional<std::int64_t> simulated_kernel::next_ns() noexcept {
+  const lock_of lock(mutex_);
+  if (!raised_.empty()) return simulation_.now_ns();
+  if (under_way_.empty()) return std::nullopt;
+  return under_way_.top().due_ns;
+}
+
+int simulated_kernel::make_set() noexcept { return real_set_ = real_kernel().make_set(); }
+
+int simulated_kernel::add(int set, int fd, std::uint32_t events, std::uint64_t tag) noexcept {
+  const lock_of lock(mutex_);
+  end* at = find(fd);
+  if (at == nullptr) return real_kernel().add(set, fd, events, tag);
+  at->tag = tag;
+  at->interests = events;
+  if (at->level() != 0) raise(*at, at->level());
+  return 0;
+}
+
+int simulated_kernel::remove(int set, int fd) noexcept {
+  const lock_of lock(mutex_);
+  end* at = find(fd);
+  if (at == nullptr) return real_kernel().remove(set, fd);
+  at->interests = 0;
+  return 0;
+}
+
+// In any order. Real ones only when nothing simulated has happened; time passes elsewhere.
+int simulated_kernel::wait_events(int set, epoll_event* events, int most, int timeout_ms) noexcept {
+  {
+    const lock_of lock(mutex_);
+    catch_up();
+    int count = 0;
+    while (!raised_.empty() && count < most) {
+      std::swap(raised_[simulation_.choose(raised_.size())], raised_.back());
+      const end_ptr at = raised_.back().lock();
+      raised_.pop_back();
+      if (at == nullptr) continue;
+      const std::uint32_t now = at->raised & (at->interests | EPOLLERR | EPOLLHUP);
+      at->raised = 0;
+      if (now == 0) continue;
+      events[count].events = now | (at->level() & (EPOLLRDHUP | EPOLLERR | EPOLLHUP));
+      events[count++].data.u64 = at->tag;
+    }
+    if (count != 0 || (timeout_ms != 0 && next_ns())) return count;
+  }
+  return real_kernel().wait_events(set, events, most, timeout_ms);
+}
+
+int simulated_kernel::socket(int domain, int type, int) noexcept {
+  const lock_of lock(mutex_);
+  if ((domain != AF_INET && domain != AF_INET6) || type != SOCK_STREAM) return -EAFNOSUPPORT;
+  return put(make(domain));
+}
+
+int simulated_kernel::bind(int fd, const sockaddr* to, socklen_t bytes) noexcept {
+  const lock_of lock(mutex_);
+  end* at = find(fd);
+  if (at == nullptr) return -EBADF;
+  endpoint name = endpoint_from(to, bytes);
+  if (name.port() == 0) name = with_port(name, next_port_++);
+  if (listener_at(name) != nullptr) return -EADDRINUSE;
+  at->local = name;
+  at->bound = true;
+  return 0;
+}
+
+int simulated_kernel::listen(int fd, int) noexcept {
+  const lock_of lock(mutex_);
+  end* at = find(fd);
+  if (at == nullptr) return -EBADF;
+  at->is = end::state::listening;
+  return 0;
+}
+
+int simulated_kernel::accept(int fd, sockaddr* peer, socklen_t* bytes) noexcept {
+  const lock_of lock(mutex_);
+  end* at = find(fd);
+  if (at == nullptr) return -EBADF;
+  if (interrupts()) return -EINTR;
+  if (at->connections.empty()) return -EAGAIN;
+  const end_ptr made = at->connections.front();
+  at->connections.pop_front();
+  give_name(made->peer, peer, bytes);
+  return put(made);
+}
+
+int simulated_kernel::connect(int fd, const sockaddr* to, socklen_t bytes) noexcept {
+  const lock_of lock(mutex_);
+  const auto found = ends_.find(fd);
+  if (found == ends_.end()) return -EBADF;
+  const end_ptr at = found->second;
+  at->peer = endpoint_from(to, bytes);
+  at->is = end::state::connecting;
+  if (!at->bound) at->local = with_port(at->local, next_port_++);
+  const end_ptr listener = listener_at(at->peer);
+  if (listener == nullptr) {
+    send_news(*at, at, news::refused);
+    return -EINPROGRESS;
+  }
+  const end_ptr theirs = make(at->peer.is_v6() ? AF_INET6 : AF_INET);
+  theirs->local = at->peer;
+  theirs->peer = at->local;
+  theirs->is = end::state::connected;
+  theirs->other = at;
+  at->other = theirs;
+  send_news(*at, listener, news::connection, {}, theirs);
+  send_news(*at, at, news::connected);
+  return interrupts() ? -EINTR : -EINPROGRESS;
+}
+
+int simulated_kernel::shutdown(int fd, int) noexcept {
+  const lock_of lock(mutex_);
+  end* at = find(fd);
+  if (at == nullptr) return -EBADF;
+  if (at->is != end::state::connected) return -ENOTCONN;
+  if (const end_ptr to = at->other.lock(); to != nullptr && !at->written) send_news(*at, to, news::finished);
+  at->written = true;
+  return 0;
+}
+
+int simulated_kernel::close(int fd) noexcept {
+  const lock_of lock(mutex_);
+  const auto found = ends_.find(fd);
+  if (found == ends_.end()) return fd >= first_fd ? -EBADF : real_kernel().close(fd);
+  const end_ptr at = found->second;
+  ends_.erase(found);
+  // What was not read, or not accepted, is gone; the peer is told so.
+  const auto leave = [this](end& gone, bool lost) {
+    if (const end_ptr to = gone.other.lock()) send_news(gone, to, lost ? news::reset : news::finished);
+  };
+  leave(*at, !at->in.empty());
+  for (const end_ptr& one : at->connections) leave(*one, true);
+  return 0;
+}
+
+std::ptrdiff_t simulated_kernel::receive(int fd, void* data, std::size_t bytes, sockaddr* peer, socklen_t* peer_bytes) noexcept {
+  const lock_of lock(mutex_);
+  end* at = find(fd);
+  if (at == nullptr) return fd >= first_fd ? -EBADF : real_kernel().receive(fd, data, bytes, peer, peer_bytes);
+  if (interrupts()) return -EINTR;
+  if (at->in.empty()) {
+    if (at->error != 0) return -std::exchange(at->error, 0);
+    return at->finished || bytes == 0 ? 0 : -EAGAIN;
+  }
+  const std::size_t part = std::min(bytes, at->in.size());
+  std::memcpy(data, at->in.data(), part);
+  at->in.erase(0, part);
+  if (const end_ptr from = at->other.lock(); from != nullptr && from->wants_room) {
+    from->wants_room = false;
+    send_news(*at, from, news::room);
+  }
+  return static_cast<std::ptrdiff_t>(part);
+}
+
+std::ptrdiff_t simulated_kernel::send(int fd, const void* data, std::size_t bytes, const sockaddr* to, socklen_t to_bytes) noexcept {
+  const lock_of lock(mutex_);
+  end* at = find(fd);
+  if (at == nullptr) return fd >= first_fd ? -EBADF : real_kernel().send(fd, data, bytes, to, to_bytes);
+  if (interrupts()) return -EINTR;
+  if (at->error != 0) return -std::exchange(at->error, 0);
+  const end_ptr peer = at->other.lock();
+  if (at->written || at->gone || peer == nullptr) return -EPIPE;
+  const std::size_t used = peer->in.size() + peer->under_way;
+  const std::size_t room = peer->capacity - std::min(used, peer->capacity);
+  const std::size_t part = std::min(bytes, room);
+  if (part < bytes) at->wants_room = true;
+  if (part == 0 && bytes != 0) return -EAGAIN;
+  // In up to three pieces, which come one after the other.
+  const auto* from = static_cast<const char*>(data);
+  for (std::size_t left = part; left != 0;) {
+    const std::size_t piece = simulation_.choose(3) == 0 ? left : 1 + simulation_.choose(left);
+    send_news(*at, peer, news::bytes, std::string(from, piece));
+    from += piece;
+    left -= piece;
+  }
+  return static_cast<std::ptrdiff_t>(part);
+}
+
+std::ptrdiff_t simulated_kernel::read(int fd, void* data, std::size_t bytes) noexcept { return real_kernel().read(fd, data, bytes); }
+std::ptrdiff_t simulated_kernel::write(int fd, const void* data, std::size_t bytes) noexcept {
+  return real_kernel().write(fd, data, bytes);
+}
+
+int simulated_kernel::set_option(int fd, int level, int name, int value) noexcept {
+  return fd >= first_fd ? 0 : real_kernel().set_option(fd, level, name, value);
+}
+
+int simulated_kernel::pending_error(int fd) noexcept {
+  const lock_of lock(mutex_);
+  end* at = find(fd);
+  return at == nullptr ? EBADF : std::exchange(at->error, 0);
+}
+
+int simulated_kernel::local_name(int fd, sockaddr* name, socklen_t* bytes) noexcept {
+  const lock_of lock(mutex_);
+  end* at = find(fd);
+  return at == nullptr ? -EBADF : give_name(at->local, name, bytes);
+}
+
+int simulated_kernel::peer_name(int fd, sockaddr* name, socklen_t* bytes) noexcept {
+  const lock_of lock(mutex_);
+  end* at = find(fd);
+  if (at == nullptr) return fd >= first_fd ? -EBADF : real_kernel().peer_name(fd, name, bytes);
+  return at->is == end::state::connected ? give_name(at->peer, name, bytes) : -ENOTCONN;
+}
+
+int simulated_kernel::look(int fd, short events) noexcept {
+  const lock_of lock(mutex_);
+  end* at = find(fd);
+  if (at == nullptr) return fd >= first_fd ? POLLNVAL : real_kernel().look(fd, events);
+  // The bits of poll(2) and of epoll are the same.
+  return static_cast<int>(at->level() & (static_cast<std::uint32_t>(events) | EPOLLERR | EPOLLHUP));
+}
+
+int simulated_kernel::duplicate(int fd) noexcept { return fd >= first_fd ? -EBADF : real_kernel().duplicate(fd); }
+int simulated_kernel::make_bell() noexcept { return real_kernel().make_bell(); }
+void simulated_kernel::ring(int bell) noexcept { real_kernel().ring(bell); }
+
+}  // namespace troupe::io

@@ -1,0 +1,136 @@
+// faulty_kernel: the machine's system calls, one of which fails, or transfers too little, by a script.
+#pragma once
+
+#include <sys/epoll.h>
+
+#include <atomic>
+#include <cerrno>
+#include <map>
+#include <mutex>
+
+#include "io/kernel.hpp"
+
+namespace troupe::test {
+
+enum class call {
+  socket, bind, listen, accept, connect, shutdown, close, receive, send, read, write, set_option, local_name, make_set, add,
+  wait_events, make_bell
+};
+inline constexpr call all_calls[] = {call::socket,  call::bind, call::listen, call::accept, call::connect,    call::shutdown,
+                                     call::close,   call::receive, call::send, call::read,  call::write,      call::set_option,
+                                     call::local_name, call::make_set, call::add, call::wait_events, call::make_bell};
+inline const char* name_of(call one) {
+  constexpr const char* names[] = {"socket", "bind", "listen", "accept", "connect", "shutdown", "close", "receive", "send",
+                                   "read", "write", "set_option", "local_name", "make_set", "add", "wait_events", "make_bell"};
+  return names[static_cast<std::size_t>(one)];
+}
+
+// Beside numbers of errno: what is transferred is half of what could be, or one byte at a time for ever.
+enum : int { short_transfer = -1, one_byte_transfers = -2 };
+
+class faulty_kernel final : public io::kernel {
+ public:
+  // The nth call of this kind (from 0) comes to `fault`.
+  faulty_kernel(call kind, int nth, int fault) : kind_(kind), left_(nth), fault_(fault) {}
+  bool failed() const { return failed_.load(); }
+
+  int socket(int domain, int type, int protocol) noexcept override {
+    return fails(call::socket) ? -fault_ : real_.socket(domain, type, protocol);
+  }
+  int bind(int fd, const sockaddr* to, socklen_t bytes) noexcept override {
+    return fails(call::bind) ? -fault_ : real_.bind(fd, to, bytes);
+  }
+  int listen(int fd, int backlog) noexcept override { return fails(call::listen) ? -fault_ : real_.listen(fd, backlog); }
+  int accept(int fd, sockaddr* peer, socklen_t* bytes) noexcept override {
+    return fails(call::accept) ? refused(fd) : real_.accept(fd, peer, bytes);
+  }
+  int connect(int fd, const sockaddr* to, socklen_t bytes) noexcept override {
+    if (!fails(call::connect)) return real_.connect(fd, to, bytes);
+    // Interrupted, it goes on.
+    if (fault_ == EINTR) static_cast<void>(real_.connect(fd, to, bytes));
+    return -fault_;
+  }
+  int shutdown(int fd, int how) noexcept override { return fails(call::shutdown) ? -fault_ : real_.shutdown(fd, how); }
+  int close(int fd) noexcept override {
+    const int result = real_.close(fd);  // whatever it says, the descriptor is gone
+    return fails(call::close) ? -fault_ : result;
+  }
+  std::ptrdiff_t receive(int fd, void* data, std::size_t bytes, sockaddr* peer, socklen_t* peer_bytes) noexcept override {
+    if (!fails(call::receive)) return real_.receive(fd, data, bytes, peer, peer_bytes);
+    return fault_ > 0 ? refused(fd) : rearmed(fd, real_.receive(fd, data, part_of(bytes), peer, peer_bytes));
+  }
+  std::ptrdiff_t send(int fd, const void* data, std::size_t bytes, const sockaddr* to, socklen_t to_bytes) noexcept override {
+    if (!fails(call::send)) return real_.send(fd, data, bytes, to, to_bytes);
+    return fault_ > 0 ? refused(fd) : rearmed(fd, real_.send(fd, data, part_of(bytes), to, to_bytes));
+  }
+  std::ptrdiff_t read(int fd, void* data, std::size_t bytes) noexcept override {
+    if (!fails(call::read)) return real_.read(fd, data, bytes);
+    return fault_ > 0 ? refused(fd) : rearmed(fd, real_.read(fd, data, part_of(bytes)));
+  }
+  std::ptrdiff_t write(int fd, const void* data, std::size_t bytes) noexcept override {
+    if (!fails(call::write)) return real_.write(fd, data, bytes);
+    return fault_ > 0 ? refused(fd) : rearmed(fd, real_.write(fd, data, part_of(bytes)));
+  }
+  int set_option(int fd, int level, int name, int value) noexcept override {
+    return fails(call::set_option) ? -fault_ : real_.set_option(fd, level, name, value);
+  }
+  int pending_error(int fd) noexcept override { return real_.pending_error(fd); }
+  int local_name(int fd, sockaddr* name, socklen_t* bytes) noexcept override {
+    return fails(call::local_name) ? -fault_ : real_.local_name(fd, name, bytes);
+  }
+  int peer_name(int fd, sockaddr* name, socklen_t* bytes) noexcept override { return real_.peer_name(fd, name, bytes); }
+  int look(int fd, short events) noexcept override { return real_.look(fd, events); }
+  int make_set() noexcept override { return fails(call::make_set) ? -fault_ : set_ = real_.make_set(); }
+  int add(int set, int fd, std::uint32_t events, std::uint64_t tag) noexcept override {
+    if (fails(call::add)) return -fault_;
+    std::lock_guard lock(mutex_);
+    known_[fd] = {events, tag};
+    return real_.add(set, fd, events, tag);
+  }
+  int remove(int set, int fd) noexcept override { return real_.remove(set, fd); }
+  int wait_events(int set, epoll_event* events, int most, int timeout_ms) noexcept override {
+    return fails(call::wait_events) ? -fault_ : real_.wait_events(set, events, most, timeout_ms);
+  }
+  int duplicate(int fd) noexcept override { return real_.duplicate(fd); }
+  int make_bell() noexcept override { return fails(call::make_bell) ? -fault_ : real_.make_bell(); }
+  void ring(int bell) noexcept override { real_.ring(bell); }
+
+ private:
+  bool fails(call kind) {
+    if (kind != kind_) return false;
+    const int before = left_.fetch_sub(1);
+    const bool yes = fault_ == one_byte_transfers ? before <= 0 : before == 0;
+    if (yes) failed_ = true;
+    return yes;
+  }
+  std::size_t part_of(std::size_t bytes) const {
+    return fault_ == one_byte_transfers ? std::min<std::size_t>(bytes, 1) : (bytes + 1) / 2;
+  }
+  int refused(int fd) { return static_cast<int>(rearmed(fd, -fault_)); }
+  // A system that would block, or that had no more, tells when that changes: here it does so at once.
+  std::ptrdiff_t rearmed(int fd, std::ptrdiff_t result) {
+    std::lock_guard lock(mutex_);
+    if (const auto at = known_.find(fd); at != known_.end()) {
+      epoll_event wanted{};
+      wanted.events = at->second.events | EPOLLET;
+      wanted.data.u64 = at->second.tag;
+      static_cast<void>(::epoll_ctl(set_, EPOLL_CTL_MOD, fd, &wanted));
+    }
+    return result;
+  }
+
+  struct registration {
+    std::uint32_t events;
+    std::uint64_t tag;
+  };
+  io::kernel& real_ = io::real_kernel();
+  const call kind_;
+  std::atomic<int> left_;
+  const int fault_;
+  std::atomic<bool> failed_{false};
+  std::mutex mutex_;
+  std::map<int, registration> known_;
+  int set_ = -1;
+};
+
+}  // namespace troupe::test
