@@ -83,6 +83,7 @@ class system {
   }
   tasks::home home{};            // of its actors' flows
   tasks::home home_reentrant{};  // of those of reentrant actors
+  std::int64_t began_ns = 0;     // by its clock; set before the first turn
   memory::slot_space slots;
   kin_table kins;
   guard_table guards;

@@ -10,6 +10,7 @@
 #include "sched/shared_queue.hpp"
 #include "sched/work_stealing.hpp"
 #include "troupe/base/error.hpp"
+#include "troupe/runtime/here.hpp"
 #include "base/invariant.hpp"
 
 namespace troupe {
@@ -53,6 +54,7 @@ void runtime_core::make_clock() {
   clock = std::make_unique<tasks::timers>(
       [this, real] { return real ? base::now_ns() : simulated_->now_ns(); }, [this](bool armed) { armed ? hold() : release(); },
       real);
+  system->began_ns = real ? base::now_ns() : 0;
   actor::make_homes(*system, clock.get(), &io);
 }
 
@@ -207,11 +209,11 @@ sched::executor& runtime_core::make_lane(const std::string& name, std::uint16_t 
   return pinned_.back()->executor;
 }
 
-actor::placement runtime_core::place(const spawn_options& chosen) const {
+actor::placement actor::place_in(system& home, const spawn_options& chosen) {
   if (chosen.turn.time.count() < 0 || (chosen.turn.messages == 0 && chosen.turn.time.count() != 0)) {
     throw option_error("troupe: spawn_options::turn: messages must be at least 1 when a time is set, and time not negative");
   }
-  actor::placement where{*system};
+  placement where{home};
   if (chosen.on_error == error_policy::restart && (chosen.restart.times == 0 || chosen.restart.per < std::chrono::milliseconds(1) ||
                                                   chosen.restart.backoff.count() < 0)) {
     throw option_error("troupe: spawn_options::restart: times must be at least 1, per at least 1 ms, backoff not negative");
@@ -219,7 +221,7 @@ actor::placement runtime_core::place(const spawn_options& chosen) const {
   where.on_error = chosen.on_error;
   where.restart = &chosen.restart;
   where.parent = chosen.parent.cell();
-  if (where.parent != nullptr && &actor::system::of(*where.parent) != system) {
+  if (where.parent != nullptr && &system::of(*where.parent) != &home) {
     throw option_error("troupe: spawn_options::parent: it is an actor of another runtime");
   }
   where.turn_messages = chosen.turn.messages;
@@ -229,6 +231,8 @@ actor::placement runtime_core::place(const spawn_options& chosen) const {
   where.unlike_most = true;
   return where;
 }
+
+actor::placement runtime_core::place(const spawn_options& chosen) const { return actor::place_in(*system, chosen); }
 
 actor::placement runtime_core::place(const on_thread& chosen) {
   actor::placement where = place(chosen.options());
@@ -349,9 +353,11 @@ void runtime_core::set_holds_ignored(bool yes) {
   }
 }
 
-std::chrono::nanoseconds runtime_core::now() const {
-  if (simulated_ != nullptr) return std::chrono::nanoseconds(simulated_->now_ns());
-  return std::chrono::steady_clock::now() - began_;
+std::chrono::nanoseconds runtime_core::now() const { return std::chrono::nanoseconds(clock->now_ns() - system->began_ns); }
+
+std::chrono::nanoseconds now() {
+  const actor::system& home = actor::running_system("now");
+  return std::chrono::nanoseconds(tasks::now_ns(*home.home.clock) - home.began_ns);
 }
 
 }  // namespace troupe

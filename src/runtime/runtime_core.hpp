@@ -106,7 +106,6 @@ class runtime_core {
   bool holds_ignored_ = false;  // a stop that drains does not wait for outside sources
   bool overdue_ = false;        // a stop missed its deadline, and what it discards has not all gone yet
 
-  const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   sched::simulated* simulated_ = nullptr;          // the pool, under that policy
   std::unique_ptr<sched::thread_executor> main_;   // the main thread's, under the others
   std::mutex pinned_mutex_;

@@ -1,0 +1,51 @@
+// here: what a handler or a task asks of the runtime that it runs in, without having it at hand.
+#pragma once
+
+#include <chrono>
+#include <utility>
+
+#include "troupe/actor/blocking.hpp"
+#include "troupe/actor/ref.hpp"
+#include "troupe/actor/spawn.hpp"
+#include "troupe/actor/spawn_task.hpp"
+#include "troupe/runtime/options.hpp"
+
+namespace troupe {
+
+namespace actor {
+// Throws option_error for what makes no sense.
+placement place_in(system& home, const spawn_options& chosen);
+}  // namespace actor
+
+// As runtime::spawn on the pool, in a handler, a constructor, a destructor or a task of an actor; elsewhere usage_error.
+// For actors with a thread of their own use the runtime's.
+//
+// Example:
+//     struct Leaf { int weigh() { return 1; } };
+//     struct Tree {
+//       troupe::task<> grow(int n) {
+//         for (int i = 0; i < n; ++i) std::cout << co_await troupe::spawn<Leaf>().ask<&Leaf::weigh>();
+//       }
+//     };
+//     troupe::runtime rt;
+//     rt.spawn<Tree>().tell<&Tree::grow>(3);
+//     rt.run();
+template <class T, class... Args>
+  requires(!actor::starts_with_v<spawn_options, Args...> && !actor::starts_with_v<on_thread, Args...>)
+ref<T> spawn(Args&&... args) {
+  return actor::spawn<T>(actor::placement{actor::running_system("spawn")}, std::forward<Args>(args)...);
+}
+template <class T, class... Args>
+ref<T> spawn(const spawn_options& options, Args&&... args) {
+  return actor::spawn<T>(actor::place_in(actor::running_system("spawn"), options), std::forward<Args>(args)...);
+}
+// As runtime::spawn of a task.
+template <class T>
+future<T> spawn(task<T> running) {
+  return actor::spawn_task(actor::placement{actor::running_system("spawn")}, std::move(running));
+}
+
+// As runtime::now: virtual under the simulated policy.
+std::chrono::nanoseconds now();
+
+}  // namespace troupe
