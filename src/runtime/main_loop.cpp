@@ -23,9 +23,9 @@ bool runtime_core::pass_time() {
   // order: relaxed  a hint; the next look sees it
   if (simulated_ == nullptr || stop_asked_.load(std::memory_order_relaxed) || alive_.empty()) return false;
   if (simulated_->look()) return true;
-  const auto timer = clock->next_ns(), io = simulated_->next_io_ns();
-  if (!timer && !io) return false;
-  simulated_->advance_to(std::min(timer.value_or(INT64_MAX), io.value_or(INT64_MAX)));
+  const auto timer = clock->next_ns(), completion = simulated_->next_io_ns();
+  if (!timer && !completion) return false;
+  simulated_->advance_to(std::min(timer.value_or(INT64_MAX), completion.value_or(INT64_MAX)));
   clock->expire();
   return true;
 }
