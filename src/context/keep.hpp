@@ -56,6 +56,7 @@ struct access {
   static void end(context& of) noexcept;
   static place beginning(context& of) noexcept;
   static std::atomic<const void*>& runs_on(context& of) noexcept;
+  static bool has_keeps(const context& of) noexcept;
   // Whether the object is newer than the newest snapshot.
   static bool is_since(const context& of, const void* object) noexcept;
   // A snapshot that is open, newer than `older` and older than `newer`; null when there is none.

@@ -16,8 +16,9 @@ BELOW = {
     "net": ["io"],
     "cluster": ["actor", "net"],
     "runtime": ["cluster", "observe"],
-    "capi": ["runtime"],
-    "tools": ["runtime"],
+    "parallel": ["context", "runtime"],
+    "capi": ["parallel"],
+    "tools": ["parallel"],
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
