@@ -1,0 +1,13 @@
+// A guard of a pointer guards the pointer, and what it points to may be a context's.
+// expect: troupe: guarded: T is or has a pointer, a view or a std::pmr allocator
+#include <vector>
+#include <troupe/troupe.hpp>
+
+void use() {
+#ifdef CONTROL
+  troupe::guarded<std::vector<int>> numbers;
+#else
+  troupe::guarded<std::vector<int*>> numbers;
+#endif
+  static_cast<void>(numbers);
+}

@@ -1,0 +1,11 @@
+// A reader's access is constant: writing takes a writer's.
+// expect: assign
+#include <troupe/troupe.hpp>
+
+void use(troupe::guarded<int> number) {
+#ifdef CONTROL
+  **number.try_write() = 2;
+#else
+  **number.try_read() = 2;
+#endif
+}
