@@ -21,7 +21,7 @@ bool scheduled_call::cancel() noexcept {
   const step before = step_.exchange(step::cancelled, std::memory_order_relaxed);
   if (before == step::cancelled) return false;
   const bool more = before == step::waits || period_ != std::chrono::nanoseconds::zero();
-  if (core_->clock->cancel(*this)) end();
+  if (core_->clock->take_back(*this)) end();
   return more;
 }
 
@@ -54,7 +54,7 @@ void scheduled_call::go_on() noexcept {
   refs_.fetch_add(1, std::memory_order_relaxed);  // armed it may come and end at once
   core_->clock->arm(*this, due_.count());         // the time's thread runs already
   // order: relaxed  as cancel
-  if (step_.load(std::memory_order_relaxed) == step::cancelled && core_->clock->cancel(*this)) end();
+  if (step_.load(std::memory_order_relaxed) == step::cancelled && core_->clock->take_back(*this)) end();
   drop_ref();
 }
 

@@ -35,13 +35,21 @@ void timers::arm(timer& one, std::int64_t due_ns) {
   changed_.notify_one();
 }
 
+bool timers::remove(timer& one) noexcept {
+  if (one.is != timer::state::armed && one.is != timer::state::due) return false;
+  wheel_.remove(one);
+  if (!one.weak && --armed_ == 0) keep_alive_(false);
+  return true;
+}
+
+bool timers::take_back(timer& one) noexcept {
+  std::lock_guard lock(mutex_);
+  return remove(one);
+}
+
 bool timers::cancel(timer& one) noexcept {
   std::unique_lock lock(mutex_);
-  if (one.is == timer::state::armed || one.is == timer::state::due) {
-    wheel_.remove(one);
-    if (!one.weak && --armed_ == 0) keep_alive_(false);
-    return true;
-  }
+  if (remove(one)) return true;
   changed_.wait(lock, [&] { return expiring_ != &one; });
   return false;
 }

@@ -25,6 +25,8 @@ class timers {
 
   void arm(timer& one, std::int64_t due_ns);
   bool cancel(timer& one) noexcept;
+  // The same, without a wait for its function: for a timer that keeps itself alive.
+  bool take_back(timer& one) noexcept;
   std::int64_t now_ns() const { return clock_(); }
   struct counts {
     std::size_t armed = 0;
@@ -39,6 +41,7 @@ class timers {
   void expire_all();
 
  private:
+  bool remove(timer& one) noexcept;
   void keep_time();
   void expire_due(std::unique_lock<std::mutex>& lock);
   void expire_one(timer& one, std::unique_lock<std::mutex>& lock);

@@ -463,6 +463,21 @@ TEST_P(tasks, a_timer_takes_its_call_back) {
   EXPECT_FALSE(outlives.cancel());
 }
 
+// A stop that is requested beside the runtime's end finds timers that just go.
+TEST_P(tasks, timers_are_stopped_beside_the_end) {
+  for (int round = 0; round < fewer(40); ++round) {
+    std::stop_source enough;
+    std::thread stops;
+    {
+      runtime rt(options());
+      for (int i = 0; i < 300; ++i) rt.after(1h, [] {}, {.stop = enough.get_token()});
+      stops = std::thread([&] { enough.request_stop(); });
+      if (round % 2 == 0) std::this_thread::yield();
+    }
+    stops.join();
+  }
+}
+
 // Whoever cancels races with the time, the call, and the stop token: a call is taken back or it comes.
 TEST_P(tasks, timers_are_cancelled_at_any_time) {
   runtime rt(options());
