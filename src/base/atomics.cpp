@@ -21,10 +21,11 @@ bool register_with_kernel() noexcept {
 
 const bool kernel_fences = register_with_kernel();
 
-void heavy() noexcept {
-  if (kernel_fences) membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+bool heavy() noexcept {
+  const bool done = !kernel_fences || membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0;
   // order: seq_cst  store in front of load on the rare side; pairs with light()
   std::atomic_thread_fence(std::memory_order_seq_cst);
+  return done;
 }
 
 }  // namespace troupe::base::asymmetric

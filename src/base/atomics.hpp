@@ -21,8 +21,15 @@ extern const bool kernel_fences;
 // order: none  keeps the compiler from moving the load up; heavy() fences this processor
 TROUPE_INLINE void light() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
 
-// About a microsecond: an interrupt to every processor that runs a thread of this process.
-void heavy() noexcept;
+// For where heavy() may not reach: as light() where that is enough, else as seq_cst.
+inline void light_or_full() noexcept {
+  // order: seq_cst  store in front of load; pairs with heavy()
+  kernel_fences ? light() : std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+
+// About a microsecond: an interrupt to every processor that runs a thread of this process. False when the kernel
+// refuses: the program has forbidden itself the system call since it started. Then nothing is ordered.
+bool heavy() noexcept;
 
 }  // namespace asymmetric
 
@@ -36,7 +43,7 @@ struct std_atomics {
 
   static bool light_fences_suffice() noexcept { return asymmetric::kernel_fences; }
   static void light_fence() noexcept { asymmetric::light(); }
-  static void heavy_fence() noexcept { asymmetric::heavy(); }
+  static bool heavy_fence() noexcept { return asymmetric::heavy(); }
   // order: seq_cst  the caller's page in docs/protocols/ names the pair
   static void full_fence() noexcept { std::atomic_thread_fence(std::memory_order_seq_cst); }
   static void pause() noexcept { pause_cpu(); }

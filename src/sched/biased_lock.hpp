@@ -48,12 +48,12 @@ class biased_lock {
     inside_.store(0, std::memory_order_release);
   }
 
-  // Thief only. False when the owner stayed inside (it was preempted there): try another victim.
+  // Thief only. False when the owner stayed inside (it was preempted there), or there is no fence: try another victim.
   bool try_revoke() noexcept {
     // order: relaxed  announced by the fence, not by the store
     revoked_.store(by_thief, std::memory_order_relaxed);
-    Atomics::heavy_fence();
-    for (int spin = 0; spin < spins_max; ++spin) {
+    const bool fenced = Atomics::heavy_fence();
+    for (int spin = 0; fenced && spin < spins_max; ++spin) {
       // order: acquire  sees what the owner did (B3); pairs with leave/release
       if (inside_.load(std::memory_order_acquire) == 0) return true;
       Atomics::pause();

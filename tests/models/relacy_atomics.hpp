@@ -198,7 +198,10 @@ struct fenced_atomics {
 
   static bool light_fences_suffice() { return false; }
   static void light_fence() {}
-  static void heavy_fence(place at = place::current()) { fence(at); }
+  static bool heavy_fence(place at = place::current()) {
+    fence(at);
+    return true;
+  }
   static void full_fence(place at = place::current()) { fence(at); }
   static void pause(place at = place::current()) { rl::yield(1, info_of(at)); }
   static void wait_a_little(int, place at = place::current()) { rl::yield(1, info_of(at)); }
@@ -207,10 +210,11 @@ struct fenced_atomics {
 
 struct kernel_atomics : fenced_atomics {
   static bool light_fences_suffice() { return true; }
-  static void heavy_fence(place at = place::current()) {
-    if (is_weakened(access::fence, at)) return;
+  static bool heavy_fence(place at = place::current()) {
+    if (is_weakened(access::fence, at)) return true;
     rl::ctx().sched();
     rl::systemwide_fence(info_of(at));
+    return true;
   }
 };
 
