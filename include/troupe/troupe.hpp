@@ -20,6 +20,7 @@
 #include "troupe/io/stream.hpp"
 #include "troupe/io/tcp.hpp"
 #include "troupe/io/wait.hpp"
+#include "troupe/jobs/lazy.hpp"
 #include "troupe/parallel/guarded.hpp"
 #include "troupe/runtime/here.hpp"
 #include "troupe/runtime/options.hpp"

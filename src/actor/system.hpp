@@ -88,6 +88,7 @@ class system {
   kin_table kins;
   guard_table guards;
   consumer_table consumers;
+  void* jobs = nullptr;  // the runtime's job_pool (src/jobs/job_pool.hpp)
   waiting_lists waiting;
   std::mutex looking;  // one at a time looks at what is suspended (suspended.cpp)
   std::array<std::atomic<sched::executor*>, executors_max> executors{};

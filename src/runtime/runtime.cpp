@@ -63,7 +63,7 @@ runtime_counters runtime::counters() const {
   const auto of_pool = core_->pool->count();
   // order: relaxed  a statistic
   return {of_pool.turns, of_pool.steals, of_pool.stolen, of_pool.wakes,
-          core_->system->dead_letters.load(std::memory_order_relaxed)};
+          core_->system->dead_letters.load(std::memory_order_relaxed), core_->jobs->dropped()};
 }
 
 std::string runtime::dump() const { return core_->dump(); }

@@ -126,6 +126,8 @@ void runtime_core::make_executors() {
   io.keep_alive = [this](bool in_flight) { in_flight ? hold() : release(); };
   install(main_index, *main_lane);
   install(0, *pool);
+  jobs = std::make_unique<jobs::job_pool>(*system, *pool, options.workers,
+                                          jobs::job_pool_options{options.queued_lazies, options.serial_lazies});
 }
 
 // Other threads may send to actors and drop refs meanwhile; that nobody uses the runtime itself is the user's part.
@@ -159,6 +161,7 @@ void runtime_core::shut_down() {
   system->destroy_actors(0);
   clock->expire_all();
   io.give_up();
+  jobs.reset();
   system->on_dead_letter = nullptr;
   actor::system::destroy(system);
 }

@@ -16,6 +16,7 @@
 
 #include "actor/system.hpp"
 #include "base/parker.hpp"
+#include "jobs/job_pool.hpp"
 #include "runtime/failure_log.hpp"
 #include "runtime/side_pool.hpp"
 #include "sched/census.hpp"
@@ -56,6 +57,7 @@ class runtime_core {
   std::unique_ptr<tasks::timers> clock;
   sched::poller_seat io;
   side_pool aside;
+  std::unique_ptr<jobs::job_pool> jobs;
 
  private:
   // A pinned thread ends in two steps: first all of them stop running turns, then one after the other

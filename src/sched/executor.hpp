@@ -21,6 +21,9 @@ class executor {
   // can get rid of it, also when memory is out.
   virtual void submit(runnable& item) noexcept = 0;
 
+  // The same, for whichever of its threads is idle rather than the calling one.
+  virtual void submit_to_any(runnable& item) noexcept { submit(item); }
+
   // Mail was left for a runnable that one of its threads holds: somebody should be awake to see it in case
   // that thread is long in a handler.
   virtual void attend() noexcept {}

@@ -58,6 +58,10 @@ void work_stealing::submit(runnable& item) noexcept {
       return;
     }
   }
+  submit_to_any(item);
+}
+
+void work_stealing::submit_to_any(runnable& item) noexcept {
   alive_.enter();
   inbox_.push(item);
   wake(roster_.call());

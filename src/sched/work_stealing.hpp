@@ -34,6 +34,7 @@ class work_stealing final : public policy {
   ~work_stealing() override;
 
   void submit(runnable& item) noexcept override;
+  void submit_to_any(runnable& item) noexcept override;
   void shut_down() override;
   counters count() const noexcept override;
   void attend() noexcept override;

@@ -85,6 +85,7 @@ struct runtime_counters {
   std::uint64_t stolen = 0;        // actors and procedures moved by that
   std::uint64_t wakes = 0;         // times that a sleeping worker was woken
   std::uint64_t dead_letters = 0;  // messages that nobody handled
+  std::uint64_t lazies_dropped = 0;  // that nobody wanted
 };
 
 // Of after() and every().

@@ -34,6 +34,12 @@ class result_of {
     return what == nullptr ? nullptr : *what;
   }
 
+  // The value as it stays here; throws a copy of the exception.
+  const stored<T>& look() const {
+    if (const auto* what = std::get_if<2>(&content_)) std::rethrow_exception(*what);
+    return std::get<1>(content_);
+  }
+
   // The value is moved out; throws the exception.
   T take() {
     if (auto* what = std::get_if<2>(&content_)) std::rethrow_exception(std::move(*what));

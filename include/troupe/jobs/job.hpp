@@ -1,0 +1,71 @@
+// job: a piece of work that is run once, by any thread, and that any number of others may wait for.
+// The library's own; users meet lazy.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "troupe/task/future.hpp"
+
+namespace troupe::jobs {
+
+struct waiting_thread;
+
+// Who is told, once, on the thread that ran the job.
+struct waiter {
+  explicit waiter(void (*tell)(waiter&) noexcept) noexcept : wake(tell) {}
+  waiter* next = nullptr;
+  void (*const wake)(waiter&) noexcept;
+};
+
+struct job {
+  enum class act : std::uint8_t { run, free };
+
+  job(void (*acts)(job&, act) noexcept, const char* what) noexcept : perform(acts), name(what) {}
+  job(const job&) = delete;
+  job& operator=(const job&) = delete;
+
+  // order: acquire  sees the result; pairs with the exchange that ends the job
+  bool is_done() const noexcept { return word.load(std::memory_order_acquire) == done; }
+  // order: relaxed  the caller holds a ref already
+  void add_ref() noexcept { refs.fetch_add(1, std::memory_order_relaxed); }
+  void drop_ref() noexcept;
+
+  static constexpr std::uintptr_t done = 1;
+  std::atomic<std::uintptr_t> word{0};  // the waiters, newest first; then done
+  std::atomic<std::uint32_t> refs{2};   // its maker's, and one for where it is kept until somebody takes it
+  std::atomic<bool> claimed{false};     // somebody runs it, or has
+  void (*const perform)(job&, act) noexcept;
+  const char* const name;
+  // Its maker's list of what it has not submitted, or the queue of the one that has submitted it.
+  std::atomic<const void*> kept_by{nullptr};
+  job* older = nullptr;
+  job* newer = nullptr;
+  std::uint64_t place = 0;  // in the list by age, in the queue by index
+  std::atomic<waiting_thread*> run_by{nullptr};
+};
+
+// Keeps a new job with what the calling thread has pending; takes one of its two refs.
+void keep(job& made) noexcept;
+
+// Submits all that the calling thread has pending, and returns when `of` is done: it runs here if nobody has begun it.
+// Throws deadlock when it would wait for itself; usage_error in an actor's handler.
+void need(job& of);
+
+// Submits the same, and tells when `of` is done. Throws std::bad_alloc.
+future<> when_done(job& of);
+
+// The jobs that the calling thread keeps pending from now on, until the scope's end (lazy.hpp).
+class pending_scope {
+ public:
+  explicit pending_scope(bool runs) noexcept;
+  pending_scope(const pending_scope&) = delete;
+  pending_scope& operator=(const pending_scope&) = delete;
+  ~pending_scope();
+
+ private:
+  const std::uint64_t began_;
+  const bool runs_;
+};
+
+}  // namespace troupe::jobs

@@ -1,0 +1,212 @@
+// lazy: a value that is computed when somebody wants it, in parallel with what else is wanted by then.
+#pragma once
+
+#include <concepts>
+#include <coroutine>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "troupe/base/type_name.hpp"
+#include "troupe/memory/block_pool.hpp"
+#include "troupe/jobs/job.hpp"
+#include "troupe/task/result.hpp"
+
+namespace troupe {
+
+namespace jobs {
+
+template <class T>
+struct job_of : job {
+  using job::job;
+  tasks::result_of<T> result;
+};
+
+template <class T, class Function>
+struct lazy_job final : job_of<T> {
+  template <class F>
+  explicit lazy_job(F&& given) : job_of<T>(&perform, base::type_name<Function>()), function(std::forward<F>(given)) {}
+
+  static void perform(job& base, job::act what) noexcept {
+    auto& self = static_cast<lazy_job&>(base);
+    if (what == job::act::free) {
+      std::destroy_at(&self);
+      return memory::deallocate(&self, sizeof(lazy_job));
+    }
+    try {
+      if constexpr (std::is_void_v<T>) {
+        std::invoke(std::move(*self.function));
+        self.result.set();
+      } else {
+        self.result.set(std::invoke(std::move(*self.function)));
+      }
+    } catch (...) {
+      self.result.fail(std::current_exception());
+    }
+    self.function.reset();  // what it captured goes now, not with the last one who has the value
+  }
+
+  std::optional<Function> function;
+};
+
+template <class T, class Function>
+TROUPE_NOINLINE job_of<T>& make_lazy(Function&& function) {
+  using made = lazy_job<T, std::decay_t<Function>>;
+  static_assert(alignof(made) <= alignof(std::max_align_t), "troupe: lazy: the function is over-aligned; put what it holds into a std::unique_ptr");
+  void* place = memory::allocate(sizeof(made));
+  made* one = nullptr;
+  try {
+    one = ::new (place) made(std::forward<Function>(function));
+  } catch (...) {
+    memory::deallocate(place, sizeof(made));
+    throw;
+  }
+  keep(*one);
+  return *one;
+}
+
+}  // namespace jobs
+
+// A value that somebody may want later. Making one runs nothing. The first get() or co_await submits all that this thread
+// has made and not yet submitted, so that other workers begin with it, and computes what it wants here unless somebody
+// has begun that. A function runs once, on any thread, in any order; its value, or its exception, is shared by all copies
+// of the lazy and all threads. A counted handle: the value goes with the last one.
+//
+// get() never deadlocks, with however few workers and however deep: what nobody has begun runs at once in the thread that
+// wants it, and what somebody has begun makes progress. A value that needs itself throws troupe::deadlock in one of those
+// who want it. Plain code and posted procedures use get(); a handler or a task must not hold its thread: co_await it there.
+//
+// Where it runs: in the runtime of the handler, task or job that wants it; on other threads in the one that this thread
+// made last; without one all runs in the thread that wants it. One that nobody wants is dropped, and counted, unless a
+// lazy_scope says otherwise. Cost: about 40 ns.
+//
+// Example:
+//     int half(int n) { return n / 2; }
+//     troupe::runtime rt;
+//     auto one = troupe::lazy([] { return half(10); });
+//     auto two = troupe::lazy([] { return half(20); });
+//     std::cout << one.get() + two.get() << '\n';
+template <class T>
+class lazy {
+ public:
+  using value_type = T;
+
+  template <class Function>
+    requires(!std::same_as<std::remove_cvref_t<Function>, lazy> && std::is_invocable_v<std::decay_t<Function>>)
+  explicit lazy(Function&& function) : job_(&jobs::make_lazy<T>(std::forward<Function>(function))) {
+    static_assert(!std::is_reference_v<std::invoke_result_t<std::decay_t<Function>>>,
+                  "troupe: lazy: the function returns a reference, which may dangle when somebody wants it; return a value");
+  }
+  lazy(const lazy& other) noexcept : job_(other.job_) {
+    if (job_ != nullptr) job_->add_ref();
+  }
+  lazy(lazy&& other) noexcept : job_(std::exchange(other.job_, nullptr)) {}
+  lazy& operator=(lazy other) noexcept {
+    std::swap(job_, other.job_);
+    return *this;
+  }
+  ~lazy() { release(); }
+
+  // The value, which lives as long as a copy of this lazy; throws the function's exception. Throws deadlock, usage_error in
+  // a handler.
+  decltype(auto) get() const {
+    check();
+    jobs::need(*job_);
+    return value();
+  }
+  // Whether get() would return at once.
+  bool ready() const noexcept { return job_ != nullptr && job_->is_done(); }
+  // Gives the value up before the handle goes.
+  void release() noexcept {
+    if (auto* held = std::exchange(job_, nullptr)) held->drop_ref();
+  }
+
+  auto begin() const
+    requires(!std::is_void_v<T>)
+  {
+    return std::begin(get());
+  }
+  auto end() const
+    requires(!std::is_void_v<T>)
+  {
+    return std::end(get());
+  }
+
+  class awaiter {
+   public:
+    explicit awaiter(const lazy& of) : of_(of), done_(jobs::when_done(*of.job_)), wait_(done_.operator co_await()) {}
+    awaiter(awaiter&&) = delete;
+    bool await_ready() const noexcept { return wait_.await_ready(); }
+    template <std::derived_from<tasks::promise_base> Promise>
+    bool await_suspend(std::coroutine_handle<Promise> who) {
+      return wait_.await_suspend(who);
+    }
+    decltype(auto) await_resume() {
+      wait_.await_resume();
+      return of_.value();
+    }
+
+   private:
+    const lazy& of_;
+    future<> done_;
+    future<>::awaiter wait_;
+  };
+  // The lazy is to live until then; so is the value that this gives a reference to.
+  awaiter operator co_await() const& {
+    check();
+    return awaiter(*this);
+  }
+
+ private:
+  decltype(auto) value() const {
+    if constexpr (std::is_void_v<T>) {
+      job_->result.look();
+    } else {
+      return job_->result.look();
+    }
+  }
+  void check() const {
+    if (job_ == nullptr) throw usage_error("troupe: lazy: it was moved from, or released");
+  }
+  jobs::job_of<T>* job_;
+};
+
+template <class Function>
+lazy(Function&&) -> lazy<std::invoke_result_t<std::decay_t<Function>>>;
+
+// What a function becomes whose calls are lazies: calling it keeps the arguments, by value, and runs nothing.
+//
+// Example:
+//     auto half = troupe::parallel([](int n) { return n / 2; });
+//     troupe::lazy<int> five = half(10);
+//     std::cout << five.get() << '\n';
+template <class Function>
+auto parallel(Function&& function) {
+  return [function = std::forward<Function>(function)]<class... Args>(Args&&... args) {
+    return lazy([function, kept = std::tuple<std::decay_t<Args>...>(std::forward<Args>(args)...)]() mutable {
+      return std::apply(function, std::move(kept));
+    });
+  };
+}
+
+// What becomes of the lazies that this thread made inside the scope and that nobody wanted: at its end they are dropped, or
+// submitted to run. Scopes nest; one thread.
+//
+// Example:
+//     {
+//       troupe::lazy_scope all(troupe::unwanted::run);
+//       troupe::lazy log([] { std::cout << "written\n"; });
+//     }
+enum class unwanted { drop, run };
+class lazy_scope {
+ public:
+  explicit lazy_scope(unwanted what = unwanted::drop) noexcept : scope_(what == unwanted::run) {}
+
+ private:
+  jobs::pending_scope scope_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,87 @@
+// job_pool: how the jobs of one runtime find threads.
+//
+// Each thread that submits has a queue. The pool's workers take part by runners, runnables as an actor's turn is one, so that
+// jobs and actors share the workers: a runner takes jobs, its thread's newest first, then others' oldest, until there are
+// none or its turn is over. There are at most as many runners as workers. Whoever submits calls one more behind a light
+// fence if there is room for it, and a runner that ends looks for jobs behind a heavy one: so none is left without.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "actor/system.hpp"
+#include "jobs/job_queue.hpp"
+#include "sched/executor.hpp"
+
+namespace troupe::jobs {
+
+struct job_pool_options {
+  std::size_t queued_max = 10'000;  // jobs of one thread; past it who submits runs them itself
+  bool serial = false;              // all run in the thread that wants them
+};
+
+class job_pool {
+ public:
+  job_pool(actor::system& home, sched::executor& workers, unsigned runners_max, job_pool_options options);
+  job_pool(const job_pool&) = delete;
+  job_pool& operator=(const job_pool&) = delete;
+  // When its workers have ended. What nobody has taken is dropped.
+  ~job_pool();
+
+  // The pool that the calling thread's jobs belong to: of its handler, task or job; else of the runtime that it made last.
+  // Null when there is none.
+  static job_pool* current() noexcept;
+
+  // The calling thread belongs to a pool until the end of this.
+  class inside {
+   public:
+    explicit inside(job_pool* of) noexcept;
+    inside(const inside&) = delete;
+    inside& operator=(const inside&) = delete;
+    ~inside();
+
+   private:
+    job_pool* const before_;
+  };
+
+  // The calling thread's queue. Throws std::bad_alloc.
+  job_queue& queue_here() { return known_.pool == id_ ? *known_.queue : make_queue_here(); }
+  // Takes the ref. False when memory is out, or the queue is full.
+  bool submit(job& one, job_queue& mine) noexcept;
+  bool is_serial() const noexcept { return options_.serial; }
+  // The caller is about to sleep, and may be one of the workers.
+  void attend() noexcept { workers_.attend(); }
+  // One that was kept goes, and unless somebody has begun it is counted as dropped.
+  void drop(job& unwanted) noexcept;
+  std::uint64_t dropped() const noexcept { return dropped_.load(std::memory_order_relaxed); }  // order: relaxed  the same
+
+ private:
+  struct runner;
+  struct known_queue {
+    std::uint64_t pool = 0;
+    job_queue* queue = nullptr;
+  };
+  static constinit thread_local known_queue known_ [[gnu::tls_model("initial-exec")]];
+  TROUPE_NOINLINE job_queue& make_queue_here();
+  void call_runner() noexcept;
+  void runner_ended() noexcept;
+  bool some_left() const noexcept;
+  job* take(job_queue& mine) noexcept;
+  sched::after_turn run_some() noexcept;
+
+  actor::system& home_;
+  sched::executor& workers_;
+  const unsigned runners_max_;
+  const job_pool_options options_;
+  const std::uint64_t id_;
+  std::atomic<unsigned> runners_{0};
+  std::atomic<std::uint64_t> dropped_{0};
+  mutable std::mutex mutex_;  // of queues_; a thief holds it
+  std::vector<std::unique_ptr<job_queue>> queues_;
+  std::size_t next_victim_ = 0;
+};
+
+}  // namespace troupe::jobs

@@ -1,0 +1,102 @@
+// job_queue: the jobs that one thread has submitted, until somebody takes them.
+//
+// The owner works at the new end, thieves take the oldest. A ring that doubles when it is full; one that was taken out of
+// the middle leaves a hole. Guarded by a biased lock, the owner's; thieves come one at a time.
+// Invariants
+//   J1  a job in the ring has a ref of the ring's, `place` is its index there, and `kept_by` the queue.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <new>
+
+#include "sched/biased_lock.hpp"
+#include "troupe/jobs/job.hpp"
+
+namespace troupe::jobs {
+
+class job_queue {
+ public:
+  // Owner. False when memory is out.
+  bool push(job& one) noexcept {
+    lock.enter();
+    const bool room = end_() - begin_() <= mask_ || grow();
+    if (room) {
+      one.place = end_();
+      one.kept_by.store(this, std::memory_order_relaxed);  // order: relaxed  only the owner compares it with itself
+      slots_[end_() & mask_] = &one;
+      set(ends_, end_() + 1);
+    }
+    lock.leave();
+    return room;
+  }
+
+  // Owner: the newest, or null. Its ref goes with it.
+  job* pop() noexcept {
+    lock.enter();
+    job* one = nullptr;
+    while (one == nullptr && end_() != begin_()) {
+      set(ends_, end_() - 1);
+      one = slots_[end_() & mask_];
+    }
+    lock.leave();
+    return one;
+  }
+
+  // Owner: takes this one out, if it is still there.
+  bool remove(job& one) noexcept {
+    lock.enter();
+    const std::size_t at = one.place;
+    const bool there = at - begin_() < end_() - begin_() && slots_[at & mask_] == &one;
+    if (there && at + 1 == end_()) {
+      set(ends_, at);
+    } else if (there) {
+      slots_[at & mask_] = nullptr;
+    }
+    lock.leave();
+    return there;
+  }
+
+  // A thief that is the only one: the oldest, or null.
+  job* steal() noexcept {
+    if (empty() || !lock.try_revoke()) return nullptr;
+    job* one = nullptr;
+    while (one == nullptr && begin_() != end_()) {
+      one = slots_[begin_() & mask_];
+      set(begins_, begin_() + 1);
+    }
+    lock.restore();
+    return one;
+  }
+
+  // Hints outside of the lock.
+  bool empty() const noexcept { return begin_() == end_(); }
+  std::size_t count() const noexcept {
+    const std::size_t begin = begin_(), end = end_();
+    return end > begin ? end - begin : 0;
+  }
+
+ private:
+  // order: relaxed (all)  a hint for those outside of the lock
+  std::size_t begin_() const noexcept { return begins_.load(std::memory_order_relaxed); }
+  std::size_t end_() const noexcept { return ends_.load(std::memory_order_relaxed); }
+  static void set(std::atomic<std::size_t>& of, std::size_t to) noexcept { of.store(to, std::memory_order_relaxed); }
+
+  bool grow() noexcept {
+    const std::size_t room = 2 * (mask_ + 1);
+    auto* larger = new (std::nothrow) job*[room];
+    if (larger == nullptr) return false;
+    for (std::size_t at = begin_(); at != end_(); ++at) larger[at & (room - 1)] = slots_[at & mask_];
+    slots_.reset(larger);
+    mask_ = room - 1;
+    return true;
+  }
+
+  sched::biased_lock<> lock;
+  std::atomic<std::size_t> begins_{0}, ends_{0};  // grow for ever
+  std::size_t mask_ = 255;
+  std::unique_ptr<job*[]> slots_ = std::make_unique<job*[]>(mask_ + 1);
+};
+
+}  // namespace troupe::jobs

@@ -1,0 +1,13 @@
+// run: how a job is claimed and run, here and now.
+#pragma once
+
+#include "troupe/jobs/job.hpp"
+
+namespace troupe::jobs {
+
+// True for the first caller, who must run it.
+bool claim(job& one) noexcept;
+// The caller has claimed it, and has a ref.
+void run(job& one) noexcept;
+
+}  // namespace troupe::jobs

@@ -1,0 +1,132 @@
+#include "jobs/waiting.hpp"
+
+#include <mutex>
+#include <string>
+
+#include "troupe/base/error.hpp"
+
+namespace troupe::jobs {
+namespace {
+
+// Never destroyed: threads may end after the program's statics.
+struct all_threads {
+  std::mutex mutex;
+  waiting_thread* free = nullptr;
+  static all_threads& get() {
+    static all_threads& instance = *new all_threads;
+    return instance;
+  }
+};
+
+struct giver_back {
+  bool armed = false;
+  ~giver_back() {
+    all_threads& all = all_threads::get();
+    std::lock_guard lock(all.mutex);
+    own_thread->next_free = all.free;
+    all.free = own_thread;
+  }
+};
+thread_local giver_back gives_back;
+
+// order: relaxed (all)  under the mutex; a thread that runs a job said so before it waited for another one
+job* next_of(const job& of) noexcept {
+  const waiting_thread* thread = of.run_by.load(std::memory_order_relaxed);
+  return thread == nullptr ? nullptr : thread->waits_for.load(std::memory_order_relaxed);
+}
+// order: relaxed  as above
+bool runs_on(const job& of, const waiting_thread& self) noexcept { return of.run_by.load(std::memory_order_relaxed) == &self; }
+
+// A job that has ended in between has no part in a cycle.
+bool comes_back(const job& of, const waiting_thread& self) noexcept {
+  const job* last = &of;
+  while (!runs_on(*last, self)) {
+    last = next_of(*last);
+    if (last == nullptr || last == &of) return false;
+  }
+  for (const job* at = &of; at != last; at = next_of(*at)) {
+    if (at == nullptr || at->is_done()) return false;
+  }
+  return !last->is_done();
+}
+
+[[noreturn]] void throw_deadlock(const job& of, const waiting_thread& self) {
+  std::string chain = of.name;
+  for (const job* at = &of; !runs_on(*at, self);) {
+    at = next_of(*at);
+    if (at == nullptr) break;
+    chain += std::string(" wants ") + at->name;
+  }
+  throw deadlock("troupe: lazy: this would wait for itself: " + chain);
+}
+
+struct sleeper : waiter {
+  explicit sleeper(waiting_thread& of) noexcept : waiter(&wake_up), thread(of) {}
+  static void wake_up(waiter& base) noexcept {
+    auto& self = static_cast<sleeper&>(base);
+    waiting_thread& sleeps = self.thread;
+    // order: release  the waker's last touch of it
+    self.told.store(true, std::memory_order_release);
+    sleeps.parker.notify();
+  }
+  waiting_thread& thread;
+  std::atomic<bool> told{false};
+};
+
+}  // namespace
+
+constinit thread_local waiting_thread* own_thread = nullptr;
+
+waiting_thread& make_this_thread() noexcept {
+  all_threads& all = all_threads::get();
+  std::lock_guard lock(all.mutex);
+  own_thread = all.free == nullptr ? new waiting_thread : std::exchange(all.free, all.free->next_free);
+  gives_back.armed = true;
+  return *own_thread;
+}
+
+waits_for::waits_for(job& of) : self_(this_thread()) {
+  std::lock_guard lock(all_threads::get().mutex);
+  if (!of.is_done() && comes_back(of, self_)) throw_deadlock(of, self_);
+  self_.waits_for.store(&of, std::memory_order_relaxed);  // order: relaxed  under the mutex
+}
+
+waits_for::~waits_for() {
+  std::lock_guard lock(all_threads::get().mutex);
+  self_.waits_for.store(nullptr, std::memory_order_relaxed);  // order: relaxed  under the mutex
+}
+
+void wait_until_done(job& of) {
+  const waits_for here(of);
+  waiting_thread& self = this_thread();
+  sleeper one(self);
+  if (!attach(of, one)) return;
+  // order: acquire  the waker is done with it; and sees the result
+  while (!one.told.load(std::memory_order_acquire)) self.parker.wait();
+}
+
+bool attach(job& of, waiter& one) noexcept {
+  // order: acquire  sees the result when it is done
+  std::uintptr_t seen = of.word.load(std::memory_order_acquire);
+  while (seen != job::done) {
+    one.next = reinterpret_cast<waiter*>(seen);
+    // order: release  publishes the waiter to finish; acquire: as above
+    if (of.word.compare_exchange_weak(seen, reinterpret_cast<std::uintptr_t>(&one), std::memory_order_release,
+                                      std::memory_order_acquire)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void finish(job& of) noexcept {
+  // order: acq_rel  publishes the result; sees the waiters whole
+  std::uintptr_t at = of.word.exchange(job::done, std::memory_order_acq_rel);
+  while (at != 0) {
+    auto& one = *reinterpret_cast<waiter*>(at);
+    at = reinterpret_cast<std::uintptr_t>(one.next);
+    one.wake(one);
+  }
+}
+
+}  // namespace troupe::jobs

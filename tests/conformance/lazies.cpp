@@ -1,0 +1,258 @@
+// Lazies: each runs once, whoever wants it, from whatever thread and however deep.
+#include <array>
+#include <future>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "support/conformance.hpp"
+
+namespace troupe::test {
+namespace {
+
+class lazies : public conformance {};
+
+// Wanted by a task on the pool.
+template <class Function>
+auto on_pool(runtime& rt, Function function) {
+  using value = std::invoke_result_t<Function&>;
+  auto wants = [](Function given) -> task<value> {
+    const lazy all([given = std::move(given)]() mutable { return given(); });
+    co_return co_await all;
+  };
+  auto result = rt.spawn(wants(std::move(function)));
+  rt.run();
+  return result.get();
+}
+
+std::uint64_t fib(unsigned n) {
+  if (n < 2) return n;
+  const lazy one([n] { return fib(n - 1); });
+  const lazy two([n] { return fib(n - 2); });
+  return one.get() + two.get();
+}
+
+TEST_P(lazies, nothing_runs_before_it_is_wanted_and_then_all_that_is_pending) {
+  runtime rt(options());
+  std::atomic<int> ran{0};
+  const lazy first([&] { return ++ran; });
+  const lazy second([&] { ++ran; });
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));  // sleeps: nothing should happen
+  EXPECT_EQ(ran.load(), 0);
+  EXPECT_FALSE(first.ready());
+  EXPECT_GE(first.get(), 1);
+  rt.run();
+  EXPECT_EQ(ran.load(), 2);
+  EXPECT_TRUE(second.ready());
+}
+
+TEST_P(lazies, a_value_is_shared_by_all_copies_and_threads) {
+  runtime rt(options());
+  std::atomic<int> ran{0};
+  const lazy text([&] {
+    ++ran;
+    return std::string(100, 'x');
+  });
+  std::vector<std::future<const std::string*>> seen;
+  for (int i = 0; i < 4; ++i) {
+    seen.push_back(std::async(std::launch::async, [copy = text] { return &copy.get(); }));
+  }
+  for (auto& one : seen) EXPECT_EQ(one.get(), &text.get());
+  auto reads = [](lazy<std::string> wanted) -> task<std::size_t> { co_return (co_await wanted).size(); };
+  auto size = rt.spawn(reads(text));
+  rt.run();
+  EXPECT_EQ(size.get(), 100u);
+  EXPECT_EQ(ran.load(), 1);
+}
+
+TEST_P(lazies, an_exception_reaches_all_who_want_the_value) {
+  runtime rt(options());
+  const lazy<int> bad([]() -> int { throw std::runtime_error("no value"); });
+  const lazy derived([bad] { return bad.get() + 1; });
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_THROW(bad.get(), std::runtime_error);
+    EXPECT_THROW(derived.get(), std::runtime_error);
+  }
+  auto reads = [](lazy<int> wanted) -> task<int> { co_return co_await wanted; };
+  auto result = rt.spawn(reads(derived));
+  rt.run();
+  EXPECT_THROW(result.get(), std::runtime_error);
+}
+
+TEST_P(lazies, nest_on_the_pool_and_outside) {
+  runtime rt(options());
+  constexpr unsigned n = slow ? 12 : 18;
+  const std::uint64_t expected = slow ? 144 : 2584;
+  EXPECT_EQ(fib(n), expected);
+  EXPECT_EQ(on_pool(rt, [] { return fib(n); }), expected);
+  std::promise<std::uint64_t> posted;
+  rt.post([&] { posted.set_value(fib(n)); });
+  rt.run();
+  EXPECT_EQ(posted.get_future().get(), expected);
+}
+
+long chain(long depth) {
+  if (depth == 0) return 0;
+  const lazy rest([depth] { return chain(depth - 1); });
+  return rest.get() + 1;
+}
+
+TEST_P(lazies, nest_as_deep_as_it_takes) {
+  runtime rt(options());
+  constexpr long depth = fewer(200'000, 20);
+  EXPECT_EQ(chain(depth), depth);
+  EXPECT_EQ(on_pool(rt, [] { return chain(depth); }), depth);
+}
+
+TEST_P(lazies, that_want_themselves_are_deadlocks) {
+  runtime rt(options());
+  struct both {
+    std::optional<lazy<int>> one, two;
+  };
+  auto shared = std::make_shared<both>();
+  shared->one.emplace([shared] { return shared->two->get() + 1; });
+  shared->two.emplace([shared] { return shared->one->get() + 1; });
+  EXPECT_THROW(shared->one->get(), deadlock);
+  EXPECT_THROW(shared->two->get(), deadlock);
+  shared->one.reset();
+  shared->two.reset();
+}
+
+// Two threads, each of which has begun what the other one wants.
+TEST_P(lazies, of_two_threads_that_want_each_other_are_deadlocks) {
+  runtime rt(options());
+  for (int round = 0; round < fewer(50, 5); ++round) {
+    std::optional<lazy<int>> one, two;
+    std::atomic<int> begun{0};
+    const auto meet = [&] {
+      ++begun;
+      while (begun.load() < 2) std::this_thread::yield();
+    };
+    one.emplace([&] { return meet(), two->get() + 1; });
+    two.emplace([&] { return meet(), one->get() + 1; });
+    auto other = std::async(std::launch::async, [&] { EXPECT_THROW(two->get(), deadlock); });
+    EXPECT_THROW(one->get(), deadlock);
+    other.get();
+  }
+}
+
+TEST_P(lazies, a_handler_awaits_them_and_does_not_get_them) {
+  struct reader {
+    int get(lazy<int> wanted) { return wanted.get(); }
+    task<int> await(lazy<int> wanted) { co_return co_await wanted + 1; }
+  };
+  runtime rt(options());
+  auto one = rt.spawn<reader>();
+  auto refused = one.ask<&reader::get>(lazy<int>([] { return 1; }));
+  auto given = one.ask<&reader::await>(lazy<int>([] { return 41; }));
+  rt.run();
+  EXPECT_THROW(refused.get(), usage_error);
+  EXPECT_EQ(given.get(), 42);
+}
+
+TEST_P(lazies, a_scope_says_what_becomes_of_those_nobody_wants) {
+  runtime rt(options());
+  std::atomic<int> ran{0};
+  auto held = std::make_shared<int>(0);
+  {
+    lazy_scope drops;
+    lazy unwanted_one([&, held] { ++ran; });
+    lazy_scope runs(unwanted::run);
+    lazy wanted_one([&, held] { ran += 10; });
+  }
+  rt.run();
+  EXPECT_EQ(ran.load(), 10);
+  EXPECT_EQ(held.use_count(), 1);
+}
+
+TEST_P(lazies, what_a_function_captured_goes_when_it_has_run) {
+  runtime rt(options());
+  auto held = std::make_shared<int>(7);
+  lazy value([held] { return *held; });
+  EXPECT_EQ(value.get(), 7);
+  EXPECT_EQ(held.use_count(), 1);
+  value.release();
+  EXPECT_THROW(value.get(), usage_error);
+}
+
+TEST_P(lazies, are_ranges_when_their_values_are_and_functions_become_parallel) {
+  runtime rt(options());
+  const auto squares = parallel([](int n) {
+    std::vector<int> all;
+    for (int i = 0; i < n; ++i) all.push_back(i * i);
+    return all;
+  });
+  int sum = 0;
+  for (const int one : squares(5)) sum += one;
+  EXPECT_EQ(sum, 30);
+}
+
+// Random graphs: each node adds what some older ones come to. Wanted from several threads and tasks at once.
+TEST_P(lazies, of_any_graph_run_once_each) {
+  std::mt19937_64 random(GetParam().seed * 7919);
+  for (int round = 0; round < fewer(60, 6); ++round) {
+    runtime rt(options());
+    const std::size_t size = 1 + random() % 60;
+    std::vector<std::atomic<int>> ran(size);
+    std::vector<std::uint64_t> expected;
+    std::vector<lazy<std::uint64_t>> nodes;
+    for (std::size_t i = 0; i < size; ++i) {
+      std::vector<lazy<std::uint64_t>> wants;
+      std::uint64_t sum = i + 1;
+      for (std::size_t k = random() % 4; i != 0 && k-- > 0;) {
+        const std::size_t older = random() % i;
+        wants.push_back(nodes[older]);
+        sum += expected[older];
+      }
+      expected.push_back(sum);
+      nodes.emplace_back([&ran, i, wants = std::move(wants)] {
+        ++ran[i];
+        std::uint64_t value = i + 1;
+        for (const auto& one : wants) value += one.get();
+        return value;
+      });
+    }
+    auto reads = [](lazy<std::uint64_t> wanted) -> task<std::uint64_t> { co_return co_await wanted; };
+    std::vector<future<std::uint64_t>> tasks;
+    for (std::size_t i = 0; i < 5; ++i) tasks.push_back(rt.spawn(reads(nodes[random() % size])));
+    std::vector<std::future<void>> threads;
+    for (int t = 0; t < 2; ++t) {
+      threads.push_back(std::async(std::launch::async, [&nodes, &expected, at = random() % size] {
+        EXPECT_EQ(nodes[at].get(), expected[at]);
+      }));
+    }
+    for (std::size_t i = size; i-- > 0;) ASSERT_EQ(nodes[i].get(), expected[i]);
+    for (auto& one : threads) one.get();
+    rt.run();
+    for (auto& one : ran) ASSERT_EQ(one.load(), 1);
+  }
+}
+
+TEST(lazies_alone, run_in_the_thread_that_wants_them_without_a_runtime) {
+  EXPECT_EQ(fib(10), 55u);
+  EXPECT_EQ(chain(fewer(50'000, 20)), fewer(50'000, 20));
+}
+
+TEST_P(lazies, wanted_by_outside_threads_while_the_pool_is_busy) {
+  runtime rt(options());
+  std::vector<std::future<std::uint64_t>> all;
+  for (int i = 0; i < 4; ++i) {
+    all.push_back(std::async(std::launch::async, [&rt, this] {
+      std::promise<std::uint64_t> from_pool;
+      const std::uint64_t here = fib(12);
+      rt.post([&] { from_pool.set_value(fib(12)); });
+      if (!threaded()) return here;
+      EXPECT_EQ(from_pool.get_future().get(), here);
+      return here;
+    }));
+  }
+  if (!threaded()) {
+    for (auto& one : all) one.wait();
+  }
+  for (auto& one : all) EXPECT_EQ(one.get(), 144u);
+}
+
+TROUPE_TEST_EACH(lazies, all_settings);
+
+}  // namespace
+}  // namespace troupe::test
