@@ -5,7 +5,7 @@
 
 #include "base/invariant.hpp"
 
-namespace troupe::parallel {
+namespace troupe::sharing {
 
 bool read_write_lock::enter_locked(access how) noexcept {
   if (writer_ || (how == access::write && readers_ != 0)) return false;
@@ -50,4 +50,4 @@ void read_write_lock::leave(access how) noexcept {
   }
 }
 
-}  // namespace troupe::parallel
+}  // namespace troupe::sharing

@@ -22,7 +22,7 @@ namespace troupe {
 template <class T>
 class guarded;
 
-namespace parallel {
+namespace sharing {
 
 template <class T>
 struct guarded_state {
@@ -51,14 +51,14 @@ struct is_persisted : std::false_type {};
 template <class T>
 struct is_persisted<persisted<T>> : std::true_type {};
 
-}  // namespace parallel
+}  // namespace sharing
 
 // The right to read, until it goes. Movable; it may outlive its guarded.
 template <class T>
 class reading {
  public:
   const T& operator*() const {
-    parallel::require_inside(pass_);
+    sharing::require_inside(pass_);
     return state_->value;
   }
   const T* operator->() const { return std::addressof(**this); }
@@ -66,10 +66,10 @@ class reading {
 
  private:
   friend guarded<T>;
-  static constexpr auto how = parallel::access::read;
-  explicit reading(const std::shared_ptr<parallel::guarded_state<T>>& of) noexcept : state_(of.get()), pass_(of, of->lock, how) {}
-  const parallel::guarded_state<T>* state_;
-  parallel::pass pass_;
+  static constexpr auto how = sharing::access::read;
+  explicit reading(const std::shared_ptr<sharing::guarded_state<T>>& of) noexcept : state_(of.get()), pass_(of, of->lock, how) {}
+  const sharing::guarded_state<T>* state_;
+  sharing::pass pass_;
 };
 
 // The right to read and to write, until it goes. What an in_context handle shows is assigned by promotion, or persisted where the
@@ -88,14 +88,14 @@ class writing {
   ~writing() { end(); }
 
   T& operator*() const {
-    parallel::require_inside(pass_);
+    sharing::require_inside(pass_);
     return state_->value;
   }
   T* operator->() const { return std::addressof(**this); }
 
   template <class U>
   writing& operator=(const in_context<U>& handle) {
-    if constexpr (parallel::is_persisted<T>::value) {
+    if constexpr (sharing::is_persisted<T>::value) {
       **this = auto_escape(handle);
     } else {
       **this = promote_to<T>(handle);
@@ -121,14 +121,14 @@ class writing {
 
  private:
   friend guarded<T>;
-  static constexpr auto how = parallel::access::write;
-  explicit writing(const std::shared_ptr<parallel::guarded_state<T>>& of) noexcept : state_(of.get()), pass_(of, of->lock, how) {}
+  static constexpr auto how = sharing::access::write;
+  explicit writing(const std::shared_ptr<sharing::guarded_state<T>>& of) noexcept : state_(of.get()), pass_(of, of->lock, how) {}
   void end() noexcept {
-    if (parallel::looks && pass_.inside()) state_->spoilt = look();
+    if (sharing::looks && pass_.inside()) state_->spoilt = look();
     pass_.leave();
   }
   std::exception_ptr look() const noexcept {
-    if constexpr (parallel::looks) {
+    if constexpr (sharing::looks) {
       try {
         contexts::check_references(std::addressof(state_->value), sizeof(T), base::type_name<guarded<T>>());
       } catch (const foreign_context_error& found) {
@@ -137,8 +137,8 @@ class writing {
     }
     return nullptr;
   }
-  parallel::guarded_state<T>* state_;
-  parallel::pass pass_;
+  sharing::guarded_state<T>* state_;
+  sharing::pass pass_;
 };
 
 // Readers are inside together, a writer alone, in the order in which they came. Copies are the same value; any thread; may be sent.
@@ -170,10 +170,10 @@ class guarded {
  public:
   template <class... Args>
     requires(std::constructible_from<T, Args...> && !(sizeof...(Args) == 1 && (std::same_as<std::remove_cvref_t<Args>, guarded> && ...)))
-  explicit guarded(Args&&... args) : state_(std::make_shared<parallel::guarded_state<T>>(std::forward<Args>(args)...)) {}
+  explicit guarded(Args&&... args) : state_(std::make_shared<sharing::guarded_state<T>>(std::forward<Args>(args)...)) {}
   guarded()
     requires std::default_initializable<T>
-      : state_(std::make_shared<parallel::guarded_state<T>>()) {}
+      : state_(std::make_shared<sharing::guarded_state<T>>()) {}
 
   // Ready when nobody writes, and nobody waits who came earlier. co_await it, with timeout() or stop() if you like, or block in
   // get() on a thread of your own. A future that is dropped gives the access back.
@@ -183,23 +183,23 @@ class guarded {
 
   // Nothing when it would have to wait. Checked builds: foreign_context_error when the last writer left what must not be there.
   [[nodiscard]] std::optional<reading<T>> try_read() const {
-    if (!state_->lock.try_enter(parallel::access::read)) return std::nullopt;
+    if (!state_->lock.try_enter(sharing::access::read)) return std::nullopt;
     reading<T> inside(state_);
-    if (parallel::looks && state_->spoilt != nullptr) std::rethrow_exception(state_->spoilt);
+    if (sharing::looks && state_->spoilt != nullptr) std::rethrow_exception(state_->spoilt);
     return inside;
   }
   [[nodiscard]] std::optional<writing<T>> try_write() const {
-    if (!state_->lock.try_enter(parallel::access::write)) return std::nullopt;
+    if (!state_->lock.try_enter(sharing::access::write)) return std::nullopt;
     return writing<T>(state_);
   }
 
  private:
-  using state = std::shared_ptr<parallel::guarded_state<T>>;
+  using state = std::shared_ptr<sharing::guarded_state<T>>;
 
   template <class Access>
   static void admit(promise<Access>& to, const state& at) noexcept {
     Access inside(at);
-    if constexpr (parallel::looks && std::is_same_v<Access, reading<T>>) {
+    if constexpr (sharing::looks && std::is_same_v<Access, reading<T>>) {
       if (at->spoilt != nullptr) {
         std::exception_ptr spoilt = at->spoilt;
         inside.release();
@@ -210,7 +210,7 @@ class guarded {
   }
 
   template <class Access>
-  struct waiting final : parallel::read_write_lock::waiter {
+  struct waiting final : sharing::read_write_lock::waiter {
     waiting(promise<Access> of, const state& where) noexcept : granted(std::move(of)), at(where) {}
     bool gave_up() const noexcept override { return granted.abandoned(); }
     void enter() noexcept override { admit(granted, at); }
@@ -227,7 +227,7 @@ class guarded {
       return later;
     }
     auto mine = std::make_unique<waiting<Access>>(std::move(granted), state_);
-    std::unique_ptr<parallel::read_write_lock::waiter> queued = std::move(mine);
+    std::unique_ptr<sharing::read_write_lock::waiter> queued = std::move(mine);
     if (state_->lock.enter(Access::how, queued)) queued->enter();
     return later;
   }

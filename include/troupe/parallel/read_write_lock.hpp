@@ -9,7 +9,7 @@
 #include <mutex>
 #include <utility>
 
-namespace troupe::parallel {
+namespace troupe::sharing {
 
 enum class access : std::uint8_t { read, write };
 
@@ -70,4 +70,4 @@ class pass {
   access how_;
 };
 
-}  // namespace troupe::parallel
+}  // namespace troupe::sharing
