@@ -1,4 +1,5 @@
 // The flows of an actor: how a turn is suspended and goes on.
+#include "actor/keeping.hpp"
 #include "actor/running.hpp"
 #include "actor/system.hpp"
 #include "actor/turn.hpp"
@@ -175,6 +176,12 @@ void report_untaken(cell& of, message::handler method, std::exception_ptr what) 
   system& home = system::of(of);
   if (home.visit()) home.report(&of, method, std::move(what));
   home.leave();
+}
+
+void report_keeping(std::exception_ptr what, std::shared_ptr<const void> keeps) noexcept {
+  failures_keep = &keeps;
+  tasks::report_unheard(std::move(what));
+  failures_keep = nullptr;
 }
 
 void run_aside(system& home, std::move_only_function<void()> procedure) { home.run_aside(std::move(procedure)); }

@@ -21,6 +21,8 @@ memory::slot_space::magazines* claim_magazines(system& home) noexcept {
   return &slots_of_thread.magazines;
 }
 
+constinit thread_local const std::shared_ptr<const void>* failures_keep = nullptr;
+
 system::system(limits turn) : turn(turn), slots(this) {
   // order: relaxed  nobody else knows it yet
   if (turn.messages < turns_are_short_below) oddities.store(short_turns, std::memory_order_relaxed);
@@ -31,11 +33,12 @@ system::~system() {
 }
 
 void system::report(const cell* actor, message::handler method, std::exception_ptr what) noexcept {
-  failed_call where{"", method != nullptr ? method(nullptr, nullptr, message_act::describe) : "post", 0};
+  failed_call where{"", method != nullptr ? method(nullptr, nullptr, message_act::describe) : "post", 0, {}};
   if (actor != nullptr) {
     where.actor = actor->type->name;
     where.id = id_of(*actor);
   }
+  if (failures_keep != nullptr) where.keeps = *failures_keep;
   on_failure(where, std::move(what));
 }
 

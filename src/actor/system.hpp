@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <mutex>
 
 #include "actor/consumers.hpp"
@@ -28,7 +29,11 @@ struct failed_call {
   const char* actor = "";
   const char* method = "";
   std::uint64_t id = 0;  // of the actor
+  std::shared_ptr<const void> keeps{};  // what a failure's exception refers to (keeping.hpp)
 };
+
+// What the failures keep that this thread reports now; null for most.
+extern constinit thread_local const std::shared_ptr<const void>* failures_keep;
 
 class system {
  public:

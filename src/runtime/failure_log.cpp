@@ -47,6 +47,7 @@ void failure_log::clear() noexcept {
   }
   for (entry& one : gone) {
     if (!one.of_others) one.what = nullptr;
+    one.where.keeps = nullptr;
   }
   std::lock_guard lock(mutex_);
   reuse(gone);
@@ -62,6 +63,7 @@ void failure_log::throw_first() {
     first.splice(first.begin(), waiting_, waiting_.begin());
     what = first.front().what;
     before = std::exchange(thrown_, first.front());
+    first.front().where.keeps = nullptr;  // thrown_ has it
     reuse(first);
   }
   before.what = nullptr;
