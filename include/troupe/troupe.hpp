@@ -22,6 +22,7 @@
 #include "troupe/io/wait.hpp"
 #include "troupe/jobs/lazy.hpp"
 #include "troupe/parallel/guarded.hpp"
+#include "troupe/parallel/submit.hpp"
 #include "troupe/runtime/here.hpp"
 #include "troupe/runtime/options.hpp"
 #include "troupe/runtime/runtime.hpp"

@@ -1,0 +1,74 @@
+// schedule: when the call of a submission begins, and the parts of its run that know no types. The library's own.
+#pragma once
+
+#include <chrono>
+#include <concepts>
+#include <coroutine>
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <stop_token>
+#include <utility>
+
+#include "troupe/context/context.hpp"
+#include "troupe/runtime/runtime.hpp"
+#include "troupe/task/event.hpp"
+#include "troupe/task/future.hpp"
+#include "troupe/task/task.hpp"
+
+namespace troupe::submissions {
+
+struct schedule {
+  std::chrono::nanoseconds after{0};
+  std::chrono::nanoseconds every{0};  // zero: once
+  std::optional<event> when{};
+  std::chrono::nanoseconds at_most = std::chrono::nanoseconds::max();  // to wait for that
+  std::stop_token stop{};
+  bool weak = false;
+  std::int64_t due_ns = 0;  // of the last call, by the runtime's clock
+};
+
+// True when it is time for a call; false when there comes none any more. Throws timed_out.
+task<bool> wait_to_begin(schedule& of);
+
+// On the pool of `rt`, or of the handler that is running when that is null.
+void start(runtime* rt, task<> run);
+
+// A failure of the actor in whose turn this is, or of the submission itself. The context lives until run() has thrown it, and until
+// the next one that run() throws.
+void report(std::exception_ptr what, owned_context of) noexcept;
+
+// Lets an actor do something in a turn of its own: `run(what)`. Ready when that was done: true. False when the actor had stopped.
+// The caller holds the actor. Throws std::bad_alloc.
+future<bool> run_in_turn(void* actor, void* what, void (*run)(void* what) noexcept);
+
+// co_await it: whether the task is being ended, by its actor's stop or the runtime's end.
+class being_cancelled {
+ public:
+  being_cancelled() noexcept {}
+  bool await_ready() const noexcept { return false; }
+  template <std::derived_from<tasks::promise_base> Promise>
+  bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
+    cancelled_ = who.promise().in->cancelled;
+    return false;
+  }
+  bool await_resume() const noexcept { return cancelled_; }
+
+ private:
+  bool cancelled_ = false;
+};
+
+// A hold on the actor whose turn this is, if there is one.
+class actor_hold {
+ public:
+  actor_hold() noexcept;
+  actor_hold(actor_hold&& other) noexcept : held_(std::exchange(other.held_, nullptr)) {}
+  actor_hold& operator=(actor_hold&&) = delete;
+  ~actor_hold();
+  void* get() const noexcept { return held_; }
+
+ private:
+  void* held_;
+};
+
+}  // namespace troupe::submissions

@@ -1,0 +1,165 @@
+#include "troupe/parallel/schedule.hpp"
+
+#include <memory>
+#include <utility>
+
+#include "actor/keeping.hpp"
+#include "troupe/actor/blocking.hpp"
+#include "troupe/actor/spawn_task.hpp"
+#include "troupe/base/error.hpp"
+#include "troupe/runtime/here.hpp"
+#include "troupe/sched/message.hpp"
+#include "troupe/task/current_actor.hpp"
+#include "troupe/task/timer.hpp"
+
+namespace troupe::submissions {
+namespace {
+
+// A sleep that a stop token ends: true when the time came, false when the stop did.
+class pausing final : public tasks::wait, public tasks::timer {
+ public:
+  pausing(std::chrono::nanoseconds span, bool is_weak, const std::stop_token& stop) noexcept
+      : wait(&act_on), timer(&on_time, is_weak), span_(span), stop_(stop) {
+    excused = is_weak;
+  }
+  bool await_ready() const noexcept { return false; }
+  template <std::derived_from<tasks::promise_base> Promise>
+  bool await_suspend(std::coroutine_handle<Promise> awaiting) {
+    tasks::coroutine& me = awaiting.promise();
+    if (me.in->cancelled || stop_.stop_requested()) {
+      ended = tasks::outcome::cancelled;
+      cancelled_ = me.in->cancelled;
+      return false;
+    }
+    who = &me;
+    clock_ = me.in->at->clock;
+    tasks::arm(*clock_, *this, tasks::due_in(*clock_, span_));
+    enlist(me);  // when it is over already, this turn is still to end before it goes on
+    if (stop_.stop_possible()) callback_.emplace(stop_, on_stop{*this});
+    return true;
+  }
+  bool await_resume() {
+    callback_.reset();  // waits for one that is running
+    if (ended == tasks::outcome::arrived) return true;
+    if (cancelled_ || who->in->cancelled) throw cancelled("troupe: submit: the call's time had not come when it was ended");
+    return false;
+  }
+
+ private:
+  struct on_stop {
+    pausing& self;
+    void operator()() const noexcept {
+      if (tasks::cancel(*self.clock_, self)) self.over(tasks::outcome::cancelled);
+    }
+  };
+  static void on_time(timer& self) noexcept { static_cast<pausing&>(self).over(tasks::outcome::arrived); }
+  static const char* act_on(sched::message* base, void*, sched::message_act act) {
+    if (act == sched::message_act::describe) return "the time of a submitted call";
+    auto& self = *static_cast<pausing*>(base);
+    if (act != sched::message_act::detach) return arrive(self, act);
+    return tasks::cancel(*self.clock_, self) ? "detached" : nullptr;
+  }
+
+  const std::chrono::nanoseconds span_;
+  const std::stop_token& stop_;
+  tasks::timers* clock_ = nullptr;
+  bool cancelled_ = false;
+  std::optional<std::stop_callback<on_stop>> callback_;
+};
+
+// With a constructor, for GCC 12's sake (task.hpp).
+class pause {
+ public:
+  pause(std::chrono::nanoseconds span, bool is_weak, const std::stop_token& stop) noexcept : span_(span), is_weak_(is_weak), stop_(stop) {}
+  pausing operator co_await() const noexcept { return pausing(span_, is_weak_, stop_); }
+
+ private:
+  std::chrono::nanoseconds span_;
+  bool is_weak_;
+  const std::stop_token& stop_;
+};
+
+task<bool> wait_for_event(schedule& of) {
+  future<> set = of.when->wait();
+  try {
+    co_await std::move(set).timeout(of.at_most).stop(of.stop);
+  } catch (const cancelled&) {
+    if (!of.stop.stop_requested()) throw;
+    co_return false;
+  } catch (const timed_out&) {
+    throw timed_out("troupe: submit_when: the event was not set in time");
+  }
+  co_return true;
+}
+
+}  // namespace
+
+task<bool> wait_to_begin(schedule& of) {
+  if (of.stop.stop_requested()) co_return false;
+  if (of.when) {
+    const bool set = co_await wait_for_event(of);
+    co_return set;
+  }
+  if (of.after.count() <= 0 && of.every.count() <= 0) co_return true;
+  const std::int64_t now_ns = now().count();
+  std::int64_t span = of.after.count();
+  if (of.every.count() > 0) {
+    const std::int64_t period = of.every.count();
+    // Those that were missed are left out.
+    of.due_ns = of.due_ns == 0 ? now_ns + period : of.due_ns + period + (now_ns > of.due_ns + period ? (now_ns - of.due_ns - 1) / period * period : 0);
+    span = of.due_ns - now_ns;
+  }
+  const bool came = co_await pause(std::chrono::nanoseconds(span), of.weak, of.stop);
+  co_return came;
+}
+
+void start(runtime* rt, task<> run) {
+  if (rt != nullptr) {
+    rt->spawn(std::move(run));
+  } else {
+    actor::spawn_task(actor::placement{actor::running_system("submit")}, std::move(run));
+  }
+}
+
+void report(std::exception_ptr what, owned_context of) noexcept {
+  std::shared_ptr<const void> keeps;
+  try {
+    keeps = std::make_shared<owned_context>(std::move(of));
+  } catch (const std::bad_alloc&) {
+    // The error itself is still told.
+  }
+  actor::report_keeping(std::move(what), std::move(keeps));
+}
+
+// A message of its own: at the runtime's end it may outlive the task that waits for it, and is discarded then.
+struct turn_of_actor final : sched::message {
+  turn_of_actor(void* given, void (*runs)(void*) noexcept) noexcept : message(&act_on), what(given), run(runs) {}
+
+  static const char* act_on(sched::message* base, void*, sched::message_act act) {
+    if (act == sched::message_act::describe) return "a callback of a submitted call";
+    const std::unique_ptr<turn_of_actor> self(static_cast<turn_of_actor*>(base));
+    const bool handled = act == sched::message_act::handle;
+    if (handled) self->run(self->what);
+    self->done.set_value(handled);
+    return nullptr;
+  }
+
+  void* const what;
+  void (*const run)(void*) noexcept;
+  promise<bool> done;
+};
+
+future<bool> run_in_turn(void* actor, void* what, void (*run)(void* what) noexcept) {
+  auto mail = std::make_unique<turn_of_actor>(what, run);
+  future<bool> done = mail->done.get_future();
+  tasks::send_to_actor(actor, *mail);
+  mail.release();
+  return done;
+}
+
+actor_hold::actor_hold() noexcept : held_(tasks::hold_current_actor()) {}
+actor_hold::~actor_hold() {
+  if (held_ != nullptr) tasks::drop_actor(held_);
+}
+
+}  // namespace troupe::submissions

@@ -1,0 +1,282 @@
+// Calls that run side by side, each in a context of its own.
+#include "troupe/parallel/submit.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "troupe/context/persist.hpp"
+#include "troupe/context/snapshot.hpp"
+#include "troupe/task/timer.hpp"
+
+namespace troupe {
+namespace {
+
+using namespace std::chrono_literals;
+using text = std::pmr::string;
+constexpr const char* long_text = "a text that is longer than a string holds by itself";
+
+std::string what_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& what) {
+    return what.what();
+  }
+}
+
+class submit : public testing::TestWithParam<policy> {
+ protected:
+  runtime rt{{.workers = 2, .policy = GetParam()}};
+  const context_counters before = count_contexts();
+  void TearDown() override {
+    rt.post([] { throw 1; });
+    EXPECT_THROW(rt.run(), int) << "it is the last error now, and has no context";
+    EXPECT_EQ(count_contexts().active, before.active);
+    EXPECT_EQ(count_contexts().persisted, before.persisted);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(policies, submit, testing::Values(policy::work_stealing, policy::simulated),
+                         [](const auto& one) { return one.param == policy::simulated ? "simulated" : "work_stealing"; });
+
+TEST_P(submit, the_value_comes_to_the_callback_in_the_calls_context) {
+  bool same = false;
+  std::string got;
+  context* of_call = nullptr;
+  troupe::submit(rt, [&](context& here, std::string word) {
+    of_call = &here;
+    same = &this_context() == &here;
+    return std::pmr::vector<text>(2, text(word, &here), &here);
+  }, std::string(long_text)).then([&](const std::pmr::vector<text>& words) {
+    same = same && &this_context() == of_call && owner_of(words.back().data()) == of_call;
+    got = words.back();
+  });
+  rt.run();
+  EXPECT_TRUE(same);
+  EXPECT_EQ(got, long_text);
+}
+
+TEST_P(submit, without_a_callback_it_runs_at_the_end_of_the_statement) {
+  std::atomic<int> ran{0};
+  troupe::submit(rt, [&] { ++ran; });
+  { auto later = troupe::submit(rt, [&](int n) { ran += n; }, 10); }
+  rt.run();
+  EXPECT_EQ(ran, 11);
+}
+
+TEST_P(submit, many_run_side_by_side) {
+  std::atomic<int> sum{0};
+  for (int i = 0; i < 200; ++i) {
+    troupe::submit(rt, [](context& here, int n) { return std::pmr::vector<int>(1000, n, &here); }, i).then([&](const auto& all) {
+      for (const int n : all) ASSERT_EQ(n, all.front());
+      sum += all.front();
+    });
+  }
+  rt.run();
+  EXPECT_EQ(sum, 199 * 200 / 2);
+}
+
+TEST_P(submit, an_error_comes_to_the_errback_and_its_context_is_still_there) {
+  struct refused {
+    const char* why;
+  };
+  std::string why;
+  troupe::submit(rt, [](context& here) { throw refused{here.make<text>(long_text)->c_str()}; })
+      .then([] { FAIL(); }, [&](const std::exception_ptr& error) {
+        try {
+          std::rethrow_exception(error);
+        } catch (const refused& what) {
+          why = what.why;
+        }
+      });
+  rt.run();
+  EXPECT_EQ(why, long_text);
+}
+
+TEST_P(submit, an_error_of_the_callback_comes_to_the_errback) {
+  std::string why;
+  troupe::submit(rt, [] { return 1; }).then([](int) { throw std::runtime_error("of the callback"); },
+                                            [&](const std::exception_ptr& error) { why = what_of(error); });
+  rt.run();
+  EXPECT_EQ(why, "of the callback");
+}
+
+TEST_P(submit, errors_of_errbacks_come_to_run_one_at_a_time_and_in_order) {
+  for (int i = 0; i < 3; ++i) {
+    troupe::submit_after(rt, (i + 1) * 2ms, [] { throw std::runtime_error("of the call"); })
+        .then([] {}, [i](const std::exception_ptr&) { throw std::runtime_error(std::to_string(i)); });
+  }
+  for (int i = 0; i < 3; ++i) {
+    try {
+      rt.run();
+      FAIL();
+    } catch (const std::runtime_error& what) {
+      EXPECT_EQ(what.what(), std::to_string(i));
+    }
+  }
+  rt.run();
+}
+
+// The text is the context's, and is still there when run() has thrown the error.
+TEST_P(submit, an_error_without_an_errback_comes_to_run_and_keeps_its_context) {
+  struct refused {
+    const char* why;
+  };
+  troupe::submit(rt, [](context& here) { throw refused{here.make<text>(long_text)->c_str()}; });
+  try {
+    rt.run();
+    FAIL();
+  } catch (const refused& what) {
+    EXPECT_EQ(std::string(what.why), long_text);
+    EXPECT_EQ(count_contexts().active - before.active, 1);
+  }
+  troupe::submit(rt, [] { throw std::runtime_error("the next one"); });
+  EXPECT_THROW(rt.run(), std::runtime_error);
+  EXPECT_EQ(count_contexts().active - before.active, 1) << "the next one's";
+}
+
+task<int> slowly(context& here, int n) {
+  auto numbers = here.make<std::pmr::vector<int>>(static_cast<std::size_t>(n), 1);
+  co_await sleep_for(1ms);
+  EXPECT_EQ(current_context(), nullptr) << "after a co_await take the parameter";
+  numbers->push_back(1);
+  co_return static_cast<int>(numbers->size());
+}
+
+TEST_P(submit, a_call_may_be_a_coroutine) {
+  int got = 0;
+  troupe::submit(rt, &slowly, 9).then([&](int n) { got = n; });
+  rt.run();
+  EXPECT_EQ(got, 10);
+}
+
+task<> fails_slowly() {
+  co_await sleep_for(1ms);
+  throw std::runtime_error("slowly");
+}
+
+TEST_P(submit, what_a_coroutine_throws_comes_to_the_errback) {
+  std::string why;
+  troupe::submit(rt, &fails_slowly).then([] { FAIL(); }, [&](const std::exception_ptr& error) { why = what_of(error); });
+  rt.run();
+  EXPECT_EQ(why, "slowly");
+}
+
+// Its frame lies in no context, so that no rollback pulls it away.
+task<bool> frame_is_elsewhere(context& here) {
+  int local = 0;
+  scoped_rollback each(here);
+  co_await yield();
+  co_return owner_of(&local) == nullptr;
+}
+
+TEST_P(submit, a_coroutines_frame_lies_in_no_context) {
+  bool elsewhere = false;
+  troupe::submit(rt, &frame_is_elsewhere).then([&](bool yes) { elsewhere = yes; });
+  rt.run();
+  EXPECT_TRUE(elsewhere);
+}
+
+struct Asker {
+  int got = 0, errors = 0;
+  bool busy = false, overlapped = false;
+  void start(int n) {
+    for (int i = 0; i < n; ++i) {
+      troupe::submit([](int k) { return k % 2 == 0 ? k : throw std::runtime_error("odd"); }, i)
+          .then([this](int k) { enter(), got += k, leave(); }, [this](const std::exception_ptr&) { enter(), ++errors, leave(); });
+    }
+  }
+  void enter() { overlapped = std::exchange(busy, true) || overlapped; }
+  void leave() { busy = false; }
+  void fail() {
+    troupe::submit([] {}).then([] { throw std::runtime_error("of a handler's callback"); });
+  }
+};
+
+TEST_P(submit, in_a_handler_the_callbacks_are_turns_of_its_actor) {
+  auto asker = rt.spawn<Asker>();
+  asker.tell<&Asker::start>(100);
+  rt.run();
+  asker.tell([](Asker& self) {
+    EXPECT_EQ(self.got, 99 * 100 / 2 - 2500);
+    EXPECT_EQ(self.errors, 50);
+    EXPECT_FALSE(self.overlapped);
+  });
+  rt.run();
+  asker.tell<&Asker::fail>();
+  EXPECT_THROW(rt.run(), std::runtime_error);
+  EXPECT_NE(rt.thrown().actor.find("Asker"), std::string::npos);
+}
+
+TEST_P(submit, an_error_for_an_actor_that_has_stopped_comes_to_run) {
+  auto asker = rt.spawn<Asker>();
+  event go;
+  asker.tell([go](Asker&) {
+    troupe::submit_when(go, 1h, [] { throw std::runtime_error("nobody hears"); }).then([] {}, [](const std::exception_ptr&) { FAIL(); });
+  });
+  asker.stop();
+  rt.after(2ms, [go] { go.set(); });
+  EXPECT_THROW(rt.run(), std::runtime_error);
+}
+
+TEST_P(submit, after_a_time) {
+  const auto start = rt.now();
+  std::chrono::nanoseconds at{0};
+  troupe::submit_after(rt, 5ms, [&] { at = rt.now() - start; });
+  rt.run();
+  EXPECT_GE(at, 5ms);
+}
+
+TEST_P(submit, again_and_again_until_it_is_stopped_each_time_in_a_new_context) {
+  std::stop_source enough;
+  std::vector<std::uint64_t> numbers;
+  int errors = 0;
+  troupe::submit_every(rt, 1ms, [&](context& here) {
+    numbers.push_back(here.number());
+    if (numbers.size() == 2) throw std::runtime_error("one of them");
+    if (numbers.size() == 5) enough.request_stop();
+  }).stop(enough.get_token()).then([] {}, [&](const std::exception_ptr&) { ++errors; });
+  rt.run();
+  EXPECT_EQ(errors, 1);
+  ASSERT_EQ(numbers.size(), 5u);
+  std::ranges::sort(numbers);
+  EXPECT_EQ(std::ranges::adjacent_find(numbers), numbers.end());
+  EXPECT_THROW(troupe::submit_every(rt, 0ns, [] {}), option_error);
+}
+
+TEST_P(submit, when_an_event_is_set_or_not_in_time) {
+  event go, never;
+  bool ran = false;
+  std::string why;
+  troupe::submit_when(rt, go, 1h, [&] { ran = true; });
+  troupe::submit_when(rt, never, 2ms, [] { FAIL(); }).then([] { FAIL(); }, [&](const std::exception_ptr& error) { why = what_of(error); });
+  rt.after(3ms, [go] { go.set(); });
+  rt.run();
+  EXPECT_TRUE(ran);
+  EXPECT_EQ(why, "troupe: submit_when: the event was not set in time");
+}
+
+TEST_P(submit, one_that_waits_is_ended_with_the_runtime_or_stopped) {
+  std::stop_source stop;
+  stop.request_stop();
+  event never;
+  troupe::submit_when(rt, never, 1h, [] { FAIL(); }).stop(stop.get_token()).then([] { FAIL(); }, [](const std::exception_ptr&) { FAIL(); });
+  troupe::submit_after(rt, 1h, [] { FAIL(); }).weak();
+  rt.run();
+}
+
+TEST_P(submit, what_is_persisted_outlives_the_call) {
+  persisted<text> kept;
+  troupe::submit(rt, [](context& here) { return persist(here.make<text>(long_text)); }).then([&](persisted<text> value) { kept = std::move(value); });
+  rt.run();
+  EXPECT_EQ(*kept, long_text);
+}
+
+TEST_P(submit, outside_of_handlers_it_wants_the_runtime) { EXPECT_THROW(troupe::submit([] {}), usage_error); }
+
+}  // namespace
+}  // namespace troupe
