@@ -73,7 +73,7 @@ class system {
   // What makes turns unlike most; bits, read by each turn.
   enum oddity : std::uint8_t {
     discards = 1,     // a stop: mail becomes dead letters
-    chooses = 2,      // choose_messages is set
+    chooses = 2,      // this turn takes the long way: the simulated policy changes it for each
     short_turns = 4,  // `turn` may end before the first look at the clock would come (turn.cpp)
   };
   std::atomic<std::uint8_t> oddities{0};
@@ -110,7 +110,7 @@ class system {
   std::function<void()> on_escalated;
   // Runs a call that may block on a thread that is no worker.
   std::function<void(std::move_only_function<void()>)> run_aside;
-  // Of the simulated policy: a bound for this turn. Else empty. Set before the first turn, with `chooses`.
+  // Of the simulated policy: a bound for this turn. Else empty. Set before the first turn.
   std::function<unsigned(unsigned)> choose_messages;
 
  private:

@@ -19,10 +19,13 @@ bool register_with_kernel() noexcept {
 
 }  // namespace
 
-const bool kernel_fences = register_with_kernel();
+bool kernel_fences() noexcept {
+  static const bool offered = register_with_kernel();
+  return offered;
+}
 
 bool heavy() noexcept {
-  const bool done = !kernel_fences || membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0;
+  const bool done = !kernel_fences() || membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0;
   // order: seq_cst  store in front of load on the rare side; pairs with light()
   std::atomic_thread_fence(std::memory_order_seq_cst);
   return done;

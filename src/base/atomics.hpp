@@ -16,7 +16,8 @@ namespace troupe::base {
 // for us (membarrier). Where it cannot, the frequent side needs a full fence. See docs/protocols/biased_lock.md.
 namespace asymmetric {
 
-extern const bool kernel_fences;
+// Asked once, whoever asks first: runtimes may be globals.
+bool kernel_fences() noexcept;
 
 // order: none  keeps the compiler from moving the load up; heavy() fences this processor
 TROUPE_INLINE void light() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
@@ -24,7 +25,7 @@ TROUPE_INLINE void light() noexcept { std::atomic_signal_fence(std::memory_order
 // For where heavy() may not reach: as light() where that is enough, else as seq_cst.
 inline void light_or_full() noexcept {
   // order: seq_cst  store in front of load; pairs with heavy()
-  kernel_fences ? light() : std::atomic_thread_fence(std::memory_order_seq_cst);
+  kernel_fences() ? light() : std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
 // About a microsecond: an interrupt to every processor that runs a thread of this process. False when the kernel
@@ -41,7 +42,7 @@ struct std_atomics {
   template <class T>
   using guarded = T;
 
-  static bool light_fences_suffice() noexcept { return asymmetric::kernel_fences; }
+  static bool light_fences_suffice() noexcept { return asymmetric::kernel_fences(); }
   static void light_fence() noexcept { asymmetric::light(); }
   static bool heavy_fence() noexcept { return asymmetric::heavy(); }
   // order: seq_cst  the caller's page in docs/protocols/ names the pair

@@ -99,7 +99,12 @@ void runtime_core::make_executors() {
     system->executors[index].store(&one, std::memory_order_release);
   };
   if (options.policy == policy::simulated) {
-    auto made = std::make_unique<sched::simulated>(options.seed, alive_);
+    // The short ways of turns as often as the long one (src/actor/turn.cpp).
+    auto made = std::make_unique<sched::simulated>(options.seed, alive_, [this] {
+      // order: relaxed (both)  the simulation's own thread
+      simulated_->choose(2) == 0 ? system->oddities.fetch_or(actor::system::chooses, std::memory_order_relaxed)
+                                 : system->oddities.fetch_and(static_cast<std::uint8_t>(~actor::system::chooses), std::memory_order_relaxed);
+    });
     simulated_ = made.get();
     main_lane = &simulated_->add_lane();
     // Short turns as often as long ones: they are where interleavings differ.
@@ -107,8 +112,6 @@ void runtime_core::make_executors() {
       const auto length = std::min<std::uint64_t>(most, std::uint64_t{1} << simulated_->choose(13));
       return 1 + static_cast<unsigned>(simulated_->choose(length));
     };
-    // order: relaxed  before the first turn
-    system->oddities.fetch_or(actor::system::chooses, std::memory_order_relaxed);
     pool = std::move(made);
   } else {
     main_ = std::make_unique<sched::thread_executor>(alive_, out_of_work);

@@ -13,7 +13,10 @@ struct simulated::lane final : executor {
   runnable_list queue;
 };
 
-simulated::simulated(std::uint64_t seed, census& alive) : alive_(alive), random_(seed) { add_lane(); }
+simulated::simulated(std::uint64_t seed, census& alive, std::function<void()> before_turn)
+    : alive_(alive), before_turn_(std::move(before_turn)), random_(seed) {
+  add_lane();
+}
 
 simulated::~simulated() { shut_down(); }
 
@@ -58,6 +61,7 @@ bool simulated::step() {
   ++counters_.turns;
   now_ns_ += static_cast<std::int64_t>(choose(2'000));
   const runnable_type& type = *item->type;
+  before_turn_();
   const after_turn after = type.run(*item);
   if (after == after_turn::again || (is_quiet(after) && !type.settle(*item))) {
     put(*from, *item);

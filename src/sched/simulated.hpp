@@ -8,6 +8,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -22,7 +23,8 @@ namespace troupe::sched {
 
 class simulated final : public policy {
  public:
-  simulated(std::uint64_t seed, census& alive);
+  // `before_turn`: called in front of each.
+  simulated(std::uint64_t seed, census& alive, std::function<void()> before_turn);
   ~simulated() override;
 
   // A pinned thread, or the main one, as a lane of the simulation. Lives as long as the policy.
@@ -66,6 +68,7 @@ class simulated final : public policy {
   void tell();
 
   census& alive_;
+  const std::function<void()> before_turn_;
   std::mt19937_64 random_;
   std::int64_t now_ns_ = 0;
   counters counters_;
