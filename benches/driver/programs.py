@@ -1,6 +1,6 @@
 """programs: who answers, what each needs to be installed, and how its programs are built and started."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Callable, Mapping
 
@@ -31,6 +31,7 @@ class Contestant:
     packages: tuple[str, ...] = ()  # of Debian 12
     sizes: Mapping[str, tuple[int, str]] = field(default_factory=dict)  # bench -> another size, and why
     lacks: Mapping[str, str] = field(default_factory=dict)  # bench -> why it cannot answer
+    kind: str = "runtime"  # what it is a rival of; rows of another kind do not ask it
 
 
 def executable(path: Path) -> Callable[[int], Command]:
@@ -84,7 +85,18 @@ def all_by(program: Program) -> dict[str, Program]:
     return {"actors": program, "wake": program, "coro": program}
 
 
-TROUPE = Contestant("troupe", "this library", {**all_by(troupe("actors")), "coro": troupe("coro")})
+def allocator(name: str, arena: str, *flags: str) -> dict[str, Program]:
+    program = cpp("peers/allocators/main.cpp", f"allocator_{name}", "-std=c++23", f"-DARENA={arena}", *flags)
+    return {"context": replace(program, also_watch=(*program.also_watch, SOURCES / "allocations.hpp"))}
+
+
+def kind_of(program: str) -> str:
+    """Of whom the rows of a program ask."""
+    return "allocator" if program == "context" else "runtime"
+
+
+TROUPE = Contestant("troupe", "this library",
+                    {**all_by(troupe("actors")), "coro": troupe("coro"), "context": troupe("contexts")})
 
 # Of those whose actors can ask, but that have nothing like a task beside them.
 NO_TASKS = {bench: "it has no tasks beside its actors" for bench in ("spawn", "await_ready", "switch", "memory", "timers")}
@@ -112,6 +124,12 @@ PEERS = (
         "caf", "CAF 0.17",
         all_by(cpp("peers/caf/actors.cpp", "caf_actors", "-std=c++17", "-lcaf_core")),
         ("g++", "/usr/include/caf/all.hpp"), ("g++", "libcaf-dev"), lacks=NO_TASKS),
+    Contestant("malloc", "glibc's malloc", allocator("malloc", "malloc_arena"), ("g++",), ("g++",), kind="allocator"),
+    Contestant(
+        "mimalloc", "mimalloc 2.0.9", allocator("mimalloc", "malloc_arena", "-Wl,--no-as-needed", "-lmimalloc"),
+        ("g++", "/usr/lib/*/libmimalloc.so"), ("g++", "libmimalloc-dev"), kind="allocator"),
+    Contestant("pmr", "std::pmr::monotonic_buffer_resource", allocator("pmr", "monotonic_arena"), ("g++",), ("g++",),
+               kind="allocator"),
 )
 
 

@@ -98,6 +98,18 @@ ROWS = (
         "tasks that sleep for an hour", workers=(1,)),
     Row("coro/timers", "ns/timer", "less", "coro", "timers", 1_000_000, same,
         "arm timers, then cancel them all", workers=(1,)),
+    Row("context/allocate", "ns/allocation", "less", "context", "allocate", 100_000_000, same,
+        "16 to 256 bytes, discarded 1,000 at a time", workers=(1,)),
+    Row("context/request", "ns/request", "less", "context", "request", 200_000, same,
+        "200 small objects: strings, vectors, a map; then all are discarded", workers=(1,)),
+    Row("context/create_release", "ns/context", "less", "context", "create_release", 10_000_000, same,
+        "make a context, allocate once, release it", workers=(1,), only_ours=True),
+    Row("context/rollback", "ns/rollback", "less", "context", "rollback", 12_800, same,
+        "roll back over 10,000 objects", workers=(1,), only_ours=True),
+    Row("context/owner_of", "ns/look-up", "less", "context", "owner_of", 200_000_000, same,
+        "which context has this pointer", workers=(1,), only_ours=True),
+    Row("context/idle_memory", "bytes/context", "less", "context", "context_memory", 100_000, same,
+        "contexts in which 200 bytes are allocated", workers=(1,), only_ours=True),
 )
 
 

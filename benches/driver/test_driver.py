@@ -91,7 +91,8 @@ class Peers(unittest.TestCase):
     def test_whoever_is_asked_has_the_program_or_says_why_not(self):
         for peer in programs.PEERS:
             for case in rows.all_cases():
-                answers = case.row.program in peer.programs or case.row.bench in peer.lacks or case.row.only_ours
+                answers = (case.row.program in peer.programs or case.row.bench in peer.lacks or case.row.only_ours
+                           or programs.kind_of(case.row.program) != peer.kind)
                 self.assertTrue(answers, f"{peer.name}, {case.name}")
 
     def test_missing_peer_gets_one_line_that_installs_it(self):
