@@ -3,6 +3,8 @@
 //   G2  nobody waits who could be inside, but behind one who came earlier.
 #include "troupe/parallel/read_write_lock.hpp"
 
+#include <utility>
+
 #include "base/invariant.hpp"
 
 namespace troupe::sharing {
@@ -19,15 +21,20 @@ bool read_write_lock::enter_locked(access how) noexcept {
 
 bool read_write_lock::try_enter(access how) noexcept {
   std::lock_guard lock(mutex_);
-  return waiting_.empty() && enter_locked(how);
+  return first_ == nullptr && enter_locked(how);
 }
 
-bool read_write_lock::enter(access how, std::unique_ptr<waiter>& waiting) {
-  std::lock_guard lock(mutex_);
-  if (waiting_.empty() && enter_locked(how)) return true;
-  waiting_.push_back({how, nullptr});
-  waiting_.back().who = std::move(waiting);
-  return false;
+void read_write_lock::enter(std::unique_ptr<waiter> waiting) noexcept {
+  {
+    std::lock_guard lock(mutex_);
+    if (first_ != nullptr || !enter_locked(waiting->how_)) {
+      waiter* const newest = waiting.get();
+      (first_ == nullptr ? first_ : last_->next_) = std::move(waiting);
+      last_ = newest;
+      return;
+    }
+  }
+  waiting->enter();
 }
 
 void read_write_lock::leave(access how) noexcept {
@@ -38,12 +45,11 @@ void read_write_lock::leave(access how) noexcept {
   } else {
     --readers_;
   }
-  while (!waiting_.empty()) {
+  while (first_ != nullptr) {
     // Those who gave up are passed over; one who does after this look leaves again at once.
-    const bool gave_up = waiting_.front().who->gave_up();
-    if (!gave_up && !enter_locked(waiting_.front().how)) return;
-    const std::unique_ptr<waiter> next = std::move(waiting_.front().who);
-    waiting_.pop_front();
+    const bool gave_up = first_->gave_up();
+    if (!gave_up && !enter_locked(first_->how_)) return;
+    const std::unique_ptr<waiter> next = std::exchange(first_, std::move(first_->next_));
     lock.unlock();
     if (!gave_up) next->enter();
     lock.lock();

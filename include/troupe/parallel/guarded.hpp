@@ -197,8 +197,7 @@ class guarded {
   using state = std::shared_ptr<sharing::guarded_state<T>>;
 
   template <class Access>
-  static void admit(promise<Access>& to, const state& at) noexcept {
-    Access inside(at);
+  static void admit(promise<Access>& to, const state& at, Access inside) noexcept {
     if constexpr (sharing::looks && std::is_same_v<Access, reading<T>>) {
       if (at->spoilt != nullptr) {
         std::exception_ptr spoilt = at->spoilt;
@@ -211,24 +210,26 @@ class guarded {
 
   template <class Access>
   struct waiting final : sharing::read_write_lock::waiter {
-    waiting(promise<Access> of, const state& where) noexcept : granted(std::move(of)), at(where) {}
+    explicit waiting(const state& where) : waiter(Access::how), at(where) {}
     bool gave_up() const noexcept override { return granted.abandoned(); }
-    void enter() noexcept override { admit(granted, at); }
-    promise<Access> granted;
+    void enter() noexcept override { admit(granted, at, Access(at)); }
     state at;
+    promise<Access> granted;
   };
 
+  // Whatever needs memory comes before the promise: that one must not be dropped for want of it.
   template <class Access>
   future<Access> enter() const {
-    promise<Access> granted;
-    future<Access> later = granted.get_future();
     if (state_->lock.try_enter(Access::how)) {
-      admit(granted, state_);
+      Access inside(state_);
+      promise<Access> granted;
+      future<Access> later = granted.get_future();
+      admit(granted, state_, std::move(inside));
       return later;
     }
-    auto mine = std::make_unique<waiting<Access>>(std::move(granted), state_);
-    std::unique_ptr<sharing::read_write_lock::waiter> queued = std::move(mine);
-    if (state_->lock.enter(Access::how, queued)) queued->enter();
+    auto mine = std::make_unique<waiting<Access>>(state_);
+    future<Access> later = mine->granted.get_future();
+    state_->lock.enter(std::move(mine));
     return later;
   }
 

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -19,27 +18,30 @@ class read_write_lock {
   // One who waits for the other side to leave. Called once, and never with the lock's mutex.
   class waiter {
    public:
+    explicit waiter(access wanted) noexcept : how_(wanted) {}
     virtual ~waiter() = default;
     virtual bool gave_up() const noexcept = 0;
     virtual void enter() noexcept = 0;
+
+   private:
+    friend read_write_lock;
+    const access how_;
+    std::unique_ptr<waiter> next_;
   };
 
   bool try_enter(access how) noexcept;
-  // True: inside. Else `waiting` was taken, and is called when it is inside. Throws std::bad_alloc.
-  bool enter(access how, std::unique_ptr<waiter>& waiting);
+  // Calls it as soon as it is inside, perhaps now.
+  void enter(std::unique_ptr<waiter> waiting) noexcept;
   void leave(access how) noexcept;
 
  private:
-  struct queued {
-    access how;
-    std::unique_ptr<waiter> who;
-  };
   bool enter_locked(access how) noexcept;
 
   std::mutex mutex_;
   std::size_t readers_ = 0;
   bool writer_ = false;
-  std::deque<queued> waiting_;
+  std::unique_ptr<waiter> first_;  // of those who wait; a list, for nobody may be turned away for want of memory
+  waiter* last_ = nullptr;
 };
 
 // One who is inside; leaves when it goes. `of` keeps the lock.
