@@ -119,6 +119,35 @@ TEST_P(allocation_failure, tell_throws_and_sends_nothing) {
   EXPECT_EQ(token.use_count(), 1);
 }
 
+TEST_P(allocation_failure, what_is_promoted_or_submitted_is_whole_or_not_at_all) {
+  const context_counters before = count_contexts();
+  auto token = std::make_shared<int>(1);
+  const std::string text(100, 'y');
+  std::atomic<int> calls{0};
+  {
+    runtime rt(options());
+    owned_context work = make_context();
+    auto words = work->make<std::pmr::vector<std::pmr::string>>(3, std::pmr::string(100, 'z'));
+    EXPECT_GE(fail_everywhere([&] { static_cast<void>(promote(words)); }), 4);
+    EXPECT_GE(fail_everywhere([&] { static_cast<void>(auto_escape(words)); }), 5);
+    fail_everywhere([&] { static_cast<void>(persist(words)); });
+    EXPECT_GE(fail_everywhere([&] {
+      troupe::submit(rt, [&calls](const std::string&, const std::shared_ptr<int>&) { ++calls; }, text, token);
+    }), 1);
+    guarded<int> number(0);
+    auto inside = number.try_write();
+    future<writing<int>> next;
+    EXPECT_GE(fail_everywhere([&] { next = number.write(); }), 1);
+    inside.reset();
+    EXPECT_TRUE(next.ready()) << "those whose wait could not be written down are not waited for";
+    rt.run();
+  }
+  EXPECT_EQ(calls, 1) << "when nothing failed";
+  EXPECT_EQ(token.use_count(), 1);
+  EXPECT_EQ(count_contexts().active, before.active);
+  EXPECT_EQ(count_contexts().persisted, before.persisted);
+}
+
 TEST_P(allocation_failure, tell_in_a_handler_throws_there) {
   struct sender {
     ref<counted> to;
