@@ -44,6 +44,7 @@ struct std_atomics {
 
   static bool light_fences_suffice() noexcept { return asymmetric::kernel_fences(); }
   static void light_fence() noexcept { asymmetric::light(); }
+  static void light_or_full_fence() noexcept { asymmetric::light_or_full(); }
   static bool heavy_fence() noexcept { return asymmetric::heavy(); }
   // order: seq_cst  the caller's page in docs/protocols/ names the pair
   static void full_fence() noexcept { std::atomic_thread_fence(std::memory_order_seq_cst); }

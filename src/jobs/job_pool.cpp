@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "actor/turn.hpp"
-#include "base/atomics.hpp"
 #include "base/clock.hpp"
 #include "jobs/run.hpp"
 #include "troupe/memory/block_pool.hpp"
@@ -61,7 +60,7 @@ struct job_pool::runner final : sched::runnable {
 };
 
 job_pool::job_pool(actor::system& home, sched::executor& workers, unsigned runners_max, job_pool_options options)
-    : home_(home), workers_(workers), runners_max_(runners_max), options_(options), id_(enlist(*this)) {
+    : home_(home), workers_(workers), options_(options), id_(enlist(*this)), runners_(runners_max) {
   home_.jobs = this;
 }
 
@@ -111,32 +110,23 @@ job_queue& job_pool::make_queue_here() {
 
 bool job_pool::submit(job& one, job_queue& mine) noexcept {
   if (mine.count() >= options_.queued_max || !mine.push(one)) return false;
-  base::asymmetric::light_or_full();
-  // order: relaxed  behind the fence; a runner that ends looks behind a heavy one
-  if (runners_.load(std::memory_order_relaxed) < runners_max_) [[unlikely]] call_runner();
+  if (runners_.may_call()) [[unlikely]] call_runner();
   return true;
 }
 
 void job_pool::call_runner() noexcept {
-  // order: relaxed (both)  a count; what a runner finds the queues publish
-  unsigned seen = runners_.load(std::memory_order_relaxed);
-  do {
-    if (seen >= runners_max_) return;
-    // order: relaxed (both)  as above
-  } while (!runners_.compare_exchange_weak(seen, seen + 1, std::memory_order_relaxed, std::memory_order_relaxed));
+  if (!runners_.begin()) return;
   runner* made = nullptr;
   try {
     made = ::new (memory::allocate(sizeof(runner))) runner(*this);
   } catch (const std::bad_alloc&) {
-    runners_.fetch_sub(1, std::memory_order_relaxed);  // order: relaxed  as above
-    return;  // who wants the job runs it
+    return runners_.end();  // who wants the job runs it
   }
   workers_.submit_to_any(*made);
 }
 
 void job_pool::runner_ended() noexcept {
-  runners_.fetch_sub(1, std::memory_order_relaxed);  // order: relaxed  in front of the fence
-  base::asymmetric::heavy();
+  runners_.end();
   if (some_left()) call_runner();
 }
 

@@ -14,6 +14,7 @@
 
 #include "actor/system.hpp"
 #include "jobs/job_queue.hpp"
+#include "jobs/runner_count.hpp"
 #include "sched/executor.hpp"
 
 namespace troupe::jobs {
@@ -74,10 +75,9 @@ class job_pool {
 
   actor::system& home_;
   sched::executor& workers_;
-  const unsigned runners_max_;
   const job_pool_options options_;
   const std::uint64_t id_;
-  std::atomic<unsigned> runners_{0};
+  runner_count<> runners_;
   std::atomic<std::uint64_t> dropped_{0};
   mutable std::mutex mutex_;  // of queues_; a thief holds it
   std::vector<std::unique_ptr<job_queue>> queues_;

@@ -3,6 +3,7 @@
 #include <mutex>
 #include <string>
 
+#include "jobs/job_word.hpp"
 #include "troupe/base/error.hpp"
 
 namespace troupe::jobs {
@@ -105,26 +106,15 @@ void wait_until_done(job& of) {
   while (!one.told.load(std::memory_order_acquire)) self.parker.wait();
 }
 
-bool attach(job& of, waiter& one) noexcept {
-  // order: acquire  sees the result when it is done
-  std::uintptr_t seen = of.word.load(std::memory_order_acquire);
-  while (seen != job::done) {
-    one.next = reinterpret_cast<waiter*>(seen);
-    // order: release  publishes the waiter to finish; acquire: as above
-    if (of.word.compare_exchange_weak(seen, reinterpret_cast<std::uintptr_t>(&one), std::memory_order_release,
-                                      std::memory_order_acquire)) {
-      return true;
-    }
-  }
-  return false;
-}
+using word_of_job = job_word<waiter, std::atomic<std::uintptr_t>>;
+static_assert(word_of_job::done == job::done);
+
+bool attach(job& of, waiter& one) noexcept { return word_of_job(of.word).attach(one); }
 
 void finish(job& of) noexcept {
-  // order: acq_rel  publishes the result; sees the waiters whole
-  std::uintptr_t at = of.word.exchange(job::done, std::memory_order_acq_rel);
-  while (at != 0) {
-    auto& one = *reinterpret_cast<waiter*>(at);
-    at = reinterpret_cast<std::uintptr_t>(one.next);
+  for (waiter* at = word_of_job(of.word).finish(); at != nullptr;) {
+    waiter& one = *at;
+    at = one.next;
     one.wake(one);
   }
 }

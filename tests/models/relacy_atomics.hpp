@@ -198,6 +198,7 @@ struct fenced_atomics {
 
   static bool light_fences_suffice() { return false; }
   static void light_fence() {}
+  static void light_or_full_fence(place at = place::current()) { fence(at); }
   static bool heavy_fence(place at = place::current()) {
     fence(at);
     return true;
@@ -210,6 +211,7 @@ struct fenced_atomics {
 
 struct kernel_atomics : fenced_atomics {
   static bool light_fences_suffice() { return true; }
+  static void light_or_full_fence() {}
   static bool heavy_fence(place at = place::current()) {
     if (is_weakened(access::fence, at)) return true;
     rl::ctx().sched();
