@@ -4,9 +4,10 @@
 #   Makes the static library of these folders of src/, with the alias troupe::NAME. The one named
 #   `troupe` is the core and carries the public flags. LINK is public. PKG names pkg-config modules
 #   that must be present; they are private, and the installed package finds them again.
+#   MAY_USE names pkg-config modules that are used when they are there: then the sources see TROUPE_HAS_<MODULE>=1, else 0.
 #   A component with neither sources nor public headers is not made: its layer is not written yet.
 function(troupe_component name)
-  cmake_parse_arguments(arg "" "" "LAYERS;LINK;PKG" ${ARGN})
+  cmake_parse_arguments(arg "" "" "LAYERS;LINK;PKG;MAY_USE" ${ARGN})
   set_property(GLOBAL APPEND PROPERTY troupe_layers ${arg_LAYERS})
 
   set(patterns)
@@ -50,6 +51,19 @@ function(troupe_component name)
     if(TARGET ${link})
       target_link_libraries(${target} PUBLIC ${link})
     endif()
+  endforeach()
+  foreach(module IN LISTS arg_MAY_USE)
+    find_package(PkgConfig)
+    set(has 0)
+    if(PkgConfig_FOUND)
+      pkg_check_modules(${module} QUIET IMPORTED_TARGET GLOBAL ${module})
+      if(${module}_FOUND)
+        set(has 1)
+        list(APPEND arg_PKG ${module})
+      endif()
+    endif()
+    string(TOUPPER ${module} upper)
+    target_compile_definitions(${target} PRIVATE TROUPE_HAS_${upper}=${has})
   endforeach()
   foreach(module IN LISTS arg_PKG)
     find_package(PkgConfig REQUIRED)

@@ -53,6 +53,8 @@ class kernel {
   virtual int make_bell() noexcept = 0;
   virtual void ring(int bell) noexcept = 0;
 
+  // Of a simulation: it has ended; descriptors may still be closed.
+  virtual void end_simulation() noexcept {}
   // Of a simulation: when the next thing happens by itself.
   virtual std::optional<std::int64_t> next_ns() noexcept { return std::nullopt; }
 };

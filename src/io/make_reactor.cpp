@@ -1,12 +1,33 @@
 #include "io/make_reactor.hpp"
 
+#include <atomic>
+#include <cstdio>
+#include <system_error>
+
 #include "io/simulated_kernel.hpp"
+#include "troupe/io/backend.hpp"
 
 namespace troupe::io {
+namespace {
+
+void say_once(int refused) {
+  static std::atomic<bool> said{false};
+  // order: relaxed  for this line alone
+  if (said.exchange(true, std::memory_order_relaxed)) return;
+  std::fprintf(stderr, "troupe: io_uring is not to be had here (%s): epoll takes over\n",
+               std::generic_category().message(refused).c_str());
+}
+
+}  // namespace
 
 std::shared_ptr<reactor> make_reactor(sched::poller_seat& seat) {
   if (seat.simulation != nullptr) {
     return make_readiness_reactor(std::make_unique<simulated_kernel>(*seat.simulation), seat.keep_alive);
+  }
+  if (static_cast<io_backend>(seat.choice) != io_backend::epoll) {
+    int refused = 0;
+    if (auto made = make_uring_reactor(system_kernel(), seat.keep_alive, refused)) return made;
+    say_once(refused);
   }
   return make_readiness_reactor(system_kernel(), seat.keep_alive);
 }

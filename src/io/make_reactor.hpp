@@ -13,4 +13,9 @@ std::shared_ptr<reactor> make_reactor(sched::poller_seat& seat);
 std::shared_ptr<reactor> make_readiness_reactor(kernel& calls, std::function<void(bool)> keep_alive);
 std::shared_ptr<reactor> make_readiness_reactor(std::unique_ptr<kernel> calls, std::function<void(bool)> keep_alive);
 
+// Null where the system does not allow it, or this library was built without it; `refused` says why then.
+std::shared_ptr<reactor> make_uring_reactor(kernel& calls, std::function<void(bool)> keep_alive, int& refused);
+// For tests: the sizes of the rings that are made from now on. Not zero.
+void set_uring_entries(unsigned submissions, unsigned completions) noexcept;
+
 }  // namespace troupe::io

@@ -45,7 +45,7 @@ slot& reactor::open(int fd, bool borrowed) {
   made->owner = shared_from_this();
   made->fd = fd;
   made->borrowed = borrowed;
-  made->registered = made->duplicated = made->hung_up = false;
+  made->registered = made->duplicated = made->hung_up = made->closing = false;
   made->can_read = made->can_write = true;
   return *made;
 }

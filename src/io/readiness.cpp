@@ -72,6 +72,7 @@ class readiness_reactor final : public reactor {
     return fetch(ms > INT_MAX ? INT_MAX : static_cast<int>(ms));
   }
   void wake() noexcept override { calls.ring(bell_); }
+  void retire() noexcept override { calls.end_simulation(); }
   std::optional<std::int64_t> next_ns() override { return calls.next_ns(); }
 
   void dispatch() noexcept override {

@@ -106,11 +106,11 @@ simulated_kernel::end_ptr simulated_kernel::listener_at(const endpoint& to) cons
 }
 
 // On its way for a while, behind what was sent there before.
-void simulated_kernel::send_news(end& from, const end_ptr& to, news what, std::string bytes, end_ptr connection) {
+void simulated_kernel::send_news(const end_ptr& to, news what, std::string bytes, end_ptr connection) {
+  if (ended_) return;
   const std::int64_t due = simulation_.now_ns() + static_cast<std::int64_t>(simulation_.choose(delay_ns_max));
   to->last_due_ns = std::max(to->last_due_ns, due);
   to->under_way += bytes.size();
-  static_cast<void>(from);
   under_way_.push({to->last_due_ns, sent_++, to, what, std::move(bytes), std::move(connection)});
 }
 
@@ -166,6 +166,11 @@ std::optional<std::int64_t> simulated_kernel::next_ns() noexcept {
   if (!raised_.empty()) return simulation_.now_ns();
   if (under_way_.empty()) return std::nullopt;
   return under_way_.top().due_ns;
+}
+
+void simulated_kernel::end_simulation() noexcept {
+  const lock_of lock(mutex_);
+  ended_ = true;
 }
 
 int simulated_kernel::make_set() noexcept { return real_set_ = real_kernel().make_set(); }
@@ -258,7 +263,7 @@ int simulated_kernel::connect(int fd, const sockaddr* to, socklen_t bytes) noexc
   if (!at->bound) at->local = with_port(at->local, next_port_++);
   const end_ptr listener = listener_at(at->peer);
   if (listener == nullptr) {
-    send_news(*at, at, news::refused);
+    send_news(at, news::refused);
     return -EINPROGRESS;
   }
   const end_ptr theirs = make(at->peer.is_v6() ? AF_INET6 : AF_INET);
@@ -267,8 +272,8 @@ int simulated_kernel::connect(int fd, const sockaddr* to, socklen_t bytes) noexc
   theirs->is = end::state::connected;
   theirs->other = at;
   at->other = theirs;
-  send_news(*at, listener, news::connection, {}, theirs);
-  send_news(*at, at, news::connected);
+  send_news(listener, news::connection, {}, theirs);
+  send_news(at, news::connected);
   return interrupts() ? -EINTR : -EINPROGRESS;
 }
 
@@ -277,7 +282,7 @@ int simulated_kernel::shutdown(int fd, int) noexcept {
   end* at = find(fd);
   if (at == nullptr) return -EBADF;
   if (at->is != end::state::connected) return -ENOTCONN;
-  if (const end_ptr to = at->other.lock(); to != nullptr && !at->written) send_news(*at, to, news::finished);
+  if (const end_ptr to = at->other.lock(); to != nullptr && !at->written) send_news(to, news::finished);
   at->written = true;
   return 0;
 }
@@ -290,7 +295,7 @@ int simulated_kernel::close(int fd) noexcept {
   ends_.erase(found);
   // What was not read, or not accepted, is gone; the peer is told so.
   const auto leave = [this](end& gone, bool lost) {
-    if (const end_ptr to = gone.other.lock()) send_news(gone, to, lost ? news::reset : news::finished);
+    if (const end_ptr to = gone.other.lock()) send_news(to, lost ? news::reset : news::finished);
   };
   leave(*at, !at->in.empty());
   for (const end_ptr& one : at->connections) leave(*one, true);
@@ -311,7 +316,7 @@ std::ptrdiff_t simulated_kernel::receive(int fd, void* data, std::size_t bytes, 
   at->in.erase(0, part);
   if (const end_ptr from = at->other.lock(); from != nullptr && from->wants_room) {
     from->wants_room = false;
-    send_news(*at, from, news::room);
+    send_news(from, news::room);
   }
   return static_cast<std::ptrdiff_t>(part);
 }
@@ -333,7 +338,7 @@ std::ptrdiff_t simulated_kernel::send(int fd, const void* data, std::size_t byte
   const auto* from = static_cast<const char*>(data);
   for (std::size_t left = part; left != 0;) {
     const std::size_t piece = simulation_.choose(3) == 0 ? left : 1 + simulation_.choose(left);
-    send_news(*at, peer, news::bytes, std::string(from, piece));
+    send_news(peer, news::bytes, std::string(from, piece));
     from += piece;
     left -= piece;
   }

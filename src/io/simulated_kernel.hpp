@@ -46,6 +46,7 @@ class simulated_kernel final : public kernel {
   int make_bell() noexcept override;
   void ring(int bell) noexcept override;
   std::optional<std::int64_t> next_ns() noexcept override;
+  void end_simulation() noexcept override;
 
  private:
   struct end;
@@ -72,7 +73,7 @@ class simulated_kernel final : public kernel {
   int put(end_ptr one);
   end_ptr make(int domain);
   end_ptr listener_at(const endpoint& to) const;
-  void send_news(end& from, const end_ptr& to, news what, std::string bytes = {}, end_ptr connection = nullptr);
+  void send_news(const end_ptr& to, news what, std::string bytes = {}, end_ptr connection = nullptr);
   void arrive(arrival& one);
   void raise(end& at, std::uint32_t events);
   void catch_up();
@@ -80,6 +81,7 @@ class simulated_kernel final : public kernel {
 
   sched::simulated& simulation_;
   std::recursive_mutex mutex_;
+  bool ended_ = false;  // the simulation is no more
   std::map<int, end_ptr> ends_;
   std::priority_queue<arrival> under_way_;
   std::vector<std::weak_ptr<end>> raised_;

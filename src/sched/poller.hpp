@@ -57,6 +57,9 @@ class poller {
   virtual void dispatch() noexcept = 0;
   virtual void wake() noexcept = 0;
 
+  // The runtime has ended; streams that outlive it may still be closed.
+  virtual void retire() noexcept {}
+
   // Of the simulated policy: when the next thing comes, if something does.
   virtual std::optional<std::int64_t> next_ns() { return std::nullopt; }
 

@@ -40,7 +40,10 @@ class poller_seat {
   }
 
   // At the runtime's end, when no thread of it runs any more.
-  void give_up() noexcept { owner_.reset(); }
+  void give_up() noexcept {
+    if (owner_ != nullptr) owner_->retire();
+    owner_.reset();
+  }
 
  private:
   std::mutex mutex_;

@@ -30,7 +30,7 @@ inline std::ostream& operator<<(std::ostream& out, const io_setting& one) { retu
 
 inline std::vector<io_setting> all_io_settings() {
   std::vector<io_setting> all;
-  for (const io_backend by : {io_backend::epoll}) {
+  for (const io_backend by : {io_backend::epoll, io_backend::io_uring}) {
     for (const unsigned workers : {1u, 2u, 8u}) all.push_back({{policy::work_stealing, workers, 1}, by});
     all.push_back({{policy::shared_queue, 2, 1}, by});
   }

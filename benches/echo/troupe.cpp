@@ -1,0 +1,40 @@
+// Our echo server: a task a connection, on one worker.
+#include <sys/resource.h>
+
+#include <array>
+#include <cstdio>
+
+#include "troupe/troupe.hpp"
+
+namespace {
+
+troupe::task<> echo(troupe::tcp_stream peer) {
+  std::array<char, 64> buffer;
+  for (;;) {
+    const std::size_t bytes = co_await peer.read(buffer);
+    if (bytes == 0) break;
+    co_await peer.write_all(std::string_view(buffer.data(), bytes));
+  }
+}
+
+troupe::task<> serve(troupe::runtime& rt) {
+  auto listener = troupe::tcp_listener::listen(troupe::endpoint::loopback(0));
+  std::printf("%d\n", listener.local().port());
+  std::fflush(stdout);
+  for (;;) {
+    troupe::tcp_stream peer = co_await listener.accept();
+    rt.spawn(echo(std::move(peer)));
+  }
+}
+
+}  // namespace
+
+int main() {
+  rlimit files{};
+  ::getrlimit(RLIMIT_NOFILE, &files);
+  files.rlim_cur = files.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &files);
+  troupe::runtime rt({.workers = 1});
+  rt.spawn(serve(rt));
+  rt.run();
+}

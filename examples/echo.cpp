@@ -1,0 +1,52 @@
+// An echo server: what a client sends comes back, a task for each connection. Ends when a client sends "quit".
+//
+// echo [PORT]: listens on 127.0.0.1, at a port of the system's choice if none is given, and prints which.
+#include <array>
+#include <cstdlib>
+#include <iostream>
+#include <string_view>
+
+#include "troupe/troupe.hpp"
+
+troupe::task<> talk(troupe::runtime& rt, troupe::tcp_stream& peer) {
+  std::array<char, 4096> buffer;
+  for (;;) {
+    const std::size_t bytes = co_await peer.read(buffer).timeout(std::chrono::minutes(5));
+    if (bytes == 0) co_return;
+    const std::string_view said(buffer.data(), bytes);
+    co_await peer.write_all(said);
+    if (said.starts_with("quit")) rt.stop();
+  }
+}
+
+// What becomes of one connection is no concern of the others.
+troupe::task<> echo(troupe::runtime& rt, troupe::tcp_stream peer) {
+  try {
+    co_await talk(rt, peer);
+  } catch (const troupe::io_error& e) {
+    std::cerr << e.what() << '\n';
+  } catch (const troupe::timed_out& e) {
+    std::cerr << e.what() << '\n';
+  }
+}
+
+troupe::task<> serve(troupe::runtime& rt, troupe::tcp_listener listener) {
+  for (;;) {
+    troupe::tcp_stream peer = co_await listener.accept();
+    rt.spawn(echo(rt, std::move(peer)));
+  }
+}
+
+int main(int argc, char** argv) {
+  troupe::runtime rt;
+  const auto port = static_cast<std::uint16_t>(argc > 1 ? std::atoi(argv[1]) : 0);
+  try {
+    auto listener = troupe::tcp_listener::listen(troupe::endpoint::loopback(port));
+    std::cout << "listening on " << listener.local().to_string() << std::endl;
+    rt.spawn(serve(rt, std::move(listener)));
+    rt.run();
+  } catch (const troupe::error& e) {
+    std::cerr << e.what() << '\n';
+    return 1;
+  }
+}

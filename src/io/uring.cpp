@@ -1,0 +1,304 @@
+// The backend over io_uring. One ring; what is to be submitted is collected, and goes with the next look or wait.
+//
+// Transfers over sockets, accept and connect are the ring's own operations. All else waits in the ring until it is ready
+// and is then tried (attempt.hpp). One operation of a slot and direction is in the ring at a time; the others queue.
+// Invariants
+//   U1  what is pushed is submitted: by the next look or wait, or, when somebody sleeps inside, at once.
+//   U2  the first of a slot's queue is in the ring, and no other; only its completion, or abandon(), moves the queue.
+#include "io/make_reactor.hpp"
+
+#if TROUPE_HAS_LIBURING
+
+#include <liburing.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "io/attempt.hpp"
+#include "troupe/io/error.hpp"
+
+namespace troupe::io {
+namespace {
+
+unsigned submission_entries = 256, completion_entries = 4096;
+
+// Marks of completions that are no operation's.
+enum : std::uint64_t { bell = 0, cancellation = 1 };
+
+constexpr unsigned features_needed = IORING_FEAT_EXT_ARG | IORING_FEAT_NODROP | IORING_FEAT_FAST_POLL | IORING_FEAT_SUBMIT_STABLE;
+
+class uring_reactor final : public reactor {
+ public:
+  uring_reactor(kernel& calls, std::function<void(bool)> keep_alive) : reactor(calls, std::move(keep_alive)) {
+    io_uring_params wanted{};
+    wanted.flags = IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP;
+    wanted.cq_entries = completion_entries;
+    const int made = io_uring_queue_init_params(submission_entries, &ring_, &wanted);
+    if (made < 0) throw io_error("io_uring_setup", "", -made);
+    if ((wanted.features & features_needed) == features_needed) return;
+    io_uring_queue_exit(&ring_);
+    throw io_error("io_uring_setup", "", ENOSYS);
+  }
+  ~uring_reactor() override { io_uring_queue_exit(&ring_); }
+
+  bool start(operation& one) noexcept override {
+    slot& at = *one.at;
+    std::lock_guard lock(at.mutex);
+    operation_queue& queue = queue_of(one);
+    const bool first = queue.empty();
+    one.pending = true;
+    enter(one);
+    queue.push(one);
+    if (first) push(one);
+    return false;
+  }
+
+  // The system is asked here and now, while the operation cannot complete: so none that has its address later is meant.
+  void cancel(operation& one) noexcept override {
+    {
+      std::lock_guard lock(one.at->mutex);
+      if (!one.pending) return;
+      if (queue_of(one).front() == &one) return ask_for_end(one);
+      queue_of(one).remove(one);
+      one.pending = false;
+      one.result = -ECANCELED;
+    }
+    complete(one);
+  }
+
+  bool look() noexcept override {
+    submit(false);
+    return something_came();
+  }
+
+  bool wait(const std::chrono::nanoseconds* limit) noexcept override {
+    const unsigned count = submit(true);
+    if (!something_came()) {
+      __kernel_timespec span{};
+      io_uring_getevents_arg arg{};
+      if (limit != nullptr) {
+        span.tv_sec = limit->count() / 1'000'000'000;
+        span.tv_nsec = limit->count() % 1'000'000'000;
+        arg.ts = reinterpret_cast<std::uint64_t>(&span);
+      }
+      io_uring_enter2(static_cast<unsigned>(ring_.ring_fd), count, 1, IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG,
+                      reinterpret_cast<sigset_t*>(&arg), sizeof arg);
+    } else if (count != 0) {
+      give(count, 0);
+    }
+    std::lock_guard lock(submissions_);
+    somebody_sleeps_ = false;
+    return something_came();
+  }
+
+  void wake() noexcept override {
+    std::lock_guard lock(submissions_);
+    io_uring_sqe& entry = next_entry();
+    io_uring_prep_nop(&entry);
+    entry.user_data = bell;
+    give(publish(), 0);
+  }
+
+  void dispatch() noexcept override {
+    unsigned count = io_uring_cq_ready(&ring_);
+    // Who pushed these operations left the mutex before: from here on all that they hold is seen.
+    { const std::lock_guard seen(submissions_); }
+    while (count-- != 0) {
+      io_uring_cqe* entry = nullptr;
+      if (io_uring_peek_cqe(&ring_, &entry) != 0) break;
+      const std::uint64_t whose = entry->user_data;
+      const int result = entry->res;
+      io_uring_cqe_seen(&ring_, entry);
+      if (whose > cancellation) finish(*reinterpret_cast<operation*>(whose), result);
+    }
+  }
+
+ protected:
+  bool abandon(slot& at, operation_queue& ended) noexcept override {
+    for (operation_queue* queue : {&at.readers, &at.writers}) {
+      operation* const first = queue->front();
+      if (first == nullptr) continue;
+      ask_for_end(*first);
+      while (operation* one = first->next) {
+        queue->remove(*one);
+        one->pending = false;
+        one->result = -ECANCELED;
+        ended.push(*one);
+      }
+      at.closing = true;
+    }
+    return !at.closing;
+  }
+
+ private:
+  static operation_queue& queue_of(operation& one) noexcept { return reads(one) ? one.at->readers : one.at->writers; }
+
+  // Under the mutex of submissions. A full queue is emptied first.
+  io_uring_sqe& next_entry() noexcept {
+    io_uring_sqe* entry = io_uring_get_sqe(&ring_);
+    while (entry == nullptr) {
+      give(publish(), 0);
+      entry = io_uring_get_sqe(&ring_);
+    }
+    return *entry;
+  }
+
+  // Makes what was pushed visible to the system, as io_uring_submit() does: how many it has not taken yet.
+  unsigned publish() noexcept {
+    io_uring_sq& queue = ring_.sq;
+    const unsigned mask = *queue.kring_mask;
+    unsigned tail = *queue.ktail;
+    for (; queue.sqe_head != queue.sqe_tail; ++queue.sqe_head, ++tail) queue.array[tail & mask] = queue.sqe_head & mask;
+    io_uring_smp_store_release(queue.ktail, tail);
+    return tail - io_uring_smp_load_acquire(queue.khead);
+  }
+
+  void give(unsigned count, unsigned flags) noexcept {
+    int given = -EINTR;
+    while (given == -EINTR) given = io_uring_enter(static_cast<unsigned>(ring_.ring_fd), count, 0, flags, nullptr);
+  }
+
+  // How many are visible and not yet taken; those of a look are taken here.
+  unsigned submit(bool sleeps) noexcept {
+    unsigned count = 0;
+    {
+      std::lock_guard lock(submissions_);
+      somebody_sleeps_ = sleeps;
+      count = publish();
+    }
+    // What did not fit into the ring of completions comes when the system is asked for events.
+    const bool overflowed = (io_uring_smp_load_acquire(ring_.sq.kflags) & IORING_SQ_CQ_OVERFLOW) != 0;
+    if (overflowed || (!sleeps && count != 0)) {
+      give(count, overflowed ? IORING_ENTER_GETEVENTS : 0);
+      count = 0;
+    }
+    return count;
+  }
+
+  // Drops bells in front.
+  bool something_came() noexcept {
+    io_uring_cqe* entry = nullptr;
+    while (io_uring_cq_ready(&ring_) != 0 && io_uring_peek_cqe(&ring_, &entry) == 0) {
+      if (entry->user_data > cancellation) return true;
+      io_uring_cqe_seen(&ring_, entry);
+    }
+    return false;
+  }
+
+  // Under the slot's mutex.
+  void push(operation& one) noexcept {
+    std::lock_guard lock(submissions_);
+    io_uring_sqe& entry = next_entry();
+    prepare(entry, one);
+    entry.user_data = reinterpret_cast<std::uint64_t>(&one);
+    if (somebody_sleeps_) give(publish(), 0);  // U1
+  }
+
+  static void prepare(io_uring_sqe& entry, operation& one) noexcept {
+    const int fd = one.at->fd;
+    const int flags = one.whole ? MSG_WAITALL : 0;
+    if (is_polled(one)) {
+      io_uring_prep_poll_add(&entry, fd, reads(one) ? POLLIN : POLLOUT);
+    } else if (one.what == action::read) {
+      io_uring_prep_recv(&entry, fd, one.data + one.done, one.bytes - one.done, flags);
+    } else if (one.what == action::write) {
+      io_uring_prep_send(&entry, fd, one.data + one.done, one.bytes - one.done, flags | MSG_NOSIGNAL);
+    } else if (one.what == action::accept) {
+      io_uring_prep_accept(&entry, fd, one.address, one.address == nullptr ? nullptr : &one.address_bytes,
+                           SOCK_NONBLOCK | SOCK_CLOEXEC);
+    } else {
+      io_uring_prep_connect(&entry, fd, one.address, one.address_bytes);
+    }
+  }
+
+  // Under the slot's mutex, the operation in the ring.
+  void ask_for_end(operation& one) noexcept {
+    std::lock_guard lock(submissions_);
+    io_uring_sqe& entry = next_entry();
+    io_uring_prep_cancel(&entry, &one, 0);
+    entry.user_data = cancellation;
+    give(publish(), 0);
+  }
+
+  void finish(operation& one, int result) noexcept {
+    slot& at = *one.at;
+    bool last = false;
+    {
+      std::lock_guard lock(at.mutex);
+      if (!take(at, one, result)) return push(one);
+      operation_queue& queue = queue_of(one);
+      queue.remove(one);
+      one.pending = false;
+      if (queue.front() != nullptr) push(*queue.front());
+      last = at.closing && at.readers.empty() && at.writers.empty();
+    }
+    complete(one);
+    if (last) free_slot(at);
+  }
+
+  // What the ring says of an operation. False when it is to be asked once more.
+  bool take(slot& at, operation& one, int result) noexcept {
+    one.result = result;
+    const bool nothing = result == -EINTR || result == -EAGAIN;
+    if (at.closing && (nothing || (is_polled(one) && result >= 0))) {
+      one.result = -ECANCELED;
+      return true;
+    }
+    if (nothing || (one.what == action::accept && result == -ECONNABORTED)) return false;
+    if (result <= 0 || one.what == action::accept) return true;
+    if (is_polled(one)) return attempt(calls, at, one);
+    one.done += static_cast<std::size_t>(result);
+    return !one.whole || one.done == one.bytes || at.closing;
+  }
+
+  // The ring only tells when it is ready.
+  static bool is_polled(const operation& one) noexcept {
+    switch (one.what) {
+      case action::accept:
+      case action::connect: return false;
+      case action::read:
+      case action::write: return !one.socket;
+      default: return true;
+    }
+  }
+
+  io_uring ring_{};
+  std::mutex submissions_;
+  bool somebody_sleeps_ = false;
+};
+
+}  // namespace
+
+void set_uring_entries(unsigned submissions, unsigned completions) noexcept {
+  submission_entries = submissions;
+  completion_entries = completions;
+}
+
+std::shared_ptr<reactor> make_uring_reactor(kernel& calls, std::function<void(bool)> keep_alive, int& refused) {
+  try {
+    return std::make_shared<uring_reactor>(calls, std::move(keep_alive));
+  } catch (const io_error& e) {
+    refused = e.code().value();
+    return nullptr;
+  }
+}
+
+}  // namespace troupe::io
+
+#else
+
+#include <cerrno>
+
+namespace troupe::io {
+
+void set_uring_entries(unsigned, unsigned) noexcept {}
+
+std::shared_ptr<reactor> make_uring_reactor(kernel&, std::function<void(bool)>, int& refused) {
+  refused = ENOSYS;
+  return nullptr;
+}
+
+}  // namespace troupe::io
+
+#endif

@@ -1,0 +1,103 @@
+// io_uring at its limits: rings of eight entries, and systems that refuse it.
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "io/make_reactor.hpp"
+#include "support/io.hpp"
+
+namespace troupe::test {
+namespace {
+
+constexpr int clients = 100, rounds = 5;
+
+task<> echo(tcp_stream peer) {
+  std::array<char, 64> buffer;
+  for (;;) {
+    const std::size_t bytes = co_await peer.read(buffer);
+    if (bytes == 0) break;
+    co_await peer.write_all(std::string_view(buffer.data(), bytes));
+  }
+}
+
+task<> serve(runtime& rt, tcp_listener listener, int connections) {
+  for (int i = 0; i < connections; ++i) {
+    tcp_stream peer = co_await listener.accept();
+    rt.spawn(echo(std::move(peer)));
+  }
+}
+
+task<> ask(endpoint at, std::atomic<int>& answers) {
+  tcp_stream peer = co_await tcp_stream::connect(at);
+  std::array<char, 4> got;
+  for (int i = 0; i < rounds; ++i) {
+    co_await peer.write_all("ping");
+    co_await peer.read_exact(got);
+    ++answers;
+  }
+}
+
+task<> all(runtime& rt, std::atomic<int>& answers) {
+  auto listener = tcp_listener::listen(endpoint::loopback(0));
+  const endpoint at = listener.local();
+  rt.spawn(serve(rt, std::move(listener), clients));
+  for (int i = 0; i < clients; ++i) rt.spawn(ask(at, answers));
+  co_return;
+}
+
+int answers_with(unsigned workers) {
+  std::atomic<int> answers{0};
+  runtime rt({.workers = workers, .policy = policy::work_stealing, .io = io_backend::io_uring});
+  rt.spawn(all(rt, answers));
+  rt.run();
+  return answers.load();
+}
+
+bool is_simulated() {
+  const char* forced = std::getenv("TROUPE_POLICY");
+  return forced != nullptr && *forced != '\0';
+}
+
+TEST(io_rings, completions_that_do_not_fit_are_not_lost) {
+  if (is_simulated()) GTEST_SKIP() << "no ring";
+  for (const unsigned workers : {1u, 2u}) {
+    io::set_uring_entries(8, 8);
+    EXPECT_EQ(answers_with(workers), clients * rounds);
+    io::set_uring_entries(256, 4096);
+  }
+}
+
+// What a sandbox does.
+void refuse_rings(int number) {
+  sock_filter rules[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_io_uring_setup, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (static_cast<unsigned>(number) & SECCOMP_RET_DATA)),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program{static_cast<unsigned short>(std::size(rules)), rules};
+  ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+TEST(io_rings, where_rings_are_forbidden_epoll_takes_over_and_says_so_once) {
+  if (is_simulated()) GTEST_SKIP() << "no ring";
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  for (const int number : {ENOSYS, EPERM, EINVAL}) {
+    EXPECT_EXIT(
+        {
+          refuse_rings(number);
+          const bool right = answers_with(1) == clients * rounds && answers_with(2) == clients * rounds;
+          std::fprintf(stderr, "end\n");
+          ::_exit(right ? 0 : 1);
+        },
+        testing::ExitedWithCode(0), "^troupe: io_uring is not to be had here \\([^)]*\\): epoll takes over\nend\n$");
+  }
+}
+
+}  // namespace
+}  // namespace troupe::test
