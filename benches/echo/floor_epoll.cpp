@@ -34,7 +34,7 @@ int main() {
   };
   add(listener);
   std::array<epoll_event, 256> events;
-  std::array<char, 64> buffer;
+  std::array<char, 4096> buffer;
   for (;;) {
     const int count = ::epoll_wait(set, events.data(), static_cast<int>(events.size()), -1);
     for (int i = 0; i < count; ++i) {

@@ -13,7 +13,7 @@ namespace {
 struct connection {
   int fd;
   bool sends = false;
-  std::array<char, 64> buffer;
+  std::array<char, 4096> buffer;
 };
 
 }  // namespace

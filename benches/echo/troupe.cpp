@@ -9,7 +9,7 @@
 namespace {
 
 troupe::task<> echo(troupe::tcp_stream peer) {
-  std::array<char, 64> buffer;
+  std::array<char, 4096> buffer;
   for (;;) {
     const std::size_t bytes = co_await peer.read(buffer);
     if (bytes == 0) break;
