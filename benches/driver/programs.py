@@ -90,40 +90,76 @@ def allocator(name: str, arena: str, *flags: str) -> dict[str, Program]:
     return {"context": replace(program, also_watch=(*program.also_watch, SOURCES / "allocations.hpp"))}
 
 
+LOAD = BUILT / "echo_load"
+
+
+def served(server: Program) -> Program:
+    """An echo server, asked by the load generator, which starts it."""
+    source = SOURCES / "echo/load.cpp"
+    build = (("g++", "-O3", "-march=native", str(source), "-o", str(LOAD)), *server.build)
+    return replace(server, build=build, start=lambda workers: (str(LOAD), *server.start(workers)),
+                   also_watch=(*server.also_watch, source))
+
+
+def go_echo() -> Program:
+    output = BUILT / "go_echo"
+    return Program(SOURCES / "echo/go", (("go", "build", "-buildvcs=false", "-o", str(output), "."),), output, executable(output))
+
+
+def tokio_echo() -> Program:
+    target = BUILT / "tokio_echo"
+    copy = ("cp", "-rT", ".", str(target / "source"))
+    cargo = ("/usr/bin/cargo", "build", "--quiet", "--release", "--offline",
+             "--manifest-path", str(target / "source/Cargo.toml"))
+    product = target / "release/echo"
+    return Program(SOURCES / "echo/tokio", (("mkdir", "-p", str(target)), copy, cargo), product,
+                   executable(product), environment={"RUSTC": "/usr/bin/rustc", "CARGO_TARGET_DIR": str(target)})
+
+
 def kind_of(program: str) -> str:
     """Of whom the rows of a program ask."""
     return "allocator" if program == "context" else "runtime"
 
 
 TROUPE = Contestant("troupe", "this library",
-                    {**all_by(troupe("actors")), "coro": troupe("coro"), "context": troupe("contexts")})
+                    {**all_by(troupe("actors")), "coro": troupe("coro"), "context": troupe("contexts"),
+                     "echo": served(troupe("echo"))})
 
 # Of those whose actors can ask, but that have nothing like a task beside them.
 NO_TASKS = {bench: "it has no tasks beside its actors" for bench in ("spawn", "await_ready", "switch", "memory", "timers")}
 
+# Of those that nobody would choose for it.
+NO_SERVER = {bench: "its echo server is not written" for bench in ("echo_64", "echo_10k")}
+
 FLOOR = Contestant(
     "floor", "one thread, one exchange and one CAS a message; for wake_latency a bare futex",
     {"actors": cpp("floor/actors.cpp", "floor_actors", "-std=c++23"),
-     "wake": cpp("floor/futex.cpp", "floor_futex", "-std=c++23")},
+     "wake": cpp("floor/futex.cpp", "floor_futex", "-std=c++23"),
+     "echo": served(cpp("echo/floor_epoll.cpp", "echo_epoll", "-std=c++23"))},
     lacks={"idle_cpu": "it has no workers", "scaling": "it has one thread"})
 
 PEERS = (
     Contestant(
-        "go", "Go 1.19", all_by(go_actors()), ("go",), ("golang-go",),
+        "go", "Go 1.19", {**all_by(go_actors()), "echo": served(go_echo())}, ("go",), ("golang-go",),
         sizes={"idle_memory": (500_000, "5,000,000 would need over 8 GB")},
         lacks={"wake_latency": "a goroutine is never outside its runtime",
                "await_ready": "a goroutine calls a function, or waits for a channel"}),
     Contestant(
         "erlang", "Erlang/OTP 25", all_by(erlang_actors()), ("erl", "erlc"), ("erlang-base",),
-        lacks={"wake_latency": "no thread is outside its runtime", **NO_TASKS}),
+        lacks={"wake_latency": "no thread is outside its runtime", **NO_TASKS, **NO_SERVER}),
     Contestant(
-        "tokio", "tokio 1.24", all_by(tokio_actors()),
+        "tokio", "tokio 1.24", {**all_by(tokio_actors()), "echo": served(tokio_echo())},
         ("/usr/bin/cargo", "/usr/bin/rustc", "/usr/share/cargo/registry/tokio-1*"),
         ("cargo", "librust-tokio-dev")),
     Contestant(
         "caf", "CAF 0.17",
         all_by(cpp("peers/caf/actors.cpp", "caf_actors", "-std=c++17", "-lcaf_core")),
-        ("g++", "/usr/include/caf/all.hpp"), ("g++", "libcaf-dev"), lacks=NO_TASKS),
+        ("g++", "/usr/include/caf/all.hpp"), ("g++", "libcaf-dev"), lacks={**NO_TASKS, **NO_SERVER}),
+    Contestant("uring", "a bare loop over io_uring",
+               {"echo": served(cpp("echo/floor_uring.cpp", "echo_uring", "-std=c++23", "-luring"))},
+               ("g++", "/usr/include/liburing.h"), ("g++", "liburing-dev"), kind="server"),
+    Contestant("asio", "Asio 1.22", {"echo": served(cpp("echo/asio.cpp", "echo_asio", "-std=c++20"))},
+               ("g++", "/usr/include/asio.hpp"), ("g++", "libasio-dev"), kind="server"),
     Contestant("malloc", "glibc's malloc", allocator("malloc", "malloc_arena"), ("g++",), ("g++",), kind="allocator"),
     Contestant(
         "mimalloc", "mimalloc 2.0.9", allocator("mimalloc", "malloc_arena", "-Wl,--no-as-needed", "-lmimalloc"),

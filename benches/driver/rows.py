@@ -110,6 +110,18 @@ ROWS = (
         "which context has this pointer", workers=(1,), only_ours=True),
     Row("context/idle_memory", "bytes/context", "less", "context", "context_memory", 100_000, same,
         "contexts in which 200 bytes are allocated", workers=(1,), only_ours=True),
+    Row("io/echo_64", "requests/s", "more", "echo", "echo_64", 300_000, same,
+        "echo 64 bytes over each of 64 connections", workers=(1,)),
+    Row("io/echo_64_cpu", "us/request", "less", "echo", "echo_64", 300_000, same,
+        "the same: what a request costs the server", workers=(1,), value="cpu_us"),
+    Row("io/echo_10k", "requests/s", "more", "echo", "echo_10k", 300_000, same,
+        "echo 64 bytes over each of 10,000 connections", workers=(1,)),
+    Row("io/echo_10k_cpu", "us/request", "less", "echo", "echo_10k", 300_000, same,
+        "the same: what a request costs the server", workers=(1,), value="cpu_us"),
+    Row("io/echo_10k_p99", "us", "less", "echo", "echo_10k", 300_000, same,
+        "the same: from a request to its answer, of 99 in 100", workers=(1,), value="p99"),
+    Row("io/echo_10k_rss", "KiB", "less", "echo", "echo_10k", 300_000, same,
+        "the same: the server's resident memory", workers=(1,), value="rss_kb"),
 )
 
 
