@@ -170,6 +170,7 @@ TEST(persist, a_snapshot_that_ends_leaves_what_was_persisted_to_the_older_one) {
   work->rollback(outer);
   EXPECT_TRUE(log.empty());
   first = {};
+  EXPECT_TRUE(log.empty()) << "the newer one holds what is older";
   EXPECT_EQ(second->id, 2);
   second = {};
   EXPECT_EQ(log, (std::vector{2, 1}));
