@@ -3,7 +3,7 @@
 
 #include <cstddef>
 #include <memory>
-#include <system_error>
+#include <new>
 #include <thread>
 
 #include "jobs/job_pool.hpp"
@@ -26,6 +26,14 @@ struct pending_list {
     newest = &one;
     one.kept_by.store(this, std::memory_order_relaxed);  // order: relaxed  only this thread compares it with itself
   }
+  // One that was just removed, behind `behind`.
+  void put_back(job& one, job* behind) noexcept {
+    one.older = behind;
+    one.newer = behind == nullptr ? oldest : behind->newer;
+    (one.older == nullptr ? oldest : one.older->newer) = &one;
+    (one.newer == nullptr ? newest : one.newer->older) = &one;
+    one.kept_by.store(this, std::memory_order_relaxed);  // order: relaxed  as above
+  }
   // order: relaxed  as above
   bool has(const job& one) const noexcept { return one.kept_by.load(std::memory_order_relaxed) == this; }
   void remove(job& one) noexcept {
@@ -33,15 +41,19 @@ struct pending_list {
     (one.newer == nullptr ? newest : one.newer->older) = one.older;
     one.kept_by.store(nullptr, std::memory_order_relaxed);  // order: relaxed  as above
   }
-  // Those that are younger go unrun.
-  void drop(std::uint64_t than) noexcept {
-    job_pool* const pool = newest == nullptr ? nullptr : job_pool::current();
+  // Those that are younger go unrun; the pool counts those that nobody will want.
+  void drop(std::uint64_t than, job_pool* pool) noexcept {
     while (newest != nullptr && newest->place > than) {
       job& one = *newest;
       remove(one);
-      pool == nullptr ? one.drop_ref() : pool->drop(one);
+      if (pool != nullptr && is_orphan(one)) pool->count_dropped();
+      one.drop_ref();
     }
   }
+  // Nobody else has a ref of it.
+  // order: relaxed  a thread that had the last one has dropped it
+  static bool is_orphan(const job& one) noexcept { return one.refs.load(std::memory_order_relaxed) == 1; }
+
   job* oldest = nullptr;
   job* newest = nullptr;
   std::uint64_t made = 0;
@@ -51,20 +63,25 @@ constinit thread_local pending_list pending [[gnu::tls_model("initial-exec")]];
 
 struct pending_cleaner {
   bool armed = false;
-  ~pending_cleaner() { pending.drop(0); }
+  ~pending_cleaner() { pending.drop(0, nullptr); }
 };
 thread_local pending_cleaner cleaner;
 
 // Jobs that want jobs nest on the stack as deep as this; then a thread of its own takes over.
 constexpr std::ptrdiff_t stack_max = 1 << 20;  // bytes
 
-// The caller has two refs of it: one goes.
-void drop_second(job& one) noexcept {
-  // order: acquire  the two are all: sees what others did; relaxed: nobody else has one
-  if (one.refs.load(std::memory_order_acquire) == 2) {
-    one.refs.store(1, std::memory_order_relaxed);
-  } else {
-    one.drop_ref();
+// False when there is no thread to be had.
+bool run_on_fresh_thread(job& one) {
+  const waits_for it(one);  // first, so that the other thread finds a cycle
+  try {
+    std::thread([&one, pool = job_pool::current()] {
+      const job_pool::inside its(pool);
+      run(one);
+      if (pool != nullptr) pool->leave_queue();
+    }).join();
+    return true;
+  } catch (...) {
+    return false;
   }
 }
 
@@ -79,20 +96,11 @@ void run_nested(job& one) {
     if (outermost) pending.stack_top = nullptr;
     return;
   }
-  const waits_for it(one);  // first, so that the other thread finds a cycle
-  std::thread fresh;
-  try {
-    fresh = std::thread([&one, pool = job_pool::current()] {
-      const job_pool::inside its(pool);
-      run(one);
-    });
-  } catch (const std::system_error&) {
-    return run(one);  // as deep as this stack goes
-  }
-  fresh.join();
+  if (!run_on_fresh_thread(one)) run(one);  // as deep as this stack goes
 }
 
-// All but the wanted one, the newest first: who wants them goes from the oldest on, and thieves from the other end.
+// All but the wanted one, the newest first: who wants them goes from the oldest on, and thieves from the other end. What the
+// queue has no room for stays, and runs in the thread that wants it: never here, on top of what it may need.
 void submit_pending(job_pool& pool, const job* wanted) {
   job_queue& mine = pool.queue_here();
   for (job* at = pending.newest; at != nullptr;) {
@@ -103,11 +111,11 @@ void submit_pending(job_pool& pool, const job* wanted) {
     // order: relaxed  a hint: somebody else has begun it
     if (one.claimed.load(std::memory_order_relaxed)) {
       one.drop_ref();
-    } else if (!pool.submit(one, mine)) {
-      // What was made meanwhile is another list by now.
-      if (claim(one)) run_nested(one);
+    } else if (pending_list::is_orphan(one)) {
+      pool.count_dropped();
       one.drop_ref();
-      at = pending.newest;
+    } else if (!pool.submit(one, mine)) {
+      return pending.put_back(one, at);
     }
   }
 }
@@ -116,11 +124,11 @@ void submit_pending(job_pool& pool, const job* wanted) {
 void take_back(job& one, job_pool* pool) {
   if (pending.has(one)) {
     pending.remove(one);
-    drop_second(one);
+    one.drop_ref();
   } else if (pool != nullptr) {
     job_queue& mine = pool->queue_here();
     // order: relaxed  only the owner of the queue compares it with itself
-    if (one.kept_by.load(std::memory_order_relaxed) == &mine && mine.remove(one)) drop_second(one);
+    if (one.kept_by.load(std::memory_order_relaxed) == &mine && mine.remove(one)) one.drop_ref();
   }
 }
 
@@ -131,26 +139,42 @@ struct errand final : job {
   static void perform(job& base, act what) noexcept {
     auto& self = static_cast<errand&>(base);
     if (what == act::free) return delete &self;
-    if (claim(self.of)) run(self.of);
+    if (!claim(self.of)) return;
+    if (what == act::run) return run(self.of);
+    self.of.perform(self.of, act::cancel);
+    finish(self.of);
   }
   job& of;
 };
 
-void submit_for_another(job_pool& pool, job& wanted) {
-  auto& one = *new errand(wanted);
-  if (!pool.submit(one, pool.queue_here())) {
-    errand::perform(one, job::act::run);
-    one.drop_ref();
+// Queues the wanted one, wherever it is kept.
+void submit_wanted(job_pool& pool, job& wanted) {
+  job_queue& mine = pool.queue_here();
+  // order: relaxed (both)  hints: one too many finds it claimed
+  if (wanted.claimed.load(std::memory_order_relaxed) || wanted.kept_by.load(std::memory_order_relaxed) == &mine) return;
+  if (pending.has(wanted)) {
+    job* const behind = wanted.older;
+    pending.remove(wanted);
+    if (pool.submit(wanted, mine, true)) return;
+    pending.put_back(wanted, behind);
+    throw std::bad_alloc();
   }
+  auto& one = *new errand(wanted);
+  one.drop_ref();  // its maker's
+  if (pool.submit(one, mine, true)) return;
   one.drop_ref();
+  throw std::bad_alloc();
 }
 
+// The program is not out of work while one is attached, whoever runs the job.
 struct told_future final : waiter {
-  told_future() noexcept : waiter(&tell) {}
+  explicit told_future(std::shared_ptr<wait_count> counts) noexcept : waiter(&tell), counted(std::move(counts)) {}
   static void tell(waiter& base) noexcept {
     std::unique_ptr<told_future> self(static_cast<told_future*>(&base));
     self->promised.set_value();
+    if (self->counted != nullptr) self->counted->change(false);
   }
+  const std::shared_ptr<wait_count> counted;
   promise<> promised;
 };
 
@@ -190,7 +214,8 @@ TROUPE_NOINLINE void keep(job& made) noexcept {
 
 TROUPE_NOINLINE void need(job& of) {
   if (of.is_done()) return;
-  if (actor::current_cell() != nullptr) {
+  // A job that runs inside a handler (serial_lazies) may.
+  if (actor::current_cell() != nullptr && pending.stack_top == nullptr) {
     throw usage_error("troupe: lazy::get: a handler must not hold its thread; co_await the lazy");
   }
   job_pool* const pool = job_pool::current();
@@ -204,21 +229,19 @@ TROUPE_NOINLINE void need(job& of) {
 TROUPE_NOINLINE future<> when_done(job& of) {
   job_pool* const pool = job_pool::current();
   if (pool != nullptr && !pool->is_serial()) {
-    submit_pending(*pool, nullptr);
-    // order: relaxed (both)  hints: one too many finds it claimed
-    if (!of.claimed.load(std::memory_order_relaxed) && of.kept_by.load(std::memory_order_relaxed) != &pool->queue_here()) {
-      submit_for_another(*pool, of);
-    }
+    submit_pending(*pool, &of);
+    submit_wanted(*pool, of);
   } else {
     take_back(of, pool);
     if (claim(of)) run_nested(of);
   }
-  auto told = std::make_unique<told_future>();
+  auto told = std::make_unique<told_future>(pool == nullptr ? nullptr : pool->waits());
   future<> later = told->promised.get_future();
+  if (told->counted != nullptr) told->counted->change(true);
   if (attach(of, *told)) {
     static_cast<void>(told.release());
   } else {
-    told->promised.set_value();
+    told_future::tell(*told.release());
   }
   return later;
 }
@@ -230,12 +253,12 @@ pending_scope::~pending_scope() {
   while (runs_ && pending.newest != nullptr && pending.newest->place > began_) {
     job& one = *pending.newest;
     pending.remove(one);
-    if (pool == nullptr || pool->is_serial() || !pool->submit(one, pool->queue_here())) {
+    if (pool == nullptr || pool->is_serial() || !pool->submit(one, pool->queue_here(), true)) {
       if (claim(one)) run_nested(one);
       one.drop_ref();
     }
   }
-  pending.drop(began_);
+  pending.drop(began_, job_pool::current());
 }
 
 }  // namespace troupe::jobs

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
+#include "actor/running.hpp"
 #include "actor/turn.hpp"
 #include "base/clock.hpp"
 #include "jobs/run.hpp"
+#include "jobs/waiting.hpp"
 #include "troupe/memory/block_pool.hpp"
 
 namespace troupe::jobs {
@@ -29,13 +31,23 @@ struct living {
 };
 
 constinit thread_local job_pool* pool_inside [[gnu::tls_model("initial-exec")]] = nullptr;
-thread_local std::vector<std::uint64_t> made_here;
+// Of the pools that this thread has made, the last few. Plain data: it may be asked while the thread ends.
+struct made_pools {
+  static constexpr unsigned most = 8;
+  std::uint64_t ids[most] = {};  // oldest first
+  unsigned count = 0;
+  void add(std::uint64_t id) noexcept {
+    if (count == most) std::copy(ids + 1, ids + count--, ids);
+    ids[count++] = id;
+  }
+};
+constinit thread_local made_pools made_here [[gnu::tls_model("initial-exec")]];
 
 std::uint64_t enlist(job_pool& made) {
   living& all = living::get();
   std::lock_guard lock(all.mutex);
   all.pools.emplace_back(all.next_id, &made);
-  made_here.push_back(all.next_id);
+  made_here.add(all.next_id);
   return all.next_id++;
 }
 
@@ -59,26 +71,32 @@ struct job_pool::runner final : sched::runnable {
   job_pool& of;
 };
 
-job_pool::job_pool(actor::system& home, sched::executor& workers, unsigned runners_max, job_pool_options options)
-    : home_(home), workers_(workers), options_(options), id_(enlist(*this)), runners_(runners_max) {
+job_pool::job_pool(actor::system& home, sched::executor& workers, unsigned runners_max, job_pool_options options,
+                   std::function<void(bool)> keeps)
+    : home_(home), workers_(workers), options_(options), waits_(std::make_shared<wait_count>(std::move(keeps))),
+      id_(enlist(*this)), runners_(runners_max) {
   home_.jobs = this;
 }
 
 job_pool::~job_pool() {
   home_.jobs = nullptr;
+  waits_->end();
   living& all = living::get();
   {
     std::lock_guard lock(all.mutex);
     std::erase_if(all.pools, [this](const auto& one) { return one.second == this; });
   }
   for (auto& queue : queues_) {
-    while (job* one = queue->steal()) drop(*one);
+    while (job* one = queue->pop()) drop(*one);  // nobody else is left
   }
 }
 
 void job_pool::drop(job& unwanted) noexcept {
-  // order: relaxed (both)  a statistic
-  if (!unwanted.claimed.load(std::memory_order_relaxed)) dropped_.fetch_add(1, std::memory_order_relaxed);
+  if (claim(unwanted)) {
+    count_dropped();
+    unwanted.perform(unwanted, job::act::cancel);
+    finish(unwanted);
+  }
   unwanted.drop_ref();
 }
 
@@ -88,9 +106,8 @@ job_pool* job_pool::current() noexcept {
   if (const actor::system* home = actor::current_turn().home.load(std::memory_order_relaxed)) {
     if (home->jobs != nullptr) return static_cast<job_pool*>(home->jobs);
   }
-  while (!made_here.empty()) {
-    if (job_pool* pool = living::get().find(made_here.back())) return pool;
-    made_here.pop_back();
+  for (; made_here.count != 0; --made_here.count) {
+    if (job_pool* pool = living::get().find(made_here.ids[made_here.count - 1])) return pool;
   }
   return nullptr;
 }
@@ -102,14 +119,25 @@ constinit thread_local job_pool::known_queue job_pool::known_;
 
 job_queue& job_pool::make_queue_here() {
   auto made = std::make_unique<job_queue>();
+  const std::thread::id self = std::this_thread::get_id();
   std::lock_guard lock(mutex_);
-  queues_.push_back(std::move(made));
-  known_ = {id_, queues_.back().get()};
+  auto at = std::ranges::find_if(queues_, [self](const auto& one) { return one->owner == self; });
+  if (at == queues_.end()) at = std::ranges::find_if(queues_, [](const auto& one) { return one->owner == std::thread::id{}; });
+  if (at == queues_.end()) at = queues_.insert(queues_.end(), std::move(made));
+  (*at)->owner = self;
+  known_ = {id_, at->get()};
   return *known_.queue;
 }
 
-bool job_pool::submit(job& one, job_queue& mine) noexcept {
-  if (mine.count() >= options_.queued_max || !mine.push(one)) return false;
+void job_pool::leave_queue() noexcept {
+  if (known_.pool != id_) return;
+  std::lock_guard lock(mutex_);
+  known_.queue->owner = {};
+  known_ = {};
+}
+
+bool job_pool::submit(job& one, job_queue& mine, bool urgent) noexcept {
+  if ((!urgent && mine.count() >= options_.queued_max) || !mine.push(one)) return false;
   if (runners_.may_call()) [[unlikely]] call_runner();
   return true;
 }
@@ -120,14 +148,14 @@ void job_pool::call_runner() noexcept {
   try {
     made = ::new (memory::allocate(sizeof(runner))) runner(*this);
   } catch (const std::bad_alloc&) {
-    return runners_.end();  // who wants the job runs it
+    static_cast<void>(runners_.end());
+    return;  // who wants the job runs it
   }
   workers_.submit_to_any(*made);
 }
 
 void job_pool::runner_ended() noexcept {
-  runners_.end();
-  if (some_left()) call_runner();
+  if (runners_.end() && some_left()) call_runner();
 }
 
 bool job_pool::some_left() const noexcept {
@@ -150,6 +178,7 @@ job* job_pool::take(job_queue& mine) noexcept {
 
 sched::after_turn job_pool::run_some() noexcept try {
   const inside here(this);
+  const actor::inside_procedure as_procedure(home_);
   job_queue& mine = queue_here();
   const std::int64_t began_ns = base::now_ns();
   while (job* one = take(mine)) {

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -19,6 +20,25 @@
 
 namespace troupe::jobs {
 
+// Counts the coroutines that wait for jobs, so that the program is not out of work. It may outlive the pool: an outside thread
+// runs the last job.
+class wait_count {
+ public:
+  explicit wait_count(std::function<void(bool)> keep_alive) : keep_alive_(std::move(keep_alive)) {}
+  void change(bool waits) {
+    std::lock_guard lock(mutex_);
+    if (keep_alive_) keep_alive_(waits);
+  }
+  void end() {
+    std::lock_guard lock(mutex_);
+    keep_alive_ = nullptr;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::function<void(bool)> keep_alive_;
+};
+
 struct job_pool_options {
   std::size_t queued_max = 10'000;  // jobs of one thread; past it who submits runs them itself
   bool serial = false;              // all run in the thread that wants them
@@ -26,7 +46,9 @@ struct job_pool_options {
 
 class job_pool {
  public:
-  job_pool(actor::system& home, sched::executor& workers, unsigned runners_max, job_pool_options options);
+  // `keep_alive`: a coroutine waits for a job (true), and does so no more (false).
+  job_pool(actor::system& home, sched::executor& workers, unsigned runners_max, job_pool_options options,
+           std::function<void(bool)> keep_alive);
   job_pool(const job_pool&) = delete;
   job_pool& operator=(const job_pool&) = delete;
   // When its workers have ended. What nobody has taken is dropped.
@@ -50,13 +72,17 @@ class job_pool {
 
   // The calling thread's queue. Throws std::bad_alloc.
   job_queue& queue_here() { return known_.pool == id_ ? *known_.queue : make_queue_here(); }
-  // Takes the ref. False when memory is out, or the queue is full.
-  bool submit(job& one, job_queue& mine) noexcept;
+  // The calling thread ends: another one may have its queue.
+  void leave_queue() noexcept;
+  // Takes the ref. False when memory is out, or the queue is full and the job not urgent.
+  bool submit(job& one, job_queue& mine, bool urgent = false) noexcept;
   bool is_serial() const noexcept { return options_.serial; }
   // The caller is about to sleep, and may be one of the workers.
   void attend() noexcept { workers_.attend(); }
-  // One that was kept goes, and unless somebody has begun it is counted as dropped.
+  // One that was submitted goes; who waits for it, or wants it later, finds it cancelled.
   void drop(job& unwanted) noexcept;
+  const std::shared_ptr<wait_count>& waits() const noexcept { return waits_; }
+  void count_dropped() noexcept { dropped_.fetch_add(1, std::memory_order_relaxed); }  // order: relaxed  a statistic
   std::uint64_t dropped() const noexcept { return dropped_.load(std::memory_order_relaxed); }  // order: relaxed  the same
 
  private:
@@ -76,6 +102,7 @@ class job_pool {
   actor::system& home_;
   sched::executor& workers_;
   const job_pool_options options_;
+  const std::shared_ptr<wait_count> waits_;
   const std::uint64_t id_;
   runner_count<> runners_;
   std::atomic<std::uint64_t> dropped_{0};

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <memory>
 #include <new>
+#include <thread>
 
 #include "sched/biased_lock.hpp"
 #include "troupe/jobs/job.hpp"
@@ -41,7 +42,7 @@ class job_queue {
       one = slots_[end_() & mask_];
     }
     lock.leave();
-    return one;
+    return let_go(one);
   }
 
   // Owner: takes this one out, if it is still there.
@@ -55,6 +56,7 @@ class job_queue {
       slots_[at & mask_] = nullptr;
     }
     lock.leave();
+    if (there) let_go(&one);
     return there;
   }
 
@@ -67,7 +69,7 @@ class job_queue {
       set(begins_, begin_() + 1);
     }
     lock.restore();
-    return one;
+    return let_go(one);
   }
 
   // Hints outside of the lock.
@@ -77,7 +79,15 @@ class job_queue {
     return end > begin ? end - begin : 0;
   }
 
+  std::thread::id owner{};  // none: anybody may become it; guarded by the pool's mutex
+
  private:
+  static job* let_go(job* one) noexcept {
+    // order: relaxed  only compared
+    if (one != nullptr) one->kept_by.store(nullptr, std::memory_order_relaxed);
+    return one;
+  }
+
   // order: relaxed (all)  a hint for those outside of the lock
   std::size_t begin_() const noexcept { return begins_.load(std::memory_order_relaxed); }
   std::size_t end_() const noexcept { return ends_.load(std::memory_order_relaxed); }

@@ -34,11 +34,11 @@ class runner_count {
     return true;
   }
 
-  // One is gone; the caller looks for jobs behind this.
-  void end() noexcept {
+  // One is gone; the caller looks for jobs behind this. False when there is no fence: then a look says nothing.
+  bool end() noexcept {
     // order: relaxed  in front of the fence (R1)
     count_.fetch_sub(1, std::memory_order_relaxed);
-    Atomics::heavy_fence();
+    return Atomics::heavy_fence();
   }
 
  private:

@@ -38,12 +38,16 @@ job* next_of(const job& of) noexcept {
 // order: relaxed  as above
 bool runs_on(const job& of, const waiting_thread& self) noexcept { return of.run_by.load(std::memory_order_relaxed) == &self; }
 
-// A job that has ended in between has no part in a cycle.
+// A chain that is longer has a circle without this thread: one of those in it is being told.
+constexpr int links_max = 100'000, links_named = 100;
+
+// A job that has ended in between has no part in a cycle: its thread may wait for another one by now.
 bool comes_back(const job& of, const waiting_thread& self) noexcept {
   const job* last = &of;
-  while (!runs_on(*last, self)) {
+  for (int links = 0; !runs_on(*last, self); ++links) {
+    if (last->is_done() || links == links_max) return false;
     last = next_of(*last);
-    if (last == nullptr || last == &of) return false;
+    if (last == nullptr) return false;
   }
   for (const job* at = &of; at != last; at = next_of(*at)) {
     if (at == nullptr || at->is_done()) return false;
@@ -53,10 +57,10 @@ bool comes_back(const job& of, const waiting_thread& self) noexcept {
 
 [[noreturn]] void throw_deadlock(const job& of, const waiting_thread& self) {
   std::string chain = of.name;
-  for (const job* at = &of; !runs_on(*at, self);) {
+  const job* at = &of;
+  for (int links = 0; links != links_named && at != nullptr && !runs_on(*at, self); ++links) {
     at = next_of(*at);
-    if (at == nullptr) break;
-    chain += std::string(" wants ") + at->name;
+    if (at != nullptr) chain += std::string(" wants ") + at->name;
   }
   throw deadlock("troupe: lazy: this would wait for itself: " + chain);
 }

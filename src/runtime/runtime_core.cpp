@@ -130,7 +130,8 @@ void runtime_core::make_executors() {
   install(main_index, *main_lane);
   install(0, *pool);
   jobs = std::make_unique<jobs::job_pool>(*system, *pool, options.workers,
-                                          jobs::job_pool_options{options.queued_lazies, options.serial_lazies});
+                                          jobs::job_pool_options{options.queued_lazies, options.serial_lazies},
+                                          [this](bool waits) { waits ? hold() : release(); });
 }
 
 // Other threads may send to actors and drop refs meanwhile; that nobody uses the runtime itself is the user's part.

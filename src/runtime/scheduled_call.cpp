@@ -27,10 +27,11 @@ bool scheduled_call::cancel() noexcept {
 
 void scheduled_call::on_time(timer& self) noexcept {
   auto& one = static_cast<scheduled_call&>(self);
+  const std::shared_ptr<runtime_core> core = one.core_;  // a call that cannot be posted has ended when that is known
   try {
-    one.core_->post(firing(one));
+    core->post(firing(one));
   } catch (...) {
-    one.core_->system->report(nullptr, nullptr, std::current_exception());
+    core->system->report(nullptr, nullptr, std::current_exception());
   }
 }
 

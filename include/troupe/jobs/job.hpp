@@ -19,7 +19,7 @@ struct waiter {
 };
 
 struct job {
-  enum class act : std::uint8_t { run, free };
+  enum class act : std::uint8_t { run, cancel, free };  // cancel: its result is the exception `cancelled`
 
   job(void (*acts)(job&, act) noexcept, const char* what) noexcept : perform(acts), name(what) {}
   job(const job&) = delete;

@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "troupe/base/error.hpp"
 #include "troupe/base/type_name.hpp"
 #include "troupe/memory/block_pool.hpp"
 #include "troupe/jobs/job.hpp"
@@ -35,6 +36,10 @@ struct lazy_job final : job_of<T> {
     if (what == job::act::free) {
       std::destroy_at(&self);
       return memory::deallocate(&self, sizeof(lazy_job));
+    }
+    if (what == job::act::cancel) {
+      self.result.fail(std::make_exception_ptr(cancelled("troupe: lazy: it was dropped, since its runtime was stopped or ends")));
+      return self.function.reset();
     }
     try {
       if constexpr (std::is_void_v<T>) {
@@ -83,11 +88,15 @@ TROUPE_NOINLINE job_of<T>& make_lazy(Function&& function) {
 // made last; without one all runs in the thread that wants it. One that nobody wants is dropped, and counted, unless a
 // lazy_scope says otherwise. Cost: about 40 ns.
 //
+// What the function captures by reference must live until it has run: another get() of this thread submits this one, too,
+// while a handle of it is left. A stop that discards drops what nobody has begun: who wants it gets troupe::cancelled.
+// With g++ 12 name the lazy before you await it (`lazy one([x] { … }); co_await one;`): see task.
+//
 // Example:
-//     int half(int n) { return n / 2; }
 //     troupe::runtime rt;
-//     auto one = troupe::lazy([] { return half(10); });
-//     auto two = troupe::lazy([] { return half(20); });
+//     const auto half = [](int n) { return n / 2; };
+//     auto one = troupe::lazy([&] { return half(10); });
+//     auto two = troupe::lazy([&] { return half(20); });
 //     std::cout << one.get() + two.get() << '\n';
 template <class T>
 class lazy {
@@ -137,7 +146,7 @@ class lazy {
 
   class awaiter {
    public:
-    explicit awaiter(const lazy& of) : of_(of), done_(jobs::when_done(*of.job_)), wait_(done_.operator co_await()) {}
+    explicit awaiter(lazy of) : of_(std::move(of)), done_(jobs::when_done(*of_.job_)), wait_(done_.operator co_await()) {}
     awaiter(awaiter&&) = delete;
     bool await_ready() const noexcept { return wait_.await_ready(); }
     template <std::derived_from<tasks::promise_base> Promise>
@@ -150,11 +159,11 @@ class lazy {
     }
 
    private:
-    const lazy& of_;
+    const lazy of_;
     future<> done_;
     future<>::awaiter wait_;
   };
-  // The lazy is to live until then; so is the value that this gives a reference to.
+  // A reference to the value, which lives as long as a copy of the lazy.
   awaiter operator co_await() const& {
     check();
     return awaiter(*this);
@@ -193,7 +202,7 @@ auto parallel(Function&& function) {
 }
 
 // What becomes of the lazies that this thread made inside the scope and that nobody wanted: at its end they are dropped, or
-// submitted to run. Scopes nest; one thread.
+// submitted to run; what they throw then nobody hears. Scopes nest. One thread: not across a co_await.
 //
 // Example:
 //     {

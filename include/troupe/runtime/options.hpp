@@ -66,8 +66,8 @@ struct runtime_options {
   // 1, at most 1024; else an option_error. More calls than that wait for each other.
   unsigned blocking_threads = 16;
 
-  // Lazies that one thread may have queued. Default 10,000; past it the thread that submits them runs them itself, so that what
-  // waits stays bounded.
+  // Lazies that one thread may have queued. Default 10,000; what comes past it runs in the thread that wants it, so that what is
+  // queued stays bounded.
   std::size_t queued_lazies = 10'000;
   // True: every lazy runs in the thread that wants it, when it is wanted, for debugging. Default false.
   bool serial_lazies = false;
