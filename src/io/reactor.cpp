@@ -46,6 +46,7 @@ slot& reactor::open(int fd, bool borrowed) {
   made->fd = fd;
   made->borrowed = borrowed;
   made->registered = made->duplicated = made->hung_up = made->closing = false;
+  made->reader_ends = made->writer_ends = false;
   made->can_read = made->can_write = true;
   return *made;
 }

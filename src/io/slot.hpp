@@ -57,6 +57,7 @@ struct alignas(16) slot {
   bool duplicated = false;    // `fd` is a duplicate of ours, made for that
   // What is known: false only after the system said so, until it tells of a change.
   bool can_read = true, can_write = true;
+  bool reader_ends = false, writer_ends = false;  // the first of the queue was asked for its end
   bool closing = false;       // goes when what the system still has has completed
   bool hung_up = false;       // the peer has closed, or it has an error: no edge comes after that
 };

@@ -212,8 +212,11 @@ class uring_reactor final : public reactor {
     }
   }
 
+  static bool& ends(operation& one) noexcept { return reads(one) ? one.at->reader_ends : one.at->writer_ends; }
+
   // Under the slot's mutex, the operation in the ring.
   void ask_for_end(operation& one) noexcept {
+    ends(one) = true;
     std::lock_guard lock(submissions_);
     io_uring_sqe& entry = next_entry();
     io_uring_prep_cancel(&entry, &one, 0);
@@ -229,6 +232,7 @@ class uring_reactor final : public reactor {
       if (!take(at, one, result)) return push(one);
       operation_queue& queue = queue_of(one);
       queue.remove(one);
+      ends(one) = false;
       one.pending = false;
       if (queue.front() != nullptr) push(*queue.front());
       last = at.closing && at.readers.empty() && at.writers.empty();
@@ -240,7 +244,8 @@ class uring_reactor final : public reactor {
   // What the ring says of an operation. False when it is to be asked once more.
   bool take(slot& at, operation& one, int result) noexcept {
     one.result = result;
-    const bool nothing = result == -EINTR || result == -EAGAIN;
+    // The system cancels by itself what a thread submitted that ends; another one asks again.
+    const bool nothing = result == -EINTR || result == -EAGAIN || (result == -ECANCELED && !ends(one));
     if (at.closing && (nothing || (is_polled(one) && result >= 0))) {
       one.result = -ECANCELED;
       return true;

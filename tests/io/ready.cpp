@@ -77,6 +77,30 @@ TEST_P(io_ready, a_stop_token_ends_the_wait) {
   EXPECT_TRUE(ended);
 }
 
+struct waiter {
+  std::atomic<int>* state;
+  explicit waiter(std::atomic<int>* to) : state(to) {}
+  task<> wait(int fd) {
+    *state = 1;
+    co_await readable(fd);
+    *state = 2;
+  }
+};
+
+// The system ends by itself what a thread has asked of a ring when that thread ends.
+TEST_P(io_ready, a_wait_outlives_the_thread_that_began_it) {
+  owned_event event;
+  std::atomic<int> state{0};
+  runtime rt(options());
+  rt.spawn<waiter>(on_main(), unchecked(&state)).tell<&waiter::wait>(event.fd);
+  std::thread([&] {
+    while (state.load() == 0) rt.poll();
+  }).join();
+  rt.after(2ms, [&event] { ::eventfd_write(event.fd, 1); });
+  rt.run();
+  EXPECT_EQ(state.load(), 2);
+}
+
 TEST_P(io_ready, a_file_is_always_ready_and_what_is_not_open_is_an_error) {
   bool ready = false, refused = false;
   auto waits = [](bool& at_once, bool& bad) -> task<> {
