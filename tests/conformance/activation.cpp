@@ -186,7 +186,7 @@ TEST_P(activation, who_gives_up_leaves_the_actor_as_it_is) {
   auto late = rt.spawn(take_within(one, 1ms, {}));
   auto stopped = rt.spawn(take_within(one, 1h, stop.get_token()));
   rt.after(2ms, [stop]() mutable { stop.request_stop(); });
-  rt.after(4ms, [open] { open.set(); });
+  rt.after(250ms, [open] { open.set(); });  // long after the others, on a slow machine too
   rt.run();
   EXPECT_EQ(late.get(), outcome::late);
   EXPECT_EQ(stopped.get(), outcome::cancelled);
