@@ -33,12 +33,14 @@ bool group::start(coroutine& awaiting, std::span<branch> branches) noexcept {
 }
 
 void group::run(branch& one) noexcept {
-  if (!one.loop() || !one.done) return;
+  if (one.loop() && one.done && count_done(one) && first_only_) cancel_all();
+}
+
+bool group::count_done(branch& one) noexcept {
   --left_;
-  if (first_only_ && winner_ == SIZE_MAX) {
-    winner_ = static_cast<std::size_t>(&one - branches_.data());
-    cancel_all();
-  }
+  if (winner_ != SIZE_MAX) return false;
+  winner_ = static_cast<std::size_t>(&one - branches_.data());
+  return true;
 }
 
 // The last thing that touches the group.
@@ -73,12 +75,11 @@ const char* group::act_on(sched::message* base, void*, sched::message_act act) {
     self.end_if_done();
   } else if (act == sched::message_act::strand) {
     for (branch& one : self.branches_) {
-      if (one.done) continue;
-      one.finish_now();
-      --self.left_;
+      if (!one.done && one.finish_now()) self.count_done(one);
     }
     self.suspended_ = false;
-    self.end();
+    // One that awaits what is none of ours never ends, and so neither does who waits for them all.
+    self.left_ == 0 ? self.end() : self.forget();
   }
   return nullptr;  // it ends when its branches have
 }

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "support/conformance.hpp"
+#include "support/counted.hpp"
 
 namespace troupe::test {
 namespace {
@@ -10,15 +11,6 @@ namespace {
 using namespace std::chrono_literals;
 
 class activation : public conformance {};
-
-std::atomic<int> live{0};
-struct counted {
-  counted() { ++live; }
-  counted(const counted&) { ++live; }
-  counted(counted&&) noexcept { ++live; }
-  counted& operator=(const counted&) = default;
-  ~counted() { --live; }
-};
 
 // Cannot be moved, and remembers who refers to it.
 struct ledger {

@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "support/conformance.hpp"
+#include "support/counted.hpp"
 
 namespace troupe::test {
 namespace {
@@ -11,15 +12,6 @@ namespace {
 using namespace std::chrono_literals;
 
 class guarded : public conformance {};
-
-std::atomic<int> live{0};
-struct counted {
-  counted() { ++live; }
-  counted(const counted&) { ++live; }
-  counted(counted&&) noexcept { ++live; }
-  counted& operator=(const counted&) = default;
-  ~counted() { --live; }
-};
 
 struct till {
   counted here;

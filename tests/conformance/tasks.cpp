@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "support/conformance.hpp"
+#include "support/counted.hpp"
 
 namespace troupe::test {
 namespace {
@@ -11,16 +12,6 @@ namespace {
 using namespace std::chrono_literals;
 
 class tasks : public conformance {};
-
-// How many of a kind are there: frames must not be lost, nor destroyed twice.
-std::atomic<int> live{0};
-struct counted {
-  counted() { ++live; }
-  counted(const counted&) { ++live; }
-  counted(counted&&) noexcept { ++live; }
-  counted& operator=(const counted&) = default;
-  ~counted() { --live; }
-};
 
 struct account {
   int balance = 100;
@@ -382,6 +373,64 @@ TEST_P(tasks, side_by_side_all_or_the_first) {
   auto got = rt.spawn(use(number));
   rt.run();
   EXPECT_EQ(got.get(), "6 4950 12 1 -5-7");
+  EXPECT_EQ(live.load(), 0);
+}
+
+// What each waits for comes between the last turn and the runtime's end: nobody can cancel it, and no turn handles it.
+TEST_P(tasks, the_end_finds_a_winner_among_those_that_were_on_their_way) {
+  auto wait = [](future<int> one, future<int> two, int* got, bool all) -> task<> {
+    counted here;
+    if (all) {
+      const auto [a, b] = co_await when_all(as_task(std::move(one)), as_task(std::move(two)));
+      *got = a + b;
+    } else {
+      const auto first = co_await when_any(as_task(std::move(one)), as_task(std::move(two)));
+      *got = first.index() == 0 ? std::get<0>(first) : std::get<1>(first);
+    }
+  };
+  for (const bool all : {false, true}) {
+    int got = 0;
+    {
+      runtime rt(options());
+      promise<int> one, two;
+      rt.spawn(wait(one.get_future(), two.get_future(), &got, all));
+      EXPECT_THROW(rt.run(), stalled);
+      one.set_value(1);
+      two.set_value(2);
+    }
+    EXPECT_EQ(got, all ? 3 : 1);
+    EXPECT_EQ(live.load(), 0);
+  }
+}
+
+TEST_P(tasks, the_end_destroys_what_never_ends_beside_what_does) {
+  auto wait = [](bool all) -> task<> {
+    counted here;
+    auto never = []() -> task<> {
+      counted frame;
+      co_await std::suspend_always();
+    };
+    auto nap = []() -> task<> {
+      counted frame;
+      try {
+        co_await sleep_for(1h);
+      } catch (const cancelled&) {
+      }
+    };
+    if (all) {
+      co_await when_all(nap(), never(), nap());
+    } else {
+      co_await when_any(nap(), never(), nap());
+    }
+    ADD_FAILURE() << "one of them has not ended";
+  };
+  {
+    runtime rt(options());
+    rt.spawn(wait(true));
+    rt.spawn(wait(false));
+    rt.post([&rt] { rt.stop(stop_mode::discard); });
+    rt.run();
+  }
   EXPECT_EQ(live.load(), 0);
 }
 

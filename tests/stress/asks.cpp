@@ -4,6 +4,7 @@
 #include <random>
 
 #include "support/conformance.hpp"
+#include "support/counted.hpp"
 
 namespace troupe::test {
 namespace {
@@ -12,14 +13,6 @@ using namespace std::chrono_literals;
 
 class asks : public conformance {};
 
-std::atomic<int> live{0};
-struct counted {
-  counted() { ++live; }
-  counted(const counted&) { ++live; }
-  counted(counted&&) noexcept { ++live; }
-  counted& operator=(const counted&) = default;
-  ~counted() { --live; }
-};
 struct refused : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -43,6 +43,7 @@ class group final : public wait {
   static const char* act_on(sched::message*, void*, sched::message_act);
   static void resume_branch(flow& of) noexcept;
   void run(branch& one) noexcept;
+  bool count_done(branch& one) noexcept;  // true for the first
   void cancel_all() noexcept;
   void end_if_done() noexcept;
 
