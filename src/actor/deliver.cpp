@@ -102,11 +102,8 @@ TROUPE_NOINLINE void deliver_dormant(sched::worker& self, cell& to, message& mai
   deliver_from_afar(to, mail);
 }
 
-}  // namespace
-
-namespace {
-
 // The sender is a worker inside its lock, and leaves it.
+template <bool Urgent>
 TROUPE_INLINE void deliver_inside(sched::worker& self, cell& to, message& mail) {
   const std::uintptr_t seen = mailbox(to.word).look();
   if (mailbox::is_activation(seen)) {
@@ -114,67 +111,43 @@ TROUPE_INLINE void deliver_inside(sched::worker& self, cell& to, message& mail) 
     // Another worker's, or just now freed by one: never ours by chance, only we make it ours (worker.hpp).
     // order: relaxed  ours is written inside our lock only
     if (active.home.load(std::memory_order_relaxed) == &self) [[likely]] {
-      active.append(mail);
-      self.wake_if_lingering(active);
+      if constexpr (Urgent) {
+        active.append_urgent(mail);
+        self.wake_if_idle(active);
+      } else {
+        active.append(mail);
+        self.wake_if_lingering(active);
+      }
       self.lock.leave();
       if (self.unwatched()) [[unlikely]] self.ask_for_watch();  // this handler may take long (P11)
       return;
     }
   }
-  if (seen == mailbox::dormant) return deliver_dormant(self, to, mail);
+  if (!Urgent && seen == mailbox::dormant) return deliver_dormant(self, to, mail);
   self.lock.leave();
-  deliver_from_afar(to, mail);
+  deliver_from_afar(to, mail, Urgent);
 }
 
+template <bool Urgent>
 TROUPE_NOINLINE void deliver_patiently(cell& to, message& mail) {
   sched::worker* self = sched::worker::current();
-  if (self == nullptr || !self->lock.try_enter()) return deliver_from_afar(to, mail);
-  deliver_inside(*self, to, mail);
+  if (self == nullptr || !self->lock.try_enter()) return deliver_from_afar(to, mail, Urgent);
+  deliver_inside<Urgent>(*self, to, mail);
+}
+
+template <bool Urgent>
+TROUPE_INLINE void deliver_at_once(cell& to, message& mail) {
+  sched::worker* self = sched::worker::current();
+  if (self == nullptr || !self->lock.enter_at_once()) [[unlikely]] return deliver_patiently<Urgent>(to, mail);
+  deliver_inside<Urgent>(*self, to, mail);
 }
 
 }  // namespace
 
 // The way of most messages: the actor is active on the sender's own worker, and nothing of another
 // processor is touched.
-void deliver(cell& to, message& mail) {
-  sched::worker* self = sched::worker::current();
-  if (self == nullptr || !self->lock.enter_at_once()) [[unlikely]] return deliver_patiently(to, mail);
-  deliver_inside(*self, to, mail);
-}
-
-namespace {
-
-// As deliver_inside.
-TROUPE_INLINE void deliver_urgent_inside(sched::worker& self, cell& to, message& mail) {
-  const std::uintptr_t seen = mailbox(to.word).look();
-  if (mailbox::is_activation(seen)) {
-    activation& active = mailbox::as_activation(seen);
-    // order: relaxed  ours is written inside our lock only
-    if (active.home.load(std::memory_order_relaxed) == &self) [[likely]] {
-      active.append_urgent(mail);
-      self.wake_if_idle(active);
-      self.lock.leave();
-      if (self.unwatched()) [[unlikely]] self.ask_for_watch();  // this handler may take long (P11)
-      return;
-    }
-  }
-  self.lock.leave();
-  deliver_from_afar(to, mail, true);
-}
-
-TROUPE_NOINLINE void deliver_urgent_patiently(cell& to, message& mail) {
-  sched::worker* self = sched::worker::current();
-  if (self == nullptr || !self->lock.try_enter()) return deliver_from_afar(to, mail, true);
-  deliver_urgent_inside(*self, to, mail);
-}
-
-}  // namespace
-
-void deliver_urgent(cell& to, message& mail) {
-  sched::worker* self = sched::worker::current();
-  if (self == nullptr || !self->lock.enter_at_once()) [[unlikely]] return deliver_urgent_patiently(to, mail);
-  deliver_urgent_inside(*self, to, mail);
-}
+void deliver(cell& to, message& mail) { deliver_at_once<false>(to, mail); }
+void deliver_urgent(cell& to, message& mail) { deliver_at_once<true>(to, mail); }
 
 bool start_at_home(cell& made, message* first) {
   sched::worker* self = sched::worker::current();
