@@ -20,19 +20,15 @@ namespace {
 struct pending_list {
   void append(job& one) noexcept {
     one.place = ++made;
-    one.older = newest;
-    one.newer = nullptr;
-    (newest == nullptr ? oldest : newest->newer) = &one;
-    newest = &one;
-    one.kept_by.store(this, std::memory_order_relaxed);  // order: relaxed  only this thread compares it with itself
+    put_behind(newest, one);
   }
-  // One that was just removed, behind `behind`.
-  void put_back(job& one, job* behind) noexcept {
+  // As the oldest of all when that is null.
+  void put_behind(job* behind, job& one) noexcept {
     one.older = behind;
     one.newer = behind == nullptr ? oldest : behind->newer;
     (one.older == nullptr ? oldest : one.older->newer) = &one;
     (one.newer == nullptr ? newest : one.newer->older) = &one;
-    one.kept_by.store(this, std::memory_order_relaxed);  // order: relaxed  as above
+    one.kept_by.store(this, std::memory_order_relaxed);  // order: relaxed  only this thread compares it with itself
   }
   // order: relaxed  as above
   bool has(const job& one) const noexcept { return one.kept_by.load(std::memory_order_relaxed) == this; }
@@ -116,7 +112,7 @@ void submit_pending(job_pool& pool, const job* wanted) {
       pool.count_dropped();
       one.drop_ref();
     } else if (!pool.submit(one, mine)) {
-      return pending.put_back(one, at);
+      return pending.put_behind(at, one);
     }
   }
 }
@@ -140,10 +136,7 @@ struct errand final : job {
   static void perform(job& base, act what) noexcept {
     auto& self = static_cast<errand&>(base);
     if (what == act::free) return delete &self;
-    if (!claim(self.of)) return;
-    if (what == act::run) return run(self.of);
-    self.of.perform(self.of, act::cancel);
-    finish(self.of);
+    if (claim(self.of)) what == act::run ? run(self.of) : cancel(self.of);
   }
   job& of;
 };
@@ -157,7 +150,7 @@ void submit_wanted(job_pool& pool, job& wanted) {
     job* const behind = wanted.older;
     pending.remove(wanted);
     if (pool.submit(wanted, mine, true)) return;
-    pending.put_back(wanted, behind);
+    pending.put_behind(behind, wanted);
     throw std::bad_alloc();
   }
   auto& one = *new errand(wanted);
@@ -193,18 +186,18 @@ void run(job& one) noexcept {
   finish(one);
 }
 
+void cancel(job& one) noexcept {
+  one.perform(one, job::act::cancel);
+  finish(one);
+}
+
 void job::drop_ref() noexcept {
   // order: acquire  the only one left: sees what the others did
   if (refs.load(std::memory_order_acquire) != 1) {
     // order: acq_rel  what its holder did is seen by the one that frees it; pairs with itself
     if (refs.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   }
-  // order: relaxed  nobody else has it
-  for (std::uintptr_t at = word.load(std::memory_order_relaxed); at != 0 && at != done;) {
-    auto& unheard = *reinterpret_cast<waiter*>(at);
-    at = reinterpret_cast<std::uintptr_t>(unheard.next);
-    unheard.wake(unheard);
-  }
+  if (!is_done()) finish(*this);  // nobody will run it
   perform(*this, act::free);
 }
 

@@ -6,7 +6,6 @@
 #include "actor/turn.hpp"
 #include "base/clock.hpp"
 #include "jobs/run.hpp"
-#include "jobs/waiting.hpp"
 #include "troupe/memory/block_pool.hpp"
 
 namespace troupe::jobs {
@@ -94,8 +93,7 @@ job_pool::~job_pool() {
 void job_pool::drop(job& unwanted) noexcept {
   if (claim(unwanted)) {
     count_dropped();
-    unwanted.perform(unwanted, job::act::cancel);
-    finish(unwanted);
+    cancel(unwanted);
   }
   unwanted.drop_ref();
 }

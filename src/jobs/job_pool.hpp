@@ -40,7 +40,7 @@ class wait_count {
 };
 
 struct job_pool_options {
-  std::size_t queued_max = 10'000;  // jobs of one thread; past it who submits runs them itself
+  std::size_t queued_max = 10'000;  // jobs of one thread; what comes past it stays with its maker
   bool serial = false;              // all run in the thread that wants them
 };
 

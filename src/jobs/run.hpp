@@ -9,5 +9,7 @@ namespace troupe::jobs {
 bool claim(job& one) noexcept;
 // The caller has claimed it, and has a ref.
 void run(job& one) noexcept;
+// Instead of that: who waits for it, or wants it later, finds it cancelled.
+void cancel(job& one) noexcept;
 
 }  // namespace troupe::jobs
