@@ -15,22 +15,6 @@ namespace {
 
 constexpr int clients = 100, rounds = 5;
 
-task<> echo(tcp_stream peer) {
-  std::array<char, 64> buffer;
-  for (;;) {
-    const std::size_t bytes = co_await peer.read(buffer);
-    if (bytes == 0) break;
-    co_await peer.write_all(std::string_view(buffer.data(), bytes));
-  }
-}
-
-task<> serve(runtime& rt, tcp_listener listener, int connections) {
-  for (int i = 0; i < connections; ++i) {
-    tcp_stream peer = co_await listener.accept();
-    rt.spawn(echo(std::move(peer)));
-  }
-}
-
 task<> ask(endpoint at, std::atomic<int>& answers) {
   tcp_stream peer = co_await tcp_stream::connect(at);
   std::array<char, 4> got;

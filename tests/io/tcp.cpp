@@ -18,22 +18,6 @@ std::string some_bytes(std::size_t count) {
   return bytes;
 }
 
-task<> echo_once(tcp_stream peer) {
-  std::array<char, 1000> buffer;
-  for (;;) {
-    const std::size_t bytes = co_await peer.read(buffer);
-    if (bytes == 0) break;
-    co_await peer.write_all(std::string_view(buffer.data(), bytes));
-  }
-}
-
-task<> serve(runtime& rt, tcp_listener listener, int connections) {
-  for (int i = 0; i < connections; ++i) {
-    tcp_stream peer = co_await listener.accept();
-    rt.spawn(echo_once(std::move(peer)));
-  }
-}
-
 task<> send_and_end(tcp_stream& to, std::string bytes) {
   co_await to.write_all(std::move(bytes));
   to.shutdown_write();

@@ -57,6 +57,23 @@ class io_conformance : public testing::TestWithParam<io_setting> {
   bool threaded() const { return GetParam().on.policy != policy::simulated; }
 };
 
+// Sends back what comes, to the end.
+inline task<> echo(tcp_stream peer) {
+  std::array<char, 1000> buffer;
+  for (;;) {
+    const std::size_t bytes = co_await peer.read(buffer);
+    if (bytes == 0) break;
+    co_await peer.write_all(std::string_view(buffer.data(), bytes));
+  }
+}
+
+inline task<> serve(runtime& rt, tcp_listener listener, int connections) {
+  for (int i = 0; i < connections; ++i) {
+    tcp_stream peer = co_await listener.accept();
+    rt.spawn(echo(std::move(peer)));
+  }
+}
+
 }  // namespace troupe::test
 
 #define TROUPE_IO_TEST_EACH(suite)                                                                  \
