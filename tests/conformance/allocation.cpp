@@ -39,10 +39,11 @@ void* operator new(std::size_t bytes) { return allocate_or_fail(bytes, 0); }
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
   return allocate_or_fail(bytes, static_cast<std::size_t>(alignment));
 }
-void operator delete(void* block) noexcept { std::free(block); }
-void operator delete(void* block, std::size_t) noexcept { std::free(block); }
-void operator delete(void* block, std::align_val_t) noexcept { std::free(block); }
-void operator delete(void* block, std::size_t, std::align_val_t) noexcept { std::free(block); }
+// Not inlined: GCC takes what it sees then for a mismatch, new with free.
+[[gnu::noinline]] void operator delete(void* block) noexcept { std::free(block); }
+[[gnu::noinline]] void operator delete(void* block, std::size_t) noexcept { std::free(block); }
+[[gnu::noinline]] void operator delete(void* block, std::align_val_t) noexcept { std::free(block); }
+[[gnu::noinline]] void operator delete(void* block, std::size_t, std::align_val_t) noexcept { std::free(block); }
 
 namespace troupe::test {
 namespace {

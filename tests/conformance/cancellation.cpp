@@ -220,8 +220,8 @@ int play(const runtime_options& options, by kind, int at) {
     one = {};
     rt.run();
     if (kind != by::runtime_end) how = outcome_of(result);
-    waits = in->waits;
   }
+  waits = in->waits;
   if (kind == by::runtime_end) how = outcome_of(result);
   in.reset();
   EXPECT_TRUE(may_be(kind, how, threaded && at + 1 == waits)) << static_cast<int>(how) << " by " << static_cast<int>(kind) << " at " << at;

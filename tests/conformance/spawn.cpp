@@ -44,10 +44,9 @@ TEST_P(spawn, actors_of_all_sizes) {
   std::atomic<int> right{0};
   {
     runtime rt(options());
-    spawn_sizes<1, 7, 8, 32, 100, 232, 240, 256, 300, 1000, 4000, 4064, 4072, 4080, 4096, 5000, 16'000, 16'352, 16'384, 20'000,
-                65'000, 65'536, 100'000, 300'000>(rt, right, 20);
+    spawn_sizes<1, 8, 232, 240, 256, 1000, 4064, 4072, 4080, 5000, 16'352, 16'384, 20'000, 65'536, 300'000>(rt, right, 20);
   }
-  EXPECT_EQ(right.load(), 24 * 20 * 2);
+  EXPECT_EQ(right.load(), 15 * 20 * 2);
 }
 
 template <std::size_t Alignment, std::size_t Bytes>
@@ -83,15 +82,11 @@ TEST_P(layout, over_aligned_objects_of_all_sizes_are_aligned) {
   {
     runtime rt(options());
     const auto one_alignment = [&]<std::size_t Alignment>(std::integral_constant<std::size_t, Alignment>) {
-      spawn_aligned<Alignment, 1, 20, 100, 200, 250, 1000, 4096, 5000, 16'000, 20'000, 65'000, 300'000>(rt, wrong);
+      spawn_aligned<Alignment, 1, 200, 1000, 4096, 20'000, 300'000>(rt, wrong);
     };
-    one_alignment(std::integral_constant<std::size_t, 8>{});
     one_alignment(std::integral_constant<std::size_t, 16>{});
-    one_alignment(std::integral_constant<std::size_t, 32>{});
     one_alignment(std::integral_constant<std::size_t, 64>{});
-    one_alignment(std::integral_constant<std::size_t, 128>{});
     one_alignment(std::integral_constant<std::size_t, 256>{});
-    one_alignment(std::integral_constant<std::size_t, 1024>{});
     one_alignment(std::integral_constant<std::size_t, 2048>{});
   }
   EXPECT_EQ(wrong.load(), 0);

@@ -61,7 +61,7 @@ int main() {
   models::weaken_if("revoke_relaxed", access::load, "try_revoke");
   models::weaken_if("restore_relaxed", access::store, "restore");
   models::weaken_if("enter_relaxed", access::load, "enter_");
-  const bool holds = models::check<biased_lock_model<models::fenced_atomics>>(3) &&
-                     models::check<biased_lock_model<models::kernel_atomics>>(3);
+  const bool holds = models::check<biased_lock_model<models::fenced_atomics>>(models::deep(3)) &&
+                     models::check<biased_lock_model<models::kernel_atomics>>(models::deep(3));
   return holds ? 0 : 1;
 }

@@ -224,10 +224,10 @@ int main() {
   models::weaken_if("let_go_relaxed", access::compare_exchange, "::let_go(");
   models::weaken_if("append_always_without_acquire", access::exchange, "::append_always(", std::memory_order_acquire);
   // Resumptions, senders, messages of each, tries before the exchange that cannot fail.
-  const bool holds = models::check<parking_model<1, 1, 2, 2>>(4) && models::check<parking_model<1, 1, 2, 1>>(4) &&
-                     models::check<parking_model<1, 1, 2, 0>>(4) && models::check<parking_model<2, 1, 1, 1>>(2) &&
+  const bool holds = models::check<parking_model<1, 1, 2, 2>>(models::deep(4)) && models::check<parking_model<1, 1, 2, 1>>(models::deep(4)) &&
+                     models::check<parking_model<1, 1, 2, 0>>(models::deep(4)) && models::check<parking_model<2, 1, 1, 1>>(2) &&
                      models::check<parking_model<2, 1, 1, 0>>(2) && models::check<parking_model<1, 2, 1, 1>>(2) &&
                      models::check<parking_model<1, 2, 1, 0>>(2) && models::check<parking_model<1, 1, 1, 1, 1>>(2) &&
-                     models::check<parking_model<1, 1, 1, 0, 1>>(2) && models::check<parking_model<2, 1, 1, 1, 2>>(2);
+                     models::check<parking_model<1, 1, 1, 0, 1>>(2) && models::check<parking_model<2, 1, 1, 1, 2>>(models::deep(2));
   return holds ? 0 : 1;
 }

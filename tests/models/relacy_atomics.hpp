@@ -262,17 +262,23 @@ struct futex {
 // A place where the thread may be preempted, as every access to an atomic is one.
 inline void pass_time() { rl::ctx().sched(); }
 
+// A mutation is looked for everywhere, and so is every violation in the long tests (`./test --deep`).
+inline const bool everywhere = std::getenv("TROUPE_DEEP") != nullptr;
+
+// So many preemptions then, one fewer every day: for a model that takes tens of seconds.
+inline unsigned deep(unsigned preemptions) { return everywhere ? preemptions : preemptions - 1; }
+
 // Runs a model with every choice of two preemptions, then at random. False when it fails: the failing history
 // is printed.
 template <class Model>
-bool check(unsigned preemptions = 2, unsigned random_runs = 100'000) {
+bool check(unsigned preemptions = 2) {
   rl::test_params bounded;
   bounded.search_type = rl::sched_bound;
   bounded.context_bound = preemptions;
   if (!rl::simulate<Model>(bounded)) return false;
   rl::test_params random;
   random.search_type = rl::sched_random;
-  random.iteration_count = random_runs;
+  random.iteration_count = everywhere ? 100'000 : 20'000;
   return rl::simulate<Model>(random);
 }
 

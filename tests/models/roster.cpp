@@ -126,7 +126,7 @@ int main() {
   models::weaken_if("no_fence_in_hand_over", access::fence, "::hand_over");
   models::weak_may_fail = false;
   // Workers, submitters, items of each.
-  const bool holds = models::check<roster_model<2, 1, 2>>() && models::check<roster_model<3, 1, 1>>() &&
+  const bool holds = models::check<roster_model<2, 1, 2>>(models::deep(2)) && models::check<roster_model<3, 1, 1>>(models::deep(2)) &&
                      models::check<roster_model<2, 2, 1>>(1) && models::check<roster_model<3, 1, 2>>(1);
   return holds ? 0 : 1;
 }

@@ -84,5 +84,5 @@ int main() {
   models::weaken_if("leave_relaxed", access::store, "leave");
   models::weaken_if("restore_relaxed", access::store, "restore");
   models::weaken_if("no_heavy_fence", access::fence, "try_revoke");
-  return models::check<run_queue_model>(3) ? 0 : 1;
+  return models::check<run_queue_model>(models::deep(3)) ? 0 : 1;
 }

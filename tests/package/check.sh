@@ -101,7 +101,7 @@ case $how in
     ;;
   subproject)
     build_with_cmake -DTROUPE_AS=subproject -DTROUPE_SOURCE_DIR="$TROUPE_SOURCE_DIR" \
-      -DCMAKE_CXX_COMPILER_LAUNCHER="$(launcher=${TROUPE_CXX% *}; [ "$launcher" = "$TROUPE_CXX" ] || echo "$launcher")"
+      -DCMAKE_CXX_COMPILER_LAUNCHER="$(launcher=${TROUPE_CXX% *}; [ "$launcher" = "$TROUPE_CXX" ] || echo "${launcher// /;}")"
     expect_answer "$work/build/consumer"
     [ -z "$(find "$work/build" -name 'test_*' -o -name 'example_*')" ] || fail "a subproject built our tests"
     ;;

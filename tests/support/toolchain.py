@@ -13,6 +13,9 @@ import subprocess
 SOURCE_DIR = pathlib.Path(os.environ.get("TROUPE_SOURCE_DIR", ".")).resolve()
 BINARY_DIR = pathlib.Path(os.environ.get("TROUPE_BINARY_DIR", "build/release")).resolve()
 
+# All that is compiled here includes troupe.hpp; with g++ the build has read it already.
+PRECOMPILED = BINARY_DIR / "use" / "precompiled.hpp"
+
 # What a careful user compiles with. Our headers and our documents must pass it without a word.
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
 SECONDS_MAX = 110
@@ -22,6 +25,8 @@ def compile_object(source, output, *options):
     """Compiles `source` without optimisation; returns (it compiled, what the compiler said)."""
     output.parent.mkdir(parents=True, exist_ok=True)
     command = os.environ.get("TROUPE_CXX", "g++").split()
+    if PRECOMPILED.with_suffix(".hpp.gch").exists():
+        command += ["-include", str(PRECOMPILED)]
     command += [f"@{BINARY_DIR}/use/compile.rsp", "-O0", *options, "-c", str(source), "-o", str(output)]
     return _run(command)
 

@@ -1,0 +1,2 @@
+// Its precompiled headers are what it is for: the test programs use them.
+int main() {}
