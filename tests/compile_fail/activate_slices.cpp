@@ -1,12 +1,11 @@
 // An actor of an object that could not be destroyed by its interface.
 // expect: troupe: activate: the object is of a class that derives from this one, whose destructor is not virtual
-#include <memory>
-
-#include <troupe/troupe.hpp>
-
 #ifdef __clang__  // says it too, of std::unique_ptr
 #pragma clang diagnostic ignored "-Wdelete-abstract-non-virtual-dtor"
 #endif
+#include <memory>
+
+#include <troupe/troupe.hpp>
 
 struct Shape {
 #ifdef CONTROL
