@@ -68,7 +68,7 @@ bool datagram(kernel& calls, slot& at, operation& one) noexcept {
     (in ? at.can_read : at.can_write) = false;
     return false;
   }
-  if (result >= 0) one.done = static_cast<std::size_t>(result);
+  if (result >= 0) one.done = std::min(static_cast<std::size_t>(result), one.bytes);
   return finish(one, result);
 }
 

@@ -30,7 +30,7 @@ class real final : public kernel {
   int close(int fd) noexcept override { return checked(::close(fd)); }
 
   std::ptrdiff_t receive(int fd, void* data, std::size_t bytes, sockaddr* peer, socklen_t* peer_bytes) noexcept override {
-    return checked(::recvfrom(fd, data, bytes, 0, peer, peer_bytes));
+    return checked(::recvfrom(fd, data, bytes, peer == nullptr ? 0 : MSG_TRUNC, peer, peer_bytes));
   }
   std::ptrdiff_t send(int fd, const void* data, std::size_t bytes, const sockaddr* to, socklen_t to_bytes) noexcept override {
     return checked(::sendto(fd, data, bytes, MSG_NOSIGNAL, to, to_bytes));

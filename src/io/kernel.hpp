@@ -31,6 +31,7 @@ class kernel {
   virtual int shutdown(int fd, int how) noexcept = 0;
   virtual int close(int fd) noexcept = 0;
 
+  // With `peer`, of a datagram: how long it is, be there room for it or not.
   virtual std::ptrdiff_t receive(int fd, void* data, std::size_t bytes, sockaddr* peer, socklen_t* peer_bytes) noexcept = 0;
   virtual std::ptrdiff_t send(int fd, const void* data, std::size_t bytes, const sockaddr* to, socklen_t to_bytes) noexcept = 0;
   virtual std::ptrdiff_t read(int fd, void* data, std::size_t bytes) noexcept = 0;

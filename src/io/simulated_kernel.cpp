@@ -5,74 +5,9 @@
 #include <cstring>
 #include <utility>
 
+#include "io/simulated_end.hpp"
+
 namespace troupe::io {
-
-// One side of a connection, or a listener.
-struct simulated_kernel::end {
-  enum class state : std::uint8_t { fresh, listening, connecting, connected, failed } is = state::fresh;
-  endpoint local, peer;
-  bool bound = false;
-  std::weak_ptr<end> other;
-  std::string in;                    // came, and was not read yet
-  std::size_t under_way = 0;         // bytes on their way here
-  std::size_t capacity = 65'536;     // of both together
-  std::deque<end_ptr> connections;   // of a listener
-  std::int64_t last_due_ns = 0;      // of what is on its way here
-  int error = 0;
-  bool finished = false;             // the peer writes no more
-  bool written = false;              // nor does this side
-  bool gone = false;                 // the peer was closed
-  bool wants_room = false;
-  std::uint64_t tag = 0;
-  std::uint32_t interests = 0, raised = 0;
-
-  bool can_read() const noexcept { return !in.empty() || finished || error != 0 || !connections.empty(); }
-  bool can_write() const noexcept {
-    if (is == state::failed) return true;
-    if (is != state::connected) return false;
-    const end_ptr to = other.lock();
-    return gone || to == nullptr || to->in.size() + to->under_way < to->capacity;
-  }
-  std::uint32_t level() const noexcept {
-    std::uint32_t now = 0;
-    if (can_read()) now |= EPOLLIN;
-    if (can_write()) now |= EPOLLOUT;
-    if (finished) now |= EPOLLRDHUP;
-    if (error != 0) now |= EPOLLERR | EPOLLHUP;
-    return now;
-  }
-};
-
-namespace {
-
-using lock_of = std::lock_guard<std::recursive_mutex>;
-
-endpoint endpoint_from(const sockaddr* from, socklen_t bytes) noexcept {
-  endpoint made;
-  std::memcpy(made.data(), from, std::min(bytes, endpoint::capacity()));
-  return made;
-}
-
-int give_name(const endpoint& from, sockaddr* to, socklen_t* bytes) noexcept {
-  if (to == nullptr) return 0;
-  std::memcpy(to, from.data(), std::min(*bytes, from.size()));
-  *bytes = from.size();
-  return 0;
-}
-
-endpoint with_port(endpoint of, std::uint16_t port) {
-  const bool v6 = of.is_v6();
-  reinterpret_cast<sockaddr_in*>(of.data())->sin_port = htons(port);  // lies where that of IPv6 does
-  static_cast<void>(v6);
-  return of;
-}
-
-bool accepts(const endpoint& listener, const endpoint& to) {
-  return listener == to || (listener.port() == to.port() && with_port(endpoint::any(0), to.port()) == listener && !to.is_v6()) ||
-         (listener.port() == to.port() && listener == endpoint::any_v6(to.port()));
-}
-
-}  // namespace
 
 simulated_kernel::end* simulated_kernel::find(int fd) noexcept {
   const auto at = ends_.find(fd);
@@ -100,7 +35,14 @@ simulated_kernel::end_ptr simulated_kernel::make(int domain) {
 
 simulated_kernel::end_ptr simulated_kernel::listener_at(const endpoint& to) const {
   for (const auto& [fd, one] : ends_) {
-    if (one->is == end::state::listening && accepts(one->local, to)) return one;
+    if (one->is == end::state::listening && !one->is_unix && accepts(one->local, to)) return one;
+  }
+  return nullptr;
+}
+
+simulated_kernel::end_ptr simulated_kernel::listener_at(const std::string& path) const {
+  for (const auto& [fd, one] : ends_) {
+    if (one->is == end::state::listening && one->is_unix && one->path == path) return one;
   }
   return nullptr;
 }
@@ -111,7 +53,7 @@ void simulated_kernel::send_news(const end_ptr& to, news what, std::string bytes
   const std::int64_t due = simulation_.now_ns() + static_cast<std::int64_t>(simulation_.choose(delay_ns_max));
   to->last_due_ns = std::max(to->last_due_ns, due);
   to->under_way += bytes.size();
-  under_way_.push({to->last_due_ns, sent_++, to, what, std::move(bytes), std::move(connection)});
+  under_way_.push({to->last_due_ns, sent_++, to, what, std::move(bytes), std::move(connection), {}});
 }
 
 void simulated_kernel::arrive(arrival& one) {
@@ -140,6 +82,10 @@ void simulated_kernel::arrive(arrival& one) {
       to->error = ECONNRESET;
       return raise(*to, EPOLLIN | EPOLLOUT | EPOLLERR | EPOLLHUP);
     case news::room: return raise(*to, EPOLLOUT);
+    case news::packet:
+      to->under_way -= one.bytes.size();
+      to->packets.emplace_back(one.from, std::move(one.bytes));
+      return raise(*to, EPOLLIN);
   }
 }
 
@@ -217,17 +163,27 @@ int simulated_kernel::wait_events(int set, epoll_event* events, int most, int ti
 
 int simulated_kernel::socket(int domain, int type, int) noexcept {
   const lock_of lock(mutex_);
-  if ((domain != AF_INET && domain != AF_INET6) || type != SOCK_STREAM) return -EAFNOSUPPORT;
-  return put(make(domain));
+  const bool is_unix = domain == AF_UNIX;
+  if ((domain != AF_INET && domain != AF_INET6 && !is_unix) || (type != SOCK_STREAM && (type != SOCK_DGRAM || is_unix))) {
+    return -EAFNOSUPPORT;
+  }
+  const end_ptr made = make(domain);
+  made->datagrams = type == SOCK_DGRAM;
+  made->is_unix = is_unix;
+  return put(made);
 }
 
 int simulated_kernel::bind(int fd, const sockaddr* to, socklen_t bytes) noexcept {
   const lock_of lock(mutex_);
   end* at = find(fd);
   if (at == nullptr) return -EBADF;
+  if (at->is_unix) {
+    at->path = path_from(to, bytes);
+    return listener_at(at->path) != nullptr ? -EADDRINUSE : 0;
+  }
   endpoint name = endpoint_from(to, bytes);
   if (name.port() == 0) name = with_port(name, next_port_++);
-  if (listener_at(name) != nullptr) return -EADDRINUSE;
+  if (at->datagrams ? receiver_at(name) != nullptr : listener_at(name) != nullptr) return -EADDRINUSE;
   at->local = name;
   at->bound = true;
   return 0;
@@ -253,14 +209,37 @@ int simulated_kernel::accept(int fd, sockaddr* peer, socklen_t* bytes) noexcept 
   return put(made);
 }
 
+// Where both ends are on one machine they are connected at once.
+int simulated_kernel::connect_unix(const end_ptr& at, const std::string& path) {
+  const end_ptr listener = listener_at(path);
+  if (listener == nullptr) return -ENOENT;
+  const end_ptr theirs = make(AF_UNIX);
+  theirs->is_unix = true;
+  pair_up(at, theirs);
+  at->is = end::state::connected;
+  send_news(listener, news::connection, {}, theirs);
+  return 0;
+}
+
+void simulated_kernel::pair_up(const end_ptr& at, const end_ptr& theirs) {
+  theirs->is = end::state::connected;
+  theirs->other = at;
+  at->other = theirs;
+}
+
 int simulated_kernel::connect(int fd, const sockaddr* to, socklen_t bytes) noexcept {
   const lock_of lock(mutex_);
   const auto found = ends_.find(fd);
   if (found == ends_.end()) return -EBADF;
   const end_ptr at = found->second;
+  if (at->is_unix) return connect_unix(at, path_from(to, bytes));
   at->peer = endpoint_from(to, bytes);
+  name_if_unbound(*at);
+  if (at->datagrams) {
+    at->is = end::state::connected;
+    return 0;
+  }
   at->is = end::state::connecting;
-  if (!at->bound) at->local = with_port(at->local, next_port_++);
   const end_ptr listener = listener_at(at->peer);
   if (listener == nullptr) {
     send_news(at, news::refused);
@@ -269,12 +248,15 @@ int simulated_kernel::connect(int fd, const sockaddr* to, socklen_t bytes) noexc
   const end_ptr theirs = make(at->peer.is_v6() ? AF_INET6 : AF_INET);
   theirs->local = at->peer;
   theirs->peer = at->local;
-  theirs->is = end::state::connected;
-  theirs->other = at;
-  at->other = theirs;
+  pair_up(at, theirs);
   send_news(listener, news::connection, {}, theirs);
   send_news(at, news::connected);
   return interrupts() ? -EINTR : -EINPROGRESS;
+}
+
+void simulated_kernel::name_if_unbound(end& at) {
+  if (!at.bound) at.local = with_port(at.local, next_port_++);
+  at.bound = true;
 }
 
 int simulated_kernel::shutdown(int fd, int) noexcept {
@@ -307,6 +289,7 @@ std::ptrdiff_t simulated_kernel::receive(int fd, void* data, std::size_t bytes, 
   end* at = find(fd);
   if (at == nullptr) return fd >= first_fd ? -EBADF : real_kernel().receive(fd, data, bytes, peer, peer_bytes);
   if (interrupts()) return -EINTR;
+  if (at->datagrams) return receive_packet(*at, data, bytes, peer, peer_bytes);
   if (at->in.empty()) {
     if (at->error != 0) return -std::exchange(at->error, 0);
     return at->finished || bytes == 0 ? 0 : -EAGAIN;
@@ -326,6 +309,7 @@ std::ptrdiff_t simulated_kernel::send(int fd, const void* data, std::size_t byte
   end* at = find(fd);
   if (at == nullptr) return fd >= first_fd ? -EBADF : real_kernel().send(fd, data, bytes, to, to_bytes);
   if (interrupts()) return -EINTR;
+  if (at->datagrams) return send_packet(*at, data, bytes, to, to_bytes);
   if (at->error != 0) return -std::exchange(at->error, 0);
   const end_ptr peer = at->other.lock();
   if (at->written || at->gone || peer == nullptr) return -EPIPE;
@@ -370,6 +354,11 @@ int simulated_kernel::peer_name(int fd, sockaddr* name, socklen_t* bytes) noexce
   const lock_of lock(mutex_);
   end* at = find(fd);
   if (at == nullptr) return fd >= first_fd ? -EBADF : real_kernel().peer_name(fd, name, bytes);
+  if (at->is == end::state::connected && at->is_unix) {
+    name->sa_family = AF_UNIX;
+    *bytes = sizeof(sa_family_t);
+    return 0;
+  }
   return at->is == end::state::connected ? give_name(at->peer, name, bytes) : -ENOTCONN;
 }
 

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <queue>
+#include <string>
 #include <vector>
 
 #include "io/kernel.hpp"
@@ -52,7 +53,7 @@ class simulated_kernel final : public kernel {
   struct end;
   using end_ptr = std::shared_ptr<end>;
   // What is under way to an end.
-  enum class news : std::uint8_t { bytes, connection, connected, refused, finished, reset, room };
+  enum class news : std::uint8_t { bytes, connection, connected, refused, finished, reset, room, packet };
   struct arrival {
     std::int64_t due_ns;
     std::uint64_t number;  // those that are due together arrive in the order sent
@@ -60,6 +61,7 @@ class simulated_kernel final : public kernel {
     news what;
     std::string bytes;
     end_ptr connection;
+    endpoint from;  // of a packet
     bool operator<(const arrival& other) const noexcept {
       return due_ns != other.due_ns ? due_ns > other.due_ns : number > other.number;
     }
@@ -73,6 +75,13 @@ class simulated_kernel final : public kernel {
   int put(end_ptr one);
   end_ptr make(int domain);
   end_ptr listener_at(const endpoint& to) const;
+  end_ptr listener_at(const std::string& path) const;
+  end_ptr receiver_at(const endpoint& to) const;
+  int connect_unix(const end_ptr& at, const std::string& path);
+  static void pair_up(const end_ptr& at, const end_ptr& theirs);
+  void name_if_unbound(end& at);
+  std::ptrdiff_t send_packet(end& from, const void* data, std::size_t bytes, const sockaddr* to, socklen_t to_bytes);
+  static std::ptrdiff_t receive_packet(end& at, void* data, std::size_t bytes, sockaddr* peer, socklen_t* peer_bytes);
   void send_news(const end_ptr& to, news what, std::string bytes = {}, end_ptr connection = nullptr);
   void arrive(arrival& one);
   void raise(end& at, std::uint32_t events);

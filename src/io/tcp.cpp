@@ -8,25 +8,6 @@
 namespace troupe {
 namespace io {
 
-// The coroutine has gone without asking: nobody else has the connection.
-accept_job::~accept_job() {
-  if (unclaimed_ != nullptr && !unclaimed_->pending && unclaimed_->result > 0) descriptor(unclaimed_->result).close();
-}
-
-descriptor& accept_job::prepare(operation_wait& wait) noexcept {
-  wait.weak = weak_;
-  unclaimed_ = &wait;
-  return *listener_;
-}
-
-tcp_stream accept_job::finish(operation_wait& wait) {
-  unclaimed_ = nullptr;
-  wait.check("accept");
-  descriptor made(wait.result);
-  made.bind(*tasks::current_io());
-  return tcp_stream(std::move(made));
-}
-
 descriptor& connect_job::prepare(operation_wait& wait) {
   made_ = make_socket(to_.data()->sa_family, SOCK_STREAM, to_.to_string());
   checked(kernel_of(made_).set_option(made_.fd(), IPPROTO_TCP, TCP_NODELAY, 1), "setsockopt", to_.to_string());

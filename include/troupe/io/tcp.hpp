@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "troupe/io/accept.hpp"
 #include "troupe/io/endpoint.hpp"
 #include "troupe/io/stream.hpp"
 
@@ -11,22 +12,6 @@ namespace troupe {
 class tcp_stream;
 
 namespace io {
-
-class accept_job {
- public:
-  using result = tcp_stream;
-  static constexpr action what = action::accept;
-  accept_job(descriptor& listener, bool weak) noexcept : listener_(&listener), weak_(weak) {}
-  accept_job(accept_job&& other) noexcept : listener_(other.listener_), weak_(other.weak_) {}
-  ~accept_job();
-  descriptor& prepare(operation_wait& wait) noexcept;
-  tcp_stream finish(operation_wait& wait);
-
- private:
-  descriptor* listener_;
-  bool weak_;
-  operation_wait* unclaimed_ = nullptr;  // what it came to is nobody's yet
-};
 
 class connect_job {
  public:
@@ -71,20 +56,9 @@ class tcp_stream : public stream {
   endpoint peer() const;
 
  private:
-  friend io::accept_job;
+  friend io::accept_job<tcp_stream>;
   friend io::connect_job;
   explicit tcp_stream(io::descriptor&& open) noexcept : stream(std::move(open), io::stream_kind::socket) {}
-};
-
-struct listen_options {
-  // Connections that wait to be accepted. Default 4096; the system has a limit of its own (net.core.somaxconn).
-  int backlog = 4096;
-  // A port that was in use until a moment ago is taken. Default true.
-  bool reuse_address = true;
-  // Several listeners share the port, and the system spreads connections over them. Default false.
-  bool reuse_port = false;
-  // True: the program may be out of work while this waits for connections. Default false.
-  bool weak = false;
 };
 
 // Example (declarations):
@@ -112,7 +86,9 @@ class tcp_listener {
 
   // The next connection. When the process has no descriptor left it throws io_error, too_many_files_open, and the
   // connection goes on waiting: accept it when some have been closed. Several may wait at a time.
-  io::awaitable<io::accept_job> accept() noexcept { return io::awaitable<io::accept_job>(std::in_place, descriptor_, weak_); }
+  io::awaitable<io::accept_job<tcp_stream>> accept() noexcept {
+    return io::awaitable<io::accept_job<tcp_stream>>(std::in_place, descriptor_, weak_);
+  }
 
   endpoint local() const;
   bool is_open() const noexcept { return descriptor_.is_open(); }

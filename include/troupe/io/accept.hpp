@@ -1,0 +1,54 @@
+// accept: what listeners of all kinds have in common.
+#pragma once
+
+#include <utility>
+
+#include "troupe/io/wait.hpp"
+
+namespace troupe {
+
+// Example:
+//     troupe::listen_options options;
+//     options.backlog = 100;
+//     auto listener = troupe::tcp_listener::listen(troupe::endpoint::loopback(0), options);
+struct listen_options {
+  // Connections that wait to be accepted. Default 4096; the system has a limit of its own (net.core.somaxconn).
+  int backlog = 4096;
+  // A port that was in use until a moment ago is taken. Default true.
+  bool reuse_address = true;
+  // Several listeners share the port, and the system spreads connections over them. Default false.
+  bool reuse_port = false;
+  // True: the program may be out of work while this waits for connections. Default false.
+  bool weak = false;
+};
+
+namespace io {
+
+class accept_base {
+ public:
+  static constexpr action what = action::accept;
+  accept_base(descriptor& listener, bool weak) noexcept : listener_(&listener), weak_(weak) {}
+  accept_base(accept_base&& other) noexcept : listener_(other.listener_), weak_(other.weak_) {}
+  ~accept_base();
+  descriptor& prepare(operation_wait& wait) noexcept;
+
+ protected:
+  descriptor take(operation_wait& wait);
+
+ private:
+  descriptor* listener_;
+  bool weak_;
+  operation_wait* unclaimed_ = nullptr;  // what it came to is nobody's yet
+};
+
+template <class Stream>
+class accept_job : public accept_base {
+ public:
+  using accept_base::accept_base;
+  using result = Stream;
+  Stream finish(operation_wait& wait) { return Stream(take(wait)); }
+};
+
+}  // namespace io
+
+}  // namespace troupe

@@ -1,0 +1,151 @@
+// Sockets of the Unix domain: streams by a path, and what becomes of its file.
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <fstream>
+
+#include "support/io.hpp"
+
+namespace troupe::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class io_unix : public io_conformance {
+ protected:
+  void SetUp() override {
+    io_conformance::SetUp();
+    ASSERT_NE(::mkdtemp(folder_.data()), nullptr);
+  }
+  void TearDown() override {
+    static_cast<void>(::unlink(path().c_str()));
+    static_cast<void>(::rmdir(folder_.c_str()));
+  }
+  std::string path() const { return folder_ + "/socket"; }
+
+ private:
+  std::string folder_ = testing::TempDir() + "troupe.XXXXXX";
+};
+
+bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
+
+task<> echo_once(unix_listener listener) {
+  unix_stream peer = co_await listener.accept();
+  std::array<char, 1000> buffer;
+  for (;;) {
+    const std::size_t bytes = co_await peer.read(buffer);
+    if (bytes == 0) break;
+    co_await peer.write_all(std::string_view(buffer.data(), bytes));
+  }
+}
+
+task<> ask(std::string path, std::string& got) {
+  unix_stream peer = unix_stream::connect(path);
+  const std::string sent(50, 'u');  // the simulated network may hold no more than 100
+  std::string part(sent.size(), '\0');
+  for (int i = 0; i < 20; ++i) {
+    co_await peer.write_all(std::string_view(sent));
+    co_await peer.read_exact(std::span(part));
+    got += part;
+  }
+  peer.shutdown_write();
+  std::array<char, 1> end;
+  const std::size_t behind = co_await peer.read(end);
+  EXPECT_EQ(behind, 0U);
+}
+
+TEST_P(io_unix, what_is_echoed_is_what_was_sent) {
+  for (const std::string& at : {path(), std::string("\0troupe.test.", 13) + std::to_string(::getpid())}) {
+    std::string got;
+    {
+      runtime rt(options());
+      auto both = [](runtime& runs, std::string where, std::string& back, bool file) -> task<> {
+        auto listener = unix_listener::listen(where);
+        EXPECT_EQ(exists(where), file);
+        runs.spawn(echo_once(std::move(listener)));
+        co_await ask(where, back);
+      };
+      rt.spawn(both(rt, at, got, threaded() && at.front() != '\0'));
+      rt.run();
+    }
+    EXPECT_EQ(got, std::string(1000, 'u'));
+    EXPECT_FALSE(exists(path())) << "who made it removes it";
+  }
+}
+
+std::errc error_of_listen(const std::string& path) {
+  try {
+    unix_listener::listen(path);
+    return {};
+  } catch (const io_error& e) {
+    return static_cast<std::errc>(e.code().value());
+  }
+}
+
+std::errc error_of_connect(const std::string& path) {
+  try {
+    unix_stream::connect(path);
+    return {};
+  } catch (const io_error& e) {
+    return static_cast<std::errc>(e.code().value());
+  }
+}
+
+TEST_P(io_unix, each_refusal_has_its_own_answer) {
+  runtime rt(options());
+  auto use = [](std::string at) -> task<> {
+    EXPECT_EQ(error_of_connect(at), std::errc::no_such_file_or_directory);
+    EXPECT_THROW(unix_stream::connect(""), option_error);
+    EXPECT_THROW(unix_stream::connect(std::string(108, 'x')), option_error);
+    EXPECT_THROW(unix_listener::listen(std::string(108, 'x')), option_error);
+    {
+      auto listener = unix_listener::listen(at);
+      bool was_late = false;
+      try {
+        co_await listener.accept().timeout(1ms);
+      } catch (const timed_out&) {
+        was_late = true;
+      }
+      EXPECT_TRUE(was_late);
+      EXPECT_EQ(error_of_listen(at), std::errc::address_in_use);
+    }
+    EXPECT_EQ(error_of_listen(at), std::errc{}) << "the one before has gone";
+  };
+  rt.spawn(use(path()));
+  rt.run();
+}
+
+TEST_P(io_unix, what_a_dead_listener_left_is_replaced_and_nothing_else) {
+  if (!threaded()) GTEST_SKIP() << "files are the machine's";
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  std::strncpy(name.sun_path, path().c_str(), sizeof name.sun_path - 1);
+  const int dead = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ASSERT_EQ(::bind(dead, reinterpret_cast<const sockaddr*>(&name), sizeof name), 0);
+  ::close(dead);
+  EXPECT_EQ(error_of_connect(path()), std::errc::connection_refused);
+  EXPECT_EQ(error_of_listen(path()), std::errc{});
+  std::ofstream(path()) << "a file of somebody's";
+  EXPECT_EQ(error_of_listen(path()), std::errc::address_in_use);
+  EXPECT_TRUE(exists(path()));
+  static_cast<void>(::unlink(path().c_str()));
+  {
+    // Who goes leaves the file of who took its place.
+    auto first = unix_listener::listen(path());
+    static_cast<void>(::unlink(path().c_str()));
+    auto second = unix_listener::listen(path());
+    first.close();
+    EXPECT_TRUE(exists(path()));
+    unix_listener moved = std::move(second);
+    EXPECT_TRUE(moved.is_open());
+  }
+  EXPECT_FALSE(exists(path()));
+}
+
+}  // namespace
+
+TROUPE_IO_TEST_EACH(io_unix);
+
+}  // namespace troupe::test
