@@ -100,7 +100,8 @@ case $how in
     fi
     ;;
   subproject)
-    build_with_cmake -DTROUPE_AS=subproject -DTROUPE_SOURCE_DIR="$TROUPE_SOURCE_DIR" \
+    # Warnings as errors, as in our own build: the compiler cache knows the objects then.
+    build_with_cmake -DTROUPE_AS=subproject -DTROUPE_SOURCE_DIR="$TROUPE_SOURCE_DIR" -DTROUPE_WERROR=ON \
       -DCMAKE_CXX_COMPILER_LAUNCHER="$(launcher=${TROUPE_CXX% *}; [ "$launcher" = "$TROUPE_CXX" ] || echo "${launcher// /;}")"
     expect_answer "$work/build/consumer"
     [ -z "$(find "$work/build" -name 'test_*' -o -name 'example_*')" ] || fail "a subproject built our tests"

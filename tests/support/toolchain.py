@@ -26,7 +26,8 @@ def compile_object(source, output, *options):
     output.parent.mkdir(parents=True, exist_ok=True)
     command = os.environ.get("TROUPE_CXX", "g++").split()
     if PRECOMPILED.with_suffix(".hpp.gch").exists():
-        command += ["-include", str(PRECOMPILED)]
+        # Not behind the cache, for which that header is more work than the rest.
+        command = [command[-1], "-include", str(PRECOMPILED)]
     command += [f"@{BINARY_DIR}/use/compile.rsp", "-O0", *options, "-c", str(source), "-o", str(output)]
     return _run(command)
 
