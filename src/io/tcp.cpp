@@ -25,9 +25,7 @@ tcp_stream connect_job::finish(operation_wait& wait) {
 
 }  // namespace io
 
-void tcp_stream::shutdown_write() {
-  io::checked(io::kernel_of(descriptor_).shutdown(fd(), SHUT_WR), "shutdown", "descriptor " + std::to_string(fd()));
-}
+void tcp_stream::shutdown_write() { io::shutdown_write_of(descriptor_); }
 
 void tcp_stream::set_no_delay(bool on) {
   io::checked(io::kernel_of(descriptor_).set_option(fd(), IPPROTO_TCP, TCP_NODELAY, on ? 1 : 0), "setsockopt", descriptor_.peer());

@@ -46,9 +46,7 @@ unix_stream unix_stream::connect(const std::string& path) {
   return unix_stream(std::move(made));
 }
 
-void unix_stream::shutdown_write() {
-  io::checked(io::kernel_of(descriptor_).shutdown(fd(), SHUT_WR), "shutdown", "descriptor " + std::to_string(fd()));
-}
+void unix_stream::shutdown_write() { io::shutdown_write_of(descriptor_); }
 
 unix_listener unix_listener::listen(const std::string& path, const listen_options& options) {
   const unix_address at(path);

@@ -75,22 +75,20 @@ TEST_P(io_unix, what_is_echoed_is_what_was_sent) {
   }
 }
 
-std::errc error_of_listen(const std::string& path) {
+template <class Call>
+std::errc error_of(Call call) {
   try {
-    unix_listener::listen(path);
+    call();
     return {};
   } catch (const io_error& e) {
     return static_cast<std::errc>(e.code().value());
   }
 }
-
+std::errc error_of_listen(const std::string& path) {
+  return error_of([&] { unix_listener::listen(path); });
+}
 std::errc error_of_connect(const std::string& path) {
-  try {
-    unix_stream::connect(path);
-    return {};
-  } catch (const io_error& e) {
-    return static_cast<std::errc>(e.code().value());
-  }
+  return error_of([&] { unix_stream::connect(path); });
 }
 
 TEST_P(io_unix, each_refusal_has_its_own_answer) {
