@@ -5,13 +5,16 @@
 #include <memory>
 #include <new>
 #include <thread>
+#include <utility>
 
+#include "actor/turn.hpp"
 #include "jobs/job_pool.hpp"
 #include "jobs/run.hpp"
 #include "jobs/waiting.hpp"
 #include "troupe/actor/cell.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/base/platform.hpp"
+#include "troupe/observe/trace.hpp"
 
 namespace troupe::jobs {
 namespace {
@@ -54,6 +57,8 @@ struct pending_list {
   job* newest = nullptr;
   std::uint64_t made = 0;
   const std::byte* stack_top = nullptr;  // where the outermost job of this thread began
+  bool inside_handler = false;           // a fork runs in it (serial_lazies)
+  bool in_strand = false;                // innermost is a work, not a job
 };
 constinit thread_local pending_list pending [[gnu::tls_model("initial-exec")]];
 
@@ -96,6 +101,16 @@ void run_nested(job& one) {
   if (!run_on_fresh_thread(one)) run(one);  // as deep as this stack goes
 }
 
+// Takes the ref.
+void run_unshared(job& one) {
+  if (claim(one)) {
+    const bool unheard = pending_list::is_orphan(one);
+    run_nested(one);
+    if (unheard) one.perform(one, job::act::report);
+  }
+  one.drop_ref();
+}
+
 // All but the wanted one, the newest first: who wants them goes from the oldest on, and thieves from the other end. What the
 // queue has no room for stays, and runs in the thread that wants it: never here, on top of what it may need.
 void submit_pending(job_pool& pool, const job* wanted) {
@@ -121,11 +136,16 @@ void submit_pending(job_pool& pool, const job* wanted) {
 void take_back(job& one, job_pool* pool) {
   if (pending.has(one)) {
     pending.remove(one);
+    observe::trace(observe::event::lazy_inline, one.name, 0);
     one.drop_ref();
   } else if (pool != nullptr) {
     job_queue& mine = pool->queue_here();
     // order: relaxed  only the owner of the queue compares it with itself
-    if (one.kept_by.load(std::memory_order_relaxed) == &mine && mine.remove(one)) one.drop_ref();
+    if (one.kept_by.load(std::memory_order_relaxed) == &mine && mine.remove(one)) {
+      observe::trace(observe::event::lazy_inline, one.name, 1);
+      return one.drop_ref();
+    }
+    if (pool->memory().take_out(one)) one.drop_ref();
   }
 }
 
@@ -136,7 +156,7 @@ struct errand final : job {
   static void perform(job& base, act what) noexcept {
     auto& self = static_cast<errand&>(base);
     if (what == act::free) return delete &self;
-    if (claim(self.of)) what == act::run ? run(self.of) : cancel(self.of);
+    if (what != act::report && claim(self.of)) what == act::run ? run(self.of) : cancel(self.of);
   }
   job& of;
 };
@@ -145,10 +165,14 @@ struct errand final : job {
 void submit_wanted(job_pool& pool, job& wanted) {
   job_queue& mine = pool.queue_here();
   // order: relaxed (both)  hints: one too many finds it claimed
-  if (wanted.claimed.load(std::memory_order_relaxed) || wanted.kept_by.load(std::memory_order_relaxed) == &mine) return;
+  if (wanted.claimed.load(std::memory_order_relaxed)) return;
+  // One that may be set aside needs an errand.
+  // order: relaxed (both)  as above
+  if (!wanted.needs_memory.load(std::memory_order_relaxed) && wanted.kept_by.load(std::memory_order_relaxed) == &mine) return;
   if (pending.has(wanted)) {
     job* const behind = wanted.older;
     pending.remove(wanted);
+    wanted.needs_memory.store(false, std::memory_order_relaxed);  // order: relaxed  the queue publishes it
     if (pool.submit(wanted, mine, true)) return;
     pending.put_behind(behind, wanted);
     throw std::bad_alloc();
@@ -174,6 +198,12 @@ struct told_future final : waiter {
 
 }  // namespace
 
+// A job that runs inside a handler (serial_lazies) may.
+bool may_block_here() noexcept { return actor::current_cell() == nullptr || pending.stack_top != nullptr || pending.inside_handler; }
+
+blocking_allowed::blocking_allowed() noexcept : before_(std::exchange(pending.inside_handler, true)) {}
+blocking_allowed::~blocking_allowed() { pending.inside_handler = before_; }
+
 bool claim(job& one) noexcept {
   // Also with one ref: several threads may use the same handle.
   // order: relaxed  decides only who runs it
@@ -181,10 +211,34 @@ bool claim(job& one) noexcept {
 }
 
 void run(job& one) noexcept {
+  observe::trace(observe::event::lazy_begin, one.name);
   one.run_by.store(&this_thread(), std::memory_order_relaxed);  // order: relaxed  in front of any wait's mutex
+  const bool strand_before = std::exchange(pending.in_strand, false);
   one.perform(one, job::act::run);
+  observe::trace(observe::event::lazy_end, one.name);
+  pending.in_strand = strand_before;
   finish(one);
 }
+
+void run_taken(job& one) noexcept {
+  if (claim(one)) {
+    // Nobody else has a handle, nor can get one: what it throws, nobody hears. Asked before it runs: who has a handle then may
+    // have heard it, and let go of the handle, by the time that it has run.
+    const bool unheard = pending_list::is_orphan(one);
+    run(one);
+    if (unheard) one.perform(one, job::act::report);
+  }
+  one.drop_ref();
+}
+
+void report_unheard(const job&, const std::exception_ptr& what) noexcept {
+  job_pool* const pool = job_pool::current();
+  if (pool == nullptr) std::terminate();
+  pool->report(what);
+}
+
+strand_here::strand_here() noexcept : before_(std::exchange(pending.in_strand, true)) {}
+strand_here::~strand_here() { pending.in_strand = before_; }
 
 void cancel(job& one) noexcept {
   one.perform(one, job::act::cancel);
@@ -208,14 +262,16 @@ TROUPE_NOINLINE void keep(job& made) noexcept {
 
 TROUPE_NOINLINE void need(job& of) {
   if (of.is_done()) return;
-  // A job that runs inside a handler (serial_lazies) may.
-  if (actor::current_cell() != nullptr && pending.stack_top == nullptr) {
+  if (!may_block_here()) {
     throw usage_error("troupe: lazy::get: a handler must not hold its thread; co_await the lazy");
   }
   job_pool* const pool = job_pool::current();
-  if (pool != nullptr && !pool->is_serial()) submit_pending(*pool, &of);
+  if (pool != nullptr && pool->shares()) submit_pending(*pool, &of);
   take_back(of, pool);
-  if (claim(of)) return run_nested(of);
+  if (claim(of)) {
+    if (pool != nullptr) pool->count_run();
+    return run_nested(of);
+  }
   if (pool != nullptr) pool->attend();
   wait_until_done(of);
 }
@@ -223,7 +279,7 @@ TROUPE_NOINLINE void need(job& of) {
 TROUPE_NOINLINE future<> when_done(job& of) {
   job_pool* const pool = job_pool::current();
   if (pool != nullptr && !pool->is_serial()) {
-    submit_pending(*pool, &of);
+    if (pool->shares()) submit_pending(*pool, &of);
     submit_wanted(*pool, of);
   } else {
     take_back(of, pool);
@@ -240,16 +296,20 @@ TROUPE_NOINLINE future<> when_done(job& of) {
   return later;
 }
 
-pending_scope::pending_scope(bool runs) noexcept : began_(pending.made), runs_(runs) {}
+pending_scope::pending_scope(bool runs) : began_(pending.made), runs_(runs) {
+  if (pending.in_strand || (pending.stack_top == nullptr && actor::current_turn().flow != nullptr)) {
+    throw usage_error("troupe: lazy_scope: it belongs to its thread, and a coroutine does not; open it in a plain function that a lazy calls");
+  }
+}
 
 pending_scope::~pending_scope() {
   job_pool* const pool = runs_ ? job_pool::current() : nullptr;
   while (runs_ && pending.newest != nullptr && pending.newest->place > began_) {
     job& one = *pending.newest;
     pending.remove(one);
+    one.needs_memory.store(false, std::memory_order_relaxed);  // order: relaxed  the queue publishes it
     if (pool == nullptr || pool->is_serial() || !pool->submit(one, pool->queue_here(), true)) {
-      if (claim(one)) run_nested(one);
-      one.drop_ref();
+      run_unshared(one);
     }
   }
   pending.drop(began_, job_pool::current());

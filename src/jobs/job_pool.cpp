@@ -6,12 +6,20 @@
 #include "actor/turn.hpp"
 #include "base/clock.hpp"
 #include "jobs/run.hpp"
+#include "jobs/waiting.hpp"
 #include "troupe/memory/block_pool.hpp"
+#include "troupe/observe/trace.hpp"
 
 namespace troupe::jobs {
 namespace {
 
-constexpr std::int64_t slice_ns = 500'000;  // of a runner's turn, whole jobs
+constexpr std::int64_t slice_ns = 500'000;  // of a runner's turn; a job is not interrupted
+// Between two calls of somebody to take part in forks; the more calls were in vain, the longer.
+constexpr std::int64_t call_spacing_ns = 10'000;
+constexpr std::uint32_t doublings_max = 7;
+
+const char* describe_runner(sched::message*, void*, sched::message_act) { return "lazies and forks"; }
+const char* describe_lazy(sched::message*, void*, sched::message_act) { return "lazy"; }
 
 // The pools that live, for threads that are none of theirs.
 struct living {
@@ -52,32 +60,51 @@ std::uint64_t enlist(job_pool& made) {
 
 }  // namespace
 
+// Made with the pool: calling one needs no memory.
 struct job_pool::runner final : sched::runnable {
   explicit runner(job_pool& pool) noexcept : of(pool) { type = &runner_type; }
 
-  static sched::after_turn run(sched::runnable& item) { return static_cast<runner&>(item).of.run_some(); }
+  static sched::after_turn run(sched::runnable& item) {
+    auto& self = static_cast<runner&>(item);
+    return self.of.run_some(self);
+  }
   static bool settle(sched::runnable&) { return false; }
   static bool pending(const sched::runnable&) { return false; }
   static void dispose(sched::runnable& item) noexcept {
     auto* self = static_cast<runner*>(&item);
     job_pool& of = self->of;
     std::destroy_at(self);
-    memory::deallocate(self, sizeof(runner));
+    ::new (self) runner(of);
+    {
+      std::lock_guard lock(of.runners_mutex_);
+      self->next_free = std::exchange(of.free_runners_, self);
+    }
     of.runner_ended();
   }
   static constexpr sched::runnable_type runner_type{&run, &settle, &pending, &dispose, &dispose};
 
   job_pool& of;
+  runner* next_free = nullptr;
+  bool found_some = false;
+  bool jobs_first = true;
 };
 
 job_pool::job_pool(actor::system& home, sched::executor& workers, unsigned runners_max, job_pool_options options,
                    std::function<void(bool)> keeps)
     : home_(home), workers_(workers), options_(options), waits_(std::make_shared<wait_count>(std::move(keeps))),
-      id_(enlist(*this)), runners_(runners_max) {
+      id_(enlist(*this)), memory_(new memory_account(*this, options.resource_bytes)), runners_(runners_max) {
+  for (unsigned i = 0; i < runners_max; ++i) {
+    all_runners_.push_back(std::make_unique<runner>(*this));
+    all_runners_.back()->next_free = std::exchange(free_runners_, all_runners_.back().get());
+    queues_.push_back(std::make_unique<job_queue>());
+    for_runners_.push_back(queues_.back().get());
+    queues_.back()->owner = std::this_thread::get_id();  // until a runner takes it
+  }
   home_.jobs = this;
 }
 
 job_pool::~job_pool() {
+  run_parts_left();
   home_.jobs = nullptr;
   waits_->end();
   living& all = living::get();
@@ -88,6 +115,9 @@ job_pool::~job_pool() {
   for (auto& queue : queues_) {
     while (job* one = queue->pop()) drop(*one);  // nobody else is left
   }
+  while (job* one = memory_->take_up()) drop(*one);
+  memory_->close();
+  memory_->drop_ref();
 }
 
 void job_pool::drop(job& unwanted) noexcept {
@@ -115,17 +145,33 @@ job_pool::inside::~inside() { pool_inside = before_; }
 
 constinit thread_local job_pool::known_queue job_pool::known_;
 
-job_queue& job_pool::make_queue_here() {
-  auto made = std::make_unique<job_queue>();
+job_queue& job_pool::make_queue_here(bool as_runner) {
   const std::thread::id self = std::this_thread::get_id();
+  const auto is_mine = [&](const auto& one) { return one->owner == self && std::ranges::find(for_runners_, one.get()) == for_runners_.end(); };
   std::lock_guard lock(mutex_);
-  auto at = std::ranges::find_if(queues_, [self](const auto& one) { return one->owner == self; });
-  if (at == queues_.end()) at = std::ranges::find_if(queues_, [](const auto& one) { return one->owner == std::thread::id{}; });
-  if (at == queues_.end()) at = queues_.insert(queues_.end(), std::move(made));
-  (*at)->owner = self;
-  known_ = {id_, at->get()};
-  return *known_.queue;
+  job_queue* mine = nullptr;
+  if (const auto at = std::ranges::find_if(queues_, is_mine); at != queues_.end()) {
+    mine = at->get();
+  } else if (as_runner && !for_runners_.empty()) {
+    mine = for_runners_.back();
+    for_runners_.pop_back();
+  } else if (const auto none = std::ranges::find_if(queues_, [](const auto& one) { return one->owner == std::thread::id{}; });
+             none != queues_.end()) {
+    mine = none->get();
+  } else {
+    mine = queues_.emplace_back(std::make_unique<job_queue>()).get();
+  }
+  mine->owner = self;
+  known_ = {id_, mine};
+  return *mine;
 }
+
+job_pool::working::working(job_pool& of, bool as_runner)
+    : queue(known_.pool == of.id_ ? *known_.queue : of.make_queue_here(as_runner)),
+      // order: relaxed (both)  a hint for thieves where nothing is stolen
+      before_(queue.busy.exchange(true, std::memory_order_relaxed)) {}
+// order: relaxed  as above
+job_pool::working::~working() { queue.busy.store(before_, std::memory_order_relaxed); }
 
 void job_pool::leave_queue() noexcept {
   if (known_.pool != id_) return;
@@ -135,21 +181,47 @@ void job_pool::leave_queue() noexcept {
 }
 
 bool job_pool::submit(job& one, job_queue& mine, bool urgent) noexcept {
-  if ((!urgent && mine.count() >= options_.queued_max) || !mine.push(one)) return false;
+  if (!urgent && mine.count() >= options_.queued_max) return false;
+  observe::trace(observe::event::lazy_queued, one.name);  // before it may be gone
+  if (!mine.push(one)) {
+    observe::trace(observe::event::lazy_taken, one.name);
+    return false;
+  }
   if (runners_.may_call()) [[unlikely]] call_runner();
   return true;
 }
 
 void job_pool::call_runner() noexcept {
-  if (!runners_.begin()) return;
-  runner* made = nullptr;
-  try {
-    made = ::new (memory::allocate(sizeof(runner))) runner(*this);
-  } catch (const std::bad_alloc&) {
-    static_cast<void>(runners_.end());
-    return;  // who wants the job runs it
+  // order: relaxed  a hint: at the end nobody is called
+  if (home_.closing.load(std::memory_order_relaxed) || !runners_.may_call() || !runners_.begin()) return;
+  runner* one = nullptr;
+  {
+    std::lock_guard lock(runners_mutex_);
+    one = std::exchange(free_runners_, free_runners_->next_free);
   }
-  workers_.submit_to_any(*made);
+  workers_.submit_to_any(*one);
+}
+
+void job_pool::offer(fork_tree& of, std::int64_t now) noexcept {
+  if (!shares()) return;
+  // order: relaxed (all)  hints: calls that come too often, or not, cost time only
+  const std::int64_t spacing = call_spacing_ns << std::min(vain_calls_.load(std::memory_order_relaxed), doublings_max);
+  if (!is_simulated() && now - called_at_ns_.load(std::memory_order_relaxed) < spacing) return;
+  const bool hungry = of.hungry.load(std::memory_order_relaxed);
+  if (!hungry && !runners_.may_call()) return;
+  called_at_ns_.store(now, std::memory_order_relaxed);  // order: relaxed  as above
+  if (hungry) of.sleeper->parker.notify();
+  call_runner();
+}
+
+void job_pool::count_call(bool in_vain) noexcept {
+  // order: relaxed (both)  as in offer
+  vain_calls_.store(in_vain ? vain_calls_.load(std::memory_order_relaxed) + 1 : 0, std::memory_order_relaxed);
+}
+
+bool job_pool::slice_over(std::int64_t began_ns) const noexcept {
+  if (is_simulated()) return choose(4) == 1;
+  return base::now_ns() - began_ns >= slice_ns;
 }
 
 void job_pool::runner_ended() noexcept {
@@ -160,37 +232,106 @@ bool job_pool::some_left() const noexcept {
   // order: relaxed  a hint; the end drops what is left
   if (home_.closing.load(std::memory_order_relaxed)) return false;
   std::lock_guard lock(mutex_);
-  return std::ranges::any_of(queues_, [](const auto& one) { return !one->empty(); });
+  return std::ranges::any_of(queues_, [this](const auto& one) { return may_take_from(*one) && (!one->empty() || one->forks.count() != 0); });
 }
 
-job* job_pool::take(job_queue& mine) noexcept {
-  if (job* one = mine.pop()) return one;
+std::size_t job_pool::queued() const {
+  std::lock_guard lock(mutex_);
+  std::size_t sum = 0;
+  for (const auto& one : queues_) sum += one->count();
+  return sum;
+}
+
+// order: relaxed  a hint
+bool job_pool::may_take_from(const job_queue& one) const noexcept { return shares() || !one.busy.load(std::memory_order_relaxed); }
+
+job* job_pool::steal_job(const job_queue& mine) noexcept {
   std::lock_guard lock(mutex_);
   for (std::size_t i = 0; i < queues_.size(); ++i) {
     next_victim_ = next_victim_ + 1 < queues_.size() ? next_victim_ + 1 : 0;
-    if (queues_[next_victim_].get() == &mine) continue;
-    if (job* one = queues_[next_victim_]->steal()) return one;
+    job_queue& victim = *queues_[next_victim_];
+    if (&victim == &mine || !may_take_from(victim)) continue;
+    if (job* one = victim.steal()) {
+      observe::trace(observe::event::lazy_stolen, one->name);
+      return one;
+    }
   }
   return nullptr;
 }
 
-sched::after_turn job_pool::run_some() noexcept try {
-  const inside here(this);
-  const actor::inside_procedure as_procedure(home_);
-  job_queue& mine = queue_here();
-  const std::int64_t began_ns = base::now_ns();
-  while (job* one = take(mine)) {
-    if (home_.discarding()) {
-      drop(*one);
-      continue;
-    }
-    if (claim(*one)) run(*one);
-    one->drop_ref();
-    if (base::now_ns() - began_ns >= slice_ns) return sched::after_turn::again;
+strand* job_pool::steal_part(const strand_deque& mine, const fork_tree* only) noexcept {
+  std::lock_guard lock(mutex_);
+  for (std::size_t i = 0; i < queues_.size(); ++i) {
+    next_victim_ = next_victim_ + 1 < queues_.size() ? next_victim_ + 1 : 0;
+    job_queue& victim = *queues_[next_victim_];
+    if (&victim.forks == &mine || !may_take_from(victim)) continue;
+    strand* one = victim.forks.steal([only](const strand& part) { return only == nullptr || part.within->tree == only; });
+    if (one != nullptr) return one;
   }
+  return nullptr;
+}
+
+void job_pool::run_job(job& one) noexcept {
+  if (home_.discarding()) return drop(one);
+  // order: relaxed  as it was when it was queued
+  if (one.needs_memory.load(std::memory_order_relaxed) && memory_->is_short()) return set_aside(one);
+  count_run();
+  actor::current_turn().what.store(one.name, std::memory_order_relaxed);  // order: relaxed  for running_handlers, a snapshot
+  run_taken(one);
+  actor::current_turn().what.store(nullptr, std::memory_order_relaxed);  // order: relaxed  as above
+}
+
+void job_pool::report(std::exception_ptr what) noexcept { home_.report(nullptr, &describe_lazy, std::move(what)); }
+
+// If enough was freed meanwhile nobody else may see that it lies there.
+void job_pool::set_aside(job& one) noexcept {
+  memory_->set_aside(one);
+  // order: relaxed  somebody who wanted it before it was there
+  if (one.claimed.load(std::memory_order_relaxed) && memory_->take_out(one)) return one.drop_ref();
+}
+
+// Neither kind keeps the other one waiting for longer than a slice: each goes first in every other one.
+bool job_pool::run_one(job_queue& mine, strand_place& parts, bool jobs_first) noexcept {
+  job* one = jobs_first ? mine.pop() : nullptr;
+  if (one == nullptr && memory_->has_limit() && !memory_->is_short()) one = memory_->take_up();
+  strand* part = one == nullptr ? mine.forks.pop() : nullptr;
+  if (part == nullptr && one == nullptr && !jobs_first) one = mine.pop();
+  if (one != nullptr) observe::trace(observe::event::lazy_taken, one->name);
+  if (part == nullptr && one == nullptr) one = steal_job(mine);
+  if (part == nullptr && one == nullptr) part = steal_part(mine.forks, nullptr);
+  if (part != nullptr) {
+    parts.run(*part);
+  } else if (one != nullptr) {
+    run_job(*one);
+  }
+  return part != nullptr || one != nullptr;
+}
+
+sched::after_turn job_pool::run_some(runner& self) noexcept {
+  const inside here(this);
+  const actor::inside_procedure as_procedure(home_, &describe_runner);
+  const working at_work(*this, true);  // made with the pool: needs no memory
+  strand_place parts(this, at_work.queue.forks, true);
+  while (run_one(at_work.queue, parts, self.jobs_first)) {
+    self.found_some = true;
+    // What frees memory may be actors' turns.
+    if (!parts.slice_over() && !(memory_->has_limit() && memory_->is_short())) continue;
+    self.jobs_first = !self.jobs_first;
+    return sched::after_turn::again;
+  }
+  count_call(!self.found_some);
   return sched::after_turn::gone;
-} catch (const std::bad_alloc&) {
-  return sched::after_turn::gone;
+}
+
+void job_pool::run_parts_left() noexcept {
+  strand_deque none;
+  strand_place here(this, none, false);
+  for (;;) {
+    strand* part = none.pop();
+    if (part == nullptr) part = steal_part(none, nullptr);
+    if (part == nullptr) return;
+    here.run(*part);
+  }
 }
 
 }  // namespace troupe::jobs

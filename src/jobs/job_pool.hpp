@@ -1,20 +1,24 @@
 // job_pool: how the jobs of one runtime find threads.
 //
 // Each thread that submits has a queue. The pool's workers take part by runners, runnables as an actor's turn is one, so that
-// jobs and actors share the workers: a runner takes jobs, its thread's newest first, then others' oldest, until there are
-// none or its turn is over. There are at most as many runners as workers. Whoever submits calls one more behind a light
-// fence if there is room for it, and a runner that ends looks for jobs behind a heavy one: so none is left without.
+// jobs and actors share the workers: a runner takes jobs and parts of forks, its thread's newest first, then others' oldest,
+// until there are none or its turn is over. There are at most as many runners as workers. Whoever submits calls one more
+// behind a light fence if there is room for it, and a runner that ends looks for jobs behind a heavy one: so none is left
+// without.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
 
+#include "actor/running.hpp"
 #include "actor/system.hpp"
 #include "jobs/job_queue.hpp"
+#include "jobs/memory_account.hpp"
 #include "jobs/runner_count.hpp"
 #include "sched/executor.hpp"
 
@@ -42,6 +46,8 @@ class wait_count {
 struct job_pool_options {
   std::size_t queued_max = 10'000;  // jobs of one thread; what comes past it stays with its maker
   bool serial = false;              // all run in the thread that wants them
+  std::size_t resource_bytes = 0;   // the limit of resources; 0: none
+  bool steals = true;               // no: nobody takes from the queue of a thread that is at work on it
 };
 
 class job_pool {
@@ -71,18 +77,55 @@ class job_pool {
   };
 
   // The calling thread's queue. Throws std::bad_alloc.
-  job_queue& queue_here() { return known_.pool == id_ ? *known_.queue : make_queue_here(); }
+  job_queue& queue_here() { return known_.pool == id_ ? *known_.queue : make_queue_here(false); }
+  // The calling thread is at work on its queue until the end of this. Throws std::bad_alloc.
+  class working {
+   public:
+    explicit working(job_pool& of, bool as_runner = false);
+    working(const working&) = delete;
+    working& operator=(const working&) = delete;
+    ~working();
+    job_queue& queue;
+
+   private:
+    const bool before_;
+  };
   // The calling thread ends: another one may have its queue.
   void leave_queue() noexcept;
   // Takes the ref. False when memory is out, or the queue is full and the job not urgent.
   bool submit(job& one, job_queue& mine, bool urgent = false) noexcept;
   bool is_serial() const noexcept { return options_.serial; }
+  // Whether what a thread has made is to be queued where others find it.
+  bool shares() const noexcept { return !options_.serial && options_.steals; }
+
+  // Of forks (strand.cpp). Something was pushed: one more runner comes, if there is room for one.
+  void call_runner() noexcept;
+  // Parts lie in the caller's deque: others may take part.
+  void offer(fork_tree& of, std::int64_t now) noexcept;
+  // The oldest part that some other thread has left, of this tree if it is not null; or null.
+  strand* steal_part(const strand_deque& mine, const fork_tree* only) noexcept;
+  // Who came for parts found none, or some: how often others are called depends on it.
+  void count_call(bool in_vain) noexcept;
+  // At the end, when the workers have ended.
+  void run_parts_left() noexcept;
+  bool discarding() const noexcept { return home_.discarding(); }
+  // Under the simulated policy the seed decides.
+  bool slice_over(std::int64_t began_ns) const noexcept;
+  bool is_simulated() const noexcept { return static_cast<bool>(home_.choose_messages); }
+  unsigned choose(unsigned most) const { return home_.choose_messages(most); }
+  unsigned workers() const noexcept { return static_cast<unsigned>(all_runners_.size()); }
+
   // The caller is about to sleep, and may be one of the workers.
   void attend() noexcept { workers_.attend(); }
+  memory_account& memory() noexcept { return *memory_; }
+  // What a lazy threw that nobody can get.
+  void report(std::exception_ptr what) noexcept;
   // One that was submitted goes; who waits for it, or wants it later, finds it cancelled.
   void drop(job& unwanted) noexcept;
   const std::shared_ptr<wait_count>& waits() const noexcept { return waits_; }
+  void count_run() noexcept { actor::count(home_, actor::counted::lazies); }
   void count_dropped() noexcept { dropped_.fetch_add(1, std::memory_order_relaxed); }  // order: relaxed  a statistic
+  std::size_t queued() const;  // now
   std::uint64_t dropped() const noexcept { return dropped_.load(std::memory_order_relaxed); }  // order: relaxed  the same
 
  private:
@@ -92,22 +135,32 @@ class job_pool {
     job_queue* queue = nullptr;
   };
   static constinit thread_local known_queue known_ [[gnu::tls_model("initial-exec")]];
-  TROUPE_NOINLINE job_queue& make_queue_here();
-  void call_runner() noexcept;
+  TROUPE_NOINLINE job_queue& make_queue_here(bool as_runner);
   void runner_ended() noexcept;
   bool some_left() const noexcept;
-  job* take(job_queue& mine) noexcept;
-  sched::after_turn run_some() noexcept;
+  bool may_take_from(const job_queue& one) const noexcept;
+  job* steal_job(const job_queue& mine) noexcept;
+  bool run_one(job_queue& mine, strand_place& parts, bool jobs_first) noexcept;
+  void run_job(job& one) noexcept;
+  void set_aside(job& one) noexcept;
+  sched::after_turn run_some(runner& self) noexcept;
 
   actor::system& home_;
   sched::executor& workers_;
   const job_pool_options options_;
   const std::shared_ptr<wait_count> waits_;
   const std::uint64_t id_;
+  memory_account* const memory_;  // counted; resources have refs, too
   runner_count<> runners_;
+  std::vector<std::unique_ptr<runner>> all_runners_;
+  std::mutex runners_mutex_;
+  runner* free_runners_ = nullptr;
+  std::atomic<std::int64_t> called_at_ns_{0};
+  std::atomic<std::uint32_t> vain_calls_{0};
   std::atomic<std::uint64_t> dropped_{0};
   mutable std::mutex mutex_;  // of queues_; a thief holds it
   std::vector<std::unique_ptr<job_queue>> queues_;
+  std::vector<job_queue*> for_runners_;  // of them: made for the workers, so that these need no memory
   std::size_t next_victim_ = 0;
 };
 

@@ -1,4 +1,5 @@
-// job_queue: the jobs that one thread has submitted, until somebody takes them.
+// job_queue: the jobs that one thread has submitted, until somebody takes them; and the parts of its forks, which have a
+// deque of their own.
 //
 // The owner works at the new end, thieves take the oldest. A ring that doubles when it is full; one that was taken out of
 // the middle leaves a hole. Guarded by a biased lock, the owner's; thieves come one at a time.
@@ -14,6 +15,7 @@
 
 #include "sched/biased_lock.hpp"
 #include "troupe/jobs/job.hpp"
+#include "troupe/jobs/strand.hpp"
 
 namespace troupe::jobs {
 
@@ -80,6 +82,8 @@ class job_queue {
   }
 
   std::thread::id owner{};  // none: anybody may become it; guarded by the pool's mutex
+  strand_deque forks;       // the parts of forks that the thread has begun
+  std::atomic<bool> busy{false};  // the owner is at work here; written by it
 
  private:
   static job* let_go(job* one) noexcept {

@@ -9,7 +9,35 @@ namespace troupe::jobs {
 bool claim(job& one) noexcept;
 // The caller has claimed it, and has a ref.
 void run(job& one) noexcept;
+// One that was taken from where it was kept, whose ref the caller has, and which goes.
+void run_taken(job& one) noexcept;
 // Instead of that: who waits for it, or wants it later, finds it cancelled.
 void cancel(job& one) noexcept;
+
+// False in a handler, which must not hold its thread.
+bool may_block_here() noexcept;
+// What runs until the end of this may, though it is inside a handler: serial_lazies.
+class blocking_allowed {
+ public:
+  blocking_allowed() noexcept;
+  blocking_allowed(const blocking_allowed&) = delete;
+  blocking_allowed& operator=(const blocking_allowed&) = delete;
+  ~blocking_allowed();
+
+ private:
+  const bool before_;
+};
+
+// Works run on this thread until the end of this.
+class strand_here {
+ public:
+  strand_here() noexcept;
+  strand_here(const strand_here&) = delete;
+  strand_here& operator=(const strand_here&) = delete;
+  ~strand_here();
+
+ private:
+  const bool before_;
+};
 
 }  // namespace troupe::jobs

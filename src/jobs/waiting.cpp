@@ -5,6 +5,7 @@
 
 #include "jobs/job_word.hpp"
 #include "troupe/base/error.hpp"
+#include "troupe/observe/trace.hpp"
 
 namespace troupe::jobs {
 namespace {
@@ -106,8 +107,11 @@ void wait_until_done(job& of) {
   waiting_thread& self = this_thread();
   sleeper one(self);
   if (!attach(of, one)) return;
+  const char* const name = of.name;
+  observe::trace(observe::event::asleep_begin, name);
   // order: acquire  the waker is done with it; and sees the result
   while (!one.told.load(std::memory_order_acquire)) self.parker.wait();
+  observe::trace(observe::event::asleep_end, name);
 }
 
 using word_of_job = job_word<waiter, std::atomic<std::uintptr_t>>;

@@ -165,6 +165,50 @@ TEST_P(lazies, a_scope_says_what_becomes_of_those_nobody_wants) {
   EXPECT_EQ(held.use_count(), 1);
 }
 
+TEST_P(lazies, that_nobody_can_get_report_what_they_throw) {
+  for (const bool serial : {false, true}) {
+    auto chosen = options();
+    chosen.serial_lazies = serial;
+    runtime rt(chosen);
+    const auto fails = []() -> int { throw std::runtime_error("unheard"); };
+    {
+      lazy_scope runs(unwanted::run);
+      lazy unwanted_one(fails);
+    }
+    EXPECT_THROW(rt.run(), std::runtime_error);
+    EXPECT_EQ(rt.thrown().method, "lazy");
+    std::optional<lazy<int>> kept;
+    {
+      lazy_scope runs(unwanted::run);
+      kept.emplace(fails);
+    }
+    rt.run();  // whoever has it may get it
+    EXPECT_THROW(kept->get(), std::runtime_error);
+  }
+}
+
+TEST_P(lazies, scopes_are_refused_in_coroutines) {
+  runtime rt(options());
+  auto opens = []() -> task<> {
+    lazy_scope here(unwanted::run);
+    co_await yield();
+  };
+  auto works = []() -> work<> {
+    lazy_scope here;
+    co_return;
+  };
+  auto in_task = rt.spawn(opens());
+  EXPECT_THROW(works().get(), usage_error);
+  rt.run();
+  EXPECT_THROW(in_task.get(), usage_error);
+  const lazy fine([] {
+    lazy_scope here;
+    return 1;
+  });
+  auto through = [](lazy<int> inner) -> work<int> { co_return inner.get(); };
+  EXPECT_EQ(through(fine).get(), 1);
+}
+
 TEST_P(lazies, what_a_function_captured_goes_when_it_has_run) {
   runtime rt(options());
   auto held = std::make_shared<int>(7);

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
 
 #include "troupe/task/future.hpp"
 
@@ -19,7 +20,8 @@ struct waiter {
 };
 
 struct job {
-  enum class act : std::uint8_t { run, cancel, free };  // cancel: its result is the exception `cancelled`
+  // cancel: its result is the exception `cancelled`. report: nobody will hear of its exception, if it has one.
+  enum class act : std::uint8_t { run, cancel, report, free };
 
   job(void (*acts)(job&, act) noexcept, const char* what) noexcept : perform(acts), name(what) {}
   job(const job&) = delete;
@@ -39,11 +41,16 @@ struct job {
   const char* const name;
   // Its maker's list of what it has not submitted, or the queue of the one that has submitted it.
   std::atomic<const void*> kept_by{nullptr};
+  std::atomic<bool> needs_memory{false};  // past the limit it is begun by who wants it only (resource.hpp); before it is kept anywhere
   job* older = nullptr;
   job* newer = nullptr;
   std::uint64_t place = 0;  // in the list by age, in the queue by index
   std::atomic<waiting_thread*> run_by{nullptr};
 };
+
+// An exception that nobody will hear of otherwise: a failure of the runtime that the calling thread's jobs belong to. Ends the
+// program where there is none.
+void report_unheard(const job& of, const std::exception_ptr& what) noexcept;
 
 // Keeps a new job with what the calling thread has pending; takes one of its two refs.
 void keep(job& made) noexcept;
@@ -58,7 +65,7 @@ future<> when_done(job& of);
 // The jobs that the calling thread keeps pending from now on, until the scope's end (lazy.hpp).
 class pending_scope {
  public:
-  explicit pending_scope(bool runs) noexcept;
+  explicit pending_scope(bool runs);  // throws usage_error in a coroutine
   pending_scope(const pending_scope&) = delete;
   pending_scope& operator=(const pending_scope&) = delete;
   ~pending_scope();

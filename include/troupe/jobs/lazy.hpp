@@ -14,6 +14,7 @@
 #include "troupe/base/type_name.hpp"
 #include "troupe/memory/block_pool.hpp"
 #include "troupe/jobs/job.hpp"
+#include "troupe/jobs/resource.hpp"
 #include "troupe/task/result.hpp"
 
 namespace troupe {
@@ -37,6 +38,10 @@ struct lazy_job final : job_of<T> {
       std::destroy_at(&self);
       return memory::deallocate(&self, sizeof(lazy_job));
     }
+    if (what == job::act::report) {
+      if (const std::exception_ptr failed = self.result.failure()) report_unheard(self, failed);
+      return;
+    }
     if (what == job::act::cancel) {
       self.result.fail(std::make_exception_ptr(cancelled("troupe: lazy: it was dropped, since its runtime was stopped or ends")));
       return self.function.reset();
@@ -58,7 +63,7 @@ struct lazy_job final : job_of<T> {
 };
 
 template <class T, class Function>
-TROUPE_NOINLINE job_of<T>& make_lazy(Function&& function) {
+TROUPE_NOINLINE job_of<T>& make_lazy(Function&& function, memory_use use) {
   using made = lazy_job<T, std::decay_t<Function>>;
   static_assert(alignof(made) <= alignof(std::max_align_t), "troupe: lazy: the function is over-aligned; put what it holds into a std::unique_ptr");
   void* place = memory::allocate(sizeof(made));
@@ -69,6 +74,7 @@ TROUPE_NOINLINE job_of<T>& make_lazy(Function&& function) {
     memory::deallocate(place, sizeof(made));
     throw;
   }
+  one->needs_memory.store(use == memory_use::needs, std::memory_order_relaxed);  // order: relaxed  nobody else knows it yet
   keep(*one);
   return *one;
 }
@@ -105,7 +111,11 @@ class lazy {
 
   template <class Function>
     requires(!std::same_as<std::remove_cvref_t<Function>, lazy> && std::is_invocable_v<std::decay_t<Function>>)
-  explicit lazy(Function&& function) : job_(&jobs::make_lazy<T>(std::forward<Function>(function))) {
+  explicit lazy(Function&& function) : lazy(jobs::use_of<T>, std::forward<Function>(function)) {}
+  // Where its type does not say what it does to memory (resource.hpp).
+  template <class Function>
+    requires std::is_invocable_v<std::decay_t<Function>>
+  lazy(memory_use use, Function&& function) : job_(&jobs::make_lazy<T>(std::forward<Function>(function), use)) {
     static_assert(!std::is_reference_v<std::invoke_result_t<std::decay_t<Function>>>,
                   "troupe: lazy: the function returns a reference, which may dangle when somebody wants it; return a value");
   }
@@ -185,6 +195,8 @@ class lazy {
 
 template <class Function>
 lazy(Function&&) -> lazy<std::invoke_result_t<std::decay_t<Function>>>;
+template <class Function>
+lazy(memory_use, Function&&) -> lazy<std::invoke_result_t<std::decay_t<Function>>>;
 
 // What a function becomes whose calls are lazies: calling it keeps the arguments, by value, and runs nothing.
 //
@@ -202,7 +214,10 @@ auto parallel(Function&& function) {
 }
 
 // What becomes of the lazies that this thread made inside the scope and that nobody wanted: at its end they are dropped, or
-// submitted to run; what they throw then nobody hears. Scopes nest. One thread: not across a co_await.
+// submitted to run. What those throw that nobody can get any more is a failure of the runtime, which run() throws; without a
+// runtime it ends the program. Scopes nest. A scope belongs to its thread: in a coroutine, which may go on on another one, or
+// beside others that make lazies on this one, it throws usage_error. A plain handler, a posted procedure, a lazy may have
+// one.
 //
 // Example:
 //     {
@@ -212,7 +227,7 @@ auto parallel(Function&& function) {
 enum class unwanted { drop, run };
 class lazy_scope {
  public:
-  explicit lazy_scope(unwanted what = unwanted::drop) noexcept : scope_(what == unwanted::run) {}
+  explicit lazy_scope(unwanted what = unwanted::drop) : scope_(what == unwanted::run) {}
 
  private:
   jobs::pending_scope scope_;

@@ -1,0 +1,88 @@
+// parallel_for: calls a function for each element of a range, or each number of an interval, on all workers.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <functional>
+#include <ranges>
+#include <type_traits>
+#include <utility>
+
+#include "troupe/jobs/parts.hpp"
+
+namespace troupe {
+
+namespace jobs {
+
+template <class First, class Body>
+class for_loop final : public part_body {
+ public:
+  for_loop(const cut<First>& over, Body&& body) : cut_(over), body_(std::move(body)) {}
+  // By the workers that there are when it begins.
+  std::size_t count_parts() {
+    if (cut_.grain == 0) cut_.grain = grain_by_workers(cut_.count);
+    return cut_.parts();
+  }
+  void run_part(std::size_t i) const override {
+    const First end = cut_.end_of(i);
+    for (First at = cut_.begin_of(i); at != end; ++at) {
+      if constexpr (std::integral<First>) {
+        std::invoke(body_, at);
+      } else {
+        std::invoke(body_, *at);
+      }
+    }
+  }
+
+ private:
+  cut<First> cut_;
+  const Body body_;
+};
+
+template <class First, class Body>
+work<> run_for(for_loop<First, Body> loop) {
+  const std::size_t parts = loop.count_parts();
+  if (parts != 0) co_await run_parts(loop, 0, parts);
+}
+
+}  // namespace jobs
+
+// Calls body(element) for each element of a range with random access, each once, several at the same time. co_await it in a
+// task, a handler or a work; call get() in plain code. The range must live until it is done, and is no temporary; the body is
+// moved in, and is called as a const object, by several threads at once.
+//
+// If a call throws, no further part begins, and the first exception is thrown when those that run have ended. Grain by
+// default: a 32nd of what each worker would get. Choose a larger one for calls of a few ns, so that a part takes 10 µs at
+// least; a part is what an actor on the same worker may have to wait for.
+//
+// Example:
+//     std::vector<int> numbers{1, 2, 3};
+//     troupe::parallel_for(numbers, [](int& one) { one *= 2; }).get();
+//     std::cout << numbers[2] << '\n';
+template <class Range, class Body>
+  requires jobs::parallel_range<Range>
+work<> parallel_for(Range&& range, Body body, parallel_options options = {}) {
+  static_assert(std::invocable<const Body&, std::ranges::range_reference_t<Range>>,
+                "troupe: parallel_for: the body must be callable with an element, as a const object: several threads call it at once");
+  jobs::for_loop loop(jobs::cut_of(range, options.grain), std::move(body));
+  return jobs::run_for(std::move(loop));
+}
+
+// The same for the numbers from first to last, which is not one of them.
+//
+// Example:
+//     std::vector<int> squares(10);
+//     troupe::parallel_for(0, 10, [&](int i) { squares[static_cast<std::size_t>(i)] = i * i; }).get();
+//     std::cout << squares[9] << '\n';
+template <std::integral First, std::integral Last, class Body>
+work<> parallel_for(First first, Last last, Body body, parallel_options options = {}) {
+  using index = std::common_type_t<First, Last>;
+  static_assert(std::invocable<const Body&, index>,
+                "troupe: parallel_for: the body must be callable with a number, as a const object: several threads call it at once");
+  const auto begin = static_cast<index>(first), end = static_cast<index>(last);
+  const jobs::cut<index> all{begin, begin < end ? static_cast<std::size_t>(end) - static_cast<std::size_t>(begin) : 0, options.grain};
+  jobs::for_loop loop(all, std::move(body));
+  return jobs::run_for(std::move(loop));
+}
+
+}  // namespace troupe

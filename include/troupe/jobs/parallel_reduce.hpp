@@ -1,0 +1,136 @@
+// parallel_reduce and parallel_scan: what the elements of a range come to, and what they come to up to each of them.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <functional>
+#include <numeric>
+#include <optional>
+#include <ranges>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "troupe/jobs/parts.hpp"
+
+namespace troupe {
+
+namespace jobs {
+
+// Each part comes to a value of its own, from its first element on.
+template <class T, class First, class Combine, class Transform>
+class reduction final : public part_body {
+ public:
+  reduction(const cut<First>& over, Combine&& combine, Transform&& transform)
+      : cut_(over), combine_(std::move(combine)), transform_(std::move(transform)) {}
+  void begin() { values_.resize(cut_.parts()); }
+  std::size_t parts() const noexcept { return values_.size(); }
+  void run_part(std::size_t i) const override {
+    First at = cut_.begin_of(i);
+    const First end = cut_.end_of(i);
+    T sum = std::invoke(transform_, *at);
+    while (++at != end) sum = std::invoke(combine_, std::move(sum), std::invoke(transform_, *at));
+    values_[i].emplace(std::move(sum));  // each part has a place of its own
+  }
+  // In order; what each part begins with is left in its place.
+  std::optional<T> combine(std::optional<T> before) {
+    for (auto& value : values_) {
+      std::optional<T> next(before ? std::invoke(combine_, *before, std::move(*value)) : std::move(*value));
+      value = std::exchange(before, std::move(next));
+    }
+    return before;
+  }
+  const std::optional<T>& before(std::size_t part) const { return values_[part]; }
+  const cut<First>& all() const noexcept { return cut_; }
+  const Combine& combines() const noexcept { return combine_; }
+
+ private:
+  const cut<First> cut_;
+  const Combine combine_;
+  const Transform transform_;
+  mutable std::vector<std::optional<T>> values_;
+};
+
+template <class T, class Reduction>
+work<T> run_reduction(Reduction loop, T init) {
+  loop.begin();
+  if (loop.parts() == 0) co_return init;
+  co_await run_parts(loop, 0, loop.parts());
+  std::optional<T> all = loop.combine(std::move(init));
+  co_return std::move(*all);
+}
+
+template <class Reduction, class Out>
+class rescan final : public part_body {
+ public:
+  rescan(const Reduction& sums, Out out) : sums_(sums), out_(std::move(out)) {}
+  void run_part(std::size_t i) const override {
+    const auto& all = sums_.all();
+    const Out to = out_ + static_cast<std::iter_difference_t<Out>>(i * all.grain);
+    if (const auto& before = sums_.before(i)) {
+      std::inclusive_scan(all.begin_of(i), all.end_of(i), to, sums_.combines(), *before);
+    } else {
+      std::inclusive_scan(all.begin_of(i), all.end_of(i), to, sums_.combines());
+    }
+  }
+
+ private:
+  const Reduction& sums_;
+  const Out out_;
+};
+
+template <class Reduction, class Out>
+work<> run_scan(Reduction sums, Out out) {
+  sums.begin();
+  if (sums.parts() == 0) co_return;
+  co_await run_parts(sums, 0, sums.parts());
+  static_cast<void>(sums.combine(std::nullopt));
+  const rescan<Reduction, Out> again(sums, std::move(out));
+  co_await run_parts(again, 0, sums.parts());
+}
+
+}  // namespace jobs
+
+// What init and transform(element) of all elements come to by combine(T, T), which must be associative; it need not be
+// commutative.
+// Otherwise as parallel_for. The elements of a part are combined from the first to the last, then the parts in their order: so the same
+// range and grain give the same result, to the last bit of a floating point number, however many workers there are. Grain by
+// default: a 256th of the range, which does not depend on the workers either.
+//
+// Example:
+//     const std::vector<double> numbers{1, 2, 3};
+//     const auto square = [](double one) { return one * one; };
+//     std::cout << troupe::parallel_reduce(numbers, 0.0, std::plus(), square).get() << '\n';
+template <class Range, class T, class Combine = std::plus<>, class Transform = std::identity>
+  requires jobs::parallel_range<Range>
+work<T> parallel_reduce(Range&& range, T init, Combine combine = {}, Transform transform = {}, parallel_options options = {}) {
+  static_assert(std::convertible_to<std::invoke_result_t<const Transform&, std::ranges::range_reference_t<Range>>, T> &&
+                    std::convertible_to<std::invoke_result_t<const Combine&, T, T>, T>,
+                "troupe: parallel_reduce: transform(element) and combine(T, T) must give what init is; they are called as const objects");
+  const std::size_t grain = options.grain != 0 ? options.grain : jobs::fixed_grain(std::ranges::size(range));
+  const auto all = jobs::cut_of(range, grain);
+  using loop_type = jobs::reduction<T, std::ranges::iterator_t<Range>, Combine, Transform>;
+  loop_type loop(all, std::move(combine), std::move(transform));
+  return jobs::run_reduction<T>(std::move(loop), std::move(init));
+}
+
+// Writes to `out`, which has random access and may be the range itself, what the elements up to each one, itself included,
+// come to by combine. Cut and combined as by parallel_reduce; each element is looked at twice.
+//
+// Example:
+//     std::vector<int> numbers{1, 2, 3};
+//     troupe::parallel_scan(numbers, numbers.begin()).get();
+//     std::cout << numbers[2] << '\n';
+template <class Range, std::random_access_iterator Out, class Combine = std::plus<>>
+  requires jobs::parallel_range<Range>
+work<> parallel_scan(Range&& range, Out out, Combine combine = {}, parallel_options options = {}) {
+  using value = std::ranges::range_value_t<Range>;
+  const std::size_t grain = options.grain != 0 ? options.grain : jobs::fixed_grain(std::ranges::size(range));
+  const auto all = jobs::cut_of(range, grain);
+  using loop_type = jobs::reduction<value, std::ranges::iterator_t<Range>, Combine, std::identity>;
+  std::identity same;
+  loop_type sums(all, std::move(combine), std::move(same));
+  return jobs::run_scan(std::move(sums), std::move(out));
+}
+
+}  // namespace troupe

@@ -1,0 +1,252 @@
+// strand: what the promise of a work coroutine starts with, and how strands fork and join. The library's own; users meet
+// work and fork.
+//
+// A strand runs a part of its fork like a function call: it resumes it and goes on when that returns. The other parts lie in the
+// thread's deque meanwhile, where other threads find them. Nothing of this takes a locked instruction until a part is not done
+// when its turn is over: then all that is above it on the stack comes to rest, and whoever ends the last part goes on with
+// the strand that forked (docs/protocols/fork_join.md).
+#pragma once
+
+#include <atomic>
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <span>
+
+#include "troupe/base/platform.hpp"
+#include "troupe/jobs/join_count.hpp"
+#include "troupe/jobs/work_deque.hpp"
+
+namespace troupe::tasks {
+struct coroutine;
+}
+
+namespace troupe::jobs {
+
+class job_pool;
+class strand_place;
+struct fork_join;
+struct strand;
+struct tree_of_task;
+struct waiting_thread;
+
+// As base::std_atomics, for what is compiled into programs.
+struct strand_atomics {
+  template <class T>
+  using atomic = std::atomic<T>;
+  template <class T>
+  using guarded = T;
+  static bool light_fences_suffice() noexcept;
+  // order: none  keeps the compiler from moving the load up; heavy_fence() fences this processor
+  static void light_fence() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
+  // order: seq_cst  docs/protocols/fork_join.md
+  static void full_fence() noexcept { std::atomic_thread_fence(std::memory_order_seq_cst); }
+  static bool heavy_fence() noexcept;
+  static void wait_a_little(int spin) noexcept;
+};
+
+using strand_deque = work_deque<strand, strand_atomics>;
+
+// All that one outermost fork has come to: what is cancelled, and waited for, together.
+struct fork_tree {
+  fork_tree(fork_join& outermost, job_pool* home, void (*tell)(fork_tree&) noexcept) noexcept
+      : root(outermost), pool(home), finished(tell) {}
+  fork_tree(const fork_tree&) = delete;
+  fork_tree& operator=(const fork_tree&) = delete;
+  // Parts that nobody has begun are dropped, others throw `cancelled` at their next fork. While it is not finished.
+  void cancel() noexcept;
+
+  fork_join& root;
+  job_pool* const pool;                         // null without a runtime
+  void (*const finished)(fork_tree&) noexcept;  // by who ends the last part, as its last touch
+  waiting_thread* sleeper = nullptr;            // who waits for it, if that is a thread
+  std::atomic<bool> hungry{false};              // it sleeps, and would rather take part
+  std::atomic<std::uint32_t> failures{0};       // forks that have failed and not thrown yet: if there are any, strands look up
+};
+
+// One visit of a thread to the parts in its deque; on its stack.
+class strand_place {
+ public:
+  // With slices the visit is to end after half a millisecond (docs/protocols/fork_join.md).
+  strand_place(job_pool* pool, strand_deque& parts, bool slices) noexcept;
+  strand_place(const strand_place&) = delete;
+  strand_place& operator=(const strand_place&) = delete;
+
+  // Runs a part that nobody has begun, and what goes on when it ends, each as far as it goes.
+  void run(strand& part) noexcept;
+  bool slice_over() noexcept;
+  void look() noexcept;
+
+  strand_deque& deque;
+  fork_tree* tree = nullptr;             // of what runs now
+  const std::byte* stack_end = nullptr;  // below it nothing is run like a call
+  strand* next = nullptr;                // goes on when this stack is free
+  std::int32_t forks_left = 0;           // until the next look at the clock
+  bool leaving = false;                  // a strand rests: those above it on the stack do, too
+  bool over = false;                     // nothing more is run like a call
+
+ private:
+  void drop(strand& part) noexcept;
+
+  job_pool* const pool_;
+  const bool slices_;
+  std::int32_t forks_a_look_ = 1;
+  std::int64_t began_ns_ = 0, looked_ns_ = 0;
+};
+
+struct strand {
+  std::coroutine_handle<> handle() noexcept { return std::coroutine_handle<strand>::from_promise(*this); }
+
+  strand_place* here;  // where it runs
+  fork_join* within;   // what it is a part of
+  bool rested;         // it was stolen, or has suspended: it runs on no other strand's stack
+};
+
+// One fork; in the frame of the strand that forked. F1 and F2: join_count.hpp.
+struct fork_join {
+  enum class state : std::uint8_t { fine, failed, cancelled, no_memory };
+
+  fork_join() noexcept {}  // begin() writes what others read
+  fork_join(const fork_join&) = delete;
+  fork_join& operator=(const fork_join&) = delete;
+  ~fork_join() {}
+
+  // Runs the parts that part(i) gives; they free themselves. True when the forker must suspend.
+  template <class Parts>
+  bool start(strand& forker, std::uint32_t count, const Parts& part) noexcept;
+
+  TROUPE_INLINE void begin(fork_tree* of, strand* forker, std::uint32_t counted) noexcept {
+    tree = of;
+    parent = forker;
+    status.store(state::fine, std::memory_order_relaxed);  // order: relaxed  the deque publishes it
+    left.begin(counted);
+  }
+  // A part has ended that was on nobody's stack.
+  void end_part(strand_place& on) noexcept {
+    if (!left.end(1)) return;
+    if (parent == nullptr) return tree->finished(*tree);
+    on.next = parent;
+  }
+  void fail(std::exception_ptr what) noexcept;
+  // False when something else came first.
+  bool mark(state as) noexcept;
+  // Behind the end of all parts: throws what came.
+  TROUPE_INLINE void check() {
+    // order: relaxed  behind the end
+    if (status.load(std::memory_order_relaxed) != state::fine) [[unlikely]] throw_status();
+  }
+  // This fork, or one that it is within.
+  bool is_cancelled() const noexcept;
+
+  fork_tree* tree;
+  strand* parent;  // the forker; null: this is the tree's root
+  join_count<strand_atomics> left;
+  std::atomic<state> status;
+  union {
+    std::exception_ptr error;  // of state::failed
+  };
+
+ private:
+  template <class Parts>
+  bool start_unlike_most(strand& forker, std::uint32_t count, const Parts& part, const std::byte* stack) noexcept;
+  template <class Parts>
+  bool give_up(strand& forker, std::uint32_t ended, std::uint32_t count, const Parts& part, bool queued) noexcept;
+  template <class Parts>
+  bool run_parts(strand& forker, std::uint32_t count, const Parts& part) noexcept;
+  bool leave(strand& forker, std::uint32_t ended) noexcept;
+  [[noreturn]] void throw_status();
+};
+
+// The oldest part of what this thread has in its deque is the last of the outermost fork: what is most worth stealing.
+template <class Parts>
+TROUPE_INLINE bool fork_join::start(strand& forker, std::uint32_t count, const Parts& part) noexcept {
+  strand_place& on = *forker.here;
+  fork_tree& in = *on.tree;
+  begin(&in, &forker, count + 1);
+  for (std::uint32_t i = 0; i != count; ++i) part(i).within = this;
+  if (on.deque.reserve(count)) [[likely]] {
+    for (std::uint32_t i = count; --i != 0;) on.deque.push(part(i));
+  } else {
+    mark(state::no_memory);
+  }
+  const auto* const stack = static_cast<const std::byte*>(__builtin_frame_address(0));
+  // order: relaxed  a hint: the next fork sees what comes now
+  if (--on.forks_left < 0 || stack < on.stack_end || in.failures.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+    return start_unlike_most(forker, count, part, stack);
+  }
+  return run_parts(forker, count, part);
+}
+
+// Whichever part suspends, or was stolen: this strand leaves its stack, and what is left of its parts in the deque.
+template <class Parts>
+TROUPE_INLINE bool fork_join::run_parts(strand& forker, std::uint32_t count, const Parts& part) noexcept {
+  strand_place& on = *forker.here;
+  for (std::uint32_t i = 0;;) {
+    strand& one = part(i);
+    one.here = &on;
+    one.rested = false;
+    one.handle().resume();
+    if (on.leaving) [[unlikely]] return leave(forker, i);
+    if (++i == count) return false;
+    if (on.deque.pop() == nullptr) [[unlikely]] return leave(forker, i);
+    // order: relaxed  sees what failed on this stack; of others, what has come
+    if (on.tree->failures.load(std::memory_order_relaxed) != 0 && is_cancelled()) [[unlikely]] {
+      mark(state::cancelled);
+      return give_up(forker, i, count, part, true);
+    }
+  }
+}
+
+template <class Parts>
+TROUPE_NOINLINE bool fork_join::start_unlike_most(strand& forker, std::uint32_t count, const Parts& part,
+                                                  const std::byte* stack) noexcept {
+  strand_place& on = *forker.here;
+  // order: relaxed (both)  hints, or what this thread did
+  const bool queued = status.load(std::memory_order_relaxed) != state::no_memory;
+  if (on.forks_left < 0) on.look();
+  if (tree->failures.load(std::memory_order_relaxed) != 0 && is_cancelled()) {
+    mark(state::cancelled);
+    return give_up(forker, 0, count, part, queued);
+  }
+  if (stack >= on.stack_end && !on.over) return run_parts(forker, count, part);
+  on.deque.push(part(0));
+  return leave(forker, 0);
+}
+
+// What is left is not begun; part(ended) is not in the deque.
+template <class Parts>
+TROUPE_NOINLINE bool fork_join::give_up(strand& forker, std::uint32_t ended, std::uint32_t count, const Parts& part,
+                                        bool queued) noexcept {
+  for (;;) {
+    part(ended).handle().destroy();
+    if (++ended == count) return false;
+    if (queued && forker.here->deque.pop() == nullptr) return leave(forker, ended);
+  }
+}
+
+// A part that has ended frees itself. It was on the forker's stack, which goes on; or it tells its fork.
+struct strand_end {
+  bool rested;
+  bool await_ready() const noexcept { return !rested; }
+  template <class Promise>
+  void await_suspend(std::coroutine_handle<Promise> done) const noexcept {
+    strand& self = done.promise();
+    strand_place& on = *self.here;
+    fork_join& join = *self.within;
+    done.destroy();
+    join.end_part(on);
+  }
+  void await_resume() const noexcept {}
+};
+
+// Of the outermost forks. All parts are taken, unless these throw: std::bad_alloc, usage_error.
+// Runs them here, and what is stolen is waited for.
+void run_tree_here(fork_join& root, std::span<strand* const> parts);
+// They run on the pool; the task's coroutine goes on in its actor's turn. False when it need not suspend. What is given
+// through `kept` must live until the coroutine goes on.
+bool run_tree_for(fork_join& root, std::span<strand* const> parts, tasks::coroutine& who, tree_of_task*& kept);
+void free_tree(tree_of_task& of) noexcept;
+
+}  // namespace troupe::jobs

@@ -1,0 +1,151 @@
+// work_deque: the parts of forks that one thread has begun and that nobody has begun to run.
+//
+// The owner works at the new end without locked instructions, thieves take the oldest, one at a time. A ring that doubles;
+// it never shrinks. The library's own.
+// Owner: one thread. Thieves: any.
+// Invariants
+//   D1  what was pushed is given once: to the owner, or to a thief.
+//   D2  what was pushed is seen whole by the thief that gets it.
+//   D3  a slot is written only when no thief may read it.
+// Rejected: Chase-Lev (a fence for each pop); job_queue (a lock, however cheap, for each push and pop).
+// Proof sketch and the losing interleavings: docs/protocols/fork_join.md.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+
+#include "troupe/base/platform.hpp"
+
+namespace troupe::jobs {
+
+// Atomics is base::std_atomics, or has its face.
+template <class Item, class Atomics>
+class work_deque {
+ public:
+  explicit work_deque(std::size_t room_at_first = 256) noexcept : room_at_first_(room_at_first) {}  // a power of two
+  work_deque(const work_deque&) = delete;
+  work_deque& operator=(const work_deque&) = delete;
+
+  // Owner: room for so many pushes. False when memory is out.
+  [[nodiscard]] TROUPE_INLINE bool reserve(std::size_t pushes) noexcept {
+    // order: relaxed  the owner's own
+    return ends_.load(std::memory_order_relaxed) + static_cast<index>(pushes) <= limit_ || make_room(static_cast<index>(pushes));
+  }
+
+  // Owner, with room.
+  TROUPE_INLINE void push(Item& one) noexcept {
+    const index end = ends_.load(std::memory_order_relaxed);  // order: relaxed  the owner's own
+    slots_[static_cast<std::size_t>(end) & mask_] = &one;
+    // order: release  publishes the slot and what it points to (D2); pairs with steal/acquire
+    ends_.store(end + 1, std::memory_order_release);
+  }
+
+  // Owner: the newest, or null.
+  TROUPE_INLINE Item* pop() noexcept {
+    const index last = ends_.load(std::memory_order_relaxed) - 1;  // order: relaxed  the owner's own
+    // order: release  a thief that reads this one sees the slots below it (D2); pairs with steal/acquire
+    ends_.store(last, std::memory_order_release);
+    if (light_) [[likely]] {
+      Atomics::light_fence();
+    } else {
+      Atomics::full_fence();
+    }
+    // order: acquire  behind the fence: either this sees the thief, or the thief sees the end (D1); and one that has put the part
+    // back is done with it; pairs with steal/release
+    if (begins_.load(std::memory_order_acquire) <= last) [[likely]] return slots_[static_cast<std::size_t>(last) & mask_];
+    return pop_last(last);
+  }
+
+  // A thief: the oldest, if `wants` it; or null. It is asked while nobody else can take the part.
+  template <class Wants>
+  Item* steal(const Wants& wants) noexcept {
+    if (count() == 0) return nullptr;
+    lock();
+    const index begin = begins_.load(std::memory_order_relaxed);  // order: relaxed  changed under the lock only
+    // order: relaxed  announced by the fence (D1); pairs with pop's
+    begins_.store(begin + 1, std::memory_order_relaxed);
+    Item* one = nullptr;
+    // order: acquire  sees what was pushed (D2); pairs with push/release and pop/release
+    if (Atomics::heavy_fence() && begin < ends_.load(std::memory_order_acquire)) {
+      one = slots_[static_cast<std::size_t>(begin) & mask_];
+      if (!wants(*one)) one = nullptr;
+    }
+    // order: release  done with the part; pairs with pop/acquire. The owner that saw the other value looks under the lock
+    if (one == nullptr) begins_.store(begin, std::memory_order_release);
+    unlock();
+    return one;
+  }
+
+  // A hint for all but the owner, who knows at least what it has pushed.
+  std::size_t count() const noexcept {
+    // order: relaxed (both)  a hint
+    const index left = ends_.load(std::memory_order_relaxed) - begins_.load(std::memory_order_relaxed);
+    return left > 0 ? static_cast<std::size_t>(left) : 0;
+  }
+  // Owner: what was pushed from now on lies above this.
+  std::int64_t mark() const noexcept { return ends_.load(std::memory_order_relaxed); }  // order: relaxed  the owner's own
+
+ private:
+  using index = std::int64_t;
+
+  // Nobody, or a thief at its work, has what the owner wants.
+  TROUPE_NOINLINE Item* pop_last(index last) noexcept {
+    lock();
+    Item* one = nullptr;
+    // order: relaxed  under the lock
+    if (begins_.load(std::memory_order_relaxed) <= last) {
+      one = slots_[static_cast<std::size_t>(last) & mask_];
+    } else {
+      ends_.store(last + 1, std::memory_order_relaxed);  // order: relaxed  as it was: nothing is published
+    }
+    unlock();
+    return one;
+  }
+
+  // The owner counts with the oldest as it was here: what a thief has taken since may still be read by it (D3).
+  TROUPE_NOINLINE bool make_room(index pushes) noexcept {
+    lock();
+    const index begin = begins_.load(std::memory_order_relaxed);  // order: relaxed  under the lock
+    const index end = ends_.load(std::memory_order_relaxed);      // order: relaxed  the owner's own
+    std::size_t room = slots_ == nullptr ? 0 : mask_ + 1;
+    const auto wanted = static_cast<std::size_t>(end - begin + pushes);
+    bool there = true;
+    if (wanted > room) {
+      std::size_t larger = room == 0 ? room_at_first_ : 2 * room;
+      while (larger < wanted) larger *= 2;
+      if (auto* slots = new (std::nothrow) slot[larger]) {
+        for (index at = begin; at < end; ++at) {
+          slots[static_cast<std::size_t>(at) & (larger - 1)] = slots_[static_cast<std::size_t>(at) & mask_];
+        }
+        slots_.reset(slots);
+        mask_ = larger - 1;
+        room = larger;
+      } else {
+        there = false;
+      }
+    }
+    limit_ = begin + static_cast<index>(room);
+    unlock();
+    return there;
+  }
+
+  void lock() noexcept {
+    // order: acquire  sees what was done inside; pairs with unlock/release
+    for (int spin = 0; locked_.exchange(1, std::memory_order_acquire) != 0; ++spin) Atomics::wait_a_little(spin);
+  }
+  void unlock() noexcept { locked_.store(0, std::memory_order_release); }  // order: release  pairs with lock/acquire
+
+  using slot = typename Atomics::template guarded<Item*>;
+  typename Atomics::template atomic<index> ends_{0};  // owner's; both grow for ever
+  index limit_ = 0;                                   // owner's: how far the end may go without a look at the other
+  std::size_t mask_ = 0;
+  std::unique_ptr<slot[]> slots_;
+  const bool light_ = Atomics::light_fences_suffice();
+  const std::size_t room_at_first_;
+  alignas(base::line_bytes) typename Atomics::template atomic<index> begins_{0};
+  typename Atomics::template atomic<std::uint32_t> locked_{0};
+};
+
+}  // namespace troupe::jobs

@@ -1,0 +1,78 @@
+#include "jobs/memory_account.hpp"
+
+#include "jobs/job_pool.hpp"
+#include "troupe/jobs/resource.hpp"
+
+namespace troupe::jobs {
+
+void memory_account::charge(std::size_t bytes) noexcept {
+  add_ref();
+  // order: relaxed (all)  a sum and a statistic
+  const std::size_t now = used_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  std::size_t peak = peak_.load(std::memory_order_relaxed);
+  while (now > peak && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
+  }
+}
+
+void memory_account::discharge(std::size_t bytes) noexcept {
+  // order: seq_cst  in front of the look at the list; pairs with is_short behind set_aside
+  const std::size_t before = used_.fetch_sub(bytes, std::memory_order_seq_cst);
+  // order: seq_cst  as above
+  if (before > limit_ && before - bytes <= limit_ && aside_.load(std::memory_order_seq_cst) != 0) {
+    std::lock_guard lock(mutex_);
+    if (pool_ != nullptr) pool_->call_runner();
+  }
+  drop_ref();
+}
+
+void memory_account::close() noexcept {
+  std::lock_guard lock(mutex_);
+  pool_ = nullptr;
+}
+
+void memory_account::set_aside(job& one) noexcept {
+  std::lock_guard lock(mutex_);
+  one.older = newest_;
+  one.newer = nullptr;
+  (newest_ == nullptr ? oldest_ : newest_->newer) = &one;
+  newest_ = &one;
+  // order: relaxed  a hint for who wants it, which looks again under the mutex
+  one.kept_by.store(this, std::memory_order_relaxed);
+  aside_.fetch_add(1, std::memory_order_seq_cst);  // order: seq_cst  in front of is_short; pairs with discharge
+}
+
+void memory_account::unlink(job& one) noexcept {
+  (one.older == nullptr ? oldest_ : one.older->newer) = one.newer;
+  (one.newer == nullptr ? newest_ : one.newer->older) = one.older;
+  one.kept_by.store(nullptr, std::memory_order_relaxed);  // order: relaxed  under the mutex
+  aside_.fetch_sub(1, std::memory_order_relaxed);         // order: relaxed  as above
+}
+
+job* memory_account::take_up() noexcept {
+  // order: relaxed  a hint
+  if (aside_.load(std::memory_order_relaxed) == 0) return nullptr;
+  std::lock_guard lock(mutex_);
+  job* const one = oldest_;
+  if (one != nullptr) unlink(*one);
+  return one;
+}
+
+bool memory_account::take_out(job& wanted) noexcept {
+  // order: relaxed (both)  a hint, and under the mutex
+  if (wanted.kept_by.load(std::memory_order_relaxed) != this) return false;
+  std::lock_guard lock(mutex_);
+  if (wanted.kept_by.load(std::memory_order_relaxed) != this) return false;
+  unlink(wanted);
+  return true;
+}
+
+memory_account* charge(std::size_t bytes) noexcept {
+  job_pool* const pool = job_pool::current();
+  if (pool == nullptr) return nullptr;
+  pool->memory().charge(bytes);
+  return &pool->memory();
+}
+
+void discharge(memory_account& of, std::size_t bytes) noexcept { of.discharge(bytes); }
+
+}  // namespace troupe::jobs

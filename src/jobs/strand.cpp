@@ -1,0 +1,260 @@
+// The ways of strands that are rare, and the outermost forks.
+#include "troupe/jobs/strand.hpp"
+
+#include <algorithm>
+#include <new>
+#include <optional>
+#include <utility>
+
+#include "actor/running.hpp"
+#include "base/atomics.hpp"
+#include "base/clock.hpp"
+#include "jobs/job_pool.hpp"
+#include "jobs/run.hpp"
+#include "jobs/waiting.hpp"
+#include "troupe/actor/cell.hpp"
+#include "troupe/base/error.hpp"
+#include "troupe/memory/block_pool.hpp"
+#include "troupe/task/flow.hpp"
+
+namespace troupe::jobs {
+namespace {
+
+// Strands nest on a stack as deep as this; deeper ones wait until it is free.
+constexpr std::ptrdiff_t stack_max = 128 << 10;  // bytes
+// A look at the clock is to come about so often, in forks.
+constexpr std::int64_t look_ns_min = 10'000, look_ns_max = 40'000;
+constexpr std::int32_t forks_a_look_max = 4096, sim_forks_a_look = 7;
+
+}  // namespace
+
+bool strand_atomics::light_fences_suffice() noexcept { return base::asymmetric::kernel_fences(); }
+bool strand_atomics::heavy_fence() noexcept { return base::asymmetric::heavy(); }
+void strand_atomics::wait_a_little(int spin) noexcept { base::std_atomics::wait_a_little(spin); }
+
+void fork_tree::cancel() noexcept { root.mark(fork_join::state::cancelled); }
+
+bool fork_join::mark(state as) noexcept {
+  state seen = state::fine;
+  // order: relaxed (both)  the count of the parts publishes it to who throws it; for others a hint
+  if (!status.compare_exchange_strong(seen, as, std::memory_order_relaxed)) return false;
+  tree->failures.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+void fork_join::fail(std::exception_ptr what) noexcept {
+  if (mark(state::failed)) std::construct_at(&error, std::move(what));
+}
+
+void refuse_begun_work() {
+  throw usage_error("troupe: work: it was moved from, or has begun already; make another one by calling the coroutine again");
+}
+
+void fork_join::throw_status() {
+  // order: relaxed (both)  behind the end of all parts
+  const state how = status.load(std::memory_order_relaxed);
+  if (parent != nullptr) tree->failures.fetch_sub(1, std::memory_order_relaxed);  // else the tree may have gone
+  if (how == state::no_memory) throw std::bad_alloc();
+  if (how == state::cancelled) throw cancelled("troupe: fork: it was cancelled: another part has failed, or the runtime was stopped");
+  const std::exception_ptr what = std::exchange(error, nullptr);
+  std::destroy_at(&error);
+  std::rethrow_exception(what);
+}
+
+bool fork_join::is_cancelled() const noexcept {
+  for (const fork_join* at = this; at != nullptr; at = at->parent == nullptr ? nullptr : at->parent->within) {
+    // order: relaxed  a hint
+    if (at->status.load(std::memory_order_relaxed) != state::fine) return true;
+  }
+  return false;
+}
+
+// All strands on this stack rest, the forker too, unless the parts that it saw end were the last.
+bool fork_join::leave(strand& forker, std::uint32_t ended) noexcept {
+  strand_place& on = *forker.here;
+  const bool before = std::exchange(forker.rested, true);  // before somebody else may go on with it
+  on.leaving = true;
+  if (!left.end(ended + 1)) return true;
+  forker.rested = before;
+  on.leaving = false;
+  return false;
+}
+
+strand_place::strand_place(job_pool* pool, strand_deque& parts, bool slices) noexcept
+    : deque(parts), stack_end(static_cast<const std::byte*>(__builtin_frame_address(0)) - stack_max), pool_(pool), slices_(slices),
+      began_ns_(base::now_ns()), looked_ns_(began_ns_) {}
+
+void strand_place::run(strand& part) noexcept {
+  tree = part.within->tree;
+  // order: relaxed  a hint
+  if (pool_ != nullptr && pool_->discarding()) tree->cancel();
+  if (tree->failures.load(std::memory_order_relaxed) != 0 && part.within->is_cancelled()) {
+    drop(part);
+  } else {
+    part.rested = true;
+    next = &part;
+  }
+  const strand_here works;
+  while (strand* one = std::exchange(next, nullptr)) {
+    one->here = this;
+    one->handle().resume();
+    leaving = false;
+  }
+}
+
+void strand_place::drop(strand& part) noexcept {
+  fork_join& of = *part.within;
+  part.handle().destroy();
+  of.end_part(*this);
+}
+
+bool strand_place::slice_over() noexcept {
+  if (!over && slices_ && pool_->slice_over(began_ns_)) over = true;
+  return over;
+}
+
+// Now and then: whether the visit ends, the runtime was stopped, others should take part.
+void strand_place::look() noexcept {
+  forks_left = forks_a_look_max;
+  if (pool_ == nullptr) return;
+  if (pool_->discarding()) tree->cancel();
+  if (pool_->is_simulated()) {
+    forks_left = slices_ && slice_over() ? 0 : sim_forks_a_look;
+    if (deque.count() != 0) pool_->offer(*tree, 0);
+    return;
+  }
+  const std::int64_t now = base::now_ns(), span = now - looked_ns_;
+  looked_ns_ = now;
+  if (span < look_ns_min) forks_a_look_ = std::min(2 * forks_a_look_, forks_a_look_max);
+  if (span > look_ns_max) forks_a_look_ = std::max(forks_a_look_ / 2, 1);
+  forks_left = slice_over() ? 0 : forks_a_look_;
+  if (deque.count() != 0) pool_->offer(*tree, now);
+}
+
+namespace {
+
+// The parts of a fork that does not begin.
+void drop_all(std::span<strand* const> parts) noexcept {
+  for (strand* one : parts) one->handle().destroy();
+}
+
+// Who waits on its own thread.
+struct tree_of_thread final : fork_tree {
+  tree_of_thread(fork_join& outermost, job_pool* home) noexcept : fork_tree(outermost, home, &tell) { sleeper = &this_thread(); }
+  static void tell(fork_tree& base) noexcept {
+    auto& self = static_cast<tree_of_thread&>(base);
+    waiting_thread& waits = *self.sleeper;
+    // order: release  publishes what the parts did; the last touch
+    self.told.store(true, std::memory_order_release);
+    waits.parker.notify();
+  }
+  // order: acquire  sees what the parts did; pairs with tell
+  bool done() const noexcept { return told.load(std::memory_order_acquire); }
+  std::atomic<bool> told{false};
+};
+
+void push_all(strand_deque& deque, fork_join& root, std::span<strand* const> parts) noexcept {
+  for (std::size_t i = parts.size(); i-- > 0;) {
+    parts[i]->within = &root;
+    deque.push(*parts[i]);
+  }
+}
+
+// Takes part in this tree, and in nothing else: what lies under it on this stack may wait for the tree, and so never
+// for what is put on top.
+void help(tree_of_thread& tree, strand_deque& deque, std::int64_t bottom) noexcept {
+  strand_place here(tree.pool, deque, false);
+  while (!tree.done()) {
+    strand* part = deque.mark() > bottom ? deque.pop() : nullptr;
+    if (part == nullptr && tree.pool != nullptr) part = tree.pool->steal_part(deque, &tree);
+    if (part != nullptr) {
+      here.run(*part);
+      continue;
+    }
+    if (tree.pool != nullptr) tree.pool->count_call(true);
+    tree.hungry.store(true, std::memory_order_relaxed);  // order: relaxed  a hint; the end needs none
+    if (tree.pool != nullptr) tree.pool->attend();
+    if (!tree.done()) tree.sleeper->parker.wait();
+    tree.hungry.store(false, std::memory_order_relaxed);  // order: relaxed  as above
+  }
+}
+
+}  // namespace
+
+void run_tree_here(fork_join& root, std::span<strand* const> parts) try {
+  if (!may_block_here()) {
+    throw usage_error("troupe: work::get: a handler must not hold its thread; co_await the work");
+  }
+  job_pool* const pool = job_pool::current();
+  std::optional<strand_deque> own;
+  if (pool == nullptr) own.emplace();
+  std::optional<job_pool::working> works;
+  if (pool != nullptr) works.emplace(*pool);
+  strand_deque& deque = pool == nullptr ? *own : works->queue.forks;
+  if (!deque.reserve(parts.size())) throw std::bad_alloc();
+  tree_of_thread tree(root, pool);
+  root.begin(&tree, nullptr, static_cast<std::uint32_t>(parts.size()));
+  const std::int64_t bottom = deque.mark();
+  push_all(deque, root, parts);
+  help(tree, deque, bottom);
+} catch (...) {
+  drop_all(parts);
+  throw;
+}
+
+// Who waits in a coroutine of an actor.
+struct tree_of_task final : fork_tree, tasks::wait {
+  tree_of_task(fork_join& outermost, job_pool& home) : fork_tree(outermost, &home, &tell), wait(&act_on), counted(home.waits()) {}
+
+  static void tell(fork_tree& base) noexcept {
+    auto& self = static_cast<tree_of_task&>(base);
+    const std::shared_ptr<wait_count> counts = std::move(self.counted);
+    self.over(tasks::outcome::arrived);
+    counts->change(false);
+  }
+  static const char* act_on(sched::message* base, void*, sched::message_act act) {
+    if (act == sched::message_act::describe) return "a fork";
+    auto& self = static_cast<tree_of_task&>(*static_cast<wait*>(base));
+    if (act == sched::message_act::detach) {
+      self.cancel();
+      return nullptr;  // it ends when its parts have
+    }
+    if (act == sched::message_act::strand) self.pool->run_parts_left();
+    return arrive(self, act);
+  }
+  std::shared_ptr<wait_count> counted;
+};
+
+void free_tree(tree_of_task& of) noexcept {
+  std::destroy_at(&of);
+  memory::deallocate(&of, sizeof(tree_of_task));
+}
+
+bool run_tree_for(fork_join& root, std::span<strand* const> parts, tasks::coroutine& who, tree_of_task*& kept) try {
+  job_pool* const pool = job_pool::current();
+  if (pool == nullptr) throw usage_error("troupe: fork: the task runs in no runtime");
+  if (pool->is_serial()) {
+    const blocking_allowed here;
+    run_tree_here(root, parts);
+    return false;
+  }
+  kept = ::new (memory::allocate(sizeof(tree_of_task))) tree_of_task(root, *pool);
+  root.begin(kept, nullptr, static_cast<std::uint32_t>(parts.size()));
+  if (who.in->cancelled) {
+    kept->cancel();
+    drop_all(parts);
+    return false;
+  }
+  strand_deque& deque = pool->queue_here().forks;
+  if (!deque.reserve(parts.size())) throw std::bad_alloc();
+  kept->counted->change(true);
+  kept->begin(who);
+  push_all(deque, root, parts);
+  pool->call_runner();
+  return true;
+} catch (...) {
+  drop_all(parts);
+  throw;
+}
+
+}  // namespace troupe::jobs

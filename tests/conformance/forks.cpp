@@ -1,0 +1,438 @@
+// Works and forks: the same values on any number of workers, from plain code, handlers and lazies; errors, cancelling, depth.
+#include <future>
+#include <numeric>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "support/conformance.hpp"
+#include "support/counted.hpp"
+
+namespace troupe::test {
+namespace {
+
+class forks : public conformance {
+ protected:
+  void TearDown() override {
+    EXPECT_EQ(live.load(), 0);
+    conformance::TearDown();
+  }
+};
+
+work<long> fib(int n) {
+  const counted here;
+  if (n < 2) co_return n;
+  auto [one, two] = co_await fork(fib(n - 1), fib(n - 2));
+  co_return one + two;
+}
+
+// Wanted by a task on the pool.
+template <class T>
+T on_pool(runtime& rt, work<T> wanted) {
+  auto wants = [](work<T> given) -> task<T> { co_return co_await std::move(given); };
+  auto result = rt.spawn(wants(std::move(wanted)));
+  rt.run();
+  return result.get();
+}
+
+constexpr int fib_n = slow ? 14 : 20;
+constexpr long fib_value = slow ? 377 : 6765;
+
+TEST_P(forks, give_the_same_from_plain_code_posted_procedures_lazies_and_tasks) {
+  runtime rt(options());
+  EXPECT_EQ(fib(fib_n).get(), fib_value);
+  EXPECT_EQ(on_pool(rt, fib(fib_n)), fib_value);
+  std::promise<long> posted;
+  rt.post([&] { posted.set_value(fib(fib_n).get()); });
+  const lazy wanted([] { return fib(fib_n).get(); });
+  EXPECT_EQ(wanted.get(), fib_value);
+  rt.run();
+  EXPECT_EQ(posted.get_future().get(), fib_value);
+}
+
+TEST(forks_alone, run_in_the_calling_thread_without_a_runtime) {
+  EXPECT_EQ(fib(10).get(), 55);
+  EXPECT_EQ(live.load(), 0);
+}
+
+work<std::string> text(std::string of) { co_return of + "!"; }
+work<> nothing(int& ran) {
+  ++ran;
+  co_return;
+}
+work<int&> refers(int& to) { co_return to; }
+work<std::unique_ptr<int>> owned(int value) { co_return std::make_unique<int>(value); }
+
+TEST_P(forks, give_values_of_every_kind) {
+  runtime rt(options());
+  int ran = 0, here = 7;
+  auto all = [](int& count, int& place) -> work<std::string> {
+    auto [one, unit, same, mine] = co_await fork(text("one"), nothing(count), refers(place), owned(5));
+    static_assert(std::is_same_v<decltype(unit), std::monostate>);
+    static_assert(std::is_same_v<decltype(same), int&>);
+    same += *mine;
+    co_await nothing(count);
+    int& again = co_await refers(place);
+    ++again;
+    std::string two = co_await text(std::move(one));
+    co_return two + std::to_string(place);
+  };
+  EXPECT_EQ(all(ran, here).get(), "one!!13");
+  EXPECT_EQ(on_pool(rt, all(ran, here)), "one!!19");
+  EXPECT_EQ(ran, 4);
+  EXPECT_EQ(&refers(here).get(), &here);
+  auto [a, b] = fork(text("a"), text("b")).get();
+  EXPECT_EQ(a + b, "a!b!");
+}
+
+work<int> square(int n) { co_return n * n; }
+work<int> squares(int count) {
+  std::vector<work<int>> all;
+  for (int n = 0; n < count; ++n) all.push_back(square(n));
+  const std::vector<int> values = co_await fork(std::move(all));
+  std::vector<work<int>> again;
+  for (int n = 0; n < count; ++n) again.push_back(square(n));
+  co_await fork(std::span(again));
+  int sum = 0;
+  for (int n = 0; n < count; ++n) sum += values[static_cast<std::size_t>(n)] - again[static_cast<std::size_t>(n)].take() + n;
+  co_return sum;
+}
+
+TEST_P(forks, of_as_many_as_the_program_finds_out) {
+  runtime rt(options());
+  for (const int count : {0, 1, 2, 300, 1000}) {
+    EXPECT_EQ(squares(count).get(), count * (count - 1) / 2);
+    EXPECT_EQ(on_pool(rt, squares(count)), count * (count - 1) / 2);
+  }
+}
+
+work<int> fails_at(int n, int at, std::atomic<int>& begun) {
+  const counted here;
+  ++begun;
+  if (n == at) throw std::runtime_error("part " + std::to_string(n));
+  co_return n;
+}
+work<int> fails_deep(int depth, std::atomic<int>& begun) {
+  const counted here;
+  ++begun;
+  if (depth == 0) throw std::runtime_error("deep");
+  auto [one, two] = co_await fork(fails_deep(depth - 1, begun), fails_deep(depth - 1, begun));
+  co_return one + two;
+}
+
+TEST_P(forks, that_fail_throw_the_error_when_all_have_ended_and_begin_no_more) {
+  runtime rt(options());
+  std::atomic<int> begun{0};
+  EXPECT_THROW(fork(fails_at(0, 0, begun), fails_at(1, 0, begun)).get(), std::runtime_error);
+  EXPECT_THROW(on_pool(rt, fails_deep(slow ? 8 : 14, begun)), std::runtime_error);
+  EXPECT_THROW(fails_deep(slow ? 8 : 14, begun).get(), std::runtime_error);
+  EXPECT_EQ(live.load(), 0);
+  begun = 0;
+  auto caught = [](std::atomic<int>& count) -> work<std::string> {
+    std::string what;
+    try {
+      co_await fork(fails_at(0, 0, count), fails_at(1, 0, count), fails_at(2, 0, count));
+    } catch (const std::runtime_error& error) {
+      what = error.what();
+    }
+    co_return what + std::to_string(co_await fib(5));  // it goes on as if nothing had been
+  };
+  const std::string what = caught(begun).get();
+  EXPECT_EQ(what, "part 05");
+  if (!threaded()) { EXPECT_EQ(begun.load(), 1); }
+}
+
+work<> endless(std::atomic<bool>& running, std::atomic<int>& cancelled_ones) {
+  const counted here;
+  try {
+    for (;;) {
+      set_and_wake(running, true);
+      co_await fork(square(1), square(2));
+    }
+  } catch (const cancelled&) {
+    ++cancelled_ones;
+    throw;
+  }
+}
+work<> fails_beside(std::atomic<bool>& running) {
+  while (!running.load()) co_await square(1);
+  throw std::runtime_error("beside");
+}
+
+TEST_P(forks, that_fail_cancel_what_runs_beside) {
+  if (workers() < 2) GTEST_SKIP();
+  runtime rt(options());
+  std::atomic<bool> running{false};
+  std::atomic<int> cancelled_ones{0};
+  EXPECT_THROW(fork(endless(running, cancelled_ones), fails_beside(running)).get(), std::runtime_error);
+  EXPECT_EQ(cancelled_ones.load(), 1);
+}
+
+work<long> down(long depth) {
+  if (depth == 0) co_return 0;
+  co_return 1 + co_await down(depth - 1);
+}
+work<long> along(long steps) {
+  long sum = 0;
+  for (long i = 0; i < steps; ++i) sum += co_await square(1);
+  co_return sum;
+}
+work<long> comb(long depth) {
+  if (depth == 0) co_return 0;
+  auto [one, two] = co_await fork(comb(depth - 1), square(1));
+  co_return one + two;
+}
+
+TEST_P(forks, nest_and_follow_each_other_as_long_as_it_takes) {
+  runtime rt(options());
+  constexpr long many = slow ? 20'000 : 2'000'000 / 8;
+  EXPECT_EQ(down(many).get(), many);
+  EXPECT_EQ(on_pool(rt, down(many)), many);
+  EXPECT_EQ(along(many).get(), many);
+  EXPECT_EQ(on_pool(rt, along(many)), many);
+  EXPECT_EQ(comb(many).get(), many);
+  EXPECT_EQ(on_pool(rt, comb(many)), many);
+}
+
+TEST_P(forks, a_handler_awaits_them_and_does_not_get_them) {
+  struct reader {
+    long get(int n) { return fib(n).get(); }
+    task<long> await(int n) { co_return co_await fib(n) + 1; }
+    task<long> both(int n) {
+      auto [one, two] = co_await fork(fib(n), fib(n));
+      co_return one + two;
+    }
+  };
+  runtime rt(options());
+  auto one = rt.spawn<reader>();
+  auto refused = one.ask<&reader::get>(5);
+  auto given = one.ask<&reader::await>(fib_n);
+  auto two = one.ask<&reader::both>(fib_n);
+  rt.run();
+  EXPECT_THROW(refused.get(), usage_error);
+  EXPECT_EQ(given.get(), fib_value + 1);
+  EXPECT_EQ(two.get(), 2 * fib_value);
+}
+
+// A leaf may block in another tree of its own, and in a lazy.
+work<long> nests(int n) {
+  if (n == 0) {
+    const lazy inner([] { return fib(6).get(); });
+    co_return fib(5).get() + inner.get();
+  }
+  auto [one, two] = co_await fork(nests(n - 1), nests(n - 1));
+  co_return one + two;
+}
+
+TEST_P(forks, nest_in_each_other_and_in_lazies) {
+  runtime rt(options());
+  constexpr int depth = slow ? 5 : 8;
+  EXPECT_EQ(nests(depth).get(), (5 + 8) << depth);
+  EXPECT_EQ(on_pool(rt, nests(depth)), (5 + 8) << depth);
+}
+
+// Random trees, from several threads and tasks at once; each node ran once.
+struct shape {
+  std::vector<std::vector<unsigned>> parts;
+  std::vector<std::atomic<int>> ran;
+};
+work<std::uint64_t> walk(shape& of, unsigned node) {
+  const counted here;
+  ++of.ran[node];
+  std::vector<work<std::uint64_t>> parts;
+  for (const unsigned part : of.parts[node]) parts.push_back(walk(of, part));
+  std::uint64_t sum = node;
+  for (const std::uint64_t each : co_await fork(std::move(parts))) sum += each;
+  co_return sum;
+}
+
+TEST_P(forks, of_any_shape_run_each_part_once) {
+  std::mt19937_64 random(GetParam().seed * 104729);
+  for (int round = 0; round < fewer(60, 6); ++round) {
+    runtime rt(options());
+    const auto make = [&random] {
+      auto made = std::make_unique<shape>();
+      const unsigned size = 1 + static_cast<unsigned>(random() % 400);
+      made->parts.resize(size);
+      made->ran = std::vector<std::atomic<int>>(size);
+      for (unsigned node = 1; node < size; ++node) made->parts[random() % std::min(node, 1 + static_cast<unsigned>(random() % size))].push_back(node);
+      return made;
+    };
+    const auto expected = [](const shape& of) { return of.parts.size() * (of.parts.size() - 1) / 2; };
+    std::vector<std::unique_ptr<shape>> all;
+    for (int i = 0; i < 6; ++i) all.push_back(make());
+    auto wants = [](shape& of) -> task<std::uint64_t> { co_return co_await walk(of, 0); };
+    auto one = rt.spawn(wants(*all[0])), two = rt.spawn(wants(*all[1]));
+    std::vector<std::future<void>> threads;
+    for (std::size_t t = 2; t < 5; ++t) {
+      threads.push_back(std::async(std::launch::async, [&, t] { EXPECT_EQ(walk(*all[t], 0).get(), expected(*all[t])); }));
+    }
+    EXPECT_EQ(walk(*all[5], 0).get(), expected(*all[5]));
+    for (auto& each : threads) each.get();
+    rt.run();
+    EXPECT_EQ(one.get(), expected(*all[0]));
+    EXPECT_EQ(two.get(), expected(*all[1]));
+    for (const auto& each : all) {
+      for (const auto& ran : each->ran) ASSERT_EQ(ran.load(), 1);
+    }
+  }
+}
+
+TEST_P(forks, are_cancelled_with_the_actor_that_waits_for_them) {
+  runtime rt(options());
+  struct waiter {
+    waiter(std::atomic<bool>& begun, std::atomic<int>& count) : running(begun), ended(count) {}
+    task<> wait() { co_await endless(running, ended); }
+    std::atomic<bool>& running;
+    std::atomic<int>& ended;
+  };
+  std::atomic<bool> running{false};
+  std::atomic<int> ended{0};
+  auto one = rt.spawn<waiter>(running, ended);
+  auto answer = one.ask<&waiter::wait>();
+  if (threaded()) {
+    wait_for(running, true);
+    one.stop_now();
+  } else {
+    rt.post([one, &running] {
+      static_cast<void>(running);
+      one.stop_now();
+    });
+  }
+  rt.run();
+  EXPECT_THROW(answer.get(), actor_stopped);
+  EXPECT_EQ(ended.load(), threaded() ? 1 : ended.load());
+  EXPECT_EQ(live.load(), 0);
+}
+
+TEST_P(forks, end_with_their_runtime) {
+  std::atomic<bool> running{false};
+  std::atomic<int> ended{0};
+  {
+    runtime rt(options());
+    auto wants = [](std::atomic<bool>& begun, std::atomic<int>& count) -> task<> { co_await endless(begun, count); };
+    rt.spawn(wants(running, ended));
+    if (threaded()) wait_for(running, true);
+  }
+  EXPECT_EQ(live.load(), 0);
+}
+
+TEST_P(forks, are_cancelled_by_a_stop_that_discards) {
+  runtime rt(options());
+  std::atomic<bool> running{false};
+  std::atomic<int> ended{0};
+  auto wants = [](std::atomic<bool>& begun, std::atomic<int>& count) -> task<> { co_await endless(begun, count); };
+  auto answer = rt.spawn(wants(running, ended));
+  std::thread stopper;
+  if (threaded()) {
+    stopper = std::thread([&] {
+      wait_for(running, true);
+      rt.stop(stop_mode::discard);
+    });
+  } else {
+    auto stops = [](runtime& of, std::atomic<bool>& begun) -> task<> {
+      while (!begun.load()) co_await yield();
+      of.stop(stop_mode::discard);
+    };
+    rt.spawn(stops(rt, running));
+  }
+  rt.run();
+  if (stopper.joinable()) stopper.join();
+  EXPECT_THROW(answer.get(), cancelled);
+}
+
+// Beside a fork that never ends others have their turns (P11), with one worker, too.
+TEST_P(forks, let_others_run) {
+  runtime rt(options());
+  std::atomic<bool> running{false};
+  std::atomic<int> ended{0};
+  auto wants = [](std::atomic<bool>& begun, std::atomic<int>& count) -> task<> { co_await endless(begun, count); };
+  struct chatty {
+    explicit chatty(runtime& to_stop) : of(to_stop) {}
+    void say(ref<chatty> self, int left) {
+      if (left == 0) return of.stop(stop_mode::discard);
+      self.tell<&chatty::say>(self, left - 1);
+    }
+    runtime& of;
+  };
+  auto answer = rt.spawn(wants(running, ended));
+  if (threaded()) wait_for(running, true);
+  auto other = rt.spawn<chatty>(spawn_options{.turn = {1, std::chrono::microseconds(100)}}, rt);
+  std::atomic<int> read{0};
+  const lazy beside([] { return 3; });
+  auto reads = [](lazy<int> wanted, ref<chatty> then, std::atomic<int>& value) -> task<> {
+    value = co_await wanted;
+    then.tell<&chatty::say>(then, 50);
+  };
+  rt.spawn(reads(beside, other, read));
+  rt.run();
+  EXPECT_THROW(answer.get(), cancelled);
+  EXPECT_EQ(read.load(), 3);
+}
+
+TEST_P(forks, and_lazies_that_outlive_a_deadline_are_named) {
+  if (!threaded()) GTEST_SKIP();
+  runtime rt(options());
+  std::atomic<bool> running{false}, ends{false};
+  const lazy stuck([&] {
+    set_and_wake(running, true);
+    wait_for(ends, true);
+  });
+  auto wants = [](lazy<void> of) -> task<> { co_await of; };
+  rt.spawn(wants(stuck));
+  wait_for(running, true);
+  rt.stop(stop_mode::drain, std::chrono::milliseconds(1));
+  try {
+    rt.run();
+    ADD_FAILURE() << "no deadline_error";
+  } catch (const deadline_error& error) {
+    EXPECT_NE(std::string(error.what()).find("lazies and forks: "), std::string::npos) << error.what();
+  }
+  EXPECT_NE(rt.dump().find("lazies and forks: "), std::string::npos);
+  set_and_wake(ends, true);
+  rt.run();
+}
+
+TEST_P(forks, without_stealing_and_in_serial_mode_give_the_same) {
+  for (const bool serial : {false, true}) {
+    auto chosen = options();
+    chosen.steal_lazies = false;
+    chosen.serial_lazies = serial;
+    runtime rt(chosen);
+    EXPECT_EQ(fib(fib_n).get(), fib_value);
+    EXPECT_EQ(on_pool(rt, fib(fib_n)), fib_value);
+    EXPECT_EQ(on_pool(rt, nests(4)), 13 << 4);
+    std::atomic<int> begun{0};
+    EXPECT_THROW(on_pool(rt, fails_deep(6, begun)), std::runtime_error);
+    if (serial) {
+      const auto self = std::this_thread::get_id();
+      auto asks = []() -> work<std::thread::id> {
+        auto [one, two] = co_await fork(square(1), square(2));
+        static_cast<void>(one + two);
+        co_return std::this_thread::get_id();
+      };
+      EXPECT_EQ(asks().get(), self);
+    }
+  }
+}
+
+TEST_P(forks, that_nobody_awaits_are_dropped) {
+  runtime rt(options());
+  {
+    auto captured = std::make_shared<int>(1);
+    auto holds = [](std::shared_ptr<int> what) -> work<int> { co_return *what; };
+    auto one = holds(captured);
+    auto several = fork(holds(captured), holds(captured));
+    EXPECT_EQ(captured.use_count(), 4);
+    auto moved = std::move(one);
+    EXPECT_EQ(std::move(moved).get(), 1);
+    EXPECT_EQ(captured.use_count(), 3);
+  }
+}
+
+}  // namespace
+
+TROUPE_TEST_EACH(forks, all_settings);
+
+}  // namespace troupe::test

@@ -1,0 +1,175 @@
+// Resources: counted handles, bytes that come back, and a limit that holds a render that would not fit.
+#include <cstdlib>
+#include <numeric>
+#include <vector>
+
+#include "support/conformance.hpp"
+#include "support/counted.hpp"
+
+namespace troupe::test {
+namespace {
+
+class resources : public conformance {};
+
+using samples = std::vector<float>;
+
+TEST_P(resources, count_their_bytes_until_the_last_handle_goes) {
+  runtime rt(options());
+  {
+    resource<samples> one(samples(1000, 1.0f));
+    EXPECT_EQ(one.bytes(), sizeof(samples) + 4000);
+    resource<samples> two = one;
+    EXPECT_EQ(rt.metrics().resource_bytes, one.bytes());
+    one.release();
+    EXPECT_THROW(one.get(), usage_error);
+    EXPECT_FALSE(one);
+    EXPECT_EQ(two->size(), 1000u);
+    const resource<int> small(7, 1 << 20);
+    EXPECT_EQ(rt.metrics().resource_bytes, two.bytes() + (1u << 20));
+    EXPECT_EQ(*small, 7);
+  }
+  EXPECT_EQ(rt.metrics().resource_bytes, 0u);
+  EXPECT_EQ(rt.metrics().resource_bytes_peak, sizeof(samples) + 4000 + (1u << 20));
+}
+
+TEST_P(resources, outlive_their_runtime_and_need_none) {
+  resource<int> kept;
+  {
+    runtime rt(options());
+    kept = resource<int>(5, 100);
+  }
+  EXPECT_EQ(*kept, 5);
+  kept = resource<int>(6, 100);
+  EXPECT_EQ(*kept, 6);
+}
+
+// Groups of blocks are mixed, and each group gives its blocks up. All are queued at once; without a limit workers would make nearly
+// all blocks before the first group is mixed.
+struct render {
+  std::size_t groups, blocks_a_group, block_bytes;
+  double run(std::atomic<long>& made) const {
+    std::vector<lazy<double>> mixes;
+    for (std::size_t g = 0; g < groups; ++g) {
+      std::vector<lazy<resource<samples>>> blocks;
+      for (std::size_t b = 0; b < blocks_a_group; ++b) {
+        blocks.emplace_back([&made, bytes = block_bytes, value = static_cast<float>(g + b)] {
+          ++made;
+          return resource<samples>(samples(bytes / sizeof(float), value));
+        });
+      }
+      mixes.emplace_back([blocks = std::move(blocks)]() mutable {
+        double sum = 0;
+        for (auto& block : blocks) {
+          sum += block.get()->front() + block.get()->back();
+          block.release();
+        }
+        return sum;
+      });
+    }
+    double all = 0;
+    for (auto& mix : mixes) {
+      all += mix.get();
+      mix.release();
+    }
+    return all;
+  }
+  double expected() const {
+    double all = 0;
+    for (std::size_t g = 0; g < groups; ++g) {
+      for (std::size_t b = 0; b < blocks_a_group; ++b) all += 2.0 * static_cast<double>(g + b);
+    }
+    return all;
+  }
+};
+
+TEST_P(resources, a_render_stays_near_the_limit_whatever_it_makes_in_total) {
+  const bool deep = std::getenv("TROUPE_DEEP") != nullptr && !slow;
+  // 20 GB in blocks of 8 MB, under 1 GB; else a hundredth of that, every byte of it written.
+  const render what = deep ? render{320, 8, 8u << 20} : render{40, 8, 640u << 10};
+  const std::size_t limit = deep ? 512u << 20 : 5u << 20;
+  auto chosen = options();
+  chosen.resource_bytes = limit;
+  runtime rt(chosen);
+  std::atomic<long> made{0};
+  EXPECT_EQ(what.run(made), what.expected());
+  EXPECT_EQ(made.load(), static_cast<long>(what.groups * what.blocks_a_group));
+  rt.run();
+  // Who is in a group may have all its blocks at once: each worker, and this thread.
+  const std::size_t at_once = (workers() + 1) * (what.blocks_a_group + 1) * (what.block_bytes + 64);
+  EXPECT_LE(rt.metrics().resource_bytes_peak, limit + at_once);
+  EXPECT_EQ(rt.metrics().resource_bytes, 0u);
+}
+
+// The worst consumer: it comes when the workers have done all that they would.
+TEST_P(resources, workers_do_not_run_ahead_of_who_consumes) {
+  const bool deep = std::getenv("TROUPE_DEEP") != nullptr && !slow;  // then 20 GB in all, in blocks of 8 MB, under 1 GB
+  const std::size_t blocks = deep ? 2560 : 100, block_bytes = deep ? 8u << 20 : 64u << 10, limit = (deep ? 64 : 10) * block_bytes;
+  auto chosen = options();
+  chosen.resource_bytes = limit;
+  runtime rt(chosen);
+  std::vector<lazy<resource<samples>>> all;
+  for (std::size_t i = 0; i < blocks; ++i) {
+    all.emplace_back([i, block_bytes] { return resource<samples>(samples(block_bytes / sizeof(float), static_cast<float>(i))); });
+  }
+  const std::size_t most = limit + (workers() + 1) * (block_bytes + 64);
+  for (std::size_t i = 0; i < blocks; ++i) {
+    EXPECT_EQ(all[i].get()->back(), static_cast<float>(i));
+    all[i].release();
+    if (i % 16 == 0) rt.run();
+    ASSERT_LE(rt.metrics().resource_bytes, most);
+  }
+  rt.run();
+  EXPECT_LE(rt.metrics().resource_bytes_peak, most);
+  EXPECT_GT(rt.metrics().resource_bytes_peak, limit);  // they did run ahead as far as they may
+  EXPECT_EQ(rt.metrics().resource_bytes, 0u);
+}
+
+TEST_P(resources, past_the_limit_what_is_wanted_runs_nevertheless) {
+  auto chosen = options();
+  chosen.resource_bytes = 10;
+  runtime rt(chosen);
+  const resource<int> full(1, 1000);
+  std::vector<lazy<resource<int>>> more;
+  for (int i = 0; i < 50; ++i) more.emplace_back([i] { return resource<int>(i, 1000); });
+  auto reads = [](lazy<resource<int>> wanted) -> task<int> {
+    const resource<int>& value = co_await wanted;
+    co_return *value;
+  };
+  std::vector<future<int>> results;
+  for (std::size_t i = 0; i < 25; ++i) results.push_back(rt.spawn(reads(more[i])));
+  for (int i = 25; i < 50; ++i) EXPECT_EQ(*more[static_cast<std::size_t>(i)].get(), i);
+  rt.run();
+  for (int i = 0; i < 25; ++i) EXPECT_EQ(results[static_cast<std::size_t>(i)].get(), i);
+}
+
+TEST_P(resources, what_was_set_aside_runs_when_memory_is_free_again) {
+  if (!threaded()) GTEST_SKIP();
+  auto chosen = options();
+  chosen.resource_bytes = 10;
+  runtime rt(chosen);
+  resource<int> full(1, 1000);
+  std::atomic<int> made{0}, beside{0};
+  std::vector<lazy<resource<int>>> more;
+  for (int i = 0; i < 5; ++i) {
+    more.emplace_back([&made] {
+      set_and_wake(made, made.load() + 1);
+      return resource<int>(0, 1);
+    });
+  }
+  std::vector<lazy<void>> frees;
+  for (int i = 0; i < 5; ++i) frees.emplace_back([&beside] { ++beside; });
+  const lazy first([] { return 1; });
+  EXPECT_EQ(first.get(), 1);  // submits them all
+  rt.run();
+  EXPECT_EQ(beside.load(), 5);
+  EXPECT_EQ(made.load(), 0);
+  full.release();
+  rt.run();
+  EXPECT_EQ(made.load(), 5);
+}
+
+}  // namespace
+
+TROUPE_TEST_EACH(resources, all_settings);
+
+}  // namespace troupe::test

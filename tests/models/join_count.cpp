@@ -1,0 +1,61 @@
+// A forker and parts that other threads end: one of them goes on with the forker.
+// Checks F1 and F2: exactly one, which sees what all have done; nobody touches the fork after that.
+//
+// mutation: end_unpublished
+// mutation: end_without_acquire
+// mutation: forker_forgets_itself
+#include "models/relacy_atomics.hpp"
+
+#include "troupe/jobs/join_count.hpp"
+
+namespace {
+
+using namespace troupe;
+using models::access;
+
+// The forker sees `Seen` parts end on its own stack; each of the others is ended by a thread of its own.
+template <unsigned Others, unsigned Seen>
+struct join_model : rl::test_suite<join_model<Others, Seen>, Others + 1> {
+  jobs::join_count<models::fenced_atomics> left_;
+  models::guarded<int> values_[Others + Seen + 1];
+  models::latch begun_;
+  models::guarded<bool> there_{true};  // the fork, until somebody has gone on
+  unsigned went_on_ = 0;               // the model's own
+
+  void go_on(bool last) {
+    if (!last) return;
+    ++went_on_;
+    for (auto& value : values_) RL_ASSERT(value == 1);
+    there_ = false;
+  }
+
+  void end_part(unsigned index) {
+    values_[index] = 1;
+    RL_ASSERT(there_);
+    go_on(left_.end(1));
+  }
+
+  void thread(unsigned index) {
+    if (index != 0) {
+      begun_.wait();
+      return end_part(index);
+    }
+    left_.begin(Others + Seen + 1);
+    begun_.open();
+    values_[0] = 1;
+    for (unsigned i = 0; i < Seen; ++i) values_[Others + 1 + i] = 1;
+    RL_ASSERT(there_);
+    go_on(left_.end(models::mutated("forker_forgets_itself") ? Seen : Seen + 1));
+  }
+
+  void after() { RL_ASSERT(went_on_ == 1); }
+};
+
+}  // namespace
+
+int main() {
+  models::weaken_if("end_unpublished", access::arithmetic, "::end(", std::memory_order_release);
+  models::weaken_if("end_without_acquire", access::arithmetic, "::end(", std::memory_order_acquire);
+  const bool holds = models::check<join_model<1, 1>>(4) && models::check<join_model<2, 1>>(3);
+  return holds ? 0 : 1;
+}
