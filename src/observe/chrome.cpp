@@ -1,0 +1,116 @@
+#include <cstdint>
+#include <string_view>
+
+#include "observe/kinds.hpp"
+#include "observe/output.hpp"
+#include "observe/ring.hpp"
+#include "observe/write.hpp"
+
+namespace troupe::observe {
+namespace {
+
+constexpr std::size_t depth_max = 64;  // of stretches within each other; deeper ones are left out
+
+std::string_view text_of(const event_data& one) noexcept {
+  const char* what = reinterpret_cast<const char*>(static_cast<std::uintptr_t>(one.what));
+  return what == nullptr ? std::string_view() : std::string_view(what);
+}
+
+// The events of one thread, in Chrome's words.
+class thread_writer {
+ public:
+  thread_writer(output& to, const ring& of, const tick_scale& began, const tick_scale& now) noexcept
+      : to_(to), of_(of), began_(began), now_(now) {}
+
+  void write() noexcept {
+    to_ << ",\n{\"ph\":\"M\",\"pid\":1,\"tid\":" << std::uint64_t{of_.number} << ",\"name\":\"thread_name\",\"args\":{\"name\":\"";
+    to_.quoted(of_.name) << "\"}}";
+    const std::uint64_t written = of_.events.written();
+    for (std::uint64_t at = ring::events_of_thread::oldest(written); at < written; ++at) {
+      event_data one;
+      if (of_.events.read(at, one) && one.kind < kinds.size()) add(one);
+    }
+    // What has not ended.
+    while (depth_ != 0) close(depth_ - 1, now_.ticks);
+  }
+
+ private:
+  void add(const event_data& one) noexcept {
+    switch (kinds[one.kind].when) {
+      case phase::begin:
+        if (depth_ < depth_max) open_[depth_] = one;
+        ++depth_;
+        break;
+      case phase::end: end(one); break;
+      case phase::instant:
+        begin("i", one, one.ticks);
+        to_ << ",\"s\":\"t\"}";
+        break;
+    }
+  }
+
+  // The ends of those in it may be missing.
+  void end(const event_data& one) noexcept {
+    std::size_t at = depth_;
+    while (at > depth_max || (at != 0 && open_[at - 1].kind + 1 != one.kind)) {
+      if (at > depth_max) {
+        --depth_;
+        return;
+      }
+      --at;
+    }
+    if (at == 0) return;  // it began before the oldest event
+    while (depth_ >= at) close(depth_ - 1, one.ticks);
+  }
+
+  void close(std::size_t which, std::uint64_t ticks) noexcept {
+    --depth_;
+    if (which >= depth_max) return;
+    const event_data& one = open_[which];
+    begin("X", one, one.ticks);
+    const std::uint64_t from = ns(one.ticks), until = ns(ticks);
+    to_ << ",\"dur\":";
+    to_.thousandths(until > from ? until - from : 0) << '}';
+  }
+
+  void begin(std::string_view kind, const event_data& one, std::uint64_t ticks) noexcept {
+    const kind_of_event& is = kinds[one.kind];
+    const std::string_view text = text_of(one);
+    to_ << ",\n{\"ph\":\"" << kind << "\",\"pid\":1,\"tid\":" << std::uint64_t{of_.number} << ",\"ts\":";
+    to_.thousandths(ns(ticks)) << ",\"cat\":\"" << is.category << "\",\"name\":\"";
+    // Stretches are called by what they are about, so that viewers add up the same ones.
+    if (is.when == phase::instant || text.empty()) to_ << is.name;
+    if (is.when == phase::instant && !text.empty() && *is.name != '\0') to_ << ' ';
+    to_.quoted(text) << '"';
+    if (is.id == nullptr) return;
+    to_ << ",\"args\":{\"" << is.id << "\":";
+    to_.signed_number(one.id) << '}';
+  }
+
+  std::uint64_t ns(std::uint64_t ticks) const noexcept { return static_cast<std::uint64_t>(now_.ns_since(began_, ticks)); }
+
+  output& to_;
+  const ring& of_;
+  const tick_scale& began_;
+  const tick_scale& now_;
+  std::size_t depth_ = 0;
+  event_data open_[depth_max];
+};
+
+}  // namespace
+
+bool write_chrome(int fd, const tick_scale& began) noexcept {
+  const tick_scale now;
+  output to(fd);
+  std::uint64_t lost = 0;
+  to << "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{\"name\":\"troupe\"}}";
+  for (const ring* one = first_ring(); one != nullptr; one = one->next) {
+    lost += ring::events_of_thread::oldest(one->events.written());
+    thread_writer(to, *one, began, now).write();
+  }
+  to << "\n],\"otherData\":{\"events overwritten by later ones\":\"" << lost << "\"}}\n";
+  to.flush();
+  return !to.failed();
+}
+
+}  // namespace troupe::observe

@@ -1,0 +1,84 @@
+// event_ring: the last events of one thread. Fixed size: the oldest are overwritten.
+//
+// Writer: the thread that has it. Readers: whoever writes the trace out, which is rare; also in a signal handler, so that nothing
+// here allocates or locks.
+// Invariants
+//   E1  event i lies in slot i modulo the size; those below `written` are whole.
+//   E2  what was read of event i counts if afterwards `written` is less than i + size: else the writer may have begun to overwrite it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+
+#include "base/atomics.hpp"
+
+namespace troupe::observe {
+
+struct event_data {
+  std::uint64_t ticks = 0;
+  std::uint64_t id = 0;
+  std::uint64_t what = 0;  // the address of a text
+  std::uint64_t kind = 0;
+};
+
+template <class Atomics>
+struct event_slot {
+  template <class T>
+  using atomic = typename Atomics::template atomic<T>;
+  atomic<std::uint64_t> ticks{0};
+  atomic<std::uint64_t> id{0};
+  atomic<std::uint64_t> what{0};
+  atomic<std::uint64_t> kind{0};
+};
+
+template <class Atomics, std::size_t Size>
+class event_ring {
+ public:
+  using slot = event_slot<Atomics>;
+
+  // Room for Size slots, which are made one by one: pages that no event came to are never touched.
+  explicit event_ring(void* room) noexcept : slots_(static_cast<slot*>(room)) {}
+
+  TROUPE_INLINE void put(const event_data& one) noexcept {
+    // order: relaxed  the writer's own
+    const std::uint64_t at = written_.load(std::memory_order_relaxed);
+    if (at < Size) ::new (&slots_[at]) slot;
+    fill(slots_[at % Size], one);
+    // order: release  the event is whole (E1); pairs with written/acquire
+    written_.store(at + 1, std::memory_order_release);
+  }
+
+  // order: acquire  sees the events below it (E1); pairs with put/release
+  std::uint64_t written() const noexcept { return written_.load(std::memory_order_acquire); }
+  static std::uint64_t oldest(std::uint64_t written) noexcept { return written < Size ? 0 : written - Size + 1; }
+
+  // An event that was written. False when it was overwritten meanwhile.
+  bool read(std::uint64_t at, event_data& to) const noexcept {
+    const slot& from = slots_[at % Size];
+    // order: acquire (both)  in front of the number below (E2); pairs with fill/release
+    to.ticks = from.ticks.load(std::memory_order_acquire);
+    to.id = from.id.load(std::memory_order_acquire);
+    // order: acquire (both)  as above
+    to.what = from.what.load(std::memory_order_acquire);
+    to.kind = from.kind.load(std::memory_order_acquire);
+    // order: relaxed  behind the loads above
+    return written_.load(std::memory_order_relaxed) < at + Size;
+  }
+
+ private:
+  TROUPE_INLINE static void fill(slot& to, const event_data& one) noexcept {
+    // order: release (both)  behind the number of those before it, so that who reads a new part sees that number (E2); pairs
+    // with read/acquire
+    to.ticks.store(one.ticks, std::memory_order_release);
+    to.id.store(one.id, std::memory_order_release);
+    // order: release (both)  as above
+    to.what.store(one.what, std::memory_order_release);
+    to.kind.store(one.kind, std::memory_order_release);
+  }
+
+  slot* const slots_;
+  typename Atomics::template atomic<std::uint64_t> written_{0};
+};
+
+}  // namespace troupe::observe

@@ -1,0 +1,124 @@
+// output: text to a descriptor, for signal handlers, too: nothing allocates.
+#pragma once
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdint>
+#include <string_view>
+
+namespace troupe::observe {
+
+class output {
+ public:
+  explicit output(int fd) noexcept : fd_(fd) {}
+  output(const output&) = delete;
+  output& operator=(const output&) = delete;
+  ~output() { flush(); }
+
+  output& operator<<(std::string_view text) noexcept {
+    for (const char one : text) put(one);
+    return *this;
+  }
+  output& operator<<(char one) noexcept {
+    put(one);
+    return *this;
+  }
+  output& operator<<(std::uint64_t number) noexcept {
+    char digits[20];
+    const auto end = std::to_chars(digits, digits + sizeof digits, number).ptr;
+    return *this << std::string_view(digits, static_cast<std::size_t>(end - digits));
+  }
+
+  output& signed_number(std::uint64_t bits) noexcept {
+    const auto value = static_cast<std::int64_t>(bits);
+    if (value >= 0) return *this << bits;
+    return *this << '-' << (~bits + 1);
+  }
+
+  // 1,234,567 thousandths are 1234.567.
+  output& thousandths(std::uint64_t number) noexcept {
+    *this << number / 1000 << '.';
+    return digits(number % 1000, 3);
+  }
+  output& digits(std::uint64_t number, unsigned count) noexcept {
+    std::uint64_t power = 1;
+    for (unsigned i = 1; i < count; ++i) power *= 10;
+    for (; power != 0; power /= 10) put(static_cast<char>('0' + number / power % 10));
+    return *this;
+  }
+  // As a JSON string has it, without the quotes. What is no UTF-8 becomes U+FFFD.
+  output& quoted(std::string_view text) noexcept {
+    while (!text.empty()) {
+      const char one = text.front();
+      const auto code = static_cast<unsigned char>(one);
+      const std::size_t bytes = bytes_of_character(text);
+      if (bytes > 1) {
+        *this << text.substr(0, bytes);
+      } else if (bytes == 0) {
+        *this << "\\ufffd";
+      } else if (code < 0x20) {
+        *this << "\\u00";
+        put(static_cast<char>('0' + code / 16));
+        put("0123456789abcdef"[code % 16]);
+      } else {
+        if (one == '"' || one == '\\') put('\\');
+        put(one);
+      }
+      text.remove_prefix(std::max<std::size_t>(bytes, 1));
+    }
+    return *this;
+  }
+  // At least as wide, filled up with blanks: behind it, or in front.
+  output& left(std::string_view text, std::size_t width) noexcept {
+    *this << text;
+    for (std::size_t i = text.size(); i < width; ++i) put(' ');
+    return *this;
+  }
+  output& right(std::uint64_t number, std::size_t width) noexcept {
+    std::size_t used = 1;
+    for (std::uint64_t rest = number; rest >= 10; rest /= 10) ++used;
+    for (; used < width; ++used) put(' ');
+    return *this << number;
+  }
+
+  void flush() noexcept {
+    for (std::size_t done = 0; done < used_;) {
+      const ::ssize_t written = ::write(fd_, buffer_ + done, used_ - done);
+      if (written < 0 && errno != EINTR) failed_ = true;
+      if (failed_) break;
+      if (written > 0) done += static_cast<std::size_t>(written);
+    }
+    used_ = 0;
+  }
+  // What was written may not be there: the disk is full, for instance.
+  bool failed() const noexcept { return failed_; }
+
+ private:
+  // 0: it is none.
+  static std::size_t bytes_of_character(std::string_view text) noexcept {
+    const auto at = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+    if (at(0) < 0x80) return 1;
+    const std::size_t bytes = at(0) >= 0xf5 ? 0 : at(0) >= 0xf0 ? 4 : at(0) >= 0xe0 ? 3 : at(0) >= 0xc2 ? 2 : 0;
+    if (bytes == 0 || text.size() < bytes) return 0;
+    for (std::size_t i = 1; i < bytes; ++i) {
+      if ((at(i) & 0xc0) != 0x80) return 0;
+    }
+    const bool overlong = (at(0) == 0xe0 && at(1) < 0xa0) || (at(0) == 0xf0 && at(1) < 0x90);
+    const bool surrogate = at(0) == 0xed && at(1) >= 0xa0, beyond = at(0) == 0xf4 && at(1) >= 0x90;
+    return overlong || surrogate || beyond ? 0 : bytes;
+  }
+
+  void put(char one) noexcept {
+    if (used_ == sizeof buffer_) flush();
+    buffer_[used_++] = one;
+  }
+  const int fd_;
+  bool failed_ = false;
+  std::size_t used_ = 0;
+  char buffer_[8192];
+};
+
+}  // namespace troupe::observe

@@ -1,0 +1,123 @@
+#include "observe/session.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <string>
+
+#include "observe/ticks.hpp"
+#include "observe/write.hpp"
+#include "troupe/base/error.hpp"
+#include "troupe/observe/trace.hpp"
+
+namespace troupe::observe {
+namespace {
+
+// Of the process, from the first runtime on; never destroyed.
+struct recording {
+  std::mutex mutex;
+  int runtimes = 0;
+  bool asked = false;  // the environment was looked at
+  int file = -1;       // none: a table
+  tick_scale began;
+
+  static recording& get() {
+    static recording& instance = *new recording;
+    return instance;
+  }
+
+  bool write() noexcept {
+    if (file < 0) return write_table(STDERR_FILENO, began);
+    const bool empty = ::ftruncate(file, 0) == 0 && ::lseek(file, 0, SEEK_SET) == 0;
+    return write_chrome(file, began) && empty;
+  }
+};
+
+void say(const char* text) noexcept { [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text, std::strlen(text)); }
+
+struct crash {
+  int signal;
+  const char* mark;
+  struct ::sigaction before;
+};
+crash crashes[] = {{SIGSEGV, "crashed: SIGSEGV", {}},
+                   {SIGBUS, "crashed: SIGBUS", {}},
+                   {SIGILL, "crashed: SIGILL", {}},
+                   {SIGFPE, "crashed: SIGFPE", {}},
+                   {SIGABRT, "crashed: SIGABRT", {}}};
+
+// Restores what the signals did before, writes the trace, and lets the signal do that.
+void on_crash(int signal) {
+  const int error_before = errno;
+  const char* mark = "crashed";
+  for (crash& one : crashes) {
+    ::sigaction(one.signal, &one.before, nullptr);
+    if (one.signal == signal) mark = one.mark;
+  }
+  // order: relaxed  the others go on as they do; what they write from here on nobody reads
+  if (is_on.load(std::memory_order_relaxed)) {
+    record(event::mark, mark, 0);
+    is_on.store(false, std::memory_order_relaxed);  // order: relaxed  as above
+    recording& now = recording::get();
+    say(now.write() ? "troupe: the trace up to the crash was written\n" : "troupe: the trace up to the crash could not be written\n");
+  }
+  ::raise(signal);
+  errno = error_before;
+}
+
+void catch_crashes() {
+  struct ::sigaction action = {};
+  action.sa_handler = &on_crash;
+  action.sa_flags = SA_ONSTACK;
+  for (crash& one : crashes) ::sigaction(one.signal, &action, &one.before);
+}
+
+// exit() in the middle of things.
+void at_exit() {
+  recording& now = recording::get();
+  std::lock_guard lock(now.mutex);
+  if (now.runtimes != 0) now.write();
+}
+
+void begin(recording& now) {
+  const char* const setting = std::getenv("TROUPE_TRACE");
+  if (setting == nullptr || *setting == '\0') return;
+  const std::string wanted = setting;
+  if (wanted != "text") {
+    if (!wanted.ends_with(".json")) {
+      throw option_error("troupe: environment variable TROUPE_TRACE=" + wanted + ": must be text, or a file's name that ends in .json");
+    }
+    now.file = ::open(setting, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (now.file < 0) {
+      throw option_error("troupe: environment variable TROUPE_TRACE=" + wanted + ": cannot be written: " + std::strerror(errno));
+    }
+  }
+  now.began = tick_scale();
+  is_on.store(true, std::memory_order_relaxed);  // order: relaxed  nobody else runs yet, or may notice late
+  catch_crashes();
+  std::atexit(&at_exit);
+}
+
+}  // namespace
+
+session::session() {
+  recording& now = recording::get();
+  std::lock_guard lock(now.mutex);
+  if (!now.asked) begin(now);
+  now.asked = true;
+  ++now.runtimes;
+}
+
+session::~session() {
+  recording& now = recording::get();
+  std::lock_guard lock(now.mutex);
+  if (--now.runtimes != 0 || !tracing()) return;
+  if (!now.write()) say("troupe: the trace could not be written as a whole: is the disk full?\n");
+}
+
+}  // namespace troupe::observe

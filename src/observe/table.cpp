@@ -1,0 +1,98 @@
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+
+#include "observe/kinds.hpp"
+#include "observe/output.hpp"
+#include "observe/ring.hpp"
+#include "observe/write.hpp"
+
+namespace troupe::observe {
+namespace {
+
+constexpr std::size_t threads_max = 256;  // in one table; the newest
+
+// The next event of a thread that is not printed yet.
+struct place {
+  const ring* of = nullptr;
+  std::uint64_t at = 0, end = 0;
+  event_data next{};
+  bool there = false;
+
+  void advance() noexcept {
+    there = false;
+    while (!there && at < end) there = of->events.read(at++, next) && next.kind < kinds.size();
+  }
+};
+
+// Static: a signal handler's stack may be small. One table at a time.
+place places[threads_max];
+std::uint64_t printed[threads_max];  // of each thread, by its number
+
+class table {
+ public:
+  table(int fd, const tick_scale& began) noexcept : to_(fd), began_(began) {}
+
+  bool write() noexcept {
+    std::size_t count = 0;
+    for (const ring* one = first_ring(); one != nullptr && count < threads_max; one = one->next) {
+      place& here = places[count++];
+      here.of = one;
+      here.end = one->events.written();
+      std::uint64_t& before = printed[one->number % threads_max];
+      here.at = std::max(ring::events_of_thread::oldest(here.end), before);
+      lost_ += here.at - before;
+      before = here.end;
+      here.advance();
+    }
+    to_ << "Thread            Queued Asleep      Time (ms)  Event\n";
+    for (;;) {
+      place* first = nullptr;
+      for (std::size_t i = 0; i < count; ++i) {
+        if (places[i].there && (first == nullptr || places[i].next.ticks < first->next.ticks)) first = &places[i];
+      }
+      if (first == nullptr) break;
+      add(*first->of, first->next);
+      first->advance();
+    }
+    if (lost_ != 0) to_ << lost_ << " older events were overwritten\n";
+    to_.flush();
+    return !to_.failed();
+  }
+
+ private:
+  void add(const ring& of, const event_data& one) noexcept {
+    const auto kind = static_cast<event>(one.kind);
+    const kind_of_event& is = kinds[one.kind];
+    if (kind == event::lazy_queued) ++queued_;
+    if (queued_ != 0 && (kind == event::lazy_taken || kind == event::lazy_stolen || (kind == event::lazy_inline && one.id != 0))) --queued_;
+    if (kind == event::park_begin || kind == event::asleep_begin) ++asleep_;
+    if (asleep_ != 0 && (kind == event::park_end || kind == event::asleep_end)) --asleep_;
+    to_.right(of.number, 4) << ' ';
+    to_.left(of.name, 13);
+    to_.right(queued_, 6);
+    to_.right(asleep_, 7) << ' ';
+    const auto ns = static_cast<std::uint64_t>(now_.ns_since(began_, one.ticks));
+    to_.right(ns / 1'000'000, 7) << '.';
+    to_.digits(ns % 1'000'000, 6) << "  ";
+    const char* what = reinterpret_cast<const char*>(static_cast<std::uintptr_t>(one.what));
+    to_ << is.name << (what == nullptr || *is.name == '\0' ? "" : " ") << (what == nullptr ? "" : what);
+    if (is.when != phase::instant) to_ << (is.when == phase::begin ? " begins" : " ends");
+    if (is.id != nullptr) {
+      to_ << " (" << is.id << ' ';
+      to_.signed_number(one.id) << ')';
+    }
+    to_ << '\n';
+  }
+
+  output to_;
+  const tick_scale& began_;
+  const tick_scale now_;
+  std::uint64_t queued_ = 0, asleep_ = 0, lost_ = 0;
+};
+
+}  // namespace
+
+bool write_table(int fd, const tick_scale& began) noexcept { return table(fd, began).write(); }
+
+}  // namespace troupe::observe

@@ -1,0 +1,113 @@
+#include "troupe/observe/trace.hpp"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <new>
+
+#include "observe/ring.hpp"
+#include "observe/ticks.hpp"
+
+namespace troupe::observe {
+
+constinit std::atomic<bool> is_on{false};
+
+namespace {
+
+constinit std::atomic<ring*> rings{nullptr};
+constexpr unsigned rings_max = 1024;  // then a new thread takes the ring of one that has ended
+
+// Never destroyed: threads may end after the program's statics.
+std::mutex& rings_mutex() {
+  static std::mutex& instance = *new std::mutex;
+  return instance;
+}
+
+constinit thread_local ring* of_thread [[gnu::tls_model("initial-exec")]] = nullptr;
+constinit thread_local bool without [[gnu::tls_model("initial-exec")]] = false;  // it ends, or memory is out
+
+struct leaving {
+  bool armed = false;
+  void* stack = nullptr;
+  ~leaving() {
+    // order: release  its last event; pairs with the one that takes it over
+    if (of_thread != nullptr) of_thread->in_use.store(false, std::memory_order_release);
+    of_thread = nullptr;
+    without = true;
+    if (stack == nullptr) return;
+    stack_t none = {};
+    none.ss_flags = SS_DISABLE;
+    ::sigaltstack(&none, nullptr);
+    std::free(stack);
+  }
+};
+thread_local leaving left;
+
+// Where a crash is handled whose reason is that the stack is used up. Somebody else's stays.
+void make_crash_stack() noexcept {
+  stack_t before = {};
+  if (::sigaltstack(nullptr, &before) != 0 || (before.ss_flags & SS_DISABLE) == 0) return;
+  stack_t own = {};
+  own.ss_size = std::size_t{64} << 10;
+  own.ss_sp = std::malloc(own.ss_size);
+  if (own.ss_sp == nullptr) return;
+  if (::sigaltstack(&own, nullptr) == 0) {
+    left.stack = own.ss_sp;
+  } else {
+    std::free(own.ss_sp);
+  }
+}
+
+ring* take_over(ring* first) noexcept {
+  for (ring* one = first; one != nullptr; one = one->next) {
+    // order: acquire  its last event; pairs with leaving
+    if (!one->in_use.load(std::memory_order_acquire)) {
+      // order: relaxed  under the mutex
+      one->in_use.store(true, std::memory_order_relaxed);
+      return one;
+    }
+  }
+  return nullptr;
+}
+
+TROUPE_NOINLINE ring* make_ring() noexcept {
+  if (without) return nullptr;
+  std::lock_guard lock(rings_mutex());
+  // order: relaxed  under the mutex
+  ring* const first = rings.load(std::memory_order_relaxed);
+  ring* made = first != nullptr && first->number >= rings_max ? take_over(first) : nullptr;
+  if (made == nullptr) {
+    void* room = std::malloc(ring::size * sizeof(ring::events_of_thread::slot));
+    if (room == nullptr) return nullptr;
+    made = new (std::nothrow) ring(room, first == nullptr ? 1 : first->number + 1, first);
+    if (made == nullptr) {
+      std::free(room);
+      return nullptr;
+    }
+    ::pthread_getname_np(::pthread_self(), made->name, sizeof made->name);
+    // order: release  the ring is whole; pairs with first_ring
+    rings.store(made, std::memory_order_release);
+  }
+  left.armed = true;
+  make_crash_stack();
+  return of_thread = made;
+}
+
+}  // namespace
+
+// order: acquire  pairs with make_ring
+const ring* first_ring() noexcept { return rings.load(std::memory_order_acquire); }
+
+TROUPE_NOINLINE void record(event kind, const char* what, std::uint64_t id) noexcept {
+  ring* to = of_thread;
+  if (to == nullptr) [[unlikely]] {
+    to = make_ring();
+    if (to == nullptr) return;
+  }
+  to->events.put({now_ticks(), id, reinterpret_cast<std::uintptr_t>(what), static_cast<std::uint64_t>(kind)});
+}
+
+}  // namespace troupe::observe

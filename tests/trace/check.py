@@ -1,0 +1,174 @@
+"""What a trace has, and that it keeps to the formats: Chrome's for viewers, a table for people.
+
+Chrome's format as ui.perfetto.dev and speedscope read it: an object with traceEvents; each of them has ph, pid, tid, name, and but
+for metadata ts, in microseconds; X has dur; the X of one thread lie within each other or apart, never across."""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+
+PROGRAM = pathlib.Path(sys.argv[1])
+FOLDER = pathlib.Path(os.environ["TROUPE_BINARY_DIR"]) / "trace_check"
+SECONDS_MAX = 30
+POLICIES = ["work_stealing", "shared_queue", "simulated"]
+
+
+def fail(text):
+    print(f"trace: {text}")
+    sys.exit(1)
+
+
+def run(ending, setting, policy="work_stealing"):
+    environment = {**os.environ, "TROUPE_TRACE": setting, "TROUPE_POLICY": policy, "TROUPE_WORKERS": "2", "ASAN_OPTIONS": "handle_abort=0"}
+    return subprocess.run([PROGRAM, ending], capture_output=True, text=True, errors="replace", timeout=SECONDS_MAX,
+                          env=environment)
+
+
+def events_of(path):
+    """The events, checked against the format."""
+    with open(path, encoding="utf-8") as file:
+        trace = json.load(file)
+    if set(trace) != {"displayTimeUnit", "traceEvents", "otherData"} or trace["displayTimeUnit"] not in ("ns", "ms"):
+        fail(f"{path}: has {sorted(trace)}")
+    stretches = {}
+    for event in trace["traceEvents"]:
+        kind = event.get("ph")
+        if kind not in ("M", "X", "i") or not isinstance(event.get("name"), str) or event.get("pid") != 1:
+            fail(f"{path}: is no event: {event}")
+        if kind == "M":
+            if event["name"] not in ("process_name", "thread_name") or not isinstance(event["args"]["name"], str):
+                fail(f"{path}: is no metadata: {event}")
+            continue
+        if not isinstance(event["tid"], int) or not isinstance(event["ts"], (int, float)) or event["ts"] < 0 or not event["cat"]:
+            fail(f"{path}: has no place or time: {event}")
+        if kind == "i" and event["s"] != "t":
+            fail(f"{path}: an instant of no thread: {event}")
+        if kind == "X":
+            if event["dur"] < 0 or event["dur"] > SECONDS_MAX * 1e6:
+                fail(f"{path}: lasts impossibly long: {event}")
+            stretches.setdefault(event["tid"], []).append((event["ts"], -event["dur"], event["name"]))
+    for thread, all_of_it in stretches.items():
+        open_until = []
+        for begin, minus_duration, name in sorted(all_of_it):
+            end = begin - minus_duration
+            while open_until and open_until[-1] <= begin + 0.001:
+                open_until.pop()
+            if open_until and end > open_until[-1] + 0.0015:
+                fail(f"{path}: {name} of thread {thread} lies across another one")
+            open_until.append(end)
+    return trace["traceEvents"], trace["otherData"]
+
+
+def expect(events, kind, category, pattern, least=1, most=None):
+    found = [e for e in events if e["ph"] == kind and e.get("cat") == category and re.fullmatch(pattern, e["name"])]
+    if len(found) < least or (most is not None and len(found) > most):
+        fail(f"{len(found)} events {kind} {category} {pattern!a}, not {least} to {most}")
+    return found
+
+
+def check_everything(policy):
+    path = FOLDER / f"{policy}.json"
+    done = run("return", str(path), policy)
+    if done.returncode != 0 or done.stderr:
+        fail(f"{policy}: ended with {done.returncode}: {done.stderr}")
+    events, other = events_of(path)
+    if int(other["events overwritten by later ones"]) != 0:
+        fail(f"{policy}: events were lost: {other}")
+    expect(events, "i", "actor", r"spawned .*Counter", 1, 1)
+    expect(events, "i", "actor", r"ended .*Counter", 1, 1)
+    expect(events, "i", "message", r"sent .*Counter::add", 100, 100)
+    expect(events, "X", "message", r".*Counter::add", 100, 100)
+    turns = expect(events, "X", "turn", r".*Counter")
+    actor = expect(events, "i", "actor", r"spawned .*Counter")[0]["args"]["actor"]
+    if any(turn["args"]["actor"] != actor for turn in turns):
+        fail(f"{policy}: turns of other actors: {turns}")
+    expect(events, "X", "message", r".*Asker::ask_slowly", 2)
+    expect(events, "i", "coroutine", r"suspended: sleep_for", 1, 1)
+    expect(events, "i", "timer", r"timer", 2)
+    expect(events, "X", "post", r"posted procedure", 1)
+    expect(events, "i", "io", r"begins readable", 1, 1)
+    expect(events, "i", "io", r"ended readable", 1, 1)
+    expect(events, "X", "lazy", r".*", 9)  # and errands, for what another thread keeps
+    expect(events, "i", "lazy", r"queued .*", 1)
+    expect(events, "i", "lazy", r"inline .*", 1)
+    expect(events, "i", "context", r"made context work", 1, 1)
+    expect(events, "i", "context", r"ended context", 1)
+    expect(events, "X", "user", "compute", 2, 2)
+    expect(events, "i", "user", "no text: \ufffd\ufffd\\(\u20ac", 2, 2)
+    expect(events, "i", "user", 'the total "so far"', 1, 1)[0]["args"]["value"] == 100 or fail("the mark has another value")
+    if policy != "simulated":
+        expect(events, "X", "sched", "parked", 1)
+        names = {e["args"]["name"] for e in events if e["ph"] == "M" and e["name"] == "thread_name"}
+        if not any(name.startswith("worker") for name in names):
+            fail(f"{policy}: no thread is a worker: {names}")
+
+
+def check_table():
+    done = run("return", "text")
+    head, *rows = done.stderr.splitlines()
+    if done.returncode != 0 or head.split() != ["Thread", "Queued", "Asleep", "Time", "(ms)", "Event"]:
+        fail(f"the table begins with: {head}")
+    last = 0.0
+    for row in rows:
+        found = re.fullmatch(r" *\d+ .{12,}? +(\d+) +(\d+) +(\d+\.\d{6})  (\S.*)", row)
+        if not found:
+            fail(f"is no row: {row}")
+        if float(found[3]) < last:
+            fail(f"is out of order: {row}")
+        last = float(found[3])
+    for text in ("sent &", "turn of ", "parked begins", "queued ", "compute begins", "suspended: sleep_for"):
+        if not any(text in row for row in rows):
+            fail(f"the table has no '{text}'")
+
+
+def check_endings():
+    path = FOLDER / "ending.json"
+    done = run("exit", str(path))
+    events, _ = events_of(path)
+    if done.returncode != 3:
+        fail(f"exit: ended with {done.returncode}: {done.stderr}")
+    expect(events, "X", "user", "compute", 2, 2)
+    for ending, by in (("crash", signal.SIGABRT), ("segv", signal.SIGSEGV), ("deep", signal.SIGSEGV)):
+        done = run(ending, str(path))
+        sanitized = "Sanitizer" in done.stderr
+        if (done.returncode != -by and not sanitized) or "the trace up to the crash was written" not in done.stderr:
+            fail(f"{ending}: ended with {done.returncode}: {done.stderr}")
+        events, _ = events_of(path)
+        expect(events, "i", "user", f"crashed: {by.name}", 1, 1)
+        expect(events, "X", "user", "about to crash", 1, 1)
+        expect(events, "X", "message", ".*Asker::crash", 1, 1)
+
+
+def check_flood():
+    """Rings are of a fixed size: the newest events stay, and how many went is told."""
+    path = FOLDER / "flood.json"
+    done = run("flood", str(path))
+    events, other = events_of(path)
+    if done.returncode != 0 or int(other["events overwritten by later ones"]) == 0:
+        fail(f"flood: {done.returncode}, {other}")
+    if len(events) > 8 * 32768:
+        fail(f"flood: {len(events)} events were kept")
+    expect(events, "X", "user", "compute", 1)
+
+
+def check_settings():
+    for setting, words in (("yes", "must be text, or"), (str(FOLDER / "missing" / "t.json"), "cannot be written")):
+        done = run("return", setting)
+        if done.returncode == 0 or words not in done.stderr or "TROUPE_TRACE" not in done.stderr:
+            fail(f"TROUPE_TRACE={setting}: ended with {done.returncode}: {done.stderr}")
+    done = run("return", "")
+    if done.returncode != 0 or done.stderr:
+        fail(f"without a trace: ended with {done.returncode}: {done.stderr}")
+
+
+FOLDER.mkdir(exist_ok=True)
+for one in POLICIES:
+    check_everything(one)
+check_table()
+check_endings()
+check_flood()
+check_settings()

@@ -1,0 +1,86 @@
+// Does a little of everything that a trace has events for. How it ends: return | exit | crash | segv | deep | flood.
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <thread>
+
+#include "troupe/troupe.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Counter {
+  int sum = 0;
+  void add(int n) { sum += n; }
+  int total() const { return sum; }
+};
+
+TROUPE_NOINLINE int deep(int depth) {
+  volatile char room[4096];
+  room[0] = static_cast<char>(depth);
+  return depth < 0 ? room[0] : deep(depth + 1) + room[0];
+}
+
+struct Asker {
+  troupe::ref<Counter> of;
+  troupe::task<> ask_slowly() {
+    co_await troupe::sleep_for(2ms);
+    const int total = co_await of.ask<&Counter::total>();
+    troupe::trace_mark("the total \"so far\"", static_cast<std::uint64_t>(total));
+    const troupe::lazy later([] { return 6 * 7; });
+    co_await later;
+  }
+  void crash(std::string how) {
+    const troupe::trace_span span("about to crash");
+    if (how == "crash") std::abort();
+    if (how == "deep") deep(0);
+    ::raise(SIGSEGV);
+  }
+};
+
+troupe::task<> read_one(int fd) {
+  co_await troupe::readable(fd);
+  std::uint64_t count = 0;
+  static_cast<void>(::read(fd, &count, sizeof count));
+}
+
+void compute() {
+  const troupe::trace_span span("compute");
+  troupe::trace_mark("no text: \xff\xc3(\xe2\x82\xac");
+  std::array<troupe::lazy<int>, 4> parts{troupe::lazy([] { return 1; }), troupe::lazy([] { return 2; }), troupe::lazy([] { return 3; }),
+                                         troupe::lazy([] { return 4; })};
+  int sum = 0;
+  for (const auto& part : parts) sum += part.get();
+  if (sum != 10) std::abort();
+}
+
+}  // namespace
+
+int main(int, char** arguments) {
+  const std::string_view ending = arguments[1];
+  troupe::runtime rt;
+  auto counter = rt.spawn<Counter>();
+  auto asker = rt.spawn<Asker>(counter);
+  const int messages = ending == "flood" ? 100'000 : 100;
+  for (int i = 0; i < messages; ++i) counter.tell<&Counter::add>(1);
+  asker.tell<&Asker::ask_slowly>();
+  const int bell = ::eventfd(0, 0);
+  rt.spawn(read_one(bell));
+  rt.after(1ms, [bell] {
+    const std::uint64_t one = 1;
+    static_cast<void>(::write(bell, &one, sizeof one));
+  });
+  rt.post(&compute);
+  const troupe::owned_context work = troupe::make_context({.name = "work"});
+  rt.run();
+  compute();
+  ::close(bell);
+  if (ending == "exit") std::exit(3);
+  if (ending == "crash" || ending == "segv" || ending == "deep") asker.tell<&Asker::crash>(std::string(ending));
+  rt.run();
+}
