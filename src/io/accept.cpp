@@ -1,26 +1,75 @@
 #include "troupe/io/accept.hpp"
 
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <utility>
+
+#include "troupe/io/error.hpp"
+#include "troupe/io/tcp.hpp"
+#include "troupe/io/unix_socket.hpp"
 #include "troupe/task/current_actor.hpp"
+#include "troupe/task/timer.hpp"
 
 namespace troupe::io {
 
 // The coroutine has gone without asking: nobody else has the connection.
 accept_base::~accept_base() {
-  if (unclaimed_ != nullptr && !unclaimed_->pending && unclaimed_->result > 0) descriptor(unclaimed_->result).close();
+  if (unclaimed_ != nullptr) unclaimed_->close_result();
 }
 
 descriptor& accept_base::prepare(operation_wait& wait) noexcept {
   wait.weak = weak_;
+  wait.result = -ECANCELED;  // what it never began came to nothing
   unclaimed_ = &wait;
   return *listener_;
 }
 
 descriptor accept_base::take(operation_wait& wait) {
-  unclaimed_ = nullptr;
   wait.check("accept");
   descriptor made(wait.result);
+  unclaimed_ = nullptr;
   made.bind(*tasks::current_io());
   return made;
 }
 
+namespace {
+
+bool is_exhaustion(const io_error& what) noexcept {
+  const std::error_code code = what.code();
+  return code == std::errc::too_many_files_open || code == std::errc::too_many_files_open_in_system ||
+         code == std::errc::no_buffer_space || code == std::errc::not_enough_memory;
+}
+
+// Each look costs a few microseconds, so what it takes meanwhile is far below a percent of a core.
+constexpr std::chrono::nanoseconds pause_min = std::chrono::milliseconds(1), pause_max = std::chrono::milliseconds(32);
+
+template <class Stream, class Listener>
+task<Stream> accept_patiently(Listener& from, bool weak, std::stop_token end) {
+  for (auto pause = pause_min;; pause = std::min(pause * 2, pause_max)) {
+    try {
+      Stream made = co_await from.accept().stop(end);
+      co_return made;
+    } catch (const io_error& e) {
+      if (!is_exhaustion(e)) throw;
+    }
+    const tasks::sleep nap(pause, weak);
+    co_await nap;
+  }
+}
+
+}  // namespace
+
 }  // namespace troupe::io
+
+namespace troupe {
+
+// Not in the headers: GCC emits coroutines that nobody calls, and a program without I/O need not link this library.
+task<tcp_stream> tcp_listener::accept_when_able(std::stop_token end) {
+  return io::accept_patiently<tcp_stream>(*this, weak_, std::move(end));
+}
+task<unix_stream> unix_listener::accept_when_able(std::stop_token end) {
+  return io::accept_patiently<unix_stream>(*this, weak_, std::move(end));
+}
+
+}  // namespace troupe

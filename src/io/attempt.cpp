@@ -1,5 +1,7 @@
 #include "io/attempt.hpp"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <climits>
@@ -72,6 +74,31 @@ bool datagram(kernel& calls, slot& at, operation& one) noexcept {
   return finish(one, result);
 }
 
+// A part that is short may be the socket's or the file's end: the next call tells.
+bool send_file(kernel& calls, slot& at, operation& one) noexcept {
+  while (one.done != one.bytes) {
+    std::size_t bytes = std::min(one.bytes - one.done, step_bytes_max);
+    if (one.asks_first) {
+      bytes = std::min<std::size_t>(bytes, PIPE_BUF);
+      const int found = calls.look(at.fd, POLLOUT);
+      if (found == 0) {
+        at.can_write = false;
+        return false;
+      }
+      if (found < 0) return finish(one, found);
+    }
+    const std::ptrdiff_t part =
+        uninterrupted([&] { return calls.send_file(at.fd, one.extra, one.offset + static_cast<std::int64_t>(one.done), bytes); });
+    if (would_block(part)) {
+      at.can_write = false;
+      return false;
+    }
+    if (part <= 0) return finish(one, part);
+    one.done += static_cast<std::size_t>(part);
+  }
+  return finish(one, 0);
+}
+
 // Errors of the connection that would have been accepted are not the listener's: accept(2) says to go on.
 bool is_of_the_peer(std::ptrdiff_t result) noexcept {
   switch (-result) {
@@ -129,8 +156,47 @@ bool attempt(kernel& calls, slot& at, operation& one) noexcept {
     case action::writable: return readiness(calls, at, one);
     case action::receive:
     case action::send: return datagram(calls, at, one);
+    case action::send_file: return send_file(calls, at, one);
+    default: break;
   }
   return finish(one, -EINVAL);
+}
+
+bool attempt_file(kernel& calls, int fd, operation& one, bool at_once) noexcept {
+  for (;;) {
+    const std::size_t bytes = std::min(one.bytes - one.done, step_bytes_max);
+    const std::int64_t offset = one.offset == own_position ? own_position : one.offset + static_cast<std::int64_t>(one.done);
+    bool transfers = false;
+    const std::ptrdiff_t result = uninterrupted([&]() -> std::ptrdiff_t {
+      switch (one.what) {
+        case action::status: return calls.status(fd, reinterpret_cast<struct statx*>(one.data));
+        case action::open:
+          // What it would change of a directory is written to the disk.
+          if (at_once && (one.extra & (O_CREAT | O_TRUNC)) != 0) return -EAGAIN;
+          return calls.open(reinterpret_cast<const char*>(one.data), one.extra, static_cast<mode_t>(one.bytes), at_once);
+        case action::read_at: transfers = true; return calls.read_at(fd, one.data + one.done, bytes, offset, at_once);
+        case action::close:
+          if (one.extra != 0) return 0;
+          break;
+        default: break;
+      }
+      if (at_once) return -EAGAIN;
+      switch (one.what) {
+        case action::write_at: transfers = true; return calls.write_at(fd, one.data + one.done, bytes, offset);
+        case action::sync: return calls.sync(fd, one.extra != 0);
+        // Interrupted or not, the descriptor is gone, and may be another one's already.
+        case action::close: {
+          const int closed = calls.close(fd);
+          return closed == -EINTR ? 0 : closed;
+        }
+        default: return -EINVAL;
+      }
+    });
+    if (at_once && would_block(result)) return false;
+    if (!transfers || result <= 0) return finish(one, result);
+    one.done += static_cast<std::size_t>(result);
+    if (!one.whole || one.done == one.bytes) return finish(one, result);
+  }
 }
 
 }  // namespace troupe::io

@@ -10,9 +10,16 @@ namespace troupe::io {
 // then the slot knows that it cannot read, or write.
 bool attempt(kernel& calls, slot& at, operation& one) noexcept;
 
+// Of a file, in one call: so what that comes to fits into an int.
+inline constexpr std::size_t step_bytes_max = std::size_t{1} << 30;
+
+// The same of a file's. `at_once`: false where it would wait for a disk; else it always ends, and may block. Only who carries
+// it out touches the operation meanwhile.
+bool attempt_file(kernel& calls, int fd, operation& one, bool at_once) noexcept;
+
 // Which direction an operation waits for.
 inline bool reads(const operation& one) noexcept {
-  return one.what == action::read || one.what == action::accept || one.what == action::readable || one.what == action::receive;
+  return one.what == action::read || one.what == action::accept || one.what == action::readable || one.what == action::receive || is_of_file(one.what);
 }
 
 }  // namespace troupe::io

@@ -1,7 +1,10 @@
 #include "io/kernel.hpp"
 
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <sys/eventfd.h>
+#include <sys/sendfile.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -14,6 +17,9 @@ template <class Result>
 Result checked(Result result) noexcept {
   return result < 0 ? static_cast<Result>(-errno) : result;
 }
+
+// What a system, or a file system, says that has no such way.
+bool lacks_this(std::ptrdiff_t result) noexcept { return result == -EOPNOTSUPP || result == -ENOSYS || result == -EINVAL; }
 
 class real final : public kernel {
  public:
@@ -38,6 +44,33 @@ class real final : public kernel {
   std::ptrdiff_t read(int fd, void* data, std::size_t bytes) noexcept override { return checked(::read(fd, data, bytes)); }
   std::ptrdiff_t write(int fd, const void* data, std::size_t bytes) noexcept override {
     return checked(::write(fd, data, bytes));
+  }
+
+  int open(const char* path, int flags, mode_t permissions, bool at_once) noexcept override {
+    if (!at_once) return checked(::open(path, flags, permissions));
+    open_how how{};
+    how.flags = static_cast<std::uint64_t>(flags);
+    how.mode = (flags & O_CREAT) != 0 ? permissions : 0;
+    how.resolve = RESOLVE_CACHED;
+    const auto made = static_cast<int>(checked(::syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how)));
+    return lacks_this(made) || made == -EPERM ? -EAGAIN : made;
+  }
+  std::ptrdiff_t read_at(int fd, void* data, std::size_t bytes, std::int64_t offset, bool at_once) noexcept override {
+    const iovec whole{data, bytes};
+    const std::ptrdiff_t part = checked(::preadv2(fd, &whole, 1, offset, at_once ? RWF_NOWAIT : 0));
+    return at_once && lacks_this(part) ? -EAGAIN : part;
+  }
+  std::ptrdiff_t write_at(int fd, const void* data, std::size_t bytes, std::int64_t offset) noexcept override {
+    const iovec whole{const_cast<void*>(data), bytes};
+    return checked(::pwritev2(fd, &whole, 1, offset, 0));
+  }
+  int sync(int fd, bool data_alone) noexcept override { return checked(data_alone ? ::fdatasync(fd) : ::fsync(fd)); }
+  int status(int fd, struct statx* to) noexcept override {
+    return checked(::statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, to));
+  }
+  std::ptrdiff_t send_file(int to, int from, std::int64_t offset, std::size_t bytes) noexcept override {
+    off_t at = offset;
+    return checked(::sendfile(to, from, &at, bytes));
   }
 
   int set_option(int fd, int level, int name, int value) noexcept override {

@@ -1,12 +1,13 @@
 // kernel: the system calls that I/O makes, as a table: the real ones, a simulated network's, or ones that fail by
 // a test's script.
 //
-// Each returns what the call does, or -errno. None blocks but wait_events.
+// Each returns what the call does, or -errno. None blocks but wait_events, and those of files.
 #pragma once
 
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 
 #include <cstddef>
@@ -36,6 +37,16 @@ class kernel {
   virtual std::ptrdiff_t send(int fd, const void* data, std::size_t bytes, const sockaddr* to, socklen_t to_bytes) noexcept = 0;
   virtual std::ptrdiff_t read(int fd, void* data, std::size_t bytes) noexcept = 0;
   virtual std::ptrdiff_t write(int fd, const void* data, std::size_t bytes) noexcept = 0;
+
+  // Of files. `at_once`: -EAGAIN where it would have to wait for the disk; without it these may block. An offset of -1 is
+  // the file's own position.
+  virtual int open(const char* path, int flags, mode_t permissions, bool at_once) noexcept = 0;
+  virtual std::ptrdiff_t read_at(int fd, void* data, std::size_t bytes, std::int64_t offset, bool at_once) noexcept = 0;
+  virtual std::ptrdiff_t write_at(int fd, const void* data, std::size_t bytes, std::int64_t offset) noexcept = 0;
+  virtual int sync(int fd, bool data_alone) noexcept = 0;
+  virtual int status(int fd, struct statx* to) noexcept = 0;
+  // From a file to a stream. May wait for the disk.
+  virtual std::ptrdiff_t send_file(int to, int from, std::int64_t offset, std::size_t bytes) noexcept = 0;
 
   virtual int set_option(int fd, int level, int name, int value) noexcept = 0;
   // SO_ERROR, as a positive number.

@@ -21,15 +21,16 @@ void say_once(int refused) {
 }  // namespace
 
 std::shared_ptr<reactor> make_reactor(sched::poller_seat& seat) {
+  const runtime_services services{seat.keep_alive, seat.aside};
   if (seat.simulation != nullptr) {
-    return make_readiness_reactor(std::make_unique<simulated_kernel>(*seat.simulation), seat.keep_alive);
+    return make_readiness_reactor(std::make_unique<simulated_kernel>(*seat.simulation), services);
   }
   if (static_cast<io_backend>(seat.choice) != io_backend::epoll) {
     int refused = 0;
-    if (auto made = make_uring_reactor(system_kernel(), seat.keep_alive, refused)) return made;
+    if (auto made = make_uring_reactor(system_kernel(), services, refused)) return made;
     say_once(refused);
   }
-  return make_readiness_reactor(system_kernel(), seat.keep_alive);
+  return make_readiness_reactor(system_kernel(), services);
 }
 
 }  // namespace troupe::io

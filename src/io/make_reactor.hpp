@@ -10,11 +10,11 @@ namespace troupe::io {
 // By the seat's choice, and what the system allows. Throws io_error, std::bad_alloc.
 std::shared_ptr<reactor> make_reactor(sched::poller_seat& seat);
 
-std::shared_ptr<reactor> make_readiness_reactor(kernel& calls, std::function<void(bool)> keep_alive);
-std::shared_ptr<reactor> make_readiness_reactor(std::unique_ptr<kernel> calls, std::function<void(bool)> keep_alive);
+std::shared_ptr<reactor> make_readiness_reactor(kernel& calls, runtime_services of);
+std::shared_ptr<reactor> make_readiness_reactor(std::unique_ptr<kernel> calls, runtime_services of);
 
 // Null where the system does not allow it, or this library was built without it; `refused` says why then.
-std::shared_ptr<reactor> make_uring_reactor(kernel& calls, std::function<void(bool)> keep_alive, int& refused);
+std::shared_ptr<reactor> make_uring_reactor(kernel& calls, runtime_services of, int& refused);
 // For tests: the sizes of the rings that are made from now on. Not zero.
 void set_uring_entries(unsigned submissions, unsigned completions) noexcept;
 

@@ -1,5 +1,6 @@
 #include "io/reactor.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 
@@ -84,11 +85,18 @@ std::size_t reactor::open_slots() const noexcept {
   return in_use_;
 }
 
+sched::poller::counts reactor::count() const noexcept {
+  // order: relaxed (both)  statistics
+  const std::int64_t in_flight = in_flight_.load(std::memory_order_relaxed);
+  return {waits_.load(std::memory_order_relaxed), static_cast<std::uint64_t>(std::max<std::int64_t>(in_flight, 0)), open_slots()};
+}
+
 // Who makes something pending is counted himself, as a busy worker or by a hold; so when the first comes just as the
 // last one goes, the order of the two calls does not matter.
 void reactor::enter(const operation& one) noexcept {
+  waits_.fetch_add(1, std::memory_order_relaxed);  // order: relaxed  a statistic
   // order: relaxed  the count alone; the census orders the rest
-  if (!one.weak && in_flight_.fetch_add(1, std::memory_order_relaxed) == 0) keep_alive_(true);
+  if (!one.weak && in_flight_.fetch_add(1, std::memory_order_relaxed) == 0) services_.keep_alive(true);
 }
 
 void reactor::complete(operation& one) noexcept {
@@ -96,7 +104,7 @@ void reactor::complete(operation& one) noexcept {
   one.completed(one);
   // What that woke is counted by now.
   // order: relaxed  as above
-  if (counted && in_flight_.fetch_sub(1, std::memory_order_relaxed) == 1) keep_alive_(false);
+  if (counted && in_flight_.fetch_sub(1, std::memory_order_relaxed) == 1) services_.keep_alive(false);
 }
 
 void reactor::drive() noexcept {

@@ -19,14 +19,22 @@
 
 namespace troupe::io {
 
+// What a reactor has of its runtime.
+struct runtime_services {
+  std::function<void(bool)> keep_alive;                        // the seat's, as the next
+  std::function<void(std::move_only_function<void()>)> aside;
+};
+
 class reactor : public sched::poller, public std::enable_shared_from_this<reactor> {
  public:
-  reactor(kernel& calls, std::function<void(bool)> keep_alive) : calls(calls), keep_alive_(std::move(keep_alive)) {}
+  reactor(kernel& calls, runtime_services of) : calls(calls), services_(std::move(of)) {}
 
   // The runtime's own, made when it is first asked for. Throws io_error when the system refuses, std::bad_alloc.
   static reactor& of(sched::poller_seat& seat);
   // Of the runtime whose handler the calling thread runs; null elsewhere.
   static reactor* current();
+
+  counts count() const noexcept override;
 
   // Gives the operation to the system. True: it is done, and `completed` is not called. False: it comes later, perhaps
   // before this returns.
@@ -51,6 +59,13 @@ class reactor : public sched::poller, public std::enable_shared_from_this<reacto
   void enter(const operation& one) noexcept;
   void complete(operation& one) noexcept;
 
+  // Of operations of files, each of which has a slot of its own. True: done, since nothing had to be waited for.
+  bool try_file(operation& one) noexcept;
+  // To a thread of the runtime's that may block.
+  void start_aside(operation& one) noexcept;
+  // The second half of that; the operation that is pending there may be gone by now.
+  void hand_aside(slot& at) noexcept;
+
   // In close(), the slot's mutex held: the backend ends what is pending there. What it has ended by then comes back in
   // `ended`, with its result. False: the rest comes later, and the backend calls free_slot() after it.
   virtual bool abandon(slot& at, operation_queue& ended) noexcept = 0;
@@ -58,9 +73,11 @@ class reactor : public sched::poller, public std::enable_shared_from_this<reacto
   void free_slot(slot& at) noexcept;
 
  private:
+  class call_aside;
   void grow();
-  const std::function<void(bool)> keep_alive_;
+  const runtime_services services_;
   std::atomic<std::int64_t> in_flight_{0};
+  std::atomic<std::uint64_t> waits_{0};
   mutable std::mutex slots_mutex_;
   std::vector<std::unique_ptr<slot[]>> slots_;
   slot* free_ = nullptr;

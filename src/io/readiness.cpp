@@ -27,8 +27,8 @@ std::uint16_t generation_of(std::uint64_t tag) noexcept { return static_cast<std
 class readiness_reactor final : public reactor {
  public:
   // `own`: the kernel, if it belongs to this reactor alone.
-  readiness_reactor(kernel& calls, std::unique_ptr<kernel> own, std::function<void(bool)> keep_alive)
-      : reactor(calls, std::move(keep_alive)), own_(std::move(own)) {
+  readiness_reactor(kernel& calls, std::unique_ptr<kernel> own, runtime_services of)
+      : reactor(calls, std::move(of)), own_(std::move(own)) {
     set_ = calls.make_set();
     if (set_ < 0) throw io_error("epoll_create1", "", -set_);
     bell_ = calls.make_bell();
@@ -41,6 +41,11 @@ class readiness_reactor final : public reactor {
 
   bool start(operation& one) noexcept override {
     slot& at = *one.at;
+    if (is_of_file(one.what)) {
+      const bool done = try_file(one);
+      if (!done) start_aside(one);
+      return done;
+    }
     std::lock_guard lock(at.mutex);
     operation_queue& queue = reads(one) ? at.readers : at.writers;
     const bool can = reads(one) ? at.can_read : at.can_write;
@@ -57,7 +62,7 @@ class readiness_reactor final : public reactor {
   void cancel(operation& one) noexcept override {
     {
       std::lock_guard lock(one.at->mutex);
-      if (!one.pending) return;
+      if (!one.pending || (one.aside && one.begun)) return;
       (reads(one) ? one.at->readers : one.at->writers).remove(one);
       one.pending = false;
       one.result = -ECANCELED;
@@ -166,13 +171,13 @@ class readiness_reactor final : public reactor {
 
 }  // namespace
 
-std::shared_ptr<reactor> make_readiness_reactor(kernel& calls, std::function<void(bool)> keep_alive) {
-  return std::make_shared<readiness_reactor>(calls, nullptr, std::move(keep_alive));
+std::shared_ptr<reactor> make_readiness_reactor(kernel& calls, runtime_services of) {
+  return std::make_shared<readiness_reactor>(calls, nullptr, std::move(of));
 }
 
-std::shared_ptr<reactor> make_readiness_reactor(std::unique_ptr<kernel> calls, std::function<void(bool)> keep_alive) {
+std::shared_ptr<reactor> make_readiness_reactor(std::unique_ptr<kernel> calls, runtime_services of) {
   kernel& made = *calls;
-  return std::make_shared<readiness_reactor>(made, std::move(calls), std::move(keep_alive));
+  return std::make_shared<readiness_reactor>(made, std::move(calls), std::move(of));
 }
 
 }  // namespace troupe::io

@@ -1,7 +1,9 @@
 // simulated_kernel: a network within the process, for the simulated policy: what is sent arrives later, by virtual time
 // and the seed's choices: in parts, each at its own time, those of different connections in any order.
 //
-// Sockets are simulated; all other descriptors (pipes, eventfds, files) are the machine's own, and real calls are made.
+// Sockets are simulated; all other descriptors (pipes, eventfds, files) are the machine's own, and real calls are made. Of
+// those of files the seed chooses which have to wait for a disk, are interrupted, or come to a part: so a program that leaves
+// its files as it found them is repeated exactly.
 // Threads: the simulation's own; others may only close and ring.
 #pragma once
 
@@ -34,6 +36,12 @@ class simulated_kernel final : public kernel {
   std::ptrdiff_t send(int fd, const void* data, std::size_t bytes, const sockaddr* to, socklen_t to_bytes) noexcept override;
   std::ptrdiff_t read(int fd, void* data, std::size_t bytes) noexcept override;
   std::ptrdiff_t write(int fd, const void* data, std::size_t bytes) noexcept override;
+  int open(const char* path, int flags, mode_t permissions, bool at_once) noexcept override;
+  std::ptrdiff_t read_at(int fd, void* data, std::size_t bytes, std::int64_t offset, bool at_once) noexcept override;
+  std::ptrdiff_t write_at(int fd, const void* data, std::size_t bytes, std::int64_t offset) noexcept override;
+  int sync(int fd, bool data_alone) noexcept override;
+  int status(int fd, struct statx* to) noexcept override;
+  std::ptrdiff_t send_file(int to, int from, std::int64_t offset, std::size_t bytes) noexcept override;
   int set_option(int fd, int level, int name, int value) noexcept override;
   int pending_error(int fd) noexcept override;
   int local_name(int fd, sockaddr* name, socklen_t* bytes) noexcept override;

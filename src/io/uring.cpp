@@ -5,6 +5,7 @@
 // Invariants
 //   U1  what is pushed is submitted: by the next look or wait, or, when somebody sleeps inside, at once.
 //   U2  the first of a slot's queue is in the ring, and no other; only its completion, or abandon(), moves the queue.
+//   U3  a bell that was taken out of the ring since the last wait ends the next one: whoever rang it must be heard.
 #include "io/make_reactor.hpp"
 
 #if TROUPE_HAS_LIBURING
@@ -30,7 +31,7 @@ constexpr unsigned features_needed = IORING_FEAT_EXT_ARG | IORING_FEAT_NODROP | 
 
 class uring_reactor final : public reactor {
  public:
-  uring_reactor(kernel& calls, std::function<void(bool)> keep_alive) : reactor(calls, std::move(keep_alive)) {
+  uring_reactor(kernel& calls, runtime_services of) : reactor(calls, std::move(of)) {
     io_uring_params wanted{};
     wanted.flags = IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP;
     wanted.cq_entries = completion_entries;
@@ -44,9 +45,11 @@ class uring_reactor final : public reactor {
 
   bool start(operation& one) noexcept override {
     slot& at = *one.at;
+    if (is_of_file(one.what) && try_file(one)) return true;
     std::lock_guard lock(at.mutex);
     operation_queue& queue = queue_of(one);
     const bool first = queue.empty();
+    if (first && one.what == action::send_file && attempt(calls, at, one)) return true;
     one.pending = true;
     enter(one);
     queue.push(one);
@@ -58,8 +61,8 @@ class uring_reactor final : public reactor {
   void cancel(operation& one) noexcept override {
     {
       std::lock_guard lock(one.at->mutex);
-      if (!one.pending) return;
-      if (queue_of(one).front() == &one) return ask_for_end(one);
+      if (!one.pending || (one.aside && one.begun)) return;
+      if (queue_of(one).front() == &one && !one.aside) return ask_for_end(one);
       queue_of(one).remove(one);
       one.pending = false;
       one.result = -ECANCELED;
@@ -74,7 +77,7 @@ class uring_reactor final : public reactor {
 
   bool wait(const std::chrono::nanoseconds* limit) noexcept override {
     const unsigned count = submit(true);
-    if (!something_came()) {
+    if (!something_came() && !rung_) {
       __kernel_timespec span{};
       io_uring_getevents_arg arg{};
       if (limit != nullptr) {
@@ -89,7 +92,9 @@ class uring_reactor final : public reactor {
     }
     std::lock_guard lock(submissions_);
     somebody_sleeps_ = false;
-    return something_came();
+    const bool came = something_came();
+    rung_ = false;
+    return came;
   }
 
   void wake() noexcept override {
@@ -110,6 +115,7 @@ class uring_reactor final : public reactor {
       const std::uint64_t whose = entry->user_data;
       const int result = entry->res;
       io_uring_cqe_seen(&ring_, entry);
+      if (whose == bell) rung_ = true;
       if (whose > cancellation) finish(*reinterpret_cast<operation*>(whose), result);
     }
   }
@@ -176,11 +182,12 @@ class uring_reactor final : public reactor {
     return count;
   }
 
-  // Drops bells in front.
+  // Drops bells in front, and remembers that.
   bool something_came() noexcept {
     io_uring_cqe* entry = nullptr;
     while (io_uring_cq_ready(&ring_) != 0 && io_uring_peek_cqe(&ring_, &entry) == 0) {
       if (entry->user_data > cancellation) return true;
+      if (entry->user_data == bell) rung_ = true;
       io_uring_cqe_seen(&ring_, entry);
     }
     return false;
@@ -198,7 +205,9 @@ class uring_reactor final : public reactor {
   static void prepare(io_uring_sqe& entry, operation& one) noexcept {
     const int fd = one.at->fd;
     const int flags = one.whole ? MSG_WAITALL : 0;
-    if (is_polled(one)) {
+    if (is_of_file(one.what)) {
+      prepare_of_file(entry, one);
+    } else if (is_polled(one)) {
       io_uring_prep_poll_add(&entry, fd, reads(one) ? POLLIN : POLLOUT);
     } else if (one.what == action::read) {
       io_uring_prep_recv(&entry, fd, one.data + one.done, one.bytes - one.done, flags);
@@ -209,6 +218,24 @@ class uring_reactor final : public reactor {
                            SOCK_NONBLOCK | SOCK_CLOEXEC);
     } else {
       io_uring_prep_connect(&entry, fd, one.address, one.address_bytes);
+    }
+  }
+
+  static void prepare_of_file(io_uring_sqe& entry, operation& one) noexcept {
+    const int fd = one.at->fd;
+    const auto bytes = static_cast<unsigned>(std::min(one.bytes - one.done, step_bytes_max));
+    const auto offset = static_cast<std::uint64_t>(
+        one.offset == own_position ? own_position : one.offset + static_cast<std::int64_t>(one.done));
+    if (one.what == action::open) {
+      io_uring_prep_openat(&entry, fd, reinterpret_cast<const char*>(one.data), one.extra, static_cast<mode_t>(one.bytes));
+    } else if (one.what == action::read_at) {
+      io_uring_prep_read(&entry, fd, one.data + one.done, bytes, offset);
+    } else if (one.what == action::write_at) {
+      io_uring_prep_write(&entry, fd, one.data + one.done, bytes, offset);
+    } else if (one.what == action::sync) {
+      io_uring_prep_fsync(&entry, fd, one.extra != 0 ? IORING_FSYNC_DATASYNC : 0);
+    } else {
+      io_uring_prep_close(&entry, fd);
     }
   }
 
@@ -228,7 +255,15 @@ class uring_reactor final : public reactor {
     slot& at = *one.at;
     bool last = false;
     {
-      std::lock_guard lock(at.mutex);
+      std::unique_lock lock(at.mutex);
+      if (result == -EAGAIN && is_of_file(one.what)) {  // some file systems know no other way
+        if (!ends(one)) {
+          one.aside = true;
+          lock.unlock();
+          return hand_aside(at);
+        }
+        result = -ECANCELED;
+      }
       if (!take(at, one, result)) return push(one);
       operation_queue& queue = queue_of(one);
       queue.remove(one);
@@ -244,6 +279,7 @@ class uring_reactor final : public reactor {
   // What the ring says of an operation. False when it is to be asked once more.
   bool take(slot& at, operation& one, int result) noexcept {
     one.result = result;
+    if (one.what == action::close && result == -EINTR) return one.result = 0, true;  // its descriptor is gone
     // The system cancels by itself what a thread submitted that ends; another one asks again.
     const bool nothing = result == -EINTR || result == -EAGAIN || (result == -ECANCELED && !ends(one));
     if (at.closing && (nothing || (is_polled(one) && result >= 0))) {
@@ -251,7 +287,7 @@ class uring_reactor final : public reactor {
       return true;
     }
     if (nothing || (one.what == action::accept && result == -ECONNABORTED)) return false;
-    if (result <= 0 || one.what == action::accept) return true;
+    if (result <= 0 || one.what == action::accept || one.what == action::open) return true;
     if (is_polled(one)) return attempt(calls, at, one);
     one.done += static_cast<std::size_t>(result);
     return !one.whole || one.done == one.bytes || at.closing;
@@ -261,7 +297,12 @@ class uring_reactor final : public reactor {
   static bool is_polled(const operation& one) noexcept {
     switch (one.what) {
       case action::accept:
-      case action::connect: return false;
+      case action::connect:
+      case action::open:
+      case action::read_at:
+      case action::write_at:
+      case action::sync:
+      case action::close: return false;
       case action::read:
       case action::write: return !one.socket;
       default: return true;
@@ -271,6 +312,7 @@ class uring_reactor final : public reactor {
   io_uring ring_{};
   std::mutex submissions_;
   bool somebody_sleeps_ = false;
+  bool rung_ = false;  // inside the door: U3
 };
 
 }  // namespace
@@ -280,9 +322,9 @@ void set_uring_entries(unsigned submissions, unsigned completions) noexcept {
   completion_entries = completions;
 }
 
-std::shared_ptr<reactor> make_uring_reactor(kernel& calls, std::function<void(bool)> keep_alive, int& refused) {
+std::shared_ptr<reactor> make_uring_reactor(kernel& calls, runtime_services of, int& refused) {
   try {
-    return std::make_shared<uring_reactor>(calls, std::move(keep_alive));
+    return std::make_shared<uring_reactor>(calls, std::move(of));
   } catch (const io_error& e) {
     refused = e.code().value();
     return nullptr;
@@ -299,7 +341,7 @@ namespace troupe::io {
 
 void set_uring_entries(unsigned, unsigned) noexcept {}
 
-std::shared_ptr<reactor> make_uring_reactor(kernel&, std::function<void(bool)>, int& refused) {
+std::shared_ptr<reactor> make_uring_reactor(kernel&, runtime_services, int& refused) {
   refused = ENOSYS;
   return nullptr;
 }

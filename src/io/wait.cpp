@@ -1,12 +1,43 @@
 #include "troupe/io/wait.hpp"
 
 #include <cerrno>
+#include <utility>
 
 #include "io/peer.hpp"
 #include "io/reactor.hpp"
 #include "troupe/io/error.hpp"
+#include "troupe/observe/trace.hpp"
 
 namespace troupe::io {
+namespace {
+
+const char* name_of(action what) noexcept {
+  switch (what) {
+    case action::read: return "read";
+    case action::write: return "write";
+    case action::accept: return "accept";
+    case action::connect: return "connect";
+    case action::readable: return "readable";
+    case action::writable: return "writable";
+    case action::receive: return "receive";
+    case action::send: return "send";
+    case action::send_file: return "send_file";
+    case action::open: return "open";
+    case action::read_at: return "read_at";
+    case action::write_at: return "write_at";
+    case action::sync: return "sync";
+    case action::close: return "close";
+    case action::status: return "status";
+  }
+  return "operation";
+}
+
+void trace_end(const operation& of) noexcept {
+  if (!observe::tracing()) [[likely]] return;
+  observe::record(observe::event::io_end, name_of(of.what), of.done != 0 ? of.done : static_cast<std::uint64_t>(std::int64_t{of.result}));
+}
+
+}  // namespace
 
 bool operation_wait::suspend(tasks::coroutine& awaiting, descriptor& on) {
   who = &awaiting;
@@ -20,11 +51,13 @@ bool operation_wait::suspend(tasks::coroutine& awaiting, descriptor& on) {
   generation_ = at->generation;
   excused = weak;
   home_ = at->owner.get();
+  if (observe::tracing()) [[unlikely]] observe::record(observe::event::io_begin, name_of(what), static_cast<std::uint64_t>(on.fd()));
   if (!home_->start(*this)) {
     in.at_once = 0;
     enlist(awaiting);  // when it is over already, this turn is still to end before it goes on
     return true;
   }
+  trace_end(*this);
   if (++in.at_once < at_once_max) return false;
   in.at_once = 0;
   enlist(awaiting);
@@ -33,6 +66,7 @@ bool operation_wait::suspend(tasks::coroutine& awaiting, descriptor& on) {
 }
 
 void operation_wait::on_completed(operation& self) noexcept {
+  trace_end(self);
   static_cast<operation_wait&>(self).over(tasks::outcome::arrived);
 }
 
@@ -75,6 +109,10 @@ void operation_wait::check(const char* name) const {
     throw cancelled(std::string("troupe: ") + name + ": cancelled, or its descriptor was closed");
   }
   throw io_error(name, peer(), -result);
+}
+
+void operation_wait::close_result() noexcept {
+  if (home_ != nullptr && !pending && result >= 0) home_->calls.close(std::exchange(result, -ECANCELED));
 }
 
 void operation_wait::check_whole(const char* name) const {

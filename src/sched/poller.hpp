@@ -52,6 +52,13 @@ class poller {
   virtual bool look() noexcept = 0;
   // Inside: the same, but sleeps until something comes, the limit is over (null: none), or wake() was called. A wake()
   // before it counts.
+  // For metrics; any thread.
+  struct counts {
+    std::uint64_t waits = 0;      // operations that were not done at once, so far
+    std::uint64_t in_flight = 0;  // of these, now
+    std::uint64_t open = 0;       // descriptors
+  };
+  virtual counts count() const noexcept = 0;
   virtual bool wait(const std::chrono::nanoseconds* limit) noexcept = 0;
   // Inside, after one of them was true. What it submits comes from the calling thread.
   virtual void dispatch() noexcept = 0;

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include "sched/executor.hpp"
 #include "sched/poller.hpp"
@@ -22,6 +23,9 @@ class poller_seat {
   policy* pool = nullptr;
   simulated* simulation = nullptr;        // the pool, under that policy
   std::function<void(bool)> keep_alive;   // the first operation is in flight (true), the last one is not any more
+  // Calls on a thread that may block (in a simulation: after a while of virtual time), or drops the call when the runtime ends.
+  // Throws std::bad_alloc, std::system_error.
+  std::function<void(std::move_only_function<void()>)> aside;
 
   // order: acquire  sees the poller whole; pairs with take/release
   poller* taken() const noexcept { return taken_.load(std::memory_order_acquire); }

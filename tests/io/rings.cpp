@@ -55,6 +55,26 @@ TEST(io_rings, completions_that_do_not_fit_are_not_lost) {
   }
 }
 
+// Whoever wakes does so before the sleep, too; a look in between does not take that away.
+TEST(io_rings, a_wake_that_comes_before_the_wait_counts) {
+  if (is_simulated()) GTEST_SKIP() << "no ring";
+  int refused = 0;
+  const auto ring = io::make_uring_reactor(io::system_kernel(), {[](bool) {}, [](auto) {}}, refused);
+  if (ring == nullptr) GTEST_SKIP() << "no ring";
+  ASSERT_TRUE(ring->door.try_enter());
+  for (const bool looks : {false, true}) {
+    ring->wake();
+    if (looks) {
+      EXPECT_FALSE(ring->look());
+    }
+    const std::chrono::nanoseconds limit = std::chrono::seconds(20);
+    const auto began = std::chrono::steady_clock::now();
+    EXPECT_FALSE(ring->wait(&limit));
+    EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(10));
+  }
+  ring->door.leave();
+}
+
 // What a sandbox does.
 void refuse_rings(int number) {
   sock_filter rules[] = {

@@ -14,21 +14,24 @@ namespace troupe::test {
 
 enum class call {
   socket, bind, listen, accept, connect, shutdown, close, receive, send, read, write, set_option, local_name, make_set, add,
-  wait_events, make_bell
+  wait_events, make_bell, open, read_at, write_at, sync, status, send_file
 };
 inline constexpr call all_calls[] = {call::socket,  call::bind, call::listen, call::accept, call::connect,    call::shutdown,
                                      call::close,   call::receive, call::send, call::read,  call::write,      call::set_option,
                                      call::local_name, call::make_set, call::add, call::wait_events, call::make_bell};
+inline constexpr call calls_of_files[] = {call::open, call::read_at, call::write_at, call::sync, call::status, call::send_file,
+                                          call::close};
 inline const char* name_of(call one) {
   constexpr const char* names[] = {"socket", "bind", "listen", "accept", "connect", "shutdown", "close", "receive", "send",
-                                   "read", "write", "set_option", "local_name", "make_set", "add", "wait_events", "make_bell"};
+                                   "read", "write", "set_option", "local_name", "make_set", "add", "wait_events", "make_bell",
+                                   "open", "read_at", "write_at", "sync", "status", "send_file"};
   return names[static_cast<std::size_t>(one)];
 }
 
 // Beside numbers of errno: what is transferred is half of what could be, or one byte at a time for ever.
 enum : int { short_transfer = -1, one_byte_transfers = -2 };
 
-class faulty_kernel final : public io::kernel {
+class faulty_kernel : public io::kernel {
  public:
   // The nth call of this kind (from 0) comes to `fault`.
   faulty_kernel(call kind, int nth, int fault) : kind_(kind), left_(nth), fault_(fault) {}
@@ -70,6 +73,26 @@ class faulty_kernel final : public io::kernel {
   std::ptrdiff_t write(int fd, const void* data, std::size_t bytes) noexcept override {
     if (!fails(call::write)) return real_.write(fd, data, bytes);
     return fault_ > 0 ? refused(fd) : rearmed(fd, real_.write(fd, data, part_of(bytes)));
+  }
+  // Those of files are never at once, so that the longer way is gone as well.
+  int open(const char* path, int flags, mode_t permissions, bool at_once) noexcept override {
+    if (at_once) return -EAGAIN;
+    return fails(call::open) ? -fault_ : real_.open(path, flags, permissions, false);
+  }
+  std::ptrdiff_t read_at(int fd, void* data, std::size_t bytes, std::int64_t offset, bool at_once) noexcept override {
+    if (at_once) return -EAGAIN;
+    if (!fails(call::read_at)) return real_.read_at(fd, data, bytes, offset, false);
+    return fault_ > 0 ? -fault_ : real_.read_at(fd, data, part_of(bytes), offset, false);
+  }
+  std::ptrdiff_t write_at(int fd, const void* data, std::size_t bytes, std::int64_t offset) noexcept override {
+    if (!fails(call::write_at)) return real_.write_at(fd, data, bytes, offset);
+    return fault_ > 0 ? -fault_ : real_.write_at(fd, data, part_of(bytes), offset);
+  }
+  int sync(int fd, bool data_alone) noexcept override { return fails(call::sync) ? -fault_ : real_.sync(fd, data_alone); }
+  int status(int fd, struct statx* to) noexcept override { return fails(call::status) ? -fault_ : real_.status(fd, to); }
+  std::ptrdiff_t send_file(int to, int from, std::int64_t offset, std::size_t bytes) noexcept override {
+    if (!fails(call::send_file)) return real_.send_file(to, from, offset, bytes);
+    return fault_ > 0 ? refused(to) : rearmed(to, real_.send_file(to, from, offset, part_of(bytes)));
   }
   int set_option(int fd, int level, int name, int value) noexcept override {
     return fails(call::set_option) ? -fault_ : real_.set_option(fd, level, name, value);

@@ -1,9 +1,11 @@
 // accept: what listeners of all kinds have in common.
 #pragma once
 
+#include <stop_token>
 #include <utility>
 
 #include "troupe/io/wait.hpp"
+#include "troupe/task/task.hpp"
 
 namespace troupe {
 

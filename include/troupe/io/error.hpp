@@ -39,4 +39,15 @@ class end_of_stream : public error {
   std::size_t bytes_;
 };
 
+// A file has fewer bytes than were asked for. What there was has been read, or sent.
+class end_of_file : public error {
+ public:
+  end_of_file(const char* operation, const std::string& path, std::size_t bytes);
+  // How many bytes there were.
+  std::size_t bytes() const noexcept { return bytes_; }
+
+ private:
+  std::size_t bytes_;
+};
+
 }  // namespace troupe

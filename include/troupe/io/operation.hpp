@@ -19,7 +19,18 @@ enum class action : std::uint8_t {
   writable,
   receive,   // a datagram; the peer comes to `address`
   send,      // a datagram, to `address` if there is one
+  send_file, // to a stream, from the file `extra` at `offset`
+  // Of files. `offset` may be own_position; `begun`: a thread that may block has it.
+  open,      // the result is a descriptor; `data` the path, `extra` the flags, `bytes` the permissions
+  read_at,
+  write_at,
+  sync,      // `extra`: not 0 when what is said of the file need not be written
+  close,     // `extra`: not 0 when there is nothing to do
+  status,    // into the struct statx at `data`
 };
+
+constexpr bool is_of_file(action does) noexcept { return does >= action::open; }
+inline constexpr std::int64_t own_position = -1;  // where the file's last read or write ended
 
 // What it does stays where it is, buffer and all, until it has completed: once, by what the system said, or with
 // -ECANCELED.
@@ -32,8 +43,14 @@ struct operation {
   void (*const completed)(operation&) noexcept;
   std::byte* data = nullptr;
   std::size_t bytes = 0, done = 0;  // to do, and done
-  sockaddr* address = nullptr;
-  socklen_t address_bytes = 0;      // the room there, then what is filled
+  union {
+    sockaddr* address = nullptr;    // of sockets
+    std::int64_t offset;            // of files
+  };
+  union {
+    socklen_t address_bytes = 0;    // the room there, then what is filled
+    int extra;
+  };
   int result = 0;                   // >= 0 (for transfers: that of the last call), or -errno
   slot* at = nullptr;
   operation* next = nullptr;        // these are the slot's
@@ -45,6 +62,7 @@ struct operation {
   bool asks_first = false;          // the descriptor is shared, and blocks: only once the system says that it would not
   bool begun = false;               // of connect
   bool pending = false;             // the backend has it
+  bool aside = false;               // or it goes to a thread that may block
 };
 
 }  // namespace troupe::io

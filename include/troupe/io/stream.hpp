@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "troupe/io/file.hpp"
 #include "troupe/io/wait.hpp"
 
 namespace troupe {
@@ -77,6 +78,23 @@ class write_job {
   stream_kind kind_;
 };
 
+class send_file_job {
+ public:
+  using result = std::size_t;
+  static constexpr action what = action::send_file;
+  send_file_job(descriptor& to, stream_kind kind, open_file_ptr from, std::uint64_t offset, std::size_t bytes) noexcept
+      : to_(&to), from_(std::move(from)), offset_(offset), bytes_(bytes), kind_(kind) {}
+  descriptor& prepare(operation_wait& wait) const;
+  std::size_t finish(operation_wait& wait) const;
+
+ private:
+  descriptor* to_;
+  open_file_ptr from_;
+  std::uint64_t offset_;
+  std::size_t bytes_;
+  stream_kind kind_;
+};
+
 }  // namespace io
 
 // All operations: co_await what they return, at once, in a handler or a task; with .timeout(span) and .stop(token) if you
@@ -123,6 +141,13 @@ class stream {
     return writes(as_text(bytes), true);
   }
   io::awaitable<io::write_job<std::string>> write_all(std::string&& bytes) noexcept { return writes(std::move(bytes), true); }
+
+  // So many bytes of a file from `offset` on, without a copy of them in the program: sendfile(2). It counts as a write. Throws
+  // also end_of_file, when the file has fewer; what it has is sent by then. What the system has not in memory is read from
+  // the disk meanwhile, by the thread that sends it.
+  io::awaitable<io::send_file_job> send_file(const file& from, std::uint64_t offset, std::size_t bytes) noexcept {
+    return io::awaitable<io::send_file_job>(std::in_place, descriptor_, kind_, from.open_, offset, bytes);
+  }
 
   bool is_open() const noexcept { return descriptor_.is_open(); }
   // What is under way ends as cancelled.

@@ -90,6 +90,11 @@ class tcp_listener {
     return io::awaitable<io::accept_job<tcp_stream>>(std::in_place, descriptor_, weak_);
   }
 
+  // The same for a server: when there is no descriptor or no memory left it does not throw, but looks again, after 1 ms at
+  // first and every 32 ms at last, until some have been closed. Connections wait in the system's queue meanwhile. The listener
+  // must outlive the task.
+  task<tcp_stream> accept_when_able(std::stop_token end = {});
+
   endpoint local() const;
   bool is_open() const noexcept { return descriptor_.is_open(); }
   void close() noexcept { descriptor_.close(); }

@@ -53,6 +53,9 @@ class unix_listener {
     return io::awaitable<io::accept_job<unix_stream>>(std::in_place, descriptor_, weak_);
   }
 
+  // As tcp_listener::accept_when_able().
+  task<unix_stream> accept_when_able(std::stop_token end = {});
+
   bool is_open() const noexcept { return descriptor_.is_open(); }
   void close() noexcept;
   int fd() const noexcept { return descriptor_.fd(); }

@@ -32,6 +32,8 @@ class operation_wait : public tasks::wait, public operation {
   void check(const char* name) const;
   // As check(), for a transfer that must be whole.
   void check_whole(const char* name) const;
+  // What it came to is a descriptor that nobody asks for any more.
+  void close_result() noexcept;
 
  protected:
   enum class reason : std::uint8_t { none, timed_out, cancelled };

@@ -1,0 +1,18 @@
+// A write to what nobody reads any more is an error, and not the program's end.
+#pragma once
+
+#include <csignal>
+
+namespace troupe::io {
+
+// Turns off SIGPIPE, once, unless the program handles it. For calls that have no flag for that.
+inline void ignore_broken_pipes() {
+  static const bool done = [] {
+    struct sigaction seen {};
+    if (::sigaction(SIGPIPE, nullptr, &seen) == 0 && seen.sa_handler == SIG_DFL) ::signal(SIGPIPE, SIG_IGN);
+    return true;
+  }();
+  static_cast<void>(done);
+}
+
+}  // namespace troupe::io

@@ -1,0 +1,40 @@
+#include "troupe/protocol/protocol.hpp"
+
+namespace troupe::protocols {
+
+// The event is reset in front of the look: a place that is left behind the look sets it.
+task<bool> room::wait(std::stop_token end) {
+  for (;;) {
+    if (end.stop_requested()) co_return false;
+    left_.reset();
+    {
+      std::lock_guard lock(mutex_);
+      if (taken_ < most_) co_return true;
+    }
+    bool stopped = false;
+    try {
+      future<> one = left_.wait();
+      co_await std::move(one).stop(end);
+    } catch (const cancelled&) {
+      if (!end.stop_requested()) throw;
+      stopped = true;
+    }
+    if (stopped) co_return false;
+  }
+}
+
+room::place::place(std::shared_ptr<room> in) noexcept : in_(std::move(in)) {
+  std::lock_guard lock(in_->mutex_);
+  ++in_->taken_;
+}
+
+room::place::~place() {
+  if (in_ == nullptr) return;
+  {
+    std::lock_guard lock(in_->mutex_);
+    --in_->taken_;
+  }
+  in_->left_.set();
+}
+
+}  // namespace troupe::protocols

@@ -1,0 +1,242 @@
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <vector>
+
+#include "troupe/context/snapshot.hpp"
+#include "troupe/io/error.hpp"
+#include "troupe/io/file.hpp"
+#include "troupe/parallel/schedule.hpp"
+#include "troupe/protocol/connection.hpp"
+#include "troupe/runtime/here.hpp"
+
+namespace troupe {
+
+line_too_long::line_too_long(std::size_t most)
+    : error("troupe: protocol: a peer sent a line of more than " + std::to_string(most) + " bytes (protocol_options::line_bytes_max)") {}
+
+namespace protocols {
+namespace {
+
+constexpr std::size_t first_read_bytes = 2'048;  // fits into a context's first block
+constexpr std::chrono::nanoseconds farewell_max = std::chrono::seconds(2);
+constexpr std::size_t farewell_bytes_max = std::size_t{1} << 20;
+
+}  // namespace
+
+std::string_view keep_text(context& in, std::string_view text) {
+  if (text.empty()) return {};
+  auto* const copy = static_cast<char*>(in.allocate(text.size(), 1));
+  std::memcpy(copy, text.data(), text.size());
+  return {copy, text.size()};
+}
+
+// One connection, from its first callback to its last one.
+struct runner {
+  face& its;
+  const protocol_options options;
+  owned_context memory;
+  connection here;
+  outgoing out{};
+  bool by_peer = false;     // what is thrown is the stream's, or its time's
+  std::size_t read_bytes = first_read_bytes;
+  std::string unfinished{};  // of a line
+
+  runner(face& of, const wire& on, protocol_options chosen)
+      : its(of), options(std::move(chosen)), memory(make_context(options.context)), here(on, *memory) {
+    adapt(0);
+  }
+
+  stream& line() noexcept { return here.wire_.of; }
+
+  // A callback, in the connection's context.
+  template <class Callback>
+  void call(Callback callback) {
+    const context_scope inside(*memory);
+    callback();
+  }
+
+  bool has_something() const noexcept {
+    return !out.owned.empty() || !out.view.empty() || out.file.has_value() || !here.more_.empty();
+  }
+
+  // The context keeps a callback's memory until all that it returned was sent.
+  task<> converse() {
+    snapshot idle(*memory);
+    bool something = !its.first.empty();
+    if (something) co_await write(its.first);
+    call([this] { its.made(here, out); });
+    for (;;) {
+      if (out.later) {
+        task<> rest = std::move(*out.later);
+        out.later.reset();
+        co_await std::move(rest);
+      }
+      if (has_something()) {
+        something = true;
+        by_peer = true;
+        if (!out.owned.empty()) co_await line().write_all(std::string_view(out.owned)).timeout(options.stall_max);
+        if (!out.view.empty()) co_await line().write_all(out.view).timeout(options.stall_max);
+        by_peer = false;
+        if (out.file) co_await send_file();
+        if (!here.more_.empty()) co_await write(here.more_);
+      }
+      out.clear();
+      here.more_.clear();
+      memory->rollback(idle);
+      if (here.closing_ || options.stop.stop_requested()) break;
+      if (something && its.hears_of_sent) {
+        something = false;
+        call([this] { its.sent(here, out); });
+        continue;
+      }
+      something = false;
+      const std::span<std::byte> room(static_cast<std::byte*>(memory->allocate(read_bytes, 1)), read_bytes);
+      by_peer = true;
+      const std::size_t bytes = co_await line().read(room).timeout(options.idle_max).stop(options.stop);
+      by_peer = false;
+      if (bytes == 0) co_return;
+      receive(room.first(bytes));
+      adapt(bytes);
+    }
+    co_await say_farewell();
+  }
+
+  void receive(std::span<const std::byte> bytes) {
+    if (!its.hears_of_data) return;
+    if (!its.by_lines) return call([&] { its.received(here, bytes, out); });
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    const std::size_t last = text.rfind('\n');
+    if (last == std::string_view::npos) {
+      unfinished.append(text);
+      return check_line(unfinished.size());
+    }
+    std::string_view whole = text.substr(0, last + 1);
+    if (!unfinished.empty()) {
+      // The two parts of a line come together.
+      auto* const joined = static_cast<char*>(memory->allocate(unfinished.size() + whole.size(), 1));
+      std::memcpy(joined, unfinished.data(), unfinished.size());
+      std::memcpy(joined + unfinished.size(), whole.data(), whole.size());
+      whole = {joined, unfinished.size() + whole.size()};
+    }
+    unfinished.assign(text.substr(last + 1));
+    check_line(unfinished.size());
+    std::pmr::vector<std::string_view> lines(memory.get());
+    for (std::size_t begin = 0; begin < whole.size();) {
+      const std::size_t end = whole.find('\n', begin);
+      std::string_view one = whole.substr(begin, end - begin);
+      if (one.ends_with('\r')) one.remove_suffix(1);
+      check_line(one.size());
+      lines.push_back(one);
+      begin = end + 1;
+    }
+    call([&] { its.received(here, std::span<const std::string_view>(lines), out); });
+  }
+  void check_line(std::size_t bytes) {
+    if (bytes <= options.line_bytes_max) return;
+    by_peer = true;  // no callback's doing
+    throw line_too_long(options.line_bytes_max);
+  }
+
+  // A peer that sends much is read in great parts, an idle one costs little.
+  void adapt(std::size_t came) noexcept {
+    if (came == read_bytes) {
+      read_bytes *= 2;
+    } else if (came < read_bytes / 4) {
+      read_bytes = std::max(first_read_bytes, read_bytes / 2);
+    }
+    read_bytes = std::clamp<std::size_t>(read_bytes, 1, std::max<std::size_t>(1, options.receive_bytes_max));
+  }
+
+  task<> write(std::string_view bytes) {
+    by_peer = true;
+    co_await line().write_all(bytes).timeout(options.stall_max);
+    by_peer = false;
+  }
+
+  task<> send_file() {
+    const file_to_send& what = *out.file;
+    file from = co_await file::open(what.path);
+    std::uint64_t left = what.bytes;
+    if (left == file_to_send::to_the_end) {
+      const std::uint64_t all = co_await from.size();
+      left = all > what.offset ? all - what.offset : 0;
+    }
+    if (!what.before.empty()) co_await write(what.before);
+    by_peer = true;
+    try {
+      if (left != 0) co_await line().send_file(from, what.offset, left).timeout(options.stall_max);
+    } catch (const end_of_file&) {
+      by_peer = false;
+      throw;
+    }
+    by_peer = false;
+    if (!what.after.empty()) co_await write(what.after);
+  }
+
+  // A stream that is closed with bytes that were not read is reset, and its peer may lose what was sent last: so they are read.
+  task<> say_farewell() {
+    by_peer = true;
+    here.wire_.shut_down_write(line());
+    std::array<std::byte, first_read_bytes> unread;
+    const std::chrono::nanoseconds until = now() + farewell_max;  // for all of it, however little comes at a time
+    for (std::size_t all = 0; all < farewell_bytes_max;) {
+      const std::chrono::nanoseconds left = until - now();
+      if (left.count() <= 0) break;
+      const std::size_t bytes = co_await line().read(unread).timeout(left);
+      if (bytes == 0) break;
+      all += bytes;
+    }
+    by_peer = false;
+  }
+
+  // What is left to be told when the protocol's error() was.
+  task<std::exception_ptr> tell(std::exception_ptr what) {
+    if (!its.hears_of_errors) co_return by_peer ? nullptr : what;
+    std::exception_ptr another;
+    try {
+      out.clear();
+      call([&] { its.failed(here, what, out); });
+      if (out.later) co_await std::move(*out.later);
+    } catch (...) {
+      another = std::current_exception();
+    }
+    out.later.reset();
+    co_return another;
+  }
+
+  task<> close() {
+    call([this] { its.closed(here, out); });
+    if (out.later) co_await std::move(*out.later);
+  }
+};
+
+task<> run(face& its, wire on, protocol_options options) {
+  runner one(its, on, std::move(options));
+  std::exception_ptr what;
+  try {
+    co_await one.converse();
+  } catch (...) {
+    what = std::current_exception();
+  }
+  const bool ended = co_await submissions::being_cancelled();
+  one.out.later.reset();
+  if (what != nullptr && !ended) {
+    const bool by_stop = one.by_peer && one.options.stop.stop_requested();
+    std::exception_ptr left;
+    if (!by_stop) left = co_await one.tell(std::move(what));
+    what = std::move(left);
+  }
+  try {
+    co_await one.close();
+  } catch (...) {
+    if (what == nullptr) what = std::current_exception();
+  }
+  one.line().close();
+  if (what != nullptr) std::rethrow_exception(what);
+}
+
+}  // namespace protocols
+
+}  // namespace troupe

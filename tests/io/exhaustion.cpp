@@ -1,0 +1,116 @@
+// A process that has no descriptor left: who accepts waits without spinning, and goes on when some have been closed.
+#include <sys/resource.h>
+
+#include <ctime>
+
+#include "support/io.hpp"
+#include "support/open_files.hpp"
+
+namespace troupe::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class fewer_descriptors {
+ public:
+  explicit fewer_descriptors(rlim_t most) {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    rlimit now = before_;
+    now.rlim_cur = most;
+    ::setrlimit(RLIMIT_NOFILE, &now);
+  }
+  ~fewer_descriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+std::chrono::nanoseconds cpu_time() {
+  timespec now{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+}
+
+class io_exhaustion : public io_conformance {};
+
+TEST_P(io_exhaustion, who_accepts_waits_until_descriptors_are_closed) {
+  if (!threaded()) GTEST_SKIP() << "simulated connections need no descriptors";
+  constexpr rlim_t most = 64;
+  const int before = open_files();
+  {
+    const fewer_descriptors limit(most);
+    std::vector<tcp_stream> served;
+    int accepted = 0, wanted = 0;
+    std::chrono::nanoseconds spent{0};
+    auto program = [&](runtime& rt) -> task<> {
+      auto listener = tcp_listener::listen(endpoint::loopback(0));
+      // Connected, though nobody has accepted them: they take the half of what there is, and more than the other half waits.
+      std::vector<tcp_stream> clients;
+      try {
+        for (;;) {
+          tcp_stream one = co_await tcp_stream::connect(listener.local());
+          clients.push_back(std::move(one));
+        }
+      } catch (const io_error& e) {
+        EXPECT_EQ(e.code(), std::errc::too_many_files_open);
+      }
+      wanted = static_cast<int>(clients.size());
+      EXPECT_GT(wanted, 20);
+      rt.after(120ms, [&clients, &spent, began = cpu_time()] {
+        spent = cpu_time() - began;
+        clients.resize(clients.size() / 2);
+      });
+      for (; accepted < wanted; ++accepted) {
+        tcp_stream one = co_await listener.accept_when_able();
+        served.push_back(std::move(one));
+        if (served.size() > 4) served.clear();
+      }
+      clients.clear();
+    };
+    runtime rt(options());
+    rt.spawn(program(rt));
+    rt.run();
+    EXPECT_EQ(accepted, wanted);
+    EXPECT_LT(spent, 40ms);
+    served.clear();
+  }
+  EXPECT_EQ(open_files(), before);
+}
+
+TEST_P(io_exhaustion, a_stop_ends_the_wait) {
+  if (!threaded()) GTEST_SKIP() << "simulated connections need no descriptors";
+  const int before = open_files();
+  {
+    const fewer_descriptors limit(64);
+    bool ended = false;
+    auto program = [&](runtime& rt) -> task<> {
+      auto listener = tcp_listener::listen(endpoint::loopback(0));
+      std::vector<tcp_stream> clients;
+      try {
+        for (;;) {
+          tcp_stream one = co_await tcp_stream::connect(listener.local());
+          clients.push_back(std::move(one));
+        }
+      } catch (const io_error&) {
+      }
+      std::stop_source end;
+      rt.after(20ms, [&end] { end.request_stop(); });
+      try {
+        tcp_stream never = co_await listener.accept_when_able(end.get_token());
+      } catch (const cancelled&) {
+        ended = true;
+      }
+    };
+    runtime rt(options());
+    rt.spawn(program(rt));
+    rt.run();
+    EXPECT_TRUE(ended);
+  }
+  EXPECT_EQ(open_files(), before);
+}
+
+}  // namespace
+
+TROUPE_IO_TEST_EACH(io_exhaustion);
+
+}  // namespace troupe::test

@@ -1,0 +1,115 @@
+// The fault table of files: every system call comes to every error, at its first call and at a later one; each time the program
+// comes to its end, who is refused learns that by a typed error that names the file, and no descriptor is left.
+#include <cstring>
+
+#include "support/faulty_kernel.hpp"
+#include "support/io.hpp"
+#include "support/open_files.hpp"
+#include "support/scratch.hpp"
+
+namespace troupe::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto far = 10s;  // a wait that comes to that hangs
+constexpr std::size_t bytes_each_way = 3'000;
+
+struct came_to {
+  int fine = 0, code = 0;
+  std::string said;
+};
+
+task<> drains(pipe_stream from) {
+  std::string back(bytes_each_way, '\0');
+  try {
+    co_await from.read_exact(std::span<char>(back)).timeout(far);
+    EXPECT_TRUE(back == std::string(bytes_each_way, 'x'));
+  } catch (const end_of_stream&) {
+    // The other end was refused something.
+  }
+}
+
+task<> uses_files(std::string path) {
+  open_options fresh;
+  fresh.write = fresh.create = fresh.truncate = true;
+  file both = co_await file::open(path, fresh).timeout(far);
+  co_await both.write_all_at(0, std::string(bytes_each_way, 'x')).timeout(far);
+  co_await both.fsync().timeout(far);
+  const std::uint64_t size = co_await both.size();
+  EXPECT_EQ(size, bytes_each_way);
+  std::string back(bytes_each_way, '\0');
+  co_await both.read_exact_at(0, std::span<char>(back)).timeout(far);
+  EXPECT_TRUE(back == std::string(bytes_each_way, 'x'));
+  co_await both.read_exact_at(1, std::span<char>(back).first(10)).timeout(far);
+  auto ends = pipe_stream::make();
+  spawn(drains(std::move(ends.first)));
+  co_await ends.second.send_file(both, 0, bytes_each_way).timeout(far);
+  co_await both.close().timeout(far);
+}
+
+task<> watched(std::string path, came_to& seen) {
+  try {
+    co_await uses_files(path);
+    ++seen.fine;
+  } catch (const io_error& e) {
+    seen.code = e.code().value();
+    seen.said = e.what();
+  }
+}
+
+class io_file_faults : public testing::TestWithParam<call> {
+ protected:
+  // False when there was no such call.
+  bool run(int nth, int fault, came_to& seen) {
+    const int before = open_files();
+    const std::string path = folder / "text";
+    faulty_kernel faulty(GetParam(), nth, fault);
+    {
+      const io::replaced_kernel replaced(faulty);
+      runtime rt({.workers = 2, .io = io_backend::epoll});
+      rt.spawn(watched(path, seen));
+      rt.run();
+    }
+    EXPECT_EQ(open_files(), before);
+    return faulty.failed();
+  }
+  scratch folder;
+};
+
+TEST_P(io_file_faults, each_error_is_typed_and_nothing_is_left) {
+  for (const int fault : {EINTR, EAGAIN, EMFILE, ENFILE, ENOMEM, ENOSPC, EIO, EDQUOT, ECONNRESET, EPIPE}) {
+    for (const int nth : {0, 1, 3}) {
+      SCOPED_TRACE(std::string(name_of(GetParam())) + " " + std::to_string(nth) + " " + std::strerror(fault));
+      came_to seen;
+      if (!run(nth, fault, seen)) continue;
+      const bool goes_on = fault == EINTR || (fault == EAGAIN && (GetParam() == call::send_file || GetParam() == call::status));
+      if (GetParam() == call::close) {
+        // Of what is not awaited nothing is heard: the pipe's, and the reactor's.
+        EXPECT_TRUE(seen.fine == 1 || (seen.code == fault && fault != EINTR)) << seen.said;
+      } else if (goes_on) {
+        EXPECT_EQ(seen.fine, 1) << seen.said;
+      } else {
+        EXPECT_EQ(seen.code, fault);
+        if (GetParam() != call::send_file) {
+          EXPECT_NE(seen.said.find(folder / "text"), std::string::npos) << seen.said;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(io_file_faults, short_transfers_are_gone_on_with) {
+  if (GetParam() != call::read_at && GetParam() != call::write_at && GetParam() != call::send_file) return;
+  for (const int fault : {short_transfer, one_byte_transfers}) {
+    came_to seen;
+    EXPECT_TRUE(run(0, fault, seen));
+    EXPECT_EQ(seen.fine, 1) << seen.said;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(calls, io_file_faults, ::testing::ValuesIn(calls_of_files),
+                         [](const auto& one) { return std::string(name_of(one.param)); });
+
+}  // namespace
+}  // namespace troupe::test

@@ -1,0 +1,112 @@
+// What the tests of HTTP share: a server and its client in one program, under some of the settings of I/O.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "support/io.hpp"
+#include "troupe/http/server.hpp"
+
+namespace troupe::test {
+
+// Each backend, several threads and one, and the simulated network.
+inline std::vector<io_setting> http_settings() {
+  std::vector<io_setting> all{{{policy::work_stealing, 2, 1}, io_backend::epoll},
+                              {{policy::work_stealing, 2, 1}, io_backend::io_uring},
+                              {{policy::work_stealing, 1, 1}, io_backend::epoll},
+                              {{policy::simulated, 1, 1}, io_backend::simulated},
+                              {{policy::simulated, 1, 2}, io_backend::simulated}};
+  return all;
+}
+
+inline task<std::string> read_to_end(tcp_stream& from) {
+  std::string all;
+  std::array<char, 4096> buffer;
+  try {
+    for (;;) {
+      const std::size_t bytes = co_await from.read(buffer);
+      if (bytes == 0) break;
+      all.append(buffer.data(), bytes);
+    }
+  } catch (const io_error& e) {
+    all += std::string("[") + e.what() + "]";
+  }
+  co_return all;
+}
+
+// Until it ends with that.
+inline task<std::string> read_until(tcp_stream& from, std::string end) {
+  std::string all;
+  std::array<char, 1> buffer;
+  while (!all.ends_with(end)) {
+    const std::size_t bytes = co_await from.read(buffer);
+    if (bytes == 0) break;
+    all.append(buffer.data(), bytes);
+  }
+  co_return all;
+}
+
+// All that comes for these bytes, to the end of the connection.
+inline task<std::string> exchange(endpoint at, std::string bytes) {
+  tcp_stream peer = co_await tcp_stream::connect(at);
+  // At a time: a server that cannot send its answers does not read on.
+  future<std::string> answer = spawn(read_to_end(peer));
+  try {
+    co_await peer.write_all(std::move(bytes));
+  } catch (const io_error&) {  // it has said what it had to say
+  }
+  std::string got = co_await std::move(answer);
+  co_return got;
+}
+
+// Without the field whose value is another one each time.
+inline std::string undated(std::string answer) {
+  for (;;) {
+    const std::size_t at = answer.find("Date: ");
+    if (at == std::string::npos) return answer;
+    answer.erase(at, answer.find("\r\n", at) + 2 - at);
+  }
+}
+
+using client = std::function<task<>(runtime&, http::server, endpoint)>;
+
+inline task<> serve_while(runtime& rt, http::server web, client talk) {
+  auto listener = tcp_listener::listen(endpoint::loopback(0));
+  const endpoint at = listener.local();
+  future<> serving = rt.spawn(web.serve(std::move(listener)));
+  std::exception_ptr failed;
+  try {
+    task<> talking = talk(rt, web, at);
+    co_await std::move(talking);
+  } catch (...) {
+    failed = std::current_exception();
+  }
+  web.stop();
+  co_await std::move(serving);
+  if (failed != nullptr) std::rethrow_exception(failed);
+}
+
+class http_conformance : public io_conformance {
+ protected:
+  // The client to its end, then the server, then all else.
+  void run(http::router routes, client talk, const http::server_options& limits = {}) {
+    runtime rt(options());
+    rt.spawn(serve_while(rt, http::server(std::move(routes), limits), std::move(talk)));
+    rt.run();
+  }
+  // What comes for some bytes.
+  std::string answer_to(http::router routes, std::string bytes, const http::server_options& limits = {}) {
+    std::string got;
+    run(
+        std::move(routes),
+        [&](runtime&, http::server, endpoint at) -> task<> { got = undated(co_await exchange(at, bytes)); }, limits);
+    return got;
+  }
+};
+
+}  // namespace troupe::test
+
+#define TROUPE_HTTP_TEST_EACH(suite)                                                              \
+  INSTANTIATE_TEST_SUITE_P(backends, suite, ::testing::ValuesIn(::troupe::test::http_settings()), \
+                           [](const auto& one) { return ::troupe::test::name_of(one.param); })
