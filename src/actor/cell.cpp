@@ -4,11 +4,13 @@
 
 #include "actor/activation.hpp"
 #include "actor/extras.hpp"
+#include "actor/running.hpp"
 #include "actor/system.hpp"
 #include "actor/turn.hpp"
 #include "memory/stable_pool.hpp"
 #include "troupe/actor/self.hpp"
 #include "troupe/base/error.hpp"
+#include "troupe/observe/trace.hpp"
 #include "base/invariant.hpp"
 
 namespace troupe::actor {
@@ -42,12 +44,15 @@ void check_self(cell* running, const void* object) {
   construction::share(*running);
 }
 
-inside_actor::inside_actor(cell& of) noexcept : before_(current_cell()) {
+inside_actor::inside_actor(cell& of) noexcept : before_(current_cell()), context_before_(enter_heap(heap_of(of))) {
   // order: relaxed  the thread's own
   current_turn().actor.store(&of, std::memory_order_relaxed);
 }
-// order: relaxed  the thread's own
-inside_actor::~inside_actor() { current_turn().actor.store(before_, std::memory_order_relaxed); }
+inside_actor::~inside_actor() {
+  contexts::leave(context_before_);
+  // order: relaxed  the thread's own
+  current_turn().actor.store(before_, std::memory_order_relaxed);
+}
 
 // Actors that destructors spawn at the end would each need a destructor's run, without bound.
 construction::construction(const placement& where, const cell_type& type)
@@ -59,9 +64,11 @@ construction::construction(const placement& where, const cell_type& type)
   inside_before_ = place.actor.load(std::memory_order_relaxed);
   place.actor.store(cell_, std::memory_order_relaxed);
   building_before_ = std::exchange(place.building, this);
+  context_before_ = enter_heap(heap_of(*cell_));
 }
 
 void construction::leave() noexcept {
+  contexts::leave(context_before_);
   turn_place& place = current_turn();
   // order: relaxed  the thread's own
   place.actor.store(inside_before_, std::memory_order_relaxed);
@@ -76,6 +83,7 @@ cell& construction::finish() {
     return made;
   }
   made.flags |= cell::born;
+  if (actor_heap* heap = heap_of(made)) [[unlikely]] heap->begin();
   if (activation_ != nullptr) [[unlikely]] {
     start(made);
   } else {
@@ -139,10 +147,12 @@ TROUPE_NOINLINE cell& make_cell_with_extras(const placement& where, const cell_t
     family->on_error = where.on_error;
     if (where.restart != nullptr) family->restart = *where.restart;
   }
+  std::unique_ptr<actor_heap> heap;
+  if (where.context != nullptr) heap = std::make_unique<actor_heap>(*where.context, where.rolls_back);
   cell& made = make_plain_cell(where, type, sizeof(cell_extras), bound != nullptr);
   made.flags |= cell::has_extras;
   auto& extras =
-      *::new (&made + 1) cell_extras{{where.turn_messages, where.turn_ns}, nullptr, std::move(bound), std::move(family)};
+      *::new (&made + 1) cell_extras{{where.turn_messages, where.turn_ns}, nullptr, std::move(bound), std::move(family), std::move(heap)};
   if (where.parent != nullptr) {
     add_ref(*where.parent);
     extras.family->parent = where.parent;
@@ -154,6 +164,9 @@ TROUPE_NOINLINE cell& make_cell_with_extras(const placement& where, const cell_t
 
 cell& make_adopted(const placement& where, const cell_type& type, void* object) {
   if (where.on_error == error_policy::restart) refuse_restart("an object that was given to activate() cannot be constructed anew");
+  if (where.context != nullptr) {
+    throw option_error("troupe: spawn_options::context: an object that was given to activate() may be taken back, and its memory would go before it");
+  }
   cell& made = make_cell(where, type);
   // order: relaxed  as in construction
   if (where.home.closing.load(std::memory_order_relaxed)) {
@@ -167,8 +180,11 @@ cell& make_adopted(const placement& where, const cell_type& type, void* object) 
 
 cell& make_cell(const placement& where, const cell_type& type) {
   const bool extras = type.reentrant || type.adopted || (where.unlike_most && (where.turn_messages != 0 || where.mailbox_messages != 0 ||
-                                                              where.on_error != error_policy::resume || where.parent != nullptr));
-  return extras ? make_cell_with_extras(where, type) : make_plain_cell(where, type, 0, false);
+                                                              where.on_error != error_policy::resume || where.parent != nullptr || where.context != nullptr));
+  cell& made = extras ? make_cell_with_extras(where, type) : make_plain_cell(where, type, 0, false);
+  count(where.home, counted::spawned);
+  if (observe::tracing()) [[unlikely]] observe::record(observe::event::spawned, type.name, id_of(made));
+  return made;
 }
 
 }  // namespace troupe::actor

@@ -5,6 +5,7 @@
 #include "actor/turn.hpp"
 #include "sched/worker.hpp"
 #include "troupe/actor/spawn_task.hpp"
+#include "troupe/observe/trace.hpp"
 #include "base/invariant.hpp"
 
 namespace troupe::actor {
@@ -144,9 +145,16 @@ TROUPE_INLINE void deliver_at_once(cell& to, message& mail) {
 
 }  // namespace
 
+TROUPE_NOINLINE void trace_sent(const cell& to, const message& mail) noexcept {
+  observe::record(observe::event::sent, mail.act(nullptr, nullptr, message_act::describe), id_of(to));
+}
+
 // The way of most messages: the actor is active on the sender's own worker, and nothing of another
 // processor is touched.
-void deliver(cell& to, message& mail) { deliver_at_once<false>(to, mail); }
+void deliver(cell& to, message& mail) {
+  if (observe::tracing()) [[unlikely]] trace_sent(to, mail);
+  deliver_at_once<false>(to, mail);
+}
 void deliver_urgent(cell& to, message& mail) { deliver_at_once<true>(to, mail); }
 
 bool start_at_home(cell& made, message* first) {

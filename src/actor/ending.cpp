@@ -1,6 +1,7 @@
 // How an actor ends, and the messages that tell it to.
 #include <utility>
 
+#include "actor/running.hpp"
 #include "actor/system.hpp"
 #include "actor/turn.hpp"
 #include "troupe/actor/call.hpp"
@@ -24,7 +25,8 @@ void end_object(cell& actor, ended how) noexcept {
   actor.flags |= cell::stopped;
   place_of_thread.unusual.store(true, std::memory_order_relaxed);  // order: relaxed  the thread's own
   if (was_stopped) return;
-  if (alive) actor.type->destroy(object_of(actor));
+  count(system::of(actor), counted::ended);
+  if (alive) destroy_object(actor);
   if (mail_bound* bound = bound_of(actor)) bound->open();
   bury_guards(actor);
   refuse_consumer(actor);

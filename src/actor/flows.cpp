@@ -6,6 +6,7 @@
 #include "troupe/actor/call.hpp"
 #include "troupe/actor/spawn_task.hpp"
 #include "troupe/base/error.hpp"
+#include "troupe/observe/trace.hpp"
 
 namespace troupe::actor {
 namespace {
@@ -23,9 +24,16 @@ void go_on_later(tasks::wait& over) noexcept {
 // The flow's last loop has ended.
 void complete(tasks::flow& done) noexcept { done.call.act(&done.call, nullptr, message_act::complete); }
 
+TROUPE_NOINLINE void trace_part(const tasks::flow& of, observe::event kind) noexcept {
+  const char* what = of.call.act(nullptr, nullptr, message_act::describe);
+  if (kind == observe::event::suspended) what = of.waits == nullptr ? nullptr : of.waits->act(const_cast<tasks::wait*>(of.waits), nullptr, message_act::describe);
+  observe::record(kind, what, id_of(*static_cast<const cell*>(of.actor)));
+}
+
 void run(turn_place& place, tasks::flow& of) noexcept {
   place.flow = &of;
   of.loop();
+  if (!of.done && observe::tracing()) [[unlikely]] trace_part(of, observe::event::suspended);
   current_turn().flow = nullptr;
 }
 
@@ -34,7 +42,10 @@ bool run_again(tasks::flow& of) noexcept {
   turn_place& place = current_turn();
   // order: relaxed  for running_handlers, a snapshot
   place.method.store(of.call.act, std::memory_order_relaxed);
+  const bool traced = observe::tracing();
+  if (traced) [[unlikely]] trace_part(of, observe::event::handle_begin);
   run(place, of);
+  if (traced) [[unlikely]] trace_part(of, observe::event::handle_end);
   return of.done;
 }
 
@@ -126,11 +137,7 @@ void make_homes(system& of, tasks::timers* clock, sched::poller_seat* io) noexce
   of.home_reentrant = {&go_on, &go_on_later, &resume_reentrant, clock, io};
 }
 
-void count_suspended(int change) noexcept {
-  turn_place& place = current_turn();
-  // order: relaxed  the thread's own; read when no turn runs
-  place.suspended.store(place.suspended.load(std::memory_order_relaxed) + change, std::memory_order_relaxed);
-}
+void count_suspended(int change) noexcept { current_turn().own.add(counted::suspended, change); }
 
 namespace {
 

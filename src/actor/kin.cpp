@@ -76,11 +76,13 @@ void construct_anew(cell& actor, kin& own) noexcept {
   try {
     own.make(actor.object());
     actor.flags |= cell::born;
+    if (actor_heap* heap = heap_of(actor)) heap->begin();
   } catch (...) {
     what = std::current_exception();
   }
   if (what == nullptr) return;
-  system::of(actor).report(&actor, &describe_constructor, what);
+  report_own(actor, &describe_constructor, what);
+  if (actor_heap* heap = heap_of(actor)) heap->end();
   restart(actor, own, std::move(what));
 }
 
@@ -118,7 +120,7 @@ void restart(cell& actor, kin& own, std::exception_ptr what) noexcept {
   if (++own.failures > own.restart.times) return end_object(actor, {ended::why::failed, std::move(what)});
   if ((actor.flags & cell::born) != 0) {
     actor.flags &= static_cast<std::uint8_t>(~cell::born);
-    actor.type->destroy(actor.object());
+    destroy_object(actor);
   }
   const std::chrono::nanoseconds backoff = backoff_of(own);
   if (backoff.count() == 0) return construct_anew(actor, own);

@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "actor/turn.hpp"
+#include "base/thread_name.hpp"
 
 namespace troupe::actor {
 namespace {
@@ -23,10 +24,8 @@ struct listing {
     if (place == nullptr) return;
     thread_list& list = thread_list::get();
     std::lock_guard lock(list.mutex);
-    // order: relaxed (both)  guarded by the mutex, or the thread's own
-    if (const system* home = place->home.load(std::memory_order_relaxed)) {
-      home->suspended_elsewhere.fetch_add(place->suspended.load(std::memory_order_relaxed), std::memory_order_relaxed);
-    }
+    // order: relaxed  guarded by the mutex, or the thread's own
+    if (const system* home = place->home.load(std::memory_order_relaxed)) place->own.move_to(&home->elsewhere);
     turn_place** link = &list.first;
     while (*link != place) link = &(*link)->next_listed;
     *link = place->next_listed;
@@ -47,11 +46,11 @@ void enter_system(turn_place& of_thread, const system& home) noexcept {
     listing_of_thread.place = &of_thread;
     of_thread.listed = true;
   }
-  // order: relaxed (all)  guarded by the mutex, or the thread's own
+  // order: relaxed  guarded by the mutex, or the thread's own
   const system* before = of_thread.home.load(std::memory_order_relaxed);
-  const std::int64_t there = of_thread.suspended.exchange(0, std::memory_order_relaxed);
+  of_thread.own.move_to(before == nullptr ? nullptr : &before->elsewhere);
+  of_thread.worker = base::worker_number;
   // order: relaxed  as above
-  if (before != nullptr) before->suspended_elsewhere.fetch_add(there, std::memory_order_relaxed);
   of_thread.home.store(&home, std::memory_order_relaxed);
 }
 
@@ -59,29 +58,46 @@ void leave_system(const system& home) noexcept {
   thread_list& list = thread_list::get();
   std::lock_guard lock(list.mutex);
   for (turn_place* place = list.first; place != nullptr; place = place->next_listed) {
-    // order: relaxed (all)  guarded by the mutex; no turn of the system runs any more
+    // order: relaxed (both)  guarded by the mutex; no turn of the system runs any more
     if (place->home.load(std::memory_order_relaxed) != &home) continue;
     place->home.store(nullptr, std::memory_order_relaxed);
-    place->suspended.store(0, std::memory_order_relaxed);
+    place->own.move_to(nullptr);
   }
 }
 
 std::int64_t suspended_turns(const system& home) noexcept {
   thread_list& list = thread_list::get();
   std::lock_guard lock(list.mutex);
-  // order: relaxed (all)  exact when no turn runs, since the census published it
-  std::int64_t sum = home.suspended_elsewhere.load(std::memory_order_relaxed);
+  // Exact when no turn runs, since the census published it.
+  std::int64_t sum = home.elsewhere[counted::suspended];
   for (const turn_place* place = list.first; place != nullptr; place = place->next_listed) {
-    if (place->home.load(std::memory_order_relaxed) == &home) sum += place->suspended.load(std::memory_order_relaxed);
+    // order: relaxed  guarded by the mutex, or the thread's own
+    if (place->home.load(std::memory_order_relaxed) == &home) sum += place->own[counted::suspended];
   }
   return sum;
 }
 
-inside_procedure::inside_procedure(const system& home) noexcept {
+void for_each_count(const system& home, const std::function<void(unsigned worker, const counts& its)>& look) {
+  look(0, home.elsewhere);
+  thread_list& list = thread_list::get();
+  std::lock_guard lock(list.mutex);
+  for (const turn_place* place = list.first; place != nullptr; place = place->next_listed) {
+    // order: relaxed  guarded by the mutex, or the thread's own
+    if (place->home.load(std::memory_order_relaxed) == &home) look(place->worker, place->own);
+  }
+}
+
+void count(system& home, counted what, std::int64_t n) noexcept {
+  turn_place& place = current_turn();
+  // order: relaxed  the thread's own
+  place.home.load(std::memory_order_relaxed) == &home ? place.own.add(what, n) : home.elsewhere.add_shared(what, n);
+}
+
+inside_procedure::inside_procedure(const system& home, message::handler describes) noexcept {
   turn_place& place = current_turn();
   // order: relaxed (all)  for running_handlers, a snapshot
   if (place.home.load(std::memory_order_relaxed) != &home) enter_system(place, home);
-  place.method.store(&describe_procedure, std::memory_order_relaxed);
+  place.method.store(describes == nullptr ? &describe_procedure : describes, std::memory_order_relaxed);
   place.in_procedure.store(true, std::memory_order_relaxed);
 }
 
@@ -125,6 +141,8 @@ std::string running_handlers(const system& home) {
     if (place->home.load(std::memory_order_relaxed) != &home || !inside || method == nullptr) continue;
     if (!names.empty()) names += "; ";
     names += method(nullptr, nullptr, message_act::describe);
+    // order: relaxed  a snapshot
+    if (const char* what = place->what.load(std::memory_order_relaxed); what != nullptr && actor == nullptr) names += std::string(": ") + what;
     // It may have gone by now.
     if (const std::uint64_t id = actor == nullptr ? 0 : home.slots.find_number(actor); id != 0) names += " (#" + std::to_string(id) + ")";
   }

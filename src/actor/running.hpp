@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
+#include "actor/counts.hpp"
 #include "actor/system.hpp"
 
 namespace troupe::actor {
@@ -15,10 +17,11 @@ void enter_system(turn_place& of_thread, const system& home) noexcept;
 // The system has gone: threads that ran its turns forget it.
 void leave_system(const system& home) noexcept;
 
-// Marks the calling thread as inside a posted procedure of this system.
+// Marks the calling thread as inside a posted procedure of this system, or in what else is no actor's turn, whose name
+// `describes` gives.
 class inside_procedure {
  public:
-  explicit inside_procedure(const system& home) noexcept;
+  explicit inside_procedure(const system& home, message::handler describes = nullptr) noexcept;
   ~inside_procedure();
   inside_procedure(const inside_procedure&) = delete;
   inside_procedure& operator=(const inside_procedure&) = delete;
@@ -34,6 +37,10 @@ void notice_stop(const system& home) noexcept;
 
 // How many turns are suspended. Exact when no turn runs.
 std::int64_t suspended_turns(const system& home) noexcept;
+
+// What each thread has counted for this system: of worker 1, 2, … of its pool; of others as 0, possibly several times.
+void for_each_count(const system& home, const std::function<void(unsigned worker, const counts& its)>& look);
+void count(system& home, counted what, std::int64_t n = 1) noexcept;
 
 // "&Account::deposit (#17); …" of this system, with the actor's id; "none" when there is none. Any thread; a snapshot.
 std::string running_handlers(const system& home);

@@ -5,6 +5,8 @@
 #include "actor/turn.hpp"
 #include "sched/worker.hpp"
 #include "base/atomics.hpp"
+#include "troupe/actor/call.hpp"
+#include "troupe/observe/trace.hpp"
 
 namespace troupe::actor {
 
@@ -26,6 +28,8 @@ constinit thread_local const std::shared_ptr<const void>* failures_keep = nullpt
 system::system(limits turn) : turn(turn), slots(this) {
   // order: relaxed  nobody else knows it yet
   if (turn.messages < turns_are_short_below) oddities.store(short_turns, std::memory_order_relaxed);
+  // order: relaxed  as above
+  if (observe::tracing()) oddities.fetch_or(traced, std::memory_order_relaxed);
 }
 
 system::~system() {
@@ -33,6 +37,8 @@ system::~system() {
 }
 
 void system::report(const cell* actor, message::handler method, std::exception_ptr what) noexcept {
+  // What a stop that discards ends is no failure.
+  if (discarding() && is_cancelled(what)) return;
   failed_call where{"", method != nullptr ? method(nullptr, nullptr, message_act::describe) : "post", 0, {}};
   if (actor != nullptr) {
     where.actor = actor->type->name;
@@ -113,7 +119,7 @@ void system::destroy_actors(std::uint16_t executor) noexcept {
     refuse_consumer(actor);
     if (alive) {
       inside_actor inside(actor);
-      actor.type->destroy(object_of(actor));
+      destroy_object(actor);
     }
     bury_guards(actor);
   });

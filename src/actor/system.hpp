@@ -12,6 +12,7 @@
 #include <mutex>
 
 #include "actor/consumers.hpp"
+#include "actor/counts.hpp"
 #include "actor/extras.hpp"
 #include "actor/guards.hpp"
 #include "actor/waiting.hpp"
@@ -74,6 +75,7 @@ class system {
   enum oddity : std::uint8_t {
     discards = 1,     // a stop: mail becomes dead letters
     chooses = 2,      // this turn takes the long way: the simulated policy changes it for each
+    traced = 8,       // a trace has each of them
     short_turns = 4,  // `turn` may end before the first look at the clock would come (turn.cpp)
   };
   std::atomic<std::uint8_t> oddities{0};
@@ -101,7 +103,7 @@ class system {
   std::atomic<bool> closing{false};     // no actor is woken any more
   std::atomic<std::uint32_t> visitors{0};
   std::atomic<std::int64_t> orphan_refs{0};
-  mutable std::atomic<std::int64_t> suspended_elsewhere{0};  // turns; of threads that have gone on or ended
+  mutable counts elsewhere;  // of threads that have gone on or ended, or run no turns
 
   // Set by the runtime, called on the thread where it happens.
   std::function<void(const failed_call& where, std::exception_ptr)> on_failure;

@@ -6,6 +6,7 @@
 #include "actor/out_of_mail.hpp"
 #include "actor/running.hpp"
 #include "actor/system.hpp"
+#include "actor/traced.hpp"
 #include "actor/turn_limit.hpp"
 #include "base/clock.hpp"
 #include "troupe/actor/call.hpp"
@@ -20,7 +21,7 @@ namespace {
 TROUPE_NOINLINE void fail(cell& actor, message::handler act, std::exception_ptr what = std::current_exception()) noexcept {
   turn_place& place = place_of_thread;
   system& home = system::of(actor);
-  home.report(&actor, act, what);
+  report_own(actor, act, what);
   if ((actor.flags & cell::born) == 0) {
     end_object(actor, {ended::why::failed, std::move(what)});
   } else if (family_of(actor) != nullptr) {
@@ -54,10 +55,14 @@ void handle_unusual(turn_place& place, system& home, cell& actor, message& mail)
     return;
   }
   const message::handler act = mail.act;
+  const traced handling(observe::event::handle_begin, act, actor);
   const bool birth = (actor.flags & cell::born) == 0;
   try {
     act(&mail, object_of(actor), message_act::handle);
-    if (birth) actor.flags |= cell::born;  // that was the constructor
+    if (birth) {  // that was the constructor
+      actor.flags |= cell::born;
+      if (actor_heap* heap = heap_of(actor)) heap->begin();
+    }
     look_again(place, home);
   } catch (...) {
     fail(actor, act);
@@ -85,6 +90,12 @@ TROUPE_NOINLINE void collect(activation& active) noexcept {
     urgent = activation::as_message(activation::after(mail));
     active.append_urgent(mail);
   }
+}
+
+// Of an actor with a context of its own.
+TROUPE_NOINLINE void end_handler(activation& active) noexcept {
+  actor_heap* const heap = heap_of(*active.actor);
+  if (heap != nullptr && active.actor->alive() && !suspends(active)) heap->end_handler();
 }
 
 // Handles a batch of mail, oldest first. What is left of it when the turn's limits end it, or when a handler has
@@ -123,6 +134,7 @@ TROUPE_INLINE std::uintptr_t handle_batch(turn_place& place, system& home, activ
       handle_unusual(place, home, actor, mail);
     }
     if ((actor.flags & cell::guards) != 0) [[unlikely]] look_at_guards(place, home, active, limit);
+    if (contexts::current != nullptr) [[unlikely]] end_handler(active);
   }
   return 0;
 }
@@ -138,10 +150,11 @@ TROUPE_INLINE sched::after_turn leave_turn(turn_place& place, sched::after_turn 
 TROUPE_NOINLINE sched::after_turn run_on(turn_place& place, activation& active, unsigned handled, bool batch_done) {
   cell& actor = *active.actor;
   system& home = system::of(actor);
-  // order: relaxed (all)  for running_handlers, a snapshot
+  // order: relaxed (both)  for running_handlers, a snapshot
   if (place.home.load(std::memory_order_relaxed) != &home) enter_system(place, home);
   place.active = &active;
   place.actor.store(&actor, std::memory_order_relaxed);
+  const traced turn(observe::event::turn_begin, actor.type->name, actor);
   place.turn_looks = place.looked_after = 0;
   look_again(place, home);
   if ((actor.flags & cell::slow) != 0 && handled == 0) {
@@ -155,6 +168,7 @@ TROUPE_NOINLINE sched::after_turn run_on(turn_place& place, activation& active, 
   // What is urgent overtakes a list however long.
   if (mailbox(actor.word).has_mail(active)) collect(active);
   place.set_aside = place.guard_ready = false;
+  context* const context_before = enter_heap(heap_of(actor));
   if ((actor.flags & cell::guards) != 0) [[unlikely]] look_at_guards(place, home, active, limit);
   sched::after_turn after = sched::after_turn::again;
   for (;; batch_done = false) {
@@ -192,6 +206,8 @@ TROUPE_NOINLINE sched::after_turn run_on(turn_place& place, activation& active, 
     after = next == out_of_mail::goes ? sched::after_turn::gone : sched::after_turn::quiet;
     break;
   }
+  contexts::leave(context_before);
+  place.own.add(counted::messages, limit.handled);
   if (place.guard_ready && after == sched::after_turn::quiet) [[unlikely]] after = sched::after_turn::again;
   while (place.yielded != nullptr) [[unlikely]] {
     message& over = *place.yielded;
@@ -227,7 +243,10 @@ TROUPE_INLINE sched::after_turn go_on(turn_place& place, activation& active) noe
   mail.act(&mail, nullptr, message_act::handle);  // the runtime's own: it never throws
   place.flow = nullptr;  // a branch that went on has not said so
   // order: relaxed  as above
-  if (is_suspended(place, active) && !place.unusual.load(std::memory_order_relaxed)) return leave_turn(place, sched::after_turn::waits);
+  if (is_suspended(place, active) && !place.unusual.load(std::memory_order_relaxed)) {
+    place.own.add(counted::messages, 1);
+    return leave_turn(place, sched::after_turn::waits);
+  }
   return run_on(place, active, 1, false);
 }
 
@@ -263,10 +282,13 @@ sched::after_turn run(sched::runnable& item) {
   }
   if (link == 0 && active.marks == 0 && !mailbox(actor.word).has_mail(active)) [[likely]] {
     // An actor that was quick may be slow by now. Whether one message is does not matter; of several it does.
+    place.own.add(counted::messages, first_look(flags) - left);
     if (left < cell::quick && (actor.flags & cell::quick) != 0 && (place.wary || ++place.unlooked == glances_apart)) [[unlikely]] glance(place, actor);
     return leave_turn(place, sched::after_turn::quiet);
   }
+  const unsigned handled = first_look(flags) - left;
   if (is_suspended(place, active)) {
+    place.own.add(counted::messages, handled);
     place.unusual.store(false, std::memory_order_relaxed);  // order: relaxed  the next turn looks by itself
     return leave_turn(place, sched::after_turn::waits);
   }
@@ -278,11 +300,11 @@ sched::after_turn run(sched::runnable& item) {
       next = active.empty() ? ask() : out_of_mail::collects;  // the destructor may have sent to its actor
     }
     if (next == out_of_mail::goes) {
+      place.own.add(counted::messages, handled);
       place.unusual.store(false, std::memory_order_relaxed);  // order: relaxed  the next turn looks by itself
       return leave_turn(place, sched::after_turn::gone);
     }
   }
-  const unsigned handled = first_look(actor.flags) - left;
   return run_on(place, active, handled, handled != 0 && left != 0);
 }
 

@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "actor/activation.hpp"
+#include "actor/counts.hpp"
 #include "actor/extras.hpp"
 #include "sched/runnable.hpp"
 #include "troupe/base/platform.hpp"
@@ -18,6 +19,7 @@ struct turn_place {
   std::atomic<const system*> home{nullptr};
   std::atomic<message::handler> method{nullptr};
   std::atomic<bool> in_procedure{false};  // a posted one
+  std::atomic<const char*> what{nullptr};  // what that runs, where its kind does not say it all
   bool set_aside = false;    // the message that was handled last
   bool guard_ready = false;  // the turn's limit came before a guarded message
   activation* active = nullptr;
@@ -31,7 +33,8 @@ struct turn_place {
   std::int64_t glanced_at_ns = 0;
   std::int64_t looked_at_ns = 0, turn_began_ns = 0;
   std::atomic<bool> unusual{false};  // this actor's mail needs a second look (turn.cpp); a stop sets it, too
-  std::atomic<std::int64_t> suspended{0};  // of `home`
+  counts own;             // of `home`
+  unsigned worker = 0;    // which one of its pool the thread is, from 1 on; 0: none
   bool listed = false;  // in the list of all threads that run turns
   turn_place* next_listed = nullptr;
 };

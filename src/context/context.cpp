@@ -11,6 +11,7 @@
 #include "context/tally.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/context/snapshot.hpp"
+#include "troupe/observe/trace.hpp"
 
 namespace troupe {
 
@@ -54,6 +55,7 @@ owned_context make_context(const context_options& options) {
   contexts::unpoison(first.begin(), sizeof(context));
   auto& made = *::new (first.begin()) context(first, options);
   contexts::count(mine, &contexts::tally::active, 1);
+  observe::trace(observe::event::context_made, *options.name == '\0' ? nullptr : options.name, made.number());
   return owned_context(made);
 }
 
@@ -156,7 +158,10 @@ void access::roll_back_newest(context& of) noexcept {
 }
 
 void access::roll_back(context& of, const place& since) noexcept {
-  if (of.keeps_ != nullptr && leave_to_keeps(of, since)) [[unlikely]] return;
+  if (of.keeps_ != nullptr && leave_to_keeps(of, since)) [[unlikely]] {
+    observe::trace(observe::event::context_kept, nullptr, of.number_);
+    return;
+  }
   if (of.finalizers_ != since.finalizers) finalize(of, since.finalizers);
   if constexpr (poisons) {
     for (block* one = since.in; one != of.block_->newer; one = one->newer) {
@@ -187,6 +192,7 @@ void access::end(context& of) noexcept {
   while (of.newest_ != nullptr) roll_back_newest(of);
   roll_back(of, beginning(of));
   of.trim();
+  observe::trace(observe::event::context_ended, nullptr, of.number_);
   of.open_ = false;
   count(&tally::active, -1);
   count(&tally::persisted, 1);

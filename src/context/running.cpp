@@ -1,15 +1,10 @@
 #include "context/running.hpp"
 
-#include "context/keep.hpp"
-#include "troupe/base/platform.hpp"
 
 namespace troupe {
 namespace contexts {
-namespace {
 
-constinit thread_local context* current [[gnu::tls_model("initial-exec")]] = nullptr;
-
-}  // namespace
+constinit thread_local context* current = nullptr;
 
 TROUPE_NOINLINE const void* this_thread() noexcept { return &current; }
 

@@ -4,7 +4,9 @@
 #include <atomic>
 #include <string>
 
+#include "context/keep.hpp"
 #include "troupe/base/error.hpp"
+#include "troupe/base/platform.hpp"
 #include "troupe/context/context.hpp"
 
 namespace troupe::contexts {
@@ -17,6 +19,23 @@ inline constexpr bool checked = false;
 
 // Unlike that of any other thread that is alive.
 const void* this_thread() noexcept;
+
+// Not for the body of a coroutine, which may go on on another thread.
+extern constinit thread_local context* current [[gnu::tls_model("initial-exec")]];
+
+// For the scheduler: makes it the thread's current one, or lets there be none; leave() with what it returns undoes that.
+TROUPE_INLINE context* enter(context* to) noexcept {
+  context* const before = current;
+  current = to;
+  // order: relaxed  as in check_running
+  if (checked && to != nullptr) access::runs_on(*to).store(this_thread(), std::memory_order_relaxed);
+  return before;
+}
+TROUPE_INLINE void leave(context* before) noexcept {
+  // order: relaxed  as in check_running
+  if (checked && current != nullptr) access::runs_on(*current).store(nullptr, std::memory_order_relaxed);
+  current = before;
+}
 
 // "context 7 (upload)".
 std::string describe(const context& of);

@@ -14,6 +14,7 @@
 #include "troupe/actor/message.hpp"
 #include "troupe/actor/ref.hpp"
 #include "troupe/actor/supervision.hpp"
+#include "troupe/context/context.hpp"
 
 namespace troupe::actor {
 
@@ -29,6 +30,8 @@ struct placement {
   std::int64_t turn_ns = 0;
   std::size_t mailbox_messages = 0;  // 0: no limit
   std::uint8_t when_full = 0;        // a troupe::when_full
+  const context_options* context = nullptr;  // null: none of its own
+  bool rolls_back = false;
 };
 
 template <class T>
@@ -71,7 +74,7 @@ std::move_only_function<void(void*)> factory_of(const Args&... args) {
   }
 }
 
-// Marks the calling thread as inside this actor, so that its destructor may use troupe::self.
+// Marks the calling thread as inside this actor, so that its destructor may use troupe::self and this_context().
 class inside_actor {
  public:
   explicit inside_actor(cell& of) noexcept;
@@ -81,6 +84,7 @@ class inside_actor {
 
  private:
   cell* before_;
+  context* context_before_;
 };
 
 // The construction of an actor here and now. When the constructor asks for a ref to itself, messages may come
@@ -114,6 +118,7 @@ class construction {
   cell* cell_;
   void* object_;
   cell* inside_before_;
+  context* context_before_;
   construction* building_before_;
   activation* activation_ = nullptr;
 };

@@ -223,8 +223,9 @@ class owned_context {
   context* context_ = nullptr;
 };
 
-// The context of the work that this thread runs; null when it has none. In a coroutine ask before its first co_await, and
-// keep what you got: it may go on on another thread.
+// The context of the work that this thread runs; null when it has none. The scheduler sets it for actors and tasks that have one of
+// their own (spawn_options::context), for submitted calls, and for a connection's callbacks; context_scope does so for a stretch of
+// plain code.
 context* current_context() noexcept;
 // The same; throws usage_error when there is none.
 context& this_context();

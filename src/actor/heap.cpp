@@ -1,0 +1,35 @@
+#include "actor/heap.hpp"
+
+#include "actor/extras.hpp"
+#include "actor/system.hpp"
+#include "troupe/context/persist.hpp"
+#include "troupe/observe/trace.hpp"
+
+namespace troupe::actor {
+
+std::shared_ptr<const void> actor_heap::keep() noexcept try {
+  contexts::share& held = contexts::keep_since_snapshot(*memory_);
+  return std::shared_ptr<const void>(&held, [](const void* share) { const_cast<contexts::share*>(static_cast<const contexts::share*>(share))->drop(); });
+} catch (const std::bad_alloc&) {
+  return nullptr;
+}
+
+actor_heap* heap_of(cell& actor) noexcept { return has_extras(actor) ? cell_extras::of(actor).heap.get() : nullptr; }
+
+void report_own(cell& actor, message::handler method, std::exception_ptr what) noexcept {
+  actor_heap* const heap = heap_of(actor);
+  const std::shared_ptr<const void> keeps = heap == nullptr ? nullptr : heap->keep();
+  if (keeps != nullptr) failures_keep = &keeps;
+  system::of(actor).report(&actor, method, std::move(what));
+  failures_keep = nullptr;
+}
+
+void destroy_object(cell& actor) noexcept {
+  if (observe::tracing()) [[unlikely]] observe::record(observe::event::ended, actor.type->name, id_of(actor));
+  actor_heap* const heap = heap_of(actor);
+  if (heap != nullptr) heap->close();
+  actor.type->destroy(object_of(actor));
+  if (heap != nullptr) heap->end();
+}
+
+}  // namespace troupe::actor
