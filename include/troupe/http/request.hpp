@@ -1,0 +1,96 @@
+// request: what a handler is given.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+#include "troupe/context/context.hpp"
+#include "troupe/http/message.hpp"
+#include "troupe/http/parser.hpp"
+#include "troupe/task/task.hpp"
+
+namespace troupe::http {
+
+// Where the rest of a body comes from. The library's own.
+struct body_source {
+  virtual task<std::string_view> next_piece() = 0;
+
+ protected:
+  ~body_source() = default;
+};
+
+// Its views are valid until the handler has ended; for a coroutine that is until it has returned its response.
+//
+// Example (declarations):
+//     #include <troupe/http/response.hpp>
+//     troupe::http::response greet(const troupe::http::request& asked) {
+//       return troupe::http::response::text("hello, " + asked.query_value("name").value_or("you"));
+//     }
+//     troupe::task<troupe::http::response> count(troupe::http::request& asked) {
+//       std::size_t bytes = 0;
+//       for (;;) {
+//         const std::string_view piece = co_await asked.read();
+//         if (piece.empty()) break;
+//         bytes += piece.size();
+//       }
+//       co_return troupe::http::response::text(std::to_string(bytes));
+//     }
+class request {
+ public:
+  request() = default;
+  request(const request&) = delete;
+  request& operator=(const request&) = delete;
+
+  http::method method() const noexcept { return head_->method; }
+  std::string_view method_name() const noexcept { return head_->method_name; }
+  // As it came: "/a%20b?x=1".
+  std::string_view target() const noexcept { return head_->target; }
+  // Decoded: "/a b".
+  std::string_view path() const noexcept { return path_; }
+  // As it came: "x=1".
+  std::string_view query() const noexcept { return head_->query; }
+  // The first one of that name, decoded ('+' is a space); nothing when there is none.
+  std::optional<std::string> query_value(std::string_view name) const;
+  std::string_view host() const noexcept { return head_->host; }
+  http::fields fields() const noexcept { return head_->fields; }
+  // The first of that name; "" when there is none.
+  std::string_view field(std::string_view name) const noexcept { return head_->fields[name]; }
+  const message_head& head() const noexcept { return *head_; }
+
+  // All of it, for a handler that is no coroutine; for one that is, what read_all() has read.
+  std::string_view body() const noexcept { return body_; }
+  // For a coroutine: the next piece of the body, valid until the next call; "" at its end. The first call tells a
+  // peer that waits for it to go on (100 Continue). Throws refused when the body is malformed, too large or too slow, and what
+  // a stream throws.
+  task<std::string_view> read() { return source_->next_piece(); }
+  // All of it; body() from then on.
+  task<std::string_view> read_all();
+  // Fields behind a chunked body that was read to its end.
+  http::fields trailer() const noexcept { return trailer_; }
+
+  // Memory for this request: what is allocated there goes, in one step, when its answer has been sent, so that a connection that
+  // serves a million requests stays as it is. In a handler that is no coroutine this_context() is the same. A response may refer
+  // to it (response::view), and so may what the handler throws.
+  context& memory() const noexcept { return *memory_; }
+
+  // Requested when the server stops: for handlers that take long.
+  std::stop_token stopping() const noexcept { return stopping_; }
+
+ private:
+  friend class connection;
+  const message_head* head_ = nullptr;
+  std::string_view path_, body_;
+  http::fields trailer_;
+  std::string collected_;
+  body_source* source_ = nullptr;
+  std::stop_token stopping_;
+  context* memory_ = nullptr;
+};
+
+// "a%20b" as "a b" behind `to`. False when it is malformed, or has a zero byte.
+bool decode_percent(std::string_view text, std::string& to, bool plus_is_space = false);
+
+}  // namespace troupe::http

@@ -1,0 +1,62 @@
+// tls_context: whom to trust, and who we are: what many connections of TLS have in common.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+namespace tls {
+class context_state;
+struct context_access;
+}  // namespace tls
+
+enum class tls_version : std::uint8_t { v1_2, v1_3 };
+
+// Files are read, and not kept open, when the context is made. Text is in PEM as well.
+struct tls_options {
+  // Not an aggregate: GCC 12 destroys what a temporary one holds twice when it lies in a co_await expression.
+  tls_options() {}
+
+  // Of clients: the server's certificate is checked, and that it is of the host asked for. Default true. False: anybody can
+  // be in between.
+  bool verify = true;
+  // Of servers: clients must show a certificate, which one of those below has signed. Default false.
+  bool verify_clients = false;
+  // Whom to trust. Default, for clients: the system's store of certificates.
+  std::string ca_file, ca_pem;
+  // Our certificate, with those between it and the root behind it, and its key (without a passphrase). A server needs one.
+  std::string certificate_file, certificate_pem;
+  std::string key_file, key_pem;
+  // Protocols to agree on (ALPN), the best first. Default none. A server that has some refuses clients that offer only others.
+  std::vector<std::string> alpn;
+  tls_version min_version = tls_version::v1_2, max_version = tls_version::v1_3;
+  // Connections to a server that was spoken to before begin faster. Default true. A client keeps one session for each host,
+  // 256 at most, as long as its context lives.
+  bool tickets = true;
+};
+
+// Any thread; copies are the same context, and connections keep it. Make one for many connections: reading the system's
+// store takes some 30 ms, here and now; in a handler that others wait for, within blocking().
+//
+// Example (declarations):
+//     troupe::tls_context for_clients() {
+//       troupe::tls_options options;
+//       options.alpn = {"http/1.1"};
+//       return troupe::tls_context::client(options);
+//     }
+class tls_context {
+ public:
+  // Throw option_error: a file that cannot be read, a key of another certificate, …
+  static tls_context client(const tls_options& options = {});
+  static tls_context server(const tls_options& options);
+
+ private:
+  friend tls::context_access;
+  explicit tls_context(std::shared_ptr<tls::context_state> state) noexcept : state_(std::move(state)) {}
+  std::shared_ptr<tls::context_state> state_;
+};
+
+}  // namespace troupe

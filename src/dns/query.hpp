@@ -1,0 +1,56 @@
+// query: one name that c-ares is asked for, with a channel of its own.
+//
+// A channel belongs to one query, since channels may not be used by two threads, and since then each has a port of its own.
+// Its sockets are in one set (epoll), which is itself a descriptor to wait for.
+// Owner: the coroutine that asks; one thread at a time. c-ares calls back within start(), process() and the destructor only.
+#pragma once
+
+#include <ares.h>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "troupe/dns/resolver.hpp"
+#include "troupe/io/endpoint.hpp"
+
+namespace troupe::dns {
+
+class query {
+ public:
+  // Throws resolve_error, io_error, std::bad_alloc.
+  query(const resolver_options& options, const std::string& host, std::uint16_t port);
+  query(const query&) = delete;
+  query& operator=(const query&) = delete;
+  // Ends it, wherever it is.
+  ~query();
+
+  void start();
+  bool done() const noexcept { return done_; }
+  // Readable when process() has something to do.
+  int fd() const noexcept { return set_; }
+  // When process() has something to do in any case.
+  std::chrono::nanoseconds next() const;
+  void process();
+  // When it is done. Throws resolve_error.
+  std::vector<endpoint> take();
+
+ private:
+  static void on_socket(void* self, ares_socket_t fd, int readable, int writable) noexcept;
+  static void on_answer(void* self, int status, int timeouts, ares_addrinfo* found) noexcept;
+  void make_channel(const resolver_options& options);
+  void keep(const ares_addrinfo& found);
+
+  const std::string& host_;
+  const std::uint16_t port_;
+  const address_family family_;
+  int set_ = -1;
+  ares_channel channel_ = nullptr;
+  bool done_ = false;
+  int status_ = ARES_SUCCESS;
+  bool set_failed_ = false, memory_failed_ = false;
+  std::vector<endpoint> found_;
+};
+
+}  // namespace troupe::dns

@@ -1,0 +1,76 @@
+// client_wire: a client's connection to an origin, plain or TLS, and those that are kept.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "troupe/http/client.hpp"
+#include "troupe/http/parser.hpp"
+#include "troupe/io/tcp.hpp"
+#include "troupe/runtime/limited_task.hpp"
+#include "troupe/tls/stream.hpp"
+
+namespace troupe::http {
+
+// One exchange at a time.
+class client_wire {
+ public:
+  client_wire(tcp_stream plain, const parser_limits& limits) : reads(side::responses, limits), plain_(std::move(plain)) {}
+  client_wire(tls_stream secure, const parser_limits& limits) : reads(side::responses, limits), secure_(std::move(secure)) {}
+
+  // What came and was not taken yet.
+  std::string_view input() const noexcept { return {buffer_.data() + begin_, end_ - begin_}; }
+  void consume(std::size_t bytes) noexcept;
+  // More of it; 0 at the end. The views into what is there move.
+  task<std::size_t> receive(const tasks::limits& within);
+  // All of it, each piece within that time.
+  task<> send(std::string_view bytes, const tasks::limits& within, std::chrono::nanoseconds piece_time);
+
+  int fd() const noexcept { return secure_.is_open() ? secure_.fd() : plain_.fd(); }
+
+  parser reads;
+  std::chrono::nanoseconds idle_since{0};
+
+ private:
+  static constexpr std::size_t buffer_bytes = 16 * 1024, piece_bytes = 64 * 1024;
+
+  void make_room();
+
+  tcp_stream plain_;
+  tls_stream secure_;
+  std::vector<char> buffer_;
+  std::size_t begin_ = 0, end_ = 0;
+};
+using wire_ptr = std::unique_ptr<client_wire>;
+
+// Any thread. Nothing is closed under the mutex.
+class wire_pool {
+ public:
+  explicit wire_pool(const client_options& options)
+      : per_origin_(options.idle_per_origin), most_(options.idle), idle_time_(options.idle_time) {}
+
+  // One that is still good, as far as can be seen; null when there is none. In a handler or a task.
+  wire_ptr take(const std::string& origin);
+  void put(const std::string& origin, wire_ptr one);
+  std::size_t size();
+  void clear();
+
+ private:
+  using idle_list = std::vector<wire_ptr>;  // the latest last
+
+  wire_ptr take_latest(const std::string& origin, std::chrono::nanoseconds now, idle_list& ended);
+
+  const std::size_t per_origin_, most_;
+  const std::chrono::nanoseconds idle_time_;
+  std::mutex mutex_;
+  std::map<std::string, idle_list> all_;
+  std::size_t count_ = 0;
+};
+
+}  // namespace troupe::http

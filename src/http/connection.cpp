@@ -1,0 +1,313 @@
+#include "http/connection.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "http/response_parts.hpp"
+#include "troupe/runtime/here.hpp"
+
+namespace troupe::http {
+
+namespace {
+
+constexpr std::int64_t fresh_ns = 1'000'000'000;  // for a first request to come
+constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+
+// Later by that span; never, when that is farther than numbers go.
+std::int64_t after(std::int64_t now_ns, std::chrono::nanoseconds span) noexcept {
+  return span.count() > never - now_ns ? never : now_ns + span.count();
+}
+
+parser_limits limits_of(const server_options& options) {
+  parser_limits made;
+  made.head_bytes = options.head_bytes;
+  made.target_bytes = options.target_bytes;
+  made.fields = options.fields;
+  return made;
+}
+
+}  // namespace
+
+connection::connection(std::shared_ptr<server_state> of)
+    : server_(std::move(of)), parser_(side::requests, limits_of(server_->options)) {
+  request_.head_ = &parser_.head();
+  request_.source_ = this;
+  request_.stopping_ = server_->stopping.get_token();
+  // order: relaxed  nobody else knows of it yet
+  expiry_ns_.store(never, std::memory_order_relaxed);
+}
+
+connection::~connection() {
+  // order: relaxed  a count, read as a hint
+  server_->buffered.fetch_sub(counted_, std::memory_order_relaxed);
+}
+
+// ---- what others ask ---------------------------------------------------------------------------------------------
+
+void connection::end(ending why) noexcept {
+  // order: release  read by who finds its operation cancelled; pairs with look_again/acquire and await_body/acquire
+  ending_.store(why, std::memory_order_release);
+  idle_stop_.request_stop();
+  if (why != ending::draining) busy_stop_.request_stop();
+}
+
+// Its own thread; what was asked to end has ended.
+void connection::revive() {
+  // order: relaxed  the mutex orders both
+  if (ending_.load(std::memory_order_relaxed) == ending::aborted) return;
+  busy_stop_ = std::stop_source();
+}
+
+std::int64_t connection::expiry_ns() const noexcept {
+  return expiry_ns_.load(std::memory_order_relaxed);  // order: relaxed  a time; publishes nothing
+}
+std::int64_t connection::idle_since_ns() const noexcept {
+  return idle_since_ns_.load(std::memory_order_relaxed);  // order: relaxed  a time; publishes nothing
+}
+bool connection::is_idle(std::int64_t now_ns) const noexcept {
+  const phase now_in = phase_.load(std::memory_order_relaxed);  // order: relaxed  a hint: its end may come as a request does
+  return now_in == phase::idle || (now_in == phase::fresh && now_ns - idle_since_ns() >= fresh_ns);
+}
+
+void connection::begin_wait(phase now_in, std::chrono::nanoseconds span, std::int64_t now_ns) noexcept {
+  phase_.store(now_in, std::memory_order_relaxed);                   // order: relaxed  a hint for the sweep
+  expiry_ns_.store(after(now_ns, span), std::memory_order_relaxed);  // order: relaxed  the same
+}
+
+void connection::end_wait() noexcept {
+  expiry_ns_.store(never, std::memory_order_relaxed);    // order: relaxed  a hint for the sweep
+  phase_.store(phase::busy, std::memory_order_relaxed);  // order: relaxed  the same
+}
+
+void connection::wait_for_head(std::int64_t now_ns) noexcept {
+  if (in_.empty()) {
+    head_expiry_ns_ = 0;
+    idle_since_ns_.store(now_ns, std::memory_order_relaxed);  // order: relaxed  a hint for the sweep
+    begin_wait(answered_one_ ? phase::idle : phase::fresh, server_->options.idle_time, now_ns);
+    return;
+  }
+  if (head_expiry_ns_ == 0) head_expiry_ns_ = after(now_ns, server_->options.head_time);
+  begin_wait(phase::head, std::chrono::nanoseconds(head_expiry_ns_ - now_ns), now_ns);
+}
+
+void connection::count_buffers() noexcept {
+  const std::size_t has = in_.capacity() + out_.capacity() + body_in_.capacity() + request_.collected_.capacity();
+  if (has == counted_) return;
+  // order: relaxed  a count, read as a hint; what wraps round comes back
+  server_->buffered.fetch_add(has - counted_, std::memory_order_relaxed);
+  counted_ = has;
+}
+
+// ---- requests ----------------------------------------------------------------------------------------------------
+
+connection::next connection::advance() {
+  for (;;) {
+    if (closing_) return next::close;
+    if (out_.size() >= flush_bytes) return next::write;
+    const parser::step step = parser_.next(in_.view());
+    in_.use(step.consumed);
+    if (step.what == event::need_more) return next::read;
+    if (step.what == event::refused) {
+      silent_ = false;
+      refuse(parser_.why());
+      return next::close;
+    }
+    if (step.what == event::head && !take_head()) return next::serve;
+  }
+}
+
+// False when it waits for something.
+bool connection::take_head() {
+  const message_head& head = parser_.head();
+  head_expiry_ns_ = 0;
+  body_bytes_ = 0;
+  body_waited_ns_ = 0;
+  answer_begun_ = false;
+  silent_ = head.method == method::head;
+  closing_ = !head.keep_alive;
+  if (leaves_ || server_->stopping.stop_requested()) close_after_this();
+  body_ended_ = !head.has_body;
+  continue_due_ = head.has_body && head.expects_continue;
+  if (body_ended_) parser_.next({});  // its end, which needs no byte
+  if (!decode_path()) {
+    refuse(fault::bad_target);
+    return true;
+  }
+  route_ = server_->routes.find(head.method, request_.path_);
+  if (route_.handler == nullptr) return not_found();
+  if (head.has_length && head.length > body_limit()) {
+    refuse(fault::body_too_large);
+    return true;
+  }
+  if (route_.handler->call->waits) return false;
+  if (!body_ended_ && !collect_here()) {
+    collect_first_ = true;
+    return false;
+  }
+  return run_handler();
+}
+
+bool connection::not_found() {
+  const message_head& head = parser_.head();
+  const bool everything = request_.path_ == "*";
+  int status = 404;
+  std::string fields;
+  if (route_.at != nullptr || everything) {
+    status = head.method == method::options ? 204 : head.method == method::other ? 501 : 405;
+    fields = "Allow: " + server_->routes.allowed(route_.at) + "\r\n";
+  }
+  if (!body_ended_) closing_ = lingers_ = true;
+  answer_plainly(status, fields);
+  if (!closing_) finish_request();
+  return true;
+}
+
+// The decoded path is in place, unless nothing has to be decoded.
+bool connection::decode_path() {
+  request_.path_ = parser_.head().path;
+  if (request_.path_.find('%') == std::string_view::npos) return true;
+  path_.clear();
+  if (!decode_percent(request_.path_, path_)) return false;
+  request_.path_ = path_;
+  return true;
+}
+
+std::uint64_t connection::body_limit() const noexcept {
+  const std::size_t own = route_.handler->options.body_bytes;
+  return own != 0 ? own : server_->options.body_bytes;
+}
+
+// The body as a view, if it is here in one piece. False when it is not.
+bool connection::collect_here() {
+  const message_head& head = parser_.head();
+  if (!head.has_length || in_.view().size() < head.length) return false;
+  const parser::step whole = parser_.next(in_.view());
+  in_.use(whole.consumed);
+  request_.body_ = whole.body;
+  parser_.next({});
+  body_ended_ = true;
+  continue_due_ = false;
+  return true;
+}
+
+// A context from the pool costs some 20 ns, and an idle connection has none.
+void connection::begin_memory() {
+  if (memory_) return;
+  memory_ = make_context({.name = "request"});
+  empty_memory_.emplace(*memory_);
+  request_.memory_ = memory_.get();
+}
+
+void connection::give_memory_back() noexcept {
+  empty_memory_.reset();
+  memory_.release();
+  request_.memory_ = nullptr;
+}
+
+// Of one that is no coroutine. False when its answer waits for something.
+bool connection::run_handler() {
+  response made;
+  bool fits = false;
+  std::exception_ptr thrown;
+  try {
+    begin_memory();
+    const context_scope here(*memory_);
+    fits = route_.handler->call->run(request_, route_.values, made);
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  if (thrown != nullptr) {
+    answer_exception(std::move(thrown));
+    return true;
+  }
+  if (!fits) {
+    answer_plainly(404);
+  } else if (made.special_ != nullptr && !made.special_->is_small_file()) {
+    answer_ = std::move(made);
+    return false;
+  } else {
+    answer(made);
+  }
+  finish_request();
+  return true;
+}
+
+// Our wish, of which the peer may not know yet.
+void connection::close_after_this() noexcept {
+  if (!closing_) lingers_ = true;
+  closing_ = true;
+}
+
+void connection::finish_request() noexcept {
+  answered_one_ = true;
+  request_.body_ = {};
+  request_.trailer_ = {};
+  if (request_.collected_.capacity() > kept_body_bytes) request_.collected_ = std::string();
+  request_.collected_.clear();
+  if (memory_ && failure_ == nullptr) memory_->rollback(*empty_memory_);
+}
+
+// The peer's own fault, or ours for being so strict: it is told, and that was it.
+void connection::refuse(fault why) {
+  closing_ = lingers_ = true;
+  if (answer_begun_) return;
+  answer_plainly(status_of(why));
+}
+
+// One connection too many: none of its requests is read.
+void connection::refuse_for_now() {
+  closing_ = lingers_ = true;
+  answer_plainly(503, "Retry-After: 1\r\n");
+}
+
+void connection::peer_ended() {
+  const bool begun = parser_.inside() || !in_.empty();
+  if (!begun) return;
+  closing_ = true;
+  answer_plainly(400);  // it may have closed its half only
+}
+
+// ---- requests that wait ---------------------------------------------------------------------------------------
+
+task<bool> connection::serve() {
+  end_wait();
+  std::exception_ptr thrown;
+  bool is_answered = false;
+  try {
+    if (std::exchange(collect_first_, false)) {
+      co_await request_.read_all();
+      is_answered = run_handler();
+    } else if (route_.handler->call->waits) {
+      // What was answered before need not wait for this one.
+      if (!out_.empty()) co_await flush();
+      std::optional<task<response>> later;
+      begin_memory();
+      if (route_.handler->call->start(request_, route_.values, later)) {
+        answer_ = co_await std::move(*later);
+      } else {
+        answer_ = response(404);
+      }
+    }
+    if (!is_answered) co_await answer_waiting(answer_);
+    if (!body_ended_ && !closing_) co_await skip_body();
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  if (thrown != nullptr) answer_exception(std::move(thrown));
+  answer_ = response();
+  finish_request();
+  if (std::exchange(reads_aside_, false)) {
+    in_.put(body_in_.view());
+    body_in_.release();
+  }
+  if (closing_ && !body_ended_) lingers_ = true;
+  co_return !closing_;
+}
+
+task<> connection::flush() {
+  co_await send(out_.view());
+  out_.clear();
+}
+
+}  // namespace troupe::http

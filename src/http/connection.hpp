@@ -1,0 +1,145 @@
+// connection: one peer's requests, one after the other, and their answers. All of it but the stream itself: that is
+// connection_over<Stream>'s (connection_over.hpp).
+//
+// Requests that have come together are answered together: advance() goes through the input for as long as it needs nobody,
+// puts the answers of handlers that do not wait into the output, and says what is to be done then.
+// Threads: the flow of its task; `expiry_ns_`, `phase_` and end() are anybody's who holds the server's mutex.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+#include "http/input.hpp"
+#include "http/output.hpp"
+#include "http/server_state.hpp"
+#include "troupe/context/context.hpp"
+#include "troupe/context/snapshot.hpp"
+#include "troupe/http/parser.hpp"
+#include "troupe/http/request.hpp"
+#include "troupe/http/response.hpp"
+#include "troupe/http/transport.hpp"
+
+namespace troupe::http {
+
+class connection : public transport, private body_source {
+ public:
+  explicit connection(std::shared_ptr<server_state> of);
+  connection(const connection&) = delete;
+
+  enum class phase : std::uint8_t { fresh, idle, head, busy, upgraded };  // fresh: idle, before the first request
+  enum class ending : std::uint8_t { none, late, shed, aborted, draining };
+
+  // By who holds the server's mutex: what is awaited ends as cancelled. `draining` is for those that are idle, or talk by
+  // another protocol; the others go on.
+  void end(ending why) noexcept;
+  void revive();
+  std::int64_t expiry_ns() const noexcept;
+  std::int64_t idle_since_ns() const noexcept;
+  // It may be ended to make room: idle, and if it is fresh for long enough.
+  bool is_idle(std::int64_t now_ns) const noexcept;
+  // What a handler has thrown.
+  std::exception_ptr failure() const noexcept { return failure_; }
+  // And what that may refer to.
+  owned_context failed_memory() noexcept { return std::move(memory_); }
+
+ protected:
+  virtual ~connection();
+  enum class next : std::uint8_t {
+    read,   // more input is needed
+    write,  // the output first
+    serve,  // a request that waits for something
+    close,  // the output, and that was it
+  };
+
+  next advance();
+  // After next::serve. True when the connection can go on.
+  task<bool> serve();
+  // When the peer has ended.
+  void peer_ended();
+
+  // The time of what is awaited is limited from here on, or not any more.
+  void begin_wait(phase now_in, std::chrono::nanoseconds span, std::int64_t now_ns) noexcept;
+  void end_wait() noexcept;
+  void wait_for_head(std::int64_t now_ns) noexcept;
+  void refuse(fault why);
+  void refuse_for_now();
+  void count_buffers() noexcept;
+  // No request is under way.
+  void give_memory_back() noexcept;
+
+  const std::shared_ptr<server_state> server_;
+  std::stop_source idle_stop_, busy_stop_;
+  input in_;
+  output out_;
+  bool lingers_ = false;  // the peer may still be sending: read on for a while, so that it sees the answer
+  bool answered_one_ = false;
+  bool leaves_ = false;         // the next request is the last
+  bool broken_ = false;         // nothing can be sent, or nothing received, any more
+  std::exception_ptr failure_;  // what a handler threw
+  std::atomic<phase> phase_{phase::busy};
+  std::atomic<ending> ending_{ending::none};
+  std::int64_t head_expiry_ns_ = 0;  // of the head that is being read; 0: none has begun
+
+ private:
+  friend struct server_state;
+  using event = parser::event;
+  static constexpr std::size_t flush_bytes = 64 * 1024;        // of answers, that are sent before more are made
+  static constexpr std::size_t skipped_bytes_max = 64 * 1024;  // of a body that nobody wants
+  static constexpr std::size_t kept_body_bytes = 64 * 1024;    // of room for a body, until the next one
+
+  bool take_head();
+  void begin_memory();
+  bool run_handler();
+  bool collect_here();
+  bool not_found();
+  void answer(response& with);
+  void add_head(const response& with, int status, bool has_length, std::uint64_t length, bool chunked);
+  void add_status(int status);
+  void answer_plainly(int status, std::string_view fields = {});
+  bool decode_path();
+  void close_after_this() noexcept;
+  void finish_request() noexcept;
+  std::uint64_t body_limit() const noexcept;
+
+  task<std::string_view> next_piece() final;
+  task<> await_body();
+  task<> collect();
+  task<> flush();
+  task<> skip_body();
+  task<> send_part(const file_part& part);
+  task<> send_stream(response& with);
+  task<> talk(response& with);
+  task<> answer_waiting(response& with);
+  void answer_exception(std::exception_ptr thrown);
+
+  parser parser_;
+  http::request request_;
+  owned_context memory_;       // of the request; none while the connection is idle
+  std::optional<snapshot> empty_memory_;
+  router::found route_;
+  std::string path_;  // decoded, if it had to be
+  response answer_;
+  bool body_ended_ = false, closing_ = false;
+  bool silent_ = false;        // to HEAD there is no body
+  bool continue_due_ = false;  // the peer waits for it
+  bool answer_begun_ = false;
+  bool collect_first_ = false;
+  std::uint64_t body_bytes_ = 0;
+  std::int64_t body_waited_ns_ = 0;
+  input body_in_;  // of a body that is longer than what came with its head
+  bool reads_aside_ = false;
+  std::size_t counted_ = 0;
+
+  std::atomic<std::int64_t> expiry_ns_{0}, idle_since_ns_{0};
+  connection* next_ = nullptr;  // these are the server's
+  connection** link_ = nullptr;
+};
+
+}  // namespace troupe::http

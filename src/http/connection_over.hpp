@@ -1,0 +1,268 @@
+// connection_over: a connection's stream, and the loop that reads and writes it. Instantiated in serve.cpp.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "http/connection.hpp"
+#include "troupe/io/error.hpp"
+#include "troupe/runtime/here.hpp"
+#include "troupe/task/event.hpp"
+
+namespace troupe::http {
+
+template <class Stream>
+class connection_over final : public connection {
+ public:
+  connection_over(std::shared_ptr<server_state> of, Stream&& over) noexcept
+      : connection(std::move(of)), stream_(std::move(over)) {}
+  ~connection_over() override = default;
+
+  // To the end of the connection. Throws what the stream throws.
+  // What happens with every batch of requests happens here: a coroutine for it would cost a frame each time. And no
+  // temporary stands in a ?: within a co_await, which GCC 12 destroys twice.
+  task<> run() {
+    if constexpr (is_secure) {
+      // Like a peer that has sent nothing yet: it may go when the server stops, or when another one needs its place.
+      begin_wait(phase::fresh, server_->options.head_time, now().count());
+      co_await stream_.handshake().timeout(server_->options.head_time).stop(idle_stop_.get_token());
+      end_wait();
+    }
+    for (;;) {
+      const next then = advance();
+      if (then == next::serve) {
+        const bool goes_on = co_await serve();
+        if (goes_on) continue;
+      }
+      for (std::string_view left = out_.view(); !left.empty();) {
+        begin_wait(phase::busy, server_->options.write_time, now().count());
+        const std::size_t sent = co_await stream_.write(left).stop(busy_stop_.get_token());
+        left.remove_prefix(sent);
+      }
+      out_.clear();
+      if (then == next::write) continue;
+      if (then != next::read) break;
+
+      const bool is_idle = in_.empty();
+      wait_for_head(now().count());
+      const std::span<char> room = in_.room(least_room);
+      count_buffers();
+      give_memory_back();
+      std::stop_token token = is_idle ? idle_stop_.get_token() : busy_stop_.get_token();
+      bool is_over = false;
+      std::size_t bytes = 0;
+      try {
+        bytes = co_await stream_.read(room).stop(std::move(token));
+      } catch (const cancelled&) {
+        is_over = true;
+      }
+      if (is_over) bytes = co_await look_again(is_idle, room);
+      if (bytes == 0) {
+        if (!is_over) peer_ended();
+        co_await flush_all();
+        break;
+      }
+      in_.came(bytes);
+      end_wait();
+    }
+    if (lingers_ || !in_.empty()) co_await linger();
+  }
+
+  // Of one that is one too many.
+  task<> turn_away() {
+    if constexpr (is_secure) co_return;  // a handshake would cost more than the peer is worth now
+    refuse_for_now();
+    co_await flush_all();
+    co_await linger();
+  }
+
+  task<std::size_t> receive(std::span<char> to, std::chrono::nanoseconds at_most) override {
+    const bool upgraded = phase_.load(std::memory_order_relaxed) == phase::upgraded;  // order: relaxed  our own
+    std::stop_token token = upgraded ? idle_stop_.get_token() : busy_stop_.get_token();
+    std::size_t bytes = 0;
+    try {
+      bytes = co_await stream_.read(to).timeout(at_most).stop(std::move(token));
+    } catch (...) {
+      note_break();
+      throw;
+    }
+    if (bytes == 0) broken_ = true;
+    co_return bytes;
+  }
+  // In pieces, so that a peer is seen to take some.
+  task<> send(std::string_view bytes) override {
+    while (!bytes.empty()) {
+      begin_wait(phase::busy, server_->options.write_time, now().count());
+      std::size_t sent = 0;
+      try {
+        sent = co_await stream_.write(bytes).stop(busy_stop_.get_token());
+      } catch (...) {
+        note_break();
+        throw;
+      }
+      bytes.remove_prefix(sent);
+    }
+    end_wait();
+  }
+  // In pieces, too.
+  task<std::uint64_t> send_file(const file& from, std::uint64_t offset, std::uint64_t bytes) override {
+    std::uint64_t sent = 0;
+    while (sent < bytes) {
+      const auto piece = static_cast<std::size_t>(std::min<std::uint64_t>(bytes - sent, file_bytes_at_once));
+      std::size_t went = 0;
+      if constexpr (requires { stream_.send_file(from, offset, piece); }) {
+        begin_wait(phase_.load(std::memory_order_relaxed), server_->options.write_time, now().count());  // order: relaxed  our own
+        try {
+          went = co_await stream_.send_file(from, offset + sent, piece).stop(busy_stop_.get_token());
+        } catch (const end_of_file&) {
+        } catch (...) {
+          note_break();
+          throw;
+        }
+      } else {
+        troupe::file here = from.share();
+        const std::span<char> room(out_.grow(piece), piece);
+        went = co_await here.read_at(offset + sent, room);
+        out_.shrink(piece - went);
+        co_await send(out_.view());
+        out_.clear();
+      }
+      if (went == 0) break;
+      sent += went;
+    }
+    end_wait();
+    co_return sent;
+  }
+  task<> send_owned(std::string bytes) override {
+    // Streams take several writes, and send one after the other; one of TLS takes one.
+    const turn_to_send mine(*this);
+    if constexpr (is_secure) co_await mine.comes();
+    try {
+      co_await stream_.write_all(std::move(bytes)).timeout(server_->options.write_time).stop(busy_stop_.get_token());
+    } catch (...) {
+      note_break();
+      throw;
+    }
+  }
+
+ private:
+  static constexpr bool is_secure = requires(Stream& over) { over.handshake(); };
+
+  // One of several branches that send: first come, first served.
+  class turn_to_send {
+   public:
+    explicit turn_to_send(connection_over& of) noexcept : of_(of), number_(of.sends_begun_++) {}
+    turn_to_send(const turn_to_send&) = delete;
+    turn_to_send& operator=(const turn_to_send&) = delete;
+    ~turn_to_send() {
+      if (of_.sends_ended_ == number_) {
+        of_.end_send();
+      } else {
+        of_.given_up_.push_back(number_);  // it was ended before its turn
+      }
+    }
+    task<> comes() const {
+      while (of_.sends_ended_ != number_) {
+        if (!of_.send_ended_) of_.send_ended_.emplace();
+        of_.send_ended_->reset();
+        co_await of_.send_ended_->wait();
+      }
+    }
+
+   private:
+    connection_over& of_;
+    const std::uint64_t number_;
+  };
+  void end_send() {
+    for (bool again = true; again;) {
+      ++sends_ended_;
+      const auto next = std::find(given_up_.begin(), given_up_.end(), sends_ended_);
+      again = next != given_up_.end();
+      if (again) given_up_.erase(next);
+    }
+    if (send_ended_) send_ended_->set();
+  }
+
+  // In a handler of what an operation of the stream has thrown. A branch that a handler has cancelled itself breaks nothing.
+  void note_break() noexcept {
+    try {
+      throw;
+    } catch (const cancelled&) {
+      // order: acquire  pairs with connection::end/release
+      if (ending_.load(std::memory_order_acquire) != ending::none) broken_ = true;
+    } catch (...) {
+      broken_ = true;
+    }
+  }
+
+  task<> flush_all() {
+    if (out_.empty()) co_return;
+    co_await send(out_.view());
+    out_.clear();
+  }
+
+  // After a read that was ended: what is to be said, or what came nevertheless.
+  task<std::size_t> look_again(bool is_idle, std::span<char> room) {
+    const ending why = ending_.load(std::memory_order_acquire);  // order: acquire  pairs with connection::end/release
+    if (!is_idle && why == ending::late) {
+      server_->revive(*this);
+      refuse(fault::too_slow);
+    }
+    if (!is_idle || (why != ending::draining && why != ending::shed)) co_return 0;
+    // A request that is here already counts as accepted; it is the last.
+    leaves_ = true;
+    const std::chrono::nanoseconds span = answered_one_ || why == ending::shed ? last_look : first_look;
+    std::size_t bytes = 0;
+    try {
+      bytes = co_await stream_.read(room).timeout(span);
+    } catch (const timed_out&) {
+    }
+    co_return bytes;
+  }
+
+  // Closing at once would reset the connection if the peer is still sending, and it might never see the answer.
+  task<> linger() {
+    co_await end_writing();
+    in_.release();
+    std::span<char> room = in_.room(least_room);
+    const std::chrono::nanoseconds until = now() + linger_time;
+    for (std::size_t left = linger_bytes; left > 0;) {
+      const std::chrono::nanoseconds span = until - now();
+      std::size_t bytes = 0;
+      try {
+        bytes = co_await stream_.read(room).timeout(span);
+      } catch (const error&) {
+      }
+      if (bytes == 0) break;
+      left -= std::min(left, bytes);
+    }
+  }
+  task<> end_writing() {
+    try {
+      if constexpr (requires { stream_.shutdown_write(); }) {
+        stream_.shutdown_write();
+      } else {
+        co_await stream_.shutdown().timeout(linger_time);
+      }
+    } catch (const error&) {  // the connection is no more
+    }
+    co_return;
+  }
+
+  static constexpr std::size_t least_room = 1024, file_bytes_at_once = 256 * 1024;
+  static constexpr std::chrono::milliseconds last_look{1}, first_look{100};
+  static constexpr std::chrono::seconds linger_time{1};
+  static constexpr std::size_t linger_bytes = 1024 * 1024;
+  Stream stream_;
+  std::uint64_t sends_begun_ = 0, sends_ended_ = 0;
+  std::vector<std::uint64_t> given_up_;
+  std::optional<troupe::event> send_ended_;
+};
+
+}  // namespace troupe::http

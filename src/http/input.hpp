@@ -1,0 +1,56 @@
+// input: bytes that came and were not yet used up, in one piece.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string_view>
+
+namespace troupe::http {
+
+class input {
+ public:
+  std::string_view view() const noexcept { return {data_.get() + begin_, end_ - begin_}; }
+  bool empty() const noexcept { return begin_ == end_; }
+  void use(std::size_t bytes) noexcept { begin_ += bytes; }
+  std::size_t capacity() const noexcept { return capacity_; }
+
+  // Room for more, at least `least` bytes of it; what was used up is gone, and what is there may lie elsewhere.
+  std::span<char> room(std::size_t least) {
+    if (begin_ == end_) begin_ = end_ = 0;
+    if (capacity_ - end_ < least) {
+      const std::size_t kept = end_ - begin_;
+      if (capacity_ - kept >= least) {
+        std::memmove(data_.get(), data_.get() + begin_, kept);
+      } else {
+        std::size_t wanted = capacity_ == 0 ? first_bytes : capacity_ * 2;
+        while (wanted - kept < least) wanted *= 2;
+        auto larger = std::make_unique_for_overwrite<char[]>(wanted);
+        if (kept != 0) std::memcpy(larger.get(), data_.get() + begin_, kept);
+        data_ = std::move(larger);
+        capacity_ = wanted;
+      }
+      begin_ = 0;
+      end_ = kept;
+    }
+    return {data_.get() + end_, capacity_ - end_};
+  }
+  void came(std::size_t bytes) noexcept { end_ += bytes; }
+  void put(std::string_view bytes) {
+    if (bytes.empty()) return;
+    std::memcpy(room(bytes.size()).data(), bytes.data(), bytes.size());
+    came(bytes.size());
+  }
+  void release() noexcept {
+    data_.reset();
+    begin_ = end_ = capacity_ = 0;
+  }
+
+ private:
+  static constexpr std::size_t first_bytes = 4096;
+  std::unique_ptr<char[]> data_;
+  std::size_t begin_ = 0, end_ = 0, capacity_ = 0;
+};
+
+}  // namespace troupe::http

@@ -1,0 +1,115 @@
+#include "troupe/http/message.hpp"
+
+#include <array>
+#include <utility>
+
+namespace troupe::http {
+
+namespace {
+
+constexpr std::array<std::string_view, 10> method_names{"GET",    "HEAD",    "POST",    "PUT",   "PATCH",
+                                                        "DELETE", "OPTIONS", "CONNECT", "TRACE", ""};
+
+constexpr char lower(char one) noexcept { return one >= 'A' && one <= 'Z' ? static_cast<char>(one | 0x20) : one; }
+
+constexpr std::pair<int, std::string_view> reasons[] = {
+    {100, "Continue"},
+    {101, "Switching Protocols"},
+    {200, "OK"},
+    {201, "Created"},
+    {202, "Accepted"},
+    {203, "Non-Authoritative Information"},
+    {204, "No Content"},
+    {205, "Reset Content"},
+    {206, "Partial Content"},
+    {300, "Multiple Choices"},
+    {301, "Moved Permanently"},
+    {302, "Found"},
+    {303, "See Other"},
+    {304, "Not Modified"},
+    {307, "Temporary Redirect"},
+    {308, "Permanent Redirect"},
+    {400, "Bad Request"},
+    {401, "Unauthorized"},
+    {403, "Forbidden"},
+    {404, "Not Found"},
+    {405, "Method Not Allowed"},
+    {406, "Not Acceptable"},
+    {408, "Request Timeout"},
+    {409, "Conflict"},
+    {410, "Gone"},
+    {411, "Length Required"},
+    {412, "Precondition Failed"},
+    {413, "Content Too Large"},
+    {414, "URI Too Long"},
+    {415, "Unsupported Media Type"},
+    {416, "Range Not Satisfiable"},
+    {417, "Expectation Failed"},
+    {421, "Misdirected Request"},
+    {422, "Unprocessable Content"},
+    {426, "Upgrade Required"},
+    {428, "Precondition Required"},
+    {429, "Too Many Requests"},
+    {431, "Request Header Fields Too Large"},
+    {500, "Internal Server Error"},
+    {501, "Not Implemented"},
+    {502, "Bad Gateway"},
+    {503, "Service Unavailable"},
+    {504, "Gateway Timeout"},
+    {505, "HTTP Version Not Supported"},
+};
+
+}  // namespace
+
+std::string_view name_of(method one) noexcept { return method_names[static_cast<std::size_t>(one)]; }
+
+method method_named(std::string_view name) noexcept {
+  for (std::size_t i = 0; i + 1 < method_names.size(); ++i) {
+    if (method_names[i] == name) return static_cast<method>(i);
+  }
+  return method::other;
+}
+
+std::string_view reason_of(int status) noexcept {
+  for (const auto& [code, words] : reasons) {
+    if (code == status) return words;
+  }
+  return "";
+}
+
+bool same_word(std::string_view a, std::string_view b) noexcept {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (lower(a[i]) != lower(b[i])) return false;
+  }
+  return true;
+}
+
+bool lists_word(std::string_view list, std::string_view word) noexcept {
+  while (!list.empty()) {
+    const std::size_t comma = list.find(',');
+    std::string_view one = list.substr(0, comma);
+    while (!one.empty() && (one.front() == ' ' || one.front() == '\t')) one.remove_prefix(1);
+    while (!one.empty() && (one.back() == ' ' || one.back() == '\t')) one.remove_suffix(1);
+    if (same_word(one, word)) return true;
+    if (comma == std::string_view::npos) return false;
+    list.remove_prefix(comma + 1);
+  }
+  return false;
+}
+
+std::string_view fields::operator[](std::string_view name) const noexcept {
+  for (const field one : *this) {
+    if (same_word(one.name, name)) return one.value;
+  }
+  return "";
+}
+
+bool fields::has(std::string_view name) const noexcept {
+  for (const field one : *this) {
+    if (same_word(one.name, name)) return true;
+  }
+  return false;
+}
+
+}  // namespace troupe::http

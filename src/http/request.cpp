@@ -1,0 +1,62 @@
+#include "troupe/http/request.hpp"
+
+namespace troupe::http {
+
+namespace {
+
+int digit_of(char one) noexcept {
+  if (one >= '0' && one <= '9') return one - '0';
+  const char letter = static_cast<char>(one | 0x20);
+  return letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
+}
+
+}  // namespace
+
+bool decode_percent(std::string_view text, std::string& to, bool plus_is_space) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      to += plus_is_space && text[i] == '+' ? ' ' : text[i];
+      continue;
+    }
+    if (i + 2 >= text.size()) return false;
+    const int high = digit_of(text[i + 1]), low = digit_of(text[i + 2]);
+    if (high < 0 || low < 0 || (high | low) == 0) return false;
+    to += static_cast<char>(high * 16 + low);
+    i += 2;
+  }
+  return true;
+}
+
+std::optional<std::string> request::query_value(std::string_view name) const {
+  std::string_view left = query();
+  std::string decoded;
+  while (!left.empty()) {
+    const std::size_t end = left.find('&');
+    const std::string_view one = left.substr(0, end);
+    const std::size_t equals = one.find('=');
+    decoded.clear();
+    if (decode_percent(one.substr(0, equals), decoded, true) && decoded == name) {
+      decoded.clear();
+      if (equals == std::string_view::npos) return decoded;
+      if (decode_percent(one.substr(equals + 1), decoded, true)) return decoded;
+      return std::nullopt;
+    }
+    if (end == std::string_view::npos) break;
+    left.remove_prefix(end + 1);
+  }
+  return std::nullopt;
+}
+
+task<std::string_view> request::read_all() {
+  if (body_.empty()) {
+    for (;;) {
+      const std::string_view piece = co_await source_->next_piece();
+      if (piece.empty()) break;
+      collected_ += piece;
+    }
+    body_ = collected_;
+  }
+  co_return body_;
+}
+
+}  // namespace troupe::http

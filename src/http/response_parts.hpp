@@ -1,0 +1,37 @@
+// response_parts: what the answers have that are more than a body; and what a connection needs of files and WebSockets.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "troupe/http/parser.hpp"
+#include "troupe/http/response.hpp"
+#include "troupe/http/websocket.hpp"
+
+namespace troupe::http {
+
+struct response::special {
+  enum class kind : std::uint8_t { file, stream, events, websocket };
+  static constexpr std::uint64_t small_bytes_max = 64 * 1024;  // of a file that is sent with its head
+  bool is_small_file() const noexcept { return what == kind::file && file.bytes <= small_bytes_max; }
+
+  kind what = kind::file;
+  file_part file;
+  stream_function stream;
+  event_function events;
+  websocket_function talk;
+  websocket_options socket;
+};
+
+// From `offset` of the part on: how many bytes; less at the end of the file. What is not in the system's memory is read from
+// the disk meanwhile: `to` is to be small.
+std::size_t read_file(const file_part& part, std::uint64_t offset, std::span<char> to) noexcept;
+
+// 101 and the fields of the answer, or another status and its fields, as whole lines.
+int websocket_handshake(const message_head& head, std::string& fields);
+// To its end. `begun`: what has come behind the request.
+task<> websocket_conversation(transport& over, std::string begun, websocket_function talk, websocket_options options);
+
+}  // namespace troupe::http

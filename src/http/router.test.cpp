@@ -1,0 +1,83 @@
+#include "troupe/http/router.hpp"
+
+#include <gtest/gtest.h>
+
+#include "troupe/base/error.hpp"
+
+namespace troupe::http {
+namespace {
+
+response none() { return response(); }
+
+std::string found_at(const router& routes, std::string_view path) {
+  const router::found found = routes.find(method::get, path);
+  if (found.handler == nullptr) return "none";
+  std::string values = std::to_string(found.handler->options.body_bytes);
+  for (std::size_t i = 0; i < found.values.count; ++i) values += " " + std::string(found.values.value[i]);
+  return values;
+}
+
+TEST(http_router, literals_win_over_parameters_and_those_over_a_rest) {
+  router routes;
+  routes.get("/{rest...}", [](std::string) { return response(); }, {.body_bytes = 1});
+  routes.get("/a/{x}", [](std::string) { return response(); }, {.body_bytes = 2});
+  routes.get("/a/b", none, {.body_bytes = 3});
+  routes.get("/{x}/b/{y}", [](std::string, std::string) { return response(); }, {.body_bytes = 4});
+  routes.get("/a/b/{rest...}", [](std::string) { return response(); }, {.body_bytes = 5});
+  EXPECT_EQ(found_at(routes, "/a/b"), "3");
+  EXPECT_EQ(found_at(routes, "/a/c"), "2 c");
+  EXPECT_EQ(found_at(routes, "/c/b/d"), "4 c d");
+  EXPECT_EQ(found_at(routes, "/a/b/d"), "5 d");
+  EXPECT_EQ(found_at(routes, "/a/b/d/e"), "5 d/e");
+  EXPECT_EQ(found_at(routes, "/c"), "1 c");
+  EXPECT_EQ(found_at(routes, "/"), "1 ");
+  EXPECT_EQ(found_at(routes, "/a/"), "1 a/");
+  EXPECT_EQ(found_at(routes, ""), "none");
+}
+
+TEST(http_router, patterns_that_make_no_sense) {
+  router routes;
+  const auto one = [](int) { return response(); };
+  EXPECT_THROW(routes.get("a", none), usage_error);
+  EXPECT_THROW(routes.get("", none), usage_error);
+  EXPECT_THROW(routes.get("/{x", one), usage_error);
+  EXPECT_THROW(routes.get("/{}", one), usage_error);
+  EXPECT_THROW(routes.get("/a{x}", one), usage_error);
+  EXPECT_THROW(routes.get("/{x...}/b", one), usage_error);
+  EXPECT_THROW(routes.get("/{x}/{y}", one), usage_error);
+  EXPECT_THROW(routes.get("/a", one), usage_error);
+  EXPECT_THROW(routes.add(method::connect, "/a", none), usage_error);
+  routes.get("/a", none);
+  EXPECT_THROW(routes.get("/a", none), usage_error);
+  routes.post("/a", none);
+  EXPECT_EQ(routes.allowed(routes.find(method::put, "/a").at), "GET, HEAD, POST, OPTIONS");
+}
+
+TEST(http_response, fields_that_would_end_the_head_are_refused) {
+  response made;
+  made.field("X-Good", "a value\t");
+  EXPECT_THROW(made.field("X", "a\r\nB: c"), usage_error);
+  EXPECT_THROW(made.field("X", "a\nb"), usage_error);
+  EXPECT_THROW(made.field("X", std::string_view("a\0b", 3)), usage_error);
+  EXPECT_THROW(made.field("X Y", "a"), usage_error);
+  EXPECT_THROW(made.field("X:", "a"), usage_error);
+  EXPECT_THROW(made.field("", "a"), usage_error);
+  for (const char* own : {"content-length", "Transfer-Encoding", "CONNECTION", "Date"}) {
+    EXPECT_THROW(made.field(own, "1"), usage_error);
+  }
+  EXPECT_THROW(static_cast<void>(response::redirect("/a\r\nB: c")), usage_error);
+}
+
+TEST(http_request, percent_signs_are_decoded) {
+  const auto decoded = [](std::string_view text) {
+    std::string to;
+    return decode_percent(text, to) ? to : "refused";
+  };
+  EXPECT_EQ(decoded("a%20b%2Fc%c3%A4+"), "a b/c\xc3\xa4+");
+  for (const char* malformed : {"%", "%1", "a%zz", "%00", "%0x", "%%20"}) {
+    EXPECT_EQ(decoded(malformed), "refused") << malformed;
+  }
+}
+
+}  // namespace
+}  // namespace troupe::http

@@ -1,0 +1,170 @@
+#include "http/server_state.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "http/connection.hpp"
+#include "troupe/base/error.hpp"
+#include "troupe/runtime/here.hpp"
+
+namespace troupe::http {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+// How often late connections are looked for, at least and at most.
+constexpr std::chrono::nanoseconds sweep_min = 50ms, sweep_max = 1s;
+constexpr std::size_t shed_share = 16;
+
+void check(bool holds, const char* what) {
+  if (!holds) throw option_error(std::string("troupe: http::server_options: ") + what);
+}
+
+}  // namespace
+
+server_state::server_state(router table, const server_options& chosen) : routes(std::move(table)), options(chosen) {
+  check(options.head_bytes >= 128, "head_bytes is less than 128");
+  check(options.head_bytes <= 1 << 30, "head_bytes is more than 1 GiB");
+  check(options.fields >= 1, "fields is 0");
+  check(options.target_bytes >= 1, "target_bytes is 0");
+  check(options.connections >= 1, "connections is 0");
+  check(options.connections_per_peer >= 1, "connections_per_peer is 0");
+  for (const std::chrono::nanoseconds span :
+       {options.head_time, options.idle_time, options.write_time, options.drain_time}) {
+    check(span.count() > 0, "a time is not positive");
+  }
+  check(options.body_grace.count() >= 0, "body_grace is negative");
+  check(options.name.find_first_of("\r\n") == std::string::npos, "name has a line end");
+  drained.set();
+}
+
+void server_state::admit() {
+  std::lock_guard lock(mutex_);
+  // order: relaxed  the mutex orders it; others read it as a hint
+  if (count_.fetch_add(1, std::memory_order_relaxed) == 0) drained.reset();
+}
+
+void server_state::dismiss() noexcept {
+  std::lock_guard lock(mutex_);
+  if (count_.fetch_sub(1, std::memory_order_relaxed) == 1) drained.set();  // order: relaxed  as in admit
+  changed.set();
+}
+
+bool server_state::enter(connection& one, const std::string& peer) {
+  bool start_sweep = false;
+  {
+    std::lock_guard lock(mutex_);
+    if (!peer.empty()) {
+      std::size_t& of_peer = of_peer_[peer];
+      if (of_peer >= options.connections_per_peer) return false;
+      ++of_peer;
+    }
+    one.link_ = &first_;
+    one.next_ = first_;
+    if (first_ != nullptr) first_->link_ = &one.next_;
+    first_ = &one;
+    start_sweep = !std::exchange(sweeping_, true);
+  }
+  if (start_sweep) static_cast<void>(spawn(sweep(shared_from_this())));
+  return true;
+}
+
+void server_state::leave(connection& one, const std::string& peer) noexcept {
+  std::lock_guard lock(mutex_);
+  *one.link_ = one.next_;
+  if (one.next_ != nullptr) one.next_->link_ = one.link_;
+  if (!peer.empty()) {
+    const auto at = of_peer_.find(peer);
+    if (--at->second == 0) of_peer_.erase(at);
+  }
+}
+
+std::size_t server_state::count() const { return count_.load(std::memory_order_relaxed); }  // order: relaxed  a hint
+
+bool server_state::is_full() const noexcept {
+  return count_.load(std::memory_order_relaxed) >= options.connections ||  // order: relaxed  a hint: who accepts looks again
+         buffered.load(std::memory_order_relaxed) >= options.buffer_bytes;  // order: relaxed  the same
+}
+
+bool server_state::shed() {
+  const std::int64_t now_ns = now().count();
+  std::lock_guard lock(mutex_);
+  std::vector<connection*> idle;
+  for (connection* one = first_; one != nullptr; one = one->next_) {
+    if (one->is_idle(now_ns)) idle.push_back(one);
+  }
+  if (idle.empty()) return false;
+  const auto last = idle.begin() + static_cast<std::ptrdiff_t>((idle.size() - 1) / shed_share);
+  std::nth_element(idle.begin(), last, idle.end(),
+                   [](const connection* a, const connection* b) { return a->idle_since_ns() < b->idle_since_ns(); });
+  std::for_each(idle.begin(), last + 1, [](connection* one) { one->end(connection::ending::shed); });
+  return true;
+}
+
+void server_state::end_all() noexcept {
+  std::lock_guard lock(mutex_);
+  for (connection* one = first_; one != nullptr; one = one->next_) one->end(connection::ending::aborted);
+}
+
+void server_state::revive(connection& one) {
+  std::lock_guard lock(mutex_);
+  one.revive();
+}
+
+void server_state::stop() {
+  // Handlers hear of it, and each answer from here on says that it is the last.
+  stopping.request_stop();
+  accepting.request_stop();
+  std::lock_guard lock(mutex_);
+  for (connection* one = first_; one != nullptr; one = one->next_) one->end(connection::ending::draining);
+}
+
+// When the next one may be late.
+std::int64_t server_state::end_late(std::int64_t now_ns) noexcept {
+  std::int64_t earliest = std::numeric_limits<std::int64_t>::max();
+  for (connection* one = first_; one != nullptr; one = one->next_) {
+    const std::int64_t expiry = one->expiry_ns();
+    if (expiry <= now_ns) {
+      one->end(connection::ending::late);
+    } else {
+      earliest = std::min(earliest, expiry);
+    }
+  }
+  return earliest;
+}
+
+task<> server_state::sweep(std::shared_ptr<server_state> self) {
+  // However it ends, the next one can begin.
+  struct guard {
+    explicit guard(server_state& runs) noexcept : of(runs) {}
+    guard(const guard&) = delete;
+    ~guard() {
+      if (done) return;
+      std::lock_guard lock(of.mutex_);
+      of.sweeping_ = false;
+    }
+    server_state& of;
+    bool done = false;
+  } ended(*self);
+  for (;;) {
+    std::int64_t earliest = 0;
+    const std::int64_t now_ns = now().count();
+    {
+      std::lock_guard lock(self->mutex_);
+      if (self->first_ == nullptr) {
+        self->sweeping_ = false;
+        ended.done = true;
+        co_return;
+      }
+      earliest = self->end_late(now_ns);
+    }
+    const std::chrono::nanoseconds until(earliest - now_ns);
+    co_await sleep_for(std::clamp<std::chrono::nanoseconds>(until, sweep_min, sweep_max)).weak();
+  }
+}
+
+}  // namespace troupe::http

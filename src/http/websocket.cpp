@@ -1,0 +1,270 @@
+#include "troupe/http/websocket.hpp"
+
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <exception>
+#include <utility>
+
+#include "http/response_parts.hpp"
+#include "http/utf8.hpp"
+#include "troupe/base/error.hpp"
+#include "troupe/http/message.hpp"
+#include "troupe/io/error.hpp"
+
+namespace troupe::http {
+
+namespace {
+
+enum code : int { continuation = 0, text = 1, binary = 2, close_frame = 8, ping = 9, pong = 10 };
+constexpr std::size_t control_bytes_max = 125;
+
+bool may_be_sent(int code) noexcept {
+  return (code >= 1000 && code <= 1014 && code != 1004 && code != 1005 && code != 1006) || (code >= 3000 && code <= 4999);
+}
+
+// Sixteen bytes in base64.
+bool is_key(std::string_view key) noexcept {
+  if (key.size() != 24 || key.substr(22) != "==") return false;
+  return std::all_of(key.begin(), key.end() - 2, [](char one) {
+    return (one >= 'a' && one <= 'z') || (one >= 'A' && one <= 'Z') || (one >= '0' && one <= '9') || one == '+' ||
+           one == '/';
+  });
+}
+
+std::string answer_to(std::string_view key) {
+  const std::string both = std::string(key) + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+  std::array<unsigned char, EVP_MAX_MD_SIZE> hash;
+  unsigned bytes = 0;
+  if (EVP_Digest(both.data(), both.size(), hash.data(), &bytes, EVP_sha1(), nullptr) != 1) {
+    throw error("troupe: http: OpenSSL has no SHA-1");
+  }
+  std::array<unsigned char, 2 * EVP_MAX_MD_SIZE> letters;
+  const int length = EVP_EncodeBlock(letters.data(), hash.data(), static_cast<int>(bytes));
+  return std::string(letters.begin(), letters.begin() + length);
+}
+
+}  // namespace
+
+int websocket_handshake(const message_head& head, std::string& fields) {
+  const bool asks = head.method == method::get && head.wants_upgrade && lists_word(head.fields["upgrade"], "websocket");
+  if (!asks || head.fields["sec-websocket-version"] != "13") {
+    fields = "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n";
+    return 426;
+  }
+  const std::string_view key = head.fields["sec-websocket-key"];
+  if (!is_key(key)) return 400;
+  fields = "Sec-WebSocket-Accept: " + answer_to(key) + "\r\n";
+  return 101;
+}
+
+task<> websocket_conversation(transport& over, std::string begun, websocket_function talk, websocket_options options) {
+  websocket peer(over, std::move(begun), options);
+  task<> running = talk(peer);
+  std::exception_ptr failed;
+  try {
+    co_await std::move(running);
+  } catch (...) {
+    failed = std::current_exception();
+  }
+  try {
+    if (peer.close_code() == 0) co_await peer.close(failed == nullptr ? 1000 : 1011);
+  } catch (const io_error&) {  // the connection is no more
+  }
+  if (failed != nullptr) std::rethrow_exception(std::move(failed));
+}
+
+void websocket::closed(int code, std::string reason) {
+  if (close_code_ != 0) return;
+  close_code_ = code;
+  close_reason_ = std::move(reason);
+}
+
+task<> websocket::send_frame(int code, std::string payload) {
+  if (close_sent_) throw io_error("send", "a WebSocket that is closed", EPIPE);
+  close_sent_ = code == close_frame;
+  std::string bytes;
+  bytes.reserve(payload.size() + 10);
+  bytes += static_cast<char>(0x80 | code);
+  const std::size_t size = payload.size();
+  if (size < 126) {
+    bytes += static_cast<char>(size);
+  } else {
+    const int width = size < 65536 ? 2 : 8;
+    bytes += static_cast<char>(width == 2 ? 126 : 127);
+    for (int i = width - 1; i >= 0; --i) bytes += static_cast<char>(size >> (8 * i));
+  }
+  bytes += payload;
+  co_await over_.send_owned(std::move(bytes));
+}
+
+task<> websocket::send(std::string words) {
+  if (!is_utf8(words)) throw usage_error("troupe: http::websocket: the text is no UTF-8");
+  co_await send_frame(text, std::move(words));
+}
+
+task<> websocket::send_binary(std::string bytes) { co_await send_frame(binary, std::move(bytes)); }
+
+task<> websocket::close(int code, std::string reason) {
+  if (!may_be_sent(code)) throw usage_error("troupe: http::websocket: " + std::to_string(code) + " may not be sent");
+  if (reason.size() > control_bytes_max - 2) {
+    throw usage_error("troupe: http::websocket: the reason is longer than 123 bytes");
+  }
+  if (close_sent_) co_return;
+  std::string payload{static_cast<char>(code >> 8), static_cast<char>(code)};
+  payload += reason;
+  co_await send_frame(close_frame, std::move(payload));
+}
+
+// The peer does not keep to the protocol: it is told, and nothing of it is read any more.
+task<> websocket::fail(int code) {
+  co_await close(code);
+  closed(code, "");
+}
+
+task<bool> websocket::more() {
+  in_.erase(0, at_);
+  at_ = 0;
+  constexpr std::size_t at_once = 4096;
+  std::array<char, at_once> buffer;
+  for (;;) {
+    bool is_quiet = false, is_over = false;
+    std::size_t bytes = 0;
+    try {
+      bytes = co_await over_.receive(buffer, options_.ping_after);
+    } catch (const timed_out&) {
+      is_quiet = true;
+    } catch (const cancelled&) {
+      is_over = true;
+    }
+    if (bytes > 0) {
+      asked_ = false;
+      in_.append(buffer.data(), bytes);
+      co_return true;
+    }
+    if (is_over) {
+      co_await close(1001);  // the server stops
+      closed(1001, "");
+      co_return false;
+    }
+    if (!is_quiet || asked_ || close_sent_) {
+      closed(1006, "");
+      co_return false;
+    }
+    asked_ = true;
+    co_await send_frame(ping, std::string());
+  }
+}
+
+task<bool> websocket::need(std::size_t bytes) {
+  while (in_.size() - at_ < bytes) {
+    const bool came = co_await more();
+    if (!came) co_return false;
+  }
+  co_return true;
+}
+
+task<bool> websocket::read_frame(frame& one) {
+  bool there = co_await need(2);
+  if (!there) co_return false;
+  const auto byte = [this](std::size_t i) { return static_cast<unsigned char>(in_[at_ + i]); };
+  const unsigned first = byte(0), second = byte(1);
+  one.last = (first & 0x80) != 0;
+  one.code = static_cast<int>(first & 0x0F);
+  const bool is_control = one.code >= close_frame;
+  const bool known = one.code <= binary || (one.code >= close_frame && one.code <= pong);
+  const unsigned length = second & 0x7F;
+  const std::size_t width = length == 126 ? 2 : length == 127 ? 8 : 0;
+  const bool fits = is_control ? one.last && length <= control_bytes_max : (one.code == continuation) == in_message_;
+  // What clients send is masked.
+  if ((first & 0x70) != 0 || (second & 0x80) == 0 || !known || !fits) {
+    co_await fail(1002);
+    co_return false;
+  }
+  there = co_await need(2 + width + 4);
+  if (!there) co_return false;
+  one.bytes = width == 0 ? length : 0;
+  for (std::size_t i = 0; i < width; ++i) one.bytes = one.bytes << 8 | byte(2 + i);
+  std::memcpy(&one.mask, in_.data() + at_ + 2 + width, 4);
+  at_ += 2 + width + 4;
+  const bool is_short = (width == 2 && one.bytes < 126) || (width == 8 && one.bytes < 65536);
+  if (is_short || one.bytes >> 63 != 0) {
+    co_await fail(1002);
+    co_return false;
+  }
+  if (!is_control && one.bytes > options_.message_bytes - message_.size()) {
+    co_await fail(1009);
+    co_return false;
+  }
+  co_return true;
+}
+
+task<bool> websocket::read_payload(const frame& one, std::string& to) {
+  std::array<char, 4> mask;
+  std::memcpy(mask.data(), &one.mask, 4);
+  for (std::uint64_t done = 0; done < one.bytes;) {
+    if (at_ == in_.size()) {
+      const bool came = co_await more();
+      if (!came) co_return false;
+    }
+    const auto bytes = static_cast<std::size_t>(std::min<std::uint64_t>(one.bytes - done, in_.size() - at_));
+    for (std::size_t i = 0; i < bytes; ++i) to += static_cast<char>(in_[at_ + i] ^ mask[(done + i) % 4]);
+    at_ += bytes;
+    done += bytes;
+  }
+  co_return true;
+}
+
+// False when that was the end.
+task<bool> websocket::take_control(const frame& one) {
+  std::string payload;
+  const bool there = co_await read_payload(one, payload);
+  if (!there) co_return false;
+  if (one.code == ping && !close_sent_) co_await send_frame(pong, std::move(payload));
+  if (one.code != close_frame) co_return true;
+  int code = 1005;
+  if (payload.size() >= 2) code = static_cast<unsigned char>(payload[0]) << 8 | static_cast<unsigned char>(payload[1]);
+  const bool wrong = payload.size() == 1 || (payload.size() >= 2 && !may_be_sent(code));
+  const std::string reason = payload.size() > 2 ? payload.substr(2) : std::string();
+  if (wrong || !is_utf8(reason)) {
+    co_await fail(wrong ? 1002 : 1007);
+    co_return false;
+  }
+  if (!close_sent_) co_await send_frame(close_frame, payload.substr(0, 2));
+  closed(code, reason);
+  co_return false;
+}
+
+task<std::optional<websocket_message>> websocket::receive() {
+  if (!in_message_) message_.clear();
+  while (close_code_ == 0) {
+    frame one;
+    const bool begun = co_await read_frame(one);
+    if (!begun) break;
+    if (one.code >= close_frame) {
+      const bool goes_on = co_await take_control(one);
+      if (!goes_on) break;
+      continue;
+    }
+    if (!in_message_) message_is_text_ = one.code == text;
+    in_message_ = true;
+    const bool whole = co_await read_payload(one, message_);
+    if (!whole) break;
+    if (!one.last) continue;
+    in_message_ = false;
+    if (message_is_text_ && !is_utf8(message_)) {
+      co_await fail(1007);
+      break;
+    }
+    websocket_message came;
+    came.is_text = message_is_text_;
+    came.data = message_;
+    co_return std::optional<websocket_message>(came);
+  }
+  co_return std::nullopt;
+}
+
+}  // namespace troupe::http

@@ -1,0 +1,70 @@
+#include "troupe/http/writer.hpp"
+
+#include <array>
+#include <charconv>
+#include <utility>
+
+#include "troupe/base/error.hpp"
+
+namespace troupe::http {
+
+task<> body_writer::write(std::string_view bytes) {
+  if (bytes.empty() || silent_) co_return;  // an empty chunk would be the end
+  if (!chunked_) {
+    co_await over_.send(bytes);
+    co_return;
+  }
+  std::array<char, 18> size;
+  char* const end = std::to_chars(size.data(), size.data() + 16, bytes.size(), 16).ptr;
+  end[0] = '\r';
+  end[1] = '\n';
+  const std::string_view line(size.data(), static_cast<std::size_t>(end + 2 - size.data()));
+  std::string chunk;
+  chunk.reserve(line.size() + bytes.size() + 2);
+  chunk.append(line).append(bytes).append("\r\n");
+  co_await over_.send(chunk);
+}
+
+task<> body_writer::finish() {
+  if (chunked_ && !silent_) co_await over_.send("0\r\n\r\n");
+}
+
+namespace {
+
+// Each line of it, whatever its lines end with, behind a name.
+void add_lines(std::string& to, std::string_view name, std::string_view text) {
+  for (;;) {
+    const std::size_t end = text.find_first_of("\r\n");
+    to.append(name).append(text.substr(0, end)).append("\n");
+    if (end == std::string_view::npos) return;
+    text.remove_prefix(end + (text.substr(end, 2) == "\r\n" ? 2 : 1));
+  }
+}
+
+void check_line(std::string_view text, const char* what) {
+  if (text.find_first_of("\r\n\0", 0, 3) == std::string_view::npos) return;
+  throw usage_error(std::string("troupe: http::event_writer: there is a line end in the ") + what);
+}
+
+}  // namespace
+
+task<> event_writer::send(event_message one) {
+  check_line(one.event, "type");
+  check_line(one.id, "id");
+  std::string text;
+  if (!one.event.empty()) text += "event: " + one.event + "\n";
+  if (!one.id.empty()) text += "id: " + one.id + "\n";
+  if (one.retry_ms > 0) text += "retry: " + std::to_string(one.retry_ms) + "\n";
+  add_lines(text, "data: ", one.data);
+  text += "\n";
+  co_await to_.write(text);
+}
+
+task<> event_writer::comment(std::string text) {
+  std::string lines;
+  add_lines(lines, ": ", text);
+  lines += "\n";
+  co_await to_.write(lines);
+}
+
+}  // namespace troupe::http

@@ -1,0 +1,316 @@
+#include "tls/connection.hpp"
+
+#include <arpa/inet.h>
+#include <openssl/x509v3.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "troupe/base/error.hpp"
+
+namespace troupe::tls {
+namespace {
+
+bool is_address(const std::string& host) noexcept {
+  std::array<unsigned char, 16> room;
+  return ::inet_pton(AF_INET, host.c_str(), room.data()) == 1 || ::inet_pton(AF_INET6, host.c_str(), room.data()) == 1;
+}
+
+// As certificates have it: neither the dot at its end nor an address' brackets.
+std::string plain_host(std::string host) {
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']') return host.substr(1, host.size() - 2);
+  if (host.ends_with('.')) host.pop_back();
+  return host;
+}
+
+}  // namespace
+
+void refuse_seat(seat_kind which) {
+  throw usage_error(which == seat_kind::reading ? "troupe: tls_stream: a read is under way already: await it first"
+                                                 : "troupe: tls_stream: a write is under way already: await it first");
+}
+
+connection::connection(std::shared_ptr<context_state> context, stream&& in, stream&& out, std::string host)
+    : context_(std::move(context)),
+      in_(std::move(in)),
+      out_(std::move(out)),
+      host_(plain_host(std::move(host))),
+      name_(context_->server() ? "a client" : host_.empty() ? "a server" : host_),
+      two_ways_(!out_.is_open()),
+      ssl_(SSL_new(context_->get())) {
+  ERR_clear_error();
+  BIO* bio = ssl_ == nullptr ? nullptr : BIO_new(bio_method());
+  if (bio == nullptr) throw std::bad_alloc();
+  BIO_set_data(bio, this);
+  BIO_set_init(bio, 1);
+  SSL_set_bio(ssl_.get(), bio, bio);  // owns it
+  SSL_set_app_data(ssl_.get(), this);
+  if (context_->server()) {
+    SSL_set_accept_state(ssl_.get());
+    return;
+  }
+  SSL_set_connect_state(ssl_.get());
+  verify_host();
+  if (context_->tickets()) {
+    if (const session_ptr before = context_->take_session(host_)) SSL_set_session(ssl_.get(), before.get());
+  }
+  ERR_clear_error();
+}
+
+connection::~connection() {
+  // Else OpenSSL takes the session for one that was cut off, which may not be resumed.
+  if (!failure_) SSL_set_shutdown(ssl_.get(), SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
+}
+
+void connection::verify_host() {
+  if (host_.empty()) {
+    if (context_->verifies()) throw option_error("troupe: tls_stream::client: whose certificate is wanted? host is empty");
+    return;
+  }
+  // A dot in front would let all names below pass.
+  const auto odd = [](char c) { return static_cast<unsigned char>(c) <= ' ' || static_cast<unsigned char>(c) >= 0x7f; };
+  if (host_.front() == '.' || std::any_of(host_.begin(), host_.end(), odd)) {
+    throw option_error("troupe: tls_stream::client: \"" + host_ + "\" is not the name of a host");
+  }
+  const bool address = is_address(host_);
+  // SSL_set_tlsext_host_name, without its cast of old.
+  void* name = const_cast<char*>(host_.c_str());
+  if (!address && SSL_ctrl(ssl_.get(), SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, name) != 1) {
+    throw option_error("troupe: tls_stream::client: \"" + host_ + "\" is too long for a host");
+  }
+  if (!context_->verifies()) return;
+  X509_VERIFY_PARAM* wanted = SSL_get0_param(ssl_.get());
+  X509_VERIFY_PARAM_set_hostflags(wanted, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
+  const int set = address ? X509_VERIFY_PARAM_set1_ip_asc(wanted, host_.c_str()) : X509_VERIFY_PARAM_set1_host(wanted, host_.c_str(), 0);
+  if (set != 1) throw std::bad_alloc();
+}
+
+void connection::close() noexcept {
+  in_.close();
+  out_.close();
+}
+
+step connection::shake() {
+  std::lock_guard lock(mutex_);
+  if (failure_) return step::failed;
+  ERR_clear_error();
+  const step how = must_not_end(after(SSL_do_handshake(ssl_.get()), "handshake"), "handshake");
+  established_ = established_ || how == step::done;
+  return how;
+}
+
+step connection::read(std::span<std::byte> to, std::size_t& bytes) {
+  std::lock_guard lock(mutex_);
+  if (failure_) return step::failed;
+  ERR_clear_error();
+  const step how = after(SSL_read_ex(ssl_.get(), to.data(), to.size(), &bytes), "read");
+  // What reading answers goes with the next write, if there is one.
+  if (how == step::failed || pending_.rest().size() <= unsent_bytes_max) return how;
+  failure_.emplace(tls_failure::protocol, "read", name_, "the peer wants more answers than it gets");
+  return step::failed;
+}
+
+step connection::write(std::string_view chunk) {
+  std::lock_guard lock(mutex_);
+  if (failure_) return step::failed;
+  if ((SSL_get_shutdown(ssl_.get()) & SSL_SENT_SHUTDOWN) != 0) {
+    throw usage_error("troupe: tls_stream: nothing can be written after shutdown()");
+  }
+  ERR_clear_error();
+  if (!ticket_given_ && context_->server() && context_->tickets()) SSL_new_session_ticket(ssl_.get());
+  ticket_given_ = true;
+  std::size_t written = 0;
+  return must_not_end(after(SSL_write_ex(ssl_.get(), chunk.data(), chunk.size(), &written), "write"), "write");
+}
+
+step connection::say_goodbye() {
+  std::lock_guard lock(mutex_);
+  if (failure_) return step::failed;
+  // A second time OpenSSL would wait for the peer's.
+  if ((SSL_get_shutdown(ssl_.get()) & SSL_SENT_SHUTDOWN) != 0) return step::done;
+  ERR_clear_error();
+  const int result = SSL_shutdown(ssl_.get());
+  return result == 0 ? step::done : must_not_end(after(result, "shutdown"), "shutdown");
+}
+
+// The peer's goodbye is the end of what is read, and of nothing else.
+step connection::must_not_end(step how, const char* operation) {
+  if (how != step::ended) return how;
+  fail(operation);
+  return step::failed;
+}
+
+bool connection::peer_is_done() {
+  std::lock_guard lock(mutex_);
+  return (SSL_get_shutdown(ssl_.get()) & SSL_RECEIVED_SHUTDOWN) != 0;
+}
+
+void connection::check_usable() {
+  std::unique_lock lock(mutex_);
+  if (failure_) {
+    lock.unlock();
+    throw_failure();
+  }
+  if (!established_) throw usage_error("troupe: tls_stream: await handshake() first");
+}
+
+step connection::after(int result, const char* operation) {
+  const int how = SSL_get_error(ssl_.get(), result);
+  if (memory_failed_) throw std::bad_alloc();
+  switch (how) {
+    case SSL_ERROR_NONE: return step::done;
+    case SSL_ERROR_WANT_READ: return step::wants_input;
+    case SSL_ERROR_ZERO_RETURN: return step::ended;
+    default: fail(operation); return step::failed;
+  }
+}
+
+void connection::fail(const char* operation) {
+  const unsigned long first = ERR_peek_error();
+  const int reason = ERR_GET_LIB(first) == ERR_LIB_SSL ? ERR_GET_REASON(first) : 0;
+  const long verified = SSL_get_verify_result(ssl_.get());
+  if (reason == SSL_R_CERTIFICATE_VERIFY_FAILED) {
+    const char* why = X509_verify_cert_error_string(verified);
+    failure_.emplace(tls_failure::certificate, operation, name_, take_reasons("") + " (" + why + ")", verified);
+  } else if (reason == SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE) {
+    failure_.emplace(tls_failure::certificate, operation, name_, take_reasons(""));
+  } else if (!established_ && first == 0 && (SSL_get_shutdown(ssl_.get()) & SSL_RECEIVED_SHUTDOWN) != 0) {
+    failure_.emplace(tls_failure::truncated, operation, name_, "the peer said goodbye during the handshake");
+  } else if (input_ended_ && (reason == SSL_R_UNEXPECTED_EOF_WHILE_READING || first == 0)) {
+    failure_.emplace(tls_failure::truncated, operation, name_,
+                     established_ ? "the stream ended without the peer's close_notify" : "the peer closed during the handshake");
+  } else if (reason >= SSL_AD_REASON_OFFSET) {
+    failure_.emplace(tls_failure::refused_by_peer, operation, name_, take_reasons(""));
+  } else {
+    failure_.emplace(tls_failure::protocol, operation, name_, take_reasons("OpenSSL gives no reason"));
+  }
+  ERR_clear_error();
+}
+
+void connection::throw_failure() {
+  std::unique_lock lock(mutex_);
+  const tls_error what = *failure_;
+  lock.unlock();
+  throw what;
+}
+
+std::span<std::byte> connection::room() {
+  std::lock_guard lock(mutex_);
+  if (input_was_full_) {
+    const std::span<std::byte> all = large_.room();
+    input_ = all.data();
+    return all;
+  }
+  large_.release();
+  input_ = small_.data();
+  return small_;
+}
+
+void connection::arrived(std::size_t bytes) {
+  std::lock_guard lock(mutex_);
+  input_was_full_ = bytes == (large_.has_block() ? block_bytes : small_bytes);
+  input_ended_ = bytes == 0;
+  input_begin_ = 0;
+  input_end_ = bytes;
+  tell_news();
+}
+
+std::string_view connection::outgoing() {
+  if (!flying_.empty()) return flying_.rest();
+  std::lock_guard lock(mutex_);
+  flying_.release();
+  flying_.swap(pending_);
+  return flying_.rest();
+}
+
+bool connection::take_seat(seat_kind which) noexcept {
+  std::lock_guard lock(mutex_);
+  bool& taken = which == seat_kind::reading ? reading_ : writing_;
+  return !std::exchange(taken, true);
+}
+
+void connection::leave_seat(seat_kind which) noexcept {
+  std::lock_guard lock(mutex_);
+  (which == seat_kind::reading ? reading_ : writing_) = false;
+  if (which != seat_kind::reading) return;
+  writer_reads_ = false;
+  tell_news();
+}
+
+std::optional<future<>> connection::seat_or_news() {
+  std::lock_guard lock(mutex_);
+  std::optional<future<>> news = take_or_await_news();
+  if (!news) writer_reads_ = true;
+  return news;
+}
+
+std::optional<future<>> connection::seat_after_writer() {
+  std::lock_guard lock(mutex_);
+  if (reading_ && !writer_reads_) refuse_seat(seat_kind::reading);
+  return take_or_await_news();
+}
+
+std::optional<future<>> connection::take_or_await_news() {
+  if (!std::exchange(reading_, true)) return std::nullopt;
+  if (!news_) news_.emplace();
+  return news_->wait();
+}
+
+void connection::tell_news() noexcept {
+  if (!news_) return;
+  news_->set();
+  news_.reset();
+}
+
+void connection::keep_session(session_ptr one) noexcept { context_->keep_session(host_, std::move(one)); }
+
+const BIO_METHOD* connection::bio_method() {
+  static const BIO_METHOD* is = [] {
+    BIO_METHOD* made = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "troupe");
+    if (made == nullptr) throw std::bad_alloc();
+    BIO_meth_set_read_ex(made, &bio_read);
+    BIO_meth_set_write_ex(made, &bio_write);
+    BIO_meth_set_ctrl(made, &bio_control);
+    return made;
+  }();
+  return is;
+}
+
+int connection::bio_read(BIO* bio, char* to, std::size_t room, std::size_t* count) noexcept {
+  auto& self = *static_cast<connection*>(BIO_get_data(bio));
+  BIO_clear_retry_flags(bio);
+  *count = std::min(room, self.input_end_ - self.input_begin_);
+  if (*count == 0) {
+    if (!self.input_ended_) BIO_set_retry_read(bio);
+    return 0;
+  }
+  std::memcpy(to, self.input_ + self.input_begin_, *count);
+  self.input_begin_ += *count;
+  return 1;
+}
+
+int connection::bio_write(BIO* bio, const char* from, std::size_t count, std::size_t* written) noexcept {
+  auto& self = *static_cast<connection*>(BIO_get_data(bio));
+  BIO_clear_retry_flags(bio);
+  try {
+    self.pending_.append(from, count);
+  } catch (...) {
+    self.memory_failed_ = true;
+    return 0;
+  }
+  *written = count;
+  return 1;
+}
+
+long connection::bio_control(BIO* bio, int what, long, void*) noexcept {
+  const auto& self = *static_cast<const connection*>(BIO_get_data(bio));
+  switch (what) {
+    case BIO_CTRL_FLUSH: return 1;
+    case BIO_CTRL_EOF: return self.input_ended_ && self.input_begin_ == self.input_end_ ? 1 : 0;
+    case BIO_CTRL_PENDING: return static_cast<long>(self.input_end_ - self.input_begin_);
+    default: return 0;
+  }
+}
+
+}  // namespace troupe::tls

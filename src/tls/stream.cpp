@@ -1,0 +1,233 @@
+#include "troupe/tls/stream.hpp"
+
+#include "tls/connection.hpp"
+#include "troupe/base/error.hpp"
+#include "troupe/io/error.hpp"
+
+namespace troupe {
+namespace tls {
+namespace {
+
+// How long an alert may take to be sent. What is wrong is to be told to our side; telling the peer is a courtesy.
+constexpr std::chrono::milliseconds alert_wait_max{100};
+
+// An operation with limits has a frame of its own, and is named by a reference: so no frame is too large for the pool of
+// blocks.
+struct limited_read {
+  using awaitable = io::limited<io::read_job>;
+  stream& from;
+  std::span<std::byte> to;
+  const tasks::limits& within;
+  awaitable::awaiter operator co_await() const {
+    return awaitable::awaiter(from.read(to).timeout(within.left()).stop(within.stop()));
+  }
+};
+struct limited_write {
+  using awaitable = io::limited<io::write_job<std::string_view>>;
+  stream& to;
+  std::string_view bytes;
+  const tasks::limits& within;
+  awaitable::awaiter operator co_await() const {
+    return awaitable::awaiter(to.write(bytes).timeout(within.left()).stop(within.stop()));
+  }
+};
+template <class Operation>
+task<std::size_t> carry_out(const Operation& asked) {
+  co_return co_await asked;
+}
+
+// The writing seat is ours: all that is there is sent.
+task<> flush(connection& on, const tasks::limits& within) {
+  for (;;) {
+    const std::string_view part = on.outgoing();
+    if (part.empty()) co_return;
+    std::size_t bytes = 0;
+    if (within.any()) {
+      const limited_write asked{on.out(), part, within};
+      bytes = co_await carry_out(asked);
+    } else {
+      bytes = co_await on.out().write(part);
+    }
+    on.sent(bytes);
+  }
+}
+
+task<> fill(connection& on, const tasks::limits& within) {
+  const std::span<std::byte> room = on.room();
+  std::size_t bytes = 0;
+  if (within.any()) {
+    const limited_read asked{on.in(), room, within};
+    bytes = co_await carry_out(asked);
+  } else {
+    bytes = co_await on.in().read(room);
+  }
+  on.arrived(bytes);
+}
+
+// The alert that says what is wrong, when it can be sent at once. If somebody writes it goes with that: waiting for him could
+// be for ever, for the peer may wait for us to read.
+task<> tell_peer(connection& on, bool has_seat) {
+  if (!has_seat && !on.take_seat(seat_kind::writing)) co_return;
+  std::optional<seat> sits;
+  if (!has_seat) sits.emplace(on, seat_kind::writing, seat::taken{});
+  const tasks::limits soon(alert_wait_max, {});
+  try {
+    co_await flush(on, soon);
+  } catch (const error&) {  // the failure is what counts
+  }
+}
+
+task<> shake(connection_ptr on, tasks::limits within) {
+  const seat reads(*on, seat_kind::reading);
+  const seat writes(*on, seat_kind::writing);
+  for (;;) {
+    const step how = on->shake();
+    if (how == step::failed || how == step::ended) {
+      co_await tell_peer(*on, true);
+      on->throw_failure();
+    }
+    co_await flush(*on, within);
+    if (how == step::done) co_return;
+    co_await fill(*on, within);
+  }
+}
+
+// A writer has the reading seat for a moment, or another read has it, which throws.
+task<> await_reading_seat(connection& on, const tasks::limits& within) {
+  for (;;) {
+    std::optional<future<>> news = on.seat_after_writer();
+    if (!news) co_return;
+    co_await std::move(*news).timeout(within.left()).stop(within.stop());
+  }
+}
+
+task<std::size_t> read_bytes(connection_ptr on, std::span<std::byte> to, bool whole, tasks::limits within) {
+  on->check_usable();
+  if (!on->take_seat(seat_kind::reading)) co_await await_reading_seat(*on, within);
+  const seat reads(*on, seat_kind::reading, seat::taken{});
+  std::size_t done = 0;
+  while (done < to.size()) {
+    std::size_t bytes = 0;
+    const step how = on->read(to.subspan(done), bytes);
+    if (how == step::done) {
+      done += bytes;
+      if (!whole) break;
+    } else if (how == step::wants_input) {
+      co_await fill(*on, within);
+    } else if (how == step::failed) {
+      co_await tell_peer(*on, false);
+      on->throw_failure();
+    } else {
+      if (whole) throw end_of_stream("read_exact", on->name(), done);
+      break;
+    }
+  }
+  co_return done;
+}
+
+// A message that the peer sends beside its data has come in part: nothing can be written before the rest is there.
+task<> await_input(connection& on, const tasks::limits& within) {
+  std::optional<future<>> news = on.seat_or_news();
+  if (news) {
+    co_await std::move(*news).timeout(within.left()).stop(within.stop());
+    co_return;
+  }
+  const seat reads(on, seat_kind::reading, seat::taken{});
+  co_await fill(on, within);
+}
+
+task<std::size_t> write_bytes(connection_ptr on, std::string_view bytes, bool whole, tasks::limits within) {
+  on->check_usable();
+  const seat writes(*on, seat_kind::writing);
+  std::size_t done = 0;
+  co_await flush(*on, within);  // what an earlier one has left
+  while (done < bytes.size()) {
+    const std::string_view chunk = bytes.substr(done, connection::chunk_bytes);
+    step how = on->write(chunk);
+    while (how == step::wants_input) {
+      co_await await_input(*on, within);
+      how = on->write(chunk);
+    }
+    if (how != step::done) {
+      co_await tell_peer(*on, true);
+      on->throw_failure();
+    }
+    co_await flush(*on, within);
+    done += chunk.size();
+    if (!whole) break;
+  }
+  co_return done;
+}
+
+task<std::size_t> write_owned(connection_ptr on, std::string bytes, tasks::limits within) {
+  co_return co_await write_bytes(std::move(on), bytes, true, std::move(within));
+}
+
+task<> end_writing(connection_ptr on, tasks::limits within) {
+  on->check_usable();
+  const seat writes(*on, seat_kind::writing);
+  co_await flush(*on, within);
+  step how = on->say_goodbye();
+  while (how == step::wants_input) {
+    co_await await_input(*on, within);
+    how = on->say_goodbye();
+  }
+  if (how == step::failed) on->throw_failure();
+  try {
+    co_await flush(*on, within);
+  } catch (const io_error&) {
+    if (!on->peer_is_done()) throw;  // it has closed after all was said
+  }
+}
+
+}  // namespace
+
+task<> handshake_call::start(tasks::limits within) && { return shake(std::move(on_), std::move(within)); }
+task<> shutdown_call::start(tasks::limits within) && { return end_writing(std::move(on_), std::move(within)); }
+task<std::size_t> read_call::start(tasks::limits within) && {
+  return read_bytes(std::move(on_), to_, whole_, std::move(within));
+}
+task<std::size_t> write_call::start(tasks::limits within) && {
+  if (owns_) return write_owned(std::move(on_), std::move(owned_), std::move(within));
+  return write_bytes(std::move(on_), bytes_, whole_, std::move(within));
+}
+
+}  // namespace tls
+
+tls_stream tls_stream::client(const tls_context& trust, stream&& over, const std::string& host) {
+  return client(trust, std::move(over), stream(), host);
+}
+tls_stream tls_stream::client(const tls_context& trust, stream&& in, stream&& out, const std::string& host) {
+  const auto& state = tls::context_access::state(trust);
+  if (state->server()) throw option_error("troupe: tls_stream::client: that is the context of a server");
+  return tls_stream(std::make_shared<tls::connection>(state, std::move(in), std::move(out), host));
+}
+tls_stream tls_stream::server(const tls_context& self, stream&& over) { return server(self, std::move(over), stream()); }
+tls_stream tls_stream::server(const tls_context& self, stream&& in, stream&& out) {
+  const auto& state = tls::context_access::state(self);
+  if (!state->server()) throw option_error("troupe: tls_stream::server: that is the context of a client");
+  return tls_stream(std::make_shared<tls::connection>(state, std::move(in), std::move(out), std::string()));
+}
+
+const tls::connection_ptr& tls_stream::on() const {
+  if (connection_.is == nullptr) throw usage_error("troupe: tls_stream: it is not open");
+  return connection_.is;
+}
+
+bool tls_stream::is_open() const noexcept { return connection_.is != nullptr && connection_.is->in().is_open(); }
+int tls_stream::fd() const noexcept { return connection_.is == nullptr ? -1 : connection_.is->in().fd(); }
+void tls_stream::close() noexcept {
+  if (connection_.is != nullptr) connection_.is->close();
+}
+
+tls_stream::owned& tls_stream::owned::operator=(owned&& other) noexcept {
+  if (this == &other) return *this;
+  if (is != nullptr) is->close();
+  is = std::move(other.is);
+  return *this;
+}
+tls_stream::owned::~owned() {
+  if (is != nullptr) is->close();
+}
+
+}  // namespace troupe

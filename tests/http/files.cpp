@@ -1,0 +1,158 @@
+// Files of a folder: whole, in part, not at all when they have not changed, and nothing from outside of it.
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "support/http.hpp"
+#include "support/open_files.hpp"
+#include "troupe/http/files.hpp"
+
+namespace troupe::test {
+namespace {
+
+using http::router;
+
+class http_files : public http_conformance {
+ protected:
+  void SetUp() override {
+    http_conformance::SetUp();
+    root_ = std::filesystem::temp_directory_path() / ("troupe_http_files_" + std::to_string(::getpid()));
+    std::filesystem::remove_all(root_);
+    std::filesystem::create_directories(root_ / "www" / "sub");
+    std::filesystem::create_directories(root_ / "www" / "bare");
+    write("secret.txt", "secret");
+    write("www/a.txt", "0123456789");
+    write("www/index.html", "<p>index");
+    write("www/sub/index.html", "<p>sub");
+    write("www/.hidden", "hidden");
+    write("www/sub/b c.json", "{}");
+    write("www/empty", "");
+    large_ = std::string(1'000'000, 'x') + "end";
+    write("www/large.bin", large_);
+    std::filesystem::create_symlink("../secret.txt", root_ / "www" / "out");
+    std::filesystem::create_symlink(root_ / "secret.txt", root_ / "www" / "out_absolute");
+    std::filesystem::create_directory_symlink("..", root_ / "www" / "up");
+    std::filesystem::create_symlink("a.txt", root_ / "www" / "in");
+    ::mkfifo((root_ / "www" / "pipe").c_str(), 0600);
+  }
+  void TearDown() override { std::filesystem::remove_all(root_); }
+  void write(const std::string& name, const std::string& text) { std::ofstream(root_ / name, std::ios::binary) << text; }
+
+  std::string get(const std::string& target, const std::string& fields = "", const std::string& method = "GET") {
+    router routes;
+    routes.files("/f/", (root_ / "www").string());
+    return answer_to(std::move(routes),
+                     method + " " + target + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n" + fields + "\r\n");
+  }
+  static int status(const std::string& answer) { return std::stoi(answer.substr(9, 3)); }
+  static std::string body(const std::string& answer) { return answer.substr(answer.find("\r\n\r\n") + 4); }
+  static std::string field(const std::string& answer, const std::string& name) {
+    const std::size_t at = answer.find("\r\n" + name + ": ");
+    if (at == std::string::npos) return "";
+    const std::size_t begin = at + name.size() + 4;
+    return answer.substr(begin, answer.find("\r\n", begin) - begin);
+  }
+  std::filesystem::path root_;
+  std::string large_;
+};
+
+TEST_P(http_files, whole_ones_with_their_types) {
+  const std::string answer = get("/f/a.txt");
+  EXPECT_EQ(status(answer), 200);
+  EXPECT_EQ(body(answer), "0123456789");
+  EXPECT_EQ(field(answer, "Content-Type"), "text/plain; charset=utf-8");
+  EXPECT_EQ(field(answer, "Content-Length"), "10");
+  EXPECT_EQ(field(answer, "Accept-Ranges"), "bytes");
+  EXPECT_EQ(body(get("/f/sub/b%20c.json")), "{}");
+  EXPECT_EQ(field(get("/f/sub/b%20c.json"), "Content-Type"), "application/json");
+  EXPECT_EQ(body(get("/f/")), "<p>index");
+  EXPECT_EQ(body(get("/f/sub/")), "<p>sub");
+  EXPECT_EQ(field(get("/f/sub?x=1"), "Location"), "/f/sub/?x=1");
+  EXPECT_EQ(body(get("/f/in")), "0123456789");
+  EXPECT_EQ(status(get("/f/empty")), 200);
+  EXPECT_TRUE(body(get("/f/large.bin")) == large_);
+  const std::string head = get("/f/large.bin", "", "HEAD");
+  EXPECT_EQ(field(head, "Content-Length"), std::to_string(large_.size()));
+  EXPECT_EQ(body(head), "");
+}
+
+TEST_P(http_files, what_is_not_there_or_not_to_be_seen) {
+  const int before = open_files();
+  for (const char* target : {"/f/none",
+                             "/f/bare/",
+                             "/f/../secret.txt",
+                             "/f/sub/../a.txt",
+                             "/f/%2e%2e/secret.txt",
+                             "/f/..%2fsecret.txt",
+                             "/f/sub%2findex.html",
+                             "/f/%2e%2e%2fsecret.txt",
+                             "/f/sub%5cindex.html",
+                             "/f/.hidden",
+                             "/f/%2ehidden",
+                             "/f/out",
+                             "/f/out_absolute",
+                             "/f/up/secret.txt",
+                             "/f/up/www/a.txt",
+                             "/f/pipe",
+                             "/f//a.txt",
+                             "/f/./a.txt",
+                             "/f/a.txt/",
+                             "/f/a.txt/x",
+                             "/f//etc/passwd",
+                             "/f/sub//index.html",
+                             "/secret.txt"}) {
+    EXPECT_EQ(status(get(target)), 404) << target;
+  }
+  EXPECT_EQ(status(get("/f/a%00.txt")), 400);
+  EXPECT_EQ(status(get("/f/a.txt", "", "DELETE")), 405);
+  EXPECT_EQ(open_files(), before);
+}
+
+TEST_P(http_files, ranges) {
+  const auto range = [this](const std::string& of) { return get("/f/a.txt", "Range: " + of + "\r\n"); };
+  EXPECT_EQ(body(range("bytes=2-4")), "234");
+  EXPECT_EQ(status(range("bytes=2-4")), 206);
+  EXPECT_EQ(field(range("bytes=2-4"), "Content-Range"), "bytes 2-4/10");
+  EXPECT_EQ(body(range("bytes=8-")), "89");
+  EXPECT_EQ(body(range("bytes=-3")), "789");
+  EXPECT_EQ(body(range("bytes=-30")), "0123456789");
+  EXPECT_EQ(body(range("bytes=9-99")), "9");
+  EXPECT_EQ(status(range("bytes=10-")), 416);
+  EXPECT_EQ(field(range("bytes=10-"), "Content-Range"), "bytes */10");
+  EXPECT_EQ(status(range("bytes=-0")), 416);
+  EXPECT_EQ(status(get("/f/empty", "Range: bytes=0-\r\n")), 416);
+  for (const char* malformed : {"bytes=4-2", "bytes=a-b", "bytes=", "bytes=-", "lines=1-2", "bytes=1-2,4-5", "bytes=1-2x"}) {
+    EXPECT_EQ(status(range(malformed)), 200) << malformed;
+  }
+  EXPECT_TRUE(body(get("/f/large.bin", "Range: bytes=100000-999999\r\n")) == large_.substr(100'000, 900'000));
+  const std::string tag = field(get("/f/a.txt"), "ETag");
+  EXPECT_EQ(status(get("/f/a.txt", "Range: bytes=1-2\r\nIf-Range: " + tag + "\r\n")), 206);
+  EXPECT_EQ(status(get("/f/a.txt", "Range: bytes=1-2\r\nIf-Range: \"x\"\r\n")), 200);
+}
+
+TEST_P(http_files, what_has_not_changed_is_not_sent_again) {
+  const std::string first = get("/f/a.txt");
+  const std::string tag = field(first, "ETag"), modified = field(first, "Last-Modified");
+  EXPECT_EQ(status(get("/f/a.txt", "If-None-Match: " + tag + "\r\n")), 304);
+  EXPECT_EQ(status(get("/f/a.txt", "If-None-Match: \"x\", W/" + tag + "\r\n")), 304);
+  EXPECT_EQ(status(get("/f/a.txt", "If-None-Match: *\r\n")), 304);
+  EXPECT_EQ(status(get("/f/a.txt", "If-None-Match: \"x\"\r\n")), 200);
+  EXPECT_EQ(status(get("/f/a.txt", "If-Modified-Since: " + modified + "\r\n")), 304);
+  EXPECT_EQ(status(get("/f/a.txt", "If-Modified-Since: Sat, 29 Oct 1994 19:43:31 GMT\r\n")), 200);
+  EXPECT_EQ(status(get("/f/a.txt", "If-Modified-Since: some day\r\n")), 200);
+  EXPECT_EQ(status(get("/f/a.txt", "If-None-Match: \"x\"\r\nIf-Modified-Since: " + modified + "\r\n")), 200);
+  EXPECT_EQ(body(get("/f/a.txt", "If-None-Match: " + tag + "\r\n")), "");
+}
+
+TEST(http_folder, that_is_not_there) {
+  router routes;
+  EXPECT_THROW(routes.files("/f/", "/no/such/folder"), io_error);
+  EXPECT_THROW(routes.files("/f", "/tmp"), usage_error);
+}
+
+}  // namespace
+
+TROUPE_HTTP_TEST_EACH(http_files);
+
+}  // namespace troupe::test

@@ -1,0 +1,310 @@
+// What is asked is answered: methods, paths, bodies, pipelines, and the ends of connections.
+#include "support/counted.hpp"
+#include "support/http.hpp"
+#include "troupe/http/websocket.hpp"
+
+namespace troupe::test {
+namespace {
+
+using http::request;
+using http::response;
+using http::router;
+using namespace std::chrono_literals;
+
+class http_requests : public http_conformance {};
+
+router some_routes() {
+  router routes;
+  routes.get("/", [] { return response::text("hello"); });
+  routes.get("/users/{id}", [](const request&, int id) { return response::text("user " + std::to_string(id)); });
+  routes.get("/users/me", [] { return response::text("me"); });
+  routes.get("/files/{path...}", [](std::string path) { return response::text("[" + path + "]"); });
+  routes.get("/echo", [](const request& asked) { return response::text(asked.query_value("x").value_or("none")); });
+  routes.post("/body", [](const request& asked) { return response::text("plain " + std::string(asked.body())); });
+  routes.post("/pieces", [](request& asked) -> task<response> {
+    std::string all;
+    for (;;) {
+      const std::string_view piece = co_await asked.read();
+      if (piece.empty()) break;
+      all += piece;
+    }
+    for (const http::field one : asked.trailer()) all += " " + std::string(one.name) + "=" + std::string(one.value);
+    all += " " + std::string(asked.field("x"));
+    co_return response::text(std::move(all));
+  });
+  routes.post("/unread", [](const request&) -> task<response> { co_return response::text("unread"); });
+  routes.get("/slow", []() -> task<response> {
+    co_await sleep_for(5ms);
+    co_return response::text("slow");
+  });
+  routes.get("/throws", []() -> response { throw std::runtime_error("thrown by a handler"); });
+  routes.get("/throws_later", []() -> task<response> {
+    co_await sleep_for(1ms);
+    throw std::runtime_error("thrown by a handler");
+  });
+  routes.get("/counts", [] {
+    return response::stream("text/plain", [](http::body_writer& to) -> task<> {
+      for (int i = 0; i < 3; ++i) co_await to.write(std::to_string(i));
+    });
+  });
+  routes.get("/refuses", []() -> response { throw http::refused(http::fault::body_too_large); });
+  return routes;
+}
+
+const std::string plain = "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: ";
+std::string ok(const std::string& body, const std::string& fields = "") {
+  return plain + std::to_string(body.size()) + "\r\n" + fields + "\r\n" + body;
+}
+const std::string last = "Connection: close\r\n";
+std::string get(const std::string& path, const std::string& fields = "") {
+  return "GET " + path + " HTTP/1.1\r\nHost: a\r\n" + fields + "\r\n";
+}
+std::string get_last(const std::string& path) { return get(path, last); }
+std::string plainly(const std::string& status, const std::string& words, const std::string& fields) {
+  return "HTTP/1.1 " + status + "\r\nContent-Type: text/plain\r\nContent-Length: " + std::to_string(words.size() + 1) +
+         "\r\n" + fields + "\r\n" + words + "\n";
+}
+
+TEST_P(http_requests, routes_and_their_parameters) {
+  EXPECT_EQ(answer_to(some_routes(), get_last("/")), ok("hello", last));
+  EXPECT_EQ(answer_to(some_routes(), get_last("/users/7")), ok("user 7", last));
+  EXPECT_EQ(answer_to(some_routes(), get_last("/users/me")), ok("me", last));
+  EXPECT_EQ(answer_to(some_routes(), get_last("/users/seven")), plainly("404 Not Found", "Not Found", last));
+  EXPECT_EQ(answer_to(some_routes(), get_last("/users/7/x")), plainly("404 Not Found", "Not Found", last));
+  EXPECT_EQ(answer_to(some_routes(), get_last("/users/")), plainly("404 Not Found", "Not Found", last));
+  EXPECT_EQ(answer_to(some_routes(), get_last("/files/a/b%20c")), ok("[a/b c]", last));
+  EXPECT_EQ(answer_to(some_routes(), get_last("/files/")), ok("[]", last));
+  EXPECT_EQ(answer_to(some_routes(), get_last("/echo?y=1&x=a+b%21")), ok("a b!", last));
+  EXPECT_EQ(answer_to(some_routes(), get_last("/%zz")), plainly("400 Bad Request", "Bad Request", last));
+}
+
+TEST_P(http_requests, methods_that_a_path_does_not_have) {
+  EXPECT_EQ(answer_to(some_routes(), "PUT / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"),
+            plainly("405 Method Not Allowed", "Method Not Allowed", "Allow: GET, HEAD, OPTIONS\r\n" + last));
+  EXPECT_EQ(answer_to(some_routes(), "OPTIONS / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"),
+            "HTTP/1.1 204 No Content\r\nAllow: GET, HEAD, OPTIONS\r\n" + last + "\r\n");
+  EXPECT_EQ(answer_to(some_routes(), "OPTIONS * HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"),
+            "HTTP/1.1 204 No Content\r\nAllow: GET, HEAD, POST, OPTIONS\r\n" + last + "\r\n");
+  EXPECT_EQ(answer_to(some_routes(), "HEAD / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"),
+            plain + "5\r\n" + last + "\r\n");
+}
+
+TEST_P(http_requests, pipelined_ones_are_answered_in_order) {
+  EXPECT_EQ(answer_to(some_routes(), get("/") + get("/slow") + get("/users/1") + get("/none") + get_last("/slow")),
+            ok("hello") + ok("slow") + ok("user 1") + plainly("404 Not Found", "Not Found", "") + ok("slow", last));
+  std::string many, answers;
+  for (int i = 0; i < 500; ++i) {
+    many += get("/users/" + std::to_string(i));
+    answers += ok("user " + std::to_string(i));
+  }
+  EXPECT_EQ(answer_to(some_routes(), many + get_last("/")), answers + ok("hello", last));
+}
+
+TEST_P(http_requests, bodies_of_all_kinds) {
+  const std::string sized = "POST /body HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello";
+  const std::string chunked =
+      "POST /pieces HTTP/1.1\r\nHost: a\r\nX: y\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\nT: "
+      "1\r\n\r\n";
+  const std::string chunked_plain =
+      "POST /body HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n";
+  EXPECT_EQ(answer_to(some_routes(), sized + chunked + chunked_plain + get_last("/")),
+            ok("plain hello") + ok("hello T=1 y") + ok("plain hello") + ok("hello", last));
+  const std::string large(300'000, 'x');
+  const std::string length = "Content-Length: 300000\r\n\r\n";
+  EXPECT_EQ(answer_to(some_routes(), "POST /body HTTP/1.1\r\nHost: a\r\n" + length + large +
+                                         "POST /pieces HTTP/1.1\r\nHost: a\r\nX: y\r\n" + length + large + get_last("/")),
+            ok("plain " + large) + ok(large + " y") + ok("hello", last));
+}
+
+TEST_P(http_requests, a_body_that_is_not_read_is_skipped_if_it_is_small) {
+  const std::string small = "POST /unread HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n" + std::string(1000, 'x');
+  EXPECT_EQ(answer_to(some_routes(), small + get_last("/")), ok("unread") + ok("hello", last));
+  const std::string large = "POST /unread HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n" + std::string(100'000, 'x');
+  EXPECT_EQ(answer_to(some_routes(), large + get_last("/")), ok("unread", last));
+}
+
+TEST_P(http_requests, a_body_that_is_waited_for_is_asked_for) {
+  std::string got;
+  run(some_routes(), [&](runtime&, http::server, endpoint at) -> task<> {
+    for (const std::string path : {"/body", "/pieces"}) {
+      tcp_stream peer = co_await tcp_stream::connect(at);
+      co_await peer.write_all(
+          "POST " + path + " HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\nConnection: close\r\n\r\n");
+      got += co_await read_until(peer, "\r\n\r\n");
+      co_await peer.write_all("hi");
+      got += undated(co_await read_to_end(peer));
+    }
+    // Nobody wants it: then it is not asked for.
+    got += undated(
+        co_await exchange(at, "POST /unread HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n"));
+  });
+  const std::string go_on = "HTTP/1.1 100 Continue\r\n\r\n";
+  EXPECT_EQ(got, go_on + ok("plain hi", last) + go_on + ok("hi ", last) + ok("unread", last));
+}
+
+TEST_P(http_requests, streams_are_chunked) {
+  const std::string head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n";
+  EXPECT_EQ(answer_to(some_routes(), get("/counts") + get_last("/")),
+            head + "Transfer-Encoding: chunked\r\n\r\n1\r\n0\r\n1\r\n1\r\n1\r\n2\r\n0\r\n\r\n" + ok("hello", last));
+  EXPECT_EQ(answer_to(some_routes(), "GET /counts HTTP/1.0\r\n\r\n"), head + last + "\r\n012");
+  EXPECT_EQ(answer_to(some_routes(), "HEAD /counts HTTP/1.1\r\nHost: a\r\n\r\n" + get_last("/")),
+            head + "Transfer-Encoding: chunked\r\n\r\n" + ok("hello", last));
+}
+
+TEST_P(http_requests, the_old_version) {
+  EXPECT_EQ(answer_to(some_routes(), "GET / HTTP/1.0\r\n\r\n"), ok("hello", last));
+  EXPECT_EQ(answer_to(some_routes(), "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\nGET / HTTP/1.0\r\n\r\n"),
+            ok("hello", "Connection: keep-alive\r\n") + ok("hello", last));
+}
+
+TEST_P(http_requests, what_is_malformed_is_refused_and_ends_the_connection) {
+  EXPECT_EQ(answer_to(some_routes(), get("/") + "GET / HTTP/1.1\r\n\r\n" + get("/")),
+            ok("hello") + plainly("400 Bad Request", "Bad Request", last));
+  EXPECT_EQ(answer_to(some_routes(), "GET / HTTP/2.0\r\n\r\n"),
+            plainly("505 HTTP Version Not Supported", "HTTP Version Not Supported", last));
+  EXPECT_EQ(answer_to(some_routes(), "POST /body HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nx"),
+            plainly("400 Bad Request", "Bad Request", last));
+}
+
+TEST_P(http_requests, a_handler_that_throws_is_a_failure_and_ends_its_connection) {
+  for (const std::string path : {"/throws", "/throws_later"}) {
+    std::string got, thrown;
+    try {
+      got = answer_to(some_routes(), get("/") + get(path) + get("/"));
+    } catch (const std::runtime_error& e) {
+      thrown = e.what();
+    }
+    EXPECT_EQ(thrown, "thrown by a handler");
+  }
+}
+
+TEST_P(http_requests, a_handler_that_throws_is_answered_500) {
+  std::string got;
+  runtime rt(options());
+  const auto talk = [&](runtime&, http::server, endpoint at) -> task<> {
+    got = undated(co_await exchange(at, get("/") + get("/throws") + get("/")));
+    got += undated(co_await exchange(at, get("/throws_later")));
+    got += undated(co_await exchange(at, get("/refuses")));
+  };
+  rt.spawn(serve_while(rt, http::server(some_routes()), talk));
+  EXPECT_THROW(rt.run(), std::runtime_error);
+  EXPECT_EQ(rt.errors().size(), 1u);
+  rt.clear_errors();
+  const std::string failed = plainly("500 Internal Server Error", "Internal Server Error", last);
+  EXPECT_EQ(got, ok("hello") + failed + failed + plainly("413 Content Too Large", "Content Too Large", last));
+}
+
+TEST_P(http_requests, a_stream_that_throws_is_cut_short) {
+  router routes;
+  routes.get("/", [] {
+    return response::stream("text/plain", [](http::body_writer& to) -> task<> {
+      co_await to.write("begun");
+      throw std::runtime_error("thrown by a stream");
+    });
+  });
+  std::string got;
+  runtime rt(options());
+  const auto talk = [&](runtime&, http::server, endpoint at) -> task<> { got = co_await exchange(at, get("/")); };
+  rt.spawn(serve_while(rt, http::server(std::move(routes)), talk));
+  EXPECT_THROW(rt.run(), std::runtime_error);
+  EXPECT_TRUE(got.ends_with("5\r\nbegun\r\n")) << got;  // without its end
+}
+
+TEST_P(http_requests, a_peer_that_goes_is_no_failure) {
+  router routes;
+  std::atomic<int> ended{0};
+  routes.get("/", [&ended] {
+    return response::stream("text/plain", [&ended](http::body_writer& to) -> task<> {
+      const counted here;
+      try {
+        for (;;) {
+          co_await to.write(std::string(1000, 'x'));
+          co_await sleep_for(1ms);
+        }
+      } catch (const io_error&) {
+        ++ended;
+        throw;
+      }
+    });
+  });
+  run(std::move(routes), [&](runtime&, http::server web, endpoint at) -> task<> {
+    {
+      tcp_stream peer = co_await tcp_stream::connect(at);
+      co_await peer.write_all(get("/"));
+      co_await read_until(peer, "xxx");
+    }
+    while (web.connections() > 0) co_await sleep_for(1ms);
+  });
+  EXPECT_EQ(ended.load(), 1);
+  EXPECT_EQ(live.load(), 0);
+}
+
+TEST_P(http_requests, an_answer_may_be_the_last) {
+  router routes;
+  routes.get("/", [] { return response::text("bye").field("X-Last", "1").closing(); });
+  EXPECT_EQ(answer_to(std::move(routes), get("/") + get("/")), ok("bye", "X-Last: 1\r\n" + last));
+}
+
+TEST_P(http_requests, on_two_listeners) {
+  std::string got;
+  run(some_routes(), [&](runtime& rt, http::server web, endpoint at) -> task<> {
+    auto second = tcp_listener::listen(endpoint::loopback(0));
+    const endpoint other = second.local();
+    auto serving = rt.spawn(web.serve(std::move(second)));
+    got = co_await exchange(at, get_last("/")) + co_await exchange(other, get_last("/"));
+    web.stop();
+    co_await std::move(serving);
+  });
+  EXPECT_EQ(undated(got), ok("hello", last) + ok("hello", last));
+}
+
+TEST_P(http_requests, many_connections) {
+  std::atomic<int> good{0};
+  run(some_routes(), [&](runtime& rt, http::server, endpoint at) -> task<> {
+    std::vector<future<>> all;
+    const auto one = [](endpoint to, std::atomic<int>& count) -> task<> {
+      tcp_stream peer = co_await tcp_stream::connect(to);
+      for (int i = 0; i < 10; ++i) {
+        co_await peer.write_all(get("/users/" + std::to_string(i)));
+        const std::string answer = co_await read_until(peer, "user " + std::to_string(i));
+        if (undated(answer) == ok("user " + std::to_string(i))) ++count;
+      }
+    };
+    for (int i = 0; i < 50; ++i) all.push_back(rt.spawn(one(at, good)));
+    for (auto& each : all) co_await std::move(each);
+  });
+  EXPECT_EQ(good.load(), 500);
+}
+
+}  // namespace
+
+TEST_P(http_requests, a_handler_that_gives_a_read_up_may_fail_and_is_heard) {
+  router routes;
+  routes.post("/", [](request& asked) -> task<response> {
+    const auto read = [](request& from) -> task<> { co_await from.read_all(); };
+    const auto nap = []() -> task<> { co_await sleep_for(1ms); };
+    co_await when_any(read(asked), nap());
+    throw std::runtime_error("given up");
+  });
+  runtime rt(options());
+  std::string got;
+  rt.spawn(serve_while(rt, http::server(std::move(routes)), [&](runtime&, http::server, endpoint at) -> task<> {
+    got = co_await exchange(at, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nhalf of it");
+  }));
+  EXPECT_THROW(rt.run(), std::runtime_error);
+  rt.run();
+  EXPECT_TRUE(got.starts_with("HTTP/1.1 500")) << got;
+}
+
+TEST_P(http_requests, an_upgrade_with_a_body_is_refused) {
+  router routes;
+  routes.get("/ws", [] { return response::websocket([](http::websocket&) -> task<> { co_return; }); });
+  const std::string asked = get("/ws",
+                                "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                                "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nContent-Length: 4\r\n");
+  EXPECT_TRUE(answer_to(std::move(routes), asked + "body").starts_with("HTTP/1.1 400"));
+}
+
+TROUPE_HTTP_TEST_EACH(http_requests);
+
+}  // namespace troupe::test

@@ -1,0 +1,233 @@
+// WebSockets and server-sent events, as bytes.
+#include "troupe/http/websocket.hpp"
+#include "support/http.hpp"
+
+namespace troupe::test {
+namespace {
+
+using http::response;
+using http::router;
+using namespace std::chrono_literals;
+
+class http_websocket : public http_conformance {
+ protected:
+  // The server echoes; what it sends for these frames, and how the connection was closed.
+  struct outcome {
+    std::string sent;
+    int code = 0;
+    std::string reason;
+  };
+  outcome converse(std::string frames, http::websocket_options limits = {}) {
+    outcome got;
+    router routes;
+    routes.get("/", [&got, limits] {
+      return response::websocket(
+          [&got](http::websocket& peer) -> task<> {
+            for (;;) {
+              const auto came = co_await peer.receive();
+              if (!came) break;
+              std::string copy(came->data);
+              if (came->is_text) co_await peer.send(std::move(copy));
+              if (!came->is_text) co_await peer.send_binary(std::move(copy));
+            }
+            got.code = peer.close_code();
+            got.reason = peer.close_reason();
+          },
+          limits);
+    });
+    run(std::move(routes), [&](runtime&, http::server, endpoint at) -> task<> {
+      const std::string all = co_await exchange(at, shake + frames);
+      got.sent = all.substr(all.find("\r\n\r\n") + 4);
+    });
+    return got;
+  }
+  static inline const std::string shake =
+      "GET / HTTP/1.1\r\nHost: a\r\nConnection: keep-alive, Upgrade\r\nUpgrade: WebSocket\r\nSec-WebSocket-Version: 13\r\n"
+      "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+};
+
+std::string length_of(std::size_t bytes, int bit) {
+  std::string text;
+  if (bytes < 126) {
+    text += static_cast<char>(bytes | static_cast<unsigned>(bit));
+  } else if (bytes < 65536) {
+    text += static_cast<char>(126 | bit);
+    for (int i = 1; i >= 0; --i) text += static_cast<char>(bytes >> (8 * i));
+  } else {
+    text += static_cast<char>(127 | bit);
+    for (int i = 7; i >= 0; --i) text += static_cast<char>(bytes >> (8 * i));
+  }
+  return text;
+}
+std::string masked(int first, std::string payload) {
+  std::string frame(1, static_cast<char>(first));
+  frame += length_of(payload.size(), 0x80) + "abcd";
+  for (std::size_t i = 0; i < payload.size(); ++i) frame += static_cast<char>(payload[i] ^ "abcd"[i % 4]);
+  return frame;
+}
+std::string plain(int first, const std::string& payload) {
+  return static_cast<char>(first) + length_of(payload.size(), 0) + payload;
+}
+std::string number(int code) { return {static_cast<char>(code >> 8), static_cast<char>(code)}; }
+const std::string bye = masked(0x88, number(1000));
+std::string closing(int code) { return plain(0x88, number(code)); }
+
+TEST_P(http_websocket, the_handshake) {
+  router routes;
+  routes.get("/", [] { return response::websocket([](http::websocket& peer) -> task<> { co_await peer.send("x"); }); });
+  EXPECT_EQ(answer_to(std::move(routes), shake),
+            "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+            "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n" +
+                plain(0x81, "x") + closing(1000));
+}
+
+TEST_P(http_websocket, requests_that_ask_otherwise) {
+  const auto asked = [this](const std::string& without, const std::string& instead) {
+    router routes;
+    routes.get("/", [] { return response::websocket([](http::websocket&) -> task<> { co_return; }); });
+    std::string bytes = shake;
+    bytes.replace(bytes.find(without), without.size(), instead);
+    bytes.replace(bytes.find("keep-alive"), 10, "close");
+    return answer_to(std::move(routes), bytes).substr(9, 3);
+  };
+  EXPECT_EQ(asked("Upgrade: WebSocket", "Upgrade: h2c"), "426");
+  EXPECT_EQ(asked("Version: 13", "Version: 12"), "426");
+  EXPECT_EQ(asked(", Upgrade", ""), "426");
+  EXPECT_EQ(asked("dGhlIHNhbXBsZSBub25jZQ==", "dGhlIHNhbXBs"), "400");
+}
+
+TEST_P(http_websocket, messages_of_all_lengths) {
+  for (const std::size_t bytes : {0u, 1u, 125u, 126u, 65535u, 65536u, 200'000u}) {
+    const std::string text(bytes, 'x');
+    const outcome got = converse(masked(0x81, text) + masked(0x82, text) + bye);
+    EXPECT_TRUE(got.sent == plain(0x81, text) + plain(0x82, text) + closing(1000)) << bytes;
+    EXPECT_EQ(got.code, 1000);
+  }
+}
+
+TEST_P(http_websocket, fragments_with_a_ping_between) {
+  const outcome got =
+      converse(masked(0x01, "a\xc3") + masked(0x89, "are you there") + masked(0x00, "\xa4") + masked(0x80, "c") + bye);
+  EXPECT_EQ(got.sent, plain(0x8A, "are you there") +
+                          plain(0x81,
+                                "a\xc3\xa4"
+                                "c") +
+                          closing(1000));
+}
+
+TEST_P(http_websocket, closes) {
+  EXPECT_EQ(converse(masked(0x88, number(3000) + "reason")).reason, "reason");
+  EXPECT_EQ(converse(masked(0x88, number(3000))).code, 3000);
+  EXPECT_EQ(converse(masked(0x88, "")).code, 1005);
+  EXPECT_EQ(converse(masked(0x88, "")).sent, plain(0x88, ""));
+}
+
+TEST_P(http_websocket, breaches_of_the_protocol) {
+  struct breach {
+    const char* what;
+    std::string frames;
+    int code;
+  };
+  const breach breaches[] = {
+      {"not masked", plain(0x81, "x"), 1002},
+      {"a reserved bit", masked(0xC1, "x"), 1002},
+      {"an unknown code", masked(0x83, "x"), 1002},
+      {"an unknown control code", masked(0x8B, "x"), 1002},
+      {"a control frame in fragments", masked(0x09, "x"), 1002},
+      {"a control frame that is too long", masked(0x89, std::string(126, 'x')), 1002},
+      {"a continuation of nothing", masked(0x80, "x"), 1002},
+      {"a message in a message", masked(0x01, "x") + masked(0x81, "x"), 1002},
+      {"no UTF-8", masked(0x81, "\xff"), 1007},
+      {"a surrogate", masked(0x81, "\xed\xa0\x80"), 1007},
+      {"an overlong form", masked(0x81, "\xc0\x80"), 1007},
+      {"above the last one", masked(0x81, "\xf4\x90\x80\x80"), 1007},
+      {"an unfinished letter", masked(0x81, "\xe4\xb8"), 1007},
+      {"a close of one byte", masked(0x88, "x"), 1002},
+      {"a close code that may not be sent", masked(0x88, number(1005)), 1002},
+      {"a close code below all", masked(0x88, number(999)), 1002},
+      {"a close reason that is no UTF-8", masked(0x88, number(1000) + "\xff"), 1007},
+      {"a length in more bytes than it needs", std::string("\x81\xFE\x00\x01", 4) + "abcd" + "x", 1002},
+      {"a negative length", std::string("\x82\xFF\x80\0\0\0\0\0\0\0", 10) + "abcd", 1002},
+  };
+  for (const breach& one : breaches) {
+    const outcome got = converse(one.frames + bye);
+    EXPECT_EQ(got.sent, closing(one.code)) << one.what;
+    EXPECT_EQ(got.code, one.code) << one.what;
+  }
+}
+
+TEST_P(http_websocket, a_message_as_large_as_may_be_and_one_byte_more) {
+  http::websocket_options limits;
+  limits.message_bytes = 1000;
+  EXPECT_EQ(converse(masked(0x82, std::string(1000, 'x')) + bye, limits).code, 1000);
+  EXPECT_EQ(converse(masked(0x82, std::string(1001, 'x')) + bye, limits).code, 1009);
+  EXPECT_EQ(converse(masked(0x02, std::string(999, 'x')) + masked(0x80, "y") + bye, limits).code, 1000);
+  EXPECT_EQ(converse(masked(0x02, std::string(999, 'x')) + masked(0x80, "yz") + bye, limits).code, 1009);
+}
+
+TEST_P(http_websocket, one_that_fails_says_so_and_is_a_failure) {
+  router routes;
+  routes.get("/", [] {
+    return response::websocket([](http::websocket& peer) -> task<> {
+      co_await peer.send("x");
+      throw std::runtime_error("thrown by a conversation");
+    });
+  });
+  std::string got;
+  runtime rt(options());
+  const auto talk = [&](runtime&, http::server, endpoint at) -> task<> { got = co_await exchange(at, shake); };
+  rt.spawn(serve_while(rt, http::server(std::move(routes)), talk));
+  EXPECT_THROW(rt.run(), std::runtime_error);
+  EXPECT_TRUE(got.ends_with(plain(0x81, "x") + closing(1011))) << got;
+}
+
+TEST_P(http_websocket, a_peer_that_goes_without_a_word) {
+  int code = 0;
+  router routes;
+  routes.get("/", [&code] {
+    return response::websocket([&code](http::websocket& peer) -> task<> {
+      const auto came = co_await peer.receive();
+      if (!came) code = peer.close_code();
+    });
+  });
+  run(std::move(routes), [&](runtime&, http::server, endpoint at) -> task<> {
+    tcp_stream peer = co_await tcp_stream::connect(at);
+    co_await peer.write_all(shake);
+    co_await read_until(peer, "\r\n\r\n");
+    peer.shutdown_write();
+    co_await read_to_end(peer);
+  });
+  EXPECT_EQ(code, 1006);
+}
+
+TEST_P(http_websocket, a_silent_peer_is_asked_and_then_given_up) {
+  http::websocket_options limits;
+  limits.ping_after = 20ms;
+  const outcome got = converse("", limits);
+  EXPECT_EQ(got.sent, plain(0x89, ""));
+  EXPECT_EQ(got.code, 1006);
+}
+
+TEST_P(http_websocket, server_sent_events) {
+  router routes;
+  routes.get("/", [] {
+    return response::events([](http::event_writer& to) -> task<> {
+      http::event_message one("two\nlines");
+      one.event = "kind";
+      one.id = "7";
+      one.retry_ms = 100;
+      co_await to.send(std::move(one));
+      co_await to.comment("alive");
+      co_await to.send(http::event_message("last"));
+    });
+  });
+  EXPECT_EQ(answer_to(std::move(routes), "GET / HTTP/1.0\r\n\r\n"),
+            "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\nConnection: close\r\n\r\n"
+            "event: kind\nid: 7\nretry: 100\ndata: two\ndata: lines\n\n: alive\n\ndata: last\n\n");
+}
+
+}  // namespace
+
+TROUPE_HTTP_TEST_EACH(http_websocket);
+
+}  // namespace troupe::test

@@ -1,0 +1,107 @@
+// Certificates that the tests of TLS make when they run: an authority, and what it signs.
+#pragma once
+
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+
+#include <memory>
+#include <string>
+
+namespace troupe::test {
+
+struct identity {
+  std::string certificate, key;  // in PEM
+};
+
+struct wanted_certificate {
+  std::string names = "DNS:good.test";  // as OpenSSL's configuration has them
+  long from_s = -3600, until_s = 3600;  // from now on
+  bool authority = false;
+};
+
+inline EVP_PKEY* new_key() {
+  char curve[] = "P-256";
+  return EVP_PKEY_Q_keygen(nullptr, nullptr, "EC", &curve[0]);
+}
+
+class authority {
+ public:
+  explicit authority(const char* name) : key_(new_key()) {
+    wanted_certificate root;
+    root.names.clear();
+    root.authority = true;
+    self_ = make(name, root, key_, nullptr);
+  }
+  // Whom another one vouches for.
+  authority(const char* name, const authority& above) : key_(new_key()) {
+    wanted_certificate between;
+    between.names.clear();
+    between.authority = true;
+    self_ = above.make(name, between, key_, nullptr);
+  }
+  authority(const authority&) = delete;
+  authority& operator=(const authority&) = delete;
+  ~authority() {
+    X509_free(self_);
+    EVP_PKEY_free(key_);
+  }
+
+  std::string certificate() const { return text_of(self_); }
+  identity issue(const wanted_certificate& like = {}) const { return make_identity(like, false); }
+  // Signed by nobody but itself.
+  identity issue_self_signed(const wanted_certificate& like = {}) const { return make_identity(like, true); }
+
+ private:
+  identity make_identity(const wanted_certificate& like, bool by_itself) const {
+    EVP_PKEY* key = new_key();
+    X509* made = make("server", like, key, by_itself ? key : nullptr);
+    const identity both{text_of(made), text_of(key)};
+    X509_free(made);
+    EVP_PKEY_free(key);
+    return both;
+  }
+
+  X509* make(const char* name, const wanted_certificate& like, EVP_PKEY* key, EVP_PKEY* signs_itself) const {
+    static long serial = 1000;
+    X509* made = X509_new();
+    X509_set_version(made, X509_VERSION_3);
+    ASN1_INTEGER_set(X509_get_serialNumber(made), ++serial);
+    X509_gmtime_adj(X509_getm_notBefore(made), like.from_s);
+    X509_gmtime_adj(X509_getm_notAfter(made), like.until_s);
+    X509_set_pubkey(made, key);
+    X509_NAME_add_entry_by_txt(X509_get_subject_name(made), "CN", MBSTRING_UTF8, reinterpret_cast<const unsigned char*>(name), -1, -1, 0);
+    const bool root = self_ == nullptr || signs_itself != nullptr;
+    X509_set_issuer_name(made, root ? X509_get_subject_name(made) : X509_get_subject_name(self_));
+    extend(made, NID_basic_constraints, like.authority ? "critical,CA:TRUE" : "critical,CA:FALSE");
+    if (!like.names.empty()) extend(made, NID_subject_alt_name, like.names);
+    X509_sign(made, signs_itself != nullptr ? signs_itself : key_, EVP_sha256());
+    return made;
+  }
+  static void extend(X509* one, int what, const std::string& value) {
+    X509_EXTENSION* made = X509V3_EXT_conf_nid(nullptr, nullptr, what, value.c_str());
+    X509_add_ext(one, made, -1);
+    X509_EXTENSION_free(made);
+  }
+  static std::string text_of(X509* one) {
+    return written([one](BIO* to) { PEM_write_bio_X509(to, one); });
+  }
+  static std::string text_of(EVP_PKEY* one) {
+    return written([one](BIO* to) { PEM_write_bio_PrivateKey(to, one, nullptr, nullptr, 0, nullptr, nullptr); });
+  }
+  template <class Write>
+  static std::string written(Write&& how) {
+    BIO* to = BIO_new(BIO_s_mem());
+    how(to);
+    char* text = nullptr;
+    const long bytes = BIO_get_mem_data(to, &text);
+    std::string all(text, static_cast<std::size_t>(bytes));
+    BIO_free(to);
+    return all;
+  }
+
+  EVP_PKEY* key_;
+  X509* self_ = nullptr;
+};
+
+}  // namespace troupe::test
