@@ -1,0 +1,60 @@
+// A character generator (RFC 864), as a protocol class: each connection gets lines of text for as long as it reads, and costs as
+// much memory after ten gigabytes as after the first line. Ends by SIGINT or SIGTERM.
+//
+// chargen [PORT]: listens on 127.0.0.1, at a port of the system's choice if none is given, and prints which.
+#include <csignal>
+#include <cstdlib>
+#include <iostream>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+#include "troupe/troupe.hpp"
+
+// What send_complete returns is sent, and when that is done send_complete is called again. The text lies in the connection's
+// context, which the library rolls back in between.
+struct Chargen {
+  static constexpr int first = ' ', count = 95, width = 72;
+
+  std::string_view connection_made() { return lines(); }
+  std::string_view send_complete() { return lines(); }
+  void data_received(std::string_view) {}  // is ignored, as the RFC has it
+
+  // Each line begins one character further on than the last one; with the 95th it is at the beginning again.
+  static std::string_view lines() {
+    constexpr std::size_t bytes = std::size_t{count} * (width + 2);
+    char* const text = static_cast<char*>(troupe::this_context().allocate(bytes, 1));
+    char* to = text;
+    for (int line = 0; line < count; ++line) {
+      for (int column = 0; column < width; ++column) *to++ = static_cast<char>(first + (line + column) % count);
+      *to++ = '\r';
+      *to++ = '\n';
+    }
+    return {text, bytes};
+  }
+};
+
+troupe::task<> stop_by_signal(std::stop_source end, troupe::runtime& rt) {
+  auto signals = troupe::signal_listener::listen({SIGINT, SIGTERM});
+  co_await signals.next();
+  end.request_stop();  // no more connections
+  rt.stop();           // those that there are would go on for ever
+}
+
+int main(int argc, char** argv) {
+  troupe::runtime rt;
+  const auto port = static_cast<std::uint16_t>(argc > 1 ? std::atoi(argv[1]) : 0);
+  try {
+    auto listener = troupe::tcp_listener::listen(troupe::endpoint::loopback(port));
+    std::cout << "listening on " << listener.local().to_string() << std::endl;
+    std::stop_source end;
+    troupe::protocol_options options;
+    options.stop = end.get_token();
+    rt.spawn(stop_by_signal(end, rt));
+    rt.spawn(troupe::serve_protocol<Chargen>(std::move(listener), options));
+    rt.run();
+  } catch (const troupe::error& e) {
+    std::cerr << e.what() << '\n';
+    return 1;
+  }
+}

@@ -1,0 +1,412 @@
+// httpd: a web server: the files of a folder, the pages of the TechEmpower benchmarks, and a chat.
+// needs: sqlite3
+//
+// httpd DIR [--port N] [--database FILE] [--connections N]: listens on 127.0.0.1 and prints where. SIGTERM or SIGINT ends it: requests that
+// have begun are finished.
+//
+//   /plaintext /json /db /queries?queries=N /updates?queries=N /fortunes   as TechEmpower asks for them
+//   /chat                                                                  a page, and the WebSocket that it talks to
+//   all else                                                               files of DIR
+//
+// SQLite is called by one actor, on a thread of its own: handlers ask it, and wait without holding a thread.
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <charconv>
+#include <csignal>
+#include <cstdint>
+#include <deque>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "troupe/http/files.hpp"
+#include "troupe/http/server.hpp"
+#include "troupe/http/websocket.hpp"
+#include "troupe/troupe.hpp"
+
+namespace http = troupe::http;
+
+constexpr int worlds = 10'000, queries_most = 500;
+
+struct World {
+  int id = 0, number = 0;
+};
+
+struct Fortune {
+  int id = 0;
+  std::string message;
+};
+
+int random_number() {
+  thread_local std::minstd_rand random(std::random_device{}());
+  return std::uniform_int_distribution<int>(1, worlds)(random);
+}
+
+// Owns the handle. Its constructor, messages and destructor all run on its thread.
+class Database {
+ public:
+  explicit Database(std::string file) : file_(std::move(file)) {
+    sqlite3* opened = nullptr;
+    const int code =
+        sqlite3_open_v2(file_.c_str(), &opened, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
+    handle_.reset(opened);
+    check(code == SQLITE_OK);
+    execute("PRAGMA synchronous = OFF");
+    execute("CREATE TABLE IF NOT EXISTS world (id INTEGER PRIMARY KEY, number INTEGER NOT NULL)");
+    execute("CREATE TABLE IF NOT EXISTS fortune (id INTEGER PRIMARY KEY, message TEXT NOT NULL)");
+    fill();
+    find_ = prepare("SELECT number FROM world WHERE id = ?");
+    change_ = prepare("UPDATE world SET number = ? WHERE id = ?");
+    fortunes_ = prepare("SELECT id, message FROM fortune");
+  }
+
+  std::vector<World> find(int count) {
+    std::vector<World> found;
+    for (int i = 0; i < count; ++i) found.push_back(find_one(random_number()));
+    return found;
+  }
+
+  std::vector<World> update(int count) {
+    execute("BEGIN IMMEDIATE");
+    std::vector<World> changed = find(count);
+    for (World& one : changed) {
+      one.number = random_number();
+      sqlite3_bind_int(change_.get(), 1, one.number);
+      sqlite3_bind_int(change_.get(), 2, one.id);
+      check(sqlite3_step(change_.get()) == SQLITE_DONE);
+      sqlite3_reset(change_.get());
+    }
+    execute("COMMIT");
+    return changed;
+  }
+
+  std::vector<Fortune> fortunes() {
+    std::vector<Fortune> all;
+    while (sqlite3_step(fortunes_.get()) == SQLITE_ROW) {
+      const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(fortunes_.get(), 1));
+      all.push_back({sqlite3_column_int(fortunes_.get(), 0), text});
+    }
+    check(sqlite3_reset(fortunes_.get()) == SQLITE_OK);
+    return all;
+  }
+
+ private:
+  struct Close {
+    void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+    void operator()(sqlite3* handle) const { sqlite3_close(handle); }
+  };
+  using Statement = std::unique_ptr<sqlite3_stmt, Close>;
+
+  World find_one(int id) {
+    sqlite3_bind_int(find_.get(), 1, id);
+    check(sqlite3_step(find_.get()) == SQLITE_ROW);
+    const World found{id, sqlite3_column_int(find_.get(), 0)};
+    sqlite3_reset(find_.get());
+    return found;
+  }
+
+  void fill() {
+    execute("BEGIN IMMEDIATE");
+    const Statement add = prepare("INSERT OR IGNORE INTO world VALUES (?, ?)");
+    for (int id = 1; id <= worlds; ++id) {
+      sqlite3_bind_int(add.get(), 1, id);
+      sqlite3_bind_int(add.get(), 2, random_number());
+      check(sqlite3_step(add.get()) == SQLITE_DONE);
+      sqlite3_reset(add.get());
+    }
+    const Statement tell = prepare("INSERT OR IGNORE INTO fortune VALUES (?, ?)");
+    const char* const messages[] = {"A bad random number generator: 1, 1, 1, 1, 1, 4.33e+67, 1, 1, 1",
+                                    "A computer program does what you tell it to do.",
+                                    "<script>alert(\"This should not be displayed in a browser alert box.\");</script>",
+                                    "フレームワークのベンチマーク",
+                                    "Any program that runs right is obsolete.",
+                                    "Feature: a bug with seniority."};
+    int id = 0;
+    for (const char* message : messages) {
+      sqlite3_bind_int(tell.get(), 1, ++id);
+      sqlite3_bind_text(tell.get(), 2, message, -1, nullptr);
+      check(sqlite3_step(tell.get()) == SQLITE_DONE);
+      sqlite3_reset(tell.get());
+    }
+    execute("COMMIT");
+  }
+
+  Statement prepare(const char* sql) {
+    sqlite3_stmt* statement = nullptr;
+    check(sqlite3_prepare_v2(handle_.get(), sql, -1, &statement, nullptr) == SQLITE_OK);
+    return Statement(statement);
+  }
+  void execute(const char* sql) {
+    const Statement once = prepare(sql);
+    check(sqlite3_step(once.get()) != SQLITE_ERROR);
+  }
+  void check(bool well) const {
+    if (!well) throw std::runtime_error(file_ + ": " + sqlite3_errmsg(handle_.get()));
+  }
+
+  std::string file_;
+  std::unique_ptr<sqlite3, Close> handle_;
+  Statement find_, change_, fortunes_;  // gone before the handle
+};
+
+std::string json_of(const World& one) {
+  return "{\"id\":" + std::to_string(one.id) + ",\"randomNumber\":" + std::to_string(one.number) + "}";
+}
+
+std::string json_of(const std::vector<World>& all) {
+  std::string text = "[";
+  for (const World& one : all) text += (text.size() > 1 ? "," : "") + json_of(one);
+  return text + "]";
+}
+
+std::string escaped(std::string_view text) {
+  std::string safe;
+  for (const char one : text) {
+    switch (one) {
+      case '<': safe += "&lt;"; break;
+      case '>': safe += "&gt;"; break;
+      case '&': safe += "&amp;"; break;
+      case '"': safe += "&quot;"; break;
+      case '\'': safe += "&#39;"; break;
+      default: safe += one;
+    }
+  }
+  return safe;
+}
+
+std::string page_of(std::vector<Fortune> all) {
+  all.push_back({0, "Additional fortune added at request time."});
+  std::ranges::sort(all, {}, &Fortune::message);
+  std::string page =
+      "<!DOCTYPE html><html><head><title>Fortunes</title></head><body><table><tr><th>id</th><th>message</th></tr>";
+  for (const Fortune& one : all) {
+    page += "<tr><td>" + std::to_string(one.id) + "</td><td>" + escaped(one.message) + "</td></tr>";
+  }
+  return page + "</table></body></html>";
+}
+
+// ?queries=N, from 1 to 500; 1 for what is none.
+int queries_in(const http::request& asked) {
+  const std::string text = asked.query_value("queries").value_or("1");
+  int count = 1;
+  const auto [rest, bad] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (bad == std::errc::result_out_of_range) return queries_most;
+  return bad == std::errc{} ? std::clamp(count, 1, queries_most) : 1;
+}
+
+// What is to be sent to one who chats: filled by the room, emptied by his connection.
+class Outbox {
+ public:
+  void put(std::string line) {
+    {
+      std::lock_guard lock(mutex_);
+      if (lines_.size() == lines_most) return;  // one who does not read misses something
+      lines_.push_back(std::move(line));
+    }
+    filled_.set();
+  }
+  troupe::task<std::string> take() {
+    for (;;) {
+      co_await filled_.wait();
+      std::lock_guard lock(mutex_);
+      if (lines_.empty()) {
+        filled_.reset();
+        continue;
+      }
+      std::string line = std::move(lines_.front());
+      lines_.pop_front();
+      co_return line;
+    }
+  }
+
+ private:
+  static constexpr std::size_t lines_most = 1000;
+  std::mutex mutex_;
+  std::deque<std::string> lines_;
+  troupe::event filled_;
+};
+
+struct Room {
+  std::map<int, std::shared_ptr<Outbox>> present;
+  int last = 0;
+
+  int enter(std::shared_ptr<Outbox> outbox) {
+    present[++last] = std::move(outbox);
+    say("guest " + std::to_string(last) + " is here");
+    return last;
+  }
+  void leave(int who) {
+    present.erase(who);
+    say("guest " + std::to_string(who) + " has gone");
+  }
+  void say(std::string line) {
+    for (const auto& [who, outbox] : present) outbox->put(line);
+  }
+};
+
+troupe::task<> hear(http::websocket& peer, troupe::ref<Room> room, int who) {
+  for (;;) {
+    const auto said = co_await peer.receive();
+    if (!said) co_return;
+    room.tell<&Room::say>("guest " + std::to_string(who) + ": " + std::string(said->data));
+  }
+}
+
+troupe::task<> tell(http::websocket& peer, std::shared_ptr<Outbox> outbox) {
+  for (;;) {
+    std::string line = co_await outbox->take();
+    co_await peer.send(std::move(line));
+  }
+}
+
+troupe::task<> chat(http::websocket& peer, troupe::ref<Room> room) {
+  const auto outbox = std::make_shared<Outbox>();
+  const int who = co_await room.ask<&Room::enter>(outbox);
+  troupe::task<> hearing = hear(peer, room, who), telling = tell(peer, outbox);
+  try {
+    co_await troupe::when_any(std::move(hearing), std::move(telling));
+  } catch (const troupe::error&) {  // he has gone
+  }
+  room.tell<&Room::leave>(who);
+}
+
+constexpr const char chat_page[] = R"(<!DOCTYPE html>
+<html><head><title>Chat</title></head><body>
+<ul id="lines"></ul>
+<form id="form"><input id="text" autocomplete="off"><button>Say</button></form>
+<script>
+const socket = new WebSocket(location.href.replace("http", "ws"));
+socket.onmessage = came => {
+  const line = document.createElement("li");
+  line.textContent = came.data;
+  document.getElementById("lines").append(line);
+};
+document.getElementById("form").onsubmit = asked => {
+  asked.preventDefault();
+  const text = document.getElementById("text");
+  socket.send(text.value);
+  text.value = "";
+};
+</script></body></html>
+)";
+
+http::router make_routes(const std::string& folder, troupe::ref<Database> database, troupe::ref<Room> room) {
+  http::router routes;
+  routes.get("/plaintext", [] { return http::response::text("Hello, World!").type("text/plain"); });
+  routes.get("/json", [] { return http::response::json("{\"message\":\"Hello, World!\"}"); });
+  routes.get("/db", [database]() -> troupe::task<http::response> {
+    const std::vector<World> found = co_await database.ask<&Database::find>(1);
+    co_return http::response::json(json_of(found.front()));
+  });
+  routes.get("/queries", [database](const http::request& asked) -> troupe::task<http::response> {
+    const int count = queries_in(asked);
+    const std::vector<World> found = co_await database.ask<&Database::find>(count);
+    co_return http::response::json(json_of(found));
+  });
+  routes.get("/updates", [database](const http::request& asked) -> troupe::task<http::response> {
+    const int count = queries_in(asked);
+    const std::vector<World> changed = co_await database.ask<&Database::update>(count);
+    co_return http::response::json(json_of(changed));
+  });
+  routes.get("/fortunes", [database]() -> troupe::task<http::response> {
+    std::vector<Fortune> all = co_await database.ask<&Database::fortunes>();
+    co_return http::response::html(page_of(std::move(all)));
+  });
+  routes.get("/chat", [room](const http::request& asked) {
+    if (!asked.head().wants_upgrade) return http::response::html(chat_page);
+    return http::response::websocket([room](http::websocket& peer) { return chat(peer, room); });
+  });
+  routes.files("/", folder);
+  return routes;
+}
+
+// Until a signal comes, or the server has ended for another reason.
+troupe::task<> stop_by_signal(http::server web) {
+  auto signals = troupe::signal_listener::listen({SIGINT, SIGTERM});
+  co_await signals.next();
+  web.stop();
+}
+
+struct Options {
+  std::string folder, database = ":memory:";
+  int port = 0, connections = 0;
+};
+
+constexpr const char* usage =
+    "usage: httpd DIR [--port N] [--database FILE] [--connections N]\n"
+    "  DIR              whose files are served\n"
+    "  --port N         0 to 65535; 0 (default): one that is free\n"
+    "  --database FILE  of SQLite (default: in memory)\n"
+    "  --connections N  at a time, and of one peer (default: what the library says)\n";
+
+// The arguments make no sense.
+struct WrongUse : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+int read_number(std::string_view text, int most) {
+  int number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, bad] = std::from_chars(text.data(), end, number);
+  if (bad == std::errc{} && rest == end && number >= 0 && number <= most) return number;
+  throw WrongUse("'" + std::string(text) + "' is no number from 0 to " + std::to_string(most));
+}
+
+Options parse(int argc, char** argv) {
+  Options chosen;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (!word.starts_with('-')) {
+      if (!chosen.folder.empty()) throw WrongUse("there are two folders");
+      chosen.folder = word;
+      continue;
+    }
+    if (++i == argc) throw WrongUse(std::string(word) + " wants a value");
+    if (word == "--port") {
+      chosen.port = read_number(argv[i], 65'535);
+    } else if (word == "--database") {
+      chosen.database = argv[i];
+    } else if (word == "--connections") {
+      chosen.connections = read_number(argv[i], 1'000'000);
+    } else {
+      throw WrongUse("there is no option '" + std::string(word) + "'");
+    }
+  }
+  if (chosen.folder.empty()) throw WrongUse("which folder?");
+  return chosen;
+}
+
+void serve(const Options& chosen) {
+  troupe::runtime rt;
+  http::server_options limits;
+  limits.name = "troupe";
+  if (chosen.connections > 0) {
+    limits.connections = limits.connections_per_peer = static_cast<std::size_t>(chosen.connections);
+  }
+  http::server web(
+      make_routes(chosen.folder, rt.spawn<Database>(troupe::pinned("database"), chosen.database), rt.spawn<Room>()), limits);
+  auto listener = troupe::tcp_listener::listen(troupe::endpoint::loopback(static_cast<std::uint16_t>(chosen.port)));
+  rt.spawn(stop_by_signal(web));
+  std::cout << "listening on " << listener.local().to_string() << std::endl;
+  rt.spawn(web.serve(std::move(listener)));
+  rt.run();
+}
+
+int main(int argc, char** argv) try {
+  serve(parse(argc, argv));
+  return 0;
+} catch (const WrongUse& wrong) {
+  std::cerr << usage << "httpd: " << wrong.what() << '\n';
+  return 2;
+} catch (const std::exception& failure) {
+  std::cerr << "httpd: " << failure.what() << '\n';
+  return 1;
+}

@@ -1,0 +1,187 @@
+"""httpd serves files, the TechEmpower pages and a chat, by each backend, and finishes what has begun when SIGTERM comes."""
+
+import base64
+import hashlib
+import http.client
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+
+HTTPD = pathlib.Path(os.environ["TROUPE_EXAMPLES_DIR"]) / "httpd"
+FOLDER = pathlib.Path(os.environ["TROUPE_BINARY_DIR"]) / "httpd_check"
+SECONDS_MAX = 60
+
+
+def fail(text):
+    print(f"httpd: {text}")
+    sys.exit(1)
+
+
+def check(what, got, wanted):
+    if got != wanted:
+        fail(f"{what}: {got!r}, not {wanted!r}")
+
+
+def start(environment, *arguments):
+    server = subprocess.Popen([HTTPD, FOLDER / "www", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              env={**os.environ, **environment})
+    line = server.stdout.readline()
+    if not line.startswith("listening on "):
+        fail(f"it said {line} {server.stderr.read()}")
+    return server, int(line.rsplit(":", 1)[1])
+
+
+def end(server):
+    said = server.communicate(timeout=SECONDS_MAX)[1]
+    check("its end", (server.returncode, said), (0, ""))
+
+
+def get(client, target, status=200, **fields):
+    client.request("GET", target, headers=fields)
+    answer = client.getresponse()
+    body = answer.read()
+    check(target, answer.status, status)
+    return answer, body
+
+
+def check_pages(port):
+    client = http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS_MAX)
+    answer, body = get(client, "/plaintext")
+    check("/plaintext", (body, answer.headers["Content-Type"], answer.headers["Server"]), (b"Hello, World!", "text/plain", "troupe"))
+    if not answer.headers["Date"]:
+        fail("there is no Date")
+    answer, body = get(client, "/json")
+    check("/json", (json.loads(body), answer.headers["Content-Type"]), ({"message": "Hello, World!"}, "application/json"))
+    world = json.loads(get(client, "/db")[1])
+    check("/db", sorted(world), ["id", "randomNumber"])
+    for path in "/queries", "/updates":
+        for asked, count in (("", 1), ("?queries=7", 7), ("?queries=0", 1), ("?queries=x", 1), ("?queries=501", 500)):
+            found = json.loads(get(client, path + asked)[1])
+            check(path + asked, len(found), count)
+            if any(not 1 <= one["id"] <= 10_000 or not 1 <= one["randomNumber"] <= 10_000 for one in found):
+                fail(f"{path}{asked}: {found}")
+    page = get(client, "/fortunes")[1].decode()
+    if "<script>" in page or "&lt;script&gt;" not in page or "フレームワークのベンチマーク" not in page or page.count("<tr>") != 8:
+        fail(f"/fortunes: {page}")
+    check("/", get(client, "/")[1], b"<p>index")
+    answer, body = get(client, "/large.bin")
+    check("a large file", hashlib.sha256(body).digest(), hashlib.sha256((FOLDER / "www" / "large.bin").read_bytes()).digest())
+    get(client, "/large.bin", 304, **{"If-None-Match": answer.headers["ETag"]})
+    check("a part", get(client, "/a.txt", 206, Range="bytes=1-3")[1], b"123")
+    for target in "/none", "/../secret.txt", "/%2e%2e/secret.txt", "/out":
+        get(client, target, 404)
+    client.close()
+
+
+def check_pipeline(port):
+    with socket.create_connection(("127.0.0.1", port), timeout=SECONDS_MAX) as client:
+        one = b"GET /plaintext HTTP/1.1\r\nHost: a\r\n\r\n"
+        client.sendall(one * 999 + one.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+        got = b""
+        while part := client.recv(65536):
+            got += part
+        check("a pipeline", got.count(b"Hello, World!"), 1000)
+
+
+class Guest:
+    """Who chats."""
+
+    def __init__(self, port):
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=SECONDS_MAX)
+        key = base64.b64encode(os.urandom(16)).decode()
+        self.socket.sendall((f"GET /chat HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+                             f"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\n\r\n").encode())
+        self.stream = self.socket.makefile("rb")
+        head = b""
+        while not head.endswith(b"\r\n\r\n"):
+            head += self.stream.readline()
+        wanted = base64.b64encode(hashlib.sha1((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").encode()).digest())
+        if not head.startswith(b"HTTP/1.1 101 ") or wanted not in head:
+            fail(f"/chat: {head}")
+
+    def say(self, text, code=1):
+        data, mask = text if isinstance(text, bytes) else text.encode(), os.urandom(4)
+        masked = bytes(byte ^ mask[i % 4] for i, byte in enumerate(data))
+        self.socket.sendall(bytes([0x80 | code, 0x80 | len(data)]) + mask + masked)
+
+    def hear(self):
+        first, length = self.stream.read(2)
+        return first & 0x0F, self.stream.read(length)
+
+
+def check_chat(port):
+    one = Guest(port)
+    check("one hears", one.hear(), (1, b"guest 1 is here"))
+    two = Guest(port)
+    check("one hears", one.hear(), (1, b"guest 2 is here"))
+    check("two hears", two.hear(), (1, b"guest 2 is here"))
+    two.say("hello")
+    for guest in one, two:
+        check("a guest hears", guest.hear(), (1, b"guest 2: hello"))
+    two.say(struct.pack(">H", 1000), code=8)
+    check("two hears", two.hear(), (8, struct.pack(">H", 1000)))
+    check("one hears", one.hear(), (1, b"guest 2 has gone"))
+    return one
+
+
+def check_drain(environment):
+    """A request that has begun, an idle connection, and one who chats: the first is answered, the others are let go."""
+    server, port = start(environment)
+    idle = http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS_MAX)
+    get(idle, "/plaintext")
+    guest = Guest(port)
+    guest.hear()
+    slow = socket.create_connection(("127.0.0.1", port), timeout=SECONDS_MAX)
+    slow.sendall(b"GET /updates?queries=500 HTTP/1.1\r\nHost: a\r\n\r\n" * 40)
+    slow_head = slow.recv(1)  # the first one has begun
+    server.send_signal(signal.SIGTERM)
+    answer = slow_head
+    while part := slow.recv(65536):
+        answer += part
+    head, body = answer.rsplit(b"HTTP/1.1 200 OK\r\n", 1)[1].split(b"\r\n\r\n", 1)
+    check("the last answer", len(json.loads(body)), 500)
+    if b"Connection: close" not in head:
+        fail(f"it does not say that it was the last: {head}")
+    check("who chats hears", guest.hear(), (8, struct.pack(">H", 1001)))
+    check("the idle one", idle.sock.recv(1), b"")
+    end(server)
+
+
+def main():
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    (FOLDER / "www").mkdir(parents=True)
+    (FOLDER / "secret.txt").write_text("secret")
+    (FOLDER / "www" / "index.html").write_text("<p>index")
+    (FOLDER / "www" / "a.txt").write_text("0123456789")
+    (FOLDER / "www" / "large.bin").write_bytes(os.urandom(3_000_000))
+    (FOLDER / "www" / "out").symlink_to("../secret.txt")
+    for environment in ({"TROUPE_IO": "epoll"}, {"TROUPE_IO": "io_uring"}, {"TROUPE_IO": "epoll", "TROUPE_WORKERS": "1"}):
+        server, port = start(environment)
+        check_pages(port)
+        check_pipeline(port)
+        guest = check_chat(port)
+        threads = [threading.Thread(target=check_pages, args=(port,)) for _ in range(4)]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+        server.send_signal(signal.SIGTERM)
+        check("who chats hears", guest.hear(), (8, struct.pack(">H", 1001)))
+        end(server)
+        check_drain(environment)
+    for arguments in ([], ["a", "b"], ["a", "--port"], ["a", "--port", "x"], ["a", "--what", "1"]):
+        refused = subprocess.run([HTTPD, *arguments], capture_output=True, text=True, timeout=SECONDS_MAX, check=False)
+        check(arguments, (refused.returncode, refused.stderr.startswith("usage:")), (2, True))
+    refused = subprocess.run([HTTPD, "/no/such/folder"], capture_output=True, text=True, timeout=SECONDS_MAX, check=False)
+    check("no folder", (refused.returncode, "/no/such/folder" in refused.stderr), (1, True))
+    print("httpd: all is served")
+
+
+main()
