@@ -19,7 +19,7 @@ def variants(row: Row) -> str:
 
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
-    rows = "\n".join(f"  {row.name:<28}{variants(row):<9}{row.unit:<15}{row.question}" for row in ROWS)
+    rows = "\n".join(f"  {row.name:<28}{variants(row):<9}{row.unit:<18}{row.question}" for row in ROWS)
     peers = "\n".join(f"  {peer.name:<10}{peer.title}" for peer in PEERS)
     parser = argparse.ArgumentParser(
         prog="./bench", allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter,

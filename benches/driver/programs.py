@@ -85,45 +85,71 @@ def all_by(program: Program) -> dict[str, Program]:
     return {"actors": program, "wake": program, "coro": program}
 
 
+def tasks(source: str, product: str, *flags: str) -> Program:
+    program = cpp(source, product, *flags)
+    return replace(program, also_watch=(*program.also_watch, SOURCES / "task_work.hpp"))
+
+
 def allocator(name: str, arena: str, *flags: str) -> dict[str, Program]:
     program = cpp("peers/allocators/main.cpp", f"allocator_{name}", "-std=c++23", f"-DARENA={arena}", *flags)
     return {"context": replace(program, also_watch=(*program.also_watch, SOURCES / "allocations.hpp"))}
 
 
-LOAD = BUILT / "echo_load"
+# Servers that two load generators ask have a product for each: what was built is known by its product.
+def served(server: Program, load: str = "echo/load.cpp", *flags: str) -> Program:
+    """A server, asked by a load generator, which starts it."""
+    source = SOURCES / load
+    product = BUILT / load.replace("/", "_").removesuffix(".cpp")
+    compile_ = ("g++", "-O3", "-march=native", "-std=c++23", str(source), "-o", str(product), *flags)
+    watched = (source, SOURCES / "server_process.hpp", *(SOURCES / "http").glob("*.hpp"))
+    return replace(server, build=(compile_, *server.build), start=lambda workers: (str(product), *server.start(workers)),
+                   also_watch=(*server.also_watch, *watched))
 
 
-def served(server: Program) -> Program:
-    """An echo server, asked by the load generator, which starts it."""
-    source = SOURCES / "echo/load.cpp"
-    build = (("g++", "-O3", "-march=native", str(source), "-o", str(LOAD)), *server.build)
-    return replace(server, build=build, start=lambda workers: (str(LOAD), *server.start(workers)),
-                   also_watch=(*server.also_watch, source))
+def asked_http(server: Program) -> Program:
+    return served(server, "http/load.cpp")
 
 
-def go_echo() -> Program:
-    output = BUILT / "go_echo"
-    return Program(SOURCES / "echo/go", (("go", "build", "-buildvcs=false", "-o", str(output), "."),), output, executable(output))
+def asked_tls(server: Program) -> Program:
+    return served(server, "http/load_tls.cpp", "-lssl", "-lcrypto")
 
 
-def tokio_echo() -> Program:
-    target = BUILT / "tokio_echo"
+def with_argument(server: Program, argument: str) -> Program:
+    return replace(server, start=lambda workers: (*server.start(workers), argument))
+
+
+def go_server(folder: str, name: str) -> Program:
+    output = BUILT / f"go_{name}"
+    return Program(SOURCES / folder / "go", (("go", "build", "-buildvcs=false", "-o", str(output), "."),), output,
+                   executable(output))
+
+
+def rust_server(folder: str, product_name: str) -> Program:
+    target = BUILT / folder.replace("/", "_")
     copy = ("cp", "-rT", ".", str(target / "source"))
     cargo = ("/usr/bin/cargo", "build", "--quiet", "--release", "--offline",
              "--manifest-path", str(target / "source/Cargo.toml"))
-    product = target / "release/echo"
-    return Program(SOURCES / "echo/tokio", (("mkdir", "-p", str(target)), copy, cargo), product,
+    product = target / "release" / product_name
+    return Program(SOURCES / folder, (("mkdir", "-p", str(target)), copy, cargo), product,
                    executable(product), environment={"RUSTC": "/usr/bin/rustc", "CARGO_TARGET_DIR": str(target)})
+
+
+def nginx(name: str) -> Program:
+    """Nothing to build: a script that writes a configuration and becomes nginx."""
+    script = SOURCES / "http/nginx/serve.sh"
+    product = BUILT / f"nginx_{name}.sh"
+    return Program(script.parent, (("cp", str(script), str(product)),), product, executable(product))
 
 
 def kind_of(program: str) -> str:
     """Of whom the rows of a program ask."""
-    return "allocator" if program == "context" else "runtime"
+    return {"context": "allocator", "tasks": "tasks", "json": "allocator", "http": "web", "tls": "web"}.get(program, "runtime")
 
 
 TROUPE = Contestant("troupe", "this library",
-                    {**all_by(troupe("actors")), "coro": troupe("coro"), "context": troupe("contexts"),
-                     "echo": served(troupe("echo"))})
+                    {**all_by(troupe("actors")), "coro": troupe("coro"), "context": troupe("contexts"), "tasks": troupe("tasks"),
+                     "echo": served(troupe("echo")), "http": asked_http(with_argument(troupe("http"), "context")),
+                     "json": asked_http(with_argument(troupe("http"), "context")), "tls": asked_tls(troupe("tls"))})
 
 # Of those whose actors can ask, but that have nothing like a task beside them.
 NO_TASKS = {bench: "it has no tasks beside its actors" for bench in ("spawn", "await_ready", "switch", "memory", "timers")}
@@ -131,41 +157,62 @@ NO_TASKS = {bench: "it has no tasks beside its actors" for bench in ("spawn", "a
 # Of those that nobody would choose for it.
 NO_SERVER = {bench: "its echo server is not written" for bench in ("echo_64", "echo_10k")}
 
+# Of allocators that our server has no handler for.
+NO_HANDLER = {"json_pipelined": "it is asked of malloc"}
+
 FLOOR = Contestant(
     "floor", "one thread, one exchange and one CAS a message; for wake_latency a bare futex",
     {"actors": cpp("floor/actors.cpp", "floor_actors", "-std=c++23"),
      "wake": cpp("floor/futex.cpp", "floor_futex", "-std=c++23"),
-     "echo": served(cpp("echo/floor_epoll.cpp", "echo_epoll", "-std=c++23"))},
+     "tasks": tasks("floor/tasks.cpp", "floor_tasks", "-std=c++23"),
+     "echo": served(cpp("echo/floor_epoll.cpp", "echo_epoll", "-std=c++23")),
+     "http": asked_http(cpp("http/floor_epoll.cpp", "http_epoll", "-std=c++23"))},
     lacks={"idle_cpu": "it has no workers", "scaling": "it has one thread"})
 
 PEERS = (
     Contestant(
-        "go", "Go 1.19", {**all_by(go_actors()), "echo": served(go_echo())}, ("go",), ("golang-go",),
+        "go", "Go 1.19",
+        {**all_by(go_actors()), "tasks": go_actors(), "echo": served(go_server("echo", "echo")),
+         "http": asked_http(go_server("http", "http")),
+         "tls": asked_tls(go_server("http", "tls"))}, ("go",), ("golang-go",),
         sizes={"idle_memory": (500_000, "5,000,000 would need over 8 GB")},
         lacks={"wake_latency": "a goroutine is never outside its runtime",
-               "await_ready": "a goroutine calls a function, or waits for a channel"}),
+               "await_ready": "a goroutine calls a function, or waits for a channel",
+               **{bench: "its goroutines are asked in fib and skynet" for bench in ("fib_lazy", "nqueens", "for", "wake")}}),
     Contestant(
         "erlang", "Erlang/OTP 25", all_by(erlang_actors()), ("erl", "erlc"), ("erlang-base",),
         lacks={"wake_latency": "no thread is outside its runtime", **NO_TASKS, **NO_SERVER}),
     Contestant(
-        "tokio", "tokio 1.24", {**all_by(tokio_actors()), "echo": served(tokio_echo())},
+        "tokio", "tokio 1.24", {**all_by(tokio_actors()), "echo": served(rust_server("echo/tokio", "echo"))},
         ("/usr/bin/cargo", "/usr/bin/rustc", "/usr/share/cargo/registry/tokio-1*"),
         ("cargo", "librust-tokio-dev")),
     Contestant(
         "caf", "CAF 0.17",
         all_by(cpp("peers/caf/actors.cpp", "caf_actors", "-std=c++17", "-lcaf_core")),
         ("g++", "/usr/include/caf/all.hpp"), ("g++", "libcaf-dev"), lacks={**NO_TASKS, **NO_SERVER}),
+    Contestant(
+        "tbb", "oneTBB 2021.8", {"tasks": tasks("peers/tbb/tasks.cpp", "tbb_tasks", "-std=c++17", "-ltbb")},
+        ("g++", "/usr/include/tbb/task_group.h"), ("g++", "libtbb-dev"),
+        lacks={"wake": "its waiters take other work, and spin"}, kind="tasks"),
     Contestant("uring", "a bare loop over io_uring",
                {"echo": served(cpp("echo/floor_uring.cpp", "echo_uring", "-std=c++23", "-luring"))},
                ("g++", "/usr/include/liburing.h"), ("g++", "liburing-dev"), kind="server"),
     Contestant("asio", "Asio 1.22", {"echo": served(cpp("echo/asio.cpp", "echo_asio", "-std=c++20"))},
                ("g++", "/usr/include/asio.hpp"), ("g++", "libasio-dev"), kind="server"),
-    Contestant("malloc", "glibc's malloc", allocator("malloc", "malloc_arena"), ("g++",), ("g++",), kind="allocator"),
+    Contestant("nginx", "nginx 1.22", {"http": asked_http(nginx("http")), "tls": asked_tls(nginx("tls"))},
+               ("/usr/sbin/nginx", "openssl", "/usr/include/openssl/ssl.h"), ("nginx-light", "openssl", "libssl-dev"), kind="web"),
+    Contestant("hyper", "hyper 0.14", {"http": asked_http(rust_server("http/hyper", "http_hyper"))},
+               ("/usr/bin/cargo", "/usr/bin/rustc", "/usr/share/cargo/registry/hyper-0.14*"),
+               ("cargo", "librust-hyper-dev", "librust-tokio-dev"),
+               lacks={"http_static": "it serves no files", "tls_handshakes": "it has no TLS", "tls_bulk": "it has no TLS"}, kind="web"),
+    Contestant("malloc", "glibc's malloc",
+               {**allocator("malloc", "malloc_arena"), "json": asked_http(with_argument(troupe("http"), "malloc"))},
+               ("g++",), ("g++",), kind="allocator"),
     Contestant(
         "mimalloc", "mimalloc 2.0.9", allocator("mimalloc", "malloc_arena", "-Wl,--no-as-needed", "-lmimalloc"),
-        ("g++", "/usr/lib/*/libmimalloc.so"), ("g++", "libmimalloc-dev"), kind="allocator"),
+        ("g++", "/usr/lib/*/libmimalloc.so"), ("g++", "libmimalloc-dev"), lacks=NO_HANDLER, kind="allocator"),
     Contestant("pmr", "std::pmr::monotonic_buffer_resource", allocator("pmr", "monotonic_arena"), ("g++",), ("g++",),
-               kind="allocator"),
+               lacks=NO_HANDLER, kind="allocator"),
 )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from measure import Samples
 from rows import Case, Row
 
-NAME_WIDTH, UNIT_WIDTH, RATIO_WIDTH = 30, 14, 24
+NAME_WIDTH, UNIT_WIDTH, RATIO_WIDTH = 30, 17, 24
 CELL_WIDTH = 21
 
 

@@ -59,6 +59,21 @@ def one(_: int) -> int:
     return 1
 
 
+def fibonacci(n: int) -> int:
+    below, at = 0, 1
+    for _ in range(n):
+        below, at = at, below + at
+    return below
+
+
+def queens(n: int) -> int:
+    return {8: 92, 9: 352, 10: 724, 11: 2_680, 12: 14_200, 13: 73_712, 14: 365_596}[n]
+
+
+def sum_below(n: int) -> int:
+    return n * (n - 1) // 2
+
+
 ROWS = (
     Row("actor/ping_pong", "ns/round trip", "less", "actors", "ping_pong", 2_000_000, same,
         "one pair sends a number to and fro"),
@@ -98,6 +113,22 @@ ROWS = (
         "tasks that sleep for an hour", workers=(1,)),
     Row("coro/timers", "ns/timer", "less", "coro", "timers", 1_000_000, same,
         "arm timers, then cancel them all", workers=(1,)),
+    Row("task/fib", "ns/call", "less", "tasks", "fib", 34, fibonacci,
+        "each call of a naive Fibonacci forks into two"),
+    Row("task/fib_lazy", "ns/call", "less", "tasks", "fib_lazy", 30, fibonacci,
+        "the same by a lazy for one of the two"),
+    Row("task/nqueens", "ms", "less", "tasks", "nqueens", 13, queens,
+        "each node of the search for all ways to place 13 queens forks into those below it"),
+    Row("task/skynet", "ns/leaf", "less", "tasks", "skynet", 1_000_000, sum_below,
+        "a tree with ten branches at each node and a million leaves, whose numbers are added up"),
+    Row("task/scaling_fib", "times", "more", "tasks", "scaling_fib", 36, fibonacci,
+        "speed-up of task/fib from one worker to two", workers=(2,), only_ours=True),
+    Row("task/scaling_nqueens", "times", "more", "tasks", "scaling_nqueens", 13, queens,
+        "speed-up of task/nqueens from one worker to two", workers=(2,), only_ours=True),
+    Row("task/for", "ms", "less", "tasks", "for", 10_000_000, same,
+        "a loop over 10 million floats"),
+    Row("task/wake", "us", "less", "tasks", "wake", 1_000, same,
+        "a thread on CPU 0 sleeps for a result that one on CPU 1 computes: median", workers=(1,), value="p50"),
     Row("context/allocate", "ns/allocation", "less", "context", "allocate", 100_000_000, same,
         "16 to 256 bytes, discarded 1,000 at a time", workers=(1,)),
     Row("context/request", "ns/request", "less", "context", "request", 200_000, same,
@@ -110,6 +141,8 @@ ROWS = (
         "which context has this pointer", workers=(1,), only_ours=True),
     Row("context/idle_memory", "bytes/context", "less", "context", "context_memory", 100_000, same,
         "contexts in which 200 bytes are allocated", workers=(1,), only_ours=True),
+    Row("context/json_pipelined", "us/request", "less", "json", "json_pipelined", 800_000, same,
+        "what /json, pipelined, costs the server; its handler allocates in the request's context", workers=(1,), value="cpu_us"),
     Row("io/echo_64", "requests/s", "more", "echo", "echo_64", 300_000, same,
         "echo 64 bytes over each of 64 connections", workers=(1,)),
     Row("io/echo_64_cpu", "us/request", "less", "echo", "echo_64", 300_000, same,
@@ -122,6 +155,34 @@ ROWS = (
         "the same: from a request to its answer, of 99 in 100", workers=(1,), value="p99"),
     Row("io/echo_10k_rss", "KiB", "less", "echo", "echo_10k", 300_000, same,
         "the same: the server's resident memory", workers=(1,), value="rss_kb"),
+    Row("io/http_plaintext", "requests/s", "more", "http", "http_plaintext", 300_000, same,
+        "13 bytes of HTTP over each of 64 connections, kept alive", workers=(1,)),
+    Row("io/http_plaintext_cpu", "us/request", "less", "http", "http_plaintext", 300_000, same,
+        "the same: what a request costs the server", workers=(1,), value="cpu_us"),
+    Row("io/http_plaintext_1000", "requests/s", "more", "http", "http_plaintext_1000", 300_000, same,
+        "the same over each of 1,000 connections", workers=(1,)),
+    Row("io/http_plaintext_1000_cpu", "us/request", "less", "http", "http_plaintext_1000", 300_000, same,
+        "the same: what a request costs the server", workers=(1,), value="cpu_us"),
+    Row("io/http_plaintext_1000_p99", "us", "less", "http", "http_plaintext_1000", 300_000, same,
+        "the same: from a request to its answer, of 99 in 100", workers=(1,), value="p99"),
+    Row("io/http_pipelined", "requests/s", "more", "http", "http_pipelined", 800_000, same,
+        "16 requests at a time over each of 64 connections", workers=(1,)),
+    Row("io/http_pipelined_cpu", "us/request", "less", "http", "http_pipelined", 800_000, same,
+        "the same: what a request costs the server", workers=(1,), value="cpu_us"),
+    Row("io/http_static", "requests/s", "more", "http", "http_static", 200_000, same,
+        "50,000 small files, at random, over each of 80 connections", workers=(1,)),
+    Row("io/http_static_cpu", "us/request", "less", "http", "http_static", 200_000, same,
+        "the same: what a request costs the server", workers=(1,), value="cpu_us"),
+    Row("io/idle_memory", "bytes/connection", "less", "http", "http_idle", 10_000, same,
+        "connections of HTTP that have been answered and are idle; without the kernel's memory", workers=(1,)),
+    Row("io/tls_handshakes", "handshakes/s", "more", "tls", "tls_handshakes", 10_000, same,
+        "connect, handshake, one request and its answer, close", workers=(1,)),
+    Row("io/tls_handshakes_cpu", "us/handshake", "less", "tls", "tls_handshakes", 10_000, same,
+        "the same: what that costs the server", workers=(1,), value="cpu_us"),
+    Row("io/tls_bulk", "MiB/s", "more", "tls", "tls_bulk", 4_000, same,
+        "a file of 1 MiB over TLS, again and again, over each of 4 connections", workers=(1,)),
+    Row("io/tls_bulk_cpu", "us/MiB", "less", "tls", "tls_bulk", 4_000, same,
+        "the same: what that costs the server", workers=(1,), value="cpu_us"),
 )
 
 

@@ -95,11 +95,56 @@ class Peers(unittest.TestCase):
                            or programs.kind_of(case.row.program) != peer.kind)
                 self.assertTrue(answers, f"{peer.name}, {case.name}")
 
+    def test_one_product_is_built_in_one_way(self):
+        """Programs of a contestant are told apart by their products: prepare() builds each product once."""
+        for everybody in (programs.TROUPE, programs.FLOOR, *programs.PEERS):
+            ways: dict[Path, set] = {}
+            for program in everybody.programs.values():
+                if not program.knows_itself:
+                    ways.setdefault(program.product, set()).add(program.build)
+            for product, builds in ways.items():
+                self.assertEqual(len(builds), 1, f"{everybody.name}: {product.name}")
+
     def test_missing_peer_gets_one_line_that_installs_it(self):
         missing = contestant("akka", needs=("no-such-command-here",), packages=("libakka-dev",))
         self.assertFalse(build.is_installed(missing))
         self.assertTrue(build.hint(missing).endswith("./bench --setup --peers akka"))
         self.assertEqual(build.install_command([missing])[-1], "libakka-dev")
+
+
+class Servers(unittest.TestCase):
+    def names(self, who: Contestant, program: str) -> list[str]:
+        return [Path(part).name for part in who.programs[program].start(1)]
+
+    def peer(self, name: str) -> Contestant:
+        return next(peer for peer in programs.PEERS if peer.name == name)
+
+    def test_load_generator_starts_the_server(self):
+        self.assertEqual(self.names(programs.TROUPE, "echo"), ["echo_load", "bench_echo"])
+        self.assertEqual(self.names(programs.TROUPE, "tls"), ["http_load_tls", "bench_tls"])
+        self.assertEqual(self.names(self.peer("nginx"), "http"), ["http_load", "nginx_http.sh"])
+        self.assertEqual(self.names(programs.FLOOR, "http"), ["http_load", "http_epoll"])
+
+    def test_memory_of_a_handler_is_all_that_differs(self):
+        ours, rival = self.names(programs.TROUPE, "json"), self.names(self.peer("malloc"), "json")
+        self.assertEqual((ours, rival), (["http_load", "bench_http", "context"], ["http_load", "bench_http", "malloc"]))
+
+    def test_every_servers_row_has_its_cpu_time_beside_it(self):
+        for one in rows.ROWS:
+            if one.program in ("echo", "http", "tls") and one.better == "more":
+                beside = next((other for other in rows.ROWS if other.name == one.name + "_cpu"), None)
+                self.assertIsNotNone(beside, one.name)
+                self.assertEqual((beside.value, beside.better), ("cpu_us", "less"))
+                self.assertEqual(Case(beside, 1).run, Case(one, 1).run)
+
+    def test_pipelines_are_counted_in_whole(self):
+        for one in rows.ROWS:
+            if one.bench.endswith("_pipelined"):
+                self.assertEqual(one.size % 16, 0, one.name)
+
+    def test_header_of_a_load_generator_is_watched(self):
+        watched = [path.name for path in self.peer("nginx").programs["http"].also_watch]
+        self.assertLessEqual({"load.cpp", "answers.hpp", "served.hpp", "document.hpp", "server_process.hpp"}, set(watched))
 
 
 class Builds(unittest.TestCase):

@@ -5,82 +5,15 @@
 // 64 bytes, waits for them, and sends the next. SIZE: requests in all, after as many again as there are connections.
 // Prints value (requests a second), check (answers that were right), cpu_us (the server's a request), p50 and p99 (us), and
 // rss_kb (the server's, at the end).
-#include <arpa/inet.h>
-#include <fcntl.h>
-#include <netinet/tcp.h>
-#include <sched.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <array>
-#include <csignal>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <ctime>
-#include <string>
-#include <vector>
+#include "../server_process.hpp"
 
 namespace {
 
+using namespace load;
+
 constexpr std::size_t bytes = 64;
-
-[[noreturn]] void fail(const char* what) {
-  std::perror(what);
-  std::exit(1);
-}
-
-void pin(int cpu) {
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  CPU_SET(cpu, &one);
-  ::sched_setaffinity(0, sizeof one, &one);
-}
-
-std::int64_t now_ns(clockid_t clock = CLOCK_MONOTONIC) {
-  timespec time{};
-  ::clock_gettime(clock, &time);
-  return time.tv_sec * 1'000'000'000 + time.tv_nsec;
-}
-
-struct server {
-  pid_t id = 0;
-  int port = 0;
-  explicit server(char** command) {
-    std::array<int, 2> out{};
-    if (::pipe(out.data()) < 0) fail("pipe");
-    id = ::fork();
-    if (id == 0) {
-      pin(0);
-      ::dup2(out[1], STDOUT_FILENO);
-      ::close(out[0]);
-      ::execvp(command[0], command);
-      fail(command[0]);
-    }
-    ::close(out[1]);
-    std::FILE* said = ::fdopen(out[0], "r");
-    if (std::fscanf(said, "%d", &port) != 1) fail("the server names no port");
-  }
-  ~server() {
-    ::kill(id, SIGKILL);
-    ::waitpid(id, nullptr, 0);
-  }
-  std::int64_t cpu_ns() const {
-    clockid_t clock{};
-    ::clock_getcpuclockid(id, &clock);
-    return now_ns(clock);
-  }
-  long rss_kb() const {
-    std::FILE* file = std::fopen(("/proc/" + std::to_string(id) + "/status").c_str(), "r");
-    long kb = 0;
-    for (char line[256]; std::fgets(line, sizeof line, file) != nullptr;) std::sscanf(line, "VmRSS: %ld", &kb);
-    std::fclose(file);
-    return kb;
-  }
-};
 
 struct connection {
   int fd = -1;
@@ -88,37 +21,15 @@ struct connection {
   std::int64_t sent_ns = 0;
 };
 
-int connect_to(int port) {
-  const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in at{};
-  at.sin_family = AF_INET;
-  at.sin_port = htons(static_cast<std::uint16_t>(port));
-  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  if (fd < 0 || ::connect(fd, reinterpret_cast<sockaddr*>(&at), sizeof at) < 0) fail("connect");
-  const int yes = 1;
-  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-  ::fcntl(fd, F_SETFL, O_NONBLOCK);
-  return fd;
-}
-
-}  // namespace
-
-int main(int argc, char** argv) {
-  if (argc < 5) return std::fprintf(stderr, "usage: load SERVER [ARGUMENT...] BENCH WORKERS SIZE\n"), 2;
-  const std::size_t connections = std::strcmp(argv[argc - 3], "echo_10k") == 0 ? 10'000 : 64;
-  const long size = std::atol(argv[argc - 1]);
-  argv[argc - 3] = nullptr;
-  rlimit files{};
-  ::getrlimit(RLIMIT_NOFILE, &files);
-  files.rlim_cur = files.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &files);
-  const server echo(argv + 1);
+int run(char** command, std::size_t connections, long size) {
+  allow_many_files();
+  const server_process echo(command);
   pin(1);
 
   const int set = ::epoll_create1(0);
   std::vector<connection> all(connections);
   for (std::size_t i = 0; i < connections; ++i) {
-    all[i].fd = connect_to(echo.port);
+    all[i].fd = echo.connect();
     epoll_event wanted{};
     wanted.events = EPOLLIN;
     wanted.data.u64 = i;
@@ -160,8 +71,17 @@ int main(int argc, char** argv) {
   }
   const double seconds = static_cast<double>(now_ns() - began) / 1e9;
   const double cpu_us = static_cast<double>(echo.cpu_ns() - cpu_began) / 1e3 / static_cast<double>(size);
-  std::sort(late.begin(), late.end());
-  const auto at = [&](double part) { return static_cast<double>(late[static_cast<std::size_t>(part * static_cast<double>(late.size() - 1))]) / 1e3; };
   std::printf("value=%.0f check=%ld cpu_us=%.3f p50=%.1f p99=%.1f rss_kb=%ld\n", static_cast<double>(size) / seconds, right, cpu_us,
-              at(0.5), at(0.99), echo.rss_kb());
+              percentile_us(late, 0.5), percentile_us(late, 0.99), echo.rss_kb());
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 5) return std::fprintf(stderr, "usage: load SERVER [ARGUMENT...] BENCH WORKERS SIZE\n"), 2;
+  const std::size_t connections = std::strcmp(argv[argc - 3], "echo_10k") == 0 ? 10'000 : 64;
+  const long size = std::atol(argv[argc - 1]);
+  argv[argc - 3] = nullptr;
+  return run_main([&] { return run(argv + 1, connections, size); });
 }

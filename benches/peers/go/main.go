@@ -43,6 +43,8 @@ var benchmarks = map[string]benchmark{
 	"switch":               {5_000_000, handOver},
 	"memory":               {1_000_000, sleepingMemory},
 	"timers":               {1_000_000, timers},
+	"fib":                  {34, fib},
+	"skynet":               {1_000_000, skynet},
 }
 
 func main() {

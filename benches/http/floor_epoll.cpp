@@ -1,0 +1,125 @@
+// The floor: a bare loop over epoll that looks for the end of a request and nothing else, and answers all that came at once.
+//
+// floor BENCH FOLDER. For http_static it opens what the first line names, without a look at where that leads.
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+namespace {
+
+constexpr std::string_view answer =
+    "HTTP/1.1 200 OK\r\nServer: floor\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nContent-Type: text/plain\r\n"
+    "Content-Length: 13\r\n\r\nHello, World!";
+
+int files = -1;  // the folder, for http_static
+std::string out;
+std::unordered_map<int, std::string> begun;  // requests that are not all there yet
+
+bool send_all(int fd, std::string_view bytes, int flags) {
+  return ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL | flags) == static_cast<ssize_t>(bytes.size());
+}
+
+// "GET /d1/f2.txt HTTP/1.1"
+bool send_file(int fd, std::string_view request) {
+  const std::string path(request.substr(5, request.find(' ', 5) - 5));
+  const int file = ::openat(files, path.c_str(), O_RDONLY);
+  struct stat is {};
+  if (file < 0 || ::fstat(file, &is) != 0) return false;
+  std::array<char, 256> head;
+  const int bytes = std::snprintf(head.data(), head.size(),
+                                  "HTTP/1.1 200 OK\r\nServer: floor\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
+                                  "Content-Type: text/plain\r\n"
+                                  "Content-Length: %ld\r\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n\r\n",
+                                  static_cast<long>(is.st_size));
+  const bool sent = send_all(fd, {head.data(), static_cast<std::size_t>(bytes)}, MSG_MORE) &&
+                    ::sendfile(fd, file, nullptr, static_cast<std::size_t>(is.st_size)) == is.st_size;
+  ::close(file);
+  return sent;
+}
+
+// What is left over of it; false in `well` when an answer could not be sent.
+std::string_view answer_all(int fd, std::string_view text, bool& well) {
+  out.clear();
+  for (std::size_t end; well && (end = text.find("\r\n\r\n")) != std::string_view::npos; text.remove_prefix(end + 4)) {
+    if (files >= 0) {
+      well = send_file(fd, text);
+    } else {
+      out += answer;
+    }
+  }
+  if (!out.empty()) well = send_all(fd, out, 0);
+  return text;
+}
+
+bool serve(int fd) {
+  static std::array<char, 65'536> buffer;
+  const ssize_t part = ::recv(fd, buffer.data(), buffer.size(), 0);
+  if (part <= 0) return false;
+  const std::string_view came(buffer.data(), static_cast<std::size_t>(part));
+  bool well = true;
+  const auto had = begun.find(fd);
+  if (had == begun.end()) {
+    const std::string_view rest = answer_all(fd, came, well);
+    if (!rest.empty()) begun.emplace(fd, rest);
+  } else {
+    const std::string text = std::exchange(had->second, {}) + std::string(came);
+    begun.erase(had);
+    const std::string_view rest = answer_all(fd, text, well);
+    if (!rest.empty()) begun.emplace(fd, rest);
+  }
+  return well;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) return 2;
+  if (std::string_view(argv[1]) == "http_static") {
+    files = ::open((std::string(argv[2]) + "/files").c_str(), O_RDONLY | O_DIRECTORY);
+    if (files < 0) return 1;
+  }
+  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+  const int yes = 1;
+  ::setsockopt(listener, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t bytes = sizeof at;
+  if (::bind(listener, reinterpret_cast<sockaddr*>(&at), bytes) < 0 || ::listen(listener, 4096) < 0) return 1;
+  ::getsockname(listener, reinterpret_cast<sockaddr*>(&at), &bytes);
+  std::printf("%d\n", ntohs(at.sin_port));
+  std::fflush(stdout);
+  const int set = ::epoll_create1(0);
+  const auto add = [set](int fd) {
+    epoll_event wanted{};
+    wanted.events = EPOLLIN;  // by level: what a read leaves is read in the next round
+    wanted.data.fd = fd;
+    ::epoll_ctl(set, EPOLL_CTL_ADD, fd, &wanted);
+  };
+  add(listener);
+  std::array<epoll_event, 256> events;
+  for (;;) {
+    const int count = ::epoll_wait(set, events.data(), static_cast<int>(events.size()), -1);
+    for (int i = 0; i < count; ++i) {
+      const int fd = events[static_cast<std::size_t>(i)].data.fd;
+      if (fd == listener) {
+        for (int made; (made = ::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK)) >= 0;) add(made);
+      } else if (!serve(fd)) {
+        begun.erase(fd);
+        ::close(fd);
+      }
+    }
+  }
+}

@@ -1,0 +1,74 @@
+// task_work: what the rows task/* compute, the same for all contestants. C++17.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <vector>
+
+#include "measure.hpp"
+
+namespace task_work {
+
+inline std::uint64_t fib_calls(std::uint64_t n) {
+  std::uint64_t before = 1, calls = 1;
+  for (std::uint64_t i = 2; i <= n; ++i) {
+    const std::uint64_t next = before + calls + 1;
+    before = calls;
+    calls = next;
+  }
+  return calls;
+}
+
+// Where the queens of the first rows stand.
+constexpr unsigned queens_max = 16;
+struct board {
+  std::array<std::int8_t, queens_max> column{};
+};
+
+inline bool queen_fits(const board& on, unsigned row, unsigned column) {
+  for (unsigned i = 0; i < row; ++i) {
+    const int other = on.column[i], apart = static_cast<int>(row - i), here = static_cast<int>(column);
+    if (other == here || other == here - apart || other == here + apart) return false;
+  }
+  return true;
+}
+inline board with_queen(board on, unsigned row, unsigned column) {
+  on.column[row] = static_cast<std::int8_t>(column);
+  return on;
+}
+
+inline std::uint64_t queens_alone(const board& on, unsigned row, unsigned n) {
+  if (row == n) return 1;
+  std::uint64_t sum = 0;
+  for (unsigned column = 0; column < n; ++column) {
+    if (queen_fits(on, row, column)) sum += queens_alone(with_queen(on, row, column), row + 1, n);
+  }
+  return sum;
+}
+
+inline double ms_of(std::int64_t began_ns) { return static_cast<double>(measure::now_ns() - began_ns) / 1e6; }
+
+// The loop of task/for.
+inline float shade(float x) { return x * 0.5f + x * x * 0.25f + 1.0f; }
+inline std::vector<float> make_floats(std::uint64_t count) {
+  std::vector<float> all(count);
+  for (std::uint64_t i = 0; i < count; ++i) all[i] = static_cast<float>(i % 1000);
+  return all;
+}
+// How many are as the rounds of the loop should have left them.
+inline std::uint64_t count_right(const std::vector<float>& all, int rounds) {
+  std::uint64_t right = 0;
+  for (std::uint64_t i = 0; i < all.size(); ++i) {
+    float expected = static_cast<float>(i % 1000);
+    for (int round = 0; round < rounds; ++round) expected = shade(expected) * 1e-3f;
+    right += all[i] == expected ? 1 : 0;
+  }
+  return right;
+}
+inline void shade_in_place(float& x) { x = shade(x) * 1e-3f; }
+constexpr int loop_rounds = 20;
+
+constexpr std::uint64_t skynet_ways = 10;
+
+}  // namespace task_work

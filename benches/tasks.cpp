@@ -1,0 +1,155 @@
+// tasks: our contestant for the rows task/*. README.md says what each measures.
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "measure.hpp"
+#include "task_work.hpp"
+#include "troupe/troupe.hpp"
+
+namespace {
+
+using namespace task_work;
+using troupe::work;
+
+// On the pool, so that WORKERS threads compute and no other.
+template <class T>
+T on_pool(unsigned workers, work<T> wanted, double& ms) {
+  troupe::runtime rt({.workers = workers});
+  auto wants = [](work<T> given, double& took) -> troupe::task<T> {
+    const std::int64_t began = measure::now_ns();
+    T value = co_await std::move(given);
+    took = ms_of(began);
+    co_return value;
+  };
+  auto result = rt.spawn(wants(std::move(wanted), ms));
+  rt.run();
+  return result.get();
+}
+
+work<std::uint64_t> fib_work(std::uint64_t n) {
+  if (n < 2) co_return n;
+  auto [one, two] = co_await troupe::fork(fib_work(n - 1), fib_work(n - 2));
+  co_return one + two;
+}
+measure::result fib(unsigned workers, std::uint64_t n) {
+  double ms = 0;
+  const std::uint64_t value = on_pool(workers, fib_work(n), ms);
+  return {ms * 1e6 / static_cast<double>(fib_calls(n)), value};
+}
+
+std::uint64_t fib_by_lazies(std::uint64_t n) {
+  if (n < 2) return n;
+  const troupe::lazy one([n] { return fib_by_lazies(n - 1); });
+  const std::uint64_t two = fib_by_lazies(n - 2);
+  return one.get() + two;
+}
+measure::result fib_lazy(unsigned workers, std::uint64_t n) {
+  troupe::runtime rt({.workers = workers});
+  std::atomic<std::uint64_t> value{0};
+  std::atomic<double> ms{0};
+  rt.post([&] {
+    const std::int64_t began = measure::now_ns();
+    value = fib_by_lazies(n);
+    ms = ms_of(began);
+  });
+  rt.run();
+  return {ms * 1e6 / static_cast<double>(fib_calls(n)), value};
+}
+
+work<std::uint64_t> queens_work(board on, unsigned row, unsigned n) {
+  if (row == n) co_return 1;
+  std::vector<work<std::uint64_t>> parts;
+  parts.reserve(n - row);
+  for (unsigned column = 0; column < n; ++column) {
+    if (queen_fits(on, row, column)) parts.push_back(queens_work(with_queen(on, row, column), row + 1, n));
+  }
+  co_await troupe::fork(std::span(parts));
+  std::uint64_t sum = 0;
+  for (auto& part : parts) sum += part.take();
+  co_return sum;
+}
+measure::result nqueens(unsigned workers, std::uint64_t n) {
+  double ms = 0;
+  const std::uint64_t found = on_pool(workers, queens_work({}, 0, static_cast<unsigned>(n)), ms);
+  return {ms, found};
+}
+
+work<std::uint64_t> skynet_work(std::uint64_t number, std::uint64_t leaves) {
+  if (leaves == 1) co_return number;
+  std::vector<work<std::uint64_t>> parts;
+  parts.reserve(skynet_ways);
+  const std::uint64_t each = leaves / skynet_ways;
+  for (std::uint64_t i = 0; i < skynet_ways; ++i) parts.push_back(skynet_work(number + i * each, each));
+  co_await troupe::fork(std::span(parts));
+  std::uint64_t sum = 0;
+  for (auto& part : parts) sum += part.take();
+  co_return sum;
+}
+measure::result skynet(unsigned workers, std::uint64_t leaves) {
+  double ms = 0;
+  const std::uint64_t sum = on_pool(workers, skynet_work(0, leaves), ms);
+  return {ms * 1e6 / static_cast<double>(leaves), sum};
+}
+
+template <measure::result (*Bench)(unsigned, std::uint64_t)>
+measure::result speed_up(unsigned workers, std::uint64_t size) {
+  const double alone = Bench(1, size).value;
+  const measure::result together = Bench(workers, size);
+  return {alone / together.value, together.check};
+}
+
+measure::result loop(unsigned workers, std::uint64_t count) {
+  std::vector<float> all = make_floats(count);
+  auto rounds = [](std::vector<float>& floats) -> work<int> {
+    const auto body = [](float& x) { shade_in_place(x); };
+    for (int round = 0; round < loop_rounds; ++round) co_await troupe::parallel_for(floats, body);
+    co_return loop_rounds;
+  };
+  double ms = 0;
+  const int done = on_pool(workers, rounds(all), ms);
+  return {ms / done, count_right(all, done)};
+}
+
+// A thread on CPU 0 sleeps in get() for a lazy that another thread, on CPU 1, computes: from its end to the getter's going on.
+measure::result wake(unsigned, std::uint64_t times) {
+  std::vector<std::int64_t> latencies;
+  latencies.reserve(times);
+  for (std::uint64_t i = 0; i < times; ++i) {
+    std::atomic<bool> begun{false};
+    std::atomic<std::int64_t> ended_ns{0};
+    const troupe::lazy value([&] {
+      begun = true;
+      measure::sleep_ms(1);  // the getter is asleep by then
+      ended_ns = measure::now_ns();
+    });
+    std::thread runs([&] {
+      measure::pin_this_thread(1);
+      value.get();
+    });
+    while (!begun) std::this_thread::yield();
+    value.get();
+    latencies.push_back(measure::now_ns() - ended_ns);
+    runs.join();
+  }
+  return measure::latency_result(std::move(latencies));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  static constexpr measure::entry table[] = {
+      {"fib", 34, fib},
+      {"fib_lazy", 30, fib_lazy},
+      {"nqueens", 13, nqueens},
+      {"skynet", 1'000'000, skynet},
+      {"scaling_fib", 36, speed_up<fib>},
+      {"scaling_nqueens", 13, speed_up<nqueens>},
+      {"for", 10'000'000, loop},
+      {"wake", 1'000, wake},
+  };
+  measure::run_program(argc, argv, table);
+}
