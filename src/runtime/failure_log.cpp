@@ -20,10 +20,16 @@ void failure_log::add(std::exception_ptr what, const actor::failed_call& where) 
     // There are the spare ones.
   }
   std::lock_guard lock(mutex_);
+  ++added_;
   if (node.empty() && !spare_.empty()) node.splice(node.begin(), spare_, spare_.begin());
   if (node.empty()) return waiting_.splice(waiting_.end(), others_);
   node.front() = {std::move(what), where};
   waiting_.splice(waiting_.end(), node);
+}
+
+std::uint64_t failure_log::count() const {
+  std::lock_guard lock(mutex_);
+  return added_;
 }
 
 std::vector<failure> failure_log::all() const {

@@ -21,6 +21,7 @@ class failure_log {
 
   void add(std::exception_ptr what, const actor::failed_call& where) noexcept;
   std::vector<failure> all() const;
+  std::uint64_t count() const;  // so far
   failure thrown() const;
   void clear() noexcept;
   void throw_first();  // nothing when there is none
@@ -39,6 +40,7 @@ class failure_log {
   std::list<entry> spare_;   // nodes for when there is no memory
   std::list<entry> others_;  // the one for others, unless it waits
   entry thrown_;
+  std::uint64_t added_ = 0;
 };
 
 }  // namespace troupe

@@ -4,6 +4,7 @@
 
 #include "actor/running.hpp"
 #include "troupe/memory/block_pool.hpp"
+#include "troupe/observe/trace.hpp"
 
 namespace troupe {
 namespace {
@@ -23,12 +24,14 @@ sched::after_turn run(sched::runnable& item) {
   auto& self = static_cast<posted&>(item);
   if (!self.of->discarding()) {
     const actor::inside_procedure here(*self.of);
+    observe::trace(observe::event::post_begin, nullptr);
     try {
       self.procedure();
     } catch (...) {
       self.of->report(nullptr, nullptr, std::current_exception());
     }
   }
+  if (!self.of->discarding()) observe::trace(observe::event::post_end, nullptr);
   // What it holds goes here, since dispose may run nobody's code (runnable.hpp).
   self.procedure = nullptr;
   return sched::after_turn::gone;

@@ -59,12 +59,7 @@ failure runtime::thrown() const { return core_->failures.thrown(); }
 void runtime::clear_errors() { core_->failures.clear(); }
 unsigned runtime::workers() const noexcept { return core_->pool->workers(); }
 
-runtime_counters runtime::counters() const {
-  const auto of_pool = core_->pool->count();
-  // order: relaxed  a statistic
-  return {of_pool.turns, of_pool.steals, of_pool.stolen, of_pool.wakes,
-          core_->system->dead_letters.load(std::memory_order_relaxed), core_->jobs->dropped()};
-}
+runtime_metrics runtime::metrics() const { return core_->metrics(); }
 
 std::string runtime::dump() const { return core_->dump(); }
 void runtime::dump(std::ostream& to) const { to << core_->dump() << std::flush; }

@@ -127,10 +127,23 @@ void runtime_core::make_executors() {
   io.pool = pool.get();
   io.simulation = simulated_;
   io.keep_alive = [this](bool in_flight) { in_flight ? hold() : release(); };
+  // Not counted as run_aside() does: the operation is in flight, which keep_alive tells.
+  io.aside = [this](std::move_only_function<void()> call) {
+    // order: relaxed  set before the pool ends, by the thread that ends it
+    if (system->closing.load(std::memory_order_relaxed)) return;
+    if (simulated_ == nullptr) {
+      aside.run(std::move(call));
+      return;
+    }
+    constexpr std::uint64_t delay_ns_max = 100'000;
+    const std::chrono::nanoseconds delay(simulated_->choose(delay_ns_max));
+    schedule(shared_from_this(), delay, std::move(call), {}, {.weak = true});
+  };
   install(main_index, *main_lane);
   install(0, *pool);
   jobs = std::make_unique<jobs::job_pool>(*system, *pool, options.workers,
-                                          jobs::job_pool_options{options.queued_lazies, options.serial_lazies},
+                                          jobs::job_pool_options{options.queued_lazies, options.serial_lazies, options.resource_bytes,
+                                                                 options.steal_lazies},
                                           [this](bool waits) { waits ? hold() : release(); });
 }
 
@@ -168,6 +181,7 @@ void runtime_core::shut_down() {
   jobs.reset();
   system->on_dead_letter = nullptr;
   actor::system::destroy(system);
+  trace.reset();
 }
 
 runtime_core::pinned_thread::pinned_thread(runtime_core& core, std::uint16_t index)
@@ -235,6 +249,11 @@ actor::placement actor::place_in(system& home, const spawn_options& chosen) {
   where.turn_ns = std::chrono::nanoseconds(chosen.turn.time).count();
   where.mailbox_messages = chosen.mailbox.messages;
   where.when_full = static_cast<std::uint8_t>(chosen.mailbox.when_full);
+  if (chosen.rolls_back && !chosen.context) {
+    throw option_error("troupe: spawn_options::rolls_back: there is nothing to roll back; set a context, too");
+  }
+  where.context = chosen.context ? &*chosen.context : nullptr;
+  where.rolls_back = chosen.rolls_back;
   where.unlike_most = true;
   return where;
 }

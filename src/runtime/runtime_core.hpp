@@ -17,6 +17,7 @@
 #include "actor/system.hpp"
 #include "base/parker.hpp"
 #include "jobs/job_pool.hpp"
+#include "observe/session.hpp"
 #include "runtime/failure_log.hpp"
 #include "runtime/side_pool.hpp"
 #include "sched/census.hpp"
@@ -30,12 +31,13 @@
 
 namespace troupe {
 
-class runtime_core {
+class runtime_core : public std::enable_shared_from_this<runtime_core> {
  public:
   explicit runtime_core(runtime_options chosen);
   void shut_down();
 
   static constexpr std::uint16_t main_index = 1;  // of the system's executors
+  static constexpr std::int64_t internal_actors = 1;  // the main thread's seat
 
   void run();
   bool run_round(bool may_wait);
@@ -49,7 +51,9 @@ class runtime_core {
   actor::placement place(const on_thread& chosen);
   std::chrono::nanoseconds now() const;
   std::string dump();
+  runtime_metrics metrics();
 
+  std::optional<observe::session> trace{std::in_place};  // the first to begin
   const runtime_options options;
   failure_log failures;
   actor::system* const system;  // deletes itself (system.hpp)

@@ -3,6 +3,8 @@
 #include <system_error>
 #include <utility>
 
+#include "base/thread_name.hpp"
+
 namespace troupe {
 
 bool side_pool::run(std::move_only_function<void()> call) {
@@ -11,12 +13,16 @@ bool side_pool::run(std::move_only_function<void()> call) {
   if (free_ <= calls_.size() && threads_.size() < threads_max_) {
     threads_.reserve(threads_.size() + 1);
     try {
-      threads_.emplace_back([this] { live(); });
+      threads_.emplace_back([this, number = static_cast<unsigned>(threads_.size() + 1)] {
+        base::name_this_thread("blocking", number);
+        live();
+      });
     } catch (const std::system_error&) {
       if (threads_.empty()) throw;  // else those that are there do it later
     }
   }
   calls_.push_back(std::move(call));
+  under_way_.fetch_add(1, std::memory_order_relaxed);  // order: relaxed  a statistic
   lock.unlock();
   filled_.notify_one();
   return true;
@@ -33,6 +39,7 @@ void side_pool::live() {
     calls_.pop_front();
     lock.unlock();
     call();
+    under_way_.fetch_sub(1, std::memory_order_relaxed);  // order: relaxed  a statistic, before what the call holds goes
     call = nullptr;
     lock.lock();
   }

@@ -3,6 +3,7 @@
 // A thread is started when a call comes and none is free, up to the limit, and then waits for more. Oldest call first.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -22,6 +23,9 @@ class side_pool {
   // Any thread. False when it has been shut down. Throws std::bad_alloc, or std::system_error when there is no thread at all.
   bool run(std::move_only_function<void()> call);
 
+  // Calls that run, or wait for a thread.
+  std::size_t count() const noexcept { return under_way_.load(std::memory_order_relaxed); }  // order: relaxed  a statistic
+
   // Waits for the calls that run; those that have not begun are dropped.
   void shut_down();
 
@@ -34,6 +38,7 @@ class side_pool {
   std::deque<std::move_only_function<void()>> calls_;
   std::vector<std::thread> threads_;
   unsigned free_ = 0;
+  std::atomic<std::size_t> under_way_{0};
   bool ending_ = false;
 };
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "sched/runnable.hpp"
 
@@ -48,14 +49,16 @@ class policy : public executor {
   // Called once, when nobody submits any more.
   virtual void shut_down() = 0;
 
-  // How often work went from one worker to another, and how often a worker was woken.
+  // What a worker did so far.
   struct counters {
     std::uint64_t turns = 0;
-    std::uint64_t steals = 0;   // acts of stealing
-    std::uint64_t stolen = 0;   // runnables taken by them
-    std::uint64_t wakes = 0;    // sleeping workers notified
+    std::uint64_t steals = 0;  // acts of stealing
+    std::uint64_t stolen = 0;  // runnables taken by them
+    std::uint64_t wakes = 0;   // times that it was notified in its sleep
+    std::uint64_t parks = 0;   // times that it slept
+    std::uint64_t queued = 0;  // in its queue now
   };
-  virtual counters count() const = 0;
+  virtual std::vector<counters> count() const = 0;
 
   virtual unsigned workers() const noexcept = 0;
 

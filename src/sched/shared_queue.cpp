@@ -1,5 +1,8 @@
 #include "sched/shared_queue.hpp"
 
+#include "base/thread_name.hpp"
+#include "troupe/observe/trace.hpp"
+
 namespace troupe::sched {
 
 shared_queue::shared_queue(census& alive, std::function<void()> out_of_work)
@@ -8,8 +11,15 @@ shared_queue::shared_queue(census& alive, std::function<void()> out_of_work)
 // Delegates, so that the destructor ends the threads that were started when one cannot be.
 shared_queue::shared_queue(unsigned workers, census& alive, std::function<void()> out_of_work)
     : shared_queue(alive, std::move(out_of_work)) {
+  counters_.resize(workers);
   threads_.reserve(workers);
-  for (unsigned i = 0; i < workers; ++i) threads_.emplace_back([this] { work(); });
+  for (unsigned i = 0; i < workers; ++i) {
+    threads_.emplace_back([this, i] {
+      base::name_this_thread("worker", i + 1);
+      base::worker_number = i + 1;
+      work();
+    });
+  }
 }
 
 shared_queue::~shared_queue() { shut_down(); }
@@ -24,19 +34,25 @@ void shared_queue::put(runnable& item) noexcept {
   std::lock_guard lock(mutex_);
   queue_.push(item);
   if (asleep_ == 0) return;
-  ++counters_.wakes;
+  ++counters_.front().wakes;  // which one the system decides
+  observe::trace(observe::event::woke, nullptr);
   filled_.notify_one();
 }
 
 void shared_queue::work() {
   std::unique_lock lock(mutex_);
+  counters& mine = counters_[base::worker_number - 1];
   for (;;) {
-    ++asleep_;
-    filled_.wait(lock, [this] { return ending_ || !queue_.empty(); });
-    --asleep_;
+    if (!ending_ && queue_.empty()) {
+      const observe::parked here;
+      ++mine.parks;
+      ++asleep_;
+      filled_.wait(lock, [this] { return ending_ || !queue_.empty(); });
+      --asleep_;
+    }
     if (ending_) return;
     runnable& item = *queue_.pop();
-    ++counters_.turns;
+    ++mine.turns;
     lock.unlock();
     const runnable_type& type = *item.type;
     const after_turn after = type.run(item);
@@ -56,6 +72,7 @@ void shared_queue::attach(poller& io) {
   if (ending_) return;
   io_ = &io;
   io_thread_ = std::thread([this, &io] {
+    base::name_this_thread("io");
     while (!io.door.try_enter()) std::this_thread::yield();
     for (std::unique_lock held(mutex_); !ending_; held.lock()) {
       held.unlock();
@@ -88,9 +105,11 @@ std::size_t shared_queue::queued() const {
   return queue_.count();
 }
 
-policy::counters shared_queue::count() const {
+std::vector<policy::counters> shared_queue::count() const {
   std::lock_guard lock(mutex_);
-  return counters_;
+  std::vector<counters> all = counters_;
+  all.front().queued = queue_.count();
+  return all;
 }
 
 }  // namespace troupe::sched

@@ -25,7 +25,7 @@ class shared_queue final : public policy {
 
   void submit(runnable& item) noexcept override;
   void shut_down() override;
-  counters count() const override;
+  std::vector<counters> count() const override;
   std::size_t queued() const override;
   unsigned workers() const noexcept override { return static_cast<unsigned>(threads_.size()); }
   void attach(poller& io) override;
@@ -42,7 +42,7 @@ class shared_queue final : public policy {
   runnable_list queue_;
   unsigned asleep_ = 0;
   bool ending_ = false;
-  counters counters_;
+  std::vector<counters> counters_;  // of the workers; guarded by the mutex
   std::vector<std::thread> threads_;
   poller* io_ = nullptr;
   std::thread io_thread_;  // sleeps in the poller

@@ -128,6 +128,10 @@ std::size_t simulated::queued() const {
   return sum;
 }
 
-policy::counters simulated::count() const { return counters_; }
+std::vector<policy::counters> simulated::count() const {
+  std::vector<counters> all{counters_};
+  all.front().queued = queued();
+  return all;
+}
 
 }  // namespace troupe::sched

@@ -32,7 +32,7 @@ class simulated final : public policy {
 
   void submit(runnable& item) noexcept override { submit_to(*lanes_[0], item); }
   void shut_down() override;
-  counters count() const override;
+  std::vector<counters> count() const override;
   std::size_t queued() const override;  // on all lanes
   unsigned workers() const noexcept override { return 1; }
   void attach(poller& io) override { io_ = &io; }

@@ -13,6 +13,7 @@
 #include "sched/executor.hpp"
 #include "sched/inbox.hpp"
 #include "sched/runnable_list.hpp"
+#include "troupe/observe/trace.hpp"
 
 namespace troupe::sched {
 
@@ -29,8 +30,14 @@ class thread_executor : public executor {
   void discard_all() noexcept;
 
   // Sleeps until something was submitted or poke() was called since the last wait.
-  void wait() noexcept { parker_.wait(); }
-  bool wait_for(std::chrono::nanoseconds limit) noexcept { return parker_.wait_for(limit); }
+  void wait() noexcept {
+    const observe::parked here;
+    parker_.wait();
+  }
+  bool wait_for(std::chrono::nanoseconds limit) noexcept {
+    const observe::parked here;
+    return parker_.wait_for(limit);
+  }
   void poke() noexcept { parker_.notify(); }
 
  private:

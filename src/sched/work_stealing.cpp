@@ -4,6 +4,8 @@
 
 #include "base/clock.hpp"
 #include "base/invariant.hpp"
+#include "base/thread_name.hpp"
+#include "troupe/observe/trace.hpp"
 
 namespace troupe::sched {
 namespace {
@@ -36,7 +38,13 @@ work_stealing::work_stealing(const work_stealing_options& options, census& alive
   for (unsigned i = 0; i < options.workers; ++i) {
     workers_.push_back(&worker::take_from_shelf(*this, *this, roster_.lonely(), (options.seed + i) * 0x9E3779B97F4A7C15u));
   }
-  for (worker* w : workers_) w->thread = std::thread([this, w] { work(*w); });
+  for (unsigned i = 0; i < options.workers; ++i) {
+    workers_[i]->thread = std::thread([this, i] {
+      base::name_this_thread("worker", i + 1);
+      base::worker_number = i + 1;
+      work(*workers_[i]);
+    });
+  }
 }
 
 work_stealing::~work_stealing() {
@@ -303,6 +311,7 @@ bool work_stealing::steal_from(worker& self, worker& victim, unsigned at_most) {
   self.lock.leave();
   add(self.steals, 1);
   add(self.stolen, taken);
+  observe::trace(observe::event::stole, nullptr, taken);
   return true;
 }
 
@@ -342,7 +351,8 @@ void work_stealing::become_idle(worker& self) {
 void work_stealing::wake(worker* sleeper) noexcept {
   if (sleeper == nullptr) return;
   // order: relaxed  a statistic
-  wakes_.fetch_add(1, std::memory_order_relaxed);
+  sleeper->wakes.fetch_add(1, std::memory_order_relaxed);
+  observe::trace(observe::event::woke, nullptr);
   notify(*sleeper);
 }
 
@@ -363,25 +373,6 @@ unsigned work_stealing::for_each_quiet(const std::function<void(runnable&)>& loo
     own ? one->lock.leave() : one->lock.restore();
   }
   return missed;
-}
-
-std::size_t work_stealing::queued() const {
-  std::size_t sum = 0;
-  for (const worker* one : workers_) sum += one->queue.count();
-  return sum;
-}
-
-policy::counters work_stealing::count() const noexcept {
-  counters sum;
-  for (const worker* w : workers_) {
-    // order: relaxed  statistics
-    sum.turns += w->turns.load(std::memory_order_relaxed);
-    sum.steals += w->steals.load(std::memory_order_relaxed);
-    sum.stolen += w->stolen.load(std::memory_order_relaxed);
-  }
-  // order: relaxed  a statistic
-  sum.wakes = wakes_.load(std::memory_order_relaxed);
-  return sum;
 }
 
 }  // namespace troupe::sched

@@ -36,7 +36,7 @@ class work_stealing final : public policy {
   void submit(runnable& item) noexcept override;
   void submit_to_any(runnable& item) noexcept override;
   void shut_down() override;
-  counters count() const noexcept override;
+  std::vector<counters> count() const override;
   void attend() noexcept override;
   unsigned for_each_quiet(const std::function<void(runnable&)>& look) override;
   std::size_t queued() const override;
@@ -79,7 +79,7 @@ class work_stealing final : public policy {
   bool inbox_has_some() const noexcept { return !inbox_.empty(); }
   // order: relaxed  a hint
   bool anyone_busy() const noexcept { return busy_.load(std::memory_order_relaxed) != 0; }
-  std::uint64_t turns_done() const noexcept { return count().turns; }
+  std::uint64_t turns_done() const noexcept;
   bool nothing_left(const worker& self) const noexcept;
   void wake(worker* sleeper) noexcept;
   void notify(worker& one) noexcept;
@@ -113,7 +113,6 @@ class work_stealing final : public policy {
   std::atomic<unsigned> busy_{0};
   std::atomic<bool> ending_{false};
   std::atomic<poller*> poller_{nullptr};
-  std::atomic<std::uint64_t> wakes_{0};
 };
 
 }  // namespace troupe::sched

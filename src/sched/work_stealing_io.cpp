@@ -1,6 +1,8 @@
 // The pool's part in I/O: who looks into the poller, and who sleeps there (docs/protocols/io.md).
 #include "sched/work_stealing.hpp"
 
+#include "troupe/observe/trace.hpp"
+
 namespace troupe::sched {
 
 // A worker that never runs dry looks into the poller by the clock: else what comes there waits as long as all are busy.
@@ -37,6 +39,9 @@ void work_stealing::take_what_came(worker& self) {
 }
 
 rested work_stealing::rest(worker& self, const std::chrono::nanoseconds* limit, bool inside) noexcept {
+  const observe::parked here;
+  // order: relaxed (both)  a statistic, written by the owner
+  self.parks.store(self.parks.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   // order: acquire  as take_io
   poller* io = poller_.load(std::memory_order_acquire);
   if (io != nullptr && inside && io->door.try_enter()) return rest_inside(*io, self.parker, limit);

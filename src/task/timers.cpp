@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/thread_name.hpp"
 #include "troupe/base/error.hpp"
+#include "troupe/observe/trace.hpp"
 
 namespace troupe::tasks {
 
@@ -59,6 +61,7 @@ void timers::expire_one(timer& one, std::unique_lock<std::mutex>& lock) {
   expiring_ = &one;
   const bool weak = one.weak;
   lock.unlock();
+  observe::trace(observe::event::timer, nullptr);
   one.expired(one);
   lock.lock();
   expiring_ = nullptr;
@@ -77,6 +80,7 @@ void timers::expire_all() {
 }
 
 void timers::keep_time() {
+  base::name_this_thread("timers");
   std::unique_lock lock(mutex_);
   while (!ending_) {
     wheel_.advance(clock_() / wheel::tick_ns);

@@ -109,7 +109,7 @@ TEST_P(activation, an_object_becomes_an_actor_and_comes_back_the_same) {
     auto late = one.ask<&ledger::read>();
     auto again = rt.spawn(take(one, &back));
     rt.run();
-    EXPECT_EQ(rt.counters().dead_letters, 2u);
+    EXPECT_EQ(rt.metrics().dead_letters, 2u);
     EXPECT_THROW(late.get(), actor_stopped);
     EXPECT_EQ(again.get(), outcome::stopped);
     EXPECT_EQ(back->sum, 150);
@@ -188,7 +188,7 @@ TEST_P(activation, who_gives_up_leaves_the_actor_as_it_is) {
   rt.run();
   EXPECT_EQ(how.get(), outcome::object);
   EXPECT_EQ(back->sum, 2);
-  EXPECT_EQ(rt.counters().dead_letters, 0u);
+  EXPECT_EQ(rt.metrics().dead_letters, 0u);
 }
 
 TEST_P(activation, a_reentrant_one_is_quiet_when_its_calls_are_done) {

@@ -399,7 +399,7 @@ TEST_P(allocation_failure, a_dead_letter_is_counted_and_observed_all_the_same) {
   EXPECT_THROW(rt.run(), numbered);
   have_memory_again();
   EXPECT_EQ(observed.load(), 1);
-  EXPECT_EQ(rt.counters().dead_letters, 1u);
+  EXPECT_EQ(rt.metrics().dead_letters, 1u);
   rt.post([] { have_memory_again(); });
   rt.run();
 }

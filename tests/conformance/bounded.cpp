@@ -68,7 +68,7 @@ TEST_P(bounded, fail_refuses_the_one_past_the_limit) {
   auto expected = numbers(0, 5);
   expected.push_back(7);
   EXPECT_EQ(seen_by(rt, to), expected);
-  EXPECT_EQ(rt.counters().dead_letters, 0u);
+  EXPECT_EQ(rt.metrics().dead_letters, 0u);
 }
 
 TEST_P(bounded, drop_new_makes_a_dead_letter_of_it) {
@@ -76,7 +76,7 @@ TEST_P(bounded, drop_new_makes_a_dead_letter_of_it) {
   event go;
   auto to = stuck(rt, limited_to(3, when_full::drop_new), go);
   for (int i = 0; i < 10; ++i) to.tell<&sink::put>(i);
-  EXPECT_EQ(rt.counters().dead_letters, 7u);
+  EXPECT_EQ(rt.metrics().dead_letters, 7u);
   go.set();
   rt.run();
   EXPECT_EQ(seen_by(rt, to), numbers(0, 3));
@@ -89,7 +89,7 @@ TEST_P(bounded, drop_old_keeps_the_newest) {
   for (int i = 0; i < 10; ++i) to.tell<&sink::put>(i);
   go.set();
   rt.run();
-  EXPECT_EQ(rt.counters().dead_letters, 7u);
+  EXPECT_EQ(rt.metrics().dead_letters, 7u);
   EXPECT_EQ(seen_by(rt, to), numbers(7, 10));
 }
 
@@ -152,7 +152,7 @@ TEST_P(bounded, who_waits_for_room_of_one_that_stops_goes_on) {
   to.stop_now();
   rt.run();
   EXPECT_EQ(waiting.get(), 3) << "what it sent are dead letters";
-  EXPECT_GE(rt.counters().dead_letters, 4u);
+  EXPECT_GE(rt.metrics().dead_letters, 4u);
 }
 
 struct pumper {

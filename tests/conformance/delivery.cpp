@@ -66,7 +66,7 @@ TEST_P(p3_delivery, every_message_through_a_random_graph_is_handled_exactly_once
   }
   EXPECT_EQ(lost, 0u);
   EXPECT_EQ(twice, 0u);
-  EXPECT_EQ(rt.counters().dead_letters, 0u);
+  EXPECT_EQ(rt.metrics().dead_letters, 0u);
   for (auto& one : all) one.tell<&node::forget>();
   rt.run();
 }
@@ -94,7 +94,7 @@ TEST_P(p3_delivery, messages_to_a_stopped_actor_are_counted_and_observed) {
   one.tell<&worker_actor::work_with>(token);
   one.tell([token](worker_actor&) {});
   rt.run();
-  EXPECT_EQ(rt.counters().dead_letters, 3u);
+  EXPECT_EQ(rt.metrics().dead_letters, 3u);
   EXPECT_EQ(token.use_count(), 1) << "a dead letter's arguments are destroyed";
   ASSERT_EQ(seen.size(), 3u);
   EXPECT_NE(seen[0].find("worker_actor"), std::string::npos);
@@ -102,7 +102,7 @@ TEST_P(p3_delivery, messages_to_a_stopped_actor_are_counted_and_observed) {
   EXPECT_NE(seen[1].find("work_with"), std::string::npos);
   one.tell<&worker_actor::work>();
   rt.run();
-  EXPECT_EQ(rt.counters().dead_letters, 4u);
+  EXPECT_EQ(rt.metrics().dead_letters, 4u);
 }
 
 TEST_P(p3_delivery, an_observer_of_dead_letters_may_tell_an_actor) {

@@ -54,7 +54,7 @@ TEST_P(p8_errors, a_throwing_handler_does_not_stop_its_actor) {
     one.tell<&fragile::work>();
     EXPECT_EQ(number_thrown_by(rt), 0);
     EXPECT_EQ(handled.load(), 11);
-    EXPECT_EQ(rt.counters().dead_letters, 0u);
+    EXPECT_EQ(rt.metrics().dead_letters, 0u);
   }
 }
 
@@ -84,10 +84,10 @@ TEST_P(p8_errors, with_policy_stop_the_messages_behind_become_dead_letters) {
     one.tell<&fragile::work>();
     EXPECT_EQ(number_thrown_by(rt), 7);
     EXPECT_EQ(handled.load(), 1);
-    EXPECT_EQ(rt.counters().dead_letters, 2u);
+    EXPECT_EQ(rt.metrics().dead_letters, 2u);
     one.tell<&fragile::work>();
     rt.run();
-    EXPECT_EQ(rt.counters().dead_letters, 3u);
+    EXPECT_EQ(rt.metrics().dead_letters, 3u);
   }
 }
 
@@ -202,7 +202,7 @@ TEST_P(p8_errors, a_pinned_actors_constructor_that_throws_is_a_failure_and_its_m
     one.tell<&unborn::work>();
     EXPECT_EQ(number_thrown_by(rt), 3);
     EXPECT_EQ(rt.thrown().method, "constructor");
-    EXPECT_EQ(rt.counters().dead_letters, 2u);
+    EXPECT_EQ(rt.metrics().dead_letters, 2u);
     EXPECT_EQ(token.use_count(), 1);
   }
 }
@@ -228,10 +228,10 @@ TEST_P(p8_errors, a_constructor_that_sent_its_own_ref_away_may_throw) {
   auto keeper = rt.spawn<stillborn_keeper>();
   EXPECT_THROW(static_cast<void>(rt.spawn<stillborn>(keeper, 3)), numbered);
   rt.run();
-  EXPECT_EQ(rt.counters().dead_letters, 1u) << "what the constructor sent to itself";
+  EXPECT_EQ(rt.metrics().dead_letters, 1u) << "what the constructor sent to itself";
   keeper.tell<&stillborn_keeper::use>();
   rt.run();
-  EXPECT_EQ(rt.counters().dead_letters, 2u);
+  EXPECT_EQ(rt.metrics().dead_letters, 2u);
   keeper.tell<&stillborn_keeper::drop>();
   rt.run();
 }

@@ -165,7 +165,7 @@ TEST_P(guarded, what_never_holds_is_a_stall_and_then_a_dead_letter) {
     other = {};
     third.tell<&till::put>(1);
     EXPECT_THROW(rt.run(), stalled) << "ten is not there yet";
-    EXPECT_EQ(rt.counters().dead_letters, 4u);
+    EXPECT_EQ(rt.metrics().dead_letters, 4u);
     EXPECT_EQ(dead.size(), 4u);
     rt.stop();
     rt.run();  // a stop is no stall
@@ -209,7 +209,7 @@ TEST_P(guarded, waiting_takes_no_room_of_a_bounded_mailbox) {
     const auto seen = log.get();
     ASSERT_EQ(seen.size(), 20u);
     for (std::size_t i = 0; i < seen.size(); ++i) EXPECT_EQ(seen[i], std::to_string(i));
-    EXPECT_EQ(rt.counters().dead_letters, 0u);
+    EXPECT_EQ(rt.metrics().dead_letters, 0u);
   }
 }
 

@@ -74,7 +74,7 @@ TEST_P(p14_lifetime, messages_sent_before_the_last_ref_went_are_handled) {
   rt.run();
   EXPECT_EQ(seen.load(), 10 * fewer(500));
   EXPECT_EQ(all.alive.load(), 0);
-  EXPECT_EQ(rt.counters().dead_letters, 0u);
+  EXPECT_EQ(rt.metrics().dead_letters, 0u);
 }
 
 struct selfish : counted {
@@ -150,10 +150,10 @@ TEST_P(p14_lifetime, a_destructor_may_give_its_address_away_and_send_to_itself) 
   { auto one = rt.spawn<parting>(&all, to, &told); }
   rt.run();
   EXPECT_EQ(all.alive.load(), 0);
-  EXPECT_EQ(rt.counters().dead_letters, 1u) << "what the destructor sent to itself";
+  EXPECT_EQ(rt.metrics().dead_letters, 1u) << "what the destructor sent to itself";
   to.tell<&heir::use>();
   rt.run();
-  EXPECT_EQ(rt.counters().dead_letters, 2u);
+  EXPECT_EQ(rt.metrics().dead_letters, 2u);
   to.tell<&heir::drop>();
   rt.run();
   EXPECT_FALSE(told);
@@ -259,14 +259,14 @@ TEST_P(p14_lifetime, stop_ends_an_actor_behind_the_messages_sent_before) {
   runtime rt(options());
   for (const place& where : places("stoppable")) {
     seen = 0;
-    const auto dead = rt.counters().dead_letters;
+    const auto dead = rt.metrics().dead_letters;
     auto one = spawn_at<stoppable>(rt, where, unchecked{&all}, unchecked{&seen});
     one.tell<&stoppable::work>();
     one.tell<&stoppable::last>();
     rt.run();
     EXPECT_EQ(all.alive.load(), 0);
     EXPECT_EQ(seen.load(), 2);
-    EXPECT_EQ(rt.counters().dead_letters, dead + 1);
+    EXPECT_EQ(rt.metrics().dead_letters, dead + 1);
     one.stop();
     one.stop();
     rt.run();
@@ -471,7 +471,7 @@ TEST_P(p14_lifetime, what_a_destructor_sends_to_its_own_actor_is_a_dead_letter) 
   rt.spawn<parent>().tell([&rt, token](parent& self) { self.spawn_and_drop(many, &rt, token); });
   for (int i = 0; i < many; ++i) rt.spawn<last_words>(token);
   rt.run();
-  EXPECT_EQ(rt.counters().dead_letters, 2u * many);
+  EXPECT_EQ(rt.metrics().dead_letters, 2u * many);
   EXPECT_EQ(token.use_count(), 1);
 }
 

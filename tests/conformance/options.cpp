@@ -220,7 +220,7 @@ TEST_P(options_of, time_goes_on) {
   for (int i = 0; i < 100; ++i) rt.post([&ran] { ++ran; });
   rt.run();
   EXPECT_GT(rt.now(), before);
-  EXPECT_GE(rt.counters().turns, 100u);
+  EXPECT_GE(rt.metrics().total.turns, 100u);
 }
 
 TROUPE_TEST_EACH(options_of, each_policy);

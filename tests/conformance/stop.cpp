@@ -35,7 +35,7 @@ TEST_P(stop, drain_handles_what_is_there_and_what_that_causes) {
     rt.run();
     EXPECT_EQ(seen.load(), 500);
   }
-  EXPECT_EQ(rt.counters().dead_letters, 0u);
+  EXPECT_EQ(rt.metrics().dead_letters, 0u);
 }
 
 TEST_P(stop, drain_does_not_wait_for_holds) {
@@ -70,7 +70,7 @@ TEST_P(stop, discard_ends_programs_that_would_never_end) {
   hold open = rt.hold();
   rt.post([&rt] { rt.stop(stop_mode::discard); });
   rt.run();
-  EXPECT_GE(rt.counters().dead_letters, 1u);
+  EXPECT_GE(rt.metrics().dead_letters, 1u);
   // The actors are there still, and the runtime goes on.
   open.release();
   seen = 0;
@@ -183,7 +183,7 @@ TEST_P(stop, a_deadline_names_the_handlers_that_still_run) {
       EXPECT_NE(said.find("stuck::sit"), std::string::npos) << said;
       set_and_wake(go_on, true);
       // What was queued is discarded; the next run starts afresh.
-      while (rt.counters().dead_letters == 0) std::this_thread::yield();
+      while (rt.metrics().dead_letters == 0) std::this_thread::yield();
       EXPECT_EQ(seen.load(), 0);
       rt.run();
       one.tell([&seen](stuck&) { ++seen; });
@@ -217,7 +217,7 @@ TEST_P(stop, a_missed_deadline_discards_until_the_stuck_handler_has_ended) {
   rt.run();
   later.join();
   EXPECT_EQ(seen.load(), handled);
-  EXPECT_GE(rt.counters().dead_letters, 10u);
+  EXPECT_GE(rt.metrics().dead_letters, 10u);
   // Everything is as it was before: holds count, messages arrive, failures are kept.
   hold again = rt.hold();
   one.tell([&](stuck&) {

@@ -465,12 +465,12 @@ TEST_P(tasks, timers_come_again_and_weak_ones_let_the_program_end) {
   runtime rt(options());
   std::stop_source enough;
   std::atomic<int> ticks{0}, faults{0}, once{0}, never{0};
-  rt.every(100us, [&] { if (++ticks == 5) enough.request_stop(); }, {.stop = enough.get_token()});
+  rt.every(100us, [&] { if (++ticks >= 5 && faults >= 2) enough.request_stop(); }, {.stop = enough.get_token()});
   rt.every(50us, [&] { if (++faults == 1) throw std::runtime_error("tick"); }, {.stop = enough.get_token()});
   rt.after(1h, [&] { ++never; }, {.weak = true});
   rt.after(1us, [&] { ++once; });
   EXPECT_THROW(rt.run(), std::runtime_error);
-  EXPECT_EQ(ticks.load(), 5);
+  EXPECT_GE(ticks.load(), 5);
   EXPECT_GE(faults.load(), 2);
   EXPECT_EQ(once.load(), 1);
   EXPECT_EQ(never.load(), 0);

@@ -67,7 +67,7 @@ TEST_P(waits, a_stop_cancels_the_suspended_turn_and_what_was_sent_before_is_hand
   EXPECT_EQ(std::count(seen.begin(), seen.end(), "fourth"), 1);
   EXPECT_EQ(std::count(seen.begin(), seen.end(), "waits"), 2);
   EXPECT_EQ(std::count(seen.begin(), seen.end(), "too late"), 0);
-  EXPECT_EQ(rt.counters().dead_letters, 1u);
+  EXPECT_EQ(rt.metrics().dead_letters, 1u);
   EXPECT_EQ(live.load(), 0);
 }
 

@@ -229,8 +229,8 @@ outcome play(std::uint64_t program, std::uint64_t seed) {
       for (std::size_t id = 0; id < in.letters.size(); ++id) in.known_outside[in.letters[id].to].set(id);
     }
     // Births of actors with a thread of their own may be discarded by a stop, which counts them.
-    if (rt.counters().dead_letters < in.dead) in.complain("dead letters were not counted");
-    if (!in.mortal && rt.counters().dead_letters != 0) in.complain("dead letters without a stop");
+    if (rt.metrics().dead_letters < in.dead) in.complain("dead letters were not counted");
+    if (!in.mortal && rt.metrics().dead_letters != 0) in.complain("dead letters without a stop");
     result.time = rt.now();
   }
   for (const int alive : in.alive) {

@@ -18,7 +18,8 @@ struct player {
   void meet(std::vector<ref<player>> all) { others = std::move(all); }
   void play(int left) {
     ++*handled;
-    if (left > 1) others[random() % others.size()].tell<&player::play>(left - 1);
+    // A stop may have discarded meet().
+    if (left > 1 && !others.empty()) others[random() % others.size()].tell<&player::play>(left - 1);
   }
 };
 

@@ -189,7 +189,7 @@ TEST_P(storms, failures_rain_while_refs_go) {
   }
   EXPECT_THROW(rt.run(), int);
   EXPECT_EQ(rt.errors().size() + 1, static_cast<std::size_t>(count / 2 * 3));
-  EXPECT_EQ(rt.counters().dead_letters, static_cast<std::uint64_t>(count / 2));
+  EXPECT_EQ(rt.metrics().dead_letters, static_cast<std::uint64_t>(count / 2));
 }
 
 TROUPE_TEST_EACH(storms, all_settings);

@@ -6,12 +6,14 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "troupe/actor/supervision.hpp"
 #include "troupe/actor/when_full.hpp"
 #include "troupe/base/error.hpp"
+#include "troupe/context/context.hpp"
 #include "troupe/io/backend.hpp"
 
 namespace troupe {
@@ -27,7 +29,7 @@ enum class policy {
 struct failure {
   std::exception_ptr what;
   std::string actor;   // the actor's class; empty for a posted procedure
-  std::string method;  // the method or callable, "constructor", or "post"
+  std::string method;  // the method or callable, "constructor", "post", or "lazy"
   std::uint64_t actor_id = 0;  // ref::id() of the actor; 0 for a posted procedure
 };
 
@@ -69,8 +71,16 @@ struct runtime_options {
   // Lazies that one thread may have queued. Default 10,000; what comes past it runs in the thread that wants it, so that what is
   // queued stays bounded.
   std::size_t queued_lazies = 10'000;
-  // True: every lazy runs in the thread that wants it, when it is wanted, for debugging. Default false.
+  // Bytes that resources may take (resource.hpp) before lazies that make more of them are left to those who want them. A soft
+  // limit: what is wanted runs. Default 0: no limit, and workers run ahead as far as lazies are queued.
+  std::size_t resource_bytes = 0;
+  // True: every lazy and every fork runs in the thread that wants it, when it is wanted, for debugging; in a handler that holds
+  // the worker until it is done. Default false.
   bool serial_lazies = false;
+  // False: no thread takes lazies, or parts of forks, from another one that is at work on its own; so what one get() or
+  // co_await wants runs in one thread at a time, in the order of a plain program, though not always in the same thread. For
+  // debugging, and to see what sharing gains. Default true.
+  bool steal_lazies = true;
 
   // True: SIGQUIT (Ctrl-\ on a terminal) writes runtime::dump() to stderr and does not end the program. It has a thread of
   // its own that sleeps until then. The signal means what it did before once the last runtime with this option has gone.
@@ -121,6 +131,13 @@ struct spawn_options {
   turn_limits turn{0, std::chrono::microseconds{0}};
   // Default: no limit. Sending to an actor with a limit costs about 20 ns more.
   mailbox_limit mailbox{};
+  // A heap of its own: this_context() gives it in the constructor, in the handlers (coroutines, too, also after a co_await) and in
+  // the destructor. It goes with the actor, and when that is constructed anew. Default: none. option_error with activate().
+  std::optional<context_options> context{};
+  // True: what a handler has allocated in that context is discarded when it has ended; of a reentrant actor, once none of its calls
+  // is suspended. What the constructor allocated stays. What the handler throws may refer to its memory, which stays until run() has
+  // thrown another failure; the exception of an answer may not. Default false; option_error without a context.
+  bool rolls_back = false;
 };
 
 // The one thread on which an actor lives, from pinned() or on_main(). Given to spawn() in front of the

@@ -17,6 +17,7 @@
 #include "troupe/actor/ref.hpp"
 #include "troupe/actor/spawn.hpp"
 #include "troupe/actor/spawn_task.hpp"
+#include "troupe/runtime/metrics.hpp"
 #include "troupe/runtime/options.hpp"
 #include "troupe/runtime/timer.hpp"
 
@@ -76,16 +77,6 @@ class main_thread {
   struct seat {};
   explicit main_thread(ref<seat> actor) noexcept : actor_(std::move(actor)) {}
   ref<seat> actor_;
-};
-
-// What a runtime did so far; sums over its workers, exact when it is at rest.
-struct runtime_counters {
-  std::uint64_t turns = 0;         // of actors and posted procedures on the pool
-  std::uint64_t steals = 0;        // times that a worker took work from another one
-  std::uint64_t stolen = 0;        // actors and procedures moved by that
-  std::uint64_t wakes = 0;         // times that a sleeping worker was woken
-  std::uint64_t dead_letters = 0;  // messages that nobody handled
-  std::uint64_t lazies_dropped = 0;  // that nobody wanted
 };
 
 // Of after() and every().
@@ -178,6 +169,33 @@ class runtime {
     return actor::spawn_task(actor::placement{system()}, std::move(running));
   }
 
+  // The same with a context of its own, which this_context() gives in all parts of the task, also after a co_await. It goes when
+  // the task has ended; so neither the value nor the exception may refer to it. Throws option_error as make_context.
+  //
+  // Example:
+  //     troupe::task<int> letters(std::string text) {
+  //       std::pmr::vector<char> kept(&troupe::this_context());
+  //       for (char one : text) {
+  //         kept.push_back(one);
+  //         co_await troupe::yield();
+  //       }
+  //       co_return static_cast<int>(kept.size());
+  //     }
+  //     int main() {
+  //       troupe::runtime rt;
+  //       rt.spawn(troupe::context_options{.name = "letters"}, letters("four")).then([](int n) { std::cout << n << '\n'; });
+  //       rt.run();
+  //     }
+  template <class T>
+  future<T> spawn(const context_options& heap, task<T> running) {
+    static_assert(std::is_void_v<T> || is_sendable<T>::value,
+                  "troupe: spawn: the task's value may refer to its context, which goes before the value; promote it");
+    actor::placement where{system()};
+    where.unlike_most = true;
+    where.context = &heap;
+    return actor::spawn_task(where, std::move(running));
+  }
+
   // Runs a naked procedure once on the pool. It must own what it captures. Any thread. Throws std::bad_alloc.
   void post(std::move_only_function<void()> procedure);
 
@@ -223,7 +241,9 @@ class runtime {
   void clear_errors();
 
   unsigned workers() const noexcept;
-  runtime_counters counters() const;
+
+  // Counters and gauges of everything, for each worker and in sum. Any thread, handlers too. Cost: some microseconds.
+  runtime_metrics metrics() const;
 
   // What the program is doing and waiting for at this instant, in words: the handlers that run, and a line for each
   // suspended turn or task, as a stall has it, with actor, method, place in the source and what it waits for; 1,000 lines at
