@@ -12,6 +12,7 @@
 #include "troupe/context/snapshot.hpp"
 #include "troupe/io/accept.hpp"
 #include "troupe/io/backend.hpp"
+#include "troupe/io/buffer.hpp"
 #include "troupe/io/descriptor.hpp"
 #include "troupe/io/endpoint.hpp"
 #include "troupe/io/error.hpp"

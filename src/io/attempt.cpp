@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <utility>
+
+#include "io/reactor.hpp"
 
 namespace troupe::io {
 namespace {
@@ -58,6 +61,17 @@ bool stream(kernel& calls, slot& at, operation& one) noexcept {
     if (!one.whole || part == 0 || one.done == one.bytes) return finish(one, result);
     if (!can) return false;
   }
+}
+
+// The buffer is taken when something may be there, and is given back when nothing is.
+bool lease(kernel& calls, slot& at, operation& one) noexcept {
+  buffer_pool& pool = *at.owner->buffers;
+  one.data = pool.take();
+  if (one.data == nullptr) return finish(one, -ENOMEM);
+  one.bytes = buffer_pool::buffer_bytes;
+  const bool over = stream(calls, at, one);
+  if (one.done == 0) pool.give(std::exchange(one.data, nullptr));
+  return over;
 }
 
 bool datagram(kernel& calls, slot& at, operation& one) noexcept {
@@ -149,6 +163,8 @@ bool readiness(kernel& calls, slot& at, operation& one) noexcept {
 bool attempt(kernel& calls, slot& at, operation& one) noexcept {
   switch (one.what) {
     case action::read:
+      if (one.leased) return lease(calls, at, one);
+      [[fallthrough]];
     case action::write: return stream(calls, at, one);
     case action::accept: return accept(calls, at, one);
     case action::connect: return connect(calls, at, one);

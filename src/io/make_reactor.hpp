@@ -15,7 +15,7 @@ std::shared_ptr<reactor> make_readiness_reactor(std::unique_ptr<kernel> calls, r
 
 // Null where the system does not allow it, or this library was built without it; `refused` says why then.
 std::shared_ptr<reactor> make_uring_reactor(kernel& calls, runtime_services of, int& refused);
-// For tests: the sizes of the rings that are made from now on. Not zero.
-void set_uring_entries(unsigned submissions, unsigned completions) noexcept;
+// For tests: the sizes of the rings that are made from now on. Powers of 2; without leases there is no ring of buffers.
+void set_uring_entries(unsigned submissions, unsigned completions, unsigned leases = 256) noexcept;
 
 }  // namespace troupe::io

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <vector>
 
+#include "io/buffer_pool.hpp"
 #include "io/kernel.hpp"
 #include "io/slot.hpp"
 #include "sched/poller.hpp"
@@ -27,7 +28,8 @@ struct runtime_services {
 
 class reactor : public sched::poller, public std::enable_shared_from_this<reactor> {
  public:
-  reactor(kernel& calls, runtime_services of) : calls(calls), services_(std::move(of)) {}
+  reactor(kernel& calls, runtime_services of, std::shared_ptr<buffer_pool> leases = std::make_shared<buffer_pool>())
+      : calls(calls), buffers(std::move(leases)), services_(std::move(of)) {}
 
   // The runtime's own, made when it is first asked for. Throws io_error when the system refuses, std::bad_alloc.
   static reactor& of(sched::poller_seat& seat);
@@ -53,6 +55,7 @@ class reactor : public sched::poller, public std::enable_shared_from_this<reacto
   void drive() noexcept;
 
   kernel& calls;
+  const std::shared_ptr<buffer_pool> buffers;
 
  protected:
   // An operation becomes pending, and has completed.

@@ -17,12 +17,13 @@
 #include <cerrno>
 
 #include "io/attempt.hpp"
+#include "io/buffer_ring.hpp"
 #include "troupe/io/error.hpp"
 
 namespace troupe::io {
 namespace {
 
-unsigned submission_entries = 256, completion_entries = 4096;
+unsigned submission_entries = 256, completion_entries = 4096, buffer_entries = 256;
 
 // Marks of completions that are no operation's.
 enum : std::uint64_t { bell = 0, cancellation = 1 };
@@ -31,15 +32,17 @@ constexpr unsigned features_needed = IORING_FEAT_EXT_ARG | IORING_FEAT_NODROP | 
 
 class uring_reactor final : public reactor {
  public:
-  uring_reactor(kernel& calls, runtime_services of) : reactor(calls, std::move(of)) {
+  uring_reactor(kernel& calls, runtime_services of) : reactor(calls, std::move(of), std::make_shared<buffer_ring>(buffer_entries)) {
     io_uring_params wanted{};
     wanted.flags = IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP;
     wanted.cq_entries = completion_entries;
     const int made = io_uring_queue_init_params(submission_entries, &ring_, &wanted);
     if (made < 0) throw io_error("io_uring_setup", "", -made);
-    if ((wanted.features & features_needed) == features_needed) return;
-    io_uring_queue_exit(&ring_);
-    throw io_error("io_uring_setup", "", ENOSYS);
+    if ((wanted.features & features_needed) != features_needed) {
+      io_uring_queue_exit(&ring_);
+      throw io_error("io_uring_setup", "", ENOSYS);
+    }
+    provides_ = leases().open(ring_);
   }
   ~uring_reactor() override { io_uring_queue_exit(&ring_); }
 
@@ -114,9 +117,10 @@ class uring_reactor final : public reactor {
       if (io_uring_peek_cqe(&ring_, &entry) != 0) break;
       const std::uint64_t whose = entry->user_data;
       const int result = entry->res;
+      const unsigned flags = entry->flags;
       io_uring_cqe_seen(&ring_, entry);
       if (whose == bell) rung_ = true;
-      if (whose > cancellation) finish(*reinterpret_cast<operation*>(whose), result);
+      if (whose > cancellation) finish(*reinterpret_cast<operation*>(whose), result, flags);
     }
   }
 
@@ -138,6 +142,7 @@ class uring_reactor final : public reactor {
   }
 
  private:
+  buffer_ring& leases() const noexcept { return static_cast<buffer_ring&>(*buffers); }
   static operation_queue& queue_of(operation& one) noexcept { return reads(one) ? one.at->readers : one.at->writers; }
 
   // Under the mutex of submissions. A full queue is emptied first.
@@ -202,7 +207,7 @@ class uring_reactor final : public reactor {
     if (somebody_sleeps_) give(publish(), 0);  // U1
   }
 
-  static void prepare(io_uring_sqe& entry, operation& one) noexcept {
+  void prepare(io_uring_sqe& entry, operation& one) const noexcept {
     const int fd = one.at->fd;
     const int flags = one.whole ? MSG_WAITALL : 0;
     if (is_of_file(one.what)) {
@@ -210,7 +215,14 @@ class uring_reactor final : public reactor {
     } else if (is_polled(one)) {
       io_uring_prep_poll_add(&entry, fd, reads(one) ? POLLIN : POLLOUT);
     } else if (one.what == action::read) {
-      io_uring_prep_recv(&entry, fd, one.data + one.done, one.bytes - one.done, flags);
+      if (one.leased) {
+        io_uring_prep_recv(&entry, fd, nullptr, 0, 0);
+        entry.flags |= IOSQE_BUFFER_SELECT;
+        entry.buf_group = buffer_ring::group;
+      } else {
+        io_uring_prep_recv(&entry, fd, one.data + one.done, one.bytes - one.done, flags);
+      }
+      if (provides_ && !one.at->can_read) entry.ioprio |= IORING_RECVSEND_POLL_FIRST;
     } else if (one.what == action::write) {
       io_uring_prep_send(&entry, fd, one.data + one.done, one.bytes - one.done, flags | MSG_NOSIGNAL);
     } else if (one.what == action::accept) {
@@ -251,11 +263,12 @@ class uring_reactor final : public reactor {
     give(publish(), 0);
   }
 
-  void finish(operation& one, int result) noexcept {
+  void finish(operation& one, int result, unsigned flags) noexcept {
     slot& at = *one.at;
     bool last = false;
     {
       std::unique_lock lock(at.mutex);
+      receive_lease(one, result, flags);
       if (result == -EAGAIN && is_of_file(one.what)) {  // some file systems know no other way
         if (!ends(one)) {
           one.aside = true;
@@ -276,25 +289,43 @@ class uring_reactor final : public reactor {
     if (last) free_slot(at);
   }
 
-  // What the ring says of an operation. False when it is to be asked once more.
+  // The buffer that the system has chosen. A socket of which it does not say so has nothing more: it need not be tried first.
+  void receive_lease(operation& one, int result, unsigned flags) noexcept {
+    if (one.what == action::read) one.at->can_read = (flags & IORING_CQE_F_SOCK_NONEMPTY) != 0;
+    if ((flags & IORING_CQE_F_BUFFER) == 0) return;
+    std::byte* const came = leases().taken(flags >> IORING_CQE_BUFFER_SHIFT);
+    if (result > 0) {
+      one.data = came;
+    } else {
+      buffers->give(came);
+    }
+  }
+
+  // What the ring says of an operation. False when it is to be asked once more. Who asked for its end meanwhile was not heard
+  // by the system: so that is heard here.
   bool take(slot& at, operation& one, int result) noexcept {
+    if (is_over(at, one, result)) return true;
+    if (!at.closing && !ends(one)) return false;
+    one.result = -ECANCELED;
+    return true;
+  }
+
+  bool is_over(slot& at, operation& one, int result) noexcept {
     one.result = result;
     if (one.what == action::close && result == -EINTR) return one.result = 0, true;  // its descriptor is gone
+    // No buffer is in the ring just now, whether or not something has come: so first it waits for that.
+    if (result == -ENOBUFS && one.leased && !one.begun) return one.begun = true, false;
     // The system cancels by itself what a thread submitted that ends; another one asks again.
-    const bool nothing = result == -EINTR || result == -EAGAIN || (result == -ECANCELED && !ends(one));
-    if (at.closing && (nothing || (is_polled(one) && result >= 0))) {
-      one.result = -ECANCELED;
-      return true;
-    }
-    if (nothing || (one.what == action::accept && result == -ECONNABORTED)) return false;
+    if (result == -EINTR || result == -EAGAIN || result == -ECANCELED) return false;
+    if (one.what == action::accept && result == -ECONNABORTED) return false;
     if (result <= 0 || one.what == action::accept || one.what == action::open) return true;
-    if (is_polled(one)) return attempt(calls, at, one);
+    if (is_polled(one)) return !at.closing && attempt(calls, at, one);
     one.done += static_cast<std::size_t>(result);
-    return !one.whole || one.done == one.bytes || at.closing;
+    return !one.whole || one.done == one.bytes;
   }
 
   // The ring only tells when it is ready.
-  static bool is_polled(const operation& one) noexcept {
+  bool is_polled(const operation& one) const noexcept {
     switch (one.what) {
       case action::accept:
       case action::connect:
@@ -303,7 +334,7 @@ class uring_reactor final : public reactor {
       case action::write_at:
       case action::sync:
       case action::close: return false;
-      case action::read:
+      case action::read: return !one.socket || (one.leased && (one.begun || !provides_));
       case action::write: return !one.socket;
       default: return true;
     }
@@ -313,13 +344,15 @@ class uring_reactor final : public reactor {
   std::mutex submissions_;
   bool somebody_sleeps_ = false;
   bool rung_ = false;  // inside the door: U3
+  bool provides_ = false;  // the system takes buffers of the ring's
 };
 
 }  // namespace
 
-void set_uring_entries(unsigned submissions, unsigned completions) noexcept {
+void set_uring_entries(unsigned submissions, unsigned completions, unsigned leases) noexcept {
   submission_entries = submissions;
   completion_entries = completions;
+  buffer_entries = leases;
 }
 
 std::shared_ptr<reactor> make_uring_reactor(kernel& calls, runtime_services of, int& refused) {
@@ -339,7 +372,7 @@ std::shared_ptr<reactor> make_uring_reactor(kernel& calls, runtime_services of, 
 
 namespace troupe::io {
 
-void set_uring_entries(unsigned, unsigned) noexcept {}
+void set_uring_entries(unsigned, unsigned, unsigned) noexcept {}
 
 std::shared_ptr<reactor> make_uring_reactor(kernel&, runtime_services, int& refused) {
   refused = ENOSYS;

@@ -115,6 +115,11 @@ void operation_wait::close_result() noexcept {
   if (home_ != nullptr && !pending && result >= 0) home_->calls.close(std::exchange(result, -ECANCELED));
 }
 
+io_buffer operation_wait::take_buffer() noexcept {
+  if (home_ == nullptr || pending || data == nullptr) return {};
+  return io_buffer(home_->buffers, std::exchange(data, nullptr), done);
+}
+
 void operation_wait::check_whole(const char* name) const {
   check(name);
   if (done < bytes) throw end_of_stream(name, peer(), done);

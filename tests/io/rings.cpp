@@ -25,6 +25,31 @@ task<> ask(endpoint at, std::atomic<int>& answers) {
   }
 }
 
+// Each holds what it has read while it waits to write, so that many want one of the ring's at a time.
+task<> echo_leased(tcp_stream peer) {
+  for (;;) {
+    const io_buffer came = co_await peer.read_some();
+    if (came.empty()) break;
+    co_await yield();
+    co_await peer.write_all(came.text());
+  }
+}
+
+task<> serve_leased(runtime& rt, tcp_listener listener) {
+  for (int i = 0; i < clients; ++i) {
+    tcp_stream peer = co_await listener.accept();
+    rt.spawn(echo_leased(std::move(peer)));
+  }
+}
+
+task<> all_leased(runtime& rt, std::atomic<int>& answers) {
+  auto listener = tcp_listener::listen(endpoint::loopback(0));
+  const endpoint at = listener.local();
+  rt.spawn(serve_leased(rt, std::move(listener)));
+  for (int i = 0; i < clients; ++i) rt.spawn(ask(at, answers));
+  co_return;
+}
+
 task<> all(runtime& rt, std::atomic<int>& answers) {
   auto listener = tcp_listener::listen(endpoint::loopback(0));
   const endpoint at = listener.local();
@@ -33,10 +58,11 @@ task<> all(runtime& rt, std::atomic<int>& answers) {
   co_return;
 }
 
-int answers_with(unsigned workers) {
+template <class Program = decltype(&all)>
+int answers_with(unsigned workers, Program program = &all) {
   std::atomic<int> answers{0};
   runtime rt({.workers = workers, .policy = policy::work_stealing, .io = io_backend::io_uring});
-  rt.spawn(all(rt, answers));
+  rt.spawn(program(rt, answers));
   rt.run();
   return answers.load();
 }
@@ -52,6 +78,17 @@ TEST(io_rings, completions_that_do_not_fit_are_not_lost) {
     io::set_uring_entries(8, 8);
     EXPECT_EQ(answers_with(workers), clients * rounds);
     io::set_uring_entries(256, 4096);
+  }
+}
+
+TEST(io_rings, a_ring_of_one_buffer_or_none_serves_all) {
+  if (is_simulated()) GTEST_SKIP() << "no ring";
+  for (const unsigned workers : {1u, 2u}) {
+    for (const unsigned leases : {0u, 1u, 2u}) {
+      io::set_uring_entries(8, 8, leases);
+      EXPECT_EQ(answers_with(workers, &all_leased), clients * rounds);
+      io::set_uring_entries(256, 4096);
+    }
   }
 }
 

@@ -59,8 +59,9 @@ struct operation {
   bool whole = false;               // a transfer that goes on until all is done
   bool weak = false;                // it does not keep the program alive
   bool socket = true;               // what is transferred goes over a socket
+  bool leased = false;              // a read whose buffer comes from the reactor's pool when something has come
   bool asks_first = false;          // the descriptor is shared, and blocks: only once the system says that it would not
-  bool begun = false;               // of connect
+  bool begun = false;               // of connect; a leased read: no ring's buffer was to be had
   bool pending = false;             // the backend has it
   bool aside = false;               // or it goes to a thread that may block
 };

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "troupe/io/buffer.hpp"
 #include "troupe/io/file.hpp"
 #include "troupe/io/wait.hpp"
 
@@ -78,6 +79,23 @@ class write_job {
   stream_kind kind_;
 };
 
+// A read whose buffer is leased when something has come.
+class lease_job {
+ public:
+  using result = io_buffer;
+  static constexpr action what = action::read;
+  lease_job(descriptor& from, stream_kind kind) noexcept : from_(&from), kind_(kind) {}
+  lease_job(lease_job&& other) noexcept : from_(other.from_), kind_(other.kind_) {}
+  ~lease_job();
+  descriptor& prepare(operation_wait& wait) noexcept;
+  io_buffer finish(operation_wait& wait);
+
+ private:
+  descriptor* from_;
+  operation_wait* unclaimed_ = nullptr;  // what it came to is nobody's yet
+  stream_kind kind_;
+};
+
 class send_file_job {
  public:
   using result = std::size_t;
@@ -127,6 +145,12 @@ class stream {
   // others.
   io::awaitable<io::read_job> read_exact(std::span<std::byte> to) noexcept { return reads(to, true); }
   io::awaitable<io::read_job> read_exact(std::span<char> to) noexcept { return reads(std::as_writable_bytes(to), true); }
+
+  // What is there, in a buffer that is leased; empty at the end of the stream. While it waits there is no buffer: so an idle
+  // connection costs none. Throws also io_error (not_enough_memory).
+  io::awaitable<io::lease_job> read_some() noexcept {
+    return io::awaitable<io::lease_job>(std::in_place, descriptor_, kind_);
+  }
 
   // As much as there is room for: how many bytes.
   io::awaitable<io::write_job<std::string_view>> write(std::string_view bytes) noexcept { return writes(bytes, false); }

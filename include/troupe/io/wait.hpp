@@ -10,6 +10,7 @@
 #include <stop_token>
 #include <utility>
 
+#include "troupe/io/buffer.hpp"
 #include "troupe/io/descriptor.hpp"
 #include "troupe/io/operation.hpp"
 #include "troupe/task/flow.hpp"
@@ -34,6 +35,8 @@ class operation_wait : public tasks::wait, public operation {
   void check_whole(const char* name) const;
   // What it came to is a descriptor that nobody asks for any more.
   void close_result() noexcept;
+  // What a leased read came to. Empty, and nobody's any more, afterwards.
+  io_buffer take_buffer() noexcept;
 
  protected:
   enum class reason : std::uint8_t { none, timed_out, cancelled };

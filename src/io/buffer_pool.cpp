@@ -1,0 +1,62 @@
+#include "io/buffer_pool.hpp"
+
+#include <new>
+
+namespace troupe {
+
+void io_buffer::give_back() noexcept {
+  from_->give(std::exchange(data_, nullptr));
+  from_.reset();
+  size_ = 0;
+}
+
+namespace io {
+
+std::byte* buffer_pool::make() noexcept { return static_cast<std::byte*>(::operator new(buffer_bytes, std::nothrow)); }
+void buffer_pool::destroy(std::byte* data) noexcept { ::operator delete(data); }
+
+buffer_pool::~buffer_pool() {
+  while (free_one* one = free_) {
+    free_ = one->next;
+    destroy(reinterpret_cast<std::byte*>(one));
+  }
+}
+
+std::byte* buffer_pool::take() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    if (free_one* one = free_) {
+      free_ = one->next;
+      --kept_;
+      ++leased_;
+      return reinterpret_cast<std::byte*>(one);
+    }
+  }
+  std::byte* const made = make();
+  if (made == nullptr) return nullptr;
+  const std::lock_guard lock(mutex_);
+  ++leased_;
+  return made;
+}
+
+void buffer_pool::give(std::byte* data) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    --leased_;
+    if (keep(data)) return;
+    if (kept_ < kept_max) {
+      ++kept_;
+      free_ = ::new (data) free_one{free_};
+      return;
+    }
+  }
+  destroy(data);
+}
+
+std::size_t buffer_pool::leased() const noexcept {
+  const std::lock_guard lock(mutex_);
+  return leased_;
+}
+
+}  // namespace io
+}  // namespace troupe

@@ -1,0 +1,48 @@
+// buffer_pool: the memory of a runtime's leased buffers. Those that nobody holds wait in it, the last one given back first.
+//
+// Nobody waits for a buffer: when there is none one is made. What is kept here is bounded, what is leased is its holders'.
+// Threads: any.
+#pragma once
+
+#include <cstddef>
+#include <mutex>
+
+#include "troupe/io/buffer.hpp"
+
+namespace troupe::io {
+
+class buffer_pool {
+ public:
+  static constexpr std::size_t buffer_bytes = io_buffer::bytes_max;
+  static constexpr std::size_t kept_max = 256;  // buffers; more are given back to the system's heap
+
+  buffer_pool() = default;
+  buffer_pool(const buffer_pool&) = delete;
+  buffer_pool& operator=(const buffer_pool&) = delete;
+  virtual ~buffer_pool();
+
+  // Null when there is no memory.
+  std::byte* take() noexcept;
+  void give(std::byte* data) noexcept;
+
+  // How many are leased, or have been given to an operation.
+  std::size_t leased() const noexcept;
+
+ protected:
+  // Under the mutex: whether somebody else keeps it, and counts it as given back.
+  virtual bool keep(std::byte*) noexcept { return false; }
+  static std::byte* make() noexcept;
+  static void destroy(std::byte* data) noexcept;
+
+  mutable std::mutex mutex_;
+  std::size_t leased_ = 0;
+
+ private:
+  struct free_one {
+    free_one* next;
+  };
+  free_one* free_ = nullptr;
+  std::size_t kept_ = 0;
+};
+
+}  // namespace troupe::io
