@@ -1,0 +1,231 @@
+// chaos_proxy: between a client and a server, it does to their connections what networks do, by a seed.
+//
+// Each connection has a plan of its own for each direction, which follows from the fault, the seed and the connection's number
+// alone: so a test knows whether what it sent has to arrive (harmless()), and a failure is repeated by its seed.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <stop_token>
+#include <string>
+#include <utility>
+
+#include "support/counted.hpp"
+#include "troupe/troupe.hpp"
+
+namespace troupe::test {
+
+enum class chaos : std::uint8_t { none, delays, single_bytes, reset, half_close, black_hole, damage, mixed };
+inline constexpr chaos all_chaos[] = {chaos::none,       chaos::delays,     chaos::single_bytes, chaos::reset,
+                                      chaos::half_close, chaos::black_hole, chaos::mixed};
+
+inline const char* name_of(chaos one) {
+  constexpr const char* names[] = {"none", "delays", "single_bytes", "reset", "half_close", "black_hole", "damage", "mixed"};
+  return names[static_cast<std::size_t>(one)];
+}
+
+// What becomes of one direction.
+struct chaos_plan {
+  static constexpr std::uint32_t never = UINT32_MAX;
+
+  bool delays = false, single_bytes = false;
+  chaos ends_by = chaos::none;   // reset, half_close, black_hole or damage,
+  std::uint32_t after = never;   // when so many bytes have passed
+  bool deaf = false;             // a black hole that reads nothing either, for a while: the sender's buffers fill up
+
+  bool harmless() const noexcept { return after == never; }
+};
+
+class chaos_proxy {
+ public:
+  struct numbers {
+    std::atomic<int> connections{0}, live{0};
+    std::atomic<int> faults{0};  // connections that a plan has ended, or damaged
+  };
+
+  // Faults come within the first `most` bytes of a direction.
+  chaos_proxy(endpoint upstream, chaos does, std::uint64_t seed, std::uint32_t most = 4'000)
+      : upstream_(upstream), does_(does), seed_(seed), most_(most) {}
+  ~chaos_proxy() { stop(); }
+  chaos_proxy(const chaos_proxy&) = delete;
+  chaos_proxy& operator=(const chaos_proxy&) = delete;
+
+  // In a handler or a task.
+  void start(runtime& rt) {
+    auto listener = tcp_listener::listen(endpoint::loopback(0));
+    at_ = listener.local();
+    ended_ = rt.spawn(accepts(rt, std::move(listener), *this, end_.get_token()));
+  }
+  endpoint at() const noexcept { return at_; }
+  // All connections end.
+  void stop() noexcept { end_.request_stop(); }
+  // When nothing of it is left. The proxy must live until then.
+  task<> join() {
+    stop();
+    co_await std::move(ended_);
+  }
+
+  // Of the nth connection: towards the server, and back.
+  std::pair<chaos_plan, chaos_plan> plan(int nth) const {
+    std::minstd_rand random(random_of(nth));
+    if (does_ == chaos::mixed) {
+      // Half of them come through, in whatever way.
+      const bool fatal = random() % 2 == 0;
+      chaos_plan there = harmless_plan(random), back = harmless_plan(random);
+      if (fatal) end(random() % 2 == 0 ? there : back, all_fatal[random() % std::size(all_fatal)], random);
+      return {there, back};
+    }
+    chaos_plan there, back;
+    there.delays = back.delays = does_ == chaos::delays;
+    there.single_bytes = back.single_bytes = does_ == chaos::single_bytes;
+    if (std::ranges::find(all_fatal, does_) != std::end(all_fatal) || does_ == chaos::damage) end(random() % 2 == 0 ? there : back, does_, random);
+    return {there, back};
+  }
+  bool harmless(int nth) const {
+    const auto [there, back] = plan(nth);
+    return there.harmless() && back.harmless();
+  }
+
+  numbers seen;
+
+ private:
+  static constexpr chaos all_fatal[] = {chaos::reset, chaos::half_close, chaos::black_hole};
+
+  struct connection {
+    tcp_stream client, server;
+    counted alive;
+    connection() {}
+    // Closed so, a socket sends a reset; a simulated one does when there is something that it has not read.
+    void reset() noexcept {
+      for (tcp_stream* one : {&client, &server}) {
+        const linger at_once{1, 0};
+        if (one->is_open()) static_cast<void>(::setsockopt(one->fd(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once));
+        one->close();
+      }
+    }
+  };
+
+  std::minstd_rand::result_type random_of(int nth) const {
+    const std::uint64_t mixed = (seed_ + static_cast<std::uint64_t>(nth) * 0x9e3779b97f4a7c15U) * 0xbf58476d1ce4e5b9U;
+    return static_cast<std::minstd_rand::result_type>((mixed >> 33) % 2147483646 + 1);
+  }
+  static chaos_plan harmless_plan(std::minstd_rand& random) {
+    chaos_plan made;
+    made.delays = random() % 3 == 0;
+    made.single_bytes = random() % 3 == 0;
+    return made;
+  }
+  void end(chaos_plan& one, chaos how, std::minstd_rand& random) const {
+    one.ends_by = how;
+    one.after = static_cast<std::uint32_t>(random() % most_);
+    one.deaf = random() % 2 == 0;
+  }
+
+  static task<> accepts(runtime& rt, tcp_listener listener, chaos_proxy& self, std::stop_token until) {
+    std::vector<future<>> all;
+    try {
+      for (;;) {
+        tcp_stream client = co_await listener.accept().stop(until);
+        const int nth = self.seen.connections++;
+        all.push_back(rt.spawn(carry(std::move(client), self, nth, until)));
+      }
+    } catch (const cancelled&) {
+    }
+    for (future<>& one : all) co_await std::move(one);
+  }
+
+  static task<> carry(tcp_stream client, chaos_proxy& self, int nth, std::stop_token until) {
+    ++self.seen.live;
+    connection both;
+    both.client = std::move(client);
+    try {
+      both.server = co_await tcp_stream::connect(self.upstream_).stop(until);
+      const auto [there, back] = self.plan(nth);
+      std::minstd_rand random(self.random_of(nth) ^ 1U);
+      auto pumps = when_all(pump(both.client, both.server, both, there, random, self, until),
+                            pump(both.server, both.client, both, back, random, self, until));
+      co_await std::move(pumps);
+    } catch (const io_error&) {
+      both.reset();
+    } catch (const cancelled&) {
+    }
+    both.client.close();
+    both.server.close();
+    --self.seen.live;
+  }
+
+  // Both directions are branches of one task: they never run at a time.
+  static task<> pump(tcp_stream& from, tcp_stream& to, connection& both, chaos_plan plan, std::minstd_rand& random, chaos_proxy& self,
+                     std::stop_token until) {
+    try {
+      const bool whole = co_await pass(from, to, plan, random, until);
+      if (whole) {
+        to.shutdown_write();
+        co_return;
+      }
+      ++self.seen.faults;
+      if (plan.ends_by == chaos::reset) {
+        both.reset();
+        co_return;
+      }
+      if (plan.ends_by == chaos::half_close) to.shutdown_write();
+      if (plan.ends_by == chaos::black_hole && plan.deaf) co_await sleep_for(std::chrono::milliseconds(20));
+      co_await swallow(from, until);
+    } catch (const io_error&) {  // one side has reset: so does the other one
+      both.reset();
+    } catch (const cancelled&) {
+    } catch (const usage_error&) {  // the other direction has closed both meanwhile
+    }
+  }
+
+  static task<> swallow(tcp_stream& from, std::stop_token until) {
+    std::array<char, 4096> unread;
+    for (;;) {
+      const std::size_t bytes = co_await from.read(unread).stop(until);
+      if (bytes == 0) break;
+    }
+  }
+
+  // To the end: true; or to where the plan says.
+  static task<bool> pass(tcp_stream& from, tcp_stream& to, chaos_plan plan, std::minstd_rand& random, std::stop_token until) {
+    std::array<char, 4096> buffer;
+    std::uint32_t passed = 0;
+    for (;;) {
+      const std::size_t room = plan.delays ? 1 + random() % buffer.size() : buffer.size();
+      const std::size_t bytes = co_await from.read(std::span<char>(buffer).first(room)).stop(until);
+      if (bytes == 0) co_return true;
+      const bool last = !plan.harmless() && bytes > plan.after - passed;
+      std::size_t part = last ? plan.after - passed : bytes;
+      if (last && plan.ends_by == chaos::damage) {
+        buffer[part] = static_cast<char>(buffer[part] ^ 0x40);
+        part = bytes;
+        plan.after = chaos_plan::never;
+      }
+      if (plan.delays) co_await sleep_for(std::chrono::microseconds(random() % 500));
+      if (plan.single_bytes) {
+        for (std::size_t i = 0; i < part; ++i) co_await to.write_all(std::string_view(&buffer[i], 1)).stop(until);
+      } else {
+        co_await to.write_all(std::string_view(buffer.data(), part)).stop(until);
+      }
+      passed += static_cast<std::uint32_t>(part);
+      if (last && plan.ends_by != chaos::damage) co_return false;
+    }
+  }
+
+  const endpoint upstream_;
+  const chaos does_;
+  const std::uint64_t seed_;
+  const std::uint32_t most_;
+  endpoint at_;
+  std::stop_source end_;
+  future<> ended_;
+};
+
+}  // namespace troupe::test
