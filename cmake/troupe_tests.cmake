@@ -4,7 +4,6 @@
 # Two marks in a file's name change how its tests run:
 #   x.deep.cpp, x.deep.test.cpp      too long for every day: also labelled `deep`, left out by default
 #   x.serial.cpp, x.serial.test.cpp  measures time or CPU use: never runs beside another test
-include(GoogleTest)
 
 # troupe_program(NAME SOURCES file...): an executable of ours that sees the private headers.
 function(troupe_program name)
@@ -15,70 +14,68 @@ function(troupe_program name)
   target_link_libraries(${name} PRIVATE troupe::all Threads::Threads)
   troupe_private_flags(${name})
   # The library that they test is as users get it; they themselves need not take so long to compile.
-  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1> $<$<BOOL:${TROUPE_SANITIZE}>:-O0>)
+  target_compile_options(${name} PRIVATE
+      $<$<CONFIG:Release>:$<IF:$<BOOL:$<TARGET_PROPERTY:TROUPE_UNOPTIMISED>>,-O0,-O1>> $<$<BOOL:${TROUPE_SANITIZE}>:-O0>)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # These misfire in std::string at -O1 (GCC 12).
     target_compile_options(${name} PRIVATE -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
   endif()
 endfunction()
 
-# troupe_gtest(NAME PREFIX text LABELS label... SOURCES file...)
-#   One GoogleTest executable NAME, and NAME_deep, NAME_serial for the marked files. A test shows as
-#   PREFIX/suite.test, for suites of two layers may share a name. No sources: nothing is made.
+# troupe_gtest(NAME PREFIX text LABELS label... [UNOPTIMISED] SOURCES file...)
+#   One GoogleTest executable NAME, and NAME_deep, NAME_serial for the marked files. A suite shows as
+#   PREFIX/suite, for suites of two layers may share a name. No sources: nothing is made. UNOPTIMISED: the
+#   tests' own code, for such as wait for the kernel most of the time and take long to compile.
 function(troupe_gtest name)
-  cmake_parse_arguments(arg "" "PREFIX" "LABELS;SOURCES" ${ARGN})
+  cmake_parse_arguments(arg "UNOPTIMISED" "PREFIX" "LABELS;SOURCES" ${ARGN})
+  set(pch troupe_test_pch)
+  if(arg_UNOPTIMISED AND NOT TROUPE_SANITIZE)
+    set(pch troupe_unoptimised_test_pch)
+  endif()
   set(plain ${arg_SOURCES})
   foreach(mark IN ITEMS deep serial)
     set(marked ${plain})
     list(FILTER marked INCLUDE REGEX "\\.${mark}\\.")
     list(FILTER plain EXCLUDE REGEX "\\.${mark}\\.")
     set(labels ${arg_LABELS})
-    set(timeout 120)
+    set(timeout 600)
     if(mark STREQUAL "deep")
       list(APPEND labels deep)
-      set(timeout 900)
+      set(timeout 1800)
     endif()
-    troupe_gtest_executable(${name}_${mark} "${arg_PREFIX}" "${labels}" "${marked}"
+    troupe_gtest_executable(${name}_${mark} ${pch} "${arg_PREFIX}" "${labels}" "${marked}"
         RUN_SERIAL TRUE TIMEOUT ${timeout})
   endforeach()
-  troupe_gtest_executable(${name} "${arg_PREFIX}" "${arg_LABELS}" "${plain}" TIMEOUT 60)
+  troupe_gtest_executable(${name} ${pch} "${arg_PREFIX}" "${arg_LABELS}" "${plain}" TIMEOUT 600)
 endfunction()
 
 # The one executable of a troupe_gtest group; what follows SOURCES are test properties.
-function(troupe_gtest_executable name prefix labels sources)
+function(troupe_gtest_executable name pch prefix labels sources)
   if(NOT sources)
     return()
   endif()
   troupe_program(${name} SOURCES ${sources})
   target_link_libraries(${name} PRIVATE GTest::gtest_main GTest::gtest ${TROUPE_GMOCK})
-  target_precompile_headers(${name} REUSE_FROM troupe_test_pch)
+  target_precompile_headers(${name} REUSE_FROM ${pch})
+  get_target_property(unoptimised ${pch} TROUPE_UNOPTIMISED)
+  set_target_properties(${name} PROPERTIES TROUPE_UNOPTIMISED "${unoptimised}")
   if(TARGET troupe_test_support)
     target_link_libraries(${name} PRIVATE troupe_test_support)
   endif()
-  if(TROUPE_SANITIZE)
-    # A process takes longer to start than most tests then: one for each suite.
-    set(suites)
-    foreach(source IN LISTS sources)
-      set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}")
-      file(STRINGS "${source}" tests REGEX "^(TYPED_)?TEST(_F|_P)?\\(")
-      list(TRANSFORM tests REPLACE "^[A-Z_]*\\(([A-Za-z0-9_]+),.*$" "\\1")
-      list(APPEND suites ${tests})
-    endforeach()
-    list(REMOVE_DUPLICATES suites)
-    foreach(suite IN LISTS suites)
-      add_test(NAME ${prefix}/${suite} COMMAND ${name} --gtest_brief=1 "--gtest_filter=${suite}.*:*/${suite}.*:${suite}/*.*")
-      set_tests_properties(${prefix}/${suite} PROPERTIES ${ARGN} TIMEOUT 600
-          LABELS "${labels}" ENVIRONMENT "TROUPE_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
-    endforeach()
-    return()
-  endif()
-  # A list does not survive gtest_discover_tests; ctest adds up labels that are given one at a time.
-  list(TRANSFORM labels PREPEND "LABELS;")
-  gtest_discover_tests(${name}
-      DISCOVERY_MODE PRE_TEST
-      DISCOVERY_TIMEOUT 60
-      TEST_PREFIX "${prefix}/"
-      PROPERTIES ${labels} ENVIRONMENT "TROUPE_SOURCE_DIR=${PROJECT_SOURCE_DIR}" ${ARGN})
+  # A process takes longer to start than most tests: one for each suite. test_report.py counts the tests in it.
+  set(suites)
+  foreach(source IN LISTS sources)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}")
+    file(STRINGS "${source}" tests REGEX "^(TYPED_)?TEST(_F|_P)?\\(")
+    list(TRANSFORM tests REPLACE "^[A-Z_]*\\(([A-Za-z0-9_]+),.*$" "\\1")
+    list(APPEND suites ${tests})
+  endforeach()
+  list(REMOVE_DUPLICATES suites)
+  foreach(suite IN LISTS suites)
+    add_test(NAME ${prefix}/${suite} COMMAND ${name} --gtest_brief=1 "--gtest_filter=${suite}.*:*/${suite}.*:${suite}/*.*")
+    set_tests_properties(${prefix}/${suite} PROPERTIES ${ARGN}
+        LABELS "${labels}" ENVIRONMENT "TROUPE_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
+  endforeach()
 endfunction()
 
 # troupe_model(FILE): a model for the checker, an executable of its own whose exit status is the

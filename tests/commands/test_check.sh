@@ -32,10 +32,24 @@ cat > junit.xml << 'END'
   <testcase name="a/skip" status="notrun"><skipped message="SKIP_REGULAR_EXPRESSION_MATCHED"/></testcase>
   <testcase name="a/gone" status="notrun"><skipped message="Unable to find executable"/></testcase>
   <testcase name="a/off" status="disabled"/>
+  <testcase name="b/suite" status="run"><system-out>
+[==========] 5 tests from 1 test suite ran. (1 ms total)
+[  PASSED  ] 3 tests.
+[  SKIPPED ] 2 tests.
+</system-out></testcase>
+  <testcase name="b/broken" status="fail"><failure message=""/><system-out>
+here.cpp:1: Failure
+[  FAILED  ] all/broken.one/0, where GetParam() = 4-byte object (0 ms)
+[  FAILED  ] all/broken.one/1, where GetParam() = 4-byte object (0 ms)
+[  PASSED  ] 1 test.
+[  FAILED  ] 2 tests, listed below:
+[  FAILED  ] all/broken.one/0, where GetParam() = 4-byte object
+[  FAILED  ] all/broken.one/1, where GetParam() = 4-byte object
+</system-out></testcase>
 </testsuite>
 END
 counts=$(python3 "$TROUPE_SOURCE_DIR/scripts/test_report.py" junit.xml release 2> err)
-[ "$counts" = "1 2 2" ] || fail "the report counts '$counts', not '1 2 2'"
+[ "$counts" = "5 4 4" ] || fail "the report counts '$counts', not '5 4 4'"
 for words in "--- a/bad" "said this" "Timeout" "--- a/gone" "./test --in release --only '^a/bad$'"; do
   grep -qF -- "$words" err || fail "the report does not say '$words': $(cat err)"
 done
