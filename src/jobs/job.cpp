@@ -58,7 +58,6 @@ struct pending_list {
   std::uint64_t made = 0;
   const std::byte* stack_top = nullptr;  // where the outermost job of this thread began
   bool inside_handler = false;           // a fork runs in it (serial_lazies)
-  bool in_strand = false;                // innermost is a work, not a job
 };
 constinit thread_local pending_list pending [[gnu::tls_model("initial-exec")]];
 
@@ -73,7 +72,7 @@ constexpr std::ptrdiff_t stack_max = 1 << 20;  // bytes
 
 // False when there is no thread to be had.
 bool run_on_fresh_thread(job& one) {
-  const waits_for it(one);  // first, so that the other thread finds a cycle
+  const waits_for it(one, waits_for::joins{});  // first, so that the other thread finds a cycle
   try {
     std::thread([&one, pool = job_pool::current()] {
       const job_pool::inside its(pool);
@@ -213,10 +212,11 @@ bool claim(job& one) noexcept {
 void run(job& one) noexcept {
   observe::trace(observe::event::lazy_begin, one.name);
   one.run_by.store(&this_thread(), std::memory_order_relaxed);  // order: relaxed  in front of any wait's mutex
-  const bool strand_before = std::exchange(pending.in_strand, false);
-  one.perform(one, job::act::run);
+  {
+    const frame here(one);
+    one.perform(one, job::act::run);
+  }
   observe::trace(observe::event::lazy_end, one.name);
-  pending.in_strand = strand_before;
   finish(one);
 }
 
@@ -236,9 +236,6 @@ void report_unheard(const job&, const std::exception_ptr& what) noexcept {
   if (pool == nullptr) std::terminate();
   pool->report(what);
 }
-
-strand_here::strand_here() noexcept : before_(std::exchange(pending.in_strand, true)) {}
-strand_here::~strand_here() { pending.in_strand = before_; }
 
 void cancel(job& one) noexcept {
   one.perform(one, job::act::cancel);
@@ -297,7 +294,8 @@ TROUPE_NOINLINE future<> when_done(job& of) {
 }
 
 pending_scope::pending_scope(bool runs) : began_(pending.made), runs_(runs) {
-  if (pending.in_strand || (pending.stack_top == nullptr && actor::current_turn().flow != nullptr)) {
+  const bool in_work = this_stack.top != nullptr && this_stack.top->forks != nullptr;
+  if (in_work || (pending.stack_top == nullptr && actor::current_turn().flow != nullptr)) {
     throw usage_error("troupe: lazy_scope: it belongs to its thread, and a coroutine does not; open it in a plain function that a lazy calls");
   }
 }

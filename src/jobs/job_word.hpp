@@ -6,7 +6,8 @@
 //
 // Invariants
 //   W1  the result is whole before the word says done, and whoever sees that sees the result.
-//   W2  a waiter that attached is in the list that finish() gives, once; one that was refused is not.
+//   W2  a waiter that attached is in the list that finish() gives, once; one that was refused, or detached, is not.
+//   W3  who detaches is one that the end of the job waits for, by whatever way: so finish() comes behind it.
 #pragma once
 
 #include <cstdint>
@@ -39,6 +40,19 @@ class job_word {
       }
     }
     return false;
+  }
+
+  // Takes out one that attached, while others may attach. One at a time, and only while the job cannot end (W3).
+  void detach(Waiter& one) noexcept {
+    auto seen = reinterpret_cast<std::uintptr_t>(&one);
+    // order: relaxed  keeps what the others have published (W2); acquire: sees the waiters that came since, to find the one before it
+    if (word_.compare_exchange_strong(seen, reinterpret_cast<std::uintptr_t>(static_cast<Waiter*>(one.next)), std::memory_order_relaxed,
+                                      std::memory_order_acquire)) {
+      return;
+    }
+    auto* at = reinterpret_cast<Waiter*>(seen);
+    while (at->next != &one) at = at->next;
+    at->next = static_cast<Waiter*>(one.next);
   }
 
   // The result is there. Who waits for it, newest first; read the next one before one of them is told.

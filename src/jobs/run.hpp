@@ -28,16 +28,4 @@ class blocking_allowed {
   const bool before_;
 };
 
-// Works run on this thread until the end of this.
-class strand_here {
- public:
-  strand_here() noexcept;
-  strand_here(const strand_here&) = delete;
-  strand_here& operator=(const strand_here&) = delete;
-  ~strand_here();
-
- private:
-  const bool before_;
-};
-
 }  // namespace troupe::jobs

@@ -86,6 +86,7 @@ strand_place::strand_place(job_pool* pool, strand_deque& parts, bool slices) noe
 
 void strand_place::run(strand& part) noexcept {
   tree = part.within->tree;
+  const frame here(*tree);
   // order: relaxed  a hint
   if (pool_ != nullptr && pool_->discarding()) tree->cancel();
   if (tree->failures.load(std::memory_order_relaxed) != 0 && part.within->is_cancelled()) {
@@ -94,7 +95,6 @@ void strand_place::run(strand& part) noexcept {
     part.rested = true;
     next = &part;
   }
-  const strand_here works;
   while (strand* one = std::exchange(next, nullptr)) {
     one->here = this;
     one->handle().resume();
@@ -160,6 +160,12 @@ void push_all(strand_deque& deque, fork_join& root, std::span<strand* const> par
   }
 }
 
+// Until it ends, or somebody would have this thread take part.
+void sleep(tree_of_thread& tree) noexcept {
+  const waits_for here(tree, tree.told);
+  if (!tree.done()) tree.sleeper->parker.wait();
+}
+
 // Takes part in this tree, and in nothing else: what lies under it on this stack may wait for the tree, and so never
 // for what is put on top.
 void help(tree_of_thread& tree, strand_deque& deque, std::int64_t bottom) noexcept {
@@ -174,7 +180,7 @@ void help(tree_of_thread& tree, strand_deque& deque, std::int64_t bottom) noexce
     if (tree.pool != nullptr) tree.pool->count_call(true);
     tree.hungry.store(true, std::memory_order_relaxed);  // order: relaxed  a hint; the end needs none
     if (tree.pool != nullptr) tree.pool->attend();
-    if (!tree.done()) tree.sleeper->parker.wait();
+    sleep(tree);
     tree.hungry.store(false, std::memory_order_relaxed);  // order: relaxed  as above
   }
 }

@@ -3,6 +3,7 @@
 #include <mutex>
 #include <string>
 
+#include "jobs/deadlocks.hpp"
 #include "jobs/job_word.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/observe/trace.hpp"
@@ -14,6 +15,19 @@ namespace {
 struct all_threads {
   std::mutex mutex;
   waiting_thread* free = nullptr;
+  waiting_thread* newest = nullptr;  // of those that wait
+  void add(waiting_thread& one) noexcept {
+    one.older = newest;
+    one.newer = nullptr;
+    if (newest != nullptr) newest->newer = &one;
+    newest = &one;
+  }
+  void remove(waiting_thread& one) noexcept {
+    (one.newer == nullptr ? newest : one.newer->older) = one.older;
+    if (one.older != nullptr) one.older->newer = one.newer;
+    one.at = {};
+    one.refused.store(false, std::memory_order_relaxed);  // order: relaxed  its own thread reads it, and others under the mutex
+  }
   static all_threads& get() {
     static all_threads& instance = *new all_threads;
     return instance;
@@ -25,46 +39,29 @@ struct giver_back {
   ~giver_back() {
     all_threads& all = all_threads::get();
     std::lock_guard lock(all.mutex);
-    own_thread->next_free = all.free;
-    all.free = own_thread;
+    this_stack.thread->next_free = all.free;
+    all.free = this_stack.thread;
   }
 };
 thread_local giver_back gives_back;
 
-// order: relaxed (all)  under the mutex; a thread that runs a job said so before it waited for another one
-job* next_of(const job& of) noexcept {
-  const waiting_thread* thread = of.run_by.load(std::memory_order_relaxed);
-  return thread == nullptr ? nullptr : thread->waits_for.load(std::memory_order_relaxed);
-}
-// order: relaxed  as above
-bool runs_on(const job& of, const waiting_thread& self) noexcept { return of.run_by.load(std::memory_order_relaxed) == &self; }
+using word_of_job = job_word<waiter, std::atomic<std::uintptr_t>>;
+static_assert(word_of_job::done == job::done);
 
-// A chain that is longer has a circle without this thread: one of those in it is being told.
-constexpr int links_max = 100'000, links_named = 100;
+constexpr const char* words = "troupe: lazy: this would wait for itself: ";
 
-// A job that has ended in between has no part in a cycle: its thread may wait for another one by now.
-bool comes_back(const job& of, const waiting_thread& self) noexcept {
-  const job* last = &of;
-  for (int links = 0; !runs_on(*last, self); ++links) {
-    if (last->is_done() || links == links_max) return false;
-    last = next_of(*last);
-    if (last == nullptr) return false;
-  }
-  for (const job* at = &of; at != last; at = next_of(*at)) {
-    if (at == nullptr || at->is_done()) return false;
-  }
-  return !last->is_done();
-}
+struct undo {
+  undo(all_threads& all, waiting_thread& one) noexcept : all_(all), one_(one) {}
+  ~undo() { all_.remove(one_); }
+  all_threads& all_;
+  waiting_thread& one_;
+};
 
-[[noreturn]] void throw_deadlock(const job& of, const waiting_thread& self) {
-  std::string chain = of.name;
-  const job* at = &of;
-  for (int links = 0; links != links_named && at != nullptr && !runs_on(*at, self); ++links) {
-    at = next_of(*at);
-    if (at != nullptr) chain += std::string(" wants ") + at->name;
-  }
-  throw deadlock("troupe: lazy: this would wait for itself: " + chain);
-}
+struct asleep_span {
+  explicit asleep_span(const char* what) noexcept : name(what) { observe::trace(observe::event::asleep_begin, name); }
+  ~asleep_span() { observe::trace(observe::event::asleep_end, name); }
+  const char* const name;
+};
 
 struct sleeper : waiter {
   explicit sleeper(waiting_thread& of) noexcept : waiter(&wake_up), thread(of) {}
@@ -79,27 +76,70 @@ struct sleeper : waiter {
   std::atomic<bool> told{false};
 };
 
+// The job cannot end before this: who runs it waits for the caller.
+[[noreturn]] void leave_refused(job& of, sleeper& one) {
+  all_threads& all = all_threads::get();
+  std::lock_guard lock(all.mutex);  // others may leave the same job
+  word_of_job(of.word).detach(one);
+  throw deadlock(one.thread.chain);
+}
+
 }  // namespace
 
-constinit thread_local waiting_thread* own_thread = nullptr;
+constinit thread_local own_stack this_stack;
 
 waiting_thread& make_this_thread() noexcept {
   all_threads& all = all_threads::get();
   std::lock_guard lock(all.mutex);
-  own_thread = all.free == nullptr ? new waiting_thread : std::exchange(all.free, all.free->next_free);
+  this_stack.thread = all.free == nullptr ? new waiting_thread : std::exchange(all.free, all.free->next_free);
   gives_back.armed = true;
-  return *own_thread;
+  return *this_stack.thread;
 }
 
-waits_for::waits_for(job& of) : self_(this_thread()) {
-  std::lock_guard lock(all_threads::get().mutex);
-  if (!of.is_done() && comes_back(of, self_)) throw_deadlock(of, self_);
-  self_.waits_for.store(&of, std::memory_order_relaxed);  // order: relaxed  under the mutex
+waits_for::waits_for(const job& of) : self_(this_thread()) {
+  all_threads& all = all_threads::get();
+  std::lock_guard lock(all.mutex);
+  self_.at = {.one = &of, .top = this_stack.top, .may_refuse = true};
+  all.add(self_);
+  const waiting_thread* const last = find_circle(self_, all.newest);
+  if (last == nullptr) return;
+  const undo leaves(all, self_);
+  throw deadlock(words + name_circle(*last, self_));
+}
+
+waits_for::waits_for(const job& of, joins) noexcept : self_(this_thread()) {
+  all_threads& all = all_threads::get();
+  std::lock_guard lock(all.mutex);
+  self_.at = {.one = &of, .top = this_stack.top};
+  all.add(self_);
+}
+
+// A circle has one that waits for a job and may be refused that: who waits for a tree, or joins a thread, waits for what is younger than
+// all that its stack had before, so that no circle is made of these alone.
+waits_for::waits_for(const fork_tree& of, const std::atomic<bool>& ended) noexcept : self_(this_thread()) {
+  all_threads& all = all_threads::get();
+  std::lock_guard lock(all.mutex);
+  self_.at = {.all = &of, .ended = &ended, .top = this_stack.top};
+  all.add(self_);
+  while (waiting_thread* const last = find_circle(self_, all.newest)) {
+    waiting_thread* told = last;
+    while (told != nullptr && !told->at.may_refuse) told = told->reached_from;
+    if (told == nullptr) return;
+    try {
+      told->chain = words + name_circle(*last, *told);
+    } catch (...) {  // no memory for its words
+      told->chain.clear();
+    }
+    // order: release  its chain is read under the mutex; pairs with wait_until_done
+    told->refused.store(true, std::memory_order_release);
+    told->parker.notify();
+  }
 }
 
 waits_for::~waits_for() {
-  std::lock_guard lock(all_threads::get().mutex);
-  self_.waits_for.store(nullptr, std::memory_order_relaxed);  // order: relaxed  under the mutex
+  all_threads& all = all_threads::get();
+  std::lock_guard lock(all.mutex);
+  all.remove(self_);
 }
 
 void wait_until_done(job& of) {
@@ -107,15 +147,14 @@ void wait_until_done(job& of) {
   waiting_thread& self = this_thread();
   sleeper one(self);
   if (!attach(of, one)) return;
-  const char* const name = of.name;
-  observe::trace(observe::event::asleep_begin, name);
+  const asleep_span traced(of.name);
   // order: acquire  the waker is done with it; and sees the result
-  while (!one.told.load(std::memory_order_acquire)) self.parker.wait();
-  observe::trace(observe::event::asleep_end, name);
+  while (!one.told.load(std::memory_order_acquire)) {
+    // order: acquire  pairs with who has found the circle
+    if (self.refused.load(std::memory_order_acquire)) leave_refused(of, one);
+    self.parker.wait();
+  }
 }
-
-using word_of_job = job_word<waiter, std::atomic<std::uintptr_t>>;
-static_assert(word_of_job::done == job::done);
 
 bool attach(job& of, waiter& one) noexcept { return word_of_job(of.word).attach(one); }
 

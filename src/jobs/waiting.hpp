@@ -1,10 +1,14 @@
-// waiting: the threads that wait for jobs, and who waits for whom.
+// waiting: the threads that wait for jobs and forks, and who waits for whom.
 //
-// A thread waits for one job at a time, which another thread runs; so the chain from a job over its thread to what that waits
-// for is exact, and one that comes back is a deadlock. It is found by the last one that begins to wait, under one mutex.
+// Whatever lies on a thread's stack needs what lies above it, and all of it needs what the thread waits for. A job is run by one
+// thread; a tree of forks needs each thread that has one of its strands on its stack. So the way from a wait over threads to their
+// waits is exact, and one that comes back is a deadlock. It is looked for by the last one that begins to wait, under one mutex.
 #pragma once
 
 #include <atomic>
+#include <cstdint>
+#include <string>
+#include <utility>
 
 #include "base/parker.hpp"
 #include "troupe/base/platform.hpp"
@@ -12,22 +16,74 @@
 
 namespace troupe::jobs {
 
-// Never freed, but used again by another thread: whoever follows a chain may look at one whose job has just ended.
+struct fork_tree;
+struct waiting_thread;
+
+// A job that runs on this thread, or strands of a tree; on its stack, while it does.
+class frame {
+ public:
+  TROUPE_INLINE explicit frame(job& runs) noexcept;
+  explicit frame(const fork_tree& works_at) noexcept;
+  frame(const frame&) = delete;
+  frame& operator=(const frame&) = delete;
+  TROUPE_INLINE ~frame();
+
+  const job* const runs;        // or null:
+  const fork_tree* const forks;
+  const frame* const below;
+  const frame* const forks_below;  // the next one that has forks, from here on: this one, too
+};
+
+// What the calling thread has on its stack; and where it waits, once it has.
+struct own_stack {
+  const frame* top = nullptr;
+  waiting_thread* thread = nullptr;
+};
+extern constinit thread_local own_stack this_stack [[gnu::tls_model("initial-exec")]];
+
+TROUPE_INLINE frame::frame(job& one) noexcept
+    : runs(&one), forks(nullptr), below(this_stack.top), forks_below(below == nullptr ? nullptr : below->forks_below) {
+  this_stack.top = this;
+}
+inline frame::frame(const fork_tree& works_at) noexcept : runs(nullptr), forks(&works_at), below(this_stack.top), forks_below(this) { this_stack.top = this; }
+TROUPE_INLINE frame::~frame() { this_stack.top = below; }
+
+// Never freed, but used again by another thread: whoever looks for a deadlock may look at one whose job has just ended.
 struct waiting_thread {
   base::parker parker;
-  std::atomic<job*> waits_for{nullptr};  // changed under the mutex
+  std::atomic<bool> refused{false};  // what it waits for waits for it; `chain` says how
+
+  // Under the mutex.
+  struct place {
+    const job* one = nullptr;                   // it waits for this,
+    const fork_tree* all = nullptr;             // or for all strands of this
+    const std::atomic<bool>* ended = nullptr;   // of the tree
+    const frame* top = nullptr;                 // of its stack, which stays as it is
+    bool may_refuse = false;
+  } at;
+  std::string chain;
+  waiting_thread* older = nullptr;  // of those that wait
+  waiting_thread* newer = nullptr;
+  std::uint64_t reached_in = 0;  // the last search that came here, from there
+  waiting_thread* reached_from = nullptr;
+  waiting_thread* next_reached = nullptr;
   waiting_thread* next_free = nullptr;
 };
 
 // The calling thread's. Ends the program when memory is out for a thread's first call.
 TROUPE_NOINLINE waiting_thread& make_this_thread() noexcept;
-extern constinit thread_local waiting_thread* own_thread [[gnu::tls_model("initial-exec")]];
-inline waiting_thread& this_thread() noexcept { return own_thread != nullptr ? *own_thread : make_this_thread(); }
+inline waiting_thread& this_thread() noexcept { return this_stack.thread != nullptr ? *this_stack.thread : make_this_thread(); }
 
-// The calling thread waits for what another one does for this job. Throws deadlock when that would come back to it.
+// The calling thread waits for what other ones do, until the end of this.
 class waits_for {
  public:
-  explicit waits_for(job& of);
+  // Sleeps until the job is done. Throws deadlock when that would come back to it.
+  explicit waits_for(const job& of);
+  // Joins a thread that is to run it.
+  struct joins {};
+  waits_for(const job& of, joins) noexcept;
+  // Sleeps until the tree has ended. Who waits for a job in a circle with it is refused that.
+  waits_for(const fork_tree& of, const std::atomic<bool>& ended) noexcept;
   waits_for(const waits_for&) = delete;
   waits_for& operator=(const waits_for&) = delete;
   ~waits_for();
@@ -36,7 +92,7 @@ class waits_for {
   waiting_thread& self_;
 };
 
-// Sleeps until the job is done, which another thread runs.
+// Sleeps until the job is done, which another thread runs. Throws deadlock.
 void wait_until_done(job& of);
 
 // Adds the waiter. False when the job is done already.

@@ -58,7 +58,7 @@ class mailbox_full : public error {
   using error::error;
 };
 
-// An ask that would wait for itself: the text names who asked whom.
+// An ask, or a lazy, that would wait for itself: the text names who wants whom.
 class deadlock : public error {
   using error::error;
 };
