@@ -9,6 +9,7 @@
 
 #include "actor/turn.hpp"
 #include "jobs/job_pool.hpp"
+#include "jobs/job_refs.hpp"
 #include "jobs/run.hpp"
 #include "jobs/waiting.hpp"
 #include "troupe/actor/cell.hpp"
@@ -18,6 +19,11 @@
 
 namespace troupe::jobs {
 namespace {
+
+using refs_of_job = job_refs<std::atomic<std::uint32_t>>;
+
+// Nobody but where it is kept.
+bool is_orphan(job& one) noexcept { return refs_of_job(one.refs).is_orphan(); }
 
 // What the thread has made and not submitted, by age.
 struct pending_list {
@@ -45,13 +51,11 @@ struct pending_list {
     while (newest != nullptr && newest->place > than) {
       job& one = *newest;
       remove(one);
-      if (pool != nullptr && is_orphan(one)) pool->count_dropped();
-      one.drop_ref();
+      // order: relaxed  somebody had it, and has run it
+      if (pool != nullptr && is_orphan(one) && !one.claimed.load(std::memory_order_relaxed)) pool->count_dropped();
+      one.drop_kept();
     }
   }
-  // Nobody else has a ref of it.
-  // order: relaxed  a thread that had the last one has dropped it
-  static bool is_orphan(const job& one) noexcept { return one.refs.load(std::memory_order_relaxed) == 1; }
 
   job* oldest = nullptr;
   job* newest = nullptr;
@@ -103,11 +107,11 @@ void run_nested(job& one) {
 // Takes the ref.
 void run_unshared(job& one) {
   if (claim(one)) {
-    const bool unheard = pending_list::is_orphan(one);
+    const bool unheard = is_orphan(one);
     run_nested(one);
     if (unheard) one.perform(one, job::act::report);
   }
-  one.drop_ref();
+  one.drop_kept();
 }
 
 // All but the wanted one, the newest first: who wants them goes from the oldest on, and thieves from the other end. What the
@@ -121,10 +125,10 @@ void submit_pending(job_pool& pool, const job* wanted) {
     pending.remove(one);
     // order: relaxed  a hint: somebody else has begun it
     if (one.claimed.load(std::memory_order_relaxed)) {
-      one.drop_ref();
-    } else if (pending_list::is_orphan(one)) {
+      one.drop_kept();
+    } else if (is_orphan(one)) {
       pool.count_dropped();
-      one.drop_ref();
+      one.drop_kept();
     } else if (!pool.submit(one, mine)) {
       return pending.put_behind(at, one);
     }
@@ -136,15 +140,15 @@ void take_back(job& one, job_pool* pool) {
   if (pending.has(one)) {
     pending.remove(one);
     observe::trace(observe::event::lazy_inline, one.name, 0);
-    one.drop_ref();
+    one.drop_kept();
   } else if (pool != nullptr) {
     job_queue& mine = pool->queue_here();
     // order: relaxed  only the owner of the queue compares it with itself
     if (one.kept_by.load(std::memory_order_relaxed) == &mine && mine.remove(one)) {
       observe::trace(observe::event::lazy_inline, one.name, 1);
-      return one.drop_ref();
+      return one.drop_kept();
     }
-    if (pool->memory().take_out(one)) one.drop_ref();
+    if (pool->memory().take_out(one)) one.drop_kept();
   }
 }
 
@@ -155,7 +159,7 @@ struct errand final : job {
   static void perform(job& base, act what) noexcept {
     auto& self = static_cast<errand&>(base);
     if (what == act::free) return delete &self;
-    if (what != act::report && claim(self.of)) what == act::run ? run(self.of) : cancel(self.of);
+    if ((what == act::run || what == act::cancel) && claim(self.of)) what == act::run ? run(self.of) : cancel(self.of);
   }
   job& of;
 };
@@ -179,7 +183,7 @@ void submit_wanted(job_pool& pool, job& wanted) {
   auto& one = *new errand(wanted);
   one.drop_ref();  // its maker's
   if (pool.submit(one, mine, true)) return;
-  one.drop_ref();
+  one.drop_kept();
   throw std::bad_alloc();
 }
 
@@ -224,11 +228,11 @@ void run_taken(job& one) noexcept {
   if (claim(one)) {
     // Nobody else has a handle, nor can get one: what it throws, nobody hears. Asked before it runs: who has a handle then may
     // have heard it, and let go of the handle, by the time that it has run.
-    const bool unheard = pending_list::is_orphan(one);
+    const bool unheard = is_orphan(one);
     run(one);
     if (unheard) one.perform(one, job::act::report);
   }
-  one.drop_ref();
+  one.drop_kept();
 }
 
 void report_unheard(const job&, const std::exception_ptr& what) noexcept {
@@ -242,14 +246,24 @@ void cancel(job& one) noexcept {
   finish(one);
 }
 
+namespace {
+
+void free_job(job& one) noexcept {
+  if (!one.is_done()) finish(one);  // nobody will run it
+  one.perform(one, job::act::free);
+}
+
+}  // namespace
+
 void job::drop_ref() noexcept {
-  // order: acquire  the only one left: sees what the others did
-  if (refs.load(std::memory_order_acquire) != 1) {
-    // order: acq_rel  what its holder did is seen by the one that frees it; pairs with itself
-    if (refs.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  }
-  if (!is_done()) finish(*this);  // nobody will run it
-  perform(*this, act::free);
+  const auto forget = [this] {
+    if (is_done()) perform(*this, act::forget);
+  };
+  if (refs_of_job(refs).drop_handle(forget)) free_job(*this);
+}
+
+void job::drop_kept() noexcept {
+  if (refs_of_job(refs).drop_kept()) free_job(*this);
 }
 
 TROUPE_NOINLINE void keep(job& made) noexcept {

@@ -125,7 +125,7 @@ void job_pool::drop(job& unwanted) noexcept {
     count_dropped();
     cancel(unwanted);
   }
-  unwanted.drop_ref();
+  unwanted.drop_kept();
 }
 
 job_pool* job_pool::current() noexcept {
@@ -231,6 +231,7 @@ void job_pool::runner_ended() noexcept {
 bool job_pool::some_left() const noexcept {
   // order: relaxed  a hint; the end drops what is left
   if (home_.closing.load(std::memory_order_relaxed)) return false;
+  if (memory_->some_may_go_on()) return true;
   std::lock_guard lock(mutex_);
   return std::ranges::any_of(queues_, [this](const auto& one) { return may_take_from(*one) && (!one->empty() || one->forks.count() != 0); });
 }
@@ -287,13 +288,16 @@ void job_pool::report(std::exception_ptr what) noexcept { home_.report(nullptr, 
 void job_pool::set_aside(job& one) noexcept {
   memory_->set_aside(one);
   // order: relaxed  somebody who wanted it before it was there
-  if (one.claimed.load(std::memory_order_relaxed) && memory_->take_out(one)) return one.drop_ref();
+  if (one.claimed.load(std::memory_order_relaxed) && memory_->take_out(one)) return one.drop_kept();
 }
 
 // Neither kind keeps the other one waiting for longer than a slice: each goes first in every other one.
 bool job_pool::run_one(job_queue& mine, strand_place& parts, bool jobs_first) noexcept {
   job* one = jobs_first ? mine.pop() : nullptr;
-  if (one == nullptr && memory_->has_limit() && !memory_->is_short()) one = memory_->take_up();
+  if (one == nullptr && memory_->has_limit() && memory_->some_may_go_on()) {
+    one = memory_->take_up();
+    if (memory_->some_may_go_on() && runners_.may_call()) call_runner();  // who gave bytes back has called one
+  }
   strand* part = one == nullptr ? mine.forks.pop() : nullptr;
   if (part == nullptr && one == nullptr && !jobs_first) one = mine.pop();
   if (one != nullptr) observe::trace(observe::event::lazy_taken, one->name);

@@ -7,18 +7,15 @@ namespace troupe::jobs {
 
 void memory_account::charge(std::size_t bytes) noexcept {
   add_ref();
-  // order: relaxed (all)  a sum and a statistic
-  const std::size_t now = used_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  const std::size_t now = gate_.take(bytes);
+  // order: relaxed (both)  a statistic
   std::size_t peak = peak_.load(std::memory_order_relaxed);
   while (now > peak && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
   }
 }
 
 void memory_account::discharge(std::size_t bytes) noexcept {
-  // order: seq_cst  in front of the look at the list; pairs with is_short behind set_aside
-  const std::size_t before = used_.fetch_sub(bytes, std::memory_order_seq_cst);
-  // order: seq_cst  as above
-  if (before > limit_ && before - bytes <= limit_ && aside_.load(std::memory_order_seq_cst) != 0) {
+  if (gate_.give(bytes)) {
     std::lock_guard lock(mutex_);
     if (pool_ != nullptr) pool_->call_runner();
   }
@@ -38,19 +35,18 @@ void memory_account::set_aside(job& one) noexcept {
   newest_ = &one;
   // order: relaxed  a hint for who wants it, which looks again under the mutex
   one.kept_by.store(this, std::memory_order_relaxed);
-  aside_.fetch_add(1, std::memory_order_seq_cst);  // order: seq_cst  in front of is_short; pairs with discharge
+  gate_.put_aside();
 }
 
 void memory_account::unlink(job& one) noexcept {
   (one.older == nullptr ? oldest_ : one.older->newer) = one.newer;
   (one.newer == nullptr ? newest_ : one.newer->older) = one.older;
   one.kept_by.store(nullptr, std::memory_order_relaxed);  // order: relaxed  under the mutex
-  aside_.fetch_sub(1, std::memory_order_relaxed);         // order: relaxed  as above
+  gate_.took_up();
 }
 
 job* memory_account::take_up() noexcept {
-  // order: relaxed  a hint
-  if (aside_.load(std::memory_order_relaxed) == 0) return nullptr;
+  if (!gate_.some_aside()) return nullptr;
   std::lock_guard lock(mutex_);
   job* const one = oldest_;
   if (one != nullptr) unlink(*one);

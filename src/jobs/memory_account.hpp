@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include "jobs/memory_gate.hpp"
 #include "troupe/jobs/job.hpp"
 
 namespace troupe::jobs {
@@ -19,7 +20,7 @@ class job_pool;
 
 class memory_account {
  public:
-  memory_account(job_pool& of, std::size_t limit) noexcept : limit_(limit), pool_(&of) {}
+  memory_account(job_pool& of, std::size_t limit) noexcept : gate_(limit), pool_(&of) {}
 
   void add_ref() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }  // order: relaxed  the caller has one
   void drop_ref() noexcept {
@@ -32,21 +33,21 @@ class memory_account {
   // The runtime ends.
   void close() noexcept;
 
-  // order: seq_cst  behind set_aside; pairs with discharge: one of the two sees the other (docs/protocols/lazies.md)
-  bool is_short() const noexcept { return limit_ != 0 && used_.load(std::memory_order_seq_cst) > limit_; }
-  bool has_limit() const noexcept { return limit_ != 0; }
+  bool is_short() const noexcept { return gate_.is_short(); }
+  bool has_limit() const noexcept { return gate_.has_limit(); }
+  // Jobs lie aside that may be taken up.
+  bool some_may_go_on() const noexcept { return gate_.some_aside() && !gate_.is_short(); }
   void set_aside(job& one) noexcept;        // takes the ref
   job* take_up() noexcept;                  // the oldest, with its ref, or null
   bool take_out(job& wanted) noexcept;      // true when it was there; its ref is the caller's
-  std::size_t used() const noexcept { return used_.load(std::memory_order_relaxed); }  // order: relaxed  a statistic
+  std::size_t used() const noexcept { return gate_.used(); }
   std::size_t peak() const noexcept { return peak_.load(std::memory_order_relaxed); }  // order: relaxed  a statistic
 
  private:
   void unlink(job& one) noexcept;
 
-  const std::size_t limit_;  // bytes; 0: none
-  std::atomic<std::size_t> used_{0}, peak_{0};
-  std::atomic<std::size_t> aside_{0};  // jobs in the list
+  memory_gate<> gate_;  // of the jobs in the list
+  std::atomic<std::size_t> peak_{0};
   std::atomic<std::uint32_t> refs_{1};
   std::mutex mutex_;
   job_pool* pool_;  // null once it ends; under the mutex

@@ -219,6 +219,35 @@ TEST_P(lazies, what_a_function_captured_goes_when_it_has_run) {
   EXPECT_THROW(value.get(), usage_error);
 }
 
+// Whoever made it has it in a list, or in a queue, until it looks there again.
+TEST_P(lazies, a_value_goes_with_the_last_handle_though_its_maker_still_keeps_the_job) {
+  for (const bool submitted : {false, true}) {
+    auto chosen = options();
+    chosen.steal_lazies = submitted;
+    runtime rt(chosen);
+    std::vector<lazy<std::shared_ptr<int>>> all;
+    for (int i = 0; i < 20; ++i) all.emplace_back([i] { return std::make_shared<int>(i); });
+    if (submitted) {
+      const lazy first([] { return 1; });
+      EXPECT_EQ(first.get(), 1);
+    }
+    std::vector<std::weak_ptr<int>> values(all.size());
+    std::vector<std::thread> threads;
+    for (std::size_t t = 0; t < 2; ++t) {
+      threads.emplace_back([&values, t, mine = all]() mutable {
+        for (std::size_t i = t; i < mine.size(); i += 2) values[i] = mine[i].get();
+        for (auto& one : mine) one.release();
+      });
+    }
+    for (auto& one : threads) one.join();
+    if (submitted) rt.run();
+    for (auto& one : all) one.release();
+    for (const auto& one : values) EXPECT_TRUE(one.expired());
+    rt.run();
+    EXPECT_EQ(rt.metrics().lazies_dropped, 0u);
+  }
+}
+
 TEST_P(lazies, are_ranges_when_their_values_are_and_functions_become_parallel) {
   runtime rt(options());
   const auto squares = parallel([](int n) {

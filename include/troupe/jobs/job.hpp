@@ -20,8 +20,9 @@ struct waiter {
 };
 
 struct job {
-  // cancel: its result is the exception `cancelled`. report: nobody will hear of its exception, if it has one.
-  enum class act : std::uint8_t { run, cancel, report, free };
+  // cancel: its result is the exception `cancelled`. report: nobody will hear of its exception, if it has one. forget: nor want
+  // its result.
+  enum class act : std::uint8_t { run, cancel, report, forget, free };
 
   job(void (*acts)(job&, act) noexcept, const char* what) noexcept : perform(acts), name(what) {}
   job(const job&) = delete;
@@ -29,13 +30,16 @@ struct job {
 
   // order: acquire  sees the result; pairs with the exchange that ends the job
   bool is_done() const noexcept { return word.load(std::memory_order_acquire) == done; }
-  // order: relaxed  the caller holds a ref already
-  void add_ref() noexcept { refs.fetch_add(1, std::memory_order_relaxed); }
+  // Of a handle.
+  // order: relaxed  the caller has one already
+  void add_ref() noexcept { refs.fetch_add(2, std::memory_order_relaxed); }
   void drop_ref() noexcept;
+  // Of where it was kept.
+  void drop_kept() noexcept;
 
   static constexpr std::uintptr_t done = 1;
   std::atomic<std::uintptr_t> word{0};  // the waiters, newest first; then done
-  std::atomic<std::uint32_t> refs{2};   // its maker's, and one for where it is kept until somebody takes it
+  std::atomic<std::uint32_t> refs{3};   // its maker's, and where it is kept until somebody takes it (job_refs.hpp)
   std::atomic<bool> claimed{false};     // somebody runs it, or has
   void (*const perform)(job&, act) noexcept;
   const char* const name;

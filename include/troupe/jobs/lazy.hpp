@@ -42,6 +42,7 @@ struct lazy_job final : job_of<T> {
       if (const std::exception_ptr failed = self.result.failure()) report_unheard(self, failed);
       return;
     }
+    if (what == job::act::forget) return self.result.reset();
     if (what == job::act::cancel) {
       self.result.fail(std::make_exception_ptr(cancelled("troupe: lazy: it was dropped, since its runtime was stopped or ends")));
       return self.function.reset();

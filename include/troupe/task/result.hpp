@@ -27,6 +27,8 @@ class result_of {
   }
   void fail(std::exception_ptr what) noexcept { content_.template emplace<2>(std::move(what)); }
 
+  void reset() noexcept { content_.template emplace<0>(); }
+
   bool there() const noexcept { return content_.index() != 0; }
   // Null when it is not an exception.
   std::exception_ptr failure() const noexcept {

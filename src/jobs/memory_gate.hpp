@@ -1,0 +1,51 @@
+// memory_gate: how many bytes are in use, and how many jobs lie aside until there are fewer (docs/protocols/lazies.md).
+//
+// A runner puts a job aside, then asks whether memory is still short; who gives bytes back then asks whether jobs lie aside.
+// Invariants
+//   G1  of a job that is put aside beside bytes that are given back, one of the two sides sees the other.
+#pragma once
+
+#include <cstddef>
+
+#include "base/atomics.hpp"
+
+namespace troupe::jobs {
+
+template <class Atomics = base::std_atomics>
+class memory_gate {
+ public:
+  explicit memory_gate(std::size_t limit) noexcept : limit_(limit) {}
+
+  bool has_limit() const noexcept { return limit_ != 0; }
+  std::size_t used() const noexcept { return used_.load(std::memory_order_relaxed); }  // order: relaxed  a statistic
+
+  // What is used then.
+  std::size_t take(std::size_t bytes) noexcept {
+    return used_.fetch_add(bytes, std::memory_order_relaxed) + bytes;  // order: relaxed  a sum
+  }
+  // True when memory is short no more, and jobs lie aside: the caller calls a runner.
+  bool give(std::size_t bytes) noexcept {
+    // order: seq_cst  in front of the look at the jobs (G1); pairs with is_short
+    const std::size_t before = used_.fetch_sub(bytes, std::memory_order_seq_cst);
+    if (!has_limit() || before <= limit_ || before - bytes > limit_) return false;
+    // order: seq_cst  behind that (G1); pairs with put_aside
+    return aside_.load(std::memory_order_seq_cst) != 0;
+  }
+
+  // One lies there.
+  void put_aside() noexcept {
+    aside_.fetch_add(1, std::memory_order_seq_cst);  // order: seq_cst  in front of is_short (G1); pairs with give
+  }
+  // order: seq_cst  behind put_aside (G1); pairs with give
+  bool is_short() const noexcept { return has_limit() && used_.load(std::memory_order_seq_cst) > limit_; }
+  void took_up() noexcept { aside_.fetch_sub(1, std::memory_order_relaxed); }  // order: relaxed  a hint
+  // order: relaxed  a hint: the runner that has put one aside knows
+  bool some_aside() const noexcept { return aside_.load(std::memory_order_relaxed) != 0; }
+
+ private:
+  const std::size_t limit_;  // bytes; 0: none
+  typename Atomics::template atomic<std::size_t> used_{0};
+  typename Atomics::template atomic<std::size_t> aside_{0};
+};
+
+}  // namespace troupe::jobs
