@@ -14,13 +14,18 @@
 #include <stop_token>
 
 #include "runtime/runtime_core.hpp"
+#include "troupe/memory/block_pool.hpp"
 #include "troupe/task/timer.hpp"
 
 namespace troupe {
 
 struct scheduled_call final : tasks::timer {
+  // `again`: zero for once. Throws std::bad_alloc.
   scheduled_call(std::shared_ptr<runtime_core> in, std::move_only_function<void()> calls, std::chrono::nanoseconds again,
-                 bool weak) noexcept;
+                 const timer_options& options);
+
+  static void* operator new(std::size_t bytes) { return memory::allocate(bytes); }
+  static void operator delete(void* call, std::size_t bytes) noexcept { memory::deallocate(call, bytes); }
 
   // Arms it; the caller keeps a ref. Throws std::system_error.
   void start(std::chrono::nanoseconds span, const std::stop_token& stop);
@@ -48,15 +53,21 @@ struct scheduled_call final : tasks::timer {
   void call();
   void go_on() noexcept;
   void end() noexcept;
+  bool is_periodic() const noexcept { return rare_ != nullptr && rare_->period != std::chrono::nanoseconds::zero(); }
+
+  // What few calls have: so a million of them take less memory.
+  struct rare {
+    const std::chrono::nanoseconds period;  // zero: once
+    std::chrono::nanoseconds due{};
+    std::optional<std::stop_callback<on_stop>> stop;
+  };
 
   const std::shared_ptr<runtime_core> core_;
   std::move_only_function<void()> procedure_;
-  const std::chrono::nanoseconds period_;  // zero: once
-  std::chrono::nanoseconds due_{};
+  const std::unique_ptr<rare> rare_;
   std::atomic<std::uint32_t> refs_{2};  // the timer's own, and the handle's
   enum class step : std::uint8_t { waits, runs, cancelled };
   std::atomic<step> step_{step::waits};
-  std::optional<std::stop_callback<on_stop>> stop_;
 };
 
 }  // namespace troupe

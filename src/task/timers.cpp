@@ -31,7 +31,7 @@ void timers::arm(timer& one, std::int64_t due_ns) {
   if (wheel_.empty()) wheel_.advance(clock_() / wheel::tick_ns);
   wheel_.insert(one);
   if (!one.weak && armed_++ == 0) keep_alive_(true);
-  if (wheel_.next_tick() >= sleeps_until_) return;
+  if (one.due_tick >= sleeps_until_) return;  // or awake, and about to look
   sleeps_until_ = 0;  // one notification is enough
   lock.unlock();
   changed_.notify_one();
