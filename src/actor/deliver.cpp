@@ -37,6 +37,7 @@ struct actor_side {
   }
   // order: relaxed  a hint; the visit decides
   bool closing() const noexcept { return home.closing.load(std::memory_order_relaxed); }
+  bool wakes_always() const noexcept { return to.type->reentrant; }
   bool visit() noexcept { return home.visit(); }
   void leave() noexcept { home.leave(); }
   activation& activate(message& mail) { return actor::activate(to, mail, urgent); }

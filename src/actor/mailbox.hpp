@@ -3,17 +3,18 @@
 //   dormant              0
 //   active, no new mail  activation | 1
 //   active, new mail     the newest message; each links to the next older, the oldest to activation | 1
-//   parked               the same two, | 4: in no queue, since its turn is suspended; urgent mail wakes it
+//   parked               the same two, | 4: in no queue, since a call of it waits; urgent mail wakes it, of a reentrant
+//                        one any mail
 //   closed               2: the runtime has gone
 // An urgent message's address carries | 8.
 //
 // dormant -claim-> active -append-> new mail -collect-> active -rest-> dormant
-// active -park-> parked -append urgent-> active; ordinary mail leaves it parked
+// active -park-> parked -append, as one that wakes-> active; other mail leaves it parked
 // Senders: any thread (claim, append). Owner: whoever runs the activation (collect, rest, park).
 // Invariants
 //   M1  a message is whole before it is linked.
 //   M2  messages come out of collect in the order in which append (or claim) took effect.
-//   M3  rest succeeds only when no message is there, park only when none is urgent: none is forgotten.
+//   M3  rest succeeds only when no message is there, park only when none is there that wakes: none is forgotten.
 //   M4  between a claim and the rest that ends it there is one activation.
 //   M5  who takes the parked state away wakes the activation, and nobody else does.
 // A sender retries a bounded number of times, then appends by an exchange that cannot fail; the owner may
@@ -56,13 +57,13 @@ class mailbox_word {
     return word_.compare_exchange_strong(seen, tagged(with), std::memory_order_acquire, std::memory_order_relaxed);
   }
 
-  // The word was `seen`, an active or parked state: the mail is the newest. False when the word has changed. An urgent
-  // one takes the parked state away: then the caller must wake the activation_under(seen) (M5).
-  bool append(std::uintptr_t seen, Message& mail, bool urgent) noexcept {
+  // The word was `seen`, an active or parked state: the mail is the newest. False when the word has changed. One that
+  // wakes takes the parked state away: then the caller must wake the activation_under(seen) (M5).
+  bool append(std::uintptr_t seen, Message& mail, bool urgent, bool wakes) noexcept {
     // order: relaxed  published by the compare-and-swap below
     mail.next.store(seen, std::memory_order_relaxed);
     // order: acq_rel  publishes the message (M1), pairs with collect/acquire; takes a parked actor over as claim does
-    return word_.compare_exchange_strong(seen, linked(mail, urgent, seen), std::memory_order_acq_rel, std::memory_order_relaxed);
+    return word_.compare_exchange_strong(seen, linked(mail, urgent, wakes ? 0 : seen), std::memory_order_acq_rel, std::memory_order_relaxed);
   }
 
   // The ordinary mail is the newest, whatever the word was. The state found: when that was dormant (or closed), the caller
@@ -134,7 +135,7 @@ class mailbox_word {
     return word_.compare_exchange_strong(seen, dormant, std::memory_order_release, std::memory_order_relaxed);
   }
 
-  // Owner: the actor waits for urgent mail. False when new mail is there, of any kind.
+  // Owner: the actor waits for mail that wakes it. False when new mail is there, of any kind.
   bool park(Activation& active) noexcept {
     std::uintptr_t seen = tagged(active);
     // order: release  hands the actor over to the append/acq_rel that wakes it; relaxed: collect looks again
@@ -146,7 +147,7 @@ class mailbox_word {
 
   static Message& as_message(std::uintptr_t link) noexcept { return *reinterpret_cast<Message*>(link & ~tags); }
   static std::uintptr_t linked(Message& mail, bool urgent, std::uintptr_t seen) noexcept {
-    return reinterpret_cast<std::uintptr_t>(&mail) | (urgent ? urgent_tag : seen & parked_tag);
+    return reinterpret_cast<std::uintptr_t>(&mail) | (urgent ? urgent_tag : 0) | (seen & parked_tag);
   }
   static std::uintptr_t older_than(Message& mail) noexcept {
     for (int spin = 0;; ++spin) {

@@ -48,7 +48,7 @@ TEST(mailbox, it_keeps_sender_order_and_does_not_rest_with_mail) {
   desk owner;
   std::vector<letter> letters(5);
   ASSERT_TRUE(mail.claim(owner));
-  for (auto& one : letters) ASSERT_TRUE(mail.append(mail.look(), one, false));
+  for (auto& one : letters) ASSERT_TRUE(mail.append(mail.look(), one, false, false));
   EXPECT_TRUE(mail.has_mail(owner));
   EXPECT_FALSE(mail.rest(owner));
   std::vector<letter*> expected;
@@ -65,8 +65,8 @@ TEST(mailbox, an_append_to_a_state_that_has_changed_fails) {
   letter one, two;
   ASSERT_TRUE(mail.claim(owner));
   const auto seen = mail.look();
-  ASSERT_TRUE(mail.append(seen, one, false));
-  EXPECT_FALSE(mail.append(seen, two, false));
+  ASSERT_TRUE(mail.append(seen, one, false, false));
+  EXPECT_FALSE(mail.append(seen, two, false, false));
   EXPECT_EQ(collected(mail, owner), std::vector<letter*>{&one});
 }
 
@@ -92,20 +92,38 @@ TEST(mailbox, ordinary_mail_leaves_it_parked_and_urgent_mail_wakes_it) {
   ASSERT_TRUE(mail.park(owner));
   EXPECT_TRUE(box::is_parked(mail.look()));
   EXPECT_EQ(&box::as_activation(mail.look()), &owner);
-  ASSERT_TRUE(mail.append(mail.look(), first, false));
-  ASSERT_TRUE(mail.append(mail.look(), second, false));
+  ASSERT_TRUE(mail.append(mail.look(), first, false, false));
+  ASSERT_TRUE(mail.append(mail.look(), second, false, false));
   const auto parked = mail.look();
   EXPECT_TRUE(box::is_parked(parked));
   EXPECT_FALSE(mail.claim(owner)) << "it is not dormant";
-  ASSERT_TRUE(mail.append(parked, urgent, true));
+  ASSERT_TRUE(mail.append(parked, urgent, true, true));
   EXPECT_FALSE(box::is_parked(mail.look()));
   EXPECT_EQ(&box::activation_under(parked), &owner);
-  ASSERT_TRUE(mail.append(mail.look(), third, false));
+  ASSERT_TRUE(mail.append(mail.look(), third, false, false));
   EXPECT_FALSE(box::is_parked(mail.look()));
   std::vector<letter*> found;
   EXPECT_EQ(collected(mail, owner, &found), (std::vector<letter*>{&first, &second, &urgent, &third}));
   EXPECT_EQ(found, std::vector<letter*>{&urgent});
   EXPECT_TRUE(mail.rest(owner));
+}
+
+TEST(mailbox, ordinary_mail_may_wake_it_too) {
+  word state{0};
+  box mail(state);
+  desk owner;
+  letter first, second;
+  ASSERT_TRUE(mail.claim(owner));
+  ASSERT_TRUE(mail.park(owner));
+  const auto parked = mail.look();
+  ASSERT_TRUE(mail.append(parked, first, false, true));
+  EXPECT_FALSE(box::is_parked(mail.look()));
+  EXPECT_EQ(&box::activation_under(parked), &owner);
+  ASSERT_TRUE(mail.append(mail.look(), second, false, false));
+  std::vector<letter*> urgent;
+  EXPECT_EQ(collected(mail, owner, &urgent), (std::vector<letter*>{&first, &second}));
+  EXPECT_TRUE(urgent.empty());
+  EXPECT_TRUE(mail.park(owner));
 }
 
 TEST(mailbox, it_does_not_park_with_mail_of_any_kind) {
@@ -114,10 +132,10 @@ TEST(mailbox, it_does_not_park_with_mail_of_any_kind) {
   desk owner;
   letter one, two;
   ASSERT_TRUE(mail.claim(owner));
-  ASSERT_TRUE(mail.append(mail.look(), one, false));
+  ASSERT_TRUE(mail.append(mail.look(), one, false, false));
   EXPECT_FALSE(mail.park(owner));
   EXPECT_EQ(collected(mail, owner), std::vector<letter*>{&one});
-  ASSERT_TRUE(mail.append(mail.look(), two, true));
+  ASSERT_TRUE(mail.append(mail.look(), two, true, true));
   EXPECT_FALSE(mail.park(owner));
   EXPECT_EQ(collected(mail, owner), std::vector<letter*>{&two});
   EXPECT_TRUE(mail.park(owner));
@@ -130,7 +148,7 @@ TEST(mailbox, an_exchange_takes_the_parked_state_away) {
   letter first, second, urgent;
   ASSERT_TRUE(mail.claim(owner));
   ASSERT_TRUE(mail.park(owner));
-  ASSERT_TRUE(mail.append(mail.look(), first, false));
+  ASSERT_TRUE(mail.append(mail.look(), first, false, false));
   const auto seen = mail.append_always(second);
   EXPECT_TRUE(box::is_parked(seen));
   EXPECT_EQ(&box::activation_under(seen), &owner);
@@ -138,7 +156,7 @@ TEST(mailbox, an_exchange_takes_the_parked_state_away) {
   EXPECT_EQ(collected(mail, owner), (std::vector<letter*>{&first, &second}));
   ASSERT_TRUE(mail.park(owner));
   const auto parked = mail.look();
-  ASSERT_TRUE(mail.append(parked, urgent, true));
+  ASSERT_TRUE(mail.append(parked, urgent, true, true));
   EXPECT_EQ(&box::activation_under(parked), &owner);
   EXPECT_EQ(collected(mail, owner), std::vector<letter*>{&urgent});
 }
@@ -187,7 +205,7 @@ TEST(mailbox, nothing_is_lost_or_out_of_order_between_many_senders) {
             run(mine);
             break;
           }
-          if (mail.append(seen, one, false)) break;
+          if (mail.append(seen, one, false, false)) break;
         }
       }
       // The desks live until nobody can run on them.

@@ -11,6 +11,7 @@ namespace troupe::actor {
 // Urgent mail is the runtime's own: it is tried until it is in, for it must not fail and need not be wait-free (P4).
 //   void refuse(Message&)           the actor is closed, or dormant at the end: the message is a dead letter
 //   bool closing()                  a hint: dormant actors are not woken any more
+//   bool wakes_always()             ordinary mail wakes it, too, when it is parked
 //   bool visit(), void leave()      visit() is false when they are not; the end waits for those who are in
 //   Activation& activate(Message&)  with the message in its list; may throw, and then frees the message
 //   void put_away(Activation&)      what activate made and nobody needs; the message stays
@@ -21,14 +22,15 @@ void send_from_afar(Mailbox box, Message& mail, bool urgent, Side& side) {
   for (int tries = 0; tries < Retries || urgent; ++tries) {
     const auto seen = box.look();
     if (seen == Mailbox::closed || (seen == Mailbox::dormant && side.closing())) return side.refuse(mail);
-    if (seen != Mailbox::dormant && !(urgent && Mailbox::is_parked(seen))) {
-      if (box.append(seen, mail, urgent)) return side.nudge(seen);
+    const bool wakes = Mailbox::is_parked(seen) && (urgent || side.wakes_always());
+    if (seen != Mailbox::dormant && !wakes) {
+      if (box.append(seen, mail, urgent, wakes)) return side.nudge(seen);
       continue;
     }
     // The actor is to be woken, if it is not too late for that.
     auto* made = seen == Mailbox::dormant ? &side.activate(mail) : nullptr;
     const bool open = side.visit();
-    const bool ours = open && (made != nullptr ? box.claim(*made) : box.append(seen, mail, urgent));
+    const bool ours = open && (made != nullptr ? box.claim(*made) : box.append(seen, mail, urgent, wakes));
     if (ours) side.wake(made != nullptr ? *made : Mailbox::activation_under(seen));
     side.leave();
     if (ours) return;
@@ -52,7 +54,7 @@ void send_from_afar(Mailbox box, Message& mail, bool urgent, Side& side) {
     side.wake(spare);
   } else {
     side.put_away(spare);
-    // A parked actor wakes for ordinary mail, too, this time, and parks again.
+    // A parked actor wakes for any mail this time, and parks again.
     if (Mailbox::is_parked(seen)) {
       side.wake(Mailbox::activation_under(seen));
     } else {

@@ -43,7 +43,7 @@ class looker {
       if (item.type == &turn_type) look(static_cast<activation&>(item));
     });
     home_.waiting.for_each_flow([this](const tasks::flow& one) { look_at_parked(*static_cast<cell*>(one.actor)); });
-    home_.waiting.for_each_reentrant([this](cell& actor) { look_at_dormant(actor); });
+    home_.waiting.for_each_reentrant([this](cell& actor) { look_at_parked(actor); });
     home_.guards.for_each([this](const cell& actor, const message& one) { add(actor, one, nullptr); });
   }
 
@@ -94,18 +94,6 @@ class looker {
     activation& active = mailbox::activation_under(seen);
     look(active);
     if (!box.let_go(seen)) wake(actor, active);
-  }
-
-  // Of a reentrant actor: as a sender takes it over, without a message.
-  void look_at_dormant(cell& actor) noexcept try {
-    mailbox box(actor.word);
-    if (box.look() != mailbox::dormant) return;
-    activation& own = make_activation(actor);
-    if (!box.claim(own)) return free_activation(own);
-    look_at_reentrant(actor);
-    box.rest(own) ? free_activation(own) : wake(actor, own);
-  } catch (const std::bad_alloc&) {
-    // Not even for an instant.
   }
 
   system& home_;

@@ -92,12 +92,12 @@ void system::bury_uncounted(const cell& actor, message& mail, bool observed) noe
 
 namespace {
 
-// Nothing is queued any more: only a suspended turn keeps its activation.
+// Nothing is queued any more: only an actor with calls that wait keeps its activation.
 void end_activation(cell& actor) noexcept {
   const std::uintptr_t seen = mailbox(actor.word).look();
   if (!mailbox::is_parked(seen)) return;
   activation& active = mailbox::activation_under(seen);
-  end_flow(active);
+  if (active.suspended != nullptr) end_flow(active);
   // Parked until now, so that whoever ends a wait meets a closed door and says so.
   // order: relaxed  nobody wakes it any more
   actor.word.fetch_and(~mailbox::parked_tag, std::memory_order_relaxed);

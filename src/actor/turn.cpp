@@ -311,18 +311,19 @@ sched::after_turn run(sched::runnable& item) {
 bool settle(sched::runnable& item) {
   auto& active = static_cast<activation&>(item);
   mailbox box(active.actor->word);
-  if (active.suspended == nullptr) {
+  if (!suspends(active)) {
     if (!box.rest(active)) return false;
     free_activation(active);
     return true;
   }
-  if (!active.suspended->listed) system::of(*active.actor).waiting.add(*active.suspended);
-  // It is in no queue then, and nobody's until urgent mail comes.
+  // It keeps its activation: the end of what it waits for must need no memory.
+  if (active.suspended != nullptr && !active.suspended->listed) system::of(*active.actor).waiting.add(*active.suspended);
+  // It is in no queue then, and nobody's until mail comes that wakes it.
   active.where = sched::place::elsewhere;
   // order: relaxed (both)  whoever wakes it sees the parked state first
   sched::worker* const before = active.home.load(std::memory_order_relaxed);
   active.home.store(nullptr, std::memory_order_relaxed);
-  if (!active.urgent_first() && box.park(active)) return true;
+  if (!active.may_run() && box.park(active)) return true;
   // order: relaxed  it was not parked: still ours
   active.home.store(before, std::memory_order_relaxed);
   return false;

@@ -1,5 +1,6 @@
 // When memory is out, tell(), post() and spawn() throw std::bad_alloc, and nothing is lost, sent or leaked; what has
 // begun, and what needs no memory of its own, goes on.
+#include <gmock/gmock.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 #include <latch>
 #include <new>
 
+#include "memory/stable_pool.hpp"
 #include "support/conformance.hpp"
 
 #if !TROUPE_TEST_SLOW  // sanitizers have an operator new of their own
@@ -458,6 +460,68 @@ TEST_P(allocation_failure, what_was_sent_before_memory_was_out_is_handled) {
     EXPECT_EQ(handled.load(), sent);
   }
   EXPECT_EQ(alive.load(), 0);
+}
+
+// And none of its threads can make an activation for a dormant actor.
+class no_activations {
+ public:
+  no_activations() {
+    taken_.reserve(at_most);
+    limit_.emplace(0);
+    try {
+      while (taken_.size() < at_most) taken_.push_back(memory::allocate_stable());
+    } catch (const std::bad_alloc&) {
+    }
+    EXPECT_LT(taken_.size(), at_most);
+  }
+  ~no_activations() {
+    limit_.reset();
+    for (void* one : taken_) memory::deallocate_stable(one);
+  }
+  no_activations(const no_activations&) = delete;
+  no_activations& operator=(const no_activations&) = delete;
+
+ private:
+  static constexpr std::size_t at_most = 1'000'000;
+  std::vector<void*> taken_;
+  std::optional<memory_limit> limit_;
+};
+
+struct doorman {
+  static constexpr bool reentrant = true;
+  int let_in = 0;
+  task<int> wait_for(future<int> key) {
+    const int got = co_await std::move(key);
+    co_return got + let_in;
+  }
+  int pass() { return ++let_in; }
+};
+
+TEST_P(allocation_failure, a_reentrant_actor_with_calls_that_wait_goes_on) {
+  runtime rt(options());
+  for (const place& where : places("door")) {
+    auto one = spawn_at<doorman>(rt, where);
+    auto sleeping = spawn_at<doorman>(rt, where);
+    promise<int> first, second;
+    auto first_answer = one.ask<&doorman::wait_for>(first.get_future());
+    auto second_answer = one.ask<&doorman::wait_for>(second.get_future());
+    EXPECT_THROW(rt.run(), stalled) << "both wait";
+    {
+      const no_activations exhausted;
+      EXPECT_THROW(static_cast<void>(sleeping.ask<&doorman::pass>()), std::bad_alloc) << "the asker is told";
+      first.set_value(10);
+      auto passed = one.ask<&doorman::pass>();
+      EXPECT_THROW(rt.run(), stalled) << "one waits still";
+      EXPECT_EQ(passed.get(), 1);
+      second.set_value(20);
+      rt.run();
+    }
+    EXPECT_THAT(first_answer.get(), testing::AnyOf(10, 11)) << "the other one may have been let in before";
+    EXPECT_EQ(second_answer.get(), 21);
+    auto passed = sleeping.ask<&doorman::pass>();
+    rt.run();
+    EXPECT_EQ(passed.get(), 1) << "once: the ask that failed has sent nothing";
+  }
 }
 
 TROUPE_TEST_EACH(allocation_failure, each_policy);

@@ -111,6 +111,7 @@ struct farewell_model : rl::test_suite<farewell_model<Holders, Gives, WorkerHold
     activation& own() { return model.activations_[self][model.woken_[self]]; }
     void refuse(message&) { RL_ASSERT(false); }
     bool closing() { return false; }
+    bool wakes_always() { return false; }
     bool visit() { return true; }
     void leave() {}
     activation& activate(message& mail) {

@@ -60,6 +60,7 @@ struct mailbox_model : rl::test_suite<mailbox_model<Senders, MailsEach, Retries>
     activation& own;  // one is enough: its sender runs it until the actor rests
     void refuse(message&) { RL_ASSERT(false); }
     bool closing() { return false; }
+    bool wakes_always() { return false; }
     bool visit() { return true; }
     void leave() {}
     activation& activate(message& mail) {

@@ -1,8 +1,9 @@
-// The mailbox word of an actor whose turn is suspended: it parks, and the urgent mail that it waits for wakes it.
+// The mailbox word of an actor with calls that wait: it parks, and the urgent mail that they wait for wakes it; a reentrant
+// one any mail.
 //
 // The actor starts as active and suspended, and waits for a number of resumptions, each from a sender of its own. Other
 // senders send it ordinary mail, which it handles when all resumptions have come. Whoever wakes it runs it, so it passes
-// from thread to thread.
+// from thread to thread. A reentrant one handles ordinary mail at once, and its resumptions come only when it has.
 // Somebody else may take the parked actor over to look at it, and lets it go again.
 // Checks M1 to M5: the actor's own state is never touched by two at once, nobody wakes an actor that another one has
 // woken, and at the end it is dormant and has handled everything once, each sender's mail in order.
@@ -16,6 +17,8 @@
 // mutation: urgent_keeps_parked
 // mutation: ordinary_takes_parked
 // mutation: fallback_wakes_nobody
+// mutation: reentrant_sleeps_on
+// mutation: reentrant_is_woken_by_two
 // mutation: seize_without_acquire
 // mutation: let_go_relaxed
 // mutation: let_go_unchecked
@@ -75,9 +78,9 @@ struct mailbox : shipped {
     word_.store(tagged(active) | parked_tag, std::memory_order_release);
     return true;
   }
-  bool append(std::uintptr_t seen, message& mail, bool urgent) {
-    const bool keeps_parked = models::mutated("urgent_keeps_parked");
-    if (!keeps_parked && !models::mutated("ordinary_takes_parked")) return shipped::append(seen, mail, urgent);
+  bool append(std::uintptr_t seen, message& mail, bool urgent, bool wakes) {
+    const bool keeps_parked = models::mutated(urgent ? "urgent_keeps_parked" : "reentrant_is_woken_by_two");
+    if (!keeps_parked && !models::mutated("ordinary_takes_parked")) return shipped::append(seen, mail, urgent, wakes);
     mail.next.store(seen, std::memory_order_relaxed);
     std::uintptr_t link = reinterpret_cast<std::uintptr_t>(&mail) | (urgent ? urgent_tag : 0);
     if (keeps_parked) link |= seen & parked_tag;
@@ -95,21 +98,23 @@ struct mailbox : shipped {
   word& word_;
 };
 
-template <unsigned Resumptions, unsigned Senders, unsigned MailsEach, int Retries, unsigned Looks = 0>
-struct parking_model : rl::test_suite<parking_model<Resumptions, Senders, MailsEach, Retries, Looks>,
+template <unsigned Resumptions, unsigned Senders, unsigned MailsEach, int Retries, unsigned Looks = 0, bool Reentrant = false>
+struct parking_model : rl::test_suite<parking_model<Resumptions, Senders, MailsEach, Retries, Looks, Reentrant>,
                                       1 + Resumptions + Senders + (Looks != 0 ? 1 : 0)> {
   word word_{0};
   message resumptions_[Resumptions], mails_[Senders][MailsEach];
   activation first_, activations_[Senders];
   // The actor's own state.
   models::guarded<unsigned> awaited_{Resumptions}, looked_{0}, next_number_[Senders];
-  unsigned running_ = 1;  // the model's own
+  unsigned running_ = 1, handled_ = 0;  // the model's own
+  models::latch all_handled_;
 
   struct side {
     parking_model& model;
     activation* own;
     void refuse(message&) { RL_ASSERT(false); }
     bool closing() { return false; }
+    bool wakes_always() { return Reentrant && !models::mutated("reentrant_sleeps_on"); }
     bool visit() { return true; }
     void leave() {}
     activation& activate(message& mail) {
@@ -129,6 +134,7 @@ struct parking_model : rl::test_suite<parking_model<Resumptions, Senders, MailsE
     RL_ASSERT(next_number_[mail.from] == mail.number);
     next_number_[mail.from] = mail.number + 1;
     mail.next.there = false;
+    if (++handled_ == Senders * MailsEach) all_handled_.open();
   }
 
   void handle_list(activation& active) {
@@ -163,7 +169,7 @@ struct parking_model : rl::test_suite<parking_model<Resumptions, Senders, MailsE
     mailbox box(word_);
     for (;;) {
       looked_ = looked_ + 1;
-      if (awaited_ == 0) handle_list(active);
+      if (Reentrant || awaited_ == 0) handle_list(active);
       if (awaited_ == 0 ? box.rest(active) : box.park(active)) break;
       collect(box, active);
     }
@@ -193,6 +199,7 @@ struct parking_model : rl::test_suite<parking_model<Resumptions, Senders, MailsE
     if (index == 0) return run(first_);
     if (--index < Resumptions) {
       side mine{*this, nullptr};
+      if (Reentrant) all_handled_.wait();
       return actor::send_from_afar<Retries>(mailbox(word_), resumptions_[index], true, mine);
     }
     index -= Resumptions;
@@ -228,6 +235,8 @@ int main() {
                      models::check<parking_model<1, 1, 2, 0>>(models::deep(4)) && models::check<parking_model<2, 1, 1, 1>>(2) &&
                      models::check<parking_model<2, 1, 1, 0>>(2) && models::check<parking_model<1, 2, 1, 1>>(2) &&
                      models::check<parking_model<1, 2, 1, 0>>(2) && models::check<parking_model<1, 1, 1, 1, 1>>(2) &&
-                     models::check<parking_model<1, 1, 1, 0, 1>>(2) && models::check<parking_model<2, 1, 1, 1, 2>>(models::deep(2));
+                     models::check<parking_model<1, 1, 1, 0, 1>>(2) && models::check<parking_model<2, 1, 1, 1, 2>>(models::deep(2)) &&
+                     models::check<parking_model<1, 1, 2, 1, 0, true>>(2) && models::check<parking_model<1, 2, 1, 1, 0, true>>(2) &&
+                     models::check<parking_model<1, 2, 1, 0, 0, true>>(2) && models::check<parking_model<1, 1, 1, 1, 1, true>>(2);
   return holds ? 0 : 1;
 }
