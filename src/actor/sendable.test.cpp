@@ -6,17 +6,20 @@
 #include <any>
 #include <bitset>
 #include <chrono>
+#include <coroutine>
 #include <deque>
 #include <filesystem>
 #include <forward_list>
 #include <future>
 #include <list>
 #include <map>
+#include <mutex>
 #include <memory>
 #include <optional>
 #include <ranges>
 #include <regex>
 #include <set>
+#include <shared_mutex>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -104,6 +107,17 @@ TEST(sendable, iterators_do_not) {
           std::counted_iterator<std::list<int>::iterator>, std::back_insert_iterator<std::string>,
           std::insert_iterator<std::set<int>>, std::ostream_iterator<int>, std::istream_iterator<int>, std::smatch,
           std::sregex_iterator>(false);
+}
+
+TEST(sendable, iterators_that_make_their_values_do_not) {
+  const auto twice = [](int n) { return 2 * n; };
+  using doubled = std::ranges::transform_view<std::ranges::ref_view<std::vector<int>>, decltype(twice)>;
+  all_are<std::istreambuf_iterator<char>, std::ranges::iterator_t<doubled>, std::vector<bool>::const_iterator>(false);
+}
+
+TEST(sendable, locks_and_handles_of_coroutines_do_not) {
+  all_are<std::unique_lock<std::mutex>, std::shared_lock<std::shared_mutex>, std::optional<std::unique_lock<std::mutex>>>(false);
+  all_are<std::coroutine_handle<>, std::coroutine_handle<std::suspend_always>>(false);
 }
 
 TEST(sendable, references_to_bits_do_not) {

@@ -1,5 +1,5 @@
 // A view of a range that the sender keeps; one that owns its range may travel.
-// expect: troupe: tell: a parameter of the method is a pointer, a view, an iterator or a reference wrapper
+// expect: troupe: tell: a parameter of the method is a pointer, a view, an iterator, a lock or a reference wrapper
 #include <ranges>
 #include <vector>
 #include <troupe/troupe.hpp>

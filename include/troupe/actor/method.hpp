@@ -25,7 +25,7 @@
                 "troupe: " verb ": the method takes a reference that it could write through; the sender's object may be " \
                 "gone by then. Take the parameter by value or by const reference"); \
   static_assert((found) != detail::misfit::refers, \
-                "troupe: " verb ": a parameter of the method is a pointer, a view, an iterator or a reference wrapper: it would " \
+                "troupe: " verb ": a parameter of the method is a pointer, a view, an iterator, a lock or a reference wrapper: it would " \
                 "dangle or race. Take a value, or wrap it in troupe::unchecked"); \
   static_assert((found) != detail::misfit::abstract_class, \
                 "troupe: " verb ": a parameter of the method is of an abstract class, which a message cannot hold; take a " \

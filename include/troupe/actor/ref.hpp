@@ -167,7 +167,7 @@ class ref {
     constexpr bool kept = std::is_constructible_v<stored, Callable>;
     static_assert(fits, "troupe: ask: the callable must be callable with (T&)");
     static_assert(!fits || !refers,
-                  "troupe: ask: the callable is or holds a pointer, a view, an iterator or a reference wrapper: it would "
+                  "troupe: ask: the callable is or holds a pointer, a view, an iterator, a lock or a reference wrapper: it would "
                   "dangle or race. Ask with a lambda that owns what it needs");
     static_assert(!fits || refers || kept, "troupe: ask: the callable can only be moved; give it with std::move");
     if constexpr (fits && !refers && kept) {
@@ -187,7 +187,7 @@ class ref {
   auto bind(First... first) const {
     constexpr bool sendable = (detail::sendable_v<First> && ...), copyable = (std::is_copy_constructible_v<First> && ...);
     static_assert(sendable,
-                  "troupe: bind: an argument is a pointer, a view, an iterator or a reference wrapper: it would dangle or "
+                  "troupe: bind: an argument is a pointer, a view, an iterator, a lock or a reference wrapper: it would dangle or "
                   "race. Give a value, or wrap it in troupe::unchecked");
     static_assert(copyable, "troupe: bind: each firing sends a copy, so the arguments given must be copyable");
     if constexpr (sendable && copyable) {
@@ -247,7 +247,7 @@ class ref {
     static_assert(spelled, "troupe: tell: name the method as a template argument: tell<&T::method>(...)");
     static_assert(fits, "troupe: tell: the callable must be callable with (T&)");
     static_assert(!fits || !refers,
-                  "troupe: tell: the callable is or holds a pointer, a view, an iterator or a reference wrapper: it would "
+                  "troupe: tell: the callable is or holds a pointer, a view, an iterator, a lock or a reference wrapper: it would "
                   "dangle or race. Tell a lambda that owns what it needs");
     static_assert(!fits || refers || kept, "troupe: tell: the callable can only be moved; give it with std::move");
     if constexpr (spelled && fits && !refers && kept) {

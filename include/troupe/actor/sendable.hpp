@@ -36,23 +36,14 @@ struct unchecked {
 template <class T>
 unchecked(T) -> unchecked<T>;
 
-template <class T>
-struct is_sendable;
-
 namespace detail {
 
+// Also one that makes its values: what it makes them of is mostly somebody else's.
 template <class T>
-inline constexpr bool sendable_v = is_sendable<T>::value;
-
-// An iterator that shows things of somebody else's. One that makes its values may own what it needs for that.
-template <class T>
-consteval bool is_borrowing_iterator() {
+consteval bool is_iterator() {
   // To look for `*it` alone is an error for std::unique_ptr<void, D>.
   if constexpr (requires(T& it) { ++it; }) {
-    if constexpr (std::input_or_output_iterator<T>) {
-      using shown = std::iter_reference_t<T>;
-      if constexpr (!std::is_same_v<shown, T>) return !sendable_v<shown>;
-    }
+    if constexpr (std::input_or_output_iterator<T>) return !std::is_same_v<std::iter_reference_t<T>, T>;
   }
   return false;
 }
@@ -62,6 +53,20 @@ template <class T>
 concept bit_reference = requires(T& bit) {
   { bit.flip() } -> std::same_as<T&>;
   { ~bit } -> std::same_as<bool>;
+};
+
+// std::unique_lock and its like: the mutex is somebody else's, and only the thread that locked it may unlock it.
+template <class T>
+concept lock_reference = requires(T& lock) {
+  { lock.owns_lock() } -> std::same_as<bool>;
+  lock.mutex();
+};
+
+// std::coroutine_handle: a pointer, which owns nothing.
+template <class T>
+concept coroutine_reference = requires(T& handle) {
+  { handle.address() } -> std::same_as<void*>;
+  handle.resume();
 };
 
 // An allocator of std::pmr: it and what it is part of refer to a memory resource, of a context for instance.
@@ -75,16 +80,17 @@ consteval bool borrows() {
   // An incomplete class is a part of something (std::unique_ptr<T>), never sent itself.
   if constexpr (std::is_class_v<T> && requires { sizeof(T); }) {
     if constexpr (std::ranges::enable_view<T>) return std::ranges::enable_borrowed_range<T> || std::is_copy_constructible_v<T>;
-    return is_borrowing_iterator<T>() || bit_reference<T> || memory_reference<T> || std::is_same_v<T, std::vector<bool>::reference>;
+    return is_iterator<T>() || bit_reference<T> || lock_reference<T> || coroutine_reference<T> || memory_reference<T> ||
+           std::is_same_v<T, std::vector<bool>::reference>;
   }
   return false;
 }
 
 }  // namespace detail
 
-// Whether a parameter of this type may travel in a message. Views, iterators and what has an allocator of std::pmr may not;
-// containers and wrappers are looked into. Specialize it for a type of yours: std::false_type for a view that does not look like one,
-// std::true_type for a handle that only looks like one.
+// Whether a parameter of this type may travel in a message. Views, iterators, locks, coroutines' handles and what has an
+// allocator of std::pmr may not; containers and wrappers are looked into. Specialize it for a type of yours: std::false_type
+// for a view that does not look like one, std::true_type for a handle that only looks like one.
 //
 // Example (declarations):
 //     struct token_view { const char* text; };
@@ -117,5 +123,10 @@ struct is_sendable<unchecked<T>> : std::true_type {};
 template <template <class...> class Wrapper, class... Parts>
 struct is_sendable<Wrapper<Parts...>>
     : std::bool_constant<(is_sendable<Parts>::value && ...) && !detail::borrows<Wrapper<Parts...>>()> {};
+
+namespace detail {
+template <class T>
+inline constexpr bool sendable_v = is_sendable<T>::value;
+}  // namespace detail
 
 }  // namespace troupe

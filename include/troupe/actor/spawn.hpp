@@ -222,7 +222,7 @@ ref<T> spawn_there(const placement& where, Args&&... args) {
     using enum troupe::detail::misfit;
     constexpr auto found = misfit_of_birth<T, Args...>();
     static_assert(found != refers,
-                  "troupe: spawn: an argument is a pointer, a view, an iterator or a reference wrapper: it would dangle or "
+                  "troupe: spawn: an argument is a pointer, a view, an iterator, a lock or a reference wrapper: it would dangle or "
                   "race, for the actor is constructed later on its own thread. Give a value, or wrap it in troupe::unchecked");
     static_assert(found != not_moved, "troupe: spawn: an argument can only be moved; give it with std::move");
     static_assert(found != immovable,

@@ -36,7 +36,7 @@ class call {
   static_assert(takes_context || std::is_invocable_v<F&, Args&...>,
                 "troupe: submit: the function takes other arguments (those given, or a troupe::context& in front of them)");
   static_assert((is_sendable<Args>::value && ...),
-                "troupe: submit: an argument is a pointer, a view, an iterator or a reference wrapper, or has a std::pmr allocator; the "
+                "troupe: submit: an argument is a pointer, a view, an iterator, a lock or a reference wrapper, or has a std::pmr allocator; the "
                 "call runs later and on another thread: give it a value, or troupe::persisted");
 
   template <class... Given>
