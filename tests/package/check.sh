@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Installs this build to a prefix and builds a separate project against it.
-# Usage: check.sh cmake|pkg_config|sanitized|subproject
+# Usage: check.sh cmake|pkg_config|sanitized|warnings|subproject
 #   cmake       find_package(troupe), from a prefix that was moved after the installation
 #   pkg_config  the compiler called by hand with what pkg-config says
 #   sanitized   the same, but a part of the program is compiled with AddressSanitizer
+#   warnings    every public header, and what it makes of a program, under the strictest flags that people use
 #   subproject  add_subdirectory of the sources, with nothing of ours but the library built
 set -euo pipefail
 
-how=${1:?usage: check.sh cmake|pkg_config|sanitized|subproject}
+how=${1:?usage: check.sh cmake|pkg_config|sanitized|warnings|subproject}
 consumer=$TROUPE_SOURCE_DIR/tests/package/consumer
 work=$TROUPE_BINARY_DIR/package_test/$how
 compiler=${TROUPE_CXX##* }
@@ -74,6 +75,16 @@ expect_answer_when_sanitized() {
   grep -q plain_blocks "$object.log" || fail "without saying why: $(cat "$object.log")"
 }
 
+# Not as headers of the system, in which warnings are left out; some that our own build does without.
+expect_no_warnings() {
+  local cxx=$1
+  { (cd "$TROUPE_SOURCE_DIR/include" && find . -name '*.hpp' | sort | sed 's,^\./\(.*\),#include <\1>,')
+    cat "$consumer/main.cpp"; } > "$work/all.cpp"
+  "$cxx" -std=c++23 -I"$TROUPE_SOURCE_DIR/include" -I"$consumer" -DTROUPE_PLAIN_BLOCKS=0 -fsyntax-only -Werror \
+    -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wold-style-cast -Wnon-virtual-dtor "$work/all.cpp" \
+    2> "$work/$cxx.log" || fail "$cxx warns of a public header: $(head -n 20 "$work/$cxx.log")"
+}
+
 case $how in
   cmake)
     install_and_move
@@ -98,6 +109,11 @@ case $how in
       echo "package: no compiler here has AddressSanitizer"
       exit 77
     fi
+    ;;
+  warnings)
+    for cxx in g++ clang++-22; do
+      if command -v "$cxx" > /dev/null; then expect_no_warnings "$cxx"; fi
+    done
     ;;
   subproject)
     # Warnings as errors, as in our own build: the compiler cache knows the objects then.
