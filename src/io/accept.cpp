@@ -5,11 +5,11 @@
 #include <chrono>
 #include <utility>
 
+#include "io/reactor.hpp"
 #include "troupe/io/error.hpp"
 #include "troupe/io/tcp.hpp"
 #include "troupe/io/unix_socket.hpp"
 #include "troupe/task/current_actor.hpp"
-#include "troupe/task/timer.hpp"
 
 namespace troupe::io {
 
@@ -20,6 +20,7 @@ accept_base::~accept_base() {
 
 descriptor& accept_base::prepare(operation_wait& wait) noexcept {
   wait.weak = weak_;
+  wait.ahead = ahead_;
   wait.result = -ECANCELED;  // what it never began came to nothing
   unclaimed_ = &wait;
   return *listener_;
@@ -41,20 +42,43 @@ bool is_exhaustion(const io_error& what) noexcept {
          code == std::errc::no_buffer_space || code == std::errc::not_enough_memory;
 }
 
-// Each look costs a few microseconds, so what it takes meanwhile is far below a percent of a core.
-constexpr std::chrono::nanoseconds pause_min = std::chrono::milliseconds(1), pause_max = std::chrono::milliseconds(32);
+// Somebody of this runtime closes a descriptor. What others close nobody tells of: so it is not awaited for long, and a look
+// costs a few microseconds, far below a percent of a core.
+class room_job {
+ public:
+  using result = void;
+  static constexpr action what = action::room;
+  room_job(descriptor& of, bool weak, std::int64_t closed) noexcept : of_(&of), closed_(closed), weak_(weak) {}
+  descriptor& prepare(operation_wait& wait) const noexcept {
+    wait.weak = weak_;
+    wait.offset = closed_;
+    return *of_;
+  }
+  void finish(operation_wait& wait) const { wait.check("accept"); }
+
+ private:
+  descriptor* of_;
+  std::int64_t closed_;
+  bool weak_;
+};
+
+constexpr std::chrono::nanoseconds pause_min = std::chrono::milliseconds(1), pause_max = std::chrono::milliseconds(100);
 
 template <class Stream, class Listener>
-task<Stream> accept_patiently(Listener& from, bool weak, std::stop_token end) {
+task<Stream> accept_patiently(Listener& from, descriptor& on, bool weak, std::stop_token end) {
+  reactor& here = reactor::of(*tasks::current_io());
   for (auto pause = pause_min;; pause = std::min(pause * 2, pause_max)) {
+    const std::int64_t closed = here.closed_so_far();
     try {
       Stream made = co_await from.accept().stop(end);
       co_return made;
     } catch (const io_error& e) {
       if (!is_exhaustion(e)) throw;
     }
-    const tasks::sleep nap(pause, weak);
-    co_await nap;
+    try {
+      co_await awaitable<room_job>(std::in_place, on, weak, closed).timeout(pause).stop(end);
+    } catch (const timed_out&) {
+    }
   }
 }
 
@@ -66,10 +90,10 @@ namespace troupe {
 
 // Not in the headers: GCC emits coroutines that nobody calls, and a program without I/O need not link this library.
 task<tcp_stream> tcp_listener::accept_when_able(std::stop_token end) {
-  return io::accept_patiently<tcp_stream>(*this, weak_, std::move(end));
+  return io::accept_patiently<tcp_stream>(*this, descriptor_, weak_, std::move(end));
 }
 task<unix_stream> unix_listener::accept_when_able(std::stop_token end) {
-  return io::accept_patiently<unix_stream>(*this, weak_, std::move(end));
+  return io::accept_patiently<unix_stream>(*this, descriptor_, weak_, std::move(end));
 }
 
 }  // namespace troupe

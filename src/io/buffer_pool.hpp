@@ -14,6 +14,7 @@ namespace troupe::io {
 class buffer_pool {
  public:
   static constexpr std::size_t buffer_bytes = io_buffer::bytes_max;
+  static constexpr std::size_t whole_bytes = buffer_bytes + 16;  // with a note of lease_queue's
   static constexpr std::size_t kept_max = 256;  // buffers; more are given back to the system's heap
 
   buffer_pool() = default;

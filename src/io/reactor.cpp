@@ -47,7 +47,8 @@ slot& reactor::open(int fd, bool borrowed) {
   made->fd = fd;
   made->borrowed = borrowed;
   made->registered = made->duplicated = made->hung_up = made->closing = false;
-  made->reader_ends = made->writer_ends = false;
+  made->reader_ends = made->writer_ends = made->shoots = made->shots_end = false;
+  made->last_shot = slot::no_shot;
   made->can_read = made->can_write = true;
   return *made;
 }
@@ -60,6 +61,7 @@ void reactor::close(slot& at) noexcept {
   if (at.fd >= 0 && (!at.borrowed || at.duplicated)) self.calls.close(at.fd);
   at.fd = -1;
   lock.unlock();
+  self.count_closed();
   while (operation* one = ended.front()) {
     ended.remove(*one);
     self.complete(*one);
@@ -101,10 +103,55 @@ void reactor::enter(const operation& one) noexcept {
 
 void reactor::complete(operation& one) noexcept {
   const bool counted = !one.weak;
+  if (one.what == action::close) count_closed();
   one.completed(one);
   // What that woke is counted by now.
   // order: relaxed  as above
   if (counted && in_flight_.fetch_sub(1, std::memory_order_relaxed) == 1) services_.keep_alive(false);
+}
+
+std::int64_t reactor::closed_so_far() const noexcept {
+  std::lock_guard lock(room_mutex_);
+  return closed_;
+}
+
+bool reactor::start_room(operation& one) noexcept {
+  std::lock_guard lock(room_mutex_);
+  one.result = 0;
+  if (closed_ != one.offset) return true;
+  one.pending = true;
+  enter(one);
+  room_.push(one);
+  return false;
+}
+
+void reactor::cancel_room(operation& one) noexcept {
+  {
+    std::lock_guard lock(room_mutex_);
+    if (!one.pending) return;
+    room_.remove(one);
+    one.pending = false;
+    one.result = -ECANCELED;
+  }
+  complete(one);
+}
+
+// All that wait try again: whoever is first has it.
+void reactor::count_closed() noexcept {
+  operation_queue ended;
+  {
+    std::lock_guard lock(room_mutex_);
+    ++closed_;
+    while (operation* one = room_.front()) {
+      room_.remove(*one);
+      one->pending = false;
+      ended.push(*one);
+    }
+  }
+  while (operation* one = ended.front()) {
+    ended.remove(*one);
+    complete(*one);
+  }
 }
 
 void reactor::drive() noexcept {

@@ -44,6 +44,12 @@ class reactor : public sched::poller, public std::enable_shared_from_this<reacto
   // Asks for its end. It completes all the same: by what it has come to, or with -ECANCELED. Nothing when it is not pending.
   virtual void cancel(operation& one) noexcept = 0;
 
+  // Waits until a descriptor is closed here: for who has learnt that the process has no more. `offset`: closed_so_far()
+  // before. Ended as operations are, but by cancel_room().
+  bool start_room(operation& one) noexcept;
+  void cancel_room(operation& one) noexcept;
+  std::int64_t closed_so_far() const noexcept;
+
   // An open descriptor of the caller's becomes known here. Throws std::bad_alloc.
   slot& open(int fd, bool borrowed);
   // What is pending there completes with -ECANCELED, and the descriptor is closed, unless it is borrowed.
@@ -78,9 +84,13 @@ class reactor : public sched::poller, public std::enable_shared_from_this<reacto
  private:
   class call_aside;
   void grow();
+  void count_closed() noexcept;
   const runtime_services services_;
   std::atomic<std::int64_t> in_flight_{0};
   std::atomic<std::uint64_t> waits_{0};
+  mutable std::mutex room_mutex_;
+  operation_queue room_;  // those that wait for it
+  std::int64_t closed_ = 0;
   mutable std::mutex slots_mutex_;
   std::vector<std::unique_ptr<slot[]>> slots_;
   slot* free_ = nullptr;

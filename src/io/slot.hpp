@@ -11,9 +11,12 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
+#include <new>
 
+#include "io/lease_queue.hpp"
 #include "troupe/io/operation.hpp"
 
 namespace troupe::io {
@@ -60,6 +63,26 @@ struct alignas(16) slot {
   bool reader_ends = false, writer_ends = false;  // the first of the queue was asked for its end
   bool closing = false;       // goes when what the system still has has completed
   bool hung_up = false;       // the peer has closed, or it has an error: no edge comes after that
+  // Over io_uring: the ring gives connections, or leased buffers, without being asked for each one (multishot).
+  bool shoots = false;        // until it says that it ends that
+  bool shots_end = false;     // it was asked to
+  bool listens = false;       // it gives connections
+  std::uint16_t shots = 0;    // how many came that nobody has asked for yet; these:
+  int last_shot = no_shot;    // how it ended, when nobody has been told: 0, or -errno
+  lease_queue ahead;
+  std::unique_ptr<std::deque<int>> accepted;
+  static constexpr int no_shot = 1;
+  // False when there is no memory for that.
+  bool keep(int connection) noexcept {
+    try {
+      if (accepted == nullptr) accepted = std::make_unique<std::deque<int>>();
+      accepted->push_back(connection);
+      ++shots;
+      return true;
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+  }
 };
 
 }  // namespace troupe::io

@@ -52,6 +52,7 @@ unix_listener unix_listener::listen(const std::string& path, const listen_option
   const unix_address at(path);
   unix_listener made;
   made.weak_ = options.weak;
+  made.ahead_ = options.accept_ahead;
   made.descriptor_ = io::make_socket(AF_UNIX, SOCK_STREAM, path);
   io::kernel& calls = io::kernel_of(made.descriptor_);
   int bound = calls.bind(made.fd(), at.data(), at.bytes);
@@ -77,6 +78,7 @@ unix_listener& unix_listener::operator=(unix_listener&& other) noexcept {
   device_ = other.device_;
   number_ = other.number_;
   weak_ = other.weak_;
+  ahead_ = other.ahead_;
   return *this;
 }
 

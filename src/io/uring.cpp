@@ -1,23 +1,28 @@
-// The backend over io_uring. One ring; what is to be submitted is collected, and goes with the next look or wait.
+// The backend over io_uring. One ring.
 //
 // Transfers over sockets, accept and connect are the ring's own operations. All else waits in the ring until it is ready
 // and is then tried (attempt.hpp). One operation of a slot and direction is in the ring at a time; the others queue.
+// Leased reads, and accepts of listeners that ask for it, are made once for many (multishot): the slot *shoots*, what comes
+// before it is asked for lies in the slot, and operations that find it there need not wait.
 // Invariants
-//   U1  what is pushed is submitted: by the next look or wait, or, when somebody sleeps inside, at once.
-//   U2  the first of a slot's queue is in the ring, and no other; only its completion, or abandon(), moves the queue.
-//   U3  a bell that was taken out of the ring since the last wait ends the next one: whoever rang it must be heard.
+//   U2  the first of a slot's queue is in the ring, and no other; only its completion, or abandon(), moves the queue. But
+//       where the slot shoots, none of its readers is.
+//   U4  who shoots says once that this ends. The reactor waits for that before it goes: `armed_` counts them.
 #include "io/make_reactor.hpp"
 
 #if TROUPE_HAS_LIBURING
 
 #include <liburing.h>
 
-#include <algorithm>
-#include <array>
+#include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <utility>
 
 #include "io/attempt.hpp"
 #include "io/buffer_ring.hpp"
+#include "io/ring_entries.hpp"
+#include "io/ring_queues.hpp"
 #include "troupe/io/error.hpp"
 
 namespace troupe::io {
@@ -25,26 +30,23 @@ namespace {
 
 unsigned submission_entries = 256, completion_entries = 4096, buffer_entries = 256;
 
-// Marks of completions that are no operation's.
-enum : std::uint64_t { bell = 0, cancellation = 1 };
-
-constexpr unsigned features_needed = IORING_FEAT_EXT_ARG | IORING_FEAT_NODROP | IORING_FEAT_FAST_POLL | IORING_FEAT_SUBMIT_STABLE;
+constexpr std::uint16_t ahead_max = 64;  // connections, or buffers, of a slot; then it is told to end
 
 class uring_reactor final : public reactor {
  public:
-  uring_reactor(kernel& calls, runtime_services of) : reactor(calls, std::move(of), std::make_shared<buffer_ring>(buffer_entries)) {
-    io_uring_params wanted{};
-    wanted.flags = IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP;
-    wanted.cq_entries = completion_entries;
-    const int made = io_uring_queue_init_params(submission_entries, &ring_, &wanted);
-    if (made < 0) throw io_error("io_uring_setup", "", -made);
-    if ((wanted.features & features_needed) != features_needed) {
-      io_uring_queue_exit(&ring_);
-      throw io_error("io_uring_setup", "", ENOSYS);
+  uring_reactor(kernel& calls, runtime_services of)
+      : reactor(calls, std::move(of), std::make_shared<buffer_ring>(buffer_entries)),
+        queues_(submission_entries, completion_entries),
+        provides_(leases().open(queues_.ring())),
+        shoots_leases_(provides_ && queues_.knows(IORING_OP_SEND_ZC)) {}  // that came with it, in 6.0
+  // Whoever still shoots was told to end when its slot was closed: what it has come to is dropped.
+  ~uring_reactor() override {
+    // order: relaxed  nobody else is here any more
+    for (int i = 0; i < 100 && armed_.load(std::memory_order_relaxed) != 0; ++i) {
+      const std::chrono::nanoseconds round = std::chrono::milliseconds(10);
+      if (queues_.wait(&round)) dispatch();
     }
-    provides_ = leases().open(ring_);
   }
-  ~uring_reactor() override { io_uring_queue_exit(&ring_); }
 
   bool start(operation& one) noexcept override {
     slot& at = *one.at;
@@ -53,19 +55,21 @@ class uring_reactor final : public reactor {
     operation_queue& queue = queue_of(one);
     const bool first = queue.empty();
     if (first && one.what == action::send_file && attempt(calls, at, one)) return true;
+    if (first && from_ahead(at, one)) return true;
     one.pending = true;
     enter(one);
     queue.push(one);
-    if (first) push(one);
+    if (first) give_to_ring(at, one);
     return false;
   }
 
   // The system is asked here and now, while the operation cannot complete: so none that has its address later is meant.
   void cancel(operation& one) noexcept override {
     {
-      std::lock_guard lock(one.at->mutex);
+      slot& at = *one.at;
+      std::lock_guard lock(at.mutex);
       if (!one.pending || (one.aside && one.begun)) return;
-      if (queue_of(one).front() == &one && !one.aside) return ask_for_end(one);
+      if (queue_of(one).front() == &one && !one.aside && !(reads(one) && at.shoots)) return ask_for_end(one);
       queue_of(one).remove(one);
       one.pending = false;
       one.result = -ECANCELED;
@@ -73,55 +77,14 @@ class uring_reactor final : public reactor {
     complete(one);
   }
 
-  bool look() noexcept override {
-    submit(false);
-    return something_came();
-  }
-
-  bool wait(const std::chrono::nanoseconds* limit) noexcept override {
-    const unsigned count = submit(true);
-    if (!something_came() && !rung_) {
-      __kernel_timespec span{};
-      io_uring_getevents_arg arg{};
-      if (limit != nullptr) {
-        span.tv_sec = limit->count() / 1'000'000'000;
-        span.tv_nsec = limit->count() % 1'000'000'000;
-        arg.ts = reinterpret_cast<std::uint64_t>(&span);
-      }
-      io_uring_enter2(static_cast<unsigned>(ring_.ring_fd), count, 1, IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG,
-                      reinterpret_cast<sigset_t*>(&arg), sizeof arg);
-    } else if (count != 0) {
-      give(count, 0);
-    }
-    std::lock_guard lock(submissions_);
-    somebody_sleeps_ = false;
-    const bool came = something_came();
-    rung_ = false;
-    return came;
-  }
-
-  void wake() noexcept override {
-    std::lock_guard lock(submissions_);
-    io_uring_sqe& entry = next_entry();
-    io_uring_prep_nop(&entry);
-    entry.user_data = bell;
-    give(publish(), 0);
-  }
-
+  bool look() noexcept override { return queues_.look(); }
+  bool wait(const std::chrono::nanoseconds* limit) noexcept override { return queues_.wait(limit); }
+  void wake() noexcept override { queues_.wake(); }
   void dispatch() noexcept override {
-    unsigned count = io_uring_cq_ready(&ring_);
-    // Who pushed these operations left the mutex before: from here on all that they hold is seen.
-    { const std::lock_guard seen(submissions_); }
-    while (count-- != 0) {
-      io_uring_cqe* entry = nullptr;
-      if (io_uring_peek_cqe(&ring_, &entry) != 0) break;
-      const std::uint64_t whose = entry->user_data;
-      const int result = entry->res;
-      const unsigned flags = entry->flags;
-      io_uring_cqe_seen(&ring_, entry);
-      if (whose == bell) rung_ = true;
-      if (whose > cancellation) finish(*reinterpret_cast<operation*>(whose), result, flags);
-    }
+    queues_.take_all([this](std::uint64_t mark, int result, unsigned flags) {
+      if ((mark & shot) != 0) return hit(mark, result, flags);
+      finish(*reinterpret_cast<operation*>(mark), result, flags);
+    });
   }
 
  protected:
@@ -129,15 +92,24 @@ class uring_reactor final : public reactor {
     for (operation_queue* queue : {&at.readers, &at.writers}) {
       operation* const first = queue->front();
       if (first == nullptr) continue;
-      ask_for_end(*first);
-      while (operation* one = first->next) {
-        queue->remove(*one);
-        one->pending = false;
-        one->result = -ECANCELED;
-        ended.push(*one);
+      const bool in_ring = queue != &at.readers || !at.shoots;
+      if (in_ring) {
+        ask_for_end(*first);
+        at.closing = true;
       }
-      at.closing = true;
+      while (operation* one = in_ring ? first->next : queue->front()) end(*queue, *one, -ECANCELED, ended);
     }
+    if (at.shoots) end_shots(at);
+    at.shoots = false;
+    while (!at.ahead.empty()) {
+      std::size_t bytes = 0;
+      buffers->give(at.ahead.take(bytes));
+    }
+    if (at.accepted != nullptr) {
+      for (const int fd : *at.accepted) calls.close(fd);
+      at.accepted.reset();
+    }
+    at.shots = 0;
     return !at.closing;
   }
 
@@ -145,66 +117,90 @@ class uring_reactor final : public reactor {
   buffer_ring& leases() const noexcept { return static_cast<buffer_ring&>(*buffers); }
   static operation_queue& queue_of(operation& one) noexcept { return reads(one) ? one.at->readers : one.at->writers; }
 
-  // Under the mutex of submissions. A full queue is emptied first.
-  io_uring_sqe& next_entry() noexcept {
-    io_uring_sqe* entry = io_uring_get_sqe(&ring_);
-    while (entry == nullptr) {
-      give(publish(), 0);
-      entry = io_uring_get_sqe(&ring_);
-    }
-    return *entry;
+  // All of these under the slot's mutex.
+
+  static void end(operation_queue& queue, operation& one, int result, operation_queue& ended) noexcept {
+    queue.remove(one);
+    one.pending = false;
+    one.result = result;
+    ended.push(one);
   }
 
-  // Makes what was pushed visible to the system, as io_uring_submit() does: how many it has not taken yet.
-  unsigned publish() noexcept {
-    io_uring_sq& queue = ring_.sq;
-    const unsigned mask = *queue.kring_mask;
-    unsigned tail = *queue.ktail;
-    for (; queue.sqe_head != queue.sqe_tail; ++queue.sqe_head, ++tail) queue.array[tail & mask] = queue.sqe_head & mask;
-    io_uring_smp_store_release(queue.ktail, tail);
-    return tail - io_uring_smp_load_acquire(queue.khead);
+  bool can_shoot(const operation& one) const noexcept {
+    if (one.what == action::accept) return one.ahead && provides_;  // that is as old as rings of buffers
+    return one.leased && one.socket && shoots_leases_ && !one.begun;
   }
 
-  void give(unsigned count, unsigned flags) noexcept {
-    int given = -EINTR;
-    while (given == -EINTR) given = io_uring_enter(static_cast<unsigned>(ring_.ring_fd), count, 0, flags, nullptr);
+  // The first of a queue. Who reads while the slot shoots waits for that.
+  void give_to_ring(slot& at, operation& one) noexcept {
+    if (!reads(one)) return push(one);
+    if (at.shoots) return;
+    if (can_shoot(one)) return shoot(at, one);
+    push(one);
   }
 
-  // How many are visible and not yet taken; those of a look are taken here.
-  unsigned submit(bool sleeps) noexcept {
-    unsigned count = 0;
-    {
-      std::lock_guard lock(submissions_);
-      somebody_sleeps_ = sleeps;
-      count = publish();
-    }
-    // What did not fit into the ring of completions comes when the system is asked for events.
-    const bool overflowed = (io_uring_smp_load_acquire(ring_.sq.kflags) & IORING_SQ_CQ_OVERFLOW) != 0;
-    if (overflowed || (!sleeps && count != 0)) {
-      give(count, overflowed ? IORING_ENTER_GETEVENTS : 0);
-      count = 0;
-    }
-    return count;
-  }
-
-  // Drops bells in front, and remembers that.
-  bool something_came() noexcept {
-    io_uring_cqe* entry = nullptr;
-    while (io_uring_cq_ready(&ring_) != 0 && io_uring_peek_cqe(&ring_, &entry) == 0) {
-      if (entry->user_data > cancellation) return true;
-      if (entry->user_data == bell) rung_ = true;
-      io_uring_cqe_seen(&ring_, entry);
-    }
-    return false;
-  }
-
-  // Under the slot's mutex.
   void push(operation& one) noexcept {
-    std::lock_guard lock(submissions_);
-    io_uring_sqe& entry = next_entry();
-    prepare(entry, one);
-    entry.user_data = reinterpret_cast<std::uint64_t>(&one);
-    if (somebody_sleeps_) give(publish(), 0);  // U1
+    queues_.add(reinterpret_cast<std::uint64_t>(&one), [&](io_uring_sqe& entry) { prepare(entry, one); });
+  }
+
+  void shoot(slot& at, const operation& one) noexcept {
+    at.shoots = true;
+    at.listens = one.what == action::accept;
+    armed_.fetch_add(1, std::memory_order_relaxed);  // order: relaxed  read when nobody else is here
+    queues_.add(mark_of(at), [&](io_uring_sqe& entry) {
+      if (at.listens) {
+        io_uring_prep_multishot_accept(&entry, at.fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+      } else {
+        prepare_lease(entry, at);
+        entry.ioprio |= IORING_RECV_MULTISHOT;
+      }
+    });
+  }
+
+  void end_shots(slot& at) noexcept {
+    if (std::exchange(at.shots_end, true)) return;
+    const std::uint64_t mark = mark_of(at);
+    queues_.submit(ring_queues::unheard, [mark](io_uring_sqe& entry) { io_uring_prep_cancel64(&entry, mark, 0); });
+  }
+
+  // Whether what has come ahead is enough for this one; a part of it may be.
+  bool from_ahead(slot& at, operation& one) noexcept {
+    if (one.what == action::accept) {
+      if (at.accepted != nullptr && !at.accepted->empty()) {
+        one.result = at.accepted->front();
+        at.accepted->pop_front();
+        --at.shots;
+        return true;
+      }
+    } else if (one.what == action::read && one.leased) {
+      if (!at.ahead.empty()) {
+        one.data = at.ahead.take(one.done);
+        one.result = static_cast<int>(one.done);
+        --at.shots;
+        return true;
+      }
+    } else if (one.what == action::read) {
+      while (!at.ahead.empty()) {
+        const std::size_t part = at.ahead.copy(one.data + one.done, one.bytes - one.done, *buffers);
+        one.done += part;
+        one.result = static_cast<int>(part);
+        at.shots = at.ahead.empty() ? 0 : at.shots;
+        if (!one.whole || one.done == one.bytes) return true;
+      }
+    } else {
+      return false;
+    }
+    if (at.last_shot == slot::no_shot) return false;
+    one.result = std::exchange(at.last_shot, slot::no_shot);
+    return true;
+  }
+
+  // Ends those of a queue that need not wait, and gives the first that must to the ring.
+  void go_on(slot& at, operation_queue& queue, operation_queue& ended) noexcept {
+    while (operation* one = queue.front()) {
+      if (!from_ahead(at, *one)) return give_to_ring(at, *one);
+      end(queue, *one, one->result, ended);
+    }
   }
 
   void prepare(io_uring_sqe& entry, operation& one) const noexcept {
@@ -214,14 +210,10 @@ class uring_reactor final : public reactor {
       prepare_of_file(entry, one);
     } else if (is_polled(one)) {
       io_uring_prep_poll_add(&entry, fd, reads(one) ? POLLIN : POLLOUT);
+    } else if (one.what == action::read && one.leased) {
+      prepare_lease(entry, *one.at);
     } else if (one.what == action::read) {
-      if (one.leased) {
-        io_uring_prep_recv(&entry, fd, nullptr, 0, 0);
-        entry.flags |= IOSQE_BUFFER_SELECT;
-        entry.buf_group = buffer_ring::group;
-      } else {
-        io_uring_prep_recv(&entry, fd, one.data + one.done, one.bytes - one.done, flags);
-      }
+      io_uring_prep_recv(&entry, fd, one.data + one.done, one.bytes - one.done, flags);
       if (provides_ && !one.at->can_read) entry.ioprio |= IORING_RECVSEND_POLL_FIRST;
     } else if (one.what == action::write) {
       io_uring_prep_send(&entry, fd, one.data + one.done, one.bytes - one.done, flags | MSG_NOSIGNAL);
@@ -233,38 +225,26 @@ class uring_reactor final : public reactor {
     }
   }
 
-  static void prepare_of_file(io_uring_sqe& entry, operation& one) noexcept {
-    const int fd = one.at->fd;
-    const auto bytes = static_cast<unsigned>(std::min(one.bytes - one.done, step_bytes_max));
-    const auto offset = static_cast<std::uint64_t>(
-        one.offset == own_position ? own_position : one.offset + static_cast<std::int64_t>(one.done));
-    if (one.what == action::open) {
-      io_uring_prep_openat(&entry, fd, reinterpret_cast<const char*>(one.data), one.extra, static_cast<mode_t>(one.bytes));
-    } else if (one.what == action::read_at) {
-      io_uring_prep_read(&entry, fd, one.data + one.done, bytes, offset);
-    } else if (one.what == action::write_at) {
-      io_uring_prep_write(&entry, fd, one.data + one.done, bytes, offset);
-    } else if (one.what == action::sync) {
-      io_uring_prep_fsync(&entry, fd, one.extra != 0 ? IORING_FSYNC_DATASYNC : 0);
-    } else {
-      io_uring_prep_close(&entry, fd);
-    }
-  }
-
   static bool& ends(operation& one) noexcept { return reads(one) ? one.at->reader_ends : one.at->writer_ends; }
 
-  // Under the slot's mutex, the operation in the ring.
+  // The operation is in the ring.
   void ask_for_end(operation& one) noexcept {
     ends(one) = true;
-    std::lock_guard lock(submissions_);
-    io_uring_sqe& entry = next_entry();
-    io_uring_prep_cancel(&entry, &one, 0);
-    entry.user_data = cancellation;
-    give(publish(), 0);
+    queues_.submit(ring_queues::unheard, [&one](io_uring_sqe& entry) { io_uring_prep_cancel(&entry, &one, 0); });
+  }
+
+  // From here on a completion has come, and no mutex is held.
+
+  void complete_all(operation_queue& ended) noexcept {
+    while (operation* one = ended.front()) {
+      ended.remove(*one);
+      complete(*one);
+    }
   }
 
   void finish(operation& one, int result, unsigned flags) noexcept {
     slot& at = *one.at;
+    operation_queue ended;
     bool last = false;
     {
       std::unique_lock lock(at.mutex);
@@ -279,14 +259,51 @@ class uring_reactor final : public reactor {
       }
       if (!take(at, one, result)) return push(one);
       operation_queue& queue = queue_of(one);
-      queue.remove(one);
       ends(one) = false;
-      one.pending = false;
-      if (queue.front() != nullptr) push(*queue.front());
+      end(queue, one, one.result, ended);
+      go_on(at, queue, ended);
       last = at.closing && at.readers.empty() && at.writers.empty();
     }
-    complete(one);
+    complete_all(ended);
     if (last) free_slot(at);
+  }
+
+  // Of a slot that shoots, or did: then it is another one's by now, or nobody's.
+  void hit(std::uint64_t mark, int result, unsigned flags) noexcept {
+    slot& at = slot_of(mark);
+    std::byte* const came = (flags & IORING_CQE_F_BUFFER) == 0 ? nullptr : leases().taken(flags >> IORING_CQE_BUFFER_SHIFT);
+    const bool over = (flags & IORING_CQE_F_MORE) == 0;
+    if (over) armed_.fetch_sub(1, std::memory_order_relaxed);  // order: relaxed  as in shoot()
+    operation_queue ended;
+    {
+      std::lock_guard lock(at.mutex);
+      if (at.fd < 0 || mark_of(at) != mark) {
+        if (came != nullptr) buffers->give(came);
+        if (came == nullptr && result >= 0 && (mark & accepts) != 0) calls.close(result);
+        return;
+      }
+      keep(at, came, result, flags);
+      if (over) at.shoots = at.shots_end = false;
+      operation* const first = at.readers.front();
+      if (result == -ENOBUFS && first != nullptr && first->leased) first->begun = true;  // as in is_over()
+      go_on(at, at.readers, ended);
+      if (at.shoots && at.shots >= ahead_max) end_shots(at);
+    }
+    complete_all(ended);
+  }
+  // Under the slot's mutex. What no operation of ours has asked for just now is no news.
+  void keep(slot& at, std::byte* came, int result, unsigned flags) noexcept {
+    if (!at.listens) at.can_read = (flags & IORING_CQE_F_SOCK_NONEMPTY) != 0;
+    if (came != nullptr && result <= 0) buffers->give(came);
+    if (at.listens && result >= 0) {
+      if (!at.keep(result)) calls.close(result);
+      return;
+    }
+    if (result > 0) return ++at.shots, at.ahead.push(came, static_cast<std::size_t>(result));
+    if (result == -ECANCELED || result == -EINTR || result == -EAGAIN) return;
+    if (result == (at.listens ? -ECONNABORTED : -ENOBUFS)) return;
+    // That the process has no descriptor left is true just now alone.
+    if (!at.listens || !at.readers.empty()) at.last_shot = result;
   }
 
   // The buffer that the system has chosen. A socket of which it does not say so has nothing more: it need not be tried first.
@@ -340,11 +357,10 @@ class uring_reactor final : public reactor {
     }
   }
 
-  io_uring ring_{};
-  std::mutex submissions_;
-  bool somebody_sleeps_ = false;
-  bool rung_ = false;  // inside the door: U3
-  bool provides_ = false;  // the system takes buffers of the ring's
+  ring_queues queues_;
+  const bool provides_;       // the system takes buffers of the ring's
+  const bool shoots_leases_;
+  std::atomic<int> armed_{0};
 };
 
 }  // namespace

@@ -22,6 +22,7 @@ const char* name_of(action what) noexcept {
     case action::receive: return "receive";
     case action::send: return "send";
     case action::send_file: return "send_file";
+    case action::room: return "room";
     case action::open: return "open";
     case action::read_at: return "read_at";
     case action::write_at: return "write_at";
@@ -52,7 +53,7 @@ bool operation_wait::suspend(tasks::coroutine& awaiting, descriptor& on) {
   excused = weak;
   home_ = at->owner.get();
   if (observe::tracing()) [[unlikely]] observe::record(observe::event::io_begin, name_of(what), static_cast<std::uint64_t>(on.fd()));
-  if (!home_->start(*this)) {
+  if (!(what == action::room ? home_->start_room(*this) : home_->start(*this))) {
     in.at_once = 0;
     enlist(awaiting);  // when it is over already, this turn is still to end before it goes on
     return true;
@@ -75,7 +76,12 @@ void operation_wait::end_early(reason why) noexcept {
   reason none = reason::none;
   // order: relaxed  read after the wait is over, which orders it
   why_.compare_exchange_strong(none, why, std::memory_order_relaxed);
-  if (at != nullptr) home_->cancel(*this);
+  if (at == nullptr) return;
+  if (what == action::room) {
+    home_->cancel_room(*this);
+  } else {
+    home_->cancel(*this);
+  }
 }
 
 const char* operation_wait::act_on(sched::message* base, void*, sched::message_act act) {
@@ -136,6 +142,7 @@ bool limited_wait::suspend(tasks::coroutine& awaiting, descriptor& on, std::chro
   // From here on it may be over at any time; but not gone, for its coroutine goes on after this turn.
   try {
     tasks::timers& clock = *awaiting.in->at->clock;
+    timer::weak = operation::weak;
     if (at_most != std::chrono::nanoseconds::max()) {
       tasks::arm(clock, *this, tasks::due_in(clock, at_most));
       armed_ = true;

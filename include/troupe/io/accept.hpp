@@ -20,6 +20,11 @@ struct listen_options {
   bool reuse_address = true;
   // Several listeners share the port, and the system spreads connections over them. Default false.
   bool reuse_port = false;
+  // Over io_uring: while somebody accepts, all connections that come are accepted at once, and wait in the process for the
+  // next accept(): up to 64, and what came with the last of these. That saves a system call a connection. Those that wait
+  // when the listener is closed are closed, too. Default false: nothing is accepted that nobody asked for, as it must be
+  // where a server has a limit.
+  bool accept_ahead = false;
   // True: the program may be out of work while this waits for connections. Default false.
   bool weak = false;
 };
@@ -29,8 +34,8 @@ namespace io {
 class accept_base {
  public:
   static constexpr action what = action::accept;
-  accept_base(descriptor& listener, bool weak) noexcept : listener_(&listener), weak_(weak) {}
-  accept_base(accept_base&& other) noexcept : listener_(other.listener_), weak_(other.weak_) {}
+  accept_base(descriptor& listener, bool weak, bool ahead) noexcept : listener_(&listener), weak_(weak), ahead_(ahead) {}
+  accept_base(accept_base&& other) noexcept : listener_(other.listener_), weak_(other.weak_), ahead_(other.ahead_) {}
   ~accept_base();
   descriptor& prepare(operation_wait& wait) noexcept;
 
@@ -39,7 +44,7 @@ class accept_base {
 
  private:
   descriptor* listener_;
-  bool weak_;
+  bool weak_, ahead_;
   operation_wait* unclaimed_ = nullptr;  // what it came to is nobody's yet
 };
 

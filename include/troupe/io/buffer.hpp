@@ -29,7 +29,7 @@ class operation_wait;
 class io_buffer {
  public:
   // Bytes that one holds at most.
-  static constexpr std::size_t bytes_max = 4096;
+  static constexpr std::size_t bytes_max = 4080;  // with what the library notes beside them: a page
 
   io_buffer() = default;  // without memory
   io_buffer(io_buffer&& other) noexcept

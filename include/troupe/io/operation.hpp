@@ -20,6 +20,7 @@ enum class action : std::uint8_t {
   receive,   // a datagram; the peer comes to `address`
   send,      // a datagram, to `address` if there is one
   send_file, // to a stream, from the file `extra` at `offset`
+  room,      // until a descriptor was closed since there had been `offset` such ends; nothing of `at`
   // Of files. `offset` may be own_position; `begun`: a thread that may block has it.
   open,      // the result is a descriptor; `data` the path, `extra` the flags, `bytes` the permissions
   read_at,
@@ -45,7 +46,7 @@ struct operation {
   std::size_t bytes = 0, done = 0;  // to do, and done
   union {
     sockaddr* address = nullptr;    // of sockets
-    std::int64_t offset;            // of files
+    std::int64_t offset;            // of files, and of room
   };
   union {
     socklen_t address_bytes = 0;    // the room there, then what is filled
@@ -60,6 +61,7 @@ struct operation {
   bool weak = false;                // it does not keep the program alive
   bool socket = true;               // what is transferred goes over a socket
   bool leased = false;              // a read whose buffer comes from the reactor's pool when something has come
+  bool ahead = false;               // an accept: connections may be accepted before they are asked for
   bool asks_first = false;          // the descriptor is shared, and blocks: only once the system says that it would not
   bool begun = false;               // of connect; a leased read: no ring's buffer was to be had
   bool pending = false;             // the backend has it

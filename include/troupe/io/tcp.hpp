@@ -87,11 +87,11 @@ class tcp_listener {
   // The next connection. When the process has no descriptor left it throws io_error, too_many_files_open, and the
   // connection goes on waiting: accept it when some have been closed. Several may wait at a time.
   io::awaitable<io::accept_job<tcp_stream>> accept() noexcept {
-    return io::awaitable<io::accept_job<tcp_stream>>(std::in_place, descriptor_, weak_);
+    return io::awaitable<io::accept_job<tcp_stream>>(std::in_place, descriptor_, weak_, ahead_);
   }
 
-  // The same for a server: when there is no descriptor or no memory left it does not throw, but looks again, after 1 ms at
-  // first and every 32 ms at last, until some have been closed. Connections wait in the system's queue meanwhile. The listener
+  // The same for a server: when there is no descriptor or no memory left it does not throw, but waits until a stream
+  // of this runtime is closed, or for a moment, 100 ms at last, and looks again. Connections wait in the system's queue meanwhile. The listener
   // must outlive the task.
   task<tcp_stream> accept_when_able(std::stop_token end = {});
 
@@ -102,7 +102,7 @@ class tcp_listener {
 
  private:
   io::descriptor descriptor_;
-  bool weak_ = false;
+  bool weak_ = false, ahead_ = false;
 };
 
 }  // namespace troupe

@@ -50,7 +50,7 @@ class unix_listener {
 
   // As tcp_listener::accept().
   io::awaitable<io::accept_job<unix_stream>> accept() noexcept {
-    return io::awaitable<io::accept_job<unix_stream>>(std::in_place, descriptor_, weak_);
+    return io::awaitable<io::accept_job<unix_stream>>(std::in_place, descriptor_, weak_, ahead_);
   }
 
   // As tcp_listener::accept_when_able().
@@ -64,7 +64,7 @@ class unix_listener {
   io::descriptor descriptor_;
   std::string file_;  // that is removed
   std::uint64_t device_ = 0, number_ = 0;  // of the file that was made: another one's in its place stays
-  bool weak_ = false;
+  bool weak_ = false, ahead_ = false;
 };
 
 }  // namespace troupe

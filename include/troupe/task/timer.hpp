@@ -30,7 +30,7 @@ struct timer {
   std::int64_t due_tick = 0;
   std::uint16_t slot = 0;
   state is = state::idle;
-  const bool weak;  // it does not keep the program alive
+  bool weak;  // it does not keep the program alive
 };
 
 // Any thread. `due_ns` in the clock's own time; what is past is due at once. Throws std::system_error when the

@@ -1,0 +1,177 @@
+// ring_queues: the two queues of an io_uring. What is to be submitted is collected, and goes with the next look or wait.
+//
+// Threads: add() and wake() are anybody's; look, wait and take_all are for who is inside the poller's door.
+// Invariants
+//   U1  what is added is submitted: by the next look or wait, or, when somebody sleeps inside, at once.
+//   U3  a bell that was taken out of the ring since the last wait ends the next one: whoever rang it must be heard.
+#pragma once
+
+#include <liburing.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+
+#include "troupe/io/error.hpp"
+
+namespace troupe::io {
+
+class ring_queues {
+ public:
+  // Marks of completions that are no operation's. Those have greater ones.
+  enum : std::uint64_t { bell = 0, unheard = 1 };
+
+  // Throws io_error where the system refuses a ring, or has one without what is needed here.
+  ring_queues(unsigned submissions, unsigned completions) {
+    io_uring_params wanted{};
+    wanted.flags = IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP;
+    wanted.cq_entries = completions;
+    const int made = io_uring_queue_init_params(submissions, &ring_, &wanted);
+    if (made < 0) throw io_error("io_uring_setup", "", -made);
+    if ((wanted.features & features_needed) == features_needed) return;
+    io_uring_queue_exit(&ring_);
+    throw io_error("io_uring_setup", "", ENOSYS);
+  }
+  ~ring_queues() { io_uring_queue_exit(&ring_); }
+  ring_queues(const ring_queues&) = delete;
+  ring_queues& operator=(const ring_queues&) = delete;
+
+  io_uring& ring() noexcept { return ring_; }
+  bool knows(int operation) noexcept {
+    io_uring_probe* const probe = io_uring_get_probe_ring(&ring_);
+    if (probe == nullptr) return false;
+    const bool yes = io_uring_opcode_supported(probe, operation) != 0;
+    io_uring_free_probe(probe);
+    return yes;
+  }
+
+  // prepare(io_uring_sqe&) fills the entry in; its completion will bear `mark`.
+  template <class Prepare>
+  void add(std::uint64_t mark, Prepare prepare) noexcept {
+    std::lock_guard lock(submissions_);
+    fill(mark, prepare);
+    if (somebody_sleeps_) give(publish(), 0);  // U1
+  }
+  // The same, and the system has it when this returns.
+  template <class Prepare>
+  void submit(std::uint64_t mark, Prepare prepare) noexcept {
+    std::lock_guard lock(submissions_);
+    fill(mark, prepare);
+    give(publish(), 0);
+  }
+  void wake() noexcept { submit(bell, [](io_uring_sqe& entry) { io_uring_prep_nop(&entry); }); }
+
+  // Whether something has come that take_all() is to be called for.
+  bool look() noexcept {
+    hand_over(false);
+    return something_came();
+  }
+
+  // The same, but sleeps until something comes, the limit is over (null: none), or wake() was called.
+  bool wait(const std::chrono::nanoseconds* limit) noexcept {
+    const unsigned count = hand_over(true);
+    if (!something_came() && !rung_) {
+      __kernel_timespec span{};
+      io_uring_getevents_arg arg{};
+      if (limit != nullptr) {
+        span.tv_sec = limit->count() / 1'000'000'000;
+        span.tv_nsec = limit->count() % 1'000'000'000;
+        arg.ts = reinterpret_cast<std::uint64_t>(&span);
+      }
+      io_uring_enter2(static_cast<unsigned>(ring_.ring_fd), count, 1, IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG,
+                      reinterpret_cast<sigset_t*>(&arg), sizeof arg);
+    } else if (count != 0) {
+      give(count, 0);
+    }
+    std::lock_guard lock(submissions_);
+    somebody_sleeps_ = false;
+    const bool came = something_came();
+    rung_ = false;
+    return came;
+  }
+
+  // take(mark, result, flags) of each completion that is there now.
+  template <class Take>
+  void take_all(Take take) noexcept {
+    unsigned count = io_uring_cq_ready(&ring_);
+    // Who added these operations left the mutex before: from here on all that they hold is seen.
+    { const std::lock_guard seen(submissions_); }
+    while (count-- != 0) {
+      io_uring_cqe* entry = nullptr;
+      if (io_uring_peek_cqe(&ring_, &entry) != 0) break;
+      const std::uint64_t mark = entry->user_data;
+      const int result = entry->res;
+      const unsigned flags = entry->flags;
+      io_uring_cqe_seen(&ring_, entry);
+      if (mark == bell) rung_ = true;
+      if (mark > unheard) take(mark, result, flags);
+    }
+  }
+
+ private:
+  static constexpr unsigned features_needed =
+      IORING_FEAT_EXT_ARG | IORING_FEAT_NODROP | IORING_FEAT_FAST_POLL | IORING_FEAT_SUBMIT_STABLE;
+
+  // Under the mutex of submissions. A full queue is emptied first.
+  template <class Prepare>
+  void fill(std::uint64_t mark, Prepare& prepare) noexcept {
+    io_uring_sqe* entry = io_uring_get_sqe(&ring_);
+    while (entry == nullptr) {
+      give(publish(), 0);
+      entry = io_uring_get_sqe(&ring_);
+    }
+    prepare(*entry);
+    entry->user_data = mark;
+  }
+
+  // Makes what was pushed visible to the system, as io_uring_submit() does: how many it has not taken yet.
+  unsigned publish() noexcept {
+    io_uring_sq& queue = ring_.sq;
+    const unsigned mask = *queue.kring_mask;
+    unsigned tail = *queue.ktail;
+    for (; queue.sqe_head != queue.sqe_tail; ++queue.sqe_head, ++tail) queue.array[tail & mask] = queue.sqe_head & mask;
+    io_uring_smp_store_release(queue.ktail, tail);
+    return tail - io_uring_smp_load_acquire(queue.khead);
+  }
+
+  void give(unsigned count, unsigned flags) noexcept {
+    int given = -EINTR;
+    while (given == -EINTR) given = io_uring_enter(static_cast<unsigned>(ring_.ring_fd), count, 0, flags, nullptr);
+  }
+
+  // How many are visible and not yet taken; those of a look are taken here.
+  unsigned hand_over(bool sleeps) noexcept {
+    unsigned count = 0;
+    {
+      std::lock_guard lock(submissions_);
+      somebody_sleeps_ = sleeps;
+      count = publish();
+    }
+    // What did not fit into the ring of completions comes when the system is asked for events.
+    const bool overflowed = (io_uring_smp_load_acquire(ring_.sq.kflags) & IORING_SQ_CQ_OVERFLOW) != 0;
+    if (overflowed || (!sleeps && count != 0)) {
+      give(count, overflowed ? IORING_ENTER_GETEVENTS : 0);
+      count = 0;
+    }
+    return count;
+  }
+
+  // Drops bells in front, and remembers that.
+  bool something_came() noexcept {
+    io_uring_cqe* entry = nullptr;
+    while (io_uring_cq_ready(&ring_) != 0 && io_uring_peek_cqe(&ring_, &entry) == 0) {
+      if (entry->user_data > unheard) return true;
+      if (entry->user_data == bell) rung_ = true;
+      io_uring_cqe_seen(&ring_, entry);
+    }
+    return false;
+  }
+
+  io_uring ring_{};
+  std::mutex submissions_;
+  bool somebody_sleeps_ = false;
+  bool rung_ = false;  // inside the door: U3
+};
+
+}  // namespace troupe::io
