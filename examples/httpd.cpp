@@ -8,19 +8,26 @@
 //   /chat                                                                  a page, and the WebSocket that it talks to
 //   all else                                                               files of DIR
 //
-// SQLite is called by one actor, on a thread of its own: handlers ask it, and wait without holding a thread.
+// SQLite is called by one actor, on a thread of its own: handlers ask it, and wait without holding a thread. What a request
+// needs is allocated in its context: in the steady state no request takes memory of the general heap.
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <csignal>
-#include <cstdint>
+#include <cstddef>
+#include <cstring>
 #include <deque>
 #include <iostream>
 #include <map>
 #include <memory>
+#include <memory_resource>
 #include <mutex>
+#include <new>
+#include <optional>
 #include <random>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -39,10 +46,16 @@ constexpr int worlds = 10'000, queries_most = 500;
 struct World {
   int id = 0, number = 0;
 };
+using Worlds = std::span<World>;
 
 struct Fortune {
   int id = 0;
-  std::string message;
+  std::string_view message;
+};
+// Where fortunes are put, and their texts.
+struct FortuneRoom {
+  std::span<Fortune> rows;
+  std::span<char> texts;
 };
 
 int random_number() {
@@ -50,7 +63,46 @@ int random_number() {
   return std::uniform_int_distribution<int>(1, worlds)(random);
 }
 
-// Owns the handle. Its constructor, messages and destructor all run on its thread.
+// A heap of SQLite's own, 8 MiB at first: what it gives back serves it again. One thread at a time: the database's.
+class SqliteMemory {
+ public:
+  static void use() {
+    static const sqlite3_mem_methods methods{take, give_back, again, bytes_of, [](int bytes) { return (bytes + 7) & ~7; },
+                                             [](void*) { return SQLITE_OK; }, [](void*) {}, nullptr};
+    sqlite3_config(SQLITE_CONFIG_MALLOC, &methods);
+    sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+  }
+
+ private:
+  struct alignas(8) Head {  // SQLite wants no more alignment than that
+    int bytes;
+  };
+  static std::pmr::memory_resource& pool() {
+    static std::pmr::monotonic_buffer_resource heap(std::size_t{8} << 20);
+    static std::pmr::unsynchronized_pool_resource blocks(&heap);
+    return blocks;
+  }
+  static Head* head_of(void* block) { return static_cast<Head*>(block) - 1; }
+  static int bytes_of(void* block) { return block == nullptr ? 0 : head_of(block)->bytes; }
+  static void* take(int bytes) try {
+    return ::new (pool().allocate(sizeof(Head) + static_cast<std::size_t>(bytes), alignof(Head))) Head{bytes} + 1;
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+  static void give_back(void* block) {
+    if (block != nullptr) pool().deallocate(head_of(block), sizeof(Head) + static_cast<std::size_t>(bytes_of(block)), alignof(Head));
+  }
+  static void* again(void* block, int bytes) {
+    void* const larger = take(bytes);
+    if (larger == nullptr) return nullptr;
+    std::memcpy(larger, block, static_cast<std::size_t>(std::min(bytes, bytes_of(block))));
+    give_back(block);
+    return larger;
+  }
+};
+
+// Owns the handle. Its constructor, messages and destructor all run on its thread. Results are put into memory of who asks, which
+// is persisted: it stays even if he goes before he has his answer.
 class Database {
  public:
   explicit Database(std::string file) : file_(std::move(file)) {
@@ -62,40 +114,48 @@ class Database {
     execute("PRAGMA synchronous = OFF");
     execute("CREATE TABLE IF NOT EXISTS world (id INTEGER PRIMARY KEY, number INTEGER NOT NULL)");
     execute("CREATE TABLE IF NOT EXISTS fortune (id INTEGER PRIMARY KEY, message TEXT NOT NULL)");
+    begin_ = prepare("BEGIN IMMEDIATE");
+    commit_ = prepare("COMMIT");
     fill();
     find_ = prepare("SELECT number FROM world WHERE id = ?");
     change_ = prepare("UPDATE world SET number = ? WHERE id = ?");
     fortunes_ = prepare("SELECT id, message FROM fortune");
   }
 
-  std::vector<World> find(int count) {
-    std::vector<World> found;
-    for (int i = 0; i < count; ++i) found.push_back(find_one(random_number()));
-    return found;
-  }
+  // As many as there is room for, at random.
+  void find(troupe::persisted<Worlds> to) { find_all(*to); }
 
-  std::vector<World> update(int count) {
-    execute("BEGIN IMMEDIATE");
-    std::vector<World> changed = find(count);
-    for (World& one : changed) {
+  void update(troupe::persisted<Worlds> to) {
+    run(begin_);
+    find_all(*to);
+    for (World& one : *to) {
       one.number = random_number();
       sqlite3_bind_int(change_.get(), 1, one.number);
       sqlite3_bind_int(change_.get(), 2, one.id);
-      check(sqlite3_step(change_.get()) == SQLITE_DONE);
-      sqlite3_reset(change_.get());
+      run(change_);
     }
-    execute("COMMIT");
-    return changed;
+    run(commit_);
   }
 
-  std::vector<Fortune> fortunes() {
-    std::vector<Fortune> all;
+  // How many there are; nothing when they do not fit.
+  std::optional<std::size_t> fortunes(troupe::persisted<FortuneRoom> to) {
+    std::size_t rows = 0, bytes = 0;
     while (sqlite3_step(fortunes_.get()) == SQLITE_ROW) {
-      const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(fortunes_.get(), 1));
-      all.push_back({sqlite3_column_int(fortunes_.get(), 0), text});
+      const std::string_view text(reinterpret_cast<const char*>(sqlite3_column_text(fortunes_.get(), 1)),
+                                  static_cast<std::size_t>(sqlite3_column_bytes(fortunes_.get(), 1)));
+      if (rows < to->rows.size() && text.size() <= to->texts.size() - bytes) {
+        char* const copy = to->texts.data() + bytes;
+        text.copy(copy, text.size());
+        to->rows[rows] = {sqlite3_column_int(fortunes_.get(), 0), {copy, text.size()}};
+        bytes += text.size();
+      } else {
+        bytes = to->texts.size();
+      }
+      ++rows;
     }
     check(sqlite3_reset(fortunes_.get()) == SQLITE_OK);
-    return all;
+    if (bytes == to->texts.size()) return std::nullopt;
+    return rows;
   }
 
  private:
@@ -105,22 +165,23 @@ class Database {
   };
   using Statement = std::unique_ptr<sqlite3_stmt, Close>;
 
-  World find_one(int id) {
-    sqlite3_bind_int(find_.get(), 1, id);
-    check(sqlite3_step(find_.get()) == SQLITE_ROW);
-    const World found{id, sqlite3_column_int(find_.get(), 0)};
-    sqlite3_reset(find_.get());
-    return found;
+  void find_all(Worlds to) {
+    for (World& one : to) {
+      one.id = random_number();
+      sqlite3_bind_int(find_.get(), 1, one.id);
+      check(sqlite3_step(find_.get()) == SQLITE_ROW);
+      one.number = sqlite3_column_int(find_.get(), 0);
+      sqlite3_reset(find_.get());
+    }
   }
 
   void fill() {
-    execute("BEGIN IMMEDIATE");
+    run(begin_);
     const Statement add = prepare("INSERT OR IGNORE INTO world VALUES (?, ?)");
     for (int id = 1; id <= worlds; ++id) {
       sqlite3_bind_int(add.get(), 1, id);
       sqlite3_bind_int(add.get(), 2, random_number());
-      check(sqlite3_step(add.get()) == SQLITE_DONE);
-      sqlite3_reset(add.get());
+      run(add);
     }
     const Statement tell = prepare("INSERT OR IGNORE INTO fortune VALUES (?, ?)");
     const char* const messages[] = {"A bad random number generator: 1, 1, 1, 1, 1, 4.33e+67, 1, 1, 1",
@@ -133,10 +194,9 @@ class Database {
     for (const char* message : messages) {
       sqlite3_bind_int(tell.get(), 1, ++id);
       sqlite3_bind_text(tell.get(), 2, message, -1, nullptr);
-      check(sqlite3_step(tell.get()) == SQLITE_DONE);
-      sqlite3_reset(tell.get());
+      run(tell);
     }
-    execute("COMMIT");
+    run(commit_);
   }
 
   Statement prepare(const char* sql) {
@@ -148,58 +208,87 @@ class Database {
     const Statement once = prepare(sql);
     check(sqlite3_step(once.get()) != SQLITE_ERROR);
   }
+  void run(const Statement& one) {
+    check(sqlite3_step(one.get()) == SQLITE_DONE);
+    sqlite3_reset(one.get());
+  }
   void check(bool well) const {
     if (!well) throw std::runtime_error(file_ + ": " + sqlite3_errmsg(handle_.get()));
   }
 
   std::string file_;
   std::unique_ptr<sqlite3, Close> handle_;
-  Statement find_, change_, fortunes_;  // gone before the handle
+  Statement begin_, commit_, find_, change_, fortunes_;  // gone before the handle
 };
 
-std::string json_of(const World& one) {
-  return "{\"id\":" + std::to_string(one.id) + ",\"randomNumber\":" + std::to_string(one.number) + "}";
+// What a request is answered with lies in its own memory, all of it, and goes with it.
+class Text {
+ public:
+  explicit Text(troupe::context& in) : text_(*in.make<std::pmr::string>()) { text_.reserve(1024); }
+  template <class... Parts>
+  Text& add(const Parts&... parts) {
+    (add_one(parts), ...);
+    return *this;
+  }
+  std::string_view view() const { return text_; }
+
+ private:
+  void add_one(std::string_view part) { text_ += part; }
+  void add_one(int number) {
+    std::array<char, 12> digits;
+    text_.append(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr);
+  }
+  std::pmr::string& text_;
+};
+
+void add_json(Text& to, const World& one) { to.add("{\"id\":", one.id, ",\"randomNumber\":", one.number, "}"); }
+
+http::response json_of(troupe::context& memory, Worlds all) {
+  Text text(memory);
+  for (const World& one : all) add_json(text.add(&one == all.data() ? "[" : ","), one);
+  return http::response::view(text.add("]").view(), "application/json");
 }
 
-std::string json_of(const std::vector<World>& all) {
-  std::string text = "[";
-  for (const World& one : all) text += (text.size() > 1 ? "," : "") + json_of(one);
-  return text + "]";
-}
-
-std::string escaped(std::string_view text) {
-  std::string safe;
-  for (const char one : text) {
+void add_escaped(Text& to, std::string_view text) {
+  for (const char& one : text) {
     switch (one) {
-      case '<': safe += "&lt;"; break;
-      case '>': safe += "&gt;"; break;
-      case '&': safe += "&amp;"; break;
-      case '"': safe += "&quot;"; break;
-      case '\'': safe += "&#39;"; break;
-      default: safe += one;
+      case '<': to.add("&lt;"); break;
+      case '>': to.add("&gt;"); break;
+      case '&': to.add("&amp;"); break;
+      case '"': to.add("&quot;"); break;
+      case '\'': to.add("&#39;"); break;
+      default: to.add(std::string_view(&one, 1));
     }
   }
-  return safe;
 }
 
-std::string page_of(std::vector<Fortune> all) {
-  all.push_back({0, "Additional fortune added at request time."});
+http::response page_of(troupe::context& memory, std::span<Fortune> all) {
   std::ranges::sort(all, {}, &Fortune::message);
-  std::string page =
-      "<!DOCTYPE html><html><head><title>Fortunes</title></head><body><table><tr><th>id</th><th>message</th></tr>";
+  Text page(memory);
+  page.add("<!DOCTYPE html><html><head><title>Fortunes</title></head><body><table><tr><th>id</th><th>message</th></tr>");
   for (const Fortune& one : all) {
-    page += "<tr><td>" + std::to_string(one.id) + "</td><td>" + escaped(one.message) + "</td></tr>";
+    page.add("<tr><td>", one.id, "</td><td>");
+    add_escaped(page, one.message);
+    page.add("</td></tr>");
   }
-  return page + "</table></body></html>";
+  return http::response::view(page.add("</table></body></html>").view(), "text/html; charset=utf-8");
+}
+
+// Of the request's memory, for so many.
+template <class T>
+std::span<T> make_room(troupe::context& memory, std::size_t count) {
+  auto& all = *memory.make<std::pmr::vector<T>>();
+  all.resize(count);
+  return all;
 }
 
 // ?queries=N, from 1 to 500; 1 for what is none.
-int queries_in(const http::request& asked) {
+std::size_t queries_in(const http::request& asked) {
   const std::string text = asked.query_value("queries").value_or("1");
   int count = 1;
   const auto [rest, bad] = std::from_chars(text.data(), text.data() + text.size(), count);
   if (bad == std::errc::result_out_of_range) return queries_most;
-  return bad == std::errc{} ? std::clamp(count, 1, queries_most) : 1;
+  return bad == std::errc{} ? static_cast<std::size_t>(std::clamp(count, 1, queries_most)) : 1;
 }
 
 // What is to be sent to one who chats: filled by the room, emptied by his connection.
@@ -301,24 +390,39 @@ document.getElementById("form").onsubmit = asked => {
 http::router make_routes(const std::string& folder, troupe::ref<Database> database, troupe::ref<Room> room) {
   http::router routes;
   routes.get("/plaintext", [] { return http::response::text("Hello, World!").type("text/plain"); });
-  routes.get("/json", [] { return http::response::json("{\"message\":\"Hello, World!\"}"); });
-  routes.get("/db", [database]() -> troupe::task<http::response> {
-    const std::vector<World> found = co_await database.ask<&Database::find>(1);
-    co_return http::response::json(json_of(found.front()));
+  routes.get("/json", [] {
+    Text text(troupe::this_context());
+    return http::response::view(text.add("{\"message\":\"", "Hello, World!", "\"}").view(), "application/json");
+  });
+  routes.get("/db", [database](const http::request& asked) -> troupe::task<http::response> {
+    const Worlds found = make_room<World>(asked.memory(), 1);
+    auto to = troupe::persist(asked.memory().make<Worlds>(found));
+    co_await database.ask<&Database::find>(std::move(to));
+    Text text(asked.memory());
+    add_json(text, found.front());
+    co_return http::response::view(text.view(), "application/json");
   });
   routes.get("/queries", [database](const http::request& asked) -> troupe::task<http::response> {
-    const int count = queries_in(asked);
-    const std::vector<World> found = co_await database.ask<&Database::find>(count);
-    co_return http::response::json(json_of(found));
+    const Worlds found = make_room<World>(asked.memory(), queries_in(asked));
+    auto to = troupe::persist(asked.memory().make<Worlds>(found));
+    co_await database.ask<&Database::find>(std::move(to));
+    co_return json_of(asked.memory(), found);
   });
   routes.get("/updates", [database](const http::request& asked) -> troupe::task<http::response> {
-    const int count = queries_in(asked);
-    const std::vector<World> changed = co_await database.ask<&Database::update>(count);
-    co_return http::response::json(json_of(changed));
+    const Worlds changed = make_room<World>(asked.memory(), queries_in(asked));
+    auto to = troupe::persist(asked.memory().make<Worlds>(changed));
+    co_await database.ask<&Database::update>(std::move(to));
+    co_return json_of(asked.memory(), changed);
   });
-  routes.get("/fortunes", [database]() -> troupe::task<http::response> {
-    std::vector<Fortune> all = co_await database.ask<&Database::fortunes>();
-    co_return http::response::html(page_of(std::move(all)));
+  routes.get("/fortunes", [database](const http::request& asked) -> troupe::task<http::response> {
+    for (std::size_t rows = 32;; rows *= 2) {
+      const std::span<Fortune> all = make_room<Fortune>(asked.memory(), rows);
+      all[0] = {0, "Additional fortune added at request time."};
+      FortuneRoom others{all.subspan(1), make_room<char>(asked.memory(), rows * 128)};
+      auto to = troupe::persist(asked.memory().make<FortuneRoom>(others));
+      const std::optional<std::size_t> found = co_await database.ask<&Database::fortunes>(std::move(to));
+      if (found) co_return page_of(asked.memory(), all.first(*found + 1));
+    }
   });
   routes.get("/chat", [room](const http::request& asked) {
     if (!asked.head().wants_upgrade) return http::response::html(chat_page);
@@ -385,6 +489,7 @@ Options parse(int argc, char** argv) {
 }
 
 void serve(const Options& chosen) {
+  SqliteMemory::use();
   troupe::runtime rt;
   http::server_options limits;
   limits.name = "troupe";

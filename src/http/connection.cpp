@@ -140,6 +140,7 @@ bool connection::take_head() {
     refuse(fault::body_too_large);
     return true;
   }
+  parser_.limit_body(body_limit());
   if (route_.handler->call->waits) return false;
   if (!body_ended_ && !collect_here()) {
     collect_first_ = true;
@@ -290,6 +291,7 @@ task<bool> connection::serve() {
       }
     }
     if (!is_answered) co_await answer_waiting(answer_);
+    answer_begun_ = true;  // what is wrong with the rest of the body gets no second one
     if (!body_ended_ && !closing_) co_await skip_body();
   } catch (...) {
     thrown = std::current_exception();

@@ -193,7 +193,7 @@ task<> connection::talk(response& with) {
   const int status = head.has_body ? 400 : websocket_handshake(head, fields);
   if (status != 101) {
     response plain(status);
-    plain.fields_ = std::move(fields);
+    plain.fields_ = fields;
     answer(plain);
     co_return;
   }

@@ -12,6 +12,7 @@
 #include <charconv>
 #include <ctime>
 #include <memory>
+#include <memory_resource>
 #include <optional>
 #include <utility>
 
@@ -78,7 +79,7 @@ struct folder {
 constexpr int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;  // a pipe does not hold us up
 
 // Where the kernel cannot keep the look-up within the folder: step by step, and no symbolic link at all.
-int open_step_by_step(int root, std::string path) noexcept {
+int open_step_by_step(int root, std::pmr::string path) noexcept {
   int at = ::dup(root);
   for (char* name = path.data(); at >= 0;) {
     char* const slash = std::find(name, path.data() + path.size(), '/');
@@ -93,7 +94,7 @@ int open_step_by_step(int root, std::string path) noexcept {
   return at;
 }
 
-int open_within(int root, const std::string& path) noexcept {
+int open_within(int root, const std::pmr::string& path) noexcept {
   open_how how{};
   how.flags = flags;
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
@@ -124,29 +125,48 @@ bool hides_slash(std::string_view raw) noexcept {
   return false;
 }
 
-std::string http_date(std::time_t time) {
+// A text in place: three numbers of 20 digits, and some words.
+struct short_text {
+  std::array<char, 80> letters;
+  std::size_t bytes = 0;
+  void add(std::string_view text) noexcept {
+    text.copy(letters.data() + bytes, text.size());
+    bytes += text.size();
+  }
+  void add(std::uint64_t number, int base = 10) noexcept {
+    bytes = static_cast<std::size_t>(std::to_chars(letters.data() + bytes, letters.data() + letters.size(), number, base).ptr - letters.data());
+  }
+  operator std::string_view() const noexcept { return {letters.data(), bytes}; }
+};
+
+short_text http_date(std::time_t time) {
   std::tm parts{};
   ::gmtime_r(&time, &parts);
-  std::array<char, 64> text;
-  return std::string(text.data(), std::strftime(text.data(), text.size(), "%a, %d %b %Y %H:%M:%S GMT", &parts));
+  short_text made;
+  made.bytes = std::strftime(made.letters.data(), made.letters.size(), "%a, %d %b %Y %H:%M:%S GMT", &parts);
+  return made;
 }
 
 std::optional<std::time_t> read_date(std::string_view text) {
   std::tm parts{};
-  const std::string copy(text);
-  const char* const rest = ::strptime(copy.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &parts);
+  std::array<char, 64> copy{};
+  if (text.size() >= copy.size()) return std::nullopt;
+  text.copy(copy.data(), text.size());
+  const char* const rest = ::strptime(copy.data(), "%a, %d %b %Y %H:%M:%S GMT", &parts);
   if (rest == nullptr || *rest != '\0') return std::nullopt;
   return ::timegm(&parts);
 }
 
-std::string etag_of(const struct stat& file) {
-  const auto hex = [](std::uint64_t number) {
-    std::array<char, 16> digits;
-    return std::string(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), number, 16).ptr);
-  };
+short_text etag_of(const struct stat& file) {
   const std::uint64_t modified = static_cast<std::uint64_t>(file.st_mtim.tv_sec) * 1'000'000'000u +
                                  static_cast<std::uint64_t>(file.st_mtim.tv_nsec);
-  return '"' + hex(modified) + '-' + hex(static_cast<std::uint64_t>(file.st_size)) + '"';
+  short_text made;
+  made.add("\"");
+  made.add(modified, 16);
+  made.add("-");
+  made.add(static_cast<std::uint64_t>(file.st_size), 16);
+  made.add("\"");
+  return made;
 }
 
 // Whether a list of tags has that one; a weak one is as good.
@@ -204,13 +224,13 @@ range read_range(std::string_view text, std::uint64_t bytes) noexcept {
   return one;
 }
 
-bool is_unchanged(const request& asked, const std::string& tag, std::time_t modified) {
+bool is_unchanged(const request& asked, std::string_view tag, std::time_t modified) {
   if (asked.fields().has("if-none-match")) return lists_tag(asked.field("if-none-match"), tag);
   const auto since = read_date(asked.field("if-modified-since"));
   return since && modified <= *since;
 }
 
-bool wants_range(const request& asked, const std::string& tag, std::time_t modified) {
+bool wants_range(const request& asked, std::string_view tag, std::time_t modified) {
   const std::string_view still = asked.field("if-range");
   if (still.empty()) return true;
   if (still.starts_with('"')) return still == tag;
@@ -220,7 +240,7 @@ bool wants_range(const request& asked, const std::string& tag, std::time_t modif
 
 response give(const request& asked, const troupe::file& from, const struct stat& file, std::string_view name,
               const file_options& options) {
-  const std::string tag = etag_of(file);
+  const short_text tag = etag_of(file);
   const auto bytes = static_cast<std::uint64_t>(file.st_size);
   const auto dress = [&](response&& made) {
     made.field("ETag", tag).field("Last-Modified", http_date(file.st_mtim.tv_sec));
@@ -236,15 +256,17 @@ response give(const request& asked, const troupe::file& from, const struct stat&
 
 response find_file(const folder& root, const request& asked, std::string_view rest) {
   const bool is_folder = rest.empty() || rest.ends_with('/');
-  std::string path(is_folder && !rest.empty() ? rest.substr(0, rest.size() - 1) : rest);
+  std::pmr::string path(is_folder && !rest.empty() ? rest.substr(0, rest.size() - 1) : rest, &asked.memory());
   if (hides_slash(asked.head().path) || !is_plain(path, root.options.hidden)) return response(404);
   if (is_folder) {
     if (root.options.index.empty()) return response(404);
-    path += path.empty() ? root.options.index : "/" + root.options.index;
+    if (!path.empty()) path += '/';
+    path += root.options.index;
   }
   const int fd = open_within(root.fd, path);
   if (fd < 0) return response(errno == EMFILE || errno == ENFILE ? 503 : 404);
-  const troupe::file from = troupe::file::adopt(fd, path);
+  // Nameless: a name is for the texts of errors, and those of a server go nowhere.
+  const troupe::file from = troupe::file::adopt(fd, std::string());
   struct stat file {};
   if (::fstat(fd, &file) != 0) return response(404);
   if (S_ISDIR(file.st_mode) && !is_folder) {
@@ -264,10 +286,16 @@ response file_response(const request& asked, const file& from, std::uint64_t off
   if (!wanted.possible) {
     return response(416).field("Content-Range", "bytes */" + std::to_string(bytes)).field("Accept-Ranges", "bytes");
   }
-  const std::string place = std::to_string(wanted.first) + "-" + std::to_string(wanted.last) + "/" + std::to_string(bytes);
+  short_text place;
+  place.add("bytes ");
+  place.add(wanted.first);
+  place.add("-");
+  place.add(wanted.last);
+  place.add("/");
+  place.add(bytes);
   return response::file(from, offset + wanted.first, wanted.last - wanted.first + 1, type)
       .status(206)
-      .field("Content-Range", "bytes " + place)
+      .field("Content-Range", place)
       .field("Accept-Ranges", "bytes");
 }
 

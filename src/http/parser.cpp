@@ -60,8 +60,11 @@ struct parser_callbacks {
     return HPE_PAUSED;
   }
   static int chunk(llhttp_t* state) {
+    parser& self = of(state);
+    if (state->content_length > self.body_bytes_max_ - self.announced_) return stop(self, fault::body_too_large);
+    self.announced_ += state->content_length;
     if (state->content_length != 0) return 0;
-    of(state).saw_last_chunk_ = true;
+    self.saw_last_chunk_ = true;
     return HPE_PAUSED;
   }
   static int end(llhttp_t*) { return HPE_PAUSED; }
@@ -194,7 +197,8 @@ parser::step parser::read_section(std::string_view input) {
   if (const fault wrong = check_head(section); wrong != fault::none) return refuse(wrong);
   if (head_.has_body) {
     phase_ = phase::body;
-    framing_bytes_ = 0;
+    framing_bytes_ = announced_ = 0;
+    body_bytes_max_ = UINT64_MAX;
     left_ = head_.length;
   } else {
     // It ends without another byte.
@@ -262,7 +266,7 @@ parser::step parser::read_body(std::string_view input) {
   piece_ = {};
   saw_last_chunk_ = false;
   const llhttp_errno_t said = llhttp_execute(state, input.data(), input.size());
-  if (said != HPE_OK && said != HPE_PAUSED) return refuse(fault_of(said, false));
+  if (said != HPE_OK && said != HPE_PAUSED) return refuse(said == HPE_CB_CHUNK_HEADER ? why_ : fault_of(said, false));
   std::size_t consumed = input.size();
   if (said == HPE_PAUSED) {
     consumed = static_cast<std::size_t>(llhttp_get_error_pos(state) - input.data());

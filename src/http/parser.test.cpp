@@ -53,6 +53,24 @@ std::string read_requests(std::string_view bytes, const std::vector<std::size_t>
   return read_all(reading, bytes, arrivals);
 }
 
+TEST(http_parser, refuses_a_chunk_by_its_announced_length) {
+  const std::string head = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+  for (const auto& [chunks, last] : {std::pair("a\r\n0123456789\r\n", "0\r\n\r\n"), std::pair("4\r\n0123\r\n6\r\n456789\r\n", "1\r\n")}) {
+    parser reading(side::requests);
+    for (int message = 0; message < 2; ++message) {
+      ASSERT_EQ(reading.next(head).what, parser::event::head);
+      if (message == 0) reading.limit_body(10);  // of this one alone
+      std::string_view input = chunks;
+      while (!input.empty()) input.remove_prefix(reading.next(input).consumed);
+      const auto end = reading.next(last).what;
+      const bool too_much = message == 0 && std::string_view(last) == "1\r\n";
+      EXPECT_EQ(end == parser::event::refused, too_much);
+      EXPECT_EQ(reading.why(), too_much ? fault::body_too_large : fault::none);
+      if (end != parser::event::end) break;
+    }
+  }
+}
+
 std::string in_words(const vector& one) {
   return one.wrong == fault::none ? std::string(one.story)
                                   : std::string(one.story) + (one.story.empty() ? "" : "; ") + "refused " +

@@ -13,6 +13,9 @@
 namespace troupe::http {
 
 struct response::special {
+  static void* operator new(std::size_t bytes) { return memory::allocate(bytes); }
+  static void operator delete(void* one, std::size_t bytes) noexcept { memory::deallocate(one, bytes); }
+
   enum class kind : std::uint8_t { file, stream, events, websocket };
   static constexpr std::uint64_t small_bytes_max = 64 * 1024;  // of a file that is sent with its head
   bool is_small_file() const noexcept { return what == kind::file && file.bytes <= small_bytes_max; }

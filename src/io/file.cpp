@@ -8,6 +8,7 @@
 #include "io/kernel.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/io/error.hpp"
+#include "troupe/memory/block_pool.hpp"
 
 namespace troupe {
 namespace io {
@@ -63,7 +64,7 @@ descriptor& open_job::prepare(operation_wait& wait) {
 
 file open_job::finish(operation_wait& wait) {
   check_at(wait, "open", path_);
-  auto made = std::make_shared<open_file>(-1, std::move(path_));
+  auto made = std::allocate_shared<open_file>(memory::block_allocator<open_file>(), -1, std::move(path_));
   made->fd = wait.result;
   unclaimed_ = nullptr;
   return file(std::move(made));
@@ -73,7 +74,7 @@ file open_job::finish(operation_wait& wait) {
 
 file file::adopt(int fd, std::string path) {
   try {
-    return file(std::make_shared<io::open_file>(fd, std::move(path)));
+    return file(std::allocate_shared<io::open_file>(memory::block_allocator<io::open_file>(), fd, std::move(path)));
   } catch (...) {
     io::system_kernel().close(fd);
     throw;

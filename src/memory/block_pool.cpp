@@ -136,6 +136,8 @@ TROUPE_NOINLINE void detail::store(std::size_t size_class, free_block* surplus) 
   batch_list& list = depot::get().lists[size_class];
   std::lock_guard lock(list.mutex);
   try {
+    // At once for more than there mostly are: programs in their steady state take nothing more from the heap.
+    if (list.full.capacity() == 0) list.full.reserve(64);
     list.full.push_back(surplus);
   } catch (const std::bad_alloc&) {
     list.loosen(surplus);

@@ -1,10 +1,76 @@
 #include "troupe/task/task.hpp"
 
+#include <array>
+#include <new>
+
 #include "troupe/memory/block_pool.hpp"
 
 namespace troupe::tasks {
 
-TROUPE_NOINLINE void* allocate_frame(std::size_t bytes) { return memory::allocate(bytes); }
-TROUPE_NOINLINE void deallocate_frame(void* frame, std::size_t bytes) noexcept { memory::deallocate(frame, bytes); }
+namespace {
+
+#if !TROUPE_PLAIN_BLOCKS
+
+// Frames that are too large for the block pool: a thread keeps the last ones that it freed, a few of each size.
+// Rejected: larger blocks in the pool, whose batches would be of 256 KiB and more.
+constexpr std::size_t step_bytes = 256, frame_bytes_max = 4096, kept_most = 16;
+constexpr std::size_t classes = (frame_bytes_max - memory::block_bytes_max) / step_bytes;
+
+struct kept_frames {
+  memory::free_block* first = nullptr;
+  std::size_t count = 0;
+};
+constinit thread_local std::array<kept_frames, classes> kept{};
+constinit thread_local bool ended = false;  // the thread's own objects are destroyed: nothing is kept any more
+
+struct thread_end {
+  bool armed = false;
+  ~thread_end() {
+    ended = true;
+    for (kept_frames& of : kept) {
+      while (memory::free_block* const frame = of.first) {
+        of.first = frame->next;
+        ::operator delete(frame);
+      }
+    }
+  }
+};
+thread_local thread_end at_thread_end;
+
+constexpr bool is_kept(std::size_t bytes) noexcept { return bytes > memory::block_bytes_max && bytes <= frame_bytes_max; }
+constexpr std::size_t class_of(std::size_t bytes) noexcept { return (bytes - memory::block_bytes_max - 1) / step_bytes; }
+
+#endif
+
+}  // namespace
+
+TROUPE_NOINLINE void* allocate_frame(std::size_t bytes) {
+#if !TROUPE_PLAIN_BLOCKS
+  if (is_kept(bytes)) {
+    kept_frames& of = kept[class_of(bytes)];
+    if (memory::free_block* const frame = of.first) {
+      of.first = frame->next;
+      --of.count;
+      return frame;
+    }
+    return ::operator new(memory::block_bytes_max + (class_of(bytes) + 1) * step_bytes);
+  }
+#endif
+  return memory::allocate(bytes);
+}
+
+TROUPE_NOINLINE void deallocate_frame(void* frame, std::size_t bytes) noexcept {
+#if !TROUPE_PLAIN_BLOCKS
+  if (is_kept(bytes)) {
+    kept_frames& of = kept[class_of(bytes)];
+    if (of.count == kept_most || ended) return ::operator delete(frame);
+    at_thread_end.armed = true;
+    of.first = ::new (frame) memory::free_block{of.first};
+    ++of.count;
+    return;
+  }
+#endif
+  memory::deallocate(frame, bytes);
+}
 
 }  // namespace troupe::tasks

@@ -60,6 +60,29 @@ TEST_P(http_limits, of_a_body) {
   EXPECT_EQ(status_in(answer_to(some_routes(), asks, limits)), 413);
 }
 
+// Nothing of such a chunk is waited for, however much it is to be.
+TEST_P(http_limits, of_a_body_are_held_against_what_a_chunk_announces) {
+  server_options limits;
+  limits.body_bytes = 1000;
+  limits.body_grace = 1h;
+  const std::string fields = " HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+  for (const std::string path : {"/body", "/pieces"}) {
+    for (const std::string sizes : {"3e9\r\n", "7fffffffffffffff\r\n", "ffffffffffffffff\r\nabc", "a\r\n0123456789\r\n3df\r\n"}) {
+      const std::string got = answer_to(some_routes(), "POST " + path + fields + sizes, limits);
+      EXPECT_EQ(status_in(got), 413) << path << " " << sizes;
+      EXPECT_EQ(got.find("HTTP/1.1", 1), std::string::npos) << got;
+    }
+    const std::string whole = "3e8\r\n" + std::string(1000, 'x') + "\r\n0\r\n\r\n";
+    EXPECT_TRUE(answer_to(some_routes(), "POST " + path + fields + whole + get_last, limits).ends_with("hello"));
+  }
+  EXPECT_EQ(status_in(answer_to(some_routes(), "POST /own" + fields + "b\r\n", limits)), 413);
+  // Who has answered without it says nothing more.
+  router deaf;
+  deaf.post("/", [](request&) -> task<response> { co_return response::text("no"); });
+  const std::string got = answer_to(std::move(deaf), "POST /" + fields + "3e9\r\n", limits);
+  EXPECT_TRUE(got.ends_with("no")) << got;
+}
+
 TEST_P(http_limits, of_a_head) {
   server_options limits;
   limits.head_bytes = 1000;

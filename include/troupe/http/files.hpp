@@ -11,7 +11,8 @@
 namespace troupe::http {
 
 // GET and HEAD, whole or one range of it (206, 416), with ETag and Last-Modified, which If-None-Match, If-Modified-Since and
-// If-Range are compared with. The type is told from the name. A folder stands for its index, and is redirected to with a '/'
+// If-Range are compared with. Who asks for several ranges at once is given the whole (200), as RFC 9110 (14.2) allows: an answer
+// in parts cannot be sent by sendfile in one piece, and is what one asks for to exhaust a server. The type is told from the name. A folder stands for its index, and is redirected to with a '/'
 // at the end. Not found (404) is what lies outside of the folder, be it by ".." or by a symbolic link; what is encoded so
 // that it has a '/' or a '\' in it; names that begin with a point; and all that is no ordinary file.
 //

@@ -85,6 +85,10 @@ class parser {
   // Of responses: what the next one answers. One to HEAD has no body. Default get.
   void answers(http::method asked) noexcept { answers_ = asked; }
 
+  // After a head: bytes of its body. What says that it has more is refused at once, by the length of a chunk before its bytes
+  // have come: body_too_large (413). Default: any; each message begins with that.
+  void limit_body(std::uint64_t bytes) noexcept { body_bytes_max_ = bytes; }
+
   const message_head& head() const noexcept { return head_; }
   http::fields trailer() const noexcept { return trailer_; }
   fault why() const noexcept { return why_; }
@@ -124,6 +128,7 @@ class parser {
   std::size_t target_at_ = 0, target_bytes_ = 0;
   std::size_t framing_bytes_ = 0;  // of chunks, since the last byte of the body
   std::uint64_t left_ = 0;         // of a body whose length was said
+  std::uint64_t body_bytes_max_ = UINT64_MAX, announced_ = 0;  // the latter of chunks so far
   std::string_view piece_;
   std::vector<http::fields::place>* places_ = nullptr;  // one of these
   std::vector<http::fields::place> head_places_, trailer_places_;

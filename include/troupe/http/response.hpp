@@ -11,6 +11,7 @@
 
 #include "troupe/http/writer.hpp"
 #include "troupe/io/file.hpp"
+#include "troupe/memory/block_pool.hpp"
 #include "troupe/task/task.hpp"
 
 namespace troupe::http {
@@ -21,6 +22,9 @@ struct websocket_options;
 using stream_function = std::move_only_function<task<>(body_writer&)>;
 using event_function = std::move_only_function<task<>(event_writer&)>;
 using websocket_function = std::move_only_function<task<>(websocket&)>;
+
+// Whole lines of a head, in small blocks that the library keeps. The library's own.
+using field_text = std::basic_string<char, std::char_traits<char>, memory::block_allocator<char>>;
 
 // A part of an open file. The library's own.
 struct file_part {
@@ -122,7 +126,8 @@ class response {
   int status_ = 200;
   bool closes_ = false;
   std::string_view type_, view_;
-  std::string body_, fields_;
+  std::string body_;
+  field_text fields_;
   std::unique_ptr<special, end_special> special_;
 };
 

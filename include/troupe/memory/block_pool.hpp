@@ -68,4 +68,25 @@ TROUPE_INLINE void deallocate(void* block, std::size_t bytes) noexcept {
 
 }  // inline namespace
 
+// The pool for containers of the standard library.
+template <class T>
+struct block_allocator {
+  using value_type = T;
+  block_allocator() = default;
+  template <class U>
+  block_allocator(const block_allocator<U>&) noexcept {}
+
+  // Not inlined: a coroutine must not keep the address of the pool's thread-local.
+  TROUPE_NOINLINE T* allocate(std::size_t count) {
+    static_assert(alignof(T) <= 16, "troupe: blocks are aligned to 16 bytes");
+    return static_cast<T*>(memory::allocate(count * sizeof(T)));
+  }
+  TROUPE_NOINLINE void deallocate(T* block, std::size_t count) noexcept { memory::deallocate(block, count * sizeof(T)); }
+
+  template <class U>
+  bool operator==(const block_allocator<U>&) const noexcept {
+    return true;
+  }
+};
+
 }  // namespace troupe::memory
