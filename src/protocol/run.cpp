@@ -19,7 +19,7 @@ line_too_long::line_too_long(std::size_t most)
 namespace protocols {
 namespace {
 
-constexpr std::size_t first_read_bytes = 2'048;  // fits into a context's first block
+constexpr std::size_t first_read_bytes = io_buffer::bytes_max;
 constexpr std::chrono::nanoseconds farewell_max = std::chrono::seconds(2);
 constexpr std::size_t farewell_bytes_max = std::size_t{1} << 20;
 
@@ -36,8 +36,10 @@ std::string_view keep_text(context& in, std::string_view text) {
 struct runner {
   face& its;
   const protocol_options options;
-  owned_context memory;
+  owned_context memory;  // none while it waits with a leased buffer
+  std::optional<snapshot> idle{};
   connection here;
+  io_buffer came{};  // what is sent may lie in it
   outgoing out{};
   bool by_peer = false;     // what is thrown is the stream's, or its time's
   std::size_t read_bytes = first_read_bytes;
@@ -45,6 +47,7 @@ struct runner {
 
   runner(face& of, const wire& on, protocol_options chosen)
       : its(of), options(std::move(chosen)), memory(make_context(options.context)), here(on, *memory) {
+    idle.emplace(*memory);
     adapt(0);
   }
 
@@ -53,8 +56,21 @@ struct runner {
   // A callback, in the connection's context.
   template <class Callback>
   void call(Callback callback) {
+    begin_memory();
     const context_scope inside(*memory);
     callback();
+  }
+
+  // A context from the pool costs some 20 ns.
+  void begin_memory() {
+    if (memory) return;
+    memory = make_context(options.context);
+    idle.emplace(*memory);
+    here.memory_ = memory.get();
+  }
+  void give_memory_back() noexcept {
+    idle.reset();
+    memory.release();
   }
 
   bool has_something() const noexcept {
@@ -63,7 +79,6 @@ struct runner {
 
   // The context keeps a callback's memory until all that it returned was sent.
   task<> converse() {
-    snapshot idle(*memory);
     bool something = !its.first.empty();
     if (something) co_await write(its.first);
     call([this] { its.made(here, out); });
@@ -84,7 +99,8 @@ struct runner {
       }
       out.clear();
       here.more_.clear();
-      memory->rollback(idle);
+      came.reset();
+      if (memory) memory->rollback(*idle);
       if (here.closing_ || options.stop.stop_requested()) break;
       if (something && its.hears_of_sent) {
         something = false;
@@ -92,19 +108,31 @@ struct runner {
         continue;
       }
       something = false;
-      const std::span<std::byte> room(static_cast<std::byte*>(memory->allocate(read_bytes, 1)), read_bytes);
-      by_peer = true;
-      const std::size_t bytes = co_await line().read(room).timeout(options.idle_max).stop(options.stop);
-      by_peer = false;
+      std::size_t bytes = 0;
+      if (read_bytes == io_buffer::bytes_max) {
+        give_memory_back();
+        by_peer = true;
+        came = co_await line().read_some().timeout(options.idle_max).stop(options.stop);
+        by_peer = false;
+        bytes = came.size();
+        receive(came.bytes());
+      } else {
+        begin_memory();
+        const std::span<std::byte> room(static_cast<std::byte*>(memory->allocate(read_bytes, 1)), read_bytes);
+        by_peer = true;
+        bytes = co_await line().read(room).timeout(options.idle_max).stop(options.stop);
+        by_peer = false;
+        receive(room.first(bytes));
+      }
       if (bytes == 0) co_return;
-      receive(room.first(bytes));
       adapt(bytes);
     }
     co_await say_farewell();
   }
 
   void receive(std::span<const std::byte> bytes) {
-    if (!its.hears_of_data) return;
+    if (!its.hears_of_data || bytes.empty()) return;
+    begin_memory();
     if (!its.by_lines) return call([&] { its.received(here, bytes, out); });
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     const std::size_t last = text.rfind('\n');
@@ -140,10 +168,10 @@ struct runner {
   }
 
   // A peer that sends much is read in great parts, an idle one costs little.
-  void adapt(std::size_t came) noexcept {
-    if (came == read_bytes) {
+  void adapt(std::size_t got) noexcept {
+    if (got == read_bytes) {
       read_bytes *= 2;
-    } else if (came < read_bytes / 4) {
+    } else if (got < read_bytes / 4) {
       read_bytes = std::max(first_read_bytes, read_bytes / 2);
     }
     read_bytes = std::clamp<std::size_t>(read_bytes, 1, std::max<std::size_t>(1, options.receive_bytes_max));

@@ -318,6 +318,32 @@ struct idle_one : counted {
   seen* told;
 };
 
+struct remembering : counted {
+  std::string_view data_received(connection& from, std::span<const std::byte> came) {
+    auto copy = from.memory().make<std::pmr::string>(reinterpret_cast<const char*>(came.data()), came.size());
+    return *copy;
+  }
+};
+
+TEST_P(io_protocols, a_connection_that_waits_has_no_heap) {
+  const std::int64_t before = count_contexts().active;
+  auto client = [before](endpoint at) -> task<> {
+    tcp_stream peer = co_await tcp_stream::connect(at);
+    std::string all;
+    for (int round = 0; round < 3; ++round) {
+      int waits = 0;
+      while (count_contexts().active > before && ++waits < 1'000) co_await sleep_for(1ms);
+      EXPECT_EQ(count_contexts().active, before);
+      co_await peer.write_all("once more");
+      std::array<char, 9> answer{};
+      co_await peer.read_exact(answer);
+      all.append(answer.data(), answer.size());
+    }
+    EXPECT_EQ(all, "once moreonce moreonce more");
+  };
+  serve<remembering>({}, client);
+}
+
 TEST_P(io_protocols, a_silent_peer_is_ended_and_no_failure) {
   seen told;
   auto client = [](endpoint at) -> task<> {

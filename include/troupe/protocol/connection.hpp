@@ -61,7 +61,8 @@ struct protocol_options {
   // with timed_out. Default: no limit.
   std::chrono::nanoseconds idle_max = std::chrono::nanoseconds::max();
   std::chrono::nanoseconds stall_max = std::chrono::nanoseconds::max();
-  // Bytes that data_received gets at most. Reading begins with 2 KiB, and twice as much each time that all of it came.
+  // Bytes that data_received gets at most. Reading begins with 4 KiB, and twice as much each time that all of it came. Who waits for
+  // no more than that has no buffer meanwhile, nor a heap.
   std::size_t receive_bytes_max = std::size_t{64} << 10;
   // Of lines_received: a longer line ends the connection with line_too_long. Default 64 KiB.
   std::size_t line_bytes_max = std::size_t{64} << 10;
