@@ -12,11 +12,11 @@ namespace troupe::http {
 namespace {
 
 constexpr std::int64_t fresh_ns = 1'000'000'000;  // for a first request to come
-constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t soon_ns = 1'000'000'000;   // for the next one
 
 // Later by that span; never, when that is farther than numbers go.
 std::int64_t after(std::int64_t now_ns, std::chrono::nanoseconds span) noexcept {
-  return span.count() > never - now_ns ? never : now_ns + span.count();
+  return span.count() > never_ns - now_ns ? never_ns : now_ns + span.count();
 }
 
 parser_limits limits_of(const server_options& options) {
@@ -29,13 +29,14 @@ parser_limits limits_of(const server_options& options) {
 
 }  // namespace
 
-connection::connection(std::shared_ptr<server_state> of)
-    : server_(std::move(of)), parser_(side::requests, limits_of(server_->options)) {
+connection::connection(std::shared_ptr<server_state> of, const connection_past& was)
+    : server_(std::move(of)), past_(was), parser_(side::requests, limits_of(server_->options)) {
   request_.head_ = &parser_.head();
   request_.source_ = this;
   request_.stopping_ = server_->stopping.get_token();
   // order: relaxed  nobody else knows of it yet
-  expiry_ns_.store(never, std::memory_order_relaxed);
+  expiry_ns_.store(never_ns, std::memory_order_relaxed);
+  if (past_.why != ending::none) end(std::exchange(past_.why, ending::none));
 }
 
 connection::~connection() {
@@ -46,10 +47,12 @@ connection::~connection() {
 // ---- what others ask ---------------------------------------------------------------------------------------------
 
 void connection::end(ending why) noexcept {
+  // order: relaxed  the mutex orders them
+  if (why == ending::parking && ending_.load(std::memory_order_relaxed) != ending::none) return;
   // order: release  read by who finds its operation cancelled; pairs with look_again/acquire and await_body/acquire
   ending_.store(why, std::memory_order_release);
   idle_stop_.request_stop();
-  if (why != ending::draining) busy_stop_.request_stop();
+  if (why != ending::draining && why != ending::parking) busy_stop_.request_stop();
 }
 
 // Its own thread; what was asked to end has ended.
@@ -65,9 +68,26 @@ std::int64_t connection::expiry_ns() const noexcept {
 std::int64_t connection::idle_since_ns() const noexcept {
   return idle_since_ns_.load(std::memory_order_relaxed);  // order: relaxed  a time; publishes nothing
 }
-bool connection::is_idle(std::int64_t now_ns) const noexcept {
-  const phase now_in = phase_.load(std::memory_order_relaxed);  // order: relaxed  a hint: its end may come as a request does
-  return now_in == phase::idle || (now_in == phase::fresh && now_ns - idle_since_ns() >= fresh_ns);
+std::int64_t connection::parking_ns() const noexcept {
+  const phase now_in = phase_now();
+  if (!parks_ || (now_in != phase::idle && now_in != phase::fresh)) return never_ns;
+  // order: relaxed  the mutex orders it
+  return ending_.load(std::memory_order_relaxed) == ending::none ? idle_since_ns() + soon_ns : never_ns;
+}
+bool connection::is_idle(phase at, std::int64_t since_ns, std::int64_t now_ns) noexcept {
+  return at == phase::idle || (at == phase::fresh && now_ns - since_ns >= fresh_ns);
+}
+
+bool connection::may_park() const noexcept {
+  const ending why = ending_.load(std::memory_order_relaxed);  // order: relaxed  the mutex orders it
+  return why == ending::none || why == ending::parking;
+}
+
+bool connection::stay() {
+  if (!may_park()) return false;
+  ending_.store(ending::none, std::memory_order_relaxed);  // order: relaxed  our own, and the mutex orders it
+  idle_stop_ = std::stop_source();
+  return true;
 }
 
 void connection::begin_wait(phase now_in, std::chrono::nanoseconds span, std::int64_t now_ns) noexcept {
@@ -76,7 +96,7 @@ void connection::begin_wait(phase now_in, std::chrono::nanoseconds span, std::in
 }
 
 void connection::end_wait() noexcept {
-  expiry_ns_.store(never, std::memory_order_relaxed);    // order: relaxed  a hint for the sweep
+  expiry_ns_.store(never_ns, std::memory_order_relaxed);    // order: relaxed  a hint for the sweep
   phase_.store(phase::busy, std::memory_order_relaxed);  // order: relaxed  the same
 }
 
@@ -84,7 +104,7 @@ void connection::wait_for_head(std::int64_t now_ns) noexcept {
   if (in_.empty()) {
     head_expiry_ns_ = 0;
     idle_since_ns_.store(now_ns, std::memory_order_relaxed);  // order: relaxed  a hint for the sweep
-    begin_wait(answered_one_ ? phase::idle : phase::fresh, server_->options.idle_time, now_ns);
+    begin_wait(past_.answered_one ? phase::idle : phase::fresh, server_->options.idle_time, now_ns);
     return;
   }
   if (head_expiry_ns_ == 0) head_expiry_ns_ = after(now_ns, server_->options.head_time);
@@ -241,7 +261,7 @@ void connection::close_after_this() noexcept {
 }
 
 void connection::finish_request() noexcept {
-  answered_one_ = true;
+  past_.answered_one = true;
   request_.body_ = {};
   request_.trailer_ = {};
   if (request_.collected_.capacity() > kept_body_bytes) request_.collected_ = std::string();

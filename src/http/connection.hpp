@@ -18,6 +18,7 @@
 
 #include "http/input.hpp"
 #include "http/output.hpp"
+#include "http/parked.hpp"
 #include "http/server_state.hpp"
 #include "troupe/context/context.hpp"
 #include "troupe/context/snapshot.hpp"
@@ -30,20 +31,25 @@ namespace troupe::http {
 
 class connection : public transport, private body_source {
  public:
-  explicit connection(std::shared_ptr<server_state> of);
+  explicit connection(std::shared_ptr<server_state> of, const connection_past& was = {});
   connection(const connection&) = delete;
 
   enum class phase : std::uint8_t { fresh, idle, head, busy, upgraded };  // fresh: idle, before the first request
-  enum class ending : std::uint8_t { none, late, shed, aborted, draining };
+  using ending = connection_ending;
 
-  // By who holds the server's mutex: what is awaited ends as cancelled. `draining` is for those that are idle, or talk by
-  // another protocol; the others go on.
+  // By who holds the server's mutex: what is awaited ends as cancelled.
   void end(ending why) noexcept;
   void revive();
+  // After end(parking): it goes on as before. False when it was asked to end by now.
+  bool stay();
+  bool may_park() const noexcept;
   std::int64_t expiry_ns() const noexcept;
   std::int64_t idle_since_ns() const noexcept;
+  // When it is to be parked, if nothing comes.
+  std::int64_t parking_ns() const noexcept;
+  phase phase_now() const noexcept { return phase_.load(std::memory_order_relaxed); }  // order: relaxed  a hint: its end may come as a request does
   // It may be ended to make room: idle, and if it is fresh for long enough.
-  bool is_idle(std::int64_t now_ns) const noexcept;
+  static bool is_idle(phase at, std::int64_t since_ns, std::int64_t now_ns) noexcept;
   // What a handler has thrown.
   std::exception_ptr failure() const noexcept { return failure_; }
   // And what that may refer to.
@@ -73,13 +79,20 @@ class connection : public transport, private body_source {
   void count_buffers() noexcept;
   // No request is under way.
   void give_memory_back() noexcept;
+  // Nothing has come of the next request.
+  bool is_between() const noexcept { return in_.empty() && !parser_.inside(); }
+  // Requests have not come so soon after each other that the next one is worth being waited for with all that there is.
+  bool is_slow() const noexcept { return past_.pace < pace_most; }
+
+  static constexpr std::uint8_t pace_most = 4;
 
   const std::shared_ptr<server_state> server_;
+  connection_past past_;
+  bool parks_ = false;  // streams of its kind can
   std::stop_source idle_stop_, busy_stop_;
   input in_;
   output out_;
   bool lingers_ = false;  // the peer may still be sending: read on for a while, so that it sees the answer
-  bool answered_one_ = false;
   bool leaves_ = false;         // the next request is the last
   bool broken_ = false;         // nothing can be sent, or nothing received, any more
   std::exception_ptr failure_;  // what a handler threw

@@ -206,6 +206,7 @@ task<> connection::talk(response& with) {
   answer_begun_ = true;
   closing_ = lingers_ = true;
   co_await flush();
+  server_->unpark(*this);  // it was idle a moment ago, for who looked at it then
   phase_.store(phase::upgraded, std::memory_order_relaxed);  // order: relaxed  a hint for the sweep
   std::string begun(in_.view());
   in_.use(begun.size());

@@ -11,20 +11,42 @@
 #include <vector>
 
 #include "http/connection.hpp"
+#include "http/guest.hpp"
+#include "http/parked.hpp"
 #include "troupe/io/error.hpp"
 #include "troupe/runtime/here.hpp"
 #include "troupe/task/event.hpp"
 
 namespace troupe::http {
 
+// The task of a connection that was accepted, or was parked.
+template <class Stream>
+task<> converse(guest who, Stream over, connection_past was);
+
+template <class Stream>
+struct parked_over final : parked {
+  parked_over(guest&& is, Stream&& over, const connection_past& was, std::int64_t now_ns) noexcept
+      : parked(*is.of(), was, now_ns), who(std::move(is)), stream(std::move(over)) {}
+  void revive() override {
+    constexpr std::int64_t soon_ns = 1'000'000'000;
+    if (now().count() - since_ns > soon_ns) past.pace = 0;
+    past.was_parked = true;
+    static_cast<void>(spawn(converse(std::move(who), std::move(stream), past)));
+  }
+  guest who;
+  Stream stream;
+};
+
 template <class Stream>
 class connection_over final : public connection {
  public:
-  connection_over(std::shared_ptr<server_state> of, Stream&& over) noexcept
-      : connection(std::move(of)), stream_(std::move(over)) {}
+  connection_over(guest&& who, Stream&& over, const connection_past& was) noexcept
+      : connection(who.of(), was), who_(std::move(who)), stream_(std::move(over)) {
+    parks_ = !is_secure;
+  }
   ~connection_over() override = default;
 
-  // To the end of the connection. Throws what the stream throws.
+  // To the end of the connection, or until it is parked. Throws what the stream throws.
   // What happens with every batch of requests happens here: a coroutine for it would cost a frame each time. And no
   // temporary stands in a ?: within a co_await, which GCC 12 destroys twice.
   task<> run() {
@@ -49,7 +71,8 @@ class connection_over final : public connection {
       if (then == next::write) continue;
       if (then != next::read) break;
 
-      const bool is_idle = in_.empty();
+      const bool is_idle = in_.empty(), something_came = std::exchange(past_.was_parked, false);
+      if (is_slow() && !something_came && park(now().count())) co_return;
       wait_for_head(now().count());
       const std::span<char> room = in_.room(least_room);
       count_buffers();
@@ -62,12 +85,18 @@ class connection_over final : public connection {
       } catch (const cancelled&) {
         is_over = true;
       }
+      // order: acquire  pairs with connection::end/release
+      if (is_over && ending_.load(std::memory_order_acquire) == ending::parking) {
+        if (park(idle_since_ns())) co_return;
+        if (server_->unpark(*this)) continue;
+      }
       if (is_over) bytes = co_await look_again(is_idle, room);
       if (bytes == 0) {
         if (!is_over) peer_ended();
         co_await flush_all();
         break;
       }
+      if (is_idle && is_slow()) ++past_.pace;
       in_.came(bytes);
       end_wait();
     }
@@ -152,6 +181,21 @@ class connection_over final : public connection {
   }
 
  private:
+  // True: it is no more what this is about, and may be served elsewhere by now.
+  bool park(std::int64_t since_ns) {
+    if constexpr (!is_secure) {
+      if (!is_between() || leaves_) return false;
+      auto at_rest = std::make_unique<parked_over<Stream>>(std::move(who_), std::move(stream_), past_, since_ns);
+      if (server_->park(*this, *at_rest, at_rest->stream)) {
+        static_cast<void>(at_rest.release());
+        return true;
+      }
+      who_ = std::move(at_rest->who);
+      stream_ = std::move(at_rest->stream);
+    }
+    return false;
+  }
+
   static constexpr bool is_secure = requires(Stream& over) { over.handshake(); };
 
   // One of several branches that send: first come, first served.
@@ -195,7 +239,8 @@ class connection_over final : public connection {
       throw;
     } catch (const cancelled&) {
       // order: acquire  pairs with connection::end/release
-      if (ending_.load(std::memory_order_acquire) != ending::none) broken_ = true;
+      const ending why = ending_.load(std::memory_order_acquire);
+      if (why != ending::none && why != ending::parking) broken_ = true;
     } catch (...) {
       broken_ = true;
     }
@@ -217,7 +262,7 @@ class connection_over final : public connection {
     if (!is_idle || (why != ending::draining && why != ending::shed)) co_return 0;
     // A request that is here already counts as accepted; it is the last.
     leaves_ = true;
-    const std::chrono::nanoseconds span = answered_one_ || why == ending::shed ? last_look : first_look;
+    const std::chrono::nanoseconds span = past_.answered_one || why == ending::shed ? last_look : first_look;
     std::size_t bytes = 0;
     try {
       bytes = co_await stream_.read(room).timeout(span);
@@ -259,6 +304,7 @@ class connection_over final : public connection {
   static constexpr std::chrono::milliseconds last_look{1}, first_look{100};
   static constexpr std::chrono::seconds linger_time{1};
   static constexpr std::size_t linger_bytes = 1024 * 1024;
+  guest who_;
   Stream stream_;
   std::uint64_t sends_begun_ = 0, sends_ended_ = 0;
   std::vector<std::uint64_t> given_up_;

@@ -38,72 +38,34 @@ std::string peer_of(const tcp_stream& of) {
 }
 std::string peer_of(const unix_stream&) { return ""; }
 
-// Counts from its acceptance on.
-class admission {
- public:
-  explicit admission(std::shared_ptr<server_state> to) : to_(std::move(to)) { to_->admit(); }
-  admission(admission&& other) noexcept : to_(std::move(other.to_)) {}
-  ~admission() {
-    if (to_ != nullptr) to_->dismiss();
-  }
-  const std::shared_ptr<server_state>& to() const noexcept { return to_; }
-
- private:
-  std::shared_ptr<server_state> to_;
-};
-
-// In the server's list for as long as it lives.
+// In the server's list for as long as it lives, unless it is parked.
 class entry {
  public:
-  entry(server_state& in, connection& of, std::string peer)
-      : in_(in), of_(of), peer_(std::move(peer)), entered_(in.enter(of, peer_)) {}
+  entry(server_state& in, connection& of) : in_(in), of_(of) { in_.enter(of_); }
   entry(const entry&) = delete;
-  ~entry() {
-    if (entered_) in_.leave(of_, peer_);
-  }
-  bool entered() const noexcept { return entered_; }
+  ~entry() { in_.leave(of_); }
 
  private:
   server_state& in_;
   connection& of_;
-  const std::string peer_;
-  const bool entered_;
 };
 
-template <class Stream>
-task<> converse(admission in, Stream over, std::string peer) {
-  connection_over<Stream> talk(in.to(), std::move(over));
-  const entry place(*in.to(), talk, std::move(peer));
-  try {
-    if (place.entered()) {
-      co_await talk.run();
-    } else {
-      co_await talk.turn_away();
-    }
-  } catch (const tls_error&) {  // the peer's certificate, or what it says, is none,
-  } catch (const io_error&) {   // or it has gone,
-  } catch (const timed_out&) {  // or is too slow,
-  } catch (const cancelled&) {  // or was given up
-  }
-  if (std::exception_ptr what = talk.failure()) submissions::report(std::move(what), talk.failed_memory());
-}
-
-task<> converse_secretly(admission in, tcp_stream over, std::string peer, tls_context self) {
+task<> converse_secretly(guest who, tcp_stream over, tls_context self) {
   tls_stream secret = tls_stream::server(self, std::move(over));
-  task<> talking = converse(std::move(in), std::move(secret), std::move(peer));
+  task<> talking = converse(std::move(who), std::move(secret), connection_past());
   co_await std::move(talking);
 }
 
 template <class Stream>
 void begin(const std::shared_ptr<server_state>& state, Stream over, const std::optional<tls_context>& secret) {
-  std::string name = peer_of(over);
+  guest who(state, peer_of(over));
   if constexpr (std::is_same_v<Stream, tcp_stream>) {
     if (secret) {
-      static_cast<void>(spawn(converse_secretly(admission(state), std::move(over), std::move(name), *secret)));
+      static_cast<void>(spawn(converse_secretly(std::move(who), std::move(over), *secret)));
       return;
     }
   }
-  static_cast<void>(spawn(converse(admission(state), std::move(over), std::move(name))));
+  static_cast<void>(spawn(converse(std::move(who), std::move(over), connection_past())));
 }
 
 // Until there is room for one more. False when the server stops.
@@ -192,6 +154,27 @@ task<> serve_on(std::shared_ptr<server_state> state, Listener listener, std::opt
 }
 
 }  // namespace
+
+template <class Stream>
+task<> converse(guest who, Stream over, connection_past was) {
+  const bool is_welcome = who.is_welcome();
+  server_state& in = *who.of();
+  connection_over<Stream> talk(std::move(who), std::move(over), was);
+  std::optional<entry> place;
+  try {
+    if (is_welcome) {
+      place.emplace(in, talk);
+      co_await talk.run();
+    } else {
+      co_await talk.turn_away();
+    }
+  } catch (const tls_error&) {  // the peer's certificate, or what it says, is none,
+  } catch (const io_error&) {   // or it has gone,
+  } catch (const timed_out&) {  // or is too slow,
+  } catch (const cancelled&) {  // or was given up
+  }
+  if (std::exception_ptr what = talk.failure()) submissions::report(std::move(what), talk.failed_memory());
+}
 
 server::server(router routes, const server_options& options)
     : state_(std::make_shared<server_state>(std::move(routes), options)) {}

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "http/connection.hpp"
+#include "http/parked.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/runtime/here.hpp"
 
@@ -42,45 +43,52 @@ server_state::server_state(router table, const server_options& chosen) : routes(
   drained.set();
 }
 
-void server_state::admit() {
+bool server_state::admit(const std::string& peer, peer_count*& count) {
   std::lock_guard lock(mutex_);
+  count = peer.empty() ? nullptr : &*of_peer_.try_emplace(peer).first;
+  const bool too_many = count != nullptr && count->second >= options.connections_per_peer;
+  if (too_many) count = nullptr;
+  if (count != nullptr) ++count->second;
   // order: relaxed  the mutex orders it; others read it as a hint
   if (count_.fetch_add(1, std::memory_order_relaxed) == 0) drained.reset();
+  return !too_many;
 }
 
-void server_state::dismiss() noexcept {
+void server_state::dismiss(peer_count* of) noexcept {
   std::lock_guard lock(mutex_);
+  if (of != nullptr && --of->second == 0) of_peer_.erase(of_peer_.find(of->first));
   if (count_.fetch_sub(1, std::memory_order_relaxed) == 1) drained.set();  // order: relaxed  as in admit
   changed.set();
 }
 
-bool server_state::enter(connection& one, const std::string& peer) {
+void server_state::enter(connection& one) {
   bool start_sweep = false;
   {
     std::lock_guard lock(mutex_);
-    if (!peer.empty()) {
-      std::size_t& of_peer = of_peer_[peer];
-      if (of_peer >= options.connections_per_peer) return false;
-      ++of_peer;
-    }
-    one.link_ = &first_;
-    one.next_ = first_;
-    if (first_ != nullptr) first_->link_ = &one.next_;
-    first_ = &one;
+    link(one);
+    // Those that are there by now have been told.
+    if (stopping.stop_requested()) one.end(all_end_ ? connection_ending::aborted : connection_ending::draining);
     start_sweep = !std::exchange(sweeping_, true);
   }
   if (start_sweep) static_cast<void>(spawn(sweep(shared_from_this())));
-  return true;
 }
 
-void server_state::leave(connection& one, const std::string& peer) noexcept {
+void server_state::leave(connection& one) noexcept {
   std::lock_guard lock(mutex_);
+  if (one.link_ != nullptr) unlink(one);
+}
+
+void server_state::link(connection& one) noexcept {
+  one.link_ = &first_;
+  one.next_ = first_;
+  if (first_ != nullptr) first_->link_ = &one.next_;
+  first_ = &one;
+}
+
+void server_state::unlink(connection& one) noexcept {
   *one.link_ = one.next_;
   if (one.next_ != nullptr) one.next_->link_ = one.link_;
-  if (!peer.empty()) {
-    const auto at = of_peer_.find(peer);
-    if (--at->second == 0) of_peer_.erase(at);
-  }
+  one.link_ = nullptr;
 }
 
 std::size_t server_state::count() const { return count_.load(std::memory_order_relaxed); }  // order: relaxed  a hint
@@ -91,23 +99,39 @@ bool server_state::is_full() const noexcept {
 }
 
 bool server_state::shed() {
+  struct candidate {
+    std::int64_t since_ns;
+    connection* live;
+    parked* at_rest;
+  };
   const std::int64_t now_ns = now().count();
   std::lock_guard lock(mutex_);
-  std::vector<connection*> idle;
+  std::vector<candidate> idle;
   for (connection* one = first_; one != nullptr; one = one->next_) {
-    if (one->is_idle(now_ns)) idle.push_back(one);
+    if (connection::is_idle(one->phase_now(), one->idle_since_ns(), now_ns)) idle.push_back({one->idle_since_ns(), one, nullptr});
+  }
+  for (parked* one = oldest_parked_; one != nullptr; one = one->newer) {
+    const auto at = one->past.answered_one ? connection::phase::idle : connection::phase::fresh;
+    if (one->past.why == connection_ending::none && connection::is_idle(at, one->since_ns, now_ns)) idle.push_back({one->since_ns, nullptr, one});
   }
   if (idle.empty()) return false;
   const auto last = idle.begin() + static_cast<std::ptrdiff_t>((idle.size() - 1) / shed_share);
-  std::nth_element(idle.begin(), last, idle.end(),
-                   [](const connection* a, const connection* b) { return a->idle_since_ns() < b->idle_since_ns(); });
-  std::for_each(idle.begin(), last + 1, [](connection* one) { one->end(connection::ending::shed); });
+  std::nth_element(idle.begin(), last, idle.end(), [](const candidate& a, const candidate& b) { return a.since_ns < b.since_ns; });
+  std::for_each(idle.begin(), last + 1, [](const candidate& one) {
+    if (one.live != nullptr) {
+      one.live->end(connection_ending::shed);
+    } else {
+      end_parked(*one.at_rest, connection_ending::shed);
+    }
+  });
   return true;
 }
 
 void server_state::end_all() noexcept {
   std::lock_guard lock(mutex_);
-  for (connection* one = first_; one != nullptr; one = one->next_) one->end(connection::ending::aborted);
+  all_end_ = true;
+  for (connection* one = first_; one != nullptr; one = one->next_) one->end(connection_ending::aborted);
+  end_parked(connection_ending::aborted);
 }
 
 void server_state::revive(connection& one) {
@@ -120,18 +144,21 @@ void server_state::stop() {
   stopping.request_stop();
   accepting.request_stop();
   std::lock_guard lock(mutex_);
-  for (connection* one = first_; one != nullptr; one = one->next_) one->end(connection::ending::draining);
+  for (connection* one = first_; one != nullptr; one = one->next_) one->end(connection_ending::draining);
+  end_parked(connection_ending::draining);
 }
 
-// When the next one may be late.
+// When the next one may be late, or is to be parked.
 std::int64_t server_state::end_late(std::int64_t now_ns) noexcept {
-  std::int64_t earliest = std::numeric_limits<std::int64_t>::max();
+  std::int64_t earliest = end_late_parked(now_ns);
   for (connection* one = first_; one != nullptr; one = one->next_) {
-    const std::int64_t expiry = one->expiry_ns();
+    const std::int64_t expiry = one->expiry_ns(), parking = one->parking_ns();
     if (expiry <= now_ns) {
-      one->end(connection::ending::late);
+      one->end(connection_ending::late);
+    } else if (parking <= now_ns) {
+      one->end(connection_ending::parking);
     } else {
-      earliest = std::min(earliest, expiry);
+      earliest = std::min({earliest, expiry, parking});
     }
   }
   return earliest;
@@ -155,7 +182,7 @@ task<> server_state::sweep(std::shared_ptr<server_state> self) {
     const std::int64_t now_ns = now().count();
     {
       std::lock_guard lock(self->mutex_);
-      if (self->first_ == nullptr) {
+      if (self->first_ == nullptr && self->oldest_parked_ == nullptr) {
         self->sweeping_ = false;
         ended.done = true;
         co_return;

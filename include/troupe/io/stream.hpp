@@ -16,6 +16,8 @@ namespace troupe {
 
 namespace io {
 
+class arrival;
+
 // `shared`: it may block, since its mode is other processes' as well.
 enum class stream_kind : std::uint8_t { socket, pipe, shared };
 
@@ -184,6 +186,7 @@ class stream {
   io::descriptor descriptor_;
 
  private:
+  friend io::arrival;
   static std::string_view as_text(std::span<const std::byte> bytes) noexcept {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }

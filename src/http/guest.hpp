@@ -1,0 +1,36 @@
+// guest: a connection that counts, for its server and for its address, from its acceptance to its end.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "http/server_state.hpp"
+
+namespace troupe::http {
+
+class guest {
+ public:
+  guest(std::shared_ptr<server_state> of, const std::string& address) : of_(std::move(of)), is_welcome_(of_->admit(address, peer_)) {}
+  guest(guest&& other) noexcept = default;
+  guest& operator=(guest&& other) noexcept {
+    std::swap(of_, other.of_);
+    std::swap(peer_, other.peer_);
+    std::swap(is_welcome_, other.is_welcome_);
+    return *this;
+  }
+  ~guest() {
+    if (of_ != nullptr) of_->dismiss(peer_);
+  }
+
+  const std::shared_ptr<server_state>& of() const noexcept { return of_; }
+  // Its address has not too many.
+  bool is_welcome() const noexcept { return is_welcome_; }
+
+ private:
+  std::shared_ptr<server_state> of_;
+  server_state::peer_count* peer_ = nullptr;
+  bool is_welcome_;
+};
+
+}  // namespace troupe::http

@@ -1,0 +1,10 @@
+#include "io/arrival.hpp"
+
+namespace troupe::io {
+
+bool arrival::begin(stream& of) noexcept {
+  at = of.descriptor_.bound();
+  return at != nullptr && !home().start(*this);
+}
+
+}  // namespace troupe::io

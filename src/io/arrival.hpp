@@ -1,0 +1,25 @@
+// arrival: tells when bytes come to a stream that nobody reads: without a coroutine, a timer or a buffer. For servers of
+// many idle connections. The library's own.
+#pragma once
+
+#include "io/reactor.hpp"
+#include "troupe/io/operation.hpp"
+#include "troupe/io/stream.hpp"
+
+namespace troupe::io {
+
+// The stream stays open, and is not read, for as long as it waits. It ends only by being told of, as all operations do.
+class arrival : public operation {
+ public:
+  // Called on the thread that found it, or in end(); it may be gone afterwards.
+  explicit arrival(void (*told)(operation& self) noexcept) noexcept : operation(action::readable, told) {}
+
+  // In a turn, of a stream that was used before. False: something is there already, or the end, or an error: nobody is told.
+  // True: it is told of, perhaps before this returns.
+  bool begin(stream& of) noexcept;
+  // Any thread, as long as it is there: it is told of now, if it still waits, with a negative result.
+  void end() noexcept { home().cancel(*this); }
+  reactor& home() const noexcept { return *at->owner; }
+};
+
+}  // namespace troupe::io
