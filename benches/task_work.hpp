@@ -47,6 +47,9 @@ inline std::uint64_t queens_alone(const board& on, unsigned row, unsigned n) {
   return sum;
 }
 
+// task/nqueens_cut: from this row on by plain calls.
+constexpr unsigned queens_cut_row = 3;
+
 inline double ms_of(std::int64_t began_ns) { return static_cast<double>(measure::now_ns() - began_ns) / 1e6; }
 
 // The loop of task/for.

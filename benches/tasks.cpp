@@ -60,23 +60,26 @@ measure::result fib_lazy(unsigned workers, std::uint64_t n) {
   return {ms * 1e6 / static_cast<double>(fib_calls(n)), value};
 }
 
-work<std::uint64_t> queens_work(board on, unsigned row, unsigned n) {
-  if (row == n) co_return 1;
+// Forks up to the cut.
+work<std::uint64_t> queens_work(board on, unsigned row, unsigned n, unsigned cut) {
+  if (row == cut) co_return queens_alone(on, row, n);
   std::vector<work<std::uint64_t>> parts;
   parts.reserve(n - row);
   for (unsigned column = 0; column < n; ++column) {
-    if (queen_fits(on, row, column)) parts.push_back(queens_work(with_queen(on, row, column), row + 1, n));
+    if (queen_fits(on, row, column)) parts.push_back(queens_work(with_queen(on, row, column), row + 1, n, cut));
   }
   co_await troupe::fork(std::span(parts));
   std::uint64_t sum = 0;
   for (auto& part : parts) sum += part.take();
   co_return sum;
 }
-measure::result nqueens(unsigned workers, std::uint64_t n) {
+measure::result queens(unsigned workers, unsigned n, unsigned cut) {
   double ms = 0;
-  const std::uint64_t found = on_pool(workers, queens_work({}, 0, static_cast<unsigned>(n)), ms);
+  const std::uint64_t found = on_pool(workers, queens_work({}, 0, n, cut), ms);
   return {ms, found};
 }
+measure::result nqueens(unsigned workers, std::uint64_t n) { return queens(workers, static_cast<unsigned>(n), static_cast<unsigned>(n)); }
+measure::result nqueens_cut(unsigned workers, std::uint64_t n) { return queens(workers, static_cast<unsigned>(n), queens_cut_row); }
 
 work<std::uint64_t> skynet_work(std::uint64_t number, std::uint64_t leaves) {
   if (leaves == 1) co_return number;
@@ -145,6 +148,7 @@ int main(int argc, char** argv) {
       {"fib", 34, fib},
       {"fib_lazy", 30, fib_lazy},
       {"nqueens", 13, nqueens},
+      {"nqueens_cut", 13, nqueens_cut},
       {"skynet", 1'000'000, skynet},
       {"scaling_fib", 36, speed_up<fib>},
       {"scaling_nqueens", 13, speed_up<nqueens>},

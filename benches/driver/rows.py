@@ -119,6 +119,8 @@ ROWS = (
         "the same by a lazy for one of the two"),
     Row("task/nqueens", "ms", "less", "tasks", "nqueens", 13, queens,
         "each node of the search for all ways to place 13 queens forks into those below it"),
+    Row("task/nqueens_cut", "ms", "less", "tasks", "nqueens_cut", 13, queens,
+        "the same with forks in the first three rows only"),
     Row("task/skynet", "ns/leaf", "less", "tasks", "skynet", 1_000_000, sum_below,
         "a tree with ten branches at each node and a million leaves, whose numbers are added up"),
     Row("task/scaling_fib", "times", "more", "tasks", "scaling_fib", 36, fibonacci,

@@ -42,28 +42,30 @@ measure::result fib(unsigned workers, std::uint64_t n) {
   return made;
 }
 
-std::uint64_t queens_in(const board& on, unsigned row, unsigned n) {
-  if (row == n) return 1;
+std::uint64_t queens_in(const board& on, unsigned row, unsigned n, unsigned cut) {
+  if (row == cut) return queens_alone(on, row, n);
   std::array<std::uint64_t, queens_max> parts{};
   tbb::task_group group;
   for (unsigned column = 0; column < n; ++column) {
     if (!queen_fits(on, row, column)) continue;
-    group.run([&, column] { parts[column] = queens_in(with_queen(on, row, column), row + 1, n); });
+    group.run([&, column] { parts[column] = queens_in(with_queen(on, row, column), row + 1, n, cut); });
   }
   group.wait();
   std::uint64_t sum = 0;
   for (const std::uint64_t part : parts) sum += part;
   return sum;
 }
-measure::result nqueens(unsigned workers, std::uint64_t n) {
+measure::result queens(unsigned workers, unsigned n, unsigned cut) {
   measure::result made;
   with_workers(workers, [&] {
     const std::int64_t began = measure::now_ns();
-    made.check = queens_in({}, 0, static_cast<unsigned>(n));
+    made.check = queens_in({}, 0, n, cut);
     made.value = ms_of(began);
   });
   return made;
 }
+measure::result nqueens(unsigned workers, std::uint64_t n) { return queens(workers, static_cast<unsigned>(n), static_cast<unsigned>(n)); }
+measure::result nqueens_cut(unsigned workers, std::uint64_t n) { return queens(workers, static_cast<unsigned>(n), queens_cut_row); }
 
 std::uint64_t skynet_in(std::uint64_t number, std::uint64_t leaves) {
   if (leaves == 1) return number;
@@ -107,6 +109,7 @@ measure::result loop(unsigned workers, std::uint64_t count) {
 
 int main(int argc, char** argv) {
   static constexpr measure::entry table[] = {
-      {"fib", 34, fib}, {"fib_lazy", 30, fib}, {"nqueens", 13, nqueens}, {"skynet", 1'000'000, skynet}, {"for", 10'000'000, loop}};
+      {"fib", 34, fib}, {"fib_lazy", 30, fib}, {"nqueens", 13, nqueens}, {"nqueens_cut", 13, nqueens_cut},
+      {"skynet", 1'000'000, skynet}, {"for", 10'000'000, loop}};
   measure::run_program(argc, argv, table);
 }
