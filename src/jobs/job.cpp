@@ -114,24 +114,32 @@ void run_unshared(job& one) {
   one.drop_kept();
 }
 
-// All but the wanted one, the newest first: who wants them goes from the oldest on, and thieves from the other end. What the
-// queue has no room for stays, and runs in the thread that wants it: never here, on top of what it may need.
+// Submits one of them. False when there is no room.
+bool submit_one(job_pool& pool, job_queue& mine, job& one) {
+  pending.remove(one);
+  // order: relaxed  a hint: somebody else has begun it
+  if (one.claimed.load(std::memory_order_relaxed)) {
+    one.drop_kept();
+  } else if (is_orphan(one)) {
+    pool.count_dropped();
+    one.drop_kept();
+  } else {
+    return pool.submit(one, mine);
+  }
+  return true;
+}
+
+// All but the wanted one. Thieves take what was submitted first, so that is what is wanted last: who wants the newest of what it has made
+// goes on to older ones (lazies that nest: the oldest is the largest), who wants another one goes from the oldest on. What the queue has
+// no room for stays, and runs in the thread that wants it: never here, on top of what it may need.
 void submit_pending(job_pool& pool, const job* wanted) {
   job_queue& mine = pool.queue_here();
-  for (job* at = pending.newest; at != nullptr;) {
+  const bool oldest_first = pending.newest == wanted && wanted != nullptr;
+  for (job* at = oldest_first ? pending.oldest : pending.newest; at != nullptr;) {
     job& one = *at;
-    at = one.older;
-    if (&one == wanted) continue;
-    pending.remove(one);
-    // order: relaxed  a hint: somebody else has begun it
-    if (one.claimed.load(std::memory_order_relaxed)) {
-      one.drop_kept();
-    } else if (is_orphan(one)) {
-      pool.count_dropped();
-      one.drop_kept();
-    } else if (!pool.submit(one, mine)) {
-      return pending.put_behind(at, one);
-    }
+    job* const behind = one.older;
+    at = oldest_first ? one.newer : one.older;
+    if (&one != wanted && !submit_one(pool, mine, one)) return pending.put_behind(behind, one);
   }
 }
 
