@@ -1,4 +1,5 @@
 // Circles of waits through lazies, forks and loops: somebody is told, with the chain, whoever runs what; and nobody else is.
+#include <cstdlib>
 #include <future>
 #include <memory>
 #include <numeric>
@@ -194,9 +195,14 @@ struct graph {
 };
 
 TEST_P(deadlocks, of_any_graph_are_found_and_no_others) {
-  std::mt19937_64 random(GetParam().seed * 6007);
-  for (int round = 0; round < fewer(120, 8); ++round) {
-    runtime rt(options());
+  // Under `./test --deep` 10,000 graphs simulated, each with a seed of its own, and as many on threads.
+  const bool deep = std::getenv("TROUPE_DEEP") != nullptr && !slow;
+  const int rounds = deep ? threaded() ? 1'250 : 3'400 : fewer(120, 8);
+  std::mt19937_64 random(GetParam().seed * 6007 + workers());
+  for (int round = 0; round < rounds; ++round) {
+    auto chosen = options();
+    chosen.seed += 100 * static_cast<std::uint64_t>(round);
+    runtime rt(chosen);
     graph of;
     const std::size_t size = 2 + random() % 12, edges = random() % 20;
     of.wants.resize(size);

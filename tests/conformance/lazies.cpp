@@ -1,5 +1,6 @@
 // Lazies: each runs once, whoever wants it, from whatever thread and however deep.
 #include <array>
+#include <cstdlib>
 #include <future>
 #include <random>
 #include <string>
@@ -262,9 +263,14 @@ TEST_P(lazies, are_ranges_when_their_values_are_and_functions_become_parallel) {
 
 // Random graphs: each node adds what some older ones come to. Wanted from several threads and tasks at once.
 TEST_P(lazies, of_any_graph_run_once_each) {
-  std::mt19937_64 random(GetParam().seed * 7919);
-  for (int round = 0; round < fewer(60, 6); ++round) {
-    runtime rt(options());
+  // Under `./test --deep` 10,000 graphs simulated, each with a seed of its own, and as many on threads.
+  const bool deep = std::getenv("TROUPE_DEEP") != nullptr && !slow;
+  const int rounds = deep ? threaded() ? 1'250 : 3'400 : fewer(60, 6);
+  std::mt19937_64 random(GetParam().seed * 7919 + workers());
+  for (int round = 0; round < rounds; ++round) {
+    auto chosen = options();
+    chosen.seed += 100 * static_cast<std::uint64_t>(round);
+    runtime rt(chosen);
     const std::size_t size = 1 + random() % 60;
     std::vector<std::atomic<int>> ran(size);
     std::vector<std::uint64_t> expected;
