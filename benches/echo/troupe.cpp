@@ -1,7 +1,6 @@
 // Our echo server: a task a connection, on one worker.
 #include <sys/resource.h>
 
-#include <array>
 #include <cstdio>
 
 #include "troupe/troupe.hpp"
@@ -9,11 +8,10 @@
 namespace {
 
 troupe::task<> echo(troupe::tcp_stream peer) {
-  std::array<char, 4096> buffer;
   for (;;) {
-    const std::size_t bytes = co_await peer.read(buffer);
-    if (bytes == 0) break;
-    co_await peer.write_all(std::string_view(buffer.data(), bytes));
+    const troupe::io_buffer came = co_await peer.read_some();
+    if (came.empty()) break;
+    co_await peer.write_all(came.text());
   }
 }
 

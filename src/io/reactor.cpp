@@ -47,7 +47,7 @@ slot& reactor::open(int fd, bool borrowed) {
   made->fd = fd;
   made->borrowed = borrowed;
   made->registered = made->duplicated = made->hung_up = made->closing = false;
-  made->reader_ends = made->writer_ends = made->shoots = made->shots_end = false;
+  made->reader_ends = made->writer_ends = made->shoots = made->shots_end = made->floods = false;
   made->last_shot = slot::no_shot;
   made->can_read = made->can_write = true;
   return *made;

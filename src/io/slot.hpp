@@ -66,6 +66,7 @@ struct alignas(16) slot {
   // Over io_uring: the ring gives connections, or leased buffers, without being asked for each one (multishot).
   bool shoots = false;        // until it says that it ends that
   bool shots_end = false;     // it was asked to
+  bool floods = false;        // more had come than the last read took
   bool listens = false;       // it gives connections
   std::uint16_t shots = 0;    // how many came that nobody has asked for yet; these:
   int last_shot = no_shot;    // how it ended, when nobody has been told: 0, or -errno

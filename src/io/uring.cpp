@@ -2,8 +2,7 @@
 //
 // Transfers over sockets, accept and connect are the ring's own operations. All else waits in the ring until it is ready
 // and is then tried (attempt.hpp). One operation of a slot and direction is in the ring at a time; the others queue.
-// Leased reads, and accepts of listeners that ask for it, are made once for many (multishot): the slot *shoots*, what comes
-// before it is asked for lies in the slot, and operations that find it there need not wait.
+// Some reads and accepts are made once for many (multishot): the slot *shoots*, and what comes ahead waits in the slot.
 // Invariants
 //   U2  the first of a slot's queue is in the ring, and no other; only its completion, or abandon(), moves the queue. But
 //       where the slot shoots, none of its readers is.
@@ -126,16 +125,17 @@ class uring_reactor final : public reactor {
     ended.push(one);
   }
 
-  bool can_shoot(const operation& one) const noexcept {
+  // A shot costs the system a try in vain behind the last bytes: so only where more had come than a read took.
+  bool can_shoot(const slot& at, const operation& one) const noexcept {
     if (one.what == action::accept) return one.ahead && provides_;  // that is as old as rings of buffers
-    return one.leased && one.socket && shoots_leases_ && !one.begun;
+    return one.leased && one.socket && shoots_leases_ && !one.begun && at.floods;
   }
 
   // The first of a queue. Who reads while the slot shoots waits for that.
   void give_to_ring(slot& at, operation& one) noexcept {
     if (!reads(one)) return push(one);
     if (at.shoots) return;
-    if (can_shoot(one)) return shoot(at, one);
+    if (can_shoot(at, one)) return shoot(at, one);
     push(one);
   }
 
@@ -308,7 +308,7 @@ class uring_reactor final : public reactor {
 
   // The buffer that the system has chosen. A socket of which it does not say so has nothing more: it need not be tried first.
   void receive_lease(operation& one, int result, unsigned flags) noexcept {
-    if (one.what == action::read) one.at->can_read = (flags & IORING_CQE_F_SOCK_NONEMPTY) != 0;
+    if (one.what == action::read) one.at->floods = one.at->can_read = (flags & IORING_CQE_F_SOCK_NONEMPTY) != 0;
     if ((flags & IORING_CQE_F_BUFFER) == 0) return;
     std::byte* const came = leases().taken(flags >> IORING_CQE_BUFFER_SHIFT);
     if (result > 0) {
