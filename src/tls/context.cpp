@@ -38,8 +38,6 @@ bio_ptr reader_of(const std::string& text) {
 
 x509_ptr next_certificate(BIO& from) { return x509_ptr(PEM_read_bio_X509_AUX(&from, nullptr, nullptr, nullptr)); }
 
-int no_passphrase(char*, int, int, void*) { return -1; }
-
 int version_of(tls_version one) noexcept { return one == tls_version::v1_3 ? TLS1_3_VERSION : TLS1_2_VERSION; }
 
 int on_new_session(SSL* of, SSL_SESSION* one) {
@@ -116,25 +114,36 @@ void context_state::trust(const tls_options& options) {
 
 void context_state::identify(const tls_options& options) {
   const std::string certificates = text_of(options.certificate_file, options.certificate_pem, "certificate");
-  const std::string key_text = text_of(options.key_file, options.key_pem, "key");
-  if (certificates.empty() || key_text.empty()) {
-    if (server_ || certificates.empty() != key_text.empty()) refuse("a certificate and its key are needed");
+  const std::string key = text_of(options.key_file, options.key_pem, "key");
+  if (certificates.empty() || key.empty()) {
+    if (server_ || certificates.empty() != key.empty()) refuse("a certificate and its key are needed");
     return;
   }
-  const bio_ptr from = reader_of(certificates);
-  const x509_ptr own = next_certificate(*from);
-  if (!own) refuse("certificate: " + take_reasons("there is none"));
-  if (SSL_CTX_use_certificate(get(), own.get()) != 1) refuse("certificate: " + take_reasons("it is not taken"));
-  while (const x509_ptr between = next_certificate(*from)) {
-    if (SSL_CTX_add1_chain_cert(get(), between.get()) != 1) refuse("certificate: " + take_reasons("the chain is not taken"));
+  identities_.push_back(make_identity(certificates, key));
+  const identity& first = identities_.front();
+  if (SSL_CTX_use_cert_and_key(get(), first.own.get(), first.key.get(), first.between.get(), 1) != 1) {
+    refuse("certificate: " + take_reasons("it is not taken"));
   }
-  ERR_clear_error();
-  const bio_ptr key_from = reader_of(key_text);
-  const key_ptr key(PEM_read_bio_PrivateKey(key_from.get(), nullptr, &no_passphrase, nullptr));
-  if (!key) refuse("key: " + take_reasons("there is none"));
-  if (SSL_CTX_use_PrivateKey(get(), key.get()) != 1 || SSL_CTX_check_private_key(get()) != 1) {
-    refuse("key: " + take_reasons("it is not the certificate's"));
+  if (options.more.empty()) return;
+  if (!server_) refuse("more: a client has one certificate");
+  for (const tls_identity& one : options.more) {
+    const std::string its = text_of(one.certificate_file, one.certificate_pem, "certificate");
+    const std::string its_key = text_of(one.key_file, one.key_pem, "key");
+    if (its.empty() || its_key.empty()) refuse("more: a certificate and its key are needed");
+    identities_.push_back(make_identity(its, its_key));
   }
+  SSL_CTX_set_cert_cb(get(), &choose_identity, this);
+}
+
+// The first is there already; it is for those as well who ask for a host that none is for.
+int context_state::choose_identity(SSL* of, void* self) noexcept {
+  const char* host = SSL_get_servername(of, TLSEXT_NAMETYPE_host_name);
+  if (host == nullptr) return 1;
+  for (const identity& one : static_cast<const context_state*>(self)->identities_) {
+    if (!one.is_for(host)) continue;
+    return SSL_use_cert_and_key(of, one.own.get(), one.key.get(), one.between.get(), 1);
+  }
+  return 1;
 }
 
 int context_state::choose_protocol(SSL*, const unsigned char** chosen, unsigned char* length, const unsigned char* offered,

@@ -5,7 +5,9 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
+#include "tls/identity.hpp"
 #include "tls/library.hpp"
 #include "troupe/tls/context.hpp"
 
@@ -30,10 +32,12 @@ class context_state {
 
   static int choose_protocol(SSL*, const unsigned char** chosen, unsigned char* length, const unsigned char* offered,
                              unsigned int offered_length, void* self) noexcept;
+  static int choose_identity(SSL* of, void* self) noexcept;
   void trust(const tls_options& options);
   void identify(const tls_options& options);
 
   ssl_ctx_ptr context_;
+  std::vector<identity> identities_;  // the first is whom we are else
   std::string protocols_;  // as ALPN has them: each behind its length
   const bool server_, verifies_, tickets_;
   std::mutex mutex_;

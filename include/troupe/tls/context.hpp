@@ -15,6 +15,19 @@ struct context_access;
 
 enum class tls_version : std::uint8_t { v1_2, v1_3 };
 
+// A certificate, with those between it and the root behind it, and its key (without a passphrase): files, or text in PEM.
+//
+// Example:
+//     troupe::tls_identity other;
+//     other.certificate_file = "/etc/ssl/example.net.pem";
+//     other.key_file = "/etc/ssl/private/example.net.pem";
+struct tls_identity {
+  // Not an aggregate, as tls_options.
+  tls_identity() {}
+  std::string certificate_file, certificate_pem;
+  std::string key_file, key_pem;
+};
+
 // Files are read, and not kept open, when the context is made. Text is in PEM as well.
 struct tls_options {
   // Not an aggregate: GCC 12 destroys what a temporary one holds twice when it lies in a co_await expression.
@@ -30,6 +43,10 @@ struct tls_options {
   // Our certificate, with those between it and the root behind it, and its key (without a passphrase). A server needs one.
   std::string certificate_file, certificate_pem;
   std::string key_file, key_pem;
+  // Of servers of several hosts: the first certificate is shown that is for the host whom a client asks for (SNI), by its
+  // names; wildcards count. The one above is the first, and is shown as well to who asks for none of them, or for nobody.
+  // Default none.
+  std::vector<tls_identity> more;
   // Protocols to agree on (ALPN), the best first. Default none. A server that has some refuses clients that offer only others.
   std::vector<std::string> alpn;
   tls_version min_version = tls_version::v1_2, max_version = tls_version::v1_3;
