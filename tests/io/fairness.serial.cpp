@@ -1,0 +1,114 @@
+// With fewer workers than connections, and each of those always with something to be answered: all progress alike.
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <future>
+#include <thread>
+
+#include "support/io.hpp"
+#include "support/timing.hpp"
+
+namespace troupe::test {
+namespace {
+
+constexpr int connections = 80, under_way = 1;
+constexpr std::size_t message_bytes = 64;
+constexpr double ratio_max = 1.5;
+
+struct fairness_setting {
+  io_backend by;
+  unsigned workers;
+};
+class io_fairness : public testing::TestWithParam<fairness_setting> {};
+
+task<> answer(tcp_stream peer, int& count, std::stop_token end) {
+  std::array<char, message_bytes> message;
+  try {
+    while (!end.stop_requested()) {
+      co_await peer.read_exact(message);
+      ++count;
+      co_await peer.write_all(std::string_view(message.data(), message.size()));
+    }
+  } catch (const end_of_stream&) {
+  } catch (const io_error&) {
+  }
+}
+
+// Keeps so many messages under way on each connection, and looks at all of them by turns.
+class load {
+ public:
+  explicit load(const endpoint& at) {
+    for (int i = 0; i < connections; ++i) {
+      const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+      if (::connect(fd, at.data(), at.size()) != 0) std::abort();
+      all_.push_back({fd, POLLIN, 0});
+    }
+  }
+  ~load() {
+    for (const pollfd& one : all_) ::close(one.fd);
+  }
+  load(const load&) = delete;
+  load& operator=(const load&) = delete;
+
+  void run_for(nanoseconds span) {
+    std::vector<char> bytes(message_bytes * under_way, 'x');
+    for (const pollfd& one : all_) static_cast<void>(::send(one.fd, bytes.data(), bytes.size(), MSG_NOSIGNAL));
+    const auto until = clock::now() + span;
+    while (clock::now() < until) {
+      if (::poll(all_.data(), all_.size(), 10) <= 0) continue;
+      for (const pollfd& one : all_) {
+        if ((one.revents & POLLIN) == 0) continue;
+        const ssize_t got = ::recv(one.fd, bytes.data(), bytes.size(), MSG_DONTWAIT);
+        if (got > 0) static_cast<void>(::send(one.fd, bytes.data(), static_cast<std::size_t>(got), MSG_NOSIGNAL | MSG_DONTWAIT));
+      }
+    }
+  }
+
+ private:
+  std::vector<pollfd> all_;
+};
+
+task<> serve_all(runtime& rt, std::promise<endpoint>& bound, std::vector<int>& counts, std::stop_token end) {
+  auto listener = tcp_listener::listen(endpoint::loopback(0));
+  bound.set_value(listener.local());
+  for (int& count : counts) {
+    tcp_stream peer = co_await listener.accept();
+    rt.spawn(answer(std::move(peer), count, end));
+  }
+}
+
+TEST_P(io_fairness, each_of_80_connections_is_answered_alike) {
+  const char* forced = std::getenv("TROUPE_POLICY");
+  if (forced != nullptr && *forced != '\0') GTEST_SKIP() << "real time";
+  double best = 1e9;
+  for (int attempt = 0; attempt < attempts_max && best > ratio_max; ++attempt) {
+    std::vector<int> counts(connections);
+    std::promise<endpoint> bound;
+    std::future<endpoint> at = bound.get_future();
+    std::stop_source end;
+    {
+      runtime rt({.workers = GetParam().workers, .io = GetParam().by});
+      std::thread asking([&] {
+        load peers(at.get());
+        peers.run_for(slow ? 1s : 200ms);
+        end.request_stop();
+      });
+      rt.spawn(serve_all(rt, bound, counts, end.get_token()));
+      rt.run();
+      asking.join();
+    }
+    const auto [least, most] = std::ranges::minmax(counts);
+    std::printf("%d to %d answers a connection\n", least, most);
+    if (least > 0) best = std::min(best, static_cast<double>(most) / least);
+  }
+  EXPECT_LE(best, ratio_max);
+}
+
+INSTANTIATE_TEST_SUITE_P(backends, io_fairness,
+                         ::testing::Values(fairness_setting{io_backend::epoll, 1}, fairness_setting{io_backend::epoll, 2},
+                                           fairness_setting{io_backend::io_uring, 1}, fairness_setting{io_backend::io_uring, 2}),
+                         [](const auto& one) { return std::string(name_of(one.param.by)) + "_" + std::to_string(one.param.workers); });
+
+}  // namespace
+}  // namespace troupe::test

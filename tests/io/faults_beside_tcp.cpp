@@ -1,0 +1,132 @@
+// The fault table for datagrams and for sockets of the Unix domain: each system call comes to each error, and who is refused
+// learns that by a typed error; nothing is left.
+#include <cstring>
+
+#include "support/counted.hpp"
+#include "support/faulty_kernel.hpp"
+#include "support/io.hpp"
+#include "support/open_files.hpp"
+#include "support/scratch.hpp"
+
+namespace troupe::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto far = 10s;      // a wait that comes to that hangs
+constexpr auto patience = 60ms;  // of who waits for what was lost
+constexpr std::size_t bytes_by_path = 40;  // one by one they are within the quarter of the room at which the system says "writable"
+
+struct outcomes {
+  std::atomic<int> fine{0}, refused{0}, late{0};
+};
+
+// One part of the conversation, and what it comes to.
+template <class Part>
+task<> watched(Part part, outcomes& seen) {
+  const counted alive;
+  try {
+    co_await part();
+    ++seen.fine;
+  } catch (const io_error&) {
+    ++seen.refused;
+  } catch (const end_of_stream&) {
+    ++seen.refused;
+  } catch (const timed_out&) {
+    ++seen.late;
+  }
+}
+
+// A datagram that is not sent is not waited for long.
+task<> datagrams() {
+  auto here = udp_socket::bind(endpoint::loopback(0));
+  auto peer = udp_socket::connect(here.local());
+  std::array<char, 16> buffer;
+  for (int i = 0; i < 4; ++i) {
+    co_await peer.send("to you").timeout(far);
+    const datagram came = co_await here.receive(buffer).timeout(patience);
+    EXPECT_EQ(std::string_view(buffer.data(), came.bytes), std::string_view("to you").substr(0, came.bytes));
+    co_await here.send("back", came.from).timeout(far);
+    co_await peer.receive(buffer).timeout(patience);
+  }
+}
+
+task<> by_path(std::string path) {
+  auto listener = unix_listener::listen(path);
+  unix_stream near = unix_stream::connect(path);
+  unix_stream distant = co_await listener.accept().timeout(far);
+  std::string all(bytes_by_path, '\0');
+  co_await near.write_all(std::string(bytes_by_path, 'u')).timeout(far);
+  near.shutdown_write();
+  co_await distant.read_exact(all).timeout(far);
+  EXPECT_EQ(all, std::string(bytes_by_path, 'u'));
+  std::array<char, 1> none;
+  const std::size_t more = co_await distant.read(none).timeout(far);
+  EXPECT_EQ(more, 0u);
+}
+
+class io_faults_beside_tcp : public testing::TestWithParam<call> {
+ protected:
+  bool run(int nth, int fault, outcomes& seen) {
+    const int before = open_files();
+    const scratch folder;
+    faulty_kernel faulty(GetParam(), nth, fault);
+    {
+      const io::replaced_kernel replaced(faulty);
+      runtime rt({.workers = 1, .io = io_backend::epoll});
+      auto first = [] { return datagrams(); };
+      rt.spawn(watched(std::move(first), seen));
+      auto second = [path = folder / "socket"] { return by_path(path); };
+      rt.spawn(watched(std::move(second), seen));
+      rt.run();
+    }
+    EXPECT_EQ(open_files(), before);
+    EXPECT_EQ(live.load(), 0);
+    return faulty.failed();
+  }
+};
+
+TEST_P(io_faults_beside_tcp, each_error_is_typed_and_nothing_is_left) {
+  for (const int fault : {EINTR, EAGAIN, EMFILE, ENFILE, ENOMEM, ENOBUFS, ECONNRESET, EPIPE, ETIMEDOUT}) {
+    for (const int nth : {0, 1, 2, 5}) {
+      SCOPED_TRACE(std::string(name_of(GetParam())) + " " + std::to_string(nth) + " " + std::strerror(fault));
+      outcomes seen;
+      if (!run(nth, fault, seen)) continue;
+      EXPECT_EQ(seen.late.load(), 0);
+      EXPECT_EQ(seen.fine.load() + seen.refused.load(), 2);
+      const bool transfers = GetParam() == call::accept || GetParam() == call::receive || GetParam() == call::send;
+      const bool goes_on = fault == EINTR || fault == EAGAIN;
+      if (transfers) {
+        EXPECT_EQ(seen.refused.load(), goes_on ? 0 : 1);
+      }
+    }
+  }
+}
+
+TEST_P(io_faults_beside_tcp, short_transfers_of_streams_are_gone_on_with) {
+  if (GetParam() != call::receive && GetParam() != call::send) return;
+  for (const int fault : {short_transfer, one_byte_transfers}) {
+    outcomes seen;
+    const int before = open_files();
+    const scratch folder;
+    faulty_kernel faulty(GetParam(), 0, fault);
+    {
+      const io::replaced_kernel replaced(faulty);
+      runtime rt({.workers = 1, .io = io_backend::epoll});
+      auto part = [path = folder / "socket"] { return by_path(path); };
+      rt.spawn(watched(std::move(part), seen));
+      rt.run();
+    }
+    EXPECT_TRUE(faulty.failed());
+    EXPECT_EQ(seen.fine.load(), 1);
+    EXPECT_EQ(open_files(), before);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(calls, io_faults_beside_tcp,
+                         ::testing::Values(call::socket, call::bind, call::listen, call::accept, call::connect, call::shutdown, call::close,
+                                           call::receive, call::send, call::local_name, call::add),
+                         [](const auto& one) { return std::string(name_of(one.param)); });
+
+}  // namespace
+}  // namespace troupe::test
