@@ -25,6 +25,7 @@
 #include "troupe/io/stream.hpp"
 #include "troupe/io/tcp.hpp"
 #include "troupe/io/udp.hpp"
+#include "troupe/io/unix_datagram.hpp"
 #include "troupe/io/unix_socket.hpp"
 #include "troupe/io/wait.hpp"
 #include "troupe/jobs/lazy.hpp"

@@ -19,14 +19,20 @@ struct simulated_kernel::end {
   endpoint local, peer;
   bool bound = false;
   bool datagrams = false;            // a socket of UDP: has a peer when it is connected, and is never full
-  std::string path;                  // of one of the Unix domain, which has no endpoints
+  std::string path, peer_path;       // of one of the Unix domain, which has no endpoints
   bool is_unix = false;
   std::weak_ptr<end> other;
   std::string in;                    // came, and was not read yet
   std::size_t under_way = 0;         // bytes on their way here
   std::size_t capacity = 65'536;     // of both together
   std::deque<end_ptr> connections;   // of a listener
-  std::deque<std::pair<endpoint, std::string>> packets;  // that came, by whom
+  struct packet {
+    endpoint from;
+    std::string path;  // or by whom of the Unix domain
+    std::string bytes;
+  };
+  std::deque<packet> packets;        // that came
+  std::size_t packets_under_way = 0;
   std::int64_t last_due_ns = 0;      // of what is on its way here
   int error = 0;
   bool finished = false;             // the peer writes no more
@@ -38,7 +44,7 @@ struct simulated_kernel::end {
 
   bool can_read() const noexcept { return !in.empty() || finished || error != 0 || !connections.empty() || !packets.empty(); }
   bool can_write() const noexcept {
-    if (is == state::failed || datagrams) return true;
+    if (is == state::failed || datagrams) return !wants_room;
     if (is != state::connected) return false;
     const end_ptr to = other.lock();
     return gone || to == nullptr || to->in.size() + to->under_way < to->capacity;

@@ -84,7 +84,8 @@ void simulated_kernel::arrive(arrival& one) {
     case news::room: return raise(*to, EPOLLOUT);
     case news::packet:
       to->under_way -= one.bytes.size();
-      to->packets.emplace_back(one.from, std::move(one.bytes));
+      --to->packets_under_way;
+      to->packets.push_back({one.from, one.connection == nullptr ? std::string() : one.connection->path, std::move(one.bytes)});
       return raise(*to, EPOLLIN);
   }
 }
@@ -164,7 +165,7 @@ int simulated_kernel::wait_events(int set, epoll_event* events, int most, int ti
 int simulated_kernel::socket(int domain, int type, int) noexcept {
   const lock_of lock(mutex_);
   const bool is_unix = domain == AF_UNIX;
-  if ((domain != AF_INET && domain != AF_INET6 && !is_unix) || (type != SOCK_STREAM && (type != SOCK_DGRAM || is_unix))) {
+  if ((domain != AF_INET && domain != AF_INET6 && !is_unix) || (type != SOCK_STREAM && type != SOCK_DGRAM)) {
     return -EAFNOSUPPORT;
   }
   const end_ptr made = make(domain);
@@ -178,8 +179,10 @@ int simulated_kernel::bind(int fd, const sockaddr* to, socklen_t bytes) noexcept
   end* at = find(fd);
   if (at == nullptr) return -EBADF;
   if (at->is_unix) {
-    at->path = path_from(to, bytes);
-    return listener_at(at->path) != nullptr ? -EADDRINUSE : 0;
+    const std::string path = path_from(to, bytes);
+    if (listener_at(path) != nullptr || receiver_at(path) != nullptr) return -EADDRINUSE;
+    at->path = path;
+    return 0;
   }
   endpoint name = endpoint_from(to, bytes);
   if (name.port() == 0) name = with_port(name, next_port_++);
@@ -232,7 +235,7 @@ int simulated_kernel::connect(int fd, const sockaddr* to, socklen_t bytes) noexc
   const auto found = ends_.find(fd);
   if (found == ends_.end()) return -EBADF;
   const end_ptr at = found->second;
-  if (at->is_unix) return connect_unix(at, path_from(to, bytes));
+  if (at->is_unix) return at->datagrams ? connect_to_receiver(*at, path_from(to, bytes)) : connect_unix(at, path_from(to, bytes));
   at->peer = endpoint_from(to, bytes);
   name_if_unbound(*at);
   if (at->datagrams) {
@@ -281,6 +284,7 @@ int simulated_kernel::close(int fd) noexcept {
   };
   leave(*at, !at->in.empty());
   for (const end_ptr& one : at->connections) leave(*one, true);
+  if (at->is_unix && at->datagrams) tell_of_room(*at);  // those that wait for it find that it has gone
   return 0;
 }
 
@@ -309,6 +313,7 @@ std::ptrdiff_t simulated_kernel::send(int fd, const void* data, std::size_t byte
   end* at = find(fd);
   if (at == nullptr) return fd >= first_fd ? -EBADF : real_kernel().send(fd, data, bytes, to, to_bytes);
   if (interrupts()) return -EINTR;
+  if (at->datagrams && at->is_unix) return send_by_path(ends_.at(fd), data, bytes, to, to_bytes);
   if (at->datagrams) return send_packet(*at, data, bytes, to, to_bytes);
   if (at->error != 0) return -std::exchange(at->error, 0);
   const end_ptr peer = at->other.lock();

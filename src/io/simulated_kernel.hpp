@@ -85,11 +85,15 @@ class simulated_kernel final : public kernel {
   end_ptr listener_at(const endpoint& to) const;
   end_ptr listener_at(const std::string& path) const;
   end_ptr receiver_at(const endpoint& to) const;
+  end_ptr receiver_at(const std::string& path) const;
+  int connect_to_receiver(end& at, const std::string& path) const;
+  std::ptrdiff_t send_by_path(const end_ptr& from, const void* data, std::size_t bytes, const sockaddr* to, socklen_t to_bytes);
+  void tell_of_room(const end& at);
   int connect_unix(const end_ptr& at, const std::string& path);
   static void pair_up(const end_ptr& at, const end_ptr& theirs);
   void name_if_unbound(end& at);
   std::ptrdiff_t send_packet(end& from, const void* data, std::size_t bytes, const sockaddr* to, socklen_t to_bytes);
-  static std::ptrdiff_t receive_packet(end& at, void* data, std::size_t bytes, sockaddr* peer, socklen_t* peer_bytes);
+  std::ptrdiff_t receive_packet(end& at, void* data, std::size_t bytes, sockaddr* peer, socklen_t* peer_bytes);
   void send_news(const end_ptr& to, news what, std::string bytes = {}, end_ptr connection = nullptr);
   void arrive(arrival& one);
   void raise(end& at, std::uint32_t events);

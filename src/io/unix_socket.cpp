@@ -1,95 +1,96 @@
 #include "troupe/io/unix_socket.hpp"
 
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cstddef>
 #include <cstring>
 
-#include "io/sockets.hpp"
+#include "io/unix_address.hpp"
 
 namespace troupe {
-namespace {
+namespace io {
 
-struct unix_address {
-  explicit unix_address(const std::string& path) {
-    if (path.empty() || path.size() >= sizeof name.sun_path) {
-      throw option_error("troupe: unix socket \"" + path + "\": a path has 1 to " + std::to_string(sizeof name.sun_path - 1) +
-                         " bytes; this one has " + std::to_string(path.size()));
-    }
-    name.sun_family = AF_UNIX;
-    std::memcpy(name.sun_path, path.data(), path.size());
-    bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size() + (path.front() == '\0' ? 0 : 1));
+socket_file::socket_file(const std::string& path) {
+  struct stat found {};
+  if (::stat(path.c_str(), &found) != 0) return;
+  path_ = path;
+  device_ = found.st_dev;
+  number_ = found.st_ino;
+}
+
+socket_file& socket_file::operator=(socket_file&& other) noexcept {
+  if (this == &other) return *this;
+  remove();
+  path_ = std::exchange(other.path_, {});
+  device_ = other.device_;
+  number_ = other.number_;
+  return *this;
+}
+
+void socket_file::remove() noexcept {
+  struct stat found {};
+  if (!path_.empty() && ::stat(path_.c_str(), &found) == 0 && found.st_dev == device_ && found.st_ino == number_) {
+    static_cast<void>(::unlink(path_.c_str()));
   }
-  const sockaddr* data() const noexcept { return reinterpret_cast<const sockaddr*>(&name); }
-  sockaddr_un name{};
-  socklen_t bytes = 0;
-};
+  path_.clear();
+}
+
+unix_address::unix_address(const std::string& path) {
+  if (path.empty() || path.size() >= sizeof name_.sun_path) {
+    throw option_error("troupe: unix socket \"" + path + "\": a path has 1 to " + std::to_string(sizeof name_.sun_path - 1) +
+                       " bytes; this one has " + std::to_string(path.size()));
+  }
+  name_.sun_family = AF_UNIX;
+  std::memcpy(name_.sun_path, path.data(), path.size());
+  bytes_ = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size() + (path.front() == '\0' ? 0 : 1));
+}
+
+namespace {
 
 bool is_file(const std::string& path) { return path.front() != '\0'; }
 
-// A socket's file at which nobody listens any more.
-bool is_left_over(io::kernel& calls, const std::string& path, const unix_address& at) {
+// A socket's file at which nobody is any more.
+bool is_left_over(kernel& calls, const std::string& path, const unix_address& at, int type) {
   struct stat found {};
   if (!is_file(path) || ::stat(path.c_str(), &found) != 0 || !S_ISSOCK(found.st_mode)) return false;
-  const io::descriptor probe = io::make_socket(AF_UNIX, SOCK_STREAM, path);
-  return calls.connect(probe.fd(), at.data(), at.bytes) == -ECONNREFUSED;
+  const descriptor probe = make_socket(AF_UNIX, type, path);
+  return calls.connect(probe.fd(), at.data(), at.size()) == -ECONNREFUSED;
 }
 
 }  // namespace
 
+socket_file bind_unix(const descriptor& made, const std::string& path, int type) {
+  const unix_address at(path);
+  kernel& calls = kernel_of(made);
+  int bound = calls.bind(made.fd(), at.data(), at.size());
+  if (bound == -EADDRINUSE && is_left_over(calls, path, at, type) && ::unlink(path.c_str()) == 0) {
+    bound = calls.bind(made.fd(), at.data(), at.size());
+  }
+  checked(bound, "bind", path);
+  return is_file(path) && &calls == &system_kernel() ? socket_file(path) : socket_file();
+}
+
+}  // namespace io
+
 unix_stream unix_stream::connect(const std::string& path) {
-  const unix_address to(path);
+  const io::unix_address to(path);
   io::descriptor made = io::make_socket(AF_UNIX, SOCK_STREAM, path);
-  io::checked(io::kernel_of(made).connect(made.fd(), to.data(), to.bytes), "connect", path);
+  io::checked(io::kernel_of(made).connect(made.fd(), to.data(), to.size()), "connect", path);
   return unix_stream(std::move(made));
 }
 
 void unix_stream::shutdown_write() { io::shutdown_write_of(descriptor_); }
 
 unix_listener unix_listener::listen(const std::string& path, const listen_options& options) {
-  const unix_address at(path);
+  static_cast<void>(io::unix_address(path));  // before all else: it may be none
   unix_listener made;
   made.weak_ = options.weak;
   made.ahead_ = options.accept_ahead;
   made.descriptor_ = io::make_socket(AF_UNIX, SOCK_STREAM, path);
-  io::kernel& calls = io::kernel_of(made.descriptor_);
-  int bound = calls.bind(made.fd(), at.data(), at.bytes);
-  if (bound == -EADDRINUSE && is_left_over(calls, path, at) && ::unlink(path.c_str()) == 0) {
-    bound = calls.bind(made.fd(), at.data(), at.bytes);
-  }
-  io::checked(bound, "bind", path);
-  struct stat file {};
-  if (is_file(path) && &calls == &io::system_kernel() && ::stat(path.c_str(), &file) == 0) {
-    made.file_ = path;
-    made.device_ = file.st_dev;
-    made.number_ = file.st_ino;
-  }
-  io::checked(calls.listen(made.fd(), options.backlog), "listen", path);
+  made.file_ = io::bind_unix(made.descriptor_, path, SOCK_STREAM);
+  io::checked(io::kernel_of(made.descriptor_).listen(made.fd(), options.backlog), "listen", path);
   return made;
-}
-
-unix_listener& unix_listener::operator=(unix_listener&& other) noexcept {
-  if (this == &other) return *this;
-  close();
-  descriptor_ = std::move(other.descriptor_);
-  file_ = std::exchange(other.file_, {});
-  device_ = other.device_;
-  number_ = other.number_;
-  weak_ = other.weak_;
-  ahead_ = other.ahead_;
-  return *this;
-}
-
-// The file first: who finds it finds somebody who listens.
-void unix_listener::close() noexcept {
-  struct stat found {};
-  if (!file_.empty() && ::stat(file_.c_str(), &found) == 0 && found.st_dev == device_ && found.st_ino == number_) {
-    static_cast<void>(::unlink(file_.c_str()));
-  }
-  file_.clear();
-  descriptor_.close();
 }
 
 }  // namespace troupe

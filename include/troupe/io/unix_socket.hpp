@@ -10,6 +10,25 @@
 
 namespace troupe {
 
+namespace io {
+
+// The file of a socket that was bound; it is removed with this, unless another one has taken its place.
+class socket_file {
+ public:
+  socket_file() = default;  // none
+  explicit socket_file(const std::string& path);
+  socket_file(socket_file&& other) noexcept { *this = std::move(other); }
+  socket_file& operator=(socket_file&& other) noexcept;
+  ~socket_file() { remove(); }
+  void remove() noexcept;
+
+ private:
+  std::string path_;
+  std::uint64_t device_ = 0, number_ = 0;
+};
+
+}  // namespace io
+
 // A connection. Move-only; closed when it goes.
 //
 // Example (declarations):
@@ -39,9 +58,6 @@ class unix_stream : public stream {
 class unix_listener {
  public:
   unix_listener() = default;  // not open
-  unix_listener(unix_listener&& other) noexcept { *this = std::move(other); }
-  unix_listener& operator=(unix_listener&& other) noexcept;
-  ~unix_listener() { close(); }
 
   // A file that was left there by one that has died is replaced; one at which somebody listens is not: io_error,
   // address_in_use. (To find out it connects there: a listener that lives sees a connection that ends at once.) Of the options `backlog` and `weak` are for these. Throws io_error, and option_error as connect() does.
@@ -57,13 +73,15 @@ class unix_listener {
   task<unix_stream> accept_when_able(std::stop_token end = {});
 
   bool is_open() const noexcept { return descriptor_.is_open(); }
-  void close() noexcept;
+  void close() noexcept {
+    file_.remove();  // first: who finds it finds somebody who listens
+    descriptor_.close();
+  }
   int fd() const noexcept { return descriptor_.fd(); }
 
  private:
   io::descriptor descriptor_;
-  std::string file_;  // that is removed
-  std::uint64_t device_ = 0, number_ = 0;  // of the file that was made: another one's in its place stays
+  io::socket_file file_;
   bool weak_ = false, ahead_ = false;
 };
 
