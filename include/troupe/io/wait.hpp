@@ -47,7 +47,7 @@ class operation_wait : public tasks::wait, public operation {
   static const char* act_on(sched::message*, void*, sched::message_act);
   static void on_completed(operation& self) noexcept;
 
-  static constexpr std::uint8_t at_once_max = 32;  // then others have their turn
+  static constexpr std::uint8_t at_once_max = 4;  // then others have their turn: a peer that answers meanwhile is no reason to go on
   std::atomic<reason> why_{reason::none};
   std::uint16_t generation_ = 0;
   reactor* home_ = nullptr;
