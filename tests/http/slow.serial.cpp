@@ -135,7 +135,7 @@ class slow_clients {
           all_[next].send("x");
         }
         const timespec pause{0, 500'000};
-        ::nanosleep(&pause, nullptr);
+        ::nanosleep(&pause, nullptr);  // sleeps: they are slow
       }
     });
   }
