@@ -20,7 +20,7 @@ namespace troupe::sched {
 // Nanoseconds. A watcher looks again after a time that doubles. While nobody is busy it goes on for a while, less
 // often: bursts of work that follow each other need not wake a watcher each. After some 100 ms it sleeps for good.
 struct watch_times {
-  static constexpr std::int64_t first = 50'000, last = 1'000'000, last_while_idle = 2'000'000, last_dozing = 32'000'000;
+  static constexpr std::int64_t first = 50'000, last = 1'000'000, last_while_idle = 2'000'000, last_dozing = 128'000'000;
   static constexpr int idle_watches_max = 48;
 };
 
