@@ -35,6 +35,13 @@ struct actor_side {
       home.bury(to, mail, false);
     }
   }
+  // A dead letter that somebody may hear of, unless the end has begun.
+  void turn_away(message& mail) {
+    if (closing()) return refuse(mail);
+    const bool open = visit();
+    home.bury(to, mail, open);
+    leave();
+  }
   // order: relaxed  a hint; the visit decides
   bool closing() const noexcept { return home.closing.load(std::memory_order_relaxed); }
   bool wakes_always() const noexcept { return to.type->reentrant; }
@@ -68,6 +75,8 @@ struct actor_side {
 
 TROUPE_NOINLINE void deliver_from_afar(cell& to, message& mail, bool urgent = false) {
   actor_side side(to, urgent);
+  // Senders that go on would keep their receiver busy with burying, and a stop or the runtime's end would never come.
+  if (!urgent && side.home.discarding() && !is_ours(mail)) [[unlikely]] return side.turn_away(mail);
   send_from_afar(mailbox(to.word), mail, urgent, side);
 }
 
@@ -230,7 +239,9 @@ void deliver_into_room(cell& to, message& mail) {
 
 void deliver_birth(cell& to, message& birth) {
   if (mail_bound* bound = bound_of(to)) bound->force();
-  deliver_from_afar(to, birth);
+  // Not turned away: what is sent to the actor later must not be taken for it.
+  actor_side side(to, false);
+  send_from_afar(mailbox(to.word), birth, false, side);
 }
 
 }  // namespace troupe::actor

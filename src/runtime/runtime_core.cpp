@@ -268,8 +268,7 @@ actor::placement runtime_core::place(const on_thread& chosen) {
 
 void runtime_core::post(std::move_only_function<void()> procedure) {
   if (!procedure) throw usage_error("troupe: post: the procedure is empty; give it something to call");
-  // order: relaxed  set before the pool ends, by the thread that ends it
-  if (system->closing.load(std::memory_order_relaxed)) return;
+  if (system->discarding()) return;  // from before the pool ends, too
   pool->submit(make_posted(*system, std::move(procedure)));
 }
 

@@ -322,6 +322,35 @@ TEST_P(stop, handlers_and_senders_race_a_stop_that_discards) {
   }
 }
 
+// Burying what they send must not keep the program busy.
+TEST_P(stop, senders_that_go_on_hold_up_neither_a_stop_nor_the_end) {
+  std::atomic<int> seen{0};
+  std::atomic<bool> end{false};
+  std::vector<std::thread> senders;
+  {
+    runtime rt(options());
+    const std::vector<ref<runner>> all{rt.spawn<runner>(&seen), rt.spawn<runner>(pinned("runner"), unchecked{&seen}),
+                                       rt.spawn<runner>(on_main(), unchecked{&seen})};
+    std::atomic<bool> stopped{false};
+    for (int i = 0; i < 3; ++i) {
+      senders.emplace_back([&end, all] {
+        while (!end.load()) {
+          for (auto& one : all) one.tell<&runner::work>();
+        }
+      });
+    }
+    std::thread poster([&] {
+      while (!stopped.load()) rt.post([&seen] { ++seen; });
+    });
+    rt.stop(stop_mode::discard, 5s);
+    EXPECT_NO_THROW(rt.run());
+    stopped = true;
+    poster.join();
+  }
+  end = true;
+  for (std::thread& one : senders) one.join();
+}
+
 TROUPE_TEST_EACH(stop, all_settings);
 
 }  // namespace
