@@ -216,6 +216,9 @@ PEERS = (
     Contestant(
         "mimalloc", "mimalloc 2.0.9", allocator("mimalloc", "malloc_arena", "-Wl,--no-as-needed", "-lmimalloc"),
         ("g++", "/usr/lib/*/libmimalloc.so"), ("g++", "libmimalloc-dev"), lacks=NO_HANDLER, kind="allocator"),
+    Contestant(
+        "jemalloc", "jemalloc 5.3", allocator("jemalloc", "malloc_arena", "-Wl,--no-as-needed", "-ljemalloc"),
+        ("g++", "/usr/lib/*/libjemalloc.so"), ("g++", "libjemalloc-dev"), lacks=NO_HANDLER, kind="allocator"),
     Contestant("pmr", "std::pmr::monotonic_buffer_resource", allocator("pmr", "monotonic_arena"), ("g++",), ("g++",),
                lacks=NO_HANDLER, kind="allocator"),
 )
