@@ -29,16 +29,20 @@ bool server_state::park(connection& one, parked& as, stream& of) {
   for (;;) {
     {
       std::lock_guard lock(mutex_);
-      if (!parks_ || !one.may_park()) return false;
+      const bool may = parks_ && one.may_park();
       if (waking_) {
-        unlink(one);
-        link(as);
-        if (as.begin(of)) return true;
-        unlink(as);
-        link(one);
-        if (newest_parked_ == nullptr) told_.set();  // or the task would wait for nothing
+        if (may) {
+          unlink(one);
+          link(as);
+          if (as.begin(of)) return true;
+          unlink(as);
+          link(one);
+        }
+        // Or the task would wait for nothing: it may have been begun for this very one, which is to end meanwhile.
+        if (newest_parked_ == nullptr) told_.set();
         return false;
       }
+      if (!may) return false;
       waking_ = true;
     }
     try {
