@@ -7,6 +7,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#if TROUPE_HAS_LIBURING
+#include <liburing.h>
+#endif
+
 #include <atomic>
 #include <cerrno>
 
@@ -109,6 +113,18 @@ class real final : public kernel {
 std::atomic<kernel*> replacement{nullptr};
 
 }  // namespace
+
+#if TROUPE_HAS_LIBURING
+int kernel::make_ring(unsigned entries, io_uring* made, io_uring_params* how) noexcept {
+  return io_uring_queue_init_params(entries, made, how);
+}
+int kernel::enter_ring(int ring, unsigned submitted, unsigned least, unsigned flags, void* arg, std::size_t bytes) noexcept {
+  return io_uring_enter2(static_cast<unsigned>(ring), submitted, least, flags, static_cast<sigset_t*>(arg), bytes);
+}
+#else
+int kernel::make_ring(unsigned, io_uring*, io_uring_params*) noexcept { return -ENOSYS; }
+int kernel::enter_ring(int, unsigned, unsigned, unsigned, void*, std::size_t) noexcept { return -ENOSYS; }
+#endif
 
 kernel& real_kernel() noexcept {
   static real instance;

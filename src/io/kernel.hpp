@@ -14,6 +14,10 @@
 #include <cstdint>
 #include <optional>
 
+struct io_uring;
+struct io_uring_params;
+struct io_uring_sqe;
+
 namespace troupe::io {
 
 class kernel {
@@ -64,6 +68,14 @@ class kernel {
   virtual int duplicate(int fd) noexcept = 0;
   virtual int make_bell() noexcept = 0;
   virtual void ring(int bell) noexcept = 0;
+
+  // Of io_uring, as io_uring_queue_init_params and io_uring_enter2; -ENOSYS where this library was built without it.
+  virtual int make_ring(unsigned entries, io_uring* made, io_uring_params* how) noexcept;
+  virtual int enter_ring(int ring, unsigned submitted, unsigned least, unsigned flags, void* arg, std::size_t bytes) noexcept;
+  // Of a test's script: whether it sees what a ring is asked for, and may change it, and what that came to.
+  virtual bool scripts_rings() const noexcept { return false; }
+  virtual void asked(io_uring_sqe&) noexcept {}
+  virtual int came_to(std::uint64_t /*mark*/, int result) noexcept { return result; }
 
   // Of a simulation: it has ended; descriptors may still be closed.
   virtual void end_simulation() noexcept {}

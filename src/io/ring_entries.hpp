@@ -21,6 +21,22 @@ inline slot& slot_of(std::uint64_t mark) noexcept {
   return *reinterpret_cast<slot*>(mark & ((std::uint64_t{1} << mark_generation_shift) - 1) & ~(accepts | shot));
 }
 
+// Whether the ring only tells when it is ready. `provides`: the system takes buffers of the ring's.
+inline bool is_polled(const operation& one, bool provides) noexcept {
+  switch (one.what) {
+    case action::accept:
+    case action::connect:
+    case action::open:
+    case action::read_at:
+    case action::write_at:
+    case action::sync:
+    case action::close: return false;
+    case action::read: return !one.socket || (one.leased && (one.begun || !provides));
+    case action::write: return !one.socket;
+    default: return true;
+  }
+}
+
 inline void prepare_of_file(io_uring_sqe& entry, operation& one) noexcept {
   const int fd = one.at->fd;
   const auto bytes = static_cast<unsigned>(std::min(one.bytes - one.done, step_bytes_max));

@@ -2,7 +2,8 @@
 //
 // Threads: add() and wake() are anybody's; look, wait and take_all are for who is inside the poller's door.
 // Invariants
-//   U1  what is added is submitted: by the next look or wait, or, when somebody sleeps inside, at once.
+//   U1  what is added is submitted: by the next look or wait, or, when somebody sleeps inside, at once; should the system
+//       have no memory for it just now, by who added it, as soon as it has.
 //   U3  a bell that was taken out of the ring since the last wait ends the next one: whoever rang it must be heard.
 #pragma once
 
@@ -13,7 +14,9 @@
 #include <chrono>
 #include <cstdint>
 #include <mutex>
+#include <thread>
 
+#include "io/kernel.hpp"
 #include "troupe/io/error.hpp"
 
 namespace troupe::io {
@@ -24,11 +27,11 @@ class ring_queues {
   enum : std::uint64_t { bell = 0, unheard = 1 };
 
   // Throws io_error where the system refuses a ring, or has one without what is needed here.
-  ring_queues(unsigned submissions, unsigned completions) {
+  ring_queues(kernel& calls, unsigned submissions, unsigned completions) : calls_(calls), scripted_(calls.scripts_rings()) {
     io_uring_params wanted{};
     wanted.flags = IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP;
     wanted.cq_entries = completions;
-    const int made = io_uring_queue_init_params(submissions, &ring_, &wanted);
+    const int made = calls.make_ring(submissions, &ring_, &wanted);
     if (made < 0) throw io_error("io_uring_setup", "", -made);
     if ((wanted.features & features_needed) == features_needed) return;
     io_uring_queue_exit(&ring_);
@@ -50,16 +53,16 @@ class ring_queues {
   // prepare(io_uring_sqe&) fills the entry in; its completion will bear `mark`.
   template <class Prepare>
   void add(std::uint64_t mark, Prepare prepare) noexcept {
-    std::lock_guard lock(submissions_);
-    fill(mark, prepare);
-    if (somebody_sleeps_) give(publish(), 0);  // U1
+    std::unique_lock lock(submissions_);
+    fill(lock, mark, prepare);
+    if (somebody_sleeps_) give(lock);  // U1
   }
   // The same, and the system has it when this returns.
   template <class Prepare>
   void submit(std::uint64_t mark, Prepare prepare) noexcept {
-    std::lock_guard lock(submissions_);
-    fill(mark, prepare);
-    give(publish(), 0);
+    std::unique_lock lock(submissions_);
+    fill(lock, mark, prepare);
+    give(lock);
   }
   void wake() noexcept { submit(bell, [](io_uring_sqe& entry) { io_uring_prep_nop(&entry); }); }
 
@@ -80,10 +83,9 @@ class ring_queues {
         span.tv_nsec = limit->count() % 1'000'000'000;
         arg.ts = reinterpret_cast<std::uint64_t>(&span);
       }
-      io_uring_enter2(static_cast<unsigned>(ring_.ring_fd), count, 1, IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG,
-                      reinterpret_cast<sigset_t*>(&arg), sizeof arg);
+      calls_.enter_ring(ring_.ring_fd, count, 1, IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG, &arg, sizeof arg);
     } else if (count != 0) {
-      give(count, 0);
+      enter(count, 0);
     }
     std::lock_guard lock(submissions_);
     somebody_sleeps_ = false;
@@ -103,7 +105,7 @@ class ring_queues {
       io_uring_cqe* entry = nullptr;
       if (io_uring_peek_cqe(&ring_, &entry) != 0) break;
       const std::uint64_t mark = entry->user_data;
-      const int result = entry->res;
+      const int result = scripted_ ? calls_.came_to(mark, entry->res) : entry->res;
       const unsigned flags = entry->flags;
       io_uring_cqe_seen(&ring_, entry);
       if (mark == bell) rung_ = true;
@@ -117,14 +119,15 @@ class ring_queues {
 
   // Under the mutex of submissions. A full queue is emptied first.
   template <class Prepare>
-  void fill(std::uint64_t mark, Prepare& prepare) noexcept {
+  void fill(std::unique_lock<std::mutex>& lock, std::uint64_t mark, Prepare& prepare) noexcept {
     io_uring_sqe* entry = io_uring_get_sqe(&ring_);
     while (entry == nullptr) {
-      give(publish(), 0);
+      give(lock);
       entry = io_uring_get_sqe(&ring_);
     }
     prepare(*entry);
     entry->user_data = mark;
+    if (scripted_) calls_.asked(*entry);
   }
 
   // Makes what was pushed visible to the system, as io_uring_submit() does: how many it has not taken yet.
@@ -137,9 +140,19 @@ class ring_queues {
     return tail - io_uring_smp_load_acquire(queue.khead);
   }
 
-  void give(unsigned count, unsigned flags) noexcept {
-    int given = -EINTR;
-    while (given == -EINTR) given = io_uring_enter(static_cast<unsigned>(ring_.ring_fd), count, 0, flags, nullptr);
+  int enter(unsigned count, unsigned flags) noexcept { return calls_.enter_ring(ring_.ring_fd, count, 0, flags, nullptr, 0); }
+
+  // Until the system has all there is: it may take a part, or have no memory just now, or first want completions to be taken
+  // away, for which others need the mutex.
+  void give(std::unique_lock<std::mutex>& lock) noexcept {
+    while (const unsigned count = publish()) {
+      const int given = enter(count, 0);
+      if (given >= 0 || given == -EINTR) continue;
+      if (given != -EAGAIN && given != -EBUSY && given != -ENOMEM && given != -ENOBUFS) return;  // the ring is no more
+      lock.unlock();
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+      lock.lock();
+    }
   }
 
   // How many are visible and not yet taken; those of a look are taken here.
@@ -153,7 +166,7 @@ class ring_queues {
     // What did not fit into the ring of completions comes when the system is asked for events.
     const bool overflowed = (io_uring_smp_load_acquire(ring_.sq.kflags) & IORING_SQ_CQ_OVERFLOW) != 0;
     if (overflowed || (!sleeps && count != 0)) {
-      give(count, overflowed ? IORING_ENTER_GETEVENTS : 0);
+      enter(count, overflowed ? IORING_ENTER_GETEVENTS : 0);
       count = 0;
     }
     return count;
@@ -170,6 +183,8 @@ class ring_queues {
     return false;
   }
 
+  kernel& calls_;
+  const bool scripted_;
   io_uring ring_{};
   std::mutex submissions_;
   bool somebody_sleeps_ = false;

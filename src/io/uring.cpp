@@ -35,7 +35,7 @@ class uring_reactor final : public reactor {
  public:
   uring_reactor(kernel& calls, runtime_services of)
       : reactor(calls, std::move(of), std::make_shared<buffer_ring>(buffer_entries)),
-        queues_(submission_entries, completion_entries),
+        queues_(calls, submission_entries, completion_entries),
         provides_(leases().open(queues_.ring())),
         shoots_leases_(provides_ && queues_.knows(IORING_OP_SEND_ZC)) {}  // that came with it, in 6.0
   // Whoever still shoots was told to end when its slot was closed: what it has come to is dropped.
@@ -50,6 +50,7 @@ class uring_reactor final : public reactor {
   bool start(operation& one) noexcept override {
     slot& at = *one.at;
     if (is_of_file(one.what) && try_file(one)) return true;
+    if (one.what == action::status) return start_aside(one), false;
     std::lock_guard lock(at.mutex);
     operation_queue& queue = queue_of(one);
     const bool first = queue.empty();
@@ -249,7 +250,7 @@ class uring_reactor final : public reactor {
     {
       std::unique_lock lock(at.mutex);
       receive_lease(one, result, flags);
-      if (result == -EAGAIN && is_of_file(one.what)) {  // some file systems know no other way
+      if (result == -EAGAIN && is_of_file(one.what) && one.what != action::close) {  // some file systems know no other way
         if (!ends(one)) {
           one.aside = true;
           lock.unlock();
@@ -329,7 +330,8 @@ class uring_reactor final : public reactor {
 
   bool is_over(slot& at, operation& one, int result) noexcept {
     one.result = result;
-    if (one.what == action::close && result == -EINTR) return one.result = 0, true;  // its descriptor is gone
+    // Whatever it says, its descriptor is gone, and may be another one's by now.
+    if (one.what == action::close && result != -ECANCELED) return one.result = result == -EINTR ? 0 : result, true;
     // No buffer is in the ring just now, whether or not something has come: so first it waits for that.
     if (result == -ENOBUFS && one.leased && !one.begun) return one.begun = true, false;
     // The system cancels by itself what a thread submitted that ends; another one asks again.
@@ -341,21 +343,7 @@ class uring_reactor final : public reactor {
     return !one.whole || one.done == one.bytes;
   }
 
-  // The ring only tells when it is ready.
-  bool is_polled(const operation& one) const noexcept {
-    switch (one.what) {
-      case action::accept:
-      case action::connect:
-      case action::open:
-      case action::read_at:
-      case action::write_at:
-      case action::sync:
-      case action::close: return false;
-      case action::read: return !one.socket || (one.leased && (one.begun || !provides_));
-      case action::write: return !one.socket;
-      default: return true;
-    }
-  }
+  bool is_polled(const operation& one) const noexcept { return io::is_polled(one, provides_); }
 
   ring_queues queues_;
   const bool provides_;       // the system takes buffers of the ring's

@@ -1,7 +1,8 @@
-// The fault table: every system call comes to every error once, at its first call and at a later one. Each time the
-// program comes to its end, who is refused learns that by a typed error, and no descriptor is left.
+// The fault table: every system call, or what an io_uring is asked for in its place, comes to every error once, at its first call
+// and at a later one. Each time the program comes to its end, who is refused learns that by a typed error, and nothing is left.
 #include <cstring>
 
+#include "support/counted.hpp"
 #include "support/faulty_kernel.hpp"
 #include "support/io.hpp"
 #include "support/open_files.hpp"
@@ -23,6 +24,7 @@ struct outcomes {
 // One part of the conversation, and what it comes to.
 template <class Part>
 task<> watched(Part part, outcomes& seen) {
+  const counted alive;
   try {
     co_await part();
     ++seen.fine;
@@ -48,6 +50,18 @@ task<> serve(tcp_listener listener, std::stop_token end) {
   co_await peer.write_all(std::move(all)).timeout(far).stop(end);
 }
 
+// The same with buffers of the runtime's, and connections that may come before they are asked for.
+task<> serve_leased(tcp_listener listener, std::stop_token end) {
+  tcp_stream peer = co_await listener.accept().timeout(far).stop(end);
+  std::string all;
+  while (all.size() < bytes_each_way) {
+    const io_buffer came = co_await peer.read_some().timeout(far).stop(end);
+    if (came.empty()) break;
+    all += came.text();
+  }
+  co_await peer.write_all(std::move(all)).timeout(far).stop(end);
+}
+
 task<> ask(endpoint at, std::stop_token end) {
   tcp_stream peer = co_await tcp_stream::connect(at).timeout(far).stop(end);
   co_await peer.write_all(std::string(bytes_each_way, 'x')).timeout(far).stop(end);
@@ -67,10 +81,14 @@ task<> through_a_pipe(std::stop_token end) {
   co_await ends.first.read_exact(all).timeout(far).stop(end);
 }
 
-task<> converse(runtime& rt, outcomes& seen) {
-  tcp_listener listener = tcp_listener::listen(endpoint::loopback(0));
+task<> converse(runtime& rt, outcomes& seen, bool leased) {
+  listen_options how;
+  how.accept_ahead = leased;
+  tcp_listener listener = tcp_listener::listen(endpoint::loopback(0), how);
   const endpoint at = listener.local();
-  auto serving = [&listener, &seen] { return serve(std::move(listener), seen.end.get_token()); };
+  auto serving = [&listener, &seen, leased] {
+    return leased ? serve_leased(std::move(listener), seen.end.get_token()) : serve(std::move(listener), seen.end.get_token());
+  };
   auto asking = [at, &seen] { return ask(at, seen.end.get_token()); };
   rt.spawn(watched(std::move(asking), seen));
   auto piping = [&seen] { return through_a_pipe(seen.end.get_token()); };
@@ -78,41 +96,65 @@ task<> converse(runtime& rt, outcomes& seen) {
   co_await watched(std::move(serving), seen);
 }
 
-class io_faults : public testing::TestWithParam<call> {
+struct faulty_call {
+  call kind;
+  io_backend by;
+};
+std::vector<faulty_call> on_each_backend() {
+  std::vector<faulty_call> all;
+  for (const io_backend by : {io_backend::epoll, io_backend::io_uring}) {
+    for (const call kind : all_calls) {
+      const bool of_epoll = kind == call::make_set || kind == call::add || kind == call::wait_events || kind == call::make_bell;
+      const bool of_rings = kind == call::poll || kind == call::make_ring || kind == call::enter_ring;
+      if (by == io_backend::epoll ? !of_rings : !of_epoll) all.push_back({kind, by});
+    }
+  }
+  return all;
+}
+
+class io_faults : public testing::TestWithParam<faulty_call> {
  protected:
   // How the conversation goes when the nth call of this kind comes to `fault`; false when there was none.
-  bool run(int nth, int fault, unsigned workers, outcomes& seen) {
+  bool run(int nth, int fault, unsigned workers, bool leased, outcomes& seen) {
     const int before = open_files();
-    faulty_kernel faulty(GetParam(), nth, fault);
+    faulty_kernel faulty(GetParam().kind, nth, fault);
     {
       const io::replaced_kernel replaced(faulty);
-      runtime rt({.workers = workers, .io = io_backend::epoll});
-      auto whole = [&rt, &seen] { return converse(rt, seen); };
+      runtime rt({.workers = workers, .io = GetParam().by});
+      auto whole = [&rt, &seen, leased] { return converse(rt, seen, leased); };
       rt.spawn(watched(std::move(whole), seen));
       rt.run();
     }
     EXPECT_EQ(open_files(), before);
+    EXPECT_EQ(live.load(), 0);
     EXPECT_EQ(seen.hung.load(), 0);
     return faulty.failed();
   }
 };
 
 TEST_P(io_faults, each_error_is_typed_and_nothing_is_left) {
+  const call kind = GetParam().kind;
   for (const unsigned workers : {1u, 2u}) {
     for (const int fault : {EINTR, EAGAIN, EMFILE, ENFILE, ENOMEM, ENOBUFS, ECONNRESET, EPIPE, ETIMEDOUT}) {
       for (const int nth : {0, 1, 3}) {
-        SCOPED_TRACE(std::string(name_of(GetParam())) + " " + std::to_string(nth) + " " + std::strerror(fault));
+        const bool leased = nth == 1 || workers == 2;
+        SCOPED_TRACE(std::string(name_of(kind)) + " " + std::to_string(nth) + " " + std::strerror(fault));
         outcomes seen;
-        if (!run(nth, fault, workers, seen)) continue;
+        if (!run(nth, fault, workers, leased, seen)) {
+          EXPECT_NE(nth, 0) << "there was no such call";
+          continue;
+        }
         if (seen.code.load() != 0 && seen.code.load() != fault) {
           // The other side of a connection that ended.
           EXPECT_TRUE(seen.code.load() == ECONNRESET || seen.code.load() == EPIPE || seen.code.load() == ECONNREFUSED || seen.code.load() == ENOTCONN)
               << std::strerror(seen.code.load());
         }
-        // What is tried again, or asked for once more, is no error.
+        // What is tried again, or asked for once more, is no error; so is a ring that has no buffer just now.
+        const bool no_buffer = fault == ENOBUFS && leased && kind == call::receive && GetParam().by == io_backend::io_uring;
+        if (no_buffer) continue;
         const bool goes_on = fault == EINTR || fault == EAGAIN;
-        const bool transfers = GetParam() == call::accept || GetParam() == call::receive || GetParam() == call::send ||
-                               GetParam() == call::read || GetParam() == call::write;
+        const bool transfers = kind == call::accept || kind == call::receive || kind == call::send || kind == call::read ||
+                               kind == call::write || kind == call::poll;
         if (transfers && goes_on) {
           EXPECT_EQ(seen.refused.load(), 0);
         }
@@ -126,17 +168,20 @@ TEST_P(io_faults, each_error_is_typed_and_nothing_is_left) {
 
 TEST_P(io_faults, short_transfers_are_gone_on_with) {
   for (const int fault : {short_transfer, one_byte_transfers}) {
-    outcomes seen;
-    const call kind = GetParam();
+    const call kind = GetParam().kind;
     if (kind != call::receive && kind != call::send && kind != call::read && kind != call::write) continue;
-    EXPECT_TRUE(run(0, fault, 1, seen));
-    EXPECT_EQ(seen.refused.load(), 0);
-    EXPECT_EQ(seen.fine.load(), 4);
+    for (const bool leased : {false, true}) {
+      outcomes seen;
+      EXPECT_TRUE(run(0, fault, 1, leased, seen));
+      EXPECT_EQ(seen.refused.load(), 0);
+      EXPECT_EQ(seen.fine.load(), 4);
+    }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(calls, io_faults, ::testing::ValuesIn(all_calls),
-                         [](const auto& one) { return std::string(name_of(one.param)); });
+INSTANTIATE_TEST_SUITE_P(calls, io_faults, ::testing::ValuesIn(on_each_backend()), [](const auto& one) {
+  return std::string(name_of(one.param.kind)) + "_" + name_of(one.param.by);
+});
 
 }  // namespace
 }  // namespace troupe::test

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "io/make_reactor.hpp"
+#include "support/faulty_kernel.hpp"
 #include "support/io.hpp"
 
 namespace troupe::test {
@@ -89,6 +90,30 @@ TEST(io_rings, a_ring_of_one_buffer_or_none_serves_all) {
       EXPECT_EQ(answers_with(workers, &all_leased), clients * rounds);
       io::set_uring_entries(256, 4096);
     }
+  }
+}
+
+// Takes one entry at a time, and often none, since there is no memory for it just now.
+class sparing_kernel final : public faulty_kernel {
+ public:
+  explicit sparing_kernel(int refusal) : faulty_kernel(call::listen, 1000, 0), refusal_(refusal) {}
+  int enter_ring(int ring, unsigned submitted, unsigned least, unsigned flags, void* arg, std::size_t bytes) noexcept override {
+    if (submitted == 0) return faulty_kernel::enter_ring(ring, submitted, least, flags, arg, bytes);
+    if (++calls_ % 3 == 0) return -refusal_;
+    return faulty_kernel::enter_ring(ring, 1, submitted == 1 ? least : 0, submitted == 1 ? flags : 0, arg, submitted == 1 ? bytes : 0);
+  }
+
+ private:
+  const int refusal_;
+  std::atomic<int> calls_{0};
+};
+
+TEST(io_rings, what_the_system_has_no_memory_for_just_now_is_asked_for_again) {
+  if (is_simulated()) GTEST_SKIP() << "no ring";
+  for (const int refusal : {EAGAIN, EBUSY, EINTR, ENOMEM}) {
+    sparing_kernel sparing(refusal);
+    const io::replaced_kernel replaced(sparing);
+    for (const unsigned workers : {1u, 2u}) EXPECT_EQ(answers_with(workers), clients * rounds);
   }
 }
 

@@ -1,12 +1,15 @@
-// faulty_kernel: the machine's system calls, one of which fails, or transfers too little, by a script.
+// faulty_kernel: the machine's system calls, one of which fails, or transfers too little, by a script. What an io_uring is asked
+// for counts as the call that it stands for: refused, a nop takes its place.
 #pragma once
 
+#include <linux/io_uring.h>
 #include <sys/epoll.h>
 
 #include <atomic>
 #include <cerrno>
 #include <map>
 #include <mutex>
+#include <set>
 
 #include "io/kernel.hpp"
 
@@ -14,17 +17,18 @@ namespace troupe::test {
 
 enum class call {
   socket, bind, listen, accept, connect, shutdown, close, receive, send, read, write, set_option, local_name, make_set, add,
-  wait_events, make_bell, open, read_at, write_at, sync, status, send_file
+  wait_events, make_bell, open, read_at, write_at, sync, status, send_file, poll, make_ring, enter_ring
 };
 inline constexpr call all_calls[] = {call::socket,  call::bind, call::listen, call::accept, call::connect,    call::shutdown,
                                      call::close,   call::receive, call::send, call::read,  call::write,      call::set_option,
-                                     call::local_name, call::make_set, call::add, call::wait_events, call::make_bell};
+                                     call::local_name, call::make_set, call::add, call::wait_events, call::make_bell,
+                                     call::poll,    call::make_ring, call::enter_ring};
 inline constexpr call calls_of_files[] = {call::open, call::read_at, call::write_at, call::sync, call::status, call::send_file,
                                           call::close};
 inline const char* name_of(call one) {
   constexpr const char* names[] = {"socket", "bind", "listen", "accept", "connect", "shutdown", "close", "receive", "send",
                                    "read", "write", "set_option", "local_name", "make_set", "add", "wait_events", "make_bell",
-                                   "open", "read_at", "write_at", "sync", "status", "send_file"};
+                                   "open", "read_at", "write_at", "sync", "status", "send_file", "poll", "make_ring", "enter_ring"};
   return names[static_cast<std::size_t>(one)];
 }
 
@@ -102,7 +106,7 @@ class faulty_kernel : public io::kernel {
     return fails(call::local_name) ? -fault_ : real_.local_name(fd, name, bytes);
   }
   int peer_name(int fd, sockaddr* name, socklen_t* bytes) noexcept override { return real_.peer_name(fd, name, bytes); }
-  int look(int fd, short events) noexcept override { return real_.look(fd, events); }
+  int look(int fd, short events) noexcept override { return fails(call::poll) ? -fault_ : real_.look(fd, events); }
   int make_set() noexcept override { return fails(call::make_set) ? -fault_ : set_ = real_.make_set(); }
   int add(int set, int fd, std::uint32_t events, std::uint64_t tag) noexcept override {
     if (fails(call::add)) return -fault_;
@@ -118,7 +122,51 @@ class faulty_kernel : public io::kernel {
   int make_bell() noexcept override { return fails(call::make_bell) ? -fault_ : real_.make_bell(); }
   void ring(int bell) noexcept override { real_.ring(bell); }
 
+  int make_ring(unsigned entries, io_uring* made, io_uring_params* how) noexcept override {
+    return fails(call::make_ring) ? -fault_ : real_.make_ring(entries, made, how);
+  }
+  int enter_ring(int ring, unsigned submitted, unsigned least, unsigned flags, void* arg, std::size_t bytes) noexcept override {
+    return fails(call::enter_ring) ? -fault_ : real_.enter_ring(ring, submitted, least, flags, arg, bytes);
+  }
+  bool scripts_rings() const noexcept override { return true; }
+  void asked(io_uring_sqe& entry) noexcept override {
+    const call kind = call_of(entry.opcode);
+    if (kind == call::enter_ring || !fails(kind)) return;
+    if (fault_ < 0) {
+      entry.len = static_cast<std::uint32_t>(part_of(entry.len));
+      return;
+    }
+    {
+      std::lock_guard lock(mutex_);
+      refused_.insert(entry.user_data);
+    }
+    if (kind == call::close) return;  // whatever it says, the descriptor is gone
+    const std::uint64_t mark = entry.user_data;
+    entry = {};
+    entry.opcode = IORING_OP_NOP;
+    entry.user_data = mark;
+  }
+  int came_to(std::uint64_t mark, int result) noexcept override {
+    std::lock_guard lock(mutex_);
+    return refused_.erase(mark) == 0 ? result : -fault_;
+  }
+
  private:
+  static call call_of(std::uint8_t asked) noexcept {
+    switch (asked) {
+      case IORING_OP_ACCEPT: return call::accept;
+      case IORING_OP_CONNECT: return call::connect;
+      case IORING_OP_RECV: return call::receive;
+      case IORING_OP_SEND: return call::send;
+      case IORING_OP_POLL_ADD: return call::poll;
+      case IORING_OP_OPENAT: return call::open;
+      case IORING_OP_READ: return call::read_at;
+      case IORING_OP_WRITE: return call::write_at;
+      case IORING_OP_FSYNC: return call::sync;
+      case IORING_OP_CLOSE: return call::close;
+      default: return call::enter_ring;  // none of these
+    }
+  }
   bool fails(call kind) {
     if (kind != kind_) return false;
     const int before = left_.fetch_sub(1);
@@ -153,6 +201,7 @@ class faulty_kernel : public io::kernel {
   std::atomic<bool> failed_{false};
   std::mutex mutex_;
   std::map<int, registration> known_;
+  std::set<std::uint64_t> refused_;  // marks of what the ring was asked for
   int set_ = -1;
 };
 
