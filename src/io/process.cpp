@@ -41,8 +41,9 @@ struct child {
     do result = ::waitid(P_PIDFD, static_cast<id_t>(pidfd), &how, WEXITED | WNOHANG);
     while (result < 0 && errno == EINTR);
     if (result < 0) {
-      lost = true;
-      throw io_error("process::wait", name, errno);
+      const int number = errno;
+      lost = number == ECHILD;
+      throw io_error("process::wait", name, number);
     }
     if (how.si_pid != 0) ended.emplace(how.si_status, how.si_code != CLD_EXITED);
     return ended;

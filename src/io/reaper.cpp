@@ -18,7 +18,7 @@ namespace {
 // Never destroyed: its thread may outlive main().
 struct reaper {
   std::mutex mutex;
-  std::vector<pollfd> children;  // the first one is the bell, while the thread runs
+  std::vector<pollfd> children;  // the first one is the bell, or -1, while the thread runs
   bool runs = false;
 };
 reaper& the_reaper() {
@@ -31,10 +31,13 @@ bool reaped(int pidfd) noexcept {
   siginfo_t how{};
   const int result = ::waitid(P_PIDFD, static_cast<id_t>(pidfd), &how, WEXITED | WNOHANG);
   if (result == 0 && how.si_pid == 0) return false;
-  if (result < 0 && errno == EINTR) return false;
+  if (result < 0 && errno != ECHILD) return false;
   ::close(pidfd);
   return true;
 }
+
+// Between looks for new ones, where no descriptor was left for a bell.
+constexpr int round_ms = 50;
 
 // Under the mutex.
 void look_at(std::vector<pollfd>& children, std::size_t first) noexcept {
@@ -49,23 +52,23 @@ void live(reaper& self) {
       std::lock_guard lock(self.mutex);
       look_at(self.children, 1);
       if (self.children.size() == 1) {
-        ::close(self.children.front().fd);
+        if (self.children.front().fd >= 0) ::close(self.children.front().fd);
         self.children.clear();
         self.runs = false;
         return;
       }
       waits_for = self.children;
     }
-    ::poll(waits_for.data(), waits_for.size(), -1);
+    const int bell = waits_for.front().fd;
+    ::poll(waits_for.data(), waits_for.size(), bell < 0 ? round_ms : -1);
     eventfd_t rung = 0;
-    static_cast<void>(::eventfd_read(waits_for.front().fd, &rung));
+    if (bell >= 0) static_cast<void>(::eventfd_read(bell, &rung));
   }
 }
 
 // Under the mutex: no signal of the program's is handled by this thread.
 void start(reaper& self) {
   const int bell = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (bell < 0) return look_at(self.children, 0);
   self.children.insert(self.children.begin(), {bell, POLLIN, 0});
   sigset_t all, before;
   sigfillset(&all);
@@ -74,7 +77,7 @@ void start(reaper& self) {
     std::thread([&self] { live(self); }).detach();
     self.runs = true;
   } catch (const std::system_error&) {
-    ::close(bell);
+    if (bell >= 0) ::close(bell);
     self.children.erase(self.children.begin());
     look_at(self.children, 0);
   }
@@ -92,7 +95,7 @@ void reap_in_background(int pidfd) noexcept {
     self.children.push_back({pidfd, POLLIN, 0});
     if (!self.runs) {
       start(self);
-    } else {
+    } else if (self.children.front().fd >= 0) {
       ::eventfd_write(self.children.front().fd, 1);
     }
   } catch (const std::bad_alloc&) {

@@ -150,7 +150,7 @@ class ring_queues {
       if (given >= 0 || given == -EINTR) continue;
       if (given != -EAGAIN && given != -EBUSY && given != -ENOMEM && given != -ENOBUFS) return;  // the ring is no more
       lock.unlock();
-      std::this_thread::sleep_for(std::chrono::microseconds(100));
+      std::this_thread::sleep_for(std::chrono::microseconds(100));  // sleeps: nobody tells when the system has memory again
       lock.lock();
     }
   }

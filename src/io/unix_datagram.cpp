@@ -51,14 +51,16 @@ unix_datagram unix_datagram::connect(const std::string& to, const std::string& o
   return made;
 }
 
-void unix_datagram::send_now(std::string_view bytes, const std::string& to) {
+bool unix_datagram::try_send(std::string_view bytes, const std::string& to) {
   const io::unix_address at(to);
   io::kernel& calls = io::kernel_of(descriptor_);
   std::ptrdiff_t sent = 0;
   do {
     sent = calls.send(fd(), bytes.data(), bytes.size(), at.data(), at.size());
   } while (sent == -EINTR);
+  if (sent == -EAGAIN) return false;
   if (sent < 0) throw io_error("send", to, static_cast<int>(-sent));
+  return true;
 }
 
 }  // namespace troupe

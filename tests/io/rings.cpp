@@ -82,6 +82,42 @@ TEST(io_rings, completions_that_do_not_fit_are_not_lost) {
   }
 }
 
+// Counts how often the system is asked for completions that did not fit.
+class counting_kernel final : public faulty_kernel {
+ public:
+  counting_kernel() : faulty_kernel(call::listen, 1000, 0) {}
+  int enter_ring(int ring, unsigned submitted, unsigned least, unsigned flags, void* arg, std::size_t bytes) noexcept override {
+    if (flags == IORING_ENTER_GETEVENTS) ++overflows;
+    return faulty_kernel::enter_ring(ring, submitted, least, flags, arg, bytes);
+  }
+  std::atomic<int> overflows{0};
+};
+
+task<> all_beside_one_who_never_rests(runtime& rt, std::atomic<int>& answers) {
+  auto busy = [](std::atomic<int>& seen) -> task<> {
+    while (seen.load() != clients * rounds) co_await yield();
+  };
+  rt.spawn(busy(answers));
+  listen_options how;
+  how.accept_ahead = true;
+  auto listener = tcp_listener::listen(endpoint::loopback(0), how);
+  const endpoint at = listener.local();
+  rt.spawn(serve_leased(rt, std::move(listener)));
+  for (int i = 0; i < clients; ++i) rt.spawn(ask(at, answers));
+  co_return;
+}
+
+// Nobody sleeps in the ring, where the system gives what did not fit by itself.
+TEST(io_rings, completions_that_do_not_fit_come_to_a_worker_that_never_rests) {
+  if (is_simulated()) GTEST_SKIP() << "no ring";
+  counting_kernel counting;
+  const io::replaced_kernel replaced(counting);
+  io::set_uring_entries(8, 8, 1);
+  EXPECT_EQ(answers_with(1, &all_beside_one_who_never_rests), clients * rounds);
+  io::set_uring_entries(256, 4096);
+  EXPECT_GT(counting.overflows.load(), 0);
+}
+
 TEST(io_rings, a_ring_of_one_buffer_or_none_serves_all) {
   if (is_simulated()) GTEST_SKIP() << "no ring";
   for (const unsigned workers : {1u, 2u}) {

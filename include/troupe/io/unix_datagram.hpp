@@ -55,7 +55,8 @@ struct unix_datagram_options {
 //       std::array<char, 1500> buffer;
 //       for (;;) {
 //         const troupe::unix_message came = co_await socket.receive(buffer);
-//         if (!came.from.empty()) socket.send_now(std::string_view(buffer.data(), came.bytes), came.from);
+//         const std::string_view text(buffer.data(), came.bytes);
+//         if (!came.from.empty() && !socket.try_send(text, came.from)) std::cerr << came.from << " is full\n";
 //       }
 //     }
 class unix_datagram {
@@ -81,9 +82,9 @@ class unix_datagram {
   io::awaitable<io::send_job> send(std::string_view bytes) noexcept {
     return io::awaitable<io::send_job>(std::in_place, descriptor_, bytes);
   }
-  // One to anybody. Does not wait, since the system tells nobody when there is room again: io_error,
-  // resource_unavailable_try_again, when there is none. Connect to whom you send much.
-  void send_now(std::string_view bytes, const std::string& to);
+  // One to anybody. False when that has no room just now: it does not wait, since the system tells nobody when there is room
+  // again. Connect to whom you send much. Throws io_error: no_such_file_or_directory, connection_refused, message_size.
+  [[nodiscard]] bool try_send(std::string_view bytes, const std::string& to);
 
   bool is_open() const noexcept { return descriptor_.is_open(); }
   // What is under way ends as cancelled.
