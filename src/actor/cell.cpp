@@ -124,14 +124,10 @@ void construction::fail() noexcept {
 
 namespace {
 
-// A cell with room for `extra` bytes in front of its object.
-TROUPE_INLINE cell& make_plain_cell(const placement& where, const cell_type& type, std::size_t extra, bool bounded) {
-  const auto rounded_up = [&type](std::size_t bytes) { return (bytes + type.alignment - 1) & ~(type.alignment - 1); };
-  // A slot of a multiple of the alignment begins that far behind an aligned place (memory/slot_space.hpp).
-  constexpr std::size_t before = memory::slot_space::first_slot;
-  const std::size_t offset = rounded_up(before + sizeof(cell) + extra) - before;
-  system& home = where.home;
-  void* slot = home.slots.allocate(rounded_up(offset + type.bytes), own_magazines(home));
+static_assert(cell_type::slots_begin == memory::slot_space::first_slot);
+
+TROUPE_INLINE cell& make_cell_at(const placement& where, const cell_type& type, std::size_t offset, std::size_t slot_bytes, bool bounded) {
+  void* slot = where.home.slots.allocate(slot_bytes, own_magazines(where.home));
   return *::new (slot) cell(type, static_cast<std::uint16_t>(where.executor | (bounded ? cell::bounded : 0)),
                             static_cast<std::uint8_t>(offset / 8));
 }
@@ -149,7 +145,8 @@ TROUPE_NOINLINE cell& make_cell_with_extras(const placement& where, const cell_t
   }
   std::unique_ptr<actor_heap> heap;
   if (where.context != nullptr) heap = std::make_unique<actor_heap>(*where.context, where.rolls_back);
-  cell& made = make_plain_cell(where, type, sizeof(cell_extras), bound != nullptr);
+  constexpr std::size_t extra = sizeof(cell_extras);
+  cell& made = make_cell_at(where, type, type.offset_behind(extra), type.slot_bytes_behind(extra), bound != nullptr);
   made.flags |= cell::has_extras;
   auto& extras =
       *::new (&made + 1) cell_extras{{where.turn_messages, where.turn_ns}, nullptr, std::move(bound), std::move(family), std::move(heap)};
@@ -181,7 +178,7 @@ cell& make_adopted(const placement& where, const cell_type& type, void* object) 
 cell& make_cell(const placement& where, const cell_type& type) {
   const bool extras = type.reentrant || type.adopted || (where.unlike_most && (where.turn_messages != 0 || where.mailbox_messages != 0 ||
                                                               where.on_error != error_policy::resume || where.parent != nullptr || where.context != nullptr));
-  cell& made = extras ? make_cell_with_extras(where, type) : make_plain_cell(where, type, 0, false);
+  cell& made = extras ? make_cell_with_extras(where, type) : make_cell_at(where, type, type.offset, type.slot_bytes, false);
   count(where.home, counted::spawned);
   if (observe::tracing()) [[unlikely]] observe::record(observe::event::spawned, type.name, id_of(made));
   return made;

@@ -2,7 +2,6 @@
 
 #include <mutex>
 
-#include "actor/turn.hpp"
 #include "base/thread_name.hpp"
 
 namespace troupe::actor {
@@ -87,11 +86,7 @@ void for_each_count(const system& home, const std::function<void(unsigned worker
   }
 }
 
-void count(system& home, counted what, std::int64_t n) noexcept {
-  turn_place& place = current_turn();
-  // order: relaxed  the thread's own
-  place.home.load(std::memory_order_relaxed) == &home ? place.own.add(what, n) : home.elsewhere.add_shared(what, n);
-}
+void count_elsewhere(system& home, counted what, std::int64_t n) noexcept { home.elsewhere.add_shared(what, n); }
 
 inside_procedure::inside_procedure(const system& home, message::handler describes) noexcept {
   turn_place& place = current_turn();

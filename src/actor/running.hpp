@@ -7,10 +7,9 @@
 
 #include "actor/counts.hpp"
 #include "actor/system.hpp"
+#include "actor/turn.hpp"
 
 namespace troupe::actor {
-
-struct turn_place;
 
 // The calling thread runs turns of this system from now on; listed until it ends.
 void enter_system(turn_place& of_thread, const system& home) noexcept;
@@ -40,7 +39,13 @@ std::int64_t suspended_turns(const system& home) noexcept;
 
 // What each thread has counted for this system: of worker 1, 2, … of its pool; of others as 0, possibly several times.
 void for_each_count(const system& home, const std::function<void(unsigned worker, const counts& its)>& look);
-void count(system& home, counted what, std::int64_t n = 1) noexcept;
+void count_elsewhere(system& home, counted what, std::int64_t n) noexcept;
+inline void count(system& home, counted what, std::int64_t n = 1) noexcept {
+  turn_place& place = current_turn();
+  // order: relaxed  the thread's own
+  if (place.home.load(std::memory_order_relaxed) != &home) [[unlikely]] return count_elsewhere(home, what, n);
+  place.own.add(what, n);
+}
 
 // "&Account::deposit (#17); …" of this system, with the actor's id; "none" when there is none. Any thread; a snapshot.
 std::string running_handlers(const system& home);

@@ -228,6 +228,14 @@ TROUPE_INLINE bool is_like_most(const turn_place& place, unsigned flags, const s
          place.home.load(std::memory_order_relaxed) == &home;
 }
 
+// As end_object, in the turn of an actor that was so at its start.
+TROUPE_INLINE void end_like_most(turn_place& place, system& home, cell& actor) noexcept {
+  if (home.kins.in_use() || (actor.flags & cell::guards) != 0) [[unlikely]] return end_object(actor, {ended::why::unreferred, {}});
+  actor.flags |= cell::stopped;
+  place.own.add(counted::ended, 1);
+  actor.type->destroy(actor.object());
+}
+
 // Nothing is left to do but to wait for the end of what the turn is suspended for, if it is.
 TROUPE_INLINE bool is_suspended(const turn_place& place, activation& active) noexcept {
   return active.marks == activation::waits && place.yielded == nullptr && !mailbox(active.actor->word).has_mail(active);
@@ -296,7 +304,7 @@ sched::after_turn run(sched::runnable& item) {
     const auto ask = [&] { return ask_out_of_mail(actor.refs, mailbox(actor.word), active, !actor.alive()); };
     out_of_mail next = ask();
     if (next == out_of_mail::ends) {
-      end_object(actor, {ended::why::unreferred, {}});
+      end_like_most(place, system::of(actor), actor);
       next = active.empty() ? ask() : out_of_mail::collects;  // the destructor may have sent to its actor
     }
     if (next == out_of_mail::goes) {

@@ -37,7 +37,7 @@ struct thread_end {
 };
 thread_local thread_end at_thread_end;
 
-constexpr bool is_kept(std::size_t bytes) noexcept { return bytes > memory::block_bytes_max && bytes <= frame_bytes_max; }
+constexpr bool is_kept(std::size_t bytes) noexcept { return bytes <= frame_bytes_max; }  // of those that are no blocks
 constexpr std::size_t class_of(std::size_t bytes) noexcept { return (bytes - memory::block_bytes_max - 1) / step_bytes; }
 
 #endif
@@ -46,6 +46,7 @@ constexpr std::size_t class_of(std::size_t bytes) noexcept { return (bytes - mem
 
 TROUPE_NOINLINE void* allocate_frame(std::size_t bytes) {
 #if !TROUPE_PLAIN_BLOCKS
+  if (bytes <= memory::block_bytes_max) [[likely]] return memory::allocate(bytes);
   if (is_kept(bytes)) {
     kept_frames& of = kept[class_of(bytes)];
     if (memory::free_block* const frame = of.first) {
@@ -61,6 +62,7 @@ TROUPE_NOINLINE void* allocate_frame(std::size_t bytes) {
 
 TROUPE_NOINLINE void deallocate_frame(void* frame, std::size_t bytes) noexcept {
 #if !TROUPE_PLAIN_BLOCKS
+  if (bytes <= memory::block_bytes_max) [[likely]] return memory::deallocate(frame, bytes);
   if (is_kept(bytes)) {
     kept_frames& of = kept[class_of(bytes)];
     if (of.count == kept_most || ended) return ::operator delete(frame);

@@ -21,12 +21,23 @@ struct activation;
 
 // What differs between actor classes. One constant for each.
 struct cell_type {
+  constexpr cell_type(std::size_t object_bytes, std::size_t object_alignment, void (*destroys)(void*) noexcept, const char* called,
+                      bool is_reentrant, bool is_adopted = false) noexcept;
+
+  // Where the object lies in a slot with room for `extra` bytes between it and the cell, and how large that slot is. A slot
+  // of a multiple of the alignment begins that far behind an aligned place (memory/slot_space.hpp).
+  static constexpr std::size_t slots_begin = 64;
+  constexpr std::size_t offset_behind(std::size_t extra) const noexcept;
+  constexpr std::size_t slot_bytes_behind(std::size_t extra) const noexcept { return rounded_up(offset_behind(extra) + bytes); }
+  constexpr std::size_t rounded_up(std::size_t size) const noexcept { return (size + alignment - 1) & ~(alignment - 1); }
+
   std::size_t bytes;      // sizeof(T)
   std::size_t alignment;  // alignof(T)
   void (*destroy)(void* object) noexcept;
   const char* name;
   bool reentrant;  // several calls of its coroutine handlers may be suspended at a time
-  bool adopted = false;  // the object lies elsewhere: it was given to activate()
+  bool adopted;    // the object lies elsewhere: it was given to activate()
+  std::size_t offset, slot_bytes;  // of most, which have nothing in between
 };
 
 // The count of refs to a cell, and whether its last ref has gone.
@@ -134,6 +145,15 @@ struct cell {
 };
 
 static_assert(sizeof(cell) <= 24);
+
+constexpr std::size_t cell_type::offset_behind(std::size_t extra) const noexcept {
+  return rounded_up(slots_begin + sizeof(cell) + extra) - slots_begin;
+}
+
+constexpr cell_type::cell_type(std::size_t object_bytes, std::size_t object_alignment, void (*destroys)(void*) noexcept,
+                               const char* called, bool is_reentrant, bool is_adopted) noexcept
+    : bytes(object_bytes), alignment(object_alignment), destroy(destroys), name(called), reentrant(is_reentrant),
+      adopted(is_adopted), offset(offset_behind(0)), slot_bytes(slot_bytes_behind(0)) {}
 
 // Puts a message into the actor's mailbox, and wakes the actor if it is dormant. Takes the message, also
 // when it throws (std::bad_alloc). Any thread. Never waits for a handler.
