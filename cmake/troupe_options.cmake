@@ -7,6 +7,7 @@ option(TROUPE_INSTALL  "Add install rules"                             ${PROJECT
 option(TROUPE_WERROR   "Treat a warning in troupe's code as an error"  ${PROJECT_IS_TOP_LEVEL})
 option(TROUPE_NATIVE   "Build the library for this machine's CPU only" OFF)
 
+set(TROUPE_WITHOUT "" CACHE STRING "What is not built, a list: components (troupe::http), test suites by their prefix (stress)")
 set(TROUPE_SANITIZE "" CACHE STRING "Build with a sanitizer: address (with undefined), thread, or none")
 set_property(CACHE TROUPE_SANITIZE PROPERTY STRINGS "" address thread)
 

@@ -3,7 +3,7 @@
 #
 # Two marks in a file's name change how its tests run:
 #   x.deep.cpp, x.deep.test.cpp      too long for every day: also labelled `deep`, left out by default
-#   x.serial.cpp, x.serial.test.cpp  measures time or CPU use: never runs beside another test
+#   x.serial.cpp, x.serial.test.cpp  measures time or CPU use: never runs beside another test; under a sanitizer `deep`
 
 # troupe_program(NAME SOURCES file...): an executable of ours that sees the private headers.
 function(troupe_program name)
@@ -28,6 +28,9 @@ endfunction()
 #   tests' own code, for such as wait for the kernel most of the time and take long to compile.
 function(troupe_gtest name)
   cmake_parse_arguments(arg "UNOPTIMISED" "PREFIX" "LABELS;SOURCES" ${ARGN})
+  if(arg_PREFIX IN_LIST TROUPE_WITHOUT)
+    return()
+  endif()
   set(pch troupe_test_pch)
   if(arg_UNOPTIMISED AND NOT TROUPE_SANITIZE)
     set(pch troupe_unoptimised_test_pch)
@@ -39,8 +42,10 @@ function(troupe_gtest name)
     list(FILTER plain EXCLUDE REGEX "\\.${mark}\\.")
     set(labels ${arg_LABELS})
     set(timeout 600)
-    if(mark STREQUAL "deep")
+    if(mark STREQUAL "deep" OR TROUPE_SANITIZE)
       list(APPEND labels deep)
+    endif()
+    if(mark STREQUAL "deep")
       set(timeout 1800)
     endif()
     troupe_gtest_executable(${name}_${mark} ${pch} "${arg_PREFIX}" "${labels}" "${marked}"

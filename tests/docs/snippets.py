@@ -32,6 +32,7 @@ PRELUDE = """\
 #include <vector>
 """
 KINDS = ("program", "fragment", "declarations")
+INCLUDE = r"^[ \t]*#[ \t]*include.*$"
 
 
 @dataclasses.dataclass
@@ -92,27 +93,52 @@ def from_header(name, text):
     return snippets
 
 
+def batch(examples):
+    """The text of one file that compiles several examples of headers, each in a namespace of its own."""
+    parts = [_parts(one) for one in examples]
+    spaces = [f"namespace example_{number} {{\n{body}}}\n" for number, (_, body) in enumerate(parts)]
+    return _head([line for includes, _ in parts for line in includes]) + "".join(spaces)
+
+
 def program(snippet):
     """The text of a program that compiles, and runs, the snippet."""
-    file, line = snippet.where.rsplit(":", 1)
     if snippet.kind == "program" and not snippet.header:
-        return f'#line {line} "{file}"\n{snippet.code}'
+        return _located(snippet, snippet.code)
+    includes, body = _parts(snippet)
+    main = {"program": "",
+            "declarations": "int main() {}\n",
+            "fragment": "int main() { fragment(); }\n"}[snippet.kind]
+    if snippet.kind == "fragment" and _awaits(body):
+        main = "int main() { troupe::runtime rt_; rt_.spawn(fragment()); rt_.run(); }\n"
+    return _head(includes) + body + main
+
+
+def _parts(snippet):
+    """What the snippet includes, and the rest of it; a fragment as a function."""
+    includes = [f"#include <{snippet.header}>"] if snippet.header else []
+    includes += re.findall(INCLUDE, snippet.code, re.MULTILINE)
     # A hoisted #include leaves its line empty, so that the messages' line numbers stay right.
-    includes = re.findall(r"^[ \t]*#[ \t]*include.*$", snippet.code, re.MULTILINE)
-    code = re.sub(r"^[ \t]*#[ \t]*include.*$", "", snippet.code, flags=re.MULTILINE)
-    headers = [f"#include <{snippet.header}>"] if snippet.header else []
-    top = "\n".join(headers + ["#include <troupe/troupe.hpp>"] + includes)
-    marked = f'#line {line} "{file}"\n{code}#line 1 "wrapper"\n'
-    head = f"{top}\n{PRELUDE}using namespace std::chrono_literals;\n"
-    if snippet.kind == "program":
-        return head + marked
-    if snippet.kind == "declarations":
-        return f"{head}{marked}int main() {{}}\n"
-    if re.search(r"\bco_(await|return|yield)\b", code):
+    code = _located(snippet, re.sub(INCLUDE, "", snippet.code, flags=re.MULTILINE)) + '#line 1 "wrapper"\n'
+    if snippet.kind != "fragment":
+        return includes, code
+    if _awaits(code):
         # The final co_return makes a coroutine of a fragment whose only co_await is in a lambda.
-        return (f"{head}static troupe::task<void> fragment() {{\n{marked}co_return;\n}}\n"
-                "int main() { troupe::runtime rt_; rt_.spawn(fragment()); rt_.run(); }\n")
-    return f"{head}static void fragment() {{\n{marked}}}\nint main() {{ fragment(); }}\n"
+        return includes, f"static troupe::task<void> fragment() {{\n{code}co_return;\n}}\n"
+    return includes, f"static void fragment() {{\n{code}}}\n"
+
+
+def _located(snippet, code):
+    file, line = snippet.where.rsplit(":", 1)
+    return f'#line {line} "{file}"\n{code}'
+
+
+def _head(includes):
+    top = "\n".join(dict.fromkeys(includes + ["#include <troupe/troupe.hpp>"]))
+    return f"{top}\n{PRELUDE}using namespace std::chrono_literals;\n"
+
+
+def _awaits(code):
+    return re.search(r"\bco_(await|return|yield)\b", code)
 
 
 def _block(where, words, body):
