@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "troupe/base/platform.hpp"
+
 namespace troupe::actor {
 
 enum class counted : std::uint8_t {
@@ -20,7 +22,7 @@ class counts {
  public:
   std::int64_t operator[](counted what) const noexcept { return at(what).load(std::memory_order_relaxed); }  // order: relaxed  a statistic
   // By the thread that they are of.
-  void add(counted what, std::int64_t n) noexcept {
+  TROUPE_INLINE void add(counted what, std::int64_t n) noexcept {
     // order: relaxed (both)  a statistic; nobody else writes
     at(what).store(at(what).load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
   }

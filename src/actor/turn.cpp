@@ -258,12 +258,8 @@ TROUPE_INLINE sched::after_turn go_on(turn_place& place, activation& active) noe
   return run_on(place, active, 1, false);
 }
 
-TROUPE_NOINLINE sched::after_turn run_unlike_most(activation& active) noexcept {
-  turn_place& place = place_of_thread;
-  if (active.marks == (activation::waits | activation::has_urgent) && is_like_most(place, active.actor->flags, system::of(*active.actor))) {
-    return go_on(place, active);
-  }
-  return run_on(place, active, 0, false);
+TROUPE_NOINLINE sched::after_turn run_unlike_most(turn_place& place, activation& active, bool suspended) noexcept {
+  return suspended ? go_on(place, active) : run_on(place, active, 0, false);
 }
 
 // Most turns are a few quick messages: this handles those, up to the first look at the clock, and asks no more than it must.
@@ -272,8 +268,9 @@ sched::after_turn run(sched::runnable& item) {
   cell& actor = *active.actor;
   const unsigned flags = actor.flags;
   turn_place& place = place_of_thread;
-  if ((active.marks & ~activation::told_farewell) != 0 || !is_like_most(place, flags, system::of(actor))) [[unlikely]] {
-    return run_unlike_most(active);
+  const bool like_most = is_like_most(place, flags, system::of(actor));
+  if ((active.marks & ~activation::told_farewell) != 0 || !like_most) [[unlikely]] {
+    return run_unlike_most(place, active, like_most && active.marks == (activation::waits | activation::has_urgent));
   }
   place.active = &active;
   // order: relaxed  for running_handlers, a snapshot

@@ -134,8 +134,8 @@ void work_stealing::run_queue_dry(worker& self) {
       }
     }
     self.lock.enter();
-    if (after == after_turn::quiet) [[likely]] {
-      self.linger(*item, place::lingering);
+    if (is_quiet(after)) [[likely]] {
+      self.linger(*item, after == after_turn::quiet ? place::lingering : place::waiting);
       continue;
     }
     put_away(self, *item, after);

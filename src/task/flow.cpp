@@ -6,18 +6,6 @@
 
 namespace troupe::tasks {
 
-bool flow::loop() noexcept {
-  if (ready_first == nullptr) return false;
-  busy = true;
-  while (coroutine* ready = ready_first) {
-    ready_first = ready->next_ready;
-    if (ready_first == nullptr) ready_end = &ready_first;
-    ready->handle.resume();
-  }
-  busy = false;
-  return true;
-}
-
 void flow::cancel() noexcept {
   cancelled = true;
   const bool was_busy = std::exchange(busy, true);

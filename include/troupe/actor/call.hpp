@@ -141,40 +141,69 @@ void forward_result(future<U>&& from, promise<U>&& to) {
   if (!node->from->attach(*node)) forwarder<U>::pass_on(*node);
 }
 
-// An ask whose handler is an ordinary method.
-template <class T, class Call, class Answer>
-struct asked_message final : message {
+// An ask whose handler is an ordinary method: the message is the state of its future, too. The arguments go before the answer
+// is given.
+template <class T, class Call>
+struct asked_message final : message, tasks::state_of<typename answer_of<std::invoke_result_t<Call&, T&>>::type> {
+  using answer = answer_of<std::invoke_result_t<Call&, T&>>;
+  using state = tasks::state_of<typename answer::type>;
+
   template <class... Args>
-  explicit asked_message(Answer&& given, Args&&... values)
-      : message(&act_on), answer(std::move(given)), call(std::in_place, std::forward<Args>(values)...) {}
+  explicit asked_message(Args&&... values) : message(&act_on), state(&free_this), call(std::in_place, std::forward<Args>(values)...) {
+    this->asked = &link;
+  }
+  ~asked_message() {}
 
   static const char* act_on(message* base, void* object, message_act act) {
     if (act == message_act::describe) return Call::name();
-    message_guard<asked_message> guard{static_cast<asked_message*>(base)};
-    asked_message& self = *guard.self;
-    if (act == message_act::discard) self.answer.stopped(&act_on);
-    if (act != message_act::handle) return nullptr;
+    auto& self = *static_cast<asked_message*>(base);
     std::exception_ptr failure;
-    try {
-      using result = std::invoke_result_t<Call&, T&>;
-      if constexpr (std::is_void_v<result>) {
-        self.call(*static_cast<T*>(object));
-        self.answer.give();
-      } else if constexpr (answer_of<result>::is_future) {
-        forward_result(self.call(*static_cast<T*>(object)), std::move(self.answer.promised));
-      } else {
-        self.answer.give(self.call(*static_cast<T*>(object)));
+    if (act == message_act::discard) {
+      failure = stopped_error(&act_on);
+    } else {
+      try {
+        if constexpr (answer::is_future) {
+          auto from = self.call(*static_cast<T*>(object));
+          std::destroy_at(&self.call);
+          return pass_on(std::move(from), self), nullptr;
+        } else if constexpr (std::is_void_v<typename answer::type>) {
+          self.call(*static_cast<T*>(object));
+          self.result.set();
+        } else {
+          self.result.set(self.call(*static_cast<T*>(object)));
+        }
+      } catch (...) {
+        failure = std::current_exception();
       }
-    } catch (...) {
-      failure = std::current_exception();
     }
+    std::destroy_at(&self.call);
     // Not while it is being handled here: who gets it has it alone.
-    if (failure != nullptr) self.answer.fail(&act_on, std::move(failure));
+    if (failure != nullptr) self.result.fail(std::move(failure));
+    self.resolve();
     return nullptr;
   }
 
-  Answer answer;
-  Call call;
+  static void pass_on(future<typename answer::type> from, state& to) noexcept {
+    auto promised = tasks::future_access::promise_of<typename answer::type>(to);
+    std::exception_ptr failure;
+    try {
+      forward_result(std::move(from), std::move(promised));
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    if (failure != nullptr) promised.set_exception(std::move(failure));
+  }
+
+  static void free_this(tasks::shared_state& base) noexcept {
+    auto& self = static_cast<asked_message&>(base);
+    if (self.link.parent != nullptr) self.link.parent->drop_ref();
+    message_guard<asked_message> guard{&self};
+  }
+
+  tasks::ask_link link;
+  union {
+    Call call;
+  };
 };
 
 // A call of a coroutine handler. The arguments stay until the coroutine is done.
@@ -245,10 +274,5 @@ struct coroutine_message final : message {
   std::optional<task_type> running;
   std::optional<tasks::flow> flow;
 };
-
-// The message that calls `Call` on a T and gives the result to `Answer`.
-template <class T, class Call, class Answer>
-using answered_message = std::conditional_t<answer_of<std::invoke_result_t<Call&, T&>>::is_coroutine,
-                                            coroutine_message<T, Call, Answer>, asked_message<T, Call, Answer>>;
 
 }  // namespace troupe::actor

@@ -287,25 +287,38 @@ class ref {
   // Never inline: a coroutine that asks must not keep the address of a thread-local.
   template <class Call, class... Args>
   TROUPE_NOINLINE auto ask_by(Args&&... args) const {
-    using answer = typename actor::answer_of<std::invoke_result_t<Call&, T&>>::type;
-    using message = actor::answered_message<T, Call, actor::answer_to<answer>>;
+    using answer = actor::answer_of<std::invoke_result_t<Call&, T&>>;
     if (cell_ == nullptr) [[unlikely]] refuse();
-    auto& state = *::new (memory::allocate(sizeof(actor::ask_state<answer>))) actor::ask_state<answer>;
-    promise<answer> promised = tasks::future_access::promise_of<answer>(state);
-    future<answer> later = promised.get_future();
-    actor::link_ask(state.link, *cell_, &message::act_on);
     if (cell_->is_bounded() && !actor::take_room(*cell_)) [[unlikely]] {
-      promised.set_exception(actor::full_error(*cell_));
-      return later;
+      promise<typename answer::type> full;
+      full.set_exception(actor::full_error(*cell_));
+      return full.get_future();
     }
-    message* mail = nullptr;
     try {
-      mail = actor::make_message<message>(actor::answer_to<answer>{std::move(promised)}, std::forward<Args>(args)...);
+      if constexpr (answer::is_coroutine) {
+        return ask_coroutine<Call, typename answer::type>(std::forward<Args>(args)...);
+      } else {
+        using message = actor::asked_message<T, Call>;
+        message& mail = *actor::make_message<message>(std::forward<Args>(args)...);
+        future<typename answer::type> later = tasks::future_access::future_of(mail);
+        actor::link_ask(mail.link, *cell_, &message::act_on);
+        actor::deliver(*cell_, mail);
+        return later;
+      }
     } catch (...) {
       if (cell_->is_bounded()) actor::give_room_back(*cell_);
       throw;
     }
-    cell_->is_bounded() ? actor::deliver_into_room(*cell_, *mail) : actor::deliver(*cell_, *mail);
+  }
+
+  template <class Call, class Answer, class... Args>
+  future<Answer> ask_coroutine(Args&&... args) const {
+    using message = actor::coroutine_message<T, Call, actor::answer_to<Answer>>;
+    auto& state = *::new (memory::allocate(sizeof(actor::ask_state<Answer>))) actor::ask_state<Answer>;
+    promise<Answer> promised = tasks::future_access::promise_of<Answer>(state);
+    future<Answer> later = promised.get_future();
+    actor::link_ask(state.link, *cell_, &message::act_on);
+    actor::deliver(*cell_, *actor::make_message<message>(actor::answer_to<Answer>{std::move(promised)}, std::forward<Args>(args)...));
     return later;
   }
 

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <source_location>
 
+#include "troupe/base/platform.hpp"
 #include "troupe/sched/message.hpp"
 
 namespace troupe::sched {
@@ -60,7 +61,17 @@ class flow {
   }
 
   // Resumes what is ready, and what becomes so by that, until all have suspended. False when there was nothing.
-  bool loop() noexcept;
+  TROUPE_INLINE bool loop() noexcept {
+    if (ready_first == nullptr) return false;
+    busy = true;
+    while (coroutine* ready = ready_first) {
+      ready_first = ready->next_ready;
+      if (ready_first == nullptr) ready_end = &ready_first;
+      ready->handle.resume();
+    }
+    busy = false;
+    return true;
+  }
 
   // Ends all waits that can be ended, and those that come later at once: each throws `cancelled`.
   // The loop is to be run afterwards.

@@ -314,6 +314,12 @@ struct future_access {
   static promise<T> promise_of(state_of<T>& adopted) noexcept {
     return promise<T>(adopted);
   }
+  // Of a state that nobody takes yet.
+  template <class T>
+  static future<T> future_of(state_of<T>& state) noexcept {
+    state.take();
+    return future<T>(state_ref<state_of<T>>(state));
+  }
   template <class T>
   static state_ref<state_of<T>> take(future<T>&& of) noexcept {
     return std::move(of.state_);
