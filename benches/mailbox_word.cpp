@@ -56,7 +56,7 @@ class lock_free_box {
       box word(word_);
       const std::uintptr_t seen = word.look();
       if (seen != box::dormant) {
-        if (word.append(seen, mail, false)) return nullptr;
+        if (word.append(seen, mail, false, false)) return nullptr;
         continue;
       }
       activation& made = make_activation(mail);

@@ -291,8 +291,9 @@ class ref {
     if (cell_ == nullptr) [[unlikely]] refuse();
     if (cell_->is_bounded() && !actor::take_room(*cell_)) [[unlikely]] {
       promise<typename answer::type> full;
+      future<typename answer::type> later = full.get_future();
       full.set_exception(actor::full_error(*cell_));
-      return full.get_future();
+      return later;
     }
     try {
       if constexpr (answer::is_coroutine) {
