@@ -1,54 +1,12 @@
 // The floor: a bare loop over epoll, edge-triggered, that reads once and writes back.
-#include <arpa/inet.h>
-#include <netinet/tcp.h>
-#include <sys/epoll.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-#include <array>
-#include <cstdio>
+#include "../floor/loopback.hpp"
 
 int main() {
-  rlimit files{};
-  ::getrlimit(RLIMIT_NOFILE, &files);
-  files.rlim_cur = files.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &files);
-  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-  const int yes = 1;
-  ::setsockopt(listener, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-  sockaddr_in at{};
-  at.sin_family = AF_INET;
-  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t bytes = sizeof at;
-  if (::bind(listener, reinterpret_cast<sockaddr*>(&at), bytes) < 0 || ::listen(listener, 4096) < 0) return 1;
-  ::getsockname(listener, reinterpret_cast<sockaddr*>(&at), &bytes);
-  std::printf("%d\n", ntohs(at.sin_port));
-  std::fflush(stdout);
-  const int set = ::epoll_create1(0);
-  const auto add = [set](int fd) {
-    epoll_event wanted{};
-    wanted.events = EPOLLIN | EPOLLET;
-    wanted.data.fd = fd;
-    ::epoll_ctl(set, EPOLL_CTL_ADD, fd, &wanted);
-  };
-  add(listener);
-  std::array<epoll_event, 256> events;
+  const int listener = loopback::listen_and_tell(SOCK_NONBLOCK);
+  if (listener < 0) return 1;
   std::array<char, 4096> buffer;
-  for (;;) {
-    const int count = ::epoll_wait(set, events.data(), static_cast<int>(events.size()), -1);
-    for (int i = 0; i < count; ++i) {
-      const int fd = events[static_cast<std::size_t>(i)].data.fd;
-      if (fd == listener) {
-        for (int made; (made = ::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK)) >= 0;) add(made);
-        continue;
-      }
-      const ssize_t part = ::recv(fd, buffer.data(), buffer.size(), 0);
-      if (part <= 0) {
-        ::close(fd);
-      } else if (::send(fd, buffer.data(), static_cast<std::size_t>(part), MSG_NOSIGNAL) != part) {
-        return 1;
-      }
-    }
-  }
+  loopback::serve_by_epoll(listener, EPOLLIN | EPOLLET, [&buffer](int fd) {
+    const ssize_t part = ::recv(fd, buffer.data(), buffer.size(), 0);
+    return part > 0 && ::send(fd, buffer.data(), static_cast<std::size_t>(part), MSG_NOSIGNAL) == part;
+  });
 }

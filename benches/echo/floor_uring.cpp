@@ -1,12 +1,7 @@
 // The floor: a bare loop over io_uring: a receive and a send in turn, one system call a round.
-#include <arpa/inet.h>
 #include <liburing.h>
-#include <netinet/tcp.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
-#include <array>
-#include <cstdio>
+#include "../floor/loopback.hpp"
 
 namespace {
 
@@ -19,21 +14,8 @@ struct connection {
 }  // namespace
 
 int main() {
-  rlimit files{};
-  ::getrlimit(RLIMIT_NOFILE, &files);
-  files.rlim_cur = files.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &files);
-  const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
-  const int yes = 1;
-  ::setsockopt(listener, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-  sockaddr_in at{};
-  at.sin_family = AF_INET;
-  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t bytes = sizeof at;
-  if (::bind(listener, reinterpret_cast<sockaddr*>(&at), bytes) < 0 || ::listen(listener, 4096) < 0) return 1;
-  ::getsockname(listener, reinterpret_cast<sockaddr*>(&at), &bytes);
-  std::printf("%d\n", ntohs(at.sin_port));
-  std::fflush(stdout);
+  const int listener = loopback::listen_and_tell(0);
+  if (listener < 0) return 1;
   io_uring ring;
   io_uring_params wanted{};
   wanted.flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_CQSIZE;

@@ -1,21 +1,16 @@
 // The floor: a bare loop over epoll that looks for the end of a request and nothing else, and answers all that came at once.
 //
 // floor BENCH FOLDER. For http_static it opens what the first line names, without a look at where that leads.
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <netinet/tcp.h>
-#include <sys/epoll.h>
 #include <sys/sendfile.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <array>
-#include <cstdio>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+
+#include "../floor/loopback.hpp"
 
 namespace {
 
@@ -90,36 +85,12 @@ int main(int argc, char** argv) {
     files = ::open((std::string(argv[2]) + "/files").c_str(), O_RDONLY | O_DIRECTORY);
     if (files < 0) return 1;
   }
-  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-  const int yes = 1;
-  ::setsockopt(listener, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-  sockaddr_in at{};
-  at.sin_family = AF_INET;
-  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t bytes = sizeof at;
-  if (::bind(listener, reinterpret_cast<sockaddr*>(&at), bytes) < 0 || ::listen(listener, 4096) < 0) return 1;
-  ::getsockname(listener, reinterpret_cast<sockaddr*>(&at), &bytes);
-  std::printf("%d\n", ntohs(at.sin_port));
-  std::fflush(stdout);
-  const int set = ::epoll_create1(0);
-  const auto add = [set](int fd) {
-    epoll_event wanted{};
-    wanted.events = EPOLLIN;  // by level: what a read leaves is read in the next round
-    wanted.data.fd = fd;
-    ::epoll_ctl(set, EPOLL_CTL_ADD, fd, &wanted);
-  };
-  add(listener);
-  std::array<epoll_event, 256> events;
-  for (;;) {
-    const int count = ::epoll_wait(set, events.data(), static_cast<int>(events.size()), -1);
-    for (int i = 0; i < count; ++i) {
-      const int fd = events[static_cast<std::size_t>(i)].data.fd;
-      if (fd == listener) {
-        for (int made; (made = ::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK)) >= 0;) add(made);
-      } else if (!serve(fd)) {
-        begun.erase(fd);
-        ::close(fd);
-      }
-    }
-  }
+  const int listener = loopback::listen_and_tell(SOCK_NONBLOCK);
+  if (listener < 0) return 1;
+  // By level: what a read leaves is read in the next round.
+  loopback::serve_by_epoll(listener, EPOLLIN, [](int fd) {
+    const bool goes_on = serve(fd);
+    if (!goes_on) begun.erase(fd);
+    return goes_on;
+  });
 }
