@@ -41,7 +41,7 @@ def executable(path: Path) -> Callable[[int], Command]:
 def cpp(source: str, product: str, *flags: str) -> Program:
     path, output = SOURCES / source, BUILT / product
     command = ("g++", "-O3", "-march=native", "-pthread", path.name, "-o", str(output), *flags)
-    return Program(path.parent, (command,), output, executable(output), also_watch=(SOURCES / "measure.hpp",))
+    return Program(path.parent, (command,), output, executable(output), also_watch=(SOURCES / "measure.hpp", SOURCES / "floor" / "loopback.hpp"))
 
 
 def erlang_actors() -> Program:

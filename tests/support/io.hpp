@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "support/conformance.hpp"
+#include "support/open_files.hpp"
 
 namespace troupe::test {
 
@@ -55,6 +56,16 @@ class io_conformance : public testing::TestWithParam<io_setting> {
     return chosen;
   }
   bool threaded() const { return GetParam().on.policy != policy::simulated; }
+  // All descriptors are closed afterwards.
+  void run(task<> what) const {
+    const int before = open_files();
+    {
+      runtime rt(options());
+      rt.spawn(std::move(what));
+      rt.run();
+    }
+    EXPECT_EQ(open_files(), before);
+  }
 };
 
 // Sends back what comes, to the end.
