@@ -7,7 +7,7 @@ import sys
 from glob import glob
 from pathlib import Path
 
-from programs import Contestant, Program
+from programs import BUILT, Contestant, Program
 
 
 class BuildFailed(Exception):
@@ -63,7 +63,8 @@ def build(contestant: Contestant, program: Program) -> None:
         return
     if sys.stderr.isatty():
         print(f"building {contestant.name}: {program.product.name} ...", file=sys.stderr)
-    program.product.parent.mkdir(parents=True, exist_ok=True)
+    for folder in (BUILT, program.product.parent):  # the first is where the load generators go
+        folder.mkdir(parents=True, exist_ok=True)
     for command in program.build:
         run_quietly(contestant, command, program)
     if not program.knows_itself:
