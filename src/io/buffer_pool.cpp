@@ -28,21 +28,21 @@ std::byte* buffer_pool::take() noexcept {
     if (free_one* one = free_) {
       free_ = one->next;
       --kept_;
-      ++leased_;
+      count(1);
       return reinterpret_cast<std::byte*>(one);
     }
   }
   std::byte* const made = make();
   if (made == nullptr) return nullptr;
   const std::lock_guard lock(mutex_);
-  ++leased_;
+  count(1);
   return made;
 }
 
 void buffer_pool::give(std::byte* data) noexcept {
   {
     const std::lock_guard lock(mutex_);
-    --leased_;
+    count(-1);
     if (keep(data)) return;
     if (kept_ < kept_max) {
       ++kept_;
@@ -51,11 +51,6 @@ void buffer_pool::give(std::byte* data) noexcept {
     }
   }
   destroy(data);
-}
-
-std::size_t buffer_pool::leased() const noexcept {
-  const std::lock_guard lock(mutex_);
-  return leased_;
 }
 
 }  // namespace io

@@ -4,6 +4,7 @@
 // Threads: any.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <mutex>
 
@@ -27,7 +28,8 @@ class buffer_pool {
   void give(std::byte* data) noexcept;
 
   // How many are leased, or have been given to an operation.
-  std::size_t leased() const noexcept;
+  // order: relaxed  a count; publishes nothing
+  std::size_t leased() const noexcept { return leased_.load(std::memory_order_relaxed); }
 
  protected:
   // Under the mutex: whether somebody else keeps it, and counts it as given back.
@@ -35,8 +37,11 @@ class buffer_pool {
   static std::byte* make() noexcept;
   static void destroy(std::byte* data) noexcept;
 
+  // order: relaxed (both)  a count, changed under the mutex
+  void count(int change) noexcept {
+    leased_.store(leased_.load(std::memory_order_relaxed) + static_cast<std::size_t>(change), std::memory_order_relaxed);
+  }
   mutable std::mutex mutex_;
-  std::size_t leased_ = 0;
 
  private:
   struct free_one {
@@ -44,6 +49,7 @@ class buffer_pool {
   };
   free_one* free_ = nullptr;
   std::size_t kept_ = 0;
+  std::atomic<std::size_t> leased_{0};
 };
 
 }  // namespace troupe::io

@@ -51,7 +51,7 @@ class buffer_ring final : public buffer_pool {
   // The system has filled the one of this number: it is leased from here on.
   std::byte* taken(unsigned number) noexcept {
     const std::lock_guard lock(mutex_);
-    ++leased_;
+    count(1);
     free_.push_back(static_cast<std::uint16_t>(number));
     return std::exchange(lent_[number], nullptr);
   }

@@ -105,10 +105,17 @@ void reactor::complete(operation& one) noexcept {
   const bool counted = !one.weak;
   if (one.what == action::close) count_closed();
   one.completed(one);
-  // What that woke is counted by now.
-  // order: relaxed  as above
-  if (counted && in_flight_.fetch_sub(1, std::memory_order_relaxed) == 1) services_.keep_alive(false);
+  leave(!counted);
 }
+
+// What its end woke is counted by now.
+void reactor::leave(bool weak) noexcept {
+  // order: relaxed  as above
+  if (!weak && in_flight_.fetch_sub(1, std::memory_order_relaxed) == 1) services_.keep_alive(false);
+}
+
+bool reactor::carry_out(operation&) noexcept { return true; }
+void reactor::give_up(operation&) noexcept {}
 
 std::int64_t reactor::closed_so_far() const noexcept {
   std::lock_guard lock(room_mutex_);

@@ -44,6 +44,11 @@ class reactor : public sched::poller, public std::enable_shared_from_this<reacto
   // Asks for its end. It completes all the same: by what it has come to, or with -ECANCELED. Nothing when it is not pending.
   virtual void cancel(operation& one) noexcept = 0;
 
+  // In the turn of an operation that was told that it is due: true when it is done. False: it waits on, and is told again.
+  virtual bool carry_out(operation& one) noexcept;
+  // The same where nothing is to be done any more: it ends with -ECANCELED.
+  virtual void give_up(operation& one) noexcept;
+
   // Waits until a descriptor is closed here: for who has learnt that the process has no more. `offset`: closed_so_far()
   // before. Ended as operations are, but by cancel_room().
   bool start_room(operation& one) noexcept;
@@ -67,6 +72,8 @@ class reactor : public sched::poller, public std::enable_shared_from_this<reacto
   // An operation becomes pending, and has completed.
   void enter(const operation& one) noexcept;
   void complete(operation& one) noexcept;
+  // The second half of that alone.
+  void leave(bool weak) noexcept;
 
   // Of operations of files, each of which has a slot of its own. True: done, since nothing had to be waited for.
   bool try_file(operation& one) noexcept;

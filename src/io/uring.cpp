@@ -77,7 +77,7 @@ class uring_reactor final : public reactor {
     complete(one);
   }
 
-  bool look() noexcept override { return queues_.look(); }
+  bool look(bool) noexcept override { return queues_.look(); }
   bool wait(const std::chrono::nanoseconds* limit) noexcept override { return queues_.wait(limit); }
   void wake() noexcept override { queues_.wake(); }
   void dispatch() noexcept override {

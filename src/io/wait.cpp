@@ -51,6 +51,7 @@ bool operation_wait::suspend(tasks::coroutine& awaiting, descriptor& on) {
   at = &on.bind(*in.at->io);
   generation_ = at->generation;
   excused = weak;
+  in_turn = leased;
   home_ = at->owner.get();
   if (observe::tracing()) [[unlikely]] observe::record(observe::event::io_begin, name_of(what), static_cast<std::uint64_t>(on.fd()));
   if (!(what == action::room ? home_->start_room(*this) : home_->start(*this))) {
@@ -67,7 +68,7 @@ bool operation_wait::suspend(tasks::coroutine& awaiting, descriptor& on) {
 }
 
 void operation_wait::on_completed(operation& self) noexcept {
-  trace_end(self);
+  if (!self.due) trace_end(self);
   static_cast<operation_wait&>(self).over(tasks::outcome::arrived);
 }
 
@@ -95,8 +96,22 @@ const char* operation_wait::act_on(sched::message* base, void*, sched::message_a
   if (act == sched::message_act::strand) {
     // order: acquire  who has ended the wait is done with it; pairs with wait::arrive/release
     while (!self.stranded.load(std::memory_order_acquire)) self.home_->drive();
+    if (self.due) self.home_->give_up(self);
   }
+  if (act == sched::message_act::handle && self.due && !self.carry_out()) return nullptr;
   return arrive(self, act);
+}
+
+// In its turn. False: what it was told of is not there any more.
+bool operation_wait::carry_out() noexcept {
+  if (home_->carry_out(*this)) {
+    trace_end(*this);
+    return true;
+  }
+  // Who asked for its end while it was due was not heard.
+  // order: relaxed  before, and so seen behind the slot's mutex; or its cancel() comes after it
+  if (why_.load(std::memory_order_relaxed) != reason::none) home_->cancel(*this);
+  return false;
 }
 
 std::string operation_wait::peer() const {

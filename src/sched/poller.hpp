@@ -48,8 +48,9 @@ class poller {
   poller& operator=(const poller&) = delete;
   virtual ~poller() = default;
 
-  // Inside: whether something has come that dispatch() is to send on its way.
-  virtual bool look() noexcept = 0;
+  // Inside: whether something has come that dispatch() is to send on its way. `busy`: the caller has other turns to run, and
+  // will look again soon; a little is enough.
+  virtual bool look(bool busy) noexcept = 0;
   // Inside: the same, but sleeps until something comes, the limit is over (null: none), or wake() was called. A wake()
   // before it counts.
   // For metrics; any thread.

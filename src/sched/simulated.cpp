@@ -74,7 +74,7 @@ bool simulated::step() {
 
 bool simulated::look() {
   if (io_ == nullptr || !io_->door.try_enter()) return false;
-  const bool came = io_->look();
+  const bool came = io_->look(false);
   if (came) io_->dispatch();
   io_->door.leave();
   return came;

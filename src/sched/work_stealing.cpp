@@ -218,7 +218,7 @@ void work_stealing::stir(worker& self, std::int64_t now, std::uint64_t turns) {
   attend();  // as above: it took the victim's nudges
 }
 
-bool work_stealing::take_work(worker& self) { return take_inbox(self) || take_io(self) || steal_somewhere(self); }
+bool work_stealing::take_work(worker& self) { return take_inbox(self) || take_io(self, false) || steal_somewhere(self); }
 
 bool work_stealing::take_inbox(worker& self) {
   runnable* item = inbox_.take_all();

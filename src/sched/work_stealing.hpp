@@ -90,7 +90,7 @@ class work_stealing final : public policy {
   // Sources of work. True when the worker's queue got something; it is counted as busy then.
   bool take_work(worker& self);
   bool take_inbox(worker& self);
-  bool take_io(worker& self);
+  bool take_io(worker& self, bool busy);
   void poll(worker& self);
   void put_back(runnable* list) noexcept;
   bool steal_somewhere(worker& self);

@@ -7,17 +7,17 @@ namespace troupe::sched {
 
 // A worker that never runs dry looks into the poller by the clock: else what comes there waits as long as all are busy.
 void work_stealing::poll(worker& self) {
-  take_io(self);
+  take_io(self, true);
   // Who went to sleep meanwhile may have found the door shut (D2).
   // order: relaxed  behind the door's fence
   if (roster_.lonely().load(std::memory_order_relaxed) != 0 && unattended()) wake(roster_.call());
 }
 
-bool work_stealing::take_io(worker& self) {
+bool work_stealing::take_io(worker& self, bool busy) {
   // order: acquire  sees the poller whole; pairs with attach/release
   poller* io = poller_.load(std::memory_order_acquire);
   if (io == nullptr || !io->door.try_enter()) return false;
-  if (!io->look()) {
+  if (!io->look(busy)) {
     io->door.leave();
     return false;
   }

@@ -1,4 +1,5 @@
 // Leased buffers: a connection that waits holds none, none is lost or held for ever, and what came is neither.
+#include "io/make_reactor.hpp"
 #include "io/reactor.hpp"
 #include "support/io.hpp"
 #include "support/open_files.hpp"
@@ -8,7 +9,32 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class io_leases : public io_conformance {};
+// Reads may wait for their turns, when many buffers are leased: here all, or none.
+struct lease_setting : io_setting {
+  unsigned ahead = io::leases_ahead_most;
+};
+std::string name_of(const lease_setting& one) {
+  return test::name_of(static_cast<const io_setting&>(one)) + (one.ahead == 0 ? "_in_turn" : "");
+}
+std::ostream& operator<<(std::ostream& out, const lease_setting& one) { return out << name_of(one); }
+std::vector<lease_setting> lease_settings() {
+  std::vector<lease_setting> all;
+  for (const io_setting& one : all_io_settings()) {
+    all.push_back({one});
+    if (one.by != io_backend::io_uring) all.push_back({one, 0});
+  }
+  return all;
+}
+
+class io_leases : public testing::TestWithParam<lease_setting> {
+ protected:
+  void SetUp() override {
+    skip_other_policies(GetParam());
+    io::set_leases_ahead(GetParam().ahead);
+  }
+  void TearDown() override { io::set_leases_ahead(io::leases_ahead_most); }
+  runtime_options options() const { return options_for(GetParam()); }
+};
 
 std::size_t leased() { return io::reactor::current()->buffers->leased(); }
 
@@ -269,8 +295,95 @@ TEST_P(io_leases, who_holds_many_is_given_more) {
   for (std::size_t i = 0; i < most; ++i) EXPECT_EQ(held[i].text(), std::string(1, static_cast<char>('a' + i % 26)));
 }
 
+// What comes to many connections at once is not leased faster than they have their turns.
+TEST_P(io_leases, few_are_leased_when_much_comes_at_once) {
+  if (GetParam().by == io_backend::io_uring) GTEST_SKIP() << "what its ring has is leased as it comes";
+  constexpr std::size_t count = 150;
+  std::size_t most = 0, answered = 0;
+  auto program = [&](runtime& rt) -> task<> {
+    auto listener = tcp_listener::listen(endpoint::loopback(0));
+    std::vector<tcp_stream> peers, served;
+    for (std::size_t i = 0; i < count; ++i) {
+      peers.push_back(co_await tcp_stream::connect(listener.local()));
+      served.push_back(co_await listener.accept());
+    }
+    std::atomic<std::size_t> seen{0};
+    auto reads = [&seen](tcp_stream from) -> task<> {
+      const io_buffer came = co_await from.read_some();
+      std::size_t now = leased(), before = seen.load();
+      while (before < now && !seen.compare_exchange_weak(before, now)) {
+      }
+      co_await from.write_all(came.text());
+    };
+    std::vector<future<>> ends;
+    for (tcp_stream& one : served) ends.push_back(rt.spawn(reads(std::move(one))));
+    for (int i = 0; i < 20; ++i) co_await yield();  // they wait
+    for (tcp_stream& one : peers) co_await one.write_all("p");  // it cannot come in parts
+    for (future<>& one : ends) co_await std::move(one);
+    std::array<char, 1> back{};
+    for (tcp_stream& one : peers) {
+      co_await one.read_exact(back);
+      answered += back[0] == 'p' ? 1 : 0;
+    }
+    most = seen;
+  };
+  runtime rt(options());
+  rt.spawn(program(rt));
+  rt.run();
+  EXPECT_EQ(answered, count);
+  // Beside those ahead, one for each that has its turn.
+  EXPECT_LE(most, GetParam().ahead + 9);
+}
+
+// The stream goes, or the whole program ends, when a read was told that something is there, and had no turn yet.
+TEST_P(io_leases, a_stream_that_is_closed_ends_its_read) {
+  std::size_t ended = 0, left = 1;
+  auto program = [&](runtime& rt) -> task<> {
+    auto listener = tcp_listener::listen(endpoint::loopback(0));
+    for (int i = 0; i < 20; ++i) {
+      tcp_stream peer = co_await tcp_stream::connect(listener.local());
+      tcp_stream served = co_await listener.accept();
+      auto reading = [&]() -> task<> {
+        try {
+          const io_buffer came = co_await served.read_some();
+          ended += came.empty() ? 0 : 1;
+        } catch (const cancelled&) {
+          ++ended;
+        }
+      };
+      auto closing = [&]() -> task<> {
+        co_await peer.write_all("x");
+        if (i % 2 == 0) co_await yield();
+        if (i % 5 == 0) co_await sleep_for(std::chrono::microseconds(10 * i));
+        served.close();
+      };
+      co_await when_all(reading(), closing());
+    }
+    for (int i = 0; leased() != 0 && i < 10'000; ++i) co_await sleep_for(100us);
+    left = leased();
+    // And one whose program ends meanwhile.
+    auto last = [&rt](tcp_stream from) -> task<> {
+      for (;;) {
+        const io_buffer came = co_await from.read_some();
+        if (came.empty()) break;
+        rt.stop();
+      }
+    };
+    tcp_stream peer = co_await tcp_stream::connect(listener.local());
+    tcp_stream served = co_await listener.accept();
+    rt.spawn(last(std::move(served)));
+    for (int i = 0; i < 3; ++i) co_await peer.write_all("x");
+    co_await sleep_for(1h);
+  };
+  runtime rt(options());
+  rt.spawn(program(rt));
+  rt.run();
+  EXPECT_EQ(ended, 20u);
+  EXPECT_EQ(left, 0u);
+}
+
 }  // namespace
 
-TROUPE_IO_TEST_EACH(io_leases);
+INSTANTIATE_TEST_SUITE_P(backends, io_leases, testing::ValuesIn(lease_settings()), [](const auto& one) { return name_of(one.param); });
 
 }  // namespace troupe::test

@@ -39,22 +39,23 @@ inline std::vector<io_setting> all_io_settings() {
   return all;
 }
 
+inline void skip_other_policies(const io_setting& one) {
+  const char* forced = std::getenv("TROUPE_POLICY");
+  if (forced != nullptr && *forced != '\0' && forced != std::string(name_of(one.on.policy))) GTEST_SKIP() << "TROUPE_POLICY=" << forced;
+}
+inline runtime_options options_for(const io_setting& one) {
+  runtime_options chosen;
+  chosen.workers = one.on.workers;
+  chosen.policy = one.on.policy;
+  chosen.seed = one.on.seed;
+  chosen.io = one.by;
+  return chosen;
+}
+
 class io_conformance : public testing::TestWithParam<io_setting> {
  protected:
-  void SetUp() override {
-    const char* forced = std::getenv("TROUPE_POLICY");
-    if (forced != nullptr && *forced != '\0' && forced != std::string(name_of(GetParam().on.policy))) {
-      GTEST_SKIP() << "TROUPE_POLICY=" << forced;
-    }
-  }
-  runtime_options options() const {
-    runtime_options chosen;
-    chosen.workers = GetParam().on.workers;
-    chosen.policy = GetParam().on.policy;
-    chosen.seed = GetParam().on.seed;
-    chosen.io = GetParam().by;
-    return chosen;
-  }
+  void SetUp() override { skip_other_policies(GetParam()); }
+  runtime_options options() const { return options_for(GetParam()); }
   bool threaded() const { return GetParam().on.policy != policy::simulated; }
   // All descriptors are closed afterwards.
   void run(task<> what) const {

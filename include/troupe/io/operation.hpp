@@ -66,6 +66,8 @@ struct operation {
   bool begun = false;               // of connect; a leased read: no ring's buffer was to be had
   bool pending = false;             // the backend has it
   bool aside = false;               // or it goes to a thread that may block
+  bool in_turn = false;             // may be told that it is due, and is then carried out by who awaits it (reactor::carry_out)
+  bool due = false;                 // it was told so
 };
 
 }  // namespace troupe::io

@@ -44,6 +44,7 @@ class operation_wait : public tasks::wait, public operation {
 
  private:
   std::string peer() const;
+  bool carry_out() noexcept;
   static const char* act_on(sched::message*, void*, sched::message_act);
   static void on_completed(operation& self) noexcept;
 
