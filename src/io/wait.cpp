@@ -60,7 +60,8 @@ bool operation_wait::suspend(tasks::coroutine& awaiting, descriptor& on) {
     return true;
   }
   trace_end(*this);
-  if (++in.at_once < at_once_max) return false;
+  in.at_once = static_cast<std::uint8_t>(in.at_once + (what == action::accept ? accept_share : share));
+  if (in.at_once < at_once_max) return false;
   in.at_once = 0;
   enlist(awaiting);
   in.at->go_on_later(*this);
