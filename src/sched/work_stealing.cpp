@@ -106,6 +106,7 @@ void work_stealing::run_queue_dry(worker& self) {
   for (;;) {
     if (self.queue.empty()) [[unlikely]] {
       if (ending()) break;
+      if (self.io_flows && look_again(self)) continue;
       self.settle_all();
       if (self.queue.empty()) {
         self.lock.leave();
@@ -218,7 +219,7 @@ void work_stealing::stir(worker& self, std::int64_t now, std::uint64_t turns) {
   attend();  // as above: it took the victim's nudges
 }
 
-bool work_stealing::take_work(worker& self) { return take_inbox(self) || take_io(self, false) || steal_somewhere(self); }
+bool work_stealing::take_work(worker& self) { return take_inbox(self) || (self.io_flows = take_io(self, false)) || steal_somewhere(self); }
 
 bool work_stealing::take_inbox(worker& self) {
   runnable* item = inbox_.take_all();

@@ -91,6 +91,7 @@ class work_stealing final : public policy {
   bool take_work(worker& self);
   bool take_inbox(worker& self);
   bool take_io(worker& self, bool busy);
+  bool look_again(worker& self);
   void poll(worker& self);
   void put_back(runnable* list) noexcept;
   bool steal_somewhere(worker& self);

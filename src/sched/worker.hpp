@@ -148,6 +148,7 @@ class worker {
   std::int64_t looked_at_ns = 0;
   std::uint64_t stir_after = 0, stirred_turns = 0;
   std::int64_t stirred_at_ns = 0, polled_at_ns = 0;
+  bool io_flows = false;  // its last look, when it was out of work, found that something had come
   std::atomic<std::uint64_t> steals{0}, stolen{0}, parks{0};  // read by anyone
   std::atomic<std::uint64_t> wakes{0};                        // written by those who wake it
 
