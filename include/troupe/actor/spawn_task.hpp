@@ -3,7 +3,6 @@
 
 #include <exception>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "troupe/actor/call.hpp"
@@ -50,18 +49,17 @@ struct spawned_task {
     spawned_task& of;
   };
 
-  spawned_task(cell& at, task<T> given, promise<T> result) noexcept
-      : mail(*this), here(at), running(std::move(given)), flow(mail), promised(std::move(result)) {}
+  spawned_task(cell& at, task<T> given, spawned_state<T>& state) noexcept
+      : mail(*this), here(at), running(std::move(given)), flow(mail), result(state) {}
 
   static const char* act_on(message* base, void*, message_act act) {
     if (act == message_act::describe) return base::type_name<task<T>>();
     spawned_task& self = static_cast<start*>(base)->of;
     if (act == message_act::handle) {
-      begin(self.flow, tasks::task_access::root(*self.running));
+      begin(self.flow, tasks::task_access::root(self.running));
     } else if (act == message_act::discard) {
-      self.running.reset();
-      self.promised.set_exception(stopped_error(&act_on));
-      end_spawned(self.here);
+      self.result.result.fail(stopped_error(&act_on));
+      self.end();
     } else {
       self.finish();
     }
@@ -69,24 +67,35 @@ struct spawned_task {
   }
 
   void finish() noexcept {
-    auto result = std::move(tasks::task_access::result(*running));
-    running.reset();
-    if (auto what = result.failure()) {
-      static_cast<spawned_state<T>*>(tasks::future_access::state(promised))->has_failed(here, &act_on);
-      promised.set_exception(std::move(what));
+    auto& from = tasks::task_access::result(running);
+    std::exception_ptr failure = from.failure();
+    if (failure != nullptr) {
+      result.has_failed(here, &act_on);
     } else if constexpr (std::is_void_v<T>) {
-      promised.set_value();
+      result.result.set();
     } else {
-      promised.set_value(result.take());
+      try {
+        result.result.set(from.take());
+      } catch (...) {
+        failure = std::current_exception();
+      }
     }
+    if (failure != nullptr) result.result.fail(std::move(failure));
+    end();
+  }
+
+  // The frame goes before the result is given.
+  void end() noexcept {
+    { const task<T> ended = std::move(running); }
+    result.resolve();
     end_spawned(here);
   }
 
   start mail;
   cell& here;
-  std::optional<task<T>> running;
+  task<T> running;
   tasks::flow flow;
-  promise<T> promised;
+  spawned_state<T>& result;
 };
 
 template <class T>
@@ -96,10 +105,11 @@ inline constexpr cell_type spawned_type_of{sizeof(spawned_task<T>), alignof(spaw
 
 template <class T>
 future<T> spawn_task(const placement& where, task<T> given) {
-  promise<T> result = tasks::future_access::promise_of<T>(spawned_state<T>::make());
-  future<T> later = result.get_future();
+  promise<T> promised = tasks::future_access::promise_of<T>(spawned_state<T>::make());
+  future<T> later = promised.get_future();
   cell& made = make_cell(where, spawned_type_of<T>);
-  auto& object = *::new (made.object()) spawned_task<T>(made, std::move(given), std::move(result));
+  auto& state = static_cast<spawned_state<T>&>(tasks::future_access::release(promised));
+  auto& object = *::new (made.object()) spawned_task<T>(made, std::move(given), state);
   made.flags |= cell::born;
   start_spawned(made, object.mail);
   return later;

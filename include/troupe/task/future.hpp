@@ -328,6 +328,11 @@ struct future_access {
   static state_of<T>* state(const promise<T>& of) noexcept {
     return of.state_;
   }
+  // The caller resolves it.
+  template <class T>
+  static state_of<T>& release(promise<T>& of) noexcept {
+    return *std::exchange(of.state_, nullptr);
+  }
 };
 
 }  // namespace tasks
