@@ -14,6 +14,7 @@ namespace troupe::jobs {
 namespace {
 
 constexpr std::int64_t slice_ns = 500'000;  // of a runner's turn; a job is not interrupted
+constexpr std::int64_t linger_ns = 50'000;  // of a runner that has found nothing
 // Between two calls of somebody to take part in forks; the more calls were in vain, the longer.
 constexpr std::int64_t call_spacing_ns = 10'000;
 constexpr std::uint32_t doublings_max = 7;
@@ -36,6 +37,12 @@ struct living {
     return at == pools.end() ? nullptr : at->second;
   }
 };
+
+// The owner's newest.
+strand* pop_part(strand_deques& of) noexcept {
+  strand* const one = of.forks.pop();
+  return one != nullptr || of.loops.count() == 0 ? one : of.loops.pop();
+}
 
 constinit thread_local job_pool* pool_inside [[gnu::tls_model("initial-exec")]] = nullptr;
 // Of the pools that this thread has made, the last few. Plain data: it may be asked while the thread ends.
@@ -86,6 +93,7 @@ struct job_pool::runner final : sched::runnable {
   job_pool& of;
   runner* next_free = nullptr;
   bool found_some = false;
+  std::int64_t lingers_since_ns = 0;
   bool jobs_first = true;
 };
 
@@ -233,7 +241,7 @@ bool job_pool::some_left() const noexcept {
   if (home_.closing.load(std::memory_order_relaxed)) return false;
   if (memory_->some_may_go_on()) return true;
   std::lock_guard lock(mutex_);
-  return std::ranges::any_of(queues_, [this](const auto& one) { return may_take_from(*one) && (!one->empty() || one->forks.count() != 0); });
+  return std::ranges::any_of(queues_, [this](const auto& one) { return may_take_from(*one) && (!one->empty() || !one->parts.empty()); });
 }
 
 std::size_t job_pool::queued() const {
@@ -260,14 +268,15 @@ job* job_pool::steal_job(const job_queue& mine) noexcept {
   return nullptr;
 }
 
-strand* job_pool::steal_part(const strand_deque& mine, const fork_tree* only) noexcept {
+strand* job_pool::steal_part(const strand_deques& mine, const fork_tree* only) noexcept {
+  const auto wants = [only](const strand& part) { return only == nullptr || part.within->tree == only; };
   std::lock_guard lock(mutex_);
   for (std::size_t i = 0; i < queues_.size(); ++i) {
     next_victim_ = next_victim_ + 1 < queues_.size() ? next_victim_ + 1 : 0;
     job_queue& victim = *queues_[next_victim_];
-    if (&victim.forks == &mine || !may_take_from(victim)) continue;
-    strand* one = victim.forks.steal([only](const strand& part) { return only == nullptr || part.within->tree == only; });
-    if (one != nullptr) return one;
+    if (&victim.parts == &mine || !may_take_from(victim)) continue;
+    if (strand* one = victim.parts.loops.steal(wants)) return one;
+    if (strand* one = victim.parts.forks.steal(wants)) return one;
   }
   return nullptr;
 }
@@ -298,11 +307,11 @@ bool job_pool::run_one(job_queue& mine, strand_place& parts, bool jobs_first) no
     one = memory_->take_up();
     if (memory_->some_may_go_on() && runners_.may_call()) call_runner();  // who gave bytes back has called one
   }
-  strand* part = one == nullptr ? mine.forks.pop() : nullptr;
+  strand* part = one == nullptr ? pop_part(mine.parts) : nullptr;
   if (part == nullptr && one == nullptr && !jobs_first) one = mine.pop();
   if (one != nullptr) observe::trace(observe::event::lazy_taken, one->name);
   if (part == nullptr && one == nullptr) one = steal_job(mine);
-  if (part == nullptr && one == nullptr) part = steal_part(mine.forks, nullptr);
+  if (part == nullptr && one == nullptr) part = steal_part(mine.parts, nullptr);
   if (part != nullptr) {
     parts.run(*part);
   } else if (one != nullptr) {
@@ -311,27 +320,42 @@ bool job_pool::run_one(job_queue& mine, strand_place& parts, bool jobs_first) no
   return part != nullptr || one != nullptr;
 }
 
+// A runner that has taken part, and finds nothing now, looks on for a while if there may be more soon: about as long as it would
+// take to wake another one. Other runnables of its worker go first.
+bool job_pool::may_linger(runner& self) noexcept {
+  // order: relaxed (both)  hints
+  if (!self.found_some || trees_.load(std::memory_order_relaxed) == 0 || home_.closing.load(std::memory_order_relaxed)) return false;
+  if (workers() < 2 || !shares() || is_simulated()) return false;
+  const std::int64_t now = base::now_ns();
+  if (self.lingers_since_ns == 0) self.lingers_since_ns = now;
+  if (now - self.lingers_since_ns > linger_ns) return false;
+  std::this_thread::yield();
+  return true;
+}
+
 sched::after_turn job_pool::run_some(runner& self) noexcept {
   const inside here(this);
   const actor::inside_procedure as_procedure(home_, &describe_runner);
   const working at_work(*this, true);  // made with the pool: needs no memory
-  strand_place parts(this, at_work.queue.forks, true);
+  strand_place parts(this, at_work.queue.parts, true);
   while (run_one(at_work.queue, parts, self.jobs_first)) {
     self.found_some = true;
+    self.lingers_since_ns = 0;
     // What frees memory may be actors' turns.
     if (!parts.slice_over() && !(memory_->has_limit() && memory_->is_short())) continue;
     self.jobs_first = !self.jobs_first;
     return sched::after_turn::again;
   }
+  if (may_linger(self)) return sched::after_turn::again;
   count_call(!self.found_some);
   return sched::after_turn::gone;
 }
 
 void job_pool::run_parts_left() noexcept {
-  strand_deque none;
+  strand_deques none;
   strand_place here(this, none, false);
   for (;;) {
-    strand* part = none.pop();
+    strand* part = pop_part(none);
     if (part == nullptr) part = steal_part(none, nullptr);
     if (part == nullptr) return;
     here.run(*part);

@@ -100,12 +100,16 @@ class job_pool {
 
   // Of forks (strand.cpp). Something was pushed: one more runner comes, if there is room for one.
   void call_runner() noexcept;
-  // Parts lie in the caller's deque: others may take part.
+  // Parts lie in the caller's deques, or are about to: others may take part.
   void offer(fork_tree& of, std::int64_t now) noexcept;
   // The oldest part that some other thread has left, of this tree if it is not null; or null.
-  strand* steal_part(const strand_deque& mine, const fork_tree* only) noexcept;
+  strand* steal_part(const strand_deques& mine, const fork_tree* only) noexcept;
   // Who came for parts found none, or some: how often others are called depends on it.
   void count_call(bool in_vain) noexcept;
+  // A tree begins, or has ended.
+  // order: relaxed (both)  a hint for runners
+  void tree_begins() noexcept { trees_.fetch_add(1, std::memory_order_relaxed); }
+  void tree_has_ended() noexcept { trees_.fetch_sub(1, std::memory_order_relaxed); }
   // At the end, when the workers have ended.
   void run_parts_left() noexcept;
   bool discarding() const noexcept { return home_.discarding(); }
@@ -144,6 +148,7 @@ class job_pool {
   void run_job(job& one) noexcept;
   void set_aside(job& one) noexcept;
   sched::after_turn run_some(runner& self) noexcept;
+  bool may_linger(runner& self) noexcept;
 
   actor::system& home_;
   sched::executor& workers_;
@@ -157,6 +162,7 @@ class job_pool {
   runner* free_runners_ = nullptr;
   std::atomic<std::int64_t> called_at_ns_{0};
   std::atomic<std::uint32_t> vain_calls_{0};
+  std::atomic<std::uint32_t> trees_{0};  // that have not ended
   std::atomic<std::uint64_t> dropped_{0};
   mutable std::mutex mutex_;  // of queues_; a thief holds it
   std::vector<std::unique_ptr<job_queue>> queues_;

@@ -1,5 +1,5 @@
 // job_queue: the jobs that one thread has submitted, until somebody takes them; and the parts of its forks, which have a
-// deque of their own.
+// deques of their own.
 //
 // The owner works at the new end, thieves take the oldest. A ring that doubles when it is full; one that was taken out of
 // the middle leaves a hole. Guarded by a biased lock, the owner's; thieves come one at a time.
@@ -82,7 +82,7 @@ class job_queue {
   }
 
   std::thread::id owner{};  // none: anybody may become it; guarded by the pool's mutex
-  strand_deque forks;       // the parts of forks that the thread has begun
+  strand_deques parts;      // of the forks and loops that the thread has begun
   std::atomic<bool> busy{false};  // the owner is at work here; written by it
 
  private:

@@ -9,6 +9,7 @@
 #include "actor/running.hpp"
 #include "base/atomics.hpp"
 #include "base/clock.hpp"
+#include "base/thread_name.hpp"
 #include "jobs/job_pool.hpp"
 #include "jobs/run.hpp"
 #include "jobs/waiting.hpp"
@@ -22,9 +23,10 @@ namespace {
 
 // Strands nest on a stack as deep as this; deeper ones wait until it is free.
 constexpr std::ptrdiff_t stack_max = 128 << 10;  // bytes
-// A look at the clock is to come about so often, in forks.
+// A look at the clock is to come about so often; counted in forks and parts.
 constexpr std::int64_t look_ns_min = 10'000, look_ns_max = 40'000;
-constexpr std::int32_t forks_a_look_max = 4096, sim_forks_a_look = 7;
+// When short parts are followed by long ones this many go by without a look.
+constexpr std::int32_t forks_a_look_max = 512, sim_forks_a_look = 7;
 
 }  // namespace
 
@@ -80,8 +82,8 @@ bool fork_join::leave(strand& forker, std::uint32_t ended) noexcept {
   return false;
 }
 
-strand_place::strand_place(job_pool* pool, strand_deque& parts, bool slices) noexcept
-    : deque(parts), stack_end(static_cast<const std::byte*>(__builtin_frame_address(0)) - stack_max), pool_(pool), slices_(slices),
+strand_place::strand_place(job_pool* pool, strand_deques& parts, bool slices) noexcept
+    : deques(parts), stack_end(static_cast<const std::byte*>(__builtin_frame_address(0)) - stack_max), pool_(pool), slices_(slices),
       began_ns_(base::now_ns()), looked_ns_(began_ns_) {}
 
 void strand_place::run(strand& part) noexcept {
@@ -120,18 +122,28 @@ void strand_place::look() noexcept {
   if (pool_->discarding()) tree->cancel();
   if (pool_->is_simulated()) {
     forks_left = slices_ && slice_over() ? 0 : sim_forks_a_look;
-    if (deque.count() != 0) pool_->offer(*tree, 0);
+    if (!deques.empty()) pool_->offer(*tree, 0);
     return;
   }
   const std::int64_t now = base::now_ns(), span = now - looked_ns_;
   looked_ns_ = now;
-  if (span < look_ns_min) forks_a_look_ = std::min(2 * forks_a_look_, forks_a_look_max);
-  if (span > look_ns_max) forks_a_look_ = std::max(forks_a_look_ / 2, 1);
+  const bool asked = std::exchange(asked_, false);
+  if (span < look_ns_min && !asked) forks_a_look_ = std::min(2 * forks_a_look_, forks_a_look_max);
+  if (span > look_ns_max) forks_a_look_ = std::max(static_cast<std::int32_t>(forks_a_look_ * look_ns_max / span), 1);
   forks_left = slice_over() ? 0 : forks_a_look_;
-  if (deque.count() != 0) pool_->offer(*tree, now);
+  if (!deques.empty()) pool_->offer(*tree, now);
+}
+
+bool strand_place::is_look_due(std::int64_t after_ns) const noexcept {
+  return pool_ != nullptr && !pool_->is_simulated() && base::now_ns() - looked_ns_ >= after_ns;
 }
 
 namespace {
+
+// Workers, and a thread that is none and waits.
+unsigned threads_of(const job_pool* pool) noexcept {
+  return pool == nullptr || !pool->shares() ? 1 : pool->workers() + (base::worker_number == 0 ? 1 : 0);
+}
 
 // The parts of a fork that does not begin.
 void drop_all(std::span<strand* const> parts) noexcept {
@@ -140,7 +152,7 @@ void drop_all(std::span<strand* const> parts) noexcept {
 
 // Who waits on its own thread.
 struct tree_of_thread final : fork_tree {
-  tree_of_thread(fork_join& outermost, job_pool* home) noexcept : fork_tree(outermost, home, &tell) { sleeper = &this_thread(); }
+  tree_of_thread(fork_join& outermost, job_pool* home) noexcept : fork_tree(outermost, home, threads_of(home), &tell) { sleeper = &this_thread(); }
   static void tell(fork_tree& base) noexcept {
     auto& self = static_cast<tree_of_thread&>(base);
     waiting_thread& waits = *self.sleeper;
@@ -153,10 +165,10 @@ struct tree_of_thread final : fork_tree {
   std::atomic<bool> told{false};
 };
 
-void push_all(strand_deque& deque, fork_join& root, std::span<strand* const> parts) noexcept {
+void push_all(strand_deques& to, fork_join& root, std::span<strand* const> parts) noexcept {
   for (std::size_t i = parts.size(); i-- > 0;) {
     parts[i]->within = &root;
-    deque.push(*parts[i]);
+    to.forks.push(*parts[i]);
   }
 }
 
@@ -166,13 +178,27 @@ void sleep(tree_of_thread& tree) noexcept {
   if (!tree.done()) tree.sleeper->parker.wait();
 }
 
+// What a thread had when it came lies under this; what it pushes then, above.
+class bottom {
+ public:
+  explicit bottom(const strand_deques& of) noexcept : forks_(of.forks.mark()), loops_(of.loops.mark()) {}
+  // The newest above it.
+  strand* pop(strand_deques& of) const noexcept {
+    strand* const one = of.forks.mark() > forks_ ? of.forks.pop() : nullptr;
+    return one != nullptr || of.loops.mark() <= loops_ ? one : of.loops.pop();
+  }
+
+ private:
+  const std::int64_t forks_, loops_;
+};
+
 // Takes part in this tree, and in nothing else: what lies under it on this stack may wait for the tree, and so never
 // for what is put on top.
-void help(tree_of_thread& tree, strand_deque& deque, std::int64_t bottom) noexcept {
-  strand_place here(tree.pool, deque, false);
+void help(tree_of_thread& tree, strand_deques& deques, const bottom& under) noexcept {
+  strand_place here(tree.pool, deques, false);
   while (!tree.done()) {
-    strand* part = deque.mark() > bottom ? deque.pop() : nullptr;
-    if (part == nullptr && tree.pool != nullptr) part = tree.pool->steal_part(deque, &tree);
+    strand* part = under.pop(deques);
+    if (part == nullptr && tree.pool != nullptr) part = tree.pool->steal_part(deques, &tree);
     if (part != nullptr) {
       here.run(*part);
       continue;
@@ -192,17 +218,20 @@ void run_tree_here(fork_join& root, std::span<strand* const> parts) try {
     throw usage_error("troupe: work::get: a handler must not hold its thread; co_await the work");
   }
   job_pool* const pool = job_pool::current();
-  std::optional<strand_deque> own;
+  std::optional<strand_deques> own;
   if (pool == nullptr) own.emplace();
   std::optional<job_pool::working> works;
   if (pool != nullptr) works.emplace(*pool);
-  strand_deque& deque = pool == nullptr ? *own : works->queue.forks;
-  if (!deque.reserve(parts.size())) throw std::bad_alloc();
+  strand_deques& deques = pool == nullptr ? *own : works->queue.parts;
+  if (!deques.forks.reserve(parts.size())) throw std::bad_alloc();
   tree_of_thread tree(root, pool);
   root.begin(&tree, nullptr, static_cast<std::uint32_t>(parts.size()));
-  const std::int64_t bottom = deque.mark();
-  push_all(deque, root, parts);
-  help(tree, deque, bottom);
+  const bottom under(deques);
+  push_all(deques, root, parts);
+  if (pool != nullptr) pool->tree_begins();
+  if (pool != nullptr && parts.size() > 1) pool->offer(tree, base::now_ns());  // the first may be long
+  help(tree, deques, under);
+  if (pool != nullptr) pool->tree_has_ended();
 } catch (...) {
   drop_all(parts);
   throw;
@@ -210,11 +239,12 @@ void run_tree_here(fork_join& root, std::span<strand* const> parts) try {
 
 // Who waits in a coroutine of an actor.
 struct tree_of_task final : fork_tree, tasks::wait {
-  tree_of_task(fork_join& outermost, job_pool& home) : fork_tree(outermost, &home, &tell), wait(&act_on), counted(home.waits()) {}
+  tree_of_task(fork_join& outermost, job_pool& home) : fork_tree(outermost, &home, home.shares() ? home.workers() : 1, &tell), wait(&act_on), counted(home.waits()) {}
 
   static void tell(fork_tree& base) noexcept {
     auto& self = static_cast<tree_of_task&>(base);
     const std::shared_ptr<wait_count> counts = std::move(self.counted);
+    self.pool->tree_has_ended();
     self.over(tasks::outcome::arrived);
     counts->change(false);
   }
@@ -251,11 +281,12 @@ bool run_tree_for(fork_join& root, std::span<strand* const> parts, tasks::corout
     drop_all(parts);
     return false;
   }
-  strand_deque& deque = pool->queue_here().forks;
-  if (!deque.reserve(parts.size())) throw std::bad_alloc();
+  strand_deques& deques = pool->queue_here().parts;
+  if (!deques.forks.reserve(parts.size())) throw std::bad_alloc();
   kept->counted->change(true);
+  pool->tree_begins();
   kept->begin(who);
-  push_all(deque, root, parts);
+  push_all(deques, root, parts);
   pool->call_runner();
   return true;
 } catch (...) {

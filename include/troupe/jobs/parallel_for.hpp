@@ -42,7 +42,7 @@ class for_loop final : public part_body {
 template <class First, class Body>
 work<> run_for(for_loop<First, Body> loop) {
   const std::size_t parts = loop.count_parts();
-  if (parts != 0) co_await run_parts(loop, 0, parts);
+  if (parts != 0) co_await run_parts(loop, parts);
 }
 
 }  // namespace jobs
@@ -52,7 +52,7 @@ work<> run_for(for_loop<First, Body> loop) {
 // moved in, and is called as a const object, by several threads at once.
 //
 // If a call throws, no further part begins, and the first exception is thrown when those that run have ended. Grain by
-// default: a 32nd of what each worker would get. Choose a larger one for calls of a few ns, so that a part takes 10 µs at
+// default: a 64th of what each worker would get. Choose a larger one for calls of a few ns, so that a part takes 10 µs at
 // least; a part is what an actor on the same worker may have to wait for.
 //
 // Example:

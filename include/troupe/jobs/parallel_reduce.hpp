@@ -55,7 +55,7 @@ template <class T, class Reduction>
 work<T> run_reduction(Reduction loop, T init) {
   loop.begin();
   if (loop.parts() == 0) co_return init;
-  co_await run_parts(loop, 0, loop.parts());
+  co_await run_parts(loop, loop.parts());
   std::optional<T> all = loop.combine(std::move(init));
   co_return std::move(*all);
 }
@@ -83,10 +83,10 @@ template <class Reduction, class Out>
 work<> run_scan(Reduction sums, Out out) {
   sums.begin();
   if (sums.parts() == 0) co_return;
-  co_await run_parts(sums, 0, sums.parts());
+  co_await run_parts(sums, sums.parts());
   static_cast<void>(sums.combine(std::nullopt));
   const rescan<Reduction, Out> again(sums, std::move(out));
-  co_await run_parts(again, 0, sums.parts());
+  co_await run_parts(again, sums.parts());
 }
 
 }  // namespace jobs

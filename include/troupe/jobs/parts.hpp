@@ -34,9 +34,9 @@ struct part_body {
   ~part_body() = default;
 };
 
-// Runs the parts [first, last); at least one.
-work<> run_parts(const part_body& body, std::size_t first, std::size_t last);
-// About 32 parts for each worker, so that the last to end is not late.
+// Runs so many parts; at least one.
+work<> run_parts(const part_body& body, std::size_t count);
+// About 64 parts for each worker, so that the last to end is not late.
 std::size_t grain_by_workers(std::size_t count) noexcept;
 // 256 parts, whatever the workers: for what depends on where it is cut.
 constexpr std::size_t fixed_grain(std::size_t count) noexcept { return std::max<std::size_t>((count + 255) / 256, 1); }

@@ -47,12 +47,24 @@ struct strand_atomics {
   static void wait_a_little(int spin) noexcept;
 };
 
-using strand_deque = work_deque<strand, strand_atomics>;
+// The same where each pop fences, so that a thief needs no fence of the kernel's, which costs it 15 to 50 µs here.
+struct loop_atomics : strand_atomics {
+  static constexpr bool light_fences_suffice() noexcept { return false; }
+  static bool heavy_fence() noexcept { return full_fence(), true; }
+};
+
+// Where a thread's parts lie: of forks, and of loops, which are few and each of which is wanted at once.
+struct strand_deques {
+  // A hint for all but the owner.
+  bool empty() const noexcept { return forks.count() == 0 && loops.count() == 0; }
+  work_deque<strand, strand_atomics> forks;
+  work_deque<strand, loop_atomics> loops{16};
+};
 
 // All that one outermost fork has come to: what is cancelled, and waited for, together.
 struct fork_tree {
-  fork_tree(fork_join& outermost, job_pool* home, void (*tell)(fork_tree&) noexcept) noexcept
-      : root(outermost), pool(home), finished(tell) {}
+  fork_tree(fork_join& outermost, job_pool* home, unsigned takes_part, void (*tell)(fork_tree&) noexcept) noexcept
+      : root(outermost), pool(home), threads(takes_part), finished(tell) {}
   fork_tree(const fork_tree&) = delete;
   fork_tree& operator=(const fork_tree&) = delete;
   // Parts that nobody has begun are dropped, others throw `cancelled` at their next fork. While it is not finished.
@@ -60,6 +72,7 @@ struct fork_tree {
 
   fork_join& root;
   job_pool* const pool;                         // null without a runtime
+  const unsigned threads;                       // how many may take part at a time
   void (*const finished)(fork_tree&) noexcept;  // by who ends the last part, as its last touch
   waiting_thread* sleeper = nullptr;            // who waits for it, if that is a thread
   std::atomic<bool> hungry{false};              // it sleeps, and would rather take part
@@ -70,7 +83,7 @@ struct fork_tree {
 class strand_place {
  public:
   // With slices the visit is to end after half a millisecond (docs/protocols/fork_join.md).
-  strand_place(job_pool* pool, strand_deque& parts, bool slices) noexcept;
+  strand_place(job_pool* pool, strand_deques& parts, bool slices) noexcept;
   strand_place(const strand_place&) = delete;
   strand_place& operator=(const strand_place&) = delete;
 
@@ -78,12 +91,18 @@ class strand_place {
   void run(strand& part) noexcept;
   bool slice_over() noexcept;
   void look() noexcept;
+  void look_at_next_fork() noexcept {
+    forks_left = 0;
+    asked_ = true;
+  }
+  // For what goes on for long without a fork: whether the last look was so long ago that the next fork should look.
+  bool is_look_due(std::int64_t after_ns) const noexcept;
 
-  strand_deque& deque;
+  strand_deques& deques;
   fork_tree* tree = nullptr;             // of what runs now
   const std::byte* stack_end = nullptr;  // below it nothing is run like a call
   strand* next = nullptr;                // goes on when this stack is free
-  std::int32_t forks_left = 0;           // until the next look at the clock
+  std::int32_t forks_left = 0;           // and their parts, until the next look at the clock
   bool leaving = false;                  // a strand rests: those above it on the stack do, too
   bool over = false;                     // nothing more is run like a call
 
@@ -92,6 +111,7 @@ class strand_place {
 
   job_pool* const pool_;
   const bool slices_;
+  bool asked_ = false;  // to look: how many forks came before it says nothing
   std::int32_t forks_a_look_ = 1;
   std::int64_t began_ns_ = 0, looked_ns_ = 0;
 };
@@ -113,8 +133,8 @@ struct fork_join {
   fork_join& operator=(const fork_join&) = delete;
   ~fork_join() {}
 
-  // Runs the parts that part(i) gives; they free themselves. True when the forker must suspend.
-  template <class Parts>
+  // Runs the parts that part(i) gives; they free themselves. True when the forker must suspend. In names the deque.
+  template <auto In = &strand_deques::forks, class Parts>
   bool start(strand& forker, std::uint32_t count, const Parts& part) noexcept;
 
   TROUPE_INLINE void begin(fork_tree* of, strand* forker, std::uint32_t counted) noexcept {
@@ -149,38 +169,38 @@ struct fork_join {
   };
 
  private:
-  template <class Parts>
+  template <auto In, class Parts>
   bool start_unlike_most(strand& forker, std::uint32_t count, const Parts& part, const std::byte* stack) noexcept;
-  template <class Parts>
+  template <auto In, class Parts>
   bool give_up(strand& forker, std::uint32_t ended, std::uint32_t count, const Parts& part, bool queued) noexcept;
-  template <class Parts>
+  template <auto In, class Parts>
   bool run_parts(strand& forker, std::uint32_t count, const Parts& part) noexcept;
   bool leave(strand& forker, std::uint32_t ended) noexcept;
   [[noreturn]] void throw_status();
 };
 
 // The oldest part of what this thread has in its deque is the last of the outermost fork: what is most worth stealing.
-template <class Parts>
+template <auto In, class Parts>
 TROUPE_INLINE bool fork_join::start(strand& forker, std::uint32_t count, const Parts& part) noexcept {
   strand_place& on = *forker.here;
   fork_tree& in = *on.tree;
   begin(&in, &forker, count + 1);
   for (std::uint32_t i = 0; i != count; ++i) part(i).within = this;
-  if (on.deque.reserve(count)) [[likely]] {
-    for (std::uint32_t i = count; --i != 0;) on.deque.push(part(i));
+  if ((on.deques.*In).reserve(count)) [[likely]] {
+    for (std::uint32_t i = count; --i != 0;) (on.deques.*In).push(part(i));
   } else {
     mark(state::no_memory);
   }
   const auto* const stack = static_cast<const std::byte*>(__builtin_frame_address(0));
   // order: relaxed  a hint: the next fork sees what comes now
   if (--on.forks_left < 0 || stack < on.stack_end || in.failures.load(std::memory_order_relaxed) != 0) [[unlikely]] {
-    return start_unlike_most(forker, count, part, stack);
+    return start_unlike_most<In>(forker, count, part, stack);
   }
-  return run_parts(forker, count, part);
+  return run_parts<In>(forker, count, part);
 }
 
 // Whichever part suspends, or was stolen: this strand leaves its stack, and what is left of its parts in the deque.
-template <class Parts>
+template <auto In, class Parts>
 TROUPE_INLINE bool fork_join::run_parts(strand& forker, std::uint32_t count, const Parts& part) noexcept {
   strand_place& on = *forker.here;
   for (std::uint32_t i = 0;;) {
@@ -190,16 +210,20 @@ TROUPE_INLINE bool fork_join::run_parts(strand& forker, std::uint32_t count, con
     one.handle().resume();
     if (on.leaving) [[unlikely]] return leave(forker, i);
     if (++i == count) return false;
-    if (on.deque.pop() == nullptr) [[unlikely]] return leave(forker, i);
+    if (--on.forks_left < 0) [[unlikely]] {
+      on.look();
+      if (on.over) return leave(forker, i);
+    }
+    if ((on.deques.*In).pop() == nullptr) [[unlikely]] return leave(forker, i);
     // order: relaxed  sees what failed on this stack; of others, what has come
     if (on.tree->failures.load(std::memory_order_relaxed) != 0 && is_cancelled()) [[unlikely]] {
       mark(state::cancelled);
-      return give_up(forker, i, count, part, true);
+      return give_up<In>(forker, i, count, part, true);
     }
   }
 }
 
-template <class Parts>
+template <auto In, class Parts>
 TROUPE_NOINLINE bool fork_join::start_unlike_most(strand& forker, std::uint32_t count, const Parts& part,
                                                   const std::byte* stack) noexcept {
   strand_place& on = *forker.here;
@@ -208,21 +232,21 @@ TROUPE_NOINLINE bool fork_join::start_unlike_most(strand& forker, std::uint32_t 
   if (on.forks_left < 0) on.look();
   if (tree->failures.load(std::memory_order_relaxed) != 0 && is_cancelled()) {
     mark(state::cancelled);
-    return give_up(forker, 0, count, part, queued);
+    return give_up<In>(forker, 0, count, part, queued);
   }
-  if (stack >= on.stack_end && !on.over) return run_parts(forker, count, part);
-  on.deque.push(part(0));
+  if (stack >= on.stack_end && !on.over) return run_parts<In>(forker, count, part);
+  (on.deques.*In).push(part(0));
   return leave(forker, 0);
 }
 
 // What is left is not begun; part(ended) is not in the deque.
-template <class Parts>
+template <auto In, class Parts>
 TROUPE_NOINLINE bool fork_join::give_up(strand& forker, std::uint32_t ended, std::uint32_t count, const Parts& part,
                                         bool queued) noexcept {
   for (;;) {
     part(ended).handle().destroy();
     if (++ended == count) return false;
-    if (queued && forker.here->deque.pop() == nullptr) return leave(forker, ended);
+    if (queued && (forker.here->deques.*In).pop() == nullptr) return leave(forker, ended);
   }
 }
 
