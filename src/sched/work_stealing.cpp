@@ -199,23 +199,34 @@ bool work_stealing::housekeeping(worker& self, std::uint64_t turns) {
 void work_stealing::stir(worker& self, std::int64_t now, std::uint64_t turns) {
   const std::int64_t span = now - self.stirred_at_ns;
   const auto done = static_cast<std::int64_t>(turns - self.stirred_turns);
-  // Again after about as many turns as take that long.
   // order: relaxed  a hint
-  const std::int64_t every = poller_.load(std::memory_order_relaxed) == nullptr ? stir_every_ns : poll_every_ns;
+  const bool serves = poller_.load(std::memory_order_relaxed) != nullptr;
+  // Again after about as many turns as take that long.
+  const std::int64_t every = serves ? poll_every_ns : stir_every_ns;
   self.stir_after = turns + static_cast<std::uint64_t>(
       std::clamp<std::int64_t>(done * every / std::max<std::int64_t>(span, 1), 1, turns_a_stir));
-  if (span < stir_every_ns) return;
+  const auto mine = static_cast<std::int64_t>(self.queue.count()) * span / done;
+  if (span < (mine < every ? every : stir_every_ns)) return;
   self.stirred_at_ns = now;
   self.stirred_turns = turns;
   if (span > stir_memory_ns || workers_.size() == 1) return;
   std::unique_lock steal(steal_mutex_, std::try_to_lock);
   if (!steal) return;
-  const auto mine = static_cast<std::int64_t>(self.queue.count()) * span / done;
-  worker& victim = *workers_[next_random(self.random) % workers_.size()];
-  if (&victim == &self || look_at(victim, now, stir_memory_ns).backlog_ns < 2 * mine + stir_worth_ns) return;
-  const std::size_t theirs = victim.queue.count(), ours = self.queue.count();
+  const imbalance bound = serves ? fine : coarse;
+  worker* victim = nullptr;
+  std::int64_t most = mine * bound.percent / 100 + bound.worth_ns - 1;
+  const std::size_t start = next_random(self.random) % workers_.size();
+  for (std::size_t i = 0; i < std::min<std::size_t>(bound.looks, workers_.size()); ++i) {
+    worker& one = *workers_[(start + i) % workers_.size()];
+    const std::int64_t theirs = &one == &self ? 0 : look_at(one, now, stir_memory_ns).backlog_ns;
+    if (theirs <= most) continue;
+    most = theirs;
+    victim = &one;
+  }
+  if (victim == nullptr) return;
+  const std::size_t theirs = victim->queue.count(), ours = self.queue.count();
   if (theirs <= ours + 1) return;
-  steal_from(self, victim, static_cast<unsigned>((theirs - ours) / 2));
+  steal_from(self, *victim, static_cast<unsigned>((theirs - ours) / 2));
   attend();  // as above: it took the victim's nudges
 }
 

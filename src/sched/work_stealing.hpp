@@ -55,8 +55,16 @@ class work_stealing final : public policy {
   static constexpr std::int64_t memory_ns = 4'000'000;
   // The same for a busy worker's look at another one: its rounds of turns_a_stir turns may be long.
   static constexpr std::int64_t stir_memory_ns = 1'000'000'000;
-  // How often a busy worker compares its queue with the others', and the imbalance that makes it act.
-  static constexpr std::int64_t stir_every_ns = 1'000'000, stir_worth_ns = 200'000;
+  // How often a busy worker compares its queue with the others'. Where there is I/O, one whose round is short does so as often
+  // as it looks into the poller: alone with a connection it would answer that a hundred times meanwhile.
+  static constexpr std::int64_t stir_every_ns = 1'000'000;
+  // The imbalance that makes it act: another one's backlog is so much of its own, and so much more. Connections are to be
+  // answered alike; other actors rather stay where their data is.
+  struct imbalance {
+    std::int64_t percent, worth_ns;
+    unsigned looks;  // at so many others
+  };
+  static constexpr imbalance coarse{200, 200'000, 1}, fine{125, 40'000, 4};
   static constexpr unsigned turns_a_stir = 64;  // at most
   static constexpr int looks_max = 1'000;  // tries to find a worker outside of its lock
   // How often a busy worker looks into the poller, if nobody sleeps there.

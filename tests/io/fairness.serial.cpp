@@ -1,5 +1,7 @@
-// With fewer workers than connections, and each of those always with something to be answered: all progress alike.
+// With fewer workers than connections, and each of those always with something to be answered: all progress alike. Whatever else
+// runs on the machine makes that worse, never better: so the best of a few attempts counts.
 #include <poll.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -15,13 +17,15 @@ namespace {
 constexpr int connections = 80, under_way = 4, answers_each = fewer(300);
 constexpr std::size_t message_bytes = 64;
 constexpr double ratio_max = 1.5;
-// Of several workers each has its own share of the connections and of a machine that others use as well: here it is shown
-// that none starves.
-constexpr double ratio_of_several_max = 5;
+// The server has one processor and its peers another, as where it is measured. Where more threads share them as the system likes,
+// the connections of a worker that does not run wait, over io_uring with all that it has submitted: there it is shown that none
+// starves.
+constexpr double ratio_of_shared_max = 5;
 
 struct fairness_setting {
   io_backend by;
   unsigned workers;
+  bool apart = true;
 };
 class io_fairness : public testing::TestWithParam<fairness_setting> {};
 
@@ -83,37 +87,59 @@ task<> serve_all(runtime& rt, std::promise<endpoint>& bound, std::vector<int>& c
   }
 }
 
+// The nth processor of those that this process may use, if there are so many.
+const cpu_set_t all_processors = [] {
+  cpu_set_t all;
+  CPU_ZERO(&all);
+  ::sched_getaffinity(0, sizeof all, &all);
+  return all;
+}();
+void run_on(int nth) {
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &all_processors) || nth-- != 0) continue;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    ::sched_setaffinity(0, sizeof one, &one);
+    return;
+  }
+}
+
+double ratio_of_a_run(const fairness_setting& on) {
+  std::vector<int> counts(connections);
+  std::promise<endpoint> bound;
+  std::future<endpoint> at = bound.get_future();
+  std::stop_source end;
+  std::atomic<int> left{connections * answers_each};
+  if (on.apart) run_on(0);
+  runtime rt({.workers = on.workers, .io = on.by});
+  std::thread asking([&] {
+    if (on.apart) run_on(1);
+    load peers(at.get());
+    peers.run_until(end.get_token());
+  });
+  rt.spawn(serve_all(rt, bound, counts, left, end));
+  rt.run();
+  asking.join();
+  ::sched_setaffinity(0, sizeof all_processors, &all_processors);
+  const auto [least, most] = std::ranges::minmax(counts);
+  std::printf("%d to %d answers a connection\n", least, most);
+  return least > 0 ? static_cast<double>(most) / least : 1e9;
+}
+
 TEST_P(io_fairness, each_of_80_connections_is_answered_alike) {
   const char* forced = std::getenv("TROUPE_POLICY");
   if (forced != nullptr && *forced != '\0') GTEST_SKIP() << "real time";
-  const double most_allowed = GetParam().workers == 1 && !slow ? ratio_max : ratio_of_several_max;
+  const double most_allowed = GetParam().apart && !slow ? ratio_max : ratio_of_shared_max;
   double best = 1e9;
-  for (int attempt = 0; attempt < attempts_max && best > most_allowed; ++attempt) {
-    std::vector<int> counts(connections);
-    std::promise<endpoint> bound;
-    std::future<endpoint> at = bound.get_future();
-    std::stop_source end;
-    std::atomic<int> left{connections * answers_each};
-    {
-      runtime rt({.workers = GetParam().workers, .io = GetParam().by});
-      std::thread asking([&] {
-        load peers(at.get());
-        peers.run_until(end.get_token());
-      });
-      rt.spawn(serve_all(rt, bound, counts, left, end));
-      rt.run();
-      asking.join();
-    }
-    const auto [least, most] = std::ranges::minmax(counts);
-    std::printf("%d to %d answers a connection\n", least, most);
-    if (least > 0) best = std::min(best, static_cast<double>(most) / least);
-  }
+  for (int attempt = 0; attempt < attempts_max && best > most_allowed; ++attempt) best = std::min(best, ratio_of_a_run(GetParam()));
   EXPECT_LE(best, most_allowed);
 }
 
 INSTANTIATE_TEST_SUITE_P(backends, io_fairness,
                          ::testing::Values(fairness_setting{io_backend::epoll, 1}, fairness_setting{io_backend::epoll, 2},
-                                           fairness_setting{io_backend::io_uring, 1}, fairness_setting{io_backend::io_uring, 2}),
+                                           fairness_setting{io_backend::io_uring, 1}, fairness_setting{io_backend::io_uring, 2}, fairness_setting{io_backend::epoll, 4, false},
+                                           fairness_setting{io_backend::io_uring, 4, false}),
                          [](const auto& one) { return std::string(name_of(one.param.by)) + "_" + std::to_string(one.param.workers); });
 
 }  // namespace

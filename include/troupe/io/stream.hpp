@@ -124,7 +124,7 @@ class send_file_job {
 // Buffers are the caller's: in the frame of a coroutine that awaits, or in its actor. Only who lets others shrink a buffer
 // meanwhile (a member of a reentrant actor) can break that. A string that is given away lives as long as it must.
 // One read and one write at a time may be under way; further ones of the same kind follow in turn. When the calling actor
-// is never kept waiting, it yields after 4 operations (64 accepts). Cost: no allocation; one system call when it is done at once.
+// is never kept waiting, it yields after 2 operations (64 accepts). Cost: no allocation; one system call when it is done at once.
 //
 // Example (declarations):
 //     troupe::task<> copy(troupe::stream& from, troupe::stream& to) {

@@ -48,9 +48,9 @@ class operation_wait : public tasks::wait, public operation {
   static const char* act_on(sched::message*, void*, sched::message_act);
   static void on_completed(operation& self) noexcept;
 
-  // Done at once in a row: 4 of them, then others have their turn; a peer that answers meanwhile is no reason to go on. A
+  // Done at once in a row: 2 of them, an answer, then others have their turn; a peer that answers meanwhile is no reason to go on. A
   // listener may take 64: beside thousands of busy connections it would else fall behind.
-  static constexpr std::uint8_t at_once_max = 64, share = 16, accept_share = 1;
+  static constexpr std::uint8_t at_once_max = 64, share = 32, accept_share = 1;
   std::atomic<reason> why_{reason::none};
   std::uint16_t generation_ = 0;
   reactor* home_ = nullptr;
