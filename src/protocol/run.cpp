@@ -35,18 +35,19 @@ std::string_view keep_text(context& in, std::string_view text) {
 // One connection, from its first callback to its last one.
 struct runner {
   face& its;
-  const protocol_options options;
+  const protocol_options& options;
   owned_context memory;  // none while it waits with a leased buffer
   std::optional<snapshot> idle{};
   connection here;
   io_buffer came{};  // what is sent may lie in it
   outgoing out{};
+  bool something = false;   // was sent since the last callback
   bool by_peer = false;     // what is thrown is the stream's, or its time's
   std::size_t read_bytes = first_read_bytes;
   std::string unfinished{};  // of a line
 
-  runner(face& of, const wire& on, protocol_options chosen)
-      : its(of), options(std::move(chosen)), memory(make_context(options.context)), here(on, *memory) {
+  runner(face& of, const wire& on, const protocol_options& chosen)
+      : its(of), options(chosen), memory(make_context(options.context)), here(on, *memory) {
     idle.emplace(*memory);
     adapt(0);
   }
@@ -77,37 +78,24 @@ struct runner {
     return !out.owned.empty() || !out.view.empty() || out.file.has_value() || !here.more_.empty();
   }
 
+  // What a connection does not do while it is idle is done by tasks of their own: what those need goes with them.
+
   // The context keeps a callback's memory until all that it returned was sent.
   task<> converse() {
-    bool something = !its.first.empty();
+    something = !its.first.empty();
     if (something) co_await write(its.first);
     call([this] { its.made(here, out); });
     for (;;) {
-      if (out.later) {
-        task<> rest = std::move(*out.later);
-        out.later.reset();
-        co_await std::move(rest);
-      }
-      if (has_something()) {
-        something = true;
-        by_peer = true;
-        if (!out.owned.empty()) co_await line().write_all(std::string_view(out.owned)).timeout(options.stall_max);
-        if (!out.view.empty()) co_await line().write_all(out.view).timeout(options.stall_max);
-        by_peer = false;
-        if (out.file) co_await send_file();
-        if (!here.more_.empty()) co_await write(here.more_);
-      }
+      if (out.later || has_something()) co_await send_what_was_returned();
       out.clear();
       here.more_.clear();
       came.reset();
       if (memory) memory->rollback(*idle);
       if (here.closing_ || options.stop.stop_requested()) break;
-      if (something && its.hears_of_sent) {
-        something = false;
+      if (std::exchange(something, false) && its.hears_of_sent) {
         call([this] { its.sent(here, out); });
         continue;
       }
-      something = false;
       std::size_t bytes = 0;
       if (read_bytes == io_buffer::bytes_max) {
         give_memory_back();
@@ -117,17 +105,38 @@ struct runner {
         bytes = came.size();
         receive(came.bytes());
       } else {
-        begin_memory();
-        const std::span<std::byte> room(static_cast<std::byte*>(memory->allocate(read_bytes, 1)), read_bytes);
-        by_peer = true;
-        bytes = co_await line().read(room).timeout(options.idle_max).stop(options.stop);
-        by_peer = false;
-        receive(room.first(bytes));
+        bytes = co_await receive_much();
       }
       if (bytes == 0) co_return;
       adapt(bytes);
     }
     co_await say_farewell();
+  }
+
+  task<> send_what_was_returned() {
+    if (out.later) {
+      task<> rest = std::move(*out.later);
+      out.later.reset();
+      co_await std::move(rest);
+    }
+    if (!has_something()) co_return;
+    something = true;
+    by_peer = true;
+    if (!out.owned.empty()) co_await line().write_all(std::string_view(out.owned)).timeout(options.stall_max);
+    if (!out.view.empty()) co_await line().write_all(out.view).timeout(options.stall_max);
+    by_peer = false;
+    if (out.file) co_await send_file();
+    if (!here.more_.empty()) co_await write(here.more_);
+  }
+
+  task<std::size_t> receive_much() {
+    begin_memory();
+    const std::span<std::byte> room(static_cast<std::byte*>(memory->allocate(read_bytes, 1)), read_bytes);
+    by_peer = true;
+    const std::size_t bytes = co_await line().read(room).timeout(options.idle_max).stop(options.stop);
+    by_peer = false;
+    receive(room.first(bytes));
+    co_return bytes;
   }
 
   void receive(std::span<const std::byte> bytes) {
@@ -240,8 +249,8 @@ struct runner {
   }
 };
 
-task<> run(face& its, wire on, protocol_options options) {
-  runner one(its, on, std::move(options));
+task<> run(face& its, wire on, const protocol_options& options) {
+  runner one(its, on, options);
   std::exception_ptr what;
   try {
     co_await one.converse();

@@ -308,7 +308,7 @@ class face_of final : public face {
 };
 
 // The whole life of a connection. Throws what nobody else is told of.
-task<> run(face& its, wire on, protocol_options options);
+task<> run(face& its, wire on, const protocol_options& options);
 
 }  // namespace protocols
 
