@@ -70,6 +70,12 @@ class connection : public transport, private body_source {
   // When the peer has ended.
   void peer_ended();
 
+  // Nothing more is to be sent, or only what a wait lets through.
+  bool is_ended() const noexcept {
+    const ending why = ending_.load(std::memory_order_relaxed);  // order: relaxed  who ends it just now meets the next wait
+    return why != ending::none && why != ending::parking && why != ending::draining;
+  }
+
   // The time of what is awaited is limited from here on, or not any more.
   void begin_wait(phase now_in, std::chrono::nanoseconds span, std::int64_t now_ns) noexcept;
   void end_wait() noexcept;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <concepts>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -13,6 +14,7 @@
 #include "http/connection.hpp"
 #include "http/guest.hpp"
 #include "http/parked.hpp"
+#include "io/at_once.hpp"
 #include "troupe/io/error.hpp"
 #include "troupe/runtime/here.hpp"
 #include "troupe/task/event.hpp"
@@ -62,7 +64,11 @@ class connection_over final : public connection {
         const bool goes_on = co_await serve();
         if (goes_on) continue;
       }
-      for (std::string_view left = out_.view(); !left.empty();) {
+      std::string_view left = out_.view();
+      if constexpr (std::derived_from<Stream, troupe::stream>) {
+        if (!left.empty() && !is_ended()) left.remove_prefix(io::at_once::write(stream_, left));
+      }
+      while (!left.empty()) {
         begin_wait(phase::busy, server_->options.write_time, now().count());
         const std::size_t sent = co_await stream_.write(left).stop(busy_stop_.get_token());
         left.remove_prefix(sent);

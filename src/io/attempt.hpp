@@ -1,6 +1,9 @@
 // attempt: tries an operation by system calls, here and now.
 #pragma once
 
+#include <cstddef>
+#include <string_view>
+
 #include "io/kernel.hpp"
 #include "io/slot.hpp"
 
@@ -12,6 +15,9 @@ bool attempt(kernel& calls, slot& at, operation& one) noexcept;
 
 // Of a file, in one call: so what that comes to fits into an int.
 inline constexpr std::size_t step_bytes_max = std::size_t{1} << 30;
+
+// To a socket, the slot's mutex held: how many bytes the system takes now. It knows afterwards whether it can write more.
+std::size_t send_some(kernel& calls, slot& at, std::string_view bytes) noexcept;
 
 // The same of a file's. `at_once`: false where it would wait for a disk; else it always ends, and may block. Only who carries
 // it out touches the operation meanwhile.

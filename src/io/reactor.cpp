@@ -114,6 +114,7 @@ void reactor::leave(bool weak) noexcept {
   if (!weak && in_flight_.fetch_sub(1, std::memory_order_relaxed) == 1) services_.keep_alive(false);
 }
 
+std::size_t reactor::write_at_once(slot&, std::string_view) noexcept { return 0; }
 bool reactor::carry_out(operation&) noexcept { return true; }
 void reactor::give_up(operation&) noexcept {}
 

@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string_view>
 #include <vector>
 
 #include "io/buffer_pool.hpp"
@@ -43,6 +44,9 @@ class reactor : public sched::poller, public std::enable_shared_from_this<reacto
   virtual bool start(operation& one) noexcept = 0;
   // Asks for its end. It completes all the same: by what it has come to, or with -ECANCELED. Nothing when it is not pending.
   virtual void cancel(operation& one) noexcept = 0;
+
+  // To a socket: what the system takes here and now (at_once.hpp). 0 where the backend does not try calls first.
+  virtual std::size_t write_at_once(slot& at, std::string_view bytes) noexcept;
 
   // In the turn of an operation that was told that it is due: true when it is done. False: it waits on, and is told again.
   virtual bool carry_out(operation& one) noexcept;

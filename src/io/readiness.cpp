@@ -84,6 +84,11 @@ class readiness_reactor final : public reactor {
     complete(one);
   }
 
+  std::size_t write_at_once(slot& at, std::string_view bytes) noexcept override {
+    std::lock_guard lock(at.mutex);
+    return at.can_write && at.writers.empty() ? send_some(calls, at, bytes) : 0;
+  }
+
   bool carry_out(operation& one) noexcept override {
     news after;
     {

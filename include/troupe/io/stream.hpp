@@ -17,6 +17,7 @@ namespace troupe {
 namespace io {
 
 class arrival;
+struct at_once;
 
 // `shared`: it may block, since its mode is other processes' as well.
 enum class stream_kind : std::uint8_t { socket, pipe, shared };
@@ -187,6 +188,7 @@ class stream {
 
  private:
   friend io::arrival;
+  friend io::at_once;
   static std::string_view as_text(std::span<const std::byte> bytes) noexcept {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
