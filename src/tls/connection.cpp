@@ -7,6 +7,7 @@
 #include <cstring>
 #include <new>
 
+#include "io/at_once.hpp"
 #include "troupe/base/error.hpp"
 
 namespace troupe::tls {
@@ -121,7 +122,11 @@ step connection::write(std::string_view chunk) {
   if (!ticket_given_ && context_->server() && context_->tickets()) SSL_new_session_ticket(ssl_.get());
   ticket_given_ = true;
   std::size_t written = 0;
-  return must_not_end(after(SSL_write_ex(ssl_.get(), chunk.data(), chunk.size(), &written), "write"), "write");
+  // The caller has the writing seat (T3), and all before was sent: what the system takes at once need not be copied.
+  sends_at_once_ = flying_.empty() && pending_.empty();
+  const step how = after(SSL_write_ex(ssl_.get(), chunk.data(), chunk.size(), &written), "write");
+  sends_at_once_ = false;
+  return must_not_end(how, "write");
 }
 
 step connection::say_goodbye() {
@@ -293,13 +298,18 @@ int connection::bio_read(BIO* bio, char* to, std::size_t room, std::size_t* coun
 int connection::bio_write(BIO* bio, const char* from, std::size_t count, std::size_t* written) noexcept {
   auto& self = *static_cast<connection*>(BIO_get_data(bio));
   BIO_clear_retry_flags(bio);
+  *written = count;
   try {
-    self.pending_.append(from, count);
+    if (self.sends_at_once_ && self.pending_.empty()) {
+      const std::size_t sent = io::at_once::write(self.out(), {from, count});
+      from += sent;
+      count -= sent;
+    }
+    if (count != 0) self.pending_.append(from, count);
   } catch (...) {
     self.memory_failed_ = true;
     return 0;
   }
-  *written = count;
   return 1;
 }
 

@@ -115,6 +115,7 @@ class connection {
   bool reading_ = false, writing_ = false;
   bool writer_reads_ = false;  // it has the reading seat as well
   bool established_ = false, ticket_given_ = false, memory_failed_ = false;
+  bool sends_at_once_ = false;  // in write(): nothing lies in front of what OpenSSL writes
   bool input_ended_ = false, input_was_full_ = false;
   std::size_t input_begin_ = 0, input_end_ = 0;
   const std::byte* input_ = nullptr;  // in one of these two
