@@ -25,7 +25,7 @@ std::shared_ptr<reactor> make_reactor(sched::poller_seat& seat) {
   if (seat.simulation != nullptr) {
     return make_readiness_reactor(std::make_unique<simulated_kernel>(*seat.simulation), services);
   }
-  if (static_cast<io_backend>(seat.choice) != io_backend::epoll) {
+  if (static_cast<io_backend>(seat.choice) == io_backend::io_uring) {  // why: docs/decisions/io_rings.md
     int refused = 0;
     if (auto made = make_uring_reactor(system_kernel(), services, refused)) return made;
     say_once(refused);

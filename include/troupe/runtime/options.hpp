@@ -87,7 +87,7 @@ struct runtime_options {
   // Default false.
   bool dump_on_sigquit = false;
 
-  // What carries out I/O. Default automatic: io_uring where the system allows it, else epoll; `simulated` under
+  // What carries out I/O. Default automatic: epoll, the quicker one for servers (docs/decisions/io_rings.md); `simulated` under
   // policy::simulated, and only there. The environment variable TROUPE_IO (auto, io_uring, epoll) overrides. Where io_uring
   // is wanted and not to be had, epoll takes over, and says so once on standard error.
   io_backend io = io_backend::automatic;
