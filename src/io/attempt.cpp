@@ -113,15 +113,6 @@ bool send_file(kernel& calls, slot& at, operation& one) noexcept {
   return finish(one, 0);
 }
 
-// Errors of the connection that would have been accepted are not the listener's: accept(2) says to go on.
-bool is_of_the_peer(std::ptrdiff_t result) noexcept {
-  switch (-result) {
-    case ECONNABORTED: case EPROTO: case ENETDOWN: case ENOPROTOOPT: case EHOSTDOWN: case ENONET: case EHOSTUNREACH:
-    case ENETUNREACH: return true;
-    default: return false;
-  }
-}
-
 bool accept(kernel& calls, slot& at, operation& one) noexcept {
   const socklen_t room = one.address_bytes;
   std::ptrdiff_t result = 0;
@@ -159,6 +150,14 @@ bool readiness(kernel& calls, slot& at, operation& one) noexcept {
 }
 
 }  // namespace
+
+bool is_of_the_peer(std::ptrdiff_t result) noexcept {
+  switch (-result) {
+    case ECONNABORTED: case EPROTO: case ENETDOWN: case ENOPROTOOPT: case EHOSTDOWN: case ENONET: case EHOSTUNREACH:
+    case ENETUNREACH: return true;
+    default: return false;
+  }
+}
 
 bool attempt(kernel& calls, slot& at, operation& one) noexcept {
   switch (one.what) {

@@ -302,7 +302,7 @@ class uring_reactor final : public reactor {
     }
     if (result > 0) return ++at.shots, at.ahead.push(came, static_cast<std::size_t>(result));
     if (result == -ECANCELED || result == -EINTR || result == -EAGAIN) return;
-    if (result == (at.listens ? -ECONNABORTED : -ENOBUFS)) return;
+    if (at.listens ? is_of_the_peer(result) : result == -ENOBUFS) return;
     // That the process has no descriptor left is true just now alone.
     if (!at.listens || !at.readers.empty()) at.last_shot = result;
   }
@@ -336,7 +336,7 @@ class uring_reactor final : public reactor {
     if (result == -ENOBUFS && one.leased && !one.begun) return one.begun = true, false;
     // The system cancels by itself what a thread submitted that ends; another one asks again.
     if (result == -EINTR || result == -EAGAIN || result == -ECANCELED) return false;
-    if (one.what == action::accept && result == -ECONNABORTED) return false;
+    if (one.what == action::accept && is_of_the_peer(result)) return false;
     if (result <= 0 || one.what == action::accept || one.what == action::open) return true;
     if (is_polled(one)) return !at.closing && attempt(calls, at, one);
     one.done += static_cast<std::size_t>(result);

@@ -166,6 +166,19 @@ TEST_P(io_faults, each_error_is_typed_and_nothing_is_left) {
   }
 }
 
+// What is said of the connection that would have been accepted is no error of the listener's.
+TEST_P(io_faults, a_peer_that_has_gone_does_not_end_who_accepts) {
+  if (GetParam().kind != call::accept) return;
+  for (const int fault : {ECONNABORTED, EPROTO, ENETDOWN, EHOSTUNREACH, ENETUNREACH}) {
+    for (const bool ahead : {false, true}) {
+      SCOPED_TRACE(std::strerror(fault));
+      outcomes seen;
+      EXPECT_TRUE(run(0, fault, 1, ahead, seen));
+      EXPECT_EQ(seen.refused.load(), 0);
+    }
+  }
+}
+
 TEST_P(io_faults, short_transfers_are_gone_on_with) {
   for (const int fault : {short_transfer, one_byte_transfers}) {
     const call kind = GetParam().kind;
