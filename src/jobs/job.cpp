@@ -288,10 +288,11 @@ TROUPE_NOINLINE void need(job& of) {
   if (pool != nullptr && pool->shares()) submit_pending(*pool, &of);
   take_back(of, pool);
   if (claim(of)) {
-    if (pool != nullptr) pool->count_run();
+    if (pool != nullptr) this_stack.top == nullptr ? pool->begin_run(of) : pool->count_run();
     return run_nested(of);
   }
   if (pool != nullptr) pool->attend();
+  if (pool != nullptr && pool->shares() && !pool->is_simulated() && this_stack.top == nullptr) return wait_and_help(of, *pool);
   wait_until_done(of);
 }
 

@@ -196,6 +196,10 @@ bool job_pool::submit(job& one, job_queue& mine, bool urgent) noexcept {
     return false;
   }
   if (runners_.may_call()) [[unlikely]] call_runner();
+  // order: relaxed (both)  a hint: one that is lost costs parallelism
+  if (mine.hungry.load(std::memory_order_relaxed) != nullptr) [[unlikely]] {
+    if (waiting_thread* const helps = mine.hungry.exchange(nullptr, std::memory_order_relaxed)) helps->parker.notify();
+  }
   return true;
 }
 
@@ -268,6 +272,25 @@ job* job_pool::steal_job(const job_queue& mine) noexcept {
   return nullptr;
 }
 
+bool job_pool::help(const job& with, waiting_thread* hungry) noexcept {
+  // order: acquire  sees from which index on; pairs with run/release
+  job_queue* const in = with.queues_in.load(std::memory_order_acquire);
+  if (in == nullptr) return false;
+  job* one = nullptr;
+  {
+    std::lock_guard lock(mutex_);
+    // It may be another pool's, which has gone.
+    if (std::ranges::find(queues_, in, &std::unique_ptr<job_queue>::get) == queues_.end()) return false;
+    // order: relaxed (both)  a hint; the index was published with the queue
+    if (hungry != nullptr) in->hungry.store(hungry, std::memory_order_relaxed);
+    one = in->steal_from(in->runs_from.load(std::memory_order_relaxed));
+  }
+  if (one == nullptr) return false;
+  observe::trace(observe::event::lazy_stolen, one->name);
+  run_job(*one);
+  return true;
+}
+
 strand* job_pool::steal_part(const strand_deques& mine, const fork_tree* only) noexcept {
   const auto wants = [only](const strand& part) { return only == nullptr || part.within->tree == only; };
   std::lock_guard lock(mutex_);
@@ -285,7 +308,7 @@ void job_pool::run_job(job& one) noexcept {
   if (home_.discarding()) return drop(one);
   // order: relaxed  as it was when it was queued
   if (one.needs_memory.load(std::memory_order_relaxed) && memory_->is_short()) return set_aside(one);
-  count_run();
+  begin_run(one);
   actor::current_turn().what.store(one.name, std::memory_order_relaxed);  // order: relaxed  for running_handlers, a snapshot
   run_taken(one);
   actor::current_turn().what.store(nullptr, std::memory_order_relaxed);  // order: relaxed  as above

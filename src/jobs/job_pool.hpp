@@ -98,6 +98,10 @@ class job_pool {
   // Whether what a thread has made is to be queued where others find it.
   bool shares() const noexcept { return !options_.serial && options_.steals; }
 
+  // The caller waits for a job that another thread runs: runs one that this thread has queued meanwhile. False when there is none; then
+  // `hungry`, if it is not null, is notified when there is.
+  bool help(const job& with, waiting_thread* hungry) noexcept;
+
   // Of forks (strand.cpp). Something was pushed: one more runner comes, if there is room for one.
   void call_runner() noexcept;
   // Parts lie in the caller's deques, or are about to: others may take part.
@@ -128,6 +132,14 @@ class job_pool {
   void drop(job& unwanted) noexcept;
   const std::shared_ptr<wait_count>& waits() const noexcept { return waits_; }
   void count_run() noexcept { actor::count(home_, actor::counted::lazies); }
+  // The calling thread, which has a queue, is about to run this one, and has none under it.
+  void begin_run(job& one) noexcept {
+    count_run();
+    if (known_.pool != id_) return;
+    known_.queue->runs_from.store(known_.queue->mark(), std::memory_order_relaxed);  // order: relaxed  the next store publishes it
+    // order: release  pairs with help/acquire
+    one.queues_in.store(known_.queue, std::memory_order_release);
+  }
   void count_dropped() noexcept { dropped_.fetch_add(1, std::memory_order_relaxed); }  // order: relaxed  a statistic
   std::size_t queued() const;  // now
   std::uint64_t dropped() const noexcept { return dropped_.load(std::memory_order_relaxed); }  // order: relaxed  the same

@@ -7,11 +7,13 @@
 //   J1  a job in the ring has a ref of the ring's, `place` is its index there, and `kept_by` the queue.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <memory>
 #include <new>
 #include <thread>
+#include <utility>
 
 #include "sched/biased_lock.hpp"
 #include "troupe/jobs/job.hpp"
@@ -74,6 +76,20 @@ class job_queue {
     return let_go(one);
   }
 
+  // The same: the oldest from this index on.
+  job* steal_from(std::uint64_t first) noexcept {
+    if (end_() <= first || !lock.try_revoke()) return nullptr;
+    job* one = nullptr;
+    for (std::size_t at = std::max<std::size_t>(begin_(), first); one == nullptr && at < end_(); ++at) {
+      one = std::exchange(slots_[at & mask_], nullptr);
+    }
+    lock.restore();
+    return let_go(one);
+  }
+
+  // Owner: what it pushes from now on has this index, or a later one.
+  std::uint64_t mark() const noexcept { return end_(); }
+
   // Hints outside of the lock.
   bool empty() const noexcept { return begin_() == end_(); }
   std::size_t count() const noexcept {
@@ -83,6 +99,9 @@ class job_queue {
 
   std::thread::id owner{};  // none: anybody may become it; guarded by the pool's mutex
   strand_deques parts;      // of the forks and loops that the thread has begun
+  std::atomic<std::uint64_t> runs_from{0};  // what was pushed since the owner's outermost job began has this index or a later one
+  // A thread that waits for what the owner runs, and would help when something is queued; a hint.
+  std::atomic<waiting_thread*> hungry{nullptr};
   std::atomic<bool> busy{false};  // the owner is at work here; written by it
 
  private:

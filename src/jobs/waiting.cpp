@@ -4,6 +4,7 @@
 #include <string>
 
 #include "jobs/deadlocks.hpp"
+#include "jobs/job_pool.hpp"
 #include "jobs/job_word.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/observe/trace.hpp"
@@ -153,6 +154,21 @@ void wait_until_done(job& of) {
     // order: acquire  pairs with who has found the circle
     if (self.refused.load(std::memory_order_acquire)) leave_refused(of, one);
     self.parker.wait();
+  }
+}
+
+// Nobody can wait for what lies under this on the stack, so that no task is buried by what it runs.
+void wait_and_help(job& of, job_pool& pool) {
+  waiting_thread& self = this_thread();
+  sleeper one(self);
+  if (!attach(of, one)) return;
+  // order: acquire  the waker is done with it; and sees the result
+  while (!one.told.load(std::memory_order_acquire)) {
+    if (pool.help(of, nullptr) || pool.help(of, &self)) continue;
+    const waits_for here(of, waits_for::joins{});  // no circle comes back here
+    const asleep_span traced(of.name);
+    // order: acquire  as above
+    if (!one.told.load(std::memory_order_acquire)) self.parker.wait();
   }
 }
 

@@ -16,6 +16,7 @@
 
 namespace troupe::jobs {
 
+class job_pool;
 struct fork_tree;
 struct waiting_thread;
 
@@ -94,6 +95,9 @@ class waits_for {
 
 // Sleeps until the job is done, which another thread runs. Throws deadlock.
 void wait_until_done(job& of);
+
+// The same of a thread that has no job and no strand on its stack: it helps meanwhile.
+void wait_and_help(job& of, job_pool& pool);
 
 // Adds the waiter. False when the job is done already.
 bool attach(job& of, waiter& one) noexcept;

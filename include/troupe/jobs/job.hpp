@@ -10,6 +10,7 @@
 
 namespace troupe::jobs {
 
+class job_queue;
 struct waiting_thread;
 
 // Who is told, once, on the thread that ran the job.
@@ -50,6 +51,7 @@ struct job {
   job* newer = nullptr;
   std::uint64_t place = 0;  // in the list by age, in the queue by index
   std::atomic<waiting_thread*> run_by{nullptr};
+  std::atomic<job_queue*> queues_in{nullptr};  // of the outermost job of a thread: who waits for it may help (docs/protocols/lazies.md)
 };
 
 // An exception that nobody will hear of otherwise: a failure of the runtime that the calling thread's jobs belong to. Ends the
