@@ -90,6 +90,7 @@ TROUPE_NOINLINE job_of<T>& make_lazy(Function&& function, memory_use use) {
 // get() never deadlocks, with however few workers and however deep: what nobody has begun runs at once in the thread that
 // wants it, and what somebody has begun makes progress. A value that needs itself throws troupe::deadlock in one of those
 // who want it. Plain code and posted procedures use get(); a handler or a task must not hold its thread: co_await it there.
+// While it waits in plain code a thread runs what was queued on the way to the value: hold no lock that this may want.
 //
 // Where it runs: in the runtime of the handler, task or job that wants it; on other threads in the one that this thread
 // made last; without one all runs in the thread that wants it. One that nobody wants is dropped, and counted, unless a
