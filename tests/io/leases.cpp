@@ -362,7 +362,7 @@ TEST_P(io_leases, a_stream_that_is_closed_ends_its_read) {
     for (int i = 0; leased() != 0 && i < 10'000; ++i) co_await sleep_for(100us);
     left = leased();
     // And one whose program ends meanwhile.
-    auto last = [&rt](tcp_stream from) -> task<> {
+    auto last = [](runtime& rt, tcp_stream from) -> task<> {  // outlives this coroutine
       for (;;) {
         const io_buffer came = co_await from.read_some();
         if (came.empty()) break;
@@ -371,7 +371,7 @@ TEST_P(io_leases, a_stream_that_is_closed_ends_its_read) {
     };
     tcp_stream peer = co_await tcp_stream::connect(listener.local());
     tcp_stream served = co_await listener.accept();
-    rt.spawn(last(std::move(served)));
+    rt.spawn(last(rt, std::move(served)));
     for (int i = 0; i < 3; ++i) co_await peer.write_all("x");
     co_await sleep_for(1h);
   };
