@@ -80,14 +80,29 @@ class connection_over final : public connection {
       const bool is_idle = in_.empty(), something_came = std::exchange(past_.was_parked, false);
       if (is_slow() && !something_came && park(now().count())) co_return;
       wait_for_head(now().count());
-      const std::span<char> room = in_.room(least_room);
+      const bool shares = !is_secure && is_idle && server_->count() >= sharing_from();
+      if (shares) {
+        out_.rest();
+        in_.release();
+      }
       count_buffers();
       give_memory_back();
       std::stop_token token = is_idle ? idle_stop_.get_token() : busy_stop_.get_token();
       bool is_over = false;
       std::size_t bytes = 0;
       try {
-        bytes = co_await stream_.read(room).stop(std::move(token));
+        if constexpr (!is_secure) {
+          if (shares) {
+            io_buffer came = co_await stream_.read_some().stop(std::move(token));
+            bytes = came.size();
+            in_.adopt(std::move(came));
+          }
+        }
+        if (!shares) {
+          const std::span<char> room = in_.room(least_room);
+          bytes = co_await stream_.read(room).stop(std::move(token));
+          in_.came(bytes);
+        }
       } catch (const cancelled&) {
         is_over = true;
       }
@@ -96,14 +111,13 @@ class connection_over final : public connection {
         if (park(idle_since_ns())) co_return;
         if (server_->unpark(*this)) continue;
       }
-      if (is_over) bytes = co_await look_again(is_idle, room);
+      if (is_over) bytes = co_await look_again(is_idle);
       if (bytes == 0) {
         if (!is_over) peer_ended();
         co_await flush_all();
         break;
       }
       if (is_idle && is_slow()) ++past_.pace;
-      in_.came(bytes);
       end_wait();
     }
     if (lingers_ || !in_.empty()) co_await linger();
@@ -259,7 +273,7 @@ class connection_over final : public connection {
   }
 
   // After a read that was ended: what is to be said, or what came nevertheless.
-  task<std::size_t> look_again(bool is_idle, std::span<char> room) {
+  task<std::size_t> look_again(bool is_idle) {
     const ending why = ending_.load(std::memory_order_acquire);  // order: acquire  pairs with connection::end/release
     if (!is_idle && why == ending::late) {
       server_->revive(*this);
@@ -271,9 +285,10 @@ class connection_over final : public connection {
     const std::chrono::nanoseconds span = past_.answered_one || why == ending::shed ? last_look : first_look;
     std::size_t bytes = 0;
     try {
-      bytes = co_await stream_.read(room).timeout(span);
+      bytes = co_await stream_.read(in_.room(least_room)).timeout(span);
     } catch (const timed_out&) {
     }
+    in_.came(bytes);
     co_return bytes;
   }
 

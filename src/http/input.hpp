@@ -1,4 +1,4 @@
-// input: bytes that came and were not yet used up, in one piece.
+// input: bytes that came and were not yet used up, in one piece: in memory of its own, or in a leased buffer.
 #pragma once
 
 #include <cstddef>
@@ -6,12 +6,15 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <utility>
+
+#include "troupe/io/buffer.hpp"
 
 namespace troupe::http {
 
 class input {
  public:
-  std::string_view view() const noexcept { return {data_.get() + begin_, end_ - begin_}; }
+  std::string_view view() const noexcept { return {data_ + begin_, end_ - begin_}; }
   bool empty() const noexcept { return begin_ == end_; }
   void use(std::size_t bytes) noexcept { begin_ += bytes; }
   std::size_t capacity() const noexcept { return capacity_; }
@@ -22,19 +25,30 @@ class input {
     if (capacity_ - end_ < least) {
       const std::size_t kept = end_ - begin_;
       if (capacity_ - kept >= least) {
-        std::memmove(data_.get(), data_.get() + begin_, kept);
+        std::memmove(data_, data_ + begin_, kept);
       } else {
         std::size_t wanted = capacity_ == 0 ? first_bytes : capacity_ * 2;
         while (wanted - kept < least) wanted *= 2;
         auto larger = std::make_unique_for_overwrite<char[]>(wanted);
-        if (kept != 0) std::memcpy(larger.get(), data_.get() + begin_, kept);
-        data_ = std::move(larger);
+        if (kept != 0) std::memcpy(larger.get(), data_ + begin_, kept);
+        lease_.reset();
+        own_ = std::move(larger);
+        data_ = own_.get();
         capacity_ = wanted;
       }
       begin_ = 0;
       end_ = kept;
     }
-    return {data_.get() + end_, capacity_ - end_};
+    return {data_ + end_, capacity_ - end_};
+  }
+  // What came is all that there is.
+  void adopt(io_buffer&& came) noexcept {
+    release();
+    if (came.empty()) return;
+    end_ = came.size();
+    lease_ = std::move(came);
+    data_ = reinterpret_cast<char*>(lease_.bytes().data());
+    capacity_ = io_buffer::bytes_max;
   }
   void came(std::size_t bytes) noexcept { end_ += bytes; }
   void put(std::string_view bytes) {
@@ -43,13 +57,17 @@ class input {
     came(bytes.size());
   }
   void release() noexcept {
-    data_.reset();
+    own_.reset();
+    lease_.reset();
+    data_ = nullptr;
     begin_ = end_ = capacity_ = 0;
   }
 
  private:
   static constexpr std::size_t first_bytes = 4096;
-  std::unique_ptr<char[]> data_;
+  std::unique_ptr<char[]> own_;
+  io_buffer lease_;
+  char* data_ = nullptr;  // of one of these
   std::size_t begin_ = 0, end_ = 0, capacity_ = 0;
 };
 

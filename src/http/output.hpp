@@ -1,4 +1,4 @@
-// output: bytes that are to be sent; keeps its memory.
+// output: bytes that are to be sent; keeps its memory, or leaves it to the next one on the same thread.
 #pragma once
 
 #include <charconv>
@@ -42,22 +42,17 @@ class output {
     data_.reset();
     capacity_ = 0;
   }
+  // When it is empty, and is not needed for a while. In a turn.
+  void rest() noexcept;
 
  private:
   char* room(std::size_t bytes) {
     if (capacity_ - size_ < bytes) enlarge(bytes);
     return data_.get() + size_;
   }
-  void enlarge(std::size_t bytes) {
-    std::size_t wanted = capacity_ == 0 ? 1024 : capacity_ * 2;
-    while (wanted - size_ < bytes) wanted *= 2;
-    auto larger = std::make_unique_for_overwrite<char[]>(wanted);
-    if (size_ != 0) std::memcpy(larger.get(), data_.get(), size_);
-    data_ = std::move(larger);
-    capacity_ = wanted;
-  }
+  void enlarge(std::size_t bytes);
 
-  static constexpr std::size_t kept_bytes_max = 64 * 1024;
+  static constexpr std::size_t first_bytes = 1024, kept_bytes_max = 64 * 1024;
   std::unique_ptr<char[]> data_;
   std::size_t size_ = 0, capacity_ = 0;
 };

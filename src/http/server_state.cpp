@@ -91,6 +91,16 @@ void server_state::unlink(connection& one) noexcept {
   one.link_ = nullptr;
 }
 
+namespace {
+
+std::atomic<std::size_t> shared_from{sharing_from_default};
+
+}  // namespace
+
+// order: relaxed (both)  a choice of tests, made before there is a server
+std::size_t sharing_from() noexcept { return shared_from.load(std::memory_order_relaxed); }
+void set_sharing_from(std::size_t connections) noexcept { shared_from.store(connections, std::memory_order_relaxed); }
+
 std::size_t server_state::count() const { return count_.load(std::memory_order_relaxed); }  // order: relaxed  a hint
 
 bool server_state::is_full() const noexcept {

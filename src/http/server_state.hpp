@@ -35,6 +35,12 @@ enum class connection_ending : std::uint8_t { none, parking, late, shed, aborted
 
 inline constexpr std::int64_t never_ns = std::numeric_limits<std::int64_t>::max();
 
+// Connections of a server, from which on they read and write in memory that they share: a request lies where the last one lay,
+// and one that waits has no buffer. Fewer have buffers of their own, which all fit into the processor's caches.
+inline constexpr std::size_t sharing_from_default = 256;
+std::size_t sharing_from() noexcept;
+void set_sharing_from(std::size_t connections) noexcept;  // for tests
+
 struct server_state : std::enable_shared_from_this<server_state> {
   server_state(router table, const server_options& chosen);
 

@@ -185,6 +185,7 @@ TEST_P(http_limits, of_connections_that_are_busy_others_wait) {
 }
 
 TEST_P(http_limits, of_memory_the_idle_ones_make_room) {
+  http::set_sharing_from(http::sharing_from_default);  // else those that are idle have none
   server_options limits;
   limits.buffer_bytes = 20'000;  // of some four connections
   int heard = 0;

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "http/server_state.hpp"
 #include "support/io.hpp"
 #include "troupe/http/server.hpp"
 
@@ -89,6 +90,14 @@ inline task<> serve_while(runtime& rt, http::server web, client talk) {
 
 class http_conformance : public io_conformance {
  protected:
+  // Connections share their buffers where there are many: in some of the settings always, in the others never.
+  void SetUp() override {
+    io_conformance::SetUp();
+    if (GetParam().on.workers == 1 && GetParam().on.seed != 1) http::set_sharing_from(0);
+    if (GetParam().by == io_backend::epoll && GetParam().on.workers == 2) http::set_sharing_from(0);
+  }
+  void TearDown() override { http::set_sharing_from(http::sharing_from_default); }
+
   // The client to its end, then the server, then all else.
   void run(http::router routes, client talk, const http::server_options& limits = {}) {
     runtime rt(options());
