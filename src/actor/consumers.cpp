@@ -6,9 +6,11 @@
 namespace troupe::actor {
 namespace {
 
-std::exception_ptr ended_error(const consume_request& one) {
+std::exception_ptr ended_error(const consume_request& one) noexcept try {
   return std::make_exception_ptr(actor_stopped(std::string("troupe: consume: the actor has ended: ") +
                                                one.which(nullptr, nullptr, message_act::describe)));
+} catch (const std::bad_alloc&) {
+  return std::current_exception();
 }
 
 // Whether something else is to be done first: mail in this batch, in the list or in the word.

@@ -156,7 +156,12 @@ const tasks::ask_link* parent_of(const tasks::ask_link& link) noexcept {
 // The turn that asked waits for the answer from now on. Some of those above may wait only soon; whoever asks and does
 // not wait for it has said so, or is about to.
 void check_for_deadlock(const tasks::ask_link& of) {
-  for (const tasks::ask_link* at = &of; at != nullptr; at = parent_of(*at)) {
+  // order: relaxed  a hint
+  if (of.abandoned.load(std::memory_order_relaxed)) return;
+  if (of.asker == of.asked) throw_deadlock(of);
+  if (of.parent == nullptr) [[likely]] return;
+  std::lock_guard lock(tasks::parents);
+  for (const tasks::ask_link* at = parent_of(of); at != nullptr; at = parent_of(*at)) {
     // order: relaxed  a hint
     if (at->abandoned.load(std::memory_order_relaxed)) return;
     if (at->asker == of.asked) throw_deadlock(of);
@@ -251,10 +256,19 @@ void end_reentrant(cell& actor) noexcept {
   place.flow = flow_before;
 }
 
-std::exception_ptr stopped_error(message::handler method) {
+std::exception_ptr no_future_error(message::handler method) noexcept try {
+  return std::make_exception_ptr(usage_error(std::string("troupe: ask: the handler returned a future without a result: ") +
+                                             method(nullptr, nullptr, message_act::describe)));
+} catch (const std::bad_alloc&) {
+  return std::current_exception();
+}
+
+std::exception_ptr stopped_error(message::handler method) noexcept try {
   return std::make_exception_ptr(
       actor_stopped(std::string("troupe: ask: the actor has stopped, or was stopped before it handled ") +
                     method(nullptr, nullptr, message_act::describe)));
+} catch (const std::bad_alloc&) {
+  return std::current_exception();
 }
 
 }  // namespace troupe::actor

@@ -191,8 +191,14 @@ void kin_table::add_child(cell& parent, cell& child) {
 void kin_table::add_watch(cell& of, promise<ended>&& watcher) {
   // order: relaxed  the actor's own turn sees it
   in_use_.store(true, std::memory_order_relaxed);
-  std::lock_guard lock(mutex_);
-  watchers_[&of].push_back(std::move(watcher));
+  std::exception_ptr no_memory;
+  try {
+    std::lock_guard lock(mutex_);
+    watchers_[&of].push_back(std::move(watcher));
+  } catch (const std::bad_alloc&) {
+    no_memory = std::current_exception();
+  }
+  if (no_memory != nullptr) watcher.set_exception(std::move(no_memory));
 }
 
 void kin_table::end(cell& of, cell* parent, ended how) noexcept {

@@ -12,7 +12,7 @@ struct thread_list {
   std::mutex mutex;
   turn_place* first = nullptr;
   static thread_list& get() {
-    static thread_list& instance = *new thread_list;
+    static constinit thread_list instance;  // trivially destructible
     return instance;
   }
 };

@@ -4,6 +4,12 @@
 
 namespace troupe::tasks {
 
+std::exception_ptr broken_error() noexcept try {
+  return std::make_exception_ptr(broken_promise("troupe: the promise was dropped before it was resolved"));
+} catch (const std::bad_alloc&) {
+  return std::current_exception();
+}
+
 bool future_wait::suspend(coroutine& who) {
   if (who.in->cancelled) {
     ended = outcome::cancelled;

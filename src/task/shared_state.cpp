@@ -2,10 +2,14 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <utility>
 
 #include "task/one_shot.hpp"
 
 namespace troupe::tasks {
+
+constinit std::mutex parents;
+
 namespace {
 
 using shot = one_shot<observer, std::atomic<std::uintptr_t>>;
@@ -36,12 +40,25 @@ void shared_state::resolve() noexcept {
   if (waiting != nullptr) {
     waiting->resolved(*waiting);
   } else if (last) {
-    drop_ref();
+    be_done();
   }
 }
 
 void shared_state::leave() noexcept {
-  if (shot(word).leave()) drop_ref();
+  if (shot(word).leave()) be_done();
+}
+
+void shared_state::be_done() noexcept {
+  // order: acquire  as drop_ref; nobody makes this one a parent any more
+  if (asked != nullptr && asked->parent != nullptr && refs.load(std::memory_order_acquire) != 1) [[unlikely]] {
+    shared_state* parent = nullptr;
+    {
+      std::lock_guard lock(parents);
+      parent = std::exchange(asked->parent, nullptr);
+    }
+    parent->drop_ref();
+  }
+  drop_ref();
 }
 
 // order: relaxed  the caller has a ref already

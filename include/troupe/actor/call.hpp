@@ -52,7 +52,10 @@ struct ask_state final : tasks::state_of<U> {
 
 // An exception that nobody waits for.
 void report_failure(message::handler method, std::exception_ptr what) noexcept;
-std::exception_ptr stopped_error(message::handler method);
+// Needs no memory: without any it is a bad_alloc.
+std::exception_ptr stopped_error(message::handler method) noexcept;
+// A handler has returned a future that has no result, nor will have one.
+std::exception_ptr no_future_error(message::handler method) noexcept;
 // Whether it is what a cancelled wait throws: of an actor that is being stopped that is no failure.
 bool is_cancelled(const std::exception_ptr& what) noexcept;
 
@@ -129,7 +132,13 @@ struct forwarder final : tasks::observer {
     if constexpr (std::is_void_v<U>) {
       self->to.set_value();
     } else {
-      self->to.set_value(self->from->result.take());
+      std::exception_ptr failure;
+      try {
+        self->to.set_value(self->from->result.take());
+      } catch (...) {
+        failure = std::current_exception();
+      }
+      if (failure != nullptr) self->to.set_exception(std::move(failure));
     }
   }
   tasks::state_ref<tasks::state_of<U>> from;
@@ -186,10 +195,14 @@ struct asked_message final : message, tasks::state_of<typename answer_of<std::in
   static void pass_on(future<typename answer::type> from, state& to) noexcept {
     auto promised = tasks::future_access::promise_of<typename answer::type>(to);
     std::exception_ptr failure;
-    try {
-      forward_result(std::move(from), std::move(promised));
-    } catch (...) {
-      failure = std::current_exception();
+    if (!from.valid()) {
+      failure = no_future_error(&act_on);
+    } else {
+      try {
+        forward_result(std::move(from), std::move(promised));
+      } catch (...) {
+        failure = std::current_exception();
+      }
     }
     if (failure != nullptr) promised.set_exception(std::move(failure));
   }
@@ -251,16 +264,32 @@ struct coroutine_message final : message {
 
   // The frame goes first: an actor that stops at its failures may be destroyed by the report.
   void finish() noexcept {
-    auto result = std::move(tasks::task_access::result(*running));
-    const bool stopped = flow->cancelled && is_cancelled(result.failure());
+    using value_type = typename answer_of<task_type>::type;
+    auto& from = tasks::task_access::result(*running);
+    std::exception_ptr failure = from.failure();
+    const bool stopped = flow->cancelled && is_cancelled(failure);
+    tasks::result_of<value_type> result;
+    if constexpr (!std::is_void_v<value_type>) {
+      if (failure == nullptr) failure = failure_of([&] { result.set(from.take()); });
+    }
     Answer to = std::move(answer);
     free();
     if (stopped) return to.stopped(&act_on);
-    if (auto what = result.failure()) return to.fail(&act_on, std::move(what));
-    if constexpr (std::is_void_v<typename answer_of<task_type>::type>) {
-      to.give();
+    if constexpr (std::is_void_v<value_type>) {
+      if (failure == nullptr) return to.give();
     } else {
-      to.give(result.take());
+      if (failure == nullptr) failure = failure_of([&] { to.give(result.take()); });
+    }
+    if (failure != nullptr) to.fail(&act_on, std::move(failure));
+  }
+  // What it throws: copying or moving a value may.
+  template <class Step>
+  static std::exception_ptr failure_of(Step step) noexcept {
+    try {
+      step();
+      return nullptr;
+    } catch (...) {
+      return std::current_exception();
     }
   }
 

@@ -100,7 +100,8 @@ struct runtime_options {
   std::function<void(const failure&)> on_error{};
 
   // Called for each dead letter, on the thread that finds it. It must not throw. Default: they are counted only.
-  // Not for those that it causes itself, nor for what is sent while the runtime is being destroyed.
+  // Not for those that it causes itself at once, nor for what is sent while the runtime is being destroyed. What it sends and
+  // turns out to be a dead letter later is one more: one that always sends to an actor that has ended never comes to an end.
   std::function<void(const dead_letter&)> on_dead_letter{};
 };
 

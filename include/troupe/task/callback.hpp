@@ -20,9 +20,17 @@ struct callback final : sched::message, observer {
       : message(&act_on), observer{&on_resolved}, of(adopted), on_value(std::forward<V>(value)), on_error(std::forward<E>(error)),
         actor(hold_current_actor()) {}
 
-  static void start(state_of<T>& adopted, auto&& value, auto&& error) {
+  // Takes what `from` holds, unless it throws.
+  static void start(auto& from, auto&& value, auto&& error) {
     void* place = memory::allocate(sizeof(callback));
-    auto* made = ::new (place) callback(adopted, std::forward<decltype(value)>(value), std::forward<decltype(error)>(error));
+    callback* made = nullptr;
+    try {
+      made = ::new (place) callback(*from, std::forward<decltype(value)>(value), std::forward<decltype(error)>(error));
+    } catch (...) {
+      memory::deallocate(place, sizeof(callback));
+      throw;
+    }
+    from.release();
     if (!made->of.attach(*made)) made->go();
   }
 

@@ -63,6 +63,9 @@ class limited_wait final : public future_wait, public timer {
   bool armed_ = false;
 };
 
+// A promise was dropped. Needs no memory: without any it is a bad_alloc.
+std::exception_ptr broken_error() noexcept;
+
 // The resolver's last touch of the state.
 template <class T, class Value>
 void resolve_with(state_of<T>& state, Value&& set) noexcept {
@@ -154,7 +157,7 @@ class promise {
     return *std::exchange(state_, nullptr);
   }
   void break_it() noexcept {
-    set_exception(std::make_exception_ptr(broken_promise("troupe: the promise was dropped before it was resolved")));
+    set_exception(tasks::broken_error());
   }
   tasks::state_of<T>* state_;
   bool future_taken_ = false;
@@ -234,7 +237,7 @@ class future {
     static_assert(std::is_invocable_v<std::decay_t<OnError>&, std::exception_ptr>,
                   "troupe: future::then: on_error must be callable with (std::exception_ptr)");
     tasks::forget_asker(*state_);
-    tasks::callback<T, std::decay_t<OnValue>, std::decay_t<OnError>>::start(*state_.release(), std::forward<OnValue>(on_value),
+    tasks::callback<T, std::decay_t<OnValue>, std::decay_t<OnError>>::start(state_, std::forward<OnValue>(on_value),
                                                                           std::forward<OnError>(on_error));
   }
   // What comes as an exception is a failure of the actor whose turn this is.

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <mutex>
 #include <new>
 
 #include "troupe/memory/block_pool.hpp"
@@ -26,9 +27,13 @@ struct ask_link {
   void (*check)(const ask_link& of) = nullptr;  // throws deadlock when it would wait for itself
   sched::message::handler method = nullptr;
   const char* what = "the answer of ";  // for who must say what is waited for: that, and the method's description
-  shared_state* parent = nullptr;   // the ask that the asker's flow answers; counted
+  shared_state* parent = nullptr;   // the ask that the asker's flow answers; counted, while this one is not done (see parents)
   std::atomic<bool> abandoned{false};  // nobody waits for it, or not by a turn
 };
+
+// Guards ask_link::parent of an ask that others have as theirs: once it is done it forgets its own, or asks that nobody waits for
+// would keep all those before them. Who looks at more than the first one has it.
+extern constinit std::mutex parents;
 
 struct shared_state {
   explicit shared_state(void (*free_self)(shared_state&) noexcept) noexcept : free(free_self) {}
@@ -46,6 +51,7 @@ struct shared_state {
   // The resolver and the taker have one together, which whoever is the last of them drops.
   void add_ref() noexcept;
   void drop_ref() noexcept;  // frees it with the last one
+  void be_done() noexcept;   // drops theirs
 
   // Blocks the calling thread until it is resolved. False when that did not come about in time.
   bool wait(std::chrono::nanoseconds at_most);
