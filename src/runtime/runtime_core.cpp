@@ -16,9 +16,14 @@
 namespace troupe {
 namespace {
 
-actor::limits limits_of(const turn_limits& chosen) {
-  return {chosen.messages, std::chrono::nanoseconds(chosen.time).count()};
+// The longest time is in nanoseconds the longest one again, not what is left of it.
+std::int64_t turn_ns(const turn_limits& chosen) {
+  using std::chrono::nanoseconds;
+  constexpr auto most = std::chrono::duration_cast<std::chrono::microseconds>(nanoseconds::max());
+  return chosen.time > most ? nanoseconds::max().count() : nanoseconds(chosen.time).count();
 }
+
+actor::limits limits_of(const turn_limits& chosen) { return {chosen.messages, turn_ns(chosen)}; }
 
 // Without its names when memory is out.
 template <class Named>
@@ -246,7 +251,7 @@ actor::placement actor::place_in(system& home, const spawn_options& chosen) {
     throw option_error("troupe: spawn_options::parent: it is an actor of another runtime");
   }
   where.turn_messages = chosen.turn.messages;
-  where.turn_ns = std::chrono::nanoseconds(chosen.turn.time).count();
+  where.turn_ns = turn_ns(chosen.turn);
   where.mailbox_messages = chosen.mailbox.messages;
   where.when_full = static_cast<std::uint8_t>(chosen.mailbox.when_full);
   if (chosen.rolls_back && !chosen.context) {

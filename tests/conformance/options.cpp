@@ -64,6 +64,29 @@ TEST_P(options_of, bad_spawn_options_are_refused_by_name) {
   }
 }
 
+TEST_P(options_of, the_longest_time_of_a_turn_is_no_limit_of_time) {
+  if (!threaded()) GTEST_SKIP() << "the seed alone ends turns";
+  struct slow_one {
+    void work() {
+      const auto began = std::chrono::steady_clock::now();
+      while (std::chrono::steady_clock::now() - began < 10us) {}
+    }
+  };
+  constexpr turn_limits longest{.messages = 4096, .time = std::chrono::microseconds::max()};
+  for (const bool own : {false, true}) {
+    runtime_options chosen = options();
+    chosen.workers = 1;
+    if (!own) chosen.turn = longest;
+    runtime rt(chosen);
+    const auto one = own ? rt.spawn<slow_one>(spawn_options{.turn = longest}) : rt.spawn<slow_one>();
+    rt.post([one] {
+      for (int i = 0; i < 100; ++i) one.tell<&slow_one::work>();
+    });
+    rt.run();
+    EXPECT_LT(rt.metrics().total.turns, 20u);
+  }
+}
+
 TEST_P(options_of, environment_variables_are_read_and_checked) {
   const scoped_environment no_policy("TROUPE_POLICY", nullptr);
   runtime_options by_default;
