@@ -98,6 +98,13 @@ def machine() -> str:
     return f"{os.cpu_count()} CPUs ({models[0] if models else platform.machine()}), Linux {platform.release()}"
 
 
+def write_figures(path: Path, lines: list[report.Line]) -> None:
+    try:
+        path.write_text(json.dumps(report.as_json(lines), indent=1) + "\n")
+    except OSError as error:
+        sys.exit(f"./bench: --json: cannot write to {path}: {error.strerror}; the rows above are complete")
+
+
 def main() -> int:
     options = parse_arguments(sys.argv[1:])
     if options.setup:
@@ -122,7 +129,7 @@ def main() -> int:
             lines.append(line)
             print(report.table_line(line, names), flush=True)
         if options.json:
-            options.json.write_text(json.dumps(report.as_json(lines), indent=1) + "\n")
+            write_figures(options.json, lines)
     for failure in failures:
         print(f"FAILED {failure}", file=sys.stderr)
     return 1 if failures else 0

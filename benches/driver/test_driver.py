@@ -291,6 +291,11 @@ class CommandLine(unittest.TestCase):
         self.assertIn("--json", self.refuse("--json", "/no/such/folder/file"))
         self.assertIn("--unknown", self.refuse("--unknown"))
 
+    def test_figures_that_cannot_be_written_are_an_error_with_a_reason(self):
+        with self.assertRaises(SystemExit) as end:
+            load_command_line().write_figures(Path("/dev/full"), [line(50, None, {})])
+        self.assertIn("/dev/full: No space left on device", end.exception.code)
+
     def test_defaults_are_everything_five_times(self):
         options = load_command_line().parse_arguments([])
         self.assertEqual((len(options.cases), options.repeat), (len(rows.all_cases()), 5))
