@@ -90,6 +90,11 @@ case $how in
     install_and_move
     build_with_cmake -DTROUPE_AS=package -DCMAKE_PREFIX_PATH="$work/prefix"
     expect_answer "$work/build/consumer"
+    if cmake -S "$consumer" -B "$work/bogus" -G Ninja -DCMAKE_CXX_COMPILER="$compiler" -DTROUPE_AS=package \
+        -DTROUPE_COMPONENTS=bogus -DCMAKE_PREFIX_PATH="$work/prefix" > "$work/bogus.log" 2>&1; then
+      fail "a component that there is not was found"
+    fi
+    grep -q "no component 'bogus'" "$work/bogus.log" || fail "it did not say which component lacks: $(cat "$work/bogus.log")"
     ;;
   pkg_config)
     install_and_move
