@@ -60,6 +60,20 @@ echo 'const char* const word = "1 ";' > "a b/word.hpp"
 said=$("$run" "a b/echo.cpp" x < /dev/null 2> err) || true
 [ "$said" = "1 x" ] || fail "after a change of its header it printed: $said"
 
+# A program that is dated in the future starts at once, too, and a change of it is seen.
+echo 'int main() { return 8; }' > c/future.cpp
+touch -d '+1 day' c/future.cpp
+status=0
+"$run" c/future.cpp 2> err || status=$?
+[ "$status" -eq 8 ] || fail "a program of tomorrow ended with $status: $(cat err)"
+"$run" c/future.cpp 2> err || true
+[ ! -s err ] || fail "a program of tomorrow is built each time: $(cat err)"
+echo 'int main() { return 9; }' > c/future.cpp
+touch -d '+1 day' c/future.cpp
+status=0
+"$run" c/future.cpp 2> err || status=$?
+[ "$status" -eq 9 ] || fail "a changed program of tomorrow ended with $status: $(cat err)"
+
 # Two calls for one new program at a time, of which one builds.
 echo 'int main() { return 3; }' > c/both.cpp
 for i in 1 2; do
@@ -74,7 +88,22 @@ status=0
 "$run" c/killed.cpp 2> err || status=$?
 [ "$status" -eq $((128 + 15)) ] || fail "a killed program ended with $status"
 
-# Odd names: one like an option, and one that no list of files can hold.
+# Odd names: blanks and what is escaped before them in a compiler's rule, one like an option, and one that no list of
+# files can hold.
+for name in $'tab\tin it' 'back\slash' 'back\ slash' 'two\\ of them' '[a' '$HOME #1' '* ?'; do
+  mkdir -p "odd/$name"
+  echo '#include "word.hpp"' > "odd/$name/$name.cpp"
+  echo 'int main() { return 6; }' > "odd/$name/word.hpp"
+  status=0
+  "$run" "odd/$name/$name.cpp" 2> err < /dev/null || status=$?
+  [ "$status" -eq 6 ] || fail "'$name.cpp' ended with $status: $(cat err)"
+  "$run" "odd/$name/$name.cpp" 2> err < /dev/null || true
+  [ ! -s err ] || fail "'$name.cpp' is built each time: $(cat err)"
+done
+echo 'int main() { return 4; }' > "odd/$name/word.hpp"
+status=0
+"$run" "odd/$name/$name.cpp" 2> err || status=$?
+[ "$status" -eq 4 ] || fail "after a change of its header '$name.cpp' ended with $status: $(cat err)"
 status=0
 cp c/echo.cpp ./-dash.cpp
 "$run" -- -dash.cpp 2> err || status=$?
