@@ -233,14 +233,11 @@ void run(job& one) noexcept {
 }
 
 void run_taken(job& one) noexcept {
-  if (claim(one)) {
-    // Nobody else has a handle, nor can get one: what it throws, nobody hears. Asked before it runs: who has a handle then may
-    // have heard it, and let go of the handle, by the time that it has run.
-    const bool unheard = is_orphan(one);
-    run(one);
-    if (unheard) one.perform(one, job::act::report);
-  }
-  one.drop_kept();
+  // Nobody else has a handle, nor can get one: what it throws, nobody hears. Asked before it runs: who has a handle then may
+  // have heard it, and let go of the handle, by the time that it has run.
+  const bool unheard = is_orphan(one);
+  run(one);
+  if (unheard) one.perform(one, job::act::report);
 }
 
 void report_unheard(const job&, const std::exception_ptr& what) noexcept {

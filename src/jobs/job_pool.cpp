@@ -308,10 +308,13 @@ void job_pool::run_job(job& one) noexcept {
   if (home_.discarding()) return drop(one);
   // order: relaxed  as it was when it was queued
   if (one.needs_memory.load(std::memory_order_relaxed) && memory_->is_short()) return set_aside(one);
-  begin_run(one);
-  actor::current_turn().what.store(one.name, std::memory_order_relaxed);  // order: relaxed  for running_handlers, a snapshot
-  run_taken(one);
-  actor::current_turn().what.store(nullptr, std::memory_order_relaxed);  // order: relaxed  as above
+  if (claim(one)) {  // else who wants it runs it
+    begin_run(one);
+    actor::current_turn().what.store(one.name, std::memory_order_relaxed);  // order: relaxed  for running_handlers, a snapshot
+    run_taken(one);
+    actor::current_turn().what.store(nullptr, std::memory_order_relaxed);  // order: relaxed  as above
+  }
+  one.drop_kept();
 }
 
 void job_pool::report(std::exception_ptr what) noexcept { home_.report(nullptr, &describe_lazy, std::move(what)); }

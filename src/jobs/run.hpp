@@ -9,7 +9,7 @@ namespace troupe::jobs {
 bool claim(job& one) noexcept;
 // The caller has claimed it, and has a ref.
 void run(job& one) noexcept;
-// One that was taken from where it was kept, whose ref the caller has, and which goes.
+// The same of one that was taken from where it was kept; what nobody else can hear is reported.
 void run_taken(job& one) noexcept;
 // Instead of that: who waits for it, or wants it later, finds it cancelled.
 void cancel(job& one) noexcept;
