@@ -16,7 +16,9 @@
 #include <mutex>
 #include <memory>
 #include <optional>
+#include <random>
 #include <ranges>
+#include <ratio>
 #include <regex>
 #include <set>
 #include <shared_mutex>
@@ -54,7 +56,35 @@ struct view_of_ours : std::ranges::view_interface<view_of_ours> {
   int* begin() const { return nullptr; }
   int* end() const { return nullptr; }
 };
+// Values among what a class template takes.
+template <class T, std::size_t Size>
+struct fixed_vector {
+  T items[Size];
+};
+template <class T, int Rows, bool Packed>
+struct matrix {
+  T items[Rows];
+};
+template <class Key, class T, std::size_t Size>
+struct fixed_map {
+  Key keys[Size];
+  T items[Size];
+};
+template <class T, std::size_t Size, class Allocator = std::allocator<T>>
+struct small_vector {
+  std::vector<T, Allocator> items;
+};
+template <auto Tag, class T>
+struct tagged {
+  T value;
+};
+template <class T, std::size_t Size>
+struct table_of_literals {
+  T items[Size];
+};
 }  // namespace
+template <class T, std::size_t Size>
+struct troupe::is_sendable<table_of_literals<T, Size>> : std::true_type {};
 template <>
 struct troupe::is_sendable<handle> : std::true_type {};
 template <>
@@ -124,7 +154,19 @@ TEST(sendable, references_to_bits_do_not) {
   all_are<std::vector<bool>::reference, std::bitset<8>::reference, std::bitset<100>::reference>(false);
 }
 
+TEST(sendable, class_templates_with_values_are_looked_into) {
+  all_are<fixed_vector<int, 2>, fixed_vector<const std::string, 2>, matrix<double, 3, true>, fixed_map<int, std::string, 4>,
+          small_vector<int, 4>, tagged<7, std::string>, std::vector<fixed_vector<int, 2>>>(true);
+  all_are<fixed_vector<const char*, 2>, matrix<int*, 3, true>, fixed_map<std::string_view, int, 4>, fixed_map<int, int*, 4>,
+          small_vector<int*, 4>, tagged<7, std::string_view>, std::vector<fixed_vector<int*, 2>>,
+          fixed_vector<std::array<int*, 2>, 2>>(false);
+  all_are<std::array<int, 0>, std::array<std::array<std::string, 2>, 3>, std::bitset<100>, std::ratio<1, 3>, std::mt19937_64,
+          std::chrono::duration<double, std::milli>, std::chrono::sys_days, std::integral_constant<int, 3>>(true);
+  all_are<std::array<std::array<int*, 2>, 3>, std::span<int, 3>>(false);
+}
+
 TEST(sendable, a_specialization_of_the_users_decides) {
+  all_are<table_of_literals<const char*, 2>>(true);
   all_are<handle, std::vector<handle>, const handle>(true);
   all_are<token, std::optional<token>, const token>(false);
 }

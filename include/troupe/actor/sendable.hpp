@@ -88,6 +88,26 @@ consteval bool borrows() {
 
 }  // namespace detail
 
+template <class T>
+struct is_sendable;
+
+namespace detail {
+
+// Whether the types travel that a class template takes beside values, as std::array does and vectors of a fixed capacity.
+// Apart from is_sendable, whose specializations for such a class would be no more special than these.
+template <class T>
+struct parts_travel : std::true_type {};
+template <template <class, auto, auto...> class Wrapper, class Part, auto Value, auto... Values>
+struct parts_travel<Wrapper<Part, Value, Values...>> : is_sendable<Part> {};
+template <template <class, class, auto, auto...> class Wrapper, class First, class Second, auto Value, auto... Values>
+struct parts_travel<Wrapper<First, Second, Value, Values...>> : std::conjunction<is_sendable<First>, is_sendable<Second>> {};
+template <template <class, auto, class, class...> class Wrapper, class First, auto Value, class... Parts>
+struct parts_travel<Wrapper<First, Value, Parts...>> : std::conjunction<is_sendable<First>, is_sendable<Parts>...> {};
+template <template <auto, class, class...> class Wrapper, auto Value, class... Parts>
+struct parts_travel<Wrapper<Value, Parts...>> : std::conjunction<is_sendable<Parts>...> {};
+
+}  // namespace detail
+
 // Whether a parameter of this type may travel in a message. Views, iterators, locks, coroutines' handles and what has an
 // allocator of std::pmr may not; containers and wrappers are looked into. Specialize it for a type of yours: std::false_type
 // for a view that does not look like one, std::true_type for a handle that only looks like one.
@@ -96,7 +116,7 @@ consteval bool borrows() {
 //     struct token_view { const char* text; };
 //     template <> struct troupe::is_sendable<token_view> : std::false_type {};
 template <class T>
-struct is_sendable : std::bool_constant<!detail::borrows<T>()> {};
+struct is_sendable : std::bool_constant<detail::parts_travel<T>::value && !detail::borrows<T>()> {};
 
 template <class T>
 struct is_sendable<const T> : is_sendable<T> {};
@@ -116,8 +136,6 @@ template <class T>
 struct is_sendable<std::atomic_ref<T>> : std::false_type {};
 template <class T>
 struct is_sendable<std::initializer_list<T>> : std::false_type {};
-template <class T, std::size_t Size>
-struct is_sendable<std::array<T, Size>> : is_sendable<T> {};
 template <class T>
 struct is_sendable<unchecked<T>> : std::true_type {};
 template <template <class...> class Wrapper, class... Parts>
