@@ -362,11 +362,11 @@ TEST_P(io_leases, a_stream_that_is_closed_ends_its_read) {
     for (int i = 0; leased() != 0 && i < 10'000; ++i) co_await sleep_for(100us);
     left = leased();
     // And one whose program ends meanwhile.
-    auto last = [](runtime& rt, tcp_stream from) -> task<> {  // outlives this coroutine
+    auto last = [](runtime& of, tcp_stream from) -> task<> {  // outlives this coroutine
       for (;;) {
         const io_buffer came = co_await from.read_some();
         if (came.empty()) break;
-        rt.stop();
+        of.stop();
       }
     };
     tcp_stream peer = co_await tcp_stream::connect(listener.local());
