@@ -502,6 +502,9 @@ TEST_P(allocation_failure, a_reentrant_actor_with_calls_that_wait_goes_on) {
   for (const place& where : places("door")) {
     auto one = spawn_at<doorman>(rt, where);
     auto sleeping = spawn_at<doorman>(rt, where);
+    auto before = spawn_at<doorman>(rt, where).ask<&doorman::pass>();  // its block's class has some from now on
+    rt.run();
+    EXPECT_EQ(before.get(), 1);
     promise<int> first, second;
     auto first_answer = one.ask<&doorman::wait_for>(first.get_future());
     auto second_answer = one.ask<&doorman::wait_for>(second.get_future());
