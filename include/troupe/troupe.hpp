@@ -34,6 +34,7 @@
 #include "troupe/jobs/parallel_sort.hpp"
 #include "troupe/jobs/parts.hpp"
 #include "troupe/jobs/resource.hpp"
+#include "troupe/jobs/shared_for.hpp"
 #include "troupe/jobs/work.hpp"
 #include "troupe/observe/trace.hpp"
 #include "troupe/parallel/guarded.hpp"

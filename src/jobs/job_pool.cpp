@@ -219,10 +219,12 @@ void job_pool::offer(fork_tree& of, std::int64_t now) noexcept {
   // order: relaxed (all)  hints: calls that come too often, or not, cost time only
   const std::int64_t spacing = call_spacing_ns << std::min(vain_calls_.load(std::memory_order_relaxed), doublings_max);
   if (!is_simulated() && now - called_at_ns_.load(std::memory_order_relaxed) < spacing) return;
-  const bool hungry = of.hungry.load(std::memory_order_relaxed);
-  if (!hungry && !runners_.may_call()) return;
+  const fork_tree* hungry = &of;
+  // order: relaxed  as above
+  while (hungry != nullptr && !hungry->hungry.load(std::memory_order_relaxed)) hungry = hungry->within;
+  if (hungry == nullptr && !runners_.may_call()) return;
   called_at_ns_.store(now, std::memory_order_relaxed);  // order: relaxed  as above
-  if (hungry) of.sleeper->parker.notify();
+  if (hungry != nullptr) hungry->sleeper->parker.notify();
   call_runner();
 }
 
@@ -292,7 +294,14 @@ bool job_pool::help(const job& with, waiting_thread* hungry) noexcept {
 }
 
 strand* job_pool::steal_part(const strand_deques& mine, const fork_tree* only) noexcept {
-  const auto wants = [only](const strand& part) { return only == nullptr || part.within->tree == only; };
+  const auto wants = [only](const strand& part) {
+    const fork_tree* of = only == nullptr ? nullptr : part.within->tree;
+    while (of != only) {
+      if (of == nullptr) return false;
+      of = of->within;
+    }
+    return true;
+  };
   std::lock_guard lock(mutex_);
   for (std::size_t i = 0; i < queues_.size(); ++i) {
     next_victim_ = next_victim_ + 1 < queues_.size() ? next_victim_ + 1 : 0;

@@ -9,9 +9,9 @@
 #include "actor/running.hpp"
 #include "base/atomics.hpp"
 #include "base/clock.hpp"
-#include "base/thread_name.hpp"
 #include "jobs/job_pool.hpp"
 #include "jobs/run.hpp"
+#include "jobs/tree_of_thread.hpp"
 #include "jobs/waiting.hpp"
 #include "troupe/actor/cell.hpp"
 #include "troupe/base/error.hpp"
@@ -40,7 +40,7 @@ bool fork_join::mark(state as) noexcept {
   state seen = state::fine;
   // order: relaxed (both)  the count of the parts publishes it to who throws it; for others a hint
   if (!status.compare_exchange_strong(seen, as, std::memory_order_relaxed)) return false;
-  tree->failures.fetch_add(1, std::memory_order_relaxed);
+  tree->outermost->failures.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
 
@@ -64,11 +64,12 @@ void fork_join::throw_status() {
 }
 
 bool fork_join::is_cancelled() const noexcept {
-  for (const fork_join* at = this; at != nullptr; at = at->parent == nullptr ? nullptr : at->parent->within) {
+  for (const fork_join* at = this;;) {
     // order: relaxed  a hint
     if (at->status.load(std::memory_order_relaxed) != state::fine) return true;
+    if (at->parent == nullptr && at->tree->within == nullptr) return false;
+    at = at->parent == nullptr ? &at->tree->within->root : at->parent->within;
   }
-  return false;
 }
 
 // All strands on this stack rest, the forker too, unless the parts that it saw end were the last.
@@ -91,7 +92,7 @@ void strand_place::run(strand& part) noexcept {
   const frame here(*tree);
   // order: relaxed  a hint
   if (pool_ != nullptr && pool_->discarding()) tree->cancel();
-  if (tree->failures.load(std::memory_order_relaxed) != 0 && part.within->is_cancelled()) {
+  if (tree->outermost->failures.load(std::memory_order_relaxed) != 0 && part.within->is_cancelled()) {
     drop(part);
   } else {
     part.rested = true;
@@ -140,74 +141,15 @@ bool strand_place::is_look_due(std::int64_t after_ns) const noexcept {
 
 namespace {
 
-// Workers, and a thread that is none and waits.
-unsigned threads_of(const job_pool* pool) noexcept {
-  return pool == nullptr || !pool->shares() ? 1 : pool->workers() + (base::worker_number == 0 ? 1 : 0);
-}
-
 // The parts of a fork that does not begin.
 void drop_all(std::span<strand* const> parts) noexcept {
   for (strand* one : parts) one->handle().destroy();
 }
 
-// Who waits on its own thread.
-struct tree_of_thread final : fork_tree {
-  tree_of_thread(fork_join& outermost, job_pool* home) noexcept : fork_tree(outermost, home, threads_of(home), &tell) { sleeper = &this_thread(); }
-  static void tell(fork_tree& base) noexcept {
-    auto& self = static_cast<tree_of_thread&>(base);
-    waiting_thread& waits = *self.sleeper;
-    // order: release  publishes what the parts did; the last touch
-    self.told.store(true, std::memory_order_release);
-    waits.parker.notify();
-  }
-  // order: acquire  sees what the parts did; pairs with tell
-  bool done() const noexcept { return told.load(std::memory_order_acquire); }
-  std::atomic<bool> told{false};
-};
-
 void push_all(strand_deques& to, fork_join& root, std::span<strand* const> parts) noexcept {
   for (std::size_t i = parts.size(); i-- > 0;) {
     parts[i]->within = &root;
     to.forks.push(*parts[i]);
-  }
-}
-
-// Until it ends, or somebody would have this thread take part.
-void sleep(tree_of_thread& tree) noexcept {
-  const waits_for here(tree, tree.told);
-  if (!tree.done()) tree.sleeper->parker.wait();
-}
-
-// What a thread had when it came lies under this; what it pushes then, above.
-class bottom {
- public:
-  explicit bottom(const strand_deques& of) noexcept : forks_(of.forks.mark()), loops_(of.loops.mark()) {}
-  // The newest above it.
-  strand* pop(strand_deques& of) const noexcept {
-    strand* const one = of.forks.mark() > forks_ ? of.forks.pop() : nullptr;
-    return one != nullptr || of.loops.mark() <= loops_ ? one : of.loops.pop();
-  }
-
- private:
-  const std::int64_t forks_, loops_;
-};
-
-// Takes part in this tree, and in nothing else: what lies under it on this stack may wait for the tree, and so never
-// for what is put on top.
-void help(tree_of_thread& tree, strand_deques& deques, const bottom& under) noexcept {
-  strand_place here(tree.pool, deques, false);
-  while (!tree.done()) {
-    strand* part = under.pop(deques);
-    if (part == nullptr && tree.pool != nullptr) part = tree.pool->steal_part(deques, &tree);
-    if (part != nullptr) {
-      here.run(*part);
-      continue;
-    }
-    if (tree.pool != nullptr) tree.pool->count_call(true);
-    tree.hungry.store(true, std::memory_order_relaxed);  // order: relaxed  a hint; the end needs none
-    if (tree.pool != nullptr) tree.pool->attend();
-    sleep(tree);
-    tree.hungry.store(false, std::memory_order_relaxed);  // order: relaxed  as above
   }
 }
 
@@ -224,7 +166,7 @@ void run_tree_here(fork_join& root, std::span<strand* const> parts) try {
   if (pool != nullptr) works.emplace(*pool);
   strand_deques& deques = pool == nullptr ? *own : works->queue.parts;
   if (!deques.forks.reserve(parts.size())) throw std::bad_alloc();
-  tree_of_thread tree(root, pool);
+  tree_of_thread tree(root, pool, threads_of(pool));
   root.begin(&tree, nullptr, static_cast<std::uint32_t>(parts.size()));
   const bottom under(deques);
   push_all(deques, root, parts);

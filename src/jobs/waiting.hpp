@@ -13,6 +13,7 @@
 #include "base/parker.hpp"
 #include "troupe/base/platform.hpp"
 #include "troupe/jobs/job.hpp"
+#include "troupe/jobs/shared_loop.hpp"
 
 namespace troupe::jobs {
 
@@ -24,29 +25,22 @@ struct waiting_thread;
 class frame {
  public:
   TROUPE_INLINE explicit frame(job& runs) noexcept;
-  explicit frame(const fork_tree& works_at) noexcept;
+  explicit frame(fork_tree& works_at) noexcept;
   frame(const frame&) = delete;
   frame& operator=(const frame&) = delete;
   TROUPE_INLINE ~frame();
 
   const job* const runs;        // or null:
-  const fork_tree* const forks;
+  fork_tree* const forks;
   const frame* const below;
   const frame* const forks_below;  // the next one that has forks, from here on: this one, too
 };
-
-// What the calling thread has on its stack; and where it waits, once it has.
-struct own_stack {
-  const frame* top = nullptr;
-  waiting_thread* thread = nullptr;
-};
-extern constinit thread_local own_stack this_stack [[gnu::tls_model("initial-exec")]];
 
 TROUPE_INLINE frame::frame(job& one) noexcept
     : runs(&one), forks(nullptr), below(this_stack.top), forks_below(below == nullptr ? nullptr : below->forks_below) {
   this_stack.top = this;
 }
-inline frame::frame(const fork_tree& works_at) noexcept : runs(nullptr), forks(&works_at), below(this_stack.top), forks_below(this) { this_stack.top = this; }
+inline frame::frame(fork_tree& works_at) noexcept : runs(nullptr), forks(&works_at), below(this_stack.top), forks_below(this) { this_stack.top = this; }
 TROUPE_INLINE frame::~frame() { this_stack.top = below; }
 
 // Never freed, but used again by another thread: whoever looks for a deadlock may look at one whose job has just ended.

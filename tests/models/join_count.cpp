@@ -4,6 +4,7 @@
 // mutation: end_unpublished
 // mutation: end_without_acquire
 // mutation: forker_forgets_itself
+// mutation: added_too_late
 #include "models/relacy_atomics.hpp"
 
 #include "troupe/jobs/join_count.hpp"
@@ -13,12 +14,13 @@ namespace {
 using namespace troupe;
 using models::access;
 
-// The forker sees `Seen` parts end on its own stack; each of the others is ended by a thread of its own.
-template <unsigned Others, unsigned Seen>
-struct join_model : rl::test_suite<join_model<Others, Seen>, Others + 1> {
+// The forker sees `Seen` parts end on its own stack; each of the others is ended by a thread of its own. They are counted from the
+// beginning, or each is added when it begins, as those of a shared loop.
+template <unsigned Others, unsigned Seen, bool Added = false>
+struct join_model : rl::test_suite<join_model<Others, Seen, Added>, Others + 1> {
   jobs::join_count<models::fenced_atomics> left_;
   models::guarded<int> values_[Others + Seen + 1];
-  models::latch begun_;
+  models::latch begun_[Others];
   models::guarded<bool> there_{true};  // the fork, until somebody has gone on
   unsigned went_on_ = 0;               // the model's own
 
@@ -37,11 +39,16 @@ struct join_model : rl::test_suite<join_model<Others, Seen>, Others + 1> {
 
   void thread(unsigned index) {
     if (index != 0) {
-      begun_.wait();
+      begun_[index - 1].wait();
       return end_part(index);
     }
-    left_.begin(Others + Seen + 1);
-    begun_.open();
+    left_.begin(Added ? Seen + 1 : Others + Seen + 1);
+    for (models::latch& part : begun_) {
+      const bool late = models::mutated("added_too_late");
+      if (Added && !late) left_.add();
+      part.open();
+      if (Added && late) left_.add();
+    }
     values_[0] = 1;
     for (unsigned i = 0; i < Seen; ++i) values_[Others + 1 + i] = 1;
     RL_ASSERT(there_);
@@ -56,6 +63,7 @@ struct join_model : rl::test_suite<join_model<Others, Seen>, Others + 1> {
 int main() {
   models::weaken_if("end_unpublished", access::arithmetic, "::end(", std::memory_order_release);
   models::weaken_if("end_without_acquire", access::arithmetic, "::end(", std::memory_order_acquire);
-  const bool holds = models::check<join_model<1, 1>>(4) && models::check<join_model<2, 1>>(3);
+  const bool holds = models::check<join_model<1, 1>>(4) && models::check<join_model<2, 1>>(3) && models::check<join_model<1, 0, true>>(4) &&
+                     models::check<join_model<2, 0, true>>(3);
   return holds ? 0 : 1;
 }

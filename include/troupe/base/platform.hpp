@@ -14,6 +14,12 @@
 // the address of a thread-local across a suspension point when they can see it.
 #define TROUPE_NOINLINE [[gnu::noinline]]
 #define TROUPE_INLINE [[gnu::always_inline]] inline
+// What reaches a thread-local, and may be inlined into a coroutine: clang may keep its address over a suspension (jobs/work.hpp).
+#if defined(__clang__)
+#define TROUPE_INLINE_HERE TROUPE_NOINLINE
+#else
+#define TROUPE_INLINE_HERE TROUPE_INLINE
+#endif
 
 namespace troupe::base {
 

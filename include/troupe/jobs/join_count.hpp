@@ -21,6 +21,10 @@ class join_count {
   // order: relaxed  the deque publishes it
   TROUPE_INLINE void begin(std::uint32_t counted) noexcept { left_.store(counted, std::memory_order_relaxed); }
 
+  // The forker, while it is counted itself: one more, which nobody knows of yet.
+  // order: relaxed  the deque publishes it; what has ended is published through this, as through each read-modify-write
+  void add() noexcept { left_.fetch_add(1, std::memory_order_relaxed); }
+
   // So many have ended. True when they were the last.
   bool end(std::uint32_t ended) noexcept {
     // order: acq_rel  publishes what they did, and sees what the others did (F2); pairs with itself

@@ -28,6 +28,7 @@ namespace troupe::jobs {
 class job_pool;
 class strand_place;
 struct fork_join;
+struct given_part;
 struct strand;
 struct tree_of_task;
 struct waiting_thread;
@@ -59,9 +60,11 @@ struct strand_deques {
   bool empty() const noexcept { return forks.count() == 0 && loops.count() == 0; }
   work_deque<strand, strand_atomics> forks;
   work_deque<strand, loop_atomics> loops{16};
+  const given_part* newest_given = nullptr;  // the last one that a shared loop has put there, unless it was taken back; owner's
 };
 
-// All that one outermost fork has come to: what is cancelled, and waited for, together.
+// All that one outermost fork has come to: what is cancelled, and waited for, together. What a shared loop gave is a tree, too, within that
+// of the part that the loop runs in, or of the next loop outside of it (shared_loop.hpp).
 struct fork_tree {
   fork_tree(fork_join& outermost, job_pool* home, unsigned takes_part, void (*tell)(fork_tree&) noexcept) noexcept
       : root(outermost), pool(home), threads(takes_part), finished(tell) {}
@@ -75,8 +78,10 @@ struct fork_tree {
   const unsigned threads;                       // how many may take part at a time
   void (*const finished)(fork_tree&) noexcept;  // by who ends the last part, as its last touch
   waiting_thread* sleeper = nullptr;            // who waits for it, if that is a thread
+  fork_tree* within = nullptr;                  // it ends before that one does
+  fork_tree* outermost = this;
   std::atomic<bool> hungry{false};              // it sleeps, and would rather take part
-  std::atomic<std::uint32_t> failures{0};       // forks that have failed and not thrown yet: if there are any, strands look up
+  std::atomic<std::uint32_t> failures{0};       // of the outermost: forks that have failed and not thrown yet: if there are any, strands look up
 };
 
 // One visit of a thread to the parts in its deque; on its stack.

@@ -1,0 +1,238 @@
+// shared_for and shared_reduce: plain loops that cost next to nothing until another worker has nothing to do.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <ranges>
+#include <type_traits>
+#include <utility>
+
+#include "troupe/base/platform.hpp"
+#include "troupe/jobs/parts.hpp"
+#include "troupe/jobs/shared_loop.hpp"
+
+namespace troupe {
+
+namespace jobs {
+
+// The elements of a range, or the numbers of an interval, by their index.
+template <class First>
+struct elements_from {
+  First first;
+  decltype(auto) operator[](std::size_t i) const {
+    if constexpr (std::integral<First>) {
+      return static_cast<First>(static_cast<std::size_t>(first) + i);
+    } else {
+      return first[static_cast<std::iter_difference_t<First>>(i)];
+    }
+  }
+  elements_from from(std::size_t i) const {
+    if constexpr (std::integral<First>) {
+      return {(*this)[i]};
+    } else {
+      return {first + static_cast<std::iter_difference_t<First>>(i)};
+    }
+  }
+};
+
+// A small function of the loop's own, whose members the compiler may keep in registers: what others are given refers to the caller's.
+template <class Function>
+class hot_copy {
+ public:
+  static constexpr bool copies = std::is_trivially_copyable_v<Function> && std::is_trivially_copy_constructible_v<Function> && sizeof(Function) <= 64;
+  explicit hot_copy(const Function& of) noexcept : function_(of) {}
+  const Function& get() const noexcept { return function_; }
+
+ private:
+  std::conditional_t<copies, const Function, const Function&> function_;
+};
+
+template <class First, class Body>
+struct shared_for_loop final : shared_loop {
+  TROUPE_INLINE shared_for_loop(const elements_from<First>& all, std::size_t count, const Body& body) noexcept
+      : shared_loop(count, type), of(all), calls(body) {}
+  static given_part* give(shared_loop& base, std::size_t first, std::size_t last) noexcept try {
+    const auto& self = static_cast<shared_for_loop&>(base);
+    return part_of<void>::make(run_given(self.of.from(first), last - first, self.calls));
+  } catch (...) {
+    return nullptr;
+  }
+  static work<> run_given(elements_from<First> all, std::size_t count, const Body& body);
+  static constexpr kind type{&give, &part_of<void>::free};
+
+  const elements_from<First> of;
+  const Body& calls;
+};
+
+template <class First, class Body>
+TROUPE_INLINE_HERE void run_shared_for(const elements_from<First>& all, std::size_t count, const Body& body) {
+  if (!in_segment()) [[unlikely]] return begin_segment([&] { run_shared_for(all, count, body); });
+  shared_for_loop<First, Body> loop(all, count, body);
+  const hot_copy<Body> mine(body);
+  const elements_from<First> elements = all;
+  loop.run([&](std::size_t i) { std::invoke(mine.get(), elements[i]); });
+}
+
+template <class First, class Body>
+work<> shared_for_loop<First, Body>::run_given(elements_from<First> all, std::size_t count, const Body& body) {
+  run_shared_for(all, count, body);
+  co_return;
+}
+
+template <class T, class Combine, class Value>
+TROUPE_INLINE void add_to(T& sum, const Combine& combine, Value&& value) {
+  sum = std::invoke(combine, std::move(sum), std::forward<Value>(value));
+}
+template <class T, class Combine, class Value>
+void add_to(std::optional<T>& sum, const Combine& combine, Value&& value) {
+  if (sum) {
+    add_to(*sum, combine, std::forward<Value>(value));
+  } else {
+    sum.emplace(std::forward<Value>(value));
+  }
+}
+
+template <class T, class First, class Combine, class Transform>
+struct shared_reduction final : shared_loop {
+  TROUPE_INLINE shared_reduction(const elements_from<First>& all, std::size_t count, const Combine& combine, const Transform& transform) noexcept
+      : shared_loop(count, type), of(all), combines(combine), transforms(transform) {}
+  static given_part* give(shared_loop& base, std::size_t first, std::size_t last) noexcept try {
+    const auto& self = static_cast<shared_reduction&>(base);
+    return part_of<T>::make(run_given(self.of.from(first), last - first, self.combines, self.transforms));
+  } catch (...) {
+    return nullptr;
+  }
+  static work<T> run_given(elements_from<First> all, std::size_t count, const Combine& combine, const Transform& transform);
+  static constexpr kind type{&give, &part_of<T>::free};
+  // In their order: what was given last comes first.
+  template <class Sum>
+  TROUPE_NOINLINE Sum add_given(Sum sum) {
+    for (given_part* at = newest_given; at != nullptr; at = at->older) add_to(sum, combines, static_cast<part_of<T>*>(at)->made.take());
+    return sum;
+  }
+
+  const elements_from<First> of;
+  const Combine& combines;
+  const Transform& transforms;
+};
+
+// Sum is T, or an optional one without a value.
+template <class T, class Sum, class First, class Combine, class Transform>
+TROUPE_INLINE_HERE Sum run_shared_reduction(const elements_from<First>& all, std::size_t count, Sum init, const Combine& combine,
+                                            const Transform& transform) {
+  if (!in_segment()) [[unlikely]] {
+    return begin_segment([&] { return run_shared_reduction<T, Sum>(all, count, std::move(init), combine, transform); });
+  }
+  Sum sum = std::move(init);
+  shared_reduction<T, First, Combine, Transform> loop(all, count, combine, transform);
+  const hot_copy<Transform> mine(transform);
+  const elements_from<First> elements = all;
+  loop.run([&](std::size_t i) { add_to(sum, combine, std::invoke(mine.get(), elements[i])); });
+  if (loop.tree != nullptr) [[unlikely]] return loop.add_given(std::move(sum));
+  return sum;
+}
+
+template <class T, class First, class Combine, class Transform>
+work<T> shared_reduction<T, First, Combine, Transform>::run_given(elements_from<First> all, std::size_t count, const Combine& combine,
+                                                                  const Transform& transform) {
+  std::optional<T> none;
+  std::optional<T> sum = run_shared_reduction<T>(all, count, std::move(none), combine, transform);
+  co_return std::move(*sum);
+}
+
+template <std::integral Index>
+std::size_t count_between(Index first, Index last) noexcept {
+  return first < last ? static_cast<std::size_t>(last) - static_cast<std::size_t>(first) : 0;
+}
+
+}  // namespace jobs
+
+// A loop in plain code that runs in the calling thread, from the first element to the last, and that others join when they have
+// nothing else to do: then they take half of what is left of it. Meant for loops in loops and for recursion, at each node
+// of which there may be one: as long as nobody is idle one costs 5 to 10 ns, so that a program needs no cut-off below which it goes on by
+// plain calls. Of loops that lie in each other the outermost is shared first, since what is left of it is the most.
+//
+// For plain code, posted procedures, lazies, and what these call, and works; in a handler it throws usage_error: there
+// co_await a work that calls it. It returns when all calls have; the thread helps with this loop alone while others do the last of
+// what they took, and then sleeps. It holds its thread as other plain code does: nothing gives way to actors but what a
+// parallel_for or a fork around it begins anew, and a thread that has joined is held by what it took. Hold no lock over it that
+// the body wants. Without a runtime, in serial mode, and with stealing off it is a plain loop.
+//
+// If a call throws, no further one begins in this loop or in those inside of it, but for those that come before the next look, every 10 to
+// 40 µs; what others have begun is waited for, and the first exception is thrown; they throw troupe::cancelled out of their own loops. So
+// does a stop that discards, and the end of who waits for a work.
+// The body is called as a const object, by several threads at once.
+//
+// Example:
+//     void visit(const std::vector<std::vector<int>>& below, int node, std::atomic<long>& sum) {
+//       sum += node;
+//       troupe::shared_for(below[static_cast<std::size_t>(node)], [&](int child) { visit(below, child, sum); });
+//     }
+//     int main() {
+//       const troupe::runtime rt;
+//       std::atomic<long> sum{0};
+//       visit({{1, 2}, {3}, {}, {}}, 0, sum);
+//       std::cout << sum << '\n';
+//     }
+template <class Range, class Body>
+  requires jobs::parallel_range<Range>
+TROUPE_INLINE void shared_for(Range&& range, const Body& body) {
+  static_assert(std::invocable<const Body&, std::ranges::range_reference_t<Range>>,
+                "troupe: shared_for: the body must be callable with an element, as a const object: several threads call it at once");
+  const jobs::elements_from<std::ranges::iterator_t<Range>> all{std::ranges::begin(range)};
+  jobs::run_shared_for(all, static_cast<std::size_t>(std::ranges::size(range)), body);
+}
+
+// The same for the numbers from first to last, which is not one of them.
+//
+// Example:
+//     std::vector<int> squares(10);
+//     troupe::shared_for(0, 10, [&](int i) { squares[static_cast<std::size_t>(i)] = i * i; });
+//     std::cout << squares[9] << '\n';
+template <std::integral First, std::integral Last, class Body>
+TROUPE_INLINE void shared_for(First first, Last last, const Body& body) {
+  using index = std::common_type_t<First, Last>;
+  static_assert(std::invocable<const Body&, index>,
+                "troupe: shared_for: the body must be callable with a number, as a const object: several threads call it at once");
+  const jobs::elements_from<index> all{static_cast<index>(first)};
+  jobs::run_shared_for(all, jobs::count_between(all.first, static_cast<index>(last)), body);
+}
+
+// As shared_for, and gives what init and transform(element) of all elements come to by combine(T, T), which must be associative; it need
+// not be commutative. Where the range is cut depends on who is idle: with numbers of floating point the last bits may differ from
+// run to run, where parallel_reduce's do not.
+//
+// Example:
+//     long fib(int n) {
+//       if (n < 2) return n;
+//       return troupe::shared_reduce(1, 3, 0L, std::plus(), [n](int less) { return fib(n - less); });
+//     }
+//     int main() {
+//       const troupe::runtime rt;
+//       std::cout << fib(20) << '\n';
+//     }
+template <class Range, class T, class Combine = std::plus<>, class Transform = std::identity>
+  requires jobs::parallel_range<Range>
+TROUPE_INLINE T shared_reduce(Range&& range, T init, const Combine& combine = {}, const Transform& transform = {}) {
+  static_assert(std::convertible_to<std::invoke_result_t<const Transform&, std::ranges::range_reference_t<Range>>, T> &&
+                    std::convertible_to<std::invoke_result_t<const Combine&, T, T>, T>,
+                "troupe: shared_reduce: transform(element) and combine(T, T) must give what init is; they are called as const objects");
+  const jobs::elements_from<std::ranges::iterator_t<Range>> all{std::ranges::begin(range)};
+  const auto count = static_cast<std::size_t>(std::ranges::size(range));
+  return jobs::run_shared_reduction<T, T>(all, count, std::move(init), combine, transform);
+}
+template <std::integral First, std::integral Last, class T, class Combine = std::plus<>, class Transform = std::identity>
+TROUPE_INLINE T shared_reduce(First first, Last last, T init, const Combine& combine = {}, const Transform& transform = {}) {
+  using index = std::common_type_t<First, Last>;
+  static_assert(std::convertible_to<std::invoke_result_t<const Transform&, index>, T> &&
+                    std::convertible_to<std::invoke_result_t<const Combine&, T, T>, T>,
+                "troupe: shared_reduce: transform(number) and combine(T, T) must give what init is; they are called as const objects");
+  const jobs::elements_from<index> all{static_cast<index>(first)};
+  return jobs::run_shared_reduction<T, T>(all, jobs::count_between(all.first, static_cast<index>(last)), std::move(init), combine, transform);
+}
+
+}  // namespace troupe

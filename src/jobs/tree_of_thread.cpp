@@ -1,0 +1,53 @@
+#include "jobs/tree_of_thread.hpp"
+
+#include "base/thread_name.hpp"
+#include "jobs/job_pool.hpp"
+#include "jobs/waiting.hpp"
+
+namespace troupe::jobs {
+
+unsigned threads_of(const job_pool* pool) noexcept {
+  return pool == nullptr || !pool->shares() ? 1 : pool->workers() + (base::worker_number == 0 ? 1 : 0);
+}
+
+tree_of_thread::tree_of_thread(fork_join& outermost, job_pool* home, unsigned takes_part) noexcept
+    : fork_tree(outermost, home, takes_part, &tell) {
+  sleeper = &this_thread();
+}
+
+void tree_of_thread::tell(fork_tree& base) noexcept {
+  auto& self = static_cast<tree_of_thread&>(base);
+  waiting_thread& waits = *self.sleeper;
+  // order: release  publishes what the parts did; the last touch
+  self.told.store(true, std::memory_order_release);
+  waits.parker.notify();
+}
+
+namespace {
+
+// Until it ends, or somebody would have this thread take part.
+void sleep(tree_of_thread& tree) noexcept {
+  const waits_for here(tree, tree.told);
+  if (!tree.done()) tree.sleeper->parker.wait();
+}
+
+}  // namespace
+
+void help(tree_of_thread& tree, strand_deques& deques, const bottom& under) noexcept {
+  strand_place here(tree.pool, deques, false);
+  while (!tree.done()) {
+    strand* part = under.pop(deques);
+    if (part == nullptr && tree.pool != nullptr) part = tree.pool->steal_part(deques, &tree);
+    if (part != nullptr) {
+      here.run(*part);
+      continue;
+    }
+    if (tree.pool != nullptr) tree.pool->count_call(true);
+    tree.hungry.store(true, std::memory_order_relaxed);  // order: relaxed  a hint; the end needs none
+    if (tree.pool != nullptr) tree.pool->attend();
+    sleep(tree);
+    tree.hungry.store(false, std::memory_order_relaxed);  // order: relaxed  as above
+  }
+}
+
+}  // namespace troupe::jobs
