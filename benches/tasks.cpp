@@ -78,8 +78,22 @@ measure::result queens(unsigned workers, unsigned n, unsigned cut) {
   const std::uint64_t found = on_pool(workers, queens_work({}, 0, n, cut), ms);
   return {ms, found};
 }
-measure::result nqueens(unsigned workers, std::uint64_t n) { return queens(workers, static_cast<unsigned>(n), static_cast<unsigned>(n)); }
+measure::result nqueens_fork(unsigned workers, std::uint64_t n) { return queens(workers, static_cast<unsigned>(n), static_cast<unsigned>(n)); }
 measure::result nqueens_cut(unsigned workers, std::uint64_t n) { return queens(workers, static_cast<unsigned>(n), queens_cut_row); }
+
+// A loop at each node, which others join when they have nothing to do.
+std::uint64_t queens_shared(const board& on, unsigned row, unsigned n) {
+  if (row == n) return 1;
+  return troupe::shared_reduce(0u, n, std::uint64_t{0}, std::plus(), [&](unsigned column) -> std::uint64_t {
+    return queen_fits(on, row, column) ? queens_shared(with_queen(on, row, column), row + 1, n) : 0;
+  });
+}
+measure::result nqueens(unsigned workers, std::uint64_t n) {
+  auto all = [](unsigned rows) -> work<std::uint64_t> { co_return queens_shared({}, 0, rows); };
+  double ms = 0;
+  const std::uint64_t found = on_pool(workers, all(static_cast<unsigned>(n)), ms);
+  return {ms, found};
+}
 
 work<std::uint64_t> skynet_work(std::uint64_t number, std::uint64_t leaves) {
   if (leaves == 1) co_return number;
@@ -148,6 +162,7 @@ int main(int argc, char** argv) {
       {"fib", 34, fib},
       {"fib_lazy", 30, fib_lazy},
       {"nqueens", 13, nqueens},
+      {"nqueens_fork", 13, nqueens_fork},
       {"nqueens_cut", 13, nqueens_cut},
       {"skynet", 1'000'000, skynet},
       {"scaling_fib", 36, speed_up<fib>},

@@ -178,7 +178,7 @@ PEERS = (
         sizes={"idle_memory": (500_000, "5,000,000 would need over 8 GB")},
         lacks={"wake_latency": "a goroutine is never outside its runtime",
                "await_ready": "a goroutine calls a function, or waits for a channel",
-               **{bench: "its goroutines are asked in fib and skynet" for bench in ("fib_lazy", "nqueens", "nqueens_cut", "for", "wake")}}),
+               **{bench: "its goroutines are asked in fib and skynet" for bench in ("fib_lazy", "nqueens", "nqueens_fork", "nqueens_cut", "for", "wake")}}),
     Contestant(
         "erlang", "Erlang/OTP 25", all_by(erlang_actors()), ("erl", "erlc"), ("erlang-base",),
         lacks={"wake_latency": "no thread is outside its runtime", **NO_TASKS, **NO_SERVER}),
@@ -198,7 +198,7 @@ PEERS = (
         "async", "std::async", {"tasks": tasks("peers/async/tasks.cpp", "async_tasks", "-std=c++20")}, ("g++",), ("g++",),
         sizes={"fib": (18, "more threads than a process may have, at 34"),
                "skynet": (10_000, "more threads than a process may have, at 1,000,000")},
-        lacks={"nqueens": "it would be millions of threads"}, kind="tasks"),
+        lacks={bench: "it would be millions of threads" for bench in ("nqueens", "nqueens_fork")}, kind="tasks"),
     Contestant("uring", "a bare loop over io_uring",
                {"echo": served(cpp("echo/floor_uring.cpp", "echo_uring", "-std=c++23", "-luring"))},
                ("g++", "/usr/include/liburing.h"), ("g++", "liburing-dev"), kind="server"),

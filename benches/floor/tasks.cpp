@@ -75,6 +75,7 @@ measure::result wake(unsigned, std::uint64_t times) {
 
 int main(int argc, char** argv) {
   static constexpr measure::entry table[] = {
-      {"fib", 34, fib}, {"fib_lazy", 30, fib}, {"nqueens", 13, nqueens}, {"nqueens_cut", 13, nqueens}, {"skynet", 1'000'000, skynet}, {"for", 10'000'000, loop}, {"wake", 1'000, wake}};
+      {"fib", 34, fib}, {"fib_lazy", 30, fib}, {"nqueens", 13, nqueens}, {"nqueens_fork", 13, nqueens}, {"nqueens_cut", 13, nqueens},
+      {"skynet", 1'000'000, skynet}, {"for", 10'000'000, loop}, {"wake", 1'000, wake}};
   measure::run_program(argc, argv, table);
 }

@@ -109,7 +109,7 @@ measure::result loop(unsigned workers, std::uint64_t count) {
 
 int main(int argc, char** argv) {
   static constexpr measure::entry table[] = {
-      {"fib", 34, fib}, {"fib_lazy", 30, fib}, {"nqueens", 13, nqueens}, {"nqueens_cut", 13, nqueens_cut},
+      {"fib", 34, fib}, {"fib_lazy", 30, fib}, {"nqueens", 13, nqueens}, {"nqueens_fork", 13, nqueens}, {"nqueens_cut", 13, nqueens_cut},
       {"skynet", 1'000'000, skynet}, {"for", 10'000'000, loop}};
   measure::run_program(argc, argv, table);
 }
