@@ -66,8 +66,8 @@ struct strand_deques {
 // All that one outermost fork has come to: what is cancelled, and waited for, together. What a shared loop gave is a tree, too, within that
 // of the part that the loop runs in, or of the next loop outside of it (shared_loop.hpp).
 struct fork_tree {
-  fork_tree(fork_join& outermost, job_pool* home, unsigned takes_part, void (*tell)(fork_tree&) noexcept) noexcept
-      : root(outermost), pool(home), threads(takes_part), finished(tell) {}
+  fork_tree(fork_join& top, job_pool* home, unsigned takes_part, void (*tell)(fork_tree&) noexcept) noexcept
+      : root(top), pool(home), threads(takes_part), finished(tell) {}
   fork_tree(const fork_tree&) = delete;
   fork_tree& operator=(const fork_tree&) = delete;
   // Parts that nobody has begun are dropped, others throw `cancelled` at their next fork. While it is not finished.
