@@ -71,6 +71,18 @@ class output {
     }
     return *this;
   }
+  // On one line, whatever it is: control characters as \x0a, which would break a table and may command a terminal.
+  output& visible(std::string_view text) noexcept {
+    for (const char one : text) {
+      const auto code = static_cast<unsigned char>(one);
+      if (code >= 0x20 && code != 0x7f) {
+        put(one);
+      } else {
+        *this << "\\x" << "0123456789abcdef"[code / 16] << "0123456789abcdef"[code % 16];
+      }
+    }
+    return *this;
+  }
   // At least as wide, filled up with blanks: behind it, or in front.
   output& left(std::string_view text, std::size_t width) noexcept {
     *this << text;

@@ -76,7 +76,8 @@ class table {
     to_.right(ns / 1'000'000, 7) << '.';
     to_.digits(ns % 1'000'000, 6) << "  ";
     const char* what = reinterpret_cast<const char*>(static_cast<std::uintptr_t>(one.what));
-    to_ << is.name << (what == nullptr || *is.name == '\0' ? "" : " ") << (what == nullptr ? "" : what);
+    to_ << is.name << (what == nullptr || *is.name == '\0' ? "" : " ");
+    if (what != nullptr) to_.visible(what);
     if (is.when != phase::instant) to_ << (is.when == phase::begin ? " begins" : " ends");
     if (is.id != nullptr) {
       to_ << " (" << is.id << ' ';

@@ -99,6 +99,7 @@ def check_everything(policy):
     expect(events, "i", "context", r"ended context", 1)
     expect(events, "X", "user", "compute", 2, 2)
     expect(events, "i", "user", "no text: \ufffd\ufffd\\(\u20ac", 2, 2)
+    expect(events, "i", "user", "two\nlines\x1b\\[31m\x7f", 2, 2)
     expect(events, "i", "user", 'the total "so far"', 1, 1)[0]["args"]["value"] == 100 or fail("the mark has another value")
     if policy != "simulated":
         expect(events, "X", "sched", "parked", 1)
@@ -120,7 +121,7 @@ def check_table():
         if float(found[3]) < last:
             fail(f"is out of order: {row}")
         last = float(found[3])
-    for text in ("sent &", "turn of ", "parked begins", "queued ", "compute begins", "suspended: sleep_for"):
+    for text in ("sent &", "turn of ", "parked begins", "queued ", "compute begins", "suspended: sleep_for", r"two\x0alines\x1b[31m\x7f"):
         if not any(text in row for row in rows):
             fail(f"the table has no '{text}'")
 

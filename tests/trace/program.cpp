@@ -52,6 +52,7 @@ troupe::task<> read_one(int fd) {
 void compute() {
   const troupe::trace_span span("compute");
   troupe::trace_mark("no text: \xff\xc3(\xe2\x82\xac");
+  troupe::trace_mark("two\nlines\x1b[31m\x7f");
   std::array<troupe::lazy<int>, 4> parts{troupe::lazy([] { return 1; }), troupe::lazy([] { return 2; }), troupe::lazy([] { return 3; }),
                                          troupe::lazy([] { return 4; })};
   int sum = 0;
