@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "http/connection.hpp"
+#include "http/date.hpp"
 #include "http/response_parts.hpp"
 #include "troupe/base/platform.hpp"
 #include "troupe/io/error.hpp"
@@ -18,19 +19,18 @@ namespace {
 TROUPE_NOINLINE std::string_view date_line() {
   struct cache {
     std::time_t second = -1;
-    std::array<char, 64> line{};
-    std::size_t bytes = 0;
+    std::array<char, 6 + date_bytes + 2> line{'D', 'a', 't', 'e', ':', ' '};
   };
   thread_local cache kept;
   timespec time{};
   ::clock_gettime(CLOCK_REALTIME_COARSE, &time);
   if (time.tv_sec != kept.second) {
     kept.second = time.tv_sec;
-    std::tm parts{};
-    ::gmtime_r(&kept.second, &parts);
-    kept.bytes = std::strftime(kept.line.data(), kept.line.size(), "Date: %a, %d %b %Y %H:%M:%S GMT\r\n", &parts);
+    const std::array<char, date_bytes> date = write_date(kept.second);
+    *std::copy(date.begin(), date.end(), kept.line.begin() + 6) = '\r';
+    kept.line.back() = '\n';
   }
-  return {kept.line.data(), kept.bytes};
+  return {kept.line.data(), kept.line.size()};
 }
 
 }  // namespace

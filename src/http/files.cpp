@@ -16,6 +16,7 @@
 #include <optional>
 #include <utility>
 
+#include "http/date.hpp"
 #include "http/response_parts.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/http/router.hpp"
@@ -139,24 +140,6 @@ struct short_text {
   operator std::string_view() const noexcept { return {letters.data(), bytes}; }
 };
 
-short_text http_date(std::time_t time) {
-  std::tm parts{};
-  ::gmtime_r(&time, &parts);
-  short_text made;
-  made.bytes = std::strftime(made.letters.data(), made.letters.size(), "%a, %d %b %Y %H:%M:%S GMT", &parts);
-  return made;
-}
-
-std::optional<std::time_t> read_date(std::string_view text) {
-  std::tm parts{};
-  std::array<char, 64> copy{};
-  if (text.size() >= copy.size()) return std::nullopt;
-  text.copy(copy.data(), text.size());
-  const char* const rest = ::strptime(copy.data(), "%a, %d %b %Y %H:%M:%S GMT", &parts);
-  if (rest == nullptr || *rest != '\0') return std::nullopt;
-  return ::timegm(&parts);
-}
-
 short_text etag_of(const struct stat& file) {
   const std::uint64_t modified = static_cast<std::uint64_t>(file.st_mtim.tv_sec) * 1'000'000'000u +
                                  static_cast<std::uint64_t>(file.st_mtim.tv_nsec);
@@ -226,7 +209,7 @@ range read_range(std::string_view text, std::uint64_t bytes) noexcept {
 
 bool is_unchanged(const request& asked, std::string_view tag, std::time_t modified) {
   if (asked.fields().has("if-none-match")) return lists_tag(asked.field("if-none-match"), tag);
-  const auto since = read_date(asked.field("if-modified-since"));
+  const auto since = read_date(asked.field("if-modified-since"), std::time(nullptr));
   return since && modified <= *since;
 }
 
@@ -234,7 +217,7 @@ bool wants_range(const request& asked, std::string_view tag, std::time_t modifie
   const std::string_view still = asked.field("if-range");
   if (still.empty()) return true;
   if (still.starts_with('"')) return still == tag;
-  const auto since = read_date(still);
+  const auto since = read_date(still, std::time(nullptr));
   return since && modified == *since;
 }
 
@@ -243,7 +226,8 @@ response give(const request& asked, const troupe::file& from, const struct stat&
   const short_text tag = etag_of(file);
   const auto bytes = static_cast<std::uint64_t>(file.st_size);
   const auto dress = [&](response&& made) {
-    made.field("ETag", tag).field("Last-Modified", http_date(file.st_mtim.tv_sec));
+    const std::array<char, date_bytes> modified = write_date(file.st_mtim.tv_sec);
+    made.field("ETag", tag).field("Last-Modified", {modified.data(), modified.size()});
     if (!options.cache_control.empty()) made.field("Cache-Control", options.cache_control);
     return std::move(made);
   };

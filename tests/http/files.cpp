@@ -1,4 +1,6 @@
 // Files of a folder: whole, in part, not at all when they have not changed, and nothing from outside of it.
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -143,6 +145,19 @@ TEST_P(http_files, what_has_not_changed_is_not_sent_again) {
   EXPECT_EQ(status(get("/f/a.txt", "If-Modified-Since: some day\r\n")), 200);
   EXPECT_EQ(status(get("/f/a.txt", "If-None-Match: \"x\"\r\nIf-Modified-Since: " + modified + "\r\n")), 200);
   EXPECT_EQ(body(get("/f/a.txt", "If-None-Match: " + tag + "\r\n")), "");
+}
+
+TEST_P(http_files, dates_in_all_forms_of_http) {
+  const auto since = [this](const std::string& date) { return status(get("/f/a.txt", "If-Modified-Since: " + date + "\r\n")); };
+  const timespec times[] = {{784'111'777, 0}, {784'111'777, 0}};
+  ASSERT_EQ(::utimensat(AT_FDCWD, (root_ / "www/a.txt").c_str(), times, 0), 0);
+  EXPECT_EQ(field(get("/f/a.txt"), "Last-Modified"), "Sun, 06 Nov 1994 08:49:37 GMT");
+  for (const char* same : {"Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"}) {
+    EXPECT_EQ(since(same), 304) << same;
+  }
+  for (const char* before : {"Sun, 06 Nov 1994 08:49:36 GMT", "Sunday, 06-Nov-94 08:49:36 GMT", "Sun Nov  6 08:49:36 1994"}) {
+    EXPECT_EQ(since(before), 200) << before;
+  }
 }
 
 TEST(http_folder, that_is_not_there) {
