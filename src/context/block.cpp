@@ -43,7 +43,7 @@ void set_owner(block& of, context* owner) noexcept {
 
 // Chunks in one piece, entered in the maps.
 std::byte* take_chunks(std::size_t count) {
-  auto* chunks = static_cast<std::byte*>(count == 1 ? memory::map_chunk() : memory::map_chunks(count));
+  auto* chunks = static_cast<std::byte*>(memory::map_chunks(count));
   const std::uintptr_t first = address_of(chunks) >> chunk_shift;
   ::new (chunks) chunk_head{};
   watch_for_leaks(chunks, count * chunk_bytes);

@@ -40,7 +40,7 @@ struct depot {
   std::array<batch_list, classes> lists;
   std::mutex chunk_mutex;
   std::byte* chunk = nullptr;
-  std::size_t chunk_left = 0;
+  std::size_t chunk_left = 0, chunks = 0;
 
   static depot& get() {
     static depot& instance = *new depot;
@@ -50,7 +50,7 @@ struct depot {
   std::byte* take_span() {
     std::lock_guard lock(chunk_mutex);
     if (chunk_left == 0) {
-      chunk = static_cast<std::byte*>(map_chunk());
+      chunk = static_cast<std::byte*>(map_chunk(chunks++));
       chunk_left = chunk_bytes;
     }
     std::byte* span = chunk;

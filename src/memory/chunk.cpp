@@ -7,9 +7,9 @@
 
 namespace troupe::memory {
 
-void* map_chunk() { return map_chunks(1); }
+namespace {
 
-void* map_chunks(std::size_t count) {
+void* map(std::size_t count, bool huge_pages) {
   if (count > SIZE_MAX / chunk_bytes - 1) throw std::bad_alloc();
   const std::size_t bytes = count * chunk_bytes;
   // One more, then the ends cut off: mmap promises no alignment beyond a page.
@@ -22,9 +22,14 @@ void* map_chunks(std::size_t count) {
   const auto end = begin + bytes + chunk_bytes;
   if (end != aligned + bytes) ::munmap(reinterpret_cast<void*>(aligned + bytes), end - aligned - bytes);
   void* chunks = reinterpret_cast<void*>(aligned);
-  ::madvise(chunks, bytes, MADV_HUGEPAGE);  // a wish: small pages work too
+  if (huge_pages) ::madvise(chunks, bytes, MADV_HUGEPAGE);  // a wish: small pages work too
   return chunks;
 }
+
+}  // namespace
+
+void* map_chunk(std::size_t before) { return map(1, before >= small_chunks); }
+void* map_chunks(std::size_t count) { return map(count, true); }
 
 void unmap_chunk(void* chunk) noexcept { unmap_chunks(chunk, 1); }
 void unmap_chunks(void* chunks, std::size_t count) noexcept { ::munmap(chunks, count * chunk_bytes); }

@@ -114,7 +114,7 @@ free_block* slot_space::refill(size_class& from, std::size_t index, std::size_t 
 slab* slot_space::new_slab(std::size_t size_class) {
   std::lock_guard lock(slabs_mutex_);
   if (chunk_left_ == 0) {
-    chunk_ = static_cast<std::byte*>(map_chunk());
+    chunk_ = static_cast<std::byte*>(map_chunk(chunks_++));
     chunk_left_ = chunk_bytes;
   }
   auto* made = ::new (chunk_) slab{owner_, bytes_of(size_class), size_class, 0, nullptr, nullptr, slabs_made_++};

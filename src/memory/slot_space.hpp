@@ -131,6 +131,7 @@ class slot_space {
   slab_list alone_;
   std::byte* chunk_ = nullptr;  // the rest of the newest chunk
   std::size_t chunk_left_ = 0;  // bytes
+  std::size_t chunks_ = 0;
 };
 
 }  // namespace troupe::memory
