@@ -32,7 +32,7 @@ slot& descriptor::bind(sched::poller_seat& seat) {
   if (fd_ == -1) throw usage_error("troupe: I/O: the stream is not open: it was closed or moved from");
   reactor& here = reactor::of(seat);
   if (slot_ == nullptr) slot_ = &here.open(fd_, borrowed_);
-  if (slot_->owner.get() != &here) throw usage_error("troupe: I/O: this stream belongs to another runtime, where it was used first");
+  if (slot_->owner != &here) throw usage_error("troupe: I/O: this stream belongs to another runtime, where it was used first");
   return *slot_;
 }
 

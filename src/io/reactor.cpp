@@ -28,6 +28,7 @@ void reactor::grow() {
   slots_.push_back(std::make_unique<slot[]>(slots_a_chunk));
   slot* chunk = slots_.back().get();
   for (std::size_t i = slots_a_chunk; i-- > 0;) {
+    chunk[i].owner = this;
     chunk[i].next_free = free_;
     free_ = &chunk[i];
   }
@@ -39,16 +40,16 @@ slot& reactor::open(int fd, bool borrowed) {
     std::lock_guard lock(slots_mutex_);
     if (free_ == nullptr) grow();
     made = free_;
-    free_ = made->next_free;
+    if (in_use_ == 0) self_ = shared_from_this();
     ++in_use_;
+    free_ = made->next_free;
   }
   std::lock_guard lock(made->mutex);
-  made->owner = shared_from_this();
   made->fd = fd;
   made->borrowed = borrowed;
   made->registered = made->duplicated = made->hung_up = made->closing = false;
   made->reader_ends = made->writer_ends = made->shoots = made->shots_end = made->floods = false;
-  made->last_shot = slot::no_shot;
+  made->came.reset();
   made->can_read = made->can_write = true;
   return *made;
 }
@@ -70,16 +71,15 @@ void reactor::close(slot& at) noexcept {
 }
 
 void reactor::free_slot(slot& at) noexcept {
-  std::shared_ptr<reactor> keep;
   {
     std::lock_guard lock(at.mutex);
     ++at.generation;
-    keep = std::move(at.owner);
   }
+  std::shared_ptr<reactor> last;  // goes when the mutex is left
   std::lock_guard lock(slots_mutex_);
   at.next_free = free_;
   free_ = &at;
-  --in_use_;
+  if (--in_use_ == 0) last = std::move(self_);
 }
 
 std::size_t reactor::open_slots() const noexcept {

@@ -89,7 +89,7 @@ class reactor : public sched::poller, public std::enable_shared_from_this<reacto
   // In close(), the slot's mutex held: the backend ends what is pending there. What it has ended by then comes back in
   // `ended`, with its result. False: the rest comes later, and the backend calls free_slot() after it.
   virtual bool abandon(slot& at, operation_queue& ended) noexcept = 0;
-  // The slot is in nobody's use any more. Drops the reactor's owner that it was: perhaps the last one.
+  // The slot is in nobody's use any more. With the last one the reactor may go, too.
   void free_slot(slot& at) noexcept;
 
  private:
@@ -106,6 +106,7 @@ class reactor : public sched::poller, public std::enable_shared_from_this<reacto
   std::vector<std::unique_ptr<slot[]>> slots_;
   slot* free_ = nullptr;
   std::size_t in_use_ = 0;
+  std::shared_ptr<reactor> self_;  // while one is in use
 };
 
 }  // namespace troupe::io

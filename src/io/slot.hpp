@@ -13,9 +13,9 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <new>
 
+#include "base/small_mutex.hpp"
 #include "io/lease_queue.hpp"
 #include "troupe/io/operation.hpp"
 
@@ -23,37 +23,55 @@ namespace troupe::io {
 
 class reactor;
 
-// Operations of one direction, in the order in which they came.
+// Operations of one direction, in the order in which they came: a ring, which is known by its last one.
 class operation_queue {
  public:
-  bool empty() const noexcept { return first_ == nullptr; }
-  operation* front() const noexcept { return first_; }
+  bool empty() const noexcept { return last_ == nullptr; }
+  operation* front() const noexcept { return last_ == nullptr ? nullptr : last_->next; }
+  operation* behind(operation& one) const noexcept { return &one == last_ ? nullptr : one.next; }
   void push(operation& one) noexcept {
-    one.next = nullptr;
-    one.link = end_;
-    *end_ = &one;
-    end_ = &one.next;
+    operation& before = last_ == nullptr ? one : *last_;
+    one.next = last_ == nullptr ? &one : last_->next;
+    one.previous = &before;
+    one.next->previous = &one;
+    before.next = &one;
+    last_ = &one;
   }
   void remove(operation& one) noexcept {
-    *one.link = one.next;
-    if (one.next != nullptr) {
-      one.next->link = one.link;
-    } else {
-      end_ = one.link;
-    }
+    if (last_ == &one) last_ = one.previous == &one ? nullptr : one.previous;
+    one.previous->next = one.next;
+    one.next->previous = one.previous;
   }
 
  private:
-  operation* first_ = nullptr;
-  operation** end_ = &first_;
+  operation* last_ = nullptr;
+};
+
+// What a slot that shoots has come to.
+struct shots {
+  std::uint16_t count = 0;    // how many came that nobody has asked for yet; these:
+  lease_queue leases;
+  std::deque<int> accepted;
+  int last = none;            // how it ended, when nobody has been told: 0, or -errno
+  static constexpr int none = 1;
+  // False when there is no memory for that.
+  bool keep(int connection) noexcept {
+    try {
+      accepted.push_back(connection);
+      ++count;
+      return true;
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+  }
 };
 
 struct alignas(16) slot {
-  std::mutex mutex;
-  std::shared_ptr<reactor> owner;  // while it is in use
+  base::small_mutex mutex;
+  int fd = -1;
+  reactor* owner = nullptr;   // it lives while one of its slots is in use
   operation_queue readers, writers;
   slot* next_free = nullptr;
-  int fd = -1;
   std::uint16_t generation = 0;
   bool borrowed = false;      // the descriptor is somebody else's: it is not closed here
   bool registered = false;    // the reactor's set tells of it
@@ -68,22 +86,7 @@ struct alignas(16) slot {
   bool shots_end = false;     // it was asked to
   bool floods = false;        // more had come than the last read took
   bool listens = false;       // it gives connections
-  std::uint16_t shots = 0;    // how many came that nobody has asked for yet; these:
-  int last_shot = no_shot;    // how it ended, when nobody has been told: 0, or -errno
-  lease_queue ahead;
-  std::unique_ptr<std::deque<int>> accepted;
-  static constexpr int no_shot = 1;
-  // False when there is no memory for that.
-  bool keep(int connection) noexcept {
-    try {
-      if (accepted == nullptr) accepted = std::make_unique<std::deque<int>>();
-      accepted->push_back(connection);
-      ++shots;
-      return true;
-    } catch (const std::bad_alloc&) {
-      return false;
-    }
-  }
+  std::unique_ptr<shots> came;  // since it has shot for the first time
 };
 
 }  // namespace troupe::io

@@ -97,19 +97,17 @@ class uring_reactor final : public reactor {
         ask_for_end(*first);
         at.closing = true;
       }
-      while (operation* one = in_ring ? first->next : queue->front()) end(*queue, *one, -ECANCELED, ended);
+      while (operation* one = in_ring ? queue->behind(*first) : queue->front()) end(*queue, *one, -ECANCELED, ended);
     }
     if (at.shoots) end_shots(at);
     at.shoots = false;
-    while (!at.ahead.empty()) {
+    if (at.came == nullptr) return !at.closing;
+    while (!at.came->leases.empty()) {
       std::size_t bytes = 0;
-      buffers->give(at.ahead.take(bytes));
+      buffers->give(at.came->leases.take(bytes));
     }
-    if (at.accepted != nullptr) {
-      for (const int fd : *at.accepted) calls.close(fd);
-      at.accepted.reset();
-    }
-    at.shots = 0;
+    for (const int fd : at.came->accepted) calls.close(fd);
+    at.came.reset();
     return !at.closing;
   }
 
@@ -136,7 +134,10 @@ class uring_reactor final : public reactor {
   void give_to_ring(slot& at, operation& one) noexcept {
     if (!reads(one)) return push(one);
     if (at.shoots) return;
-    if (can_shoot(at, one)) return shoot(at, one);
+    if (can_shoot(at, one)) {
+      if (at.came == nullptr) at.came.reset(new (std::nothrow) shots);
+      if (at.came != nullptr) return shoot(at, one);
+    }
     push(one);
   }
 
@@ -166,33 +167,35 @@ class uring_reactor final : public reactor {
 
   // Whether what has come ahead is enough for this one; a part of it may be.
   bool from_ahead(slot& at, operation& one) noexcept {
+    if (at.came == nullptr) return false;
+    shots& came = *at.came;
     if (one.what == action::accept) {
-      if (at.accepted != nullptr && !at.accepted->empty()) {
-        one.result = at.accepted->front();
-        at.accepted->pop_front();
-        --at.shots;
+      if (!came.accepted.empty()) {
+        one.result = came.accepted.front();
+        came.accepted.pop_front();
+        --came.count;
         return true;
       }
     } else if (one.what == action::read && one.leased) {
-      if (!at.ahead.empty()) {
-        one.data = at.ahead.take(one.done);
+      if (!came.leases.empty()) {
+        one.data = came.leases.take(one.done);
         one.result = static_cast<int>(one.done);
-        --at.shots;
+        --came.count;
         return true;
       }
     } else if (one.what == action::read) {
-      while (!at.ahead.empty()) {
-        const std::size_t part = at.ahead.copy(one.data + one.done, one.bytes - one.done, *buffers);
+      while (!came.leases.empty()) {
+        const std::size_t part = came.leases.copy(one.data + one.done, one.bytes - one.done, *buffers);
         one.done += part;
         one.result = static_cast<int>(part);
-        at.shots = at.ahead.empty() ? 0 : at.shots;
+        came.count = came.leases.empty() ? 0 : came.count;
         if (!one.whole || one.done == one.bytes) return true;
       }
     } else {
       return false;
     }
-    if (at.last_shot == slot::no_shot) return false;
-    one.result = std::exchange(at.last_shot, slot::no_shot);
+    if (came.last == shots::none) return false;
+    one.result = std::exchange(came.last, shots::none);
     return true;
   }
 
@@ -288,7 +291,7 @@ class uring_reactor final : public reactor {
       operation* const first = at.readers.front();
       if (result == -ENOBUFS && first != nullptr && first->leased) first->begun = true;  // as in is_over()
       go_on(at, at.readers, ended);
-      if (at.shoots && at.shots >= ahead_max) end_shots(at);
+      if (at.shoots && at.came->count >= ahead_max) end_shots(at);
     }
     complete_all(ended);
   }
@@ -297,14 +300,14 @@ class uring_reactor final : public reactor {
     if (!at.listens) at.can_read = (flags & IORING_CQE_F_SOCK_NONEMPTY) != 0;
     if (came != nullptr && result <= 0) buffers->give(came);
     if (at.listens && result >= 0) {
-      if (!at.keep(result)) calls.close(result);
+      if (!at.came->keep(result)) calls.close(result);
       return;
     }
-    if (result > 0) return ++at.shots, at.ahead.push(came, static_cast<std::size_t>(result));
+    if (result > 0) return ++at.came->count, at.came->leases.push(came, static_cast<std::size_t>(result));
     if (result == -ECANCELED || result == -EINTR || result == -EAGAIN) return;
     if (at.listens ? is_of_the_peer(result) : result == -ENOBUFS) return;
     // That the process has no descriptor left is true just now alone.
-    if (!at.listens || !at.readers.empty()) at.last_shot = result;
+    if (!at.listens || !at.readers.empty()) at.came->last = result;
   }
 
   // The buffer that the system has chosen. A socket of which it does not say so has nothing more: it need not be tried first.

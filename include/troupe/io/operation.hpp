@@ -54,20 +54,21 @@ struct operation {
   };
   int result = 0;                   // >= 0 (for transfers: that of the last call), or -errno
   slot* at = nullptr;
-  operation* next = nullptr;        // these are the slot's
-  operation** link = nullptr;
+  operation *next = nullptr, *previous = nullptr;  // these are the slot's
   const action what;
-  bool whole = false;               // a transfer that goes on until all is done
-  bool weak = false;                // it does not keep the program alive
-  bool socket = true;               // what is transferred goes over a socket
-  bool leased = false;              // a read whose buffer comes from the reactor's pool when something has come
-  bool ahead = false;               // an accept: connections may be accepted before they are asked for
-  bool asks_first = false;          // the descriptor is shared, and blocks: only once the system says that it would not
-  bool begun = false;               // of connect; a leased read: no ring's buffer was to be had
+  // These are set before it starts.
+  bool whole : 1 = false;           // a transfer that goes on until all is done
+  bool weak : 1 = false;            // it does not keep the program alive
+  bool socket : 1 = true;           // what is transferred goes over a socket
+  bool leased : 1 = false;          // a read whose buffer comes from the reactor's pool when something has come
+  bool ahead : 1 = false;           // an accept: connections may be accepted before they are asked for
+  bool asks_first : 1 = false;      // the descriptor is shared, and blocks: only once the system says that it would not
+  bool in_turn : 1 = false;         // may be told that it is due, and is then carried out by who awaits it (reactor::carry_out)
   bool pending = false;             // the backend has it
-  bool aside = false;               // or it goes to a thread that may block
-  bool in_turn = false;             // may be told that it is due, and is then carried out by who awaits it (reactor::carry_out)
-  bool due = false;                 // it was told so
+  bool due = false;                 // it was told that it is
+  // Only under the mutex of its slot.
+  bool begun : 1 = false;           // of connect; a leased read: no ring's buffer was to be had
+  bool aside : 1 = false;           // it goes to a thread that may block
 };
 
 }  // namespace troupe::io
