@@ -1,11 +1,14 @@
 #include "troupe/io/wait.hpp"
 
 #include <cerrno>
+#include <memory>
+#include <new>
 #include <utility>
 
 #include "io/peer.hpp"
 #include "io/reactor.hpp"
 #include "troupe/io/error.hpp"
+#include "troupe/memory/block_pool.hpp"
 #include "troupe/observe/trace.hpp"
 
 namespace troupe::io {
@@ -40,6 +43,20 @@ void trace_end(const operation& of) noexcept {
 
 }  // namespace
 
+void begin_wait(operation_wait*& made, action what) { made = ::new (memory::allocate(sizeof(operation_wait))) operation_wait(what); }
+void begin_wait(limited_wait*& made, action what) { made = ::new (memory::allocate(sizeof(limited_wait))) limited_wait(what); }
+
+void end_wait(operation_wait* one) noexcept {
+  std::destroy_at(one);
+  memory::deallocate(one, sizeof(operation_wait));
+}
+void end_wait(limited_wait* one) noexcept {
+  std::destroy_at(one);
+  memory::deallocate(one, sizeof(limited_wait));
+}
+
+reactor& operation_wait::home() const noexcept { return *at->owner; }
+
 bool operation_wait::suspend(tasks::coroutine& awaiting, descriptor& on) {
   who = &awaiting;
   tasks::flow& in = *awaiting.in;
@@ -52,9 +69,8 @@ bool operation_wait::suspend(tasks::coroutine& awaiting, descriptor& on) {
   generation_ = at->generation;
   excused = weak;
   in_turn = leased;
-  home_ = at->owner.get();
   if (observe::tracing()) [[unlikely]] observe::record(observe::event::io_begin, name_of(what), static_cast<std::uint64_t>(on.fd()));
-  if (!(what == action::room ? home_->start_room(*this) : home_->start(*this))) {
+  if (!(what == action::room ? home().start_room(*this) : home().start(*this))) {
     in.at_once = 0;
     enlist(awaiting);  // when it is over already, this turn is still to end before it goes on
     return true;
@@ -80,9 +96,9 @@ void operation_wait::end_early(reason why) noexcept {
   why_.compare_exchange_strong(none, why, std::memory_order_relaxed);
   if (at == nullptr) return;
   if (what == action::room) {
-    home_->cancel_room(*this);
+    home().cancel_room(*this);
   } else {
-    home_->cancel(*this);
+    home().cancel(*this);
   }
 }
 
@@ -96,8 +112,8 @@ const char* operation_wait::act_on(sched::message* base, void*, sched::message_a
   // At the runtime's end nobody else looks for completions.
   if (act == sched::message_act::strand) {
     // order: acquire  who has ended the wait is done with it; pairs with wait::arrive/release
-    while (!self.stranded.load(std::memory_order_acquire)) self.home_->drive();
-    if (self.due) self.home_->give_up(self);
+    while (!self.stranded.load(std::memory_order_acquire)) self.home().drive();
+    if (self.due) self.home().give_up(self);
   }
   if (act == sched::message_act::handle && self.due && !self.carry_out()) return nullptr;
   return arrive(self, act);
@@ -105,20 +121,20 @@ const char* operation_wait::act_on(sched::message* base, void*, sched::message_a
 
 // In its turn. False: what it was told of is not there any more.
 bool operation_wait::carry_out() noexcept {
-  if (home_->carry_out(*this)) {
+  if (home().carry_out(*this)) {
     trace_end(*this);
     return true;
   }
   // Who asked for its end while it was due was not heard.
   // order: relaxed  before, and so seen behind the slot's mutex; or its cancel() comes after it
-  if (why_.load(std::memory_order_relaxed) != reason::none) home_->cancel(*this);
+  if (why_.load(std::memory_order_relaxed) != reason::none) home().cancel(*this);
   return false;
 }
 
 std::string operation_wait::peer() const {
   if (at == nullptr) return "a closed descriptor";
   std::lock_guard lock(at->mutex);
-  return at->generation == generation_ && at->fd >= 0 ? peer_of(home_->calls, at->fd) : "a closed descriptor";
+  return at->generation == generation_ && at->fd >= 0 ? peer_of(home().calls, at->fd) : "a closed descriptor";
 }
 
 void operation_wait::check(const char* name) const {
@@ -134,12 +150,12 @@ void operation_wait::check(const char* name) const {
 }
 
 void operation_wait::close_result() noexcept {
-  if (home_ != nullptr && !pending && result >= 0) home_->calls.close(std::exchange(result, -ECANCELED));
+  if (at != nullptr && !pending && result >= 0) home().calls.close(std::exchange(result, -ECANCELED));
 }
 
 io_buffer operation_wait::take_buffer() noexcept {
-  if (home_ == nullptr || pending || data == nullptr) return {};
-  return io_buffer(home_->buffers, std::exchange(data, nullptr), done);
+  if (at == nullptr || pending || data == nullptr) return {};
+  return io_buffer(home().buffers, std::exchange(data, nullptr), done);
 }
 
 void operation_wait::check_whole(const char* name) const {

@@ -14,21 +14,17 @@ constexpr std::chrono::milliseconds alert_wait_max{100};
 // An operation with limits has a frame of its own, and is named by a reference: so no frame is too large for the pool of
 // blocks.
 struct limited_read {
-  using awaitable = io::limited<io::read_job>;
   stream& from;
   std::span<std::byte> to;
   const tasks::limits& within;
-  awaitable::awaiter operator co_await() const {
-    return awaitable::awaiter(from.read(to).timeout(within.left()).stop(within.stop()));
-  }
+  io::limited<io::read_job> operator co_await() const { return from.read(to).timeout(within.left()).stop(within.stop()); }
 };
 struct limited_write {
-  using awaitable = io::limited<io::write_job<std::string_view>>;
   stream& to;
   std::string_view bytes;
   const tasks::limits& within;
-  awaitable::awaiter operator co_await() const {
-    return awaitable::awaiter(to.write(bytes).timeout(within.left()).stop(within.stop()));
+  io::limited<io::write_job<std::string_view>> operator co_await() const {
+    return to.write(bytes).timeout(within.left()).stop(within.stop());
   }
 };
 template <class Operation>

@@ -25,7 +25,7 @@ class descriptor {
     return made;
   }
   descriptor(descriptor&& other) noexcept
-      : fd_(std::exchange(other.fd_, -1)), borrowed_(other.borrowed_), slot_(std::exchange(other.slot_, nullptr)) {}
+      : slot_(std::exchange(other.slot_, nullptr)), fd_(std::exchange(other.fd_, -1)), borrowed_(other.borrowed_) {}
   descriptor& operator=(descriptor&& other) noexcept {
     if (this == &other) return *this;
     close();
@@ -50,9 +50,9 @@ class descriptor {
   std::string peer() const;
 
  private:
+  slot* slot_ = nullptr;
   int fd_ = -1;
   bool borrowed_ = false;
-  slot* slot_ = nullptr;
 };
 
 }  // namespace troupe::io

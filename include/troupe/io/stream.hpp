@@ -88,14 +88,11 @@ class lease_job {
   using result = io_buffer;
   static constexpr action what = action::read;
   lease_job(descriptor& from, stream_kind kind) noexcept : from_(&from), kind_(kind) {}
-  lease_job(lease_job&& other) noexcept : from_(other.from_), kind_(other.kind_) {}
-  ~lease_job();
-  descriptor& prepare(operation_wait& wait) noexcept;
-  io_buffer finish(operation_wait& wait);
+  descriptor& prepare(operation_wait& wait) const noexcept;
+  io_buffer finish(operation_wait& wait) const;
 
  private:
   descriptor* from_;
-  operation_wait* unclaimed_ = nullptr;  // what it came to is nobody's yet
   stream_kind kind_;
 };
 
@@ -125,7 +122,7 @@ class send_file_job {
 // Buffers are the caller's: in the frame of a coroutine that awaits, or in its actor. Only who lets others shrink a buffer
 // meanwhile (a member of a reentrant actor) can break that. A string that is given away lives as long as it must.
 // One read and one write at a time may be under way; further ones of the same kind follow in turn. When the calling actor
-// is never kept waiting, it yields after 2 operations (64 accepts). Cost: no allocation; one system call when it is done at once.
+// is never kept waiting, it yields after 2 operations (64 accepts). Cost: a block of the pool; one system call when it is done at once.
 //
 // Example (declarations):
 //     troupe::task<> copy(troupe::stream& from, troupe::stream& to) {
@@ -167,6 +164,7 @@ class stream {
   io::awaitable<io::write_job<std::string_view>> write_all(std::span<const std::byte> bytes) noexcept {
     return writes(as_text(bytes), true);
   }
+  io::awaitable<io::write_job<std::string_view>> write_all(const io_buffer& bytes) noexcept { return writes(bytes.text(), true); }
   io::awaitable<io::write_job<std::string>> write_all(std::string&& bytes) noexcept { return writes(std::move(bytes), true); }
 
   // So many bytes of a file from `offset` on, without a copy of them in the program: sendfile(2). It counts as a write. Throws
@@ -184,7 +182,7 @@ class stream {
 
  protected:
   explicit stream(io::descriptor&& open, io::stream_kind kind) noexcept : descriptor_(std::move(open)), kind_(kind) {}
-  io::descriptor descriptor_;
+  [[no_unique_address]] io::descriptor descriptor_;  // what it does not fill is the next one's
 
  private:
   friend io::arrival;

@@ -21,12 +21,16 @@ namespace troupe::io {
 
 class reactor;
 
-// The operation lies in the frame of the coroutine that awaits it, and with it the buffer if it is owned. Nothing but its
-// completion ends the wait: a timeout, a stop token and the actor's end ask for that, and wait on. So the frame outlives
-// what the system does with it.
+// The operation lies in a block of the pool, which belongs to the frame of the coroutine that awaits it (its_own), and the
+// buffer in that frame if it is owned. Nothing but its completion ends the wait: a timeout, a stop token and the actor's end
+// ask for that, and wait on. So the frame outlives what the system does with it.
 class operation_wait : public tasks::wait, public operation {
  public:
   explicit operation_wait(action does) noexcept : wait(&act_on), operation(does, &on_completed) {}
+  // A buffer that was leased and that nobody has asked for goes back.
+  ~operation_wait() {
+    if (leased) take_buffer();
+  }
   // False when it was done at once.
   bool suspend(tasks::coroutine& who, descriptor& on);
   // Throws timed_out, cancelled or io_error when it failed.
@@ -47,13 +51,13 @@ class operation_wait : public tasks::wait, public operation {
   bool carry_out() noexcept;
   static const char* act_on(sched::message*, void*, sched::message_act);
   static void on_completed(operation& self) noexcept;
+  reactor& home() const noexcept;  // once it has begun
 
   // Done at once in a row: 2 of them, an answer, then others have their turn; a peer that answers meanwhile is no reason to go on. A
   // listener may take 64: beside thousands of busy connections it would else fall behind.
   static constexpr std::uint8_t at_once_max = 64, share = 32, accept_share = 1;
   std::atomic<reason> why_{reason::none};
   std::uint16_t generation_ = 0;
-  reactor* home_ = nullptr;
 };
 
 // The same with a limit of time and a stop token, or one of them.
@@ -74,8 +78,54 @@ class limited_wait final : public operation_wait, public tasks::timer {
   bool armed_ = false;
 };
 
+// Not in a coroutine's body, which would keep the address of the pool's thread-local.
+void begin_wait(operation_wait*& made, action what);
+void begin_wait(limited_wait*& made, action what);
+void end_wait(operation_wait* one) noexcept;
+void end_wait(limited_wait* one) noexcept;
+
+// A wait from where it begins until its coroutine has gone on. Rejected: in the frame itself, where GCC keeps one for each
+// co_await of the coroutine: 160 bytes each, of which one at a time is in use.
+template <class Wait>
+class its_own {
+ public:
+  its_own() = default;
+  its_own(its_own&&) noexcept {}  // of one that has not begun
+  its_own& operator=(its_own&&) = delete;
+  ~its_own() { end(); }
+  // Throws std::bad_alloc.
+  Wait& begin(action what) {
+    end();
+    begin_wait(one_, what);
+    return *one_;
+  }
+  Wait& operator*() const noexcept { return *one_; }
+
+ private:
+  void end() noexcept {
+    if (Wait* const ended = std::exchange(one_, nullptr)) end_wait(ended);
+  }
+  Wait* one_ = nullptr;
+};
+
 template <class Job>
 class limited;
+
+// Of one that awaits by itself: an awaiter with a job of its own would lie in the frame beside it.
+template <class Awaitable>
+class awaiter_of {
+ public:
+  explicit awaiter_of(Awaitable& of) noexcept : of_(of) {}
+  bool await_ready() const noexcept { return false; }
+  template <std::derived_from<tasks::promise_base> Promise>
+  bool await_suspend(std::coroutine_handle<Promise> who) {
+    return of_.await_suspend(who);
+  }
+  decltype(auto) await_resume() { return of_.await_resume(); }
+
+ private:
+  Awaitable& of_;
+};
 
 // What a method of a stream returns: to be awaited once, at once. Job says what is done:
 //   using result                          what co_await gives
@@ -87,70 +137,64 @@ class [[nodiscard]] awaitable {
  public:
   template <class... Args>
   explicit awaitable(std::in_place_t, Args&&... args) : job_(std::forward<Args>(args)...) {}
+  awaitable(awaitable&&) = default;
+  awaitable& operator=(awaitable&&) = delete;
 
-  class awaiter {
-   public:
-    explicit awaiter(Job&& job) noexcept : wait_(Job::what), job_(std::move(job)) {}
-    awaiter(awaiter&&) = delete;
-    bool await_ready() const noexcept { return false; }
-    template <std::derived_from<tasks::promise_base> Promise>
-    bool await_suspend(std::coroutine_handle<Promise> who) {
-      return wait_.suspend(who.promise(), job_.prepare(wait_));
-    }
-    typename Job::result await_resume() { return job_.finish(wait_); }
-
-   private:
-    operation_wait wait_;
-    Job job_;  // goes first: it looks what has become of an operation that nobody asked for any more
-  };
-  awaiter operator co_await() && { return awaiter(std::move(job_)); }
+  awaiter_of<awaitable> operator co_await() && noexcept { return awaiter_of<awaitable>(*this); }
+  bool await_ready() const noexcept { return false; }
+  template <std::derived_from<tasks::promise_base> Promise>
+  bool await_suspend(std::coroutine_handle<Promise> who) {
+    operation_wait& wait = wait_.begin(Job::what);
+    return wait.suspend(who.promise(), job_.prepare(wait));
+  }
+  typename Job::result await_resume() { return job_.finish(*wait_); }
 
   // Not longer than this, or not when a stop is requested: then the operation is ended, and when it had not come about
   // timed_out or cancelled is thrown. What it had done by then is done; a result that came just before is given.
-  limited<Job> timeout(std::chrono::nanoseconds at_most) && { return limited<Job>(std::move(job_)).timeout(at_most); }
-  limited<Job> stop(std::stop_token token) && { return limited<Job>(std::move(job_)).stop(std::move(token)); }
+  limited<Job> timeout(std::chrono::nanoseconds at_most) && { return limited<Job>(std::move(job_), at_most, {}); }
+  limited<Job> stop(std::stop_token token) && {
+    return limited<Job>(std::move(job_), std::chrono::nanoseconds::max(), std::move(token));
+  }
 
  private:
-  Job job_;
+  its_own<operation_wait> wait_;
+  Job job_;  // goes first: it looks what has become of an operation that nobody asked for any more
 };
 
 template <class Job>
 class [[nodiscard]] limited {
  public:
-  explicit limited(Job&& job) noexcept : job_(std::move(job)) {}
+  limited(Job&& job, std::chrono::nanoseconds at_most, std::stop_token stop) noexcept
+      : job_(std::move(job)), at_most_(at_most), stop_(std::move(stop)) {}
+  limited(limited&&) = default;
+  limited& operator=(limited&&) = delete;
 
-  class awaiter {
-   public:
-    explicit awaiter(limited&& of) noexcept : wait_(Job::what), of_(std::move(of)) {}
-    awaiter(awaiter&&) = delete;
-    bool await_ready() const noexcept { return false; }
-    template <std::derived_from<tasks::promise_base> Promise>
-    bool await_suspend(std::coroutine_handle<Promise> who) {
-      return wait_.suspend(who.promise(), of_.job_.prepare(wait_), of_.at_most_, of_.stop_);
-    }
-    typename Job::result await_resume() {
-      wait_.release();
-      return of_.job_.finish(wait_);
-    }
+  awaiter_of<limited> operator co_await() && noexcept { return awaiter_of<limited>(*this); }
+  bool await_ready() const noexcept { return false; }
+  template <std::derived_from<tasks::promise_base> Promise>
+  bool await_suspend(std::coroutine_handle<Promise> who) {
+    limited_wait& wait = wait_.begin(Job::what);
+    return wait.suspend(who.promise(), job_.prepare(wait), at_most_, stop_);
+  }
+  typename Job::result await_resume() {
+    (*wait_).release();
+    return job_.finish(*wait_);
+  }
 
-   private:
-    limited_wait wait_;
-    limited of_;
-  };
-  awaiter operator co_await() && { return awaiter(std::move(*this)); }
-
-  limited timeout(std::chrono::nanoseconds at_most) && {
+  // They give the same object, since each copy would lie in the frame of the coroutine that awaits it.
+  limited&& timeout(std::chrono::nanoseconds at_most) && {
     at_most_ = at_most;
     return std::move(*this);
   }
-  limited stop(std::stop_token token) && {
+  limited&& stop(std::stop_token token) && {
     stop_ = std::move(token);
     return std::move(*this);
   }
 
  private:
+  its_own<limited_wait> wait_;
   Job job_;
-  std::chrono::nanoseconds at_most_ = std::chrono::nanoseconds::max();
+  std::chrono::nanoseconds at_most_;
   std::stop_token stop_;
 };
 
