@@ -9,7 +9,7 @@ task<bool> room::wait(std::stop_token end) {
     left_.reset();
     {
       std::lock_guard lock(mutex_);
-      if (taken_ < most_) co_return true;
+      if (taken_ < options_.connections_max) co_return true;
     }
     bool stopped = false;
     try {

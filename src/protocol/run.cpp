@@ -75,7 +75,7 @@ struct runner {
   }
 
   bool has_something() const noexcept {
-    return !out.owned.empty() || !out.view.empty() || out.file.has_value() || !here.more_.empty();
+    return !out.owned.empty() || !out.view.empty() || out.file != nullptr || !here.more_.empty();
   }
 
   // What a connection does not do while it is idle is done by tasks of their own: what those need goes with them.

@@ -13,7 +13,7 @@ namespace {
 
 // Frames that are too large for the block pool: a thread keeps the last ones that it freed, a few of each size.
 // Rejected: larger blocks in the pool, whose batches would be of 256 KiB and more.
-constexpr std::size_t step_bytes = 256, frame_bytes_max = 4096, kept_most = 16;
+constexpr std::size_t step_bytes = 128, frame_bytes_max = 4096, kept_most = 16;
 constexpr std::size_t classes = (frame_bytes_max - memory::block_bytes_max) / step_bytes;
 
 struct kept_frames {

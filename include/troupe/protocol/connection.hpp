@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <exception>
 #include <limits>
+#include <memory>
 #include <memory_resource>
 #include <new>
 #include <optional>
@@ -76,7 +77,7 @@ namespace protocols {
 struct outgoing {
   std::string owned;
   std::string_view view;  // of what lies elsewhere
-  std::optional<file_to_send> file;
+  std::unique_ptr<file_to_send> file;
   std::optional<task<>> later;  // the callback is a coroutine: fills in the rest
   void clear() noexcept {
     owned.clear();
@@ -168,7 +169,7 @@ void store(outgoing& out, context& memory, Value&& value) {
   if constexpr (is_optional<type>) {
     if (value) store(out, memory, *std::forward<Value>(value));
   } else if constexpr (std::same_as<type, file_to_send>) {
-    out.file.emplace(std::forward<Value>(value));
+    out.file = std::make_unique<file_to_send>(std::forward<Value>(value));
   } else if constexpr (std::same_as<type, std::string> && !std::is_lvalue_reference_v<Value>) {
     out.owned = std::forward<Value>(value);
   } else if constexpr (std::is_convertible_v<Value, std::string_view>) {

@@ -14,10 +14,10 @@ namespace troupe {
 
 namespace protocols {
 
-// How many connections a server has, and whether there is room for one more.
+// How many connections a server has, and whether there is room for one more; and what was chosen for all of them.
 class room {
  public:
-  explicit room(std::size_t most) : most_(most) {}
+  explicit room(protocol_options chosen) : options_(std::move(chosen)) {}
   // In the server's task, which alone takes places. False after the stop.
   task<bool> wait(std::stop_token end);
 
@@ -28,13 +28,14 @@ class room {
     place(place&& other) noexcept = default;
     place& operator=(place&&) = delete;
     ~place();
+    const protocol_options& options() const noexcept { return in_->options_; }
 
    private:
     std::shared_ptr<room> in_;
   };
 
  private:
-  const std::size_t most_;
+  const protocol_options options_;
   std::mutex mutex_;
   std::size_t taken_ = 0;
   event left_;
@@ -53,10 +54,10 @@ wire wire_of(Stream& of) noexcept {
 }
 
 template <class Protocol, class Stream, class... Args>
-task<> serve_one(Stream peer, [[maybe_unused]] room::place held, protocol_options options, Args... args) {
+task<> serve_one(Stream peer, room::place held, Args... args) {
   Protocol protocol(std::move(args)...);
   face_of<Protocol> its(protocol);
-  co_await run(its, wire_of(peer), options);
+  co_await run(its, wire_of(peer), held.options());
 }
 
 }  // namespace protocols
@@ -118,7 +119,7 @@ task<> serve_one(Stream peer, [[maybe_unused]] room::place held, protocol_option
 //     }
 template <class Protocol, class Listener, class... Args>
 task<> serve_protocol(Listener listener, protocol_options options = {}, Args... args) {
-  auto room = std::make_shared<protocols::room>(options.connections_max);
+  auto room = std::make_shared<protocols::room>(options);
   for (;;) {
     const bool more = co_await room->wait(options.stop);
     if (!more) co_return;
@@ -126,7 +127,7 @@ task<> serve_protocol(Listener listener, protocol_options options = {}, Args... 
     try {
       auto peer = co_await listener.accept_when_able(options.stop);
       protocols::room::place place(room);
-      spawn(protocols::serve_one<Protocol>(std::move(peer), std::move(place), options, args...));
+      spawn(protocols::serve_one<Protocol>(std::move(peer), std::move(place), args...));
     } catch (const cancelled&) {
       if (!options.stop.stop_requested()) throw;
       stopped = true;
