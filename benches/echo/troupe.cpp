@@ -11,7 +11,7 @@ troupe::task<> echo(troupe::tcp_stream peer) {
   for (;;) {
     const troupe::io_buffer came = co_await peer.read_some();
     if (came.empty()) break;
-    co_await peer.write_all(came.text());
+    co_await peer.write_all(came);
   }
 }
 
