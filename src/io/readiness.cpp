@@ -220,7 +220,10 @@ class readiness_reactor final : public reactor {
     while (operation* one = can ? queue.front() : nullptr) {
       // order: relaxed  a test sets it before there is a reactor
       if (one->in_turn && buffers->leased() >= leases_ahead.load(std::memory_order_relaxed)) {
-        if (!std::exchange(one->due, true)) after.due = one;
+        // Not written again: its turn may be reading it.
+        if (one->due) return;
+        one->due = true;
+        after.due = one;
         return;
       }
       if (!attempt(calls, at, *one)) continue;  // then it cannot any more
