@@ -113,6 +113,7 @@ task<> websocket::close(int code, std::string reason) {
   if (reason.size() > control_bytes_max - 2) {
     throw usage_error("troupe: http::websocket: the reason is longer than 123 bytes");
   }
+  if (!is_utf8(reason)) throw usage_error("troupe: http::websocket: the reason is no UTF-8");
   if (close_sent_) co_return;
   std::string payload{static_cast<char>(code >> 8), static_cast<char>(code)};
   payload += reason;

@@ -122,6 +122,28 @@ TEST_P(http_websocket, closes) {
   EXPECT_EQ(converse(masked(0x88, "")).sent, plain(0x88, ""));
 }
 
+TEST_P(http_websocket, closes_that_may_not_be_sent_are_refused) {
+  int refused = 0;
+  router routes;
+  routes.get("/", [&refused] {
+    return response::websocket([&refused](http::websocket& peer) -> task<> {
+      const std::pair<int, std::string> wrong[] = {{1005, ""}, {999, ""}, {1000, std::string(124, 'x')}, {1000, "\xff"}};
+      for (const auto& [code, reason] : wrong) {
+        try {
+          std::string copy = reason;
+          co_await peer.close(code, std::move(copy));
+        } catch (const usage_error&) {
+          ++refused;
+        }
+      }
+      co_await peer.close(1000, "enough");
+    });
+  });
+  const std::string answer = answer_to(std::move(routes), shake);
+  EXPECT_EQ(refused, 4);
+  EXPECT_EQ(answer.substr(answer.find("\r\n\r\n") + 4), plain(0x88, number(1000) + "enough"));
+}
+
 TEST_P(http_websocket, breaches_of_the_protocol) {
   struct breach {
     const char* what;

@@ -55,7 +55,7 @@ class websocket {
   task<> send(std::string text);
   task<> send_binary(std::string bytes);
   // Nothing more is sent. The peer is to answer: receive() until it gives nothing, or return. Throws usage_error for a code that
-  // may not be sent, or a reason longer than 123 bytes.
+  // may not be sent, or a reason that is longer than 123 bytes or no UTF-8.
   task<> close(int code = 1000, std::string reason = "");
 
   // With which it was closed: the peer's, or the one that it was closed with here. 1005: without one; 1006: without a close.
