@@ -2,8 +2,9 @@
 // much memory after ten gigabytes as after the first line. Ends by SIGINT or SIGTERM.
 //
 // chargen [PORT]: listens on 127.0.0.1, at a port of the system's choice if none is given, and prints which.
+#include <charconv>
 #include <csignal>
-#include <cstdlib>
+#include <cstdint>
 #include <iostream>
 #include <stop_token>
 #include <string>
@@ -41,9 +42,18 @@ troupe::task<> stop_by_signal(std::stop_source end, troupe::runtime& rt) {
   rt.stop();           // those that there are would go on for ever
 }
 
+bool read_port(std::string_view text, std::uint16_t& port) {
+  const auto [rest, bad] = std::from_chars(text.data(), text.data() + text.size(), port);
+  return bad == std::errc{} && rest == text.data() + text.size();
+}
+
 int main(int argc, char** argv) {
+  std::uint16_t port = 0;
+  if (argc > 2 || (argc == 2 && !read_port(argv[1], port))) {
+    std::cerr << "usage: chargen [PORT]\n";
+    return 2;
+  }
   troupe::runtime rt;
-  const auto port = static_cast<std::uint16_t>(argc > 1 ? std::atoi(argv[1]) : 0);
   try {
     auto listener = troupe::tcp_listener::listen(troupe::endpoint::loopback(port));
     std::cout << "listening on " << listener.local().to_string() << std::endl;

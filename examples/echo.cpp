@@ -2,7 +2,8 @@
 //
 // echo [PORT]: listens on 127.0.0.1, at a port of the system's choice if none is given, and prints which.
 #include <array>
-#include <cstdlib>
+#include <charconv>
+#include <cstdint>
 #include <iostream>
 #include <string_view>
 
@@ -37,9 +38,18 @@ troupe::task<> serve(troupe::runtime& rt, troupe::tcp_listener listener) {
   }
 }
 
+bool read_port(std::string_view text, std::uint16_t& port) {
+  const auto [rest, bad] = std::from_chars(text.data(), text.data() + text.size(), port);
+  return bad == std::errc{} && rest == text.data() + text.size();
+}
+
 int main(int argc, char** argv) {
+  std::uint16_t port = 0;
+  if (argc > 2 || (argc == 2 && !read_port(argv[1], port))) {
+    std::cerr << "usage: echo [PORT]\n";
+    return 2;
+  }
   troupe::runtime rt;
-  const auto port = static_cast<std::uint16_t>(argc > 1 ? std::atoi(argv[1]) : 0);
   try {
     auto listener = troupe::tcp_listener::listen(troupe::endpoint::loopback(port));
     std::cout << "listening on " << listener.local().to_string() << std::endl;

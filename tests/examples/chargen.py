@@ -9,6 +9,7 @@ import sys
 
 CHARGEN = pathlib.Path(os.environ["TROUPE_EXAMPLES_DIR"]) / "chargen"
 SECONDS_MAX = 60
+BAD_ARGUMENTS = (["x"], [""], ["65536"], ["-1"], ["80x"], ["0", "0"])
 BYTES = 10 * 1000**3 if os.environ.get("TROUPE_DEEP") else 200 * 1000**2
 WARM_BYTES = 10 * 1000**2
 # AddressSanitizer keeps what was freed.
@@ -79,3 +80,8 @@ def run(environment, count):
 run({"TROUPE_IO": "epoll"}, BYTES)
 run({"TROUPE_IO": "io_uring"}, BYTES)
 run({"TROUPE_IO": "epoll", "TROUPE_WORKERS": "1"}, WARM_BYTES)
+
+for arguments in BAD_ARGUMENTS:
+    refused = subprocess.run([CHARGEN, *arguments], capture_output=True, text=True, timeout=SECONDS_MAX, check=False)
+    if refused.returncode != 2 or "usage: chargen" not in refused.stderr:
+        fail(f"{arguments}: status {refused.returncode}, {refused.stderr}")

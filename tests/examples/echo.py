@@ -8,6 +8,7 @@ import sys
 
 ECHO = pathlib.Path(os.environ["TROUPE_EXAMPLES_DIR"]) / "echo"
 SECONDS_MAX = 60
+BAD_ARGUMENTS = (["x"], [""], ["65536"], ["-1"], ["80x"], ["0", "0"])
 
 
 def fail(text):
@@ -43,3 +44,8 @@ def converse(environment):
 for by in "epoll", "io_uring":
     for workers in "1", "2":
         converse({"TROUPE_IO": by, "TROUPE_WORKERS": workers})
+
+for arguments in BAD_ARGUMENTS:
+    refused = subprocess.run([ECHO, *arguments], capture_output=True, text=True, timeout=SECONDS_MAX, check=False)
+    if refused.returncode != 2 or "usage: echo" not in refused.stderr:
+        fail(f"{arguments}: status {refused.returncode}, {refused.stderr}")
