@@ -153,7 +153,7 @@ std::size_t count_between(Index first, Index last) noexcept {
 
 // A loop in plain code that runs in the calling thread, from the first element to the last, and that others join when they have
 // nothing else to do: then they take half of what is left of it. Meant for loops in loops and for recursion, at each node
-// of which there may be one: as long as nobody is idle one costs 5 to 10 ns, so that a program needs no cut-off below which it goes on by
+// of which there may be one: as long as nobody is idle one costs 5 to 20 ns, so that a program needs no cut-off below which it goes on by
 // plain calls. Of loops that lie in each other the outermost is shared first, since what is left of it is the most.
 //
 // For plain code, posted procedures, lazies, and what these call, and works; in a handler it throws usage_error: there
