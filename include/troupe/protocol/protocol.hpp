@@ -86,7 +86,7 @@ task<> serve_one(Stream peer, room::place held, Args... args) {
 
 // Accepts connections, each with a `Protocol(args...)` of its own, a task beside the server's. Returns when options.stop was
 // requested; the connections then end by themselves, and let their peers read what was sent. Never throws for want of descriptors, but waits.
-// Throws what accept() throws. Cost of a connection: 1.7 KB while it is idle; in a callback 4 KiB for its context as well.
+// Throws what accept() throws. Cost of a connection: less than 2 KB while it is idle; in a callback 4 KiB for its context as well.
 //
 // Example:
 //     struct Shout {
