@@ -242,7 +242,7 @@ TROUPE_INLINE bool is_suspended(const turn_place& place, activation& active) noe
 }
 
 // The turn of an actor whose last one was suspended, when that goes on and all else is as in most.
-TROUPE_INLINE sched::after_turn go_on(turn_place& place, activation& active) noexcept {
+TROUPE_NOINLINE sched::after_turn go_on(turn_place& place, activation& active) noexcept {
   place.active = &active;
   // order: relaxed (both)  for running_handlers, a snapshot; the thread's own
   place.actor.store(active.actor, std::memory_order_relaxed);
@@ -258,10 +258,6 @@ TROUPE_INLINE sched::after_turn go_on(turn_place& place, activation& active) noe
   return run_on(place, active, 1, false);
 }
 
-TROUPE_NOINLINE sched::after_turn run_unlike_most(turn_place& place, activation& active, bool suspended) noexcept {
-  return suspended ? go_on(place, active) : run_on(place, active, 0, false);
-}
-
 // Most turns are a few quick messages: this handles those, up to the first look at the clock, and asks no more than it must.
 sched::after_turn run(sched::runnable& item) {
   auto& active = static_cast<activation&>(item);
@@ -270,7 +266,8 @@ sched::after_turn run(sched::runnable& item) {
   turn_place& place = place_of_thread;
   const bool like_most = is_like_most(place, flags, system::of(actor));
   if ((active.marks & ~activation::told_farewell) != 0 || !like_most) [[unlikely]] {
-    return run_unlike_most(place, active, like_most && active.marks == (activation::waits | activation::has_urgent));
+    const bool goes_on = like_most && active.marks == (activation::waits | activation::has_urgent);
+    return goes_on ? go_on(place, active) : run_on(place, active, 0, false);
   }
   place.active = &active;
   // order: relaxed  for running_handlers, a snapshot

@@ -2,18 +2,12 @@
 #include <stdexcept>
 
 #include "support/conformance.hpp"
+#include "support/counted.hpp"
 
 namespace troupe::test {
 namespace {
 
 class answers : public conformance {};
-
-std::atomic<int> live{0};
-struct counted {
-  counted() { ++live; }
-  counted(const counted&) { ++live; }
-  ~counted() { --live; }
-};
 
 // The n-th copy throws.
 struct hard_to_copy {

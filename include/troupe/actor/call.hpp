@@ -43,7 +43,6 @@ struct ask_state final : tasks::state_of<U> {
   ask_state() noexcept : tasks::state_of<U>(&free_this) { this->asked = &link; }
   static void free_this(tasks::shared_state& self) noexcept {
     auto& typed = static_cast<ask_state&>(self);
-    if (typed.link.parent != nullptr) typed.link.parent->drop_ref();
     typed.~ask_state();
     memory::deallocate(&typed, sizeof(ask_state));
   }
@@ -132,12 +131,7 @@ struct forwarder final : tasks::observer {
     if constexpr (std::is_void_v<U>) {
       self->to.set_value();
     } else {
-      std::exception_ptr failure;
-      try {
-        self->to.set_value(self->from->result.take());
-      } catch (...) {
-        failure = std::current_exception();
-      }
+      auto failure = tasks::failure_of([&] { self->to.set_value(self->from->result.take()); });
       if (failure != nullptr) self->to.set_exception(std::move(failure));
     }
   }
@@ -194,23 +188,12 @@ struct asked_message final : message, tasks::state_of<typename answer_of<std::in
 
   static void pass_on(future<typename answer::type> from, state& to) noexcept {
     auto promised = tasks::future_access::promise_of<typename answer::type>(to);
-    std::exception_ptr failure;
-    if (!from.valid()) {
-      failure = no_future_error(&act_on);
-    } else {
-      try {
-        forward_result(std::move(from), std::move(promised));
-      } catch (...) {
-        failure = std::current_exception();
-      }
-    }
+    auto failure = from.valid() ? tasks::failure_of([&] { forward_result(std::move(from), std::move(promised)); }) : no_future_error(&act_on);
     if (failure != nullptr) promised.set_exception(std::move(failure));
   }
 
   static void free_this(tasks::shared_state& base) noexcept {
-    auto& self = static_cast<asked_message&>(base);
-    if (self.link.parent != nullptr) self.link.parent->drop_ref();
-    message_guard<asked_message> guard{&self};
+    message_guard<asked_message> guard{&static_cast<asked_message&>(base)};
   }
 
   tasks::ask_link link;
@@ -232,12 +215,7 @@ struct coroutine_message final : message {
     if (act == message_act::describe) return Call::name();
     auto& self = *static_cast<coroutine_message*>(base);
     if (act == message_act::handle) {
-      std::exception_ptr failure;
-      try {
-        self.running.emplace(self.call(*static_cast<T*>(object)));
-      } catch (...) {
-        failure = std::current_exception();
-      }
+      auto failure = tasks::failure_of([&] { self.running.emplace(self.call(*static_cast<T*>(object))); });
       if (failure != nullptr) {
         Answer to = std::move(self.answer);
         self.free();
@@ -270,7 +248,7 @@ struct coroutine_message final : message {
     const bool stopped = flow->cancelled && is_cancelled(failure);
     tasks::result_of<value_type> result;
     if constexpr (!std::is_void_v<value_type>) {
-      if (failure == nullptr) failure = failure_of([&] { result.set(from.take()); });
+      if (failure == nullptr) failure = tasks::failure_of([&] { result.set(from.take()); });
     }
     Answer to = std::move(answer);
     free();
@@ -278,19 +256,9 @@ struct coroutine_message final : message {
     if constexpr (std::is_void_v<value_type>) {
       if (failure == nullptr) return to.give();
     } else {
-      if (failure == nullptr) failure = failure_of([&] { to.give(result.take()); });
+      if (failure == nullptr) failure = tasks::failure_of([&] { to.give(result.take()); });
     }
     if (failure != nullptr) to.fail(&act_on, std::move(failure));
-  }
-  // What it throws: copying or moving a value may.
-  template <class Step>
-  static std::exception_ptr failure_of(Step step) noexcept {
-    try {
-      step();
-      return nullptr;
-    } catch (...) {
-      return std::current_exception();
-    }
   }
 
   void free() noexcept {

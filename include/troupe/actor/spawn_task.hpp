@@ -74,11 +74,7 @@ struct spawned_task {
     } else if constexpr (std::is_void_v<T>) {
       result.result.set();
     } else {
-      try {
-        result.result.set(from.take());
-      } catch (...) {
-        failure = std::current_exception();
-      }
+      failure = tasks::failure_of([&] { result.result.set(from.take()); });
     }
     if (failure != nullptr) result.result.fail(std::move(failure));
     end();

@@ -46,7 +46,7 @@ struct turn_limits {
   // costs a queue operation a message. At least 1.
   unsigned messages = 4096;
   // Microseconds, looked at after nine messages of a turn, after each one when the actor's handlers are slow, else so
-  // often as the pace so far suggests. Default 100. A handler is never interrupted.
+  // often as the pace so far suggests. Default 100; the longest there is means no limit. A handler is never interrupted.
   std::chrono::microseconds time{100};
 };
 

@@ -14,6 +14,17 @@ template <class T>
 using stored = std::conditional_t<std::is_void_v<T>, nothing,
                                   std::conditional_t<std::is_reference_v<T>, std::remove_reference_t<T>*, T>>;
 
+// What it throws, or null: copying or moving a value may.
+template <class Step>
+std::exception_ptr failure_of(Step step) noexcept {
+  try {
+    step();
+    return nullptr;
+  } catch (...) {
+    return std::current_exception();
+  }
+}
+
 template <class T>
 class result_of {
  public:

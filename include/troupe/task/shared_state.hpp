@@ -22,6 +22,10 @@ struct observer {
 // Of an ask: who waits for whom, so that one that would wait for itself is found.
 struct shared_state;
 struct ask_link {
+  ask_link() = default;
+  ask_link(const ask_link&) = delete;
+  ask_link& operator=(const ask_link&) = delete;
+  ~ask_link();
   const void* asker = nullptr;      // the actor whose turn asked, if that is a flow and keeps its messages waiting
   const void* asked = nullptr;      // the actor that answers
   void (*check)(const ask_link& of) = nullptr;  // throws deadlock when it would wait for itself
@@ -61,6 +65,10 @@ struct shared_state {
   void (*const free)(shared_state&) noexcept;
   ask_link* asked = nullptr;  // of an ask
 };
+
+inline ask_link::~ask_link() {
+  if (parent != nullptr) parent->drop_ref();
+}
 
 template <class T>
 struct state_of : shared_state {
