@@ -186,16 +186,27 @@ extern const sched::runnable_type turn_type;
 
 // Throws std::bad_alloc. A recycled block is not constructed anew: `home` may be looked at by a sender with
 // an old address.
-TROUPE_INLINE activation& make_activation(cell& actor) {
-  static_assert(sizeof(activation) <= memory::stable_bytes);
-  auto& made = *static_cast<activation*>(memory::allocate_stable());
-  made.type = &turn_type;
+template <class Runnable>
+Runnable& make_runnable(const sched::runnable_type& type) {
+  static_assert(sizeof(Runnable) <= memory::stable_bytes);
+  auto& made = *static_cast<Runnable*>(memory::allocate_stable());
+  made.type = &type;
   made.linger_slot = -1;
   made.where = sched::place::elsewhere;
-  made.actor = &actor;
+  return made;
+}
+
+// What its block held before is nothing that an activation has.
+TROUPE_INLINE void begin_activation(activation& made, cell* actor) noexcept {
+  made.actor = actor;
   made.clear();
   made.marks = 0;
   made.suspended = nullptr;
+}
+
+TROUPE_INLINE activation& make_activation(cell& actor) {
+  auto& made = make_runnable<activation>(turn_type);
+  begin_activation(made, &actor);
   return made;
 }
 

@@ -4,7 +4,6 @@
 #include "actor/system.hpp"
 #include "actor/turn.hpp"
 #include "sched/worker.hpp"
-#include "troupe/actor/spawn_task.hpp"
 #include "troupe/observe/trace.hpp"
 #include "base/invariant.hpp"
 
@@ -167,37 +166,24 @@ void deliver(cell& to, message& mail) {
 }
 void deliver_urgent(cell& to, message& mail) { deliver_at_once<true>(to, mail); }
 
-bool start_at_home(cell& made, message* first) {
+void start_at_home(cell& made) {
   sched::worker* self = sched::worker::current();
   system& home = system::of(made);
   // order: relaxed  set when nobody else sends any more
-  if (self == nullptr || self->executor != &home.executor_of(made) || home.closing.load(std::memory_order_relaxed)) return false;
-  if (!self->lock.try_enter()) return false;
-  bool started = false;
+  if (self == nullptr || self->executor != &home.executor_of(made) || home.closing.load(std::memory_order_relaxed)) return;
+  if (!self->lock.try_enter()) return;
   try {
     if (self->make_room(1)) {
       activation& active = make_activation(made);
       self->adopt(active);
       // order: relaxed  nobody else has a ref yet; how a ref travels publishes it
       made.word.store(mailbox::tagged(active), std::memory_order_relaxed);
-      if (first != nullptr) {
-        active.append(*first);
-        self->push(active);
-      } else {
-        self->linger(active, sched::place::lingering);
-      }
-      started = true;
+      self->linger(active, sched::place::lingering);
     }
   } catch (const std::bad_alloc&) {
     // Dormant it is right, too.
   }
   self->lock.leave();
-  if (first != nullptr && self->unwatched()) [[unlikely]] self->ask_for_watch();
-  return started;
-}
-
-void start_spawned(cell& made, message& first) {
-  if (!start_at_home(made, &first)) deliver(made, first);
 }
 
 // Waiting in this worker's queue or lingering here, the actor runs nowhere; so it cannot take a ref to

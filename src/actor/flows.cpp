@@ -30,9 +30,11 @@ TROUPE_NOINLINE void trace_part(const tasks::flow& of, observe::event kind) noex
   observe::record(kind, what, id_of(*static_cast<const cell*>(of.actor)));
 }
 
-void run(turn_place& place, tasks::flow& of) noexcept {
+// Within a part of the flow's run.
+template <class Part>
+void run(turn_place& place, tasks::flow& of, Part part) noexcept {
   place.flow = &of;
-  of.loop();
+  part();
   if (!of.done && observe::tracing()) [[unlikely]] trace_part(of, observe::event::suspended);
   current_turn().flow = nullptr;
 }
@@ -44,7 +46,7 @@ bool run_again(tasks::flow& of) noexcept {
   place.method.store(of.call.act, std::memory_order_relaxed);
   const bool traced = observe::tracing();
   if (traced) [[unlikely]] trace_part(of, observe::event::handle_begin);
-  run(place, of);
+  run(place, of, [&] { of.loop(); });
   if (traced) [[unlikely]] trace_part(of, observe::event::handle_end);
   return of.done;
 }
@@ -84,10 +86,7 @@ bool start(turn_place& place, tasks::flow& call, tasks::coroutine& root, const t
   call.actor = &actor;
   call.at = &at;
   call.cancelled = (actor.flags & cell::cancels) != 0;
-  root.in = &call;
-  root.completed = [](tasks::coroutine& self) noexcept { self.in->done = true; };
-  call.push(root);
-  run(place, call);
+  run(place, call, [&] { call.start(root); });
   if (call.done) {
     complete(call);
     return false;

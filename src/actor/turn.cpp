@@ -139,15 +139,9 @@ TROUPE_INLINE std::uintptr_t handle_batch(turn_place& place, system& home, activ
   return 0;
 }
 
-TROUPE_INLINE sched::after_turn leave_turn(turn_place& place, sched::after_turn after) noexcept {
-  // order: relaxed  for running_handlers, a snapshot
-  place.actor.store(nullptr, std::memory_order_relaxed);
-  return after;
-}
+}  // namespace
 
-// The turn of an actor that is unlike most, or the rest of one that has become so, or is long. `handled` messages were
-// by then; `batch_done`: the list that was there at its start is.
-TROUPE_NOINLINE sched::after_turn run_on(turn_place& place, activation& active, unsigned handled, bool batch_done) {
+TROUPE_NOINLINE sched::after_turn run_on(turn_place& place, activation& active, unsigned handled, bool batch_done) noexcept {
   cell& actor = *active.actor;
   system& home = system::of(actor);
   // order: relaxed (both)  for running_handlers, a snapshot
@@ -219,6 +213,8 @@ TROUPE_NOINLINE sched::after_turn run_on(turn_place& place, activation& active, 
   return leave_turn(place, after);
 }
 
+namespace {
+
 // Whether an actor is like most: alive, not known to be slow, with the runtime's own limits, on a thread that ran a turn of
 // this runtime before.
 TROUPE_INLINE bool is_like_most(const turn_place& place, unsigned flags, const system& home) noexcept {
@@ -234,11 +230,6 @@ TROUPE_INLINE void end_like_most(turn_place& place, system& home, cell& actor) n
   actor.flags |= cell::stopped;
   place.own.add(counted::ended, 1);
   actor.type->destroy(actor.object());
-}
-
-// Nothing is left to do but to wait for the end of what the turn is suspended for, if it is.
-TROUPE_INLINE bool is_suspended(const turn_place& place, activation& active) noexcept {
-  return active.marks == activation::waits && place.yielded == nullptr && !mailbox(active.actor->word).has_mail(active);
 }
 
 // The turn of an actor whose last one was suspended, when that goes on and all else is as in most.

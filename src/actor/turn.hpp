@@ -42,12 +42,27 @@ extern constinit thread_local turn_place place_of_thread [[gnu::tls_model("initi
 // Not for the body of a coroutine, which may go on on another thread.
 TROUPE_INLINE turn_place& current_turn() noexcept { return place_of_thread; }
 
+TROUPE_INLINE sched::after_turn leave_turn(turn_place& place, sched::after_turn after) noexcept {
+  // order: relaxed  for running_handlers, a snapshot
+  place.actor.store(nullptr, std::memory_order_relaxed);
+  return after;
+}
+
+// Nothing is left to do but to wait for the end of what the turn is suspended for, if it is.
+TROUPE_INLINE bool is_suspended(const turn_place& place, activation& active) noexcept {
+  return active.marks == activation::waits && place.yielded == nullptr && !mailbox(active.actor->word).has_mail(active);
+}
+
+// The turn of an actor that is unlike most, or the rest of one that has become so, or is long. `handled` messages were
+// by then; `batch_done`: the list that was there at its start is.
+sched::after_turn run_on(turn_place& place, activation& active, unsigned handled, bool batch_done) noexcept;
+
 // A turn handles that many messages at most before it looks at the clock.
 inline constexpr unsigned turns_are_short_below = cell::quick + 1;
 
-// A new actor that nobody else knows yet: on a worker of its pool it starts as active. With its first mail it is queued;
-// else it lingers there, since whoever made it is likely to send it something. False when nothing of that was done.
-bool start_at_home(cell& made, message* first = nullptr);
+// A new actor that nobody else knows yet: on a worker of its pool it starts as active, and lingers there, since whoever made it
+// is likely to send it something.
+void start_at_home(cell& made);
 
 // Whether the runtime itself sent it: a farewell or a stop.
 bool is_ours(const message& mail) noexcept;

@@ -83,11 +83,16 @@ class basic_ref_state {
   // As drop() that returns `last`, by plain stores: for a caller that holds the only ref while nobody can make
   // another one. False, and nothing done, when it is not the only one.
   bool drop_only() noexcept {
-    // order: acquire  sees what former holders sent; pairs with drop/acq_rel
-    if (bits_.load(std::memory_order_acquire) != 1) return false;
+    if (!is_only()) return false;
     // order: relaxed  nobody else can look before the worker's lock, or the actor's end, publishes it
     bits_.store(retiring, std::memory_order_relaxed);
     return true;
+  }
+
+  // Whether the caller's is the only one; nobody else can make another one then.
+  bool is_only() const noexcept {
+    // order: acquire  sees what former holders sent; pairs with drop/acq_rel
+    return bits_.load(std::memory_order_acquire) == 1;
   }
 
   // The actor was told that its last ref went. True when somebody holds one again (it took one to itself and

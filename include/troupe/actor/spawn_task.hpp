@@ -1,8 +1,9 @@
-// spawn_task: a task on its own, as an actor without an object: its mail is what it waits for.
+// spawn_task: a task on its own, as an actor whose mail is what it waits for.
 #pragma once
 
 #include <exception>
-#include <memory>
+#include <new>
+#include <type_traits>
 #include <utility>
 
 #include "troupe/actor/call.hpp"
@@ -10,104 +11,95 @@
 
 namespace troupe::actor {
 
+// The object of a spawned task's actor, and the message that starts it. Without an actor when there was no memory for one.
+struct spawned_task final : message {
+  spawned_task(cell* at, message::handler acts, tasks::coroutine& begins, tasks::shared_state& state) noexcept
+      : message(acts), flow(*this), root(begins), result(state) {
+    flow.actor = at;
+  }
+  tasks::flow flow;
+  tasks::coroutine& root;
+  tasks::shared_state& result;  // owns the root
+};
+
+// The task's first turn will come: `act` is called by its turns from then on, and ends the result. Throws std::bad_alloc; then
+// nothing was done.
+void start_spawned(const placement& where, message::handler act, tasks::coroutine& root, tasks::shared_state& result);
+
 // In its turn: drops the ref with which the actor was made, so that it goes when the turn is over.
 void end_spawned(cell& of) noexcept;
-
-// The first message of an actor that nobody else knows yet, or ever will.
-void start_spawned(cell& made, message& first);
 
 // A failure that the last holder of the result leaves untaken. Any thread.
 void report_untaken(cell& of, message::handler method, std::exception_ptr what) noexcept;
 
 template <class T>
 struct spawned_state final : tasks::state_of<T> {
-  spawned_state() noexcept : tasks::state_of<T>(&free_this) {}
-  static spawned_state& make() { return *::new (memory::allocate(sizeof(spawned_state))) spawned_state; }
+  explicit spawned_state(task<T> given) noexcept : tasks::state_of<T>(&free_this), running(std::move(given)) {}
+  static spawned_state& make(task<T> given) {
+    return *::new (memory::allocate(sizeof(spawned_state))) spawned_state(std::move(given));
+  }
   static void free_this(tasks::shared_state& self) noexcept {
     auto& typed = static_cast<spawned_state&>(self);
     cell* const failed = typed.failed;
     if (failed != nullptr) {
-      if (auto what = typed.result.failure()) report_untaken(*failed, typed.method, std::move(what));
+      if (auto what = typed.result.failure()) report_untaken(*failed, &act_on, std::move(what));
     }
     typed.~spawned_state();
     memory::deallocate(&typed, sizeof(spawned_state));
     if (failed != nullptr) drop_ref(*failed);
   }
-  void has_failed(cell& of, message::handler in) noexcept {
-    add_ref(of);
-    failed = &of;
-    method = in;
-  }
-  cell* failed = nullptr;  // the task's, which has failed
-  message::handler method = nullptr;
-};
 
-template <class T>
-struct spawned_task {
-  struct start final : message {
-    explicit start(spawned_task& owner) noexcept : message(&act_on), of(owner) {}
-    spawned_task& of;
-  };
-
-  spawned_task(cell& at, task<T> given, spawned_state<T>& state) noexcept
-      : mail(*this), here(at), running(std::move(given)), flow(mail), result(state) {}
-
-  static const char* act_on(message* base, void*, message_act act) {
+  // `caller_ends`: not null when who asks this to complete ends the actor himself.
+  static const char* act_on(message* base, void* caller_ends, message_act act) {
     if (act == message_act::describe) return base::type_name<task<T>>();
-    spawned_task& self = static_cast<start*>(base)->of;
+    auto& object = static_cast<spawned_task&>(*base);
+    auto& self = static_cast<spawned_state&>(object.result);
+    cell* const in = static_cast<cell*>(object.flow.actor);
     if (act == message_act::handle) {
-      begin(self.flow, tasks::task_access::root(self.running));
-    } else if (act == message_act::discard) {
-      self.result.result.fail(stopped_error(&act_on));
-      self.end();
-    } else {
-      self.finish();
+      begin(object.flow, object.root);
+      return nullptr;
     }
+    if (act == message_act::complete) [[likely]] {
+      self.finish(in);
+    } else {
+      self.result.fail(in == nullptr ? std::make_exception_ptr(std::bad_alloc()) : stopped_error(&act_on));
+    }
+    // The frame goes before the result is given.
+    { const task<T> ended = std::move(self.running); }
+    self.resolve();
+    if (caller_ends == nullptr && in != nullptr) end_spawned(*in);
     return nullptr;
   }
 
-  void finish() noexcept {
+  void finish(cell* in) noexcept {
     auto& from = tasks::task_access::result(running);
     std::exception_ptr failure = from.failure();
     if (failure != nullptr) {
-      result.has_failed(here, &act_on);
+      failed = in;
+      add_ref(*failed);
     } else if constexpr (std::is_void_v<T>) {
-      result.result.set();
+      this->result.set();
     } else {
-      failure = tasks::failure_of([&] { result.result.set(from.take()); });
+      failure = tasks::failure_of([&] { this->result.set(from.take()); });
     }
-    if (failure != nullptr) result.result.fail(std::move(failure));
-    end();
+    if (failure != nullptr) this->result.fail(std::move(failure));
   }
 
-  // The frame goes before the result is given.
-  void end() noexcept {
-    { const task<T> ended = std::move(running); }
-    result.resolve();
-    end_spawned(here);
-  }
-
-  start mail;
-  cell& here;
   task<T> running;
-  tasks::flow flow;
-  spawned_state<T>& result;
+  cell* failed = nullptr;  // the task's, which has failed
 };
 
 template <class T>
-inline constexpr cell_type spawned_type_of{sizeof(spawned_task<T>), alignof(spawned_task<T>),
-                                           [](void* object) noexcept { std::destroy_at(static_cast<spawned_task<T>*>(object)); },
-                                           "a spawned task", false};
-
-template <class T>
 future<T> spawn_task(const placement& where, task<T> given) {
-  promise<T> promised = tasks::future_access::promise_of<T>(spawned_state<T>::make());
-  future<T> later = promised.get_future();
-  cell& made = make_cell(where, spawned_type_of<T>);
-  auto& state = static_cast<spawned_state<T>&>(tasks::future_access::release(promised));
-  auto& object = *::new (made.object()) spawned_task<T>(made, std::move(given), state);
-  made.flags |= cell::born;
-  start_spawned(made, object.mail);
+  auto& state = spawned_state<T>::make(std::move(given));
+  future<T> later = tasks::future_access::future_of<T>(state);
+  try {
+    start_spawned(where, &spawned_state<T>::act_on, tasks::task_access::root(state.running), state);
+  } catch (...) {
+    tasks::future_access::take(std::move(later)).release();
+    state.free(state);
+    throw;
+  }
   return later;
 }
 

@@ -60,6 +60,16 @@ class flow {
     ready_end = &ready.next_ready;
   }
 
+  // The first of its coroutines begins: until it and what becomes ready by it have suspended, or `done`.
+  TROUPE_INLINE void start(coroutine& root) noexcept {
+    root.in = this;
+    root.completed = [](coroutine& self) noexcept { self.in->done = true; };
+    busy = true;
+    root.handle.resume();
+    busy = false;
+    loop();
+  }
+
   // Resumes what is ready, and what becomes so by that, until all have suspended. False when there was nothing.
   TROUPE_INLINE bool loop() noexcept {
     if (ready_first == nullptr) return false;
