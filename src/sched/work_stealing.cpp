@@ -139,7 +139,12 @@ void work_stealing::run_queue_dry(worker& self) {
       self.linger(*item, after == after_turn::quiet ? place::lingering : place::waiting);
       continue;
     }
-    put_away(self, *item, after);
+    if (after == after_turn::gone && item->linger_slot < 0) {  // as the first turn of a task that waits for nothing
+      self.part_with_unseen();
+      item->type->dispose(*item);
+    } else {
+      put_away(self, *item, after);
+    }
     if (ending()) break;
   }
   // A stop: what is queued is thrown away by its owner. The destructors of what is thrown away may make more.

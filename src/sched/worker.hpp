@@ -74,6 +74,9 @@ class worker {
     --residents_;
   }
 
+  // The same of one that has never lingered here.
+  TROUPE_INLINE void part_with_unseen() noexcept { --residents_; }
+
   // Inside the lock: mail has come for a runnable of this worker; if it lingers, it is queued.
   TROUPE_INLINE void wake_if_lingering(runnable& item) noexcept {
     const bool lingers = item.where == place::lingering;

@@ -22,9 +22,9 @@ bool future_wait::suspend(coroutine& who) {
   return false;
 }
 
-void future_wait::finish() const {
+void future_wait::throw_early_end() const {
   if (ended == outcome::cancelled) throw cancelled("troupe: the wait for a result was cancelled");
-  if (ended == outcome::timed_out) throw timed_out("troupe: the result did not come in time");
+  throw timed_out("troupe: the result did not come in time");
 }
 
 const char* future_wait::act_on(sched::message* base, void*, sched::message_act act) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "task/one_shot.hpp"
+#include "troupe/base/platform.hpp"
 
 namespace troupe::tasks {
 
@@ -48,16 +49,22 @@ void shared_state::leave() noexcept {
   if (shot(word).leave()) be_done();
 }
 
+namespace {
+
+TROUPE_NOINLINE void forget_parent(ask_link& of) noexcept {
+  shared_state* parent = nullptr;
+  {
+    std::lock_guard lock(parents);
+    parent = std::exchange(of.parent, nullptr);
+  }
+  parent->drop_ref();
+}
+
+}  // namespace
+
 void shared_state::be_done() noexcept {
   // order: acquire  as drop_ref; nobody makes this one a parent any more
-  if (asked != nullptr && asked->parent != nullptr && refs.load(std::memory_order_acquire) != 1) [[unlikely]] {
-    shared_state* parent = nullptr;
-    {
-      std::lock_guard lock(parents);
-      parent = std::exchange(asked->parent, nullptr);
-    }
-    parent->drop_ref();
-  }
+  if (asked != nullptr && asked->parent != nullptr && refs.load(std::memory_order_acquire) != 1) [[unlikely]] forget_parent(*asked);
   drop_ref();
 }
 

@@ -40,39 +40,39 @@ thread_local thread_end at_thread_end;
 constexpr bool is_kept(std::size_t bytes) noexcept { return bytes <= frame_bytes_max; }  // of those that are no blocks
 constexpr std::size_t class_of(std::size_t bytes) noexcept { return (bytes - memory::block_bytes_max - 1) / step_bytes; }
 
+TROUPE_NOINLINE void* allocate_large(std::size_t bytes) {
+  if (!is_kept(bytes)) return ::operator new(bytes);
+  kept_frames& of = kept[class_of(bytes)];
+  memory::free_block* const frame = of.first;
+  if (frame == nullptr) return ::operator new(memory::block_bytes_max + (class_of(bytes) + 1) * step_bytes);
+  of.first = frame->next;
+  --of.count;
+  return frame;
+}
+
+TROUPE_NOINLINE void deallocate_large(void* frame, std::size_t bytes) noexcept {
+  if (!is_kept(bytes) || kept[class_of(bytes)].count == kept_most || ended) return ::operator delete(frame);
+  at_thread_end.armed = true;
+  kept_frames& of = kept[class_of(bytes)];
+  of.first = ::new (frame) memory::free_block{of.first};
+  ++of.count;
+}
+
+#else
+
+constexpr auto allocate_large = &memory::allocate;
+constexpr auto deallocate_large = &memory::deallocate;
+
 #endif
 
 }  // namespace
 
 TROUPE_NOINLINE void* allocate_frame(std::size_t bytes) {
-#if !TROUPE_PLAIN_BLOCKS
-  if (bytes <= memory::block_bytes_max) [[likely]] return memory::allocate(bytes);
-  if (is_kept(bytes)) {
-    kept_frames& of = kept[class_of(bytes)];
-    if (memory::free_block* const frame = of.first) {
-      of.first = frame->next;
-      --of.count;
-      return frame;
-    }
-    return ::operator new(memory::block_bytes_max + (class_of(bytes) + 1) * step_bytes);
-  }
-#endif
-  return memory::allocate(bytes);
+  return bytes <= memory::block_bytes_max ? memory::allocate(bytes) : allocate_large(bytes);
 }
 
 TROUPE_NOINLINE void deallocate_frame(void* frame, std::size_t bytes) noexcept {
-#if !TROUPE_PLAIN_BLOCKS
-  if (bytes <= memory::block_bytes_max) [[likely]] return memory::deallocate(frame, bytes);
-  if (is_kept(bytes)) {
-    kept_frames& of = kept[class_of(bytes)];
-    if (of.count == kept_most || ended) return ::operator delete(frame);
-    at_thread_end.armed = true;
-    of.first = ::new (frame) memory::free_block{of.first};
-    ++of.count;
-    return;
-  }
-#endif
-  memory::deallocate(frame, bytes);
+  bytes <= memory::block_bytes_max ? memory::deallocate(frame, bytes) : deallocate_large(frame, bytes);
 }
 
 }  // namespace troupe::tasks

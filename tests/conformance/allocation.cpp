@@ -9,6 +9,7 @@
 #include <fstream>
 #include <latch>
 #include <new>
+#include <optional>
 
 #include "memory/stable_pool.hpp"
 #include "support/conformance.hpp"
@@ -204,6 +205,37 @@ TEST_P(allocation_failure, spawn_throws_and_leaves_no_actor) {
     made = {};
     rt.run();
     EXPECT_EQ(alive.load(), 0);
+  }
+}
+
+// What a task's first turn needs is there when it was spawned, but for an actor's slot: memory for those may be out by then.
+TEST_P(allocation_failure, a_task_that_has_no_memory_for_its_first_turn_says_so) {
+  runtime_options chosen = options();
+  chosen.workers = 1;
+  for (const bool waits : {false, true}) {
+    std::optional<future<int>> result;
+    bool was_out = false;
+    runtime rt(chosen);
+    auto task_of = [](bool later) -> task<int> {
+      if (later) co_await yield();
+      co_return 5;
+    };
+    rt.post([&] {
+      result.emplace(rt.spawn(task_of(waits)));
+      rt.post([&] {
+        was_out = failed;
+        have_memory_again();
+      });
+      run_out_of_memory_after(0);
+    });
+    rt.run();
+    ASSERT_TRUE(result.has_value());
+    if (was_out) {
+      EXPECT_THROW(result->get(), std::bad_alloc);
+    } else {
+      EXPECT_FALSE(threaded()) << "a worker of this runtime has no slots yet";
+      EXPECT_EQ(result->get(), 5);
+    }
   }
 }
 

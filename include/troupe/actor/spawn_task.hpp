@@ -8,6 +8,7 @@
 
 #include "troupe/actor/call.hpp"
 #include "troupe/actor/spawn.hpp"
+#include "troupe/base/platform.hpp"
 
 namespace troupe::actor {
 
@@ -40,13 +41,14 @@ struct spawned_state final : tasks::state_of<T> {
   }
   static void free_this(tasks::shared_state& self) noexcept {
     auto& typed = static_cast<spawned_state&>(self);
-    cell* const failed = typed.failed;
-    if (failed != nullptr) {
-      if (auto what = typed.result.failure()) report_untaken(*failed, &act_on, std::move(what));
-    }
+    if (typed.failed != nullptr) [[unlikely]] typed.report();
     typed.~spawned_state();
     memory::deallocate(&typed, sizeof(spawned_state));
-    if (failed != nullptr) drop_ref(*failed);
+  }
+  TROUPE_NOINLINE void report() noexcept {
+    if (auto what = this->result.failure()) report_untaken(*failed, &act_on, std::move(what));
+    this->result.reset();
+    drop_ref(*failed);
   }
 
   // `caller_ends`: not null when who asks this to complete ends the actor himself.
@@ -73,16 +75,17 @@ struct spawned_state final : tasks::state_of<T> {
 
   void finish(cell* in) noexcept {
     auto& from = tasks::task_access::result(running);
-    std::exception_ptr failure = from.failure();
-    if (failure != nullptr) {
+    if (from.failed()) [[unlikely]] {
       failed = in;
       add_ref(*failed);
+      this->result.fail(from.failure());
     } else if constexpr (std::is_void_v<T>) {
       this->result.set();
-    } else {
-      failure = tasks::failure_of([&] { this->result.set(from.take()); });
+    } else if constexpr (std::is_nothrow_move_constructible_v<tasks::stored<T>>) {
+      this->result.set(from.take());
+    } else if (auto failure = tasks::failure_of([&] { this->result.set(from.take()); })) {
+      this->result.fail(std::move(failure));
     }
-    if (failure != nullptr) this->result.fail(std::move(failure));
   }
 
   task<T> running;

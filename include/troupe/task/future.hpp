@@ -30,12 +30,15 @@ class future_wait : public wait, public observer {
   explicit future_wait(shared_state& of, sched::message::handler acts = &act_on) noexcept
       : wait(acts), observer{&on_resolved}, of_(&of) {}
   bool suspend(coroutine& who);
-  void finish() const;  // throws when it did not end by the result
+  void finish() const {  // throws when it did not end by the result
+    if (ended != outcome::arrived) [[unlikely]] throw_early_end();
+  }
 
  protected:
   static const char* act_on(sched::message*, void*, sched::message_act);
   static void on_resolved(observer& self) noexcept;
   void end_early(outcome how) noexcept;
+  [[noreturn]] void throw_early_end() const;
   friend const ask_link* asked_by(const wait& one) noexcept;
   shared_state* of_;
 };

@@ -41,6 +41,7 @@ class result_of {
   void reset() noexcept { content_.template emplace<0>(); }
 
   bool there() const noexcept { return content_.index() != 0; }
+  bool failed() const noexcept { return content_.index() == 2; }
   // Null when it is not an exception.
   std::exception_ptr failure() const noexcept {
     const auto* what = std::get_if<2>(&content_);

@@ -1,0 +1,220 @@
+// Spawned tasks: those that wait for nothing, which are over with their first turn, and those that turn into actors in it.
+#include <optional>
+#include <stdexcept>
+
+#include "support/conformance.hpp"
+#include "support/counted.hpp"
+
+namespace troupe::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class spawned : public conformance {
+ protected:
+  void TearDown() override { EXPECT_EQ(live.load(), 0); }
+};
+
+enum class kind : std::uint8_t { at_once, yields, sleeps, throws, throws_later, waits_for_another, kinds };
+
+task<int> number(int n) {
+  const counted here;
+  co_return n;
+}
+
+task<int> of_kind(kind one, int n) {
+  const counted here;
+  if (one == kind::yields || one == kind::throws_later) co_await yield();
+  if (one == kind::sleeps) co_await sleep_for(100us);
+  if (one == kind::throws || one == kind::throws_later) throw std::runtime_error("task " + std::to_string(n));
+  int more = 0;
+  if (one == kind::waits_for_another) more = co_await spawn(number(1000));
+  co_return n + more;
+}
+
+// What the n-th task comes to.
+void check(future<int>& of, int n) {
+  const auto one = static_cast<kind>(n % static_cast<int>(kind::kinds));
+  if (one == kind::throws || one == kind::throws_later) {
+    EXPECT_THROW(of.get(), std::runtime_error);
+  } else {
+    EXPECT_EQ(of.get(), one == kind::waits_for_another ? n + 1000 : n);
+  }
+}
+
+std::vector<future<int>> spawn_all(runtime& rt, int count) {
+  std::vector<future<int>> all;
+  for (int n = 0; n < count; ++n) all.push_back(rt.spawn(of_kind(static_cast<kind>(n % static_cast<int>(kind::kinds)), n)));
+  return all;
+}
+
+TEST_P(spawned, each_comes_to_its_own_result_wherever_it_was_spawned) {
+  runtime rt(options());
+  const int count = fewer(3'000);
+  std::vector<future<int>> by_main = spawn_all(rt, count), by_task, by_thread;
+  auto spawner = [](runtime& in, int n, std::vector<future<int>>& all) -> task<> {
+    all = spawn_all(in, n);
+    co_return;
+  };
+  rt.spawn(spawner(rt, count, by_task));
+  std::thread other;
+  if (GetParam().policy != policy::simulated) {
+    other = std::thread([&] { by_thread = spawn_all(rt, count); });
+    other.join();
+  }
+  rt.run();
+  for (auto* all : {&by_main, &by_task, &by_thread}) {
+    for (std::size_t n = 0; n < all->size(); ++n) check((*all)[n], static_cast<int>(n));
+  }
+  rt.run();  // a task that has failed is kept for whoever takes its result
+  const auto seen = rt.metrics();
+  EXPECT_EQ(seen.actors, 0u) << "those that were over at once, too";
+  EXPECT_EQ(seen.suspended, 0u);
+}
+
+TEST_P(spawned, results_that_nobody_takes_are_dropped_and_failures_told) {
+  runtime rt(options());
+  for (int n = 0; n < fewer(500); ++n) rt.spawn(number(n));
+  rt.run();
+  rt.spawn(of_kind(kind::throws, 1));
+  EXPECT_THROW(rt.run(), std::runtime_error);
+  rt.spawn(of_kind(kind::throws_later, 2));
+  EXPECT_THROW(rt.run(), std::runtime_error);
+}
+
+// The actor that it was stays as long as somebody knows it.
+TEST_P(spawned, a_task_that_is_over_calls_back_in_its_own_turns) {
+  runtime rt(options());
+  promise<int> later;
+  std::atomic<int> seen{0};
+  auto leaves_a_callback = [](future<int> of, std::atomic<int>& sum) -> task<> {
+    of.then([&sum, here = counted()](int n) { sum += n; });
+    co_return;
+  };
+  rt.spawn(leaves_a_callback(later.get_future(), seen));
+  rt.post([&later] { later.set_value(7); });
+  rt.run();
+  EXPECT_EQ(seen.load(), 7);
+}
+
+struct spawns_at_its_end {
+  spawns_at_its_end(runtime& in, std::atomic<int>& counts) : rt(&in), count(&counts) {}
+  spawns_at_its_end(spawns_at_its_end&& other) noexcept : rt(std::exchange(other.rt, nullptr)), count(other.count) {}
+  ~spawns_at_its_end() {
+    if (rt == nullptr) return;
+    rt->spawn(number(1)).then([to = count](int n) { *to += n; });
+  }
+  runtime* rt;
+  std::atomic<int>* count;
+};
+
+TEST_P(spawned, what_a_frame_holds_may_spawn_and_call_back_when_it_goes) {
+  std::atomic<int> sum{0};
+  runtime rt(options());
+  auto holds = [](spawns_at_its_end) -> task<> { co_return; };
+  for (int i = 0; i < fewer(200); ++i) rt.spawn(holds(spawns_at_its_end(rt, sum)));
+  rt.run();
+  EXPECT_EQ(sum.load(), fewer(200));
+}
+
+TEST_P(spawned, a_stop_that_discards_ends_those_that_wait_for_their_first_turn) {
+  std::atomic<int> letters{0};
+  runtime_options chosen = options();
+  chosen.workers = 1;
+  chosen.on_dead_letter = [&](const dead_letter&) { ++letters; };
+  runtime rt(chosen);
+  std::vector<future<int>> all;
+  auto fills_and_stops = [](runtime& in, std::vector<future<int>>& to) -> task<> {
+    for (int n = 0; n < 50; ++n) to.push_back(in.spawn(number(n)));
+    in.stop(stop_mode::discard);
+    co_return;
+  };
+  rt.spawn(fills_and_stops(rt, all));
+  try {
+    rt.run();
+  } catch (const std::exception&) {
+    // It says what was thrown away, where that is known.
+  }
+  int stopped = 0;
+  for (auto& one : all) {
+    try {
+      one.get();
+    } catch (const actor_stopped&) {
+      ++stopped;
+    }
+  }
+  EXPECT_EQ(stopped, letters.load());
+  EXPECT_GT(stopped, 0);
+}
+
+// Its destructor runs when the runtime has begun to end.
+TEST_P(spawned, who_spawns_at_the_end_is_told) {
+  struct spawner {
+    spawner(runtime* in, std::optional<future<int>>* at) : rt(in), to(at) {}
+    ~spawner() { to->emplace(rt->spawn(number(1))); }
+    runtime* rt;
+    std::optional<future<int>>* to;
+  };
+  std::optional<future<int>> told;
+  ref<spawner> kept;
+  {
+    runtime rt(options());
+    kept = rt.spawn<spawner>(unchecked{&rt}, unchecked{&told});
+    rt.run();
+  }
+  ASSERT_TRUE(told.has_value());
+  EXPECT_ANY_THROW(told->get());
+}
+
+// Another thread spawns while the runtime comes to its end: each result is there, or says why not.
+TEST_P(spawned, a_thread_may_spawn_into_the_end) {
+  for (int round = 0; round < fewer(50); ++round) {
+    std::vector<future<int>> all;
+    std::atomic<bool> go{false};
+    {
+      runtime rt(options());
+      std::thread other([&] {
+        while (!go) std::this_thread::yield();
+        for (int n = 0; n < 100; ++n) all.push_back(rt.spawn(number(n)));
+      });
+      go = true;
+      rt.stop(round % 2 == 0 ? stop_mode::drain : stop_mode::discard);
+      rt.run();
+      other.join();
+    }
+    for (std::size_t n = 0; n < all.size(); ++n) {
+      try {
+        EXPECT_EQ(all[n].get(), static_cast<int>(n));
+      } catch (const actor_stopped&) {
+        // It did not have its turn.
+      }
+    }
+  }
+}
+
+// Thieves take them out of a queue: each runs once, on some worker.
+TEST_P(spawned, stolen_ones_run_once) {
+  runtime rt(options());
+  const int count = fewer(2'000);
+  std::vector<std::atomic<int>> runs(static_cast<std::size_t>(count));
+  auto works = [](std::atomic<int>& mine, int n) -> task<> {
+    const counted here;
+    ++mine;
+    const auto until = std::chrono::steady_clock::now() + 20us;
+    while (std::chrono::steady_clock::now() < until) {
+    }
+    if (n % 8 == 0) co_await yield();
+  };
+  auto spawner = [&](runtime& in) -> task<> {
+    for (int n = 0; n < count; ++n) in.spawn(works(runs[static_cast<std::size_t>(n)], n));
+    co_return;
+  };
+  rt.spawn(spawner(rt));
+  rt.run();
+  for (const auto& one : runs) EXPECT_EQ(one.load(), 1);
+}
+
+TROUPE_TEST_EACH(spawned, all_settings);
+
+}  // namespace
+}  // namespace troupe::test
