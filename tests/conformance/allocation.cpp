@@ -208,37 +208,6 @@ TEST_P(allocation_failure, spawn_throws_and_leaves_no_actor) {
   }
 }
 
-// What a task's first turn needs is there when it was spawned, but for an actor's slot: memory for those may be out by then.
-TEST_P(allocation_failure, a_task_that_has_no_memory_for_its_first_turn_says_so) {
-  runtime_options chosen = options();
-  chosen.workers = 1;
-  for (const bool waits : {false, true}) {
-    std::optional<future<int>> result;
-    bool was_out = false;
-    runtime rt(chosen);
-    auto task_of = [](bool later) -> task<int> {
-      if (later) co_await yield();
-      co_return 5;
-    };
-    rt.post([&] {
-      result.emplace(rt.spawn(task_of(waits)));
-      rt.post([&] {
-        was_out = failed;
-        have_memory_again();
-      });
-      run_out_of_memory_after(0);
-    });
-    rt.run();
-    ASSERT_TRUE(result.has_value());
-    if (was_out) {
-      EXPECT_THROW(result->get(), std::bad_alloc);
-    } else {
-      EXPECT_FALSE(threaded()) << "a worker of this runtime has no slots yet";
-      EXPECT_EQ(result->get(), 5);
-    }
-  }
-}
-
 TEST_P(allocation_failure, an_actor_that_could_not_be_told_of_its_last_ref_ends_with_its_runtime) {
   constexpr int many = 2000;  // more than any thread has blocks in store
   std::atomic<int> alive{0};
@@ -492,6 +461,43 @@ TEST_P(allocation_failure, what_was_sent_before_memory_was_out_is_handled) {
     EXPECT_EQ(handled.load(), sent);
   }
   EXPECT_EQ(alive.load(), 0);
+}
+
+// As many to a slab as fit, so that none of the slabs is left that come with the others.
+struct a_quarter_of_a_slab {
+  std::array<char, 15'000> bytes;
+};
+
+// What a task's first turn needs is there when it was spawned, but for an actor's slot: memory for those may be out by then.
+TEST_P(allocation_failure, a_task_that_has_no_memory_for_its_first_turn_says_so) {
+  runtime_options chosen = options();
+  chosen.workers = 1;
+  for (const bool waits : {false, true}) {
+    std::optional<future<int>> result;
+    std::optional<memory_limit> limit;
+    std::vector<ref<a_quarter_of_a_slab>> others;
+    others.reserve(10'000);
+    auto task_of = [](bool later) -> task<int> {
+      if (later) co_await yield();
+      co_return 5;
+    };
+    runtime rt(chosen);
+    rt.post([&] {
+      result.emplace(rt.spawn(task_of(waits)));
+      rt.post([&] { limit.reset(); });
+      limit.emplace(0);
+      EXPECT_THROW(while (others.size() < others.capacity()) others.push_back(rt.spawn<a_quarter_of_a_slab>()), std::bad_alloc);
+    });
+    rt.run();
+    ASSERT_TRUE(result.has_value());
+    if (threaded()) {
+      EXPECT_THROW(result->get(), std::bad_alloc);
+    } else {
+      EXPECT_EQ(result->get(), 5) << "the simulated policy makes the actor when it is spawned";
+    }
+    EXPECT_EQ(rt.spawn(task_of(waits)).valid(), true);
+    rt.run();
+  }
 }
 
 // And none of its threads can make an activation for a dormant actor.

@@ -127,6 +127,7 @@ TEST_P(spawned, a_stop_that_discards_ends_those_that_wait_for_their_first_turn) 
   auto fills_and_stops = [](runtime& in, std::vector<future<int>>& to) -> task<> {
     for (int n = 0; n < 50; ++n) to.push_back(in.spawn(number(n)));
     in.stop(stop_mode::discard);
+    std::this_thread::sleep_for(20ms);  // sleeps: the thread in run() discards; too short a time would fail the test
     co_return;
   };
   rt.spawn(fills_and_stops(rt, all));
