@@ -264,7 +264,7 @@ struct farewell_model : rl::test_suite<farewell_model<Holders, Gives, WorkerHold
 int main() {
   models::weaken_if("drop_relaxed", access::compare_exchange, "::drop()");
   models::weaken_if("drop_one_of_many_relaxed", access::compare_exchange, "drop_one_of_many");
-  models::weaken_if("drop_only_relaxed", access::load, "drop_only");
+  models::weaken_if("drop_only_relaxed", access::load, "is_only");
   models::weaken_if("revive_relaxed", access::load, "revive");
   models::weaken_if("revive_again_relaxed", access::compare_exchange, "revive");
   // Holders, when the actor gives out a ref, whether the worker has one, tries before the exchange that cannot fail.
