@@ -35,10 +35,24 @@ TROUPE_INLINE spawned_task& make_actor(const queued_task& what) {
   return make_object(*::new (slot) cell(spawned_type, 0, static_cast<std::uint8_t>(spawned_type.offset / 8)), what);
 }
 
-// There is no memory for an actor: that is the result.
+// There is no memory for an actor: that is the result, and a failure when nobody is left to take it.
 TROUPE_NOINLINE void end_unborn(const queued_task& what) noexcept {
+  system& home = *what.home;
+  count(home, counted::ended);
+  if (what.result->left()) home.report(nullptr, what.act, std::make_exception_ptr(std::bad_alloc()));
   spawned_task unborn(nullptr, what.act, *what.root, *what.result);
   what.act(&unborn, nullptr, message_act::discard);
+}
+
+// A stop discards what is sent: a dead letter, without an actor. One that came into the pool would keep the stop from its end, as long
+// as somebody goes on spawning.
+TROUPE_NOINLINE void turn_away(system& home, const queued_task& what) noexcept {
+  const bool open = home.visit();
+  home.count_dead_letter();
+  spawned_task unborn(nullptr, what.act, *what.root, *what.result);
+  what.act(&unborn, &home, message_act::discard);
+  home.observe_dead_letter({spawned_type.name, what.act(nullptr, nullptr, message_act::describe), 0, {}}, open);
+  home.leave();
 }
 
 // What the block held has been read: from now on it is the activation of that actor, of which nobody else knows yet, or null.
@@ -188,6 +202,7 @@ TROUPE_NOINLINE void start_unlike_most(const placement& where, const queued_task
   try {
     active = &make_activation(made);
   } catch (...) {
+    count(where.home, counted::ended);
     end_extras(made);
     where.home.slots.free(&made, own_magazines(where.home));
     throw;
@@ -206,7 +221,7 @@ void start_spawned(const placement& where, message::handler act, tasks::coroutin
   if (where.unlike_most || home.oddities.load(std::memory_order_relaxed) != 0 || home.closing.load(std::memory_order_relaxed)) [[unlikely]] {
     queued_task what;
     what.act = act, what.root = &root, what.result = &result;
-    return start_unlike_most(where, what);
+    return home.discarding() ? turn_away(home, what) : start_unlike_most(where, what);
   }
   auto& item = make_runnable<queued_task>(queued_type);
   item.act = act;

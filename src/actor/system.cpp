@@ -78,15 +78,21 @@ void system::bury_uncounted(const cell& actor, message& mail, bool observed) noe
     mail.act(&mail, nullptr, message_act::discard);
     return;
   }
-  // order: relaxed  a statistic
-  dead_letters.fetch_add(1, std::memory_order_relaxed);
+  count_dead_letter();
   const char* method = mail.act(nullptr, nullptr, message_act::describe);
   mail.act(&mail, nullptr, message_act::discard);
-  // What the observer sends may be a dead letter at once (at the runtime's end): counted, but not observed.
+  observe_dead_letter({actor.type->name, method, id_of(actor), {}}, observed);
+}
+
+// order: relaxed  a statistic
+void system::count_dead_letter() noexcept { dead_letters.fetch_add(1, std::memory_order_relaxed); }
+
+// What the observer sends may be a dead letter at once (at the runtime's end): counted, but not observed.
+void system::observe_dead_letter(const failed_call& where, bool observed) noexcept {
   thread_local bool observing = false;
   if (!observed || observing || !on_dead_letter) return;
   observing = true;
-  on_dead_letter({actor.type->name, method, id_of(actor)});
+  on_dead_letter(where);
   observing = false;
 }
 

@@ -63,6 +63,9 @@ class system {
   void bury(cell& actor, message& mail, bool observed = true) noexcept;
   // The same of one that never came into its mailbox.
   void bury_uncounted(const cell& actor, message& mail, bool observed = true) noexcept;
+  // The two parts of that, before and behind the end of what is discarded.
+  void count_dead_letter() noexcept;
+  void observe_dead_letter(const failed_call& where, bool observed) noexcept;
   void drop_orphan_ref() noexcept;
 
   sched::executor& executor_of(const cell& actor) const noexcept {

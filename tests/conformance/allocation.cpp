@@ -495,8 +495,18 @@ TEST_P(allocation_failure, a_task_that_has_no_memory_for_its_first_turn_says_so)
     } else {
       EXPECT_EQ(result->get(), 5) << "the simulated policy makes the actor when it is spawned";
     }
-    EXPECT_EQ(rt.spawn(task_of(waits)).valid(), true);
-    rt.run();
+    EXPECT_EQ(rt.metrics().actors, others.size()) << "it does not count as one that lives";
+    rt.post([&] {
+      rt.spawn(task_of(waits));
+      rt.post([&] { limit.reset(); });
+      limit.emplace(0);
+    });
+    if (threaded()) {
+      EXPECT_THROW(rt.run(), std::bad_alloc) << "nobody would hear of it else";
+    } else {
+      rt.run();
+    }
+    EXPECT_EQ(rt.metrics().actors, others.size());
   }
 }
 

@@ -148,6 +148,44 @@ TEST_P(spawned, a_stop_that_discards_ends_those_that_wait_for_their_first_turn) 
   EXPECT_GT(stopped, 0);
 }
 
+TEST_P(spawned, a_stop_that_discards_comes_to_its_end_beside_threads_that_go_on_spawning) {
+  if (!threaded()) GTEST_SKIP() << "threads of one's own";
+  runtime rt(options());
+  std::atomic<bool> end{false};
+  std::atomic<int> spawned{0};
+  std::vector<std::thread> others;
+  for (int i = 0; i < 2; ++i) {
+    others.emplace_back([&] {
+      while (!end) rt.spawn(number(1)), ++spawned;
+    });
+  }
+  while (spawned < 100) std::this_thread::yield();
+  rt.stop(stop_mode::discard);
+  EXPECT_NO_THROW(rt.run()) << "else its deadline came first";
+  end = true;
+  for (auto& one : others) one.join();
+  rt.run();
+  EXPECT_EQ(rt.metrics().actors, 0u);
+}
+
+struct moves_once {
+  moves_once() = default;
+  moves_once(moves_once&& other) : moved(other.moved + 1) {
+    if (moved > 1) throw std::runtime_error("moved again");
+  }
+  int moved = 0;
+};
+
+TEST_P(spawned, a_result_that_cannot_be_moved_out_is_a_failure_that_is_told) {
+  runtime rt(options());
+  auto makes_one = []() -> task<moves_once> { co_return moves_once(); };
+  auto kept = rt.spawn(makes_one());
+  rt.run();
+  EXPECT_THROW(kept.get(), std::runtime_error);
+  rt.spawn(makes_one());
+  EXPECT_THROW(rt.run(), std::runtime_error);
+}
+
 // Its destructor runs when the runtime has begun to end.
 TEST_P(spawned, who_spawns_at_the_end_is_told) {
   struct spawner {

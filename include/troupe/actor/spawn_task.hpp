@@ -51,7 +51,7 @@ struct spawned_state final : tasks::state_of<T> {
     drop_ref(*failed);
   }
 
-  // `caller_ends`: not null when who asks this to complete ends the actor himself.
+  // `caller_ends`: not null when the caller ends the actor himself, or has turned the task away before there was one.
   static const char* act_on(message* base, void* caller_ends, message_act act) {
     if (act == message_act::describe) return base::type_name<task<T>>();
     auto& object = static_cast<spawned_task&>(*base);
@@ -64,7 +64,7 @@ struct spawned_state final : tasks::state_of<T> {
     if (act == message_act::complete) [[likely]] {
       self.finish(in);
     } else {
-      self.result.fail(in == nullptr ? std::make_exception_ptr(std::bad_alloc()) : stopped_error(&act_on));
+      self.result.fail(in == nullptr && caller_ends == nullptr ? std::make_exception_ptr(std::bad_alloc()) : stopped_error(&act_on));
     }
     // The frame goes before the result is given.
     { const task<T> ended = std::move(self.running); }
@@ -76,16 +76,19 @@ struct spawned_state final : tasks::state_of<T> {
   void finish(cell* in) noexcept {
     auto& from = tasks::task_access::result(running);
     if (from.failed()) [[unlikely]] {
-      failed = in;
-      add_ref(*failed);
-      this->result.fail(from.failure());
+      fail_in(*in, from.failure());
     } else if constexpr (std::is_void_v<T>) {
       this->result.set();
     } else if constexpr (std::is_nothrow_move_constructible_v<tasks::stored<T>>) {
       this->result.set(from.take());
     } else if (auto failure = tasks::failure_of([&] { this->result.set(from.take()); })) {
-      this->result.fail(std::move(failure));
+      fail_in(*in, std::move(failure));
     }
+  }
+  void fail_in(cell& in, std::exception_ptr what) noexcept {
+    failed = &in;
+    add_ref(in);
+    this->result.fail(std::move(what));
   }
 
   task<T> running;
