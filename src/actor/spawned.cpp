@@ -179,20 +179,11 @@ TROUPE_NOINLINE void submit_patiently(system& home, sched::executor& pool, sched
   if (!open) refuse(item);
 }
 
-// In front of what work_stealing::submit does, for the most frequent case: a worker's own.
 TROUPE_INLINE void submit(system& home, sched::runnable& item) noexcept {
   // order: relaxed  there from the beginning
   sched::executor& pool = *home.executors[0].load(std::memory_order_relaxed);
   sched::worker* const self = sched::worker::current();
-  if (self == nullptr || self->executor != &pool || !self->lock.enter_at_once()) return submit_patiently(home, pool, item);
-  const bool room = self->make_room(1);
-  if (room) {
-    self->adopt(item);
-    self->push(item);
-  }
-  self->lock.leave();
-  if (!room) return submit_patiently(home, pool, item);
-  if (self->unwatched()) [[unlikely]] self->ask_for_watch();  // this handler may take long (P11)
+  if (self == nullptr || self->executor != &pool || !self->submit(item)) submit_patiently(home, pool, item);
 }
 
 // An actor from the beginning.

@@ -54,19 +54,7 @@ work_stealing::~work_stealing() {
 
 void work_stealing::submit(runnable& item) noexcept {
   worker* self = worker::current();
-  if (self != nullptr && self->pool == this && self->lock.try_enter()) {
-    const bool room = self->make_room(1);
-    if (room) {
-      self->adopt(item);
-      self->push(item);
-    }
-    self->lock.leave();
-    if (room) {
-      if (self->unwatched()) self->ask_for_watch();  // this handler may take long (P11)
-      return;
-    }
-  }
-  submit_to_any(item);
+  if (self == nullptr || self->pool != this || !self->submit(item)) submit_to_any(item);
 }
 
 void work_stealing::submit_to_any(runnable& item) noexcept {

@@ -68,6 +68,19 @@ class worker {
     queue.push(item);
   }
 
+  // The owner's, outside of the lock: queues a newcomer. False, and nothing done, when a thief is inside or memory is out.
+  TROUPE_INLINE bool submit(runnable& item) noexcept {
+    if (!lock.try_enter()) return false;
+    const bool room = make_room(1);
+    if (room) {
+      adopt(item);
+      push(item);
+    }
+    lock.leave();
+    if (room && unwatched()) [[unlikely]] ask_for_watch();  // this handler may take long (P11)
+    return room;
+  }
+
   // Inside the lock: it is this worker's no more.
   void part_with(runnable& item) noexcept {
     forget(item);
