@@ -117,9 +117,7 @@ void construction::fail() noexcept {
     start(unborn);
     return drop_ref(unborn);
   }
-  system& home = system::of(unborn);
-  end_extras(unborn);
-  home.slots.free(&unborn, own_magazines(home));
+  free_cell(unborn);
 }
 
 namespace {

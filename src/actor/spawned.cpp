@@ -194,8 +194,7 @@ TROUPE_NOINLINE void start_unlike_most(const placement& where, const queued_task
     active = &make_activation(made);
   } catch (...) {
     count(where.home, counted::ended);
-    end_extras(made);
-    where.home.slots.free(&made, own_magazines(where.home));
+    free_cell(made);
     throw;
   }
   active->append(make_object(made, what));

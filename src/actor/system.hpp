@@ -138,4 +138,11 @@ inline memory::slot_space::magazines* own_magazines(system& home) noexcept {
   return claim_magazines(home);
 }
 
+// Of one that has never begun, or has ended: nobody can look at it any more.
+inline void free_cell(cell& unused) noexcept {
+  system& home = system::of(unused);
+  end_extras(unused);
+  home.slots.free(&unused, own_magazines(home));
+}
+
 }  // namespace troupe::actor

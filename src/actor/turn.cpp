@@ -331,8 +331,7 @@ bool pending(const sched::runnable& item) {
 void free_slot(cell& actor) noexcept {
   system& home = system::of(actor);
   if (has_extras(actor) && cell_extras::of(actor).listed) home.waiting.remove(actor);
-  end_extras(actor);
-  home.slots.free(&actor, own_magazines(home));
+  free_cell(actor);
 }
 
 void dispose(sched::runnable& item) noexcept {
