@@ -71,27 +71,55 @@ class progress {
   std::chrono::nanoseconds drawn_{-1'000'000'000};
 };
 
+// What has come of a file, beside it; gone when not all has.
+class part_file {
+ public:
+  explicit part_file(const std::string& file) : file_(file), part_(file + ".part"), to_(part_, std::ios::binary | std::ios::trunc) {
+    check();
+  }
+  part_file(const part_file&) = delete;
+  part_file& operator=(const part_file&) = delete;
+  ~part_file() {
+    std::error_code ignored;
+    if (!whole_) std::filesystem::remove(part_, ignored);
+  }
+  void add(std::string_view piece) {
+    to_.write(piece.data(), static_cast<std::streamsize>(piece.size()));
+    check();
+  }
+  void finish() {
+    to_.close();
+    check();
+    std::filesystem::rename(part_, file_);
+    whole_ = true;
+  }
+
+ private:
+  void check() const {
+    if (!to_) throw std::runtime_error("fetch: " + part_ + " cannot be written");
+  }
+  const std::string file_, part_;
+  std::ofstream to_;
+  bool whole_ = false;
+};
+
 troupe::task<> save(troupe::http::client_response& answer, std::string file) {
   progress bar(answer.length());
-  std::ofstream to;
-  const std::string part = file + ".part";
-  if (!file.empty()) to.open(part, std::ios::binary | std::ios::trunc);
+  std::optional<part_file> to;
+  if (!file.empty()) to.emplace(file);
   troupe::pipe_stream out = troupe::pipe_stream::standard_output();
   for (;;) {
     const std::string_view piece = co_await answer.read();
     if (piece.empty()) break;
-    if (file.empty()) {
-      co_await out.write_all(piece);
+    if (to) {
+      to->add(piece);
     } else {
-      to.write(piece.data(), static_cast<std::streamsize>(piece.size()));
+      co_await out.write_all(piece);
     }
     bar.add(piece.size());
   }
   bar.finish();
-  if (file.empty()) co_return;
-  to.close();
-  if (!to) throw std::runtime_error(part + " cannot be written");
-  std::filesystem::rename(part, file);
+  if (to) to->finish();
 }
 
 troupe::task<> fetch(wanted what) {

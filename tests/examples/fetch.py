@@ -98,6 +98,14 @@ def main():
             fail("404 is a success")
         if "in the middle" not in run(f"{at}/cut", "-o", folder / "cut", *trusted, status=1)[1] or (folder / "cut").exists():
             fail("half a file is a success")
+        (folder / "file").write_text("what was there")
+        run(f"{at}/cut", "-o", folder / "file", *trusted, status=1)
+        if (folder / "file").read_text() != "what was there":
+            fail("half a file replaces a whole one")
+        (folder / "folder").mkdir()
+        run(f"{at}/file", "-o", folder / "folder", *trusted, status=1)
+        if left := list(folder.glob("*.part")):
+            fail(f"what did not come about is left behind: {left}")
         with socket.socket() as closed:
             closed.bind(("127.0.0.1", 0))
             run(f"https://localhost:{closed.getsockname()[1]}/", status=1)
