@@ -152,18 +152,27 @@ short_text etag_of(const struct stat& file) {
   return made;
 }
 
-// Whether a list of tags has that one; a weak one is as good.
-bool lists_tag(std::string_view list, std::string_view tag) noexcept {
+enum class comparison : std::uint8_t { strong, weak };  // by which a weak tag is none, or as good
+
+bool lists_tag(std::string_view list, std::string_view tag, comparison how) noexcept {
   if (list == "*") return true;
   while (!list.empty()) {
     const std::size_t comma = list.find(',');
     std::string_view one = list.substr(0, comma);
     while (!one.empty() && (one.front() == ' ' || one.front() == '\t')) one.remove_prefix(1);
     while (!one.empty() && (one.back() == ' ' || one.back() == '\t')) one.remove_suffix(1);
-    if (one.starts_with("W/")) one.remove_prefix(2);
+    if (how == comparison::weak && one.starts_with("W/")) one.remove_prefix(2);
     if (one == tag) return true;
     if (comma == std::string_view::npos) break;
     list.remove_prefix(comma + 1);
+  }
+  return false;
+}
+
+// A list may stand in several fields.
+bool names_tag(const request& asked, std::string_view name, std::string_view tag, comparison how) {
+  for (const field one : asked.fields()) {
+    if (same_word(one.name, name) && lists_tag(one.value, tag, how)) return true;
   }
   return false;
 }
@@ -207,8 +216,15 @@ range read_range(std::string_view text, std::uint64_t bytes) noexcept {
   return one;
 }
 
+// What the peer knows is what is here, or it wants nothing (RFC 9110, 13.2.2: asked for before all else).
+bool is_expected(const request& asked, std::string_view tag, std::time_t modified) {
+  if (asked.fields().has("if-match")) return names_tag(asked, "if-match", tag, comparison::strong);
+  const auto since = read_date(asked.field("if-unmodified-since"), std::time(nullptr));
+  return !since || modified <= *since;
+}
+
 bool is_unchanged(const request& asked, std::string_view tag, std::time_t modified) {
-  if (asked.fields().has("if-none-match")) return lists_tag(asked.field("if-none-match"), tag);
+  if (asked.fields().has("if-none-match")) return names_tag(asked, "if-none-match", tag, comparison::weak);
   const auto since = read_date(asked.field("if-modified-since"), std::time(nullptr));
   return since && modified <= *since;
 }
@@ -231,6 +247,7 @@ response give(const request& asked, const troupe::file& from, const struct stat&
     if (!options.cache_control.empty()) made.field("Cache-Control", options.cache_control);
     return std::move(made);
   };
+  if (!is_expected(asked, tag, file.st_mtim.tv_sec)) return dress(response(412));
   if (is_unchanged(asked, tag, file.st_mtim.tv_sec)) return dress(response(304).field("Accept-Ranges", "bytes"));
   if (!wants_range(asked, tag, file.st_mtim.tv_sec)) {
     return dress(response::file(from, 0, bytes, type_of(name)).field("Accept-Ranges", "bytes"));

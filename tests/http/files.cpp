@@ -147,6 +147,30 @@ TEST_P(http_files, what_has_not_changed_is_not_sent_again) {
   EXPECT_EQ(body(get("/f/a.txt", "If-None-Match: " + tag + "\r\n")), "");
 }
 
+TEST_P(http_files, what_has_changed_is_not_sent_to_who_wants_the_old_one) {
+  const std::string first = get("/f/a.txt");
+  const std::string tag = field(first, "ETag"), modified = field(first, "Last-Modified");
+  const std::string before = "Sat, 29 Oct 1994 19:43:31 GMT";
+  const auto with = [this](const std::string& fields, const char* how = "GET") { return get("/f/a.txt", fields, how); };
+  EXPECT_EQ(status(with("If-Match: " + tag + "\r\n")), 200);
+  EXPECT_EQ(status(with("If-Match: \"x\", " + tag + "\r\n")), 200);
+  EXPECT_EQ(status(with("If-Match: \"x\"\r\nIf-Match: " + tag + "\r\n")), 200);
+  EXPECT_EQ(status(with("If-Match: *\r\n")), 200);
+  EXPECT_EQ(status(with("If-Match: \"x\"\r\n")), 412);
+  EXPECT_EQ(body(with("If-Match: \"x\"\r\n")), "");
+  EXPECT_EQ(status(with("If-Match: W/" + tag + "\r\n")), 412);
+  EXPECT_EQ(status(with("If-Match: \"x\"\r\n", "HEAD")), 412);
+  EXPECT_EQ(status(with("If-Unmodified-Since: " + modified + "\r\n")), 200);
+  EXPECT_EQ(status(with("If-Unmodified-Since: " + before + "\r\n")), 412);
+  EXPECT_EQ(status(with("If-Unmodified-Since: some day\r\n")), 200);
+  // The tag counts, and both count before what would be answered 304 or 206.
+  EXPECT_EQ(status(with("If-Match: " + tag + "\r\nIf-Unmodified-Since: " + before + "\r\n")), 200);
+  EXPECT_EQ(status(with("If-Match: \"x\"\r\nIf-None-Match: " + tag + "\r\n")), 412);
+  EXPECT_EQ(status(with("If-Match: " + tag + "\r\nIf-None-Match: " + tag + "\r\n")), 304);
+  EXPECT_EQ(status(with("If-Unmodified-Since: " + before + "\r\nRange: bytes=1-2\r\n")), 412);
+  EXPECT_EQ(status(with("If-Match: " + tag + "\r\nRange: bytes=1-2\r\n")), 206);
+}
+
 TEST_P(http_files, dates_in_all_forms_of_http) {
   const auto since = [this](const std::string& date) { return status(get("/f/a.txt", "If-Modified-Since: " + date + "\r\n")); };
   const timespec times[] = {{784'111'777, 0}, {784'111'777, 0}};
