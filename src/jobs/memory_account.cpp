@@ -1,5 +1,7 @@
 #include "jobs/memory_account.hpp"
 
+#include <string>
+
 #include "jobs/job_pool.hpp"
 #include "troupe/jobs/resource.hpp"
 
@@ -70,5 +72,11 @@ memory_account* charge(std::size_t bytes) noexcept {
 }
 
 void discharge(memory_account& of, std::size_t bytes) noexcept { of.discharge(bytes); }
+
+std::size_t check_bytes(std::size_t bytes) {
+  constexpr std::size_t most = std::size_t{1} << 47;  // of addresses
+  if (bytes > most) throw usage_error("troupe: resource: " + std::to_string(bytes) + " bytes are more than any process can have");
+  return bytes;
+}
 
 }  // namespace troupe::jobs

@@ -32,6 +32,17 @@ TEST_P(resources, count_their_bytes_until_the_last_handle_goes) {
   EXPECT_EQ(rt.metrics().resource_bytes_peak, sizeof(samples) + 4000 + (1u << 20));
 }
 
+TEST_P(resources, of_more_bytes_than_there_are_addresses_are_refused) {
+  runtime rt(options());
+  const resource<int> small(7, 100);
+  EXPECT_THROW(resource<samples>(samples(1000, 1.0f), SIZE_MAX), usage_error);
+  EXPECT_THROW(resource<int>(7, SIZE_MAX - 50), usage_error);
+  EXPECT_THROW(resource<int>(7, (std::size_t{1} << 47) + 1), usage_error);
+  EXPECT_EQ(rt.metrics().resource_bytes, 100u);
+  EXPECT_EQ(resource<int>(7, std::size_t{1} << 47).bytes(), std::size_t{1} << 47);
+  EXPECT_EQ(rt.metrics().resource_bytes, 100u);
+}
+
 TEST_P(resources, outlive_their_runtime_and_need_none) {
   resource<int> kept;
   {

@@ -22,6 +22,8 @@ class memory_account;
 // one, which is counted nowhere. The account outlives its runtime.
 memory_account* charge(std::size_t bytes) noexcept;
 void discharge(memory_account& of, std::size_t bytes) noexcept;
+// The same. Throws usage_error for more than any process can have: sums of such would wrap round.
+std::size_t check_bytes(std::size_t bytes);
 
 template <class Value>
 constexpr std::size_t bytes_of(const Value& value) noexcept {
@@ -60,10 +62,11 @@ class resource {
 
   // An empty one.
   resource() noexcept = default;
-  // `bytes`: what it takes. By default its own size, and that of its elements if they lie side by side.
+  // `bytes`: what it takes. By default its own size, and that of its elements if they lie side by side. Throws usage_error for
+  // more than 128 TiB.
   explicit resource(T value) : resource(std::move(value), 0) {}
-  resource(T value, std::size_t bytes) : kept_(new kept{std::move(value)}) {
-    kept_->bytes = bytes != 0 ? bytes : jobs::bytes_of(kept_->value);
+  resource(T value, std::size_t bytes) : kept_(new kept{std::move(value), jobs::check_bytes(bytes)}) {
+    if (bytes == 0) kept_->bytes = jobs::bytes_of(kept_->value);
     kept_->account = jobs::charge(kept_->bytes);
   }
   resource(const resource& other) noexcept : kept_(other.kept_) {
