@@ -317,6 +317,7 @@ task<bool> connection::serve() {
     thrown = std::current_exception();
   }
   if (thrown != nullptr) answer_exception(std::move(thrown));
+  if (cut_off_) out_.clear();
   answer_ = response();
   finish_request();
   if (std::exchange(reads_aside_, false)) {

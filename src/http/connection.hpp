@@ -100,6 +100,8 @@ class connection : public transport, private body_source {
   output out_;
   bool lingers_ = false;  // the peer may still be sending: read on for a while, so that it sees the answer
   bool leaves_ = false;         // the next request is the last
+  bool closing_ = false;        // after this one
+  bool cut_off_ = false;        // something was sent in part, and its rest will never be
   bool broken_ = false;         // nothing can be sent, or nothing received, any more
   std::exception_ptr failure_;  // what a handler threw
   std::atomic<phase> phase_{phase::busy};
@@ -145,7 +147,7 @@ class connection : public transport, private body_source {
   router::found route_;
   std::string path_;  // decoded, if it had to be
   response answer_;
-  bool body_ended_ = false, closing_ = false;
+  bool body_ended_ = false;
   bool silent_ = false;        // to HEAD there is no body
   bool continue_due_ = false;  // the peer waits for it
   bool answer_begun_ = false;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <concepts>
 #include <exception>
@@ -146,13 +147,14 @@ class connection_over final : public connection {
   }
   // In pieces, so that a peer is seen to take some.
   task<> send(std::string_view bytes) override {
-    while (!bytes.empty()) {
+    check_whole();
+    for (bool in_part = false; !bytes.empty(); in_part = true) {
       begin_wait(phase::busy, server_->options.write_time, now().count());
       std::size_t sent = 0;
       try {
         sent = co_await stream_.write(bytes).stop(busy_stop_.get_token());
       } catch (...) {
-        note_break();
+        note_break(in_part || is_secure);
         throw;
       }
       bytes.remove_prefix(sent);
@@ -189,14 +191,19 @@ class connection_over final : public connection {
     co_return sent;
   }
   task<> send_owned(std::string bytes) override {
-    // Streams take several writes, and send one after the other; one of TLS takes one.
     const turn_to_send mine(*this);
-    if constexpr (is_secure) co_await mine.comes();
-    try {
-      co_await stream_.write_all(std::move(bytes)).timeout(server_->options.write_time).stop(busy_stop_.get_token());
-    } catch (...) {
-      note_break();
-      throw;
+    if (!mine.has_come()) co_await mine.comes();
+    check_whole();
+    bool in_part = is_secure;
+    for (std::string_view left = bytes; !left.empty(); in_part = true) {
+      std::size_t sent = 0;
+      try {
+        sent = co_await stream_.write(left).timeout(server_->options.write_time).stop(busy_stop_.get_token());
+      } catch (...) {
+        note_break(in_part);
+        throw;
+      }
+      left.remove_prefix(sent);
     }
   }
 
@@ -231,8 +238,9 @@ class connection_over final : public connection {
         of_.given_up_.push_back(number_);  // it was ended before its turn
       }
     }
+    bool has_come() const noexcept { return of_.sends_ended_ == number_; }
     task<> comes() const {
-      while (of_.sends_ended_ != number_) {
+      while (!has_come()) {
         if (!of_.send_ended_) of_.send_ended_.emplace();
         of_.send_ended_->reset();
         co_await of_.send_ended_->wait();
@@ -253,17 +261,24 @@ class connection_over final : public connection {
     if (send_ended_) send_ended_->set();
   }
 
-  // In a handler of what an operation of the stream has thrown. A branch that a handler has cancelled itself breaks nothing.
-  void note_break() noexcept {
+  // In a handler of what an operation of the stream has thrown. A branch that a handler has cancelled itself breaks nothing,
+  // unless it had sent something in part: what comes behind it would be taken for the rest.
+  void note_break(bool in_part = false) noexcept {
     try {
       throw;
     } catch (const cancelled&) {
       // order: acquire  pairs with connection::end/release
       const ending why = ending_.load(std::memory_order_acquire);
       if (why != ending::none && why != ending::parking) broken_ = true;
+      if (in_part) cut_off_ = closing_ = true;
     } catch (...) {
       broken_ = true;
     }
+  }
+  void check_whole() {
+    if (!cut_off_) return;
+    broken_ = true;
+    throw io_error("send", "a connection on which something was given up in the middle", EPIPE);
   }
 
   task<> flush_all() {

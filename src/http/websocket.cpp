@@ -14,6 +14,7 @@
 #include "troupe/base/error.hpp"
 #include "troupe/http/message.hpp"
 #include "troupe/io/error.hpp"
+#include "troupe/parallel/schedule.hpp"
 
 namespace troupe::http {
 
@@ -24,6 +25,12 @@ constexpr std::size_t control_bytes_max = 125;
 
 bool may_be_sent(int code) noexcept {
   return (code >= 1000 && code <= 1014 && code != 1004 && code != 1005 && code != 1006) || (code >= 3000 && code <= 4999);
+}
+
+// Of the payload of a close.
+int close_code_of(std::string_view payload) noexcept {
+  if (payload.size() < 2) return 1005;
+  return static_cast<unsigned char>(payload[0]) << 8 | static_cast<unsigned char>(payload[1]);
 }
 
 // Sixteen bytes in base64.
@@ -98,7 +105,12 @@ task<> websocket::send_frame(int code, std::string payload) {
     for (int i = width - 1; i >= 0; --i) bytes += static_cast<char>(size >> (8 * i));
   }
   bytes += payload;
-  co_await over_.send_owned(std::move(bytes));
+  try {
+    co_await over_.send_owned(std::move(bytes));
+  } catch (...) {
+    if (code == close_frame) close_sent_ = false;
+    throw;
+  }
 }
 
 task<> websocket::send(std::string words) {
@@ -122,8 +134,8 @@ task<> websocket::close(int code, std::string reason) {
 
 // The peer does not keep to the protocol: it is told, and nothing of it is read any more.
 task<> websocket::fail(int code) {
-  co_await close(code);
   closed(code, "");
+  co_await close(code);
 }
 
 task<bool> websocket::more() {
@@ -147,6 +159,8 @@ task<bool> websocket::more() {
       co_return true;
     }
     if (is_over) {
+      const bool given_up = co_await submissions::being_cancelled();
+      if (given_up) throw cancelled("troupe: http::websocket: the receive was given up");
       co_await close(1001);  // the server stops
       closed(1001, "");
       co_return false;
@@ -168,11 +182,12 @@ task<bool> websocket::need(std::size_t bytes) {
   co_return true;
 }
 
-task<bool> websocket::read_frame(frame& one) {
+task<bool> websocket::read_frame() {
   bool there = co_await need(2);
   if (!there) co_return false;
   const auto byte = [this](std::size_t i) { return static_cast<unsigned char>(in_[at_ + i]); };
   const unsigned first = byte(0), second = byte(1);
+  frame one;
   one.last = (first & 0x80) != 0;
   one.code = static_cast<int>(first & 0x0F);
   const bool is_control = one.code >= close_frame;
@@ -190,7 +205,6 @@ task<bool> websocket::read_frame(frame& one) {
   one.bytes = width == 0 ? length : 0;
   for (std::size_t i = 0; i < width; ++i) one.bytes = one.bytes << 8 | byte(2 + i);
   std::memcpy(&one.mask, in_.data() + at_ + 2 + width, 4);
-  at_ += 2 + width + 4;
   const bool is_short = (width == 2 && one.bytes < 126) || (width == 8 && one.bytes < 65536);
   if (is_short || one.bytes >> 63 != 0) {
     co_await fail(1002);
@@ -200,61 +214,78 @@ task<bool> websocket::read_frame(frame& one) {
     co_await fail(1009);
     co_return false;
   }
+  at_ += 2 + width + 4;
+  if (is_control) control_.clear();
+  if (!is_control && !in_message_) message_is_text_ = one.code == text;
+  in_message_ = in_message_ || !is_control;
+  frame_ = one;
+  frame_done_ = 0;
+  in_frame_ = true;
   co_return true;
 }
 
-task<bool> websocket::read_payload(const frame& one, std::string& to) {
+task<bool> websocket::read_payload(std::string& to) {
   std::array<char, 4> mask;
-  std::memcpy(mask.data(), &one.mask, 4);
-  for (std::uint64_t done = 0; done < one.bytes;) {
+  std::memcpy(mask.data(), &frame_.mask, 4);
+  while (frame_done_ < frame_.bytes) {
     if (at_ == in_.size()) {
       const bool came = co_await more();
       if (!came) co_return false;
     }
-    const auto bytes = static_cast<std::size_t>(std::min<std::uint64_t>(one.bytes - done, in_.size() - at_));
-    for (std::size_t i = 0; i < bytes; ++i) to += static_cast<char>(in_[at_ + i] ^ mask[(done + i) % 4]);
+    const auto bytes = static_cast<std::size_t>(std::min<std::uint64_t>(frame_.bytes - frame_done_, in_.size() - at_));
+    for (std::size_t i = 0; i < bytes; ++i) to += static_cast<char>(in_[at_ + i] ^ mask[(frame_done_ + i) % 4]);
     at_ += bytes;
-    done += bytes;
+    frame_done_ += bytes;
   }
+  in_frame_ = false;
   co_return true;
 }
 
-// False when that was the end.
-task<bool> websocket::take_control(const frame& one) {
-  std::string payload;
-  const bool there = co_await read_payload(one, payload);
-  if (!there) co_return false;
-  if (one.code == ping && !close_sent_) co_await send_frame(pong, std::move(payload));
-  if (one.code != close_frame) co_return true;
-  int code = 1005;
-  if (payload.size() >= 2) code = static_cast<unsigned char>(payload[0]) << 8 | static_cast<unsigned char>(payload[1]);
-  const bool wrong = payload.size() == 1 || (payload.size() >= 2 && !may_be_sent(code));
-  const std::string reason = payload.size() > 2 ? payload.substr(2) : std::string();
-  if (wrong || !is_utf8(reason)) {
-    co_await fail(wrong ? 1002 : 1007);
-    co_return false;
+// To a ping, or to a close, which is the end.
+task<> websocket::send_answer() {
+  const bool ends = frame_.code == close_frame;
+  if (!close_sent_) {
+    std::string payload = ends ? answer_->substr(0, 2) : *answer_;
+    co_await send_frame(ends ? close_frame : pong, std::move(payload));
   }
-  if (!close_sent_) co_await send_frame(close_frame, payload.substr(0, 2));
-  closed(code, reason);
-  co_return false;
+  if (ends) closed(close_code_of(*answer_), answer_->size() > 2 ? answer_->substr(2) : std::string());
+  answer_.reset();
+}
+
+// False when that was the end.
+task<bool> websocket::take_control() {
+  if (frame_.code == pong) co_return true;
+  if (frame_.code == close_frame) {
+    const bool wrong = control_.size() == 1 || (control_.size() >= 2 && !may_be_sent(close_code_of(control_)));
+    if (wrong || !is_utf8(std::string_view(control_).substr(std::min<std::size_t>(control_.size(), 2)))) {
+      co_await fail(wrong ? 1002 : 1007);
+      co_return false;
+    }
+  }
+  answer_ = std::move(control_);
+  co_return true;
 }
 
 task<std::optional<websocket_message>> websocket::receive() {
   if (!in_message_) message_.clear();
   while (close_code_ == 0) {
-    frame one;
-    const bool begun = co_await read_frame(one);
-    if (!begun) break;
-    if (one.code >= close_frame) {
-      const bool goes_on = co_await take_control(one);
+    if (answer_) {
+      co_await send_answer();
+      continue;
+    }
+    if (!in_frame_) {
+      const bool begun = co_await read_frame();
+      if (!begun) break;
+    }
+    const bool is_control = frame_.code >= close_frame;
+    const bool whole = co_await read_payload(is_control ? control_ : message_);
+    if (!whole) break;
+    if (is_control) {
+      const bool goes_on = co_await take_control();
       if (!goes_on) break;
       continue;
     }
-    if (!in_message_) message_is_text_ = one.code == text;
-    in_message_ = true;
-    const bool whole = co_await read_payload(one, message_);
-    if (!whole) break;
-    if (!one.last) continue;
+    if (!frame_.last) continue;
     in_message_ = false;
     if (message_is_text_ && !is_utf8(message_)) {
       co_await fail(1007);

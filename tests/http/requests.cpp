@@ -296,6 +296,34 @@ TEST_P(http_requests, a_handler_that_gives_a_read_up_may_fail_and_is_heard) {
   EXPECT_TRUE(got.starts_with("HTTP/1.1 500")) << got;
 }
 
+// The peer would take the end of the body for the rest of a piece.
+TEST_P(http_requests, a_piece_that_is_given_up_in_the_middle_is_the_end) {
+  constexpr std::size_t bytes = 30'000'000;
+  event over;
+  router routes;
+  routes.get("/", [&] {
+    return response::stream("text/plain", [&](http::body_writer& to) -> task<> {
+      const std::string much(bytes, 'x');
+      const auto all = [](http::body_writer& into, std::string_view text) -> task<> { co_await into.write(text); };
+      const auto nap = []() -> task<> { co_await sleep_for(20ms); };
+      auto either = when_any(all(to, much), nap());
+      const auto how = co_await std::move(either);
+      EXPECT_EQ(how.index(), 1u);
+      over.set();
+    });
+  });
+  std::string got;
+  run(std::move(routes), [&](runtime&, http::server, endpoint at) -> task<> {
+    tcp_stream peer = co_await tcp_stream::connect(at);
+    co_await peer.write_all(get("/"));
+    got = co_await read_until(peer, "\r\n\r\n");
+    co_await over.wait();
+    got += co_await read_to_end(peer);
+  });
+  EXPECT_TRUE(got.starts_with("HTTP/1.1 200"));
+  EXPECT_TRUE(got.ends_with("xxxx")) << got.substr(got.size() - std::min<std::size_t>(got.size(), 20));
+}
+
 TEST_P(http_requests, an_upgrade_with_a_body_is_refused) {
   router routes;
   routes.get("/ws", [] { return response::websocket([](http::websocket&) -> task<> { co_return; }); });

@@ -203,6 +203,113 @@ TEST_P(http_websocket, one_that_fails_says_so_and_is_a_failure) {
   EXPECT_TRUE(got.ends_with(plain(0x81, "x") + closing(1011))) << got;
 }
 
+// Whatever lies between two bytes of the peer's, a receive() is given up there.
+TEST_P(http_websocket, a_receive_that_is_given_up_loses_nothing) {
+  const std::string frames = masked(0x01, "frag") + masked(0x89, "ping one") + masked(0x00, "men") + masked(0x80, "ts") +
+                             masked(0x82, std::string(130, 'x')) + masked(0x8A, "") + masked(0x81, "") + masked(0x89, "") + bye;
+  int given_up = 0;
+  std::vector<std::string> got;
+  int code = 0;
+  router routes;
+  routes.get("/", [&] {
+    return response::websocket([&](http::websocket& peer) -> task<> {
+      const auto take = [](http::websocket& from, std::vector<std::string>& to) -> task<bool> {
+        const auto came = co_await from.receive();
+        if (came) to.emplace_back(came->data);
+        co_return came.has_value();
+      };
+      const auto soon = []() -> task<> { co_await sleep_for(100us); };
+      for (;;) {
+        auto either = when_any(take(peer, got), soon());
+        const auto how = co_await std::move(either);
+        if (how.index() == 1) ++given_up;
+        if (how.index() == 0 && !std::get<0>(how)) break;
+      }
+      code = peer.close_code();
+    });
+  });
+  std::string sent;
+  run(std::move(routes), [&](runtime&, http::server, endpoint at) -> task<> {
+    tcp_stream peer = co_await tcp_stream::connect(at);
+    co_await peer.write_all(shake);
+    co_await read_until(peer, "\r\n\r\n");
+    for (std::size_t i = 0; i < frames.size(); ++i) {
+      co_await peer.write_all(std::string_view(frames).substr(i, 1));
+      co_await sleep_for(200us);
+    }
+    sent = co_await read_to_end(peer);
+  });
+  EXPECT_EQ(got, (std::vector<std::string>{"fragments", std::string(130, 'x'), ""}));
+  EXPECT_EQ(sent, plain(0x8A, "ping one") + plain(0x8A, "") + closing(1000));
+  EXPECT_EQ(code, 1000);
+  EXPECT_GT(given_up, 10);
+}
+
+// The peer would take what comes behind for the rest of it.
+TEST_P(http_websocket, behind_a_message_that_was_given_up_in_the_middle_nothing_is_sent) {
+  constexpr std::size_t bytes = 30'000'000;
+  bool refused = false;
+  event over;
+  router routes;
+  routes.get("/", [&] {
+    return response::websocket([&](http::websocket& peer) -> task<> {
+      const auto much = [](http::websocket& to) -> task<> { co_await to.send_binary(std::string(bytes, 'x')); };
+      const auto soon = []() -> task<> { co_await sleep_for(20ms); };
+      auto either = when_any(much(peer), soon());
+      const auto how = co_await std::move(either);
+      EXPECT_EQ(how.index(), 1u);
+      try {
+        co_await peer.send("next");
+      } catch (const io_error&) {
+        refused = true;
+      }
+      over.set();
+    });
+  });
+  std::string sent;
+  run(std::move(routes), [&](runtime&, http::server, endpoint at) -> task<> {
+    tcp_stream peer = co_await tcp_stream::connect(at);
+    co_await peer.write_all(shake);
+    co_await read_until(peer, "\r\n\r\n");
+    co_await over.wait();
+    sent = co_await read_to_end(peer);
+  });
+  EXPECT_TRUE(refused);
+  const std::string head = plain(0x82, std::string(bytes, 'x')).substr(0, 10);
+  ASSERT_TRUE(sent.starts_with(head));
+  EXPECT_LT(sent.size(), bytes);
+  EXPECT_EQ(sent.find_first_not_of('x', 10), std::string::npos);
+}
+
+// As long as it takes some.
+TEST_P(http_websocket, a_peer_that_is_slow_gets_a_large_message_whole) {
+  constexpr std::size_t bytes = 16'000'000, a_step = 256 * 1024;
+  http::server_options limits;
+  limits.write_time = 150ms;
+  router routes;
+  routes.get("/", [&] {
+    return response::websocket([](http::websocket& peer) -> task<> { co_await peer.send_binary(std::string(bytes, 'x')); });
+  });
+  std::size_t got = 0;
+  run(
+      std::move(routes),
+      [&](runtime&, http::server, endpoint at) -> task<> {
+        tcp_stream peer = co_await tcp_stream::connect(at);
+        co_await peer.write_all(shake);
+        co_await read_until(peer, "\r\n\r\n");
+        std::string room(a_step, '\0');
+        try {
+          for (std::size_t came = 1; came != 0; got += came) {
+            co_await sleep_for(8ms);
+            came = co_await peer.read(std::span<char>(room));
+          }
+        } catch (const io_error&) {
+        }
+      },
+      limits);
+  EXPECT_EQ(got, 10 + bytes + 4);
+}
+
 TEST_P(http_websocket, a_peer_that_goes_without_a_word) {
   int code = 0;
   router routes;

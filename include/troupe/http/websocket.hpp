@@ -47,11 +47,13 @@ class websocket {
   websocket(const websocket&) = delete;
 
   // The next message; nothing when the connection is closed: by the peer, for a breach of the protocol, or since the server
-  // stops. See close_code(). Pings are answered while it is awaited. Throws io_error.
+  // stops. See close_code(). Pings are answered while it is awaited. One that is given up (when_any) loses nothing: the next one
+  // goes on where it was. Throws io_error.
   task<std::optional<websocket_message>> receive();
 
   // Goes on when the system has taken it. Throw io_error (broken_pipe after a close), timed_out when the peer takes nothing,
-  // and usage_error for a text that is no UTF-8.
+  // and usage_error for a text that is no UTF-8. One that is given up when a part was sent was the last: what is sent behind it
+  // throws io_error, and the connection ends without a close.
   task<> send(std::string text);
   task<> send_binary(std::string bytes);
   // Nothing more is sent. The peer is to answer: receive() until it gives nothing, or return. Throws usage_error for a code that
@@ -72,9 +74,10 @@ class websocket {
   };
   task<bool> more();  // bytes; false when none come any more
   task<bool> need(std::size_t bytes);
-  task<bool> read_frame(frame& one);
-  task<bool> read_payload(const frame& one, std::string& to);
-  task<bool> take_control(const frame& one);
+  task<bool> read_frame();
+  task<bool> read_payload(std::string& to);
+  task<bool> take_control();
+  task<> send_answer();
   task<> send_frame(int code, std::string payload);
   task<> fail(int code);
   void closed(int code, std::string reason);
@@ -83,7 +86,12 @@ class websocket {
   const websocket_options options_;
   std::string in_;  // what has come and was not looked at, from `at_` on
   std::size_t at_ = 0;
-  std::string message_;
+  // Where a receive() that was given up has been.
+  frame frame_;
+  std::uint64_t frame_done_ = 0;  // bytes of its payload
+  bool in_frame_ = false;
+  std::string message_, control_;
+  std::optional<std::string> answer_;  // to the control frame, which is due
   bool in_message_ = false, message_is_text_ = false;
   bool asked_ = false;  // a ping is not answered yet
   bool close_sent_ = false;
