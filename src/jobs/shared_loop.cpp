@@ -104,12 +104,15 @@ shared_loop& find_outermost(shared_loop& innermost) noexcept {
   return *found;
 }
 
+// A thief that looks at a part makes it seem gone. One given part more would lie on top of it, and be taken back in its place.
+bool has_none_given(strand_deques& in) noexcept { return in.newest_given == nullptr || in.loops.is_empty(); }
+
 // Others find something in this thread's deque, if there is something that they could do.
 void give(own_loops& here, std::int64_t now) noexcept {
   loop_segment& in = *here.segment;
   if (in.threads == 1) return;
   strand_deques& deques = in.works->queue.parts;
-  if (deques.empty()) {
+  if (deques.empty() && has_none_given(deques)) {
     shared_loop& from = find_outermost(*here.innermost);
     give_half(in, from, deques, &from != here.innermost);
   }

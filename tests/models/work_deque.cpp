@@ -10,6 +10,7 @@
 // mutation: room_by_a_look
 // mutation: put_back_unpublished
 // mutation: pop_without_acquire
+// mutation: empty_by_a_look
 #include "models/relacy_atomics.hpp"
 
 #include "troupe/jobs/work_deque.hpp"
@@ -24,7 +25,7 @@ struct part {
   models::guarded<int> ran{0};  // two that got it would race here
 };
 
-// The owner pushes and pops as `Moves` says: a capital P pushes, a small one pops.
+// The owner pushes and pops as `Moves` says: a capital P pushes, a small one pops; e: what it has pushed lies there, since nobody wants it.
 template <class Atomics, unsigned Thieves, unsigned Parts>
 struct deque_model : rl::test_suite<deque_model<Atomics, Thieves, Parts>, Thieves + 1> {
   static inline const char* moves = "";
@@ -45,6 +46,10 @@ struct deque_model : rl::test_suite<deque_model<Atomics, Thieves, Parts>, Thieve
     for (const char* move = moves; *move != '\0'; ++move) {
       if (*move == 'p') {
         take(deque_.pop());
+        continue;
+      }
+      if (*move == 'e') {
+        RL_ASSERT(!(models::mutated("empty_by_a_look") ? deque_.count() == 0 : deque_.is_empty()));
         continue;
       }
       parts_[next].written = 7;
@@ -86,6 +91,6 @@ int main() {
   const bool holds = check<models::fenced_atomics, 1, 2>("PPpp", 3) && check<models::kernel_atomics, 1, 2>("PPpp", 3) &&
                      check<models::kernel_atomics, 1, 3>("PPpPp", 3) && check<models::kernel_atomics, 1, 3>("PPPp", 2) &&
                      check<models::fenced_atomics, 2, 2>("PPpp", 2) && check<models::kernel_atomics, 1, 1>("Pp", 4, false) &&
-                     check<models::fenced_atomics, 1, 2>("PPpp", 3, false);
+                     check<models::fenced_atomics, 1, 2>("PPpp", 3, false) && check<models::kernel_atomics, 1, 1>("Pep", 3, false);
   return holds ? 0 : 1;
 }
