@@ -15,9 +15,6 @@ namespace {
 
 constexpr std::int64_t slice_ns = 500'000;  // of a runner's turn; a job is not interrupted
 constexpr std::int64_t linger_ns = 50'000;  // of a runner that has found nothing
-// Between two calls of somebody to take part in forks; the more calls were in vain, the longer.
-constexpr std::int64_t call_spacing_ns = 10'000;
-constexpr std::uint32_t doublings_max = 7;
 
 const char* describe_runner(sched::message*, void*, sched::message_act) { return "lazies and forks"; }
 const char* describe_lazy(sched::message*, void*, sched::message_act) { return "lazy"; }
@@ -112,6 +109,7 @@ job_pool::job_pool(actor::system& home, sched::executor& workers, unsigned runne
 }
 
 job_pool::~job_pool() {
+  tasks::cancel(*home_.home.clock, late_);
   run_parts_left();
   home_.jobs = nullptr;
   waits_->end();
@@ -212,25 +210,6 @@ void job_pool::call_runner() noexcept {
     one = std::exchange(free_runners_, free_runners_->next_free);
   }
   workers_.submit_to_any(*one);
-}
-
-void job_pool::offer(fork_tree& of, std::int64_t now) noexcept {
-  if (!shares()) return;
-  // order: relaxed (all)  hints: calls that come too often, or not, cost time only
-  const std::int64_t spacing = call_spacing_ns << std::min(vain_calls_.load(std::memory_order_relaxed), doublings_max);
-  if (!is_simulated() && now - called_at_ns_.load(std::memory_order_relaxed) < spacing) return;
-  const fork_tree* hungry = &of;
-  // order: relaxed  as above
-  while (hungry != nullptr && !hungry->hungry.load(std::memory_order_relaxed)) hungry = hungry->within;
-  if (hungry == nullptr && !runners_.may_call()) return;
-  called_at_ns_.store(now, std::memory_order_relaxed);  // order: relaxed  as above
-  if (hungry != nullptr) hungry->sleeper->parker.notify();
-  call_runner();
-}
-
-void job_pool::count_call(bool in_vain) noexcept {
-  // order: relaxed (both)  as in offer
-  vain_calls_.store(in_vain ? vain_calls_.load(std::memory_order_relaxed) + 1 : 0, std::memory_order_relaxed);
 }
 
 bool job_pool::slice_over(std::int64_t began_ns) const noexcept {

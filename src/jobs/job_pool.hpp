@@ -21,6 +21,7 @@
 #include "jobs/memory_account.hpp"
 #include "jobs/runner_count.hpp"
 #include "sched/executor.hpp"
+#include "troupe/task/timer.hpp"
 
 namespace troupe::jobs {
 
@@ -146,6 +147,13 @@ class job_pool {
 
  private:
   struct runner;
+  // Makes up for an offer that came too soon behind a call: who made it may be long in coming to the next one.
+  struct late_offer final : tasks::timer {
+    explicit late_offer(job_pool& pool) noexcept : timer(&make, true), of(pool) {}
+    static void make(timer& self) noexcept;
+    job_pool& of;
+    std::atomic<bool> armed{false};
+  };
   struct known_queue {
     std::uint64_t pool = 0;
     job_queue* queue = nullptr;
@@ -153,6 +161,7 @@ class job_pool {
   static constinit thread_local known_queue known_ [[gnu::tls_model("initial-exec")]];
   TROUPE_NOINLINE job_queue& make_queue_here(bool as_runner);
   void runner_ended() noexcept;
+  void offer_later() noexcept;
   bool some_left() const noexcept;
   bool may_take_from(const job_queue& one) const noexcept;
   job* steal_job(const job_queue& mine) noexcept;
@@ -180,6 +189,7 @@ class job_pool {
   std::vector<std::unique_ptr<job_queue>> queues_;
   std::vector<job_queue*> for_runners_;  // of them: made for the workers, so that these need no memory
   std::size_t next_victim_ = 0;
+  late_offer late_{*this};
 };
 
 }  // namespace troupe::jobs

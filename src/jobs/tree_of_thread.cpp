@@ -35,18 +35,27 @@ void sleep(tree_of_thread& tree) noexcept {
 
 void help(tree_of_thread& tree, strand_deques& deques, const bottom& under) noexcept {
   strand_place here(tree.pool, deques, false);
+  bool hungry = false;
+  const auto say = [&](bool so) {
+    hungry = so;
+    tree.hungry.store(so, std::memory_order_relaxed);  // order: relaxed  its fence is below
+  };
   while (!tree.done()) {
     strand* part = under.pop(deques);
     if (part == nullptr && tree.pool != nullptr) part = tree.pool->steal_part(deques, &tree);
     if (part != nullptr) {
+      if (hungry) say(false);
       here.run(*part);
-      continue;
+    } else if (!hungry) {
+      if (tree.pool != nullptr) tree.pool->count_call(true);
+      say(true);
+      // order: seq_cst  who has pushed a part and did not see this is seen by one more search; pairs with offer
+      std::atomic_thread_fence(std::memory_order_seq_cst);
+    } else {
+      if (tree.pool != nullptr) tree.pool->attend();
+      sleep(tree);
+      say(false);
     }
-    if (tree.pool != nullptr) tree.pool->count_call(true);
-    tree.hungry.store(true, std::memory_order_relaxed);  // order: relaxed  a hint; the end needs none
-    if (tree.pool != nullptr) tree.pool->attend();
-    sleep(tree);
-    tree.hungry.store(false, std::memory_order_relaxed);  // order: relaxed  as above
   }
 }
 

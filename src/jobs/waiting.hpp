@@ -87,6 +87,9 @@ class waits_for {
   waiting_thread& self_;
 };
 
+// Whoever sleeps until a tree of this pool has ended, and would rather take part, looks for a part.
+void wake_hungry(const job_pool& of) noexcept;
+
 // Sleeps until the job is done, which another thread runs. Throws deadlock.
 void wait_until_done(job& of);
 
