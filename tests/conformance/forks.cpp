@@ -8,6 +8,7 @@
 
 #include "support/conformance.hpp"
 #include "support/counted.hpp"
+#include "support/on_pool.hpp"
 
 namespace troupe::test {
 namespace {
@@ -25,15 +26,6 @@ work<long> fib(int n) {
   if (n < 2) co_return n;
   auto [one, two] = co_await fork(fib(n - 1), fib(n - 2));
   co_return one + two;
-}
-
-// Wanted by a task on the pool.
-template <class T>
-T on_pool(runtime& rt, work<T> wanted) {
-  auto wants = [](work<T> given) -> task<T> { co_return co_await std::move(given); };
-  auto result = rt.spawn(wants(std::move(wanted)));
-  rt.run();
-  return result.get();
 }
 
 constexpr int fib_n = slow ? 14 : 20;
@@ -84,6 +76,21 @@ TEST_P(forks, give_values_of_every_kind) {
   EXPECT_EQ(&refers(here).get(), &here);
   auto [a, b] = fork(text("a"), text("b")).get();
   EXPECT_EQ(a + b, "a!b!");
+}
+
+// Calls for others that came in vain make the next ones rare; one that is left out then is made up for.
+TEST_P(forks, are_shared_though_many_that_were_over_at_once_went_before) {
+  if (!threaded()) GTEST_SKIP();
+  runtime rt(options());
+  auto waits = [](std::atomic<bool>& other_runs) -> work<> { co_return wait_for(other_runs, true); };
+  auto tells = [](std::atomic<bool>& other_runs) -> work<> { co_return set_and_wake(other_runs, true); };
+  auto nothing = []() -> work<> { co_return; };
+  for (int round = 0; round < fewer(20, 4); ++round) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(3);
+    while (std::chrono::steady_clock::now() < until) fork(nothing(), nothing()).get();
+    std::atomic<bool> other_runs{false};
+    fork(waits(other_runs), tells(other_runs)).get();
+  }
 }
 
 work<int> square(int n) { co_return n * n; }

@@ -5,17 +5,12 @@
 #include <vector>
 
 #include "support/conformance.hpp"
+#include "support/timing.hpp"
 
 namespace troupe::test {
 namespace {
 
 class loops : public conformance {};
-
-void burn(std::chrono::microseconds span) {
-  const auto until = std::chrono::steady_clock::now() + span;
-  while (std::chrono::steady_clock::now() < until) {
-  }
-}
 
 work<unsigned> fib(unsigned n) {
   if (n < 2) co_return n;
@@ -40,12 +35,12 @@ struct listener {
   void hear(std::shared_ptr<std::atomic<int>> done, std::shared_ptr<std::atomic<int>> heard_at) { *heard_at = done->load(); }
 };
 template <class Loop>
-int parts_before_an_actor_is_heard(runtime& rt, const Loop& loop) {
+int count_parts_before_an_actor_is_heard(runtime& rt, const Loop& loop) {
   auto done = std::make_shared<std::atomic<int>>(0), heard_at = std::make_shared<std::atomic<int>>(-1);
   auto other = rt.spawn<listener>();
   const auto body = [done, heard_at, other](int i) {
     if (i == 0) other.template tell<&listener::hear>(done, heard_at);
-    burn(std::chrono::microseconds(20));
+    busy_for(std::chrono::microseconds(20));
     ++*done;
   };
   auto wants = [](const Loop& given, const auto& each) -> task<> { co_await given(each); };
@@ -53,15 +48,22 @@ int parts_before_an_actor_is_heard(runtime& rt, const Loop& loop) {
   rt.run();
   return heard_at->load();
 }
+// Of a few attempts: a busy machine makes it later, never earlier.
+template <class Loop>
+void expect_an_actor_is_heard_before(int bound, runtime& rt, const Loop& loop) {
+  int least = bound;
+  for (int i = 0; i < attempts_max && least >= bound; ++i) least = std::min(least, count_parts_before_an_actor_is_heard(rt, loop));
+  EXPECT_LT(least, bound);
+}
 
 TEST_P(loops, of_long_parts_let_others_run) {
   if (!threaded() || workers() > 3) GTEST_SKIP();  // with many more threads than processors it is the kernel that delays
   constexpr int count = 1'000;
   runtime rt(options());
   const auto by_fork = [](const auto& body) { return forks_all(body, count); };
-  EXPECT_LT(parts_before_an_actor_is_heard(rt, by_fork), count / 2);
+  expect_an_actor_is_heard_before(count / 2, rt, by_fork);
   const auto by_loop = [](const auto& body) { return parallel_for(0, count, body, {.grain = 1}); };
-  EXPECT_LT(parts_before_an_actor_is_heard(rt, by_loop), count / 2);
+  expect_an_actor_is_heard_before(count / 2, rt, by_loop);
 }
 
 // Short parts make looks at the clock rare.
@@ -73,12 +75,12 @@ TEST_P(loops, of_long_parts_behind_short_ones_let_others_run) {
     co_await fib(20);
     co_await forks_all(body, count);
   };
-  EXPECT_LT(parts_before_an_actor_is_heard(rt, by_fork), count * 3 / 4);
+  expect_an_actor_is_heard_before(count * 3 / 4, rt, by_fork);
   const auto by_loop = [](const auto& body) -> work<> {
     co_await fib(20);
     co_await parallel_for(0, count, body, {.grain = 1});
   };
-  EXPECT_LT(parts_before_an_actor_is_heard(rt, by_loop), count / 2);
+  expect_an_actor_is_heard_before(count / 2, rt, by_loop);
 }
 
 // The first part waits for all the others: some thread must take what lies behind it.

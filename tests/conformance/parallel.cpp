@@ -9,20 +9,12 @@
 
 #include "support/conformance.hpp"
 #include "support/counted.hpp"
+#include "support/on_pool.hpp"
 
 namespace troupe::test {
 namespace {
 
 class parallel_algorithms : public conformance {};
-
-// Awaited in a task, on the pool.
-template <class T>
-T on_pool(runtime& rt, work<T> wanted) {
-  auto wants = [](work<T> given) -> task<T> { co_return co_await std::move(given); };
-  auto result = rt.spawn(wants(std::move(wanted)));
-  rt.run();
-  return result.get();
-}
 
 constexpr std::size_t sizes[] = {0, 1, 2, 255, 256, 257, 10'000};
 
