@@ -167,11 +167,10 @@ class connection_over final : public connection {
     while (sent < bytes) {
       const auto piece = static_cast<std::size_t>(std::min<std::uint64_t>(bytes - sent, file_bytes_at_once));
       std::size_t went = 0;
-      if constexpr (requires { stream_.send_file(from, offset, piece); }) {
+      if constexpr (requires { stream_.send_file_some(from, offset, piece); }) {
         begin_wait(phase_.load(std::memory_order_relaxed), server_->options.write_time, now().count());  // order: relaxed  our own
         try {
-          went = co_await stream_.send_file(from, offset + sent, piece).stop(busy_stop_.get_token());
-        } catch (const end_of_file&) {
+          went = co_await stream_.send_file_some(from, offset + sent, piece).stop(busy_stop_.get_token());
         } catch (...) {
           note_break();
           throw;

@@ -109,6 +109,7 @@ bool send_file(kernel& calls, slot& at, operation& one) noexcept {
     }
     if (part <= 0) return finish(one, part);
     one.done += static_cast<std::size_t>(part);
+    if (!one.whole) break;
   }
   return finish(one, 0);
 }

@@ -122,8 +122,12 @@ struct runner {
     if (!has_something()) co_return;
     something = true;
     by_peer = true;
-    if (!out.owned.empty()) co_await line().write_all(std::string_view(out.owned)).timeout(options.stall_max);
-    if (!out.view.empty()) co_await line().write_all(out.view).timeout(options.stall_max);
+    for (std::string_view left : {std::string_view(out.owned), out.view}) {
+      while (!left.empty()) {
+        const std::size_t sent = co_await line().write(left).timeout(options.stall_max);
+        left.remove_prefix(sent);
+      }
+    }
     by_peer = false;
     if (out.file) co_await send_file();
     if (!here.more_.empty()) co_await write(here.more_);
@@ -188,7 +192,10 @@ struct runner {
 
   task<> write(std::string_view bytes) {
     by_peer = true;
-    co_await line().write_all(bytes).timeout(options.stall_max);
+    while (!bytes.empty()) {
+      const std::size_t sent = co_await line().write(bytes).timeout(options.stall_max);
+      bytes.remove_prefix(sent);
+    }
     by_peer = false;
   }
 
@@ -202,13 +209,14 @@ struct runner {
     }
     if (!what.before.empty()) co_await write(what.before);
     by_peer = true;
-    try {
-      if (left != 0) co_await line().send_file(from, what.offset, left).timeout(options.stall_max);
-    } catch (const end_of_file&) {
-      by_peer = false;
-      throw;
+    std::uint64_t done = 0;
+    while (done < left) {
+      const std::size_t sent = co_await line().send_file_some(from, what.offset + done, left - done).timeout(options.stall_max);
+      if (sent == 0) break;
+      done += sent;
     }
     by_peer = false;
+    if (done < left) throw end_of_file("send_file", what.path, done);
     if (!what.after.empty()) co_await write(what.after);
   }
 

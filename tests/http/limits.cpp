@@ -2,6 +2,7 @@
 // server's clock that counts.
 #include "support/http.hpp"
 #include "support/open_files.hpp"
+#include "support/scratch.hpp"
 
 namespace troupe::test {
 namespace {
@@ -316,6 +317,32 @@ TEST_P(http_times, a_peer_that_takes_nothing_is_given_up) {
   rt.spawn(serve_while(rt, http::server(some_routes()), talk));
   rt.run();
   expect_about(after, 20s);
+}
+
+// In one of the simulation's seeds few bytes are on their way at a time.
+TEST_P(http_times, a_peer_that_takes_little_is_not) {
+  const scratch folder;
+  const std::string path = folder.put("large", std::string(300'000, 'x'));
+  router routes = some_routes();
+  routes.get("/file", [path]() -> task<response> {
+    const file from = co_await file::open(path);
+    co_return response::file(from, 0, 300'000, "text/plain");
+  });
+  std::string got;
+  runtime rt(options());
+  const auto talk = [&](runtime&, http::server, endpoint at) -> task<> {
+    tcp_stream peer = co_await tcp_stream::connect(at);
+    co_await peer.write_all("GET /file HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    std::array<char, 4096> part;
+    for (std::size_t bytes = 1; bytes != 0;) {
+      co_await sleep_for(1s);
+      bytes = co_await peer.read(part);
+      got.append(part.data(), bytes);
+    }
+  };
+  rt.spawn(serve_while(rt, http::server(std::move(routes)), talk));
+  rt.run();
+  EXPECT_TRUE(got.ends_with("\r\n\r\n" + std::string(300'000, 'x'))) << got.size();
 }
 
 TEST_P(http_times, a_handler_may_take_as_long_as_it_likes) {

@@ -361,6 +361,46 @@ TEST_P(io_protocols, a_silent_peer_is_ended_and_no_failure) {
   EXPECT_EQ(told.closed, 1);
 }
 
+struct sends_much {
+  static constexpr std::size_t bytes = 16'000'000;
+  sends_much(std::string path_of, bool by_file) : path(std::move(path_of)), file(by_file) {}
+  std::optional<file_to_send> connection_made(connection& by) {
+    if (!file) by.send(std::string(bytes, 'x'));
+    if (!file) return std::nullopt;
+    return file_to_send{.path = path};
+  }
+  std::string send_complete(connection& by) {
+    by.close();
+    return "";
+  }
+  std::string path;
+  bool file;
+};
+
+// The limit is for a peer that takes nothing.
+TEST_P(io_protocols, a_peer_that_takes_little_at_a_time_gets_all) {
+  const scratch folder;
+  const std::string path = folder.put("much", std::string(sends_much::bytes, 'x'));
+  for (const bool by_file : {false, true}) {
+    std::size_t got = 0;
+    auto client = [&got](endpoint at) -> task<> {
+      tcp_stream peer = co_await tcp_stream::connect(at);
+      std::string part(256 * 1024, '\0');
+      try {
+        for (std::size_t bytes = 1; bytes != 0; got += bytes) {
+          co_await sleep_for(8ms);
+          bytes = co_await peer.read(std::span<char>(part));
+        }
+      } catch (const io_error&) {
+      }
+    };
+    protocol_options hasty;
+    hasty.stall_max = 150ms;
+    serve<sends_much>(hasty, client, path, by_file);
+    EXPECT_EQ(got, sends_much::bytes) << by_file;
+  }
+}
+
 // As long as its peer reads, and never more memory than one callback needs.
 struct generates {
   explicit generates(std::atomic<std::size_t>* of) : most(of) {}

@@ -100,8 +100,8 @@ class send_file_job {
  public:
   using result = std::size_t;
   static constexpr action what = action::send_file;
-  send_file_job(descriptor& to, stream_kind kind, open_file_ptr from, std::uint64_t offset, std::size_t bytes) noexcept
-      : to_(&to), from_(std::move(from)), offset_(offset), bytes_(bytes), kind_(kind) {}
+  send_file_job(descriptor& to, stream_kind kind, open_file_ptr from, std::uint64_t offset, std::size_t bytes, bool whole) noexcept
+      : to_(&to), from_(std::move(from)), offset_(offset), bytes_(bytes), whole_(whole), kind_(kind) {}
   descriptor& prepare(operation_wait& wait) const;
   std::size_t finish(operation_wait& wait) const;
 
@@ -110,6 +110,7 @@ class send_file_job {
   open_file_ptr from_;
   std::uint64_t offset_;
   std::size_t bytes_;
+  bool whole_;
   stream_kind kind_;
 };
 
@@ -171,7 +172,11 @@ class stream {
   // also end_of_file, when the file has fewer; what it has is sent by then. What the system has not in memory is read from
   // the disk meanwhile, by the thread that sends it.
   io::awaitable<io::send_file_job> send_file(const file& from, std::uint64_t offset, std::size_t bytes) noexcept {
-    return io::awaitable<io::send_file_job>(std::in_place, descriptor_, kind_, from.open_, offset, bytes);
+    return io::awaitable<io::send_file_job>(std::in_place, descriptor_, kind_, from.open_, offset, bytes, true);
+  }
+  // As much of them as there is room for: how many. 0 at the end of the file.
+  io::awaitable<io::send_file_job> send_file_some(const file& from, std::uint64_t offset, std::size_t bytes) noexcept {
+    return io::awaitable<io::send_file_job>(std::in_place, descriptor_, kind_, from.open_, offset, bytes, false);
   }
 
   bool is_open() const noexcept { return descriptor_.is_open(); }
