@@ -33,6 +33,9 @@ TROUPE_NOINLINE std::string_view date_line() {
   return {kept.line.data(), kept.line.size()};
 }
 
+// Behind the head of these nothing comes, whatever it says.
+bool may_have_body(int status) noexcept { return status >= 200 && status != 204 && status != 304; }
+
 }  // namespace
 
 void connection::add_status(int status) {
@@ -75,7 +78,7 @@ void connection::add_head(const response& with, int status, bool has_length, std
 
 // Those that wait for nothing.
 void connection::answer(response& with) {
-  const bool has_body = with.status_ >= 200 && with.status_ != 204 && with.status_ != 304;
+  const bool has_body = may_have_body(with.status_);
   if (with.special_ != nullptr) {
     const file_part& part = with.special_->file;
     add_head(with, with.status_, has_body, part.bytes, false);
@@ -149,8 +152,9 @@ task<> connection::answer_waiting(response& with) {
       if (with.special_->is_small_file()) {
         answer(with);
       } else {
-        add_head(with, with.status_, true, with.special_->file.bytes, false);
-        if (!silent_) co_await send_part(with.special_->file);
+        const bool has_body = may_have_body(with.status_);
+        add_head(with, with.status_, has_body, with.special_->file.bytes, false);
+        if (has_body && !silent_) co_await send_part(with.special_->file);
       }
       break;
     case response::special::kind::stream:
@@ -167,12 +171,12 @@ task<> connection::send_part(const file_part& part) {
 }
 
 task<> connection::send_stream(response& with) {
-  const bool chunked = parser_.head().minor_version == 1;
-  if (!chunked) closing_ = true;
+  const bool has_body = may_have_body(with.status_), chunked = has_body && parser_.head().minor_version == 1;
+  if (has_body && !chunked) closing_ = true;
   add_head(with, with.status_, false, 0, chunked);
   answer_begun_ = true;
   co_await flush();
-  if (silent_) co_return;
+  if (silent_ || !has_body) co_return;
   body_writer writer(*this, chunked, false);
   if (with.special_->what == response::special::kind::events) {
     event_writer events(writer);

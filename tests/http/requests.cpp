@@ -1,6 +1,7 @@
 // What is asked is answered: methods, paths, bodies, pipelines, and the ends of connections.
 #include "support/counted.hpp"
 #include "support/http.hpp"
+#include "support/scratch.hpp"
 #include "troupe/http/websocket.hpp"
 
 namespace troupe::test {
@@ -294,6 +295,28 @@ TEST_P(http_requests, a_handler_that_gives_a_read_up_may_fail_and_is_heard) {
   EXPECT_THROW(rt.run(), std::runtime_error);
   rt.run();
   EXPECT_TRUE(got.starts_with("HTTP/1.1 500")) << got;
+}
+
+TEST_P(http_requests, answers_that_have_no_body_have_none) {
+  const scratch folder;
+  const std::string path = folder.put("large", std::string(100'000, 'x'));
+  router routes;
+  routes.get("/{status}", [path](std::string_view how) -> task<response> {
+    const int status = how.ends_with("204") ? 204 : 304;
+    if (how.starts_with("file")) {
+      const file from = co_await file::open(path);
+      co_return response::file(from, 0, 100'000, "text/plain").status(status);
+    }
+    co_return response::stream("text/plain", [](http::body_writer& to) -> task<> { co_await to.write("words"); }).status(status);
+  });
+  routes.get("/", [] { return response::text("next"); });
+  std::string asked;
+  for (const char* one : {"/file204", "/file304", "/stream204", "/stream304"}) asked += get(one);
+  const std::string got = answer_to(std::move(routes), asked + "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+  const std::string no_content = "HTTP/1.1 204 No Content\r\nContent-Type: text/plain\r\n\r\n";
+  const std::string not_modified = "HTTP/1.1 304 Not Modified\r\nContent-Type: text/plain\r\n\r\n";
+  EXPECT_TRUE(got.starts_with(no_content + not_modified + no_content + not_modified + "HTTP/1.1 200 OK")) << got.substr(0, 500);
+  EXPECT_TRUE(got.ends_with("next"));
 }
 
 // The peer would take the end of the body for the rest of a piece.
