@@ -1,0 +1,60 @@
+// Reads that are given up, at whatever step they are.
+#include "tls/support.hpp"
+
+namespace troupe::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class tls_given_up : public tls_conformance {};
+
+// Both ways at once, in parts of all sizes.
+TEST_P(tls_given_up, reads_that_are_given_up_lose_nothing) {
+  auto read_in_tries = [](tls_stream& from, unsigned seed, int& late) -> task<std::string> {
+    std::string all;
+    std::vector<char> buffer(20'000);
+    unsigned state = seed;
+    for (;;) {
+      state = state * 1103515245 + 12345;
+      const std::span<char> part(buffer.data(), 1 + (state >> 8) % ((state >> 4) % 3 == 0 ? buffer.size() : 100));
+      std::size_t bytes = 0;
+      bool came = true;
+      try {
+        bytes = co_await from.read(part).timeout(std::chrono::microseconds((state >> 16) % 4 * 40));
+      } catch (const timed_out&) {
+        came = false;
+      }
+      if (!came) ++late;
+      if (came && bytes == 0) co_return all;
+      all.append(part.data(), bytes);
+    }
+  };
+  auto send_in_parts = [](tls_stream& to, std::string bytes) -> task<> {
+    std::size_t size = 1;
+    for (std::string_view left = bytes; !left.empty(); size = size * 3 % 40'009) {
+      const std::size_t part = std::min(size, left.size());
+      co_await to.write_all(left.substr(0, part));
+      co_await to.write_all(std::string_view());
+      left.remove_prefix(part);
+      if (size % 5 == 0) co_await sleep_for(200us);
+    }
+    co_await to.shutdown();
+  };
+  auto exchange = [&]() -> task<> {
+    tls_pair pair = co_await make_good_pair();
+    const std::string bytes = some_bytes(static_cast<std::size_t>(fewer(600'000, 4)));
+    int late_there = 0, late_here = 0;
+    auto all = when_all(read_in_tries(pair.client, 1, late_there), read_in_tries(pair.server, 2, late_here),
+                        send_in_parts(pair.client, bytes), send_in_parts(pair.server, bytes));
+    auto [there, here, sent, sent_back] = co_await std::move(all);
+    EXPECT_TRUE(there == bytes) << there.size();
+    EXPECT_TRUE(here == bytes) << here.size();
+    EXPECT_GT(late_there + late_here, 0);
+  };
+  run(exchange());
+}
+
+TROUPE_TLS_TEST_EACH(tls_given_up);
+
+}  // namespace
+}  // namespace troupe::test
