@@ -151,7 +151,7 @@ struct runner {
     const std::size_t last = text.rfind('\n');
     if (last == std::string_view::npos) {
       unfinished.append(text);
-      return check_line(unfinished.size());
+      return check_unfinished();
     }
     std::string_view whole = text.substr(0, last + 1);
     if (!unfinished.empty()) {
@@ -162,7 +162,7 @@ struct runner {
       whole = {joined, unfinished.size() + whole.size()};
     }
     unfinished.assign(text.substr(last + 1));
-    check_line(unfinished.size());
+    check_unfinished();
     std::pmr::vector<std::string_view> lines(memory.get());
     for (std::size_t begin = 0; begin < whole.size();) {
       const std::size_t end = whole.find('\n', begin);
@@ -174,6 +174,8 @@ struct runner {
     }
     call([&] { its.received(here, std::span<const std::string_view>(lines), out); });
   }
+  // What may be half of its end does not count.
+  void check_unfinished() { check_line(unfinished.size() - (unfinished.ends_with('\r') ? 1 : 0)); }
   void check_line(std::size_t bytes) {
     if (bytes <= options.line_bytes_max) return;
     by_peer = true;  // no callback's doing

@@ -124,6 +124,35 @@ TEST_P(io_protocols, lines_come_whole_however_they_are_cut) {
   serve<shouts>({}, client);
 }
 
+TEST_P(io_protocols, a_line_may_be_as_long_as_the_limit_however_its_end_is_cut) {
+  protocol_options narrow;
+  narrow.line_bytes_max = 4;
+  auto client = [](endpoint at) -> task<> {
+    for (const std::string_view end : {"\n", "\r\n"}) {
+      tcp_stream peer = co_await tcp_stream::connect(at);
+      std::array<char, 11> greeting;
+      co_await peer.read_exact(greeting);
+      co_await peer.write_all("four");
+      std::array<char, 7> back{};
+      try {
+        for (const char c : end) {
+          co_await sleep_for(2ms);
+          co_await peer.write_all(std::string(1, c));
+        }
+        co_await peer.read_exact(back);
+      } catch (const error& e) {
+        ADD_FAILURE() << e.what();
+      }
+      EXPECT_EQ(std::string_view(back.data(), back.size()), "1 four\n");
+    }
+    tcp_stream peer = co_await tcp_stream::connect(at);
+    co_await peer.write_all("fours\n");
+    const std::string none = co_await all_of(peer);
+    EXPECT_EQ(none, "first\nmade\n");
+  };
+  serve<shouts>(narrow, client);
+}
+
 // Words in order, whatever number of lines each call had.
 struct repeats : counted {
   std::string lines_received(lines all) {
