@@ -101,6 +101,7 @@ class connection : public transport, private body_source {
   bool lingers_ = false;  // the peer may still be sending: read on for a while, so that it sees the answer
   bool leaves_ = false;         // the next request is the last
   bool closing_ = false;        // after this one
+  bool incomplete_ = false;     // an answer is, so far
   bool cut_off_ = false;        // something was sent in part, and its rest will never be
   bool broken_ = false;         // nothing can be sent, or nothing received, any more
   std::exception_ptr failure_;  // what a handler threw

@@ -87,7 +87,7 @@ void connection::answer(response& with) {
     if (read_file(part, 0, {out_.grow(part.bytes), part.bytes}) == part.bytes) return;
     // It has been shortened meanwhile, and its length is said already.
     out_.cut(before);
-    closing_ = true;
+    closing_ = incomplete_ = true;
     return;
   }
   const std::string_view body = with.body();
@@ -164,10 +164,11 @@ task<> connection::answer_waiting(response& with) {
 }
 
 task<> connection::send_part(const file_part& part) {
-  answer_begun_ = true;
+  answer_begun_ = incomplete_ = true;
   co_await flush();
   const std::uint64_t sent = co_await send_file(part.from, part.offset, part.bytes);
-  if (sent != part.bytes) closing_ = true;  // it has been shortened meanwhile
+  incomplete_ = sent != part.bytes;
+  if (incomplete_) closing_ = true;  // it has been shortened meanwhile
 }
 
 task<> connection::send_stream(response& with) {
@@ -177,6 +178,7 @@ task<> connection::send_stream(response& with) {
   answer_begun_ = true;
   co_await flush();
   if (silent_ || !has_body) co_return;
+  incomplete_ = true;
   body_writer writer(*this, chunked, false);
   if (with.special_->what == response::special::kind::events) {
     event_writer events(writer);
@@ -187,6 +189,7 @@ task<> connection::send_stream(response& with) {
     co_await std::move(running);
   }
   co_await writer.finish();
+  incomplete_ = false;
 }
 
 task<> connection::talk(response& with) {

@@ -121,7 +121,13 @@ class connection_over final : public connection {
       if (is_idle && is_slow()) ++past_.pace;
       end_wait();
     }
-    if (lingers_ || !in_.empty()) co_await linger();
+    // Over TLS the end is declared, for a body may have no other one; but not in the middle of an answer.
+    if (is_secure && (incomplete_ || broken_)) co_return;
+    if (lingers_ || !in_.empty()) {
+      co_await linger();
+    } else if (is_secure) {
+      co_await end_writing();
+    }
   }
 
   // Of one that is one too many.
