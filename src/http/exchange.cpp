@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 
 #include "troupe/io/error.hpp"
@@ -11,6 +12,8 @@
 namespace troupe::http {
 
 task<> exchange::send(std::string_view bytes) {
+  if (cut_off_) throw io_error("send", where_ + ", of which a piece was given up", EPIPE);
+  cut_off_ = true;  // whoever gives this up in the middle
   try {
     co_await wire_->send(bytes, life_, core_->options.write_time);
   } catch (const io_error&) {
@@ -18,6 +21,7 @@ task<> exchange::send(std::string_view bytes) {
     keep_ = false;
     throw;
   }
+  cut_off_ = false;
 }
 
 task<> exchange::send_chunk(std::string_view bytes) {

@@ -106,6 +106,7 @@ class exchange {
   std::uint64_t body_bytes_ = 0;
   std::chrono::nanoseconds body_waited_{0};
   bool keep_ = true, heard_ = false, done_ = false, refused_bytes_ = false, is_read_ = false;
+  bool cut_off_ = false;  // the request was sent in part, and its rest will never be
 };
 
 // Between the public types and these.

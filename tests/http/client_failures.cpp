@@ -261,6 +261,29 @@ TEST_P(http_client_failures, what_an_upload_throws_is_thrown) {
   });
 }
 
+// The server would take the end of the body for the rest of a piece.
+TEST_P(http_client_failures, an_upload_whose_piece_is_given_up_has_failed) {
+  runtime rt(options());
+  auto program = []() -> task<> {
+    auto never_accepts = tcp_listener::listen(endpoint::loopback(0));
+    const client web;
+    client_request asked("PUT", "http://" + never_accepts.local().to_string());
+    http::upload_function gives_up = [](http::upload& to) -> task<> {
+      const auto much = [](http::upload& into) -> task<> { co_await into.write(std::string(30'000'000, 'x')); };
+      const auto soon = []() -> task<> { co_await sleep_for(20ms); };
+      auto either = when_any(much(to), soon());
+      co_await std::move(either);
+    };
+    asked.body(std::move(gives_up), "");
+    const auto begun = now();
+    const std::string how = co_await outcome_of(web.send(std::move(asked)));
+    EXPECT_EQ(how, "io_error");
+    EXPECT_LT(now() - begun, 5s);
+  };
+  rt.spawn(program());
+  rt.run();
+}
+
 // Connections that are kept end with the client, be the runtime there or not.
 TEST_P(http_client_failures, a_client_may_outlive_its_runtime) {
   const int before = open_files();

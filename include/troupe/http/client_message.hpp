@@ -22,7 +22,8 @@ class upload {
  public:
   explicit upload(exchange& over) noexcept : over_(over) {}
   upload(const upload&) = delete;
-  // Goes on when the system has taken it, so that a slow peer slows the writer.
+  // Goes on when the system has taken it, so that a slow peer slows the writer. One that is given up (when_any) was the last:
+  // the request then ends with an io_error.
   task<> write(std::string_view bytes);
 
  private:
