@@ -238,6 +238,14 @@ struct runner {
     by_peer = false;
   }
 
+  // Of one that the stop found waiting: what was sent may still be on its way.
+  task<> try_farewell() {
+    try {
+      co_await say_farewell();
+    } catch (const error&) {  // its peer has gone, or stays
+    }
+  }
+
   // What is left to be told when the protocol's error() was.
   task<std::exception_ptr> tell(std::exception_ptr what) {
     if (!its.hears_of_errors) co_return by_peer ? nullptr : what;
@@ -272,7 +280,11 @@ task<> run(face& its, wire on, const protocol_options& options) {
   if (what != nullptr && !ended) {
     const bool by_stop = one.by_peer && one.options.stop.stop_requested();
     std::exception_ptr left;
-    if (!by_stop) left = co_await one.tell(std::move(what));
+    if (by_stop) {
+      co_await one.try_farewell();
+    } else {
+      left = co_await one.tell(std::move(what));
+    }
     what = std::move(left);
   }
   try {

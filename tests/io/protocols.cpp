@@ -153,6 +153,44 @@ TEST_P(io_protocols, a_line_may_be_as_long_as_the_limit_however_its_end_is_cut) 
   serve<shouts>(narrow, client);
 }
 
+struct answers_at_length {
+  static constexpr std::size_t bytes = 1'000'000;
+  explicit answers_at_length(std::atomic<int>* of) : sent(of) {}
+  std::string data_received(std::string_view) { return std::string(bytes, 'x'); }
+  void send_complete() { ++*sent; }
+  std::atomic<int>* sent;
+};
+
+// Also by a peer that goes on sending: a connection that is closed at once would be reset then.
+TEST_P(io_protocols, what_was_sent_before_the_stop_is_read) {
+  std::atomic<int> sent{0};
+  auto program = [&](runtime& rt) -> task<> {
+    protocol_options how;
+    std::stop_source end;
+    how.stop = end.get_token();
+    auto listener = tcp_listener::listen(endpoint::loopback(0));
+    tcp_stream peer = co_await tcp_stream::connect(listener.local());
+    rt.spawn(serve_protocol<answers_at_length>(std::move(listener), how, &sent));
+    co_await peer.write_all("x");
+    for (int i = 0; i < 100 && sent == 0; ++i) co_await sleep_for(1ms);
+    end.request_stop();
+    co_await sleep_for(5ms);
+    std::size_t got = 0;
+    try {
+      co_await peer.write_all("y");
+      co_await sleep_for(5ms);
+      std::array<char, 4096> part;
+      for (std::size_t bytes = 1; bytes != 0; got += bytes) bytes = co_await peer.read(part);
+    } catch (const io_error& e) {
+      ADD_FAILURE() << e.what();
+    }
+    EXPECT_EQ(got, answers_at_length::bytes);
+  };
+  runtime rt(options());
+  rt.spawn(program(rt));
+  rt.run();
+}
+
 // Words in order, whatever number of lines each call had.
 struct repeats : counted {
   std::string lines_received(lines all) {

@@ -56,7 +56,8 @@ struct protocol_options {
   protocol_options() noexcept {}  // so that GCC 12 destroys one that is written inside a co_await once
   // Of a server: with so many it accepts no more until one has ended; others wait in the system's queue. Default 10,000.
   std::size_t connections_max = 10'000;
-  // No connection is accepted after this stop, and each ends when what its callback returned was sent. Default: never.
+  // No connection is accepted after this stop, and each ends when what its callback returned was sent, and read, as far as its peer
+  // ends within 2 s. Default: never.
   std::stop_token stop{};
   // How long a peer may send nothing while it is waited for, and not read while something is sent: then the connection ends
   // with timed_out. Default: no limit.
