@@ -302,6 +302,7 @@ class connection_over final : public connection {
     if (!is_idle || (why != ending::draining && why != ending::shed)) co_return 0;
     // A request that is here already counts as accepted; it is the last.
     leaves_ = true;
+    if (why == ending::draining && past_.answered_one) lingers_ = true;  // the last answer may still be on its way
     const std::chrono::nanoseconds span = past_.answered_one || why == ending::shed ? last_look : first_look;
     std::size_t bytes = 0;
     try {

@@ -64,6 +64,31 @@ TEST_P(http_draining, idle_connections_end_at_once) {
   EXPECT_LT(took, 3s);
 }
 
+// The system still has a part of it when the connection is idle, and loses that when the peer sends to one that is closed.
+TEST_P(http_draining, an_answer_that_was_sent_arrives_though_the_peer_asks_again) {
+  constexpr std::size_t bytes = 1'000'000;
+  for (const auto idle_for : {5ms, 2'000ms}) {  // then it is parked
+    if (idle_for > 1s && GetParam().on.workers == 2) continue;  // once is enough
+    router routes;
+    routes.get("/", [] { return response::text(std::string(bytes, 'x')); });
+    std::string got;
+    run(std::move(routes), [&](runtime&, http::server web, endpoint at) -> task<> {
+      tcp_stream peer = co_await tcp_stream::connect(at);
+      co_await peer.write_all("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+      co_await sleep_for(idle_for);
+      web.stop();
+      co_await sleep_for(20ms);
+      try {
+        co_await peer.write_all("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+        co_await sleep_for(20ms);
+      } catch (const io_error&) {  // as it comes: what counts is what it has read
+      }
+      got = co_await read_to_end(peer);
+    });
+    EXPECT_TRUE(got.ends_with("\r\n\r\n" + std::string(bytes, 'x'))) << got.size() << got.substr(got.size() - std::min<std::size_t>(got.size(), 60));
+  }
+}
+
 TEST_P(http_draining, a_request_that_waits_in_its_connection_is_answered) {
   router routes;
   routes.get("/", [] { return response::text("hello"); });
