@@ -92,6 +92,7 @@ TROUPE_NOINLINE sched::after_turn go_on_as_actor(turn_place& place, activation& 
   if (of.done) {
     end_spawned(made);
   } else {
+    static_cast<spawned_task*>(made.object())->forget_untaken_result();
     add_ref(made);
     count_suspended(1);
     active.suspend(of);

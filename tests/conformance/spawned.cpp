@@ -1,6 +1,8 @@
 // Spawned tasks: those that wait for nothing, which are over with their first turn, and those that turn into actors in it.
+#include <memory>
 #include <optional>
 #include <stdexcept>
+#include <string>
 
 #include "support/conformance.hpp"
 #include "support/counted.hpp"
@@ -80,6 +82,73 @@ TEST_P(spawned, results_that_nobody_takes_are_dropped_and_failures_told) {
   EXPECT_THROW(rt.run(), std::runtime_error);
   rt.spawn(of_kind(kind::throws_later, 2));
   EXPECT_THROW(rt.run(), std::runtime_error);
+}
+
+// Spawned on the pool and let go of before its first turn: when it waits then it is freed of its result.
+template <class T>
+task<> let_go_of(task<T> (*makes)(std::atomic<int>&), int count, std::atomic<int>& over) {
+  const counted here;
+  for (int n = 0; n < count; ++n) spawn(makes(over));
+  co_return;
+}
+
+TEST_P(spawned, those_whose_result_nobody_can_take_run_on_to_their_ends) {
+  std::atomic<int> over{0};
+  const int count = fewer(300);
+  static int anything = 0;
+  {
+    runtime rt(options());
+    rt.spawn(let_go_of<void>([](std::atomic<int>& sum) -> task<> {
+      const counted here;
+      co_await sleep_for(10us);
+      co_await yield();
+      ++sum;
+    }, count, over));
+    rt.spawn(let_go_of<int&>([](std::atomic<int>& sum) -> task<int&> {
+      const counted here;
+      co_await yield();
+      ++sum;
+      co_return anything;
+    }, count, over));
+    rt.spawn(let_go_of<std::unique_ptr<counted>>([](std::atomic<int>& sum) -> task<std::unique_ptr<counted>> {
+      co_await yield();
+      ++sum;
+      co_return std::make_unique<counted>();
+    }, count, over));
+    rt.run();
+    EXPECT_EQ(over.load(), 3 * count);
+    EXPECT_EQ(live.load(), 0);
+    rt.spawn(let_go_of<std::string>([](std::atomic<int>&) -> task<std::string> {
+      const counted here;
+      co_await yield();
+      throw std::runtime_error("nobody takes this");
+    }, 1, over));
+    EXPECT_THROW(rt.run(), std::runtime_error);
+    // By the end, which nobody hears of.
+    rt.spawn(let_go_of<void>([](std::atomic<int>&) -> task<> {
+      const counted here;
+      co_await sleep_for(1h).weak();
+    }, count, over));
+    rt.run();
+  }
+  EXPECT_EQ(live.load(), 0);
+  runtime rt(options());
+  over = 0;
+  rt.spawn(let_go_of<void>([](std::atomic<int>& sum) -> task<> {
+    const counted here;
+    ++sum;
+    co_await sleep_for(1h);
+  }, count, over));
+  auto stops = [](runtime& in, int when, std::atomic<int>& sum) -> task<> {
+    while (sum < when) co_await yield();
+    co_await sleep_for(1ms);
+    in.stop(stop_mode::discard);
+  };
+  rt.spawn(stops(rt, count, over));
+  try {
+    rt.run();
+  } catch (const std::exception&) {  // it may say what was thrown away
+  }
 }
 
 // The actor that it was stays as long as somebody knows it.

@@ -15,12 +15,16 @@ namespace troupe::actor {
 // The object of a spawned task's actor, and the message that starts it. Without an actor when there was no memory for one.
 struct spawned_task final : message {
   spawned_task(cell* at, message::handler acts, tasks::coroutine& begins, tasks::shared_state& state) noexcept
-      : message(acts), flow(*this), root(begins), result(state) {
+      : message(acts), flow(*this), root(begins), result(&state) {
     flow.actor = at;
+  }
+  // In its first turn, which it outlives: when nobody is left who could take the result, that goes, and the root is this one's own.
+  TROUPE_INLINE void forget_untaken_result() noexcept {
+    if (result->left()) act(this, nullptr, message_act::detach);
   }
   tasks::flow flow;
   tasks::coroutine& root;
-  tasks::shared_state& result;  // owns the root
+  tasks::shared_state* result;  // owns the root, if it is not null
 };
 
 // The task's first turn will come: `act` is called by its turns from then on, and ends the result. Throws std::bad_alloc; then
@@ -55,10 +59,17 @@ struct spawned_state final : tasks::state_of<T> {
   static const char* act_on(message* base, void* caller_ends, message_act act) {
     if (act == message_act::describe) return base::type_name<task<T>>();
     auto& object = static_cast<spawned_task&>(*base);
-    auto& self = static_cast<spawned_state&>(object.result);
     cell* const in = static_cast<cell*>(object.flow.actor);
     if (act == message_act::handle) {
       begin(object.flow, object.root);
+      return nullptr;
+    }
+    if (object.result == nullptr) return end_untaken(object, *in, act);
+    auto& self = static_cast<spawned_state&>(*object.result);
+    if (act == message_act::detach) {
+      tasks::task_access::release(self.running);
+      object.result = nullptr;
+      self.resolve();
       return nullptr;
     }
     if (act == message_act::complete) [[likely]] {
@@ -70,6 +81,17 @@ struct spawned_state final : tasks::state_of<T> {
     { const task<T> ended = std::move(self.running); }
     self.resolve();
     if (caller_ends == nullptr && in != nullptr) end_spawned(*in);
+    return nullptr;
+  }
+
+  TROUPE_NOINLINE static const char* end_untaken(spawned_task& object, cell& in, message_act act) noexcept {
+    std::exception_ptr failure;
+    {
+      task<T> ended = tasks::task_access::of_root<T>(object.root);
+      if (act == message_act::complete) failure = tasks::task_access::result(ended).failure();
+    }
+    if (failure != nullptr) report_untaken(in, &act_on, std::move(failure));
+    end_spawned(in);
     return nullptr;
   }
 

@@ -184,6 +184,15 @@ struct task_access {
   static result_of<T>& result(task<T>& of) noexcept {
     return of.handle_.promise().result;
   }
+  // The root lives on, and is somebody else's.
+  template <class T>
+  static void release(task<T>& of) noexcept {
+    of.handle_ = nullptr;
+  }
+  template <class T>
+  static task<T> of_root(coroutine& root) noexcept {
+    return task<T>(std::coroutine_handle<promise_of<T>>::from_promise(static_cast<promise_of<T>&>(root)));
+  }
 };
 
 }  // namespace tasks
