@@ -47,7 +47,7 @@ struct parked : io::arrival {
   parked* next_told = nullptr;
 
  private:
-  static void on_arrival(operation& self) noexcept { static_cast<parked&>(self).server.told_of(static_cast<parked&>(self)); }
+  static void on_arrival(arrival& self) noexcept { static_cast<parked&>(self).server.told_of(static_cast<parked&>(self)); }
 };
 
 }  // namespace troupe::http

@@ -12,7 +12,7 @@ namespace troupe::io {
 class arrival : public operation {
  public:
   // Called on the thread that found it, or in end(); it may be gone afterwards.
-  explicit arrival(void (*told)(operation& self) noexcept) noexcept : operation(action::readable, told) {}
+  explicit arrival(void (*told)(arrival& self) noexcept) noexcept : operation(action::readable, false), came(told) {}
 
   // In a turn, of a stream that was used before. False: something is there already, or the end, or an error: nobody is told.
   // True: it is told of, perhaps before this returns.
@@ -20,6 +20,8 @@ class arrival : public operation {
   // Any thread, as long as it is there: it is told of now, if it still waits, with a negative result.
   void end() noexcept { home().cancel(*this); }
   reactor& home() const noexcept { return *at->owner; }
+
+  void (*const came)(arrival& self) noexcept;
 };
 
 }  // namespace troupe::io

@@ -13,7 +13,7 @@ std::shared_ptr<reactor> make_reactor(sched::poller_seat& seat);
 std::shared_ptr<reactor> make_readiness_reactor(kernel& calls, runtime_services of);
 std::shared_ptr<reactor> make_readiness_reactor(std::unique_ptr<kernel> calls, runtime_services of);
 // For tests: how many buffers may be leased before reads of more wait for their turns.
-inline constexpr unsigned leases_ahead_most = 64;
+inline constexpr unsigned leases_ahead_most = 16;
 void set_leases_ahead(unsigned most) noexcept;
 
 // Null where the system does not allow it, or this library was built without it; `refused` says why then.

@@ -4,7 +4,9 @@
 #include <cerrno>
 #include <chrono>
 
+#include "io/arrival.hpp"
 #include "io/make_reactor.hpp"
+#include "troupe/io/wait.hpp"
 #include "troupe/task/current_actor.hpp"
 
 namespace troupe::io {
@@ -101,10 +103,16 @@ void reactor::enter(const operation& one) noexcept {
   if (!one.weak && in_flight_.fetch_add(1, std::memory_order_relaxed) == 0) services_.keep_alive(true);
 }
 
+void operation::completed() noexcept {
+  if (awaited) return static_cast<operation_wait*>(this)->come_to_its_end();
+  auto& self = *static_cast<arrival*>(this);
+  self.came(self);
+}
+
 void reactor::complete(operation& one) noexcept {
   const bool counted = !one.weak;
   if (one.what == action::close) count_closed();
-  one.completed(one);
+  one.completed();
   leave(!counted);
 }
 

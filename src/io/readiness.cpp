@@ -213,7 +213,7 @@ class readiness_reactor final : public reactor {
       after.ended.remove(*one);
       complete(*one);
     }
-    if (after.due != nullptr) after.due->completed(*after.due);
+    if (after.due != nullptr) after.due->completed();
   }
 
   void go_on(slot& at, operation_queue& queue, const bool& can, news& after) noexcept {

@@ -32,15 +32,15 @@ class operation_queue {
   void push(operation& one) noexcept {
     operation& before = last_ == nullptr ? one : *last_;
     one.next = last_ == nullptr ? &one : last_->next;
-    one.previous = &before;
-    one.next->previous = &one;
     before.next = &one;
     last_ = &one;
   }
+  // At once for the first one; there is seldom another.
   void remove(operation& one) noexcept {
-    if (last_ == &one) last_ = one.previous == &one ? nullptr : one.previous;
-    one.previous->next = one.next;
-    one.next->previous = one.previous;
+    operation* before = last_;
+    while (before->next != &one) before = before->next;
+    before->next = one.next;
+    if (last_ == &one) last_ = before == &one ? nullptr : before;
   }
 
  private:

@@ -84,9 +84,9 @@ bool operation_wait::suspend(tasks::coroutine& awaiting, descriptor& on) {
   return true;
 }
 
-void operation_wait::on_completed(operation& self) noexcept {
-  if (!self.due) trace_end(self);
-  static_cast<operation_wait&>(self).over(tasks::outcome::arrived);
+void operation_wait::come_to_its_end() noexcept {
+  if (!due) trace_end(*this);
+  over(tasks::outcome::arrived);
 }
 
 // Any thread, until the coroutine goes on.

@@ -36,12 +36,13 @@ inline constexpr std::int64_t own_position = -1;  // where the file's last read 
 // What it does stays where it is, buffer and all, until it has completed: once, by what the system said, or with
 // -ECANCELED.
 struct operation {
-  operation(action does, void (*told)(operation&) noexcept) noexcept : completed(told), what(does) {}
+  operation(action does, bool is_awaited) noexcept : what(does), awaited(is_awaited) {}
   operation(const operation&) = delete;
   operation& operator=(const operation&) = delete;
 
   // On the thread that found it done; the operation may be gone afterwards. Not called when it was done at once.
-  void (*const completed)(operation&) noexcept;
+  void completed() noexcept;
+
   std::byte* data = nullptr;
   std::size_t bytes = 0, done = 0;  // to do, and done
   union {
@@ -54,8 +55,9 @@ struct operation {
   };
   int result = 0;                   // >= 0 (for transfers: that of the last call), or -errno
   slot* at = nullptr;
-  operation *next = nullptr, *previous = nullptr;  // these are the slot's
+  operation* next = nullptr;        // the slot's
   const action what;
+  const bool awaited : 1;           // an operation_wait; else an arrival
   // These are set before it starts.
   bool whole : 1 = false;           // a transfer that goes on until all is done
   bool weak : 1 = false;            // it does not keep the program alive

@@ -26,13 +26,14 @@ class reactor;
 // ask for that, and wait on. So the frame outlives what the system does with it.
 class operation_wait : public tasks::wait, public operation {
  public:
-  explicit operation_wait(action does) noexcept : wait(&act_on), operation(does, &on_completed) {}
+  explicit operation_wait(action does) noexcept : wait(&act_on), operation(does, true) {}
   // A buffer that was leased and that nobody has asked for goes back.
   ~operation_wait() {
     if (leased) take_buffer();
   }
   // False when it was done at once.
   bool suspend(tasks::coroutine& who, descriptor& on);
+  void come_to_its_end() noexcept;  // operation::completed
   // Throws timed_out, cancelled or io_error when it failed.
   void check(const char* name) const;
   // As check(), for a transfer that must be whole.
@@ -50,7 +51,6 @@ class operation_wait : public tasks::wait, public operation {
   std::string peer() const;
   bool carry_out() noexcept;
   static const char* act_on(sched::message*, void*, sched::message_act);
-  static void on_completed(operation& self) noexcept;
   reactor& home() const noexcept;  // once it has begun
 
   // Done at once in a row: 2 of them, an answer, then others have their turn; a peer that answers meanwhile is no reason to go on. A
