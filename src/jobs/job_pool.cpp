@@ -109,7 +109,6 @@ job_pool::job_pool(actor::system& home, sched::executor& workers, unsigned runne
 }
 
 job_pool::~job_pool() {
-  tasks::cancel(*home_.home.clock, late_);
   run_parts_left();
   home_.jobs = nullptr;
   waits_->end();
