@@ -121,14 +121,8 @@ struct runner {
     }
     if (!has_something()) co_return;
     something = true;
-    by_peer = true;
-    for (std::string_view left : {std::string_view(out.owned), out.view}) {
-      while (!left.empty()) {
-        const std::size_t sent = co_await line().write(left).timeout(options.stall_max);
-        left.remove_prefix(sent);
-      }
-    }
-    by_peer = false;
+    if (!out.owned.empty()) co_await write(out.owned);
+    if (!out.view.empty()) co_await write(out.view);
     if (out.file) co_await send_file();
     if (!here.more_.empty()) co_await write(here.more_);
   }
