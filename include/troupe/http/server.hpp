@@ -50,7 +50,8 @@ class server {
   task<> serve(tcp_listener listener, tls_context self);
   task<> serve(unix_listener listener);
 
-  // Connections that are idle end, within a second if their peers keep theirs; answers from now on are the last of their connections. Any thread; once and for all.
+  // Connections that are idle end, within a second if their peers keep theirs; answers from now on are the last of their
+  // connections. Any thread; once and for all.
   void stop() const;
 
   // How many there are.
