@@ -5,6 +5,7 @@
 // same seed makes the same choices, so a failure replays, as long as no outside thread takes part.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -54,9 +55,12 @@ class simulated final : public policy {
   std::uint64_t choose(std::uint64_t bound) { return bound < 2 ? 0 : random_() % bound; }
 
   // Virtual time: every turn takes up to 2 µs of it.
-  std::int64_t now_ns() const noexcept { return now_ns_; }
+  // order: relaxed  a time; publishes nothing
+  std::int64_t now_ns() const noexcept { return now_ns_.load(std::memory_order_relaxed); }
+  // The simulation's own thread.
   void advance_to(std::int64_t ns) noexcept {
-    if (ns > now_ns_) now_ns_ = ns;
+    // order: relaxed  as now_ns
+    if (ns > now_ns()) now_ns_.store(ns, std::memory_order_relaxed);
   }
 
  private:
@@ -70,8 +74,9 @@ class simulated final : public policy {
   census& alive_;
   const std::function<void()> before_turn_;
   std::mt19937_64 random_;
-  std::int64_t now_ns_ = 0;
-  counters counters_;
+  // Written by the simulation's own thread, read by any.
+  std::atomic<std::int64_t> now_ns_{0};
+  std::atomic<std::uint64_t> turns_{0};
   mutable std::mutex mutex_;  // outside threads may submit
   std::condition_variable filled_;
   bool poked_ = false;

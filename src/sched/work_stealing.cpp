@@ -112,10 +112,13 @@ void work_stealing::run_queue_dry(worker& self) {
     const after_turn after = item->type->run(*item);
     const std::uint64_t turns = add(self.turns, 1);
     if (turns >= self.look_after && (!self.nudges.empty() || inbox_has_some() || turns >= self.stir_after)) [[unlikely]] {
-      if (housekeeping(self, turns)) {
+      const bool polls = housekeeping(self, turns);
+      // Here, too, since a queue may never run dry: each turn that ends as quiet may have woken somebody.
+      if (polls || ending()) {
         // What comes out of the poller may be for this very item.
         self.lock.enter();
         put_away(self, *item, after);
+        if (ending()) break;
         self.lock.leave();
         poll(self);
         self.lock.enter();
@@ -195,7 +198,7 @@ void work_stealing::stir(worker& self, std::int64_t now, std::uint64_t turns) {
   // order: relaxed  a hint
   const bool serves = poller_.load(std::memory_order_relaxed) != nullptr;
   // Again after about as many turns as take that long.
-  const std::int64_t every = serves ? poll_every_ns : stir_every_ns;
+  const std::int64_t every = serves ? stir_beside_io_ns : stir_every_ns;
   self.stir_after = turns + static_cast<std::uint64_t>(
       std::clamp<std::int64_t>(done * every / std::max<std::int64_t>(span, 1), 1, turns_a_stir));
   const auto mine = static_cast<std::int64_t>(self.queue.count()) * span / done;
@@ -207,17 +210,20 @@ void work_stealing::stir(worker& self, std::int64_t now, std::uint64_t turns) {
   if (!steal) return;
   const imbalance bound = serves ? fine : coarse;
   worker* victim = nullptr;
+  bool is_stuck = false;
   std::int64_t most = mine * bound.percent / 100 + bound.worth_ns - 1;
   const std::size_t start = next_random(self.random) % workers_.size();
   for (std::size_t i = 0; i < std::min<std::size_t>(bound.looks, workers_.size()); ++i) {
     worker& one = *workers_[(start + i) % workers_.size()];
-    const std::int64_t theirs = &one == &self ? 0 : look_at(one, now, stir_memory_ns).backlog_ns;
-    if (theirs <= most) continue;
-    most = theirs;
+    const pace theirs = &one == &self ? pace{} : look_at(one, now, stir_memory_ns);
+    if (theirs.backlog_ns <= most || one.queue.count() == 0) continue;
+    most = theirs.backlog_ns;
+    is_stuck = theirs.is_stuck;
     victim = &one;
   }
   if (victim == nullptr) return;
-  const std::size_t theirs = victim->queue.count(), ours = self.queue.count();
+  // Who is stuck runs none of his.
+  const std::size_t theirs = victim->queue.count() + (is_stuck ? 1 : 0), ours = is_stuck ? 0 : self.queue.count();
   if (theirs <= ours + 1) return;
   steal_from(self, *victim, static_cast<unsigned>((theirs - ours) / 2));
   attend();  // as above: it took the victim's nudges
@@ -279,14 +285,14 @@ work_stealing::pace work_stealing::look_at(worker& victim, std::int64_t now, std
   const std::int64_t span = now - victim.seen_at_ns;
   const std::uint64_t done = turns - victim.seen_turns;
   // Stuck in one turn: whatever waits there is worth saving.
-  if (done == 0 && span >= stuck_ns && span <= memory_ns) return {worth_stealing_short_ns * 1000, span};
+  if (done == 0 && span >= stuck_ns && span <= memory) return {worth_stealing_short_ns * 1000, span, span >= stir_every_ns};
   if (done != 0 || span > memory) {
     victim.seen_turns = turns;
     victim.seen_at_ns = now;
   }
   if (done == 0 || span > memory) return {};
   const std::int64_t turn_ns = span / static_cast<std::int64_t>(done);
-  return {static_cast<std::int64_t>(victim.queue.count()) * turn_ns, turn_ns};
+  return {static_cast<std::int64_t>(victim.queue.count()) * turn_ns, turn_ns, false};
 }
 
 bool work_stealing::steal_from(worker& self, worker& victim, unsigned at_most) {

@@ -28,7 +28,7 @@ class usage_error : public error {
   using error::error;
 };
 
-// stop() ran into its deadline: the text names the handlers that were still running.
+// stop() ran into its deadline: the text names the handlers that were still running, and blocking calls.
 class deadline_error : public error {
   using error::error;
 };

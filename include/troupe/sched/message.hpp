@@ -15,6 +15,13 @@ enum class message_act : std::uint8_t {
   strand,    // of a wait that could not: until it is over, at the actor's end
 };
 
+// Messages that nobody sent, but that the runtime owes their actor, describe themselves so; they are known by where that stands.
+inline constexpr char described_as_constructor[] = "constructor", described_as_callback[] = "a callback of a future",
+                      described_as_submitted[] = "a callback of a submitted call";
+inline bool is_owed(const char* described) noexcept {
+  return described == described_as_constructor || described == described_as_callback || described == described_as_submitted;
+}
+
 // Aligned so that a link has room for tags (actor/mailbox.hpp).
 struct alignas(16) message {
   using handler = const char* (*)(message*, void* object, message_act);
