@@ -25,15 +25,7 @@ class one_shot {
  public:
   explicit one_shot(Word& word) noexcept : word_(word) {}
 
-  static constexpr std::uintptr_t untaken = 2;  // what the word is at first
-
-  // There is a taker, who is about to be told of the result. Nobody else knows of it yet.
-  // order: relaxed  how the taker comes to know publishes it
-  void take() noexcept { word_.store(0, std::memory_order_relaxed); }
-
-  // Nobody is left to take it. A hint for the resolver.
-  // order: relaxed  a hint
-  bool left() const noexcept { return word_.load(std::memory_order_relaxed) == untaken; }
+  static constexpr std::uintptr_t done = 1, untaken = 2;  // the latter is what the word is at first
 
   // order: acquire  sees the result (O1); pairs with resolve/acq_rel
   bool resolved() const noexcept { return word_.load(std::memory_order_acquire) == done; }
@@ -78,7 +70,6 @@ class one_shot {
   }
 
  private:
-  static constexpr std::uintptr_t done = 1;
   static std::uintptr_t as_word(Observer& one) noexcept { return reinterpret_cast<std::uintptr_t>(&one); }
   Word& word_;
 };

@@ -1,5 +1,6 @@
 #include "troupe/task/shared_state.hpp"
 
+#include <algorithm>
 #include <condition_variable>
 #include <mutex>
 #include <utility>
@@ -29,12 +30,39 @@ struct blocked : observer {
 
 }  // namespace
 
-bool shared_state::resolved() const noexcept { return shot(const_cast<std::atomic<std::uintptr_t>&>(word)).resolved(); }
+static_assert(shared_state::done == shot::done && shared_state::untaken == shot::untaken);
+
 bool shared_state::attach(observer& waiting) noexcept { return shot(word).attach(waiting); }
 bool shared_state::detach(observer& waiting) noexcept { return shot(word).detach(waiting); }
 
-void shared_state::take() noexcept { shot(word).take(); }
-bool shared_state::left() const noexcept { return shot(const_cast<std::atomic<std::uintptr_t>&>(word)).left(); }
+namespace {
+
+struct nested {
+  unsigned depth = 0;
+  nested_observer *first = nullptr, *last = nullptr;  // to be called by the one at `nested_max`
+};
+constinit thread_local nested under_way;
+
+}  // namespace
+
+void tell_nested(nested_observer& one, void (*act)(observer&) noexcept) noexcept {
+  nested& here = under_way;
+  if (here.depth == nested_max) {
+    one.resolved = act;
+    one.next = nullptr;
+    (here.first == nullptr ? here.first : here.last->next) = &one;
+    here.last = &one;
+    return;
+  }
+  ++here.depth;
+  act(one);
+  while (here.depth == nested_max && here.first != nullptr) {
+    nested_observer& later = *here.first;
+    here.first = later.next;
+    later.resolved(later);
+  }
+  --here.depth;
+}
 
 void shared_state::resolve() noexcept {
   const auto [waiting, last] = shot(word).resolve();
@@ -45,7 +73,7 @@ void shared_state::resolve() noexcept {
   }
 }
 
-void shared_state::leave() noexcept {
+void shared_state::leave_early() noexcept {
   if (shot(word).leave()) be_done();
 }
 
@@ -88,7 +116,10 @@ bool shared_state::wait(std::chrono::nanoseconds at_most) {
     here.changed.wait(lock, [&] { return here.told; });
     return true;
   }
-  if (here.changed.wait_for(lock, at_most, [&] { return here.told; })) return true;
+  // Now and that must be a time that there is.
+  const auto longest = std::chrono::steady_clock::time_point::max() - std::chrono::steady_clock::now() - std::chrono::hours(24);
+  const auto span = std::clamp<std::chrono::nanoseconds>(at_most, std::chrono::nanoseconds(0), longest);
+  if (here.changed.wait_for(lock, span, [&] { return here.told; })) return true;
   lock.unlock();
   if (detach(here)) return false;
   lock.lock();  // it is just being told

@@ -124,7 +124,7 @@ std::int64_t now_ns(const timers& clock) noexcept { return clock.now_ns(); }
 std::int64_t due_in(const timers& clock, std::chrono::nanoseconds span) noexcept {
   const std::int64_t now = clock.now_ns();
   if (span.count() <= 0) return now;
-  return span.count() > INT64_MAX - wheel::tick_ns - now ? INT64_MAX - wheel::tick_ns : now + span.count();
+  return span.count() > timers::last_ns - now ? std::max(timers::last_ns, now) : now + span.count();
 }
 
 bool sleep_wait::suspend(coroutine& who) {
@@ -134,7 +134,7 @@ bool sleep_wait::suspend(coroutine& who) {
     return false;
   }
   this->who = &who;
-  arm(*in.at->clock, *this, due_in(*in.at->clock, span_));
+  arm(*in.at->clock, *this, due_in(*in.at->clock, std::chrono::nanoseconds(due_tick)));
   enlist(who);  // when it is over already, this turn is still to end before it goes on
   return true;
 }

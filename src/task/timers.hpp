@@ -5,7 +5,9 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -17,6 +19,9 @@ namespace troupe::tasks {
 
 class timers {
  public:
+  // The end of time: a simulation that comes to it goes on, and what is a little later must be a time, too.
+  static constexpr std::int64_t last_ns = INT64_MAX - std::chrono::nanoseconds(std::chrono::hours(24)).count();
+
   // `clock`: nanoseconds that never go back. `keep_alive`: the first timer is armed (true), the last one is
   // gone (false).
   timers(std::function<std::int64_t()> clock, std::function<void(bool)> keep_alive, bool has_thread);

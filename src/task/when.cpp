@@ -4,6 +4,7 @@
 #include <new>
 
 #include "troupe/memory/block_pool.hpp"
+#include "troupe/task/current_actor.hpp"
 
 namespace troupe::tasks {
 
@@ -63,6 +64,7 @@ void group::cancel_all() noexcept {
 void group::resume_branch(flow& of) noexcept {
   auto& one = static_cast<branch&>(of);
   group& all = one.of;
+  if (is_discarding(one.actor)) [[unlikely]] one.cancelled = true;  // as the call that awaits it would be (actor/flows.cpp)
   all.run(one);
   all.end_if_done();
 }

@@ -14,14 +14,16 @@
 namespace troupe::tasks {
 
 template <class T, class OnValue, class OnError>
-struct callback final : sched::message, observer {
+struct callback final : sched::message, nested_observer {
   template <class V, class E>
   callback(state_of<T>& adopted, V&& value, E&& error)
-      : message(&act_on), observer{&on_resolved}, of(adopted), on_value(std::forward<V>(value)), on_error(std::forward<E>(error)),
+      : message(&act_on), nested_observer{{&on_resolved}}, of(adopted), on_value(std::forward<V>(value)), on_error(std::forward<E>(error)),
         actor(hold_current_actor()) {}
 
   // Takes what `from` holds, unless it throws.
   static void start(auto& from, auto&& value, auto&& error) {
+    static_assert(alignof(callback) <= alignof(sched::message),
+                  "troupe: future::then: a callback lies at 16 bytes; let it hold what is over-aligned by a std::unique_ptr");
     void* place = memory::allocate(sizeof(callback));
     callback* made = nullptr;
     try {
@@ -38,12 +40,15 @@ struct callback final : sched::message, observer {
 
   void go() noexcept {
     if (actor != nullptr) return send_to_actor(actor, *this);
-    call();
-    free();
+    tell_nested(*this, [](observer& base) noexcept {
+      auto& self = static_cast<callback&>(base);
+      self.call();
+      self.free();
+    });
   }
 
   static const char* act_on(sched::message* base, void*, sched::message_act act) {
-    if (act == sched::message_act::describe) return "a callback of a future";
+    if (act == sched::message_act::describe) return sched::described_as_callback;
     auto& self = static_cast<callback&>(*base);
     if (act == sched::message_act::handle) self.call();
     self.free();

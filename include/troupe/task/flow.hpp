@@ -27,7 +27,7 @@ struct wait;
 
 // What the promise of every coroutine of ours starts with.
 struct coroutine {
-  std::coroutine_handle<> handle;
+  std::coroutine_handle<> handle() noexcept { return std::coroutine_handle<coroutine>::from_promise(*this); }
   flow* in = nullptr;                               // from the first resumption on
   void* parent = nullptr;                           // who awaits it
   void (*completed)(coroutine&) noexcept = nullptr;  // called at its final suspension
@@ -65,7 +65,7 @@ class flow {
     root.in = this;
     root.completed = [](coroutine& self) noexcept { self.in->done = true; };
     busy = true;
-    root.handle.resume();
+    root.handle().resume();
     busy = false;
     loop();
   }
@@ -77,7 +77,7 @@ class flow {
     while (coroutine* ready = ready_first) {
       ready_first = ready->next_ready;
       if (ready_first == nullptr) ready_end = &ready_first;
-      ready->handle.resume();
+      ready->handle().resume();
     }
     busy = false;
     return true;

@@ -134,13 +134,14 @@ class promise {
   future<T> get_future();
 
   // Resolves: what awaits the future goes on. A second time is a usage_error. When copying or moving the value throws,
-  // that is the result.
+  // that is the result. A null exception is a usage_error, too; the promise is as it was.
   template <class... Value>
     requires(sizeof...(Value) == (std::is_void_v<T> ? 0 : 1))
   void set_value(Value&&... value) {
     tasks::resolve_with(take(), [&](tasks::result_of<T>& to) { to.set(std::forward<Value>(value)...); });
   }
   void set_exception(std::exception_ptr what) {
+    if (what == nullptr) throw usage_error("troupe: promise::set_exception: the exception is null; give it one, or call set_value");
     tasks::resolve_with(take(), [&](tasks::result_of<T>& to) { to.fail(std::move(what)); });
   }
 
@@ -159,9 +160,7 @@ class promise {
     if (state_ == nullptr) throw usage_error("troupe: promise: it is resolved already, or was moved from");
     return *std::exchange(state_, nullptr);
   }
-  void break_it() noexcept {
-    set_exception(tasks::broken_error());
-  }
+  void break_it() noexcept { set_exception(tasks::broken_error()); }
   tasks::state_of<T>* state_;
   bool future_taken_ = false;
 };
@@ -200,7 +199,7 @@ class future {
     return state->result.take();
   }
   void wait() const { static_cast<void>(wait_for(std::chrono::nanoseconds::max())); }
-  // False when the time is over first.
+  // False when the time is over first; what is past is over at once.
   bool wait_for(std::chrono::nanoseconds at_most) const {
     check();
     if (state_->resolved()) return true;
@@ -232,7 +231,8 @@ class future {
   }
 
   // Calls one of these when the result is there: `on_value` with the value, or `on_error` with the exception, and with what
-  // on_value throws. In an actor's turn they are called in a later turn of that actor; elsewhere on the thread that resolves.
+  // on_value throws. In an actor's turn they are called in a later turn of that actor; elsewhere on the thread that resolves: at
+  // once, unless 64 such callbacks are under way on it, each called in the one before; then when the innermost has returned.
   // What on_error throws is a failure of the actor; outside of actors it ends the program.
   template <class OnValue, class OnError>
   void then(OnValue&& on_value, OnError&& on_error) {

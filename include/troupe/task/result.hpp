@@ -1,7 +1,9 @@
 // result_of: what a coroutine or a promise comes to: nothing yet, a value, or an exception.
 #pragma once
 
+#include <cstddef>
 #include <exception>
+#include <memory>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -63,6 +65,9 @@ class result_of {
       return std::move(std::get<1>(content_));
     }
   }
+
+  static_assert(alignof(stored<T>) <= alignof(std::max_align_t),
+                "troupe: the result of a task, a promise or an ask lies at 16 bytes; put one that is over-aligned into a std::unique_ptr");
 
  private:
   std::variant<std::monostate, stored<T>, std::exception_ptr> content_;

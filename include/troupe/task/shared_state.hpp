@@ -19,6 +19,15 @@ struct observer {
   void (*resolved)(observer&) noexcept;
 };
 
+// One that resolves others in its turn, or calls who may. `resolved` is to call tell_nested.
+struct nested_observer : observer {
+  nested_observer* next = nullptr;
+};
+// Calls `act` at once, unless `nested_max` such calls are under way on this thread, each in the one before: a chain of any length would
+// need a stack of any size. Then the innermost of them calls it when it has returned, in the order in which they came.
+inline constexpr unsigned nested_max = 64;
+void tell_nested(nested_observer& one, void (*act)(observer&) noexcept) noexcept;
+
 // Of an ask: who waits for whom, so that one that would wait for itself is found.
 struct shared_state;
 struct ask_link {
@@ -44,13 +53,24 @@ struct shared_state {
   shared_state(const shared_state&) = delete;
   shared_state& operator=(const shared_state&) = delete;
 
-  bool resolved() const noexcept;
-  bool attach(observer& waiting) noexcept;  // src/task/one_shot.hpp says what these do
+  // src/task/one_shot.hpp says what these do.
+  // order: acquire  as there
+  bool resolved() const noexcept { return word.load(std::memory_order_acquire) == done; }
+  bool attach(observer& waiting) noexcept;
   bool detach(observer& waiting) noexcept;
-  void take() noexcept;
-  bool left() const noexcept;
+  // There is a taker, who is about to be told of the result. Nobody else knows of it yet.
+  // order: relaxed  how the taker comes to know publishes it
+  void take() noexcept { word.store(0, std::memory_order_relaxed); }
+  // Nobody is left to take it. A hint for the resolver.
+  // order: relaxed  a hint
+  bool left() const noexcept { return word.load(std::memory_order_relaxed) == untaken; }
   void resolve() noexcept;  // tells the observer, if there is one; the resolver's last touch
-  void leave() noexcept;    // the taker's
+  void leave() noexcept {   // the taker's
+    // order: acquire  as drop_ref
+    const bool last = resolved() && asked == nullptr && refs.load(std::memory_order_acquire) == 1;
+    last ? free(*this) : leave_early();
+  }
+  void leave_early() noexcept;
 
   // The resolver and the taker have one together, which whoever is the last of them drops.
   void add_ref() noexcept;
@@ -60,7 +80,8 @@ struct shared_state {
   // Blocks the calling thread until it is resolved. False when that did not come about in time.
   bool wait(std::chrono::nanoseconds at_most);
 
-  std::atomic<std::uintptr_t> word{2};  // one_shot's untaken
+  static constexpr std::uintptr_t done = 1, untaken = 2;
+  std::atomic<std::uintptr_t> word{untaken};
   std::atomic<std::uint32_t> refs{1};
   void (*const free)(shared_state&) noexcept;
   ask_link* asked = nullptr;  // of an ask

@@ -91,7 +91,7 @@ TROUPE_INLINE bool run_child(coroutine& child, coroutine& parent) noexcept {
   }
   child.completed = &forget_parent;
   ++in.nested;
-  child.handle.resume();
+  child.handle().resume();
   --in.nested;
   if (child.parent == nullptr) return false;
   // It goes on in this flow's loop, and so not before this returns.
@@ -164,14 +164,10 @@ namespace tasks {
 
 template <class T>
 task<T> promise_of<T>::get_return_object() noexcept {
-  const auto self = std::coroutine_handle<promise_of>::from_promise(*this);
-  this->handle = self;
-  return task<T>(self);
+  return task<T>(std::coroutine_handle<promise_of>::from_promise(*this));
 }
 inline task<void> promise_of<void>::get_return_object() noexcept {
-  const auto self = std::coroutine_handle<promise_of>::from_promise(*this);
-  handle = self;
-  return task<void>(self);
+  return task<void>(std::coroutine_handle<promise_of>::from_promise(*this));
 }
 
 // Between the library's own parts.

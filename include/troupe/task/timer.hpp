@@ -1,6 +1,7 @@
 // timer: something that happens at a time. The library's own; users meet sleep_for, sleep_until and timeouts.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <concepts>
 #include <coroutine>
@@ -27,7 +28,7 @@ struct timer {
   void (*const expired)(timer&) noexcept;
   timer* next = nullptr;  // these are the wheel's
   timer** link = nullptr;
-  std::int64_t due_tick = 0;
+  std::int64_t due_tick = 0;  // before it is armed, its owner's
   std::uint16_t slot = 0;
   state is = state::idle;
   bool weak;  // it does not keep the program alive
@@ -44,7 +45,8 @@ std::int64_t due_in(const timers& clock, std::chrono::nanoseconds span) noexcept
 
 class sleep_wait final : public wait, public timer {
  public:
-  sleep_wait(std::chrono::nanoseconds span, bool is_weak) noexcept : wait(&act_on), timer(&on_time, is_weak), span_(span) {
+  sleep_wait(std::int64_t span_ns, bool is_weak) noexcept : wait(&act_on), timer(&on_time, is_weak) {
+    due_tick = span_ns;
     excused = is_weak;
   }
   bool await_ready() const noexcept { return false; }
@@ -58,19 +60,22 @@ class sleep_wait final : public wait, public timer {
   bool suspend(coroutine& who);
   static const char* act_on(sched::message*, void*, sched::message_act);
   static void on_time(timer& self) noexcept;
-  std::chrono::nanoseconds span_;
 };
 
+// One word, since it lies in the coroutine's frame beside its wait.
 class sleep {
  public:
-  explicit sleep(std::chrono::nanoseconds span, bool is_weak = false) noexcept : span_(span), is_weak_(is_weak) {}
+  explicit sleep(std::chrono::nanoseconds span) noexcept : ns_(std::max<std::int64_t>(span.count(), 0)) {}
   // The program may be out of work while this sleeps; then it does not go on before the next run(), if at all.
-  sleep weak() const noexcept { return sleep(span_, true); }
-  sleep_wait operator co_await() const noexcept { return sleep_wait(span_, is_weak_); }
+  sleep weak() const noexcept {
+    sleep same = *this;
+    if (ns_ >= 0) same.ns_ = ~ns_;
+    return same;
+  }
+  sleep_wait operator co_await() const noexcept { return ns_ < 0 ? sleep_wait(~ns_, true) : sleep_wait(ns_, false); }
 
  private:
-  std::chrono::nanoseconds span_;
-  bool is_weak_;
+  std::int64_t ns_;  // less than zero: of a weak one, the complement
 };
 
 // Over as soon as the other actors of the worker had their turn.
@@ -116,9 +121,11 @@ namespace troupe {
 //       rt.run();
 //     }
 [[nodiscard]] inline tasks::sleep sleep_for(std::chrono::nanoseconds span) noexcept { return tasks::sleep(span); }
-// The same until a time of the steady clock. Under the simulated policy use sleep_for: real times mean nothing there.
+// The same until a time of the steady clock; one that is past is due at once. Under the simulated policy use sleep_for: real times
+// mean nothing there.
 [[nodiscard]] inline tasks::sleep sleep_until(std::chrono::steady_clock::time_point due) noexcept {
-  return tasks::sleep(due - std::chrono::steady_clock::now());
+  const auto now = std::chrono::steady_clock::now();
+  return tasks::sleep(due > now ? due - now : std::chrono::nanoseconds(0));  // a difference to what is long past may overflow
 }
 
 }  // namespace troupe
