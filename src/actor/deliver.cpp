@@ -72,8 +72,27 @@ struct actor_side {
   const bool urgent;
 };
 
+// Whether the calling thread ends before the runtime does.
+bool is_of(const system& home) noexcept {
+  const sched::worker* const self = sched::worker::current();
+  // order: relaxed  written before the pool had workers
+  return self != nullptr && self->executor == home.executors[0].load(std::memory_order_relaxed);
+}
+
+// Who ends a wait has no ref to its actor, which may go on, and end its program, before the sender is done here.
+TROUPE_NOINLINE void deliver_as_stranger(cell& to, message& mail) {
+  actor_side side(to, true);
+  struct visit {
+    explicit visit(system& of) noexcept : home(of) { static_cast<void>(home.visit()); }
+    ~visit() { home.leave(); }
+    system& home;
+  } const here(side.home);
+  send_from_afar(mailbox(to.word), mail, true, side);
+}
+
 TROUPE_NOINLINE void deliver_from_afar(cell& to, message& mail, bool urgent = false) {
   actor_side side(to, urgent);
+  if (urgent && !is_of(side.home)) [[unlikely]] return deliver_as_stranger(to, mail);
   // Senders that go on would keep their receiver busy with burying, and a stop or the runtime's end would never come.
   if (!urgent && side.home.discarding() && !is_ours(mail)) [[unlikely]] return side.turn_away(mail);
   send_from_afar(mailbox(to.word), mail, urgent, side);
@@ -207,8 +226,13 @@ bool drop_at_home(cell& to) noexcept {
   return done;
 }
 
-void deliver_uncounted(cell& to, message& mail) {
-  if (mail_bound* bound = bound_of(to)) bound->force();
+void deliver_with_its_ref(cell& to, message& mail) {
+  if (is_of(system::of(to))) return deliver(to, mail);
+  struct hold {
+    explicit hold(cell& of) noexcept : held(of) { add_ref(held); }
+    ~hold() { drop_ref(held); }
+    cell& held;
+  } const here(to);
   deliver(to, mail);
 }
 
@@ -224,7 +248,6 @@ void deliver_into_room(cell& to, message& mail) {
 }
 
 void deliver_birth(cell& to, message& birth) {
-  if (mail_bound* bound = bound_of(to)) bound->force();
   // Not turned away: what is sent to the actor later must not be taken for it.
   actor_side side(to, false);
   send_from_afar(mailbox(to.word), birth, false, side);

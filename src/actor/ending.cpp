@@ -45,12 +45,9 @@ void leave_parent(cell& actor) noexcept {
 
 // The actor ends now, or with its last call that is suspended and cannot be cancelled at once.
 void end_when_over(activation& active) noexcept {
+  active.actor->flags |= cell::ends_soon;
   cancel_turns(active);
-  if (suspends(active)) {
-    active.actor->flags |= cell::ends_soon;
-  } else {
-    end_object(*active.actor);
-  }
+  if (!suspends(active)) end_object(*active.actor);
 }
 
 const char* stop_by_message(message* mail, void*, message_act act) {

@@ -29,6 +29,7 @@ struct cell_extras {
   bool listed = false;                                // in the system's waiting_lists, by these links
   cell* next_listed = nullptr;
   cell** listed_link = nullptr;
+  tasks::flow* next_cancelled = nullptr;              // the one of `flows` that cancel_turns comes to next
 
   static cell_extras& of(cell& actor) noexcept { return *reinterpret_cast<cell_extras*>(&actor + 1); }
   static const cell_extras& of(const cell& actor) noexcept { return *reinterpret_cast<const cell_extras*>(&actor + 1); }

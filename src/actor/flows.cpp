@@ -42,6 +42,8 @@ void run(turn_place& place, tasks::flow& of, Part part) noexcept {
 // Runs the flow's loop; true when that was the last.
 bool run_again(tasks::flow& of) noexcept {
   turn_place& place = current_turn();
+  // It has come to what it waited for although a stop discards, and waits for nothing else: or it would go on for ever.
+  if (tasks::is_discarding(of.actor)) [[unlikely]] of.cancelled = true;
   // order: relaxed  for running_handlers, a snapshot
   place.method.store(of.call.act, std::memory_order_relaxed);
   const bool traced = observe::tracing();
@@ -68,6 +70,8 @@ void resume(tasks::flow& of) noexcept {
 }
 
 void unlist(tasks::flow& of) noexcept {
+  tasks::flow*& next = cell_extras::of(*static_cast<cell*>(of.actor)).next_cancelled;
+  if (next == &of) next = of.next_call;
   *of.call_link = of.next_call;
   if (of.next_call != nullptr) of.next_call->call_link = of.call_link;
 }
@@ -120,10 +124,13 @@ void begin(tasks::flow& call, tasks::coroutine& root) noexcept {
 void cancel_turns(activation& active) noexcept {
   active.actor->flags |= cell::cancels;
   if (has_extras(*active.actor)) {
-    for (tasks::flow* one = cell_extras::of(*active.actor).flows; one != nullptr;) {
-      tasks::flow& flow = *std::exchange(one, one->next_call);
-      flow.cancel();
-      resume_reentrant(flow);
+    // One that fails meanwhile may have this done again, within it: then nothing is left to do here.
+    cell_extras& extras = cell_extras::of(*active.actor);
+    extras.next_cancelled = extras.flows;
+    while (tasks::flow* flow = extras.next_cancelled) {
+      extras.next_cancelled = flow->next_call;
+      flow->cancel();
+      resume_reentrant(*flow);
     }
   }
   if (active.suspended == nullptr) return;
@@ -275,7 +282,7 @@ std::exception_ptr stopped_error(message::handler method) noexcept try {
 namespace troupe::tasks {
 namespace {
 
-const char* describe_callback(sched::message*, void*, sched::message_act) { return "a callback of a future"; }
+const char* describe_callback(sched::message*, void*, sched::message_act) { return sched::described_as_callback; }
 
 }  // namespace
 
@@ -285,7 +292,11 @@ void* hold_current_actor() noexcept {
   return running;
 }
 void drop_actor(void* held) noexcept { actor::drop_ref(*static_cast<actor::cell*>(held)); }
-void send_to_actor(void* held, sched::message& mail) { actor::deliver_uncounted(*static_cast<actor::cell*>(held), mail); }
+void send_to_actor(void* held, sched::message& mail) {
+  actor::deliver_with_its_ref(*static_cast<actor::cell*>(held), mail);
+}
+
+bool is_discarding(const void* actor) noexcept { return actor::system::of(*static_cast<const actor::cell*>(actor)).discarding(); }
 
 sched::poller_seat* current_io() noexcept {
   const actor::cell* running = actor::current_cell();

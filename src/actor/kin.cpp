@@ -67,37 +67,50 @@ struct escalated_message final : message {
   std::exception_ptr what;
 };
 
-const char* describe_constructor(message*, void*, message_act) { return "constructor"; }
+const char* describe_constructor(message*, void*, message_act) { return sched::described_as_constructor; }
 
 void restart(cell& actor, kin& own, std::exception_ptr what) noexcept;
 
-void construct_anew(cell& actor, kin& own) noexcept {
-  std::exception_ptr what;
+// What its constructor threw, or null.
+std::exception_ptr construct_anew(cell& actor, kin& own) noexcept {
   try {
     own.make(actor.object());
     actor.flags |= cell::born;
     if (actor_heap* heap = heap_of(actor)) heap->begin();
+    return nullptr;
   } catch (...) {
-    what = std::current_exception();
+    std::exception_ptr what = std::current_exception();
+    report_own(actor, &describe_constructor, what);
+    if (actor_heap* heap = heap_of(actor)) heap->end();
+    return what;
   }
-  if (what == nullptr) return;
-  report_own(actor, &describe_constructor, what);
-  if (actor_heap* heap = heap_of(actor)) heap->end();
-  restart(actor, own, std::move(what));
 }
 
-// The time until then, as a call of a coroutine handler: the messages queue behind it.
+// Nobody constructs its object anew.
+bool is_over(const cell& actor) noexcept {
+  const system& home = system::of(actor);
+  // order: relaxed  set before the last threads ended
+  return (actor.flags & (cell::stopped | cell::ends_soon)) != 0 || home.discarding() || home.closing.load(std::memory_order_relaxed);
+}
+
+// The time until then, as a call of a coroutine handler: the messages queue behind it. A stop cuts it short, for what was sent before
+// the stop is to be handled.
 struct rebirth final : message {
   explicit rebirth(std::chrono::nanoseconds backoff) : message(&act_on), waiting(wait(backoff)), flow(*this) {}
   static task<> wait(std::chrono::nanoseconds backoff) { co_await sleep_for(backoff); }
   static const char* act_on(message* base, void*, message_act act) {
     if (act == message_act::describe) return "restart";
     auto* self = static_cast<rebirth*>(base);
-    const bool in_time = act == message_act::complete && tasks::task_access::result(self->waiting).failure() == nullptr;
     std::destroy_at(self);
     memory::deallocate(self, sizeof(rebirth));
     cell& actor = *current_cell();
-    if (in_time && (actor.flags & cell::stopped) == 0) construct_anew(actor, *cell_extras::of(actor).family);
+    if (act != message_act::complete) return nullptr;
+    if (is_over(actor)) {
+      end_object(actor);  // it has none, and what is sent to it later must not be taken for its constructor
+      return nullptr;
+    }
+    kin& own = *cell_extras::of(actor).family;
+    if (std::exception_ptr what = construct_anew(actor, own)) restart(actor, own, std::move(what));
     return nullptr;
   }
   task<> waiting;
@@ -112,23 +125,30 @@ std::chrono::nanoseconds backoff_of(const kin& own) noexcept {
 }
 
 void restart(cell& actor, kin& own, std::exception_ptr what) noexcept {
-  const std::int64_t now = tasks::now_ns(*system::of(actor).home.clock);
-  if (own.failures == 0 || now - own.failed_since_ns > own.restart.per.count()) {
-    own.failed_since_ns = now;
-    own.failures = 0;
-  }
-  if (++own.failures > own.restart.times) return end_object(actor, {ended::why::failed, std::move(what)});
-  if ((actor.flags & cell::born) != 0) {
-    actor.flags &= static_cast<std::uint8_t>(~cell::born);
-    destroy_object(actor);
-  }
-  const std::chrono::nanoseconds backoff = backoff_of(own);
-  if (backoff.count() == 0) return construct_anew(actor, own);
-  try {
-    auto& later = *make_message<rebirth>(backoff);
-    begin(later.flow, tasks::task_access::root(later.waiting));
-  } catch (const std::bad_alloc&) {
-    end_object(actor, {ended::why::failed, std::move(what)});
+  while (what != nullptr) {
+    const std::int64_t now = tasks::now_ns(*system::of(actor).home.clock);
+    if (own.failures == 0 || now - own.failed_since_ns > own.restart.per.count()) {
+      own.failed_since_ns = now;
+      own.failures = 0;
+    }
+    const bool stops = (actor.flags & cell::cancels) != 0, born = (actor.flags & cell::born) != 0;
+    if (++own.failures > own.restart.times || (stops && !born)) return end_object(actor, {ended::why::failed, std::move(what)});
+    if (born) {
+      actor.flags &= static_cast<std::uint8_t>(~cell::born);
+      destroy_object(actor);
+    }
+    const std::chrono::nanoseconds backoff = stops ? std::chrono::nanoseconds(0) : backoff_of(own);
+    if (backoff.count() != 0) {
+      try {
+        auto& later = *make_message<rebirth>(backoff);
+        return begin(later.flow, tasks::task_access::root(later.waiting));
+      } catch (const std::bad_alloc&) {
+        return end_object(actor, {ended::why::failed, std::move(what)});
+      }
+    }
+    // Failures that take longer than the period count for nothing: it may be tried for ever.
+    if (is_over(actor)) return end_object(actor, {ended::why::failed, std::move(what)});
+    what = construct_anew(actor, own);
   }
 }
 
@@ -140,8 +160,10 @@ void suffer(cell& actor, std::exception_ptr what) noexcept {
   if (family == nullptr || (actor.flags & cell::stopped) != 0) return;
   kin& own = *family;
   if (own.on_error == error_policy::resume) return;
+  if (own.on_error == error_policy::restart && (actor.flags & cell::born) == 0) return;  // it is being constructed anew
   system& home = system::of(actor);
-  if (own.on_error == error_policy::escalate) {
+  // Once: what its other calls throw when they are cancelled for that is no failure of the parent's.
+  if (own.on_error == error_policy::escalate && !std::exchange(own.escalated, true)) {
     if (own.parent == nullptr) {
       if (home.on_escalated) home.on_escalated();
     } else {
@@ -152,9 +174,14 @@ void suffer(cell& actor, std::exception_ptr what) noexcept {
       }
     }
   }
+  // Who does this further out ends it, or constructs it anew.
+  if (own.suffers || (actor.flags & cell::ends_soon) != 0) return;
   activation& active = *current_turn().active;
   const std::uint8_t cancelled_before = actor.flags & cell::cancels;
+  own.suffers = true;
   cancel_turns(active);
+  own.suffers = false;
+  if ((actor.flags & cell::stopped) != 0) return;
   if (suspends(active)) {
     actor.flags |= cell::ends_soon;  // not to be waited for: it ends with that
     current_turn().unusual.store(true, std::memory_order_relaxed);  // order: relaxed  the thread's own
@@ -185,7 +212,11 @@ void kin_table::add_child(cell& parent, cell& child) {
   // order: relaxed  the parent's own turn sees it
   in_use_.store(true, std::memory_order_relaxed);
   std::lock_guard lock(mutex_);
-  if (!cell_extras::of(child).family->has_ended) children_[&parent].push_back(&child);
+  kin& own = *cell_extras::of(child).family;
+  if (own.has_ended) return;
+  children& all = children_[&parent];
+  own.child_link = std::exchange(all.end, &own.next_child);
+  *own.child_link = &child;
 }
 
 void kin_table::add_watch(cell& of, promise<ended>&& watcher) {
@@ -194,7 +225,12 @@ void kin_table::add_watch(cell& of, promise<ended>&& watcher) {
   std::exception_ptr no_memory;
   try {
     std::lock_guard lock(mutex_);
-    watchers_[&of].push_back(std::move(watcher));
+    auto& [waiting, prune_at] = watchers_[&of];
+    if (waiting.size() >= prune_at) {
+      std::erase_if(waiting, [](const promise<ended>& one) { return one.abandoned(); });
+      prune_at = std::max<std::size_t>(16, 2 * waiting.size());
+    }
+    waiting.push_back(std::move(watcher));
   } catch (const std::bad_alloc&) {
     no_memory = std::current_exception();
   }
@@ -205,22 +241,41 @@ void kin_table::end(cell& of, cell* parent, ended how) noexcept {
   std::vector<promise<ended>> told;
   {
     std::lock_guard lock(mutex_);
-    if (parent != nullptr) cell_extras::of(of).family->has_ended = true;
     if (const auto found = children_.find(&of); found != children_.end()) {
       // None of them has gone yet: it would have left the list first, under this mutex.
-      for (cell* child : found->second) send_stop(*child);
+      for (cell* child = found->second.first; child != nullptr;) {
+        kin& own = *cell_extras::of(*child).family;
+        cell* const next = std::exchange(own.next_child, nullptr);
+        own.child_link = nullptr;
+        send_stop(*child);
+        child = next;
+      }
       children_.erase(found);
     }
-    if (const auto found = parent == nullptr ? children_.end() : children_.find(parent); found != children_.end()) {
-      std::erase(found->second, &of);
-      if (found->second.empty()) children_.erase(found);
-    }
+    if (parent != nullptr) leave(*parent, *cell_extras::of(of).family);
     if (const auto found = watchers_.find(&of); found != watchers_.end()) {
-      told = std::move(found->second);
+      told = std::move(found->second.waiting);
       watchers_.erase(found);
     }
   }
   for (promise<ended>& one : told) one.set_value(how);
+}
+
+// Under the mutex.
+void kin_table::leave(cell& parent, kin& child) noexcept {
+  child.has_ended = true;
+  if (child.child_link == nullptr) return;
+  const auto found = children_.find(&parent);
+  *child.child_link = child.next_child;
+  (child.next_child == nullptr ? found->second.end : cell_extras::of(*child.next_child).family->child_link) = child.child_link;
+  if (found->second.first == nullptr) children_.erase(found);
+}
+
+void kin_table::forget(cell& destroyed) noexcept {
+  kin* const own = family_of(destroyed);
+  if (own == nullptr || own->parent == nullptr) return;
+  std::lock_guard lock(mutex_);
+  leave(*own->parent, *own);
 }
 
 void kin_table::end_all() noexcept {
@@ -231,7 +286,7 @@ void kin_table::end_all() noexcept {
     children_.clear();
   }
   for (auto& [of, all] : left) {
-    for (promise<ended>& one : all) one.set_value(ended{});
+    for (promise<ended>& one : all.waiting) one.set_value(ended{});
   }
 }
 

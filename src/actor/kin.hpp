@@ -20,8 +20,13 @@ struct kin {
   std::move_only_function<void(void*)> make;
   std::int64_t failed_since_ns = 0;  // when the period began in which `failures` are counted
   unsigned failures = 0;
+  bool suffers = false;  // its calls are being cancelled for a failure
+  bool escalated = false;  // its parent has its failure
   cell* parent = nullptr;  // counted
-  bool has_ended = false;  // guarded by kin_table's mutex
+  // Guarded by kin_table's mutex:
+  bool has_ended = false;
+  cell* next_child = nullptr;     // of the same parent, in the order of their joining
+  cell** child_link = nullptr;    // what points here; null: it has not joined, or its parent has ended
 };
 
 // In the actor's turn: it has failed, and has what its policy says.
@@ -36,7 +41,8 @@ class kin_table {
   void add_watch(cell& of, promise<ended>&& watcher);
   // The actor has ended: its children are stopped, its watchers are told, its parent forgets it.
   void end(cell& of, cell* parent, ended how) noexcept;
-  // At the runtime's end.
+  // At the runtime's end: the actor is destroyed, and does not end. Then for what is left.
+  void forget(cell& destroyed) noexcept;
   void end_all() noexcept;
 
   // order: relaxed  see add_child, add_watch
@@ -44,10 +50,22 @@ class kin_table {
 
  private:
   std::atomic<bool> in_use_{false};
+  // Not counted: a child leaves before it goes. By their own links, so that each leaves at once, however many there are.
+  struct children {
+    children() = default;
+    children(const children&) = delete;
+    cell* first = nullptr;
+    cell** end = &first;
+  };
+  struct watchers {
+    std::vector<promise<ended>> waiting;
+    std::size_t prune_at = 16;  // those that gave up go then
+  };
+  void leave(cell& parent, kin& child) noexcept;
+
   std::mutex mutex_;
-  // Not counted: a child leaves before it goes.
-  std::unordered_map<cell*, std::vector<cell*>> children_;
-  std::unordered_map<cell*, std::vector<promise<ended>>> watchers_;
+  std::unordered_map<cell*, children> children_;
+  std::unordered_map<cell*, watchers> watchers_;
 };
 
 }  // namespace troupe::actor

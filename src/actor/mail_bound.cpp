@@ -1,5 +1,6 @@
 #include "actor/mail_bound.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "actor/extras.hpp"
@@ -13,11 +14,6 @@ bool mail_bound::take() noexcept {
   if (count_ >= limit_ && policy_ != when_full::drop_old && !open_) return false;
   ++count_;
   return true;
-}
-
-void mail_bound::force() noexcept {
-  std::lock_guard lock(mutex_);
-  ++count_;
 }
 
 bool mail_bound::too_many() noexcept {
@@ -43,12 +39,34 @@ void mail_bound::leave() noexcept {
 void mail_bound::wait_for(promise<room>&& waiter, cell& to) {
   std::unique_lock lock(mutex_);
   if (count_ >= limit_ && !open_) {
+    std::vector<waiting> gone;
+    if (waiting_.size() >= prune_at_) {
+      gone = take_abandoned();
+      prune_at_ = std::max<std::size_t>(16, 2 * waiting_.size());
+    }
     waiting_.push_back({std::move(waiter), &to});
+    lock.unlock();  // before they go: what goes with them may be anything
     return;
   }
   ++count_;
   lock.unlock();
   waiter.set_value(room(to));
+}
+
+// Under the mutex; the others keep their order.
+std::vector<mail_bound::waiting> mail_bound::take_abandoned() {
+  std::vector<waiting> gone;
+  gone.reserve(waiting_.size());  // from here on nothing throws
+  auto kept = waiting_.begin();
+  for (waiting& one : waiting_) {
+    if (one.granted.abandoned()) {
+      gone.push_back(std::move(one));
+    } else {
+      *kept++ = std::move(one);
+    }
+  }
+  waiting_.erase(kept, waiting_.end());
+  return gone;
 }
 
 void mail_bound::open() noexcept {

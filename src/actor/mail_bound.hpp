@@ -1,7 +1,7 @@
 // mail_bound: how many messages wait in a bounded mailbox, and who waits for room.
 //
 // Invariants
-//   L1  count_ is at most the limit, but for forced ones and under drop_old; each is a message that waits or a room that
+//   L1  count_ is at most the limit, but under drop_old; each is a message that waits or a room that
 //       was given to somebody who will send.
 //   L2  nobody waits while there is room.
 #pragma once
@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <deque>
 #include <mutex>
+#include <vector>
 
 #include "troupe/actor/bounded.hpp"
 #include "troupe/actor/when_full.hpp"
@@ -22,7 +23,6 @@ class mail_bound {
 
   when_full policy() const noexcept { return policy_; }
   bool take() noexcept;
-  void force() noexcept;  // for what must come in
   // A message has left the mailbox, or a room was not used.
   void leave() noexcept;
   // The owner: whether the oldest message is to be dropped.
@@ -42,7 +42,10 @@ class mail_bound {
     promise<room> granted;
     cell* to;
   };
+  std::vector<waiting> take_abandoned();
+
   std::deque<waiting> waiting_;
+  std::size_t prune_at_ = 16;  // who gave up is forgotten then
 };
 
 }  // namespace troupe::actor

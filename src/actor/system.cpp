@@ -69,7 +69,7 @@ void system::wait_for_visitors() const noexcept {
 }
 
 void system::bury(cell& actor, message& mail, bool observed) noexcept {
-  if (!is_ours(mail)) leave_mailbox(actor);
+  if (is_counted(mail)) leave_mailbox(actor);
   bury_uncounted(actor, mail, observed);
 }
 
@@ -79,9 +79,10 @@ void system::bury_uncounted(const cell& actor, message& mail, bool observed) noe
     return;
   }
   count_dead_letter();
-  const char* method = mail.act(nullptr, nullptr, message_act::describe);
+  // The last ref to the actor, and to its runtime when that has ended, may go with the message.
+  const failed_call where{actor.type->name, mail.act(nullptr, nullptr, message_act::describe), id_of(actor), {}};
   mail.act(&mail, nullptr, message_act::discard);
-  observe_dead_letter({actor.type->name, method, id_of(actor), {}}, observed);
+  observe_dead_letter(where, observed);
 }
 
 // order: relaxed  a statistic
@@ -116,7 +117,10 @@ void system::destroy_actors(std::uint16_t executor) noexcept {
   // Destructors may drop the last ref to others; they make no new actors any more (cell.cpp).
   slots.for_each([&](void* slot) {
     cell& actor = *static_cast<cell*>(slot);
-    if (actor.lives_on() == executor) leave_parent(actor);
+    if (actor.lives_on() == executor) {
+      kins.forget(actor);
+      leave_parent(actor);
+    }
     if (actor.lives_on() != executor || (actor.flags & cell::stopped) != 0) return;
     const bool alive = actor.alive();
     actor.flags |= cell::stopped;

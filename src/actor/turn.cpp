@@ -51,7 +51,7 @@ void handle_unusual(turn_place& place, system& home, cell& actor, message& mail)
   }
   if ((actor.flags & (cell::stopped | cell::ends_soon)) != 0 || home.discarding()) {
     if ((actor.flags & cell::born) == 0) end_object(actor);
-    home.bury(actor, mail);
+    home.bury_uncounted(actor, mail);  // it has left already
     return;
   }
   const message::handler act = mail.act;
@@ -117,13 +117,12 @@ TROUPE_INLINE std::uintptr_t handle_batch(turn_place& place, system& home, activ
     if (active.suspended != nullptr && !urgent) return link;
     ++limit.handled;
     link = activation::after(mail);
-    if (!urgent && actor.is_bounded() && !is_ours(mail)) [[unlikely]] {
+    if (!urgent && actor.is_bounded() && is_counted(mail)) [[unlikely]] {
       if (bound_of(actor)->too_many()) {
         home.bury(actor, mail);
         continue;
       }
-      // A stopped actor's are dead letters, which leave by themselves.
-      if ((actor.flags & (cell::stopped | cell::ends_soon)) == 0 && !home.discarding()) leave_mailbox(actor);
+      leave_mailbox(actor);
     }
     place.set_aside = false;
     if (urgent) {

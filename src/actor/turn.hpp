@@ -67,6 +67,11 @@ void start_at_home(cell& made);
 // Whether the runtime itself sent it: a farewell or a stop.
 bool is_ours(const message& mail) noexcept;
 
+// Whether it has a part in the limit of a bounded mailbox.
+inline bool is_counted(const message& mail) noexcept {
+  return !is_ours(mail) && !sched::is_owed(mail.act(nullptr, nullptr, message_act::describe));
+}
+
 // Tells the actor that its last ref has gone.
 void say_farewell(cell& to) noexcept;
 

@@ -98,6 +98,42 @@ task<int> feed(ref<sink> to, int from, int count) {
   co_return count;
 }
 
+struct curious {
+  int called = 0, handled = 0;
+  void begin(ref<sink> of) {
+    of.ask<&sink::put>(7).then([this](int n) { called += n; }, [](const std::exception_ptr&) { FAIL(); });
+  }
+  task<> hold(event until) { co_await until.wait(); }
+  void handle() { ++handled; }
+  std::pair<int, int> all() { return {called, handled}; }
+};
+
+// What the actor is owed, its constructor and the callbacks of its futures, has no part in the limit, and is never dropped.
+TEST_P(bounded, callbacks_and_constructors_do_not_count) {
+  for (const bool pinned_one : {false, true}) {
+    for (const when_full policy : {when_full::fail, when_full::drop_old}) {
+      runtime rt(options());
+      event go;
+      auto of = rt.spawn<sink>();
+      auto to = pinned_one ? rt.spawn<curious>(pinned("curious", limited_to(3, policy))) : rt.spawn<curious>(limited_to(3, policy));
+      to.tell<&curious::begin>(of);
+      to.tell<&curious::hold>(go);
+      EXPECT_THROW(rt.run(), stalled);  // the answer has come, and waits behind the turn
+      for (int i = 0; i < 3; ++i) to.tell<&curious::handle>();
+      if (policy == when_full::fail) {
+        EXPECT_THROW(to.tell<&curious::handle>(), mailbox_full);
+      } else {
+        for (int i = 0; i < 10; ++i) to.tell<&curious::handle>();
+      }
+      go.set();
+      rt.run();
+      auto all = to.ask<&curious::all>();
+      rt.run();
+      EXPECT_EQ(all.get(), std::pair(7, 3));
+    }
+  }
+}
+
 TEST_P(bounded, suspend_lets_senders_wait_and_loses_nothing) {
   runtime rt(options());
   const int each = fewer(2'000, 10);

@@ -104,6 +104,151 @@ TEST_P(supervision, a_stop_during_the_backoff_ends_it) {
   EXPECT_EQ(of.alive->load(), 0);
 }
 
+// What was sent before the stop is handled, and by an object that is there.
+TEST_P(supervision, a_stop_cuts_the_backoff_short) {
+  for (const bool behind_it : {false, true}) {
+    runtime rt(options());
+    const counts of;
+    auto one = rt.spawn<worker>({.on_error = error_policy::restart, .restart = {.times = 3, .per = 1h, .backoff = 1h, .backoff_max = 1h}},
+                                of.born, of.alive, "slow");
+    auto end = one.watch();
+    one.tell<&worker::work>();
+    one.tell<&worker::fail>();
+    one.tell<&worker::work>();
+    auto count = one.ask<&worker::count>();
+    if (behind_it) {
+      rt.after(2ms, [one] { one.stop(); });
+    } else {
+      one.stop();
+    }
+    run_through_failures(rt);
+    EXPECT_EQ(count.get(), 1);
+    EXPECT_EQ(end.get().reason, ended::why::stopped);
+    EXPECT_EQ(of.born->load(), 2);
+    EXPECT_EQ(of.alive->load(), 0);
+  }
+}
+
+// It comes to its end while everything is a dead letter: then there is no object, now or later.
+TEST_P(supervision, a_backoff_that_ends_during_a_stop_that_discards_ends_the_actor) {
+  runtime rt(options());
+  const counts of;
+  auto one = rt.spawn<worker>({.on_error = error_policy::restart, .restart = {.times = 3, .per = 1h, .backoff = 1ms}}, of.born, of.alive, "slow");
+  one.tell<&worker::fail>();
+  rt.post([&rt] {
+    rt.stop(stop_mode::discard, 1h);
+    std::this_thread::sleep_for(10ms);  // sleeps: a procedure that runs until the backoff is over
+  });
+  run_through_failures(rt);
+  one.tell<&worker::work>();
+  auto count = one.ask<&worker::count>();
+  run_through_failures(rt);
+  try {
+    EXPECT_EQ(count.get(), 1);  // the time was not over, or the failure a dead letter
+  } catch (const actor_stopped&) {
+    EXPECT_EQ(of.alive->load(), 0);
+  }
+  EXPECT_LE(of.alive->load(), 1);
+}
+
+struct born_once {
+  explicit born_once(std::shared_ptr<std::atomic<int>> births) {
+    if ((*births)++ != 0) throw std::runtime_error("not again");
+  }
+  void fail() { throw std::runtime_error("failed"); }
+  int answer() { return 1; }
+};
+
+// However many are allowed: its stop would never come.
+TEST_P(supervision, one_that_is_stopped_is_tried_to_be_constructed_once) {
+  runtime rt(options());
+  const auto births = std::make_shared<std::atomic<int>>(0);
+  auto one = rt.spawn<born_once>({.on_error = error_policy::restart, .restart = {.times = 1'000'000'000, .per = 1h, .backoff = 1h, .backoff_max = 1h}},
+                                 births);
+  auto end = one.watch();
+  one.tell<&born_once::fail>();
+  auto answer = one.ask<&born_once::answer>();
+  one.stop();
+  run_through_failures(rt);
+  EXPECT_THROW(answer.get(), actor_stopped);
+  EXPECT_EQ(end.get().reason, ended::why::failed);
+  EXPECT_EQ(births->load(), 2);
+}
+
+// Each try would else be a call within the one before.
+TEST_P(supervision, a_constructor_may_fail_very_often_in_a_row) {
+  runtime rt(options());
+  const auto births = std::make_shared<std::atomic<int>>(0);
+  auto one = rt.spawn<born_once>({.on_error = error_policy::restart, .restart = {.times = 20'000, .per = 1h}}, births);
+  auto end = one.watch();
+  one.tell<&born_once::fail>();
+  run_through_failures(rt);
+  EXPECT_EQ(end.get().reason, ended::why::failed);
+  EXPECT_EQ(births->load(), 20'001);
+}
+
+struct grower {
+  std::shared_ptr<std::atomic<int>> alive;
+  explicit grower(std::shared_ptr<std::atomic<int>> living) : alive(std::move(living)) { ++*alive; }
+  ~grower() { --*alive; }
+  int one() { return 1; }
+  task<int> grow() {
+    int sum = 0;
+    for (int i = 0; i < 3; ++i) sum += co_await spawn<grower>({.parent = self(this)}, alive).ask<&grower::one>();
+    co_return sum;
+  }
+};
+
+// GCC 12 destroys the options of such an expression twice: the parent's ref would go while others are there.
+TEST_P(supervision, options_may_be_made_in_the_expression_that_awaits) {
+  const counts of;
+  {
+    runtime rt(options());
+    auto top = rt.spawn<grower>(of.alive);
+    auto sum = top.ask<&grower::grow>();
+    rt.run();
+    EXPECT_EQ(sum.get(), 3);
+    EXPECT_EQ(of.alive->load(), 1) << "its children have no refs left";
+    auto again = top.ask<&grower::one>();
+    rt.run();
+    EXPECT_EQ(again.get(), 1);
+  }
+  EXPECT_EQ(of.alive->load(), 0);
+}
+
+struct door {
+  static constexpr bool reentrant = true;
+  static constexpr int calls = 6;
+  std::shared_ptr<std::atomic<int>> ended = std::make_shared<std::atomic<int>>(0);
+  int begun = 0;
+  task<> wait(bool fails) {
+    if (++begun == calls) self(this).stop_now();
+    try {
+      co_await sleep_for(1h);
+    } catch (const cancelled&) {
+      ++*ended;
+      if (fails) throw std::runtime_error("cleaning up went wrong");
+      throw;
+    }
+  }
+  std::shared_ptr<std::atomic<int>> count() { return ended; }
+};
+
+// Each failure ends the actor again, within the cancelling of its calls.
+TEST_P(supervision, calls_that_fail_when_they_are_cancelled_are_cancelled_once) {
+  constexpr int calls = door::calls;
+  for (const error_policy policy : {error_policy::stop, error_policy::escalate, error_policy::resume}) {
+    for (int failing = 1; failing < 1 << calls; failing = 2 * failing + 1) {
+      runtime rt(options());
+      auto one = rt.spawn<door>({.on_error = policy});
+      auto ended = one.ask<&door::count>();
+      for (int i = 0; i < calls; ++i) one.tell<&door::wait>((failing >> i & 1) != 0);
+      run_through_failures(rt);
+      EXPECT_EQ(ended.get()->load(), calls);
+    }
+  }
+}
+
 struct again {
   static constexpr bool reentrant = true;
 };
@@ -270,6 +415,32 @@ TEST_P(supervision, escalation_without_a_parent_stops_the_program) {
   auto one = rt.spawn<worker>({.on_error = error_policy::escalate}, of.born, of.alive, "one");
   one.tell<&worker::fail>();
   EXPECT_THROW(rt.run(), std::runtime_error);
+}
+
+struct fragile {
+  static constexpr bool reentrant = true;
+  task<> fail_at_the_end() {
+    try {
+      co_await sleep_for(1h);
+    } catch (const cancelled&) {
+      throw std::runtime_error("at the end");
+    }
+  }
+  void fail() { throw std::runtime_error("first"); }
+};
+
+TEST_P(supervision, what_calls_throw_that_are_cancelled_for_a_failure_is_not_escalated_again) {
+  runtime rt(options());
+  const counts of;
+  auto parent = rt.spawn<worker>({.on_error = error_policy::restart, .restart = {.times = 3, .per = 1h}}, of.born, of.alive, "parent");
+  auto child = rt.spawn<fragile>({.on_error = error_policy::escalate, .parent = parent});
+  for (int i = 0; i < 4; ++i) child.tell<&fragile::fail_at_the_end>();
+  child.tell<&fragile::fail>();
+  auto end = child.watch();
+  run_through_failures(rt);
+  EXPECT_EQ(of.born->load(), 2);
+  EXPECT_EQ(of.alive->load(), 1);
+  EXPECT_TRUE(end.ready());
 }
 
 TEST_P(supervision, storms_of_failures_lose_nobody) {

@@ -122,9 +122,10 @@ struct no_answer {
 
 // Passes the result of one future on to a promise when it comes.
 template <class U>
-struct forwarder final : tasks::observer {
+struct forwarder final : tasks::nested_observer {
   forwarder(tasks::state_ref<tasks::state_of<U>> source, promise<U> target)
-      : observer{&pass_on}, from(std::move(source)), to(std::move(target)) {}
+      : nested_observer{{&on_resolved}}, from(std::move(source)), to(std::move(target)) {}
+  static void on_resolved(observer& base) noexcept { tasks::tell_nested(static_cast<forwarder&>(base), &pass_on); }
   static void pass_on(observer& base) noexcept {
     std::unique_ptr<forwarder> self(static_cast<forwarder*>(&base));
     if (auto what = self->from->result.failure()) return self->to.set_exception(std::move(what));
@@ -141,7 +142,7 @@ struct forwarder final : tasks::observer {
 template <class U>
 void forward_result(future<U>&& from, promise<U>&& to) {
   auto* node = new forwarder<U>(tasks::future_access::take(std::move(from)), std::move(to));
-  if (!node->from->attach(*node)) forwarder<U>::pass_on(*node);
+  if (!node->from->attach(*node)) forwarder<U>::on_resolved(*node);
 }
 
 // An ask whose handler is an ordinary method: the message is the state of its future, too. The arguments go before the answer

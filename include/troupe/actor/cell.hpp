@@ -163,11 +163,12 @@ constexpr cell_type::cell_type(std::size_t object_bytes, std::size_t object_alig
 // Puts a message into the actor's mailbox, and wakes the actor if it is dormant. Takes the message, also
 // when it throws (std::bad_alloc). Any thread. Never waits for a handler.
 void deliver(cell& to, message& mail);
+// The same for one that has the sender's ref to the actor.
+void deliver_with_its_ref(cell& to, message& mail);
+
 // The same for one that overtakes ordinary messages, and reaches an actor whose turn is suspended.
 void deliver_urgent(cell& to, message& mail);
 
-// The same for what a bounded mailbox takes in even if it is full.
-void deliver_uncounted(cell& to, message& mail);
 // For a bounded mailbox: takes room for a message that is then delivered. False when there is none.
 bool take_room(cell& to) noexcept;
 void give_room_back(cell& to) noexcept;

@@ -130,7 +130,7 @@ struct birth_message final : message {
   explicit birth_message(Values&&... values) : message(&act_on), arguments(std::forward<Values>(values)...) {}
 
   static const char* act_on(message* base, void* object, message_act act) {
-    if (act == message_act::describe) return "constructor";
+    if (act == message_act::describe) return sched::described_as_constructor;
     message_guard<birth_message> guard{static_cast<birth_message*>(base)};
     if (act == message_act::handle) {
       std::apply([object](auto&... values) { ::new (object) T(std::move(values)...); }, guard.self->arguments);

@@ -69,13 +69,15 @@ class any_ref {
     return *this;
   }
   ~any_ref() {
-    if (cell_ != nullptr) actor::drop_ref(*cell_);
+    if (cell_ != nullptr && here_ == this) actor::drop_ref(*cell_);
   }
   explicit operator bool() const noexcept { return cell_ != nullptr; }
   actor::cell* cell() const noexcept { return cell_; }
 
  private:
   actor::cell* cell_ = nullptr;
+  // In a co_await GCC 12 copies the bits of a temporary spawn_options, and destroys those, too: they are no ref.
+  const any_ref* here_ = this;
 };
 
 }  // namespace troupe

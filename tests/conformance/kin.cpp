@@ -1,0 +1,78 @@
+// Crowds of children: what each costs does not depend on how many there are.
+#include <algorithm>
+
+#include "support/conformance.hpp"
+
+namespace troupe::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class kin_crowds : public conformance {};
+
+struct node {};
+
+// The children's ends in any order, then their parent's: those that are left end with it.
+TEST_P(kin_crowds, children_leave_in_any_order) {
+  for (const int step : {1, 7, 49}) {
+    runtime rt(options());
+    auto top = rt.spawn<node>();
+    std::vector<ref<node>> all;
+    std::vector<future<ended>> ends;
+    for (int i = 0; i < 50; ++i) {
+      all.push_back(rt.spawn<node>({.parent = top}));
+      ends.push_back(all.back().watch());
+    }
+    rt.run();
+    for (int i = 0; i < 40; ++i) {
+      all[static_cast<std::size_t>(i * step % 50)].stop();
+      if (i % 8 == 0) rt.run();
+      if (i == 20) all.push_back(rt.spawn<node>({.parent = top})), ends.push_back(all.back().watch());
+    }
+    rt.run();
+    EXPECT_EQ(std::count_if(ends.begin(), ends.end(), [](const auto& one) { return one.ready(); }), 40);
+    top.stop();
+    rt.run();
+    for (auto& one : ends) EXPECT_EQ(one.get().reason, ended::why::stopped);
+  }
+}
+
+TEST_P(kin_crowds, the_end_of_a_child_takes_as_long_among_many) {
+  if (slow) GTEST_SKIP() << "a bound of time";
+  constexpr int batches = 150, each = 1'000;
+  runtime rt(options());
+  auto top = rt.spawn<node>();
+  std::vector<ref<node>> children;
+  for (int batch = 0; batch < batches; ++batch) {
+    for (int i = 0; i < each; ++i) children.push_back(rt.spawn<node>({.parent = top}));
+    rt.run();
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  while (!children.empty()) children.pop_back();  // the youngest first
+  rt.run();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 2s) << "about 0.1 s; it was 4 s when each was looked for among all";
+}
+
+// Some have ended before, some with their runtime, which destroys parents and children in any order.
+TEST_P(kin_crowds, a_runtime_ends_with_families) {
+  std::vector<ref<node>> kept;
+  {
+    runtime rt(options());
+    auto top = rt.spawn<node>();
+    for (int i = 0; i < 300; ++i) {
+      const spawn_options chosen{.parent = i < 10 ? top : kept[static_cast<std::size_t>(i) / 3]};
+      kept.push_back(i % 5 == 0 ? rt.spawn<node>(pinned("p", chosen)) : rt.spawn<node>(chosen));
+    }
+    rt.run();
+    for (std::size_t i = 0; i < kept.size(); i += 3) kept[i] = {};
+    for (std::size_t i = 100; i < kept.size(); i += 7) {
+      if (i % 3 != 0) kept[i].stop();
+    }
+  }
+  kept.clear();
+}
+
+TROUPE_TEST_EACH(kin_crowds, each_policy);
+
+}  // namespace
+}  // namespace troupe::test
