@@ -178,11 +178,11 @@ bool attempt(kernel& calls, slot& at, operation& one) noexcept {
   return finish(one, -EINVAL);
 }
 
-std::size_t send_some(kernel& calls, slot& at, std::string_view bytes) noexcept {
+std::ptrdiff_t send_some(kernel& calls, slot& at, std::string_view bytes) noexcept {
   const std::ptrdiff_t result = uninterrupted([&] { return calls.send(at.fd, bytes.data(), bytes.size(), nullptr, 0); });
-  const std::size_t sent = result > 0 ? static_cast<std::size_t>(result) : 0;
-  if (would_block(result) || (sent != 0 && sent < bytes.size() && !at.hung_up)) at.can_write = false;
-  return sent;
+  const bool is_short = result > 0 && static_cast<std::size_t>(result) < bytes.size();
+  if (would_block(result) || (is_short && !at.hung_up)) at.can_write = false;
+  return would_block(result) ? 0 : result;
 }
 
 bool attempt_file(kernel& calls, int fd, operation& one, bool at_once) noexcept {

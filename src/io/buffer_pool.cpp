@@ -6,7 +6,6 @@ namespace troupe {
 
 void io_buffer::give_back() noexcept {
   from_->give(std::exchange(data_, nullptr));
-  from_.reset();
   size_ = 0;
 }
 
@@ -40,17 +39,30 @@ std::byte* buffer_pool::take() noexcept {
 }
 
 void buffer_pool::give(std::byte* data) noexcept {
+  bool kept = false, last = false;
   {
     const std::lock_guard lock(mutex_);
     count(-1);
-    if (keep(data)) return;
-    if (kept_ < kept_max) {
+    last = let_go_ && leased() == 0;
+    kept = keep(data);
+    if (!kept && kept_ < kept_max) {
       ++kept_;
       free_ = ::new (data) free_one{free_};
-      return;
+      kept = true;
     }
   }
-  destroy(data);
+  if (!kept) destroy(data);
+  if (last) delete this;
+}
+
+void buffer_pool::let_go() noexcept {
+  bool last = false;
+  {
+    const std::lock_guard lock(mutex_);
+    let_go_ = true;
+    last = leased() == 0;
+  }
+  if (last) delete this;
 }
 
 }  // namespace io

@@ -1,13 +1,16 @@
 // buffer_pool: the memory of a runtime's leased buffers. Those that nobody holds wait in it, the last one given back first.
 //
+// It lives until its reactor has let go of it and all its buffers have come back.
 // Nobody waits for a buffer: when there is none one is made. What is kept here is bounded, what is leased is its holders'.
 // Threads: any.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
+#include <memory>
 #include <mutex>
 
+#include "base/small_mutex.hpp"
 #include "troupe/io/buffer.hpp"
 
 namespace troupe::io {
@@ -21,10 +24,12 @@ class buffer_pool {
   buffer_pool() = default;
   buffer_pool(const buffer_pool&) = delete;
   buffer_pool& operator=(const buffer_pool&) = delete;
-  virtual ~buffer_pool();
+  // Its reactor's last word.
+  void let_go() noexcept;
 
   // Null when there is no memory.
   std::byte* take() noexcept;
+  // It may be gone afterwards.
   void give(std::byte* data) noexcept;
 
   // How many are leased, or have been given to an operation.
@@ -41,7 +46,8 @@ class buffer_pool {
   void count(int change) noexcept {
     leased_.store(leased_.load(std::memory_order_relaxed) + static_cast<std::size_t>(change), std::memory_order_relaxed);
   }
-  mutable std::mutex mutex_;
+  virtual ~buffer_pool();
+  mutable base::small_mutex mutex_;
 
  private:
   struct free_one {
@@ -50,6 +56,12 @@ class buffer_pool {
   free_one* free_ = nullptr;
   std::size_t kept_ = 0;
   std::atomic<std::size_t> leased_{0};
+  bool let_go_ = false;
 };
+
+struct lets_go {
+  void operator()(buffer_pool* of) const noexcept { of->let_go(); }
+};
+using buffer_pool_ptr = std::unique_ptr<buffer_pool, lets_go>;
 
 }  // namespace troupe::io

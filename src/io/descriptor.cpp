@@ -28,7 +28,12 @@ void descriptor::close() noexcept {
   fd_ = -1;
 }
 
+slot* descriptor::bound_to(const sched::poller_seat& seat) const noexcept {
+  return slot_ != nullptr && slot_->owner == seat.taken() ? slot_ : nullptr;
+}
+
 slot& descriptor::bind(sched::poller_seat& seat) {
+  if (slot* const known = bound_to(seat)) [[likely]] return *known;
   if (fd_ == -1) throw usage_error("troupe: I/O: the stream is not open: it was closed or moved from");
   reactor& here = reactor::of(seat);
   if (slot_ == nullptr) slot_ = &here.open(fd_, borrowed_);

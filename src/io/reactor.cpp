@@ -49,7 +49,7 @@ slot& reactor::open(int fd, bool borrowed) {
   std::lock_guard lock(made->mutex);
   made->fd = fd;
   made->borrowed = borrowed;
-  made->registered = made->duplicated = made->hung_up = made->closing = false;
+  made->registered = made->duplicated = made->hung_up = made->rest_comes = made->closing = false;
   made->reader_ends = made->writer_ends = made->shoots = made->shots_end = made->floods = false;
   made->came.reset();
   made->can_read = made->can_write = true;
@@ -122,7 +122,8 @@ void reactor::leave(bool weak) noexcept {
   if (!weak && in_flight_.fetch_sub(1, std::memory_order_relaxed) == 1) services_.keep_alive(false);
 }
 
-std::size_t reactor::write_at_once(slot&, std::string_view) noexcept { return 0; }
+std::ptrdiff_t reactor::write_at_once(slot&, std::string_view, bool) noexcept { return 0; }
+void reactor::give_up_rest(slot&) noexcept {}
 bool reactor::carry_out(operation&) noexcept { return true; }
 void reactor::give_up(operation&) noexcept {}
 

@@ -29,7 +29,7 @@ struct runtime_services {
 
 class reactor : public sched::poller, public std::enable_shared_from_this<reactor> {
  public:
-  reactor(kernel& calls, runtime_services of, std::shared_ptr<buffer_pool> leases = std::make_shared<buffer_pool>())
+  reactor(kernel& calls, runtime_services of, buffer_pool_ptr leases = buffer_pool_ptr(new buffer_pool))
       : calls(calls), buffers(std::move(leases)), services_(std::move(of)) {}
 
   // The runtime's own, made when it is first asked for. Throws io_error when the system refuses, std::bad_alloc.
@@ -45,8 +45,11 @@ class reactor : public sched::poller, public std::enable_shared_from_this<reacto
   // Asks for its end. It completes all the same: by what it has come to, or with -ECANCELED. Nothing when it is not pending.
   virtual void cancel(operation& one) noexcept = 0;
 
-  // To a socket: what the system takes here and now (at_once.hpp). 0 where the backend does not try calls first.
-  virtual std::size_t write_at_once(slot& at, std::string_view bytes) noexcept;
+  // To a socket: what the system takes here and now; -errno when it refuses. 0 when it takes nothing, and where the backend does not
+  // try calls first. `whole`: when a part is taken the rest follows, the next write that is started with something done, and no other
+  // write comes between; or give_up_rest().
+  virtual std::ptrdiff_t write_at_once(slot& at, std::string_view bytes, bool whole) noexcept;
+  virtual void give_up_rest(slot& at) noexcept;
 
   // In the turn of an operation that was told that it is due: true when it is done. False: it waits on, and is told again.
   virtual bool carry_out(operation& one) noexcept;
@@ -70,7 +73,7 @@ class reactor : public sched::poller, public std::enable_shared_from_this<reacto
   void drive() noexcept;
 
   kernel& calls;
-  const std::shared_ptr<buffer_pool> buffers;
+  const buffer_pool_ptr buffers;
 
  protected:
   // An operation becomes pending, and has completed.

@@ -60,9 +60,10 @@ class readiness_reactor final : public reactor {
       if (!done) start_aside(one);
       return done;
     }
+    if (one.what == action::write && one.done != 0) return start_rest(at, one);
     std::lock_guard lock(at.mutex);
     operation_queue& queue = reads(one) ? at.readers : at.writers;
-    const bool can = reads(one) ? at.can_read : at.can_write;
+    const bool can = reads(one) ? at.can_read : at.can_write && !at.rest_comes;
     if (queue.empty() && (can || (one.what == action::connect && !one.begun))) {
       if (attempt(calls, at, one)) return true;
     }
@@ -84,9 +85,21 @@ class readiness_reactor final : public reactor {
     complete(one);
   }
 
-  std::size_t write_at_once(slot& at, std::string_view bytes) noexcept override {
+  std::ptrdiff_t write_at_once(slot& at, std::string_view bytes, bool whole) noexcept override {
     std::lock_guard lock(at.mutex);
-    return at.can_write && at.writers.empty() ? send_some(calls, at, bytes) : 0;
+    if (!at.can_write || !at.writers.empty() || at.rest_comes) return 0;
+    const std::ptrdiff_t sent = send_some(calls, at, bytes);
+    at.rest_comes = whole && sent > 0 && static_cast<std::size_t>(sent) < bytes.size();
+    return sent;
+  }
+  void give_up_rest(slot& at) noexcept override {
+    news after;
+    {
+      std::lock_guard lock(at.mutex);
+      at.rest_comes = false;
+      go_on(at, at.writers, at.can_write, after);
+    }
+    tell(after);
   }
 
   bool carry_out(operation& one) noexcept override {
@@ -155,6 +168,26 @@ class readiness_reactor final : public reactor {
   }
 
  private:
+  // What was begun at once goes on before writes that have come since, and these behind it.
+  bool start_rest(slot& at, operation& one) noexcept {
+    news after;
+    {
+      std::lock_guard lock(at.mutex);
+      at.rest_comes = false;
+      if (!at.can_write || !attempt(calls, at, one)) {
+        if (at.registered || tell_of(at, one)) {
+          one.pending = true;
+          enter(one);
+          at.writers.push_front(one);
+          return false;
+        }
+      }
+      go_on(at, at.writers, at.can_write, after);
+    }
+    tell(after);
+    return true;
+  }
+
   void close_all() noexcept {
     if (bell_ >= 0) calls.close(bell_);
     if (set_ >= 0) calls.close(set_);
@@ -197,7 +230,7 @@ class readiness_reactor final : public reactor {
       }
       if ((event.events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0) {
         at.can_write = true;
-        go_on(at, at.writers, at.can_write, after);
+        if (!at.rest_comes) go_on(at, at.writers, at.can_write, after);
       }
     }
     tell(after);
@@ -218,10 +251,9 @@ class readiness_reactor final : public reactor {
 
   void go_on(slot& at, operation_queue& queue, const bool& can, news& after) noexcept {
     while (operation* one = can ? queue.front() : nullptr) {
+      if (one->due) return;  // R2, though leases may have come back since; not written again: its turn may be reading it
       // order: relaxed  a test sets it before there is a reactor
       if (one->in_turn && buffers->leased() >= leases_ahead.load(std::memory_order_relaxed)) {
-        // Not written again: its turn may be reading it.
-        if (one->due) return;
         one->due = true;
         after.due = one;
         return;

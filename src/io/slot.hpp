@@ -35,6 +35,11 @@ class operation_queue {
     before.next = &one;
     last_ = &one;
   }
+  void push_front(operation& one) noexcept {
+    operation* const last = last_;
+    push(one);
+    if (last != nullptr) last_ = last;
+  }
   // At once for the first one; there is seldom another.
   void remove(operation& one) noexcept {
     operation* before = last_;
@@ -79,6 +84,7 @@ struct alignas(16) slot {
   // What is known: false only after the system said so, until it tells of a change.
   bool can_read = true, can_write = true;
   bool reader_ends = false, writer_ends = false;  // the first of the queue was asked for its end
+  bool rest_comes = false;    // of a write that was begun at once: no other one is tried before it
   bool closing = false;       // goes when what the system still has has completed
   bool hung_up = false;       // the peer has closed, or it has an error: no edge comes after that
   // Over io_uring: the ring gives connections, or leased buffers, without being asked for each one (multishot).

@@ -13,6 +13,7 @@
 
 #include <liburing.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -34,7 +35,7 @@ constexpr std::uint16_t ahead_max = 64;  // connections, or buffers, of a slot; 
 class uring_reactor final : public reactor {
  public:
   uring_reactor(kernel& calls, runtime_services of)
-      : reactor(calls, std::move(of), std::make_shared<buffer_ring>(buffer_entries)),
+      : reactor(calls, std::move(of), buffer_pool_ptr(new buffer_ring(buffer_entries))),
         queues_(calls, submission_entries, completion_entries),
         provides_(leases().open(queues_.ring())),
         shoots_leases_(provides_ && queues_.knows(IORING_OP_SEND_ZC)) {}  // that came with it, in 6.0
@@ -210,6 +211,7 @@ class uring_reactor final : public reactor {
   void prepare(io_uring_sqe& entry, operation& one) const noexcept {
     const int fd = one.at->fd;
     const int flags = one.whole ? MSG_WAITALL : 0;
+    const std::size_t bytes = std::min(one.bytes - one.done, step_bytes_max);  // an entry has 32 bits for it
     if (is_of_file(one.what)) {
       prepare_of_file(entry, one);
     } else if (is_polled(one)) {
@@ -217,10 +219,10 @@ class uring_reactor final : public reactor {
     } else if (one.what == action::read && one.leased) {
       prepare_lease(entry, *one.at);
     } else if (one.what == action::read) {
-      io_uring_prep_recv(&entry, fd, one.data + one.done, one.bytes - one.done, flags);
+      io_uring_prep_recv(&entry, fd, one.data + one.done, bytes, flags);
       if (provides_ && !one.at->can_read) entry.ioprio |= IORING_RECVSEND_POLL_FIRST;
     } else if (one.what == action::write) {
-      io_uring_prep_send(&entry, fd, one.data + one.done, one.bytes - one.done, flags | MSG_NOSIGNAL);
+      io_uring_prep_send(&entry, fd, one.data + one.done, bytes, flags | MSG_NOSIGNAL);
     } else if (one.what == action::accept) {
       io_uring_prep_accept(&entry, fd, one.address, one.address == nullptr ? nullptr : &one.address_bytes,
                            SOCK_NONBLOCK | SOCK_CLOEXEC);

@@ -55,6 +55,21 @@ void end_wait(limited_wait* one) noexcept {
   memory::deallocate(one, sizeof(limited_wait));
 }
 
+std::int32_t write_at_once(tasks::coroutine& who, const descriptor& to, std::string_view bytes, bool whole) noexcept {
+  tasks::flow& in = *who.in;
+  slot* const at = to.bound_to(*in.at->io);
+  const bool others_turn = in.at_once + operation_wait::share >= operation_wait::at_once_max;
+  if (at == nullptr || bytes.empty() || bytes.size() > INT32_MAX || in.cancelled || others_turn || observe::tracing()) return 0;
+  const auto sent = static_cast<std::int32_t>(at->owner->write_at_once(*at, bytes, whole));
+  // One that is refused, too: else who goes on writing to a peer that has gone would let nobody in.
+  if (sent != 0) in.at_once = static_cast<std::uint8_t>(in.at_once + operation_wait::share);
+  return sent;
+}
+
+void give_up_rest(const descriptor& of) noexcept {
+  if (slot* const at = of.bound()) at->owner->give_up_rest(*at);
+}
+
 reactor& operation_wait::home() const noexcept { return *at->owner; }
 
 bool operation_wait::suspend(tasks::coroutine& awaiting, descriptor& on) {
@@ -67,6 +82,7 @@ bool operation_wait::suspend(tasks::coroutine& awaiting, descriptor& on) {
   }
   at = &on.bind(*in.at->io);
   generation_ = at->generation;
+  if (what == action::write && result < 0) return false;  // that was tried (write_at_once)
   excused = weak;
   in_turn = leased;
   if (observe::tracing()) [[unlikely]] observe::record(observe::event::io_begin, name_of(what), static_cast<std::uint64_t>(on.fd()));
@@ -155,7 +171,7 @@ void operation_wait::close_result() noexcept {
 
 io_buffer operation_wait::take_buffer() noexcept {
   if (at == nullptr || pending || data == nullptr) return {};
-  return io_buffer(home().buffers, std::exchange(data, nullptr), done);
+  return io_buffer(*home().buffers, std::exchange(data, nullptr), done);
 }
 
 void operation_wait::check_whole(const char* name) const {
@@ -165,7 +181,8 @@ void operation_wait::check_whole(const char* name) const {
 
 bool limited_wait::suspend(tasks::coroutine& awaiting, descriptor& on, std::chrono::nanoseconds at_most,
                            const std::stop_token& stop) {
-  if (at_most.count() <= 0 || stop.stop_requested()) {
+  // The rest of what was begun at once begins in any case, and is then ended as any other: others wait for it.
+  if (done == 0 && (at_most.count() <= 0 || stop.stop_requested())) {
     end_early(stop.stop_requested() ? reason::cancelled : reason::timed_out);
     result = -ECANCELED;
     return false;

@@ -186,6 +186,35 @@ TEST_P(io_files, a_refusal_names_the_path_and_the_reason) {
 }
 
 // A named pipe that nobody writes to holds no thread.
+// None of them is the file's position.
+TEST_P(io_files, an_offset_that_no_file_has_is_refused) {
+  auto program = [this](runtime&) -> task<> {
+    open_options both = fresh;
+    both.read = true;
+    file text = co_await file::open(folder / "text", both);
+    co_await text.write_all_at(0, "unchanged");
+    std::array<char, 4> some;
+    int refused = 0;
+    for (const std::uint64_t offset : {~std::uint64_t{0}, ~std::uint64_t{0} - 1, std::uint64_t{1} << 63}) {
+      try {
+        co_await text.read_at(offset, some);
+      } catch (const io_error& e) {
+        refused += e.code() == std::errc::invalid_argument ? 1 : 0;
+      }
+      try {
+        co_await text.write_all_at(offset, "lost");
+      } catch (const io_error& e) {
+        refused += e.code() == std::errc::invalid_argument ? 1 : 0;
+      }
+    }
+    EXPECT_EQ(refused, 6);
+    std::array<char, 20> all;
+    const std::size_t bytes = co_await text.read_at(0, all);
+    EXPECT_EQ(std::string_view(all.data(), bytes), "unchanged");
+  };
+  run([&](runtime& rt) { return program(rt); });
+}
+
 TEST_P(io_files, a_named_pipe_is_not_waited_for) {
   auto program = [this](runtime&) -> task<> {
     const std::string path = folder / "fifo";

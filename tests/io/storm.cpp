@@ -9,6 +9,8 @@
 namespace troupe::test {
 namespace {
 
+using namespace std::chrono_literals;
+
 class io_storm : public io_conformance {};
 
 // Closed so, a socket sends a reset.
@@ -74,6 +76,76 @@ TEST_P(io_storm, thousands_of_connections_that_are_reset_leave_nothing) {
     EXPECT_GT(ended.load(), 0);
   }
   EXPECT_EQ(open_files(), before);
+}
+
+// A socket says so once, to whoever asks it next: here a write that is tried without a wait.
+TEST_P(io_storm, a_write_to_a_connection_that_was_reset_says_so) {
+  if (!threaded()) GTEST_SKIP() << "a simulated peer does not reset";
+  for (const bool limited : {false, true}) {
+    std::error_code first, second;
+    auto resets = [](tcp_stream peer) -> task<> {
+      co_await peer.write_all("x");
+      reset(peer);
+    };
+    auto program = [&](runtime& rt) -> task<> {
+      auto listener = tcp_listener::listen(endpoint::loopback(0));
+      const endpoint at = listener.local();
+      tcp_stream one = co_await tcp_stream::connect(at);
+      tcp_stream peer = co_await listener.accept();
+      rt.spawn(resets(std::move(peer)));
+      std::array<char, 1> byte;
+      co_await one.read_exact(byte);
+      co_await sleep_for(20ms);  // sleeps: until the reset has come
+      for (std::error_code* code : {&first, &second}) {
+        try {
+          if (limited) {
+            co_await one.write_all("y").timeout(10s);
+          } else {
+            co_await one.write_all("y");
+          }
+        } catch (const io_error& e) {
+          *code = e.code();
+        }
+      }
+    };
+    runtime rt(options());
+    rt.spawn(program(rt));
+    rt.run();
+    EXPECT_EQ(first, std::errc::connection_reset);
+    EXPECT_EQ(second, std::errc::broken_pipe);
+  }
+}
+
+// A refusal takes no time, and is a turn's share all the same: who goes on writing lets others in, and hears of the runtime's end.
+TEST_P(io_storm, who_writes_on_to_a_peer_that_has_gone_lets_others_in) {
+  constexpr int others_turns = 3, writes_max = 20'000;
+  int writes = 0, turns = 0;
+  auto other = [&]() -> task<> {
+    for (; turns < others_turns; ++turns) co_await yield();
+  };
+  auto writer = [&](tcp_stream to) -> task<> {
+    while (turns < others_turns && writes < writes_max) {
+      try {
+        co_await to.write_all("tick");
+      } catch (const io_error&) {
+        ++writes;
+      }
+    }
+  };
+  auto program = [&](runtime& rt) -> task<> {
+    auto listener = tcp_listener::listen(endpoint::loopback(0));
+    tcp_stream one = co_await tcp_stream::connect(listener.local());
+    { tcp_stream gone = co_await listener.accept(); }
+    rt.spawn(other());
+    rt.spawn(writer(std::move(one)));
+  };
+  runtime_options alone = options();
+  alone.workers = 1;
+  runtime rt(alone);
+  rt.spawn(program(rt));
+  rt.run();
+  EXPECT_EQ(turns, others_turns);
+  EXPECT_LT(writes, writes_max);
 }
 
 }  // namespace

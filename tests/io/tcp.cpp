@@ -1,7 +1,10 @@
 // TCP: what is read is what was written, and each way in which a connection ends has its own answer.
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <numeric>
 
+#include "io/arrival.hpp"
 #include "support/io.hpp"
 
 namespace troupe::test {
@@ -52,6 +55,114 @@ TEST_P(io_tcp, what_is_echoed_is_what_was_sent) {
   rt.run();
   EXPECT_EQ(got.size(), sent.size());
   EXPECT_TRUE(got == sent);
+}
+
+// Nobody reads it, and the system takes a small part. The memory of it is never touched.
+TEST_P(io_tcp, four_gigabytes_are_not_nothing) {
+  if (!threaded()) GTEST_SKIP() << "a simulated kernel keeps what it takes";
+  constexpr std::size_t bytes = std::size_t{1} << 32;
+  void* const room = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) GTEST_SKIP() << "there is no room for it";
+  auto program = [room](runtime&) -> task<> {
+    const std::span<char> all(static_cast<char*>(room), bytes);
+    auto listener = tcp_listener::listen(endpoint::loopback(0));
+    tcp_stream one = co_await tcp_stream::connect(listener.local());
+    tcp_stream peer = co_await listener.accept();
+    bool in_time = true;
+    try {
+      co_await one.write_all(std::string_view(all.data(), all.size())).timeout(20ms);
+    } catch (const timed_out&) {
+      in_time = false;
+    }
+    EXPECT_FALSE(in_time);
+    co_await peer.write_all("some");
+    const std::size_t came = co_await one.read(all);
+    EXPECT_EQ(came, 4u);
+  };
+  runtime rt(options());
+  rt.spawn(program(rt));
+  rt.run();
+  ::munmap(room, bytes);
+}
+
+struct probing final : io::arrival {
+  probing()
+      : arrival([](arrival& self) noexcept {
+          event told = static_cast<probing&>(self).over;  // the probe may be gone when it is set
+          told.set();
+        }) {}
+  event over;
+};
+
+// A part of it was sent at once, on one worker; here another one writes before the rest is on its way.
+TEST_P(io_tcp, no_write_comes_between_the_parts_of_another_one) {
+  auto program = [](runtime& rt) -> task<> {
+    auto listener = tcp_listener::listen(endpoint::loopback(0));
+    tcp_stream one = co_await tcp_stream::connect(listener.local());
+    tcp_stream peer = co_await listener.accept();
+    probing probe;
+    co_await one.write_all("begin");
+    std::array<char, 5> begin;
+    co_await peer.read_exact(begin);
+    EXPECT_TRUE(probe.begin(one));
+    const std::string much(8'000'000, 'a');
+    const std::ptrdiff_t sent = probe.home().write_at_once(*probe.at, much, true);
+    if (sent > 0) {
+      EXPECT_LT(sent, std::ssize(much));
+      bool wrote = false;
+      auto other = [&]() -> task<> {
+        co_await one.write_all("b");
+        wrote = true;
+      };
+      future<> over = rt.spawn(other());
+      std::string got(static_cast<std::size_t>(sent), '\0');
+      co_await peer.read_exact(got);
+      EXPECT_EQ(got.find_first_not_of('a'), std::string::npos);
+      co_await sleep_for(5ms);
+      EXPECT_FALSE(wrote);
+      probe.home().give_up_rest(*probe.at);
+      std::array<char, 1> last;
+      co_await peer.read_exact(last);
+      EXPECT_EQ(last[0], 'b');
+      co_await std::move(over);
+    }
+    probe.end();
+    co_await probe.over.wait();
+  };
+  runtime rt(options());
+  rt.spawn(program(rt));
+  rt.run();
+}
+
+// And the rest is sent before what has come since.
+TEST_P(io_tcp, messages_of_several_tasks_over_one_stream_stay_whole) {
+  const std::size_t bytes = threaded() ? 600'000 : 60'000;
+  constexpr int messages = 20, writers = 4;
+  auto writes = [bytes](std::shared_ptr<tcp_stream> to, char letter) -> task<> {
+    const std::string text(bytes, letter);
+    for (int i = 0; i < messages; ++i) {
+      if (i % 3 == 0) {
+        co_await to->write_all(text).timeout(1h);
+      } else {
+        co_await to->write_all(text);
+      }
+      co_await yield();
+    }
+  };
+  auto program = [&](runtime& rt) -> task<> {
+    auto listener = tcp_listener::listen(endpoint::loopback(0));
+    auto one = std::make_shared<tcp_stream>(co_await tcp_stream::connect(listener.local()));
+    tcp_stream peer = co_await listener.accept();
+    for (int i = 0; i < writers; ++i) rt.spawn(writes(one, static_cast<char>('a' + i)));
+    std::string got(bytes, '\0');
+    for (int i = 0; i < messages * writers; ++i) {
+      co_await peer.read_exact(got);
+      EXPECT_EQ(got.find_first_not_of(got[0]), std::string::npos) << "of message " << i;
+    }
+  };
+  runtime rt(options());
+  rt.spawn(program(rt));
+  rt.run();
 }
 
 TEST_P(io_tcp, many_connections_at_a_time) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -33,11 +32,11 @@ class io_buffer {
 
   io_buffer() = default;  // without memory
   io_buffer(io_buffer&& other) noexcept
-      : from_(std::move(other.from_)), data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+      : from_(other.from_), data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
   io_buffer& operator=(io_buffer&& other) noexcept {
     if (this == &other) return *this;
     reset();
-    from_ = std::move(other.from_);
+    from_ = other.from_;
     data_ = std::exchange(other.data_, nullptr);
     size_ = std::exchange(other.size_, 0);
     return *this;
@@ -56,11 +55,10 @@ class io_buffer {
 
  private:
   friend io::operation_wait;
-  io_buffer(std::shared_ptr<io::buffer_pool> from, std::byte* data, std::size_t size) noexcept
-      : from_(std::move(from)), data_(data), size_(size) {}
+  io_buffer(io::buffer_pool& from, std::byte* data, std::size_t size) noexcept : from_(&from), data_(data), size_(size) {}
   void give_back() noexcept;
 
-  std::shared_ptr<io::buffer_pool> from_;
+  io::buffer_pool* from_ = nullptr;  // it lives as long as one of its buffers is out
   std::byte* data_ = nullptr;
   std::size_t size_ = 0;
 };

@@ -45,6 +45,8 @@ class descriptor {
   slot& bind(sched::poller_seat& seat);
   // Its own slot; null before its first operation.
   slot* bound() const noexcept { return slot_; }
+  // The same, if it is of that runtime.
+  slot* bound_to(const sched::poller_seat& seat) const noexcept;
 
   // "127.0.0.1:80" of a socket that has a peer, else "descriptor 7".
   std::string peer() const;

@@ -61,7 +61,22 @@ class write_job {
   static constexpr action what = action::write;
   write_job(descriptor& to, stream_kind kind, Bytes bytes, bool whole) noexcept
       : to_(&to), bytes_(std::move(bytes)), whole_(whole), kind_(kind) {}
+  // What the system takes here and now needs no wait. True when that was all.
+  bool done_at_once(tasks::coroutine& who) noexcept {
+    if (kind_ != stream_kind::socket) return false;
+    sent_ = write_at_once(who, *to_, bytes_, whole_);
+    return sent_ > 0 && (!whole_ || given_at_once() == bytes_.size());
+  }
+  std::size_t given_at_once() const noexcept { return static_cast<std::size_t>(sent_); }
+  void give_up_rest() noexcept {
+    if (sent_ > 0) io::give_up_rest(*to_);
+  }
   descriptor& prepare(operation_wait& wait) noexcept {
+    if (sent_ < 0) {
+      wait.result = sent_;
+    } else {
+      wait.done = static_cast<std::size_t>(sent_);
+    }
     // The system does not write to it.
     wait.data = reinterpret_cast<std::byte*>(const_cast<char*>(bytes_.data()));
     wait.bytes = bytes_.size();
@@ -80,6 +95,7 @@ class write_job {
   Bytes bytes_;
   bool whole_;
   stream_kind kind_;
+  std::int32_t sent_ = 0;  // at once; or -errno
 };
 
 // A read whose buffer is leased when something has come.

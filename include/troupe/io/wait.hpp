@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <stop_token>
+#include <string_view>
 #include <utility>
 
 #include "troupe/io/buffer.hpp"
@@ -20,6 +21,7 @@
 namespace troupe::io {
 
 class reactor;
+struct at_once;
 
 // The operation lies in a block of the pool, which belongs to the frame of the coroutine that awaits it (its_own), and the
 // buffer in that frame if it is owned. Nothing but its completion ends the wait: a timeout, a stop token and the actor's end
@@ -29,7 +31,7 @@ class operation_wait : public tasks::wait, public operation {
   explicit operation_wait(action does) noexcept : wait(&act_on), operation(does, true) {}
   // A buffer that was leased and that nobody has asked for goes back.
   ~operation_wait() {
-    if (leased) take_buffer();
+    if (leased && data != nullptr) take_buffer();
   }
   // False when it was done at once.
   bool suspend(tasks::coroutine& who, descriptor& on);
@@ -53,6 +55,8 @@ class operation_wait : public tasks::wait, public operation {
   static const char* act_on(sched::message*, void*, sched::message_act);
   reactor& home() const noexcept;  // once it has begun
 
+  friend std::int32_t write_at_once(tasks::coroutine&, const descriptor&, std::string_view, bool) noexcept;
+  friend at_once;
   // Done at once in a row: 2 of them, an answer, then others have their turn; a peer that answers meanwhile is no reason to go on. A
   // listener may take 64: beside thousands of busy connections it would else fall behind.
   static constexpr std::uint8_t at_once_max = 64, share = 32, accept_share = 1;
@@ -99,6 +103,7 @@ class its_own {
     begin_wait(one_, what);
     return *one_;
   }
+  bool has_begun() const noexcept { return one_ != nullptr; }
   Wait& operator*() const noexcept { return *one_; }
 
  private:
@@ -107,6 +112,11 @@ class its_own {
   }
   Wait* one_ = nullptr;
 };
+
+// In a turn: what the system takes of this, at most 2 GiB, without anybody waiting; -errno when it refuses. 0 when it has no room, and
+// where a wait is to look closer. `whole`: when it takes a part only, the rest is to follow, or give_up_rest().
+std::int32_t write_at_once(tasks::coroutine& who, const descriptor& to, std::string_view bytes, bool whole) noexcept;
+void give_up_rest(const descriptor& of) noexcept;
 
 template <class Job>
 class limited;
@@ -127,11 +137,33 @@ class awaiter_of {
   Awaitable& of_;
 };
 
+template <class Job>
+concept may_be_done_at_once = requires(Job job, tasks::coroutine& who) { job.done_at_once(who); };
+
+// Throws std::bad_alloc.
+template <class Wait, class Job>
+Wait& begin_for(its_own<Wait>& wait, Job& job) {
+  if constexpr (may_be_done_at_once<Job>) {
+    try {
+      return wait.begin(Job::what);
+    } catch (...) {
+      job.give_up_rest();
+      throw;
+    }
+  } else {
+    return wait.begin(Job::what);
+  }
+}
+
 // What a method of a stream returns: to be awaited once, at once. Job says what is done:
 //   using result                          what co_await gives
 //   static constexpr action what
 //   descriptor& prepare(operation_wait&)  fills the operation in
 //   result finish(operation_wait&)        makes the result, or throws
+// and if it may be done without a wait
+//   bool done_at_once(tasks::coroutine&)
+//   result given_at_once()                what it came to then
+//   void give_up_rest()                   it was not, and no wait can be made for the rest
 template <class Job>
 class [[nodiscard]] awaitable {
  public:
@@ -144,10 +176,18 @@ class [[nodiscard]] awaitable {
   bool await_ready() const noexcept { return false; }
   template <std::derived_from<tasks::promise_base> Promise>
   bool await_suspend(std::coroutine_handle<Promise> who) {
-    operation_wait& wait = wait_.begin(Job::what);
+    if constexpr (may_be_done_at_once<Job>) {
+      if (job_.done_at_once(who.promise())) return false;
+    }
+    operation_wait& wait = begin_for(wait_, job_);
     return wait.suspend(who.promise(), job_.prepare(wait));
   }
-  typename Job::result await_resume() { return job_.finish(*wait_); }
+  typename Job::result await_resume() {
+    if constexpr (may_be_done_at_once<Job>) {
+      if (!wait_.has_begun()) return job_.given_at_once();
+    }
+    return job_.finish(*wait_);
+  }
 
   // Not longer than this, or not when a stop is requested: then the operation is ended, and when it had not come about
   // timed_out or cancelled is thrown. What it had done by then is done; a result that came just before is given.
@@ -173,10 +213,16 @@ class [[nodiscard]] limited {
   bool await_ready() const noexcept { return false; }
   template <std::derived_from<tasks::promise_base> Promise>
   bool await_suspend(std::coroutine_handle<Promise> who) {
-    limited_wait& wait = wait_.begin(Job::what);
+    if constexpr (may_be_done_at_once<Job>) {
+      if (at_most_.count() > 0 && !stop_.stop_requested() && job_.done_at_once(who.promise())) return false;
+    }
+    limited_wait& wait = begin_for(wait_, job_);
     return wait.suspend(who.promise(), job_.prepare(wait), at_most_, stop_);
   }
   typename Job::result await_resume() {
+    if constexpr (may_be_done_at_once<Job>) {
+      if (!wait_.has_begun()) return job_.given_at_once();
+    }
     (*wait_).release();
     return job_.finish(*wait_);
   }
