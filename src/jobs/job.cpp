@@ -60,6 +60,7 @@ struct pending_list {
   job* oldest = nullptr;
   job* newest = nullptr;
   std::uint64_t made = 0;
+  const pending_scope* scope = nullptr;  // the innermost of this thread
   const std::byte* stack_top = nullptr;  // where the outermost job of this thread began
   bool inside_handler = false;           // a fork runs in it (serial_lazies)
 };
@@ -114,19 +115,22 @@ void run_unshared(job& one) {
   one.drop_kept();
 }
 
+// Nobody wants it, nor will, or somebody has begun it: then it goes. False: it is to be submitted.
+bool drop_if_over(job_pool& pool, job& one) {
+  // order: relaxed  a hint: somebody else has begun it
+  const bool claimed = one.claimed.load(std::memory_order_relaxed);
+  if (!claimed && (!is_orphan(one) || (pending.scope != nullptr && pending.scope->runs(one)))) return false;
+  pending.remove(one);
+  if (!claimed) pool.count_dropped();
+  one.drop_kept();
+  return true;
+}
+
 // Submits one of them. False when there is no room.
 bool submit_one(job_pool& pool, job_queue& mine, job& one) {
+  if (drop_if_over(pool, one)) return true;
   pending.remove(one);
-  // order: relaxed  a hint: somebody else has begun it
-  if (one.claimed.load(std::memory_order_relaxed)) {
-    one.drop_kept();
-  } else if (is_orphan(one)) {
-    pool.count_dropped();
-    one.drop_kept();
-  } else {
-    return pool.submit(one, mine);
-  }
-  return true;
+  return pool.submit(one, mine);
 }
 
 // All but the wanted one. Thieves take what was submitted first, so that is what is wanted last: who wants the newest of what it has made
@@ -135,6 +139,11 @@ bool submit_one(job_pool& pool, job_queue& mine, job& one) {
 void submit_pending(job_pool& pool, const job* wanted) {
   job_queue& mine = pool.queue_here();
   const bool oldest_first = pending.newest == wanted && wanted != nullptr;
+  // What only those hold that nobody wants is older than they are. Not each time when there are more than there is room for.
+  for (job* at = oldest_first && pool.has_room(mine) ? pending.newest->older : nullptr; at != nullptr;) {
+    job& one = *std::exchange(at, at->older);
+    drop_if_over(pool, one);
+  }
   for (job* at = oldest_first ? pending.oldest : pending.newest; at != nullptr;) {
     job& one = *at;
     job* const behind = one.older;
@@ -313,11 +322,18 @@ TROUPE_NOINLINE future<> when_done(job& of) {
   return later;
 }
 
-pending_scope::pending_scope(bool runs) : began_(pending.made), runs_(runs) {
+pending_scope::pending_scope(bool runs) : outer_(pending.scope), began_(pending.made), runs_(runs) {
   const bool in_work = this_stack.top != nullptr && this_stack.top->forks != nullptr;
   if (in_work || (pending.stack_top == nullptr && actor::current_turn().flow != nullptr)) {
     throw usage_error("troupe: lazy_scope: it belongs to its thread, and a coroutine does not; open it in a plain function that a lazy calls");
   }
+  pending.scope = this;
+}
+
+bool pending_scope::runs(const job& one) const noexcept {
+  const pending_scope* at = this;
+  while (at != nullptr && one.place <= at->began_) at = at->outer_;
+  return at != nullptr && at->runs_;
 }
 
 pending_scope::~pending_scope() {
@@ -331,6 +347,7 @@ pending_scope::~pending_scope() {
     }
   }
   pending.drop(began_, job_pool::current());
+  pending.scope = outer_;
 }
 
 }  // namespace troupe::jobs

@@ -193,9 +193,10 @@ bool job_pool::submit(job& one, job_queue& mine, bool urgent) noexcept {
     return false;
   }
   if (runners_.may_call()) [[unlikely]] call_runner();
-  // order: relaxed (both)  a hint: one that is lost costs parallelism
+  // order: relaxed  a hint: one that is lost costs parallelism
   if (mine.hungry.load(std::memory_order_relaxed) != nullptr) [[unlikely]] {
-    if (waiting_thread* const helps = mine.hungry.exchange(nullptr, std::memory_order_relaxed)) helps->parker.notify();
+    // order: acquire  its parker was made; pairs with help/release
+    if (waiting_thread* const helps = mine.hungry.exchange(nullptr, std::memory_order_acquire)) helps->parker.notify();
   }
   return true;
 }
@@ -261,8 +262,9 @@ bool job_pool::help(const job& with, waiting_thread* hungry) noexcept {
     std::lock_guard lock(mutex_);
     // It may be another pool's, which has gone.
     if (std::ranges::find(queues_, in, &std::unique_ptr<job_queue>::get) == queues_.end()) return false;
-    // order: relaxed (both)  a hint; the index was published with the queue
-    if (hungry != nullptr) in->hungry.store(hungry, std::memory_order_relaxed);
+    // order: release  a thread that waits for the first time has just made its parker; pairs with submit/acquire
+    if (hungry != nullptr) in->hungry.store(hungry, std::memory_order_release);
+    // order: relaxed  the index was published with the queue
     one = in->steal_from(in->runs_from.load(std::memory_order_relaxed));
   }
   if (one == nullptr) return false;

@@ -95,6 +95,8 @@ class job_pool {
   void leave_queue() noexcept;
   // Takes the ref. False when memory is out, or the queue is full and the job not urgent.
   bool submit(job& one, job_queue& mine, bool urgent = false) noexcept;
+  // A good deal of it.
+  bool has_room(const job_queue& mine) const noexcept { return mine.count() <= options_.queued_max / 2; }
   bool is_serial() const noexcept { return options_.serial; }
   // Whether what a thread has made is to be queued where others find it.
   bool shares() const noexcept { return !options_.serial && options_.steals; }

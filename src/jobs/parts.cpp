@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/thread_name.hpp"
 #include "jobs/job_pool.hpp"
+#include "troupe/base/error.hpp"
 
 namespace troupe::jobs {
 
@@ -152,6 +154,11 @@ work<> run_parts(const part_body& body, std::size_t count) {
   for (std::size_t i = 0; i < threads; ++i) takers.push_back(take_parts(all));
   fork_of_takers all_of_them(takers);
   co_await std::move(all_of_them);
+}
+
+void refuse_negative_first(const char* loop) {
+  throw usage_error(std::string("troupe: ") + loop +
+                    ": the first number is negative, but numbers are unsigned, as one end is; make both ends signed");
 }
 
 std::size_t grain_by_workers(std::size_t count) noexcept {

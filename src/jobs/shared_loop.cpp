@@ -216,6 +216,7 @@ void shared_loop::wait() noexcept {
 }
 
 void shared_loop::fail() {
+  const leaves_given at_end(*this);
   if (tree == nullptr) throw;
   tree->parts.fail(std::current_exception());
   take_back();
@@ -225,9 +226,13 @@ void shared_loop::fail() {
   throw;  // never
 }
 
-void shared_loop::join() {
+bool shared_loop::join() try {
   wait();
   throw_first();
+  return true;
+} catch (...) {
+  leave();
+  throw;
 }
 
 void shared_loop::throw_first() {
@@ -238,7 +243,9 @@ void shared_loop::throw_first() {
   parts.check();
 }
 
-void shared_loop::free_given() noexcept {
+void shared_loop::leave() noexcept {
+  loops_here.innermost = outer;
+  if (tree == nullptr) return;
   while (given_part* const one = newest_given) {
     newest_given = one->older;
     type.free(*one);

@@ -52,6 +52,12 @@ void refuse_begun_work() {
   throw usage_error("troupe: work: it was moved from, or has begun already; make another one by calling the coroutine again");
 }
 
+void refuse_work_without_value() {
+  throw usage_error(
+      "troupe: work: take: it has no value: co_await fork(std::span(works)) first; one that threw, was dropped when another one threw, or "
+      "was moved from has none");
+}
+
 void fork_join::throw_status() {
   // order: relaxed (both)  behind the end of all parts
   const state how = status.load(std::memory_order_relaxed);

@@ -114,6 +114,53 @@ TEST_P(forks, of_as_many_as_the_program_finds_out) {
   }
 }
 
+TEST_P(forks, leave_values_that_are_taken_where_they_are_and_where_they_were_moved_to) {
+  runtime rt(options());
+  auto text_of = [](int n) -> work<std::string> { co_return std::string(100, static_cast<char>('a' + n)); };
+  auto fails = []() -> work<std::string> { throw std::runtime_error("none"); co_return ""; };
+  auto same = [](int& n) -> work<int&> { co_return n; };
+  auto nothing = []() -> work<> { co_return; };
+  const auto refused = [](auto& one) { EXPECT_THROW(static_cast<void>(one.take()), usage_error); };
+  // Before it has begun, and of one that threw.
+  std::vector<work<std::string>> all;
+  all.push_back(text_of(0));
+  refused(all[0]);
+  all.push_back(fails());
+  EXPECT_THROW(fork(std::span(all)).get(), std::runtime_error);
+  refused(all[1]);
+  // The values go with their works.
+  all.clear();
+  all.reserve(3);
+  for (int n = 0; n < 3; ++n) all.push_back(text_of(n));
+  fork(std::span(all)).get();
+  all.reserve(all.capacity() + 1);
+  all.erase(all.begin());
+  std::swap(all[0], all[1]);
+  EXPECT_EQ(all[1].take(), std::string(100, 'b'));
+  work<std::string> other = std::move(all[0]);
+  refused(all[0]);
+  EXPECT_THROW(std::move(other).get(), usage_error);
+  work<std::string>& itself = other;
+  other = std::move(itself);
+  EXPECT_EQ(other.take(), std::string(100, 'c'));
+  other = text_of(3);
+  refused(other);
+  EXPECT_EQ(std::move(other).get(), std::string(100, 'd'));
+  int number = 1;
+  std::vector<work<int&>> references;
+  references.push_back(same(number));
+  fork(std::span(references)).get();
+  work<int&> moved = std::move(references[0]);
+  EXPECT_EQ(&moved.take(), &number);
+  std::vector<work<>> nothings;
+  nothings.push_back(nothing());
+  refused(nothings[0]);
+  fork(std::span(nothings)).get();
+  work<> empty = std::move(nothings[0]);
+  empty.take();
+  refused(nothings[0]);
+}
+
 work<int> fails_at(int n, int at, std::atomic<int>& begun) {
   const counted here;
   ++begun;

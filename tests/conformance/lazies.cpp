@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <future>
 #include <random>
+#include <ranges>
 #include <string>
 #include <vector>
 
@@ -166,6 +167,37 @@ TEST_P(lazies, a_scope_says_what_becomes_of_those_nobody_wants) {
   EXPECT_EQ(held.use_count(), 1);
 }
 
+// Also those whose handles had gone before somebody wanted another one.
+TEST_P(lazies, a_scope_that_runs_what_nobody_wants_runs_what_nobody_can_want) {
+  runtime rt(options());
+  std::atomic<int> ran{0};
+  const auto make = [&ran](int n) { lazy gone([&ran, n] { ran += n; }); };
+  const auto want = [](bool newest) {
+    lazy older([] { return 1; });
+    lazy newer([] { return 1; });
+    EXPECT_EQ(newest ? newer.get() : older.get(), 1);
+  };
+  make(1000);
+  {
+    lazy_scope runs(unwanted::run);
+    make(1);
+    want(true);
+    make(10);
+    want(false);
+    {
+      lazy_scope drops;
+      make(1000);
+      want(true);
+    }
+    make(100);
+    want(true);
+  }
+  make(1000);
+  want(true);
+  rt.run();
+  EXPECT_EQ(ran, 111);
+}
+
 TEST_P(lazies, that_nobody_can_get_report_what_they_throw) {
   for (const bool serial : {false, true}) {
     auto chosen = options();
@@ -186,6 +218,25 @@ TEST_P(lazies, that_nobody_can_get_report_what_they_throw) {
     rt.run();  // whoever has it may get it
     EXPECT_THROW(kept->get(), std::runtime_error);
   }
+}
+
+// Nor those that only such ones hold: they would be run, and what they throw heard by nobody.
+TEST_P(lazies, that_only_unwanted_ones_hold_are_dropped_with_them) {
+  runtime rt(options());
+  std::atomic<int> ran{0};
+  {
+    lazy inner([&ran]() -> int {
+      ++ran;
+      throw std::runtime_error("nobody wanted it");
+    });
+    lazy middle([inner] { return inner.get(); });
+    lazy outer([middle] { return middle.get(); });
+  }
+  lazy wanted([] { return 1; });
+  EXPECT_EQ(wanted.get(), 1);
+  rt.run();
+  EXPECT_EQ(ran, 0);
+  EXPECT_EQ(rt.metrics().lazies_dropped, 3u);
 }
 
 TEST_P(lazies, scopes_are_refused_in_coroutines) {
@@ -248,6 +299,9 @@ TEST_P(lazies, a_value_goes_with_the_last_handle_though_its_maker_still_keeps_th
     EXPECT_EQ(rt.metrics().lazies_dropped, 0u);
   }
 }
+
+static_assert(std::ranges::range<lazy<std::vector<int>>> && std::ranges::random_access_range<const lazy<std::string>>);
+static_assert(!std::ranges::range<lazy<int>> && !std::ranges::range<lazy<void>> && !std::ranges::range<lazy<lazy<int>>>);
 
 TEST_P(lazies, are_ranges_when_their_values_are_and_functions_become_parallel) {
   runtime rt(options());

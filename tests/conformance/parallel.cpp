@@ -1,6 +1,7 @@
 // The parallel algorithms: what std's come to, on any number of workers, with any grain; errors; who may call them.
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <numeric>
 #include <random>
 #include <span>
@@ -32,6 +33,16 @@ TEST_P(parallel_algorithms, for_each_element_and_each_number_once) {
   std::atomic<long> sum{0};
   parallel_for(-100, 101, [&](int i) { sum += i + 1; }).get();
   EXPECT_EQ(sum.load(), 201);
+}
+
+TEST_P(parallel_algorithms, move_functions_in) {
+  runtime rt(options());
+  std::vector<int> numbers(10, 1);
+  auto body = [two = std::make_unique<int>(2)](int& one) { one *= *two; };
+  parallel_for(numbers, std::move(body), {.grain = 3}).get();
+  auto triple = [three = std::make_unique<int>(3)](int one) { return one * *three; };
+  auto add = [none = std::make_unique<int>(0)](int one, int other) { return one + other + *none; };
+  EXPECT_EQ(parallel_reduce(numbers, 0, std::move(add), std::move(triple), {.grain = 3}).get(), 60);
 }
 
 TEST_P(parallel_algorithms, a_body_that_throws_ends_the_loop) {
@@ -67,6 +78,40 @@ TEST_P(parallel_algorithms, reduce_in_an_order_that_the_range_alone_decides) {
   const std::string text = std::accumulate(letters.begin(), letters.end(), std::string(">"));
   EXPECT_EQ(parallel_reduce(letters, std::string(">"), std::plus(), std::identity(), {.grain = 3}).get(), text);
   EXPECT_EQ(parallel_reduce(std::vector<int>().empty() ? std::span<int>() : std::span<int>(), 9).get(), 9);
+}
+
+// Text that tells how often it was copied.
+struct copied {
+  std::string text;
+  std::atomic<int>* copies;
+  copied(std::string text, std::atomic<int>& copies) : text(std::move(text)), copies(&copies) {}
+  copied(const copied& other) : text(other.text), copies(other.copies) { ++*copies; }
+  copied(copied&&) = default;
+  copied& operator=(copied&&) = default;
+};
+
+TEST_P(parallel_algorithms, reduce_without_copies_of_what_elements_come_to) {
+  runtime rt(options());
+  std::atomic<int> copies{0};
+  const auto letter = [&](int i) { return copied(std::string(1, static_cast<char>('a' + i % 26)), copies); };
+  const auto join = [](copied one, copied other) {
+    one.text += other.text;
+    return one;
+  };
+  const std::vector<int> numbers = {0, 1, 2, 3, 4, 5, 6};
+  for (const std::size_t grain : {1u, 2u, 3u, 100u}) {
+    EXPECT_EQ(parallel_reduce(numbers, copied(">", copies), join, letter, {.grain = grain}).get().text, ">abcdefg");
+    EXPECT_EQ(on_pool(rt, parallel_reduce(numbers, copied(">", copies), join, letter, {.grain = grain})).text, ">abcdefg");
+  }
+  EXPECT_EQ(copies.load(), 0);
+  // Nor need there be any.
+  const auto box = [](int i) { return std::make_unique<int>(i); };
+  const auto add = [](std::unique_ptr<int> one, std::unique_ptr<int> other) {
+    *one += *other;
+    return one;
+  };
+  EXPECT_EQ(*parallel_reduce(numbers, box(3), add, box, {.grain = 2}).get(), 24);
+  EXPECT_EQ(*on_pool(rt, parallel_reduce(std::span<const int>(), box(3), add, box)), 3);
 }
 
 TEST_P(parallel_algorithms, scan_as_the_serial_one) {
@@ -132,6 +177,35 @@ TEST_P(parallel_algorithms, nest_in_works) {
   std::iota(numbers.rbegin(), numbers.rend(), 7);
   EXPECT_EQ(both(numbers).get(), 4950 + 14);
   EXPECT_EQ(on_pool(rt, both(numbers)), 4950 + 28);
+}
+
+TEST_P(parallel_algorithms, take_intervals_of_any_ends) {
+  runtime rt(options());
+  // All numbers would take a second: the first one of a part.
+  constexpr int least = std::numeric_limits<int>::min(), most = std::numeric_limits<int>::max();
+  const auto first_only = [](int i) {
+    EXPECT_TRUE(i == least || i == 0);
+    throw std::runtime_error("enough");
+  };
+  EXPECT_THROW(parallel_for(least, most, first_only, {.grain = std::size_t{1} << 31}).get(), std::runtime_error);
+  // Ends of both signs: what they are counts, not what they become.
+  const auto none = [](auto) { FAIL(); };
+  parallel_for(5u, -5, none).get();
+  parallel_for(-5, -6L, none).get();
+  parallel_for(std::size_t{0}, -1, none).get();
+  shared_for(5u, -5, none);
+  EXPECT_EQ(shared_reduce(0u, -1, 7u), 7u);
+  std::atomic<long> sum{0};
+  const auto add = [&](auto i) { sum += static_cast<long>(i); };
+  parallel_for(1, 5u, add).get();
+  parallel_for(-2, 5L, add).get();
+  parallel_for(-2L, 2u, add).get();
+  parallel_for('a', 'c', add).get();
+  shared_for(1, std::size_t{3}, add);
+  EXPECT_EQ(sum.load(), 10 + 7 - 2 + 195 + 3);
+  EXPECT_THROW(parallel_for(-5, 5u, none).get(), usage_error);
+  EXPECT_THROW(shared_for(-5, 5u, none), usage_error);
+  EXPECT_THROW(shared_reduce(-5, 5u, 7u), usage_error);
 }
 
 TEST_P(parallel_algorithms, a_grain_larger_than_all_is_one_part) {

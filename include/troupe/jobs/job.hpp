@@ -75,8 +75,11 @@ class pending_scope {
   pending_scope(const pending_scope&) = delete;
   pending_scope& operator=(const pending_scope&) = delete;
   ~pending_scope();
+  // Of a job that was made in it, or before it: whether the innermost scope around that runs what nobody wants.
+  bool runs(const job& one) const noexcept;
 
  private:
+  const pending_scope* const outer_;
   const std::uint64_t began_;
   const bool runs_;
 };

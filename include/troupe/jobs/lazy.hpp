@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -145,15 +146,16 @@ class lazy {
     if (auto* held = std::exchange(job_, nullptr)) held->drop_ref();
   }
 
+  // It is a range when its value is one.
   auto begin() const
-    requires(!std::is_void_v<T>)
+    requires std::ranges::range<const T>
   {
-    return std::begin(get());
+    return std::ranges::begin(get());
   }
   auto end() const
-    requires(!std::is_void_v<T>)
+    requires std::ranges::range<const T>
   {
-    return std::end(get());
+    return std::ranges::end(get());
   }
 
   class awaiter {

@@ -36,7 +36,7 @@ class for_loop final : public part_body {
 
  private:
   cut<First> cut_;
-  const Body body_;
+  Body body_;
 };
 
 template <class First, class Body>
@@ -49,7 +49,8 @@ work<> run_for(for_loop<First, Body> loop) {
 
 // Calls body(element) for each element of a range with random access, each once, several at the same time. co_await it in a
 // task, a handler or a work; call get() in plain code. The range must live until it is done, and is no temporary; the body is
-// moved in, and is called as a const object, by several threads at once.
+// moved in, and is called as a const object, by several threads at once. Elements that it writes must be objects of their own: the bits of
+// a std::vector<bool> are not.
 //
 // If a call throws, no further part begins, and the first exception is thrown when those that run have ended. Grain by
 // default: a 64th of what each worker would get. Choose a larger one for calls of a few ns, so that a part takes 10 µs at
@@ -64,11 +65,15 @@ template <class Range, class Body>
 work<> parallel_for(Range&& range, Body body, parallel_options options = {}) {
   static_assert(std::invocable<const Body&, std::ranges::range_reference_t<Range>>,
                 "troupe: parallel_for: the body must be callable with an element, as a const object: several threads call it at once");
+  static_assert(!jobs::is_bit<std::ranges::range_reference_t<Range>>,
+                "troupe: parallel_for: threads that write to neighbours in a std::vector<bool> lose bits; use a std::vector<char>, or give "
+                "std::as_const(range) if the body only reads");
   jobs::for_loop loop(jobs::cut_of(range, options.grain), std::move(body));
   return jobs::run_for(std::move(loop));
 }
 
-// The same for the numbers from first to last, which is not one of them.
+// The same for the numbers from first to last, which is not one of them, in the common type of both. Throws usage_error at once when
+// that is unsigned and the first is negative, and less than the last.
 //
 // Example:
 //     std::vector<int> squares(10);
@@ -79,9 +84,7 @@ work<> parallel_for(First first, Last last, Body body, parallel_options options 
   using index = std::common_type_t<First, Last>;
   static_assert(std::invocable<const Body&, index>,
                 "troupe: parallel_for: the body must be callable with a number, as a const object: several threads call it at once");
-  const auto begin = static_cast<index>(first), end = static_cast<index>(last);
-  const jobs::cut<index> all{begin, begin < end ? static_cast<std::size_t>(end) - static_cast<std::size_t>(begin) : 0, options.grain};
-  jobs::for_loop loop(all, std::move(body));
+  jobs::for_loop loop(jobs::interval(first, last, options.grain, "parallel_for"), std::move(body));
   return jobs::run_for(std::move(loop));
 }
 

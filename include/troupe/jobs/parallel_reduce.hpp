@@ -32,32 +32,38 @@ class reduction final : public part_body {
     while (++at != end) sum = std::invoke(combine_, std::move(sum), std::invoke(transform_, *at));
     values_[i].emplace(std::move(sum));  // each part has a place of its own
   }
+  // In order; each part's value is freed when it is in the sum.
+  T fold(T sum) const {
+    for (auto& value : values_) {
+      sum = std::invoke(combine_, std::move(sum), std::move(*value));
+      value.reset();
+    }
+    return sum;
+  }
   // In order; what each part begins with is left in its place.
-  std::optional<T> combine(std::optional<T> before) {
+  void find_prefixes() const {
+    std::optional<T> before;
     for (auto& value : values_) {
       std::optional<T> next(before ? std::invoke(combine_, *before, std::move(*value)) : std::move(*value));
       value = std::exchange(before, std::move(next));
     }
-    return before;
   }
   const std::optional<T>& before(std::size_t part) const { return values_[part]; }
   const cut<First>& all() const noexcept { return cut_; }
   const Combine& combines() const noexcept { return combine_; }
 
  private:
-  const cut<First> cut_;
-  const Combine combine_;
-  const Transform transform_;
+  cut<First> cut_;
+  Combine combine_;
+  Transform transform_;
   mutable std::vector<std::optional<T>> values_;
 };
 
 template <class T, class Reduction>
 work<T> run_reduction(Reduction loop, T init) {
   loop.begin();
-  if (loop.parts() == 0) co_return init;
-  co_await run_parts(loop, loop.parts());
-  std::optional<T> all = loop.combine(std::move(init));
-  co_return std::move(*all);
+  if (loop.parts() != 0) co_await run_parts(loop, loop.parts());
+  co_return loop.fold(std::move(init));
 }
 
 template <class Reduction, class Out>
@@ -84,7 +90,7 @@ work<> run_scan(Reduction sums, Out out) {
   sums.begin();
   if (sums.parts() == 0) co_return;
   co_await run_parts(sums, sums.parts());
-  static_cast<void>(sums.combine(std::nullopt));
+  sums.find_prefixes();
   const rescan<Reduction, Out> again(sums, std::move(out));
   co_await run_parts(again, sums.parts());
 }
@@ -95,7 +101,8 @@ work<> run_scan(Reduction sums, Out out) {
 // commutative.
 // Otherwise as parallel_for. The elements of a part are combined from the first to the last, then the parts in their order: so the same
 // range and grain give the same result, to the last bit of a floating point number, however many workers there are. Grain by
-// default: a 256th of the range, which does not depend on the workers either.
+// default: a 256th of the range, which does not depend on the workers either. T may be move-only: what elements come to is moved on,
+// never copied.
 //
 // Example:
 //     const std::vector<double> numbers{1, 2, 3};
@@ -104,8 +111,9 @@ work<> run_scan(Reduction sums, Out out) {
 template <class Range, class T, class Combine = std::plus<>, class Transform = std::identity>
   requires jobs::parallel_range<Range>
 work<T> parallel_reduce(Range&& range, T init, Combine combine = {}, Transform transform = {}, parallel_options options = {}) {
+  static_assert(std::movable<T>, "troupe: parallel_reduce: what init is must be movable and assignable");
   static_assert(std::convertible_to<std::invoke_result_t<const Transform&, std::ranges::range_reference_t<Range>>, T> &&
-                    std::convertible_to<std::invoke_result_t<const Combine&, T, T>, T>,
+                    std::is_invocable_r_v<T, const Combine&, T, T>,
                 "troupe: parallel_reduce: transform(element) and combine(T, T) must give what init is; they are called as const objects");
   const std::size_t grain = options.grain != 0 ? options.grain : jobs::fixed_grain(std::ranges::size(range));
   const auto all = jobs::cut_of(range, grain);
@@ -125,6 +133,9 @@ template <class Range, std::random_access_iterator Out, class Combine = std::plu
   requires jobs::parallel_range<Range>
 work<> parallel_scan(Range&& range, Out out, Combine combine = {}, parallel_options options = {}) {
   using value = std::ranges::range_value_t<Range>;
+  static_assert(std::copyable<value>, "troupe: parallel_scan: the elements must be copyable, since each sum is written and goes on");
+  static_assert(!jobs::is_bit<std::iter_reference_t<Out>>,
+                "troupe: parallel_scan: threads that write to neighbours in a std::vector<bool> lose bits; write to a std::vector<char>");
   const std::size_t grain = options.grain != 0 ? options.grain : jobs::fixed_grain(std::ranges::size(range));
   const auto all = jobs::cut_of(range, grain);
   using loop_type = jobs::reduction<value, std::ranges::iterator_t<Range>, Combine, std::identity>;

@@ -69,6 +69,8 @@ template <class Range, class Compare = std::ranges::less>
 work<> parallel_sort(Range&& range, Compare less = {}, parallel_options options = {}) {
   static_assert(std::strict_weak_order<const Compare&, std::ranges::range_reference_t<Range>, std::ranges::range_reference_t<Range>>,
                 "troupe: parallel_sort: the comparison must be callable with two elements, as a const object");
+  static_assert(!jobs::is_bit<std::ranges::range_reference_t<Range>>,
+                "troupe: parallel_sort: threads that write to neighbours in a std::vector<bool> lose bits; use a std::vector<char>, or count");
   constexpr std::size_t grain_min = 9;  // of which a median is taken
   const auto count = static_cast<std::size_t>(std::ranges::size(range));
   const std::size_t grain = options.grain != 0 ? std::max(options.grain, grain_min) : std::max<std::size_t>(count / 64, 4096);

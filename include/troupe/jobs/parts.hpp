@@ -8,6 +8,7 @@
 #include <ranges>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "troupe/jobs/work.hpp"
 
@@ -48,25 +49,43 @@ struct cut {
   std::size_t count = 0, grain = 1;
 
   std::size_t parts() const noexcept { return count / grain + (count % grain != 0 ? 1 : 0); }
-  First begin_of(std::size_t part) const { return first + static_cast<difference>(part * grain); }
-  First end_of(std::size_t part) const { return first + static_cast<difference>(count - part * grain <= grain ? count : (part + 1) * grain); }
+  First begin_of(std::size_t part) const { return at(part * grain); }
+  First end_of(std::size_t part) const { return at(count - part * grain <= grain ? count : (part + 1) * grain); }
 
  private:
-  template <class F>
-  struct difference_of {
-    using type = std::iter_difference_t<F>;
-  };
-  template <std::integral F>
-  struct difference_of<F> {
-    using type = F;
-  };
-  using difference = typename difference_of<First>::type;
+  First at(std::size_t i) const {
+    if constexpr (std::integral<First>) {
+      return static_cast<First>(static_cast<std::size_t>(first) + i);  // i may be too large for First, but what comes out is not
+    } else {
+      return first + static_cast<std::iter_difference_t<First>>(i);
+    }
+  }
 };
+
+[[noreturn]] void refuse_negative_first(const char* loop);
+
+// The numbers from first to last, which is not one of them, by what the ends are worth, whatever their signs. Throws usage_error when
+// numbers are unsigned, since one end is, and the first is negative.
+template <std::integral First, std::integral Last>
+cut<std::common_type_t<First, Last>> interval(First first, Last last, std::size_t grain, const char* loop) {
+  using index = std::common_type_t<First, Last>;
+  // The + makes numbers of characters, which cannot be compared so.
+  if (!std::cmp_less(+first, +last)) return {static_cast<index>(first), 0, grain};
+  if constexpr (std::signed_integral<First> && std::unsigned_integral<index>) {
+    if (first < 0) refuse_negative_first(loop);
+  }
+  const auto begin = static_cast<index>(first), end = static_cast<index>(last);
+  return {begin, static_cast<std::size_t>(end) - static_cast<std::size_t>(begin), grain};
+}
 
 // A range that is there for as long as the caller keeps it.
 template <class Range>
 concept parallel_range = std::ranges::random_access_range<Range> && std::ranges::sized_range<Range> &&
                          (std::is_lvalue_reference_v<Range> || std::ranges::borrowed_range<Range>);
+
+// Elements that share words with their neighbours: what two threads write to them at the same time is lost.
+template <class Reference>
+inline constexpr bool is_bit = std::same_as<std::remove_cvref_t<Reference>, std::vector<bool>::reference>;
 
 template <class Range>
 cut<std::ranges::iterator_t<Range>> cut_of(Range& range, std::size_t grain) {

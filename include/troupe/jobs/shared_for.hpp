@@ -69,12 +69,20 @@ struct shared_for_loop final : shared_loop {
 };
 
 template <class First, class Body>
+void begin_shared_for(elements_from<First> all, std::size_t count, const Body& body);
+
+template <class First, class Body>
 TROUPE_INLINE_HERE void run_shared_for(const elements_from<First>& all, std::size_t count, const Body& body) {
-  if (!in_segment()) [[unlikely]] return begin_segment([&] { run_shared_for(all, count, body); });
+  if (!in_segment()) [[unlikely]] return begin_shared_for(all, count, body);
   shared_for_loop<First, Body> loop(all, count, body);
   const hot_copy<Body> mine(body);
   const elements_from<First> elements = all;
-  loop.run([&](std::size_t i) { std::invoke(mine.get(), elements[i]); });
+  if (loop.run([&](std::size_t i) { std::invoke(mine.get(), elements[i]); })) [[unlikely]] loop.leave();
+}
+
+template <class First, class Body>
+TROUPE_NOINLINE void begin_shared_for(elements_from<First> all, std::size_t count, const Body& body) {
+  begin_segment([&] { run_shared_for(all, count, body); });
 }
 
 template <class First, class Body>
@@ -108,9 +116,10 @@ struct shared_reduction final : shared_loop {
   }
   static work<T> run_given(elements_from<First> all, std::size_t count, const Combine& combine, const Transform& transform);
   static constexpr kind type{&give, &part_of<T>::free};
-  // In their order: what was given last comes first.
+  // In their order: what was given last comes first. The loop ends then.
   template <class Sum>
   TROUPE_NOINLINE Sum add_given(Sum sum) {
+    const leaves_given at_end(*this);
     for (given_part* at = newest_given; at != nullptr; at = at->older) add_to(sum, combines, static_cast<part_of<T>*>(at)->made.take());
     return sum;
   }
@@ -120,20 +129,31 @@ struct shared_reduction final : shared_loop {
   const Transform& transforms;
 };
 
+// What run_shared_reduction does that begins a segment: out of its way, and by value, so that nothing there needs an address.
+template <class T, class Sum, class First, class Combine, class Transform>
+Sum begin_shared_reduction(elements_from<First> all, std::size_t count, Sum init, const Combine& combine, const Transform& transform);
+
 // Sum is T, or an optional one without a value.
 template <class T, class Sum, class First, class Combine, class Transform>
 TROUPE_INLINE_HERE Sum run_shared_reduction(const elements_from<First>& all, std::size_t count, Sum init, const Combine& combine,
                                             const Transform& transform) {
   if (!in_segment()) [[unlikely]] {
-    return begin_segment([&] { return run_shared_reduction<T, Sum>(all, count, std::move(init), combine, transform); });
+    return begin_shared_reduction<T, Sum>(all, count, std::move(init), combine, transform);
   }
   Sum sum = std::move(init);
   shared_reduction<T, First, Combine, Transform> loop(all, count, combine, transform);
   const hot_copy<Transform> mine(transform);
   const elements_from<First> elements = all;
-  loop.run([&](std::size_t i) { add_to(sum, combine, std::invoke(mine.get(), elements[i])); });
-  if (loop.tree != nullptr) [[unlikely]] return loop.add_given(std::move(sum));
+  if (loop.run([&](std::size_t i) { add_to(sum, combine, std::invoke(mine.get(), elements[i])); })) [[unlikely]] {
+    return loop.add_given(std::move(sum));
+  }
   return sum;
+}
+
+template <class T, class Sum, class First, class Combine, class Transform>
+TROUPE_NOINLINE Sum begin_shared_reduction(elements_from<First> all, std::size_t count, Sum init, const Combine& combine,
+                                           const Transform& transform) {
+  return begin_segment([&] { return run_shared_reduction<T, Sum>(all, count, std::move(init), combine, transform); });
 }
 
 template <class T, class First, class Combine, class Transform>
@@ -142,11 +162,6 @@ work<T> shared_reduction<T, First, Combine, Transform>::run_given(elements_from<
   std::optional<T> none;
   std::optional<T> sum = run_shared_reduction<T>(all, count, std::move(none), combine, transform);
   co_return std::move(*sum);
-}
-
-template <std::integral Index>
-std::size_t count_between(Index first, Index last) noexcept {
-  return first < last ? static_cast<std::size_t>(last) - static_cast<std::size_t>(first) : 0;
 }
 
 }  // namespace jobs
@@ -183,11 +198,15 @@ template <class Range, class Body>
 TROUPE_INLINE void shared_for(Range&& range, const Body& body) {
   static_assert(std::invocable<const Body&, std::ranges::range_reference_t<Range>>,
                 "troupe: shared_for: the body must be callable with an element, as a const object: several threads call it at once");
+  static_assert(!jobs::is_bit<std::ranges::range_reference_t<Range>>,
+                "troupe: shared_for: threads that write to neighbours in a std::vector<bool> lose bits; use a std::vector<char>, or give "
+                "std::as_const(range) if the body only reads");
   const jobs::elements_from<std::ranges::iterator_t<Range>> all{std::ranges::begin(range)};
   jobs::run_shared_for(all, static_cast<std::size_t>(std::ranges::size(range)), body);
 }
 
-// The same for the numbers from first to last, which is not one of them.
+// The same for the numbers from first to last, which is not one of them, in the common type of both. Throws usage_error when that is
+// unsigned and the first is negative, and less than the last.
 //
 // Example:
 //     std::vector<int> squares(10);
@@ -198,8 +217,8 @@ TROUPE_INLINE void shared_for(First first, Last last, const Body& body) {
   using index = std::common_type_t<First, Last>;
   static_assert(std::invocable<const Body&, index>,
                 "troupe: shared_for: the body must be callable with a number, as a const object: several threads call it at once");
-  const jobs::elements_from<index> all{static_cast<index>(first)};
-  jobs::run_shared_for(all, jobs::count_between(all.first, static_cast<index>(last)), body);
+  const jobs::cut<index> all = jobs::interval(first, last, 0, "shared_for");
+  jobs::run_shared_for(jobs::elements_from<index>{all.first}, all.count, body);
 }
 
 // As shared_for, and gives what init and transform(element) of all elements come to by combine(T, T), which must be associative; it need
@@ -231,8 +250,8 @@ TROUPE_INLINE T shared_reduce(First first, Last last, T init, const Combine& com
   static_assert(std::convertible_to<std::invoke_result_t<const Transform&, index>, T> &&
                     std::convertible_to<std::invoke_result_t<const Combine&, T, T>, T>,
                 "troupe: shared_reduce: transform(number) and combine(T, T) must give what init is; they are called as const objects");
-  const jobs::elements_from<index> all{static_cast<index>(first)};
-  return jobs::run_shared_reduction<T, T>(all, jobs::count_between(all.first, static_cast<index>(last)), std::move(init), combine, transform);
+  const jobs::cut<index> all = jobs::interval(first, last, 0, "shared_reduce");
+  return jobs::run_shared_reduction<T, T>(jobs::elements_from<index>{all.first}, all.count, std::move(init), combine, transform);
 }
 
 }  // namespace troupe

@@ -64,23 +64,19 @@ struct shared_loop {
     void (*free)(given_part&) noexcept;
   };
 
-  TROUPE_INLINE shared_loop(std::size_t count, const kind& as) noexcept : end(count), type(as) {
-    own_loops& here = loops_here;
-    stop = count < here.round ? count : here.round;
-    outer = here.innermost;
-    here.innermost = this;
-  }
+  TROUPE_INLINE shared_loop(std::size_t count, const kind& as) noexcept : end(count), type(as) {}
   shared_loop(const shared_loop&) = delete;
   shared_loop& operator=(const shared_loop&) = delete;
-  TROUPE_INLINE ~shared_loop() {
-    loops_here.innermost = outer;
-    if (tree != nullptr) [[unlikely]] free_given();
-  }
 
-  // Calls step(i) for each number that is left to this thread, and returns when all that others took has been done. Throws what was
-  // thrown first.
+  // Calls step(i) for each number that is left to this thread, and returns when all that others took has been done: true if there was
+  // some; then leave() is to be called. Throws what was thrown first. No destructor does that: where loops are nodes of a recursion, the
+  // compiler puts some levels of it into one function if they are small.
   template <class Step>
-  TROUPE_INLINE void run(const Step& step) {
+  TROUPE_INLINE bool run(const Step& step) {
+    own_loops& here = loops_here;
+    stop = end < here.round ? end : here.round;
+    outer = here.innermost;
+    here.innermost = this;
     try {
       if (--loops_here.left < 0) [[unlikely]] look();
       do {
@@ -92,8 +88,12 @@ struct shared_loop {
     } catch (...) {
       fail();
     }
-    if (tree != nullptr) [[unlikely]] join();
+    if (tree != nullptr) [[unlikely]] return join();
+    loops_here.innermost = outer;
+    return false;
   }
+  // It ends, and frees what was given.
+  void leave() noexcept;
 
   std::size_t next = 0;  // from here to the end nothing has begun
   std::size_t stop;      // of this round
@@ -112,9 +112,17 @@ struct shared_loop {
   bool take_back() noexcept;
   void wait() noexcept;
   [[noreturn]] void fail();
-  void join();
+  bool join();
   void throw_first();
-  void free_given() noexcept;
+};
+
+// Leaves one that has given.
+struct leaves_given {
+  explicit leaves_given(shared_loop& loop) noexcept : of(loop) {}
+  leaves_given(const leaves_given&) = delete;
+  leaves_given& operator=(const leaves_given&) = delete;
+  ~leaves_given() { of.leave(); }
+  shared_loop& of;
 };
 
 // Whether loops that begin now belong to those on this stack.

@@ -28,31 +28,41 @@ class work;
 namespace jobs {
 
 [[noreturn]] void refuse_begun_work();
+[[noreturn]] void refuse_work_without_value();
 
 // What a work comes to, once; in the work, which lies where it is awaited.
 template <class T>
 class work_cell {
  public:
+  static constexpr bool moves_safely = std::is_nothrow_move_constructible_v<tasks::stored<T>>;
   work_cell() noexcept {}
   work_cell(const work_cell&) = delete;
   work_cell& operator=(const work_cell&) = delete;
   ~work_cell() {
     if (there_) std::destroy_at(&value_);
   }
-  template <class Value>
-  void set(Value&& value) {
+  template <class... Value>
+  void set(Value&&... value) {
     if constexpr (std::is_reference_v<T>) {
-      std::construct_at(&value_, std::addressof(value));
+      std::construct_at(&value_, std::addressof(value)...);
     } else {
-      std::construct_at(&value_, std::forward<Value>(value));
+      std::construct_at(&value_, std::forward<Value>(value)...);
     }
     there_ = true;
+  }
+  // What the other one has, if anything, which then has nothing. Here is nothing yet.
+  void move_from(work_cell& other) noexcept(moves_safely) {
+    if (!other.there_) return;
+    std::construct_at(&value_, std::move(other.value_));
+    there_ = true;
+    std::destroy_at(&other.value_);
+    other.there_ = false;
   }
   bool there() const noexcept { return there_; }
   T take() {
     if constexpr (std::is_reference_v<T>) {
       return static_cast<T>(*value_);
-    } else {
+    } else if constexpr (!std::is_void_v<T>) {
       return std::move(value_);
     }
   }
@@ -61,16 +71,6 @@ class work_cell {
   union {
     tasks::stored<T> value_;
   };
-  bool there_ = false;
-};
-template <>
-class work_cell<void> {
- public:
-  void set() noexcept { there_ = true; }
-  bool there() const noexcept { return there_; }
-  void take() const noexcept {}
-
- private:
   bool there_ = false;
 };
 
@@ -297,10 +297,12 @@ class [[nodiscard]] work {
   using value_type = T;
   using promise_type = jobs::work_promise<T>;
 
-  work(work&& other) noexcept : handle_(other.handle_), unbegun_(std::exchange(other.unbegun_, false)) {}
-  work& operator=(work&& other) noexcept {
-    std::swap(handle_, other.handle_);
-    std::swap(unbegun_, other.unbegun_);
+  // A value that it has goes with it. Not while it runs: fork(span) knows where it lies.
+  work(work&& other) noexcept(jobs::work_cell<T>::moves_safely) { move_from(other); }
+  work& operator=(work&& other) noexcept(jobs::work_cell<T>::moves_safely) {
+    if (this == &other) return *this;
+    const work before(std::move(*this));
+    move_from(other);
     return *this;
   }
   ~work() {
@@ -320,8 +322,11 @@ class [[nodiscard]] work {
   void check() const {
     if (!unbegun_) [[unlikely]] jobs::refuse_begun_work();
   }
-  // Once fork(span) has given it its value.
-  T take() { return cell_.take(); }
+  // The value that fork(span) has given it. usage_error when it has none: not yet, it threw or was dropped, or it was moved from.
+  T take() {
+    if (!cell_.there()) [[unlikely]] jobs::refuse_work_without_value();
+    return cell_.take();
+  }
 
  private:
   friend promise_type;
@@ -330,6 +335,12 @@ class [[nodiscard]] work {
     // What else a frame starts with is two pointers: so a part is found without its type.
     static_assert(alignof(promise_type) <= 2 * sizeof(void*), "troupe: work: its value is over-aligned; put it into a std::unique_ptr");
   }
+  void move_from(work& other) noexcept(jobs::work_cell<T>::moves_safely) {
+    handle_ = other.handle_;
+    unbegun_ = std::exchange(other.unbegun_, false);
+    if (!unbegun_) [[unlikely]] cell_.move_from(other.cell_);
+  }
+
   std::coroutine_handle<promise_type> handle_;
   bool unbegun_ = true;  // a frame that has begun frees itself
   jobs::work_cell<T> cell_;
@@ -341,7 +352,7 @@ class [[nodiscard]] work {
 // exception is thrown when all have ended. co_await it in a work or a task, or block in get(). Cost: about 5 ns more than the
 // works. Throws usage_error for a work that was moved from.
 //
-// A vector gives a vector. A span leaves the values in the works: then take() gives each.
+// A vector gives a vector. A span leaves the values in the works, also when one of them throws: then take() gives each.
 //
 // Example:
 //     troupe::work<int> square(int n) { co_return n * n; }

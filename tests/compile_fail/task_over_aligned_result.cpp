@@ -1,0 +1,17 @@
+// A result lies at 16 bytes: what needs more travels behind a pointer.
+// expect: troupe: the result of a task, a promise or an ask lies at 16 bytes; put one that is over-aligned into a std::unique_ptr
+#include <memory>
+
+#include "troupe/troupe.hpp"
+
+struct alignas(32) row {
+  float values[8];
+};
+
+#ifdef CONTROL
+using result = std::unique_ptr<row>;
+#else
+using result = row;
+#endif
+
+troupe::task<result> make() { co_return result{}; }
