@@ -20,7 +20,9 @@ struct ring {
   const std::uint32_t number;      // from 1 on
   ring* const next;                // of all, the newest first
   std::atomic<bool> in_use{true};  // its thread has not ended
+  std::atomic<bool> lasts{false};  // of main or a worker, which a table does not leave out
   char name[16] = "";              // of the thread
+  mutable std::uint64_t printed = 0;  // events below this a table has had; one table at a time
 };
 
 // Any thread, signal handlers too. Rings are never freed.

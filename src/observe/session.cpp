@@ -1,9 +1,11 @@
 #include "observe/session.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -51,21 +53,40 @@ crash crashes[] = {{SIGSEGV, "crashed: SIGSEGV", {}},
                    {SIGFPE, "crashed: SIGFPE", {}},
                    {SIGABRT, "crashed: SIGABRT", {}}};
 
-// Restores what the signals did before, writes the trace, and lets the signal do that.
+constinit std::atomic<pid_t> crashed_first{0};     // the thread that writes the trace
+constinit std::atomic<bool> crash_written{false};  // it has
+
+void write_crash() noexcept {
+  // order: relaxed  the others go on as they do; what they write from here on nobody reads
+  is_on.store(false, std::memory_order_relaxed);
+  say(recording::get().write() ? "troupe: the trace up to the crash was written\n"
+                               : "troupe: the trace up to the crash could not be written\n");
+  crash_written.store(true, std::memory_order_release);  // order: release  pairs with await_writer
+}
+
+// The signal of a second thread would end the process while the first one writes: the same bug in two workers is the usual way to
+// crash. Bounded, for the first may hang. Polls, as a handler may not wait for a lock.
+void await_writer() noexcept {
+  constexpr int naps_max = 30'000, nap_ms = 1;
+  // order: acquire  pairs with write_crash
+  for (int i = 0; i < naps_max && !crash_written.load(std::memory_order_acquire); ++i) ::poll(nullptr, 0, nap_ms);
+}
+
+// Writes the trace, restores what the signals did before, and lets the signal do that.
 void on_crash(int signal) {
   const int error_before = errno;
-  const char* mark = "crashed";
-  for (crash& one : crashes) {
-    ::sigaction(one.signal, &one.before, nullptr);
-    if (one.signal == signal) mark = one.mark;
+  pid_t first = 0;
+  const pid_t self = ::gettid();
+  // order: relaxed (both)  who is the first; what it writes is a file
+  if (crashed_first.compare_exchange_strong(first, self, std::memory_order_relaxed)) {
+    for (const crash& one : crashes) {
+      if (one.signal == signal) record(event::mark, one.mark, 0);
+    }
+    write_crash();
+  } else if (first != self) {  // else writing it has crashed
+    await_writer();
   }
-  // order: relaxed  the others go on as they do; what they write from here on nobody reads
-  if (is_on.load(std::memory_order_relaxed)) {
-    record(event::mark, mark, 0);
-    is_on.store(false, std::memory_order_relaxed);  // order: relaxed  as above
-    recording& now = recording::get();
-    say(now.write() ? "troupe: the trace up to the crash was written\n" : "troupe: the trace up to the crash could not be written\n");
-  }
+  for (const crash& one : crashes) ::sigaction(one.signal, &one.before, nullptr);
   ::raise(signal);
   errno = error_before;
 }

@@ -10,7 +10,7 @@
 namespace troupe::observe {
 namespace {
 
-constexpr std::size_t threads_max = 256;  // in one table; the newest
+constexpr std::size_t threads_max = 256;  // in one table: main and the workers, then the youngest
 
 // The next event of a thread that is not printed yet.
 struct place {
@@ -27,28 +27,24 @@ struct place {
 
 // Static: a signal handler's stack may be small. One table at a time.
 place places[threads_max];
-std::uint64_t printed[threads_max];  // of each thread, by its number
 
 class table {
  public:
   table(int fd, const tick_scale& began) noexcept : to_(fd), began_(began) {}
 
   bool write() noexcept {
-    std::size_t count = 0;
-    for (const ring* one = first_ring(); one != nullptr && count < threads_max; one = one->next) {
-      place& here = places[count++];
-      here.of = one;
-      here.end = one->events.written();
-      std::uint64_t& before = printed[one->number % threads_max];
-      here.at = std::max(ring::events_of_thread::oldest(here.end), before);
-      lost_ += here.at - before;
-      before = here.end;
-      here.advance();
+    // Newest first. What a thread that makes its ring meanwhile does comes into the next table.
+    const ring* const newest = first_ring();
+    for (const bool lasts : {true, false}) {
+      for (const ring* one = newest; one != nullptr; one = one->next) {
+        // order: relaxed  which of those with events have a place
+        if (one->lasts.load(std::memory_order_relaxed) == lasts) take_in(*one);
+      }
     }
     to_ << "Thread            Queued Asleep      Time (ms)  Event\n";
     for (;;) {
       place* first = nullptr;
-      for (std::size_t i = 0; i < count; ++i) {
+      for (std::size_t i = 0; i < count_; ++i) {
         if (places[i].there && (first == nullptr || places[i].next.ticks < first->next.ticks)) first = &places[i];
       }
       if (first == nullptr) break;
@@ -56,11 +52,31 @@ class table {
       first->advance();
     }
     if (lost_ != 0) to_ << lost_ << " older events were overwritten\n";
+    if (left_out_ != 0) {
+      to_ << left_out_ << " other threads were left out: a table has " << std::uint64_t{threads_max}
+          << ", main and the workers, and then the youngest\n";
+    }
     to_.flush();
     return !to_.failed();
   }
 
  private:
+  void take_in(const ring& of) noexcept {
+    const std::uint64_t end = of.events.written();
+    if (end == of.printed) return;
+    if (count_ == threads_max) {
+      ++left_out_;
+      return;
+    }
+    place& here = places[count_++];
+    here.of = &of;
+    here.end = end;
+    here.at = std::max(ring::events_of_thread::oldest(end), of.printed);
+    lost_ += here.at - of.printed;
+    of.printed = end;
+    here.advance();
+  }
+
   void add(const ring& of, const event_data& one) noexcept {
     const auto kind = static_cast<event>(one.kind);
     const kind_of_event& is = kinds[one.kind];
@@ -89,7 +105,8 @@ class table {
   output to_;
   const tick_scale& began_;
   const tick_scale now_;
-  std::uint64_t queued_ = 0, asleep_ = 0, lost_ = 0;
+  std::size_t count_ = 0;
+  std::uint64_t queued_ = 0, asleep_ = 0, lost_ = 0, left_out_ = 0;
 };
 
 }  // namespace

@@ -2,12 +2,14 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <new>
 
+#include "base/thread_name.hpp"
 #include "observe/ring.hpp"
 #include "observe/ticks.hpp"
 
@@ -91,6 +93,8 @@ TROUPE_NOINLINE ring* make_ring() noexcept {
     // order: release  the ring is whole; pairs with first_ring
     rings.store(made, std::memory_order_release);
   }
+  // order: relaxed  seen soon enough; a ring that has a worker's events stays one
+  if (base::worker_number != 0 || ::gettid() == ::getpid()) made->lasts.store(true, std::memory_order_relaxed);
   left.armed = true;
   make_crash_stack();
   return of_thread = made;

@@ -1,5 +1,6 @@
 #include "troupe/parallel/schedule.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -106,7 +107,9 @@ task<bool> wait_to_begin(schedule& of) {
   if (of.every.count() > 0) {
     const std::int64_t period = of.every.count();
     // Those that were missed are left out.
-    of.due_ns = of.due_ns == 0 ? now_ns + period : of.due_ns + period + (now_ns > of.due_ns + period ? (now_ns - of.due_ns - 1) / period * period : 0);
+    const bool beyond = std::max(now_ns, of.due_ns) > INT64_MAX - period;  // the end of time
+    if (beyond && of.due_ns != 0) co_return false;
+    of.due_ns = beyond ? INT64_MAX : of.due_ns == 0 ? now_ns + period : of.due_ns + period + (now_ns > of.due_ns + period ? (now_ns - of.due_ns - 1) / period * period : 0);
     span = of.due_ns - now_ns;
   }
   const bool came = co_await pause(std::chrono::nanoseconds(span), of.weak, of.stop);
@@ -136,7 +139,7 @@ struct turn_of_actor final : sched::message {
   turn_of_actor(void* given, void (*runs)(void*) noexcept) noexcept : message(&act_on), what(given), run(runs) {}
 
   static const char* act_on(sched::message* base, void*, sched::message_act act) {
-    if (act == sched::message_act::describe) return "a callback of a submitted call";
+    if (act == sched::message_act::describe) return sched::described_as_submitted;
     const std::unique_ptr<turn_of_actor> self(static_cast<turn_of_actor*>(base));
     const bool handled = act == sched::message_act::handle;
     if (handled) self->run(self->what);

@@ -105,20 +105,22 @@ TEST_P(submit, an_error_of_the_callback_comes_to_the_errback) {
   EXPECT_EQ(why, "of the callback");
 }
 
+// With one worker: two of them may throw at once, when a busy machine lets both times go by.
 TEST_P(submit, errors_of_errbacks_come_to_run_one_at_a_time_and_in_order) {
+  runtime one({.workers = 1, .policy = GetParam()});
   for (int i = 0; i < 3; ++i) {
-    troupe::submit_after(rt, (i + 1) * 2ms, [] { throw std::runtime_error("of the call"); })
+    troupe::submit_after(one, (i + 1) * 2ms, [] { throw std::runtime_error("of the call"); })
         .then([] {}, [i](const std::exception_ptr&) { throw std::runtime_error(std::to_string(i)); });
   }
   for (int i = 0; i < 3; ++i) {
     try {
-      rt.run();
+      one.run();
       FAIL();
     } catch (const std::runtime_error& what) {
       EXPECT_EQ(what.what(), std::to_string(i));
     }
   }
-  rt.run();
+  one.run();
 }
 
 // The text is the context's, and is still there when run() has thrown the error.

@@ -12,6 +12,16 @@ std::string counted(std::size_t n, const char* what) { return std::to_string(n) 
 
 }  // namespace
 
+// The handlers that run, and the blocking calls, which run or wait for a thread.
+std::string runtime_core::running() const {
+  // order: relaxed  a snapshot
+  const std::size_t calls = blocking_calls_.load(std::memory_order_relaxed);
+  const std::string names = actor::running_handlers(*system);
+  if (calls == 0) return names;
+  const std::string side_calls = calls == 1 ? "a blocking call" : std::to_string(calls) + " blocking calls";
+  return names == "none" ? side_calls : names + "; " + side_calls;
+}
+
 std::string runtime_core::dump() {
   struct visit {
     explicit visit(actor::system& home) noexcept : home(home), open(home.visit()) {}
@@ -34,7 +44,7 @@ std::string runtime_core::dump() {
                      " queued, " + counted(timers.armed, "timer") + " armed, " + counted(holds, "hold") + ", " +
                      // order: relaxed  a statistic
                      counted(system->dead_letters.load(std::memory_order_relaxed), "dead letter") +
-                     "\n  running: " + actor::running_handlers(*system);
+                     "\n  running: " + running();
   const actor::suspended_text waiting = actor::describe_suspended(*system, dumped_lines_max, true);
   text += "\n  suspended: " + std::to_string(waiting.count) + waiting.lines;
   if (waiting.missed != 0) text += "\n  not looked at: what waits at " + counted(waiting.missed, "worker");

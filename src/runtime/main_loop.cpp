@@ -12,9 +12,10 @@ constexpr int turns_a_round = 64;
 
 }  // namespace
 
-// Simulated: what comes by I/O comes between any two turns.
+// Simulated: what comes by I/O comes between any two turns, and so do timers, since turns take time.
 bool runtime_core::step_main() {
   if (simulated_ == nullptr) return main_->run_one();
+  clock->expire();
   return (simulated_->has_io() && simulated_->choose(4) == 0 && simulated_->look()) || simulated_->step();
 }
 

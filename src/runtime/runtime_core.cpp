@@ -66,11 +66,16 @@ void runtime_core::make_clock() {
 // A call that blocks keeps the program from being out of work, whatever becomes of it.
 void runtime_core::make_side_pool() {
   struct at_work {
-    explicit at_work(runtime_core& core) : core(&core) { core.alive_.enter(); }
+    explicit at_work(runtime_core& core) : core(&core) {
+      core.alive_.enter();
+      core.blocking_calls_.fetch_add(1, std::memory_order_relaxed);  // order: relaxed  for running(), a snapshot
+    }
     at_work(at_work&& other) noexcept : core(std::exchange(other.core, nullptr)) {}
     at_work& operator=(at_work&&) = delete;
     ~at_work() {
-      if (core != nullptr && core->alive_.leave()) core->came_to_rest();
+      if (core == nullptr) return;
+      core->blocking_calls_.fetch_sub(1, std::memory_order_relaxed);  // order: relaxed  as above
+      if (core->alive_.leave()) core->came_to_rest();
     }
     runtime_core* core;
   };
@@ -332,7 +337,7 @@ bool runtime_core::overdue() {
     overdue_ = true;
   }
   if (alive_.empty()) end_overdue();  // it came to rest just now, and nobody else will tell
-  throw deadline_error("troupe: stop: the deadline passed with handlers still running: " + actor::running_handlers(*system) +
+  throw deadline_error("troupe: stop: the deadline passed with handlers still running: " + running() +
                        "; what was queued is discarded");
 }
 
@@ -341,7 +346,7 @@ void runtime_core::stop(stop_mode mode, std::chrono::nanoseconds deadline) {
   {
     std::lock_guard lock(stop_mutex_);
     // The stricter of two calls counts.
-    const auto until = now + std::min<std::chrono::nanoseconds>(deadline, std::chrono::hours(24 * 365));
+    const auto until = now + std::clamp<std::chrono::nanoseconds>(deadline, std::chrono::nanoseconds(0), std::chrono::hours(24 * 365));
     if (!stop_) {
       stop_ = stop_request{mode, until};
     } else {

@@ -99,6 +99,7 @@ class runtime_core : public std::enable_shared_from_this<runtime_core> {
   void forget_stop();
   void end_stop();
   void throw_stalled();
+  std::string running() const;
   bool overdue();
   bool end_overdue();
   void came_to_rest();
@@ -111,6 +112,7 @@ class runtime_core : public std::enable_shared_from_this<runtime_core> {
   std::int64_t holds_ = 0;
   bool holds_ignored_ = false;  // a stop that drains does not wait for outside sources
   bool overdue_ = false;        // a stop missed its deadline, and what it discards has not all gone yet
+  std::atomic<std::size_t> blocking_calls_{0};  // of blocking(); the side pool has others, too
 
   sched::simulated* simulated_ = nullptr;          // the pool, under that policy
   std::unique_ptr<sched::thread_executor> main_;   // the main thread's, under the others

@@ -1,5 +1,7 @@
 #include "runtime/scheduled_call.hpp"
 
+#include <algorithm>
+
 #include "troupe/runtime/timer.hpp"
 
 namespace troupe {
@@ -61,6 +63,7 @@ void scheduled_call::go_on() noexcept {
   const std::chrono::nanoseconds now(core_->clock->now_ns());
   const std::chrono::nanoseconds period = rare_->period;
   std::chrono::nanoseconds& due = rare_->due;
+  if (period > std::chrono::nanoseconds(tasks::timers::last_ns) - std::max(due, now)) return end();  // it would come after the end of time
   due += period;
   if (due <= now) due += (now - due) / period * period + period;  // those that were missed are left out
   // order: relaxed  there is one already
@@ -98,6 +101,7 @@ timer runtime_core::schedule(const std::shared_ptr<runtime_core>& self, std::chr
   timer handle(made);
   try {
     made.start(span, options.stop);
+    if (self->simulated_ != nullptr) self->simulated_->poke();  // another thread's may be the first thing in a while
   } catch (...) {
     made.drop_ref();
     throw;

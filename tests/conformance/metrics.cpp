@@ -2,6 +2,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <thread>
+
 #include "support/conformance.hpp"
 
 namespace troupe::test {
@@ -105,6 +107,37 @@ TEST_P(metrics, lazies_failures_and_blocking_calls) {
   EXPECT_EQ(now.total.lazies, 30u);
   EXPECT_EQ(now.lazies_queued, 0u);
   EXPECT_EQ(now.blocking_calls, 0u);
+}
+
+// Of a simulation, too, which has its time and its counters to itself else; a race is seen by tsan.
+TEST_P(metrics, any_thread_reads_them_and_arms_timers_meanwhile) {
+  runtime rt(options());
+  struct runner {
+    int left = fewer(20'000);
+    void go() {
+      if (--left > 0) self(this).tell<&runner::go>();
+    }
+  };
+  auto one = rt.spawn<runner>();
+  one.tell<&runner::go>();
+  std::atomic<int> called{0};
+  std::thread own([&rt, &called, open = rt.hold()] {
+    std::uint64_t turns = 0;
+    std::chrono::nanoseconds time{0};
+    for (int i = 0; i < 200; ++i) {
+      const std::uint64_t seen = rt.metrics().total.turns;
+      EXPECT_LE(turns, seen);
+      turns = seen;
+      const auto now = rt.now();
+      EXPECT_LE(time, now);
+      time = now;
+      static_cast<void>(rt.after(1us, [&called] { ++called; }));
+      std::this_thread::yield();
+    }
+  });
+  rt.run();
+  own.join();
+  EXPECT_EQ(called.load(), 200);
 }
 
 TROUPE_TEST_EACH(metrics, all_settings);

@@ -1,5 +1,6 @@
 // stop(): a program ends before it is out of work, by draining or by discarding, in bounded time.
 #include <latch>
+#include <memory>
 
 #include "support/conformance.hpp"
 
@@ -77,6 +78,101 @@ TEST_P(stop, discard_ends_programs_that_would_never_end) {
   for (auto& one : all) one.tell<&runner::work>();
   rt.run();
   EXPECT_EQ(seen.load(), 3);
+}
+
+task<> sleep_for_an_hour() { co_await sleep_for(1h); }
+
+// Tasks that always go on, by themselves or by each other; as they are, or as branches of another one.
+TEST_P(stop, discard_ends_tasks_that_would_never_end) {
+  for (const auto& [alone, nested] : {std::pair(true, false), {false, false}, {true, true}, {false, true}}) {
+    auto rt = std::make_unique<runtime>(options());
+    std::atomic<int> rounds{0}, ended{0};
+    event first, second;
+    auto goes_on = [&, alone = alone](event mine, event theirs) -> task<> {
+      try {
+        for (;;) {
+          if (++rounds == 100) rt->stop(stop_mode::discard, 1h);
+          if (alone) {
+            co_await yield();
+          } else {
+            theirs.set();
+            co_await mine.wait();
+            mine.reset();
+          }
+        }
+      } catch (const cancelled&) {
+        ++ended;
+      }
+    };
+    auto both = [&]() -> task<> { co_await when_all(goes_on(first, second), goes_on(second, first)); };
+    auto outer = [&]() -> task<> { co_await when_any(both(), sleep_for_an_hour()); };
+    if (nested) {
+      rt->spawn(outer());
+    } else {
+      rt->spawn(goes_on(first, second));
+      rt->spawn(goes_on(second, first));
+    }
+    try {
+      rt->run();
+    } catch (const stalled&) {  // one was ended before it set the other's event
+    }
+    rt.reset();  // before what those use that stay suspended
+    EXPECT_GE(ended, 1);
+    EXPECT_GE(rounds, 100);
+  }
+}
+
+struct busy {
+  static constexpr bool reentrant = true;
+  std::atomic<int>* rounds;
+  explicit busy(std::atomic<int>* rounds) : rounds(rounds) {}
+  task<> go_on() {
+    for (;;) {
+      ++*rounds;
+      co_await yield();
+    }
+  }
+  task<> both() { co_await when_all(go_on(), go_on()); }
+  task<> nested() { co_await when_any(both(), sleep_for_an_hour()); }
+};
+
+// Whatever else reaches its actor meanwhile.
+TEST_P(stop, discard_leaves_alone_what_stays_suspended) {
+  struct patient {
+    task<int> wait(event until) {
+      co_await until.wait();
+      co_await sleep_for(1us);
+      co_return 4;
+    }
+  };
+  runtime rt(options());
+  event until;
+  auto one = rt.spawn<patient>();
+  auto answer = one.ask<&patient::wait>(until);
+  EXPECT_THROW(rt.run(), stalled);
+  hold open = rt.hold();
+  rt.stop(stop_mode::discard);
+  auto end = one.watch();
+  rt.run();
+  open.release();
+  until.set();
+  rt.run();
+  EXPECT_EQ(answer.get(), 4);
+}
+
+// A reentrant actor's calls, too.
+TEST_P(stop, discard_ends_calls_side_by_side_that_would_never_end) {
+  std::atomic<int> rounds{0};
+  runtime rt(options());
+  auto one = rt.spawn<busy>(&rounds);
+  one.tell<&busy::both>();
+  one.tell<&busy::nested>();
+  one.tell([&rt](busy& self) -> task<> {
+    while (*self.rounds < 100) co_await yield();
+    rt.stop(stop_mode::discard, 1h);
+  });
+  rt.run();
+  EXPECT_GE(rounds, 100);
 }
 
 TEST_P(stop, from_a_handler_on_any_thread) {
@@ -267,6 +363,35 @@ TEST_P(stop, a_deadline_names_a_posted_procedure_that_still_runs) {
   EXPECT_NE(said.find("post"), std::string::npos) << said;
   set_and_wake(go_on, true);
   rt.run();
+}
+
+TEST_P(stop, a_deadline_names_blocking_calls_that_still_run) {
+  if (!threaded()) GTEST_SKIP() << "the call would be on the thread that waits";
+  for (const int calls : {1, 2}) {
+    std::atomic<bool> entered{false}, go_on{false};
+    runtime rt(options());
+    std::vector<future<>> results;
+    for (int i = 0; i < calls; ++i) {
+      results.push_back(rt.blocking([&] {
+        set_and_wake(entered, true);
+        wait_for(go_on, true);
+      }));
+    }
+    wait_for(entered, true);
+    rt.stop(stop_mode::drain, 1ms);
+    std::string said;
+    try {
+      rt.run();
+    } catch (const deadline_error& e) {
+      said = e.what();
+    }
+    const std::string expected = calls == 1 ? "running: a blocking call;" : "running: 2 blocking calls;";
+    EXPECT_NE(said.find(expected), std::string::npos) << said;
+    EXPECT_NE(rt.dump().find("blocking call"), std::string::npos);
+    set_and_wake(go_on, true);
+    rt.run();
+    EXPECT_EQ(rt.dump().find("blocking call"), std::string::npos);
+  }
 }
 
 TEST_P(stop, a_deadline_that_is_met_throws_nothing) {

@@ -108,6 +108,21 @@ def check_everything(policy):
             fail(f"{policy}: no thread is a worker: {names}")
 
 
+def check_crowd():
+    """A table has so many threads; main and the workers are among them, and how many are not is told."""
+    done = run("crowd", "text")
+    *rows, last = done.stderr.splitlines()
+    said = re.fullmatch(r"(\d+) other threads were left out: a table has 256, main and the workers, and then the youngest", last)
+    numbers = {int(row[:4]) for row in rows[1:]}
+    if done.returncode != 0 or not said or len(numbers) != 256:
+        fail(f"crowd: ended with {done.returncode}, {len(numbers)} threads, and says: {last}")
+    workers = [row for row in rows if row[5:].startswith("worker")]
+    if not workers or not any("compute begins" in row and row not in workers for row in rows):
+        fail("crowd: the table has not main and the workers")
+    if not 145 <= int(said[1]) <= 155:
+        fail(f"crowd: {last}")
+
+
 def check_table():
     done = run("return", "text")
     head, *rows = done.stderr.splitlines()
@@ -142,6 +157,14 @@ def check_endings():
         expect(events, "i", "user", f"crashed: {by.name}", 1, 1)
         expect(events, "X", "user", "about to crash", 1, 1)
         expect(events, "X", "message", ".*Asker::crash", 1, 1)
+    # Two threads at about the same time: the one waits until the other has written.
+    done = run("both", str(path))
+    sanitized = "Sanitizer" in done.stderr
+    if (done.returncode not in (-signal.SIGABRT, -signal.SIGSEGV) and not sanitized) or "the trace up to the crash was written" not in done.stderr:
+        fail(f"both: ended with {done.returncode}: {done.stderr}")
+    events, _ = events_of(path)
+    expect(events, "i", "user", "crashed: .*", 1, 1)
+    expect(events, "i", "user", "filled", 2 * 32_000)
 
 
 def check_flood():
@@ -170,6 +193,7 @@ FOLDER.mkdir(exist_ok=True)
 for one in POLICIES:
     check_everything(one)
 check_table()
+check_crowd()
 check_endings()
 check_flood()
 check_settings()

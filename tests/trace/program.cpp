@@ -1,8 +1,11 @@
-// Does a little of everything that a trace has events for. How it ends: return | exit | crash | segv | deep | flood.
+// Does a little of everything that a trace has events for. How it ends: return | exit | crash | segv | deep | both |
+// flood | crowd.
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
@@ -60,6 +63,24 @@ void compute() {
   if (sum != 10) std::abort();
 }
 
+// Two workers at once, with so much to write that the second is there long before the first is done.
+void crash_both(troupe::runtime& rt) {
+  static std::atomic<int> ready{0};
+  for (const int signal : {SIGABRT, SIGSEGV}) {
+    rt.post([signal] {
+      for (int i = 0; i < 40'000; ++i) troupe::trace_mark("filled", static_cast<std::uint64_t>(i));
+      ++ready;
+      while (ready.load() != 2) std::this_thread::yield();
+      ::raise(signal);
+    });
+  }
+}
+
+// More threads than a table has.
+void come_and_go() {
+  for (int i = 0; i < 400; ++i) std::thread([] { troupe::trace_mark("came and went"); }).join();
+}
+
 }  // namespace
 
 int main(int, char** arguments) {
@@ -79,9 +100,11 @@ int main(int, char** arguments) {
   rt.post(&compute);
   const troupe::owned_context work = troupe::make_context({.name = "work"});
   rt.run();
+  if (ending == "crowd") come_and_go();
   compute();
   ::close(bell);
   if (ending == "exit") std::exit(3);
   if (ending == "crash" || ending == "segv" || ending == "deep") asker.tell<&Asker::crash>(std::string(ending));
+  if (ending == "both") crash_both(rt);
   rt.run();
 }

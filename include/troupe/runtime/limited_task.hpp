@@ -33,6 +33,7 @@ class limits {
  private:
   static std::chrono::nanoseconds after(std::chrono::nanoseconds span) {
     const std::chrono::nanoseconds begins = now();
+    if (span.count() <= 0) return begins;  // or left() overflows
     return span > std::chrono::nanoseconds::max() - begins ? std::chrono::nanoseconds::max() : begins + span;
   }
   std::chrono::nanoseconds due_ = std::chrono::nanoseconds::max();

@@ -227,8 +227,8 @@ class runtime {
   }
 
   // Makes run() return: out of the current call, or the next one if none is running. Any thread, handlers too.
-  // When the deadline passes before the end is reached, run() throws deadline_error, naming the handlers that
-  // still run. The stop lasts on until those have ended and nothing of what was queued is left: until then holds
+  // When the deadline passes before the end is reached, run() throws deadline_error, naming the handlers and blocking
+  // calls that still run. The stop lasts on until those have ended and nothing of what was queued is left: until then holds
   // do not count, and what is queued or sent becomes dead letters. The next run() waits for that first.
   void stop(stop_mode mode = stop_mode::drain, std::chrono::nanoseconds deadline = std::chrono::seconds(10));
 

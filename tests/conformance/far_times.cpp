@@ -1,0 +1,112 @@
+// Times at the ends of what a clock can say: what is long past is due at once, what is far away does not come.
+#include <thread>
+
+#include "support/conformance.hpp"
+
+namespace troupe::test {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::nanoseconds;
+using std::chrono::steady_clock;
+
+class far_times : public conformance {};
+
+TEST_P(far_times, a_sleep_until_what_is_past_is_over_at_once) {
+  runtime rt(options());
+  auto done = rt.spawn([]() -> task<int> {
+    co_await sleep_until(steady_clock::time_point::min());
+    co_await sleep_until(steady_clock::time_point());
+    co_await sleep_for(nanoseconds::min());
+    co_await sleep_for(-1ns);
+    co_return 4;
+  }());
+  rt.run();
+  EXPECT_EQ(done.get(), 4);
+}
+
+TEST_P(far_times, a_thread_that_waits_almost_for_ever_waits_until_the_result) {
+  promise<int> late;
+  auto result = late.get_future();
+  EXPECT_FALSE(result.wait_for(nanoseconds::min()));
+  EXPECT_FALSE(result.wait_for(0ns));
+  std::thread resolver([late = std::move(late)]() mutable {
+    std::this_thread::sleep_for(2ms);  // sleeps: so that the other one most often waits
+    late.set_value(7);
+  });
+  EXPECT_TRUE(result.wait_for(nanoseconds::max() - 1ns));
+  resolver.join();
+}
+
+TEST_P(far_times, a_wait_with_a_far_limit_is_ended_by_its_result_and_one_with_a_past_limit_at_once) {
+  runtime rt(options());
+  event go;
+  auto far = rt.spawn([](event until) -> task<> { co_await until.wait().timeout(nanoseconds::max() - 1ns); }(go));
+  auto past = rt.spawn([](event never) -> task<> { co_await never.wait().timeout(nanoseconds::min()); }(event()));
+  rt.post([go] { go.set(); });
+  rt.run();
+  EXPECT_NO_THROW(far.get());
+  EXPECT_THROW(past.get(), timed_out);
+}
+
+TEST_P(far_times, limits_of_several_operations_are_over_when_they_are_past) {
+  runtime rt(options());
+  auto over = rt.spawn([]() -> task<bool> {
+    const tasks::limits past(nanoseconds::min(), {}), far(nanoseconds::max() - 1ns, {});
+    const auto begun = now();
+    while (now() == begun) co_await yield();
+    co_return past.over() && !far.over();
+  }());
+  rt.run();
+  EXPECT_TRUE(over.get());
+}
+
+TEST_P(far_times, calls_come_at_once_or_can_be_taken_back) {
+  runtime rt(options());
+  int called = 0;
+  auto at_once = rt.after(nanoseconds::min(), [&called] { ++called; });
+  rt.run();
+  EXPECT_EQ(called, 1);
+  auto far = rt.after(nanoseconds::max() - 1ns, [] {}), often = rt.every(nanoseconds::max(), [] {});
+  EXPECT_TRUE(far.cancel());
+  EXPECT_TRUE(often.cancel());
+  rt.run();
+}
+
+// Virtual time comes to its end: then nothing comes any more.
+TEST_P(far_times, a_simulation_goes_on_when_time_has_come_to_its_end) {
+  if (threaded()) GTEST_SKIP() << "in real time nobody sees it";
+  runtime rt(options());
+  int often = 0, very_seldom = 0, submitted = 0;
+  rt.every(nanoseconds::max() / 3, [&often] { ++often; });
+  rt.every(nanoseconds::max(), [&very_seldom] { ++very_seldom; });
+  submit_every(rt, nanoseconds::max() / 3, [&submitted] { ++submitted; });
+  rt.run();
+  EXPECT_GE(often, 2);
+  EXPECT_LE(often, 3);
+  EXPECT_EQ(very_seldom, 1);
+  EXPECT_GE(submitted, 2);
+  const auto end = rt.now();
+  auto slept = rt.spawn([]() -> task<int> {
+    for (int i = 0; i < 100; ++i) co_await sleep_for(std::chrono::hours(1'000'000));
+    co_return 100;
+  }());
+  rt.run();
+  EXPECT_EQ(slept.get(), 100);
+  EXPECT_GE(rt.now(), end);
+}
+
+TEST_P(far_times, a_stop_whose_deadline_is_past_is_late) {
+  if (!threaded()) GTEST_SKIP() << "nothing runs beside the stop";
+  runtime rt(options());
+  std::atomic<bool> go{false};
+  rt.post([&go] { wait_for(go, true); });
+  rt.stop(stop_mode::drain, nanoseconds::min());
+  EXPECT_THROW(rt.run_once(), deadline_error);
+  set_and_wake(go, true);
+}
+
+TROUPE_TEST_EACH(far_times, each_policy);
+
+}  // namespace
+}  // namespace troupe::test
