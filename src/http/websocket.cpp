@@ -15,6 +15,7 @@
 #include "troupe/http/message.hpp"
 #include "troupe/io/error.hpp"
 #include "troupe/parallel/schedule.hpp"
+#include "troupe/runtime/here.hpp"
 
 namespace troupe::http {
 
@@ -68,18 +69,29 @@ int websocket_handshake(const message_head& head, std::string& fields) {
   return 101;
 }
 
+struct websocket_end {
+  // Of what the function threw: it sent something behind a close that was not its own, of which it had not heard yet.
+  static bool is_cause(const websocket& of, const io_error& thrown) noexcept {
+    return of.is_ended_ && thrown.code() == std::errc::broken_pipe;
+  }
+};
+
 task<> websocket_conversation(transport& over, std::string begun, websocket_function talk, websocket_options options) {
   websocket peer(over, std::move(begun), options);
   task<> running = talk(peer);
   std::exception_ptr failed;
   try {
     co_await std::move(running);
+  } catch (const io_error& e) {
+    if (!websocket_end::is_cause(peer, e)) failed = std::current_exception();
   } catch (...) {
     failed = std::current_exception();
   }
   try {
     if (peer.close_code() == 0) co_await peer.close(failed == nullptr ? 1000 : 1011);
   } catch (const io_error&) {  // the connection is no more
+  } catch (...) {
+    if (failed == nullptr) throw;  // else the function's own is what counts
   }
   if (failed != nullptr) std::rethrow_exception(std::move(failed));
 }
@@ -89,6 +101,8 @@ void websocket::closed(int code, std::string reason) {
   close_code_ = code;
   close_reason_ = std::move(reason);
 }
+
+void websocket::ends() noexcept { is_ended_ = is_ended_ || !close_sent_; }
 
 task<> websocket::send_frame(int code, std::string payload) {
   if (close_sent_) throw io_error("send", "a WebSocket that is closed", EPIPE);
@@ -135,6 +149,7 @@ task<> websocket::close(int code, std::string reason) {
 // The peer does not keep to the protocol: it is told, and nothing of it is read any more.
 task<> websocket::fail(int code) {
   closed(code, "");
+  ends();
   co_await close(code);
 }
 
@@ -142,12 +157,16 @@ task<bool> websocket::more() {
   in_.erase(0, at_);
   at_ = 0;
   constexpr std::size_t at_once = 4096;
+  // For what has come while nobody received.
+  constexpr std::chrono::nanoseconds shortest = std::chrono::milliseconds(1);
   std::array<char, at_once> buffer;
+  if (heard_.count() < 0) heard_ = now();
   for (;;) {
+    const std::chrono::nanoseconds quiet = now() - heard_;
     bool is_quiet = false, is_over = false;
     std::size_t bytes = 0;
     try {
-      bytes = co_await over_.receive(buffer, options_.ping_after);
+      bytes = co_await over_.receive(buffer, std::max(options_.ping_after - quiet, shortest));
     } catch (const timed_out&) {
       is_quiet = true;
     } catch (const cancelled&) {
@@ -155,12 +174,14 @@ task<bool> websocket::more() {
     }
     if (bytes > 0) {
       asked_ = false;
+      heard_ = now();
       in_.append(buffer.data(), bytes);
       co_return true;
     }
     if (is_over) {
       const bool given_up = co_await submissions::being_cancelled();
       if (given_up) throw cancelled("troupe: http::websocket: the receive was given up");
+      ends();
       co_await close(1001);  // the server stops
       closed(1001, "");
       co_return false;
@@ -170,6 +191,7 @@ task<bool> websocket::more() {
       co_return false;
     }
     asked_ = true;
+    heard_ = now();
     co_await send_frame(ping, std::string());
   }
 }
@@ -261,6 +283,7 @@ task<bool> websocket::take_control() {
       co_await fail(wrong ? 1002 : 1007);
       co_return false;
     }
+    ends();
   }
   answer_ = std::move(control_);
   co_return true;

@@ -1,8 +1,10 @@
 #include "troupe/tls/stream.hpp"
 
+#include "io/at_once.hpp"
 #include "tls/connection.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/io/error.hpp"
+#include "troupe/task/timer.hpp"
 
 namespace troupe {
 namespace tls {
@@ -132,12 +134,16 @@ task<> await_input(connection& on, const tasks::limits& within) {
   co_await fill(on, within);
 }
 
+task<> let_others_in() { co_await yield(); }
+
 task<std::size_t> write_bytes(connection_ptr on, std::string_view bytes, bool whole, tasks::limits within) {
   on->check_usable();
   const seat writes(*on, seat_kind::writing);
   std::size_t done = 0;
   co_await flush(*on, within);  // what an earlier one has left
   while (done < bytes.size()) {
+    const bool others_turn = co_await io::at_once::turn_is_over();
+    if (others_turn) co_await let_others_in();
     const std::string_view chunk = bytes.substr(done, connection::chunk_bytes);
     step how = on->write(chunk);
     while (how == step::wants_input) {

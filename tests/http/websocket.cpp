@@ -203,6 +203,62 @@ TEST_P(http_websocket, one_that_fails_says_so_and_is_a_failure) {
   EXPECT_TRUE(got.ends_with(plain(0x81, "x") + closing(1011))) << got;
 }
 
+// Of a branch that sends while another one hears of the close: the peer's, a breach of its, or the server's stop.
+TEST_P(http_websocket, who_sends_behind_a_close_of_others_has_not_failed) {
+  for (const std::string& last : {bye, masked(0xF1, ""), std::string()}) {
+    router routes;
+    bool refused = false;
+    routes.get("/", [&refused] {
+      return response::websocket([&refused](http::websocket& peer) -> task<> {
+        const auto hears = [](http::websocket& from) -> task<> {
+          while (co_await from.receive()) {
+          }
+        };
+        const auto tells = [](http::websocket& to, bool& gone) -> task<> {
+          try {
+            for (;;) {
+              co_await to.send("x");
+              co_await sleep_for(100us);
+            }
+          } catch (const io_error&) {
+            gone = true;
+            throw;
+          }
+        };
+        co_await when_all(hears(peer), tells(peer, refused));
+      });
+    });
+    run(std::move(routes), [&](runtime&, http::server web, endpoint at) -> task<> {
+      tcp_stream peer = co_await tcp_stream::connect(at);
+      co_await peer.write_all(shake);
+      co_await read_until(peer, "\r\n\r\n");
+      if (last.empty()) {
+        web.stop();
+      } else {
+        co_await peer.write_all(last);
+      }
+      co_await read_to_end(peer);
+    });
+    EXPECT_TRUE(refused) << last.size();
+  }
+}
+
+TEST_P(http_websocket, who_sends_behind_a_close_of_its_own_has_failed) {
+  router routes;
+  routes.get("/", [] {
+    return response::websocket([](http::websocket& peer) -> task<> {
+      co_await peer.close();
+      while (co_await peer.receive()) {
+      }
+      co_await peer.send("x");
+    });
+  });
+  runtime rt(options());
+  const auto talk = [&](runtime&, http::server, endpoint at) -> task<> { co_await exchange(at, shake + bye); };
+  rt.spawn(serve_while(rt, http::server(std::move(routes)), talk));
+  EXPECT_THROW(rt.run(), io_error);
+}
+
 // Whatever lies between two bytes of the peer's, a receive() is given up there.
 TEST_P(http_websocket, a_receive_that_is_given_up_loses_nothing) {
   const std::string frames = masked(0x01, "frag") + masked(0x89, "ping one") + masked(0x00, "men") + masked(0x80, "ts") +
@@ -335,6 +391,38 @@ TEST_P(http_websocket, a_silent_peer_is_asked_and_then_given_up) {
   const outcome got = converse("", limits);
   EXPECT_EQ(got.sent, plain(0x89, ""));
   EXPECT_EQ(got.code, 1006);
+}
+
+// Also by who waits for something else as well, and so receives in short naps.
+TEST_P(http_websocket, a_silent_peer_is_given_up_by_who_polls) {
+  http::websocket_options limits;
+  limits.ping_after = 60ms;
+  int code = 0, given_up = 0;
+  router routes;
+  routes.get("/", [&code, &given_up, limits] {
+    return response::websocket(
+        [&code, &given_up](http::websocket& peer) -> task<> {
+          const auto take = [](http::websocket& from) -> task<> { co_await from.receive(); };
+          const auto soon = []() -> task<> { co_await sleep_for(5ms); };
+          while (peer.close_code() == 0) {
+            auto either = when_any(take(peer), soon());
+            const auto how = co_await std::move(either);
+            if (how.index() == 1) ++given_up;
+          }
+          code = peer.close_code();
+        },
+        limits);
+  });
+  std::string sent;
+  run(std::move(routes), [&](runtime&, http::server, endpoint at) -> task<> {
+    tcp_stream peer = co_await tcp_stream::connect(at);
+    co_await peer.write_all(shake);
+    co_await read_until(peer, "\r\n\r\n");
+    sent = co_await read_to_end(peer);
+  });
+  EXPECT_EQ(sent, plain(0x89, ""));
+  EXPECT_EQ(code, 1006);
+  EXPECT_GT(given_up, 5);
 }
 
 TEST_P(http_websocket, server_sent_events) {

@@ -307,6 +307,32 @@ TEST_P(tls_transfer, a_second_read_or_write_is_refused) {
   run(twice());
 }
 
+// What the system takes at once is a turn's share all the same.
+TEST_P(tls_transfer, who_is_never_kept_waiting_lets_others_in) {
+  if (!threaded()) GTEST_SKIP() << "a simulated peer that does not read keeps its writer waiting";
+  constexpr int writes = 300, others_turns = 3;
+  int turns = 0;
+  bool heard_of = false;
+  auto other = [&]() -> task<> {
+    for (; turns < others_turns; ++turns) co_await yield();
+  };
+  auto writer = [&](runtime& rt) -> task<> {
+    tls_pair pair = co_await make_good_pair();
+    co_await yield();
+    rt.spawn(other());
+    for (int i = 0; i < writes; ++i) {
+      co_await pair.client.write_all("tick");
+      heard_of = heard_of || turns == others_turns;
+    }
+  };
+  runtime_options alone = options();
+  alone.workers = 1;
+  runtime rt(alone);
+  rt.spawn(writer(rt));
+  rt.run();
+  EXPECT_TRUE(heard_of);
+}
+
 TEST_P(tls_transfer, over_pipes_and_sockets_of_the_unix_domain) {
   auto exchange = []() -> task<> {
     const tls_context trust = tls_context::client(trusting()), self = tls_context::server(showing(good_identity()));

@@ -20,7 +20,7 @@ struct websocket_options {
   // Bytes of a message, however many fragments it has. Default 1 MiB; more ends the connection (1009).
   std::size_t message_bytes = 1024 * 1024;
   // A peer that has sent nothing for so long is asked whether it is there (ping); one that has not answered after as long
-  // again is gone. Default 30 s.
+  // again is gone. Seen to while a receive() is awaited, however short each of them is. Default 30 s.
   std::chrono::nanoseconds ping_after = std::chrono::seconds(30);
 };
 
@@ -51,7 +51,8 @@ class websocket {
   // goes on where it was. Throws io_error.
   task<std::optional<websocket_message>> receive();
 
-  // Goes on when the system has taken it. Throw io_error (broken_pipe after a close), timed_out when the peer takes nothing,
+  // Goes on when the system has taken it. Throw io_error (broken_pipe after a close; it is no failure of the function when that was
+  // not its own), timed_out when the peer takes nothing,
   // and usage_error for a text that is no UTF-8. One that is given up when a part was sent was the last: what is sent behind it
   // throws io_error, and the connection ends without a close.
   task<> send(std::string text);
@@ -66,6 +67,7 @@ class websocket {
   const std::string& close_reason() const noexcept { return close_reason_; }
 
  private:
+  friend struct websocket_end;
   struct frame {
     bool last = false;
     int code = 0;
@@ -81,6 +83,7 @@ class websocket {
   task<> send_frame(int code, std::string payload);
   task<> fail(int code);
   void closed(int code, std::string reason);
+  void ends() noexcept;
 
   transport& over_;
   const websocket_options options_;
@@ -93,8 +96,10 @@ class websocket {
   std::string message_, control_;
   std::optional<std::string> answer_;  // to the control frame, which is due
   bool in_message_ = false, message_is_text_ = false;
-  bool asked_ = false;  // a ping is not answered yet
+  std::chrono::nanoseconds heard_{-1};  // when something came last, or was waited for first, or a ping went
+  bool asked_ = false;                  // a ping is not answered yet
   bool close_sent_ = false;
+  bool is_ended_ = false;  // not by the function: by the peer's close, a breach of the protocol, or since the server stops
   int close_code_ = 0;
   std::string close_reason_;
 };
