@@ -95,6 +95,11 @@ function(troupe_component name)
     endforeach()
   endif()
 
+  list(LENGTH sources count)
+  if(TROUPE_PRECOMPILE AND count GREATER 10)
+    target_precompile_headers(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${PROJECT_SOURCE_DIR}/cmake/precompiled.hpp>")
+  endif()
+
   set(linked)
   foreach(link IN LISTS arg_LINK)
     # A lower component whose layer is not written yet is left out with it.

@@ -1,0 +1,19 @@
+// What most sources of the library include, for builds with TROUPE_PRECOMPILE; no source relies on it.
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <coroutine>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <ranges>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <variant>
+#include <vector>
