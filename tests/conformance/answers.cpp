@@ -1,4 +1,5 @@
 // Answers that go wrong on their way, and asks that nobody waits for.
+#include <algorithm>
 #include <stdexcept>
 
 #include "support/conformance.hpp"
@@ -108,6 +109,113 @@ TEST_P(answers, a_callback_that_cannot_be_kept_leaves_the_future_as_it_is) {
     EXPECT_NE(got.get(), nullptr);
   }
   EXPECT_EQ(live.load(), 0);
+}
+
+TEST_P(answers, a_null_exception_is_refused_and_the_promise_is_as_it_was) {
+  promise<int> one;
+  auto later = one.get_future();
+  EXPECT_THROW(one.set_exception(nullptr), usage_error);
+  EXPECT_FALSE(later.ready());
+  one.set_value(3);
+  EXPECT_EQ(later.get(), 3);
+}
+
+struct asks_itself {
+  ref<asks_itself> next;
+  promise<int> first;
+  void meet(ref<asks_itself> other) { next = std::move(other); }
+  future<int> count(int left) { return left == 0 ? first.get_future() : next.ask<&asks_itself::count>(left - 1); }
+  void resolve(int n) { first.set_value(n); }
+  void fail() { first.set_exception(std::make_exception_ptr(std::out_of_range("the first"))); }
+  void drop() { first = {}; }
+};
+
+TEST_P(answers, chains_of_returned_futures_may_have_any_length) {
+  constexpr int length = 1'000'000;
+  runtime rt(options());
+  const auto chain = [&rt] {
+    auto one = rt.spawn<asks_itself>();
+    one.tell<&asks_itself::meet>(one);
+    auto last = one.ask<&asks_itself::count>(fewer(length, 10));
+    rt.run();
+    EXPECT_FALSE(last.ready());
+    return std::pair(one, std::move(last));
+  };
+  auto [resolved, value] = chain();
+  resolved.tell<&asks_itself::resolve>(42);
+  auto [failing, error] = chain();
+  failing.tell<&asks_itself::fail>();
+  auto [broken, none] = chain();
+  broken.tell<&asks_itself::drop>();
+  auto [stopped, given_up] = chain();
+  given_up = {};
+  stopped.tell<&asks_itself::resolve>(1);
+  rt.run();
+  EXPECT_EQ(value.get(), 42);
+  EXPECT_THROW(error.get(), std::out_of_range);
+  EXPECT_THROW(none.get(), broken_promise);
+  for (const auto& one : {resolved, failing, broken, stopped}) one.stop();
+  rt.run();
+}
+
+TEST_P(answers, a_runtime_ends_with_a_long_chain_of_returned_futures) {
+  future<int> last;
+  {
+    runtime rt(options());
+    auto one = rt.spawn<asks_itself>();
+    one.tell<&asks_itself::meet>(one);
+    last = one.ask<&asks_itself::count>(fewer(300'000, 10));
+    rt.run();
+  }
+  EXPECT_THROW(last.get(), broken_promise);
+}
+
+// Outside of actors each callback resolves the next one.
+TEST_P(answers, chains_of_callbacks_may_have_any_length) {
+  const auto length = static_cast<std::size_t>(fewer(1'000'000, 10));
+  std::vector<promise<>> all(length);
+  std::vector<std::size_t> called;
+  for (std::size_t i = 0; i < length; ++i) {
+    all[i].get_future().then([&all, &called, i] {
+      called.push_back(i);
+      if (i + 1 < all.size()) all[i + 1].set_value();
+    });
+  }
+  all[0].set_value();
+  ASSERT_EQ(called.size(), length);
+  EXPECT_TRUE(std::is_sorted(called.begin(), called.end()));
+}
+
+TEST_P(answers, callbacks_that_nest_a_little_are_called_at_once) {
+  std::vector<promise<>> all(64);
+  std::size_t returned = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i].get_future().then([&, i] {
+      EXPECT_EQ(returned, 0u);
+      if (i + 1 < all.size()) all[i + 1].set_value();
+      ++returned;
+      EXPECT_EQ(returned, all.size() - i) << "the inner ones have returned";
+    });
+  }
+  all[0].set_value();
+  EXPECT_EQ(returned, all.size());
+}
+
+// Beyond the limit they come in the order in which they were resolved.
+TEST_P(answers, callbacks_that_branch_deeply_are_each_called_once) {
+  struct tree {
+    std::vector<int> depths;
+    void grow(int depth) {
+      depths.push_back(depth);
+      for (int child = 0; depth < 80 && child < (depth % 8 == 0 ? 2 : 1); ++child) {
+        promise<> one;
+        one.get_future().then([this, depth] { grow(depth + 1); });
+        one.set_value();
+      }
+    }
+  } grown;
+  grown.grow(0);
+  EXPECT_EQ(std::count(grown.depths.begin(), grown.depths.end(), 80), 1 << 10);
 }
 
 TROUPE_TEST_EACH(answers, all_settings);

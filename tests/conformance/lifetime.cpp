@@ -529,6 +529,30 @@ TEST_P(p14_lifetime, a_handler_may_destroy_another_runtime_with_a_suspended_turn
   }
 }
 
+// A worker's queue that never runs dry is no reason to go on: each task wakes the other one before it waits itself.
+TEST_P(p14_lifetime, tasks_that_wake_each_other_for_ever_go_with_their_runtime) {
+  if (!threaded()) GTEST_SKIP() << "nothing runs before run()";
+  struct table {
+    std::array<promise<>, 2> turn;
+    std::atomic<int> hand_overs{0};
+  } shared;
+  const auto take_turns = [](table& at, std::size_t me, future<> turn) -> task<> {
+    for (;;) {
+      co_await turn;
+      ++at.hand_overs;
+      promise<> next;
+      turn = next.get_future();
+      at.turn[me] = std::move(next);
+      at.turn[1 - me].set_value();
+    }
+  };
+  runtime rt(options());
+  rt.spawn(take_turns(shared, 0, shared.turn[0].get_future()));
+  rt.spawn(take_turns(shared, 1, shared.turn[1].get_future()));
+  shared.turn[0].set_value();
+  while (shared.hand_overs.load() < 100) std::this_thread::yield();
+}
+
 TROUPE_TEST_EACH(own_end, each_policy);
 
 }  // namespace

@@ -48,6 +48,40 @@ nanoseconds worst_wait(const runtime_options& chosen, Arrange arrange) {
   return waits.empty() ? nanoseconds::max() : *std::max_element(waits.begin(), waits.end());
 }
 
+// Waits in its handler for what waits behind it.
+struct waits_for_another {
+  std::atomic<bool>* heard;
+  explicit waits_for_another(std::atomic<bool>* by) : heard(by) {}
+  bool wait(nanoseconds at_most) {
+    spawn([](std::atomic<bool>* hears) -> task<> {
+      *hears = true;
+      co_return;
+    }(heard));
+    const auto began = clock::now();
+    while (!*heard && clock::now() - began < at_most) std::this_thread::sleep_for(100us);  // sleeps: a handler that blocks
+    return *heard;
+  }
+};
+
+// No other worker is idle: each has an actor that always goes on.
+TEST_P(p11_long_handlers, one_actor_behind_a_long_handler_is_taken_by_a_busy_worker) {
+  if (workers() < 2) GTEST_SKIP() << "nobody else is there";
+  runtime rt(options());
+  std::atomic<bool> heard{false}, over{false};
+  auto goes_on = [&over]() -> task<> {
+    while (!over) co_await yield();
+  };
+  auto blocks = [&]() -> task<> {
+    for (unsigned i = 1; i < workers(); ++i) spawn(goes_on());
+    co_await sleep_for(10ms);
+    auto one = spawn<waits_for_another>(&heard);
+    EXPECT_TRUE(co_await one.ask<&waits_for_another::wait>(5s));
+    over = true;
+  };
+  rt.spawn(blocks());
+  rt.run();
+}
+
 TEST_P(p11_long_handlers, a_long_handler_does_not_delay_actors_queued_behind_it) {
   if (workers() < 2) GTEST_SKIP() << "nobody else is there";
   expect_within(10ms, [&] {

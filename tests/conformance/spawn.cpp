@@ -1,12 +1,11 @@
 // Where actors live: sizes and alignments, threads of their own, limits of their turns.
 #include <pthread.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 #include <set>
 
 #include "support/conformance.hpp"
+#include "support/resident.hpp"
 
 namespace troupe::test {
 namespace {
@@ -90,13 +89,6 @@ TEST_P(layout, over_aligned_objects_of_all_sizes_are_aligned) {
     one_alignment(std::integral_constant<std::size_t, 2048>{});
   }
   EXPECT_EQ(wrong.load(), 0);
-}
-
-// What this process has in memory now.
-std::size_t resident_bytes() {
-  std::size_t pages = 0, resident = 0;
-  std::ifstream("/proc/self/statm") >> pages >> resident;
-  return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
 // Of each of many actors of this class, with its activation (64 bytes) while it lingers.

@@ -49,6 +49,21 @@ struct sleeper {
 
 using lines = std::vector<std::string>;
 
+// Virtual time, too: turns take it.
+TEST_P(waits, a_timer_comes_though_others_never_rest) {
+  runtime rt(options());
+  std::atomic<bool> over{false};
+  rt.spawn([](std::atomic<bool>* told) -> task<> {
+    while (!told->load()) co_await yield();
+  }(&over));
+  rt.spawn([](std::atomic<bool>* told) -> task<> {
+    co_await sleep_for(1ms);
+    *told = true;
+  }(&over));
+  rt.run();
+  EXPECT_TRUE(over);
+}
+
 TEST_P(waits, a_stop_cancels_the_suspended_turn_and_what_was_sent_before_is_handled) {
   runtime rt(options());
   auto log = std::make_shared<lines>();

@@ -8,6 +8,7 @@ snippets.py says how a block is marked.
 
 import concurrent.futures
 import hashlib
+import os
 import pathlib
 import sys
 
@@ -19,6 +20,7 @@ import toolchain  # noqa: E402
 RUN_SECONDS_MAX = 20
 COMPILERS_AT_ONCE = 2
 BATCH = 24  # examples of headers in one file
+BATCH_RUN = 8  # those that run
 # A snippet is written to be read: it may name a thing that it does not use.
 LENIENT = ["-Wno-unused-variable", "-Wno-unused-but-set-variable", "-Wno-unused-parameter",
            "-Wno-unused-function", "-Wno-unused-value",
@@ -49,10 +51,24 @@ def compile_text(text):
     return compiled, said, source.with_suffix(".o")
 
 
+def check_some(examples):
+    if len(examples) > 1:
+        return check_batch(examples)
+    problem = check(examples[0])
+    return [problem] if problem else []
+
+
 def check_batch(examples):
-    """Examples that need only be compiled are so together; one by one when that fails, for they may be in each other's way."""
-    compiled, _, _ = compile_text(snippets.batch(examples))
-    return [] if compiled else [problem for problem in map(check, examples) if problem]
+    """Several together; then those one by one that are not good, for they may be in each other's way, or print what namespace they lie in."""
+    compiled, _, made = compile_text(snippets.batch(examples))
+    if not compiled:
+        return [problem for problem in map(check, examples) if problem]
+    if not any(one.run for one in examples):
+        return []
+    program = made.with_suffix("")
+    linked, _ = toolchain.link_program([made], program)
+    doubtful = [one for number, one in enumerate(examples) if one.run and not (linked and run(one, program, str(number)) is None)]
+    return [problem for problem in map(check, doubtful) if problem]
 
 
 def check(snippet):
@@ -65,7 +81,12 @@ def check(snippet):
     linked, said = toolchain.link_program([made], made.with_suffix(""))
     if not linked:
         return f"{snippet.where}: does not link:\n{said}"
-    status, out, err = toolchain.run_program(made.with_suffix(""), RUN_SECONDS_MAX)
+    return run(snippet, made.with_suffix(""))
+
+
+def run(snippet, program, *arguments):
+    """Returns what is wrong with what the program does, or None."""
+    status, out, err = toolchain.run_program(program, RUN_SECONDS_MAX, *arguments)
     if status is None:
         return f"{snippet.where}: still runs after {RUN_SECONDS_MAX} s:\n{out}{err}"
     if status != 0:
@@ -73,6 +94,16 @@ def check(snippet):
     if snippet.output is not None and out != snippet.output:
         return f"{snippet.where}: printed\n{out}and not\n{snippet.output}"
     return None
+
+
+def batches_of(found):
+    """With --deep all but examples of headers alone, as a reader has them: what others include is no help then."""
+    together = [one for one in found if snippets.can_be_in_a_batch(one) and (one.header or not os.environ.get("TROUPE_DEEP"))]
+    runs = [one for one in together if one.run]
+    compiles = [one for one in together if not one.run]
+    return ([[one] for one in found if one not in together]
+            + [runs[i : i + BATCH_RUN] for i in range(0, len(runs), BATCH_RUN)]
+            + [compiles[i : i + BATCH] for i in range(0, len(compiles), BATCH)])
 
 
 def main():
@@ -84,13 +115,8 @@ def main():
     except snippets.Malformed as wrong:
         print(wrong)
         return 1
-    # A specialisation of ours lies in no namespace of an example's.
-    together = [one for one in found if one.header and "template <>" not in one.code]
-    alone = [one for one in found if one not in together]
-    batches = [together[i : i + BATCH] for i in range(0, len(together), BATCH)]
     with concurrent.futures.ThreadPoolExecutor(COMPILERS_AT_ONCE) as pool:
-        problems = [p for p in pool.map(check, alone) if p]
-        problems += [p for some in pool.map(check_batch, batches) for p in some]
+        problems = [p for some in pool.map(check_some, batches_of(found)) for p in some]
     print("\n".join(problems) or f"{len(found)} snippets are good")
     return 1 if problems else 0
 

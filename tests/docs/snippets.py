@@ -94,10 +94,39 @@ def from_header(name, text):
 
 
 def batch(examples):
-    """The text of one file that compiles several examples of headers, each in a namespace of its own."""
+    """The text of one file that compiles several snippets, each in a namespace of its own. Those that run do so each by its number among
+    them, which is the program's argument."""
     parts = [_parts(one) for one in examples]
-    spaces = [f"namespace example_{number} {{\n{body}}}\n" for number, (_, body) in enumerate(parts)]
-    return _head([line for includes, _ in parts for line in includes]) + "".join(spaces)
+    spaces = [f"namespace example_{number} {{\n{body}{_main(one, body)}}}\n" for number, (one, (_, body)) in enumerate(zip(examples, parts))]
+    text = _head([line for includes, _ in parts for line in includes]) + "".join(spaces)
+    if not any(one.run for one in examples):
+        return text
+    calls = [f"  if (number == {number}) return example_{number}::main({'1, argv' if 'int main(int argc' in body else ''});\n"
+             for number, (one, (_, body)) in enumerate(zip(examples, parts)) if one.run]
+    return text + f"int main(int, char** argv) {{\n  const int number = std::stoi(argv[1]);\n{''.join(calls)}  return 1;\n}}\n"
+
+
+def can_be_in_a_batch(snippet):
+    """Not what specialises something of ours or defines a macro; nor a program whose main does not end as all do."""
+    if re.search(r"template <>|#define|\bnamespace (std|troupe)\b", snippet.code):
+        return False
+    return not snippet.run or snippet.kind != "program" or _whole_main(snippet.code) is not None
+
+
+def _main(snippet, body):
+    if not snippet.run or snippet.kind == "program":
+        return ""
+    return f"int main() {{\n{_call_of_fragment(body)}return 0;\n}}\n"
+
+
+def _call_of_fragment(body):
+    return "troupe::runtime rt_; rt_.spawn(fragment()); rt_.run();\n" if _awaits(body) else "fragment();\n"
+
+
+def _whole_main(code):
+    """A main in a namespace must say what it returns. None when its end is not found."""
+    made, count = re.subn(r"^(int main\([^)]*\) \{\n(?:.*\n)*?)\}$", r"\1return 0; }", code, flags=re.MULTILINE)
+    return made if count == 1 else None
 
 
 def program(snippet):
@@ -107,9 +136,7 @@ def program(snippet):
     includes, body = _parts(snippet)
     main = {"program": "",
             "declarations": "int main() {}\n",
-            "fragment": "int main() { fragment(); }\n"}[snippet.kind]
-    if snippet.kind == "fragment" and _awaits(body):
-        main = "int main() { troupe::runtime rt_; rt_.spawn(fragment()); rt_.run(); }\n"
+            "fragment": f"int main() {{ {_call_of_fragment(body)}}}\n"}[snippet.kind]
     return _head(includes) + body + main
 
 
@@ -118,7 +145,8 @@ def _parts(snippet):
     includes = [f"#include <{snippet.header}>"] if snippet.header else []
     includes += re.findall(INCLUDE, snippet.code, re.MULTILINE)
     # A hoisted #include leaves its line empty, so that the messages' line numbers stay right.
-    code = _located(snippet, re.sub(INCLUDE, "", snippet.code, flags=re.MULTILINE)) + '#line 1 "wrapper"\n'
+    code = re.sub(INCLUDE, "", snippet.code, flags=re.MULTILINE)
+    code = _located(snippet, (_whole_main(code) or code) if snippet.kind == "program" else code) + '#line 1 "wrapper"\n'
     if snippet.kind != "fragment":
         return includes, code
     if _awaits(code):

@@ -53,6 +53,24 @@ class Markdown(unittest.TestCase):
         self.assertEqual(markdown("", "anything"), [])
 
 
+class Batch(unittest.TestCase):
+    def test_each_runs_by_its_number(self):
+        found = [markdown("cpp", "int main() {\n  f();\n}")[0], markdown("cpp fragment", "g();")[0], markdown("cpp norun", "int main() {\n}")[0],
+                 markdown("cpp", "int main(int argc, char** argv) {\n}")[0]]
+        text = snippets.batch(found)
+        self.assertIn("  f();\nreturn 0; }", text)
+        self.assertIn("if (number == 0) return example_0::main();", text)
+        self.assertIn("if (number == 1) return example_1::main();", text)
+        self.assertNotIn("example_2::main", text)
+        self.assertIn("if (number == 3) return example_3::main(1, argv);", text)
+
+    def test_some_are_alone(self):
+        for code in ("template <> struct s<int> {};", "#define a b", "namespace std {}"):
+            self.assertFalse(snippets.can_be_in_a_batch(markdown("cpp declarations", code)[0]))
+        self.assertFalse(snippets.can_be_in_a_batch(markdown("cpp", "int main() { f(); }")[0]), "its end is not found")
+        self.assertTrue(snippets.can_be_in_a_batch(markdown("cpp", "int main() {\n  f();\n}")[0]))
+
+
 class Header(unittest.TestCase):
     def test_example_is_compiled_with_its_header(self):
         text = "// ref: a thing.\n// Example:\n//     int x = 1;\n//\n//     ++x;\nclass ref;\n"

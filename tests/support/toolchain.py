@@ -40,10 +40,10 @@ def link_program(objects, output):
     return _run(command)
 
 
-def run_program(program, seconds_max):
+def run_program(program, seconds_max, *arguments):
     """Runs a program without input; returns (exit status, stdout, stderr), or status None when it hung."""
     try:
-        done = subprocess.run([str(program)], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        done = subprocess.run([str(program), *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               timeout=seconds_max)
     except subprocess.TimeoutExpired as hung:
         return None, str(hung.stdout or ""), str(hung.stderr or "")
