@@ -113,6 +113,7 @@ void strand_place::run(strand& part) noexcept {
 
 void strand_place::drop(strand& part) noexcept {
   fork_join& of = *part.within;
+  of.mark(fork_join::state::cancelled);  // what failed may be further out, and who forked would find a part undone
   part.handle().destroy();
   of.end_part(*this);
 }

@@ -223,6 +223,38 @@ TEST_P(forks, that_fail_cancel_what_runs_beside) {
   EXPECT_EQ(cancelled_ones.load(), 1);
 }
 
+// Whoever goes on behind a fork finds its parts done: those that were dropped, since something further out has failed, throw.
+work<> whole(int depth, bool& done, std::atomic<int>& begun, std::atomic<bool>& went_on) {
+  const counted here;
+  ++begun;
+  if (depth != 0) {
+    bool one = false, two = false;
+    co_await fork(whole(depth - 1, one, begun, went_on), whole(depth - 1, two, begun, went_on));
+    if (!one || !two) went_on = true;
+  }
+  done = true;
+}
+work<> fails_when(std::atomic<int>& begun, int least) {
+  for (int i = 0; i < 1'000 && begun.load() < least; ++i) co_await square(1);
+  throw std::runtime_error("beside");
+}
+
+TEST_P(forks, that_fail_let_nobody_go_on_behind_parts_that_were_dropped) {
+  runtime rt(options());
+  std::atomic<bool> went_on{false};
+  for (int round = 0; round < fewer(300, 60); ++round) {
+    std::atomic<int> begun{0};
+    bool done = false;
+    auto both = [&]() -> work<> { co_await fork(fails_when(begun, round % 30), whole(6, done, begun, went_on), fails_when(begun, 2 * (round % 30))); };
+    if (round % 2 == 0) {
+      EXPECT_THROW(both().get(), std::runtime_error);
+    } else {
+      EXPECT_THROW(on_pool(rt, both()), std::runtime_error);
+    }
+  }
+  EXPECT_FALSE(went_on.load());
+}
+
 work<long> down(long depth) {
   if (depth == 0) co_return 0;
   co_return 1 + co_await down(depth - 1);
