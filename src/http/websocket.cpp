@@ -163,6 +163,10 @@ task<bool> websocket::more() {
   if (heard_.count() < 0) heard_ = now();
   for (;;) {
     const std::chrono::nanoseconds quiet = now() - heard_;
+    if (ping_due_ && !close_sent_ && quiet < options_.ping_after) {
+      co_await send_frame(ping, std::string());
+      ping_due_ = false;
+    }
     bool is_quiet = false, is_over = false;
     std::size_t bytes = 0;
     try {
@@ -173,7 +177,7 @@ task<bool> websocket::more() {
       is_over = true;
     }
     if (bytes > 0) {
-      asked_ = false;
+      asked_ = ping_due_ = false;
       heard_ = now();
       in_.append(buffer.data(), bytes);
       co_return true;
@@ -190,9 +194,8 @@ task<bool> websocket::more() {
       closed(1006, "");
       co_return false;
     }
-    asked_ = true;
+    asked_ = ping_due_ = true;
     heard_ = now();
-    co_await send_frame(ping, std::string());
   }
 }
 

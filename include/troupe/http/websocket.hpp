@@ -98,6 +98,7 @@ class websocket {
   bool in_message_ = false, message_is_text_ = false;
   std::chrono::nanoseconds heard_{-1};  // when something came last, or was waited for first, or a ping went
   bool asked_ = false;                  // a ping is not answered yet
+  bool ping_due_ = false;               // nor sent: the receive() that was to was given up
   bool close_sent_ = false;
   bool is_ended_ = false;  // not by the function: by the peer's close, a breach of the protocol, or since the server stops
   int close_code_ = 0;
