@@ -1,4 +1,5 @@
 // Works and forks: the same values on any number of workers, from plain code, handlers and lazies; errors, cancelling, depth.
+#include <chrono>
 #include <future>
 #include <numeric>
 #include <random>
@@ -223,36 +224,53 @@ TEST_P(forks, that_fail_cancel_what_runs_beside) {
   EXPECT_EQ(cancelled_ones.load(), 1);
 }
 
-// Whoever goes on behind a fork finds its parts done: those that were dropped, since something further out has failed, throw.
-work<> whole(int depth, bool& done, std::atomic<int>& begun, std::atomic<bool>& went_on) {
-  const counted here;
-  ++begun;
-  if (depth != 0) {
-    bool one = false, two = false;
-    co_await fork(whole(depth - 1, one, begun, went_on), whole(depth - 1, two, begun, went_on));
-    if (!one || !two) went_on = true;
-  }
-  done = true;
-}
-work<> fails_when(std::atomic<int>& begun, int least) {
-  for (int i = 0; i < 1'000 && begun.load() < least; ++i) co_await square(1);
-  throw std::runtime_error("beside");
-}
+// Who forks at the end of a slice leaves its parts to a later visit. Beside it something fails in between: they are dropped, and who
+// forked must not go on as if they were done.
+struct failing_beside {
+  std::atomic<bool> stolen{false}, forks{false}, fails{false}, went_on{false};
 
-TEST_P(forks, that_fail_let_nobody_go_on_behind_parts_that_were_dropped) {
-  runtime rt(options());
-  std::atomic<bool> went_on{false};
-  for (int round = 0; round < fewer(300, 60); ++round) {
-    std::atomic<int> begun{0};
-    bool done = false;
-    auto both = [&]() -> work<> { co_await fork(fails_when(begun, round % 30), whole(6, done, begun, went_on), fails_when(begun, 2 * (round % 30))); };
-    if (round % 2 == 0) {
-      EXPECT_THROW(both().get(), std::runtime_error);
-    } else {
-      EXPECT_THROW(on_pool(rt, both()), std::runtime_error);
+  work<> part(bool& done) {
+    done = true;
+    co_return;
+  }
+  work<> leaves_parts() {
+    const counted here;
+    while (!stolen.load()) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));  // sleeps: the slice ends
+    for (int i = 0; i < 1'000 && !fails.load(); ++i) {
+      bool one = false, two = false;
+      forks = true;
+      co_await fork(part(one), part(two));
+      if (!one || !two) went_on = true;
     }
   }
-  EXPECT_FALSE(went_on.load());
+  work<> throws() {
+    stolen = true;
+    while (!fails.load()) std::this_thread::yield();
+    throw std::runtime_error("beside");
+    co_return;
+  }
+  work<> both() { co_await fork(leaves_parts(), throws()); }
+  // Between two visits: the other worker is held.
+  task<> lets_fail() {
+    while (!forks.load()) co_await yield();
+    fails = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));  // sleeps: until that has been seen
+  }
+};
+
+TEST_P(forks, that_fail_let_nobody_go_on_behind_parts_that_were_dropped) {
+  if (workers() != 2) GTEST_SKIP() << "one for each of two";
+  for (int round = 0; round < 5; ++round) {
+    failing_beside all;
+    runtime rt(options());
+    auto wants = [](work<> both) -> task<> { co_await std::move(both); };
+    auto ended = rt.spawn(wants(all.both()));
+    rt.spawn(all.lets_fail());
+    rt.run();
+    EXPECT_THROW(ended.get(), std::runtime_error);
+    EXPECT_FALSE(all.went_on.load());
+  }
 }
 
 work<long> down(long depth) {
