@@ -458,14 +458,14 @@ TEST_P(io_protocols, a_peer_that_takes_little_at_a_time_gets_all) {
       std::string part(256 * 1024, '\0');
       try {
         for (std::size_t bytes = 1; bytes != 0; got += bytes) {
-          co_await sleep_for(2ms);
+          co_await sleep_for(3ms);
           bytes = co_await peer.read(std::span<char>(part));
         }
       } catch (const io_error&) {
       }
     };
     protocol_options hasty;
-    hasty.stall_max = real ? (slow ? 2'000ms : 250ms) : 15ms;
+    hasty.stall_max = real ? (slow ? 2'000ms : 500ms) : 15ms;
     serve<sends_much>(hasty, client, path, by_file, bytes_sent);
     EXPECT_EQ(got, bytes_sent) << by_file;
   }
