@@ -92,7 +92,9 @@ TROUPE_NOINLINE sched::after_turn go_on_as_actor(turn_place& place, activation& 
   if (of.done) {
     end_spawned(made);
   } else {
-    static_cast<spawned_task*>(made.object())->forget_untaken_result();
+    auto& object = *static_cast<spawned_task*>(made.object());
+    // It outlives its first turn, and nobody is left who could take the result: that goes, and the root is the object's own.
+    if (object.result->left()) object.act(&object, nullptr, message_act::detach);
     add_ref(made);
     count_suspended(1);
     active.suspend(of);

@@ -37,9 +37,11 @@ bool shared_state::detach(observer& waiting) noexcept { return shot(word).detach
 
 namespace {
 
+constexpr unsigned nested_calls_max = 64;
+
 struct nested {
   unsigned depth = 0;
-  nested_observer *first = nullptr, *last = nullptr;  // to be called by the one at `nested_max`
+  nested_observer *first = nullptr, *last = nullptr;  // to be called by the one at the limit
 };
 constinit thread_local nested under_way;
 
@@ -47,7 +49,7 @@ constinit thread_local nested under_way;
 
 void tell_nested(nested_observer& one, void (*act)(observer&) noexcept) noexcept {
   nested& here = under_way;
-  if (here.depth == nested_max) {
+  if (here.depth == nested_calls_max) {
     one.resolved = act;
     one.next = nullptr;
     (here.first == nullptr ? here.first : here.last->next) = &one;
@@ -56,7 +58,7 @@ void tell_nested(nested_observer& one, void (*act)(observer&) noexcept) noexcept
   }
   ++here.depth;
   act(one);
-  while (here.depth == nested_max && here.first != nullptr) {
+  while (here.depth == nested_calls_max && here.first != nullptr) {
     nested_observer& later = *here.first;
     here.first = later.next;
     later.resolved(later);

@@ -18,10 +18,6 @@ struct spawned_task final : message {
       : message(acts), flow(*this), root(begins), result(&state) {
     flow.actor = at;
   }
-  // In its first turn, which it outlives: when nobody is left who could take the result, that goes, and the root is this one's own.
-  TROUPE_INLINE void forget_untaken_result() noexcept {
-    if (result->left()) act(this, nullptr, message_act::detach);
-  }
   tasks::flow flow;
   tasks::coroutine& root;
   tasks::shared_state* result;  // owns the root, if it is not null

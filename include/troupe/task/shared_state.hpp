@@ -23,9 +23,8 @@ struct observer {
 struct nested_observer : observer {
   nested_observer* next = nullptr;
 };
-// Calls `act` at once, unless `nested_max` such calls are under way on this thread, each in the one before: a chain of any length would
+// Calls `act` at once, unless 64 such calls are under way on this thread, each in the one before: a chain of any length would
 // need a stack of any size. Then the innermost of them calls it when it has returned, in the order in which they came.
-inline constexpr unsigned nested_max = 64;
 void tell_nested(nested_observer& one, void (*act)(observer&) noexcept) noexcept;
 
 // Of an ask: who waits for whom, so that one that would wait for itself is found.
