@@ -23,10 +23,14 @@ const char* describe_lazy(sched::message*, void*, sched::message_act) { return "
 struct living {
   std::mutex mutex;
   std::vector<std::pair<std::uint64_t, job_pool*>> pools;
-  std::uint64_t next_id = 1;
+  std::uint64_t ids = 0;
   static living& get() {
     static living& instance = *new living;
     return instance;
+  }
+  std::uint64_t next_id() {
+    std::lock_guard lock(mutex);
+    return ++ids;
   }
   job_pool* find(std::uint64_t id) {
     std::lock_guard lock(mutex);
@@ -54,12 +58,11 @@ struct made_pools {
 };
 constinit thread_local made_pools made_here [[gnu::tls_model("initial-exec")]];
 
-std::uint64_t enlist(job_pool& made) {
+void enlist(job_pool& made, std::uint64_t id) {
   living& all = living::get();
   std::lock_guard lock(all.mutex);
-  all.pools.emplace_back(all.next_id, &made);
-  made_here.add(all.next_id);
-  return all.next_id++;
+  all.pools.emplace_back(id, &made);
+  made_here.add(id);
 }
 
 }  // namespace
@@ -97,7 +100,7 @@ struct job_pool::runner final : sched::runnable {
 job_pool::job_pool(actor::system& home, sched::executor& workers, unsigned runners_max, job_pool_options options,
                    std::function<void(bool)> keeps)
     : home_(home), workers_(workers), options_(options), waits_(std::make_shared<wait_count>(std::move(keeps))),
-      id_(enlist(*this)), memory_(new memory_account(*this, options.resource_bytes)), runners_(runners_max) {
+      id_(living::get().next_id()), memory_(new memory_account(*this, options.resource_bytes)), runners_(runners_max) {
   for (unsigned i = 0; i < runners_max; ++i) {
     all_runners_.push_back(std::make_unique<runner>(*this));
     all_runners_.back()->next_free = std::exchange(free_runners_, all_runners_.back().get());
@@ -105,6 +108,7 @@ job_pool::job_pool(actor::system& home, sched::executor& workers, unsigned runne
     for_runners_.push_back(queues_.back().get());
     queues_.back()->owner = std::this_thread::get_id();  // until a runner takes it
   }
+  enlist(*this, id_);  // last: of one that has no memory for the rest nobody knows
   home_.jobs = this;
 }
 
@@ -122,7 +126,6 @@ job_pool::~job_pool() {
   }
   while (job* one = memory_->take_up()) drop(*one);
   memory_->close();
-  memory_->drop_ref();
 }
 
 void job_pool::drop(job& unwanted) noexcept {

@@ -179,7 +179,10 @@ class job_pool {
   const job_pool_options options_;
   const std::shared_ptr<wait_count> waits_;
   const std::uint64_t id_;
-  memory_account* const memory_;  // counted; resources have refs, too
+  struct drops_ref {
+    void operator()(memory_account* of) const noexcept { of->drop_ref(); }
+  };
+  const std::unique_ptr<memory_account, drops_ref> memory_;  // resources have refs, too
   runner_count<> runners_;
   std::vector<std::unique_ptr<runner>> all_runners_;
   std::mutex runners_mutex_;

@@ -4,12 +4,15 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <fstream>
 #include <latch>
 #include <new>
+#include <numeric>
 #include <optional>
+#include <thread>
 
 #include "memory/stable_pool.hpp"
 #include "support/conformance.hpp"
@@ -255,6 +258,22 @@ TEST_P(allocation_failure, a_runtime_is_made_whole_or_not_at_all) {
   runtime_options chosen = options();
   chosen.on_error = [](const failure&) {};
   const int failures = fail_everywhere([&] { runtime rt(chosen); });
+  EXPECT_GE(failures, 3);
+}
+
+// Lazies and works of a thread belong to the runtime that it made last: not to one that was not made.
+TEST_P(allocation_failure, a_runtime_that_could_not_be_made_has_no_lazies) {
+  const int failures = fail_everywhere([&] {
+    try {
+      runtime rt(options());
+    } catch (...) {
+      have_memory_again();
+      lazy one([] { return 1; });
+      lazy two([] { return 2; });
+      EXPECT_EQ(one.get() + two.get(), 3);
+      throw;
+    }
+  });
   EXPECT_GE(failures, 3);
 }
 
