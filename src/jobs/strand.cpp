@@ -215,14 +215,10 @@ void free_tree(tree_of_task& of) noexcept {
   memory::deallocate(&of, sizeof(tree_of_task));
 }
 
-bool run_tree_for(fork_join& root, std::span<strand* const> parts, tasks::coroutine& who, tree_of_task*& kept) try {
-  job_pool* const pool = job_pool::current();
+namespace {
+
+bool run_tree_on(job_pool* pool, fork_join& root, std::span<strand* const> parts, tasks::coroutine& who, tree_of_task*& kept) try {
   if (pool == nullptr) throw usage_error("troupe: fork: the task runs in no runtime");
-  if (pool->is_serial()) {
-    const blocking_allowed here;
-    run_tree_here(root, parts);
-    return false;
-  }
   kept = ::new (memory::allocate(sizeof(tree_of_task))) tree_of_task(root, *pool);
   root.begin(kept, nullptr, static_cast<std::uint32_t>(parts.size()));
   if (who.in->cancelled) {
@@ -241,6 +237,16 @@ bool run_tree_for(fork_join& root, std::span<strand* const> parts, tasks::corout
 } catch (...) {
   drop_all(parts);
   throw;
+}
+
+}  // namespace
+
+bool run_tree_for(fork_join& root, std::span<strand* const> parts, tasks::coroutine& who, tree_of_task*& kept) {
+  job_pool* const pool = job_pool::current();
+  if (pool == nullptr || !pool->is_serial()) return run_tree_on(pool, root, parts, who, kept);
+  const blocking_allowed here;
+  run_tree_here(root, parts);
+  return false;
 }
 
 }  // namespace troupe::jobs

@@ -277,6 +277,36 @@ TEST_P(allocation_failure, a_runtime_that_could_not_be_made_has_no_lazies) {
   EXPECT_GE(failures, 3);
 }
 
+work<int> counts_owners(std::shared_ptr<int> token) { co_return static_cast<int>(token.use_count()); }
+
+TEST_P(allocation_failure, a_fork_in_serial_mode_throws_and_drops_its_parts_once) {
+  auto token = std::make_shared<int>(1);
+  auto chosen = options();
+  chosen.serial_lazies = true;
+  const auto forks = [](std::shared_ptr<int> held, long at, bool& threw) -> task<> {
+    auto both = fork(counts_owners(held), counts_owners(held));
+    run_out_of_memory_after(at);
+    try {
+      co_await std::move(both);
+    } catch (const std::bad_alloc&) {
+      threw = true;
+    }
+    have_memory_again();
+  };
+  bool threw = true;
+  for (long at = 0; threw; ++at) {
+    threw = false;
+    {
+      runtime rt(chosen);
+      auto forker = forks(token, at, threw);
+      rt.spawn(std::move(forker));
+      rt.run();
+    }
+    ASSERT_EQ(token.use_count(), 1) << "at allocation " << at;
+    EXPECT_TRUE(threw || at != 0);
+  }
+}
+
 // More than any queue has room for at first.
 constexpr int crowd = 5000;
 
