@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <system_error>
+#include <exception>
 
 #include "jobs/job_pool.hpp"
 #include "jobs/waiting.hpp"
@@ -40,7 +40,7 @@ void job_pool::offer_later() noexcept {
   tasks::timers& clock = *home_.home.clock;
   try {
     tasks::arm(clock, late_, tasks::due_in(clock, late_offer_after));
-  } catch (const std::system_error&) {  // no thread for timers: the next offer tries again
+  } catch (const std::exception&) {  // no thread for timers, or no memory: the next offer tries again
     late_.armed.store(false, std::memory_order_relaxed);  // order: relaxed  as above
   }
 }

@@ -307,6 +307,27 @@ TEST_P(allocation_failure, a_fork_in_serial_mode_throws_and_drops_its_parts_once
   }
 }
 
+// Who forks calls others, late if need be, by a timer that needs memory.
+TEST_P(allocation_failure, parallel_loops_and_sorts_throw_or_end) {
+  bool went_out = true;
+  for (long at = 0; went_out && at < 100; ++at) {
+    runtime rt(options());
+    std::vector<int> numbers(20'000);
+    std::iota(numbers.rbegin(), numbers.rend(), 0);
+    run_out_of_memory_after(at);
+    bool threw = false;
+    try {
+      parallel_sort(numbers, {}, {.grain = 100}).get();
+    } catch (const std::bad_alloc&) {
+      threw = true;
+    }
+    went_out = failed;
+    have_memory_again();
+    EXPECT_TRUE(threw || std::ranges::is_sorted(numbers));
+  }
+  EXPECT_FALSE(went_out);
+}
+
 // More than any queue has room for at first.
 constexpr int crowd = 5000;
 
