@@ -251,6 +251,48 @@ TEST_P(shared_loops, that_fail_are_cancelled_as_a_whole) {
 }
 
 // What fails within one call is that call's, if it catches it.
+// Throws in one of its moves.
+struct throws_when_moved {
+  explicit throws_when_moved(long value) : number(value) {}
+  throws_when_moved(throws_when_moved&& other) : number(other.number) { step(); }
+  throws_when_moved& operator=(throws_when_moved&& other) {
+    number = other.number;
+    step();
+    return *this;
+  }
+  static void step() {
+    if (moves_left == 0) throw std::runtime_error("moved");
+    --moves_left;
+  }
+  long number;
+  static inline thread_local long moves_left = 1'000'000'000;
+};
+
+TEST_P(shared_loops, whose_sum_throws_when_it_is_moved_are_left) {
+  runtime rt(options());
+  constexpr int numbers = 50, moves_max = 500;
+  constexpr long unlimited = 1'000'000'000;
+  const auto add = [](throws_when_moved a, throws_when_moved b) { return throws_when_moved(a.number + b.number); };
+  const auto number = [](int i) {
+    busy_for(std::chrono::microseconds(2));
+    return throws_when_moved(i);
+  };
+  for (int moves = 0; moves < moves_max; ++moves) {
+    shared_for(0, 1, [&](int) {
+      const void* const before = jobs::loops_here.innermost;
+      throws_when_moved::moves_left = unlimited;
+      try {
+        throws_when_moved none(0);
+        throws_when_moved::moves_left = moves;
+        EXPECT_EQ(shared_reduce(0, numbers, std::move(none), add, number).number, numbers * (numbers - 1) / 2);
+      } catch (const std::runtime_error&) {
+      }
+      throws_when_moved::moves_left = unlimited;
+      EXPECT_EQ(jobs::loops_here.innermost, before) << "after " << moves << " moves";
+    });
+  }
+}
+
 TEST_P(shared_loops, go_on_where_a_call_catches) {
   runtime rt(options());
   std::atomic<int> caught{0}, went_on{0};

@@ -116,10 +116,9 @@ struct shared_reduction final : shared_loop {
   }
   static work<T> run_given(elements_from<First> all, std::size_t count, const Combine& combine, const Transform& transform);
   static constexpr kind type{&give, &part_of<T>::free};
-  // In their order: what was given last comes first. The loop ends then.
+  // In their order: what was given last comes first.
   template <class Sum>
   TROUPE_NOINLINE Sum add_given(Sum sum) {
-    const leaves_given at_end(*this);
     for (given_part* at = newest_given; at != nullptr; at = at->older) add_to(sum, combines, static_cast<part_of<T>*>(at)->made.take());
     return sum;
   }
@@ -145,6 +144,7 @@ TROUPE_INLINE_HERE Sum run_shared_reduction(const elements_from<First>& all, std
   const hot_copy<Transform> mine(transform);
   const elements_from<First> elements = all;
   if (loop.run([&](std::size_t i) { add_to(sum, combine, std::invoke(mine.get(), elements[i])); })) [[unlikely]] {
+    const leaves_given at_end(loop);  // also when the sum's move throws
     return loop.add_given(std::move(sum));
   }
   return sum;
