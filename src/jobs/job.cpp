@@ -107,11 +107,7 @@ void run_nested(job& one) {
 
 // Takes the ref.
 void run_unshared(job& one) {
-  if (claim(one)) {
-    const bool unheard = is_orphan(one);
-    run_nested(one);
-    if (unheard) one.perform(one, job::act::report);
-  }
+  if (claim(one)) run_nested(one);
   one.drop_kept();
 }
 
@@ -238,14 +234,10 @@ void run(job& one) noexcept {
     one.perform(one, job::act::run);
   }
   observe::trace(observe::event::lazy_end, one.name);
-  finish(one);
-}
-
-void run_taken(job& one) noexcept {
-  // Nobody else has a handle, nor can get one: what it throws, nobody hears. Asked before it runs: who has a handle then may
-  // have heard it, and let go of the handle, by the time that it has run.
+  // Nobody has a handle, nor can get one: what it throws, nobody hears. Asked before it is done: who lets go of a handle later may have
+  // heard it. The ref that is left is the caller's, who has taken it from where it was kept.
   const bool unheard = is_orphan(one);
-  run(one);
+  finish(one);
   if (unheard) one.perform(one, job::act::report);
 }
 

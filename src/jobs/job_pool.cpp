@@ -303,7 +303,7 @@ void job_pool::run_job(job& one) noexcept {
   if (claim(one)) {  // else who wants it runs it
     begin_run(one);
     actor::current_turn().what.store(one.name, std::memory_order_relaxed);  // order: relaxed  for running_handlers, a snapshot
-    run_taken(one);
+    run(one);
     actor::current_turn().what.store(nullptr, std::memory_order_relaxed);  // order: relaxed  as above
   }
   one.drop_kept();

@@ -7,10 +7,8 @@ namespace troupe::jobs {
 
 // True for the first caller, who must run it.
 bool claim(job& one) noexcept;
-// The caller has claimed it, and has a ref.
+// The caller has claimed it, and has a ref. What nobody can hear is reported.
 void run(job& one) noexcept;
-// The same of one that was taken from where it was kept; what nobody else can hear is reported.
-void run_taken(job& one) noexcept;
 // Instead of that: who waits for it, or wants it later, finds it cancelled.
 void cancel(job& one) noexcept;
 

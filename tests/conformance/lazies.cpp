@@ -2,6 +2,9 @@
 #include <array>
 #include <cstdlib>
 #include <future>
+#include <latch>
+#include <memory>
+#include <optional>
 #include <random>
 #include <ranges>
 #include <string>
@@ -218,6 +221,25 @@ TEST_P(lazies, that_nobody_can_get_report_what_they_throw) {
     rt.run();  // whoever has it may get it
     EXPECT_THROW(kept->get(), std::runtime_error);
   }
+}
+
+TEST_P(lazies, that_lose_their_last_handle_while_they_run_report_what_they_throw) {
+  if (!threaded()) return;
+  runtime rt(options());
+  std::latch begun(1), go(1);
+  std::optional<lazy<int>> one;
+  one.emplace([&]() -> int {
+    begun.count_down();
+    go.wait();
+    throw std::runtime_error("unheard");
+  });
+  lazy other([] { return 1; });
+  EXPECT_EQ(other.get(), 1);
+  begun.wait();
+  one.reset();
+  go.count_down();
+  EXPECT_THROW(rt.run(), std::runtime_error);
+  EXPECT_EQ(rt.thrown().method, "lazy");
 }
 
 // Nor those that only such ones hold: they would be run, and what they throw heard by nobody.
