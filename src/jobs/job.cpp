@@ -106,8 +106,11 @@ void run_nested(job& one) {
 }
 
 // Takes the ref.
-void run_unshared(job& one) {
-  if (claim(one)) run_nested(one);
+void run_unshared(job& one, job_pool* pool) {
+  if (claim(one)) {
+    if (pool != nullptr) pool->count_run();
+    run_nested(one);
+  }
   one.drop_kept();
 }
 
@@ -301,7 +304,10 @@ TROUPE_NOINLINE future<> when_done(job& of) {
     submit_wanted(*pool, of);
   } else {
     take_back(of, pool);
-    if (claim(of)) run_nested(of);
+    if (claim(of)) {
+      if (pool != nullptr) pool->count_run();
+      run_nested(of);
+    }
   }
   auto told = std::make_unique<told_future>(pool == nullptr ? nullptr : pool->waits());
   future<> later = told->promised.get_future();
@@ -335,7 +341,7 @@ pending_scope::~pending_scope() {
     pending.remove(one);
     one.needs_memory.store(false, std::memory_order_relaxed);  // order: relaxed  the queue publishes it
     if (pool == nullptr || pool->is_serial() || !pool->submit(one, pool->queue_here(), true)) {
-      run_unshared(one);
+      run_unshared(one, pool);
     }
   }
   pending.drop(began_, job_pool::current());

@@ -242,6 +242,25 @@ TEST_P(lazies, that_lose_their_last_handle_while_they_run_report_what_they_throw
   EXPECT_EQ(rt.thrown().method, "lazy");
 }
 
+TEST_P(lazies, of_serial_mode_are_counted) {
+  auto chosen = options();
+  chosen.serial_lazies = true;
+  runtime rt(chosen);
+  auto wants = []() -> task<> {
+    for (int i = 0; i < 10; ++i) {
+      lazy one([] { return 1; });
+      co_await one;
+    }
+  };
+  rt.spawn(wants());
+  rt.run();
+  {
+    lazy_scope runs(unwanted::run);
+    lazy unwanted_one([] { return 1; });
+  }
+  EXPECT_EQ(rt.metrics().total.lazies, 11u);
+}
+
 // Nor those that only such ones hold: they would be run, and what they throw heard by nobody.
 TEST_P(lazies, that_only_unwanted_ones_hold_are_dropped_with_them) {
   runtime rt(options());
