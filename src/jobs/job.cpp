@@ -114,6 +114,13 @@ void run_unshared(job& one, job_pool* pool) {
   one.drop_kept();
 }
 
+// False when memory is out.
+bool submit_unwanted(job_pool& pool, job& one) noexcept try {
+  return pool.submit(one, pool.queue_here(), true);
+} catch (const std::bad_alloc&) {
+  return false;
+}
+
 // Nobody wants it, nor will, or somebody has begun it: then it goes. False: it is to be submitted.
 bool drop_if_over(job_pool& pool, job& one) {
   // order: relaxed  a hint: somebody else has begun it
@@ -340,9 +347,7 @@ pending_scope::~pending_scope() {
     job& one = *pending.newest;
     pending.remove(one);
     one.needs_memory.store(false, std::memory_order_relaxed);  // order: relaxed  the queue publishes it
-    if (pool == nullptr || pool->is_serial() || !pool->submit(one, pool->queue_here(), true)) {
-      run_unshared(one, pool);
-    }
+    if (pool == nullptr || pool->is_serial() || !submit_unwanted(*pool, one)) run_unshared(one, pool);
   }
   pending.drop(began_, job_pool::current());
   pending.scope = outer_;

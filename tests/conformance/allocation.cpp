@@ -307,6 +307,24 @@ TEST_P(allocation_failure, a_fork_in_serial_mode_throws_and_drops_its_parts_once
   }
 }
 
+TEST_P(allocation_failure, a_lazy_scope_that_cannot_submit_runs_what_it_has_itself) {
+  lazy first([] { return 1; });
+  EXPECT_EQ(first.get(), 1);  // what a thread needs once
+  for (long at = 0; at < 10; ++at) {
+    runtime rt(options());
+    std::atomic<int> ran{0};
+    {
+      const lazy_scope all(unwanted::run);
+      lazy one([&ran] { ++ran; });
+      lazy two([&ran] { ++ran; });
+      run_out_of_memory_after(at);
+    }
+    have_memory_again();
+    rt.run();
+    EXPECT_EQ(ran.load(), 2);
+  }
+}
+
 // Who forks calls others, late if need be, by a timer that needs memory.
 TEST_P(allocation_failure, parallel_loops_and_sorts_throw_or_end) {
   bool went_out = true;
