@@ -292,6 +292,7 @@ TROUPE_NOINLINE void need(job& of) {
   if (!may_block_here()) {
     throw usage_error("troupe: lazy::get: a handler must not hold its thread; co_await the lazy");
   }
+  static_cast<void>(this_thread());  // who has claimed it must run it
   job_pool* const pool = job_pool::current();
   if (pool != nullptr && pool->shares()) submit_pending(*pool, &of);
   take_back(of, pool);
@@ -310,6 +311,7 @@ TROUPE_NOINLINE future<> when_done(job& of) {
     if (pool->shares()) submit_pending(*pool, &of);
     submit_wanted(*pool, of);
   } else {
+    static_cast<void>(this_thread());  // as above
     take_back(of, pool);
     if (claim(of)) {
       if (pool != nullptr) pool->count_run();

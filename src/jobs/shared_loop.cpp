@@ -130,7 +130,10 @@ loop_segment::loop_segment() : before(loops_here) {
     works.emplace(*pool);
     threads = tree == nullptr ? threads_of(pool) : tree->threads;
     if (pool->is_simulated() && pool->shares()) threads = 2;  // what it gave it takes back
-    if (threads > 1) pool->tree_begins();
+    if (threads > 1) {
+      static_cast<void>(this_thread());  // giving does not throw
+      pool->tree_begins();
+    }
   }
   here.innermost = nullptr;
   here.segment = this;

@@ -89,7 +89,7 @@ struct sleeper : waiter {
 
 constinit thread_local own_stack this_stack;
 
-waiting_thread& make_this_thread() noexcept {
+waiting_thread& make_this_thread() {
   all_threads& all = all_threads::get();
   std::lock_guard lock(all.mutex);
   this_stack.thread = all.free == nullptr ? new waiting_thread : std::exchange(all.free, all.free->next_free);

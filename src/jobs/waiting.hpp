@@ -65,9 +65,9 @@ struct waiting_thread {
   waiting_thread* next_free = nullptr;
 };
 
-// The calling thread's. Ends the program when memory is out for a thread's first call.
-TROUPE_NOINLINE waiting_thread& make_this_thread() noexcept;
-inline waiting_thread& this_thread() noexcept { return this_stack.thread != nullptr ? *this_stack.thread : make_this_thread(); }
+// The calling thread's. The first call of a thread throws std::bad_alloc: so it comes before what cannot be undone.
+TROUPE_NOINLINE waiting_thread& make_this_thread();
+inline waiting_thread& this_thread() { return this_stack.thread != nullptr ? *this_stack.thread : make_this_thread(); }
 
 // The calling thread waits for what other ones do, until the end of this.
 class waits_for {

@@ -325,6 +325,38 @@ TEST_P(allocation_failure, a_lazy_scope_that_cannot_submit_runs_what_it_has_itse
   }
 }
 
+TEST_P(allocation_failure, who_wants_the_first_lazy_or_work_of_a_thread_is_told) {
+  constexpr int threads = 64;  // more than there were before: what those had is used again
+  auto token = std::make_shared<int>(1);
+  std::atomic<int> ran{0}, failures{0};
+  std::latch all_are_there(threads);
+  {
+    std::vector<std::jthread> all;
+    for (int i = 0; i < threads; ++i) {
+      all.emplace_back([&, i] {
+        lazy one([&ran] { return ++ran; });
+        if (i % 2 == 0) {
+          failures += fail_everywhere([&] { static_cast<void>(one.get()); });
+        } else {
+          work<int> other = counts_owners(token);
+          run_out_of_memory_after(0);
+          try {
+            static_cast<void>(std::move(other).get());
+          } catch (const std::bad_alloc&) {
+            ++failures;
+          }
+          have_memory_again();
+          static_cast<void>(one.get());
+        }
+        all_are_there.arrive_and_wait();
+      });
+    }
+  }
+  EXPECT_EQ(ran.load(), threads);
+  EXPECT_GE(failures.load(), 1);
+  EXPECT_EQ(token.use_count(), 1);
+}
+
 // Who forks calls others, late if need be, by a timer that needs memory.
 TEST_P(allocation_failure, parallel_loops_and_sorts_throw_or_end) {
   bool went_out = true;
