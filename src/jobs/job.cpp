@@ -42,6 +42,7 @@ struct pending_list {
   // order: relaxed  as above
   bool has(const job& one) const noexcept { return one.kept_by.load(std::memory_order_relaxed) == this; }
   void remove(job& one) noexcept {
+    ++removed;
     (one.older == nullptr ? oldest : one.older->newer) = one.newer;
     (one.newer == nullptr ? newest : one.newer->older) = one.older;
     one.kept_by.store(nullptr, std::memory_order_relaxed);  // order: relaxed  as above
@@ -60,6 +61,7 @@ struct pending_list {
   job* oldest = nullptr;
   job* newest = nullptr;
   std::uint64_t made = 0;
+  std::uint64_t removed = 0;
   const pending_scope* scope = nullptr;  // the innermost of this thread
   const std::byte* stack_top = nullptr;  // where the outermost job of this thread began
   bool inside_handler = false;           // a fork runs in it (serial_lazies)
@@ -141,20 +143,26 @@ bool submit_one(job_pool& pool, job_queue& mine, job& one) {
 
 // All but the wanted one. Thieves take what was submitted first, so that is what is wanted last: who wants the newest of what it has made
 // goes on to older ones (lazies that nest: the oldest is the largest), who wants another one goes from the oldest on. What the queue has
-// no room for stays, and runs in the thread that wants it: never here, on top of what it may need.
+// no room for stays, and runs in the thread that wants it: never here, on top of what it may need. What is dropped may hold something whose
+// destructor wants lazies: then the list is another one, and is looked through again.
 void submit_pending(job_pool& pool, const job* wanted) {
   job_queue& mine = pool.queue_here();
   const bool oldest_first = pending.newest == wanted && wanted != nullptr;
   // What only those hold that nobody wants is older than they are. Not each time when there are more than there is room for.
   for (job* at = oldest_first && pool.has_room(mine) ? pending.newest->older : nullptr; at != nullptr;) {
     job& one = *std::exchange(at, at->older);
+    const std::uint64_t before = pending.removed;
     drop_if_over(pool, one);
+    if (pending.removed > before + 1) at = pending.newest;
   }
   for (job* at = oldest_first ? pending.oldest : pending.newest; at != nullptr;) {
     job& one = *at;
     job* const behind = one.older;
     at = oldest_first ? one.newer : one.older;
-    if (&one != wanted && !submit_one(pool, mine, one)) return pending.put_behind(behind, one);
+    if (&one == wanted) continue;
+    const std::uint64_t before = pending.removed;
+    if (!submit_one(pool, mine, one)) return pending.put_behind(behind, one);
+    if (pending.removed > before + 1) at = oldest_first ? pending.oldest : pending.newest;
   }
 }
 

@@ -261,6 +261,34 @@ TEST_P(lazies, of_serial_mode_are_counted) {
   EXPECT_EQ(rt.metrics().total.lazies, 11u);
 }
 
+struct wants_at_its_end {
+  explicit wants_at_its_end(lazy<int> wanted) : last(std::move(wanted)) {}
+  wants_at_its_end(const wants_at_its_end&) = delete;
+  ~wants_at_its_end() { last.get(); }
+  lazy<int> last;
+};
+
+// The list of what is pending changes while it is submitted.
+TEST_P(lazies, that_are_dropped_may_hold_what_wants_others) {
+  runtime rt(options());
+  for (int round = 0; round < 200; ++round) {
+    std::atomic<int> runs{0};
+    const auto counts = [&runs] { return ++runs; };
+    auto ends = std::make_shared<wants_at_its_end>(lazy(counts));
+    std::vector<lazy<int>> all;
+    for (int i = 0; i < 5; ++i) all.emplace_back(counts);
+    {
+      lazy unwanted_one([ends] { return 1; });
+    }
+    ends.reset();
+    for (int i = 0; i < 5; ++i) all.emplace_back(counts);
+    all[round % 2 == 0 ? 9 : 5].get();
+    for (auto& one : all) one.get();
+    ASSERT_EQ(runs.load(), 11);
+  }
+  EXPECT_EQ(rt.metrics().lazies_dropped, 200u);
+}
+
 // Nor those that only such ones hold: they would be run, and what they throw heard by nobody.
 TEST_P(lazies, that_only_unwanted_ones_hold_are_dropped_with_them) {
   runtime rt(options());
