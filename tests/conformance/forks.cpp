@@ -319,6 +319,33 @@ TEST_P(forks, a_handler_awaits_them_and_does_not_get_them) {
   EXPECT_EQ(two.get(), 2 * fib_value);
 }
 
+TEST_P(forks, that_are_awaited_twice_are_refused) {
+  runtime rt(options());
+  auto two = fork(square(1), square(2));
+  EXPECT_EQ(std::get<1>(std::move(two).get()), 4);
+  EXPECT_THROW(static_cast<void>(std::move(two).get()), usage_error);
+  std::vector<work<int>> works;
+  works.push_back(square(3));
+  auto first = fork(std::span(works)), second = fork(std::span(works));
+  std::move(first).get();
+  EXPECT_THROW(std::move(second).get(), usage_error);
+  EXPECT_EQ(works[0].take(), 9);
+  auto awaits = [](int& refused) -> work<> {
+    auto one = fork(square(1));
+    for (int i = 0; i < 2; ++i) {
+      try {
+        static_cast<void>(co_await std::move(one));
+      } catch (const usage_error&) {
+        ++refused;
+      }
+    }
+  };
+  int refused = 0;
+  awaits(refused).get();
+  on_pool(rt, awaits(refused));
+  EXPECT_EQ(refused, 2);
+}
+
 // A leaf may block in another tree of its own, and in a lazy.
 work<long> nests(int n) {
   if (n == 0) {

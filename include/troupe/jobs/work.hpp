@@ -1,6 +1,7 @@
 // work<T>: a coroutine that computes, and fork: several of them at once, on as many threads as there are.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <concepts>
 #include <coroutine>
@@ -192,13 +193,14 @@ class fork_of {
     }
   }
   // For plain code, posted procedures and lazies: as work::get.
-  fork_awaiter<fork_of> operator co_await() && noexcept { return {*this}; }
+  fork_awaiter<fork_of> operator co_await() && { return check(), fork_awaiter<fork_of>{*this}; }
   decltype(auto) get() && {
-    run_tree_here(join_, begin());
+    run_tree_here(join_, (check(), begin()));
     return await_resume();
   }
 
  private:
+  void check() const { std::apply([](const auto&... each) { (each.check(), ...); }, works_); }
   std::array<strand*, sizeof...(T)> begin() noexcept {
     return std::apply([](auto&... each) { return std::array<strand*, sizeof...(T)>{&work_access::begin(each)...}; }, works_);
   }
@@ -242,13 +244,14 @@ class fork_of_many {
       return values;
     }
   }
-  fork_awaiter<fork_of_many> operator co_await() && noexcept { return {*this}; }
+  fork_awaiter<fork_of_many> operator co_await() && { return check(), fork_awaiter<fork_of_many>{*this}; }
   auto get() && {
-    if (!works_.empty()) run_tree_here(join_, begin());
+    if (check(); !works_.empty()) run_tree_here(join_, begin());
     return await_resume();
   }
 
  private:
+  void check() const { std::ranges::for_each(works_, &work<T>::check); }
   std::vector<strand*> begin() {
     std::vector<strand*> parts;
     parts.reserve(works_.size());
@@ -350,7 +353,7 @@ class [[nodiscard]] work {
 // here, like a call, then the next one that no other thread has taken, and so on: the last are the first to be taken. If one
 // throws, those that nobody has begun are dropped, those that run throw troupe::cancelled at their next fork, and the first
 // exception is thrown when all have ended. co_await it in a work or a task, or block in get(). Cost: about 5 ns more than the
-// works. Throws usage_error for a work that was moved from.
+// works. Throws usage_error for a work that was moved from, and when it is awaited again.
 //
 // A vector gives a vector. A span leaves the values in the works, also when one of them throws: then take() gives each.
 //
