@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -35,7 +36,9 @@ struct recording {
 
   bool write() noexcept {
     if (file < 0) return write_table(STDERR_FILENO, began);
-    const bool empty = ::ftruncate(file, 0) == 0 && ::lseek(file, 0, SEEK_SET) == 0;
+    struct ::stat is = {};
+    // A pipe has nothing to empty.
+    const bool empty = ::fstat(file, &is) == 0 && (!S_ISREG(is.st_mode) || (::ftruncate(file, 0) == 0 && ::lseek(file, 0, SEEK_SET) == 0));
     return write_chrome(file, began) && empty;
   }
 };

@@ -10,6 +10,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 
 PROGRAM = pathlib.Path(sys.argv[1])
 FOLDER = pathlib.Path(os.environ["TROUPE_BINARY_DIR"]) / "trace_check"
@@ -189,6 +190,19 @@ def check_settings():
         fail(f"without a trace: ended with {done.returncode}: {done.stderr}")
 
 
+def check_pipe():
+    path = FOLDER / "pipe.json"
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+    read = []
+    reader = threading.Thread(target=lambda: read.append(path.read_text()), daemon=True)
+    reader.start()
+    done = run("return", str(path))
+    reader.join(SECONDS_MAX)
+    if done.returncode != 0 or done.stderr or not read or not json.loads(read[0])["traceEvents"]:
+        fail(f"a pipe: ended with {done.returncode}: {done.stderr}")
+
+
 FOLDER.mkdir(exist_ok=True)
 for one in POLICIES:
     check_everything(one)
@@ -197,3 +211,4 @@ check_crowd()
 check_endings()
 check_flood()
 check_settings()
+check_pipe()
