@@ -179,7 +179,8 @@ work<T> shared_reduction<T, First, Combine, Transform>::run_given(elements_from<
 //
 // If a call throws, no further one begins in this loop or in those inside of it, but for those that come before the next look, every 10 to
 // 40 µs; what others have begun is waited for, and the first exception is thrown; they throw troupe::cancelled out of their own loops. So
-// does a stop that discards, and the end of who waits for a work.
+// does a stop that discards, the end of who waits for a work, and the outermost fork around it when another part of that fails; when a
+// part of an inner fork does, the loops of its other parts go on to their end.
 // The body is called as a const object, by several threads at once.
 //
 // Example:
