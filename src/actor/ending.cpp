@@ -45,6 +45,7 @@ void leave_parent(cell& actor) noexcept {
 
 // The actor ends now, or with its last call that is suspended and cannot be cancelled at once.
 void end_when_over(activation& active) noexcept {
+  if (kin* own = family_of(*active.actor)) own->suffers_then = nullptr;
   active.actor->flags |= cell::ends_soon;
   cancel_turns(active);
   if (!suspends(active)) end_object(*active.actor);
@@ -62,7 +63,10 @@ const char* stop_by_message(message* mail, void*, message_act act) {
 const char* cancel_by_message(message* mail, void*, message_act act) {
   if (act == message_act::describe) return "stop";
   message_guard<message> guard{mail};
-  if (act == message_act::handle) cancel_turns(*place_of_thread.active);
+  if (act != message_act::handle) return nullptr;
+  activation& active = *place_of_thread.active;
+  if (kin* own = family_of(*active.actor)) own->cancels_then = cell::cancels;
+  cancel_turns(active);
   return nullptr;
 }
 

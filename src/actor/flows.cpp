@@ -57,7 +57,7 @@ bool run_again(tasks::flow& of) noexcept {
 void leave(tasks::flow& done, cell& actor) noexcept {
   count_suspended(-1);
   complete(done);
-  if ((actor.flags & cell::ends_soon) != 0 && !suspends(*current_turn().active)) end_object(actor);
+  if ((actor.flags & cell::ends_soon) != 0 && !suspends(*current_turn().active)) end_with_call(actor);
   drop_in_turn(actor);
 }
 

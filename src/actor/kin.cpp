@@ -183,7 +183,9 @@ void suffer(cell& actor, std::exception_ptr what) noexcept {
   own.suffers = false;
   if ((actor.flags & cell::stopped) != 0) return;
   if (suspends(active)) {
-    actor.flags |= cell::ends_soon;  // not to be waited for: it ends with that
+    actor.flags |= cell::ends_soon;  // not to be waited for: the rest comes with the end of that
+    own.suffers_then = std::move(what);
+    own.cancels_then = cancelled_before;
     current_turn().unusual.store(true, std::memory_order_relaxed);  // order: relaxed  the thread's own
   } else if (own.on_error != error_policy::restart) {
     end_object(actor, {ended::why::failed, std::move(what)});
@@ -191,6 +193,15 @@ void suffer(cell& actor, std::exception_ptr what) noexcept {
     actor.flags = static_cast<std::uint8_t>((actor.flags & ~cell::cancels) | cancelled_before);
     restart(actor, own, std::move(what));
   }
+}
+
+void end_with_call(cell& actor) noexcept {
+  kin* const own = family_of(actor);
+  std::exception_ptr what = own == nullptr ? nullptr : std::exchange(own->suffers_then, nullptr);
+  if (what == nullptr) return end_object(actor);
+  if (own->on_error != error_policy::restart) return end_object(actor, {ended::why::failed, std::move(what)});
+  actor.flags = static_cast<std::uint8_t>((actor.flags & ~(cell::ends_soon | cell::cancels)) | own->cancels_then);
+  restart(actor, *own, std::move(what));
 }
 
 void set_factory(cell& of, std::move_only_function<void(void*)> make) { cell_extras::of(of).family->make = std::move(make); }

@@ -22,6 +22,8 @@ struct kin {
   unsigned failures = 0;
   bool suffers = false;  // its calls are being cancelled for a failure
   bool escalated = false;  // its parent has its failure
+  std::exception_ptr suffers_then;  // what it fails by once its calls are over that could not be cancelled at once
+  std::uint8_t cancels_then = 0;    // cell::cancels, or not, if it is constructed anew then
   cell* parent = nullptr;  // counted
   // Guarded by kin_table's mutex:
   bool has_ended = false;
@@ -31,6 +33,8 @@ struct kin {
 
 // In the actor's turn: it has failed, and has what its policy says.
 void suffer(cell& actor, std::exception_ptr what) noexcept;
+// In its turn, once the call is over with which it was to end: it does so, or is constructed anew.
+void end_with_call(cell& actor) noexcept;
 
 // Of one runtime. Threads: any.
 class kin_table {

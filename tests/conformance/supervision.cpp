@@ -443,6 +443,75 @@ TEST_P(supervision, what_calls_throw_that_are_cancelled_for_a_failure_is_not_esc
   EXPECT_TRUE(end.ready());
 }
 
+struct child_of_busy {
+  void fail() { throw std::runtime_error("the child failed"); }
+};
+struct busy {
+  std::shared_ptr<std::atomic<int>> born;
+  explicit busy(std::shared_ptr<std::atomic<int>> births) : born(std::move(births)) { ++*born; }
+  task<> yield_for_ever() {
+    for (;;) co_await yield();
+  }
+  task<> yield_while_it_fails(ref<child_of_busy> child) {
+    child.tell<&child_of_busy::fail>();
+    co_await yield_for_ever();
+  }
+  int count() { return born->load(); }
+};
+
+// A yield cannot be cancelled at once, nor can what is on its way.
+TEST_P(supervision, who_waits_for_what_is_on_its_way_has_the_failure_of_its_child_all_the_same) {
+  for (const error_policy chosen : {error_policy::restart, error_policy::stop}) {
+    for (int round = 0; round < fewer(40); ++round) {
+      runtime rt(options());
+      const counts of;
+      auto parent = rt.spawn<busy>({.on_error = chosen, .restart = {.times = 3, .per = 1h}}, of.born);
+      auto child = rt.spawn<child_of_busy>({.on_error = error_policy::escalate, .parent = parent});
+      auto end = parent.watch();
+      parent.tell<&busy::yield_while_it_fails>(child);
+      auto behind = parent.ask<&busy::count>();
+      run_through_failures(rt);
+      if (chosen == error_policy::restart) {
+        ASSERT_FALSE(end.ready()) << "it has ended, and not begun anew";
+        EXPECT_EQ(behind.get(), 2);
+      } else {
+        ASSERT_TRUE(end.ready());
+        const ended how = end.get();
+        EXPECT_EQ(how.reason, ended::why::failed);
+        EXPECT_TRUE(how.what != nullptr);
+        EXPECT_THROW(behind.get(), actor_stopped);
+      }
+    }
+  }
+}
+
+TEST_P(supervision, one_that_is_stopped_before_it_could_begin_anew_does_not) {
+  for (const bool now : {true, false}) {
+    runtime rt(options());
+    const counts of;
+    auto parent = rt.spawn<busy>({.on_error = error_policy::restart, .restart = {.times = 3, .per = 1h, .backoff = 1h}}, of.born);
+    auto child = rt.spawn<child_of_busy>({.on_error = error_policy::escalate, .parent = parent});
+    auto end = parent.watch();
+    parent.tell<&busy::yield_for_ever>();
+    auto behind = parent.ask<&busy::count>();
+    child.tell([parent, now](child_of_busy& self) {
+      if (now) {
+        parent.stop_now();
+      } else {
+        parent.stop();
+      }
+      self.fail();
+    });
+    run_through_failures(rt);
+    ASSERT_TRUE(end.ready());
+    if (now) {
+      EXPECT_THROW(behind.get(), actor_stopped);
+    } else {
+      EXPECT_GE(behind.get(), 1) << "what was sent before the stop is handled";
+    }
+  }
+}
+
 TEST_P(supervision, storms_of_failures_lose_nobody) {
   runtime rt(options());
   const counts of;
