@@ -3,6 +3,7 @@
 #include "actor/running.hpp"
 #include "actor/system.hpp"
 #include "actor/turn.hpp"
+#include "task/running_flow.hpp"
 #include "troupe/actor/call.hpp"
 #include "troupe/actor/spawn_task.hpp"
 #include "troupe/base/error.hpp"
@@ -307,6 +308,8 @@ void report_unheard(std::exception_ptr what) noexcept {
   if (actor::current_cell() == nullptr) std::terminate();
   actor::report_failure(&describe_callback, std::move(what));
 }
+
+flow* exchange_running(flow* call) noexcept { return std::exchange(actor::current_turn().flow, call); }
 
 void check_may_block(const char* what) {
   if (!actor::is_running()) return;

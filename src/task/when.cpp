@@ -3,6 +3,7 @@
 #include <memory>
 #include <new>
 
+#include "task/running_flow.hpp"
 #include "troupe/memory/block_pool.hpp"
 #include "troupe/task/current_actor.hpp"
 
@@ -65,7 +66,12 @@ void group::resume_branch(flow& of) noexcept {
   auto& one = static_cast<branch&>(of);
   group& all = one.of;
   if (is_discarding(one.actor)) [[unlikely]] one.cancelled = true;  // as the call that awaits it would be (actor/flows.cpp)
+  // What asks in it asks for the call that awaits them all.
+  flow* call = all.who->in;
+  while (call->at->resume == &resume_branch) call = static_cast<branch*>(call)->of.who->in;
+  flow* const before = exchange_running(call);
   all.run(one);
+  static_cast<void>(exchange_running(before));
   all.end_if_done();
 }
 

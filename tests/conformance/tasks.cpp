@@ -275,6 +275,47 @@ TEST_P(tasks, an_ask_that_would_wait_for_itself_throws_at_once) {
   EXPECT_EQ(live.load(), 0);
 }
 
+// One of the circle is reentrant, and asks in a task beside others, after a wait.
+struct asked_back;
+struct asks_first {
+  ref<asked_back> other{};
+  task<int> begin();
+  int read() { return 1; }
+};
+struct asked_back {
+  static constexpr bool reentrant = true;
+  ref<asks_first> other{};
+  task<int> ask_later() {
+    co_await sleep_for(1us);
+    co_return co_await other.ask<&asks_first::read>();
+  }
+  task<int> inner() {
+    const auto [one, two] = co_await when_all(ask_later(), ask_later());
+    co_return one + two;
+  }
+  task<int> both() {
+    const auto [one, two] = co_await when_all(inner(), inner());
+    co_return one + two;
+  }
+};
+task<int> asks_first::begin() { co_return co_await other.ask<&asked_back::both>(); }
+
+TEST_P(tasks, an_ask_in_a_task_beside_others_that_would_wait_for_itself_throws_too) {
+  runtime rt(options());
+  auto first = rt.spawn<asks_first>();
+  auto second = rt.spawn<asked_back>();
+  first.tell([second](asks_first& self) { self.other = second; });
+  second.tell([first](asked_back& self) { self.other = first; });
+  auto stuck = first.ask<&asks_first::begin>();
+  rt.run();
+  EXPECT_THROW(stuck.get(), deadlock);
+  auto fine = second.ask<&asked_back::both>();
+  rt.run();
+  EXPECT_EQ(fine.get(), 4);
+  first.tell([](asks_first& self) { self.other = {}; });
+  rt.run();
+}
+
 TEST_P(tasks, what_never_comes_is_a_stall_that_is_explained) {
   struct waiter {
     promise<> never{};
