@@ -47,8 +47,13 @@ struct join_message final : message {
     cell& parent = *current_cell();
     if ((parent.flags & cell::stopped) != 0) {
       send_stop(guard.self->child);
-    } else {
+      return nullptr;
+    }
+    try {
       system::of(parent).kins.add_child(parent, guard.self->child);
+    } catch (const std::bad_alloc&) {
+      // The child goes on, but is not stopped with its parent.
+      system::of(parent).report(&parent, &act_on, std::current_exception());
     }
     return nullptr;
   }

@@ -30,7 +30,7 @@ void mail_bound::leave() noexcept {
     waiting_.pop_front();
     lock.unlock();
     if (!next.granted.abandoned()) return next.granted.set_value(room(*next.to));
-    next.granted = {};
+    { const promise<room> gone = std::move(next.granted); }
     lock.lock();
   }
   --count_;

@@ -583,6 +583,28 @@ TEST_P(allocation_failure, what_was_sent_before_memory_was_out_is_handled) {
   EXPECT_EQ(alive.load(), 0);
 }
 
+TEST_P(allocation_failure, a_parent_that_has_no_memory_for_its_child_says_so) {
+  runtime rt(options());
+  std::atomic<int> alive{0};
+  auto parent = rt.spawn<counted>(on_main(), unchecked{&alive});
+  rt.run();
+  auto child = rt.spawn<counted>({.parent = parent}, &alive);
+  bool told = false;
+  run_out_of_memory_after(0);
+  try {
+    rt.run();
+  } catch (const std::bad_alloc&) {
+    told = true;
+  }
+  have_memory_again();
+  EXPECT_TRUE(told);
+  EXPECT_EQ(rt.thrown().method, "spawn");
+  parent.stop();
+  child.stop();
+  rt.run();
+  EXPECT_EQ(alive.load(), 0);
+}
+
 // As many to a slab as fit, so that none of the slabs is left that come with the others.
 struct a_quarter_of_a_slab {
   std::array<char, 15'000> bytes;
