@@ -24,6 +24,10 @@ void hand_over(cell& actor, consume_request& to) noexcept {
   const bool adopted = is_adopted(actor);
   std::exception_ptr why;
   try {
+    if (heap_of(actor) != nullptr) {
+      throw usage_error(std::string("troupe: consume: ") + actor.type->name +
+                        " has a context of its own (spawn_options::context), which would go before what is taken out of it");
+    }
     to.take(object_of(actor), adopted);
   } catch (...) {
     why = std::current_exception();

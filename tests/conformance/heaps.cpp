@@ -227,6 +227,26 @@ TEST_P(heaps, what_cannot_be_is_refused) {
   EXPECT_THROW(rt.spawn<bystander>({.context = context_options{.bytes_max = 10}}), option_error);
 }
 
+struct keeper {
+  std::pmr::vector<int> all{&this_context()};
+  void add(int n) { all.push_back(n); }
+  int count() { return static_cast<int>(all.size()); }
+};
+
+// What was moved out would refer to the context, which ends with the actor.
+TEST_P(heaps, an_object_is_not_taken_out_of_its_context) {
+  runtime rt(options());
+  auto one = rt.spawn<keeper>({.context = context_options{}});
+  one.tell<&keeper::add>(1);
+  auto taken = one.consume();
+  rt.run();
+  EXPECT_THROW(taken.get(), usage_error);
+  one.tell<&keeper::add>(2);
+  auto count = one.ask<&keeper::count>();
+  rt.run();
+  EXPECT_EQ(count.get(), 2) << "it goes on";
+}
+
 struct greedy {
   void take() { static_cast<void>(this_context().allocate(std::size_t{1} << 20)); }
 };
