@@ -59,6 +59,8 @@ class main_thread {
   // Fire and forget. What it throws is a failure, which run() throws.
   template <class Procedure>
   void post(Procedure&& procedure) const {
+    static_assert(!tasks::makes_task<Procedure>,
+                  "troupe: main_thread::post: this is a coroutine, which nobody would run: co_await call(), or let a procedure spawn it");
     actor_.tell([procedure = std::forward<Procedure>(procedure)](seat&) mutable { static_cast<void>(procedure()); });
   }
   // co_await it: the value, or what it throws, comes back to the caller.
@@ -199,6 +201,10 @@ class runtime {
 
   // Runs a naked procedure once on the pool. It must own what it captures. Any thread. Throws std::bad_alloc.
   void post(std::move_only_function<void()> procedure);
+  template <tasks::makes_task Procedure>
+  void post(Procedure&&) {
+    static_assert(!tasks::makes_task<Procedure>, "troupe: post: this is a coroutine, which nobody would run: give its task to spawn()");
+  }
 
   // Runs the main thread's actors until the program is out of work or stop() was called; then throws the
   // first failure that no run() has thrown yet, in the order in which they happened, as it was thrown.
@@ -219,6 +225,16 @@ class runtime {
   // armed when the runtime ends is never called. Lateness as sleep_for's. Any thread. Cost: about 100 ns.
   timer after(std::chrono::nanoseconds span, std::move_only_function<void()> procedure, timer_options options = {});
   timer every(std::chrono::nanoseconds period, std::move_only_function<void()> procedure, timer_options options = {});
+  template <tasks::makes_task Procedure>
+  timer after(std::chrono::nanoseconds, Procedure&&, timer_options = {}) {
+    static_assert(!tasks::makes_task<Procedure>, "troupe: after: this is a coroutine, which nobody would run: let the procedure spawn its task");
+    return {};
+  }
+  template <tasks::makes_task Procedure>
+  timer every(std::chrono::nanoseconds, Procedure&&, timer_options = {}) {
+    static_assert(!tasks::makes_task<Procedure>, "troupe: every: this is a coroutine, which nobody would run: let the procedure spawn its task");
+    return {};
+  }
 
   // As troupe::blocking, from any thread.
   template <class Function>

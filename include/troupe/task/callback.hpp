@@ -60,9 +60,9 @@ struct callback final : sched::message, nested_observer {
     try {
       if (what == nullptr) {
         if constexpr (std::is_void_v<T>) {
-          on_value();
+          static_cast<void>(on_value());
         } else {
-          on_value(of.result.take());
+          static_cast<void>(on_value(of.result.take()));
         }
         return;
       }
@@ -70,7 +70,7 @@ struct callback final : sched::message, nested_observer {
       what = std::current_exception();
     }
     try {
-      on_error(std::move(what));
+      static_cast<void>(on_error(std::move(what)));
     } catch (...) {
       report_unheard(std::current_exception());
     }

@@ -239,6 +239,9 @@ class future {
     check();
     static_assert(std::is_invocable_v<std::decay_t<OnError>&, std::exception_ptr>,
                   "troupe: future::then: on_error must be callable with (std::exception_ptr)");
+    static_assert(!makes_task<OnValue>() && !tasks::makes_task<OnError, std::exception_ptr>,
+                  "troupe: future::then: a callback is a coroutine, which nobody would run: co_await the future in a task, or let the "
+                  "callback spawn one");
     tasks::forget_asker(*state_);
     tasks::callback<T, std::decay_t<OnValue>, std::decay_t<OnError>>::start(state_, std::forward<OnValue>(on_value),
                                                                           std::forward<OnError>(on_error));
@@ -294,6 +297,14 @@ class future {
  private:
   friend tasks::future_access;
   friend promise<T>;
+  template <class OnValue>
+  static consteval bool makes_task() {
+    if constexpr (std::is_void_v<T>) {
+      return tasks::makes_task<OnValue>;
+    } else {
+      return tasks::makes_task<OnValue, T>;
+    }
+  }
   explicit future(tasks::state_ref<tasks::state_of<T>> state) noexcept : state_(std::move(state)) {}
   limited limits() {
     check();

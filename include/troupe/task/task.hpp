@@ -101,6 +101,10 @@ TROUPE_INLINE bool run_child(coroutine& child, coroutine& parent) noexcept {
 
 struct task_access;
 
+// Whether to call it is only to make a task, which runs when somebody awaits it.
+template <class Function, class... Args>
+concept makes_task = is_task<std::remove_cvref_t<std::invoke_result_t<std::decay_t<Function>&, Args...>>>;
+
 }  // namespace tasks
 
 // A lazy coroutine: nothing of it runs before it is awaited, returned by an actor's method that was called by a

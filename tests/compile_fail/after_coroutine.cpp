@@ -1,0 +1,15 @@
+// Nobody would run the task that this makes.
+// expect: troupe: after: this is a coroutine, which nobody would run
+#include <chrono>
+
+#include "troupe/troupe.hpp"
+
+troupe::task<> greet() { co_return; }
+
+void use(troupe::runtime& rt) {
+#ifdef CONTROL
+  rt.after(std::chrono::seconds(1), [&rt] { rt.spawn(greet()); });
+#else
+  rt.after(std::chrono::seconds(1), [] { return greet(); });
+#endif
+}

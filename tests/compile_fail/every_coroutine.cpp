@@ -1,0 +1,15 @@
+// Nobody would run the tasks that this makes.
+// expect: troupe: every: this is a coroutine, which nobody would run
+#include <chrono>
+
+#include "troupe/troupe.hpp"
+
+troupe::task<> greet() { co_return; }
+
+void use(troupe::runtime& rt) {
+#ifdef CONTROL
+  rt.every(std::chrono::seconds(1), [&rt] { rt.spawn(greet()); }, {.weak = true});
+#else
+  rt.every(std::chrono::seconds(1), [] { return greet(); }, {.weak = true});
+#endif
+}

@@ -1,0 +1,15 @@
+// Nobody would run the task that this makes.
+// expect: troupe: main_thread::post: this is a coroutine, which nobody would run
+#include <chrono>
+
+#include "troupe/troupe.hpp"
+
+troupe::task<> greet() { co_return; }
+
+void use(troupe::runtime& rt) {
+#ifdef CONTROL
+  rt.main().post([&rt] { rt.spawn(greet()); });
+#else
+  rt.main().post([] { return greet(); });
+#endif
+}

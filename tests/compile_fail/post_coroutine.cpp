@@ -1,0 +1,16 @@
+// Nobody would run the task that this makes.
+// expect: troupe: post: this is a coroutine, which nobody would run
+#include <chrono>
+
+#include "troupe/troupe.hpp"
+
+troupe::task<> greet() { co_return; }
+
+void use(troupe::runtime& rt) {
+#ifdef CONTROL
+  rt.spawn(greet());
+  rt.post([] {});
+#else
+  rt.post([] { return greet(); });
+#endif
+}
