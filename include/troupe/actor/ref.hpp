@@ -209,7 +209,7 @@ class ref {
   // Ends the actor once it is quiet, and gives its object back: co_await it, with a timeout or a stop token as an ask. Quiet
   // is when all mail was handled, whoever sent it and when, no call waits, and no guarded message. What is sent to it
   // afterwards is a dead letter; who watches hears `consumed`. An object that came by runtime::activate is the very same one;
-  // one that was spawned is moved out, and where its class cannot be moved the result is a usage_error.
+  // one that was spawned is moved out, and where its class cannot be moved, or it has a context, the result is a usage_error.
   // Other errors: usage_error while somebody else is consuming it; actor_stopped when it ends otherwise; deadlock in a
   // handler of its own. Who gives up before leaves the actor as it is; one who does so at that very instant loses the object.
   [[nodiscard]] future<std::unique_ptr<T>> consume() const {

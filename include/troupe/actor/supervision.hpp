@@ -31,7 +31,8 @@ enum class error_policy : std::uint8_t {
 //                                "example.org");
 //     rt.run();
 struct restart_limit {
-  // So many times within `per`; the failure after that stops the actor. Default 3 in 5 s. At least 1; a time of at least 1 ms.
+  // So many times within `per`, which begins with a failure, and again with the first one after its end; the failure after
+  // that stops the actor. Default 3 in 5 s. At least 1; a time of at least 1 ms.
   unsigned times = 3;
   std::chrono::nanoseconds per = std::chrono::seconds(5);
   // How long it waits before it is constructed, while its messages queue: the first time, then twice as long for each failure

@@ -181,9 +181,9 @@ inline on_thread on_main(spawn_options options = {}) { return {std::string(), op
 // How stop() ends a program.
 enum class stop_mode {
   drain,    // messages that are there, and those that they cause, are still handled; holds do not count
-  // Handlers that run now end; all messages become dead letters. What is suspended stays so, but for what comes to its end
-  // meanwhile: that goes on, and what it awaits next throws cancelled. An actor with a thread of its own that has not
-  // been constructed yet never will be.
+  // Handlers that run now end; all messages become dead letters. What is suspended stays so, as does the mail behind it, but
+  // for what comes to its end meanwhile: that goes on, and what it awaits next throws cancelled. An actor with a thread of
+  // its own that has not been constructed yet never will be.
   discard,
 };
 
