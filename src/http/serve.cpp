@@ -78,6 +78,7 @@ task<bool> await_room(server_state& state) {
       co_await state.changed.wait().timeout(overload_wait).stop(state.accepting.get_token());
     } catch (const timed_out&) {
     } catch (const cancelled&) {
+      if (!state.accepting.stop_requested()) throw;  // it is the server's task that ends: it would go round for ever
     }
   }
   co_return false;

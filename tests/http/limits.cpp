@@ -84,6 +84,44 @@ TEST_P(http_limits, of_a_body_are_held_against_what_a_chunk_announces) {
   EXPECT_TRUE(got.ends_with("no")) << got;
 }
 
+// It waits for room then, and its task ends nevertheless.
+TEST_P(http_limits, a_server_that_is_full_can_be_given_up) {
+  server_options limits;
+  limits.connections = 1;
+  event go;
+  bool is_answered = false;
+  router routes;
+  routes.get("/", [&go]() -> task<response> {
+    co_await go.wait();
+    co_return response::text("hello");
+  });
+  const auto all = [&]() -> task<> {
+    http::server web(std::move(routes), limits);
+    auto listener = tcp_listener::listen(endpoint::loopback(0));
+    const endpoint at = listener.local();
+    const auto asks = [&]() -> task<> {
+      const std::string got = co_await exchange(at, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+      EXPECT_TRUE(got.ends_with("hello")) << got;
+      is_answered = true;
+    };
+    future<> asking = spawn(asks());
+    const auto until_full = [&]() -> task<> {
+      while (web.connections() == 0) co_await sleep_for(1ms);
+      co_await sleep_for(1ms);
+    };
+    auto either = when_any(web.serve(std::move(listener)), until_full());
+    const auto how = co_await std::move(either);
+    EXPECT_EQ(how.index(), 1u);
+    EXPECT_FALSE(is_answered);
+    go.set();
+    co_await std::move(asking);
+  };
+  runtime rt(options());
+  rt.spawn(all());
+  rt.run();
+  EXPECT_TRUE(is_answered);
+}
+
 TEST_P(http_limits, of_a_head) {
   server_options limits;
   limits.head_bytes = 1000;
