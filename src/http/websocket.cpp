@@ -74,6 +74,8 @@ struct websocket_end {
   static bool is_cause(const websocket& of, const io_error& thrown) noexcept {
     return of.is_ended_ && thrown.code() == std::errc::broken_pipe;
   }
+  static bool is_unsaid(const websocket& of) noexcept { return of.unsaid_ != 0; }
+  static task<> say(websocket& to) { return to.say_failure(); }
 };
 
 task<> websocket_conversation(transport& over, std::string begun, websocket_function talk, websocket_options options) {
@@ -88,7 +90,11 @@ task<> websocket_conversation(transport& over, std::string begun, websocket_func
     failed = std::current_exception();
   }
   try {
-    if (peer.close_code() == 0) co_await peer.close(failed == nullptr ? 1000 : 1011);
+    if (websocket_end::is_unsaid(peer)) {
+      co_await websocket_end::say(peer);
+    } else if (peer.close_code() == 0) {
+      co_await peer.close(failed == nullptr ? 1000 : 1011);
+    }
   } catch (const io_error&) {  // the connection is no more
   } catch (...) {
     if (failed == nullptr) throw;  // else the function's own is what counts
@@ -150,7 +156,13 @@ task<> websocket::close(int code, std::string reason) {
 task<> websocket::fail(int code) {
   closed(code, "");
   ends();
-  co_await close(code);
+  unsaid_ = code;
+  co_await say_failure();
+}
+
+task<> websocket::say_failure() {
+  co_await close(unsaid_);
+  unsaid_ = 0;
 }
 
 task<bool> websocket::more() {
@@ -176,15 +188,15 @@ task<bool> websocket::more() {
     } catch (const cancelled&) {
       is_over = true;
     }
+    const bool given_up = co_await submissions::being_cancelled();
     if (bytes > 0) {
       asked_ = ping_due_ = false;
       heard_ = now();
       in_.append(buffer.data(), bytes);
       co_return true;
     }
+    if (given_up && (is_over || is_quiet)) throw cancelled("troupe: http::websocket: the receive was given up");
     if (is_over) {
-      const bool given_up = co_await submissions::being_cancelled();
-      if (given_up) throw cancelled("troupe: http::websocket: the receive was given up");
       ends();
       co_await close(1001);  // the server stops
       closed(1001, "");
@@ -294,7 +306,7 @@ task<bool> websocket::take_control() {
 
 task<std::optional<websocket_message>> websocket::receive() {
   if (!in_message_) message_.clear();
-  while (close_code_ == 0) {
+  while (close_code_ == 0 && !is_whole_) {
     if (answer_) {
       co_await send_answer();
       continue;
@@ -312,17 +324,24 @@ task<std::optional<websocket_message>> websocket::receive() {
       continue;
     }
     if (!frame_.last) continue;
-    in_message_ = false;
     if (message_is_text_ && !is_utf8(message_)) {
       co_await fail(1007);
       break;
     }
-    websocket_message came;
-    came.is_text = message_is_text_;
-    came.data = message_;
-    co_return std::optional<websocket_message>(came);
+    is_whole_ = true;
   }
-  co_return std::nullopt;
+  if (!is_whole_) {
+    if (unsaid_ != 0) co_await say_failure();
+    co_return std::nullopt;
+  }
+  // What ended the wait of a branch that is given up may have come in the same turn.
+  const bool given_up = co_await submissions::being_cancelled();
+  if (given_up) throw cancelled("troupe: http::websocket: the receive was given up");
+  in_message_ = is_whole_ = false;
+  websocket_message came;
+  came.is_text = message_is_text_;
+  came.data = message_;
+  co_return std::optional<websocket_message>(came);
 }
 
 }  // namespace troupe::http

@@ -301,6 +301,60 @@ TEST_P(http_websocket, a_receive_that_is_given_up_loses_nothing) {
   EXPECT_GT(given_up, 10);
 }
 
+// One that is there as its receive() is given up is the next one's, and so is a breach: the peer is told.
+TEST_P(http_websocket, what_comes_as_a_receive_is_given_up_is_not_lost) {
+  std::vector<std::string> got;
+  int code = 0;
+  router routes;
+  routes.get("/", [&] {
+    return response::websocket([&](http::websocket& peer) -> task<> {
+      const auto at_once = []() -> task<> { co_return; };
+      for (;;) {
+        const auto came = co_await peer.receive();
+        if (!came) break;
+        got.emplace_back(came->data);
+        for (int i = 0; i < 3; ++i) {
+          auto either = when_any(at_once(), peer.receive());
+          const auto how = co_await std::move(either);
+          EXPECT_EQ(how.index(), 0u);
+        }
+      }
+      code = peer.close_code();
+    });
+  });
+  std::string sent;
+  run(std::move(routes), [&](runtime&, http::server, endpoint at) -> task<> {
+    sent = co_await exchange(at, shake + masked(0x81, "one") + masked(0x01, "t") + masked(0x80, "wo") + masked(0x81, "three") + masked(0x83, ""));
+  });
+  EXPECT_EQ(got, (std::vector<std::string>{"one", "two", "three"}));
+  EXPECT_EQ(code, 1002);
+  EXPECT_TRUE(sent.ends_with("\r\n\r\n" + closing(1002)));
+}
+
+// Its function does not receive again.
+TEST_P(http_websocket, a_breach_is_told_though_the_receive_was_given_up) {
+  router routes;
+  routes.get("/", [] {
+    return response::websocket([](http::websocket& peer) -> task<> {
+      const auto at_once = []() -> task<> { co_return; };
+      const auto nap = []() -> task<> { co_await sleep_for(1ms); };
+      co_await peer.receive();
+      for (;;) {
+        auto either = when_any(at_once(), peer.receive());
+        co_await std::move(either);
+        if (peer.close_code() != 0) co_return;
+        auto later = when_any(nap(), peer.receive());
+        co_await std::move(later);
+      }
+    });
+  });
+  std::string sent;
+  run(std::move(routes), [&](runtime&, http::server, endpoint at) -> task<> {
+    sent = co_await exchange(at, shake + masked(0x81, "one") + masked(0x83, ""));
+  });
+  EXPECT_TRUE(sent.ends_with("\r\n\r\n" + closing(1002)));
+}
+
 // The peer would take what comes behind for the rest of it.
 TEST_P(http_websocket, behind_a_message_that_was_given_up_in_the_middle_nothing_is_sent) {
   constexpr std::size_t bytes = 30'000'000;

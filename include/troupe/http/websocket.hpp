@@ -82,6 +82,7 @@ class websocket {
   task<> send_answer();
   task<> send_frame(int code, std::string payload);
   task<> fail(int code);
+  task<> say_failure();
   void closed(int code, std::string reason);
   void ends() noexcept;
 
@@ -96,11 +97,13 @@ class websocket {
   std::string message_, control_;
   std::optional<std::string> answer_;  // to the control frame, which is due
   bool in_message_ = false, message_is_text_ = false;
+  bool is_whole_ = false;               // the message is there, and was not given yet
   std::chrono::nanoseconds heard_{-1};  // when something came last, or was waited for first, or a ping went
   bool asked_ = false;                  // a ping is not answered yet
   bool ping_due_ = false;               // nor sent: the receive() that was to was given up
   bool close_sent_ = false;
   bool is_ended_ = false;  // not by the function: by the peer's close, a breach of the protocol, or since the server stops
+  int unsaid_ = 0;  // the peer's breach, of which it is to be told
   int close_code_ = 0;
   std::string close_reason_;
 };
