@@ -30,10 +30,9 @@ task<std::string_view> connection::next_piece() {
 
 // More bytes of the body. They lie apart, so that the head stays where it is.
 task<> connection::await_body() {
-  if (std::exchange(continue_due_, false)) {
-    out_.add("HTTP/1.1 100 Continue\r\n\r\n");
-    co_await flush();
-  }
+  if (std::exchange(continue_due_, false)) out_.add("HTTP/1.1 100 Continue\r\n\r\n");
+  // With what was answered before: the peer may wait for that. Or by a read that was given up.
+  if (!out_.empty()) co_await flush();
   if (!std::exchange(reads_aside_, true)) {
     body_in_.put(in_.view());
     in_.use(in_.view().size());

@@ -160,6 +160,7 @@ class connection_over final : public connection {
       try {
         sent = co_await stream_.write(bytes).stop(busy_stop_.get_token());
       } catch (...) {
+        end_wait();  // one that was given up is late no more
         note_break(in_part || is_secure);
         throw;
       }

@@ -347,6 +347,23 @@ TEST_P(http_requests, a_piece_that_is_given_up_in_the_middle_is_the_end) {
   EXPECT_TRUE(got.ends_with("xxxx")) << got.substr(got.size() - std::min<std::size_t>(got.size(), 20));
 }
 
+// A peer may send a body when it has that answer.
+TEST_P(http_requests, an_answer_does_not_wait_for_the_next_ones_body) {
+  router routes;
+  routes.get("/", [] { return response::text("first"); });
+  routes.post("/", [](const request& asked) { return response::text(std::string(asked.body())); });
+  std::string got;
+  run(std::move(routes), [&](runtime&, http::server, endpoint at) -> task<> {
+    tcp_stream peer = co_await tcp_stream::connect(at);
+    co_await peer.write_all(get("/") + "POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 6\r\n\r\n");
+    task<std::string> first = read_until(peer, "first");
+    got = co_await std::move(first);
+    co_await peer.write_all("second");
+    got += co_await read_to_end(peer);
+  });
+  EXPECT_TRUE(got.ends_with("\r\n\r\nsecond")) << got;
+}
+
 TEST_P(http_requests, an_upgrade_with_a_body_is_refused) {
   router routes;
   routes.get("/ws", [] { return response::websocket([](http::websocket&) -> task<> { co_return; }); });
