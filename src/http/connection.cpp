@@ -143,6 +143,7 @@ bool connection::take_head() {
   head_expiry_ns_ = 0;
   body_bytes_ = 0;
   body_waited_ns_ = 0;
+  piece_ = {};
   answer_begun_ = false;
   silent_ = head.method == method::head;
   closing_ = !head.keep_alive;

@@ -155,6 +155,7 @@ class connection : public transport, private body_source {
   bool collect_first_ = false;
   std::uint64_t body_bytes_ = 0;
   std::int64_t body_waited_ns_ = 0;
+  std::string_view piece_;  // of the body, for the next read: the one that it came for was given up
   input body_in_;  // of a body that is longer than what came with its head
   bool reads_aside_ = false;
   std::size_t counted_ = 0;

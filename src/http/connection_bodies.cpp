@@ -3,12 +3,13 @@
 #include <utility>
 
 #include "http/connection.hpp"
+#include "troupe/parallel/schedule.hpp"
 #include "troupe/runtime/here.hpp"
 
 namespace troupe::http {
 
 task<std::string_view> connection::next_piece() {
-  while (!body_ended_) {
+  while (!body_ended_ && piece_.empty()) {
     input& from = reads_aside_ ? body_in_ : in_;
     const parser::step step = parser_.next(from.view());
     from.use(step.consumed);
@@ -21,11 +22,14 @@ task<std::string_view> connection::next_piece() {
     if (step.what == event::body) {
       body_bytes_ += step.body.size();
       if (body_bytes_ > body_limit()) throw refused(fault::body_too_large);
-      co_return step.body;
+      piece_ = step.body;
+      break;
     }
     co_await await_body();
   }
-  co_return std::string_view();
+  const bool given_up = co_await submissions::being_cancelled();
+  if (given_up && !piece_.empty()) throw cancelled("troupe: http: the read was given up");
+  co_return std::exchange(piece_, {});
 }
 
 // More bytes of the body. They lie apart, so that the head stays where it is.
@@ -54,6 +58,7 @@ task<> connection::await_body() {
     is_over = true;
   }
   end_wait();
+  body_waited_ns_ += now().count() - begun_ns;  // by reads that are given up, too: else who polls would wait for ever
   if (is_over) {
     // order: acquire  pairs with connection::end/release
     if (ending_.load(std::memory_order_acquire) != ending::late) throw cancelled("troupe: http: the connection is ended");
@@ -63,7 +68,6 @@ task<> connection::await_body() {
   }
   if (bytes == 0) throw refused(fault::truncated);
   body_in_.came(bytes);
-  body_waited_ns_ += now().count() - begun_ns;
 }
 
 // So that the connection can go on. Not for long.

@@ -6,6 +6,8 @@
 #include <charconv>
 
 #include "troupe/io/error.hpp"
+#include "troupe/parallel/schedule.hpp"
+#include "troupe/runtime/here.hpp"
 #include "troupe/runtime/here.hpp"
 #include "troupe/tls/error.hpp"
 
@@ -150,7 +152,7 @@ task<std::string_view> exchange::next_piece() {
   if (wire_ == nullptr) throw client_error(client_failure::truncated, where_, "an earlier read of it has failed");
   wire_->consume(std::exchange(consumed_, 0));
   const client_options& options = core_->options;
-  for (;;) {
+  while (!piece_) {
     // Slow is who makes us wait: not a caller that takes its time.
     std::chrono::nanoseconds patience = std::chrono::nanoseconds::max();
     if (options.body_rate != 0) {
@@ -166,6 +168,9 @@ task<std::string_view> exchange::next_piece() {
     } catch (const timed_out&) {
       slow = !life_.over();
       if (!slow) throw;
+    } catch (const cancelled&) {
+      body_waited_ += now() - begins;  // else who polls would wait for ever
+      throw;
     }
     if (slow) {
       wire_.reset();
@@ -183,10 +188,14 @@ task<std::string_view> exchange::next_piece() {
       wire_->consume(step.consumed);
       continue;
     }
-    consumed_ = step.consumed;
+    piece_ = step;
     body_bytes_ += step.body.size();
-    co_return step.body;
   }
+  const bool given_up = co_await submissions::being_cancelled();
+  if (given_up) throw cancelled("troupe: http: " + where_ + ": the read was given up");
+  const parser::step given = *std::exchange(piece_, std::nullopt);
+  consumed_ = given.consumed;
+  co_return given.body;
 }
 
 task<std::string> exchange::read_all() {

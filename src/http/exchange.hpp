@@ -103,6 +103,7 @@ class exchange {
   std::string head_text_, trailer_text_;
   std::vector<http::fields::place> head_places_, trailer_places_;
   std::size_t consumed_ = 0;  // by the piece that the caller still looks at
+  std::optional<parser::step> piece_;  // for the next read: the one that it came for was given up
   std::uint64_t body_bytes_ = 0;
   std::chrono::nanoseconds body_waited_{0};
   bool keep_ = true, heard_ = false, done_ = false, refused_bytes_ = false, is_read_ = false;

@@ -45,6 +45,26 @@ TEST_P(http_client, answers_of_every_framing) {
   });
 }
 
+// What comes as a read is given up is the next one's.
+TEST_P(http_client, a_read_that_is_given_up_loses_nothing) {
+  run([](const std::string&) -> scripted_answer { return "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n4\r\ndefg\r\n0\r\n\r\n"; },
+      [](scripted_server& server, client web) -> task<> {
+        client_response answer = co_await web.get(server.url());
+        const auto at_once = []() -> task<> { co_return; };
+        std::string all;
+        for (;;) {
+          auto either = when_any(at_once(), answer.read());
+          const auto how = co_await std::move(either);
+          EXPECT_EQ(how.index(), 0u);
+          const std::string_view piece = co_await answer.read();
+          if (piece.empty()) break;
+          all += piece;
+        }
+        EXPECT_EQ(all, "abcdefg");
+        EXPECT_EQ(web.idle(), 1u);
+      });
+}
+
 TEST_P(http_client, a_connection_serves_one_request_after_the_other) {
   run([](const std::string&) -> scripted_answer { return with_length("x"); }, [](scripted_server& server, client web) -> task<> {
     for (int i = 0; i < 5; ++i) co_await fetch(web.get(server.url()));

@@ -167,6 +167,29 @@ TEST_P(http_client_failures, each_phase_has_its_time) {
   }, std::move(hasty));
 }
 
+// Also by who looks after something else meanwhile, and so reads in short naps.
+TEST_P(http_client_failures, a_body_that_does_not_come_is_given_up_by_who_polls) {
+  client_options hasty;
+  hasty.body_rate = 1000;
+  hasty.body_grace = 40ms;
+  run([](const std::string&) -> scripted_answer { return "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n"; },
+      [](scripted_server& server, client web) -> task<> {
+        http::client_response answer = co_await web.get(server.url("/"));
+        const auto nap = []() -> task<> { co_await sleep_for(5ms); };
+        bool slow = false;
+        for (int i = 0; i < 1000 && !slow; ++i) {
+          try {
+            auto either = when_any(answer.read(), nap());
+            co_await std::move(either);
+          } catch (const http::client_error& e) {
+            slow = e.reason() == http::client_failure::too_slow;
+          }
+        }
+        EXPECT_TRUE(slow);
+      },
+      std::move(hasty));
+}
+
 TEST_P(http_client_failures, a_connection_has_its_time_too) {
   client_options hasty;
   hasty.connect_time = 30ms;

@@ -347,6 +347,41 @@ TEST_P(http_requests, a_piece_that_is_given_up_in_the_middle_is_the_end) {
   EXPECT_TRUE(got.ends_with("xxxx")) << got.substr(got.size() - std::min<std::size_t>(got.size(), 20));
 }
 
+// What comes as a read is given up is the next one's.
+TEST_P(http_requests, a_read_that_is_given_up_loses_nothing) {
+  router routes;
+  routes.post("/", [](request& asked) -> task<response> {
+    const auto at_once = []() -> task<> { co_return; };
+    std::string all;
+    for (;;) {
+      auto either = when_any(at_once(), asked.read());
+      const auto how = co_await std::move(either);
+      EXPECT_EQ(how.index(), 0u);
+      const std::string_view piece = co_await asked.read();
+      if (piece.empty()) break;
+      all += piece;
+    }
+    co_return response::text(std::move(all));
+  });
+  const std::string fields = " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n";
+  const std::string chunks = "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n4\r\ndefg\r\n0\r\n\r\n";
+  std::string got, asked_for_it;
+  run(std::move(routes), [&](runtime&, http::server, endpoint at) -> task<> {
+    got = co_await exchange(at, "POST /" + fields + chunks);
+    // It waits to be asked for the body.
+    tcp_stream peer = co_await tcp_stream::connect(at);
+    co_await peer.write_all("POST /" + fields + "Expect: 100-continue\r\nContent-Length: 5\r\n\r\n");
+    std::array<char, 25> proceed;
+    co_await peer.read_exact(proceed).timeout(5s);
+    asked_for_it.assign(proceed.data(), proceed.size());
+    co_await peer.write_all("hello");
+    asked_for_it += co_await read_to_end(peer);
+  });
+  EXPECT_TRUE(got.ends_with("\r\n\r\nabcdefg")) << got;
+  EXPECT_TRUE(asked_for_it.starts_with("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK")) << asked_for_it;
+  EXPECT_TRUE(asked_for_it.ends_with("\r\n\r\nhello")) << asked_for_it;
+}
+
 // A peer may send a body when it has that answer.
 TEST_P(http_requests, an_answer_does_not_wait_for_the_next_ones_body) {
   router routes;

@@ -104,7 +104,7 @@ class client_response {
   std::optional<content_range> range() const noexcept;
 
   // The next piece, valid until the next call; "" at the end. What is not read yet stays at the server. One at a time: a
-  // second one is a usage_error. Throws
+  // second one is a usage_error. One that is given up (when_any) loses nothing: the next one goes on where it was. Throws
   // client_error (truncated, bad_response, too_slow), io_error, tls_error, timed_out, cancelled.
   task<std::string_view> read();
   // All that is left; more than client_options::body_bytes is a client_error, body_too_large.
