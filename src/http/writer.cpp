@@ -11,7 +11,7 @@ namespace troupe::http {
 task<> body_writer::write(std::string_view bytes) {
   if (bytes.empty() || silent_) co_return;  // an empty chunk would be the end
   if (!chunked_) {
-    co_await over_.send(bytes);
+    co_await over_.send_owned(std::string(bytes));
     co_return;
   }
   std::array<char, 18> size;
@@ -22,7 +22,7 @@ task<> body_writer::write(std::string_view bytes) {
   std::string chunk;
   chunk.reserve(line.size() + bytes.size() + 2);
   chunk.append(line).append(bytes).append("\r\n");
-  co_await over_.send(chunk);
+  co_await over_.send_owned(std::move(chunk));
 }
 
 task<> body_writer::finish() {

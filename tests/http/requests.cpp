@@ -399,6 +399,39 @@ TEST_P(http_requests, an_answer_does_not_wait_for_the_next_ones_body) {
   EXPECT_TRUE(got.ends_with("\r\n\r\nsecond")) << got;
 }
 
+// Each piece goes whole, as a chunk of its own.
+TEST_P(http_requests, branches_may_write_side_by_side) {
+  const std::size_t bytes = GetParam().on.policy == policy::simulated ? 300'000 : 12'000'000;
+  router routes;
+  routes.get("/", [bytes] {
+    return response::stream("text/plain", [bytes](http::body_writer& to) -> task<> {
+      const auto some = [](http::body_writer& into, std::string piece) -> task<> {
+        for (int i = 0; i < 2; ++i) co_await into.write(piece);
+      };
+      auto both = when_all(some(to, std::string(bytes, 'a')), some(to, std::string(bytes, 'b')));
+      co_await std::move(both);
+    });
+  });
+  std::string got;
+  run(std::move(routes), [&](runtime&, http::server, endpoint at) -> task<> {
+    tcp_stream peer = co_await tcp_stream::connect(at);
+    co_await peer.write_all("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    co_await read_until(peer, "\r\n\r\n");
+    co_await sleep_for(20ms);
+    got = co_await read_to_end(peer);
+  });
+  int pieces = 0;
+  std::string_view left = got;
+  for (; left.size() > bytes; ++pieces) {
+    left.remove_prefix(left.find('\n') + 1);
+    const std::string_view piece = left.substr(0, bytes);
+    ASSERT_EQ(piece.find_first_not_of(piece.front()), std::string_view::npos) << pieces;
+    left.remove_prefix(std::min(bytes + 2, left.size()));
+  }
+  EXPECT_EQ(pieces, 4);
+  EXPECT_EQ(left, "0\r\n\r\n");
+}
+
 TEST_P(http_requests, an_upgrade_with_a_body_is_refused) {
   router routes;
   routes.get("/ws", [] { return response::websocket([](http::websocket&) -> task<> { co_return; }); });

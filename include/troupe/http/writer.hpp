@@ -22,8 +22,8 @@ class body_writer {
   body_writer(transport& over, bool chunked, bool silent) noexcept : over_(over), chunked_(chunked), silent_(silent) {}
   body_writer(const body_writer&) = delete;
 
-  // Sent at once; goes on when the system has taken it, so that a slow peer slows the writer. Throws io_error when the peer
-  // has gone, timed_out when it takes nothing, cancelled.
+  // Sent at once; goes on when the system has taken it, so that a slow peer slows the writer. Branches of when_all may write side by
+  // side: each piece goes whole. Throws io_error when the peer has gone, timed_out when it takes nothing, cancelled.
   task<> write(std::string_view bytes);
   // The library's own: the end.
   task<> finish();
