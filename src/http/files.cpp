@@ -95,11 +95,18 @@ int open_step_by_step(int root, std::pmr::string path) noexcept {
   return at;
 }
 
+constexpr int tries_max = 100;
+
 int open_within(int root, const std::pmr::string& path) noexcept {
   open_how how{};
   how.flags = flags;
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
-  const long opened = ::syscall(SYS_openat2, root, path.c_str(), &how, sizeof how);
+  long opened = -1;
+  // EAGAIN: a link leads upwards, and somebody renamed something somewhere meanwhile.
+  for (int tries = 0; tries < tries_max; ++tries) {
+    opened = ::syscall(SYS_openat2, root, path.c_str(), &how, sizeof how);
+    if (opened >= 0 || errno != EAGAIN) break;
+  }
   if (opened >= 0 || (errno != ENOSYS && errno != EPERM && errno != EINVAL)) return static_cast<int>(opened);
   return open_step_by_step(root, path);
 }
@@ -265,7 +272,7 @@ response find_file(const folder& root, const request& asked, std::string_view re
     path += root.options.index;
   }
   const int fd = open_within(root.fd, path);
-  if (fd < 0) return response(errno == EMFILE || errno == ENFILE ? 503 : 404);
+  if (fd < 0) return response(errno == EMFILE || errno == ENFILE || errno == EAGAIN ? 503 : 404);
   // Nameless: a name is for the texts of errors, and those of a server go nowhere.
   const troupe::file from = troupe::file::adopt(fd, std::string());
   struct stat file {};

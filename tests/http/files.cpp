@@ -3,8 +3,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "support/http.hpp"
 #include "support/open_files.hpp"
@@ -109,6 +111,29 @@ TEST_P(http_files, what_is_not_there_or_not_to_be_seen) {
   EXPECT_EQ(status(get("/f/a%00.txt")), 400);
   EXPECT_EQ(status(get("/f/a.txt", "", "DELETE")), 405);
   EXPECT_EQ(open_files(), before);
+}
+
+// The system looks a link that leads upwards up again when anything was renamed meanwhile, but only if it is asked again.
+TEST_P(http_files, links_are_found_while_others_rename) {
+  write("moving", "");
+  std::filesystem::create_symlink("../a.txt", root_ / "www" / "sub" / "link");
+  std::atomic<bool> over{false};
+  std::thread renames([&] {
+    const std::string one = root_ / "moving", other = root_ / "www" / "moving";
+    for (bool there = false; !over || there; there = !there) static_cast<void>(::rename((there ? other : one).c_str(), (there ? one : other).c_str()));
+  });
+  constexpr std::size_t times = 3'000;
+  const std::string one = "GET /f/sub/link HTTP/1.1\r\nHost: a\r\n";
+  std::string asked;
+  for (std::size_t i = 1; i < times; ++i) asked += one + "\r\n";
+  router routes;
+  routes.files("/f/", (root_ / "www").string());
+  const std::string got = answer_to(std::move(routes), asked + one + "Connection: close\r\n\r\n");
+  over = true;
+  renames.join();
+  std::size_t found = 0;
+  for (std::size_t at = got.find("0123456789"); at != std::string::npos; at = got.find("0123456789", at + 1)) ++found;
+  EXPECT_EQ(found, times);
 }
 
 TEST_P(http_files, ranges) {
