@@ -23,6 +23,11 @@ constexpr std::size_t first_read_bytes = io_buffer::bytes_max;
 constexpr std::chrono::nanoseconds farewell_max = std::chrono::seconds(2);
 constexpr std::size_t farewell_bytes_max = std::size_t{1} << 20;
 
+// It cannot be read: a folder, or what the disk does not give.
+bool is_of_file(const io_error& what) noexcept {
+  return what.code() == std::errc::invalid_argument || what.code() == std::errc::is_a_directory || what.code() == std::errc::io_error;
+}
+
 }  // namespace
 
 std::string_view keep_text(context& in, std::string_view text) {
@@ -207,7 +212,14 @@ struct runner {
     by_peer = true;
     std::uint64_t done = 0;
     while (done < left) {
-      const std::size_t sent = co_await line().send_file_some(from, what.offset + done, left - done).timeout(options.stall_max);
+      std::size_t sent = 0;
+      try {
+        sent = co_await line().send_file_some(from, what.offset + done, left - done).timeout(options.stall_max);
+      } catch (const io_error& e) {
+        if (!is_of_file(e)) throw;
+        by_peer = false;
+        throw io_error("send_file", what.path, e.code().value());
+      }
       if (sent == 0) break;
       done += sent;
     }

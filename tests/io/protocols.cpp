@@ -317,6 +317,26 @@ TEST_P(io_protocols, files_and_ranges_of_them_are_sent) {
   serve<sends_files>({}, client, folder.put("digits", "0123456789"));
 }
 
+struct sends_folder : counted {
+  explicit sends_folder(std::string from) : path(std::move(from)) {}
+  file_to_send connection_made() { return {.path = path}; }
+  std::string path;
+};
+
+// It can be opened, but not read: that is not the peer's doing.
+TEST_P(io_protocols, a_folder_that_is_to_be_sent_is_a_failure) {
+  const scratch folder;
+  auto client = [](endpoint at) -> task<> { static_cast<void>(co_await answer(at, "")); };
+  const std::string path = folder / "";
+  std::string failure;
+  try {
+    serve<sends_folder>({}, client, path);
+  } catch (const io_error& e) {
+    failure = e.what();
+  }
+  EXPECT_NE(failure.find(path), std::string::npos) << failure;
+}
+
 struct counts_each {
   static inline std::atomic<int> now{0}, most{0}, all{0};
   counts_each() {
