@@ -156,6 +156,11 @@ class spawning {
   posix_spawnattr_t attributes_;
 };
 
+// The program would be given what is in front of it.
+void check_no_zero(const std::string& text, const char* what) {
+  if (text.find('\0') != std::string::npos) throw option_error(std::string("troupe: process::start: there is a zero byte in ") + what);
+}
+
 std::vector<char*> pointers(const std::vector<std::string>& texts, const std::string* first) {
   std::vector<char*> made;
   made.reserve(texts.size() + 2);
@@ -179,6 +184,12 @@ std::string exit_status::to_string() const {
 }
 
 process process::start(const std::string& program, const std::vector<std::string>& arguments, const process_options& options) {
+  check_no_zero(program, "the program's name");
+  for (const std::string& one : arguments) check_no_zero(one, "an argument");
+  if (options.environment) {
+    for (const std::string& one : *options.environment) check_no_zero(one, "the environment");
+  }
+  check_no_zero(options.directory, "the directory");
   spawning how;
   std::array<wired, 3> streams;
   const child_stream chosen[] = {options.in, options.out, options.err};

@@ -140,6 +140,15 @@ TEST_P(io_processes, what_cannot_be_started_is_named) {
     process_options closed;
     closed.out = child_stream::descriptor(9'999);
     EXPECT_NE(refusal("true", closed).find("Bad file descriptor"), std::string::npos);
+    // It would be another text for the program than it is here.
+    const std::string odd("a\0b", 3);
+    process_options odd_place, odd_environment;
+    odd_place.directory = odd;
+    odd_environment.environment = std::vector<std::string>{"PATH=/bin:/usr/bin", odd};
+    EXPECT_THROW(process::start(std::string("true\0", 5)), option_error);
+    EXPECT_THROW(process::start("true", {"x", odd}), option_error);
+    EXPECT_THROW(process::start("true", {}, odd_place), option_error);
+    EXPECT_THROW(process::start("true", {}, odd_environment), option_error);
     bool refused = false;
     try {
       process none;

@@ -97,6 +97,7 @@ TEST_P(io_unix, each_refusal_has_its_own_answer) {
     EXPECT_EQ(error_of_connect(at), std::errc::no_such_file_or_directory);
     EXPECT_THROW(unix_stream::connect(""), option_error);
     EXPECT_THROW(unix_stream::connect(std::string(108, 'x')), option_error);
+    EXPECT_THROW(unix_stream::connect(at + std::string("\0x", 2)), option_error);
     EXPECT_THROW(unix_listener::listen(std::string(108, 'x')), option_error);
     {
       auto listener = unix_listener::listen(at);

@@ -123,7 +123,8 @@ class process {
 
   // Looks the program up in PATH, unless there is a slash in it; `arguments` are those behind the name. Blocks until the child
   // has begun to run the program: about a millisecond. Any thread. Throws io_error, which names the program:
-  // no_such_file_or_directory, permission_denied, …; the directory's is meant when that is not there.
+  // no_such_file_or_directory, permission_denied, …; the directory's is meant when that is not there. Throws option_error for a
+  // text with a zero byte in it.
   static process start(const std::string& program, const std::vector<std::string>& arguments = {}, const process_options& options = {});
 
   // Until it has ended, in a handler or a task; with .timeout(span) and .stop(token) if you like, which leave it as it is: wait

@@ -43,7 +43,7 @@ class unix_stream : public stream {
   // To who listens at that path; one that begins with '\0' is no file's, but a name (the abstract namespace of Linux).
   // Does not wait: the system connects at once or refuses. Throws io_error: no_such_file_or_directory, connection_refused
   // (nobody listens any more), resource_unavailable_try_again (too many wait to be accepted); option_error for a path
-  // that is empty or longer than 107 bytes. Under the simulated policy in a handler or a task.
+  // that is empty, longer than 107 bytes, or has a zero byte within. Under the simulated policy in a handler or a task.
   static unix_stream connect(const std::string& path);
 
   // Nothing more is written; the peer reads to the end. Throws io_error.
