@@ -135,7 +135,9 @@ class connection_over final : public connection {
     if constexpr (is_secure) co_return;  // a handshake would cost more than the peer is worth now
     refuse_for_now();
     co_await flush_all();
-    co_await linger();
+    // Each that lingers has a place: those of one address would else have all of them, one after the other.
+    const server_state::farewell said(*server_);
+    if (said.may_linger()) co_await linger();
   }
 
   task<std::size_t> receive(std::span<char> to, std::chrono::nanoseconds at_most) override {

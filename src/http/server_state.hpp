@@ -82,6 +82,19 @@ struct server_state : std::enable_shared_from_this<server_state> {
 
   std::size_t count() const;
 
+  // Of a connection that is turned away: whether it may wait until its peer has read why. So may one in sixteen of all places.
+  class farewell {
+   public:
+    explicit farewell(server_state& of) noexcept;
+    farewell(const farewell&) = delete;
+    ~farewell();
+    bool may_linger() const noexcept { return may_linger_; }
+
+   private:
+    server_state& of_;
+    bool may_linger_;
+  };
+
  private:
   class waker;
   static task<> wake(waker own);
@@ -112,6 +125,8 @@ struct server_state : std::enable_shared_from_this<server_state> {
   parked* first_told_ = nullptr;
   parked** last_told_ = &first_told_;
   event told_;
+
+  std::atomic<std::size_t> turned_away_{0};
 };
 
 }  // namespace troupe::http

@@ -84,6 +84,28 @@ TEST_P(http_limits, of_a_body_are_held_against_what_a_chunk_announces) {
   EXPECT_TRUE(got.ends_with("no")) << got;
 }
 
+// Though each is told why, and waited for until it has read that.
+TEST_P(http_limits, who_is_turned_away_takes_no_place_from_others) {
+  constexpr std::size_t many = 60;
+  server_options limits;
+  limits.connections = 100;
+  limits.connections_per_peer = 1;
+  run(some_routes(), [&](runtime&, http::server web, endpoint at) -> task<> {
+    tcp_stream first = co_await tcp_stream::connect(at);
+    while (web.connections() == 0) co_await sleep_for(1ms);
+    std::vector<tcp_stream> others;
+    for (std::size_t i = 0; i < many; ++i) {
+      tcp_stream one = co_await tcp_stream::connect(at);
+      task<std::string> whole = read_until(one, "Unavailable\n");
+      const std::string got = co_await std::move(whole);
+      EXPECT_TRUE(got.starts_with("HTTP/1.1 503")) << got;
+      others.push_back(std::move(one));
+    }
+    co_await sleep_for(50ms);  // a second, if all were waited for
+    EXPECT_LT(web.connections(), many / 2);
+  }, limits);
+}
+
 // It waits for room then, and its task ends nevertheless.
 TEST_P(http_limits, a_server_that_is_full_can_be_given_up) {
   server_options limits;
