@@ -8,7 +8,6 @@
 #include "troupe/io/error.hpp"
 #include "troupe/parallel/schedule.hpp"
 #include "troupe/runtime/here.hpp"
-#include "troupe/runtime/here.hpp"
 #include "troupe/tls/error.hpp"
 
 namespace troupe::http {
