@@ -18,7 +18,9 @@ const char* farewell(message* mail, void*, message_act act) {
 
 }  // namespace
 
-bool is_ours(const message& mail) noexcept { return mail.act == &farewell || mail.act == &stop_by_message || mail.act == &consume_by_message; }
+bool is_ours(const message& mail) noexcept {
+  return mail.act == &farewell || mail.act == &stop_by_message || mail.act == &consume_by_message || mail.act == &drop_by_message;
+}
 
 void end_object(cell& actor, ended how) noexcept {
   const bool was_stopped = (actor.flags & cell::stopped) != 0, alive = actor.alive();

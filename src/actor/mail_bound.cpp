@@ -1,19 +1,30 @@
 #include "actor/mail_bound.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "actor/extras.hpp"
 #include "actor/system.hpp"
+#include "actor/turn.hpp"
+#include "troupe/actor/message.hpp"
 #include "troupe/base/error.hpp"
 
 namespace troupe::actor {
 
-bool mail_bound::take() noexcept {
+mail_bound::taken mail_bound::take() noexcept {
+  constexpr std::size_t spare = 16;  // a call costs as much as some messages
   std::lock_guard lock(mutex_);
-  if (count_ >= limit_ && policy_ != when_full::drop_old && !open_) return false;
+  if (count_ >= limit_ && policy_ != when_full::drop_old && !open_) return taken::no;
   ++count_;
-  return true;
+  if (policy_ != when_full::drop_old || count_ / 2 < limit_ || count_ - limit_ < spare || open_ || calls_) return taken::yes;
+  calls_ = true;
+  return taken::overflows;
+}
+
+void mail_bound::called() noexcept {
+  std::lock_guard lock(mutex_);
+  calls_ = false;
 }
 
 bool mail_bound::too_many() noexcept {
@@ -91,7 +102,24 @@ room::~room() {
 
 void wait_for_room(cell& to, promise<room>&& waiter) { bound_of(to)->wait_for(std::move(waiter), to); }
 
-bool take_room(cell& to) noexcept { return bound_of(to)->take(); }
+const char* drop_by_message(message* mail, void*, message_act act) {
+  if (act == message_act::describe) return "drop_old";
+  message_guard<message> guard{mail};
+  if (act == message_act::handle) bound_of(*current_turn().active->actor)->called();
+  return nullptr;
+}
+
+bool take_room(cell& to) noexcept {
+  const mail_bound::taken has = bound_of(to)->take();
+  if (has == mail_bound::taken::overflows) [[unlikely]] {
+    try {
+      deliver_urgent(to, *make_message<message>(&drop_by_message));
+    } catch (const std::bad_alloc&) {
+      bound_of(to)->called();
+    }
+  }
+  return has != mail_bound::taken::no;
+}
 
 void refuse_full(cell& to, message& mail) {
   if (bound_of(to)->policy() == when_full::drop_new) return system::of(to).bury_uncounted(to, mail);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <mutex>
 #include <vector>
@@ -22,7 +23,11 @@ class mail_bound {
   mail_bound(std::size_t limit, when_full policy) noexcept : limit_(limit), policy_(policy) {}
 
   when_full policy() const noexcept { return policy_; }
-  bool take() noexcept;
+  enum class taken : std::uint8_t { no, yes, overflows };
+  // `overflows`, once: there is room, for the oldest goes, but the owner has not come to its mail for long and is to be called.
+  taken take() noexcept;
+  // It has come; or it could not be called.
+  void called() noexcept;
   // A message has left the mailbox, or a room was not used.
   void leave() noexcept;
   // The owner: whether the oldest message is to be dropped.
@@ -37,7 +42,7 @@ class mail_bound {
   const when_full policy_;
   std::mutex mutex_;
   std::size_t count_ = 0;
-  bool open_ = false;
+  bool open_ = false, calls_ = false;
   struct waiting {
     promise<room> granted;
     cell* to;

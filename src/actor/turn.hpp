@@ -100,6 +100,8 @@ inline bool suspends(const activation& active) noexcept {
   return active.suspended != nullptr || (has_extras(*active.actor) && cell_extras::of(*active.actor).flows != nullptr);
 }
 const char* stop_now_by_message(message* mail, void* object, message_act act);
+// Under drop_old: it is to look at its mail, though its turn is suspended.
+const char* drop_by_message(message* mail, void* object, message_act act);
 void deliver_urgent(cell& to, message& mail);
 // In its turn: what is suspended is cancelled, and runs as far as it can; what would suspend later is, too.
 void cancel_turns(activation& active) noexcept;

@@ -104,10 +104,12 @@ void set_sharing_from(std::size_t connections) noexcept { shared_from.store(conn
 
 std::size_t server_state::count() const { return count_.load(std::memory_order_relaxed); }  // order: relaxed  a hint
 
-// order: relaxed (both)  a count that nothing is published by
-server_state::farewell::farewell(server_state& of) noexcept
-    : of_(of),
-      may_linger_(of.turned_away_.fetch_add(1, std::memory_order_relaxed) < std::max(farewells_least, of.options.connections / shed_share)) {}
+server_state::farewell::farewell(server_state& of) noexcept : of_(of) {
+  // order: relaxed  a count that nothing is published by
+  const std::size_t others = of.turned_away_.fetch_add(1, std::memory_order_relaxed);
+  may_linger_ = others < std::max(farewells_least, of.options.connections / shed_share);
+}
+// order: relaxed  as above
 server_state::farewell::~farewell() { of_.turned_away_.fetch_sub(1, std::memory_order_relaxed); }
 
 bool server_state::is_full() const noexcept {

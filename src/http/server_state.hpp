@@ -92,7 +92,7 @@ struct server_state : std::enable_shared_from_this<server_state> {
 
    private:
     server_state& of_;
-    bool may_linger_;
+    bool may_linger_ = false;
   };
 
  private:

@@ -93,6 +93,40 @@ TEST_P(bounded, drop_old_keeps_the_newest) {
   EXPECT_EQ(seen_by(rt, to), numbers(7, 10));
 }
 
+struct waits_long {
+  std::vector<int> seen;
+  task<> hold(event until) { co_await until.wait(); }
+  void put(const std::shared_ptr<int>& one) { seen.push_back(*one); }
+  std::vector<int> all() { return seen; }
+};
+
+// Also while a turn of it waits, or one that it has been sent would never leave.
+TEST_P(bounded, drop_old_keeps_no_more_while_a_turn_waits) {
+  constexpr int count = 2'000, limit = 8, most = 64;
+  runtime rt(options());
+  event go;
+  auto to = rt.spawn<waits_long>(limited_to(limit, when_full::drop_old));
+  auto floods = [&]() -> task<> {
+    to.tell<&waits_long::hold>(go);
+    co_await sleep_for(1ms);
+    const auto counted = std::make_shared<int>(0);
+    const std::weak_ptr<int> sent = counted;
+    for (int i = 0; i < count; ++i) {
+      to.tell<&waits_long::put>(std::shared_ptr<int>(counted, counted.get()));
+      if (i % 16 == 0) co_await yield();
+    }
+    for (int i = 0; i < 5'000 && sent.use_count() > most; ++i) co_await sleep_for(1ms);
+    EXPECT_LE(sent.use_count(), most);
+    for (int i = 0; i < limit; ++i) to.tell<&waits_long::put>(std::make_shared<int>(i));
+    go.set();
+  };
+  rt.spawn(floods());
+  rt.run();
+  auto all = to.ask<&waits_long::all>();
+  rt.run();
+  EXPECT_EQ(all.get(), numbers(0, limit));
+}
+
 task<int> feed(ref<sink> to, int from, int count) {
   for (int i = 0; i < count; ++i) co_await to.send<&sink::put>(from + i);
   co_return count;
@@ -123,7 +157,7 @@ TEST_P(bounded, callbacks_and_constructors_do_not_count) {
       if (policy == when_full::fail) {
         EXPECT_THROW(to.tell<&curious::handle>(), mailbox_full);
       } else {
-        for (int i = 0; i < 10; ++i) to.tell<&curious::handle>();
+        for (int i = 0; i < 40; ++i) to.tell<&curious::handle>();  // so many that it is called
       }
       go.set();
       rt.run();
