@@ -4,6 +4,7 @@
 #include <new>
 #include <utility>
 
+#include "actor/activation.hpp"
 #include "actor/extras.hpp"
 #include "actor/system.hpp"
 #include "actor/turn.hpp"
@@ -107,6 +108,35 @@ const char* drop_by_message(message* mail, void*, message_act act) {
   message_guard<message> guard{mail};
   if (act == message_act::handle) bound_of(*current_turn().active->actor)->called();
   return nullptr;
+}
+
+std::uintptr_t drop_old(system& home, cell& actor, mail_list& batch, std::uintptr_t link) noexcept {
+  mail_bound& bound = *bound_of(actor);
+  std::uintptr_t first = 0;
+  mail_link* end = nullptr;  // of what is kept although it is older: it does not count
+  const auto keep = [&](std::uintptr_t one) {
+    if (end == nullptr) {
+      first = one;
+    } else {
+      end->store(one, std::memory_order_relaxed);  // order: relaxed  within the owner's list
+    }
+  };
+  while (link != 0) {
+    message& mail = *activation::as_message(link);
+    const bool counts = is_counted(mail);
+    if (counts && !bound.too_many()) break;
+    const std::uintptr_t next = activation::after(mail);
+    if (counts) {
+      home.bury(actor, mail);
+    } else {
+      keep(link);
+      end = &mail.next;
+    }
+    link = next;
+  }
+  keep(link);
+  if (link == 0 && end != nullptr) batch.end = end;
+  return first;
 }
 
 bool take_room(cell& to) noexcept {

@@ -98,36 +98,6 @@ TROUPE_NOINLINE void end_handler(activation& active) noexcept {
   if (heap != nullptr && active.actor->alive() && !suspends(active)) heap->end_handler();
 }
 
-// Of a batch that waits behind a suspended turn: under drop_old the oldest that are too many go. The rest of it.
-TROUPE_NOINLINE std::uintptr_t drop_old(system& home, cell& actor, mail_list& batch, std::uintptr_t link) noexcept {
-  mail_bound& bound = *bound_of(actor);
-  std::uintptr_t first = 0;
-  mail_link* end = nullptr;  // of what is kept although it is older: it does not count
-  const auto keep = [&](std::uintptr_t one) {
-    if (end == nullptr) {
-      first = one;
-    } else {
-      end->store(one, std::memory_order_relaxed);  // order: relaxed  within the owner's list
-    }
-  };
-  while (link != 0) {
-    message& mail = *activation::as_message(link);
-    const bool counts = is_counted(mail);
-    if (counts && !bound.too_many()) break;
-    const std::uintptr_t next = activation::after(mail);
-    if (counts) {
-      home.bury(actor, mail);
-    } else {
-      keep(link);
-      end = &mail.next;
-    }
-    link = next;
-  }
-  keep(link);
-  if (link == 0 && end != nullptr) batch.end = end;
-  return first;
-}
-
 // Handles a batch of mail, oldest first. What is left of it when the turn's limits end it, or when a handler has
 // suspended the turn; else 0.
 TROUPE_INLINE std::uintptr_t handle_batch(turn_place& place, system& home, activation& active, mail_list& batch,
