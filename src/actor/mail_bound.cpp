@@ -110,8 +110,10 @@ const char* drop_by_message(message* mail, void*, message_act act) {
   return nullptr;
 }
 
-std::uintptr_t drop_old(system& home, cell& actor, mail_list& batch, std::uintptr_t link) noexcept {
+void drop_old(system& home, activation& active) noexcept {
+  cell& actor = *active.actor;
   mail_bound& bound = *bound_of(actor);
+  mail_list batch = active.take_all();
   std::uintptr_t first = 0;
   mail_link* end = nullptr;  // of what is kept although it is older: it does not count
   const auto keep = [&](std::uintptr_t one) {
@@ -121,6 +123,7 @@ std::uintptr_t drop_old(system& home, cell& actor, mail_list& batch, std::uintpt
       end->store(one, std::memory_order_relaxed);  // order: relaxed  within the owner's list
     }
   };
+  std::uintptr_t link = batch.oldest;
   while (link != 0) {
     message& mail = *activation::as_message(link);
     const bool counts = is_counted(mail);
@@ -136,7 +139,7 @@ std::uintptr_t drop_old(system& home, cell& actor, mail_list& batch, std::uintpt
   }
   keep(link);
   if (link == 0 && end != nullptr) batch.end = end;
-  return first;
+  if (first != 0) active.put_back(first, batch);
 }
 
 bool take_room(cell& to) noexcept {

@@ -100,10 +100,9 @@ TROUPE_NOINLINE void end_handler(activation& active) noexcept {
 
 // Handles a batch of mail, oldest first. What is left of it when the turn's limits end it, or when a handler has
 // suspended the turn; else 0.
-TROUPE_INLINE std::uintptr_t handle_batch(turn_place& place, system& home, activation& active, mail_list& batch,
+TROUPE_INLINE std::uintptr_t handle_batch(turn_place& place, system& home, activation& active, std::uintptr_t link,
                                           turn_limit& limit) noexcept {
   cell& actor = *active.actor;
-  std::uintptr_t link = batch.oldest;
   while (link != 0) {
     if (limit.handled == limit.look_after && limit.over(place, actor)) [[unlikely]] return link;
     message& mail = *activation::as_message(link);
@@ -115,7 +114,7 @@ TROUPE_INLINE std::uintptr_t handle_batch(turn_place& place, system& home, activ
       continue;
     }
     const bool urgent = activation::is_urgent(link);
-    if (active.suspended != nullptr && !urgent) return actor.is_bounded() ? drop_old(home, actor, batch, link) : link;
+    if (active.suspended != nullptr && !urgent) return link;
     ++limit.handled;
     link = activation::after(mail);
     if (!urgent && actor.is_bounded() && is_counted(mail)) [[unlikely]] {
@@ -171,12 +170,13 @@ TROUPE_NOINLINE sched::after_turn run_on(turn_place& place, activation& active, 
       batch_done = false;
     }
     if (!batch_done) {
-      mail_list batch = active.take_all();
-      const std::uintptr_t left = handle_batch(place, home, active, batch, limit);
+      const mail_list batch = active.take_all();
+      const std::uintptr_t left = handle_batch(place, home, active, batch.oldest, limit);
       if (left != 0) active.put_back(left, batch);
       active.look_for_urgent();
       if (active.suspended != nullptr && !active.urgent_first()) {
         if (mailbox(actor.word).has_mail(active)) collect(active);
+        if (!active.urgent_first() && actor.is_bounded()) drop_old(home, active);
         if (active.urgent_first()) continue;
         after = sched::after_turn::waits;
         break;

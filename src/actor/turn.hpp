@@ -102,8 +102,8 @@ inline bool suspends(const activation& active) noexcept {
 const char* stop_now_by_message(message* mail, void* object, message_act act);
 // Under drop_old: it is to look at its mail, though its turn is suspended.
 const char* drop_by_message(message* mail, void* object, message_act act);
-// Of a batch that waits behind a suspended turn: under drop_old the oldest that are too many go. The rest of it.
-std::uintptr_t drop_old(system& home, cell& actor, mail_list& batch, std::uintptr_t link) noexcept;
+// Of the mail that waits behind a suspended turn: under drop_old the oldest that are too many go.
+void drop_old(system& home, activation& active) noexcept;
 void deliver_urgent(cell& to, message& mail);
 // In its turn: what is suspended is cancelled, and runs as far as it can; what would suspend later is, too.
 void cancel_turns(activation& active) noexcept;

@@ -95,7 +95,10 @@ TEST_P(bounded, drop_old_keeps_the_newest) {
 
 struct waits_long {
   std::vector<int> seen;
-  task<> hold(event until) { co_await until.wait(); }
+  task<> hold(event until, event held) {
+    held.set();
+    co_await until.wait();
+  }
   void put(const std::shared_ptr<int>& one) { seen.push_back(*one); }
   std::vector<int> all() { return seen; }
 };
@@ -104,11 +107,11 @@ struct waits_long {
 TEST_P(bounded, drop_old_keeps_no_more_while_a_turn_waits) {
   constexpr int count = 2'000, limit = 8, most = 64;
   runtime rt(options());
-  event go;
+  event go, held;
   auto to = rt.spawn<waits_long>(limited_to(limit, when_full::drop_old));
   auto floods = [&]() -> task<> {
-    to.tell<&waits_long::hold>(go);
-    co_await sleep_for(1ms);
+    to.tell<&waits_long::hold>(go, held);
+    co_await held.wait();
     const auto counted = std::make_shared<int>(0);
     const std::weak_ptr<int> sent = counted;
     for (int i = 0; i < count; ++i) {
