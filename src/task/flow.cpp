@@ -9,13 +9,10 @@ namespace troupe::tasks {
 void flow::cancel() noexcept {
   cancelled = true;
   const bool was_busy = std::exchange(busy, true);
-  for (wait* next = waits; next != nullptr;) {
-    wait& one = *next;
-    next = one.next_of_flow;
-    // Else what it waits for is on its way.
-    if (one.act(&one, nullptr, sched::message_act::detach) == nullptr) continue;
-    one.ended = outcome::cancelled;
-    one.end();
+  // Else what it waits for is on its way.
+  if (wait* one = awaited; one != nullptr && one->act(one, nullptr, sched::message_act::detach) != nullptr) {
+    one->ended = outcome::cancelled;
+    one->end();
   }
   busy = was_busy;
 }
@@ -23,7 +20,7 @@ void flow::cancel() noexcept {
 bool flow::finish_now() noexcept {
   while (!done) {
     cancel();
-    while (waits != nullptr) waits->act(waits, nullptr, sched::message_act::strand);
+    if (awaited != nullptr) awaited->act(awaited, nullptr, sched::message_act::strand);
     if (!loop()) return false;
   }
   return true;
@@ -33,8 +30,9 @@ const char* wait::arrive(wait& self, sched::message_act act) noexcept {
   if (act == sched::message_act::handle) {
     flow& in = *self.who->in;
     self.end();
-    in.at->resume(in);
-  } else if (act == sched::message_act::discard) {
+    return in.at->resume(in);
+  }
+  if (act == sched::message_act::discard) {
     // order: release  the last touch of a wait that the actor's end then takes; pairs with the acquire below
     self.stranded.store(true, std::memory_order_release);
   } else if (act == sched::message_act::strand) {

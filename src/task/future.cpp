@@ -15,7 +15,7 @@ bool future_wait::suspend(coroutine& who) {
     ended = outcome::cancelled;
     return false;
   }
-  if (of_->asked != nullptr && of_->asked->check != nullptr) of_->asked->check(*of_->asked);
+  if (of_->asked != nullptr && of_->asked->may_close_circle()) of_->asked->check(*of_->asked);
   begin(who);
   if (of_->attach(*this)) return true;
   forget();

@@ -42,8 +42,8 @@ class one_shot {
   // True when the observer waits no more. False: the resolver tells it, or has told it.
   bool detach(Observer& waiting) noexcept {
     std::uintptr_t seen = as_word(waiting);
-    // order: acquire  when it fails the result may be looked at (O1); relaxed: nothing was published
-    return word_.compare_exchange_strong(seen, 0, std::memory_order_relaxed, std::memory_order_acquire);
+    // order: acquire  when it fails the result may be looked at (O1)
+    return word_.compare_exchange_strong(seen, 0, std::memory_order_acquire);
   }
 
   struct resolved_for {

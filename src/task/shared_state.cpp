@@ -76,6 +76,7 @@ void shared_state::resolve() noexcept {
 }
 
 void shared_state::leave_early() noexcept {
+  if (queued && free(*this, true)) return;
   if (shot(word).leave()) be_done();
 }
 
@@ -107,7 +108,7 @@ void shared_state::drop_ref() noexcept {
     // order: acq_rel  what its holder did is seen by the one that frees it; pairs with itself
     if (refs.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   }
-  free(*this);
+  free(*this, false);
 }
 
 bool shared_state::wait(std::chrono::nanoseconds at_most) {

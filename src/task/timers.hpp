@@ -12,6 +12,7 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "task/wheel.hpp"
 
@@ -32,6 +33,33 @@ class timers {
   bool cancel(timer& one) noexcept;
   // The same, without a wait for its function: for a timer that keeps itself alive.
   bool take_back(timer& one) noexcept;
+  // Within the lock, and only while it has not expired and does not: whoever it wakes sees what `change` did.
+  template <class Change>
+  bool while_armed(const timer& one, Change change) {
+    std::lock_guard lock(mutex_);
+    if (one.is != timer::state::armed) return false;
+    change();
+    return true;
+  }
+  // Those that are armed, within the lock, until `look` returns false.
+  template <class Look>
+  void for_each(Look look) {
+    std::lock_guard lock(mutex_);
+    wheel_.for_each(look);
+  }
+  // Takes those back that `are` says, as a list by `next`.
+  template <class Are>
+  timer* take_back_all(Are are) {
+    std::lock_guard lock(mutex_);
+    timer* taken = nullptr;
+    wheel_.for_each([&](timer& one) {
+      if (!are(one)) return true;
+      remove(one);
+      one.next = std::exchange(taken, &one);
+      return true;
+    });
+    return taken;
+  }
   std::int64_t now_ns() const { return clock_(); }
   struct counts {
     std::size_t armed = 0;

@@ -65,6 +65,15 @@ class wheel {
   // The next one that is due, oldest slot first; null when there is none. It is not the wheel's any more.
   timer* take_due() noexcept { return due_ == nullptr ? nullptr : &take(*due_); }
 
+  // Until `look` returns false; it may remove the one that it is shown.
+  template <class Look>
+  void for_each(Look look) {
+    if (!for_each_of(due_, look)) return;
+    for (timer* head : heads_) {
+      if (!for_each_of(head, look)) return;
+    }
+  }
+
   // One of all, whatever its time; null when there is none.
   timer* take_any() noexcept {
     if (due_ != nullptr) return take_due();
@@ -75,6 +84,16 @@ class wheel {
   }
 
  private:
+  template <class Look>
+  static bool for_each_of(timer* first, Look& look) {
+    for (timer* next = first; next != nullptr;) {
+      timer& one = *next;
+      next = one.next;
+      if (!look(one)) return false;
+    }
+    return true;
+  }
+
   static constexpr unsigned levels = 8, slot_bits = 6, slots = 1u << slot_bits;
   static constexpr std::uint16_t due_slot = levels * slots;
 

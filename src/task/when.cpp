@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <new>
+#include <utility>
 
 #include "task/running_flow.hpp"
 #include "troupe/memory/block_pool.hpp"
@@ -11,27 +12,63 @@ namespace troupe::tasks {
 
 branch::branch(group& within, coroutine& task) : flow(within), of(within), root(task) {}
 
+// The group that the flow is a branch of; null for a call.
+group* group::around(const flow& of) noexcept {
+  return of.at->resume == &resume_branch ? &static_cast<const branch&>(of).of : nullptr;
+}
+
+// What `act` does to this group it does to those within it by their own calls of this.
+template <class Act>
+void group::nest(group_nest* group::*at, Act act) noexcept {
+  group* const outer = around(*who->in);
+  group_nest own;
+  group_nest& within = outer == nullptr || outer->*at == nullptr ? own : *(outer->*at);
+  if (within.depth == group_nest::depth_max) {
+    if (std::exchange(is_later_, true)) return;
+    next_later_ = nullptr;
+    *std::exchange(within.later_end, &next_later_) = this;
+    return;
+  }
+  group_nest* const before = std::exchange(this->*at, &within);
+  ++within.depth;
+  act(*this);
+  while (group* const later = own.later) {
+    own.later = later->next_later_;
+    if (own.later == nullptr) own.later_end = &own.later;
+    later->is_later_ = false;
+    later->*at = &own;
+    act(*later);
+    later->*at = nullptr;
+    later->go_on_if_done();
+  }
+  --within.depth;
+  this->*at = before;
+}
+
 bool group::start(coroutine& awaiting, std::span<branch> branches) noexcept {
-  flow& in = *awaiting.in;
-  at_ = *in.at;
+  at_ = *awaiting.in->at;
   at_.resume = &resume_branch;
   branches_ = branches;
   left_ = branches.size();
   who = &awaiting;
-  for (branch& one : branches) {
+  nest(&group::starts_, [](group& self) noexcept { self.start_all(); });
+  if (left_ == 0) return false;
+  begin(awaiting);
+  suspended_ = true;
+  return true;
+}
+
+void group::start_all() noexcept {
+  const flow& in = *who->in;
+  for (branch& one : branches_) {
     one.actor = in.actor;
     one.at = &at_;
     // What comes behind a winner starts as cancelled: it may still return at once.
     one.cancelled = in.cancelled || (first_only_ && winner_ != SIZE_MAX);
     one.root.in = &one;
-    one.root.completed = [](coroutine& self) noexcept { self.in->done = true; };
     one.push(one.root);
     run(one);
   }
-  if (left_ == 0) return false;
-  begin(awaiting);
-  suspended_ = true;
-  return true;
 }
 
 void group::run(branch& one) noexcept {
@@ -45,34 +82,45 @@ bool group::count_done(branch& one) noexcept {
   return true;
 }
 
-// The last thing that touches the group.
-void group::end_if_done() noexcept {
-  if (left_ != 0 || !suspended_) return;
+// The last thing that touches the group. What is to be resumed then, if it is not at work itself.
+flow* group::end_if_done() noexcept {
+  if (left_ != 0 || !suspended_ || starts_ != nullptr || cancels_ != nullptr) return nullptr;
   suspended_ = false;
   flow& in = *who->in;
   end();
-  if (!in.busy) in.at->resume(in);
+  return in.busy ? nullptr : &in;
+}
+
+void group::go_on_if_done() noexcept {
+  if (flow* const next = end_if_done()) next->at->resume(*next);
 }
 
 void group::cancel_all() noexcept {
-  for (branch& one : branches_) {
-    if (one.done || one.root.in == nullptr) continue;  // not started yet, perhaps
-    one.cancel();
-    if (!one.busy) run(one);
-  }
+  nest(&group::cancels_, [](group& self) noexcept {
+    for (branch& one : self.branches_) {
+      if (one.done || one.root.in == nullptr) continue;  // not started yet, perhaps
+      one.cancel();
+      if (!one.busy) self.run(one);
+    }
+  });
 }
 
-void group::resume_branch(flow& of) noexcept {
-  auto& one = static_cast<branch&>(of);
-  group& all = one.of;
-  if (is_discarding(one.actor)) [[unlikely]] one.cancelled = true;  // as the call that awaits it would be (actor/flows.cpp)
+// And those that await it, as far as they are branches: in a loop, however many lie within each other.
+const char* group::resume_branch(flow& of) noexcept {
   // What asks in it asks for the call that awaits them all.
-  flow* call = all.who->in;
-  while (call->at->resume == &resume_branch) call = static_cast<branch*>(call)->of.who->in;
+  flow* call = &of;
+  while (const group* const all = around(*call)) call = all->who->in;
   flow* const before = exchange_running(call);
-  all.run(one);
+  flow* next = &of;
+  while (next != nullptr && next != call) {
+    auto& one = static_cast<branch&>(*next);
+    group& all = one.of;
+    if (is_discarding(one.actor)) [[unlikely]] one.cancelled = true;  // as the call would be (actor/flows.cpp)
+    all.run(one);
+    next = all.end_if_done();
+  }
   static_cast<void>(exchange_running(before));
-  all.end_if_done();
+  return next == nullptr ? nullptr : next->at->resume(*next);
 }
 
 const char* group::act_on(sched::message* base, void*, sched::message_act act) {
@@ -80,7 +128,7 @@ const char* group::act_on(sched::message* base, void*, sched::message_act act) {
   auto& self = static_cast<group&>(*static_cast<wait*>(base));
   if (act == sched::message_act::detach) {
     self.cancel_all();
-    self.end_if_done();
+    self.go_on_if_done();
   } else if (act == sched::message_act::strand) {
     for (branch& one : self.branches_) {
       if (!one.done && one.finish_now()) self.count_done(one);

@@ -67,6 +67,59 @@ TEST_P(tasks, awaiting_uses_no_stack) {
   EXPECT_EQ(live.load(), 0);
 }
 
+// A list of tasks as a task beside the rest of the list.
+task<int> beside(int n, bool sleeps) {
+  counted here;
+  if (n == 0 && sleeps) co_await sleep_for(1ms);
+  if (n == 0) co_return 0;
+  auto first = leaf(1);
+  auto rest = beside(n - 1, sleeps);
+  const auto [one, more] = co_await when_all(std::move(first), std::move(rest));
+  co_return one + more;
+}
+task<int> first_of(int n) {
+  counted here;
+  if (n == 0) co_await sleep_for(1ms);
+  if (n == 0) co_return 0;
+  auto never = []() -> task<int> {
+    counted inside;
+    bool was_cancelled = false;
+    try {
+      co_await sleep_for(1h);
+    } catch (const cancelled&) {
+      was_cancelled = true;
+    }
+    const int others = co_await beside(2, false);  // which awaits nothing, and so may still return
+    co_return was_cancelled ? others : 0;
+  };
+  auto loser = never();
+  auto rest = first_of(n - 1);
+  const auto winner = co_await when_any(std::move(loser), std::move(rest));
+  co_return static_cast<int>(winner.index()) + n - 1;
+}
+
+TEST_P(tasks, groups_within_groups_use_no_stack) {
+  runtime rt(options());
+  const int count = fewer(100'000, 10);
+  auto at_once = rt.spawn(beside(count, false));
+  auto later = rt.spawn(beside(count, true));
+  auto first = rt.spawn(first_of(count / 10));
+  rt.run();
+  EXPECT_EQ(at_once.get(), count);
+  EXPECT_EQ(later.get(), count);
+  EXPECT_EQ(first.get(), count / 10);
+  auto cancelled_in_depth = [](int n) -> task<std::size_t> {
+    auto all = beside(n, true);
+    auto timeout = []() -> task<> { co_await sleep_for(100us); };
+    auto over = timeout();
+    const auto winner = co_await when_any(std::move(all), std::move(over));
+    co_return winner.index();
+  };
+  rt.spawn(cancelled_in_depth(count));
+  rt.run();
+  EXPECT_EQ(live.load(), 0);
+}
+
 TEST_P(tasks, an_ask_gives_a_value_or_an_exception) {
   runtime rt(options());
   auto a = rt.spawn<account>();
@@ -314,6 +367,133 @@ TEST_P(tasks, an_ask_in_a_task_beside_others_that_would_wait_for_itself_throws_t
   EXPECT_EQ(fine.get(), 4);
   first.tell([](asks_first& self) { self.other = {}; });
   rt.run();
+}
+
+// One of them passes answers on: it waits for nothing, but who asked it does.
+struct passes_on {
+  ref<passes_on> next{};
+  task<int> begin(int through) {
+    const counted here;
+    co_return co_await next.ask<&passes_on::pass>(through);
+  }
+  future<int> pass(int further) {
+    if (further > 1) return next.ask<&passes_on::pass>(further - 1);
+    return next.ask<&passes_on::end>();
+  }
+  int end() { return 7; }
+};
+
+TEST_P(tasks, an_ask_that_would_wait_for_itself_through_returned_futures_throws_too) {
+  runtime rt(options());
+  for (const int length : {2, 3, 10, 200}) {
+    std::vector<ref<passes_on>> ring;
+    for (int i = 0; i < length; ++i) ring.push_back(rt.spawn<passes_on>());
+    for (std::size_t i = 0; i < ring.size(); ++i) {
+      ring[i].tell([next = ring[(i + 1) % ring.size()]](passes_on& self) { self.next = next; });
+    }
+    auto stuck = ring[0].ask<&passes_on::begin>(length - 1);
+    EXPECT_NO_THROW(rt.run());
+    try {
+      stuck.get();
+      FAIL();
+    } catch (const deadlock& e) {
+      EXPECT_NE(std::string(e.what()).find("passes_on::begin asks "), std::string::npos) << e.what();
+    }
+    auto further = ring[0].ask<&passes_on::begin>(length);
+    auto none = ring[0].ask<&passes_on::pass>(3 * length);  // it comes by where it was asked first, and waits nowhere
+    EXPECT_NO_THROW(rt.run());
+    EXPECT_THROW(further.get(), deadlock);
+    EXPECT_EQ(none.get(), 7);
+    if (length > 2) {
+      auto before = ring[0].ask<&passes_on::begin>(length - 2);
+      rt.run();
+      EXPECT_EQ(before.get(), 7);
+    }
+    for (auto& one : ring) one.tell([](passes_on& self) { self.next = {}; });
+    rt.run();
+  }
+  EXPECT_EQ(live.load(), 0);
+}
+
+// Who was asked has begun something else, and answers before that has ended: then nobody above waits for it.
+struct begins_jobs {
+  struct job {
+    task<int> work(ref<begins_jobs> of, event go) {
+      const counted here;
+      co_await go.wait();
+      co_return co_await of.ask<&begins_jobs::read>();
+    }
+  };
+  ref<job> runs{};
+  std::vector<future<int>> kept{};
+  int read() { return 3; }
+  task<int> begin(ref<begins_jobs> asks, event go, bool keeps) {
+    auto later = runs.ask<&job::work>(asks, go);
+    if (keeps) kept.push_back(std::move(later));
+    co_return 1;
+  }
+  task<int> ask_for_it(ref<begins_jobs> other, event go, bool keeps) {
+    const auto me = self(this);
+    const int n = co_await other.ask<&begins_jobs::begin>(me, go, keeps);
+    go.set();
+    co_return n;
+  }
+};
+
+// The one that asked goes on without the answer, which is dropped.
+struct gives_up_by_time {
+  struct slow {
+    task<int> work(ref<gives_up_by_time> of, event go, promise<int> got) {
+      const counted here;
+      co_await go.wait();
+      try {
+        const int n = co_await of.ask<&gives_up_by_time::read>();
+        got.set_value(n);
+      } catch (...) {
+        got.set_exception(std::current_exception());
+      }
+      co_return 1;
+    }
+  };
+  static task<int> nap() {
+    co_await sleep_for(1ms);
+    co_return 1;
+  }
+  int read() { return 3; }
+  task<std::size_t> ask(ref<slow> other, event go, promise<int> got) {
+    auto answer = as_task(other.ask<&slow::work>(self(this), go, std::move(got)));
+    auto first = when_any(std::move(answer), nap());
+    const auto ended = co_await std::move(first);
+    go.set();
+    co_await sleep_for(1ms);  // meanwhile it is asked
+    co_return ended.index();
+  }
+};
+
+TEST_P(tasks, an_ask_that_was_given_up_closes_no_circle) {
+  runtime rt(options());
+  promise<int> got;
+  auto answer = got.get_future();
+  auto one = rt.spawn<gives_up_by_time>();
+  auto done = one.ask<&gives_up_by_time::ask>(rt.spawn<gives_up_by_time::slow>(), event(), std::move(got));
+  EXPECT_NO_THROW(rt.run());
+  EXPECT_EQ(done.get(), 1u);
+  EXPECT_EQ(answer.get(), 3);
+}
+
+TEST_P(tasks, an_ask_that_was_answered_closes_no_circle) {
+  for (const bool keeps : {false, true}) {
+    runtime rt(options());
+    auto one = rt.spawn<begins_jobs>(), other = rt.spawn<begins_jobs>();
+    other.tell([](begins_jobs& self) { self.runs = spawn<begins_jobs::job>(); });
+    auto done = one.ask<&begins_jobs::ask_for_it>(other, event(), keeps);
+    EXPECT_NO_THROW(rt.run());
+    EXPECT_EQ(done.get(), 1);
+    auto kept = other.ask([](begins_jobs& self) { return std::move(self.kept); });
+    rt.run();
+    for (auto& later : kept.get()) EXPECT_EQ(later.get(), 3);
+  }
+  EXPECT_EQ(live.load(), 0);
 }
 
 TEST_P(tasks, what_never_comes_is_a_stall_that_is_explained) {

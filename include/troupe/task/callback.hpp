@@ -56,7 +56,7 @@ struct callback final : sched::message, nested_observer {
   }
 
   void call() noexcept {
-    std::exception_ptr what = of.result.failure();
+    std::exception_ptr what = of.result.take_failure();
     try {
       if (what == nullptr) {
         if constexpr (std::is_void_v<T>) {

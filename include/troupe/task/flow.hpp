@@ -7,9 +7,12 @@
 #pragma once
 
 #include <atomic>
+#include <bit>
 #include <coroutine>
 #include <cstdint>
+#include <cstdlib>
 #include <source_location>
+#include <utility>
 
 #include "troupe/base/platform.hpp"
 #include "troupe/sched/message.hpp"
@@ -25,14 +28,25 @@ class timers;
 struct shared_state;
 struct wait;
 
+// What a std::source_location is made of. As a default argument that is an object of its own in the frame of each co_await.
+using source_place = decltype(__builtin_source_location());
+inline std::source_location location_of(source_place where) noexcept { return std::bit_cast<std::source_location>(where); }
+
 // What the promise of every coroutine of ours starts with.
 struct coroutine {
   std::coroutine_handle<> handle() noexcept { return std::coroutine_handle<coroutine>::from_promise(*this); }
-  flow* in = nullptr;                               // from the first resumption on
-  void* parent = nullptr;                           // who awaits it
-  void (*completed)(coroutine&) noexcept = nullptr;  // called at its final suspension
-  coroutine* next_ready = nullptr;
-  std::source_location awaits_at;                   // of its last co_await
+  flow* in = nullptr;                // from the first resumption on
+  source_place awaits_at = nullptr;  // of its last co_await
+  // Who awaits it, perhaps tagged; 0: nobody, it is the root of its flow.
+  std::uintptr_t parent = 0;
+  static constexpr std::uintptr_t nested = 1;  // it runs within its parent's co_await, which looks whether it has ended: then it is 0
+  static constexpr std::uintptr_t result = 2;  // of a root whose task is asleep: not a parent (src/actor/asleep.cpp)
+  static constexpr std::uintptr_t tags = nested | result;
+  static std::uintptr_t as_parent(coroutine& of) noexcept { return reinterpret_cast<std::uintptr_t>(&of); }
+  coroutine* waiting_parent() const noexcept { return (parent & tags) != 0 ? nullptr : reinterpret_cast<coroutine*>(parent); }
+
+  // At its final suspension.
+  void end() noexcept;
 };
 
 // What a flow asks of its actor.
@@ -41,8 +55,9 @@ struct home {
   void (*go_on)(void* actor, wait& over) noexcept;
   // In a turn: the wait is over after it.
   void (*go_on_later)(wait& over) noexcept;
-  // In a turn: runs what is ready. The flow may be gone afterwards.
-  void (*resume)(flow& of) noexcept;
+  // In a turn: runs what is ready. The flow may be gone afterwards. Null: so an act ends by it, and leaves no function to return to
+  // (after system calls of the coroutine's a return is a branch that the processor has not foreseen).
+  const char* (*resume)(flow& of) noexcept;
   timers* clock = nullptr;
   sched::poller_seat* io = nullptr;
 };
@@ -55,15 +70,13 @@ class flow {
 
   // To be resumed by the loop.
   void push(coroutine& ready) noexcept {
-    ready.next_ready = nullptr;
-    *ready_end = &ready;
-    ready_end = &ready.next_ready;
+    check_alone();
+    ready_ = &ready;
   }
 
   // The first of its coroutines begins: until it and what becomes ready by it have suspended, or `done`.
   TROUPE_INLINE void start(coroutine& root) noexcept {
     root.in = this;
-    root.completed = [](coroutine& self) noexcept { self.in->done = true; };
     busy = true;
     root.handle().resume();
     busy = false;
@@ -72,18 +85,14 @@ class flow {
 
   // Resumes what is ready, and what becomes so by that, until all have suspended. False when there was nothing.
   TROUPE_INLINE bool loop() noexcept {
-    if (ready_first == nullptr) return false;
+    if (ready_ == nullptr) return false;
     busy = true;
-    while (coroutine* ready = ready_first) {
-      ready_first = ready->next_ready;
-      if (ready_first == nullptr) ready_end = &ready_first;
-      ready->handle().resume();
-    }
+    while (coroutine* ready = std::exchange(ready_, nullptr)) ready->handle().resume();
     busy = false;
     return true;
   }
 
-  // Ends all waits that can be ended, and those that come later at once: each throws `cancelled`.
+  // Ends its wait if that can be ended, and those that come later at once: each throws `cancelled`.
   // The loop is to be run afterwards.
   void cancel() noexcept;
 
@@ -91,10 +100,17 @@ class flow {
   // a closed mailbox. False when it awaits something that is none of ours, and so never ends.
   bool finish_now() noexcept;
 
+  // Of coroutines that await each other only the innermost runs, is ready or waits.
+  void check_alone() const noexcept {
+#if defined(TROUPE_CHECKED) && TROUPE_CHECKED
+    if (ready_ != nullptr || awaited != nullptr) std::abort();
+#endif
+  }
+
   sched::message& call;  // what it answers; gets `complete` when the flow is done
   void* actor = nullptr;  // a cell
   const tasks::home* at = nullptr;
-  wait* waits = nullptr;
+  wait* awaited = nullptr;  // what the innermost of its coroutines is suspended for
   shared_state* answers = nullptr;  // the ask that it was called by, if it was
   flow* next_call = nullptr;        // of a reentrant actor's, or of those that are parked (src/actor/waiting.hpp)
   flow** call_link = nullptr;
@@ -110,9 +126,18 @@ class flow {
   std::uint8_t at_once = 0;
 
  private:
-  coroutine* ready_first = nullptr;
-  coroutine** ready_end = &ready_first;
+  coroutine* ready_ = nullptr;
 };
+
+TROUPE_INLINE void coroutine::end() noexcept {
+  if ((parent & nested) != 0) {
+    parent = 0;
+  } else if (coroutine* const awaiting = waiting_parent()) {
+    in->push(*awaiting);
+  } else {
+    in->done = true;
+  }
+}
 
 // How a wait ended.
 enum class outcome : std::uint8_t { arrived, timed_out, cancelled };
@@ -134,17 +159,11 @@ struct wait : sched::message {
   }
   // The second half of that: for one that had to name its coroutine before it could be over.
   void enlist(coroutine& suspended) noexcept {
-    flow& in = *suspended.in;
-    link = &in.waits;
-    next_of_flow = in.waits;
-    if (next_of_flow != nullptr) next_of_flow->link = &next_of_flow;
-    in.waits = this;
+    suspended.in->check_alone();
+    suspended.in->awaited = this;
   }
   // The coroutine does not suspend after all.
-  void forget() noexcept {
-    *link = next_of_flow;
-    if (next_of_flow != nullptr) next_of_flow->link = link;
-  }
+  void forget() noexcept { who->in->awaited = nullptr; }
   // Back in the turn; the coroutine is ready.
   void end() noexcept {
     forget();
@@ -161,8 +180,6 @@ struct wait : sched::message {
   static const char* arrive(wait& self, sched::message_act act) noexcept;
 
   coroutine* who = nullptr;
-  wait* next_of_flow = nullptr;
-  wait** link = nullptr;
   outcome ended = outcome::arrived;
   bool excused = false;  // a program that is out of work need not explain it
   // The runtime has ended, and whoever ended the wait is done with it.

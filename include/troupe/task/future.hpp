@@ -342,6 +342,10 @@ struct future_access {
     return std::move(of.state_);
   }
   template <class T>
+  static state_of<T>& state(const future<T>& of) noexcept {
+    return *of.state_;
+  }
+  template <class T>
   static state_of<T>* state(const promise<T>& of) noexcept {
     return of.state_;
   }

@@ -49,6 +49,11 @@ class result_of {
     const auto* what = std::get_if<2>(&content_);
     return what == nullptr ? nullptr : *what;
   }
+  // The same for one who tells of it: nobody else need.
+  std::exception_ptr take_failure() noexcept {
+    auto* what = std::get_if<2>(&content_);
+    return what == nullptr ? nullptr : std::exchange(*what, nullptr);
+  }
 
   // The value as it stays here; throws a copy of the exception.
   const stored<T>& look() const {

@@ -34,6 +34,8 @@ struct ask_link {
   ask_link(const ask_link&) = delete;
   ask_link& operator=(const ask_link&) = delete;
   ~ask_link();
+  // Else `check` would find nothing: who asked is asked by nobody itself.
+  bool may_close_circle() const noexcept { return check != nullptr && (parent != nullptr || asker == asked); }
   const void* asker = nullptr;      // the actor whose turn asked, if that is a flow and keeps its messages waiting
   const void* asked = nullptr;      // the actor that answers
   void (*check)(const ask_link& of) = nullptr;  // throws deadlock when it would wait for itself
@@ -48,7 +50,7 @@ struct ask_link {
 extern constinit std::mutex parents;
 
 struct shared_state {
-  explicit shared_state(void (*free_self)(shared_state&) noexcept) noexcept : free(free_self) {}
+  explicit shared_state(bool (*free_self)(shared_state&, bool early) noexcept) noexcept : free(free_self) {}
   shared_state(const shared_state&) = delete;
   shared_state& operator=(const shared_state&) = delete;
 
@@ -66,8 +68,8 @@ struct shared_state {
   void resolve() noexcept;  // tells the observer, if there is one; the resolver's last touch
   void leave() noexcept {   // the taker's
     // order: acquire  as drop_ref
-    const bool last = resolved() && asked == nullptr && refs.load(std::memory_order_acquire) == 1;
-    last ? free(*this) : leave_early();
+    const bool last = resolved() && refs.load(std::memory_order_acquire) == 1;
+    last ? static_cast<void>(free(*this, false)) : leave_early();
   }
   void leave_early() noexcept;
 
@@ -82,7 +84,10 @@ struct shared_state {
   static constexpr std::uintptr_t done = 1, untaken = 2;
   std::atomic<std::uintptr_t> word{untaken};
   std::atomic<std::uint32_t> refs{1};
-  void (*const free)(shared_state&) noexcept;
+  bool queued = false;  // what resolves it may not have begun: a taker who leaves asks `free`
+  bool marked = false;  // what `free` wants to know
+  // Early: only if what would have resolved it does not begin any more, or goes on without it. False, and nothing done, if it has begun.
+  bool (*const free)(shared_state&, bool early) noexcept;
   ask_link* asked = nullptr;  // of an ask
 };
 
@@ -92,13 +97,14 @@ inline ask_link::~ask_link() {
 
 template <class T>
 struct state_of : shared_state {
-  explicit state_of(void (*free_self)(shared_state&) noexcept = &free_this) noexcept : shared_state(free_self) {}
+  explicit state_of(bool (*free_self)(shared_state&, bool early) noexcept = &free_this) noexcept : shared_state(free_self) {}
 
   static state_of& make() { return *::new (memory::allocate(sizeof(state_of))) state_of; }
-  static void free_this(shared_state& self) noexcept {
+  static bool free_this(shared_state& self, bool) noexcept {
     auto& typed = static_cast<state_of&>(self);
     typed.~state_of();
     memory::deallocate(&typed, sizeof(state_of));
+    return true;
   }
 
   result_of<T> result;

@@ -39,7 +39,7 @@ struct promise_base : coroutine {
     template <class Promise>
     void await_suspend(std::coroutine_handle<Promise> done) const noexcept {
       coroutine& self = done.promise();
-      self.completed(self);
+      self.end();
     }
     void await_resume() const noexcept {}
   };
@@ -47,7 +47,7 @@ struct promise_base : coroutine {
   final_awaiter final_suspend() const noexcept { return {}; }
 
   template <class Awaitable>
-  Awaitable&& await_transform(Awaitable&& awaited, std::source_location where = std::source_location::current()) noexcept {
+  Awaitable&& await_transform(Awaitable&& awaited, source_place where = __builtin_source_location()) noexcept {
     static_assert(!is_task<std::remove_cvref_t<Awaitable>> || std::is_rvalue_reference_v<Awaitable&&>,
                   "troupe: a task is awaited once: co_await std::move(the_task)");
     awaits_at = where;
@@ -75,35 +75,35 @@ struct promise_of<void> final : promise_base {
   result_of<void> result;
 };
 
-inline void resume_parent(coroutine& done) noexcept { done.in->push(*static_cast<coroutine*>(done.parent)); }
-inline void forget_parent(coroutine& done) noexcept { done.parent = nullptr; }
-
 // The parent is about to suspend. Most children suspend nowhere: so the child runs here and now, unless that has nested
 // too deep, and the parent suspends only if the child does. False when it need not.
 TROUPE_INLINE bool run_child(coroutine& child, coroutine& parent) noexcept {
   flow& in = *parent.in;
-  child.parent = &parent;
   child.in = &in;
+  const std::uintptr_t awaiting = coroutine::as_parent(parent);
   if (in.nested == flow::nested_max) [[unlikely]] {
-    child.completed = &resume_parent;
+    child.parent = awaiting;
     in.push(child);
     return true;
   }
-  child.completed = &forget_parent;
+  child.parent = awaiting | coroutine::nested;
   ++in.nested;
   child.handle().resume();
   --in.nested;
-  if (child.parent == nullptr) return false;
+  if (child.parent == 0) return false;
   // It goes on in this flow's loop, and so not before this returns.
-  child.completed = &resume_parent;
+  child.parent = awaiting;
   return true;
 }
 
 struct task_access;
 
-// Whether to call it is only to make a task, which runs when somebody awaits it.
+// Tasks; and works and forks (work.hpp).
+template <class T>
+inline constexpr bool runs_when_awaited = is_task<T>;
+// Whether to call it is only to make one, which runs when somebody awaits it.
 template <class Function, class... Args>
-concept makes_task = is_task<std::remove_cvref_t<std::invoke_result_t<std::decay_t<Function>&, Args...>>>;
+concept makes_task = runs_when_awaited<std::remove_cvref_t<std::invoke_result_t<std::decay_t<Function>&, Args...>>>;
 
 }  // namespace tasks
 

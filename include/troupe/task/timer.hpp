@@ -55,6 +55,9 @@ class sleep_wait final : public wait, public timer {
     return suspend(awaiting.promise());
   }
   void await_resume() const;
+  // What the wait, or the timer, is a part of; null if that is no sleep.
+  static sleep_wait* of(wait& part) noexcept { return part.act == &act_on ? static_cast<sleep_wait*>(&part) : nullptr; }
+  static sleep_wait* of(timer& part) noexcept { return part.expired == &on_time ? static_cast<sleep_wait*>(&part) : nullptr; }
 
  private:
   bool suspend(coroutine& who);
@@ -121,6 +124,12 @@ namespace troupe {
 //       rt.run();
 //     }
 [[nodiscard]] inline tasks::sleep sleep_for(std::chrono::nanoseconds span) noexcept { return tasks::sleep(span); }
+// So that a span of another unit is not converted in the frame of who awaits it.
+template <class Count, class Unit>
+  requires std::convertible_to<std::chrono::duration<Count, Unit>, std::chrono::nanoseconds>
+[[nodiscard]] tasks::sleep sleep_for(std::chrono::duration<Count, Unit> span) noexcept {
+  return tasks::sleep(span);
+}
 // The same until a time of the steady clock; one that is past is due at once. Under the simulated policy use sleep_for: real times
 // mean nothing there.
 [[nodiscard]] inline tasks::sleep sleep_until(std::chrono::steady_clock::time_point due) noexcept {

@@ -30,6 +30,15 @@ struct branch final : flow {
   coroutine& root;
 };
 
+// Of groups within groups that are started, or cancelled, each by the one around it: those deeper than the stack should be wait
+// here for the outermost.
+struct group_nest {
+  static constexpr unsigned depth_max = 16;
+  unsigned depth = 0;
+  group* later = nullptr;
+  group** later_end = &later;
+};
+
 // The wait of the one who awaits them all. It is over when all have ended: of when_any's, too, whose losers are
 // cancelled as soon as there is a winner.
 class group final : public wait {
@@ -41,17 +50,24 @@ class group final : public wait {
 
  private:
   static const char* act_on(sched::message*, void*, sched::message_act);
-  static void resume_branch(flow& of) noexcept;
+  static const char* resume_branch(flow& of) noexcept;
+  static group* around(const flow& of) noexcept;
+  template <class Act>
+  void nest(group_nest* group::*at, Act act) noexcept;
+  void start_all() noexcept;
+  void cancel_all() noexcept;
   void run(branch& one) noexcept;
   bool count_done(branch& one) noexcept;  // true for the first
-  void cancel_all() noexcept;
-  void end_if_done() noexcept;
+  flow* end_if_done() noexcept;
+  void go_on_if_done() noexcept;
 
   home at_{};
   std::span<branch> branches_;
   std::size_t left_ = 0, winner_ = SIZE_MAX;
+  group_nest *starts_ = nullptr, *cancels_ = nullptr;  // while it does so
+  group* next_later_ = nullptr;
   const bool first_only_;
-  bool suspended_ = false;
+  bool suspended_ = false, is_later_ = false;
 };
 
 // Awaits the branches of the tasks; each keeps its result in its own promise.
