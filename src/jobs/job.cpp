@@ -1,6 +1,7 @@
 // What a thread does with the jobs that it makes and wants.
 #include "troupe/jobs/job.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <new>
@@ -10,6 +11,7 @@
 #include "actor/turn.hpp"
 #include "jobs/job_pool.hpp"
 #include "jobs/job_refs.hpp"
+#include "jobs/pending_list.hpp"
 #include "jobs/run.hpp"
 #include "jobs/waiting.hpp"
 #include "troupe/actor/cell.hpp"
@@ -22,50 +24,6 @@ namespace {
 
 using refs_of_job = job_refs<std::atomic<std::uint32_t>>;
 
-// Nobody but where it is kept.
-bool is_orphan(job& one) noexcept { return refs_of_job(one.refs).is_orphan(); }
-
-// What the thread has made and not submitted, by age.
-struct pending_list {
-  void append(job& one) noexcept {
-    one.place = ++made;
-    put_behind(newest, one);
-  }
-  // As the oldest of all when that is null.
-  void put_behind(job* behind, job& one) noexcept {
-    one.older = behind;
-    one.newer = behind == nullptr ? oldest : behind->newer;
-    (one.older == nullptr ? oldest : one.older->newer) = &one;
-    (one.newer == nullptr ? newest : one.newer->older) = &one;
-    one.kept_by.store(this, std::memory_order_relaxed);  // order: relaxed  only this thread compares it with itself
-  }
-  // order: relaxed  as above
-  bool has(const job& one) const noexcept { return one.kept_by.load(std::memory_order_relaxed) == this; }
-  void remove(job& one) noexcept {
-    ++removed;
-    (one.older == nullptr ? oldest : one.older->newer) = one.newer;
-    (one.newer == nullptr ? newest : one.newer->older) = one.older;
-    one.kept_by.store(nullptr, std::memory_order_relaxed);  // order: relaxed  as above
-  }
-  // Those that are younger go unrun; the pool counts those that nobody will want.
-  void drop(std::uint64_t than, job_pool* pool) noexcept {
-    while (newest != nullptr && newest->place > than) {
-      job& one = *newest;
-      remove(one);
-      // order: relaxed  somebody had it, and has run it
-      if (pool != nullptr && is_orphan(one) && !one.claimed.load(std::memory_order_relaxed)) pool->count_dropped();
-      one.drop_kept();
-    }
-  }
-
-  job* oldest = nullptr;
-  job* newest = nullptr;
-  std::uint64_t made = 0;
-  std::uint64_t removed = 0;
-  const pending_scope* scope = nullptr;  // the innermost of this thread
-  const std::byte* stack_top = nullptr;  // where the outermost job of this thread began
-  bool inside_handler = false;           // a fork runs in it (serial_lazies)
-};
 constinit thread_local pending_list pending [[gnu::tls_model("initial-exec")]];
 
 struct pending_cleaner {
@@ -92,18 +50,33 @@ bool run_on_fresh_thread(job& one) {
   }
 }
 
+// A deadline that passes names it, if it is the first that the posted procedure, or what else the thread is in, wants.
+struct named_in_procedure {
+  explicit named_in_procedure(const job& one) noexcept {
+    if (first) what.store(one.name, std::memory_order_relaxed);  // order: relaxed  for running_handlers, a snapshot
+  }
+  named_in_procedure(const named_in_procedure&) = delete;
+  named_in_procedure& operator=(const named_in_procedure&) = delete;
+  ~named_in_procedure() {
+    if (first) what.store(nullptr, std::memory_order_relaxed);  // order: relaxed  as above
+  }
+  std::atomic<const char*>& what = actor::current_turn().what;
+  const bool first = what.load(std::memory_order_relaxed) == nullptr;  // order: relaxed  the thread's own
+};
+
 // Runs it here, or on a fresh stack when this one is used up, and waits for that.
 void run_nested(job& one) {
   // Not a local's address: sanitizers put those elsewhere.
   const auto* const here = static_cast<const std::byte*>(__builtin_frame_address(0));
-  const bool outermost = pending.stack_top == nullptr;
-  if (outermost) pending.stack_top = here;
-  const std::ptrdiff_t used = pending.stack_top - here;
-  if (used < stack_max && used > -stack_max) {
+  if (pending.stack_top == nullptr) {
+    pending.stack_top = here;
+    const named_in_procedure named(one);
     run(one);
-    if (outermost) pending.stack_top = nullptr;
+    pending.stack_top = nullptr;
     return;
   }
+  const std::ptrdiff_t used = pending.stack_top - here;
+  if (used < stack_max && used > -stack_max) return run(one);
   if (!run_on_fresh_thread(one)) run(one);  // as deep as this stack goes
 }
 
@@ -124,19 +97,34 @@ bool submit_unwanted(job_pool& pool, job& one) noexcept try {
 }
 
 // Nobody wants it, nor will, or somebody has begun it: then it goes. False: it is to be submitted.
-bool drop_if_over(job_pool& pool, job& one) {
+bool drop_if_over(job_pool* pool, job& one) {
   // order: relaxed  a hint: somebody else has begun it
   const bool claimed = one.claimed.load(std::memory_order_relaxed);
-  if (!claimed && (!is_orphan(one) || (pending.scope != nullptr && pending.scope->runs(one)))) return false;
+  if (!claimed && (!pending_list::is_orphan(one) || (pending.scope != nullptr && pending.scope->runs(one)))) return false;
   pending.remove(one);
-  if (!claimed) pool.count_dropped();
+  if (!claimed && pool != nullptr) pool->count_dropped();
   one.drop_kept();
   return true;
 }
 
+// Of a thread that wants none itself, and gives what it makes to others: what these have run, or let go, goes. Each time that it has
+// made as many more as there were left.
+TROUPE_NOINLINE void sweep_pending() noexcept {
+  constexpr std::uint64_t sweep_after_min = 1'000;
+  pending.sweep_at = ~std::uint64_t{0};  // what goes may make others
+  std::uint64_t left = 0;
+  for (job* at = pending.newest; at != nullptr;) {
+    job& one = *std::exchange(at, at->older);
+    const std::uint64_t before = pending.removed;
+    if (!drop_if_over(job_pool::current(), one)) ++left;
+    if (pending.removed > before + 1) at = pending.newest, left = 0;  // as in submit_pending
+  }
+  pending.sweep_at = pending.made + std::max(left, sweep_after_min);
+}
+
 // Submits one of them. False when there is no room.
 bool submit_one(job_pool& pool, job_queue& mine, job& one) {
-  if (drop_if_over(pool, one)) return true;
+  if (drop_if_over(&pool, one)) return true;
   pending.remove(one);
   return pool.submit(one, mine);
 }
@@ -152,7 +140,7 @@ void submit_pending(job_pool& pool, const job* wanted) {
   for (job* at = oldest_first && pool.has_room(mine) ? pending.newest->older : nullptr; at != nullptr;) {
     job& one = *std::exchange(at, at->older);
     const std::uint64_t before = pending.removed;
-    drop_if_over(pool, one);
+    drop_if_over(&pool, one);
     if (pending.removed > before + 1) at = pending.newest;
   }
   for (job* at = oldest_first ? pending.oldest : pending.newest; at != nullptr;) {
@@ -179,19 +167,28 @@ void take_back(job& one, job_pool* pool) {
       observe::trace(observe::event::lazy_inline, one.name, 1);
       return one.drop_kept();
     }
-    if (pool->memory().take_out(one)) one.drop_kept();
+    if (!pool->memory().take_out(one)) return;
+    observe::trace(observe::event::lazy_inline, one.name, 1);
+    one.drop_kept();
   }
 }
 
 // Runs a job that another thread keeps, which may never submit it.
 struct errand final : job {
-  explicit errand(job& wanted) noexcept : job(&perform, wanted.name), of(wanted) { of.add_ref(); }
+  errand(job_pool& in, job& wanted) noexcept : job(&perform, wanted.name, true), pool(in), of(wanted) { of.add_ref(); }
   ~errand() { of.drop_ref(); }
   static void perform(job& base, act what) noexcept {
     auto& self = static_cast<errand&>(base);
     if (what == act::free) return delete &self;
-    if ((what == act::run || what == act::cancel) && claim(self.of)) what == act::run ? run(self.of) : cancel(self.of);
+    if ((what != act::run && what != act::cancel) || !claim(self.of)) return;
+    if (what == act::run) {
+      self.pool.begin_run(self.of);
+      return run(self.of);
+    }
+    self.pool.count_dropped();
+    cancel(self.of);
   }
+  job_pool& pool;
   job& of;
 };
 
@@ -211,7 +208,7 @@ void submit_wanted(job_pool& pool, job& wanted) {
     pending.put_behind(behind, wanted);
     throw std::bad_alloc();
   }
-  auto& one = *new errand(wanted);
+  auto& one = *new errand(pool, wanted);
   one.drop_ref();  // its maker's
   if (pool.submit(one, mine, true)) return;
   one.drop_kept();
@@ -254,7 +251,7 @@ void run(job& one) noexcept {
   observe::trace(observe::event::lazy_end, one.name);
   // Nobody has a handle, nor can get one: what it throws, nobody hears. Asked before it is done: who lets go of a handle later may have
   // heard it. The ref that is left is the caller's, who has taken it from where it was kept.
-  const bool unheard = is_orphan(one);
+  const bool unheard = pending_list::is_orphan(one);
   finish(one);
   if (unheard) one.perform(one, job::act::report);
 }
@@ -280,10 +277,14 @@ void free_job(job& one) noexcept {
 }  // namespace
 
 void job::drop_ref() noexcept {
-  const auto forget = [this] {
+  bool last_of_mine = false;
+  const auto forget = [&] {
     if (is_done()) perform(*this, act::forget);
+    last_of_mine = pending.has(*this);
   };
-  if (refs_of_job(refs).drop_handle(forget)) free_job(*this);
+  if (refs_of_job(refs).drop_handle(forget)) return free_job(*this);
+  // This thread keeps it, and nobody else knows of it.
+  if (last_of_mine && !(pending.scope != nullptr && pending.scope->runs(*this))) [[unlikely]] pending.drop_orphan(*this);
 }
 
 void job::drop_kept() noexcept {
@@ -291,7 +292,11 @@ void job::drop_kept() noexcept {
 }
 
 TROUPE_NOINLINE void keep(job& made) noexcept {
-  if (pending.made == 0) [[unlikely]] cleaner.armed = true;  // a thread's first
+  if (pending.made >= pending.sweep_at) [[unlikely]] {
+    cleaner.armed = true;  // a thread's first
+    sweep_pending();
+  }
+  made.made_in = this_stack.top;
   pending.append(made);
 }
 
@@ -337,7 +342,7 @@ TROUPE_NOINLINE future<> when_done(job& of) {
   return later;
 }
 
-pending_scope::pending_scope(bool runs) : outer_(pending.scope), began_(pending.made), runs_(runs) {
+pending_scope::pending_scope(bool runs) : in_(this_stack.top), outer_(pending.scope), began_(pending.made), runs_(runs) {
   const bool in_work = this_stack.top != nullptr && this_stack.top->forks != nullptr;
   if (in_work || (pending.stack_top == nullptr && actor::current_turn().flow != nullptr)) {
     throw usage_error("troupe: lazy_scope: it belongs to its thread, and a coroutine does not; open it in a plain function that a lazy calls");
@@ -348,13 +353,17 @@ pending_scope::pending_scope(bool runs) : outer_(pending.scope), began_(pending.
 bool pending_scope::runs(const job& one) const noexcept {
   const pending_scope* at = this;
   while (at != nullptr && one.place <= at->began_) at = at->outer_;
-  return at != nullptr && at->runs_;
+  return at != nullptr && at->runs_ && at->in_ == one.made_in;
 }
 
 pending_scope::~pending_scope() {
   job_pool* const pool = runs_ ? job_pool::current() : nullptr;
   while (runs_ && pending.newest != nullptr && pending.newest->place > began_) {
     job& one = *pending.newest;
+    if (one.made_in != in_) {
+      pending.drop(one.place - 1, pool);
+      continue;
+    }
     pending.remove(one);
     one.needs_memory.store(false, std::memory_order_relaxed);  // order: relaxed  the queue publishes it
     if (pool == nullptr || pool->is_serial() || !submit_unwanted(*pool, one)) run_unshared(one, pool);

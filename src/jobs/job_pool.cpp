@@ -130,7 +130,7 @@ job_pool::~job_pool() {
 
 void job_pool::drop(job& unwanted) noexcept {
   if (claim(unwanted)) {
-    count_dropped();
+    if (!unwanted.is_errand) count_dropped();
     cancel(unwanted);
   }
   unwanted.drop_kept();
@@ -236,7 +236,7 @@ std::size_t job_pool::queued() const {
   std::lock_guard lock(mutex_);
   std::size_t sum = 0;
   for (const auto& one : queues_) sum += one->count();
-  return sum;
+  return sum + memory_->aside();
 }
 
 // order: relaxed  a hint
@@ -301,7 +301,7 @@ void job_pool::run_job(job& one) noexcept {
   // order: relaxed  as it was when it was queued
   if (one.needs_memory.load(std::memory_order_relaxed) && memory_->is_short()) return set_aside(one);
   if (claim(one)) {  // else who wants it runs it
-    begin_run(one);
+    if (!one.is_errand) begin_run(one);
     actor::current_turn().what.store(one.name, std::memory_order_relaxed);  // order: relaxed  for running_handlers, a snapshot
     run(one);
     actor::current_turn().what.store(nullptr, std::memory_order_relaxed);  // order: relaxed  as above
@@ -313,9 +313,10 @@ void job_pool::report(std::exception_ptr what) noexcept { home_.report(nullptr, 
 
 // If enough was freed meanwhile nobody else may see that it lies there.
 void job_pool::set_aside(job& one) noexcept {
-  memory_->set_aside(one);
-  // order: relaxed  somebody who wanted it before it was there
-  if (one.claimed.load(std::memory_order_relaxed) && memory_->take_out(one)) return one.drop_kept();
+  observe::trace(observe::event::lazy_queued, one.name);  // before it may be gone
+  if (memory_->set_aside(one)) return;
+  observe::trace(observe::event::lazy_taken, one.name);
+  one.drop_kept();
 }
 
 // Neither kind keeps the other one waiting for longer than a slice: each goes first in every other one.

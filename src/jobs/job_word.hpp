@@ -45,9 +45,8 @@ class job_word {
   // Takes out one that attached, while others may attach. One at a time, and only while the job cannot end (W3).
   void detach(Waiter& one) noexcept {
     auto seen = reinterpret_cast<std::uintptr_t>(&one);
-    // order: relaxed  keeps what the others have published (W2); acquire: sees the waiters that came since, to find the one before it
-    if (word_.compare_exchange_strong(seen, reinterpret_cast<std::uintptr_t>(static_cast<Waiter*>(one.next)), std::memory_order_relaxed,
-                                      std::memory_order_acquire)) {
+    // order: acquire  sees the waiters that came since, to find the one before it; keeps what the others have published (W2)
+    if (word_.compare_exchange_strong(seen, reinterpret_cast<std::uintptr_t>(static_cast<Waiter*>(one.next)), std::memory_order_acquire)) {
       return;
     }
     auto* at = reinterpret_cast<Waiter*>(seen);

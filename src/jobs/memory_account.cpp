@@ -29,7 +29,7 @@ void memory_account::close() noexcept {
   pool_ = nullptr;
 }
 
-void memory_account::set_aside(job& one) noexcept {
+bool memory_account::set_aside(job& one) noexcept {
   std::lock_guard lock(mutex_);
   one.older = newest_;
   one.newer = nullptr;
@@ -38,6 +38,11 @@ void memory_account::set_aside(job& one) noexcept {
   // order: relaxed  a hint for who wants it, which looks again under the mutex
   one.kept_by.store(this, std::memory_order_relaxed);
   gate_.put_aside();
+  // Here, where nobody can take it up, run it and free it.
+  // order: relaxed  a hint: one that lies there claimed goes when it is taken up
+  if (!one.claimed.load(std::memory_order_relaxed)) return true;
+  unlink(one);
+  return false;
 }
 
 void memory_account::unlink(job& one) noexcept {

@@ -37,9 +37,11 @@ class memory_account {
   bool has_limit() const noexcept { return gate_.has_limit(); }
   // Jobs lie aside that may be taken up.
   bool some_may_go_on() const noexcept { return gate_.some_aside() && !gate_.is_short(); }
-  void set_aside(job& one) noexcept;        // takes the ref
+  // Takes the ref, but when it gives false: somebody has claimed the job, who may not have seen it lie there.
+  bool set_aside(job& one) noexcept;
   job* take_up() noexcept;                  // the oldest, with its ref, or null
   bool take_out(job& wanted) noexcept;      // true when it was there; its ref is the caller's
+  std::size_t aside() const noexcept { return gate_.aside(); }
   std::size_t used() const noexcept { return gate_.used(); }
   std::size_t peak() const noexcept { return peak_.load(std::memory_order_relaxed); }  // order: relaxed  a statistic
 

@@ -40,7 +40,8 @@ class memory_gate {
   bool is_short() const noexcept { return has_limit() && used_.load(std::memory_order_seq_cst) > limit_; }
   void took_up() noexcept { aside_.fetch_sub(1, std::memory_order_relaxed); }  // order: relaxed  a hint
   // order: relaxed  a hint: the runner that has put one aside knows
-  bool some_aside() const noexcept { return aside_.load(std::memory_order_relaxed) != 0; }
+  std::size_t aside() const noexcept { return aside_.load(std::memory_order_relaxed); }
+  bool some_aside() const noexcept { return aside() != 0; }
 
  private:
   const std::size_t limit_;  // bytes; 0: none

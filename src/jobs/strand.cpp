@@ -58,12 +58,16 @@ void refuse_work_without_value() {
       "was moved from has none");
 }
 
+namespace {
+[[noreturn]] void throw_cancelled() { throw cancelled("troupe: fork: it was cancelled: another part has failed, or the runtime was stopped"); }
+}  // namespace
+
 void fork_join::throw_status() {
   // order: relaxed (both)  behind the end of all parts
   const state how = status.load(std::memory_order_relaxed);
   if (parent != nullptr) tree->failures.fetch_sub(1, std::memory_order_relaxed);  // else the tree may have gone
   if (how == state::no_memory) throw std::bad_alloc();
-  if (how == state::cancelled) throw cancelled("troupe: fork: it was cancelled: another part has failed, or the runtime was stopped");
+  if (how == state::cancelled) throw_cancelled();
   const std::exception_ptr what = std::exchange(error, nullptr);
   std::destroy_at(&error);
   std::rethrow_exception(what);
@@ -244,6 +248,10 @@ bool run_tree_on(job_pool* pool, fork_join& root, std::span<strand* const> parts
 bool run_tree_for(fork_join& root, std::span<strand* const> parts, tasks::coroutine& who, tree_of_task*& kept) {
   job_pool* const pool = job_pool::current();
   if (pool == nullptr || !pool->is_serial()) return run_tree_on(pool, root, parts, who, kept);
+  if (who.in->cancelled) {
+    drop_all(parts);
+    throw_cancelled();
+  }
   const blocking_allowed here;
   run_tree_here(root, parts);
   return false;

@@ -109,7 +109,13 @@ task<bool> wait_to_begin(schedule& of) {
     // Those that were missed are left out.
     const bool beyond = std::max(now_ns, of.due_ns) > INT64_MAX - period;  // the end of time
     if (beyond && of.due_ns != 0) co_return false;
-    of.due_ns = beyond ? INT64_MAX : of.due_ns == 0 ? now_ns + period : of.due_ns + period + (now_ns > of.due_ns + period ? (now_ns - of.due_ns - 1) / period * period : 0);
+    if (beyond) {
+      of.due_ns = INT64_MAX;
+    } else if (of.due_ns == 0) {
+      of.due_ns = now_ns + period;
+    } else {
+      of.due_ns += std::max<std::int64_t>(1, (now_ns - of.due_ns + period - 1) / period) * period;
+    }
     span = of.due_ns - now_ns;
   }
   const bool came = co_await pause(std::chrono::nanoseconds(span), of.weak, of.stop);

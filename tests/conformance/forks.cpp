@@ -437,6 +437,40 @@ TEST_P(forks, are_cancelled_with_the_actor_that_waits_for_them) {
   EXPECT_EQ(live.load(), 0);
 }
 
+// What it forks from then on is not begun, in serial mode neither.
+TEST_P(forks, do_not_begin_in_a_task_that_was_cancelled) {
+  for (const bool serial : {false, true}) {
+    auto chosen = options();
+    chosen.serial_lazies = serial;
+    runtime rt(chosen);
+    struct waiter {
+      explicit waiter(std::atomic<int>& count) : refused(count) {}
+      task<> wait() {
+        bool over = false;
+        try {
+          co_await sleep_for(std::chrono::hours(1));
+        } catch (const cancelled&) {
+          over = true;
+        }
+        if (!over) co_return;
+        try {
+          co_await fork(square(1), square(2));
+        } catch (const cancelled&) {
+          ++refused;
+        }
+      }
+      std::atomic<int>& refused;
+    };
+    std::atomic<int> refused{0};
+    auto one = rt.spawn<waiter>(refused);
+    one.tell<&waiter::wait>();
+    rt.after(std::chrono::milliseconds(5), [one] { one.stop(); });
+    rt.run();
+    EXPECT_EQ(refused.load(), 1) << serial;
+    EXPECT_EQ(live.load(), 0);
+  }
+}
+
 TEST_P(forks, end_with_their_runtime) {
   std::atomic<bool> running{false};
   std::atomic<int> ended{0};
@@ -523,6 +557,27 @@ TEST_P(forks, and_lazies_that_outlive_a_deadline_are_named) {
   EXPECT_NE(rt.dump().find("lazies and forks: "), std::string::npos);
   set_and_wake(ends, true);
   rt.run();
+}
+
+TEST_P(forks, lazies_that_a_posted_procedure_runs_itself_are_named_as_well) {
+  if (!threaded()) GTEST_SKIP();
+  auto chosen = options();
+  chosen.workers = 1;
+  runtime rt(chosen);
+  std::atomic<bool> running{false}, ends{false};
+  rt.post([&] {
+    const lazy inner([&] {
+      set_and_wake(running, true);
+      wait_for(ends, true);
+    });
+    inner.get();
+  });
+  wait_for(running, true);
+  const std::string said = rt.dump();
+  EXPECT_NE(said.find("post: "), std::string::npos) << said;
+  set_and_wake(ends, true);
+  rt.run();
+  EXPECT_EQ(rt.dump().find("post: "), std::string::npos);
 }
 
 TEST_P(forks, without_stealing_and_in_serial_mode_give_the_same) {

@@ -201,6 +201,39 @@ TEST_P(lazies, a_scope_that_runs_what_nobody_wants_runs_what_nobody_can_want) {
   EXPECT_EQ(ran, 111);
 }
 
+// They may capture what goes with who made them, and who runs that is chance.
+TEST_P(lazies, that_others_made_meanwhile_are_none_of_a_scopes) {
+  for (const bool serial : {false, true}) {
+    auto chosen = options();
+    chosen.serial_lazies = serial;
+    runtime rt(chosen);
+    std::atomic<int> ran{0};
+    {
+      lazy_scope runs(unwanted::run);
+      lazy sum([&ran] {
+        lazy gone([&ran] { ++ran; });
+        return 1;
+      });
+      EXPECT_EQ(sum.get(), 1);
+      auto works = [](std::atomic<int>& count) -> work<int> {
+        lazy gone([&count] { ++count; });
+        co_return 1;
+      };
+      EXPECT_EQ(works(ran).get(), 1);
+      lazy unwanted_one([&ran] {
+        ran += 100;
+        lazy gone([&ran] { ++ran; });
+      });
+      lazy own([&ran] {
+        lazy_scope inner(unwanted::run);
+        lazy gone([&ran] { ran += 10; });
+      });
+    }
+    rt.run();
+    EXPECT_EQ(ran, 110);
+  }
+}
+
 TEST_P(lazies, that_nobody_can_get_report_what_they_throw) {
   for (const bool serial : {false, true}) {
     auto chosen = options();
@@ -306,6 +339,44 @@ TEST_P(lazies, that_only_unwanted_ones_hold_are_dropped_with_them) {
   rt.run();
   EXPECT_EQ(ran, 0);
   EXPECT_EQ(rt.metrics().lazies_dropped, 3u);
+}
+
+// Whether or not its thread ever wants another one.
+TEST_P(lazies, that_nobody_can_want_go_at_once) {
+  for (const bool serial : {false, true}) {
+    auto chosen = options();
+    chosen.serial_lazies = serial;
+    runtime rt(chosen);
+    auto held = std::make_shared<int>(0);
+    {
+      lazy inner([held] { return *held; });
+      lazy outer([inner] { return inner.get(); });
+      lazy copy = outer;
+    }
+    EXPECT_EQ(held.use_count(), 1);
+    EXPECT_EQ(rt.metrics().lazies_dropped, 2u);
+    std::optional<lazy<long>> last;
+    for (long i = 0; i < fewer(200'000); ++i) {
+      const auto next = [before = std::exchange(last, {}), i] { return before ? before->get() + i : i; };
+      last.emplace(next);
+    }
+    last.reset();
+    EXPECT_EQ(rt.metrics().lazies_dropped, 2u + static_cast<unsigned>(fewer(200'000)));
+  }
+}
+
+// A thread that only makes some, for others.
+TEST_P(lazies, that_others_let_go_of_do_not_stay_with_their_maker) {
+  runtime rt(options());
+  std::async(std::launch::async, [] {
+    auto held = std::make_shared<int>(1);
+    for (int round = 0; round < 100; ++round) {
+      std::vector<lazy<int>> given;
+      for (int i = 0; i < 100; ++i) given.emplace_back([held] { return *held; });
+      std::async(std::launch::async, [theirs = std::move(given)]() mutable { theirs.clear(); }).get();
+      ASSERT_LE(held.use_count(), 2'000);
+    }
+  }).get();
 }
 
 TEST_P(lazies, scopes_are_refused_in_coroutines) {

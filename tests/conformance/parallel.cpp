@@ -1,6 +1,8 @@
 // The parallel algorithms: what std's come to, on any number of workers, with any grain; errors; who may call them.
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <random>
@@ -43,6 +45,10 @@ TEST_P(parallel_algorithms, move_functions_in) {
   auto triple = [three = std::make_unique<int>(3)](int one) { return one * *three; };
   auto add = [none = std::make_unique<int>(0)](int one, int other) { return one + other + *none; };
   EXPECT_EQ(parallel_reduce(numbers, 0, std::move(add), std::move(triple), {.grain = 3}).get(), 60);
+  auto sum = [none = std::make_unique<int>(0)](int one, int other) { return one + other + *none; };
+  std::vector<int> sums(10);
+  parallel_scan(numbers, sums.begin(), std::move(sum), {.grain = 3}).get();
+  EXPECT_EQ(sums.back(), 20);
 }
 
 TEST_P(parallel_algorithms, a_body_that_throws_ends_the_loop) {
@@ -147,6 +153,30 @@ TEST_P(parallel_algorithms, sort_as_the_serial_one) {
     const auto by_value = [](const auto& a, const auto& b) { return *a < *b; };
     parallel_sort(owned, by_value, {.grain = 9}).get();
     EXPECT_TRUE(std::ranges::is_sorted(owned, by_value));
+  }
+}
+
+// Mistakes: they give some order, of the same elements, and end.
+TEST_P(parallel_algorithms, sort_by_comparisons_that_contradict_each_other) {
+  runtime rt(options());
+  std::mt19937 random(9);
+  for (const std::size_t size : {2u, 10u, 25u, 400u, 20'000u}) {
+    std::vector<double> numbers(size + 2);
+    for (double& one : numbers) one = random() % 3 == 0 ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(random() % 50);
+    numbers.front() = numbers.back() = -1;  // it would move these in first
+    const std::span<double> all(numbers.begin() + 1, size);
+    const auto count = [&] { return std::pair(std::ranges::count_if(all, [](double one) { return one != one; }), std::ranges::count(all, 7.0)); };
+    const auto before = count();
+    std::atomic<unsigned> asked{0};
+    for (const std::size_t grain : {0u, 9u, 100u}) {
+      parallel_sort(all, std::less(), {.grain = grain}).get();
+      parallel_sort(all, std::less_equal(), {.grain = grain}).get();
+      parallel_sort(all, [](double, double) { return true; }, {.grain = grain}).get();
+      parallel_sort(all, [](double, double) { return false; }, {.grain = grain}).get();
+      parallel_sort(all, [&](double, double) { return ++asked * 2'654'435'761u >> 31 != 0; }, {.grain = grain}).get();
+      ASSERT_EQ(count(), before);
+      ASSERT_TRUE(numbers.front() == -1 && numbers.back() == -1);
+    }
   }
 }
 

@@ -54,6 +54,24 @@ TEST_P(resources, outlive_their_runtime_and_need_none) {
   EXPECT_EQ(*kept, 6);
 }
 
+// Where files are read, for instance.
+TEST_P(resources, that_a_blocking_call_makes_count_as_well_and_so_do_its_lazies) {
+  for (const bool given_by_task : {false, true}) {
+    runtime rt(options());
+    const auto loads = [] {
+      const lazy one([] { return 1; });
+      return resource<int>(one.get() + 6, 100);
+    };
+    auto awaits = [loads]() -> task<resource<int>> { co_return co_await blocking(loads); };
+    auto loaded = given_by_task ? rt.spawn(awaits()) : rt.blocking(loads);
+    rt.run();
+    const resource<int> held = loaded.get();
+    EXPECT_EQ(*held, 7);
+    EXPECT_EQ(rt.metrics().resource_bytes, 100u);
+    EXPECT_EQ(rt.metrics().total.lazies, 1u);
+  }
+}
+
 // Groups of blocks are mixed, and each group gives its blocks up. All are queued at once; without a limit workers would make nearly
 // all blocks before the first group is mixed.
 struct render {
@@ -153,6 +171,35 @@ TEST_P(resources, past_the_limit_what_is_wanted_runs_nevertheless) {
   for (int i = 0; i < 25; ++i) EXPECT_EQ(results[static_cast<std::size_t>(i)].get(), i);
 }
 
+// Who wants one may take it, run it and free it while a worker sets it aside; a race is seen by tsan.
+TEST_P(resources, that_are_wanted_while_they_are_set_aside_run_once) {
+  auto chosen = options();
+  chosen.resource_bytes = 1;
+  runtime rt(chosen);
+  const resource<int> full(1, 1000);
+  std::atomic<int> made{0};
+  const int rounds = fewer(2'000);
+  rt.post([&made] {
+    for (int i = 0; i < rounds; ++i) {
+      const lazy first([] {});
+      std::vector<lazy<resource<int>>> more;
+      for (int k = 0; k < 4; ++k) {
+        more.emplace_back([&made] {
+          ++made;
+          return resource<int>(0, 10);
+        });
+      }
+      first.get();  // submits them
+      for (auto& one : more) {
+        EXPECT_EQ(*one.get(), 0);
+        one.release();
+      }
+    }
+  });
+  rt.run();
+  EXPECT_EQ(made.load(), 4 * rounds);
+}
+
 TEST_P(resources, what_was_set_aside_runs_when_memory_is_free_again) {
   if (!threaded()) GTEST_SKIP();
   auto chosen = options();
@@ -174,9 +221,11 @@ TEST_P(resources, what_was_set_aside_runs_when_memory_is_free_again) {
   rt.run();
   EXPECT_EQ(beside.load(), 5);
   EXPECT_EQ(made.load(), 0);
+  EXPECT_EQ(rt.metrics().lazies_queued, 5u);
   full.release();
   rt.run();
   EXPECT_EQ(made.load(), 5);
+  EXPECT_EQ(rt.metrics().lazies_queued, 0u);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 namespace troupe::jobs {
 
+class frame;
 class job_queue;
 struct waiting_thread;
 
@@ -25,7 +26,8 @@ struct job {
   // its result.
   enum class act : std::uint8_t { run, cancel, report, forget, free };
 
-  job(void (*acts)(job&, act) noexcept, const char* what) noexcept : perform(acts), name(what) {}
+  job(void (*acts)(job&, act) noexcept, const char* what, bool for_another = false) noexcept
+      : is_errand(for_another), perform(acts), name(what) {}
   job(const job&) = delete;
   job& operator=(const job&) = delete;
 
@@ -42,14 +44,16 @@ struct job {
   std::atomic<std::uintptr_t> word{0};  // the waiters, newest first; then done
   std::atomic<std::uint32_t> refs{3};   // its maker's, and where it is kept until somebody takes it (job_refs.hpp)
   std::atomic<bool> claimed{false};     // somebody runs it, or has
+  std::atomic<bool> needs_memory{false};  // past the limit it is begun by who wants it only (resource.hpp); before it is kept anywhere
+  const bool is_errand;  // it runs another one, which counts then; it does not
   void (*const perform)(job&, act) noexcept;
   const char* const name;
   // Its maker's list of what it has not submitted, or the queue of the one that has submitted it.
   std::atomic<const void*> kept_by{nullptr};
-  std::atomic<bool> needs_memory{false};  // past the limit it is begun by who wants it only (resource.hpp); before it is kept anywhere
   job* older = nullptr;
   job* newer = nullptr;
-  std::uint64_t place = 0;  // in the list by age, in the queue by index
+  std::uint64_t place = 0;         // in the list by age, in the queue by index
+  const frame* made_in = nullptr;  // its maker's innermost job or work then, which may have gone
   std::atomic<waiting_thread*> run_by{nullptr};
   std::atomic<job_queue*> queues_in{nullptr};  // of the outermost job of a thread: who waits for it may help (docs/protocols/lazies.md)
 };
@@ -79,6 +83,7 @@ class pending_scope {
   bool runs(const job& one) const noexcept;
 
  private:
+  const frame* const in_;  // what the jobs and works that run in it make is theirs
   const pending_scope* const outer_;
   const std::uint64_t began_;
   const bool runs_;

@@ -93,8 +93,8 @@ TROUPE_NOINLINE job_of<T>& make_lazy(Function&& function, memory_use use) {
 // who want it. Plain code and posted procedures use get(); a handler or a task must not hold its thread: co_await it there.
 // While it waits in plain code a thread runs what was queued on the way to the value: hold no lock that this may want.
 //
-// Where it runs: in the runtime of the handler, task or job that wants it; on other threads in the one that this thread
-// made last; without one all runs in the thread that wants it. One that nobody wants is dropped, and counted, unless a
+// Where it runs: in the runtime of the handler, task, job or blocking call that wants it; on other threads in the one that this
+// thread made last; without one all runs in the thread that wants it. One that nobody wants is dropped, and counted, unless a
 // lazy_scope says otherwise. Cost: about 40 ns.
 //
 // What the function captures by reference must live until it has run: another get() of this thread submits this one, too,
@@ -121,6 +121,8 @@ class lazy {
   lazy(memory_use use, Function&& function) : job_(&jobs::make_lazy<T>(std::forward<Function>(function), use)) {
     static_assert(!std::is_reference_v<std::invoke_result_t<std::decay_t<Function>>>,
                   "troupe: lazy: the function returns a reference, which may dangle when somebody wants it; return a value");
+    static_assert(!tasks::makes_task<Function>,
+                  "troupe: lazy: the function is a coroutine, which nobody would run: return get() of a work, or give a task to spawn()");
   }
   lazy(const lazy& other) noexcept : job_(other.job_) {
     if (job_ != nullptr) job_->add_ref();
@@ -218,7 +220,8 @@ auto parallel(Function&& function) {
 }
 
 // What becomes of the lazies that this thread made inside the scope and that nobody wanted: at its end they are dropped, or
-// submitted to run. What those throw that nobody can get any more is a failure of the runtime, which run() throws; without a
+// submitted to run. What the lazies and works that run here meanwhile make is theirs, and not the scope's: it may refer to what has
+// gone by then. What those throw that nobody can get any more is a failure of the runtime, which run() throws; without a
 // runtime it ends the program. Scopes nest. A scope belongs to its thread: in a coroutine, which may go on on another one, or
 // beside others that make lazies on this one, it throws usage_error. A plain handler, a posted procedure, a lazy may have
 // one.

@@ -27,9 +27,9 @@ class for_loop final : public part_body {
     const First end = cut_.end_of(i);
     for (First at = cut_.begin_of(i); at != end; ++at) {
       if constexpr (std::integral<First>) {
-        std::invoke(body_, at);
+        static_cast<void>(std::invoke(body_, at));
       } else {
-        std::invoke(body_, *at);
+        static_cast<void>(std::invoke(body_, *at));
       }
     }
   }
@@ -65,6 +65,8 @@ template <class Range, class Body>
 work<> parallel_for(Range&& range, Body body, parallel_options options = {}) {
   static_assert(std::invocable<const Body&, std::ranges::range_reference_t<Range>>,
                 "troupe: parallel_for: the body must be callable with an element, as a const object: several threads call it at once");
+  static_assert(!tasks::makes_task<const Body&, std::ranges::range_reference_t<Range>>,
+                "troupe: parallel_for: the body is a coroutine, which nobody would run: call get() of a work in it, or fork a vector of works");
   static_assert(!jobs::is_bit<std::ranges::range_reference_t<Range>>,
                 "troupe: parallel_for: threads that write to neighbours in a std::vector<bool> lose bits; use a std::vector<char>, or give "
                 "std::as_const(range) if the body only reads");
@@ -84,6 +86,8 @@ work<> parallel_for(First first, Last last, Body body, parallel_options options 
   using index = std::common_type_t<First, Last>;
   static_assert(std::invocable<const Body&, index>,
                 "troupe: parallel_for: the body must be callable with a number, as a const object: several threads call it at once");
+  static_assert(!tasks::makes_task<const Body&, index>,
+                "troupe: parallel_for: the body is a coroutine, which nobody would run: call get() of a work in it, or fork a vector of works");
   jobs::for_loop loop(jobs::interval(first, last, options.grain, "parallel_for"), std::move(body));
   return jobs::run_for(std::move(loop));
 }

@@ -73,10 +73,11 @@ class rescan final : public part_body {
   void run_part(std::size_t i) const override {
     const auto& all = sums_.all();
     const Out to = out_ + static_cast<std::iter_difference_t<Out>>(i * all.grain);
+    const auto combine = std::cref(sums_.combines());  // std::inclusive_scan copies what it is given
     if (const auto& before = sums_.before(i)) {
-      std::inclusive_scan(all.begin_of(i), all.end_of(i), to, sums_.combines(), *before);
+      std::inclusive_scan(all.begin_of(i), all.end_of(i), to, combine, *before);
     } else {
-      std::inclusive_scan(all.begin_of(i), all.end_of(i), to, sums_.combines());
+      std::inclusive_scan(all.begin_of(i), all.end_of(i), to, combine);
     }
   }
 

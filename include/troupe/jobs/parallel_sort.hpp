@@ -15,6 +15,54 @@ namespace troupe {
 
 namespace jobs {
 
+// Whatever the comparison says, also one that contradicts itself (<=, or numbers one of which is no number), nothing outside of the range is
+// touched, and they end: std::sort does not promise that.
+template <class Iterator, class Compare>
+void sort_few(Iterator first, Iterator last, const Compare& less) {
+  if (first == last) return;
+  for (Iterator next = first + 1; next != last; ++next) {
+    if (!std::invoke(less, *next, *(next - 1))) continue;
+    std::iter_value_t<Iterator> one = std::move(*next);
+    Iterator at = next;
+    do {
+      *at = std::move(*(at - 1));
+    } while (--at != first && std::invoke(less, one, *(at - 1)));
+    *at = std::move(one);
+  }
+}
+template <class Iterator, class Compare>
+void sort_alone(Iterator first, Iterator last, const Compare& less, int depth_left) {
+  constexpr int few = 24;
+  while (last - first > few) {
+    if (depth_left-- == 0) {  // bad luck with pivots
+      std::make_heap(first, last, std::cref(less));
+      return std::sort_heap(first, last, std::cref(less));
+    }
+    Iterator a = first + 1, b = first + (last - first) / 2, c = last - 1;
+    if (std::invoke(less, *b, *a)) std::swap(a, b);
+    if (std::invoke(less, *c, *b)) b = std::invoke(less, *c, *a) ? a : c;
+    std::iter_swap(first, b);
+    Iterator low = first + 1, high = last;
+    for (;;) {
+      while (low != high && std::invoke(less, *low, *first)) ++low;
+      while (low != high && std::invoke(less, *first, *--high)) {
+      }
+      if (low == high) break;
+      std::iter_swap(low, high);
+      ++low;
+    }
+    std::iter_swap(first, low - 1);
+    if (low - first < last - low) {
+      sort_alone(first, low - 1, less, depth_left);
+      first = low;
+    } else {
+      sort_alone(low, last, less, depth_left);
+      last = low - 1;
+    }
+  }
+  sort_few(first, last, less);
+}
+
 // What lies in front of what is equal to the pivot, and what behind; each is still to be sorted.
 template <class Iterator>
 struct partitioned {
@@ -27,7 +75,7 @@ partitioned<Iterator> partition_around_median(Iterator first, Iterator last, con
   const auto step = (last - first) / 9;
   std::array<Iterator, 9> nine{};
   for (std::size_t i = 0; i < nine.size(); ++i) nine[i] = first + static_cast<std::iter_difference_t<Iterator>>(i) * step;
-  std::nth_element(nine.begin(), nine.begin() + 4, nine.end(), [&](const Iterator& a, const Iterator& b) { return std::invoke(less, *a, *b); });
+  sort_few(nine.begin(), nine.end(), [&](const Iterator& a, const Iterator& b) { return std::invoke(less, *a, *b); });
   std::iter_swap(first, nine[4]);
   const auto& pivot = *first;
   const Iterator middle = std::partition(first + 1, last, [&](const auto& one) { return std::invoke(less, one, pivot); });
@@ -36,10 +84,12 @@ partitioned<Iterator> partition_around_median(Iterator first, Iterator last, con
   return {middle - 1, right};
 }
 
+constexpr int depth_max = 32;
+
 template <class Iterator, class Compare>
 work<> sort_parts(Iterator first, Iterator last, const Compare& less, std::size_t grain, int depth_left) {
   if (static_cast<std::size_t>(last - first) <= grain || depth_left == 0) {
-    std::sort(first, last, std::cref(less));
+    sort_alone(first, last, less, depth_max);
     co_return;
   }
   const partitioned<Iterator> sides = partition_around_median(first, last, less);
@@ -49,14 +99,14 @@ work<> sort_parts(Iterator first, Iterator last, const Compare& less, std::size_
 
 template <class Iterator, class Compare>
 work<> run_sort(Iterator first, Iterator last, Compare less, std::size_t grain) {
-  constexpr int depth_max = 32;  // bad luck with pivots; then std::sort, which is never slow
   co_await sort_parts(first, last, less, grain, depth_max);
 }
 
 }  // namespace jobs
 
 // Sorts the range as std::sort does: equal elements come in any order, the same with any number of workers. Needs no memory
-// for elements. When a comparison throws, the elements are valid, and otherwise as std::sort leaves them. The first step, a partition, is one
+// for elements. When a comparison throws, the elements are valid, and otherwise as std::sort leaves them. When comparisons contradict
+// each other (<=, or one of the numbers is no number), they come in some order; nothing else is touched. The first step, a partition, is one
 // thread's: so sorting scales to some eight workers. Grain by default: a 64th of the range, and 4096 at least. Otherwise as
 // parallel_for.
 //

@@ -77,7 +77,7 @@ TROUPE_INLINE_HERE void run_shared_for(const elements_from<First>& all, std::siz
   shared_for_loop<First, Body> loop(all, count, body);
   const hot_copy<Body> mine(body);
   const elements_from<First> elements = all;
-  if (loop.run([&](std::size_t i) { std::invoke(mine.get(), elements[i]); })) [[unlikely]] loop.leave();
+  if (loop.run([&](std::size_t i) { static_cast<void>(std::invoke(mine.get(), elements[i])); })) [[unlikely]] loop.leave();
 }
 
 template <class First, class Body>
@@ -199,6 +199,8 @@ template <class Range, class Body>
 TROUPE_INLINE void shared_for(Range&& range, const Body& body) {
   static_assert(std::invocable<const Body&, std::ranges::range_reference_t<Range>>,
                 "troupe: shared_for: the body must be callable with an element, as a const object: several threads call it at once");
+  static_assert(!tasks::makes_task<const Body&, std::ranges::range_reference_t<Range>>,
+                "troupe: shared_for: the body is a coroutine, which nobody would run: call get() of a work in it, or fork a vector of works");
   static_assert(!jobs::is_bit<std::ranges::range_reference_t<Range>>,
                 "troupe: shared_for: threads that write to neighbours in a std::vector<bool> lose bits; use a std::vector<char>, or give "
                 "std::as_const(range) if the body only reads");
@@ -218,6 +220,8 @@ TROUPE_INLINE void shared_for(First first, Last last, const Body& body) {
   using index = std::common_type_t<First, Last>;
   static_assert(std::invocable<const Body&, index>,
                 "troupe: shared_for: the body must be callable with a number, as a const object: several threads call it at once");
+  static_assert(!tasks::makes_task<const Body&, index>,
+                "troupe: shared_for: the body is a coroutine, which nobody would run: call get() of a work in it, or fork a vector of works");
   const jobs::cut<index> all = jobs::interval(first, last, 0, "shared_for");
   jobs::run_shared_for(jobs::elements_from<index>{all.first}, all.count, body);
 }

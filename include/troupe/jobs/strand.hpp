@@ -18,10 +18,19 @@
 #include "troupe/base/platform.hpp"
 #include "troupe/jobs/join_count.hpp"
 #include "troupe/jobs/work_deque.hpp"
+#include "troupe/task/task.hpp"
 
-namespace troupe::tasks {
-struct coroutine;
-}
+namespace troupe::jobs {
+
+// Works, forks, and what the library's own works await.
+template <class Awaitable>
+inline constexpr bool is_fork = false;
+
+}  // namespace troupe::jobs
+
+template <class T>
+  requires troupe::jobs::is_fork<T>
+inline constexpr bool troupe::tasks::runs_when_awaited<T> = true;
 
 namespace troupe::jobs {
 

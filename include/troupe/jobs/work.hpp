@@ -75,8 +75,6 @@ class work_cell {
   bool there_ = false;
 };
 
-template <class Awaitable>
-inline constexpr bool is_fork = false;
 template <class T>
 inline constexpr bool is_fork<work<T>> = true;
 
@@ -277,7 +275,7 @@ inline constexpr bool is_fork<fork_of_many<T, Works>> = true;
 // suspended and holds no thread, on the workers of the runtime, in slices of half a millisecond, so that actors run
 // meanwhile. get() is for plain code, posted procedures and lazies: the calling thread takes part, in nothing but this work,
 // and sleeps only while others run what is left of it; usage_error in a handler. The workers that help are those of the
-// runtime of the posted procedure, or that the thread made last; without a runtime all runs in the calling thread.
+// runtime of the posted procedure or blocking call, or that the thread made last; without a runtime all runs in the calling thread.
 //
 // An exception reaches who awaits it. Depth: as deep as memory allows; the stack is bounded. Cost: about 10 ns, a frame from
 // the block pool. A stop that discards, and the end of the actor that waits, cancel it: what is not begun is dropped, each

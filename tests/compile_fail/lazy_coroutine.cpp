@@ -1,0 +1,13 @@
+// Nobody would run the work that this makes.
+// expect: troupe: lazy: the function is a coroutine, which nobody would run
+#include "troupe/troupe.hpp"
+
+troupe::work<> greet() { co_return; }
+
+void use() {
+#ifdef CONTROL
+  troupe::lazy([] { greet().get(); }).get();
+#else
+  troupe::lazy([] { return greet(); }).get();
+#endif
+}

@@ -1,0 +1,13 @@
+// Nobody would run the work that this makes.
+// expect: troupe: parallel_for: the body is a coroutine, which nobody would run
+#include "troupe/troupe.hpp"
+
+troupe::work<> greet() { co_return; }
+
+void use() {
+#ifdef CONTROL
+  troupe::parallel_for(0, 9, [](int) { greet().get(); }).get();
+#else
+  troupe::parallel_for(0, 9, [](int) { return greet(); }).get();
+#endif
+}

@@ -1,0 +1,13 @@
+// Nobody would run the work that this makes.
+// expect: troupe: shared_for: the body is a coroutine, which nobody would run
+#include "troupe/troupe.hpp"
+
+troupe::work<> greet() { co_return; }
+
+void use() {
+#ifdef CONTROL
+  troupe::shared_for(0, 9, [](int) { greet().get(); });
+#else
+  troupe::shared_for(0, 9, [](int) { return greet(); });
+#endif
+}
