@@ -1,5 +1,6 @@
 // deliver: a message's way from its sender to the mailbox, and the actor's into a queue.
 #include "actor/activation.hpp"
+#include "actor/running.hpp"
 #include "actor/sending.hpp"
 #include "actor/system.hpp"
 #include "actor/turn.hpp"
@@ -72,27 +73,16 @@ struct actor_side {
   const bool urgent;
 };
 
-// Whether the calling thread ends before the runtime does.
-bool is_of(const system& home) noexcept {
-  const sched::worker* const self = sched::worker::current();
-  // order: relaxed  written before the pool had workers
-  return self != nullptr && self->executor == home.executors[0].load(std::memory_order_relaxed);
-}
-
 // Who ends a wait has no ref to its actor, which may go on, and end its program, before the sender is done here.
 TROUPE_NOINLINE void deliver_as_stranger(cell& to, message& mail) {
   actor_side side(to, true);
-  struct visit {
-    explicit visit(system& of) noexcept : home(of) { static_cast<void>(home.visit()); }
-    ~visit() { home.leave(); }
-    system& home;
-  } const here(side.home);
+  const system::visitor here(side.home);
   send_from_afar(mailbox(to.word), mail, true, side);
 }
 
 TROUPE_NOINLINE void deliver_from_afar(cell& to, message& mail, bool urgent = false) {
   actor_side side(to, urgent);
-  if (urgent && !is_of(side.home)) [[unlikely]] return deliver_as_stranger(to, mail);
+  if (urgent && own_worker(side.home) == nullptr) [[unlikely]] return deliver_as_stranger(to, mail);
   // Senders that go on would keep their receiver busy with burying, and a stop or the runtime's end would never come.
   if (!urgent && side.home.discarding() && !is_ours(mail)) [[unlikely]] return side.turn_away(mail);
   send_from_afar(mailbox(to.word), mail, urgent, side);
@@ -227,7 +217,7 @@ bool drop_at_home(cell& to) noexcept {
 }
 
 void deliver_with_its_ref(cell& to, message& mail) {
-  if (is_of(system::of(to))) return deliver(to, mail);
+  if (own_worker(system::of(to)) != nullptr) return deliver(to, mail);
   struct hold {
     explicit hold(cell& of) noexcept : held(of) { add_ref(held); }
     ~hold() { drop_ref(held); }

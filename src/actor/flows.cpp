@@ -1,4 +1,5 @@
 // The flows of an actor: how a turn is suspended and goes on.
+#include "actor/asleep.hpp"
 #include "actor/keeping.hpp"
 #include "actor/running.hpp"
 #include "actor/system.hpp"
@@ -27,7 +28,7 @@ void complete(tasks::flow& done) noexcept { done.call.act(&done.call, nullptr, m
 
 TROUPE_NOINLINE void trace_part(const tasks::flow& of, observe::event kind) noexcept {
   const char* what = of.call.act(nullptr, nullptr, message_act::describe);
-  if (kind == observe::event::suspended) what = of.waits == nullptr ? nullptr : of.waits->act(const_cast<tasks::wait*>(of.waits), nullptr, message_act::describe);
+  if (kind == observe::event::suspended) what = of.awaited == nullptr ? nullptr : of.awaited->act(of.awaited, nullptr, message_act::describe);
   observe::record(kind, what, id_of(*static_cast<const cell*>(of.actor)));
 }
 
@@ -41,7 +42,7 @@ void run(turn_place& place, tasks::flow& of, Part part) noexcept {
 }
 
 // Runs the flow's loop; true when that was the last.
-bool run_again(tasks::flow& of) noexcept {
+TROUPE_INLINE bool run_again(tasks::flow& of) noexcept {
   turn_place& place = current_turn();
   // It has come to what it waited for although a stop discards, and waits for nothing else: or it would go on for ever.
   if (tasks::is_discarding(of.actor)) [[unlikely]] of.cancelled = true;
@@ -62,12 +63,13 @@ void leave(tasks::flow& done, cell& actor) noexcept {
   drop_in_turn(actor);
 }
 
-void resume(tasks::flow& of) noexcept {
-  if (!run_again(of)) return;
+const char* resume(tasks::flow& of) noexcept {
+  if (!run_again(of)) return nullptr;
   cell& actor = *static_cast<cell*>(of.actor);
   if (of.listed) system::of(actor).waiting.remove(of);
   current_turn().active->go_on();
   leave(of, actor);
+  return nullptr;
 }
 
 void unlist(tasks::flow& of) noexcept {
@@ -77,12 +79,13 @@ void unlist(tasks::flow& of) noexcept {
   if (of.next_call != nullptr) of.next_call->call_link = of.call_link;
 }
 
-void resume_reentrant(tasks::flow& of) noexcept {
-  if (!run_again(of)) return;
+const char* resume_reentrant(tasks::flow& of) noexcept {
+  if (!run_again(of)) return nullptr;
   cell& actor = *static_cast<cell*>(of.actor);
   unlist(of);
   if (cell_extras::of(actor).flows == nullptr) call_consumer_in(actor);
   leave(of, actor);
+  return nullptr;
 }
 
 // The first run of a call. True when it is suspended: then it keeps its actor alive.
@@ -142,6 +145,7 @@ void cancel_turns(activation& active) noexcept {
 void make_homes(system& of, tasks::timers* clock, sched::poller_seat* io) noexcept {
   of.home = {&go_on, &go_on_later, &resume, clock, io};
   of.home_reentrant = {&go_on, &go_on_later, &resume_reentrant, clock, io};
+  make_home_asleep(of);
 }
 
 void count_suspended(int change) noexcept { current_turn().own.add(counted::suspended, change); }
@@ -160,19 +164,44 @@ const tasks::ask_link* parent_of(const tasks::ask_link& link) noexcept {
   throw deadlock("troupe: ask: this would wait for itself: " + names);
 }
 
-// The turn that asked waits for the answer from now on. Some of those above may wait only soon; whoever asks and does
-// not wait for it has said so, or is about to.
+// Whether whoever asked needs the answer before it goes on, as far as one can know.
+bool is_waited_for(const tasks::shared_state& answer) noexcept {
+  // order: relaxed  a hint
+  return !answer.asked->abandoned.load(std::memory_order_relaxed) && !answer.left() && !answer.resolved();
+}
+
+// The turn that asked waits for the answer from now on. Some of those above may wait only soon: who has the future of an ask that
+// has not been answered counts as one who waits.
 void check_for_deadlock(const tasks::ask_link& of) {
   // order: relaxed  a hint
   if (of.abandoned.load(std::memory_order_relaxed)) return;
   if (of.asker == of.asked) throw_deadlock(of);
   if (of.parent == nullptr) [[likely]] return;
   std::lock_guard lock(tasks::parents);
-  for (const tasks::ask_link* at = parent_of(of); at != nullptr; at = parent_of(*at)) {
-    // order: relaxed  a hint
-    if (at->abandoned.load(std::memory_order_relaxed)) return;
-    if (at->asker == of.asked) throw_deadlock(of);
+  for (const tasks::shared_state* at = of.parent; at != nullptr; at = at->asked->parent) {
+    if (!is_waited_for(*at)) return;
+    if (at->asked->asker == of.asked) throw_deadlock(of);
   }
+}
+
+void link_to(tasks::ask_link& link, tasks::shared_state& parent) noexcept {
+  link.parent = &parent;
+  parent.add_ref();
+}
+
+// Of an ask by an ordinary method: it waits for nothing, but whoever asked it does if it returns the future.
+void link_to_answer(tasks::ask_link& link) noexcept {
+  tasks::shared_state* const answers = current_turn().answers;
+  if (answers == nullptr || answers->asked->asked != current_cell()) return;
+  if (answers->asked->asker != nullptr) return link_to(link, *answers);
+  if (answers->asked->parent == nullptr) return;  // no turn waits
+  // Of many in a row that pass an answer on some are left out, or each would look at all before it.
+  constexpr int named_most = 64;
+  int passed = 0;
+  tasks::shared_state* waits = answers;
+  std::lock_guard lock(tasks::parents);
+  for (; waits->asked->asker == nullptr && waits->asked->parent != nullptr; waits = waits->asked->parent) ++passed;
+  link_to(link, passed < named_most ? *answers : *waits);
 }
 
 }  // namespace
@@ -180,21 +209,26 @@ void check_for_deadlock(const tasks::ask_link& of) {
 void link_ask(tasks::ask_link& link, const cell& callee, message::handler method) noexcept {
   const tasks::flow* asking = current_turn().flow;
   link.method = method;
-  if (asking == nullptr) return;
-  // A reentrant actor answers while it waits.
-  if (!static_cast<const cell*>(asking->actor)->type->reentrant) link.asker = asking->actor;
   link.asked = &callee;
+  if (asking == nullptr) return link_to_answer(link);
+  // A reentrant actor answers while it waits, and nobody can ask a spawned task, whose actor may be another one when it goes on.
+  const cell_type* const type = static_cast<const cell*>(asking->actor)->type;
+  if (!type->reentrant && type != &spawned_type) link.asker = asking->actor;
   link.check = &check_for_deadlock;
-  if (asking->answers == nullptr) return;
-  link.parent = asking->answers;
-  link.parent->add_ref();
+  if (asking->answers != nullptr) link_to(link, *asking->answers);
+}
+
+answering::answering(tasks::shared_state& to) noexcept : before_(std::exchange(current_turn().answers, &to)) {}
+answering::~answering() { current_turn().answers = before_; }
+
+void check_answer(const tasks::shared_state& from) {
+  if (from.asked != nullptr && from.asked->parent != nullptr) check_for_deadlock(*from.asked);
 }
 
 // A runtime that has begun to end hears nothing more.
 void report_untaken(cell& of, message::handler method, std::exception_ptr what) noexcept {
   system& home = system::of(of);
-  if (home.visit()) home.report(&of, method, std::move(what));
-  home.leave();
+  if (const system::visitor here(home); here.let_in()) home.report(&of, method, std::move(what));
 }
 
 void report_keeping(std::exception_ptr what, std::shared_ptr<const void> keeps) noexcept {

@@ -103,7 +103,9 @@ void look_at_guards(turn_place& place, system& home, activation& active, turn_li
     }
     ++limit.handled;
     take_from_guards(actor, *one);
+    const unsigned uncounted = place.uncounted;
     handle_unusual(place, home, actor, *one);
+    place.uncounted = uncounted + 1;  // it counted when it was set aside
     place.set_aside = false;
   }
   if ((actor.flags & cell::guards) == 0) call_consumer_in(actor);

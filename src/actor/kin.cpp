@@ -124,9 +124,10 @@ struct rebirth final : message {
 
 std::chrono::nanoseconds backoff_of(const kin& own) noexcept {
   const auto& limit = own.restart;
+  const std::chrono::nanoseconds longest = std::max(limit.backoff, limit.backoff_max);
   std::chrono::nanoseconds wait = limit.backoff;
-  for (unsigned i = 1; i < own.failures && wait < limit.backoff_max; ++i) wait *= 2;
-  return std::min(wait, std::max(limit.backoff, limit.backoff_max));
+  for (unsigned i = 1; i < own.failures && wait < longest; ++i) wait = wait > longest / 2 ? longest : wait * 2;
+  return wait;
 }
 
 void restart(cell& actor, kin& own, std::exception_ptr what) noexcept {

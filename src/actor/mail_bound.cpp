@@ -113,33 +113,24 @@ const char* drop_by_message(message* mail, void*, message_act act) {
 void drop_old(system& home, activation& active) noexcept {
   cell& actor = *active.actor;
   mail_bound& bound = *bound_of(actor);
-  mail_list batch = active.take_all();
-  std::uintptr_t first = 0;
-  mail_link* end = nullptr;  // of what is kept although it is older: it does not count
-  const auto keep = [&](std::uintptr_t one) {
-    if (end == nullptr) {
-      first = one;
-    } else {
-      end->store(one, std::memory_order_relaxed);  // order: relaxed  within the owner's list
-    }
-  };
-  std::uintptr_t link = batch.oldest;
-  while (link != 0) {
-    message& mail = *activation::as_message(link);
+  mail_link kept{0};
+  mail_list older{0, &kept};  // what does not count stays, in front of the rest
+  while (const std::uintptr_t first = active.first()) {
+    if (activation::is_urgent(first)) break;
+    message& mail = *activation::as_message(first);
     const bool counts = is_counted(mail);
     if (counts && !bound.too_many()) break;
-    const std::uintptr_t next = activation::after(mail);
+    active.pop_ordinary(first);
     if (counts) {
       home.bury(actor, mail);
     } else {
-      keep(link);
-      end = &mail.next;
+      older.end->store(first, std::memory_order_relaxed);  // order: relaxed  within the owner's list
+      older.end = &mail.next;
     }
-    link = next;
   }
-  keep(link);
-  if (link == 0 && end != nullptr) batch.end = end;
-  if (first != 0) active.put_back(first, batch);
+  older.end->store(0, std::memory_order_relaxed);  // order: relaxed  as above
+  older.oldest = kept.load(std::memory_order_relaxed);  // order: relaxed  as above
+  if (older.oldest != 0) active.put_back(older.oldest, older);
 }
 
 bool take_room(cell& to) noexcept {

@@ -8,8 +8,16 @@
 #include "actor/counts.hpp"
 #include "actor/system.hpp"
 #include "actor/turn.hpp"
+#include "sched/worker.hpp"
 
 namespace troupe::actor {
+
+// The calling thread as a worker of this system's pool, which ends before the system does; else null.
+TROUPE_INLINE sched::worker* own_worker(const system& home) noexcept {
+  sched::worker* const self = sched::worker::current();
+  // order: relaxed  written before the pool had workers
+  return self != nullptr && self->executor == home.executors[0].load(std::memory_order_relaxed) ? self : nullptr;
+}
 
 // The calling thread runs turns of this system from now on; listed until it ends.
 void enter_system(turn_place& of_thread, const system& home) noexcept;

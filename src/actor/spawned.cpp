@@ -1,7 +1,11 @@
 // A spawned task's way: a place in a queue until its first turn; in that an actor, whose memory the next one takes over at once
 // when it waits for nothing, as most; an actor that is suspended when it does.
 // What is unlike most, as all are of a runtime that traces or simulates, is an actor from the beginning.
+#include <cstddef>
+
+#include "actor/queued_result.hpp"
 #include "actor/running.hpp"
+#include "actor/spawned.hpp"
 #include "actor/system.hpp"
 #include "actor/turn.hpp"
 #include "sched/worker.hpp"
@@ -9,47 +13,68 @@
 #include "troupe/actor/spawn_task.hpp"
 
 namespace troupe::actor {
+
+constinit const cell_type spawned_type{sizeof(spawned_task), alignof(spawned_task),
+                                       [](void* object) noexcept { std::destroy_at(static_cast<spawned_task*>(object)); }, "a spawned task",
+                                       false};
+
 namespace {
 
-constexpr cell_type spawned_type{sizeof(spawned_task), alignof(spawned_task),
-                                 [](void* object) noexcept { std::destroy_at(static_cast<spawned_task*>(object)); }, "a spawned task",
-                                 false};
-
-// What the first turn needs, in the block that then is the actor's activation.
-struct queued_task : sched::runnable {
+// What the first turn needs.
+struct task_start {
   message::handler act;
   tasks::coroutine* root;
-  tasks::shared_state* result;
+  tasks::shared_state* result;  // null: nobody takes it
   system* home;
 };
 
-spawned_task& make_object(cell& made, const queued_task& what) noexcept {
-  made.flags |= cell::born;
-  return *::new (made.object()) spawned_task(&made, what.act, *what.root, *what.result);
+}  // namespace
+
+// It waits for that turn in the block that then is the actor's activation. Where that has the head of its list this has the result:
+// a taker who goes may look at a block that has changed hands.
+struct queued_task : sched::runnable {
+  using result_word = queued_result<tasks::shared_state, std::atomic<std::uintptr_t>>;
+  message::handler act;
+  std::atomic<std::uintptr_t> result;
+  tasks::coroutine* root;
+  system* home;
+};
+
+bool give_up_result(queued_task& of, tasks::shared_state& result) noexcept { return queued_task::result_word(of.result).give_up(result); }
+
+namespace {
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"
+static_assert(offsetof(queued_task, result) == offsetof(activation, oldest));
+#pragma GCC diagnostic pop
+
+extern const sched::runnable_type queued_type, queued_from_outside_type;
+
+// Once: from then on no taker gives the result up.
+TROUPE_INLINE task_start take_start(queued_task& from) noexcept {
+  queued_task::result_word result(from.result);
+  return {from.act, from.root, from.type == &queued_from_outside_type ? result.take() : result.look(), from.home};
 }
 
 // Nothing counts it: spawn has. Throws std::bad_alloc.
-TROUPE_INLINE spawned_task& make_actor(const queued_task& what) {
-  system& home = *what.home;
-  void* slot = home.slots.allocate(spawned_type.slot_bytes, own_magazines(home));
-  return make_object(*::new (slot) cell(spawned_type, 0, static_cast<std::uint8_t>(spawned_type.offset / 8)), what);
-}
+TROUPE_INLINE spawned_task& make_actor(const task_start& what) { return make_spawned(*what.home, what.act, *what.root, what.result); }
 
 // There is no memory for an actor: that is the result, and a failure when nobody is left to take it.
-TROUPE_NOINLINE void end_unborn(const queued_task& what) noexcept {
+TROUPE_NOINLINE void end_unborn(const task_start& what) noexcept {
   system& home = *what.home;
   count(home, counted::ended);
-  if (what.result->left()) home.report(nullptr, what.act, std::make_exception_ptr(std::bad_alloc()));
-  spawned_task unborn(nullptr, what.act, *what.root, *what.result);
+  if (what.result == nullptr || what.result->left()) home.report(nullptr, what.act, std::make_exception_ptr(std::bad_alloc()));
+  spawned_task unborn(nullptr, what.act, *what.root, what.result);
   what.act(&unborn, nullptr, message_act::discard);
 }
 
 // A stop discards what is sent: a dead letter, without an actor. One that came into the pool would keep the stop from its end, as long
 // as somebody goes on spawning.
-TROUPE_NOINLINE void turn_away(system& home, const queued_task& what) noexcept {
+TROUPE_NOINLINE void turn_away(system& home, const task_start& what) noexcept {
   const bool open = home.visit();
   home.count_dead_letter();
-  spawned_task unborn(nullptr, what.act, *what.root, *what.result);
+  spawned_task unborn(nullptr, what.act, *what.root, what.result);
   what.act(&unborn, &home, message_act::discard);
   home.observe_dead_letter({spawned_type.name, what.act(nullptr, nullptr, message_act::describe), 0, {}}, open);
   home.leave();
@@ -67,21 +92,20 @@ TROUPE_INLINE activation& become_activation(sched::runnable& item, cell* made) n
 }
 
 // With its start as its first message. Null without memory, when all is over.
-activation* become_actor(sched::runnable& item) noexcept try {
-  auto& what = static_cast<queued_task&>(item);
+activation* become_actor(sched::runnable& item, const task_start& what) noexcept try {
   spawned_task& object = make_actor(what);
   activation& active = become_activation(item, static_cast<cell*>(object.flow.actor));
   active.type = &turn_type;
   active.append(object);
   return &active;
 } catch (const std::bad_alloc&) {
-  end_unborn(static_cast<queued_task&>(item));
+  end_unborn(what);
   become_activation(item, nullptr);
   return nullptr;
 }
 
-sched::after_turn run_unlike_most(sched::runnable& item) {
-  activation* const active = become_actor(item);
+sched::after_turn run_unlike_most(sched::runnable& item, const task_start& what) {
+  activation* const active = become_actor(item, what);
   return active == nullptr ? sched::after_turn::gone : turn_type.run(*active);
 }
 
@@ -94,7 +118,7 @@ TROUPE_NOINLINE sched::after_turn go_on_as_actor(turn_place& place, activation& 
   } else {
     auto& object = *static_cast<spawned_task*>(made.object());
     // It outlives its first turn, and nobody is left who could take the result: that goes, and the root is the object's own.
-    if (object.result->left()) object.act(&object, nullptr, message_act::detach);
+    if (object.result != nullptr && object.result->left()) object.act(&object, nullptr, message_act::detach);
     add_ref(made);
     count_suspended(1);
     active.suspend(of);
@@ -107,18 +131,18 @@ TROUPE_NOINLINE sched::after_turn go_on_as_actor(turn_place& place, activation& 
 }
 
 sched::after_turn run(sched::runnable& item) {
-  auto& what = static_cast<queued_task&>(item);
+  const task_start what = take_start(static_cast<queued_task&>(item));
   system& home = *what.home;
   turn_place& place = current_turn();
   // order: relaxed (both)  as is_like_most (turn.cpp)
   if (home.oddities.load(std::memory_order_relaxed) != 0 || place.home.load(std::memory_order_relaxed) != &home) [[unlikely]] {
-    return run_unlike_most(item);
+    return run_unlike_most(item, what);
   }
   spawned_task* made = nullptr;
   try {
     made = &make_actor(what);
   } catch (const std::bad_alloc&) {
-    return run_unlike_most(item);
+    return run_unlike_most(item, what);
   }
   spawned_task& object = *made;
   cell& actor = *static_cast<cell*>(object.flow.actor);
@@ -154,15 +178,20 @@ void dispose(sched::runnable& item) noexcept {
 
 // As an actor that has not handled its message.
 void discard(sched::runnable& item) noexcept {
-  activation* const active = become_actor(item);
+  activation* const active = become_actor(item, take_start(static_cast<queued_task&>(item)));
   active == nullptr ? dispose(item) : turn_type.discard(*active);
 }
 
 const sched::runnable_type queued_type{&run, &settle, &pending, &dispose, &discard};
+// Of one that was spawned by a thread of somebody else, who may spawn many before the first of them begins: so its state goes at once
+// when nobody wants the result.
+const sched::runnable_type queued_from_outside_type{&run, &settle, &pending, &dispose, &discard};
+bool is_queued(const sched::runnable& item) noexcept { return item.type == &queued_type || item.type == &queued_from_outside_type; }
 
 // The end has begun, and others may be done with it: nobody hears of the dead letter.
 void refuse(sched::runnable& item) noexcept {
-  activation* const active = item.type == &queued_type ? become_actor(item) : &static_cast<activation&>(item);
+  activation* const active =
+      is_queued(item) ? become_actor(item, take_start(static_cast<queued_task&>(item))) : &static_cast<activation&>(item);
   if (active == nullptr) return dispose(item);
   cell& actor = *active->actor;
   message& mail = *activation::as_message(active->take_all().oldest);
@@ -173,9 +202,10 @@ void refuse(sched::runnable& item) noexcept {
 }
 
 // A worker of the pool ends before the pool; others ask whether it still takes anything.
-TROUPE_NOINLINE void submit_patiently(system& home, sched::executor& pool, sched::runnable& item) noexcept {
-  const sched::worker* const self = sched::worker::current();
-  if (self != nullptr && self->executor == &pool) return pool.submit(item);
+TROUPE_NOINLINE void submit_patiently(system& home, sched::runnable& item) noexcept {
+  // order: relaxed  there from the beginning
+  sched::executor& pool = *home.executors[0].load(std::memory_order_relaxed);
+  if (own_worker(home) != nullptr) return pool.submit(item);
   const bool open = home.visit();
   if (open) pool.submit(item);
   home.leave();
@@ -183,14 +213,12 @@ TROUPE_NOINLINE void submit_patiently(system& home, sched::executor& pool, sched
 }
 
 TROUPE_INLINE void submit(system& home, sched::runnable& item) noexcept {
-  // order: relaxed  there from the beginning
-  sched::executor& pool = *home.executors[0].load(std::memory_order_relaxed);
-  sched::worker* const self = sched::worker::current();
-  if (self == nullptr || self->executor != &pool || !self->submit(item)) submit_patiently(home, pool, item);
+  sched::worker* const self = own_worker(home);
+  if (self == nullptr || !self->submit(item)) submit_patiently(home, item);
 }
 
 // An actor from the beginning.
-TROUPE_NOINLINE void start_unlike_most(const placement& where, const queued_task& what) {
+TROUPE_NOINLINE void start_unlike_most(const placement& where, const task_start& what) {
   cell& made = make_cell(where, spawned_type);
   activation* active = nullptr;
   try {
@@ -200,7 +228,7 @@ TROUPE_NOINLINE void start_unlike_most(const placement& where, const queued_task
     free_cell(made);
     throw;
   }
-  active->append(make_object(made, what));
+  active->append(make_object(made, what.act, *what.root, what.result));
   // order: relaxed  nobody else knows it yet; how a ref travels publishes it
   made.word.store(mailbox::tagged(*active), std::memory_order_relaxed);
   submit(where.home, *active);
@@ -208,21 +236,23 @@ TROUPE_NOINLINE void start_unlike_most(const placement& where, const queued_task
 
 }  // namespace
 
-void start_spawned(const placement& where, message::handler act, tasks::coroutine& root, tasks::shared_state& result) {
+queued_task* start_spawned(const placement& where, message::handler act, tasks::coroutine& root, tasks::shared_state& result) {
   system& home = where.home;
   // order: relaxed (both)  as is_like_most (turn.cpp); the ending thread's own, or a handler's that may see it late
   if (where.unlike_most || home.oddities.load(std::memory_order_relaxed) != 0 || home.closing.load(std::memory_order_relaxed)) [[unlikely]] {
-    queued_task what;
-    what.act = act, what.root = &root, what.result = &result;
-    return home.discarding() ? turn_away(home, what) : start_unlike_most(where, what);
+    const task_start what{act, &root, &result, &home};
+    home.discarding() ? turn_away(home, what) : start_unlike_most(where, what);
+    return nullptr;
   }
-  auto& item = make_runnable<queued_task>(queued_type);
+  const bool outside = own_worker(home) == nullptr;
+  auto& item = make_runnable<queued_task>(outside ? queued_from_outside_type : queued_type);
   item.act = act;
   item.root = &root;
-  item.result = &result;
+  queued_task::result_word(item.result).set(result);
   item.home = &home;
   count(home, counted::spawned);
   submit(home, item);
+  return outside ? &item : nullptr;
 }
 
 }  // namespace troupe::actor

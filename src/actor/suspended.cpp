@@ -1,10 +1,12 @@
 #include "actor/suspended.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <source_location>
 #include <vector>
 
 #include "actor/activation.hpp"
+#include "actor/asleep.hpp"
 
 namespace troupe::actor {
 namespace {
@@ -21,11 +23,11 @@ struct suspended_call {
   const char* actor;
   const char* method;
   bool guarded;
-  std::vector<awaited> waits;
+  std::optional<awaited> waits_for;
 };
 
 awaited look_at(const tasks::wait& one) {
-  const std::source_location& at = one.who->awaits_at;
+  const std::source_location at = tasks::location_of(one.who->awaits_at);
   if (const tasks::ask_link* asked = tasks::asked_by(one)) {
     return {at, asked->what, asked->method(nullptr, nullptr, message_act::describe), asked->asked};
   }
@@ -44,6 +46,7 @@ class looker {
     });
     home_.waiting.for_each_flow([this](const tasks::flow& one) { look_at_parked(*static_cast<cell*>(one.actor)); });
     home_.waiting.for_each_reentrant([this](cell& actor) { look_at_parked(actor); });
+    if (weak_too_) count += look_at_asleep(home_, [this](tasks::wait& sleep, message::handler act) { return add_asleep(sleep, act); });
     home_.guards.for_each([this](const cell& actor, const message& one) { add(actor, one, nullptr); });
   }
 
@@ -63,11 +66,7 @@ class looker {
 
   // Everything is the caller's: nobody runs the actor.
   void look(const cell& actor, const tasks::flow& flow) noexcept {
-    if (!weak_too_) {
-      for (const tasks::wait* one = flow.waits; one != nullptr; one = one->next_of_flow) {
-        if (one->excused) return;
-      }
-    }
+    if (!weak_too_ && flow.awaited != nullptr && flow.awaited->excused) return;
     add(actor, flow.call, &flow);
   }
 
@@ -76,13 +75,20 @@ class looker {
     if (++count > most_) return;
     try {
       suspended_call line{id_of(actor), actor.type->name, call.act(nullptr, nullptr, message_act::describe), flow == nullptr, {}};
-      for (const tasks::wait* one = flow == nullptr ? nullptr : flow->waits; one != nullptr; one = one->next_of_flow) {
-        line.waits.push_back(look_at(*one));
-      }
-      found.push_back(std::move(line));
+      if (flow != nullptr && flow->awaited != nullptr) line.waits_for = look_at(*flow->awaited);
+      found.push_back(line);
     } catch (const std::bad_alloc&) {
       // It is counted.
     }
+  }
+
+  // Within the lock of the clock; it has no actor that could be numbered. False: that was enough, or too much.
+  bool add_asleep(tasks::wait& sleep, message::handler act) noexcept try {
+    if (found.size() >= most_) return false;
+    found.push_back({0, spawned_type.name, act(nullptr, nullptr, message_act::describe), false, look_at(sleep)});
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
   }
 
   void wake(cell& actor, activation& active) { home_.executor_of(actor).submit(active); }
@@ -107,15 +113,13 @@ std::string place_of(const std::source_location& where) {
 }
 
 std::string line_of(const suspended_call& one, const system& home) {
-  std::string text = "\n  " + std::string(one.actor) + " #" + std::to_string(one.id) + (one.guarded ? ": " : " in ") + one.method;
+  std::string text = "\n  " + std::string(one.actor) + (one.id == 0 ? "" : " #" + std::to_string(one.id)) + (one.guarded ? ": " : " in ") + one.method;
   if (one.guarded) return text + " waits for its predicate";
-  if (one.waits.empty()) text += " waits for something of its own";
-  for (const awaited& wait : one.waits) {
-    text += &wait == one.waits.data() ? " waits at " : " and at ";
-    text += place_of(wait.at) + " for " + wait.what + wait.of;
-    const std::uint64_t asked = wait.asked == nullptr ? 0 : home.slots.find_number(wait.asked);
-    if (asked != 0) text += " (#" + std::to_string(asked) + ")";
-  }
+  if (!one.waits_for) return text + " waits for something of its own";
+  const awaited& wait = *one.waits_for;
+  text += " waits at " + place_of(wait.at) + " for " + wait.what + wait.of;
+  const std::uint64_t asked = wait.asked == nullptr ? 0 : home.slots.find_number(wait.asked);
+  if (asked != 0) text += " (#" + std::to_string(asked) + ")";
   return text;
 }
 

@@ -1,6 +1,7 @@
 #include "actor/system.hpp"
 
 #include "actor/activation.hpp"
+#include "actor/asleep.hpp"
 #include "actor/running.hpp"
 #include "actor/turn.hpp"
 #include "sched/worker.hpp"
@@ -13,12 +14,7 @@ namespace troupe::actor {
 constinit thread_local thread_slots slots_of_thread{};
 
 memory::slot_space::magazines* claim_magazines(system& home) noexcept {
-  const sched::worker* self = sched::worker::current();
-  // order: relaxed  written before the pool had workers
-  if (self == nullptr || slots_of_thread.home != nullptr ||
-      self->executor != home.executors[0].load(std::memory_order_relaxed)) {
-    return nullptr;
-  }
+  if (slots_of_thread.home != nullptr || own_worker(home) == nullptr) return nullptr;
   slots_of_thread.home = &home;
   return &slots_of_thread.magazines;
 }
@@ -114,6 +110,7 @@ void end_activation(cell& actor) noexcept {
 }  // namespace
 
 void system::destroy_actors(std::uint16_t executor) noexcept {
+  if (executor == 0) end_asleep(*this);
   // Destructors may drop the last ref to others; they make no new actors any more (cell.cpp).
   slots.for_each([&](void* slot) {
     cell& actor = *static_cast<cell*>(slot);
@@ -121,18 +118,21 @@ void system::destroy_actors(std::uint16_t executor) noexcept {
       kins.forget(actor);
       leave_parent(actor);
     }
-    if (actor.lives_on() != executor || (actor.flags & cell::stopped) != 0) return;
-    const bool alive = actor.alive();
-    actor.flags |= cell::stopped;
-    end_activation(actor);  // also of one that waits to be constructed anew
-    end_reentrant(actor);
-    refuse_consumer(actor);
-    if (alive) {
-      inside_actor inside(actor);
-      destroy_object(actor);
-    }
-    bury_guards(actor);
+    if (actor.lives_on() == executor && (actor.flags & cell::stopped) == 0) destroy_actor(actor);
   });
+}
+
+void system::destroy_actor(cell& actor) noexcept {
+  const bool alive = actor.alive();
+  actor.flags |= cell::stopped;
+  end_activation(actor);  // also of one that waits to be constructed anew
+  end_reentrant(actor);
+  refuse_consumer(actor);
+  if (alive) {
+    inside_actor inside(actor);
+    destroy_object(actor);
+  }
+  bury_guards(actor);
 }
 
 void system::destroy(system* self) noexcept {

@@ -50,12 +50,26 @@ class system {
   // thread, one after the other: objects go, in no particular order. Then destroy: cells that somebody still
   // refers to are orphans, and the system deletes itself when the last such ref goes.
   void destroy_actors(std::uint16_t executor) noexcept;
+  // One of them, which has not ended.
+  void destroy_actor(cell& actor) noexcept;
   static void destroy(system* self) noexcept;
 
   // Threads of anybody wake actors and drop last refs while the end begins: they do so in a visit, and the end
   // waits until no visitor is left. False: it has begun, and no actor is woken any more.
   bool visit() noexcept;
   void leave() noexcept;
+  class visitor {
+   public:
+    explicit visitor(system& of) noexcept : home_(of), open_(of.visit()) {}
+    visitor(const visitor&) = delete;
+    visitor& operator=(const visitor&) = delete;
+    ~visitor() { home_.leave(); }
+    bool let_in() const noexcept { return open_; }
+
+   private:
+    system& home_;
+    const bool open_;
+  };
   void close() noexcept;
 
   void report(const cell* actor, message::handler method, std::exception_ptr what) noexcept;
@@ -93,6 +107,10 @@ class system {
   }
   tasks::home home{};            // of its actors' flows
   tasks::home home_reentrant{};  // of those of reentrant actors
+  tasks::home home_asleep{};     // of `asleep`, which is the flow of all tasks that sleep without an actor (asleep.hpp)
+  message calls_none{nullptr};
+  tasks::flow asleep{calls_none};
+  std::atomic<std::size_t> sleepers{0};
   std::int64_t began_ns = 0;     // by its clock; set before the first turn
   memory::slot_space slots;
   kin_table kins;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "actor/asleep.hpp"
 #include "actor/out_of_mail.hpp"
 #include "actor/running.hpp"
 #include "actor/system.hpp"
@@ -52,6 +53,7 @@ void handle_unusual(turn_place& place, system& home, cell& actor, message& mail)
   if ((actor.flags & (cell::stopped | cell::ends_soon)) != 0 || home.discarding()) {
     if ((actor.flags & cell::born) == 0) end_object(actor);
     home.bury_uncounted(actor, mail);  // it has left already
+    ++place.uncounted;
     return;
   }
   const message::handler act = mail.act;
@@ -120,6 +122,7 @@ TROUPE_INLINE std::uintptr_t handle_batch(turn_place& place, system& home, activ
     if (!urgent && actor.is_bounded() && is_counted(mail)) [[unlikely]] {
       if (bound_of(actor)->too_many()) {
         home.bury(actor, mail);
+        ++place.uncounted;
         continue;
       }
       leave_mailbox(actor);
@@ -148,7 +151,7 @@ TROUPE_NOINLINE sched::after_turn run_on(turn_place& place, activation& active, 
   place.active = &active;
   place.actor.store(&actor, std::memory_order_relaxed);
   const traced turn(observe::event::turn_begin, actor.type->name, actor);
-  place.turn_looks = place.looked_after = 0;
+  place.turn_looks = place.looked_after = place.uncounted = 0;
   look_again(place, home);
   if ((actor.flags & cell::slow) != 0 && handled == 0) {
     // The turn of a slow one begins by a look, so that it ends with the message that exceeds its time.
@@ -201,7 +204,7 @@ TROUPE_NOINLINE sched::after_turn run_on(turn_place& place, activation& active, 
     break;
   }
   contexts::leave(context_before);
-  place.own.add(counted::messages, limit.handled);
+  place.own.add(counted::messages, std::int64_t{limit.handled} - place.uncounted);
   if (place.guard_ready && after == sched::after_turn::quiet) [[unlikely]] after = sched::after_turn::again;
   while (place.yielded != nullptr) [[unlikely]] {
     message& over = *place.yielded;
@@ -310,7 +313,10 @@ bool settle(sched::runnable& item) {
     return true;
   }
   // It keeps its activation: the end of what it waits for must need no memory.
-  if (active.suspended != nullptr && !active.suspended->listed) system::of(*active.actor).waiting.add(*active.suspended);
+  if (active.suspended != nullptr && !active.suspended->listed) {
+    if (active.actor->type == &spawned_type && fall_asleep(active)) return true;
+    system::of(*active.actor).waiting.add(*active.suspended);
+  }
   // It is in no queue then, and nobody's until mail comes that wakes it.
   active.where = sched::place::elsewhere;
   // order: relaxed (both)  whoever wakes it sees the parked state first

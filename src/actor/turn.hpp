@@ -21,10 +21,12 @@ struct turn_place {
   std::atomic<bool> in_procedure{false};  // a posted one
   std::atomic<const char*> what{nullptr};  // what that runs, where its kind does not say it all
   bool set_aside = false;    // the message that was handled last
+  unsigned uncounted = 0;    // messages of the turn that were not handled, or counted before
   bool guard_ready = false;  // the turn's limit came before a guarded message
   activation* active = nullptr;
   construction* building = nullptr;  // the innermost
   tasks::flow* flow = nullptr;       // whose coroutine runs
+  tasks::shared_state* answers = nullptr;  // what an ordinary method will return the future of (call.hpp)
   message* yielded = nullptr;        // waits that go on after this turn
   // The turn's clock (turn.cpp).
   unsigned turn_looks = 0, looked_after = 0;

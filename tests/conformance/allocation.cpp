@@ -546,6 +546,38 @@ class memory_limit {
   rlimit before_{};
 };
 
+// A task that sleeps has no actor (conformance/asleep.cpp): without memory for a new one it sleeps on.
+TEST_P(allocation_failure, who_sleeps_wakes_when_there_is_memory_again) {
+  if (!threaded()) GTEST_SKIP() << "one thread: it handles what wakes before the next one does";
+  constexpr int count = 60'000;
+  runtime rt(options());
+  std::atomic<int> woken{0};
+  struct sleeper {
+    static task<> sleep(std::atomic<int>& woken) {
+      co_await sleep_for(std::chrono::milliseconds(400));
+      ++woken;
+    }
+  };
+  for (int n = 0; n < count; ++n) rt.spawn(sleeper::sleep(woken));
+  // When they wake the workers are held, so that all of them want an actor at a time.
+  std::latch held(static_cast<std::ptrdiff_t>(workers())), go_on(1);
+  while (rt.metrics().suspended < static_cast<std::uint64_t>(count)) std::this_thread::yield();
+  const std::string any_actor = "a spawned task #";
+  while (rt.dump().find(any_actor) != std::string::npos) std::this_thread::yield();
+  for (unsigned i = 0; i < workers(); ++i) rt.post([&] { held.count_down(), go_on.wait(); });
+  held.wait();
+  const bool in_time = woken.load() == 0;
+  {
+    const memory_limit limit(1 << 20);
+    if (in_time) std::this_thread::sleep_for(std::chrono::milliseconds(450));  // sleeps: until all wanted to wake
+    go_on.count_down();
+    while (woken.load() < count) std::this_thread::yield();
+  }
+  rt.run();
+  EXPECT_EQ(rt.metrics().actors, 0u);
+  if (!in_time) GTEST_SKIP() << "this machine was too slow";
+}
+
 TEST_P(allocation_failure, what_was_sent_before_memory_was_out_is_handled) {
   std::atomic<int> handled{0};
   std::atomic<int> alive{0};

@@ -84,6 +84,37 @@ TEST_P(spawned, results_that_nobody_takes_are_dropped_and_failures_told) {
   EXPECT_THROW(rt.run(), std::runtime_error);
 }
 
+struct passes_on {
+  future<int> made() { return spawn(of_kind(kind::throws_later, 3)); }
+};
+
+TEST_P(spawned, a_failure_that_a_callback_or_an_answer_has_taken_is_told_nowhere_else) {
+  runtime rt(options());
+  int heard = 0;
+  for (const kind one : {kind::throws, kind::throws_later}) {
+    rt.spawn(of_kind(one, 1)).then([](int) {}, [&](std::exception_ptr) { ++heard; });
+    rt.run();
+  }
+  auto hears = [&](runtime& in) -> task<> {
+    in.spawn(of_kind(kind::throws_later, 2)).then([](int) {}, [&](std::exception_ptr) { ++heard; });
+    co_return;
+  };
+  rt.spawn(hears(rt));
+  rt.run();
+  auto answer = rt.spawn<passes_on>().ask<&passes_on::made>();
+  rt.run();
+  EXPECT_THROW(answer.get(), std::runtime_error);
+  EXPECT_EQ(heard, 3);
+  // What a callback has thrown on is one failure, not two.
+  auto throws_on = [](runtime& in) -> task<> {
+    in.spawn(of_kind(kind::throws_later, 4)).then([](int) {});
+    co_return;
+  };
+  rt.spawn(throws_on(rt));
+  EXPECT_THROW(rt.run(), std::runtime_error);
+  rt.run();
+}
+
 // Spawned on the pool and let go of before its first turn: when it waits then it is freed of its result.
 template <class T>
 task<> let_go_of(task<T> (*makes)(std::atomic<int>&), int count, std::atomic<int>& over) {
@@ -149,6 +180,21 @@ TEST_P(spawned, those_whose_result_nobody_can_take_run_on_to_their_ends) {
     rt.run();
   } catch (const std::exception&) {  // it may say what was thrown away
   }
+}
+
+TEST_P(spawned, sleepers_give_their_actors_to_others_and_get_new_ones) {
+  runtime rt(options());
+  std::atomic<int> over{0};
+  const int count = fewer(1'000);
+  auto naps = [](std::atomic<int>& sum) -> task<> {
+    const counted here;
+    for (int n = 0; n < 5; ++n) co_await sleep_for(20us);
+    ++sum;
+  };
+  for (int n = 0; n < count; ++n) rt.spawn(naps(over));
+  rt.run();
+  EXPECT_EQ(over.load(), count);
+  EXPECT_EQ(rt.metrics().actors, 0u);
 }
 
 // The actor that it was stays as long as somebody knows it.
@@ -217,6 +263,23 @@ TEST_P(spawned, a_stop_that_discards_ends_those_that_wait_for_their_first_turn) 
   EXPECT_GT(stopped, 0);
 }
 
+TEST_P(spawned, what_a_stop_has_ended_is_no_failure_when_its_future_goes_later) {
+  runtime rt(options());
+  std::atomic<bool> begun{false};
+  auto goes_on = [](runtime& in, std::atomic<bool>& here) -> task<> {
+    for (;;) {
+      co_await yield();
+      if (!here.exchange(true)) in.stop(stop_mode::discard);
+    }
+  };
+  {
+    const auto kept = rt.spawn(goes_on(rt, begun));
+    rt.run();
+    EXPECT_TRUE(kept.ready());
+  }
+  EXPECT_NO_THROW(rt.run());
+}
+
 TEST_P(spawned, a_stop_that_discards_comes_to_its_end_beside_threads_that_go_on_spawning) {
   if (!threaded()) GTEST_SKIP() << "threads of one's own";
   runtime rt(options());
@@ -251,7 +314,10 @@ TEST_P(spawned, a_result_that_cannot_be_moved_out_is_a_failure_that_is_told) {
   auto kept = rt.spawn(makes_one());
   rt.run();
   EXPECT_THROW(kept.get(), std::runtime_error);
-  rt.spawn(makes_one());
+  {
+    const auto left = rt.spawn(makes_one());
+    rt.run();
+  }
   EXPECT_THROW(rt.run(), std::runtime_error);
 }
 

@@ -256,6 +256,16 @@ struct stuck {
   }
 };
 
+// What the missed deadline says; empty if none was missed.
+std::string run_past_deadline(runtime& rt) {
+  try {
+    rt.run();
+  } catch (const deadline_error& e) {
+    return e.what();
+  }
+  return {};
+}
+
 TEST_P(stop, a_deadline_names_the_handlers_that_still_run) {
   if (!threaded()) GTEST_SKIP() << "the stuck handler would be on the thread that waits";
   for (const stop_mode mode : {stop_mode::drain, stop_mode::discard}) {
@@ -268,13 +278,8 @@ TEST_P(stop, a_deadline_names_the_handlers_that_still_run) {
       one.tell([&seen](stuck&) { ++seen; });
       wait_for(entered, true);
       rt.stop(mode, 20ms);
-      std::string said;
       const auto before = std::chrono::steady_clock::now();
-      try {
-        rt.run();
-      } catch (const deadline_error& e) {
-        said = e.what();
-      }
+      const std::string said = run_past_deadline(rt);
       EXPECT_LT(std::chrono::steady_clock::now() - before, 10s);
       EXPECT_NE(said.find("stuck::sit"), std::string::npos) << said;
       set_and_wake(go_on, true);
@@ -354,12 +359,7 @@ TEST_P(stop, a_deadline_names_a_posted_procedure_that_still_runs) {
   });
   wait_for(entered, true);
   rt.stop(stop_mode::drain, 1ms);
-  std::string said;
-  try {
-    rt.run();
-  } catch (const deadline_error& e) {
-    said = e.what();
-  }
+  const std::string said = run_past_deadline(rt);
   EXPECT_NE(said.find("post"), std::string::npos) << said;
   set_and_wake(go_on, true);
   rt.run();
@@ -379,12 +379,7 @@ TEST_P(stop, a_deadline_names_blocking_calls_that_still_run) {
     }
     wait_for(entered, true);
     rt.stop(stop_mode::drain, 1ms);
-    std::string said;
-    try {
-      rt.run();
-    } catch (const deadline_error& e) {
-      said = e.what();
-    }
+    const std::string said = run_past_deadline(rt);
     const std::string expected = calls == 1 ? "running: a blocking call;" : "running: 2 blocking calls;";
     EXPECT_NE(said.find(expected), std::string::npos) << said;
     EXPECT_NE(rt.dump().find("blocking call"), std::string::npos);

@@ -90,6 +90,20 @@ TEST_P(supervision, backoff_delays_the_new_one_and_doubles) {
   EXPECT_EQ(of.born->load(), 4);
 }
 
+TEST_P(supervision, backoff_may_double_up_to_the_end_of_time) {
+  if (threaded()) GTEST_SKIP() << "it takes centuries";
+  runtime rt(options());
+  const counts of;
+  constexpr auto ever = std::chrono::nanoseconds::max();
+  auto one = rt.spawn<worker>({.on_error = error_policy::restart, .restart = {.times = 30, .per = ever, .backoff = 1h, .backoff_max = ever}},
+                              of.born, of.alive, "slow");
+  for (int i = 0; i < 30; ++i) one.tell<&worker::fail>();
+  auto count = one.ask<&worker::count>();
+  run_through_failures(rt);
+  EXPECT_EQ(count.get(), 0);
+  EXPECT_EQ(of.born->load(), 31);
+}
+
 TEST_P(supervision, a_stop_during_the_backoff_ends_it) {
   runtime rt(options());
   const counts of;

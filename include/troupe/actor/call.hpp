@@ -25,6 +25,19 @@ void begin(tasks::flow& call, tasks::coroutine& root) noexcept;
 void begin_reentrant(tasks::flow& call, tasks::coroutine& root) noexcept;
 // What an ask of this actor's method leaves in its state.
 void link_ask(tasks::ask_link& link, const cell& callee, message::handler method) noexcept;
+// While the handler of an ask runs that returns a future: what it asks may be the answer.
+class answering {
+ public:
+  explicit answering(tasks::shared_state& to) noexcept;
+  answering(const answering&) = delete;
+  answering& operator=(const answering&) = delete;
+  ~answering();
+
+ private:
+  tasks::shared_state* before_;
+};
+// It has returned this one. Throws deadlock when that would wait for itself.
+void check_answer(const tasks::shared_state& from);
 
 // An actor's class may say `static constexpr bool reentrant = true`: then a coroutine handler that waits does not keep
 // the messages behind it, and what a handler finds after a co_await others may have changed.
@@ -41,10 +54,11 @@ consteval bool is_reentrant() {
 template <class U>
 struct ask_state final : tasks::state_of<U> {
   ask_state() noexcept : tasks::state_of<U>(&free_this) { this->asked = &link; }
-  static void free_this(tasks::shared_state& self) noexcept {
+  static bool free_this(tasks::shared_state& self, bool) noexcept {
     auto& typed = static_cast<ask_state&>(self);
     typed.~ask_state();
     memory::deallocate(&typed, sizeof(ask_state));
+    return true;
   }
   tasks::ask_link link;
 };
@@ -128,7 +142,7 @@ struct forwarder final : tasks::nested_observer {
   static void on_resolved(observer& base) noexcept { tasks::tell_nested(static_cast<forwarder&>(base), &pass_on); }
   static void pass_on(observer& base) noexcept {
     std::unique_ptr<forwarder> self(static_cast<forwarder*>(&base));
-    if (auto what = self->from->result.failure()) return self->to.set_exception(std::move(what));
+    if (auto what = self->from->result.take_failure()) return self->to.set_exception(std::move(what));
     if constexpr (std::is_void_v<U>) {
       self->to.set_value();
     } else {
@@ -167,7 +181,10 @@ struct asked_message final : message, tasks::state_of<typename answer_of<std::in
     } else {
       try {
         if constexpr (answer::is_future) {
-          auto from = self.call(*static_cast<T*>(object));
+          auto from = [&] {
+            const answering here(self);
+            return self.call(*static_cast<T*>(object));
+          }();
           std::destroy_at(&self.call);
           return pass_on(std::move(from), self), nullptr;
         } else if constexpr (std::is_void_v<typename answer::type>) {
@@ -189,12 +206,16 @@ struct asked_message final : message, tasks::state_of<typename answer_of<std::in
 
   static void pass_on(future<typename answer::type> from, state& to) noexcept {
     auto promised = tasks::future_access::promise_of<typename answer::type>(to);
-    auto failure = from.valid() ? tasks::failure_of([&] { forward_result(std::move(from), std::move(promised)); }) : no_future_error(&act_on);
+    auto failure = from.valid() ? tasks::failure_of([&] {
+      check_answer(tasks::future_access::state(from));
+      forward_result(std::move(from), std::move(promised));
+    }) : no_future_error(&act_on);
     if (failure != nullptr) promised.set_exception(std::move(failure));
   }
 
-  static void free_this(tasks::shared_state& base) noexcept {
+  static bool free_this(tasks::shared_state& base, bool) noexcept {
     message_guard<asked_message> guard{&static_cast<asked_message&>(base)};
+    return true;
   }
 
   tasks::ask_link link;

@@ -107,6 +107,12 @@ class basic_ref_state {
     return false;
   }
 
+  // The same when there are two, both of which the caller answers for.
+  bool is_only_own_and_flow() const noexcept {
+    // order: acquire  as above
+    return bits_.load(std::memory_order_acquire) == 2;
+  }
+
   // Makes the cell an orphan. How many refs are left.
   std::uint32_t make_orphan() noexcept {
     // order: acq_rel  whoever drops later sees the system's end

@@ -14,8 +14,8 @@ namespace troupe::actor {
 
 // The object of a spawned task's actor, and the message that starts it. Without an actor when there was no memory for one.
 struct spawned_task final : message {
-  spawned_task(cell* at, message::handler acts, tasks::coroutine& begins, tasks::shared_state& state) noexcept
-      : message(acts), flow(*this), root(begins), result(&state) {
+  spawned_task(cell* at, message::handler acts, tasks::coroutine& begins, tasks::shared_state* state) noexcept
+      : message(acts), flow(*this), root(begins), result(state) {
     flow.actor = at;
   }
   tasks::flow flow;
@@ -23,9 +23,13 @@ struct spawned_task final : message {
   tasks::shared_state* result;  // owns the root, if it is not null
 };
 
+struct queued_task;
+
 // The task's first turn will come: `act` is called by its turns from then on, and ends the result. Throws std::bad_alloc; then
-// nothing was done.
-void start_spawned(const placement& where, message::handler act, tasks::coroutine& root, tasks::shared_state& result);
+// nothing was done. What it waits for its turn in, if a taker of the result may go meanwhile; else null.
+queued_task* start_spawned(const placement& where, message::handler act, tasks::coroutine& root, tasks::shared_state& result);
+// Any thread: the task has not begun, and will have no result. False, and nothing done, if it has.
+bool give_up_result(queued_task& of, tasks::shared_state& result) noexcept;
 
 // In its turn: drops the ref with which the actor was made, so that it goes when the turn is over.
 void end_spawned(cell& of) noexcept;
@@ -39,11 +43,20 @@ struct spawned_state final : tasks::state_of<T> {
   static spawned_state& make(task<T> given) {
     return *::new (memory::allocate(sizeof(spawned_state))) spawned_state(std::move(given));
   }
-  static void free_this(tasks::shared_state& self) noexcept {
+  static bool free_this(tasks::shared_state& self, bool early) noexcept {
     auto& typed = static_cast<spawned_state&>(self);
-    if (typed.failed != nullptr) [[unlikely]] typed.report();
+    if (early) {
+      if (!give_up_result(*typed.waits_in, self)) return false;
+      tasks::task_access::release(typed.running);
+    } else if (typed.marked) [[unlikely]] {
+      typed.report();
+    }
     typed.~spawned_state();
     memory::deallocate(&typed, sizeof(spawned_state));
+    return true;
+  }
+  ~spawned_state() {
+    if (!this->marked) std::destroy_at(&running);
   }
   TROUPE_NOINLINE void report() noexcept {
     if (auto what = this->result.failure()) report_untaken(*failed, &act_on, std::move(what));
@@ -60,7 +73,7 @@ struct spawned_state final : tasks::state_of<T> {
       begin(object.flow, object.root);
       return nullptr;
     }
-    if (object.result == nullptr) return end_untaken(object, *in, act);
+    if (object.result == nullptr) return end_untaken(object, in, caller_ends, act);
     auto& self = static_cast<spawned_state&>(*object.result);
     if (act == message_act::detach) {
       tasks::task_access::release(self.running);
@@ -68,49 +81,64 @@ struct spawned_state final : tasks::state_of<T> {
       self.resolve();
       return nullptr;
     }
+    bool failed = false;
     if (act == message_act::complete) [[likely]] {
-      self.finish(in);
+      failed = !self.finish();
     } else {
       self.result.fail(in == nullptr && caller_ends == nullptr ? std::make_exception_ptr(std::bad_alloc()) : stopped_error(&act_on));
     }
     // The frame goes before the result is given.
     { const task<T> ended = std::move(self.running); }
+    if (failed && !was_stopped(object.flow, self.result.failure())) [[unlikely]] self.mark_failed(*in);
     self.resolve();
     if (caller_ends == nullptr && in != nullptr) end_spawned(*in);
     return nullptr;
   }
 
-  TROUPE_NOINLINE static const char* end_untaken(spawned_task& object, cell& in, message_act act) noexcept {
+  TROUPE_NOINLINE static const char* end_untaken(spawned_task& object, cell* in, void* caller_ends, message_act act) noexcept {
     std::exception_ptr failure;
     {
       task<T> ended = tasks::task_access::of_root<T>(object.root);
       if (act == message_act::complete) failure = tasks::task_access::result(ended).failure();
     }
-    if (failure != nullptr) report_untaken(in, &act_on, std::move(failure));
-    end_spawned(in);
+    if (failure != nullptr && !was_stopped(object.flow, failure)) report_untaken(*in, &act_on, std::move(failure));
+    if (caller_ends == nullptr && in != nullptr) end_spawned(*in);
     return nullptr;
   }
 
-  void finish(cell* in) noexcept {
+  // What a stop ends is no failure, whenever its result is let go of.
+  static bool was_stopped(const tasks::flow& flow, const std::exception_ptr& failure) noexcept { return flow.cancelled && is_cancelled(failure); }
+
+  // False: it has failed.
+  bool finish() noexcept {
     auto& from = tasks::task_access::result(running);
+    std::exception_ptr failure;
     if (from.failed()) [[unlikely]] {
-      fail_in(*in, from.failure());
+      failure = from.failure();
     } else if constexpr (std::is_void_v<T>) {
       this->result.set();
     } else if constexpr (std::is_nothrow_move_constructible_v<tasks::stored<T>>) {
       this->result.set(from.take());
-    } else if (auto failure = tasks::failure_of([&] { this->result.set(from.take()); })) {
-      fail_in(*in, std::move(failure));
+    } else {
+      failure = tasks::failure_of([&] { this->result.set(from.take()); });
     }
+    if (failure == nullptr) [[likely]] return true;
+    this->result.fail(std::move(failure));
+    return false;
   }
-  void fail_in(cell& in, std::exception_ptr what) noexcept {
+  // Behind its end: the first that is left of it may tell of the failure.
+  void mark_failed(cell& in) noexcept {
+    std::destroy_at(&running);
     failed = &in;
     add_ref(in);
-    this->result.fail(std::move(what));
+    this->marked = true;
   }
 
-  task<T> running;
-  cell* failed = nullptr;  // the task's, which has failed
+  union {
+    task<T> running;
+    cell* failed;  // the task's, if it is `marked`
+  };
+  queued_task* waits_in = nullptr;  // if it is `queued`
 };
 
 template <class T>
@@ -118,10 +146,11 @@ future<T> spawn_task(const placement& where, task<T> given) {
   auto& state = spawned_state<T>::make(std::move(given));
   future<T> later = tasks::future_access::future_of<T>(state);
   try {
-    start_spawned(where, &spawned_state<T>::act_on, tasks::task_access::root(state.running), state);
+    state.waits_in = start_spawned(where, &spawned_state<T>::act_on, tasks::task_access::root(state.running), state);
+    state.queued = state.waits_in != nullptr;
   } catch (...) {
     tasks::future_access::take(std::move(later)).release();
-    state.free(state);
+    state.free(state, false);
     throw;
   }
   return later;

@@ -1,0 +1,172 @@
+#include "actor/asleep.hpp"
+
+#include <new>
+
+#include "actor/system.hpp"
+#include "actor/turn.hpp"
+#include "task/timers.hpp"
+#include "troupe/actor/spawn_task.hpp"
+#include "troupe/observe/trace.hpp"
+
+namespace troupe::actor {
+namespace {
+
+using tasks::coroutine;
+using tasks::sleep_wait;
+
+// Coroutines from the one that sleeps to the root, each awaited by the next. Null when there is more between them than that, or much of
+// it: who sleeps deep in others stays as it is.
+coroutine* root_above(tasks::wait& sleep) noexcept {
+  constexpr int deepest = 16;
+  coroutine* at = sleep.who;
+  for (int depth = 0; coroutine* const above = at->waiting_parent(); ++depth) {
+    if (depth == deepest) return nullptr;
+    at = above;
+  }
+  return at;
+}
+
+void move_to(tasks::flow& flow, tasks::wait& sleep, coroutine& root) noexcept {
+  for (coroutine* at = sleep.who; at != &root; at = at->waiting_parent()) at->in = &flow;
+  root.in = &flow;
+}
+
+// What is kept of the task while it sleeps: in its wait, which is no mail yet, and in its root, which has no parent.
+struct kept {
+  message::handler act;
+  tasks::shared_state* result;
+};
+void keep(tasks::wait& sleep, coroutine& root, const kept& what) noexcept {
+  // order: relaxed  the clock's lock publishes it
+  sleep.next.store(reinterpret_cast<std::uintptr_t>(what.act), std::memory_order_relaxed);
+  root.parent = reinterpret_cast<std::uintptr_t>(what.result) | coroutine::result;
+}
+kept kept_by(const tasks::wait& sleep, const coroutine& root) noexcept {
+  // order: relaxed  as above
+  return {reinterpret_cast<message::handler>(sleep.next.load(std::memory_order_relaxed)), reinterpret_cast<tasks::shared_state*>(root.parent & ~coroutine::result)};
+}
+
+// Whether nobody but itself and its wait knows the actor, which has nothing to do.
+bool is_unknown(activation& active) noexcept {
+  cell& actor = *active.actor;
+  constexpr unsigned usual = cell::quick | cell::slow;
+  return (actor.flags & ~usual) == cell::born && actor.executor == 0 && actor.refs.is_only_own_and_flow() && active.marks == activation::waits &&
+         active.empty() && !mailbox(actor.word).has_mail(active);
+}
+
+// The task as an actor that is suspended, and that nobody else knows. Throws std::bad_alloc; then nothing was done.
+activation& make_actor(system& home, tasks::wait& sleep) {
+  coroutine& root = *root_above(sleep);
+  const kept what = kept_by(sleep, root);
+  spawned_task& object = make_spawned(home, what.act, root, what.result);
+  cell& made = *static_cast<cell*>(object.flow.actor);
+  activation* active = nullptr;
+  try {
+    active = &make_activation(made);
+  } catch (...) {
+    home.slots.free(&made, own_magazines(home));
+    throw;
+  }
+  // order: relaxed  a statistic
+  home.sleepers.fetch_sub(1, std::memory_order_relaxed);
+  root.parent = 0;
+  object.flow.at = &home.home;
+  move_to(object.flow, sleep, root);
+  sleep.enlist(*sleep.who);
+  add_ref(made);  // the flow's
+  active->suspend(object.flow);
+  return *active;
+}
+
+sleep_wait& as_sleep(tasks::wait& of) noexcept { return static_cast<sleep_wait&>(of); }
+
+// Its time has come. Without memory for its actor it sleeps a little longer; at the runtime's end, until it is ended.
+void wake(void* of, tasks::wait& over) noexcept {
+  constexpr std::int64_t while_memory_is_out_ns = 1'000'000;
+  auto& home = *static_cast<system*>(of);
+  tasks::timers& clock = *home.home.clock;
+  const system::visitor here(home);
+  if (!here.let_in()) return clock.arm(as_sleep(over), tasks::timers::last_ns);
+  try {
+    activation& active = make_actor(home, over);
+    active.append_urgent(over);
+    // order: relaxed  nobody else knows it yet; the queue publishes it
+    active.actor->word.store(mailbox::tagged(active), std::memory_order_relaxed);
+    home.executor_of(*active.actor).submit(active);
+  } catch (const std::bad_alloc&) {
+    clock.arm(as_sleep(over), clock.now_ns() + while_memory_is_out_ns);
+  }
+}
+
+void end(system& home, tasks::wait& sleep) noexcept try {
+  activation& active = make_actor(home, sleep);
+  cell& actor = *active.actor;
+  // order: relaxed  nobody sends any more
+  actor.word.store(mailbox::tagged(active) | mailbox::parked_tag, std::memory_order_relaxed);
+  sleep.ended = tasks::outcome::cancelled;
+  sleep.end();
+  home.destroy_actor(actor);
+  // Else the slot goes with the system.
+  if (!actor.refs.revive()) home.slots.free(&actor, own_magazines(home));
+} catch (const std::bad_alloc&) {
+  // Its frames are destroyed as they are.
+  coroutine& root = *root_above(sleep);
+  const kept what = kept_by(sleep, root);
+  spawned_task unborn(nullptr, what.act, root, what.result);
+  what.act(&unborn, &home, message_act::discard);
+}
+
+}  // namespace
+
+void make_home_asleep(system& of) noexcept {
+  of.home_asleep.go_on = &wake;
+  of.asleep.at = &of.home_asleep;
+  of.asleep.actor = &of;
+}
+
+bool fall_asleep(activation& active) noexcept {
+  cell& actor = *active.actor;
+  tasks::flow& flow = *active.suspended;
+  sleep_wait* const sleep = flow.awaited == nullptr ? nullptr : sleep_wait::of(*flow.awaited);
+  if (sleep == nullptr || flow.cancelled || !is_unknown(active) || observe::tracing()) return false;
+  system& home = system::of(actor);
+  auto& object = *static_cast<spawned_task*>(actor.object());
+  coroutine& root = object.root;
+  if (root_above(*sleep) != &root) return false;
+  const bool sleeps = home.home.clock->while_armed(*sleep, [&] {
+    keep(*sleep, root, {object.act, object.result});
+    move_to(home.asleep, *sleep, root);
+    // order: relaxed  a statistic
+    home.sleepers.fetch_add(1, std::memory_order_relaxed);
+  });
+  if (!sleeps) return false;
+  free_activation(active);
+  actor.type->destroy(&object);
+  home.slots.free(&actor, own_magazines(home));
+  return true;
+}
+
+std::size_t look_at_asleep(system& of, const std::function<bool(tasks::wait& sleep, message::handler act)>& look) {
+  // order: relaxed  a snapshot
+  const std::size_t count = of.sleepers.load(std::memory_order_relaxed);
+  if (count == 0) return 0;
+  of.home.clock->for_each([&](tasks::timer& one) {
+    sleep_wait* const sleep = sleep_wait::of(one);
+    return sleep == nullptr || sleep->who->in != &of.asleep || look(*sleep, kept_by(*sleep, *root_above(*sleep)).act);
+  });
+  return count;
+}
+
+void end_asleep(system& of) noexcept {
+  tasks::timer* next = of.home.clock->take_back_all([&](tasks::timer& one) {
+    const sleep_wait* const sleep = sleep_wait::of(one);
+    return sleep != nullptr && sleep->who->in == &of.asleep;
+  });
+  while (next != nullptr) {
+    sleep_wait& sleep = *sleep_wait::of(*next);
+    next = next->next;
+    end(of, sleep);
+  }
+}
+
+}  // namespace troupe::actor
