@@ -5,29 +5,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
-#include <utility>
 
-#include "io/reactor.hpp"
+#include "io/attempt_stream.hpp"
 
 namespace troupe::io {
 namespace {
-
-// Interrupted calls are made again; a signal a call would be much.
-constexpr int interruptions_max = 1000;
-
-template <class Call>
-std::ptrdiff_t uninterrupted(Call call) noexcept {
-  std::ptrdiff_t result = -EINTR;
-  for (int i = 0; result == -EINTR && i < interruptions_max; ++i) result = call();
-  return result;
-}
-
-bool would_block(std::ptrdiff_t result) noexcept { return result == -EAGAIN; }
-
-bool finish(operation& one, std::ptrdiff_t result) noexcept {
-  one.result = result > INT32_MAX ? INT32_MAX : static_cast<int>(result);
-  return true;
-}
 
 std::ptrdiff_t transfer(kernel& calls, const slot& at, operation& one) noexcept {
   std::byte* const data = one.data + one.done;
@@ -41,37 +23,6 @@ std::ptrdiff_t transfer(kernel& calls, const slot& at, operation& one) noexcept 
     return one.socket ? calls.receive(at.fd, data, bytes, nullptr, nullptr) : calls.read(at.fd, data, bytes);
   }
   return one.socket ? calls.send(at.fd, data, bytes, nullptr, 0) : calls.write(at.fd, data, bytes);
-}
-
-// Of a socket a part that is short says that there is no more: of what is there, or of room. So the next call would be in
-// vain, unless the peer has closed: of that no further edge tells.
-bool stream(kernel& calls, slot& at, operation& one) noexcept {
-  bool& can = one.what == action::read ? at.can_read : at.can_write;
-  for (;;) {
-    const std::ptrdiff_t result = uninterrupted([&] { return transfer(calls, at, one); });
-    if (would_block(result)) {
-      can = false;
-      return false;
-    }
-    if (result < 0) return finish(one, result);
-    const auto part = static_cast<std::size_t>(result);
-    const bool is_short = part < one.bytes - one.done;
-    one.done += part;
-    if (is_short && part != 0 && one.socket && !at.hung_up) can = false;
-    if (!one.whole || part == 0 || one.done == one.bytes) return finish(one, result);
-    if (!can) return false;
-  }
-}
-
-// The buffer is taken when something may be there, and is given back when nothing is.
-bool lease(kernel& calls, slot& at, operation& one) noexcept {
-  buffer_pool& pool = *at.owner->buffers;
-  one.data = pool.take();
-  if (one.data == nullptr) return finish(one, -ENOMEM);
-  one.bytes = buffer_pool::buffer_bytes;
-  const bool over = stream(calls, at, one);
-  if (one.done == 0) pool.give(std::exchange(one.data, nullptr));
-  return over;
 }
 
 bool datagram(kernel& calls, slot& at, operation& one) noexcept {
@@ -163,9 +114,10 @@ bool is_of_the_peer(std::ptrdiff_t result) noexcept {
 bool attempt(kernel& calls, slot& at, operation& one) noexcept {
   switch (one.what) {
     case action::read:
-      if (one.leased) return lease(calls, at, one);
-      [[fallthrough]];
-    case action::write: return stream(calls, at, one);
+    case action::write: {
+      const auto part = [&] { return transfer(calls, at, one); };
+      return one.leased ? lease(at, one, part) : stream(at, one, part);
+    }
     case action::accept: return accept(calls, at, one);
     case action::connect: return connect(calls, at, one);
     case action::readable:
@@ -176,13 +128,6 @@ bool attempt(kernel& calls, slot& at, operation& one) noexcept {
     default: break;
   }
   return finish(one, -EINVAL);
-}
-
-std::ptrdiff_t send_some(kernel& calls, slot& at, std::string_view bytes) noexcept {
-  const std::ptrdiff_t result = uninterrupted([&] { return calls.send(at.fd, bytes.data(), bytes.size(), nullptr, 0); });
-  const bool is_short = result > 0 && static_cast<std::size_t>(result) < bytes.size();
-  if (would_block(result) || (is_short && !at.hung_up)) at.can_write = false;
-  return would_block(result) ? 0 : result;
 }
 
 bool attempt_file(kernel& calls, int fd, operation& one, bool at_once) noexcept {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <string_view>
 
 #include "io/kernel.hpp"
 #include "io/slot.hpp"
@@ -15,9 +14,6 @@ bool attempt(kernel& calls, slot& at, operation& one) noexcept;
 
 // Of a file, or of a ring, in one call: so what that comes to fits into an int.
 inline constexpr std::size_t step_bytes_max = std::size_t{1} << 30;
-
-// To a socket, the slot's mutex held: how many bytes the system takes now, or -errno. It knows afterwards whether it can write more.
-std::ptrdiff_t send_some(kernel& calls, slot& at, std::string_view bytes) noexcept;
 
 // The same of a file's. `at_once`: false where it would wait for a disk; else it always ends, and may block. Only who carries
 // it out touches the operation meanwhile.

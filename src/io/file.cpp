@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -23,7 +24,8 @@ void check_at(const operation_wait& wait, const char* name, const std::string& p
 }
 
 [[noreturn]] void refuse(const std::string& path, const char* why) {
-  throw option_error("troupe: file::open (" + path.substr(0, text_max) + "): " + why);
+  // A zero would end the text before the reason.
+  throw option_error("troupe: file::open (" + path.substr(0, std::min(path.find('\0'), text_max)) + "): " + why);
 }
 
 // It does not wait for the other end of a named pipe: no thread can be stuck in that.

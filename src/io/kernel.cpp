@@ -14,6 +14,8 @@
 #include <atomic>
 #include <cerrno>
 
+#include "io/message_calls.hpp"
+
 namespace troupe::io {
 namespace {
 
@@ -22,25 +24,13 @@ Result checked(Result result) noexcept {
   return result < 0 ? static_cast<Result>(-errno) : result;
 }
 
-// Of a server's small messages. The C library's functions are points of cancellation: while there are several threads, that costs two
-// locked instructions a call (io/echo_64: 2 %). Sanitizers see those only.
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr auto receive_from = &::recvfrom;
-constexpr auto send_to = &::sendto;
-#else
-std::ptrdiff_t receive_from(int fd, void* data, std::size_t bytes, int flags, sockaddr* peer, socklen_t* peer_bytes) noexcept {
-  return ::syscall(SYS_recvfrom, fd, data, bytes, flags, peer, peer_bytes);
-}
-std::ptrdiff_t send_to(int fd, const void* data, std::size_t bytes, int flags, const sockaddr* to, socklen_t to_bytes) noexcept {
-  return ::syscall(SYS_sendto, fd, data, bytes, flags, to, to_bytes);
-}
-#endif
-
 // What a system, or a file system, says that has no such way.
 bool lacks_this(std::ptrdiff_t result) noexcept { return result == -EOPNOTSUPP || result == -ENOSYS || result == -EINVAL; }
 
 class real final : public kernel {
  public:
+  real() noexcept : kernel(true) {}
+
   int socket(int domain, int type, int protocol) noexcept override {
     return checked(::socket(domain, type | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol));
   }
@@ -54,10 +44,10 @@ class real final : public kernel {
   int close(int fd) noexcept override { return checked(::close(fd)); }
 
   std::ptrdiff_t receive(int fd, void* data, std::size_t bytes, sockaddr* peer, socklen_t* peer_bytes) noexcept override {
-    return checked(receive_from(fd, data, bytes, peer == nullptr ? 0 : MSG_TRUNC, peer, peer_bytes));
+    return receive_from(fd, data, bytes, peer == nullptr ? 0 : MSG_TRUNC, peer, peer_bytes);
   }
   std::ptrdiff_t send(int fd, const void* data, std::size_t bytes, const sockaddr* to, socklen_t to_bytes) noexcept override {
-    return checked(send_to(fd, data, bytes, MSG_NOSIGNAL, to, to_bytes));
+    return send_to(fd, data, bytes, MSG_NOSIGNAL, to, to_bytes);
   }
   std::ptrdiff_t read(int fd, void* data, std::size_t bytes) noexcept override { return checked(::read(fd, data, bytes)); }
   std::ptrdiff_t write(int fd, const void* data, std::size_t bytes) noexcept override {

@@ -22,10 +22,13 @@ namespace troupe::io {
 
 class kernel {
  public:
-  kernel() = default;
+  explicit kernel(bool is_real_one = false) noexcept : is_real(is_real_one) {}
   kernel(const kernel&) = delete;
   kernel& operator=(const kernel&) = delete;
   virtual ~kernel() = default;
+
+  // It does what the system does, and no test sees or changes that.
+  const bool is_real;
 
   // Descriptors that it makes do not block and are closed on exec.
   virtual int socket(int domain, int type, int protocol) noexcept = 0;

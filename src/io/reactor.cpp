@@ -122,7 +122,7 @@ void reactor::leave(bool weak) noexcept {
   if (!weak && in_flight_.fetch_sub(1, std::memory_order_relaxed) == 1) services_.keep_alive(false);
 }
 
-std::ptrdiff_t reactor::write_at_once(slot&, std::string_view, bool) noexcept { return 0; }
+std::int32_t reactor::write_at_once(slot&, std::string_view, bool) noexcept { return 0; }
 void reactor::give_up_rest(slot&) noexcept {}
 bool reactor::carry_out(operation&) noexcept { return true; }
 void reactor::give_up(operation&) noexcept {}

@@ -45,10 +45,10 @@ class reactor : public sched::poller, public std::enable_shared_from_this<reacto
   // Asks for its end. It completes all the same: by what it has come to, or with -ECANCELED. Nothing when it is not pending.
   virtual void cancel(operation& one) noexcept = 0;
 
-  // To a socket: what the system takes here and now; -errno when it refuses. 0 when it takes nothing, and where the backend does not
-  // try calls first. `whole`: when a part is taken the rest follows, the next write that is started with something done, and no other
-  // write comes between; or give_up_rest().
-  virtual std::ptrdiff_t write_at_once(slot& at, std::string_view bytes, bool whole) noexcept;
+  // To a socket: what the system takes here and now of at most 2 GiB; -errno when it refuses. 0 when it takes nothing, and where the
+  // backend does not try calls first. `whole`: when a part is taken the rest follows, the next write that is started with something done,
+  // and no other write comes between; or give_up_rest().
+  virtual std::int32_t write_at_once(slot& at, std::string_view bytes, bool whole) noexcept;
   virtual void give_up_rest(slot& at) noexcept;
 
   // In the turn of an operation that was told that it is due: true when it is done. False: it waits on, and is told again.

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "io/attempt.hpp"
+#include "io/attempt_stream.hpp"
 #include "io/make_reactor.hpp"
 #include "troupe/io/error.hpp"
 
@@ -85,12 +86,12 @@ class readiness_reactor final : public reactor {
     complete(one);
   }
 
-  std::ptrdiff_t write_at_once(slot& at, std::string_view bytes, bool whole) noexcept override {
+  std::int32_t write_at_once(slot& at, std::string_view bytes, bool whole) noexcept override {
     std::lock_guard lock(at.mutex);
     if (!at.can_write || !at.writers.empty() || at.rest_comes) return 0;
-    const std::ptrdiff_t sent = send_some(calls, at, bytes);
+    const std::ptrdiff_t sent = send_now(calls, at, bytes);
     at.rest_comes = whole && sent > 0 && static_cast<std::size_t>(sent) < bytes.size();
-    return sent;
+    return static_cast<std::int32_t>(sent);
   }
   void give_up_rest(slot& at) noexcept override {
     news after;
@@ -109,7 +110,7 @@ class readiness_reactor final : public reactor {
       std::lock_guard lock(at.mutex);
       one.due = false;
       if (one.pending) {  // else its stream was closed
-        if (!at.can_read || !attempt(calls, at, one)) return false;
+        if (!at.can_read || !try_now(at, one)) return false;
         at.readers.remove(one);
         one.pending = false;
         go_on(at, at.readers, at.can_read, after);
@@ -249,7 +250,11 @@ class readiness_reactor final : public reactor {
     if (after.due != nullptr) after.due->completed();
   }
 
-  void go_on(slot& at, operation_queue& queue, const bool& can, news& after) noexcept {
+  TROUPE_INLINE bool try_now(slot& at, operation& one) noexcept {
+    return one.what == action::read && one.socket && !one.asks_first ? read_socket(calls, at, one) : attempt(calls, at, one);
+  }
+
+  TROUPE_INLINE void go_on(slot& at, operation_queue& queue, const bool& can, news& after) noexcept {
     while (operation* one = can ? queue.front() : nullptr) {
       if (one->due) return;  // R2, though leases may have come back since; not written again: its turn may be reading it
       // order: relaxed  a test sets it before there is a reactor
@@ -258,7 +263,7 @@ class readiness_reactor final : public reactor {
         after.due = one;
         return;
       }
-      if (!attempt(calls, at, *one)) continue;  // then it cannot any more
+      if (!try_now(at, *one)) continue;  // then it cannot any more
       queue.remove(*one);
       one->pending = false;
       after.ended.push(*one);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <liburing.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -53,6 +54,14 @@ inline void prepare_of_file(io_uring_sqe& entry, operation& one) noexcept {
   } else {
     io_uring_prep_close(&entry, fd);
   }
+}
+
+// Of a socket of the Unix domain the system may say (Linux 6.18 does) that nothing is behind the last bytes, even when its end is: who
+// shoots would wait for ever then.
+inline bool tells_of_its_end(int socket) noexcept {
+  int domain = AF_UNIX;
+  socklen_t bytes = sizeof domain;
+  return ::getsockopt(socket, SOL_SOCKET, SO_DOMAIN, &domain, &bytes) == 0 && domain != AF_UNIX;
 }
 
 // A buffer of the ring's, when something has come. Of a socket that had nothing more that is not tried first.

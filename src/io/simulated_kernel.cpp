@@ -58,7 +58,12 @@ void simulated_kernel::send_news(const end_ptr& to, news what, std::string bytes
 
 void simulated_kernel::arrive(arrival& one) {
   const end_ptr to = one.to.lock();
-  if (to == nullptr) return;
+  if (to == nullptr) {
+    // A listener that has closed meanwhile accepts nobody.
+    const end_ptr peer = one.what == news::connection ? one.connection->other.lock() : nullptr;
+    if (peer != nullptr) send_news(peer, news::reset);
+    return;
+  }
   switch (one.what) {
     case news::bytes:
       to->under_way -= one.bytes.size();
@@ -280,7 +285,10 @@ int simulated_kernel::close(int fd) noexcept {
   ends_.erase(found);
   // What was not read, or not accepted, is gone; the peer is told so.
   const auto leave = [this](end& gone, bool lost) {
-    if (const end_ptr to = gone.other.lock()) send_news(to, lost ? news::reset : news::finished);
+    const end_ptr to = gone.other.lock();
+    if (to == nullptr) return;
+    send_news(to, lost ? news::reset : news::finished);
+    if (std::exchange(to->wants_room, false)) send_news(to, news::room);  // who waits for it finds that nobody is there
   };
   leave(*at, !at->in.empty());
   for (const end_ptr& one : at->connections) leave(*one, true);

@@ -128,7 +128,7 @@ class uring_reactor final : public reactor {
   // A shot costs the system a try in vain behind the last bytes: so only where more had come than a read took.
   bool can_shoot(const slot& at, const operation& one) const noexcept {
     if (one.what == action::accept) return one.ahead && provides_;  // that is as old as rings of buffers
-    return one.leased && one.socket && shoots_leases_ && !one.begun && at.floods;
+    return one.leased && one.socket && shoots_leases_ && !one.begun && at.floods && (at.came != nullptr || tells_of_its_end(at.fd));
   }
 
   // The first of a queue. Who reads while the slot shoots waits for that.

@@ -60,10 +60,9 @@ std::int32_t write_at_once(tasks::coroutine& who, const descriptor& to, std::str
   slot* const at = to.bound_to(*in.at->io);
   const bool others_turn = in.at_once + operation_wait::share >= operation_wait::at_once_max;
   if (at == nullptr || bytes.empty() || bytes.size() > INT32_MAX || in.cancelled || others_turn || observe::tracing()) return 0;
-  const auto sent = static_cast<std::int32_t>(at->owner->write_at_once(*at, bytes, whole));
   // One that is refused, too: else who goes on writing to a peer that has gone would let nobody in.
-  if (sent != 0) in.at_once = static_cast<std::uint8_t>(in.at_once + operation_wait::share);
-  return sent;
+  in.at_once = static_cast<std::uint8_t>(in.at_once + operation_wait::share);
+  return at->owner->write_at_once(*at, bytes, whole);
 }
 
 void give_up_rest(const descriptor& of) noexcept {
@@ -86,7 +85,9 @@ bool operation_wait::suspend(tasks::coroutine& awaiting, descriptor& on) {
   excused = weak;
   in_turn = leased;
   if (observe::tracing()) [[unlikely]] observe::record(observe::event::io_begin, name_of(what), static_cast<std::uint64_t>(on.fd()));
-  if (!(what == action::room ? home().start_room(*this) : home().start(*this))) {
+  // A read for which there is no room is not one of a byte that may never come.
+  const bool is_empty = what == action::read && bytes == 0 && !leased;
+  if (!is_empty && !(what == action::room ? home().start_room(*this) : home().start(*this))) {
     in.at_once = 0;
     enlist(awaiting);  // when it is over already, this turn is still to end before it goes on
     return true;

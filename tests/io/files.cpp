@@ -166,6 +166,9 @@ TEST_P(io_files, a_refusal_names_the_path_and_the_reason) {
     auto contradicts = [&] { return opens(there, nonsense); };
     said = co_await refusal(std::move(contradicts));
     expect(said, there, "need write");
+    auto has_a_zero = [&] { return opens(there + std::string("\0x", 2), {}); };
+    said = co_await refusal(std::move(has_a_zero));
+    expect(said, there, "no zero");
     auto writes_what_is_read = [&]() -> task<> {
       file one = co_await file::open(there);
       co_await one.write_all("x");

@@ -153,6 +153,22 @@ TEST_P(io_protocols, a_line_may_be_as_long_as_the_limit_however_its_end_is_cut) 
   serve<shouts>(narrow, client);
 }
 
+TEST_P(io_protocols, the_lines_before_one_that_is_too_long_are_answered) {
+  protocol_options narrow;
+  narrow.line_bytes_max = 4;
+  auto client = [](endpoint at) -> task<> {
+    for (const std::string_view said : {"one\ntwo\ntoo long\nnone\n", "one\ntwo\ntoo long"}) {
+      tcp_stream peer = co_await tcp_stream::connect(at);
+      co_await peer.write_all(said);
+      std::string all = co_await all_of(peer);
+      // In two parts, perhaps.
+      std::erase_if(all, [](char c) { return c == '\n' || (c >= '0' && c <= '9'); });
+      EXPECT_EQ(all, "firstmade one two");
+    }
+  };
+  serve<shouts>(narrow, client);
+}
+
 struct answers_at_length {
   static constexpr std::size_t bytes = 1'000'000;
   explicit answers_at_length(std::atomic<int>* of) : sent(of) {}
@@ -266,6 +282,44 @@ TEST_P(io_protocols, an_exception_goes_to_error_and_ends_the_connection) {
   if (told.errors.size() == 2) {
     EXPECT_EQ(told.errors[0], "thrown by a callback");
     EXPECT_NE(told.errors[1].find("line_bytes_max"), std::string::npos);
+  }
+}
+
+// Whether it closes the connection itself, or the server's stop finds it as it answers.
+struct ends_late : tells {
+  using tells::tells;
+  task<std::string> data_received(connection& by, std::string_view said) {
+    if (said == "c") by.close();
+    co_await sleep_for(50ms);
+    co_return "bye\n";
+  }
+  void lines_received(connection&, lines) = delete;
+};
+
+TEST_P(io_protocols, a_peer_that_stays_is_waited_for_once_and_is_no_error) {
+  if (threaded()) GTEST_SKIP() << "takes seconds that are not virtual";
+  for (const bool by_stop : {false, true}) {
+    seen told;
+    auto program = [&](runtime& rt) -> task<> {
+      protocol_options how;
+      std::stop_source end;
+      how.stop = end.get_token();
+      auto listener = tcp_listener::listen(endpoint::loopback(0));
+      tcp_stream peer = co_await tcp_stream::connect(listener.local());
+      rt.spawn(serve_protocol<ends_late>(std::move(listener), how, &told));
+      co_await peer.write_all(by_stop ? "s" : "c");
+      co_await sleep_for(10ms);
+      if (by_stop) end.request_stop();
+      const std::string said = co_await all_of(peer);
+      EXPECT_EQ(said, "bye\n");
+      co_await sleep_for(3s);  // sleeps: longer than the peer is waited for
+      EXPECT_EQ(told.closed, 1);
+      end.request_stop();
+    };
+    runtime rt(options());
+    rt.spawn(program(rt));
+    rt.run();
+    EXPECT_TRUE(told.errors.empty());
   }
 }
 

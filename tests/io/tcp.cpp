@@ -165,6 +165,35 @@ TEST_P(io_tcp, messages_of_several_tasks_over_one_stream_stay_whole) {
   rt.run();
 }
 
+// As of a message of length 0 whose sender waits for its answer. Who goes on so lets others in nevertheless.
+TEST_P(io_tcp, a_read_for_which_there_is_no_room_does_not_wait) {
+  int empty = 0;
+  bool had_turn = false;
+  const auto others = [&had_turn]() -> task<> {
+    had_turn = true;
+    co_return;
+  };
+  const auto all = [&]() -> task<> {
+    auto listener = tcp_listener::listen(endpoint::loopback(0));
+    tcp_stream peer = co_await tcp_stream::connect(listener.local());
+    tcp_stream other = co_await listener.accept();
+    const std::span<char> none;
+    empty += co_await peer.read(none) == 0;
+    empty += co_await peer.read_exact(none) == 0;
+    empty += co_await peer.read(none).timeout(10s) == 0;
+    empty += co_await peer.read_exact(none).timeout(10s) == 0;
+    co_await peer.write_all("");
+    future<> beside = spawn(others());
+    for (int i = 0; i < 100; ++i) co_await other.read_exact(none);
+    EXPECT_TRUE(had_turn);
+    co_await std::move(beside);
+  };
+  runtime rt(options());
+  rt.spawn(all());
+  rt.run();
+  EXPECT_EQ(empty, 4);
+}
+
 TEST_P(io_tcp, many_connections_at_a_time) {
   constexpr int connections = 40, rounds = 20;
   std::atomic<int> done{0};
@@ -189,6 +218,61 @@ TEST_P(io_tcp, many_connections_at_a_time) {
   rt.spawn(all(rt, done));
   rt.run();
   EXPECT_EQ(done.load(), connections);
+}
+
+// Whenever it goes: with bytes of it to be read, on their way, or on neither side.
+TEST_P(io_tcp, who_waits_to_write_is_told_that_the_peer_has_gone) {
+  auto reads_some = [](tcp_stream peer, std::chrono::microseconds pause) -> task<> {
+    std::array<char, 4096> buffer;
+    for (int i = 0; i < 3; ++i) co_await peer.read(buffer);
+    co_await sleep_for(pause);
+    peer.close();
+  };
+  int told = 0;
+  auto writes = [&](tcp_stream to) -> task<> {
+    const std::string much(20'000'000, 'x');
+    try {
+      co_await to.write_all(std::string_view(much)).timeout(20s);
+    } catch (const io_error&) {
+      ++told;
+    }
+  };
+  constexpr int pauses = 50;
+  auto program = [&]() -> task<> {
+    auto listener = tcp_listener::listen(endpoint::loopback(0));
+    for (int i = 0; i < pauses; ++i) {
+      tcp_stream one = co_await tcp_stream::connect(listener.local());
+      tcp_stream peer = co_await listener.accept();
+      task<> reading = reads_some(std::move(peer), 2us * i), writing = writes(std::move(one));
+      co_await when_all(std::move(reading), std::move(writing));
+    }
+  };
+  run(program());
+  EXPECT_EQ(told, pauses);
+}
+
+TEST_P(io_tcp, who_is_not_accepted_is_told_when_the_listener_closes) {
+  bool told = false;
+  auto asks = [&told](endpoint at) -> task<> {
+    std::array<char, 1> byte;
+    try {
+      tcp_stream one = co_await tcp_stream::connect(at).timeout(20s);
+      co_await one.read(byte).timeout(20s);
+    } catch (const io_error&) {
+      told = true;
+    }
+  };
+  auto closes = [](tcp_listener& listener) -> task<> {
+    listener.close();
+    co_return;
+  };
+  auto program = [&]() -> task<> {
+    auto listener = tcp_listener::listen(endpoint::loopback(0));
+    task<> asking = asks(listener.local()), closing = closes(listener);
+    co_await when_all(std::move(asking), std::move(closing));
+  };
+  run(program());
+  EXPECT_TRUE(told);
 }
 
 }  // namespace

@@ -143,6 +143,29 @@ TEST_P(io_unix, what_a_dead_listener_left_is_replaced_and_nothing_else) {
   EXPECT_FALSE(exists(path()));
 }
 
+// The end is there already when the last bytes are taken.
+TEST_P(io_unix, the_end_comes_behind_what_is_leased) {
+  if (!threaded()) GTEST_SKIP() << "the simulated network may hold no more than 100 bytes";
+  auto program = [this]() -> task<> {
+    auto listener = unix_listener::listen(path());
+    unix_stream one = unix_stream::connect(path());
+    unix_stream peer = co_await listener.accept();
+    for (const std::size_t bytes : {6'000u, 30'000u}) {
+      co_await one.write_all(std::string(bytes, 'x')).timeout(10s);
+      if (bytes == 30'000u) one.shutdown_write();
+      std::size_t got = 0;
+      while (got < bytes) {
+        const io_buffer some = co_await peer.read_some().timeout(10s);
+        got += some.size();
+      }
+      EXPECT_EQ(got, bytes);
+    }
+    const io_buffer end = co_await peer.read_some().timeout(10s);
+    EXPECT_TRUE(end.empty());
+  };
+  run(program());
+}
+
 }  // namespace
 
 TROUPE_IO_TEST_EACH(io_unix);

@@ -154,12 +154,12 @@ class stream {
  public:
   stream() = default;  // not open
 
-  // What is there, up to the size of the buffer, but one byte at least; 0 at the end of the stream (and for no room).
+  // What is there, up to the size of the buffer, but one byte at least; 0 at the end of the stream, and at once for no room.
   io::awaitable<io::read_job> read(std::span<std::byte> to) noexcept { return reads(to, false); }
   io::awaitable<io::read_job> read(std::span<char> to) noexcept { return reads(std::as_writable_bytes(to), false); }
 
-  // All of it. Throws end_of_stream when the peer closes before. After a timeout, what came is in the buffer and lost to
-  // others.
+  // All of it; at once for no room. Throws end_of_stream when the peer closes before. After a timeout, what came is in the
+  // buffer and lost to others.
   io::awaitable<io::read_job> read_exact(std::span<std::byte> to) noexcept { return reads(to, true); }
   io::awaitable<io::read_job> read_exact(std::span<char> to) noexcept { return reads(std::as_writable_bytes(to), true); }
 
