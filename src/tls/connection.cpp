@@ -151,6 +151,18 @@ bool connection::peer_is_done() {
   return (SSL_get_shutdown(ssl_.get()) & SSL_RECEIVED_SHUTDOWN) != 0;
 }
 
+bool connection::has_input() noexcept {
+  std::lock_guard lock(mutex_);
+  if (failure_) return true;
+  ERR_clear_error();
+  std::byte first{};
+  std::size_t bytes = 0;
+  const int looked = SSL_peek_ex(ssl_.get(), &first, 1, &bytes);
+  const bool waits = SSL_get_error(ssl_.get(), looked) == SSL_ERROR_WANT_READ;
+  ERR_clear_error();
+  return !waits;
+}
+
 void connection::check_usable() {
   std::unique_lock lock(mutex_);
   if (failure_) {

@@ -76,6 +76,8 @@ class connection {
 
   // The peer has said that nothing more comes.
   bool peer_is_done();
+  // Of what has come a read would have something to say: bytes, the end, or a failure.
+  bool has_input() noexcept;
   // Throws the failure, if there was one, and usage_error before the handshake is done.
   void check_usable();
   void keep_session(session_ptr one) noexcept;

@@ -218,6 +218,7 @@ const tls::connection_ptr& tls_stream::on() const {
 
 bool tls_stream::is_open() const noexcept { return connection_.is != nullptr && connection_.is->in().is_open(); }
 int tls_stream::fd() const noexcept { return connection_.is == nullptr ? -1 : connection_.is->in().fd(); }
+bool tls_stream::has_input() const noexcept { return connection_.is != nullptr && connection_.is->has_input(); }
 void tls_stream::close() noexcept {
   if (connection_.is != nullptr) connection_.is->close();
 }

@@ -8,11 +8,21 @@
 #include <memory>
 #include <string>
 
+#include "troupe/tls/context.hpp"
+
 namespace troupe::test {
 
 struct identity {
   std::string certificate, key;  // in PEM
 };
+
+// Of a server, or of a client that is asked who it is.
+inline tls_options showing(const identity& who) {
+  tls_options options;
+  options.certificate_pem = who.certificate;
+  options.key_pem = who.key;
+  return options;
+}
 
 struct wanted_certificate {
   std::string names = "DNS:good.test";  // as OpenSSL's configuration has them

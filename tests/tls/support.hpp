@@ -32,12 +32,6 @@ inline tls_options trusting() {
   options.ca_pem = trusted().certificate();
   return options;
 }
-inline tls_options showing(const identity& who) {
-  tls_options options;
-  options.certificate_pem = who.certificate;
-  options.key_pem = who.key;
-  return options;
-}
 inline const identity& good_identity() {
   static const identity is = trusted().issue();
   return is;

@@ -142,6 +142,9 @@ class tls_stream {
   void close() noexcept;
   // Of the stream that is read from; -1 when it is not open.
   int fd() const noexcept;
+  // Of what has come from there a read would have something to say without waiting: bytes, the end, or a failure. So who keeps a
+  // connection for later sees that the peer has said goodbye behind its last answer. Not while a read is under way. False when it is not open.
+  bool has_input() const noexcept;
 
   // From here on: when the handshake is done; else empty, or false.
   // What both agreed on; empty when nothing.
