@@ -53,18 +53,6 @@ std::string head_of(const client_core& core, client_request& asked, const url& a
   return head + "\r\n";
 }
 
-// The fields of these names go.
-void strip(std::string& fields, std::initializer_list<std::string_view> names) {
-  std::string kept;
-  for (std::string_view rest = fields; !rest.empty();) {
-    const std::string_view line = rest.substr(0, rest.find('\n') + 1);
-    rest.remove_prefix(line.size());
-    const std::string_view name = line.substr(0, line.find(':'));
-    if (std::none_of(names.begin(), names.end(), [&](std::string_view one) { return same_word(one, name); })) kept += line;
-  }
-  fields = std::move(kept);
-}
-
 task<> send_request(exchange& by, client_request& asked, const std::string& head) {
   const std::string& body = client_access::body(asked);
   if (!client_access::upload(asked) && body.size() <= small_body_bytes) {
@@ -89,13 +77,17 @@ struct attempt {
   bool stale = false;  // the connection was of no use: no byte came
 };
 
-// A server may answer, and close, before it has all of the request: so what cannot be sent is no failure when there is an answer.
+// A server may answer, and close or read no more, before it has all of the request: so what cannot be sent is no failure when there
+// is an answer.
 task<attempt> try_once(exchange& by, client_request& asked, const std::string& head) {
   attempt made;
   try {
     co_await send_request(by, asked, head);
   } catch (const io_error&) {
     if (!by.refused_bytes()) throw;  // of what the caller's function does
+    made.failure = std::current_exception();
+  } catch (const timed_out&) {
+    if (!by.refused_bytes()) throw;
     made.failure = std::current_exception();
   }
   std::exception_ptr second;

@@ -61,8 +61,25 @@ client_request& client_request::field(std::string_view name, std::string_view va
   return *this;
 }
 
+void strip(std::string& fields, std::initializer_list<std::string_view> names) {
+  std::string kept;
+  for (std::string_view rest = fields; !rest.empty();) {
+    const std::string_view line = rest.substr(0, rest.find('\n') + 1);
+    rest.remove_prefix(line.size());
+    const std::string_view name = line.substr(0, line.find(':'));
+    if (std::none_of(names.begin(), names.end(), [&](std::string_view one) { return same_word(one, name); })) kept += line;
+  }
+  fields = std::move(kept);
+}
+
+void client_request::only_field(std::string_view name, std::string_view value) {
+  check_value(value);
+  strip(fields_, {name});
+  field(name, value);
+}
+
 client_request& client_request::body(std::string bytes, std::string_view type) {
-  if (!type.empty()) field("Content-Type", type);
+  if (!type.empty()) only_field("Content-Type", type);
   body_ = std::move(bytes);
   upload_ = nullptr;
   has_body_ = true;
@@ -70,7 +87,7 @@ client_request& client_request::body(std::string bytes, std::string_view type) {
 }
 
 client_request& client_request::body(upload_function how, std::string_view type) {
-  if (!type.empty()) field("Content-Type", type);
+  if (!type.empty()) only_field("Content-Type", type);
   body_.clear();
   upload_ = std::move(how);
   has_body_ = true;
@@ -79,7 +96,8 @@ client_request& client_request::body(upload_function how, std::string_view type)
 
 client_request& client_request::range(std::uint64_t first, std::optional<std::uint64_t> last) {
   if (last && *last < first) throw usage_error("troupe: http::client_request: the range ends before it begins");
-  return field("Range", "bytes=" + std::to_string(first) + "-" + (last ? std::to_string(*last) : ""));
+  only_field("Range", "bytes=" + std::to_string(first) + "-" + (last ? std::to_string(*last) : ""));
+  return *this;
 }
 
 task<> upload::write(std::string_view bytes) {

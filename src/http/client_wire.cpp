@@ -51,6 +51,8 @@ task<> client_wire::send(std::string_view bytes, const tasks::limits& within, st
   }
 }
 
+bool client_wire::has_news() const { return secure_.has_input() || io::current_kernel().look(fd(), POLLIN | POLLRDHUP) != 0; }
+
 wire_ptr wire_pool::take_latest(const std::string& origin, std::chrono::nanoseconds now, idle_list& ended) {
   std::lock_guard lock(mutex_);
   const auto found = all_.find(origin);
@@ -73,7 +75,7 @@ wire_ptr wire_pool::take(const std::string& origin) {
     idle_list ended;
     wire_ptr one = take_latest(origin, at, ended);
     // One that has something to say, unasked, has ended, or is up to something.
-    if (one == nullptr || io::current_kernel().look(one->fd(), POLLIN | POLLRDHUP) == 0) return one;
+    if (one == nullptr || !one->has_news()) return one;
   }
 }
 

@@ -32,6 +32,8 @@ class client_wire {
   // All of it, each piece within that time.
   task<> send(std::string_view bytes, const tasks::limits& within, std::chrono::nanoseconds piece_time);
 
+  // Something has come that was not received, or its end.
+  bool has_news() const;
   int fd() const noexcept { return secure_.is_open() ? secure_.fd() : plain_.fd(); }
 
   parser reads;

@@ -111,6 +111,12 @@ void connection::wait_for_head(std::int64_t now_ns) noexcept {
   begin_wait(phase::head, std::chrono::nanoseconds(head_expiry_ns_ - now_ns), now_ns);
 }
 
+// Like a peer that has sent nothing yet: it may go when the server stops, or when another one needs its place.
+void connection::wait_for_handshake(std::int64_t now_ns) noexcept {
+  idle_since_ns_.store(now_ns, std::memory_order_relaxed);  // order: relaxed  a hint for who sheds
+  begin_wait(phase::fresh, server_->options.head_time, now_ns);
+}
+
 void connection::count_buffers() noexcept {
   const std::size_t has = in_.capacity() + out_.capacity() + body_in_.capacity() + request_.collected_.capacity();
   if (has == counted_) return;
@@ -155,7 +161,7 @@ bool connection::take_head() {
     refuse(fault::bad_target);
     return true;
   }
-  route_ = server_->routes.find(head.method, request_.path_);
+  find_route();
   if (route_.handler == nullptr) return not_found();
   if (head.has_length && head.length > body_limit()) {
     refuse(fault::body_too_large);
@@ -175,9 +181,9 @@ bool connection::not_found() {
   const bool everything = request_.path_ == "*";
   int status = 404;
   std::string fields;
-  if (route_.at != nullptr || everything) {
+  if (route_.methods != 0 || everything) {
     status = head.method == method::options ? 204 : head.method == method::other ? 501 : 405;
-    fields = "Allow: " + server_->routes.allowed(route_.at) + "\r\n";
+    fields = "Allow: " + router::allowed(everything ? server_->routes.all_methods() : route_.methods) + "\r\n";
   }
   if (!body_ended_) closing_ = lingers_ = true;
   answer_plainly(status, fields);
@@ -185,14 +191,40 @@ bool connection::not_found() {
   return true;
 }
 
-// The decoded path is in place, unless nothing has to be decoded.
+namespace {
+
+// In a path whose route is not found yet: nothing else is decoded to that.
+constexpr char encoded_slash = '\0';
+
+std::size_t find_encoded_slash(std::string_view text) noexcept {
+  std::size_t at = text.find("%2");
+  while (at != std::string_view::npos && (at + 2 == text.size() || (text[at + 2] | 0x20) != 'f')) at = text.find("%2", at + 1);
+  return at;
+}
+
+}  // namespace
+
+// The decoded path is in place, unless nothing has to be decoded. A slash that was encoded parts no segments: it is the next
+// function that makes it one.
 bool connection::decode_path() {
   request_.path_ = parser_.head().path;
   if (request_.path_.find('%') == std::string_view::npos) return true;
   path_.clear();
-  if (!decode_percent(request_.path_, path_)) return false;
+  for (std::string_view left = request_.path_;;) {
+    const std::size_t slash = find_encoded_slash(left);
+    if (!decode_percent(left.substr(0, slash), path_)) return false;
+    if (slash == std::string_view::npos) break;
+    path_ += encoded_slash;
+    left.remove_prefix(slash + 3);
+  }
   request_.path_ = path_;
   return true;
+}
+
+void connection::find_route() {
+  route_ = server_->routes.find(parser_.head().method, request_.path_);
+  // The route's values are views into it.
+  if (request_.path_.data() == path_.data()) std::replace(path_.begin(), path_.end(), encoded_slash, '/');
 }
 
 std::uint64_t connection::body_limit() const noexcept {

@@ -80,6 +80,7 @@ class connection : public transport, private body_source {
   void begin_wait(phase now_in, std::chrono::nanoseconds span, std::int64_t now_ns) noexcept;
   void end_wait() noexcept;
   void wait_for_head(std::int64_t now_ns) noexcept;
+  void wait_for_handshake(std::int64_t now_ns) noexcept;
   void refuse(fault why);
   void refuse_for_now();
   void count_buffers() noexcept;
@@ -126,6 +127,7 @@ class connection : public transport, private body_source {
   void add_status(int status);
   void answer_plainly(int status, std::string_view fields = {});
   bool decode_path();
+  void find_route();
   void close_after_this() noexcept;
   void finish_request() noexcept;
   std::uint64_t body_limit() const noexcept;
@@ -149,6 +151,7 @@ class connection : public transport, private body_source {
   std::string path_;  // decoded, if it had to be
   response answer_;
   bool body_ended_ = false;
+  bool is_read_ = false;
   bool silent_ = false;        // to HEAD there is no body
   bool continue_due_ = false;  // the peer waits for it
   bool answer_begun_ = false;

@@ -3,12 +3,14 @@
 #include <utility>
 
 #include "http/connection.hpp"
+#include "http/one_at_a_time.hpp"
 #include "troupe/parallel/schedule.hpp"
 #include "troupe/runtime/here.hpp"
 
 namespace troupe::http {
 
 task<std::string_view> connection::next_piece() {
+  const one_at_a_time alone(is_read_, "troupe: http::request: a read is under way already: await it first");
   while (!body_ended_ && piece_.empty()) {
     input& from = reads_aside_ ? body_in_ : in_;
     const parser::step step = parser_.next(from.view());

@@ -16,6 +16,7 @@
 #include "http/guest.hpp"
 #include "http/parked.hpp"
 #include "io/at_once.hpp"
+#include "io/of_file.hpp"
 #include "troupe/io/error.hpp"
 #include "troupe/runtime/here.hpp"
 #include "troupe/task/event.hpp"
@@ -54,8 +55,7 @@ class connection_over final : public connection {
   // temporary stands in a ?: within a co_await, which GCC 12 destroys twice.
   task<> run() {
     if constexpr (is_secure) {
-      // Like a peer that has sent nothing yet: it may go when the server stops, or when another one needs its place.
-      begin_wait(phase::fresh, server_->options.head_time, now().count());
+      wait_for_handshake(now().count());
       co_await stream_.handshake().timeout(server_->options.head_time).stop(idle_stop_.get_token());
       end_wait();
     }
@@ -180,6 +180,9 @@ class connection_over final : public connection {
         begin_wait(phase_.load(std::memory_order_relaxed), server_->options.write_time, now().count());  // order: relaxed  our own
         try {
           went = co_await stream_.send_file_some(from, offset + sent, piece).stop(busy_stop_.get_token());
+        } catch (const io_error& e) {
+          if (!io::is_of_file(e)) note_break();  // else its handler's doing, as where it is read here
+          throw;
         } catch (...) {
           note_break();
           throw;

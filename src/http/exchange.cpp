@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <charconv>
 
+#include "http/one_at_a_time.hpp"
 #include "troupe/io/error.hpp"
 #include "troupe/parallel/schedule.hpp"
 #include "troupe/runtime/here.hpp"
@@ -19,6 +20,11 @@ task<> exchange::send(std::string_view bytes) {
     co_await wire_->send(bytes, life_, core_->options.write_time);
   } catch (const io_error&) {
     refused_bytes_ = true;
+    keep_ = false;
+    throw;
+  } catch (const timed_out&) {
+    // It takes no more of it, and may have said why.
+    refused_bytes_ = !life_.over() && wire_->has_news();
     keep_ = false;
     throw;
   }
@@ -140,14 +146,12 @@ void exchange::finish() {
   wire_.reset();
 }
 
-exchange::reading::reading(exchange& of) : of_(of) {
-  if (of.is_read_) throw usage_error("troupe: http::client_response: a read is under way already: await it first");
-  of.is_read_ = true;
-}
+void exchange::throw_slow() const { throw client_error(client_failure::too_slow, where_, "the body comes too slowly"); }
 
 task<std::string_view> exchange::next_piece() {
   if (done_) co_return std::string_view();
-  const reading alone(*this);
+  const one_at_a_time alone(is_read_, "troupe: http::client_response: a read is under way already: await it first");
+  if (wire_ == nullptr && is_slow_) throw_slow();  // again: who heard of it may have been given up
   if (wire_ == nullptr) throw client_error(client_failure::truncated, where_, "an earlier read of it has failed");
   wire_->consume(std::exchange(consumed_, 0));
   const client_options& options = core_->options;
@@ -173,7 +177,8 @@ task<std::string_view> exchange::next_piece() {
     }
     if (slow) {
       wire_.reset();
-      throw client_error(client_failure::too_slow, where_, "the body comes too slowly");
+      is_slow_ = true;
+      throw_slow();
     }
     body_waited_ += now() - begins;
     if (step.what == parser::event::end) {

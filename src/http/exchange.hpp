@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -75,17 +76,6 @@ class exchange {
   static constexpr int interim_max = 16;  // answers 1xx in front of the one
 
   task<> read_head_within(http::method asked, tasks::limits soon);
-  // One at a time.
-  class reading {
-   public:
-    explicit reading(exchange& of);  // throws usage_error
-    reading(const reading&) = delete;
-    ~reading() { of_.is_read_ = false; }
-
-   private:
-    exchange& of_;
-  };
-
   task<parser::step> next_step(const tasks::limits& within);
   task<bool> receive(const tasks::limits& within);
   void keep_head(const message_head& head);
@@ -93,6 +83,7 @@ class exchange {
   void finish();
   [[noreturn]] void refuse(fault why);
   [[noreturn]] void end_early();
+  [[noreturn]] void throw_slow() const;
 
   const std::shared_ptr<client_core> core_;
   const url at_;
@@ -107,8 +98,12 @@ class exchange {
   std::uint64_t body_bytes_ = 0;
   std::chrono::nanoseconds body_waited_{0};
   bool keep_ = true, heard_ = false, done_ = false, refused_bytes_ = false, is_read_ = false;
+  bool is_slow_ = false;  // its body was
   bool cut_off_ = false;  // the request was sent in part, and its rest will never be
 };
+
+// The fields of these names go.
+void strip(std::string& fields, std::initializer_list<std::string_view> names);
 
 // Between the public types and these.
 class client_access {

@@ -244,6 +244,30 @@ bool wants_range(const request& asked, std::string_view tag, std::time_t modifie
   return since && modified == *since;
 }
 
+response all_of(const troupe::file& from, std::uint64_t offset, std::uint64_t bytes, std::string_view type) {
+  return response::file(from, offset, bytes, type).field("Accept-Ranges", "bytes");
+}
+
+response what_is_asked_of(const request& asked, const troupe::file& from, std::uint64_t offset, std::uint64_t bytes, std::string_view type) {
+  range wanted;
+  if (asked.method() == method::get) wanted = read_range(asked.field("range"), bytes);
+  if (!wanted.asked) return all_of(from, offset, bytes, type);
+  if (!wanted.possible) {
+    return response(416).field("Content-Range", "bytes */" + std::to_string(bytes)).field("Accept-Ranges", "bytes");
+  }
+  short_text place;
+  place.add("bytes ");
+  place.add(wanted.first);
+  place.add("-");
+  place.add(wanted.last);
+  place.add("/");
+  place.add(bytes);
+  return response::file(from, offset + wanted.first, wanted.last - wanted.first + 1, type)
+      .status(206)
+      .field("Content-Range", place)
+      .field("Accept-Ranges", "bytes");
+}
+
 response give(const request& asked, const troupe::file& from, const struct stat& file, std::string_view name,
               const file_options& options) {
   const short_text tag = etag_of(file);
@@ -256,10 +280,8 @@ response give(const request& asked, const troupe::file& from, const struct stat&
   };
   if (!is_expected(asked, tag, file.st_mtim.tv_sec)) return dress(response(412));
   if (is_unchanged(asked, tag, file.st_mtim.tv_sec)) return dress(response(304).field("Accept-Ranges", "bytes"));
-  if (!wants_range(asked, tag, file.st_mtim.tv_sec)) {
-    return dress(response::file(from, 0, bytes, type_of(name)).field("Accept-Ranges", "bytes"));
-  }
-  return dress(file_response(asked, from, 0, bytes, type_of(name)));
+  if (!wants_range(asked, tag, file.st_mtim.tv_sec)) return dress(all_of(from, 0, bytes, type_of(name)));
+  return dress(what_is_asked_of(asked, from, 0, bytes, type_of(name)));
 }
 
 response find_file(const folder& root, const request& asked, std::string_view rest) {
@@ -287,24 +309,9 @@ response find_file(const folder& root, const request& asked, std::string_view re
 
 }  // namespace
 
+// What an If-Range would be compared with is not known here.
 response file_response(const request& asked, const file& from, std::uint64_t offset, std::uint64_t bytes, std::string_view type) {
-  range wanted;
-  if (asked.method() == method::get) wanted = read_range(asked.field("range"), bytes);
-  if (!wanted.asked) return response::file(from, offset, bytes, type).field("Accept-Ranges", "bytes");
-  if (!wanted.possible) {
-    return response(416).field("Content-Range", "bytes */" + std::to_string(bytes)).field("Accept-Ranges", "bytes");
-  }
-  short_text place;
-  place.add("bytes ");
-  place.add(wanted.first);
-  place.add("-");
-  place.add(wanted.last);
-  place.add("/");
-  place.add(bytes);
-  return response::file(from, offset + wanted.first, wanted.last - wanted.first + 1, type)
-      .status(206)
-      .field("Content-Range", place)
-      .field("Accept-Ranges", "bytes");
+  return asked.fields().has("if-range") ? all_of(from, offset, bytes, type) : what_is_asked_of(asked, from, offset, bytes, type);
 }
 
 std::size_t read_file(const file_part& part, std::uint64_t offset, std::span<char> to) noexcept {

@@ -243,14 +243,14 @@ fault parser::check_head(std::string_view section) {
   if (chunked != head_.chunked || sized != head_.has_length || (sized && state->content_length != head_.length)) {
     return fault::bad_length;
   }
-  head_.keep_alive = head_.keep_alive && llhttp_should_keep_alive(state) != 0;
   head_.has_body = head_.chunked || head_.length > 0;
+  bool is_bare = false;  // whatever its fields say, it ends with its head, of which llhttp is not told
   if (side_ == side::responses) {
-    const bool none = answers_ == method::head || head_.status < 200 || head_.status == 204 || head_.status == 304;
-    head_.until_close = !none && !head_.chunked && !head_.has_length;
-    head_.has_body = !none && (head_.has_body || head_.until_close);
-    if (none) head_.keep_alive = head_.status < 200 || !lists_word(head_.fields["connection"], "close");
+    is_bare = answers_ == method::head || head_.status < 200 || head_.status == 204 || head_.status == 304;
+    head_.until_close = !is_bare && !head_.chunked && !head_.has_length;
+    head_.has_body = !is_bare && (head_.has_body || head_.until_close);
   }
+  if (!is_bare) head_.keep_alive = head_.keep_alive && llhttp_should_keep_alive(state) != 0;
   return fault::none;
 }
 

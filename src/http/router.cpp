@@ -10,10 +10,14 @@ namespace troupe::http {
 
 namespace {
 
+// A parameter has no text: what it is called makes no difference.
 struct segment {
   std::string literal;
   bool is_parameter = false, is_rest = false;
+  friend bool operator==(const segment&, const segment&) noexcept = default;
 };
+
+constexpr unsigned bit_of(method one) noexcept { return 1u << static_cast<unsigned>(one); }
 
 struct text_hash {
   using is_transparent = void;
@@ -50,8 +54,9 @@ std::vector<segment> read_pattern(std::string_view pattern) {
       if (++parameters > path_values::most) fail(pattern, "has more than 8 parameters");
     } else if (one.find_first_of("{}") != std::string_view::npos) {
       fail(pattern, "has a parameter that is not a whole segment");
+    } else {
+      next.literal = one;
     }
-    next.literal = one;
     made.push_back(std::move(next));
   });
   return made;
@@ -60,9 +65,9 @@ std::vector<segment> read_pattern(std::string_view pattern) {
 }  // namespace
 
 struct router::place {
-  std::string pattern;
   std::vector<segment> segments;
   std::array<route, static_cast<std::size_t>(method::other)> by_method;
+  unsigned methods = 0;  // as found::methods
 
   const route* of(method by) const noexcept {
     if (by == method::other) return nullptr;
@@ -128,63 +133,56 @@ void router::add_call(method on, std::string_view pattern, std::unique_ptr<route
     at = there.get();
   } else {
     for (const auto& one : table_->patterns) {
-      if (one->pattern == pattern) at = one.get();
+      if (one->segments == segments) at = one.get();
     }
     if (at == nullptr) {
       auto made = std::make_unique<place>();
       at = made.get();
-      made->segments = segments;
+      made->segments = std::move(segments);
       const auto before =
           std::find_if(table_->patterns.begin(), table_->patterns.end(), [&](const auto& one) { return wins(*made, *one); });
       table_->patterns.insert(before, std::move(made));
     }
   }
-  at->pattern = pattern;
-  at->segments = std::move(segments);
   route& to = at->by_method[static_cast<std::size_t>(on)];
   if (to.call != nullptr) fail(pattern, "has a handler for this method already");
   to.call = std::move(call);
   to.options = options;
+  at->methods |= bit_of(on) | (on == method::get ? bit_of(method::head) : 0);
 }
 
 router::found router::find(method by, std::string_view path) const {
   found result;
-  if (const auto exact = table_->exact.find(path); exact != table_->exact.end()) {
-    result.at = exact->second.get();
-    result.handler = result.at->of(by);
-    return result;
-  }
+  // True when it has the method; else one that fits less well may.
+  const auto take = [&](const place& one) {
+    result.methods |= one.methods;
+    result.handler = one.of(by);
+    return result.handler != nullptr;
+  };
+  const auto exact = table_->exact.find(path);
+  if (exact != table_->exact.end() && take(*exact->second)) return result;
   if (!path.starts_with('/')) return result;
   for (const auto& one : table_->patterns) {
     path_values values;
-    if (!one->matches(path, values)) continue;
-    const route* const handler = one->of(by);
-    // One that fits less well may have the method.
-    if (result.at == nullptr) result.at = one.get();
-    if (handler == nullptr) continue;
-    result.at = one.get();
-    result.handler = handler;
+    if (!one->matches(path, values) || !take(*one)) continue;
     result.values = values;
     return result;
   }
   return result;
 }
 
-std::string router::allowed(const place* at) const {
-  std::array<bool, static_cast<std::size_t>(method::other)> has{};
-  const auto add = [&](const place& one) {
-    for (std::size_t i = 0; i < has.size(); ++i) has[i] = has[i] || one.of(static_cast<method>(i)) != nullptr;
-  };
-  if (at != nullptr) {
-    add(*at);
-  } else {
-    for (const auto& [path, one] : table_->exact) add(*one);
-    for (const auto& one : table_->patterns) add(*one);
-  }
-  has[static_cast<std::size_t>(method::options)] = true;
+unsigned router::all_methods() const noexcept {
+  unsigned all = 0;
+  for (const auto& [path, one] : table_->exact) all |= one->methods;
+  for (const auto& one : table_->patterns) all |= one->methods;
+  return all;
+}
+
+std::string router::allowed(unsigned methods) {
+  methods |= bit_of(method::options);
   std::string list;
-  for (std::size_t i = 0; i < has.size(); ++i) {
-    if (has[i]) list += (list.empty() ? "" : ", ") + std::string(name_of(static_cast<method>(i)));
+  for (auto one = method::get; one != method::other; one = static_cast<method>(static_cast<unsigned>(one) + 1)) {
+    if ((methods & bit_of(one)) != 0) list += (list.empty() ? "" : ", ") + std::string(name_of(one));
   }
   return list;
 }

@@ -50,7 +50,31 @@ TEST(http_router, patterns_that_make_no_sense) {
   routes.get("/a", none);
   EXPECT_THROW(routes.get("/a", none), usage_error);
   routes.post("/a", none);
-  EXPECT_EQ(routes.allowed(routes.find(method::put, "/a").at), "GET, HEAD, POST, OPTIONS");
+  EXPECT_EQ(router::allowed(routes.find(method::put, "/a").methods), "GET, HEAD, POST, OPTIONS");
+  routes.get("/b/{x}", one);
+  EXPECT_THROW(routes.get("/b/{y}", one), usage_error);
+  EXPECT_THROW(routes.get("/a", none), usage_error);
+}
+
+TEST(http_router, a_path_has_the_methods_of_all_patterns_that_fit_it) {
+  router routes;
+  const auto one = [](std::string) { return response(); };
+  routes.get("/users/me", none, {.body_bytes = 1});
+  routes.remove("/users/{id}", one, {.body_bytes = 2});
+  routes.put("/users/{name}", one, {.body_bytes = 3});
+  routes.post("/{rest...}", one, {.body_bytes = 4});
+  const auto found = [&](method by, std::string_view path) {
+    const router::found at = routes.find(by, path);
+    return at.handler == nullptr ? router::allowed(at.methods) : std::to_string(at.handler->options.body_bytes);
+  };
+  EXPECT_EQ(found(method::get, "/users/me"), "1");
+  EXPECT_EQ(found(method::head, "/users/me"), "1");
+  EXPECT_EQ(found(method::remove, "/users/me"), "2");
+  EXPECT_EQ(found(method::put, "/users/me"), "3");
+  EXPECT_EQ(found(method::post, "/users/me"), "4");
+  EXPECT_EQ(found(method::patch, "/users/me"), "GET, HEAD, POST, PUT, DELETE, OPTIONS");
+  EXPECT_EQ(found(method::options, "/users/7"), "POST, PUT, DELETE, OPTIONS");
+  EXPECT_EQ(found(method::get, "/"), "POST, OPTIONS");
 }
 
 TEST(http_response, fields_that_would_end_the_head_are_refused) {

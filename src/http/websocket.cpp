@@ -9,6 +9,7 @@
 #include <exception>
 #include <utility>
 
+#include "http/one_at_a_time.hpp"
 #include "http/response_parts.hpp"
 #include "http/utf8.hpp"
 #include "troupe/base/error.hpp"
@@ -305,6 +306,7 @@ task<bool> websocket::take_control() {
 }
 
 task<std::optional<websocket_message>> websocket::receive() {
+  const one_at_a_time alone(is_received_, "troupe: http::websocket: a receive is under way already: await it first");
   if (!in_message_) message_.clear();
   while (close_code_ == 0 && !is_whole_) {
     if (answer_) {

@@ -227,13 +227,10 @@ TEST_P(http_chaos, answers_are_right_or_typed_errors) {
 TEST_P(http_chaos, answers_over_tls_are_right_or_typed_errors) {
   static const authority root("the authority");
   static const identity own = root.issue({.names = "IP:127.0.0.1"});
-  tls_options self;
-  self.certificate_pem = own.certificate;
-  self.key_pem = own.key;
   files_.put("large", std::string(file_bytes, 'f'));
   for (const auto& [does, seed] : {std::pair(chaos::single_bytes, 1u), {chaos::mixed, 2u}, {chaos::mixed, 3u}, {chaos::mixed, 4u}}) {
     fixed on(does, GetParam().on.seed + 100 * seed, files_ / "");
-    on.self = tls_context::server(self);
+    on.self = tls_context::server(showing(own));
     on.trust.ca_pem = root.certificate();
     check(std::move(on));
   }

@@ -84,6 +84,56 @@ TEST_P(http_client, a_connection_serves_one_request_after_the_other) {
   });
 }
 
+// It reads no more of the request, and does not close.
+TEST_P(http_client, an_answer_that_comes_before_the_whole_request_is_one) {
+  client_options soon;
+  soon.write_time = 200ms;
+  const auto talk = [](client web) -> task<> {
+    auto listener = tcp_listener::listen(endpoint::loopback(0));
+    const std::string url = "http://127.0.0.1:" + std::to_string(listener.local().port()) + "/";
+    event done;
+    const auto serve = [&](bool answers) -> task<> {
+      tcp_stream peer = co_await listener.accept();
+      std::array<char, 16> begun;
+      co_await peer.read_exact(begun);
+      if (answers) co_await peer.write_all("HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig");
+      co_await done.wait();
+    };
+    for (const bool answers : {true, false}) {
+      done.reset();
+      future<> serving = spawn(serve(answers));
+      const std::string got = co_await outcome_of(web.post(url, std::string(20'000'000, 'x'), ""));
+      EXPECT_EQ(got, answers ? "413 big" : "timed_out");
+      EXPECT_EQ(web.idle(), 0u);
+      done.set();
+      co_await std::move(serving);
+    }
+  };
+  runtime rt(options());
+  rt.spawn(talk(client(std::move(soon))));
+  rt.run();
+}
+
+// Whether a connection is kept does not depend on whether its answer has a body.
+TEST_P(http_client, what_ends_behind_a_bare_answer_is_not_kept) {
+  const auto says = [](const std::string& request) -> scripted_answer {
+    if (request.starts_with("HEAD /old ")) return {"HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\n", true};
+    if (request.starts_with("HEAD /kept ")) return "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 5\r\n\r\n";
+    if (request.starts_with("GET /twice ")) return {"HTTP/1.1 204 No Content\r\nConnection: x\r\nConnection: close\r\n\r\n", true};
+    return "HTTP/1.1 304 Not Modified\r\nTransfer-Encoding: chunked\r\n\r\n";
+  };
+  run(says, [](scripted_server& server, client web) -> task<> {
+    co_await fetch(web.head(server.url("/old")));
+    EXPECT_EQ(web.idle(), 0u);
+    co_await fetch(web.get(server.url("/twice")));
+    EXPECT_EQ(web.idle(), 0u);
+    co_await fetch(web.head(server.url("/kept")));
+    co_await fetch(web.get(server.url("/same")));
+    EXPECT_EQ(web.idle(), 1u);
+    EXPECT_EQ(server.connections(), 3);
+  });
+}
+
 TEST_P(http_client, few_connections_are_kept_and_not_for_long) {
   client_options few;
   few.idle_per_origin = 2;
@@ -103,7 +153,8 @@ TEST_P(http_client, the_request_is_what_was_asked_for) {
   run([](const std::string&) -> scripted_answer { return with_length(""); }, [](scripted_server& server, client web) -> task<> {
     co_await fetch(web.get(server.url("/a b?c#d")));
     client_request put("PUT", server.url("/thing"));
-    put.field("X-One", "1").field("Accept", "text/plain").body("body", "text/plain");
+    // The body that counts is the last one, and so is its type.
+    put.body("another body", "text/html").field("X-One", "1").field("Accept", "text/plain").body("body", "text/plain");
     co_await fetch(web.send(std::move(put)));
     const std::string big(300'000, 'b');
     co_await fetch(web.post(server.url(), big, "application/octet-stream"));
@@ -116,7 +167,7 @@ TEST_P(http_client, the_request_is_what_was_asked_for) {
     chunks.body(std::move(pieces), "text/plain");
     co_await fetch(web.send(std::move(chunks)));
     client_request part("GET", server.url("/part"));
-    part.range(5, 9);
+    part.range(1).range(5, 9);
     co_await fetch(web.send(std::move(part)));
     const std::string host = "Host: 127.0.0.1:" + std::to_string(server.port()) + "\r\n", agent = "User-Agent: troupe\r\n";
     const std::vector<std::string> got = server.requests();

@@ -97,20 +97,14 @@ TEST_P(http_client_and_server, they_understand_each_other) { check({}, {}); }
 TEST_P(http_client_and_server, they_understand_each_other_in_secret) {
   static const authority root("the authority");
   static const identity own = root.issue({.names = "IP:127.0.0.1"});
-  tls_options self;
-  self.certificate_pem = own.certificate;
-  self.key_pem = own.key;
   http::client_options trusting;
   trusting.tls.ca_pem = root.certificate();
-  check(tls_context::server(self), trusting);
+  check(tls_context::server(showing(own)), trusting);
 }
 
 TEST_P(http_client_and_server, peers_that_speak_no_tls_are_no_failure) {
   static const authority root("the authority");
   static const identity own = root.issue({.names = "IP:127.0.0.1"});
-  tls_options self;
-  self.certificate_pem = own.certificate;
-  self.key_pem = own.key;
   runtime rt(options());
   auto both = [](runtime& runs, tls_context secret) -> task<> {
     http::server_options limits;
@@ -136,16 +130,14 @@ TEST_P(http_client_and_server, peers_that_speak_no_tls_are_no_failure) {
     server.stop();
     co_await std::move(serving);
   };
-  rt.spawn(both(rt, tls_context::server(self)));
+  rt.spawn(both(rt, tls_context::server(showing(own))));
   rt.run();
 }
 
 TEST_P(http_client_and_server, several_branches_may_send_over_tls) {
   static const authority root("the authority");
   static const identity own = root.issue({.names = "IP:127.0.0.1"});
-  tls_options self, trust;
-  self.certificate_pem = own.certificate;
-  self.key_pem = own.key;
+  tls_options trust;
   trust.ca_pem = root.certificate();
   runtime rt(options());
   auto both = [](runtime& runs, tls_context secret, tls_context trusts) -> task<> {
@@ -183,7 +175,7 @@ TEST_P(http_client_and_server, several_branches_may_send_over_tls) {
     server.stop();
     co_await std::move(serving);
   };
-  rt.spawn(both(rt, tls_context::server(self), tls_context::client(trust)));
+  rt.spawn(both(rt, tls_context::server(showing(own)), tls_context::client(trust)));
   rt.run();
 }
 

@@ -186,6 +186,14 @@ TEST_P(http_client_failures, a_body_that_does_not_come_is_given_up_by_who_polls)
           }
         }
         EXPECT_TRUE(slow);
+        // What a branch that lost has heard of is not lost.
+        auto rest = answer.read_all();
+        try {
+          co_await std::move(rest);
+          ADD_FAILURE() << "there is no more";
+        } catch (const http::client_error& e) {
+          EXPECT_EQ(e.reason(), http::client_failure::too_slow);
+        }
       },
       std::move(hasty));
 }
@@ -334,13 +342,10 @@ authority& trusted() {
   return is;
 }
 
+tls_options showing_localhost() { return showing(trusted().issue({.names = "DNS:localhost"})); }
+
 TEST_P(http_client_failures, servers_are_verified_unless_one_asks_not_to) {
-  wanted_certificate like;
-  like.names = "DNS:localhost";
-  const identity who = trusted().issue(like);
-  tls_options self;
-  self.certificate_pem = who.certificate;
-  self.key_pem = who.key;
+  tls_options self = showing_localhost();
   self.alpn = {"http/1.1"};
   const auto says = [](const std::string& request) -> scripted_answer {
     if (request.starts_with("GET /down ")) return "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n";
@@ -374,12 +379,6 @@ TEST_P(http_client_failures, servers_are_verified_unless_one_asks_not_to) {
 
 // A body without a length over TLS ends by the peer's word, and by nothing else.
 TEST_P(http_client_failures, an_end_that_the_server_did_not_declare_is_none) {
-  wanted_certificate like;
-  like.names = "DNS:localhost";
-  const identity who = trusted().issue(like);
-  tls_options self;
-  self.certificate_pem = who.certificate;
-  self.key_pem = who.key;
   const int before = open_files();
   {
     runtime rt(options());
@@ -404,10 +403,71 @@ TEST_P(http_client_failures, an_end_that_the_server_did_not_declare_is_none) {
         EXPECT_EQ(got, declared ? "200 part of it" : "truncated");
       }
     };
-    rt.spawn(meet(tls_context::server(self)));
+    rt.spawn(meet(tls_context::server(showing_localhost())));
     rt.run();
   }
   EXPECT_EQ(open_files(), before);
+}
+
+// Sends on what lies in the pipe in one piece each time: what a peer says in a row arrives at once.
+task<> in_large_pieces(pipe_stream from, tcp_stream& to) {
+  std::array<char, 1> first;
+  std::array<char, 20'000> rest;
+  while (co_await from.read(first) != 0) {
+    co_await sleep_for(30ms);
+    const std::size_t more = co_await from.read(rest);
+    std::string piece(first.data(), 1);
+    piece.append(rest.data(), more);
+    co_await to.write_all(piece);
+  }
+}
+task<> as_it_comes(tcp_stream& from, pipe_stream to) {
+  std::array<char, 4096> buffer;
+  try {
+    while (const std::size_t bytes = co_await from.read(buffer)) co_await to.write_all(std::string_view(buffer.data(), bytes));
+  } catch (const error&) {  // either end has gone
+  }
+}
+
+// The goodbye came with the answer, and the connection stays: nothing more can be asked there.
+TEST_P(http_client_failures, a_goodbye_that_comes_with_the_answer_ends_a_kept_connection) {
+  if (GetParam().by == io_backend::simulated) GTEST_SKIP() << "pipes are real";
+  runtime rt(options());
+  auto meet = [](tls_context context) -> task<> {
+    auto listener = tcp_listener::listen(endpoint::loopback(0));
+    const std::string url = "https://localhost:" + std::to_string(listener.local().port());
+    auto answers = [](tcp_listener& from, tls_context of) -> task<> {
+      auto talk = [](tls_stream peer) -> task<> {
+        co_await peer.handshake();
+        std::array<char, 1000> buffer;
+        co_await peer.read(buffer);
+        co_await peer.write_all("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+        co_await peer.shutdown();
+        peer.close();
+      };
+      std::vector<tcp_stream> open(2);
+      for (tcp_stream& plain : open) {
+        plain = co_await from.accept();
+        auto [in, request] = pipe_stream::make();
+        auto [answer, out] = pipe_stream::make();
+        spawn(as_it_comes(plain, std::move(request)));
+        auto all = when_all(talk(tls_stream::server(of, std::move(in), std::move(out))), in_large_pieces(std::move(answer), plain));
+        co_await std::move(all);
+      }
+    };
+    client_options trusting;
+    trusting.tls.ca_pem = trusted().certificate();
+    const client web(trusting);
+    future<> served = spawn(answers(listener, context));
+    for (int i = 0; i < 2; ++i) {
+      const std::string got = co_await outcome_of(web.send(client_request("POST", url)));
+      EXPECT_EQ(got, "200 ok");
+    }
+    web.close_idle();
+    co_await std::move(served);
+  };
+  rt.spawn(meet(tls_context::server(showing_localhost())));
+  rt.run();
 }
 
 TROUPE_CLIENT_TEST_EACH(http_client_failures);

@@ -23,11 +23,9 @@ class http_ends : public http_conformance {
   outcome ask(router routes, std::string bytes, bool secret, std::function<void()> meanwhile = {}) {
     static const authority root("the authority");
     static const identity own = root.issue();
-    tls_options self, trust;
-    self.certificate_pem = own.certificate;
-    self.key_pem = own.key;
+    tls_options trust;
     trust.ca_pem = root.certificate();
-    const tls_context server = tls_context::server(self), client = tls_context::client(trust);
+    const tls_context server = tls_context::server(showing(own)), client = tls_context::client(trust);
     outcome made;
     auto both = [&](runtime& runs) -> task<> {
       http::server web(std::move(routes));
@@ -120,6 +118,18 @@ TEST_P(http_ends, of_a_file_that_is_shortened_come_before_its_length) {
 }
 
 }  // namespace
+
+// No peer is to blame for it: who runs the server hears of it, over TLS or not.
+TEST_P(http_ends, a_file_that_cannot_be_read_is_a_failure_of_its_handler) {
+  for (const bool secret : {false, true}) {
+    router routes;
+    routes.get("/", []() -> task<response> {
+      const file folder = co_await file::open("/");
+      co_return response::file(folder, 0, 1'000'000, "text/plain");
+    });
+    EXPECT_THROW(ask(std::move(routes), "GET / HTTP/1.1\r\nHost: a\r\n\r\n", secret), io_error) << secret;
+  }
+}
 
 TROUPE_HTTP_TEST_EACH(http_ends);
 

@@ -20,6 +20,9 @@ router some_routes() {
   routes.get("/users/{id}", [](const request&, int id) { return response::text("user " + std::to_string(id)); });
   routes.get("/users/me", [] { return response::text("me"); });
   routes.get("/files/{path...}", [](std::string path) { return response::text("[" + path + "]"); });
+  routes.get("/names/{name}/of/{whom}", [](const request& asked, std::string name, std::string_view whom) {
+    return response::text("<" + name + "><" + std::string(whom) + ">" + std::string(asked.path()));
+  });
   routes.get("/echo", [](const request& asked) { return response::text(asked.query_value("x").value_or("none")); });
   routes.post("/body", [](const request& asked) { return response::text("plain " + std::string(asked.body())); });
   routes.post("/pieces", [](request& asked) -> task<response> {
@@ -75,6 +78,11 @@ TEST_P(http_requests, routes_and_their_parameters) {
   EXPECT_EQ(answer_to(some_routes(), get_last("/users/")), plainly("404 Not Found", "Not Found", last));
   EXPECT_EQ(answer_to(some_routes(), get_last("/files/a/b%20c")), ok("[a/b c]", last));
   EXPECT_EQ(answer_to(some_routes(), get_last("/files/")), ok("[]", last));
+  EXPECT_EQ(answer_to(some_routes(), get_last("/files/a%2Fb/c%252f%2f")), ok("[a/b/c%2f/]", last));
+  EXPECT_EQ(answer_to(some_routes(), get_last("/names/a%2Fb%2f/of/c%20d")), ok("<a/b/><c d>/names/a/b//of/c d", last));
+  EXPECT_EQ(answer_to(some_routes(), get_last("/names/a%2Fof/b")), plainly("404 Not Found", "Not Found", last));
+  EXPECT_EQ(answer_to(some_routes(), get_last("/users%2F7")), plainly("404 Not Found", "Not Found", last));
+  EXPECT_EQ(answer_to(some_routes(), get_last("/names/%2F%2")), plainly("400 Bad Request", "Bad Request", last));
   EXPECT_EQ(answer_to(some_routes(), get_last("/echo?y=1&x=a+b%21")), ok("a b!", last));
   EXPECT_EQ(answer_to(some_routes(), get_last("/%zz")), plainly("400 Bad Request", "Bad Request", last));
 }

@@ -31,7 +31,7 @@ struct client_options {
   std::chrono::nanoseconds connect_time = std::chrono::seconds(10);
   // From the request's last byte to the answer's head. Default 30 s; then timed_out.
   std::chrono::nanoseconds head_time = std::chrono::seconds(30);
-  // A server that takes no byte of a request for so long: timed_out. Default 20 s.
+  // A server that takes no byte of a request for so long: timed_out, unless it has answered by then. Default 20 s.
   std::chrono::nanoseconds write_time = std::chrono::seconds(20);
   // Bytes a second at which an answer's body must come at least, on average, while it is waited for; it may be so late
   // altogether before that counts. Default 100, and 20 s; slower is a client_error, too_slow. 0: any.

@@ -50,7 +50,7 @@ class client_request {
   // write another request), and for those that are the client's own: Host, Content-Length, Transfer-Encoding, Connection,
   // Upgrade, TE, Trailer, Expect.
   client_request& field(std::string_view name, std::string_view value);
-  // Throws usage_error as field() does.
+  // With its Content-Type, if that is not empty; in place of one that was there, as with range(). Throws usage_error as field() does.
   client_request& body(std::string bytes, std::string_view type);
   // Of a length that is not known: the function is called once the head is sent, and owns what it captures. Such a request
   // is sent once: never again after a stale connection or a redirect that would want its body.
@@ -63,6 +63,7 @@ class client_request {
 
  private:
   friend class client_access;
+  void only_field(std::string_view name, std::string_view value);
   std::string method_, url_, fields_, body_;
   upload_function upload_;
   bool has_body_ = false, ranged_ = false;

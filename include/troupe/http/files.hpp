@@ -31,8 +31,9 @@ struct file_options {
   bool hidden = false;
 };
 
-// So many bytes of an open file from `offset` on, as one thing: all of it, or the range of it that a GET asks for (206, 416). The
-// rest as response::file.
+// So many bytes of an open file from `offset` on, as one thing: all of it, or the range of it that a GET asks for (206, 416). Who
+// asks for a range of what is still the same (If-Range) is given all of it: whether it is, is not known here. The rest as
+// response::file.
 response file_response(const request& asked, const file& from, std::uint64_t offset, std::uint64_t bytes, std::string_view type);
 
 }  // namespace troupe::http

@@ -63,10 +63,10 @@ class request {
   // All of it, for a handler that is no coroutine; for one that is, what read_all() has read.
   std::string_view body() const noexcept { return body_; }
   // For a coroutine: the next piece of the body, valid until the next call; "" at its end. The first call tells a
-  // peer that waits for it to go on (100 Continue). One that is given up (when_any) loses nothing. Throws refused when the body is malformed, too large or too slow, and what
-  // a stream throws.
+  // peer that waits for it to go on (100 Continue). One at a time: a second one is a usage_error. One that is given up (when_any)
+  // loses nothing. Throws refused when the body is malformed, too large or too slow, and what a stream throws.
   task<std::string_view> read() { return source_->next_piece(); }
-  // All of it; body() from then on.
+  // All of it; body() from then on. Throws as read() does.
   task<std::string_view> read_all();
   // Fields behind a chunked body that was read to its end.
   http::fields trailer() const noexcept { return trailer_; }

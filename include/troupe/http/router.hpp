@@ -148,10 +148,11 @@ class call_of final : public route_call {
 }  // namespace routes
 
 // Patterns: "/users/{id}/posts/{post}" has two parameters, a segment each; "/files/{path...}" takes the rest of the path,
-// which may be empty. Literal segments win over parameters, and those over a rest. A handler is a function, or a const
-// callable that is called on any thread and by several at a time; it takes the request, or not, and then a parameter for
-// each one of the pattern: what is no number where it wants one is not found (404). It returns a response, or is a coroutine
-// that does.
+// which may be empty. A slash that comes encoded (%2F) parts no segments: it is one in the parameter's value. Literal segments
+// win over parameters, and those over a rest, among the patterns that have the method; what a parameter is called makes no
+// difference. A handler is a function, or a const callable that is called on any thread and by
+// several at a time; it takes the request, or not, and then a parameter for each one of the pattern: what is no number where it
+// wants one is not found (404). It returns a response, or is a coroutine that does.
 // HEAD is answered by the handler of GET, without the body; OPTIONS with the methods that there are. Other methods than a
 // path has are answered 405, other paths 404.
 //
@@ -211,13 +212,14 @@ class router {
   };
   struct place;
   struct found {
-    const place* at = nullptr;       // null: no such path
     const route* handler = nullptr;  // null: not by this method
+    unsigned methods = 0;            // where it is null: a bit for each that the path has; 0: no such path
     path_values values;
   };
   found find(method by, std::string_view path) const;
-  // "GET, HEAD, OPTIONS"; of all places for null.
-  std::string allowed(const place* at) const;
+  unsigned all_methods() const noexcept;
+  // "GET, HEAD, OPTIONS"
+  static std::string allowed(unsigned methods);
 
  private:
   void add_call(method on, std::string_view pattern, std::unique_ptr<route_call> call, const route_options& options);

@@ -29,8 +29,8 @@ struct websocket_message {
   std::string_view data;  // valid until the next receive()
 };
 
-// The connection, in the function that response::websocket() was given. One receive() at a time, any number of sends: branches of
-// when_all within the function may do both. Messages are sent whole.
+// The connection, in the function that response::websocket() was given. One receive() at a time, a second one is a usage_error; any
+// number of sends: branches of when_all within the function may do both. Messages are sent whole.
 //
 // Example (declarations):
 //     troupe::task<> echo(troupe::http::websocket& peer) {
@@ -102,6 +102,7 @@ class websocket {
   bool asked_ = false;                  // a ping is not answered yet
   bool ping_due_ = false;               // nor sent: the receive() that was to was given up
   bool close_sent_ = false;
+  bool is_received_ = false;
   bool is_ended_ = false;  // not by the function: by the peer's close, a breach of the protocol, or since the server stops
   int unsaid_ = 0;  // the peer's breach, of which it is to be told
   int close_code_ = 0;
