@@ -4,6 +4,7 @@
 #include <cstring>
 #include <vector>
 
+#include "io/of_file.hpp"
 #include "troupe/context/snapshot.hpp"
 #include "troupe/io/error.hpp"
 #include "troupe/io/file.hpp"
@@ -22,11 +23,6 @@ namespace {
 constexpr std::size_t first_read_bytes = io_buffer::bytes_max;
 constexpr std::chrono::nanoseconds farewell_max = std::chrono::seconds(2);
 constexpr std::size_t farewell_bytes_max = std::size_t{1} << 20;
-
-// It cannot be read: a folder, or what the disk does not give.
-bool is_of_file(const io_error& what) noexcept {
-  return what.code() == std::errc::invalid_argument || what.code() == std::errc::is_a_directory || what.code() == std::errc::io_error;
-}
 
 }  // namespace
 
@@ -50,6 +46,7 @@ struct runner {
   bool by_peer = false;     // what is thrown is the stream's, or its time's
   std::size_t read_bytes = first_read_bytes;
   std::string unfinished{};  // of a line
+  bool too_long = false;     // behind the lines that were given
 
   runner(face& of, const wire& on, const protocol_options& chosen)
       : its(of), options(chosen), memory(make_context(options.context)), here(on, *memory) {
@@ -97,6 +94,10 @@ struct runner {
       came.reset();
       if (memory) memory->rollback(*idle);
       if (here.closing_ || options.stop.stop_requested()) break;
+      if (too_long) {
+        by_peer = true;  // no callback's doing
+        throw line_too_long(options.line_bytes_max);
+      }
       if (std::exchange(something, false) && its.hears_of_sent) {
         call([this] { its.sent(here, out); });
         continue;
@@ -150,7 +151,8 @@ struct runner {
     const std::size_t last = text.rfind('\n');
     if (last == std::string_view::npos) {
       unfinished.append(text);
-      return check_unfinished();
+      too_long = is_too_long(unfinished);
+      return;
     }
     std::string_view whole = text.substr(0, last + 1);
     if (!unfinished.empty()) {
@@ -161,25 +163,23 @@ struct runner {
       whole = {joined, unfinished.size() + whole.size()};
     }
     unfinished.assign(text.substr(last + 1));
-    check_unfinished();
+    too_long = is_too_long(unfinished);
     std::pmr::vector<std::string_view> lines(memory.get());
     for (std::size_t begin = 0; begin < whole.size();) {
       const std::size_t end = whole.find('\n', begin);
       std::string_view one = whole.substr(begin, end - begin);
+      if (is_too_long(one)) {
+        too_long = true;
+        break;
+      }
       if (one.ends_with('\r')) one.remove_suffix(1);
-      check_line(one.size());
       lines.push_back(one);
       begin = end + 1;
     }
-    call([&] { its.received(here, std::span<const std::string_view>(lines), out); });
+    if (!lines.empty()) call([&] { its.received(here, std::span<const std::string_view>(lines), out); });
   }
   // What may be half of its end does not count.
-  void check_unfinished() { check_line(unfinished.size() - (unfinished.ends_with('\r') ? 1 : 0)); }
-  void check_line(std::size_t bytes) {
-    if (bytes <= options.line_bytes_max) return;
-    by_peer = true;  // no callback's doing
-    throw line_too_long(options.line_bytes_max);
-  }
+  bool is_too_long(std::string_view line) const noexcept { return line.size() - (line.ends_with('\r') ? 1 : 0) > options.line_bytes_max; }
 
   // A peer that sends much is read in great parts, an idle one costs little.
   void adapt(std::size_t got) noexcept {
@@ -216,7 +216,7 @@ struct runner {
       try {
         sent = co_await line().send_file_some(from, what.offset + done, left - done).timeout(options.stall_max);
       } catch (const io_error& e) {
-        if (!is_of_file(e)) throw;
+        if (!io::is_of_file(e)) throw;
         by_peer = false;
         throw io_error("send_file", what.path, e.code().value());
       }
@@ -237,7 +237,11 @@ struct runner {
     for (std::size_t all = 0; all < farewell_bytes_max;) {
       const std::chrono::nanoseconds left = until - now();
       if (left.count() <= 0) break;
-      const std::size_t bytes = co_await line().read(unread).timeout(left);
+      std::size_t bytes = 0;
+      try {
+        bytes = co_await line().read(unread).timeout(left);
+      } catch (const timed_out&) {  // the peer stays
+      }
       if (bytes == 0) break;
       all += bytes;
     }
@@ -248,7 +252,7 @@ struct runner {
   task<> try_farewell() {
     try {
       co_await say_farewell();
-    } catch (const error&) {  // its peer has gone, or stays
+    } catch (const error&) {  // its peer has gone
     }
   }
 

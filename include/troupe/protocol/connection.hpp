@@ -66,7 +66,8 @@ struct protocol_options {
   // Bytes that data_received gets at most. Reading begins with 4 KiB, and twice as much each time that all of it came. Who waits for
   // no more than that has no buffer meanwhile, nor a heap.
   std::size_t receive_bytes_max = std::size_t{64} << 10;
-  // Of lines_received: a longer line ends the connection with line_too_long. Default 64 KiB.
+  // Of lines_received: a longer line ends the connection with line_too_long, once those before it were given and answered.
+  // Default 64 KiB.
   std::size_t line_bytes_max = std::size_t{64} << 10;
   // Of each connection's heap.
   context_options context{};
