@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -75,8 +76,13 @@ void await_writer() noexcept {
   for (int i = 0; i < naps_max && !crash_written.load(std::memory_order_acquire); ++i) ::poll(nullptr, 0, nap_ms);
 }
 
+// With what the kernel said of it, as the address: who handled it before may look at that.
+void raise_again(int signal, ::siginfo_t& why) noexcept {
+  if (::syscall(SYS_rt_tgsigqueueinfo, ::getpid(), ::gettid(), signal, &why) != 0) ::raise(signal);
+}
+
 // Writes the trace, restores what the signals did before, and lets the signal do that.
-void on_crash(int signal) {
+void on_crash(int signal, ::siginfo_t* why, void*) {
   const int error_before = errno;
   pid_t first = 0;
   const pid_t self = ::gettid();
@@ -90,14 +96,14 @@ void on_crash(int signal) {
     await_writer();
   }
   for (const crash& one : crashes) ::sigaction(one.signal, &one.before, nullptr);
-  ::raise(signal);
+  raise_again(signal, *why);
   errno = error_before;
 }
 
 void catch_crashes() {
   struct ::sigaction action = {};
-  action.sa_handler = &on_crash;
-  action.sa_flags = SA_ONSTACK;
+  action.sa_sigaction = &on_crash;
+  action.sa_flags = SA_ONSTACK | SA_SIGINFO;
   for (crash& one : crashes) ::sigaction(one.signal, &action, &one.before);
 }
 

@@ -23,16 +23,8 @@ std::string runtime_core::running() const {
 }
 
 std::string runtime_core::dump() {
-  struct visit {
-    explicit visit(actor::system& home) noexcept : home(home), open(home.visit()) {}
-    visit(const visit&) = delete;
-    visit& operator=(const visit&) = delete;
-    ~visit() { home.leave(); }
-    actor::system& home;
-    const bool open;
-  };
-  const visit here(*system);
-  if (!here.open) return "troupe: dump: the runtime is ending\n";
+  const actor::system::visitor here(*system);
+  if (!here.let_in()) return "troupe: dump: the runtime is ending\n";
   const tasks::timers::counts timers = clock->count();
   std::size_t holds = 0;
   {

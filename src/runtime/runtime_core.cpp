@@ -83,7 +83,8 @@ void runtime_core::make_side_pool() {
     // order: relaxed  set before the pool ends, by the thread that ends it
     if (system->closing.load(std::memory_order_relaxed)) return;
     if (simulated_ != nullptr) return post(std::move(call));
-    aside.run([counted = at_work(*this), call = std::move(call)]() mutable {
+    aside.run([this, counted = at_work(*this), call = std::move(call)]() mutable {
+      const jobs::job_pool::inside here(jobs.get());  // its lazies, loops and resources are this runtime's
       call();
       call = nullptr;  // the result's way first, then the count
     });

@@ -109,6 +109,40 @@ TEST_P(metrics, lazies_failures_and_blocking_calls) {
   EXPECT_EQ(now.blocking_calls, 0u);
 }
 
+// Those that sleep for it send errands for what another thread keeps.
+TEST_P(metrics, a_lazy_that_many_await_counts_once) {
+  runtime rt(options());
+  const lazy kept([] { return 1; });
+  auto wants = [](lazy<int> of) -> task<> { static_cast<void>(co_await of); };
+  for (int i = 0; i < 10; ++i) rt.spawn(wants(kept));
+  rt.run();
+  EXPECT_EQ(rt.metrics().total.lazies, 1u);
+  EXPECT_EQ(rt.metrics().lazies_dropped, 0u);
+}
+
+TEST_P(metrics, dead_letters_are_no_messages_that_were_handled) {
+  runtime rt(options());
+  auto one = rt.spawn<counter>();
+  for (int i = 0; i < 3; ++i) one.tell<&counter::add>(1);
+  one.stop();
+  rt.run();
+  const std::uint64_t handled = rt.metrics().total.messages, dead = rt.metrics().dead_letters;
+  for (int i = 0; i < 20; ++i) one.tell<&counter::add>(1);
+  rt.run();
+  EXPECT_EQ(rt.metrics().total.messages, handled);
+  EXPECT_EQ(rt.metrics().dead_letters, dead + 20);
+}
+
+TEST_P(metrics, a_message_that_waited_for_its_predicate_counts_once) {
+  runtime rt(options());
+  auto one = rt.spawn<counter>();
+  const auto is_ten = [](const counter& self) { return self.sum == 10; };
+  for (int i = 0; i < 5; ++i) one.tell_when<&counter::add>(is_ten, 0);
+  for (int i = 0; i < 10; ++i) one.tell<&counter::add>(1);
+  rt.run();
+  EXPECT_EQ(rt.metrics().total.messages, 15u);
+}
+
 // Of a simulation, too, which has its time and its counters to itself else; a race is seen by tsan.
 TEST_P(metrics, any_thread_reads_them_and_arms_timers_meanwhile) {
   runtime rt(options());

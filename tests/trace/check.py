@@ -168,6 +168,16 @@ def check_endings():
     expect(events, "i", "user", "filled", 2 * 32_000)
 
 
+def check_handler_before():
+    """Who handled a signal before is told what the kernel said of it, and may go on."""
+    path = FOLDER / "mended.json"
+    done = run("mended", str(path))
+    if done.returncode != 0 or "the trace up to the crash was written" not in done.stderr:
+        fail(f"mended: ended with {done.returncode}: {done.stderr}")
+    events, _ = events_of(path)
+    expect(events, "i", "user", "crashed: SIGSEGV", 1, 1)
+
+
 def check_flood():
     """Rings are of a fixed size: the newest events stay, and how many went is told."""
     path = FOLDER / "flood.json"
@@ -209,6 +219,7 @@ for one in POLICIES:
 check_table()
 check_crowd()
 check_endings()
+check_handler_before()
 check_flood()
 check_settings()
 check_pipe()

@@ -1,6 +1,7 @@
 // Does a little of everything that a trace has events for. How it ends: return | exit | crash | segv | deep | both |
-// flood | crowd.
+// flood | crowd | mended.
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <array>
@@ -76,6 +77,24 @@ void crash_both(troupe::runtime& rt) {
   }
 }
 
+// A handler that was there first, and goes on: it makes the page that is touched one that may be.
+void mend(int, siginfo_t* why, void*) {
+  auto* const page = reinterpret_cast<char*>(reinterpret_cast<std::uintptr_t>(why->si_addr) & ~std::uintptr_t{4095});
+  if (::mprotect(page, 4096, PROT_READ | PROT_WRITE) != 0) ::_exit(9);
+}
+
+void handle_faults() {
+  struct sigaction action = {};
+  action.sa_sigaction = &mend;
+  action.sa_flags = SA_SIGINFO;
+  ::sigaction(SIGSEGV, &action, nullptr);
+}
+
+void touch_what_is_mended() {
+  auto* const page = static_cast<volatile char*>(::mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  *page = 1;
+}
+
 // More threads than a table has.
 void come_and_go() {
   for (int i = 0; i < 400; ++i) std::thread([] { troupe::trace_mark("came and went"); }).join();
@@ -85,6 +104,7 @@ void come_and_go() {
 
 int main(int, char** arguments) {
   const std::string_view ending = arguments[1];
+  if (ending == "mended") handle_faults();
   troupe::runtime rt;
   auto counter = rt.spawn<Counter>();
   auto asker = rt.spawn<Asker>(counter);
@@ -106,5 +126,6 @@ int main(int, char** arguments) {
   if (ending == "exit") std::exit(3);
   if (ending == "crash" || ending == "segv" || ending == "deep") asker.tell<&Asker::crash>(std::string(ending));
   if (ending == "both") crash_both(rt);
+  if (ending == "mended") rt.post(&touch_what_is_mended);
   rt.run();
 }
