@@ -13,6 +13,7 @@
 #include <cmath>
 #include <complex>
 #include <cstdint>
+#include <exception>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -88,7 +89,7 @@ bool read(std::string_view text, Number& number, Number least, Number most) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   view of;
   std::string out = "mandelbrot.png";
   const std::vector<std::string_view> words(argv + 1, argv + argc);
@@ -108,4 +109,7 @@ int main(int argc, char** argv) {
   const troupe::runtime rt;
   std::vector<std::uint32_t> pixels = draw(of);
   return write_png(out, of, pixels) ? 0 : 1;
+} catch (const std::exception& failure) {
+  std::cerr << "mandelbrot: " << failure.what() << '\n';
+  return 1;
 }

@@ -6,8 +6,10 @@
 // worth less than a fork costs is searched by plain calls, from --alone rows before the last on.
 #include <charconv>
 #include <cstdint>
+#include <exception>
 #include <iostream>
 #include <span>
+#include <stdexcept>
 #include <string_view>
 #include <vector>
 
@@ -68,7 +70,7 @@ bool read_number(std::string_view text, unsigned& number) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   const std::vector<std::string_view> words(argv + 1, argv + argc);
   unsigned n = 8, alone = alone_by_default;
   if (words.size() == 2 || words.size() > 3) return usage();
@@ -76,5 +78,10 @@ int main(int argc, char** argv) {
   if (words.size() == 3 && (words[1] != "--alone" || !read_number(words[2], alone))) return usage();
 
   const troupe::runtime rt;
-  std::cout << n << " queens: " << count({n, (std::uint32_t{1} << n) - 1, {}}, alone).get() << " ways\n";
+  std::cout << n << " queens: " << count({n, (std::uint32_t{1} << n) - 1, {}}, alone).get() << " ways\n" << std::flush;
+  if (!std::cout) throw std::runtime_error("standard output cannot be written");
+  return 0;
+} catch (const std::exception& failure) {
+  std::cerr << "nqueens: " << failure.what() << '\n';
+  return 1;
 }

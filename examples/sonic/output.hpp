@@ -25,11 +25,12 @@ struct BadOutput : std::runtime_error {
       : std::runtime_error("cannot write " + file + ": " + why + "; name another file") {}
 };
 
-// Found out before the work: whether it can be opened. Leaves what is there as it is.
+// Found out before the work: whether it can be opened. Leaves what is there as it is, a link to what is
+// not there yet, too.
 inline void check_writable(const std::string& file) {
   const bool is_new = !std::filesystem::exists(file);
   if (!std::ofstream(file, std::ios::app)) throw BadOutput(file, "it cannot be opened");
-  if (is_new) std::filesystem::remove(file);
+  if (is_new) std::filesystem::remove(std::filesystem::canonical(file));
 }
 
 // Stereo, 24 bits.

@@ -70,3 +70,6 @@ for wrong in (["--width", "0"], ["--width"], ["--out", ""], ["--span", "wide"], 
         fail(f"took {wrong}")
 if mandelbrot("--out", "/no/such/folder/a.png", "--width", 2, "--height", 2).returncode != 1:
     fail("wrote nowhere without saying so")
+done = mandelbrot("--width", 2, "--height", 2, environment={"TROUPE_WORKERS": "0"})
+if done.returncode != 1 or not done.stderr.startswith("mandelbrot: troupe: environment variable TROUPE_WORKERS=0: "):
+    fail(f"with 0 workers it ended with {done.returncode} and said {done.stderr}")

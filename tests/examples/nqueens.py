@@ -30,3 +30,8 @@ for policy in POLICIES:
 for wrong in (["0"], ["21"], ["eight"], ["8", "--alone"], ["8", "--together", "2"], ["8x"]):
     done = nqueens(*wrong)
     expect(f"{wrong}", (done.returncode, done.stdout, done.stderr.startswith("usage:")), (2, "", True))
+done = nqueens(4, environment={"TROUPE_WORKERS": "0"})
+expect("0 workers", (done.returncode, done.stderr[:24]), (1, "nqueens: troupe: environ"))
+with open("/dev/full", "w") as full:
+    done = subprocess.run([NQUEENS, "4"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=SECONDS_MAX)
+expect("a full disk", (done.returncode, done.stderr), (1, "nqueens: standard output cannot be written\n"))

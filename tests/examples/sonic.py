@@ -304,6 +304,13 @@ def check_files():
     sonic(good, "-o", "b.wav", "--spectrogram", "no/such.png")
     if (FOLDER / "b.wav").exists():
         fail("it left a sound although it refused where the picture should go")
+    for link, target in (("to.wav", "new.wav"), ("to.png", "new.png")):
+        (FOLDER / link).unlink(missing_ok=True)
+        (FOLDER / target).unlink(missing_ok=True)
+        (FOLDER / link).symlink_to(target)
+    sonic(good, "-o", "to.wav", "--spectrogram", "to.png")
+    if not all((FOLDER / link).is_symlink() and (FOLDER / link).stat().st_size > 0 for link in ("to.wav", "to.png")):
+        fail("it wrote a file in place of a link to one that was not there")
     for arguments in ([], [good, "kept"], [good, "-o"], [good, "-o", ""], [good, "--workers", "0"], [good, "--what"],
                       [good, "--workers", "65"], [good, "--workers", "2x"], [good, "-o", "a.wav", "-o", "b.wav"],
                       [good, "-o", good], [good, "-o", "./good.score"], [good, "-o", "link.wav"],
