@@ -10,6 +10,9 @@ from rows import Case, Row
 NAME_WIDTH, UNIT_WIDTH, RATIO_WIDTH = 30, 17, 24
 CELL_WIDTH = 21
 
+# Bare loops of ours, which are told beside the floor: nobody's rival.
+MORE_FLOORS = ("uring",)
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -57,10 +60,11 @@ def words(row: Row) -> tuple[str, str]:
 
 
 def best_peer(line: Line) -> str | None:
-    if not line.peers:
+    rivals = [name for name in line.peers if name not in MORE_FLOORS]
+    if not rivals:
         return None
     pick = min if line.case.row.better == "less" else max
-    return pick(line.peers, key=lambda name: line.peers[name].median)
+    return pick(rivals, key=lambda name: line.peers[name].median)
 
 
 def versus_best(line: Line) -> str:
@@ -126,5 +130,6 @@ def as_json(lines: list[Line]) -> list[dict[str, Any]]:
 
     return [{"row": line.case.name, "unit": line.case.row.unit, "better": line.case.row.better,
              "troupe": optional(line.troupe), "floor": optional(line.floor),
-             "peers": {name: asdict(summary) for name, summary in line.peers.items()}}
+             "peers": {name: asdict(summary) for name, summary in line.peers.items() if name not in MORE_FLOORS},
+             "floors": {name: asdict(summary) for name, summary in line.peers.items() if name in MORE_FLOORS}}
             for line in lines]

@@ -240,6 +240,10 @@ class Report(unittest.TestCase):
         self.assertEqual(ratio(3, None, {"go": 6, "caf": 2}, better="more", unit="times"), "2.0x less (go)")
         self.assertEqual(ratio(0.5, None, {"go": 0.1}, unit="ms/s"), "5.0x more (go)")
 
+    def test_a_bare_loop_is_no_rival(self):
+        self.assertEqual(report.versus_best(line(100, 110, {"tokio": 95, "uring": 120}, better="more", unit="requests/s")), "1.05x more (tokio)")
+        self.assertEqual(report.versus_best(line(100, 110, {"uring": 120})), "-")
+
     def test_ratio_needs_both_sides(self):
         for troupe, peers in ((None, {"go": 1}), (1, {}), (1, {"go": 0}), (0, {"go": 1})):
             self.assertEqual(report.versus_best(line(troupe, None, peers)), "-")
@@ -272,7 +276,7 @@ class Report(unittest.TestCase):
         self.assertEqual(report.as_json([line(50, None, {"go": 100})]), [
             {"row": "actor/x@1", "unit": "ns/message", "better": "less",
              "troupe": {"median": 50, "min": 50, "max": 50}, "floor": None,
-             "peers": {"go": {"median": 100, "min": 100, "max": 100}}}])
+             "peers": {"go": {"median": 100, "min": 100, "max": 100}}, "floors": {}}])
 
 
 class CommandLine(unittest.TestCase):
