@@ -2,7 +2,7 @@
 
 import re
 
-LINES_MAX = 400
+LINES_MAX = 1000
 CODE = (".hpp", ".h", ".cpp", ".c", ".py", ".sh", ".cmake", ".txt", ".md")
 CPP = (".hpp", ".h", ".cpp", ".c")
 
