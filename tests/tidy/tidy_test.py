@@ -79,7 +79,7 @@ class Checks(unittest.TestCase):
         self.write("src/base/long.cpp", "\n" * text.LINES_MAX)
         self.passes(text.check_length)
         self.write("src/base/long.cpp", "\n" * (text.LINES_MAX + 1))
-        self.complains(text.check_length, "401 lines")
+        self.complains(text.check_length, "1001 lines")
 
     def test_words_that_leave_something_open(self):
         self.write("src/base/a.cpp", 'mkstemp("XXXXXX"); // a hacker\n')
