@@ -34,35 +34,111 @@ bool mail_bound::too_many() noexcept {
   return count_ > limit_;
 }
 
+mail_bound::waiting& mail_bound::waiting::operator=(waiting&& other) noexcept {
+  waiting taken(std::move(other));
+  std::swap(granted, taken.granted);
+  std::swap(ask, taken.ask);
+  std::swap(answer, taken.answer);
+  std::swap(to, taken.to);
+  return *this;
+}
+
+// Nobody is told of an ask that never came in: whoever asked has given it up, or the runtime has gone.
+mail_bound::waiting::~waiting() {
+  if (ask != nullptr) ask->act(ask, nullptr, message_act::discard);
+}
+
+bool mail_bound::waiting::gave_up() const noexcept {
+  // order: relaxed  a hint; who gives up at that very instant has asked
+  return ask == nullptr ? granted->abandoned() : answer->asked->given_up.load(std::memory_order_relaxed);
+}
+
+bool mail_bound::waiting::come_in() noexcept {
+  if (ask == nullptr) {
+    granted->set_value(room(*to));
+    return true;
+  }
+  try {
+    deliver(*to, *std::exchange(ask, nullptr));
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;  // the ask was discarded
+  }
+}
+
 void mail_bound::leave() noexcept {
   std::unique_lock lock(mutex_);
+  if (giving_) [[unlikely]] {
+    ++freed_;
+    return;
+  }
   // Whoever waits longest has the room, unless he gave up.
   while (!waiting_.empty() && count_ <= limit_) {
+    if (waiting_.front().ask != nullptr) return give_room(lock);
     waiting next = std::move(waiting_.front());
     waiting_.pop_front();
     lock.unlock();
-    if (!next.granted.abandoned()) return next.granted.set_value(room(*next.to));
-    { const promise<room> gone = std::move(next.granted); }
+    if (!next.gave_up()) return static_cast<void>(next.come_in());
+    next.granted.reset();
     lock.lock();
   }
   --count_;
 }
 
-void mail_bound::wait_for(promise<room>&& waiter, cell& to) {
-  std::unique_lock lock(mutex_);
-  if (count_ >= limit_ && !open_) {
-    std::vector<waiting> gone;
-    if (waiting_.size() >= prune_at_) {
-      gone = take_abandoned();
-      prune_at_ = std::max<std::size_t>(16, 2 * waiting_.size());
+// One room is free, and an ask is the first that waits. To deliver one may bury it, which frees its room, and so on for each that
+// waits: hence a loop, and one thread at a time.
+void mail_bound::give_room(std::unique_lock<std::mutex>& lock) noexcept {
+  giving_ = true;
+  freed_ = 1;
+  while (freed_ != 0) {
+    --freed_;
+    if (waiting_.empty() || count_ > limit_) {
+      --count_;
+      continue;
     }
-    waiting_.push_back({std::move(waiter), &to});
-    lock.unlock();  // before they go: what goes with them may be anything
-    return;
+    bool used = false;
+    {
+      waiting next = std::move(waiting_.front());
+      waiting_.pop_front();
+      lock.unlock();
+      used = !next.gave_up() && next.come_in();
+    }
+    lock.lock();
+    if (!used) ++freed_;
   }
-  ++count_;
-  lock.unlock();
-  waiter.set_value(room(to));
+  giving_ = false;
+}
+
+// True when it is to wait; else there is room, which is the caller's.
+template <class... What>
+bool mail_bound::enqueue(cell& to, What&&... waiter) {
+  std::vector<waiting> gone;  // goes outside of the lock: what goes with it may be anything
+  std::lock_guard lock(mutex_);
+  if (count_ < limit_ || open_) {
+    ++count_;
+    return false;
+  }
+  if (waiting_.size() >= prune_at_) {
+    gone = take_abandoned();
+    prune_at_ = std::max<std::size_t>(16, 2 * waiting_.size());
+  }
+  waiting_.emplace_back(std::forward<What>(waiter)..., to);
+  return true;
+}
+
+void mail_bound::wait_for(promise<room>&& waiter, cell& to) {
+  if (!enqueue(to, std::move(waiter))) waiter.set_value(room(to));
+}
+
+void mail_bound::wait_for(message& ask, const tasks::shared_state& answer, cell& to) {
+  bool waits = false;
+  try {
+    waits = enqueue(to, ask, answer);
+  } catch (...) {
+    ask.act(&ask, nullptr, message_act::discard);
+    throw;
+  }
+  if (!waits) deliver_into_room(to, ask);
 }
 
 // Under the mutex; the others keep their order.
@@ -71,7 +147,7 @@ std::vector<mail_bound::waiting> mail_bound::take_abandoned() {
   gone.reserve(waiting_.size());  // from here on nothing throws
   auto kept = waiting_.begin();
   for (waiting& one : waiting_) {
-    if (one.granted.abandoned()) {
+    if (one.gave_up()) {
       gone.push_back(std::move(one));
     } else {
       *kept++ = std::move(one);
@@ -89,8 +165,9 @@ void mail_bound::open() noexcept {
     waiting_.pop_front();
     ++count_;
     lock.unlock();
-    next.granted.set_value(room(*next.to));
+    const bool used = next.come_in();
     lock.lock();
+    if (!used) --count_;
   }
 }
 
@@ -102,6 +179,10 @@ room::~room() {
 }
 
 void wait_for_room(cell& to, promise<room>&& waiter) { bound_of(to)->wait_for(std::move(waiter), to); }
+
+bool ask_waits_for_room(cell& to) noexcept { return bound_of(to)->policy() == when_full::suspend; }
+
+void deliver_when_room(cell& to, message& ask, const tasks::shared_state& answer) { bound_of(to)->wait_for(ask, answer, to); }
 
 const char* drop_by_message(message* mail, void*, message_act act) {
   if (act == message_act::describe) return "drop_old";

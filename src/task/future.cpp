@@ -31,7 +31,16 @@ const char* future_wait::act_on(sched::message* base, void*, sched::message_act 
   if (act == sched::message_act::describe) return "a future";
   auto& self = static_cast<future_wait&>(*static_cast<wait*>(base));
   if (act != sched::message_act::detach) return arrive(self, act);
-  return self.of_->detach(self) ? "detached" : nullptr;
+  if (!self.of_->detach(self)) return nullptr;
+  self.give_up();
+  return "detached";
+}
+
+// order: relaxed  hints: for an ask that waits for room, and for the search for deadlocks
+void future_wait::give_up() const noexcept {
+  if (of_->asked == nullptr) return;
+  of_->asked->given_up.store(true, std::memory_order_relaxed);
+  of_->asked->abandoned.store(true, std::memory_order_relaxed);  // order: relaxed  as above
 }
 
 const ask_link* asked_by(const wait& one) noexcept {
@@ -48,8 +57,7 @@ void future_wait::on_resolved(observer& self) noexcept { static_cast<future_wait
 // By a timer or a stop, on any thread. Whoever detaches the wait from the result has ended it.
 void future_wait::end_early(outcome how) noexcept {
   if (!of_->detach(*this)) return;
-  // order: relaxed  a hint for the search for deadlocks: the turn goes on without the answer
-  if (of_->asked != nullptr) of_->asked->abandoned.store(true, std::memory_order_relaxed);
+  give_up();  // the turn goes on without the answer
   over(how);
 }
 

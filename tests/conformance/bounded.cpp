@@ -228,6 +228,156 @@ TEST_P(bounded, who_waits_for_room_of_one_that_stops_goes_on) {
   EXPECT_GE(rt.metrics().dead_letters, 4u);
 }
 
+task<int> ask_many(ref<sink> to, int from, int count) {
+  std::vector<future<int>> all;
+  for (int i = 0; i < count; ++i) all.push_back(to.ask<&sink::put>(from + i));
+  int sum = 0;
+  for (auto& one : all) sum += co_await std::move(one);
+  co_return sum;
+}
+
+TEST_P(bounded, suspend_lets_asks_wait_and_answers_each) {
+  constexpr int each = fewer(1'000, 10);
+  runtime rt(options());
+  for (const auto& where : places("bounded", limited_to(4, when_full::suspend))) {
+    auto to = spawn_at<sink>(rt, where);
+    std::vector<future<int>> sums;
+    for (int s = 0; s < 3; ++s) sums.push_back(rt.spawn(ask_many(to, s * each, each)));
+    rt.run();
+    for (int s = 0; s < 3; ++s) {
+      const auto those = numbers(s * each, (s + 1) * each);
+      EXPECT_EQ(sums[static_cast<std::size_t>(s)].get(), std::accumulate(those.begin(), those.end(), 0));
+    }
+    const auto seen = seen_by(rt, to);
+    EXPECT_EQ(seen.size(), 3u * each);
+    for (int s = 0; s < 3; ++s) {
+      std::vector<int> of_one;
+      std::copy_if(seen.begin(), seen.end(), std::back_inserter(of_one), [&](int n) { return n / each == s; });
+      EXPECT_EQ(of_one, numbers(s * each, (s + 1) * each)) << "in the order asked";
+    }
+  }
+  EXPECT_EQ(rt.metrics().dead_letters, 0u);
+}
+
+struct slow_sink {
+  static inline std::atomic<int> begun{0};
+  task<int> put(int n) {
+    ++begun;
+    co_await yield();
+    co_return n;
+  }
+  task<> hold(event until) { co_await until.wait(); }
+};
+
+TEST_P(bounded, asks_of_coroutines_and_callables_wait_for_room_too) {
+  runtime rt(options());
+  auto to = rt.spawn<slow_sink>(limited_to(1, when_full::suspend));
+  std::vector<future<int>> all;
+  for (int i = 0; i < 100; ++i) all.push_back(to.ask<&slow_sink::put>(i));
+  for (int i = 100; i < 200; ++i) all.push_back(to.ask([i, held = std::make_unique<int>(i)](slow_sink&) { return *held; }));
+  rt.run();
+  for (int i = 0; i < 200; ++i) EXPECT_EQ(all[static_cast<std::size_t>(i)].get(), i);
+}
+
+TEST_P(bounded, asks_and_sends_come_in_in_the_order_in_which_they_began_to_wait) {
+  runtime rt(options());
+  event go;
+  auto to = stuck(rt, limited_to(1, when_full::suspend), go);
+  to.tell<&sink::put>(0);
+  std::vector<future<int>> asked;
+  std::vector<future<>> sent;
+  for (int i = 1; i < 40; ++i) {
+    if (i % 2 == 0) {
+      asked.push_back(to.ask<&sink::put>(i));
+    } else {
+      sent.push_back(rt.spawn([](ref<sink> whom, int n) -> task<> { co_await whom.send<&sink::put>(n); }(to, i)));
+      EXPECT_THROW(rt.run(), stalled) << "it waits";
+    }
+    EXPECT_THROW(to.tell<&sink::put>(i), mailbox_full);
+  }
+  go.set();
+  rt.run();
+  EXPECT_EQ(seen_by(rt, to), numbers(0, 40));
+}
+
+TEST_P(bounded, an_ask_that_is_given_up_while_it_waits_for_room_asks_nothing) {
+  runtime rt(options());
+  event go;
+  auto to = stuck(rt, limited_to(1, when_full::suspend), go);
+  to.tell<&sink::put>(0);
+  std::stop_source source;
+  struct asker {
+    task<> one(ref<sink> whom, int n) { static_cast<void>(co_await whom.ask<&sink::put>(n)); }
+  };
+  auto stopped = rt.spawn<asker>();
+  stopped.tell<&asker::one>(to, 1);
+  auto late = rt.spawn([](ref<sink> whom) -> task<> { co_await whom.ask<&sink::put>(2).timeout(1ms); }(to));
+  auto told = rt.spawn([](ref<sink> whom, std::stop_token stop) -> task<> { co_await whom.ask<&sink::put>(3).stop(stop); }(to, source.get_token()));
+  EXPECT_THROW(rt.run(), stalled);
+  stopped.stop();
+  source.request_stop();
+  auto stays = rt.spawn(ask_many(to, 4, 3));
+  { const auto dropped = to.ask<&sink::put>(7); }  // nobody takes its answer, and it is asked all the same
+  EXPECT_THROW(rt.run(), stalled);
+  EXPECT_THROW(late.get(), timed_out);
+  EXPECT_THROW(told.get(), cancelled);
+  go.set();
+  rt.run();
+  EXPECT_EQ(stays.get(), 15);
+  auto seen = seen_by(rt, to);
+  std::sort(seen.begin(), seen.end());
+  EXPECT_EQ(seen, (std::vector<int>{0, 4, 5, 6, 7}));
+  EXPECT_EQ(rt.metrics().dead_letters, 0u);
+}
+
+TEST_P(bounded, asks_that_are_given_up_again_and_again_are_forgotten) {
+  runtime rt(options());
+  event go;
+  auto to = stuck(rt, limited_to(1, when_full::suspend), go);
+  to.tell<&sink::put>(0);
+  const auto counted = std::make_shared<int>(0);
+  rt.spawn([](ref<sink> whom, std::shared_ptr<int> held) -> task<> {
+    for (int i = 0; i < 500; ++i) {
+      try {
+        auto later = whom.ask([held](sink&) { return *held; });
+        co_await std::move(later).timeout(1us);
+      } catch (const timed_out&) {
+      }
+    }
+  }(to, counted));
+  EXPECT_THROW(rt.run(), stalled);
+  EXPECT_LT(counted.use_count(), 100);
+  go.set();
+  rt.run();
+  EXPECT_EQ(counted.use_count(), 1);
+}
+
+// Many asks wait when their actor, or its runtime, ends: each is answered, and the stack does not grow with their number.
+TEST_P(bounded, asks_that_wait_for_room_of_one_that_ends_hear_of_it) {
+  constexpr int count = fewer(20'000, 20);
+  for (const int how : {0, 1, 2, 3}) {
+    std::vector<future<int>> all;
+    {
+      runtime rt(options());
+      event go;
+      auto to = stuck(rt, limited_to(2, when_full::suspend), go);
+      for (int i = 0; i < count; ++i) all.push_back(to.ask<&sink::put>(i));
+      if (how == 0) to.stop_now();
+      if (how == 1) to.stop();
+      if (how == 2) rt.stop(stop_mode::discard, 10s);
+      if (how < 3) rt.run();
+    }
+    const std::size_t handled = how == 1 ? 2 : 0;  // what is in the mailbox when the stop comes
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (i < handled) {
+        EXPECT_EQ(all[i].get(), static_cast<int>(i));
+      } else {
+        EXPECT_THROW(all[i].get(), actor_stopped);
+      }
+    }
+  }
+}
+
 struct pumper {
   ref<pumper> peer;
   task<> pump(event both, int n) {

@@ -1,4 +1,4 @@
-// bounded: how a sender waits for room in a bounded mailbox. The library's own; users call ref::send.
+// bounded: how a sender, or an ask, waits for room in a bounded mailbox. The library's own; users call ref::send and ref::ask.
 #pragma once
 
 #include <utility>
@@ -24,6 +24,11 @@ class room {
 };
 
 void wait_for_room(cell& to, promise<room>&& waiter);
+
+// Whether an ask waits when the mailbox is full, or fails.
+bool ask_waits_for_room(cell& to) noexcept;
+// The mailbox was full: the ask is delivered as soon as there is room for it. Takes it, also when it throws std::bad_alloc.
+void deliver_when_room(cell& to, message& ask, const tasks::shared_state& answer);
 
 // Never inline: as an ask.
 template <class T>

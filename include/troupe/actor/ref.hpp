@@ -135,7 +135,8 @@ class ref {
 
   // Asks for the result of Method: what it returns, or what it throws, comes to the future. A handler may return a
   // value, a future, or a task, which may suspend its turn. An actor that has stopped, or stops before it
-  // answers, gives actor_stopped. Otherwise as tell.
+  // answers, gives actor_stopped. One to a bounded mailbox that is full waits for room under when_full::suspend, in the order
+  // in which those who wait began to: what gives it up, a timeout, a stop token, meanwhile, has asked nothing. Otherwise as tell.
   //
   // Example:
   //     struct Adder { int add(int a, int b) { return a + b; } };
@@ -289,37 +290,42 @@ class ref {
   TROUPE_NOINLINE auto ask_by(Args&&... args) const {
     using answer = actor::answer_of<std::invoke_result_t<Call&, T&>>;
     if (cell_ == nullptr) [[unlikely]] refuse();
-    if (cell_->is_bounded() && !actor::take_room(*cell_)) [[unlikely]] {
-      promise<typename answer::type> full;
-      future<typename answer::type> later = full.get_future();
-      full.set_exception(actor::full_error(*cell_));
+    const bool full = cell_->is_bounded() && !actor::take_room(*cell_);
+    if (full && !actor::ask_waits_for_room(*cell_)) [[unlikely]] {
+      promise<typename answer::type> refused;
+      future<typename answer::type> later = refused.get_future();
+      refused.set_exception(actor::full_error(*cell_));
       return later;
     }
     try {
       if constexpr (answer::is_coroutine) {
-        return ask_coroutine<Call, typename answer::type>(std::forward<Args>(args)...);
+        return ask_coroutine<Call, typename answer::type>(full, std::forward<Args>(args)...);
       } else {
         using message = actor::asked_message<T, Call>;
         message& mail = *actor::make_message<message>(std::forward<Args>(args)...);
         future<typename answer::type> later = tasks::future_access::future_of(mail);
         actor::link_ask(mail.link, *cell_, &message::act_on);
-        actor::deliver(*cell_, mail);
+        deliver_ask(full, mail, mail);
         return later;
       }
     } catch (...) {
-      if (cell_->is_bounded()) actor::give_room_back(*cell_);
+      if (cell_->is_bounded() && !full) actor::give_room_back(*cell_);
       throw;
     }
   }
 
+  void deliver_ask(bool full, actor::message& mail, const tasks::shared_state& answer) const {
+    full ? actor::deliver_when_room(*cell_, mail, answer) : actor::deliver(*cell_, mail);
+  }
+
   template <class Call, class Answer, class... Args>
-  future<Answer> ask_coroutine(Args&&... args) const {
+  future<Answer> ask_coroutine(bool full, Args&&... args) const {
     using message = actor::coroutine_message<T, Call, actor::answer_to<Answer>>;
     auto& state = *::new (memory::allocate(sizeof(actor::ask_state<Answer>))) actor::ask_state<Answer>;
     promise<Answer> promised = tasks::future_access::promise_of<Answer>(state);
     future<Answer> later = promised.get_future();
     actor::link_ask(state.link, *cell_, &message::act_on);
-    actor::deliver(*cell_, *actor::make_message<message>(actor::answer_to<Answer>{std::move(promised)}, std::forward<Args>(args)...));
+    deliver_ask(full, *actor::make_message<message>(actor::answer_to<Answer>{std::move(promised)}, std::forward<Args>(args)...), state);
     return later;
   }
 

@@ -4,7 +4,7 @@
 namespace troupe {
 
 enum class when_full {
-  suspend,   // `co_await to.send<&T::m>(...)` waits for room; tell() and ask() get mailbox_full
+  suspend,   // `co_await to.send<&T::m>(...)` and an ask wait for room; tell() throws mailbox_full
   fail,      // tell() throws mailbox_full, an ask's future gets it
   drop_new,  // it becomes a dead letter; an ask's future gets mailbox_full
   drop_old,  // it comes in, and the oldest that waits becomes a dead letter; of an ask: its future gets actor_stopped

@@ -38,6 +38,7 @@ class future_wait : public wait, public observer {
   static const char* act_on(sched::message*, void*, sched::message_act);
   static void on_resolved(observer& self) noexcept;
   void end_early(outcome how) noexcept;
+  void give_up() const noexcept;
   [[noreturn]] void throw_early_end() const;
   friend const ask_link* asked_by(const wait& one) noexcept;
   shared_state* of_;

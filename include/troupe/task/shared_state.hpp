@@ -43,6 +43,7 @@ struct ask_link {
   const char* what = "the answer of ";  // for who must say what is waited for: that, and the method's description
   shared_state* parent = nullptr;   // the ask that the asker's flow answers; counted, while this one is not done (see parents)
   std::atomic<bool> abandoned{false};  // nobody waits for it, or not by a turn
+  std::atomic<bool> given_up{false};   // a timeout, a stop token or the end of the asker has ended the wait for it
 };
 
 // Guards ask_link::parent of an ask that others have as theirs: once it is done it forgets its own, or asks that nobody waits for
