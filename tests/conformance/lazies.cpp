@@ -440,6 +440,64 @@ TEST_P(lazies, a_value_goes_with_the_last_handle_though_its_maker_still_keeps_th
   }
 }
 
+static_assert(std::is_nothrow_default_constructible_v<lazy<int>> && std::is_nothrow_default_constructible_v<lazy<void>>);
+static_assert(!std::is_convertible_v<lazy<int>, bool> && std::is_constructible_v<bool, const lazy<int>&>);
+
+TEST_P(lazies, are_empty_until_they_are_assigned) {
+  runtime rt(options());
+  std::vector<lazy<std::string>> texts(3);
+  for (const auto& one : texts) {
+    EXPECT_FALSE(one.valid());
+    EXPECT_FALSE(one);
+    EXPECT_FALSE(one.ready());
+    EXPECT_THROW(one.get(), usage_error);
+    EXPECT_THROW(one.begin(), usage_error);
+    EXPECT_FALSE(lazy<std::string>(one).valid());
+  }
+  texts[0] = lazy([] { return std::string("zero"); });
+  texts[1] = texts[0];
+  EXPECT_TRUE(texts[1] && texts[1].valid() && !texts[1].ready());
+  EXPECT_EQ(&texts[1].get(), &texts[0].get());
+  texts[2] = std::move(texts[0]);
+  EXPECT_FALSE(texts[0].valid());
+  EXPECT_EQ(texts[2].get(), "zero");
+  texts[2].release();
+  texts[1] = {};
+  EXPECT_TRUE(!texts[2].valid() && !texts[1].valid());
+  texts[1].release();
+
+  auto reads = [](lazy<> wanted) -> task<> { co_await wanted; };
+  EXPECT_THROW(on_pool(rt, [] { return lazy<bool>().get(); }), usage_error);
+  auto refused = rt.spawn(reads(lazy<>()));
+  rt.run();
+  EXPECT_THROW(refused.get(), usage_error);
+  try {
+    lazy<int>().get();
+    FAIL() << "an empty lazy gave a value";
+  } catch (const usage_error& said) {
+    EXPECT_NE(std::string(said.what()).find("troupe: lazy: it is empty"), std::string::npos) << said.what();
+  }
+}
+
+TEST_P(lazies, that_are_empty_may_be_members_of_an_actor) {
+  runtime rt(options());
+  struct keeper {
+    void keep(lazy<int> given) { last = std::move(given); }
+    task<int> value() {
+      if (!last) co_return -1;
+      co_return co_await last;
+    }
+    lazy<int> last;
+  };
+  auto one = rt.spawn<keeper>();
+  auto before = one.ask<&keeper::value>();
+  one.tell<&keeper::keep>(lazy<int>([] { return 7; }));
+  auto after = one.ask<&keeper::value>();
+  rt.run();
+  EXPECT_EQ(before.get(), -1);
+  EXPECT_EQ(after.get(), 7);
+}
+
 static_assert(std::ranges::range<lazy<std::vector<int>>> && std::ranges::random_access_range<const lazy<std::string>>);
 static_assert(!std::ranges::range<lazy<int>> && !std::ranges::range<lazy<void>> && !std::ranges::range<lazy<lazy<int>>>);
 

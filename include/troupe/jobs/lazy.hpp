@@ -107,10 +107,19 @@ TROUPE_NOINLINE job_of<T>& make_lazy(Function&& function, memory_use use) {
 //     auto one = troupe::lazy([&] { return half(10); });
 //     auto two = troupe::lazy([&] { return half(20); });
 //     std::cout << one.get() + two.get() << '\n';
-template <class T>
+template <class T = void>
 class lazy {
  public:
   using value_type = T;
+
+  // Empty: it has no value, and nothing was made for it. get(), co_await and the range throw usage_error until another lazy
+  // is assigned. A lazy that was moved from, or released, is empty, too.
+  //
+  // Example:
+  //     std::vector<troupe::lazy<int>> squares(10);
+  //     for (int i = 0; i < 10; ++i) squares[i] = troupe::lazy([i] { return i * i; });
+  //     std::cout << squares[9].get() << '\n';
+  lazy() noexcept = default;
 
   template <class Function>
     requires(!std::same_as<std::remove_cvref_t<Function>, lazy> && std::is_invocable_v<std::decay_t<Function>>)
@@ -141,7 +150,10 @@ class lazy {
     jobs::need(*job_);
     return value();
   }
-  // Whether get() would return at once.
+  // Whether it has a function or its value, that is, is not empty.
+  bool valid() const noexcept { return job_ != nullptr; }
+  explicit operator bool() const noexcept { return valid(); }
+  // Whether get() would return at once. False when it is empty.
   bool ready() const noexcept { return job_ != nullptr && job_->is_done(); }
   // Gives the value up before the handle goes.
   void release() noexcept {
@@ -194,9 +206,12 @@ class lazy {
     }
   }
   void check() const {
-    if (job_ == nullptr) throw usage_error("troupe: lazy: it was moved from, or released");
+    if (job_ == nullptr) [[unlikely]] {
+      throw usage_error(
+          "troupe: lazy: it is empty (made without a function, moved from, or released): assign it a lazy before you want its value");
+    }
   }
-  jobs::job_of<T>* job_;
+  jobs::job_of<T>* job_ = nullptr;
 };
 
 template <class Function>
