@@ -195,6 +195,14 @@ class [[nodiscard]] awaitable {
   limited<Job> stop(std::stop_token token) && {
     return limited<Job>(std::move(job_), std::chrono::nanoseconds::max(), std::move(token));
   }
+  template <class Refused = void>
+  limited<Job> timeout(std::chrono::nanoseconds) const& {
+    tasks::refuse_named_awaitable<Refused>();
+  }
+  template <class Refused = void>
+  limited<Job> stop(const std::stop_token&) const& {
+    tasks::refuse_named_awaitable<Refused>();
+  }
 
  private:
   its_own<operation_wait> wait_;
@@ -235,6 +243,14 @@ class [[nodiscard]] limited {
   limited&& stop(std::stop_token token) && {
     stop_ = std::move(token);
     return std::move(*this);
+  }
+  template <class Refused = void>
+  limited&& timeout(std::chrono::nanoseconds) const& {
+    tasks::refuse_named_awaitable<Refused>();
+  }
+  template <class Refused = void>
+  limited&& stop(const std::stop_token&) const& {
+    tasks::refuse_named_awaitable<Refused>();
   }
 
  private:

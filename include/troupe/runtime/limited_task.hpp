@@ -59,6 +59,14 @@ class [[nodiscard]] limited_task {
     stop_ = std::move(token);
     return std::move(*this);
   }
+  template <class Refused = void>
+  limited_task&& timeout(std::chrono::nanoseconds) const& {
+    tasks::refuse_named_awaitable<Refused>();
+  }
+  template <class Refused = void>
+  limited_task&& stop(const std::stop_token&) const& {
+    tasks::refuse_named_awaitable<Refused>();
+  }
 
   typename task<typename Call::result>::awaiter operator co_await() && { return std::move(*this).as_task().operator co_await(); }
   // For when_all and when_any; its time begins now.

@@ -284,6 +284,14 @@ class future {
       stop_ = std::move(token);
       return std::move(*this);
     }
+    template <class Refused = void>
+    limited timeout(std::chrono::nanoseconds) const& {
+      tasks::refuse_named_awaitable<Refused>();
+    }
+    template <class Refused = void>
+    limited stop(const std::stop_token&) const& {
+      tasks::refuse_named_awaitable<Refused>();
+    }
 
    private:
     friend future;
@@ -294,6 +302,14 @@ class future {
   };
   limited timeout(std::chrono::nanoseconds at_most) && { return limits().timeout(at_most); }
   limited stop(std::stop_token token) && { return limits().stop(std::move(token)); }
+  template <class Refused = void>
+  limited timeout(std::chrono::nanoseconds) const& {
+    tasks::refuse_named_awaitable<Refused>();
+  }
+  template <class Refused = void>
+  limited stop(const std::stop_token&) const& {
+    tasks::refuse_named_awaitable<Refused>();
+  }
 
  private:
   friend tasks::future_access;

@@ -4,6 +4,7 @@
 #include <concepts>
 #include <coroutine>
 #include <cstddef>
+#include <exception>
 #include <memory>
 #include <source_location>
 #include <type_traits>
@@ -29,6 +30,15 @@ template <class Awaitable>
 inline constexpr bool is_task = false;
 template <class T>
 inline constexpr bool is_task<task<T>> = true;
+
+// What timeout() and stop() of a named awaitable say. `Refused` is void: the sentence comes when somebody calls them.
+template <class Refused>
+[[noreturn]] void refuse_named_awaitable() {
+  static_assert(!std::is_void_v<Refused>,
+                "troupe: timeout() and stop() take the awaitable over, so give up its name: "
+                "co_await std::move(later).timeout(...), or co_await what makes it, as actor.ask<&T::method>().timeout(...)");
+  std::terminate();
+}
 
 struct promise_base : coroutine {
   static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }

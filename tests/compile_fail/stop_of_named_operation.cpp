@@ -1,0 +1,15 @@
+// And a named one that has a limit takes no further one.
+// expect: troupe: timeout() and stop() take the awaitable over, so give up its name: co_await std::move(later).timeout(...)
+#include <chrono>
+#include <utility>
+
+#include <troupe/troupe.hpp>
+
+troupe::task<> use(int fd, std::stop_token token) {
+  auto&& readable = troupe::readable(fd).timeout(std::chrono::seconds(1));
+#ifdef CONTROL
+  co_await std::move(readable).stop(token);
+#else
+  co_await readable.stop(token);
+#endif
+}

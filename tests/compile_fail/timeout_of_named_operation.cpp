@@ -1,0 +1,15 @@
+// An operation of a stream is awaited at once.
+// expect: troupe: timeout() and stop() take the awaitable over, so give up its name: co_await std::move(later).timeout(...)
+#include <chrono>
+#include <utility>
+
+#include <troupe/troupe.hpp>
+
+troupe::task<> use(int fd) {
+  auto readable = troupe::readable(fd);
+#ifdef CONTROL
+  co_await std::move(readable).timeout(std::chrono::seconds(1));
+#else
+  co_await readable.timeout(std::chrono::seconds(1));
+#endif
+}
