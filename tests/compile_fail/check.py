@@ -11,6 +11,9 @@ shows that it is refused for the reason given and not for a missing include. So 
     #else
       wrong();
     #endif
+Where the language lets nothing take the wrong text, the compiler adds errors of its own. A file names them, one text a line:
+    // also: no matching
+The words expected must come in the first error then, and every further error must contain one of these texts.
 """
 
 import pathlib
@@ -40,8 +43,12 @@ def check(source):
     # Line ends inside a quoted type depend on the compiler; blanks are compared as one.
     plain = " ".join(said.split())
     problems = [f"the error does not contain: {t}" for t in expected if " ".join(t.split()) not in plain]
-    errors = re.findall(r"\berror: ", said)
-    if len(errors) != 1:
+    errors = re.findall(r"\berror: (.*)", said)
+    also = re.findall(r"^\s*// also: *(.*\S)", text, re.MULTILINE)
+    if also and errors:
+        problems += [f"the first error does not contain: {t}" for t in expected if t not in errors[0]]
+        problems += [f"there is a further error: {e}" for e in errors[1:] if not any(t in e for t in also)]
+    elif len(errors) != 1:
         problems.append(f"there are {len(errors)} errors, where one says all")
     return problems + ([f"the compiler said:\n{said}"] if problems else [])
 

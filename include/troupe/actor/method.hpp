@@ -40,6 +40,26 @@
 
 namespace troupe::detail {
 
+// What a name of several methods becomes as a template argument, `tell<&T::overloaded>`. Such a name has no type, so that
+// no `auto` takes it and the language has no way to look into it: but it fits the ellipsis of the second guide, and the
+// class that this guide names says the sentence when it is made. A name of one method makes an object of the first guide's
+// class, which has no constructor: it leaves the overload of tell() that wants this class out of consideration.
+template <class Chosen>
+struct several_methods {
+  static_assert(!std::is_void_v<Chosen>,
+                "troupe: this names several methods, for it is overloaded or a template: choose one by its type, "
+                "tell<static_cast<void (T::*)(int)>(&T::method)>(...), or send a lambda, tell([](T& self) { self.method(1); }); "
+                "the same for ask, send, bind and tell_when");
+};
+struct one_method {};
+template <>
+struct several_methods<one_method> {
+  several_methods() = delete;
+};
+template <class Method>
+several_methods(Method) -> several_methods<one_method>;
+several_methods(...) -> several_methods<void>;
+
 enum class misfit : std::uint8_t {
   none,
   no_method,       // of no class, static, or &&-qualified

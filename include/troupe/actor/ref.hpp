@@ -57,6 +57,9 @@ class ref {
   void tell(Args&&... args) const {
     tell_by<Method>([this](actor::message* mail) { deliver(mail); }, std::forward<Args>(args)...);
   }
+  // Refused: the name stands for several methods (method.hpp); so are those of ask, send, bind and tell_when below.
+  template <detail::several_methods Methods, class... Args>
+  void tell(Args&&...) const = delete;
 
   // Sends a callable that the actor calls with itself, `f(T&)`, in one of its turns. It must own what it
   // captures: a captured reference dangles unseen by the compiler.
@@ -90,6 +93,8 @@ class ref {
     actor::room room = co_await std::move(later);
     to.template tell_into<Method>(room, std::move(args)...);
   }
+  template <detail::several_methods Methods, class... Args>
+  task<> send(Args...) const = delete;
 
   // A method that is named as an argument: refused with the right spelling.
   template <class Member, class First, class... Rest>
@@ -125,6 +130,8 @@ class ref {
                       std::forward<Args>(args)...);
     }
   }
+  template <detail::several_methods Methods, class Predicate, class... Args>
+  void tell_when(Predicate&&, Args&&...) const = delete;
   template <class Predicate, class Callable>
   void tell_when(Predicate&& predicate, Callable&& callable) const {
     if constexpr (actor::fits_guard<T, Predicate>()) {
@@ -159,6 +166,9 @@ class ref {
       if constexpr (answers) return ask_by<typename traits::template call<T, Method>>(std::forward<Args>(args)...);
     }
   }
+
+  template <detail::several_methods Methods, class... Args>
+  void ask(Args&&...) const = delete;
 
   // The same with a callable `f(T&)`, which is called in one of the actor's turns.
   template <class Callable>
@@ -199,6 +209,8 @@ class ref {
       return [](auto&&...) {};
     }
   }
+  template <detail::several_methods Methods, class... First>
+  void bind(First...) const = delete;
 
   // Ends the actor once it has handled the messages sent before; what is sent after becomes dead letters. A turn that is
   // suspended is cancelled at once, and so is each one that would suspend until then: what it awaits throws cancelled.

@@ -1,0 +1,25 @@
+// An overloaded method is asked by its type.
+// expect: troupe: this names several methods, for it is overloaded or a template: choose one by its type
+// also: no matching
+// also: unable to deduce
+// also: type/value mismatch
+#include <troupe/troupe.hpp>
+
+struct Sum {
+  long add(int n) { return total += n; }
+  long add(double n) { return total += static_cast<long>(n); }
+  template <class N>
+  long add_any(N n) {
+    return total += static_cast<long>(n);
+  }
+  long total = 0;
+};
+
+troupe::task<> use(troupe::ref<Sum> to) {
+#ifdef CONTROL
+  co_await to.ask<static_cast<long (Sum::*)(int)>(&Sum::add)>(5);
+#else
+  co_await to.ask<&Sum::add>(5);
+#endif
+  co_return;
+}

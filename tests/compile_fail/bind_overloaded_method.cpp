@@ -1,0 +1,24 @@
+// An overloaded method is bound by its type.
+// expect: troupe: this names several methods, for it is overloaded or a template: choose one by its type
+// also: no matching
+// also: unable to deduce
+// also: type/value mismatch
+#include <troupe/troupe.hpp>
+
+struct Sum {
+  long add(int n) { return total += n; }
+  long add(double n) { return total += static_cast<long>(n); }
+  template <class N>
+  long add_any(N n) {
+    return total += static_cast<long>(n);
+  }
+  long total = 0;
+};
+
+void use(troupe::ref<Sum> to) {
+#ifdef CONTROL
+  to.bind<static_cast<long (Sum::*)(int)>(&Sum::add)>()(5);
+#else
+  to.bind<&Sum::add>()(5);
+#endif
+}
