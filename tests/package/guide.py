@@ -194,7 +194,7 @@ def try_installed(attempt, texts, bare):
     for name in ("CMAKE_PREFIX_PATH", "PKG_CONFIG_PATH"):
         attempt.environment[name] = attempt.environment[name].replace(str(attempt.home / ".local"), str(moved))
     use_installation(attempt, texts, [], False)
-    attempt.build_with_cmake(texts["package"][-1], COMPILER, None)
+    attempt.build_with_cmake(texts["package"][0], COMPILER, None)
     # A program of the core needs neither c-ares nor OpenSSL; with them hidden, http says what it
     # lacks.
     attempt.hide()
