@@ -231,9 +231,10 @@ void report_untaken(cell& of, message::handler method, std::exception_ptr what) 
   if (const system::visitor here(home); here.let_in()) home.report(&of, method, std::move(what));
 }
 
-void report_keeping(std::exception_ptr what, std::shared_ptr<const void> keeps) noexcept {
+void report_keeping(message::handler describes, std::exception_ptr what, kept_memory keeps) noexcept {
+  if (current_cell() == nullptr) std::terminate();
   failures_keep = &keeps;
-  tasks::report_unheard(std::move(what));
+  report_failure(describes, std::move(what));
   failures_keep = nullptr;
 }
 

@@ -7,19 +7,20 @@
 
 namespace troupe::actor {
 
-std::shared_ptr<const void> actor_heap::keep() noexcept try {
+kept_memory actor_heap::keep() noexcept try {
   contexts::share& held = contexts::keep_since_snapshot(*memory_);
-  return std::shared_ptr<const void>(&held, [](const void* share) { const_cast<contexts::share*>(static_cast<const contexts::share*>(share))->drop(); });
+  return {std::shared_ptr<const void>(&held, [](const void* share) { const_cast<contexts::share*>(static_cast<const contexts::share*>(share))->drop(); }),
+          memory_->bytes()};
 } catch (const std::bad_alloc&) {
-  return nullptr;
+  return {};
 }
 
 actor_heap* heap_of(cell& actor) noexcept { return has_extras(actor) ? cell_extras::of(actor).heap.get() : nullptr; }
 
 void report_own(cell& actor, message::handler method, std::exception_ptr what) noexcept {
   actor_heap* const heap = heap_of(actor);
-  const std::shared_ptr<const void> keeps = heap == nullptr ? nullptr : heap->keep();
-  if (keeps != nullptr) failures_keep = &keeps;
+  const kept_memory keeps = heap == nullptr ? kept_memory{} : heap->keep();
+  if (keeps.held != nullptr) failures_keep = &keeps;
   system::of(actor).report(&actor, method, std::move(what));
   failures_keep = nullptr;
 }

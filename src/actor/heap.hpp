@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "actor/keeping.hpp"
 #include "context/running.hpp"
 #include "troupe/actor/cell.hpp"
 #include "troupe/context/context.hpp"
@@ -34,7 +35,7 @@ class actor_heap {
     memory_->trim();
   }
   // Holds what the handler has allocated, to which what it throws may refer. Null when memory is out.
-  std::shared_ptr<const void> keep() noexcept;
+  kept_memory keep() noexcept;
 
  private:
   const owned_context memory_;

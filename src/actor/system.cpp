@@ -19,7 +19,7 @@ memory::slot_space::magazines* claim_magazines(system& home) noexcept {
   return &slots_of_thread.magazines;
 }
 
-constinit thread_local const std::shared_ptr<const void>* failures_keep = nullptr;
+constinit thread_local const kept_memory* failures_keep = nullptr;
 
 system::system(limits turn) : turn(turn), slots(this) {
   // order: relaxed  nobody else knows it yet

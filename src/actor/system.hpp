@@ -15,6 +15,7 @@
 #include "actor/counts.hpp"
 #include "actor/extras.hpp"
 #include "actor/guards.hpp"
+#include "actor/keeping.hpp"
 #include "actor/waiting.hpp"
 #include "memory/slot_space.hpp"
 #include "sched/executor.hpp"
@@ -30,11 +31,11 @@ struct failed_call {
   const char* actor = "";
   const char* method = "";
   std::uint64_t id = 0;  // of the actor
-  std::shared_ptr<const void> keeps{};  // what a failure's exception refers to (keeping.hpp)
+  kept_memory keeps{};   // what a failure's exception refers to
 };
 
 // What the failures keep that this thread reports now; null for most.
-extern constinit thread_local const std::shared_ptr<const void>* failures_keep;
+extern constinit thread_local const kept_memory* failures_keep;
 
 class system {
  public:

@@ -130,14 +130,34 @@ void start(runtime* rt, task<> run) {
   }
 }
 
-void report(std::exception_ptr what, owned_context of) noexcept {
-  std::shared_ptr<const void> keeps;
+namespace {
+
+const char* describe_call(sched::message*, void*, sched::message_act) { return "a submitted call"; }
+
+}  // namespace
+
+void end_cancelled(std::exception_ptr what, owned_context of) {
+  bool is_own = false;
   try {
-    keeps = std::make_shared<owned_context>(std::move(of));
+    std::rethrow_exception(what);
+  } catch (const cancelled&) {
+  } catch (...) {
+    is_own = true;
+  }
+  if (is_own) report(std::move(what), std::move(of));
+  what = nullptr;
+  throw cancelled("troupe: submit: the call was ended while it waited");
+}
+
+void report(std::exception_ptr what, owned_context of, sched::message::handler describes) noexcept {
+  actor::kept_memory keeps;  // goes after the exception, which is handed on
+  try {
+    if (of) keeps.bytes = of->bytes();
+    keeps.held = std::make_shared<owned_context>(std::move(of));
   } catch (const std::bad_alloc&) {
     // The error itself is still told.
   }
-  actor::report_keeping(std::move(what), std::move(keeps));
+  actor::report_keeping(describes != nullptr ? describes : &describe_call, std::move(what), std::move(keeps));
 }
 
 // A message of its own: at the runtime's end it may outlive the task that waits for it, and is discarded then.

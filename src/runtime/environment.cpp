@@ -1,6 +1,7 @@
 #include "runtime/environment.hpp"
 
 #include <charconv>
+#include <climits>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -50,6 +51,17 @@ io_backend resolve_io(io_backend chosen, policy with) {
   return chosen;
 }
 
+void resolve_failures(runtime_options& options) {
+  if (options.failures_kept == 0) {
+    throw option_error("troupe: runtime_options::failures_kept = 0: must be at least 1, for run() throws the first failure");
+  }
+  std::uint64_t number = 0;
+  if (read_number("TROUPE_FAILURES_KEPT", 1, SIZE_MAX, number)) options.failures_kept = number;
+  if (read_number("TROUPE_FAILURE_BYTES", 0, SIZE_MAX, number)) options.failure_bytes = number;
+  if (read_number("TROUPE_FAILURE_LINES", 0, UINT_MAX, number)) options.failure_lines = static_cast<unsigned>(number);
+  if (read_number("TROUPE_STOP_ON_FAILURE", 0, 1, number)) options.stop_on_failure = number != 0;
+}
+
 }  // namespace
 
 runtime_options resolve(runtime_options options) {
@@ -83,6 +95,7 @@ runtime_options resolve(runtime_options options) {
                          ": must be work_stealing, shared_queue or simulated");
     }
   }
+  resolve_failures(options);
   options.io = resolve_io(options.io, options.policy);
   return options;
 }

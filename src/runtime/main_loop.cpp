@@ -83,6 +83,7 @@ class runtime_core::entry {
 void runtime_core::run() {
   const entry here(*this);
   const bool stopped = run_until_out_of_work();
+  lines.tell_left_out();
   failures.throw_first();
   if (!stopped) throw_stalled();
 }

@@ -41,7 +41,11 @@ runtime_metrics runtime_core::metrics() {
   add(now.total, now.others);
 
   now.dead_letters = system->dead_letters.load(std::memory_order_relaxed);  // order: relaxed  a statistic
-  now.failures = failures.count();
+  const failure_log::counts failed = failures.count();
+  now.failures = failed.added;
+  now.failures_dropped = failed.dropped;
+  now.failures_kept = failed.kept;
+  now.failure_bytes = failed.bytes;
   now.lazies_dropped = jobs->dropped();
   now.actors = not_negative(alive - internal_actors);
   now.suspended = not_negative(suspended);

@@ -55,6 +55,7 @@ hold runtime::hold() {
 }
 
 std::vector<failure> runtime::errors() const { return core_->failures.all(); }
+std::vector<failure> runtime::take_errors() { return core_->failures.take_all(); }
 failure runtime::thrown() const { return core_->failures.thrown(); }
 void runtime::clear_errors() { core_->failures.clear(); }
 unsigned runtime::workers() const noexcept { return core_->pool->workers(); }

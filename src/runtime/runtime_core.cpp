@@ -2,6 +2,8 @@
 
 #include <pthread.h>
 
+#include <algorithm>
+
 #include "actor/running.hpp"
 #include "actor/turn.hpp"
 #include "base/clock.hpp"
@@ -91,11 +93,53 @@ void runtime_core::make_side_pool() {
   };
 }
 
+// What is kept is told last: from then on the exception may go on another thread, and what it refers to with it.
+void runtime_core::fail(const actor::failed_call& where, std::exception_ptr what) noexcept {
+  const bool heard = options.on_error != nullptr || print(where, what);
+  if (!options.on_error) {
+    failures.add(std::move(what), where, heard);
+  } else {
+    failure seen;
+    seen.memory = where.keeps.held;
+    seen.what = what;
+    failures.add(std::move(what), where, heard);
+    options.on_error(with_names(std::move(seen), where));
+  }
+  if (options.stop_on_failure) stop(stop_mode::discard, std::chrono::seconds(10));
+}
+
+bool runtime_core::print(const actor::failed_call& where, const std::exception_ptr& what) noexcept {
+  const failure_lines::told told = lines.tell(what, where);
+  // A simulation's time is not that of its reader: there those that were left out are told when run() ends.
+  if (!told.arm || simulated_ != nullptr) return told.written;
+  try {
+    clock->arm(tells_left_out_, tasks::due_in(*clock, std::chrono::seconds(1)));
+  } catch (...) {
+    lines.cannot_arm();
+  }
+  return told.written;
+}
+
+// Nothing fails any more.
+void runtime_core::print_unheard() noexcept {
+  constexpr std::size_t printed_max = 20;
+  if (options.on_error || !lines.any()) return;
+  try {
+    const std::vector<failure> all = failures.unheard();
+    for (std::size_t i = 0; i < std::min(all.size(), printed_max); ++i) {
+      failure_lines::write_failure(all[i].what, {all[i].actor.c_str(), all[i].method.c_str(), all[i].actor_id, {}}, 0);
+    }
+    if (all.size() > printed_max) {
+      const std::string rest = "troupe: failure: … and " + std::to_string(all.size() - printed_max) + " more that were kept";
+      failure_lines::write_text(rest.c_str());
+    }
+  } catch (const std::bad_alloc&) {
+    failure_lines::write_text("troupe: failure: some failures could not be told, for memory was out");
+  }
+}
+
 void runtime_core::make_executors() {
-  system->on_failure = [this](const actor::failed_call& where, std::exception_ptr what) {
-    failures.add(what, where);
-    if (options.on_error) options.on_error(with_names<failure>({std::move(what), {}, {}}, where));
-  };
+  system->on_failure = [this](const actor::failed_call& where, std::exception_ptr what) { fail(where, std::move(what)); };
   if (options.on_dead_letter) {
     system->on_dead_letter = [this](const actor::failed_call& where) {
       options.on_dead_letter(with_names<dead_letter>({}, where));
@@ -192,6 +236,9 @@ void runtime_core::shut_down() {
   jobs.reset();
   system->on_dead_letter = nullptr;
   actor::system::destroy(system);
+  lines.tell_left_out();
+  print_unheard();
+  failures.end();
   trace.reset();
 }
 

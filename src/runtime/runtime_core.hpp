@@ -18,6 +18,7 @@
 #include "base/parker.hpp"
 #include "jobs/job_pool.hpp"
 #include "observe/session.hpp"
+#include "runtime/failure_lines.hpp"
 #include "runtime/failure_log.hpp"
 #include "runtime/side_pool.hpp"
 #include "sched/census.hpp"
@@ -28,6 +29,7 @@
 #include "task/timers.hpp"
 #include "troupe/runtime/options.hpp"
 #include "troupe/runtime/runtime.hpp"
+#include "troupe/task/timer.hpp"
 
 namespace troupe {
 
@@ -55,7 +57,8 @@ class runtime_core : public std::enable_shared_from_this<runtime_core> {
 
   std::optional<observe::session> trace{std::in_place};  // the first to begin
   const runtime_options options;
-  failure_log failures;
+  failure_log failures{options.failures_kept, options.failure_bytes};
+  failure_lines lines{options.failure_lines};
   actor::system* const system;  // deletes itself (system.hpp)
   std::unique_ptr<sched::policy> pool;
   std::unique_ptr<tasks::timers> clock;
@@ -86,6 +89,9 @@ class runtime_core : public std::enable_shared_from_this<runtime_core> {
   void make_clock();
   void make_side_pool();
   void make_executors();
+  void fail(const actor::failed_call& where, std::exception_ptr what) noexcept;
+  bool print(const actor::failed_call& where, const std::exception_ptr& what) noexcept;
+  void print_unheard() noexcept;
   std::uint16_t pinned_index(const std::string& name);
   sched::executor& make_lane(const std::string& name, std::uint16_t index);
   void wake_main() noexcept;
@@ -106,6 +112,13 @@ class runtime_core : public std::enable_shared_from_this<runtime_core> {
   void discard_mail();
   void ignore_holds(bool yes);
   void set_holds_ignored(bool yes);
+
+  struct lines_timer final : tasks::timer {
+    explicit lines_timer(failure_lines& told) noexcept : timer(&on_time, true), of(told) {}
+    static void on_time(timer& self) noexcept { static_cast<lines_timer&>(self).of.on_time(); }
+    failure_lines& of;
+  };
+  lines_timer tells_left_out_{lines};
 
   sched::census alive_;  // work, and holds unless they are ignored
   std::mutex holds_mutex_;

@@ -275,8 +275,11 @@ TEST_P(p8_errors, failures_that_nobody_asks_for_do_no_harm) {
 
 TEST_P(p8_errors, many_failures_from_many_actors_are_all_recorded) {
   std::atomic<int> handled{0};
-  runtime rt(options());
   const int each = fewer(200);
+  runtime_options chosen = options();
+  chosen.failures_kept = 20'000;
+  chosen.failure_bytes = std::size_t{64} << 20;
+  runtime rt(chosen);
   for (int i = 0; i < 50; ++i) {
     auto one = i % 10 == 0 ? rt.spawn<fragile>(pinned("many"), unchecked{&handled}) : rt.spawn<fragile>(&handled);
     for (int k = 0; k < each; ++k) {

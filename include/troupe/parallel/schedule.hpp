@@ -12,6 +12,7 @@
 
 #include "troupe/context/context.hpp"
 #include "troupe/runtime/runtime.hpp"
+#include "troupe/sched/message.hpp"
 #include "troupe/task/event.hpp"
 #include "troupe/task/future.hpp"
 #include "troupe/task/task.hpp"
@@ -35,8 +36,12 @@ task<bool> wait_to_begin(schedule& of);
 void start(runtime* rt, task<> run);
 
 // A failure of the actor in whose turn this is, or of the submission itself. The context lives until run() has thrown it, and until
-// the next one that run() throws.
-void report(std::exception_ptr what, owned_context of) noexcept;
+// the next one that run() throws; or it goes at once, and the caller must have no other hold on the exception.
+// `describes` names what has failed; null: a submitted call.
+void report(std::exception_ptr what, owned_context of, sched::message::handler describes = nullptr) noexcept;
+
+// A call that is being ended has failed: throws cancelled, which refers to no context, and reports what is anything else.
+[[noreturn]] void end_cancelled(std::exception_ptr what, owned_context of);
 
 // Lets an actor do something in a turn of its own: `run(what)`. Ready when that was done: true. False when the actor had stopped.
 // The caller holds the actor. Throws std::bad_alloc.

@@ -36,11 +36,14 @@ struct runtime_metrics {
 
   std::uint64_t dead_letters = 0;    // messages that nobody handled
   std::uint64_t failures = 0;        // exceptions that left handlers, tasks and procedures
+  std::uint64_t failures_dropped = 0;  // of these: not kept, by runtime_options::failures_kept and failure_bytes
   std::uint64_t lazies_dropped = 0;  // that nobody wanted
   std::uint64_t resource_bytes_peak = 0;  // that resources took at most
   std::uint64_t io_waits = 0;        // operations that could not be done at once
 
   // Now.
+  std::uint64_t failures_kept = 0;   // that no run() has thrown and nobody has taken
+  std::uint64_t failure_bytes = 0;   // that these take, with the contexts that they refer to
   std::uint64_t actors = 0;          // that have not ended; tasks count, too
   std::uint64_t suspended = 0;       // turns and tasks that wait for something, or have done so and go on just now
   std::uint64_t timers_armed = 0;

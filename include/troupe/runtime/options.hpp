@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -27,6 +28,20 @@ enum class policy {
 
 // An exception that left a handler, a constructor of a pinned actor, or a posted procedure.
 struct failure {
+  failure() = default;
+  failure(const failure&) = default;
+  failure(failure&&) noexcept = default;
+  // By exchange, so that what this one was goes in the right order: the exception before its memory.
+  failure& operator=(failure other) noexcept {
+    memory.swap(other.memory);
+    std::swap(what, other.what);
+    actor.swap(other.actor);
+    method.swap(other.method);
+    std::swap(actor_id, other.actor_id);
+    return *this;
+  }
+
+  std::shared_ptr<const void> memory;  // the context that the exception may refer to; held for as long as this is
   std::exception_ptr what;
   std::string actor;   // the actor's class; empty for a posted procedure
   std::string method;  // the method or callable, "constructor", "post", or "lazy"
@@ -96,8 +111,23 @@ struct runtime_options {
   turn_limits turn{};
 
   // Called for each failure as it happens, on the thread where it happened, beside what run() throws.
-  // It must not throw. Default: none.
+  // It must not throw. Default: none, and each failure is a line on standard error instead (`failure_lines`).
   std::function<void(const failure&)> on_error{};
+
+  // Failures that are kept for run() to throw, and for errors() and take_errors(), at most. The first ones, up to half of the
+  // limit, and the newest ones stay; those between them are dropped, and counted in metrics().failures_dropped. Default 1,000;
+  // at least 1, else an option_error. The environment variable TROUPE_FAILURES_KEPT overrides.
+  std::size_t failures_kept = 1'000;
+  // Bytes that these may take at most, with the contexts that their exceptions refer to. The very first failure is kept
+  // whatever it takes. Default 4 MiB; TROUPE_FAILURE_BYTES overrides.
+  std::size_t failure_bytes = std::size_t{4} << 20;
+  // Lines that failures may write to standard error in one second while there is no on_error; those that are left out are
+  // counted in one more line. A failure is never held up by a standard error that nobody reads: its line is left out.
+  // Default 10; 0 writes none. TROUPE_FAILURE_LINES overrides.
+  unsigned failure_lines = 10;
+  // True: a failure stops the program as stop(stop_mode::discard) does, so that run() throws at once, although somebody holds
+  // the program open. Default false; TROUPE_STOP_ON_FAILURE (1 or 0) overrides.
+  bool stop_on_failure = false;
 
   // Called for each dead letter, on the thread that finds it. It must not throw. Default: they are counted only.
   // Not for those that it causes itself at once, nor for what is sent while the runtime is being destroyed. What it sends and

@@ -251,8 +251,11 @@ class runtime {
   // Keeps run() from returning while the guard exists.
   [[nodiscard]] troupe::hold hold();
 
-  // The failures that no run() has thrown yet, oldest first. Any thread.
+  // The failures that no run() has thrown yet, oldest first; at most runtime_options::failures_kept. Any thread, also while
+  // run() runs. Throws std::bad_alloc.
   std::vector<failure> errors() const;
+  // The same, and they are kept no more: no run() throws them. So a program that is held open hears of its failures.
+  std::vector<failure> take_errors();
   // The failure that run() threw last, with its actor and method.
   failure thrown() const;
   void clear_errors();
