@@ -50,10 +50,13 @@ class connection : public transport, private body_source {
   phase phase_now() const noexcept { return phase_.load(std::memory_order_relaxed); }  // order: relaxed  a hint: its end may come as a request does
   // It may be ended to make room: idle, and if it is fresh for long enough.
   static bool is_idle(phase at, std::int64_t since_ns, std::int64_t now_ns) noexcept;
-  // What a handler has thrown.
-  std::exception_ptr failure() const noexcept { return failure_; }
-  // And what that may refer to.
-  owned_context failed_memory() noexcept { return std::move(memory_); }
+  // What a handler has thrown; the caller's from now on.
+  std::exception_ptr take_failure() noexcept { return std::exchange(failure_, nullptr); }
+  // And what that may refer to; it may go on another thread while the connection is still there.
+  owned_context failed_memory() noexcept {
+    empty_memory_.reset();
+    return std::move(memory_);
+  }
 
  protected:
   virtual ~connection();
@@ -105,7 +108,6 @@ class connection : public transport, private body_source {
   bool incomplete_ = false;     // an answer is, so far
   bool cut_off_ = false;        // something was sent in part, and its rest will never be
   bool broken_ = false;         // nothing can be sent, or nothing received, any more
-  std::exception_ptr failure_;  // what a handler threw
   std::atomic<phase> phase_{phase::busy};
   std::atomic<ending> ending_{ending::none};
   std::int64_t head_expiry_ns_ = 0;  // of the head that is being read; 0: none has begun
@@ -147,6 +149,7 @@ class connection : public transport, private body_source {
   http::request request_;
   owned_context memory_;       // of the request; none while the connection is idle
   std::optional<snapshot> empty_memory_;
+  std::exception_ptr failure_;  // what a handler threw: it may refer to the memory, and goes before it
   router::found route_;
   std::string path_;  // decoded, if it had to be
   response answer_;

@@ -156,6 +156,12 @@ task<> serve_on(std::shared_ptr<server_state> state, Listener listener, std::opt
 
 }  // namespace
 
+namespace {
+
+const char* describe_handler(sched::message*, void*, sched::message_act) { return "a handler of HTTP"; }
+
+}  // namespace
+
 template <class Stream>
 task<> converse(guest who, Stream over, connection_past was) {
   const bool is_welcome = who.is_welcome();
@@ -174,7 +180,7 @@ task<> converse(guest who, Stream over, connection_past was) {
   } catch (const timed_out&) {  // or is too slow,
   } catch (const cancelled&) {  // or was given up
   }
-  if (std::exception_ptr what = talk.failure()) submissions::report(std::move(what), talk.failed_memory());
+  if (std::exception_ptr what = talk.take_failure()) submissions::report(std::move(what), talk.failed_memory(), &describe_handler);
 }
 
 server::server(router routes, const server_options& options)

@@ -96,6 +96,35 @@ TEST_P(http_memory, what_a_failure_refers_to_stays_until_it_was_delivered) {
   }
 }
 
+// Whoever can make a handler throw could fill the memory of a server that nobody stops.
+TEST_P(http_memory, handlers_that_throw_again_and_again_keep_it_flat) {
+  runtime_options chosen = options();
+  chosen.failures_kept = 20;
+  chosen.failure_lines = 0;
+  const int count = fewer(1'000);
+  const auto before = count_contexts();
+  {
+    runtime rt(chosen);
+    router routes;
+    routes.get("/", [](const request&) -> response { throw lying_in_context(letters(this_context(), 5'000)); });
+    rt.spawn(serve_while(rt, http::server(std::move(routes)), [&](runtime&, http::server, endpoint at) -> task<> {
+      for (int i = 0; i < count; ++i) {
+        const std::string got = co_await exchange(at, get("/"));
+        if (got.find("500") == std::string::npos) ADD_FAILURE() << got;
+      }
+    }));
+    EXPECT_THROW(rt.run(), lying_in_context);
+    const runtime_metrics now = rt.metrics();
+    EXPECT_EQ(now.failures, static_cast<std::uint64_t>(count));
+    EXPECT_EQ(now.failures_kept, 19u);
+    EXPECT_EQ(now.failures_dropped, static_cast<std::uint64_t>(count) - 20);
+    EXPECT_LE(now.failure_bytes, chosen.failure_bytes);
+    EXPECT_LE(count_contexts().active - before.active, 21) << "those that are kept, and the one that was thrown";
+  }
+  EXPECT_EQ(count_contexts().active, before.active);
+  EXPECT_EQ(count_contexts().bytes, before.bytes);
+}
+
 TROUPE_HTTP_TEST_EACH(http_memory);
 
 }  // namespace

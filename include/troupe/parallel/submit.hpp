@@ -109,7 +109,7 @@ struct attempt {
 
   // The callback, or the errback with the error of the call or of the callback.
   void deliver() noexcept {
-    std::exception_ptr what = result.failure();
+    std::exception_ptr what = result.take_failure();  // the context may go with its report
     try {
       std::optional<context_scope> inside;
       if (here) inside.emplace(*here);
@@ -156,7 +156,8 @@ task<> await_call(attempt<Work>& one) {
     one.result.fail(std::current_exception());
   }
   const bool ends = co_await being_cancelled();
-  if (ends && one.result.failure() != nullptr) std::rethrow_exception(one.result.failure());
+  // What it has thrown must not leave its context behind.
+  if (ends && one.result.failed()) end_cancelled(one.result.take_failure(), std::move(one.here));
 }
 
 // False when there is nobody any more who would be told.
@@ -178,7 +179,7 @@ task<bool> run_once(Work& work, std::exception_ptr late) {
   future<bool> told = run_in_turn(work.actor.get(), &one, &attempt<Work>::deliver_in_turn);
   const bool handled = co_await std::move(told);
   // Nobody else would hear of it.
-  if (std::exception_ptr what = handled ? nullptr : one.result.failure()) report(std::move(what), std::move(one.here));
+  if (std::exception_ptr what = handled ? nullptr : one.result.take_failure()) report(std::move(what), std::move(one.here));
   co_return handled;
 }
 
