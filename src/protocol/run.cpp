@@ -41,6 +41,7 @@ struct runner {
   std::optional<snapshot> idle{};
   connection here;
   io_buffer came{};  // what is sent may lie in it
+  given to_callback{};
   outgoing out{};
   bool something = false;   // was sent since the last callback
   bool by_peer = false;     // what is thrown is the stream's, or its time's
@@ -146,8 +147,12 @@ struct runner {
   void receive(std::span<const std::byte> bytes) {
     if (!its.hears_of_data || bytes.empty()) return;
     begin_memory();
-    if (!its.by_lines) return call([&] { its.received(here, bytes, out); });
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    if (!its.by_lines) {
+      to_callback.bytes = bytes;
+      to_callback.text = text;
+      return call([this] { its.received(here, to_callback, out); });
+    }
     const std::size_t last = text.rfind('\n');
     if (last == std::string_view::npos) {
       unfinished.append(text);
@@ -164,7 +169,9 @@ struct runner {
     }
     unfinished.assign(text.substr(last + 1));
     too_long = is_too_long(unfinished);
-    std::pmr::vector<std::string_view> lines(memory.get());
+    // They lie in the context, for a callback that is a coroutine reads them after this function has returned.
+    auto& lines = *memory->make<std::pmr::vector<std::string_view>>();
+    lines.reserve(static_cast<std::size_t>(std::ranges::count(whole, '\n')));
     for (std::size_t begin = 0; begin < whole.size();) {
       const std::size_t end = whole.find('\n', begin);
       std::string_view one = whole.substr(begin, end - begin);
@@ -176,7 +183,9 @@ struct runner {
       lines.push_back(one);
       begin = end + 1;
     }
-    if (!lines.empty()) call([&] { its.received(here, std::span<const std::string_view>(lines), out); });
+    if (lines.empty()) return;
+    to_callback.lines = lines;
+    call([this] { its.received(here, to_callback, out); });
   }
   // What may be half of its end does not count.
   bool is_too_long(std::string_view line) const noexcept { return line.size() - (line.ends_with('\r') ? 1 : 0) > options.line_bytes_max; }
@@ -260,15 +269,23 @@ struct runner {
   task<std::exception_ptr> tell(std::exception_ptr what) {
     if (!its.hears_of_errors) co_return by_peer ? nullptr : what;
     std::exception_ptr another;
+    to_callback.error = std::move(what);
     try {
       out.clear();
-      call([&] { its.failed(here, what, out); });
+      call([this] { its.failed(here, to_callback, out); });
       if (out.later) co_await std::move(*out.later);
     } catch (...) {
       another = std::current_exception();
     }
     out.later.reset();
+    to_callback.error = nullptr;
     co_return another;
+  }
+
+  // What a failure has thrown may lie in it.
+  owned_context take_memory() noexcept {
+    idle.reset();
+    return std::move(memory);
   }
 
   task<> close() {
@@ -277,7 +294,7 @@ struct runner {
   }
 };
 
-task<> run(face& its, wire on, const protocol_options& options) {
+task<> run(face& its, wire on, const protocol_options& options, told of_failures) {
   runner one(its, on, options);
   std::exception_ptr what;
   try {
@@ -303,7 +320,10 @@ task<> run(face& its, wire on, const protocol_options& options) {
     if (what == nullptr) what = std::current_exception();
   }
   one.line().close();
-  if (what != nullptr) std::rethrow_exception(what);
+  if (what == nullptr) co_return;
+  if (ended || of_failures == told::who_awaits) std::rethrow_exception(what);
+  one.out.later.reset();
+  submissions::report(std::move(what), one.take_memory());
 }
 
 }  // namespace protocols

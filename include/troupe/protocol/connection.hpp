@@ -88,6 +88,14 @@ struct outgoing {
   }
 };
 
+// What a callback is given. It stays where it is until the callback has ended: one that is a coroutine reads it later.
+struct given {
+  std::span<const std::byte> bytes{};
+  std::string_view text{};  // the same bytes
+  std::span<const std::string_view> lines{};
+  std::exception_ptr error{};
+};
+
 // A stream, and what streams of its kind can do.
 struct wire {
   stream& of;
@@ -143,11 +151,10 @@ class face {
   face& operator=(const face&) = delete;
   virtual ~face() = default;
   virtual void made(connection& by, outgoing& out) = 0;
-  virtual void received(connection& by, std::span<const std::byte> bytes, outgoing& out) = 0;
-  virtual void received(connection& by, std::span<const std::string_view> lines, outgoing& out) = 0;
+  virtual void received(connection& by, const given& what, outgoing& out) = 0;
   virtual void sent(connection& by, outgoing& out) = 0;
   virtual void closed(connection& by, outgoing& out) = 0;
-  virtual void failed(connection& by, std::exception_ptr what, outgoing& out) = 0;
+  virtual void failed(connection& by, const given& what, outgoing& out) = 0;
 
   std::string_view first{};  // initial_bytes
   bool by_lines = false, hears_of_data = false, hears_of_sent = false, hears_of_errors = false;
@@ -225,10 +232,12 @@ class face_of final : public face {
   static constexpr bool has_closed = requires(Protocol& p) { p.connection_closed(); };
   template <class... Args>
   static constexpr bool has_error = requires(Protocol& p, Args... args) { p.error(args...); };
-  using bytes_type = std::span<const std::byte>;
-  using lines_type = std::span<const std::string_view>;
+  using bytes_type = const std::span<const std::byte>&;
+  using text_type = const std::string_view&;
+  using lines_type = const std::span<const std::string_view>&;
+  using error_type = const std::exception_ptr&;
   static constexpr bool takes_bytes = has_data<connection&, bytes_type> || has_data<bytes_type>;
-  static constexpr bool takes_text = !takes_bytes && (has_data<connection&, std::string_view> || has_data<std::string_view>);
+  static constexpr bool takes_text = !takes_bytes && (has_data<connection&, text_type> || has_data<text_type>);
   static constexpr bool takes_lines = has_lines<connection&, lines_type> || has_lines<lines_type>;
   // There is one of that name, whatever it takes.
   static constexpr bool names_data = requires { &Protocol::data_received; };
@@ -246,7 +255,7 @@ class face_of final : public face {
   static_assert(!names_sent || has_sent_by || has_sent, "troupe: a protocol's send_complete takes nothing, or a troupe::connection&");
   static_assert(!names_closed || has_closed_by || has_closed,
                 "troupe: a protocol's connection_closed takes nothing, or a troupe::connection&");
-  static_assert(!names_error || has_error<connection&, std::exception_ptr> || has_error<std::exception_ptr>,
+  static_assert(!names_error || has_error<connection&, error_type> || has_error<error_type>,
                 "troupe: a protocol's error takes a std::exception_ptr, and a troupe::connection& in front if it likes");
 
  public:
@@ -255,7 +264,7 @@ class face_of final : public face {
     by_lines = takes_lines;
     hears_of_data = takes_lines || takes_bytes || takes_text;
     hears_of_sent = has_sent_by || has_sent;
-    hears_of_errors = has_error<connection&, std::exception_ptr> || has_error<std::exception_ptr>;
+    hears_of_errors = has_error<connection&, error_type> || has_error<error_type>;
   }
 
   void made(connection& by, outgoing& out) override {
@@ -265,23 +274,19 @@ class face_of final : public face {
       take(by, out, [&]() -> decltype(auto) { return of_.connection_made(); });
     }
   }
-  void received(connection& by, bytes_type bytes, outgoing& out) override {
-    [[maybe_unused]] const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    if constexpr (has_data<connection&, bytes_type>) {
-      take(by, out, [&]() -> decltype(auto) { return of_.data_received(by, bytes); });
-    } else if constexpr (has_data<bytes_type>) {
-      take(by, out, [&]() -> decltype(auto) { return of_.data_received(bytes); });
-    } else if constexpr (has_data<connection&, std::string_view>) {
-      take(by, out, [&]() -> decltype(auto) { return of_.data_received(by, text); });
-    } else if constexpr (has_data<std::string_view>) {
-      take(by, out, [&]() -> decltype(auto) { return of_.data_received(text); });
-    }
-  }
-  void received(connection& by, lines_type lines, outgoing& out) override {
+  void received(connection& by, const given& what, outgoing& out) override {
     if constexpr (has_lines<connection&, lines_type>) {
-      take(by, out, [&]() -> decltype(auto) { return of_.lines_received(by, lines); });
+      take(by, out, [&]() -> decltype(auto) { return of_.lines_received(by, what.lines); });
     } else if constexpr (has_lines<lines_type>) {
-      take(by, out, [&]() -> decltype(auto) { return of_.lines_received(lines); });
+      take(by, out, [&]() -> decltype(auto) { return of_.lines_received(what.lines); });
+    } else if constexpr (has_data<connection&, bytes_type>) {
+      take(by, out, [&]() -> decltype(auto) { return of_.data_received(by, what.bytes); });
+    } else if constexpr (has_data<bytes_type>) {
+      take(by, out, [&]() -> decltype(auto) { return of_.data_received(what.bytes); });
+    } else if constexpr (has_data<connection&, text_type>) {
+      take(by, out, [&]() -> decltype(auto) { return of_.data_received(by, what.text); });
+    } else if constexpr (has_data<text_type>) {
+      take(by, out, [&]() -> decltype(auto) { return of_.data_received(what.text); });
     }
   }
   void sent(connection& by, outgoing& out) override {
@@ -298,11 +303,11 @@ class face_of final : public face {
       take(by, out, [&]() -> decltype(auto) { return of_.connection_closed(); });
     }
   }
-  void failed(connection& by, std::exception_ptr what, outgoing& out) override {
-    if constexpr (has_error<connection&, std::exception_ptr>) {
-      take(by, out, [&]() -> decltype(auto) { return of_.error(by, std::move(what)); });
-    } else if constexpr (has_error<std::exception_ptr>) {
-      take(by, out, [&]() -> decltype(auto) { return of_.error(std::move(what)); });
+  void failed(connection& by, const given& what, outgoing& out) override {
+    if constexpr (has_error<connection&, error_type>) {
+      take(by, out, [&]() -> decltype(auto) { return of_.error(by, what.error); });
+    } else if constexpr (has_error<error_type>) {
+      take(by, out, [&]() -> decltype(auto) { return of_.error(what.error); });
     }
   }
 
@@ -310,8 +315,11 @@ class face_of final : public face {
   Protocol& of_;
 };
 
-// The whole life of a connection. Throws what nobody else is told of.
-task<> run(face& its, wire on, const protocol_options& options);
+// Who is told of a failure that no error() takes: who awaits the connection, or the program, as a failure of the task.
+enum class told : std::uint8_t { who_awaits, program };
+
+// The whole life of a connection.
+task<> run(face& its, wire on, const protocol_options& options, told of_failures);
 
 }  // namespace protocols
 

@@ -57,7 +57,7 @@ template <class Protocol, class Stream, class... Args>
 task<> serve_one(Stream peer, room::place held, Args... args) {
   Protocol protocol(std::move(args)...);
   face_of<Protocol> its(protocol);
-  co_await run(its, wire_of(peer), held.options());
+  co_await run(its, wire_of(peer), held.options(), told::program);
 }
 
 }  // namespace protocols
@@ -79,10 +79,12 @@ task<> serve_one(Stream peer, room::place held, Args... args) {
 //
 // Each connection has a context of its own: this_context() gives it in a callback (a coroutine takes a connection&, and asks for
 // its memory()). It is rolled back when what a callback returned was sent; so views that are returned may lie there, and a connection
-// stays as small as its greatest callback, however long it lives. The bytes and lines that a callback gets lie there, too.
+// stays as small as its greatest callback, however long it lives. What a callback gets is valid until that, too: a callback that is a
+// coroutine may take it by value or by reference, and read it after it has waited for something.
 //
 // An error that no error() takes is a failure, which run() throws, if a callback has thrown it; that a peer is gone, or was too slow,
-// is none, for it is told by connection_closed(). What error() itself throws is a failure.
+// is none, for it is told by connection_closed(). What error() itself throws is a failure. Of a server, what a failure throws may lie
+// in the context, which is kept for it; who awaits run_protocol() or connect_protocol() gets the exception when the context has gone.
 
 // Accepts connections, each with a `Protocol(args...)` of its own, a task beside the server's. Returns when options.stop was
 // requested; the connections then end by themselves, and let their peers read what was sent. Never throws for want of descriptors, but waits.
@@ -140,7 +142,7 @@ task<> serve_protocol(Listener listener, protocol_options options = {}, Args... 
 template <class Stream, class Protocol>
 task<> run_protocol(Stream peer, Protocol& protocol, protocol_options options = {}) {
   protocols::face_of<Protocol> its(protocol);
-  co_await protocols::run(its, protocols::wire_of(peer), options);
+  co_await protocols::run(its, protocols::wire_of(peer), options, protocols::told::who_awaits);
 }
 
 // Connects, and runs a `Protocol(args...)` to the connection's end; gives it back then. Throws also what connect() throws.
@@ -149,7 +151,7 @@ task<Protocol> connect_protocol(endpoint to, protocol_options options = {}, Args
   tcp_stream peer = co_await tcp_stream::connect(to).stop(options.stop);
   Protocol protocol(std::move(args)...);
   protocols::face_of<Protocol> its(protocol);
-  co_await protocols::run(its, protocols::wire_of(peer), options);
+  co_await protocols::run(its, protocols::wire_of(peer), options, protocols::told::who_awaits);
   co_return protocol;
 }
 
