@@ -36,7 +36,7 @@ void each_segment(std::string_view path, Function&& function) {
   }
 }
 
-[[noreturn]] void fail(std::string_view pattern, const char* why) {
+[[noreturn]] void fail(std::string_view pattern, const std::string& why) {
   throw usage_error("troupe: http::router: the pattern '" + std::string(pattern) + "' " + why);
 }
 
@@ -60,6 +60,10 @@ std::vector<segment> read_pattern(std::string_view pattern) {
     made.push_back(std::move(next));
   });
   return made;
+}
+
+std::size_t parameters_of(const std::vector<segment>& pattern) noexcept {
+  return static_cast<std::size_t>(std::ranges::count_if(pattern, [](const segment& one) { return one.is_parameter; }));
 }
 
 }  // namespace
@@ -99,6 +103,15 @@ struct router::place {
     return path.empty();
   }
 
+  void remove(method by) noexcept {
+    by_method[static_cast<std::size_t>(by)] = {};
+    methods = 0;
+    for (std::size_t i = 0; i < by_method.size(); ++i) {
+      const auto one = static_cast<method>(i);
+      if (by_method[i].call != nullptr) methods |= bit_of(one) | (one == method::get ? bit_of(method::head) : 0);
+    }
+  }
+
   // Literals before parameters before a rest, segment by segment.
   friend bool wins(const place& a, const place& b) {
     const auto rank = [](const segment& one) { return one.is_rest ? 2 : one.is_parameter ? 1 : 0; };
@@ -122,9 +135,11 @@ router::~router() = default;
 
 void router::add_call(method on, std::string_view pattern, std::unique_ptr<route_call> call, const route_options& options) {
   std::vector<segment> segments = read_pattern(pattern);
-  const auto parameters = static_cast<std::size_t>(
-      std::count_if(segments.begin(), segments.end(), [](const segment& one) { return one.is_parameter; }));
-  if (call->parameters != parameters) fail(pattern, "has another number of parameters than its handler");
+  const std::size_t parameters = parameters_of(segments);
+  if (call->parameters != parameters) {
+    fail(pattern, "has " + std::to_string(parameters) + (parameters == 1 ? " parameter" : " parameters") + " in braces, but its handler takes " + std::to_string(call->parameters) +
+                      ": it has to take each of them, in their order, behind the request or without it");
+  }
   if (on == method::other || on == method::connect) fail(pattern, "is for a method that has no routes");
   place* at = nullptr;
   if (parameters == 0) {
@@ -149,6 +164,33 @@ void router::add_call(method on, std::string_view pattern, std::unique_ptr<route
   to.call = std::move(call);
   to.options = options;
   at->methods |= bit_of(on) | (on == method::get ? bit_of(method::head) : 0);
+}
+
+std::size_t router::remove(std::string_view pattern) { return take_away(pattern, ~0u); }
+std::size_t router::remove(method of, std::string_view pattern) { return take_away(pattern, bit_of(of)); }
+
+std::size_t router::take_away(std::string_view pattern, unsigned methods) {
+  const std::vector<segment> segments = read_pattern(pattern);
+  const bool is_exact = parameters_of(segments) == 0;
+  // Not by its hash: the one call of that is a part of find(), which is called for each request.
+  const auto exact = std::ranges::find_if(table_->exact, [&](const auto& one) { return is_exact && one.first == pattern; });
+  const auto general = std::ranges::find_if(table_->patterns, [&](const auto& one) { return !is_exact && one->segments == segments; });
+  if (exact == table_->exact.end() && general == table_->patterns.end()) return 0;
+  place& at = is_exact ? *exact->second : **general;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < at.by_method.size(); ++i) {
+    const auto one = static_cast<method>(i);
+    if ((methods & bit_of(one)) == 0 || at.by_method[i].call == nullptr) continue;
+    at.remove(one);
+    ++count;
+  }
+  if (at.methods != 0) return count;
+  if (is_exact) {
+    table_->exact.erase(exact);
+  } else {
+    table_->patterns.erase(general);
+  }
+  return count;
 }
 
 router::found router::find(method by, std::string_view path) const {

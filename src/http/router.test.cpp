@@ -60,7 +60,7 @@ TEST(http_router, a_path_has_the_methods_of_all_patterns_that_fit_it) {
   router routes;
   const auto one = [](std::string) { return response(); };
   routes.get("/users/me", none, {.body_bytes = 1});
-  routes.remove("/users/{id}", one, {.body_bytes = 2});
+  routes.del("/users/{id}", one, {.body_bytes = 2});
   routes.put("/users/{name}", one, {.body_bytes = 3});
   routes.post("/{rest...}", one, {.body_bytes = 4});
   const auto found = [&](method by, std::string_view path) {
@@ -75,6 +75,53 @@ TEST(http_router, a_path_has_the_methods_of_all_patterns_that_fit_it) {
   EXPECT_EQ(found(method::patch, "/users/me"), "GET, HEAD, POST, PUT, DELETE, OPTIONS");
   EXPECT_EQ(found(method::options, "/users/7"), "POST, PUT, DELETE, OPTIONS");
   EXPECT_EQ(found(method::get, "/"), "POST, OPTIONS");
+}
+
+TEST(http_router, remove_takes_a_route_away) {
+  router routes;
+  const auto one = [](std::string) { return response(); };
+  routes.get("/a", none).post("/a", none).add(method::head, "/a", none);
+  routes.get("/users/{id}", one, {.body_bytes = 1}).del("/users/{name}", one, {.body_bytes = 2}).get("/{rest...}", one, {.body_bytes = 3});
+  EXPECT_EQ(routes.remove("/b"), 0u);
+  EXPECT_EQ(routes.remove("/{x}"), 0u);
+  EXPECT_EQ(routes.remove(method::put, "/a"), 0u);
+  EXPECT_EQ(routes.remove(method::other, "/a"), 0u);
+  EXPECT_THROW(static_cast<void>(routes.remove("a")), usage_error);
+
+  EXPECT_EQ(routes.remove(method::get, "/a"), 1u);
+  EXPECT_EQ(router::allowed(routes.find(method::put, "/a").methods), "GET, HEAD, POST, OPTIONS") << "of /{rest...}, too";
+  EXPECT_EQ(found_at(routes, "/a"), "3 a");
+  EXPECT_NE(routes.find(method::head, "/a").handler, nullptr) << "HEAD had a handler of its own";
+  EXPECT_EQ(routes.remove("/a"), 2u);
+  EXPECT_EQ(router::allowed(routes.find(method::put, "/a").methods), "GET, HEAD, OPTIONS");
+  EXPECT_EQ(routes.remove("/a"), 0u);
+
+  EXPECT_EQ(found_at(routes, "/users/7"), "1 7");
+  EXPECT_EQ(routes.remove(method::get, "/users/{other}"), 1u);
+  EXPECT_EQ(found_at(routes, "/users/7"), "3 users/7");
+  EXPECT_EQ(routes.find(method::remove, "/users/7").handler->options.body_bytes, 2u);
+  EXPECT_EQ(routes.remove(method::remove, "/users/{id}"), 1u);
+  EXPECT_EQ(routes.find(method::remove, "/users/7").handler, nullptr);
+  routes.get("/users/{id}", one, {.body_bytes = 4});  // there is room again
+  EXPECT_EQ(found_at(routes, "/users/7"), "4 7");
+  EXPECT_EQ(routes.remove("/{all...}"), 1u);
+  EXPECT_EQ(found_at(routes, "/c"), "none");
+}
+
+TEST(http_router, a_handler_with_other_parameters_than_its_pattern_is_told_how_many) {
+  router routes;
+  const auto said = [&](auto add) {
+    try {
+      add();
+    } catch (const usage_error& e) {
+      return std::string(e.what());
+    }
+    return std::string("nothing");
+  };
+  const std::string lacking = said([&] { routes.get("/users/{id}", [](int, int) { return response(); }); });
+  EXPECT_NE(lacking.find("'/users/{id}' has 1 parameter in braces, but its handler takes 2"), std::string::npos) << lacking;
+  const std::string unused = said([&] { routes.get("/users/{id}", none); });
+  EXPECT_NE(unused.find("has 1 parameter in braces, but its handler takes 0"), std::string::npos) << unused;
 }
 
 TEST(http_response, fields_that_would_end_the_head_are_refused) {

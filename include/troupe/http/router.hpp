@@ -64,24 +64,43 @@ bool from_path(std::string_view text, T& to) {
   }
 }
 
-template <class Result, class... Args>
+template <bool IsConst, class Result, class... Args>
 struct signature {
   using result = Result;
   using all = std::tuple<std::decay_t<Args>...>;
-  static constexpr std::size_t size = sizeof...(Args);
+  static constexpr bool is_known = true;
+  static constexpr bool is_const = IsConst;  // it may be called by several threads at a time
+  // By which the handler could change what it is given, or copy a request.
+  static constexpr bool changes_values =
+      ((std::is_lvalue_reference_v<Args> && !std::is_const_v<std::remove_reference_t<Args>> && !std::is_same_v<Args, request&>) || ...);
+  static constexpr bool copies_request = ((std::is_same_v<Args, request> || std::is_same_v<Args, request&&>) || ...);
+  static constexpr bool has_references =
+      ((std::is_reference_v<Args> && !std::is_same_v<std::remove_cvref_t<Args>, request>) || ...);
 };
+struct no_signature {
+  static constexpr bool is_known = false, is_const = true, changes_values = false, copies_request = false;
+};
+template <class F>
+struct signature_of_call : no_signature {};
+template <class R, class T, class... Args>
+struct signature_of_call<R (T::*)(Args...)> : signature<false, R, Args...> {};
+template <class R, class T, class... Args>
+struct signature_of_call<R (T::*)(Args...) noexcept> : signature<false, R, Args...> {};
+template <class R, class T, class... Args>
+struct signature_of_call<R (T::*)(Args...) const> : signature<true, R, Args...> {};
+template <class R, class T, class... Args>
+struct signature_of_call<R (T::*)(Args...) const noexcept> : signature<true, R, Args...> {};
+template <class R, class... Args>
+struct signature_of_call<R (*)(Args...)> : signature<true, R, Args...> {};  // a static one
 template <class T>
-struct signature_of : signature_of<decltype(&T::operator())> {};
+struct signature_of : no_signature {};
+template <class T>
+  requires requires { &T::operator(); }
+struct signature_of<T> : signature_of_call<decltype(&T::operator())> {};
 template <class R, class... Args>
-struct signature_of<R (*)(Args...)> : signature<R, Args...> {};
+struct signature_of<R (*)(Args...)> : signature<true, R, Args...> {};
 template <class R, class... Args>
-struct signature_of<R (*)(Args...) noexcept> : signature<R, Args...> {};
-template <class R, class T, class... Args>
-struct signature_of<R (T::*)(Args...)> : signature<R, Args...> {};
-template <class R, class T, class... Args>
-struct signature_of<R (T::*)(Args...) const> : signature<R, Args...> {};
-template <class R, class T, class... Args>
-struct signature_of<R (T::*)(Args...) const noexcept> : signature<R, Args...> {};
+struct signature_of<R (*)(Args...) noexcept> : signature<true, R, Args...> {};
 
 template <class Tuple>
 struct without_request {
@@ -95,14 +114,39 @@ struct without_request<std::tuple<request, Rest...>> {
   using rest = std::tuple<Rest...>;
 };
 
+template <class How>
+inline constexpr bool answers = false;
+template <class How>
+  requires How::is_known
+inline constexpr bool answers<How> =
+    std::is_same_v<typename How::result, response> || std::is_same_v<typename How::result, task<response>>;
+
+// Whether a call_of can be made of it. Where it is false, one sentence has said why.
+template <class Handler>
+consteval bool is_handler() {
+  using how = signature_of<Handler>;
+  static_assert(!std::is_member_function_pointer_v<Handler>,
+                "troupe: a member function is no HTTP handler, for it has no object: write a lambda that captures the object and calls it");
+  static_assert(how::is_known || std::is_member_function_pointer_v<Handler>,
+                "troupe: an HTTP handler is a function, or an object with one operator() whose parameters have types: write "
+                "const troupe::http::request& in place of auto, for a path's parameters are converted to the types that it names");
+  static_assert(how::is_const,
+                "troupe: an HTTP handler is called by several threads at a time and cannot change what it captures: its operator() is "
+                "const, so leave out `mutable`, and keep what changes in an actor, a troupe::guarded or a std::atomic");
+  static_assert(!how::copies_request,
+                "troupe: an HTTP handler takes the request as const troupe::http::request& or troupe::http::request&, for it cannot be copied");
+  static_assert(!how::changes_values,
+                "troupe: an HTTP handler takes a path's parameter by value or as a const reference, not as a reference that it could write to");
+  static_assert(answers<how> || !how::is_known, "troupe: a handler returns http::response or task<http::response>");
+  return how::is_known && how::is_const && !how::copies_request && !how::changes_values && answers<how>;
+}
+
 template <class Handler>
 class call_of final : public route_call {
   using how = signature_of<Handler>;
   using split = without_request<typename how::all>;
   using values = typename split::rest;
   static constexpr bool is_coroutine = std::is_same_v<typename how::result, task<response>>;
-  static_assert(is_coroutine || std::is_same_v<typename how::result, response>,
-                "troupe: a handler returns http::response or task<http::response>");
 
  public:
   explicit call_of(Handler handler) : handler_(std::move(handler)) {
@@ -121,7 +165,11 @@ class call_of final : public route_call {
     if constexpr (is_coroutine) {
       values typed;
       if (!fill(given, typed, std::make_index_sequence<std::tuple_size_v<values>>())) return false;
-      later.emplace(call(asked, typed));
+      if constexpr (how::has_references) {
+        later.emplace(call_keeping(asked, std::move(typed)));
+      } else {
+        later.emplace(call(asked, typed));
+      }
     }
     return true;
   }
@@ -141,6 +189,11 @@ class call_of final : public route_call {
           }
         },
         typed);
+  }
+  // A coroutine has references to what it is given, and reads it later. Cost: a frame more than where it takes values.
+  task<response> call_keeping(request& asked, values typed) const {
+    task<response> running = call(asked, typed);
+    co_return co_await std::move(running);
   }
   Handler handler_;
 };
@@ -174,7 +227,7 @@ class router {
   ~router();
 
   // Throw usage_error for a pattern that is malformed or there already, and when the handler does not take as many
-  // parameters as it has.
+  // parameters as it has. del() is for DELETE.
   template <class Handler>
   router& get(std::string_view pattern, Handler handler, const route_options& options = {}) {
     return add(method::get, pattern, std::move(handler), options);
@@ -192,13 +245,25 @@ class router {
     return add(method::patch, pattern, std::move(handler), options);
   }
   template <class Handler>
-  router& remove(std::string_view pattern, Handler handler, const route_options& options = {}) {
+  router& del(std::string_view pattern, Handler handler, const route_options& options = {}) {
     return add(method::remove, pattern, std::move(handler), options);
   }
   template <class Handler>
   router& add(method on, std::string_view pattern, Handler handler, const route_options& options = {}) {
-    add_call(on, pattern, std::make_unique<routes::call_of<Handler>>(std::move(handler)), options);
+    if constexpr (routes::is_handler<Handler>()) {
+      add_call(on, pattern, std::make_unique<routes::call_of<Handler>>(std::move(handler)), options);
+    }
     return *this;
+  }
+  // Takes away what was added by get() and the others with that pattern, whatever its parameters are called: of one method, or of
+  // all of them. What files() has added is of GET, and its pattern ends with "{path...}". Returns how many routes that were; 0: there
+  // was none. Before the router is given to a server, which keeps it as it is. Throws usage_error for a pattern that is malformed.
+  std::size_t remove(std::string_view pattern);
+  std::size_t remove(method of, std::string_view pattern);
+  template <class Handler>
+  [[deprecated("troupe: router::remove takes a route away; a handler of DELETE is added by del()")]]
+  router& remove(std::string_view pattern, Handler handler, const route_options& options = {}) {
+    return del(pattern, std::move(handler), options);
   }
   // GET of what lies in a folder; `prefix` ends with '/'. See files.hpp. Throws usage_error, and io_error when there is no
   // such folder.
@@ -222,6 +287,7 @@ class router {
   static std::string allowed(unsigned methods);
 
  private:
+  std::size_t take_away(std::string_view pattern, unsigned methods);
   void add_call(method on, std::string_view pattern, std::unique_ptr<route_call> call, const route_options& options);
   struct table;
   std::unique_ptr<table> table_;
