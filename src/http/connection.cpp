@@ -24,6 +24,7 @@ parser_limits limits_of(const server_options& options) {
   made.head_bytes = options.head_bytes;
   made.target_bytes = options.target_bytes;
   made.fields = options.fields;
+  made.chunk_extension_bytes = options.chunk_extension_bytes;
   return made;
 }
 

@@ -39,6 +39,7 @@ const char* text_of(fault one) noexcept {
     case fault::unknown_coding: return "Transfer-Encoding has a coding that is unknown here";
     case fault::bad_chunk: return "a chunk is malformed";
     case fault::chunk_line_too_long: return "the extensions of a chunk are too long";
+    case fault::chunk_extensions_too_long: return "the extensions of all chunks together are too long";
     case fault::bad_trailer: return "the trailer has a field that belongs to the head";
     case fault::bad_expectation: return "what is expected is not 100-continue";
     case fault::body_too_large: return "the body is too large";

@@ -63,6 +63,8 @@ struct parser_callbacks {
     parser& self = of(state);
     if (state->content_length > self.body_bytes_max_ - self.announced_) return stop(self, fault::body_too_large);
     self.announced_ += state->content_length;
+    self.chunk_bytes_ = state->content_length;
+    self.is_line_new_ = true;
     if (state->content_length != 0) return 0;
     self.saw_last_chunk_ = true;
     return HPE_PAUSED;
@@ -197,7 +199,9 @@ parser::step parser::read_section(std::string_view input) {
   if (const fault wrong = check_head(section); wrong != fault::none) return refuse(wrong);
   if (head_.has_body) {
     phase_ = phase::body;
-    framing_bytes_ = announced_ = 0;
+    framing_bytes_ = announced_ = extension_bytes_ = 0;
+    is_line_new_ = false;
+    is_first_chunk_ = true;
     body_bytes_max_ = UINT64_MAX;
     left_ = head_.length;
   } else {
@@ -260,6 +264,14 @@ fault parser::check_trailer(std::string_view section) {
   return check_trailer_fields(trailer_);
 }
 
+// What a chunk's line has beyond its size and line end, and the line end of the chunk before it.
+void parser::count_extensions() noexcept {
+  std::size_t needed = is_first_chunk_ ? 3 : 5;  // with one digit
+  for (std::uint64_t left = chunk_bytes_ / 16; left != 0; left /= 16) ++needed;
+  extension_bytes_ += framing_bytes_ - std::min(framing_bytes_, needed);
+  is_line_new_ = is_first_chunk_ = false;
+}
+
 parser::step parser::read_body(std::string_view input) {
   if (input.empty()) return {event::need_more, 0, {}};
   llhttp_t* const state = state_of(state_.data());
@@ -274,6 +286,10 @@ parser::step parser::read_body(std::string_view input) {
   }
   framing_bytes_ += consumed - piece_.size();
   if (framing_bytes_ > chunk_line_bytes_max) return refuse(fault::chunk_line_too_long);
+  if (is_line_new_ && (!piece_.empty() || saw_last_chunk_)) {
+    count_extensions();
+    if (extension_bytes_ > limits_.chunk_extension_bytes) return refuse(fault::chunk_extensions_too_long);
+  }
   if (!piece_.empty()) {
     framing_bytes_ = 0;
     if (!head_.chunked && !head_.until_close && (left_ -= piece_.size()) == 0) {

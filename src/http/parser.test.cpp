@@ -192,6 +192,45 @@ TEST(http_parser, chunk_extensions_are_bounded) {
   EXPECT_TRUE(with(1024 - 3).ends_with("the extensions of a chunk are too long"));
 }
 
+// One byte of each chunk is an extension's, or a zero that its size begins with.
+TEST(http_parser, chunk_extensions_are_bounded_in_sum) {
+  const auto with = [](std::size_t bytes, std::string_view of_each, std::string_view of_last, std::size_t each_read) {
+    std::string request = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+    for (std::size_t i = 0; i < bytes; ++i) request += (i % 2 == 0 ? "1" : "0a") + std::string(of_each) + "\r\n" + (i % 2 == 0 ? "x" : "0123456789") + "\r\n";
+    request += "0" + std::string(of_last) + "\r\n\r\n";
+    parser_limits limits;
+    limits.chunk_extension_bytes = 64;
+    parser reading(side::requests, limits);
+    std::string_view left = request;
+    std::size_t there = std::min(each_read, left.size());
+    for (;;) {
+      const parser::step step = reading.next(left.substr(0, there));
+      left.remove_prefix(step.consumed);
+      there -= step.consumed;
+      if (step.what == parser::event::refused) return std::string(text_of(reading.why()));
+      if (step.what == parser::event::end) return std::string("whole");
+      if (step.what == parser::event::need_more) {
+        if (there == left.size()) return std::string("cut");
+        there = std::min(there + each_read, left.size());
+      }
+    }
+  };
+  const std::string refused = "the extensions of all chunks together are too long";
+  for (const std::size_t each_read : {1u, 7u, 1'000'000u}) {
+    EXPECT_EQ(with(2000, "", "", each_read).substr(0, 5), refused.substr(0, 5)) << "zeros in front of 1,000 sizes";
+    EXPECT_EQ(with(128, "", "", each_read), "whole") << "64 zeros";
+    EXPECT_EQ(with(128, "", ";x", each_read), refused);
+    EXPECT_EQ(with(1, std::string(";") + std::string(63, 'x'), "", each_read), "whole");
+    EXPECT_EQ(with(1, std::string(";") + std::string(64, 'x'), "", each_read), refused);
+    EXPECT_EQ(with(1, "", std::string(";") + std::string(63, 'x'), each_read), "whole");
+    EXPECT_EQ(with(1, "", std::string(";") + std::string(64, 'x'), each_read), refused);
+  }
+  // As many chunks as you like, where each is as short as it can be.
+  std::string plain = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+  for (int i = 0; i < 1'000; ++i) plain += "1f\r\n0123456789abcdef0123456789abcde\r\n1\r\nx\r\n";
+  EXPECT_EQ(read_requests(plain + "0\r\n\r\n").find("refused"), std::string::npos);
+}
+
 TEST(http_parser, what_the_head_says) {
   parser reading(side::requests);
   const std::string_view bytes =

@@ -24,6 +24,7 @@ bool is_strictness(fault why, const framed& theirs, std::string_view bytes) noex
     case fault::head_too_large:
     case fault::too_many_fields:
     case fault::chunk_line_too_long:
+    case fault::chunk_extensions_too_long:
     case fault::folded_field:         // RFC 9112 5.2: a server may refuse it; Beast makes a space of it
     case fault::no_host:              // RFC 9112 3.2: must be answered 400
     case fault::several_hosts:

@@ -61,6 +61,18 @@ TEST_P(http_limits, of_a_body) {
   EXPECT_EQ(status_in(answer_to(some_routes(), asks, limits)), 413);
 }
 
+TEST_P(http_limits, of_the_extensions_of_chunks) {
+  server_options limits;
+  limits.chunk_extension_bytes = 2000;
+  const std::string begin = " HTTP/1.1\r\nHost: a\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n";
+  const std::string one = "1;" + std::string(999, 'x') + "\r\nx\r\n";
+  for (const std::string path : {"/body", "/pieces"}) {
+    EXPECT_EQ(status_in(answer_to(some_routes(), "POST " + path + begin + one + one + "0\r\n\r\n", limits)), 200);
+    EXPECT_EQ(status_in(answer_to(some_routes(), "POST " + path + begin + one + one + "0;\r\n\r\n", limits)), 400);
+    EXPECT_EQ(status_in(answer_to(some_routes(), "POST " + path + begin + one + one + "01\r\nx\r\n0\r\n\r\n", limits)), 400);
+  }
+}
+
 // Nothing of such a chunk is waited for, however much it is to be.
 TEST_P(http_limits, of_a_body_are_held_against_what_a_chunk_announces) {
   server_options limits;

@@ -29,6 +29,7 @@ enum class fault : std::uint8_t {
   unknown_coding,     // another one than chunked
   bad_chunk,
   chunk_line_too_long,
+  chunk_extensions_too_long,  // those of all chunks together
   bad_trailer,      // a field there that says how long the message is, or where it goes
   bad_expectation,  // another one than 100-continue
   body_too_large,

@@ -23,6 +23,8 @@ struct server_options {
 
   // Bytes of a request's body. Default 1 MiB; more is answered 413. A route may have a limit of its own.
   std::size_t body_bytes = 1024 * 1024;
+  // Bytes of the extensions of all chunks of a body together. Default 16 KiB; more is answered 400. Those of one chunk: at most 1 KiB.
+  std::size_t chunk_extension_bytes = 16 * 1024;
   // Bytes a second at which a body must come at least, on average, while it is waited for. Default 500; slower is answered
   // 408. 0: any.
   std::size_t body_rate = 500;

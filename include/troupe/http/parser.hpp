@@ -22,6 +22,9 @@ struct parser_limits {
   std::size_t target_bytes = 8 * 1024;
   // Fields of a head, and of a trailer. Default 100; more is too_many_fields (431).
   std::size_t fields = 100;
+  // Bytes of the extensions of all chunks of a body together, with the zeros that their sizes begin with: what an endless body costs
+  // that brings nothing. Default 16 KiB; more is chunk_extensions_too_long (400). Those of one chunk have at most 1 KiB.
+  std::size_t chunk_extension_bytes = 16 * 1024;
 };
 
 // The start line and the fields; views into the bytes that were given.
@@ -107,6 +110,7 @@ class parser {
   step read_section(std::string_view input);
   step read_body(std::string_view input);
   step name_unknown_method(std::string_view input);
+  void count_extensions() noexcept;
   void begin_section(std::vector<http::fields::place>& places) noexcept;
   fault check_head(std::string_view section);
   fault check_trailer(std::string_view section);
@@ -127,6 +131,9 @@ class parser {
   std::size_t scanned_ = 0;      // of its bytes
   std::size_t target_at_ = 0, target_bytes_ = 0;
   std::size_t framing_bytes_ = 0;  // of chunks, since the last byte of the body
+  std::size_t extension_bytes_ = 0;  // of all chunks so far
+  std::uint64_t chunk_bytes_ = 0;    // of the chunk whose line came last
+  bool is_line_new_ = false, is_first_chunk_ = false;  // of that line: it was not counted yet
   std::uint64_t left_ = 0;         // of a body whose length was said
   std::uint64_t body_bytes_max_ = UINT64_MAX, announced_ = 0;  // the latter of chunks so far
   std::string_view piece_;
