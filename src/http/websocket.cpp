@@ -58,6 +58,16 @@ std::string answer_to(std::string_view key) {
 
 }  // namespace
 
+namespace {
+
+bool is_there_once(const fields& all, std::string_view name) noexcept {
+  int count = 0;
+  for (const field one : all) count += same_word(one.name, name) ? 1 : 0;
+  return count == 1;
+}
+
+}  // namespace
+
 int websocket_handshake(const message_head& head, std::string& fields) {
   const bool asks = head.method == method::get && head.wants_upgrade && lists_word(head.fields["upgrade"], "websocket");
   if (!asks || head.fields["sec-websocket-version"] != "13") {
@@ -65,7 +75,8 @@ int websocket_handshake(const message_head& head, std::string& fields) {
     return 426;
   }
   const std::string_view key = head.fields["sec-websocket-key"];
-  if (!is_key(key)) return 400;
+  // Of two, a proxy may have looked at the other one.
+  if (!is_key(key) || !is_there_once(head.fields, "sec-websocket-key") || !is_there_once(head.fields, "sec-websocket-version")) return 400;
   fields = "Sec-WebSocket-Accept: " + answer_to(key) + "\r\n";
   return 101;
 }

@@ -94,6 +94,12 @@ TEST_P(http_websocket, requests_that_ask_otherwise) {
   EXPECT_EQ(asked("Version: 13", "Version: 12"), "426");
   EXPECT_EQ(asked(", Upgrade", ""), "426");
   EXPECT_EQ(asked("dGhlIHNhbXBsZSBub25jZQ==", "dGhlIHNhbXBs"), "400");
+  const std::string key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+  EXPECT_EQ(asked(key, ""), "400");
+  EXPECT_EQ(asked(key, key + key), "400") << "the same key twice";
+  EXPECT_EQ(asked(key, key + "sec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"), "400");
+  EXPECT_EQ(asked(key, key + "Sec-WebSocket-Key:\r\n"), "400");
+  EXPECT_EQ(asked(key, key + "Sec-WebSocket-Version: 13\r\n"), "400");
 }
 
 TEST_P(http_websocket, messages_of_all_lengths) {
