@@ -495,12 +495,18 @@ TEST_P(http_websocket, server_sent_events) {
       one.retry_ms = 100;
       co_await to.send(std::move(one));
       co_await to.comment("alive");
+      co_await to.send("x");
+      const std::string text = "a text that is longer than a string holds by itself";
+      co_await to.send(text);
+      task<> later = to.send(std::string_view("kept until it is awaited"));
+      co_await std::move(later);
       co_await to.send(http::event_message("last"));
     });
   });
   EXPECT_EQ(answer_to(std::move(routes), "GET / HTTP/1.0\r\n\r\n"),
             "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\nConnection: close\r\n\r\n"
-            "event: kind\nid: 7\nretry: 100\ndata: two\ndata: lines\n\n: alive\n\ndata: last\n\n");
+            "event: kind\nid: 7\nretry: 100\ndata: two\ndata: lines\n\n: alive\n\ndata: x\n\n"
+            "data: a text that is longer than a string holds by itself\n\ndata: kept until it is awaited\n\ndata: last\n\n");
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ struct event_message {
 //     #include <troupe/http/response.hpp>
 //     troupe::task<> tick(troupe::http::event_writer& to) {
 //       for (int i = 0; i < 3; ++i) {
-//         co_await to.send(troupe::http::event_message(std::to_string(i)));
+//         co_await to.send(std::to_string(i));
 //         co_await troupe::sleep_for(std::chrono::seconds(1));
 //       }
 //     }
@@ -61,6 +61,8 @@ class event_writer {
 
   // Throws usage_error for a type or an id with a line end in it; and as body_writer::write.
   task<> send(event_message one);
+  // An event that has nothing but its data.
+  task<> send(std::string_view data) { return send(event_message(std::string(data))); }
   // A line that the client ignores: keeps connections open through proxies.
   task<> comment(std::string text);
 
