@@ -90,7 +90,12 @@ void connection::answer(response& with) {
     closing_ = incomplete_ = true;
     return;
   }
-  const std::string_view body = with.body();
+  std::string_view body = with.body();
+  if (with.status_ >= 400 && body.empty() && with.type_.empty()) [[unlikely]] {
+    with.type_ = "text/plain";
+    with.body_.append(reason_of(with.status_)).append("\n");
+    body = with.body_;
+  }
   add_head(with, with.status_, has_body, body.size(), false);
   if (has_body && !silent_) out_.add(body);
 }

@@ -69,6 +69,32 @@ std::string plainly(const std::string& status, const std::string& words, const s
          "\r\n" + fields + "\r\n" + words + "\n";
 }
 
+TEST_P(http_requests, an_error_has_a_body_unless_it_is_to_have_none) {
+  const auto routes = [] {
+    router made;
+    made.get("/bare", [] { return response(404); });
+    made.get("/later", []() -> task<response> {
+      co_await sleep_for(1ms);
+      co_return response(503).field("Retry-After", "1");
+    });
+    made.get("/waits/{id}", [](int) -> task<response> { co_return response(); });
+    made.get("/empty", [] { return response::text("").status(404); });
+    made.get("/own", [] { return response::text("mine").status(410); });
+    made.get("/typed", [] { return response(404).type("text/html"); });
+    made.get("/moved", [] { return response::redirect("/"); });
+    return made;
+  };
+  EXPECT_EQ(answer_to(routes(), get_last("/bare")), plainly("404 Not Found", "Not Found", last));
+  EXPECT_EQ(answer_to(routes(), get_last("/later")), plainly("503 Service Unavailable", "Service Unavailable", "Retry-After: 1\r\n" + last));
+  EXPECT_EQ(answer_to(routes(), get_last("/waits/x")), plainly("404 Not Found", "Not Found", last));
+  const std::string head = answer_to(routes(), "HEAD /bare HTTP/1.1\r\nHost: a\r\n" + last + "\r\n");
+  EXPECT_EQ(head + "Not Found\n", plainly("404 Not Found", "Not Found", last));
+  EXPECT_TRUE(answer_to(routes(), get_last("/empty")).ends_with("Content-Length: 0\r\n" + last + "\r\n"));
+  EXPECT_TRUE(answer_to(routes(), get_last("/own")).ends_with("\r\n\r\nmine"));
+  EXPECT_TRUE(answer_to(routes(), get_last("/typed")).find("Content-Length: 0\r\n") != std::string::npos);
+  EXPECT_TRUE(answer_to(routes(), get_last("/moved")).find("Content-Length: 0\r\n") != std::string::npos);
+}
+
 TEST_P(http_requests, routes_and_their_parameters) {
   EXPECT_EQ(answer_to(some_routes(), get_last("/")), ok("hello", last));
   EXPECT_EQ(answer_to(some_routes(), get_last("/users/7")), ok("user 7", last));

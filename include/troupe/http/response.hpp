@@ -39,7 +39,8 @@ struct file_part {
 //     std::cout << answer.status() << '\n';
 class response {
  public:
-  // 200 without a body.
+  // 200 without a body. With a status of an error (400 and above) and neither a body nor a type, the body says what the status means
+  // ("Not Found"); an error without a body is response::text("").status(404).
   response() noexcept {}
   explicit response(int status) noexcept : status_(status) {}
   response(response&&) noexcept = default;
