@@ -345,6 +345,11 @@ troupe::task<> hear(http::websocket& peer, troupe::ref<Room> room, int who) {
   for (;;) {
     const auto said = co_await peer.receive();
     if (!said) co_return;
+    if (!said->is_text) {
+      // Its bytes may be no text, which the other guests could not be sent: this guest has to leave, the others stay.
+      co_await peer.close(1003, "the chat takes text only");
+      co_return;
+    }
     room.tell<&Room::say>("guest " + std::to_string(who) + ": " + std::string(said->data));
   }
 }
@@ -365,6 +370,15 @@ troupe::task<> chat(http::websocket& peer, troupe::ref<Room> room) {
   } catch (const troupe::error&) {  // he has gone
   }
   room.tell<&Room::leave>(who);
+}
+
+// A page of another site must not speak in the name of who looks at it: browsers say of which site the page is, and let it open
+// a WebSocket to any. What is no browser says nothing.
+bool is_of_this_site(const http::request& asked) {
+  if (!asked.fields().has("Origin")) return true;
+  const std::string_view origin = asked.field("Origin");
+  const std::size_t scheme_end = origin.find("://");
+  return scheme_end != std::string_view::npos && http::same_word(origin.substr(scheme_end + 3), asked.host());
 }
 
 constexpr const char chat_page[] = R"(<!DOCTYPE html>
@@ -426,7 +440,10 @@ http::router make_routes(const std::string& folder, troupe::ref<Database> databa
   });
   routes.get("/chat", [room](const http::request& asked) {
     if (!asked.head().wants_upgrade) return http::response::html(chat_page);
-    return http::response::websocket([room](http::websocket& peer) { return chat(peer, room); });
+    if (!is_of_this_site(asked)) return http::response::text("the page is of another site\n").status(403);
+    http::websocket_options limits;
+    limits.message_bytes = 4096;
+    return http::response::websocket([room](http::websocket& peer) { return chat(peer, room); }, limits);
   });
   routes.files("/", folder);
   return routes;

@@ -93,15 +93,18 @@ def check_pipeline(port):
 class Guest:
     """Who chats."""
 
-    def __init__(self, port):
+    def __init__(self, port, fields="", status=b"101"):
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=SECONDS_MAX)
         key = base64.b64encode(os.urandom(16)).decode()
-        self.socket.sendall((f"GET /chat HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+        self.socket.sendall((f"GET /chat HTTP/1.1\r\nHost: a:{port}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n{fields}"
                              f"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\n\r\n").encode())
         self.stream = self.socket.makefile("rb")
         head = b""
         while not head.endswith(b"\r\n\r\n"):
             head += self.stream.readline()
+        if status != b"101":
+            check(f"/chat with {fields}", head.split()[1], status)
+            return
         wanted = base64.b64encode(hashlib.sha1((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").encode()).digest())
         if not head.startswith(b"HTTP/1.1 101 ") or wanted not in head:
             fail(f"/chat: {head}")
@@ -128,6 +131,15 @@ def check_chat(port):
     two.say(struct.pack(">H", 1000), code=8)
     check("two hears", two.hear(), (8, struct.pack(">H", 1000)))
     check("one hears", one.hear(), (1, b"guest 2 has gone"))
+    # Bytes that are no text end who sends them, and nobody else.
+    three = Guest(port, f"Origin: http://A:{port}\r\n")
+    for guest in one, three:
+        check("a guest hears", guest.hear(), (1, b"guest 3 is here"))
+    three.say(b"\xff\xfe\x80", code=2)
+    check("three hears", three.hear(), (8, struct.pack(">H", 1003) + b"the chat takes text only"))
+    check("one hears", one.hear(), (1, b"guest 3 has gone"))
+    for origin in "http://elsewhere.example", "null", f"http://a:{port}.elsewhere.example", "", "http://a":
+        Guest(port, f"Origin: {origin}\r\n", b"403")
     return one
 
 
