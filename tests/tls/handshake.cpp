@@ -182,6 +182,15 @@ TEST_P(tls_handshake, protocols_are_agreed_on_or_not) {
       EXPECT_EQ(pair.client.alpn(), one.chosen);
       EXPECT_EQ(pair.server.alpn(), one.chosen);
     }
+    // The preset of HTTPS, with each other and with who offers more, or nothing.
+    for (const names& offered : {tls_options::https().alpn, names{"h2", "http/1.1"}, names{}}) {
+      tls_options preset = trusting(), served = showing(good_identity());
+      preset.alpn = offered;
+      served.alpn = tls_options::https("certificate", "key").alpn;
+      const tls_pair pair = co_await make_connected_pair(tls_context::client(preset), tls_context::server(served));
+      EXPECT_EQ(pair.client.alpn(), offered.empty() ? "" : "http/1.1");
+      EXPECT_EQ(pair.server.alpn(), offered.empty() ? "" : "http/1.1");
+    }
     tls_options trust = trusting(), self = showing(good_identity());
     trust.alpn = {"a"};
     self.alpn = {"b"};

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace troupe {
@@ -33,6 +34,20 @@ struct tls_options {
   // Not an aggregate: GCC 12 destroys what a temporary one holds twice when it lies in a co_await expression.
   tls_options() {}
 
+  // For HTTPS: ALPN is "http/1.1", the protocol that http::server and http::client speak, so that peers that could speak HTTP/2 as
+  // well agree on it. Of a client; of a server with these files. A peer that offers no protocol at all is served as well.
+  static tls_options https() {
+    tls_options made;
+    made.alpn = {"http/1.1"};
+    return made;
+  }
+  static tls_options https(std::string certificate_file, std::string key_file) {
+    tls_options made = https();
+    made.certificate_file = std::move(certificate_file);
+    made.key_file = std::move(key_file);
+    return made;
+  }
+
   // Of clients: the server's certificate is checked, and that it is of the host asked for. Default true. False: anybody can
   // be in between.
   bool verify = true;
@@ -60,9 +75,7 @@ struct tls_options {
 //
 // Example (declarations):
 //     troupe::tls_context for_clients() {
-//       troupe::tls_options options;
-//       options.alpn = {"http/1.1"};
-//       return troupe::tls_context::client(options);
+//       return troupe::tls_context::client(troupe::tls_options::https());
 //     }
 class tls_context {
  public:
