@@ -41,6 +41,7 @@ connection::connection(std::shared_ptr<server_state> of, const connection_past& 
 }
 
 connection::~connection() {
+  if (watch_ != nullptr) watch_->drive_to_the_end();
   // order: relaxed  a count, read as a hint
   server_->buffered.fetch_sub(counted_, std::memory_order_relaxed);
 }
@@ -295,6 +296,7 @@ void connection::close_after_this() noexcept {
 }
 
 void connection::finish_request() noexcept {
+  if (watch_ != nullptr) [[unlikely]] watch_.reset();
   past_.answered_one = true;
   request_.body_ = {};
   request_.trailer_ = {};
@@ -329,6 +331,8 @@ task<bool> connection::serve() {
   end_wait();
   std::exception_ptr thrown;
   bool is_answered = false;
+  may_watch_ = true;
+  is_gone_ = false;
   try {
     if (std::exchange(collect_first_, false)) {
       co_await request_.read_all();
@@ -344,12 +348,16 @@ task<bool> connection::serve() {
         answer_ = response(404);
       }
     }
+    watch_client();  // a handler that is no coroutine has answered with what streams
     if (!is_answered) co_await answer_waiting(answer_);
+    if (watch_ != nullptr) co_await end_watch();
     answer_begun_ = true;  // what is wrong with the rest of the body gets no second one
     if (!body_ended_ && !closing_) co_await skip_body();
   } catch (...) {
     thrown = std::current_exception();
   }
+  if (watch_ != nullptr) co_await end_watch();
+  may_watch_ = false;
   if (thrown != nullptr) answer_exception(std::move(thrown));
   if (cut_off_) out_.clear();
   answer_ = response();
@@ -360,6 +368,30 @@ task<bool> connection::serve() {
   }
   if (closing_ && !body_ended_) lingers_ = true;
   co_return !closing_;
+}
+
+// Of the request, from its handler.
+std::stop_token connection::client_gone() {
+  if (watch_ == nullptr) watch_.reset(new gone_watch(server_->options.half_close_is_gone));
+  watch_client();
+  return watch_->token();
+}
+
+// As soon as nothing of the request is read any more.
+void connection::watch_client() noexcept {
+  if (watch_ == nullptr || watch_->is_armed() || !may_watch_ || !body_ended_) return;
+  if (broken_) return watch_->tell();
+  watch_->arm(wire());
+}
+
+// The stream is to be read from again. When this is given up the destructor does it.
+task<> connection::end_watch() {
+  if (watch_->is_armed()) {
+    watch_->disarm();
+    co_await watch_->told().wait();
+  }
+  is_gone_ = watch_->token().stop_requested();
+  watch_.reset();
 }
 
 task<> connection::flush() {

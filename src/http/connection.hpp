@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 
+#include "http/gone_watch.hpp"
 #include "http/input.hpp"
 #include "http/output.hpp"
 #include "http/parked.hpp"
@@ -29,7 +30,7 @@
 
 namespace troupe::http {
 
-class connection : public transport, private body_source {
+class connection : public transport, private request_source {
  public:
   explicit connection(std::shared_ptr<server_state> of, const connection_past& was = {});
   connection(const connection&) = delete;
@@ -89,6 +90,12 @@ class connection : public transport, private body_source {
   void count_buffers() noexcept;
   // No request is under way.
   void give_memory_back() noexcept;
+  // The stream that is read from, below TLS.
+  virtual stream& wire() noexcept = 0;
+  // The client has gone, as an operation has shown.
+  void tell_gone() noexcept {
+    if (watch_ != nullptr) watch_->tell();
+  }
   // Nothing has come of the next request.
   bool is_between() const noexcept { return in_.empty() && !parser_.inside(); }
   // Requests have not come so soon after each other that the next one is worth being waited for with all that there is.
@@ -135,6 +142,9 @@ class connection : public transport, private body_source {
   std::uint64_t body_limit() const noexcept;
 
   task<std::string_view> next_piece() final;
+  std::stop_token client_gone() final;
+  void watch_client() noexcept;
+  task<> end_watch();
   task<> await_body();
   task<> collect();
   task<> flush();
@@ -164,6 +174,9 @@ class connection : public transport, private body_source {
   std::string_view piece_;  // of the body, for the next read: the one that it came for was given up
   input body_in_;  // of a body that is longer than what came with its head
   bool reads_aside_ = false;
+  bool may_watch_ = false;   // it is in serve(), and not talking by another protocol
+  bool is_gone_ = false;     // its client, as the watch said
+  gone_watch_ptr watch_;     // of this request, if its handler has asked for it
   std::size_t counted_ = 0;
 
   std::atomic<std::int64_t> expiry_ns_{0}, idle_since_ns_{0};

@@ -134,7 +134,7 @@ void connection::answer_exception(std::exception_ptr thrown) {
   } catch (const timed_out&) {
     by_peer = broken_;
   } catch (const cancelled&) {
-    by_peer = broken_;
+    by_peer = broken_ || is_gone_;  // the handler has given up by its request's client_gone()
   } catch (...) {
   }
   if (by_peer) return;
@@ -217,6 +217,8 @@ task<> connection::talk(response& with) {
   out_.add("\r\n");
   answer_begun_ = true;
   closing_ = lingers_ = true;
+  may_watch_ = false;
+  if (watch_ != nullptr) co_await end_watch();
   co_await flush();
   server_->unpark(*this);  // it was idle a moment ago, for who looked at it then
   phase_.store(phase::upgraded, std::memory_order_relaxed);  // order: relaxed  a hint for the sweep

@@ -19,6 +19,7 @@ task<std::string_view> connection::next_piece() {
     if (step.what == event::end) {
       body_ended_ = true;
       request_.trailer_ = parser_.trailer();
+      watch_client();
       break;
     }
     if (step.what == event::body) {
@@ -68,7 +69,10 @@ task<> connection::await_body() {
     server_->revive(*this);
     throw refused(fault::too_slow);
   }
-  if (bytes == 0) throw refused(fault::truncated);
+  if (bytes == 0) {
+    tell_gone();
+    throw refused(fault::truncated);
+  }
   body_in_.came(bytes);
 }
 

@@ -17,6 +17,7 @@
 #include "http/parked.hpp"
 #include "io/at_once.hpp"
 #include "io/of_file.hpp"
+#include "tls/wire_of.hpp"
 #include "troupe/io/error.hpp"
 #include "troupe/runtime/here.hpp"
 #include "troupe/task/event.hpp"
@@ -140,6 +141,14 @@ class connection_over final : public connection {
     if (said.may_linger()) co_await linger();
   }
 
+  endpoint peer() const override {
+    if constexpr (requires { stream_.peer(); }) {
+      return stream_.peer();
+    } else {
+      throw usage_error("troupe: http::request::peer: the server's listener is a Unix socket, whose clients have no address");
+    }
+  }
+
   task<std::size_t> receive(std::span<char> to, std::chrono::nanoseconds at_most) override {
     const bool upgraded = phase_.load(std::memory_order_relaxed) == phase::upgraded;  // order: relaxed  our own
     std::stop_token token = upgraded ? idle_stop_.get_token() : busy_stop_.get_token();
@@ -219,6 +228,14 @@ class connection_over final : public connection {
   }
 
  private:
+  stream& wire() noexcept override {
+    if constexpr (is_secure) {
+      return tls::wire_of::in(stream_);
+    } else {
+      return stream_;
+    }
+  }
+
   // True: it is no more what this is about, and may be served elsewhere by now.
   bool park(std::int64_t since_ns) {
     if constexpr (!is_secure) {
@@ -285,6 +302,7 @@ class connection_over final : public connection {
     } catch (...) {
       broken_ = true;
     }
+    if (broken_) tell_gone();
   }
   void check_whole() {
     if (!cut_off_) return;

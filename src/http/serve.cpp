@@ -50,8 +50,29 @@ class entry {
   connection& of_;
 };
 
+// The address is asked for here, for the stream below is no TCP stream any more then. Nothing: its peer has gone already.
+struct secret_stream : tls_stream {
+  secret_stream(tls_stream&& is, std::optional<endpoint> at) noexcept : tls_stream(std::move(is)), at_(at) {}
+  endpoint peer() const {
+    if (!at_) throw io_error("getpeername", "a connection whose client has gone", ENOTCONN);
+    return *at_;
+  }
+
+ private:
+  std::optional<endpoint> at_;
+};
+
+std::optional<endpoint> endpoint_of(const tcp_stream& over) {
+  try {
+    return over.peer();
+  } catch (const io_error&) {
+    return std::nullopt;
+  }
+}
+
 task<> converse_secretly(guest who, tcp_stream over, tls_context self) {
-  tls_stream secret = tls_stream::server(self, std::move(over));
+  const std::optional<endpoint> at = endpoint_of(over);
+  secret_stream secret(tls_stream::server(self, std::move(over)), at);
   task<> talking = converse(std::move(who), std::move(secret), connection_past());
   co_await std::move(talking);
 }

@@ -36,6 +36,10 @@ struct server_options {
   // A peer that takes no byte of an answer for so long is closed. Default 20 s.
   std::chrono::nanoseconds write_time = std::chrono::seconds(20);
 
+  // Whether a client that has ended its sending half counts as gone for request::client_gone(). Default true: one that has closed its
+  // connection cannot be told from it. False: only one whose connection was reset, or to which a send has failed.
+  bool half_close_is_gone = true;
+
   // Connections at a time. Default 16,000. At it, those that are idle are closed, the longest first; when there are none,
   // no more are accepted until one ends: they wait in the listener's backlog.
   std::size_t connections = 16'000;

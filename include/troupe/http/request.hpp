@@ -10,16 +10,19 @@
 #include "troupe/context/context.hpp"
 #include "troupe/http/message.hpp"
 #include "troupe/http/parser.hpp"
+#include "troupe/io/endpoint.hpp"
 #include "troupe/task/task.hpp"
 
 namespace troupe::http {
 
-// Where the rest of a body comes from. The library's own.
-struct body_source {
+// The connection that a request came by: where the rest of its body comes from, and who sends it. The library's own.
+struct request_source {
   virtual task<std::string_view> next_piece() = 0;
+  virtual endpoint peer() const = 0;
+  virtual std::stop_token client_gone() = 0;
 
  protected:
-  ~body_source() = default;
+  ~request_source() = default;
 };
 
 // Its views are valid until the handler has ended; for a coroutine that is until it has returned its response.
@@ -79,13 +82,32 @@ class request {
   // Requested when the server stops: for handlers that take long.
   std::stop_token stopping() const noexcept { return stopping_; }
 
+  // The address and the port that the request came from: those of a proxy, if it came by one. In the handler. Cost: a system call.
+  // Throws io_error when the client has gone, usage_error for a server on a Unix socket.
+  endpoint peer() const { return source_->peer(); }
+
+  // Requested when the client has gone while its answer is being made or sent: for a coroutine that takes long, and for what streams
+  // the answer (take the token along, for the request is no more by then). It has gone when its connection was reset, when it has
+  // closed it, when a send to it has failed; and, unless server_options::half_close_is_gone is false, when it has ended its sending
+  // half, which cannot be told from a close; what the handler answers is sent all the same. It is seen once the body has been read;
+  // of a client that has sent something behind its request only as a send fails, and not once a WebSocket has begun, which says so
+  // itself. The stop is requested on any thread. Call it in the handler. Cost: nothing for requests that do not ask; else an
+  // allocation and one operation of I/O, which is ended with the request.
+  // Example (declarations):
+  //     #include <troupe/http/response.hpp>
+  //     troupe::task<troupe::http::response> wait_long(const troupe::http::request& asked, troupe::event done) {
+  //       co_await done.wait().stop(asked.client_gone());  // throws cancelled, and the connection ends
+  //       co_return troupe::http::response::text("done");
+  //     }
+  std::stop_token client_gone() const { return source_->client_gone(); }
+
  private:
   friend class connection;
   const message_head* head_ = nullptr;
   std::string_view path_, body_;
   http::fields trailer_;
   std::string collected_;
-  body_source* source_ = nullptr;
+  request_source* source_ = nullptr;
   std::stop_token stopping_;
   context* memory_ = nullptr;
 };

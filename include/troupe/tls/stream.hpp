@@ -21,6 +21,7 @@ namespace troupe {
 namespace tls {
 
 class connection;
+struct wire_of;
 using connection_ptr = std::shared_ptr<connection>;
 
 class handshake_call {
@@ -159,6 +160,7 @@ class tls_stream {
   std::optional<tls_certificate> peer_certificate() const;
 
  private:
+  friend tls::wire_of;
   explicit tls_stream(tls::connection_ptr made) noexcept : connection_(std::move(made)) {}
   static std::string_view as_text(std::span<const std::byte> bytes) noexcept {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};

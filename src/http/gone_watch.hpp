@@ -1,0 +1,89 @@
+// gone_watch: requests a stop when the client of a request has gone while its handler works.
+//
+// It waits until something comes to the stream, as a parked connection does (arrival), and then asks the system whether that was the
+// end. There is none until a handler asks for request::client_gone(): other requests cost nothing.
+// Rejected: a read of one byte ahead, which would have to be put back in front of the next request; a look from time to time.
+// Threads: the connection's flow owns it; the reactor tells it on any thread.
+// Invariants
+//   W1  it is freed by who drops the last of two shares: the connection's, and the one that the reactor has while it is armed.
+//   W2  the connection does not read, and does not give its stream away, while the watch is armed.
+#pragma once
+
+#include <poll.h>
+
+#include <atomic>
+#include <memory>
+#include <stop_token>
+#include <utility>
+
+#include "io/arrival.hpp"
+#include "troupe/io/stream.hpp"
+#include "troupe/task/event.hpp"
+
+namespace troupe::http {
+
+class gone_watch final : public io::arrival {
+ public:
+  // `half_close`: the end of what the client sends counts, too.
+  explicit gone_watch(bool half_close)
+      : arrival(&on_arrival), ends_(static_cast<short>(POLLHUP | POLLERR | (half_close ? POLLRDHUP : 0))) {}
+
+  std::stop_token token() const noexcept { return gone_.get_token(); }
+  // It is known by other means.
+  void tell() noexcept { gone_.request_stop(); }
+
+  // In a turn; once. The stream was used before.
+  void arm(stream& of) noexcept {
+    armed_ = true;
+    fd_ = of.fd();
+    shares_.fetch_add(1, std::memory_order_relaxed);  // order: relaxed  the connection has a share meanwhile
+    if (begin(of)) return;
+    // Something is there already, or nothing was ever done with the stream.
+    if (at != nullptr) look();
+    told_.set();
+    drop();
+  }
+  bool is_armed() const noexcept { return armed_; }
+  // Of the connection: nothing more is told. It is over when the event is set.
+  void disarm() noexcept {
+    if (armed_ && !told_.is_set()) end();
+  }
+  const event& told() const noexcept { return told_; }
+  // At the runtime's end nobody else looks for completions.
+  void drive_to_the_end() noexcept {
+    if (!armed_) return;
+    disarm();
+    while (!told_.is_set()) home().drive();
+  }
+
+  void drop() noexcept {
+    // order: acq_rel  who frees it sees what the other did; pairs with the other drop
+    if (shares_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+  struct dropped {
+    void operator()(gone_watch* one) const noexcept { one->drop(); }
+  };
+
+ private:
+  ~gone_watch() = default;
+  static void on_arrival(arrival& self) noexcept {
+    auto& one = static_cast<gone_watch&>(self);
+    if (one.result >= 0) one.look();
+    one.told_.set();
+    one.drop();
+  }
+  void look() noexcept {
+    const int found = home().calls.look(fd_, ends_);
+    if ((found & ends_) != 0 && (found & POLLNVAL) == 0) gone_.request_stop();
+  }
+
+  std::stop_source gone_;
+  event told_;
+  std::atomic<int> shares_{1};
+  int fd_ = -1;
+  const short ends_;
+  bool armed_ = false;
+};
+using gone_watch_ptr = std::unique_ptr<gone_watch, gone_watch::dropped>;
+
+}  // namespace troupe::http

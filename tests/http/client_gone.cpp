@@ -1,0 +1,345 @@
+// Who asks, and whether it is still there: request::peer() and request::client_gone().
+#include <sys/socket.h>
+
+#include <chrono>
+#include <optional>
+
+#include "support/counted.hpp"
+#include "support/http.hpp"
+#include "support/scratch.hpp"
+#include "tls/certificates.hpp"
+#include "troupe/io/unix_socket.hpp"
+#include "troupe/tls/stream.hpp"
+
+namespace troupe::test {
+namespace {
+
+using http::request;
+using http::response;
+using http::router;
+using namespace std::chrono_literals;
+
+class http_client_gone : public http_conformance {};
+
+const std::string wait_for_me = "GET /wait HTTP/1.1\r\nHost: a\r\n\r\n";
+
+// What the handlers have seen.
+struct seen {
+  std::atomic<int> begun{0}, gone{0}, stayed{0};
+  event started, noticed, go_on;
+};
+
+// "/wait" waits until its client has gone, or it is told to go on; so does what "/stream" streams.
+router waiting(seen& by) {
+  const auto wait = [&by](std::stop_token gone) -> task<> {
+    const counted alive;
+    ++by.begun;
+    by.started.set();
+    bool is_gone = false;
+    try {
+      co_await by.go_on.wait().stop(gone);
+    } catch (const cancelled&) {
+      if (!gone.stop_requested()) throw;
+      is_gone = true;
+    }
+    ++(is_gone ? by.gone : by.stayed);
+    by.noticed.set();
+  };
+  router routes;
+  routes.get("/wait", [wait](const request& asked) -> task<response> {
+    co_await wait(asked.client_gone());
+    co_return response::text("waited");
+  });
+  routes.post("/wait", [wait](request& asked) -> task<response> {
+    const std::stop_token gone = asked.client_gone();
+    const std::string_view body = co_await asked.read_all();
+    co_await wait(gone);
+    co_return response::text(std::string(body));
+  });
+  routes.get("/stream", [wait](const request& asked) {
+    return response::stream("text/plain", [wait, gone = asked.client_gone()](http::body_writer& to) -> task<> {
+      co_await to.write("begun");
+      co_await wait(gone);
+    });
+  });
+  routes.get("/plain", [](const request& asked) {
+    return response::text(asked.client_gone().stop_requested() ? "gone" : "there");
+  });
+  return routes;
+}
+
+TEST_P(http_client_gone, a_handler_hears_of_a_client_that_closes) {
+  for (const std::string& asked : {wait_for_me, std::string("POST /wait HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody"),
+                                   std::string("GET /stream HTTP/1.1\r\nHost: a\r\n\r\n")}) {
+    seen by;
+    run(waiting(by), [&](runtime&, http::server, endpoint at) -> task<> {
+      {
+        tcp_stream peer = co_await tcp_stream::connect(at);
+        const std::size_t half = asked.size() - 2;
+        co_await peer.write_all(std::string_view(asked).substr(0, half));
+        co_await sleep_for(1ms);
+        co_await peer.write_all(std::string_view(asked).substr(half));
+        if (asked.find("/stream") != std::string::npos) {
+          task<std::string> reading = read_until(peer, "begun");  // the simulated network holds little that is not read
+          static_cast<void>(co_await std::move(reading));
+        }
+        co_await by.started.wait();
+      }
+      co_await by.noticed.wait();
+    });
+    EXPECT_EQ(by.gone.load(), 1) << asked;
+    EXPECT_EQ(by.stayed.load(), 0) << asked;
+    EXPECT_EQ(live.load(), 0);
+  }
+}
+
+TEST_P(http_client_gone, a_handler_that_gives_up_is_no_failure) {
+  std::atomic<int> ended{0};
+  event started, noticed, never;
+  struct last {
+    std::atomic<int>& count;
+    event& told;
+    ~last() {
+      ++count;
+      told.set();
+    }
+  };
+  router routes;
+  routes.get("/wait", [&](const request& asked) -> task<response> {
+    const last one{ended, noticed};
+    started.set();
+    co_await never.wait().stop(asked.client_gone());
+    co_return response();
+  });
+  run(std::move(routes), [&](runtime&, http::server web, endpoint at) -> task<> {
+    {
+      tcp_stream peer = co_await tcp_stream::connect(at);
+      co_await peer.write_all(wait_for_me);
+      co_await started.wait();
+    }
+    co_await noticed.wait();
+    while (web.connections() > 0) co_await sleep_for(1ms);
+  });  // which would throw what the handler has thrown
+  EXPECT_EQ(ended.load(), 1);
+}
+
+TEST_P(http_client_gone, a_handler_hears_of_a_connection_that_is_reset) {
+  if (!threaded()) GTEST_SKIP() << "resets are the system's";
+  seen by;
+  http::server_options limits;
+  limits.half_close_is_gone = false;  // a reset counts all the same
+  run(
+      waiting(by),
+      [&](runtime&, http::server, endpoint at) -> task<> {
+        {
+          tcp_stream peer = co_await tcp_stream::connect(at);
+          co_await peer.write_all(wait_for_me);
+          co_await by.started.wait();
+          const linger now{1, 0};
+          EXPECT_EQ(::setsockopt(peer.fd(), SOL_SOCKET, SO_LINGER, &now, sizeof now), 0);
+        }
+        co_await by.noticed.wait();
+      },
+      limits);
+  EXPECT_EQ(by.gone.load(), 1);
+}
+
+TEST_P(http_client_gone, a_half_close_counts_unless_it_is_not_to_and_is_answered) {
+  for (const bool counts : {true, false}) {
+    seen by;
+    http::server_options limits;
+    limits.half_close_is_gone = counts;
+    std::string got;
+    run(
+        waiting(by),
+        [&](runtime&, http::server, endpoint at) -> task<> {
+          tcp_stream peer = co_await tcp_stream::connect(at);
+          co_await peer.write_all(wait_for_me);
+          co_await by.started.wait();
+          peer.shutdown_write();
+          if (!counts) {
+            co_await sleep_for(5ms);
+            by.go_on.set();
+          }
+          task<std::string> reading = read_to_end(peer);
+          got = co_await std::move(reading);
+        },
+        limits);
+    EXPECT_TRUE(got.ends_with("waited")) << got;
+    EXPECT_EQ(by.gone.load(), counts ? 1 : 0);
+    EXPECT_EQ(by.stayed.load(), counts ? 0 : 1);
+  }
+}
+
+TEST_P(http_client_gone, who_stays_is_served_on_the_same_connection_also_when_it_asks_ahead) {
+  seen by;
+  by.go_on.set();
+  std::string got;
+  run(waiting(by), [&](runtime&, http::server, endpoint at) -> task<> {
+    tcp_stream peer = co_await tcp_stream::connect(at);
+    for (int i = 0; i < 10; ++i) {
+      co_await peer.write_all(wait_for_me);
+      task<std::string> one = read_until(peer, "waited");
+      static_cast<void>(co_await std::move(one));
+    }
+    by.go_on.reset();
+    by.started.reset();
+    co_await peer.write_all(wait_for_me);
+    co_await by.started.wait();
+    co_await peer.write_all("GET /plain HTTP/1.1\r\nHost: a\r\n\r\n");  // it is there, and has more to say
+    co_await sleep_for(5ms);
+    by.go_on.set();
+    task<std::string> both = read_until(peer, "there");
+    got = co_await std::move(both);
+    // A handler that waits for nothing may ask, too.
+    for (int i = 0; i < 3; ++i) {
+      co_await peer.write_all("GET /plain HTTP/1.1\r\nHost: a\r\n\r\n");
+      task<std::string> one = read_until(peer, "there");
+      static_cast<void>(co_await std::move(one));
+    }
+  });
+  EXPECT_NE(got.find("waited"), std::string::npos) << got;
+  EXPECT_EQ(by.gone.load(), 0);
+  EXPECT_EQ(by.stayed.load(), 11);
+}
+
+TEST_P(http_client_gone, a_client_that_goes_in_the_middle_of_its_body_has_gone) {
+  std::atomic<int> gone{0};
+  router routes;
+  routes.post("/", [&](request& asked) -> task<response> {
+    const std::stop_token token = asked.client_gone();
+    try {
+      co_await asked.read_all();
+    } catch (const error&) {
+      gone += token.stop_requested() ? 1 : 0;
+      throw;
+    }
+    co_return response();
+  });
+  run(std::move(routes), [&](runtime&, http::server, endpoint at) -> task<> {
+    task<std::string> asking = [](endpoint to) -> task<std::string> {
+      tcp_stream peer = co_await tcp_stream::connect(to);
+      co_await peer.write_all("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhalf");
+      peer.shutdown_write();
+      co_return co_await read_to_end(peer);
+    }(at);
+    static_cast<void>(co_await std::move(asking));
+  });
+  EXPECT_EQ(gone.load(), 1);
+}
+
+// The program ends while a handler waits for its client to go.
+TEST_P(http_client_gone, a_watch_may_be_stopped_in_flight) {
+  seen by;
+  {
+    runtime rt(options());
+    auto talk = [](runtime& in, http::server web, event started) -> task<> {
+      auto listener = tcp_listener::listen(endpoint::loopback(0));
+      const endpoint at = listener.local();
+      in.spawn(web.serve(std::move(listener)));
+      tcp_stream peer = co_await tcp_stream::connect(at);
+      co_await peer.write_all(wait_for_me);
+      co_await started.wait();
+      in.stop();
+      event never;
+      co_await never.wait();
+    };
+    rt.spawn(talk(rt, http::server(waiting(by)), by.started));
+    rt.run();
+  }
+  EXPECT_EQ(by.begun.load(), 1);
+  EXPECT_EQ(live.load(), 0);
+}
+
+// Over TLS the peer goes without a word, or with one; plainly the address is that of its socket.
+TEST_P(http_client_gone, over_tls_and_where_the_request_came_from) {
+  static const authority root("the authority");
+  static const identity own = root.issue();
+  tls_options trust;
+  trust.ca_pem = root.certificate();
+  const tls_context self = tls_context::server(showing(own)), known = tls_context::client(trust);
+  seen by;
+  std::string from, mine;
+  router routes = waiting(by);
+  routes.get("/from", [](const request& asked) { return response::text("<" + asked.peer().to_string() + ">"); });
+  auto both = [&](runtime& in) -> task<> {
+    http::server web(std::move(routes));
+    auto plain = tcp_listener::listen(endpoint::loopback(0)), secret = tcp_listener::listen(endpoint::loopback(0));
+    const endpoint at = plain.local(), secretly_at = secret.local();
+    future<> first = in.spawn(web.serve(std::move(plain))), second = in.spawn(web.serve(std::move(secret), self));
+    {
+      tcp_stream peer = co_await tcp_stream::connect(at);
+      mine += "<" + peer.local().to_string() + ">";
+      co_await peer.write_all("GET /from HTTP/1.1\r\nHost: a\r\n\r\n");
+      task<std::string> reading = read_until(peer, ">");
+      const std::string answer = co_await std::move(reading);
+      from += answer.substr(answer.find('<'));
+    }
+    {
+      tcp_stream over = co_await tcp_stream::connect(secretly_at);
+      mine += "<" + over.local().to_string() + ">";
+      tls_stream peer = tls_stream::client(known, std::move(over), "good.test");
+      co_await peer.handshake();
+      co_await peer.write_all("GET /from HTTP/1.1\r\nHost: a\r\n\r\n");
+      std::string answer;
+      std::array<char, 1> one;
+      while (!answer.ends_with(">")) {
+        const std::size_t bytes = co_await peer.read(one);
+        if (bytes == 0) break;
+        answer.append(one.data(), bytes);
+      }
+      from += answer.substr(answer.find('<'));
+      co_await peer.write_all(wait_for_me);
+      co_await by.started.wait();
+    }
+    co_await by.noticed.wait();
+    web.stop();
+    co_await std::move(first);
+    co_await std::move(second);
+  };
+  runtime rt(options());
+  rt.spawn(both(rt));
+  rt.run();
+  EXPECT_EQ(from, mine);
+  EXPECT_EQ(by.gone.load(), 1);
+}
+
+TEST_P(http_client_gone, on_a_unix_socket_there_is_no_address) {
+  if (!threaded()) GTEST_SKIP() << "its sockets are the system's";
+  const scratch folder;
+  const std::string path = folder / "socket";
+  std::string got;
+  router routes;
+  routes.get("/", [](const request& asked) {
+    try {
+      return response::text(asked.peer().to_string());
+    } catch (const usage_error& e) {
+      return response::text(std::string(e.what()));
+    }
+  });
+  auto both = [&](runtime& in) -> task<> {
+    http::server web(std::move(routes));
+    auto listener = unix_listener::listen(path);
+    future<> serving = in.spawn(web.serve(std::move(listener)));
+    unix_stream peer = unix_stream::connect(path);
+    co_await peer.write_all("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    std::array<char, 1000> part;
+    for (;;) {
+      const std::size_t bytes = co_await peer.read(part);
+      if (bytes == 0) break;
+      got.append(part.data(), bytes);
+    }
+    web.stop();
+    co_await std::move(serving);
+  };
+  runtime rt(options());
+  rt.spawn(both(rt));
+  rt.run();
+  EXPECT_NE(got.find("troupe: http::request::peer"), std::string::npos) << got;
+}
+
+}  // namespace
+
+TROUPE_HTTP_TEST_EACH(http_client_gone);
+
+}  // namespace troupe::test
