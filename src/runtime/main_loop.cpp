@@ -66,6 +66,7 @@ class runtime_core::entry {
     if (core.running_.exchange(true, std::memory_order_acq_rel)) {
       throw usage_error("troupe: run() is running on another thread already");
     }
+    core.has_run_ = true;
   }
   entry(const entry&) = delete;
   entry& operator=(const entry&) = delete;

@@ -3,6 +3,8 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <exception>
 
 #include "actor/running.hpp"
 #include "actor/turn.hpp"
@@ -138,6 +140,18 @@ void runtime_core::print_unheard() noexcept {
   }
 }
 
+// Who is thrown out of the scope of its runtime may have been about to run it.
+void runtime_core::print_never_run(std::uint64_t lost) noexcept {
+  if (lost == 0 || has_run_ || std::uncaught_exceptions() != 0) return;
+  char text[256];
+  std::snprintf(text, sizeof text,
+                "troupe: ~runtime: run() was never called: %llu message%s for %s lost; call run(), run_once() or poll() before the "
+                "runtime ends",
+                static_cast<unsigned long long>(lost), lost == 1 ? "" : "s",
+                simulated_ != nullptr ? "a simulated program, which runs inside it, are" : "actors of the main thread are");
+  failure_lines::write_text(text);
+}
+
 void runtime_core::make_executors() {
   system->on_failure = [this](const actor::failed_call& where, std::exception_ptr what) { fail(where, std::move(what)); };
   if (options.on_dead_letter) {
@@ -220,12 +234,18 @@ void runtime_core::shut_down() {
     thread->executor.poke();
     thread->stopped.wait();
   }
+  const auto dead_letters = [this] { return system->dead_letters.load(std::memory_order_relaxed); };  // order: relaxed  a statistic
+  std::uint64_t lost_from = dead_letters();
   pool->shut_down();
   for (auto& thread : pinned_) {
     thread->end_now.notify();
     thread->thread.join();
   }
-  if (main_) main_->discard_all();
+  if (main_) {
+    lost_from = dead_letters();  // the pool has had its mail, without run()
+    main_->discard_all();
+  }
+  print_never_run(dead_letters() - lost_from);
   for (const auto& [name, index] : pinned_indices_) {
     if (simulated_ != nullptr) system->destroy_actors(index);
   }

@@ -92,6 +92,7 @@ class runtime_core : public std::enable_shared_from_this<runtime_core> {
   void fail(const actor::failed_call& where, std::exception_ptr what) noexcept;
   bool print(const actor::failed_call& where, const std::exception_ptr& what) noexcept;
   void print_unheard() noexcept;
+  void print_never_run(std::uint64_t lost) noexcept;
   std::uint16_t pinned_index(const std::string& name);
   sched::executor& make_lane(const std::string& name, std::uint16_t index);
   void wake_main() noexcept;
@@ -135,6 +136,7 @@ class runtime_core : public std::enable_shared_from_this<runtime_core> {
   bool ending_ = false;
 
   std::atomic<bool> running_{false};
+  bool has_run_ = false;  // its thread's, and the one's that ends the runtime
   std::mutex stop_mutex_;
   std::optional<stop_request> stop_;
   std::atomic<bool> stop_asked_{false};  // a hint that stop_ has a value

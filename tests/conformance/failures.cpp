@@ -439,6 +439,37 @@ TEST_P(failures, have_their_limits_from_the_environment) {
   EXPECT_THROW(runtime{options()}, option_error);
 }
 
+struct window {
+  void show(int) {}
+};
+
+TEST_P(failures, messages_for_a_main_thread_that_never_ran_are_told_of) {
+  captured out;
+  {
+    runtime rt(options());
+    auto here = rt.spawn<window>(on_main());
+    for (int i = 0; i < 3; ++i) here.tell<&window::show>(i);
+  }
+  const std::string text = out.take();
+  EXPECT_NE(text.find("troupe: ~runtime: run() was never called: "), std::string::npos) << text;
+  captured quiet;
+  {
+    runtime rt(options());
+    auto here = rt.spawn<window>(on_main());
+    for (int i = 0; i < 3; ++i) here.tell<&window::show>(i);
+    rt.run();
+    here.tell<&window::show>(4);
+  }
+  try {
+    runtime rt(options());
+    rt.spawn<window>(on_main()).tell<&window::show>(1);
+    throw numbered(1);
+  } catch (const numbered&) {
+  }
+  { const runtime rt(options()); }
+  EXPECT_EQ(quiet.take(), "");
+}
+
 TEST_P(failures, the_limits_are_checked) {
   runtime_options chosen = options();
   chosen.failures_kept = 0;
