@@ -25,6 +25,9 @@ class executor {
   // The same, for whichever of its threads is idle rather than the calling one.
   virtual void submit_to_any(runnable& item) noexcept { submit(item); }
 
+  // The same, for a thread that sleeps, which is woken for it whoever else is awake and may take something else first.
+  virtual void submit_to_sleeper(runnable& item) noexcept { submit_to_any(item); }
+
   // Mail was left for a runnable that one of its threads holds: somebody should be awake to see it in case
   // that thread is long in a handler.
   virtual void attend() noexcept {}

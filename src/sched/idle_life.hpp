@@ -26,7 +26,10 @@ struct watch_times {
 
 // Pool needs `roster_` and, for its idle workers:
 //   bool ending()              the pool ends; whoever made it so notifies all parkers afterwards
-//   bool take_work(Worker&)    true when the worker's queue got something; it is counted as busy then
+//   bool take_work(Worker&)    true when the worker's queue got something; it is counted as busy then. What a call gave the
+//                              worker is taken first
+//   void take_gift(Worker&)    takes that only, for a worker that is busy
+//   void hand_on(Worker&)      a thief no more: calls others for what it has left, or cannot do at once
 //   bool inbox_has_some()      a hint
 //   bool anyone_busy()         a hint
 //   std::uint64_t turns_done() a hint; of all workers
@@ -67,6 +70,7 @@ class idle_life {
     while (!pool_.ending()) {
       if (pool_.take_work(self_)) {
         pool_.roster_.hand_over();
+        pool_.hand_on(self_);
         look_back();
         return true;
       }
@@ -115,7 +119,11 @@ class idle_life {
   bool go_with_io() {
     const bool thief = pool_.roster_.depart(self_);
     pool_.take_what_came(self_);
-    if (thief) pool_.roster_.hand_over();
+    if (thief) {
+      pool_.take_gift(self_);
+      pool_.roster_.hand_over();
+      pool_.hand_on(self_);
+    }
     look_back();
     return true;
   }

@@ -1,11 +1,12 @@
 // roster: which workers sleep, and which one of them is the thief.
 //
-// At most one idle worker is awake to look for work (the thief). While any worker is busy, one sleeper may
-// be the watcher: it sleeps for a limited time and then takes the thief's role by itself.
+// Usually at most one idle worker is awake to look for work (the thief). Whoever leaves work for several calls more of them
+// beside it. While any worker is busy, one sleeper may be the watcher: it sleeps for a limited time and then takes a thief's
+// role by itself.
 // Threads: any. Cost for a caller with work: a fence and two loads, a lock only if somebody must be woken.
 // Invariants
 //   R1  work published before call() is seen by an awake thief, or call() returns a sleeper for it.
-//   R2  a sleeper is returned by one call only, and is then the thief.
+//   R2  a sleeper is returned by one call only, and is then a thief. What the call gives it is written before that.
 //   R3  sleepers are woken last in, first out (their caches are warm), the watcher after all others: it keeps
 //       watch over the one that was called.
 //   R4  whoever leaves work where only a search finds it sees lonely() and calls, or whoever made it lonely sees
@@ -31,24 +32,36 @@ class roster {
     return awake() || sleepers_.load(std::memory_order_relaxed) == 0 ? nullptr : call_slowly();
   }
 
+  // For work that is one sleeper's, whoever else is awake: the sleeper that the caller must notify, or null when nobody sleeps.
+  // give(sleeper) comes before the sleeper can know that it was called.
+  template <class Give>
+  Sleeper* call_beside(const Give& give) noexcept {
+    // order: relaxed  a hint: the caller has another way when nobody sleeps
+    if (sleepers_.load(std::memory_order_relaxed) == 0) return nullptr;
+    std::lock_guard lock(mutex_);
+    Sleeper* const chosen = pick();
+    if (chosen != nullptr) give(*chosen);
+    return chosen;
+  }
+
   // An idle worker that wants the thief's role. False: somebody has it or watches, and the worker is now
   // a sleeper: it waits until called() says yes.
   bool lead_or_sleep(Sleeper& self) noexcept {
     std::lock_guard lock(mutex_);
     if (!awake() && watcher_ == nullptr) {
-      set_awake(true);
+      count_awake(+1);
       return true;
     }
     add(self);
     return false;
   }
 
-  // The thief found work and is going to do it. The caller looks at the inbox once more, and call()s if
+  // A thief found work and is going to do it. The caller looks at the inbox once more, and call()s if
   // there is more to do (R1).
   void hand_over() noexcept {
     {
       std::lock_guard lock(mutex_);
-      set_awake(false);
+      count_awake(-1);
     }
     Atomics::full_fence();
   }
@@ -60,7 +73,7 @@ class roster {
     bool watching = false;
     {
       std::lock_guard lock(mutex_);
-      set_awake(false);
+      count_awake(-1);
       watching = watch && watcher_ == nullptr;
       if (watching) {
         watcher_ = &self;
@@ -83,7 +96,7 @@ class roster {
     }
     if (awake()) return false;
     remove(self);
-    set_awake(true);
+    count_awake(+1);
     return true;
   }
 
@@ -115,9 +128,9 @@ class roster {
   // order: relaxed  call() puts a full fence in front; writers hold the mutex
   bool awake() const noexcept { return awake_.load(std::memory_order_relaxed) != 0; }
 
-  void set_awake(bool yes) noexcept {
-    // order: relaxed  sleep() puts a full fence behind
-    awake_.store(yes ? 1 : 0, std::memory_order_relaxed);
+  void count_awake(int change) noexcept {
+    // order: relaxed  sleep() and hand_over() put a full fence behind; writers hold the mutex
+    awake_.store(awake_.load(std::memory_order_relaxed) + static_cast<std::uint32_t>(change), std::memory_order_relaxed);
     update_lonely();
   }
 
@@ -139,13 +152,13 @@ class roster {
     return awake() ? nullptr : pick();
   }
 
-  // A sleeper, made the thief (R2, R3); null when there is none.
+  // A sleeper, made a thief (R2, R3); null when there is none.
   Sleeper* pick() noexcept {
     Sleeper* chosen = idle_ != nullptr ? idle_ : watcher_;
     if (chosen == nullptr) return nullptr;
     remove(*chosen);
     chosen->called = true;
-    set_awake(true);
+    count_awake(+1);
     return chosen;
   }
 
@@ -169,7 +182,7 @@ class roster {
   Mutex mutex_;
   typename Atomics::template guarded<Sleeper*> idle_ = nullptr;     // last in first
   typename Atomics::template guarded<Sleeper*> watcher_ = nullptr;  // sleeps for a limited time
-  alignas(base::line_bytes) typename Atomics::template atomic<std::uint32_t> awake_{0};
+  alignas(base::line_bytes) typename Atomics::template atomic<std::uint32_t> awake_{0};  // thieves: called, or searching
   typename Atomics::template atomic<std::uint32_t> sleepers_{0};
   typename Atomics::template atomic<std::uint32_t> lonely_{0};
 };

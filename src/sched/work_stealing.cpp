@@ -1,6 +1,7 @@
 #include "sched/work_stealing.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "base/invariant.hpp"
@@ -63,6 +64,14 @@ void work_stealing::submit_to_any(runnable& item) noexcept {
   wake(roster_.call());
 }
 
+void work_stealing::submit_to_sleeper(runnable& item) noexcept {
+  alive_.enter();
+  worker* const sleeper = roster_.call_beside([&item](worker& to) { to.gift = &item; });
+  if (sleeper != nullptr) return wake(sleeper);
+  inbox_.push(item);
+  wake(roster_.call());
+}
+
 void work_stealing::shut_down() {
   // order: seq_cst  in front of the notifies; a sleeper looks again after each of its wake-ups
   if (ending_.exchange(true, std::memory_order_seq_cst)) return;
@@ -70,10 +79,16 @@ void work_stealing::shut_down() {
   for (worker* w : workers_) {
     if (w->thread.joinable()) w->thread.join();
   }
+  const auto discard = [this](runnable& item) {
+    item.type->discard(item);
+    if (alive_.leave()) out_of_work_();
+  };
+  for (worker* w : workers_) {
+    if (runnable* const item = std::exchange(w->gift, nullptr)) discard(*item);  // it was called when it had ended
+  }
   for (runnable* item = inbox_.take_all(); item != nullptr;) {
     runnable* next = item->next;
-    item->type->discard(*item);
-    if (alive_.leave()) out_of_work_();
+    discard(*item);
     item = next;
   }
 }
@@ -229,11 +244,27 @@ void work_stealing::stir(worker& self, std::int64_t now, std::uint64_t turns) {
   attend();  // as above: it took the victim's nudges
 }
 
-bool work_stealing::take_work(worker& self) { return take_inbox(self) || (self.io_flows = take_io(self, false)) || steal_somewhere(self); }
+bool work_stealing::take_work(worker& self) {
+  return take_gift(self) || take_inbox(self) || (self.io_flows = take_io(self, false)) || steal_somewhere(self);
+}
+
+bool work_stealing::take_gift(worker& self) {
+  runnable* const item = std::exchange(self.gift, nullptr);
+  if (item == nullptr) return false;
+  item->next = nullptr;
+  take_list(self, item);
+  return true;
+}
 
 bool work_stealing::take_inbox(worker& self) {
   runnable* item = inbox_.take_all();
   if (item == nullptr) return false;
+  take_list(self, item);
+  return true;
+}
+
+// What other threads submitted, and counted.
+void work_stealing::take_list(worker& self, runnable* item) {
   // order: relaxed  its own
   const bool was_busy = self.busy.load(std::memory_order_relaxed);
   if (!was_busy) show_busy(self);
@@ -249,7 +280,6 @@ bool work_stealing::take_inbox(worker& self) {
   self.lock.leave();
   alive_.take_over(taken, was_busy);
   if (item != nullptr) [[unlikely]] put_back(item);
-  return true;
 }
 
 // Memory is out, and this worker's queue full: who is idle has room, or this worker itself when it is done.
@@ -265,32 +295,69 @@ void work_stealing::put_back(runnable* list) noexcept {
 bool work_stealing::steal_somewhere(worker& self) {
   if (workers_.size() == 1) return false;
   std::lock_guard steal(steal_mutex_);
-  const std::size_t start = next_random(self.random) % workers_.size();
   const std::int64_t now = base::now_ns();
+  if (steal_by_hint(self, now)) return true;
+  const std::size_t start = next_random(self.random) % workers_.size();
   for (std::size_t i = 0; i < workers_.size(); ++i) {
     worker& victim = *workers_[(start + i) % workers_.size()];
     // order: relaxed  a hint; an idle worker has nothing (W3)
     if (&victim == &self || !victim.busy.load(std::memory_order_relaxed)) continue;
     const pace seen = look_at(victim, now);
     const std::int64_t worth = seen.turn_ns < short_turn_ns ? worth_stealing_short_ns : worth_stealing_ns;
-    if (seen.backlog_ns >= worth && victim.has_some_left() && steal_from(self, victim, worker::steal_max)) return true;
+    if (seen.backlog_ns < worth || !victim.has_some_left() || !steal_from(self, victim, worker::steal_max)) continue;
+    self.victim = &victim;
+    self.victim_turn_ns = seen.turn_ns;
+    return true;
   }
   return false;
 }
 
-// What the victim has to do, by its pace since it was last looked at.
-work_stealing::pace work_stealing::look_at(worker& victim, std::int64_t now, std::int64_t memory) {
-  // order: relaxed  a hint
+// Who called this thief has seen how long its victim's turns are. What the victim has done since may say otherwise.
+bool work_stealing::steal_by_hint(worker& self, std::int64_t now) {
+  worker* const victim = std::exchange(self.victim, nullptr);
+  if (victim == nullptr) return false;
+  const pace seen = look_at(*victim, now);
+  if (seen.turn_ns != 0) self.victim_turn_ns = seen.turn_ns;
+  const std::size_t left = victim->queue.count();
+  if (!is_worth_a_call(left, self.victim_turn_ns) || !steal_from(self, *victim, worker::steal_max)) return false;
+  self.victim = victim;
+  return true;
+}
+
+bool work_stealing::is_worth_a_call(std::size_t left, std::int64_t turn_ns) noexcept {
+  return left != 0 && (turn_ns >= stuck_ns || static_cast<std::int64_t>(left) * turn_ns >= worth_calling_ns);
+}
+
+// One for what the victim has left, and one for what this worker has taken and cannot begin at once: so those who are called
+// double each time, and the first of them that finds turns to be short calls nobody.
+void work_stealing::hand_on(worker& self) noexcept {
+  worker* const victim = std::exchange(self.victim, nullptr);
+  if (victim == nullptr) return;
+  const std::size_t mine = self.queue.count();
+  if (is_worth_a_call(victim->queue.count(), self.victim_turn_ns)) call_for(*victim, self.victim_turn_ns);
+  if (mine > 1 && is_worth_a_call(mine - 1, self.victim_turn_ns)) call_for(self, self.victim_turn_ns);
+}
+
+void work_stealing::call_for(worker& victim, std::int64_t turn_ns) noexcept {
+  wake(roster_.call_beside([&victim, turn_ns](worker& to) {
+    to.victim = &victim;
+    to.victim_turn_ns = turn_ns;
+  }));
+}
+
+// What the victim has to do, by its pace since it was last looked at, or became busy.
+work_stealing::pace work_stealing::look_at(worker& victim, std::int64_t now, std::int64_t memory) noexcept {
+  // order: relaxed (all)  hints
   const std::uint64_t turns = victim.turns.load(std::memory_order_relaxed);
-  const std::int64_t span = now - victim.seen_at_ns;
-  const std::uint64_t done = turns - victim.seen_turns;
-  // Stuck in one turn: whatever waits there is worth saving.
-  if (done == 0 && span >= stuck_ns && span <= memory) return {worth_stealing_short_ns * 1000, span, span >= stir_every_ns};
-  if (done != 0 || span > memory) {
-    victim.seen_turns = turns;
-    victim.seen_at_ns = now;
+  const std::int64_t span = now - victim.seen_at_ns.load(std::memory_order_relaxed);
+  const std::uint64_t done = turns - victim.seen_turns.load(std::memory_order_relaxed);
+  if (done == 0) {
+    // Stuck in one turn: whatever waits there is worth saving.
+    return span >= stuck_ns ? pace{worth_stealing_short_ns * 1000, span, span >= stir_every_ns} : pace{};
   }
-  if (done == 0 || span > memory) return {};
+  victim.seen_turns.store(turns, std::memory_order_relaxed);  // order: relaxed  as above
+  victim.seen_at_ns.store(now, std::memory_order_relaxed);    // order: relaxed  as above
+  if (span > memory) return {};
   const std::int64_t turn_ns = span / static_cast<std::int64_t>(done);
   return {static_cast<std::int64_t>(victim.queue.count()) * turn_ns, turn_ns, false};
 }
@@ -347,6 +414,10 @@ void work_stealing::show_busy(worker& self) noexcept {
   // Its turns may be longer than before it was idle: so it stirs by its pace from now on.
   // order: relaxed  its own
   self.stir_after = self.turns.load(std::memory_order_relaxed);
+  // How long it has been in its first turn is known from here on.
+  // order: relaxed (both)  hints
+  self.seen_turns.store(self.stir_after, std::memory_order_relaxed);
+  self.seen_at_ns.store(base::now_ns(), std::memory_order_relaxed);
   // order: relaxed  hints
   self.busy.store(true, std::memory_order_relaxed);
   busy_.fetch_add(1, std::memory_order_relaxed);

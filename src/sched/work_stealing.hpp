@@ -1,4 +1,4 @@
-// work_stealing: the default policy. A queue a worker, one thief, no wake-up without need.
+// work_stealing: the default policy. A queue a worker, few thieves, no wake-up without need.
 //
 // What a worker submits goes to its own queue. What other threads submit goes to the inbox, which every
 // worker looks at regularly. An idle worker becomes the thief if nobody is; the thief takes from the inbox
@@ -35,6 +35,7 @@ class work_stealing final : public policy {
 
   void submit(runnable& item) noexcept override;
   void submit_to_any(runnable& item) noexcept override;
+  void submit_to_sleeper(runnable& item) noexcept override;
   void shut_down() override;
   std::vector<counters> count() const override;
   void attend() noexcept override;
@@ -51,6 +52,9 @@ class work_stealing final : public policy {
   static constexpr std::int64_t worth_stealing_ns = 30'000, short_turn_ns = 500, worth_stealing_short_ns = 300'000;
   // A victim in one turn for longer than this is stuck in it.
   static constexpr std::int64_t stuck_ns = 40'000;
+  // A thief that has robbed one whose turns are long calls others for what it left, or cannot do at once, if that takes
+  // so long: a call costs it 12 µs.
+  static constexpr std::int64_t worth_calling_ns = 100'000;
   // What a thief saw of a victim longer ago than this says nothing.
   static constexpr std::int64_t memory_ns = 4'000'000;
   // The same for a busy worker's look at another one: its rounds of turns_a_stir turns may be long.
@@ -98,20 +102,26 @@ class work_stealing final : public policy {
 
   // Sources of work. True when the worker's queue got something; it is counted as busy then.
   bool take_work(worker& self);
+  bool take_gift(worker& self);
   bool take_inbox(worker& self);
+  void take_list(worker& self, runnable* list);
   bool take_io(worker& self, bool busy);
   bool look_again(worker& self);
   void poll(worker& self);
   void put_back(runnable* list) noexcept;
   bool steal_somewhere(worker& self);
+  bool steal_by_hint(worker& self, std::int64_t now);
   bool steal_from(worker& self, worker& victim, unsigned at_most);
+  void hand_on(worker& self) noexcept;
+  void call_for(worker& victim, std::int64_t turn_ns) noexcept;
 
   struct pace {
     std::int64_t backlog_ns = 0;  // what the whole queue takes; 0 when that is not known yet
     std::int64_t turn_ns = 0;     // the mean
     bool is_stuck = false;        // and so long in one turn that a single actor is to be taken away
   };
-  pace look_at(worker& victim, std::int64_t now, std::int64_t memory = memory_ns);
+  static pace look_at(worker& victim, std::int64_t now, std::int64_t memory = memory_ns) noexcept;
+  static bool is_worth_a_call(std::size_t left, std::int64_t turn_ns) noexcept;
   void show_busy(worker& self) noexcept;
   void become_idle(worker& self);
 

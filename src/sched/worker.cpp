@@ -144,10 +144,12 @@ worker& worker::take_from_shelf(work_stealing& for_pool, sched::executor& as, co
   self->lonely = &lonely;
   self->random = seed | 1u;
   self->lingering_ = std::move(lingering);
-  self->looked_at_ns = self->stirred_at_ns = self->polled_at_ns = self->seen_at_ns = 0;
+  self->looked_at_ns = self->stirred_at_ns = self->polled_at_ns = 0;
+  self->seen_at_ns.store(0, std::memory_order_relaxed);  // order: relaxed  a hint
   // order: relaxed  the thread that starts with it sees all of this
   const std::uint64_t turns = self->turns.load(std::memory_order_relaxed);
-  self->look_after = self->stir_after = self->looked_turns = self->stirred_turns = self->seen_turns = turns;
+  self->look_after = self->stir_after = self->looked_turns = self->stirred_turns = turns;
+  self->seen_turns.store(turns, std::memory_order_relaxed);  // order: relaxed  a hint
   return *self;
 }
 
@@ -159,6 +161,7 @@ void worker::put_on_shelf(worker& ended) {
   // order: relaxed  a hint
   ended.busy.store(false, std::memory_order_relaxed);
   ended.called = false;
+  ended.victim = nullptr;
   shelf& all = shelf::get();
   std::lock_guard lock(all.mutex);
   all.free.push_back(&ended);

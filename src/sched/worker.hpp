@@ -153,10 +153,14 @@ class worker {
   worker* next_sleeper = nullptr;
   bool called = false;
   base::parker parker;
+  // What the call gave it (roster::call_beside); its own from when it knows that it was called.
+  runnable* gift = nullptr;
+  worker* victim = nullptr;  // who has work for it, whose turns seem to take so long
+  std::int64_t victim_turn_ns = 0;
 
-  // What thieves last saw of this worker; guarded by the pool's steal mutex.
-  std::uint64_t seen_turns = 0;
-  std::int64_t seen_at_ns = 0;
+  // What others last saw of this worker, or it itself when it became busy. Hints.
+  std::atomic<std::uint64_t> seen_turns{0};
+  std::atomic<std::int64_t> seen_at_ns{0};
 
   // The owner's own.
   std::uint64_t random = 0;

@@ -52,6 +52,9 @@ struct left_work_model : rl::test_suite<left_work_model<Idle, Items>, Idle + 1> 
   }
   // No poller here: tests/models/poller.cpp has one.
   bool unattended() { return false; }
+  // tests/models/roster.cpp is about these.
+  void take_gift(worker&) {}
+  void hand_on(worker&) {}
   void take_what_came(worker&) {}
   sched::rested rest(worker& self, const std::chrono::nanoseconds* limit, bool) {
     if (limit != nullptr) return self.parker.wait_for(*limit) ? sched::rested::notified : sched::rested::over;

@@ -3,14 +3,19 @@
 // Submitters push to the inbox and call. A worker that got some takes all of it, and its first turn then lasts
 // until every item was taken by somebody: so a wake-up that is only late, because a busy worker would look at
 // the inbox after its turn, is a deadlock too. Watchers time out once, then never; at their second sleep they doze.
-// Checks R1, R2, and that there is one thief at a time.
+// Checks R1, R2, and that there is one thief at a time, where nobody is called beside one. Where that is done, the first item of
+// each submitter is given to a sleeper if there is one, and the first who finds work calls one more for nothing: then several
+// search at once.
 //
 // mutation: no_fence_in_call
 // mutation: no_fence_in_sleep
 // mutation: no_fence_in_hand_over
 // mutation: no_look_after_sleep
 // mutation: no_look_after_hand_over
+// mutation: gift_after_call
 #include "models/relacy_atomics.hpp"
+
+#include <utility>
 
 #include "base/parker.hpp"
 #include "sched/idle_life.hpp"
@@ -30,6 +35,7 @@ struct worker {
   models::guarded<worker*> next_sleeper{nullptr};
   models::guarded<bool> called{false};
   base::basic_parker<models::fenced_atomics, models::futex> parker;
+  models::guarded<item*> gift{nullptr};
   item* mine = nullptr;
 };
 
@@ -38,8 +44,8 @@ struct times {
   static constexpr int idle_watches_max = 1;
 };
 
-template <unsigned Workers, unsigned Submitters, unsigned ItemsEach>
-struct roster_model : rl::test_suite<roster_model<Workers, Submitters, ItemsEach>, Workers + Submitters> {
+template <unsigned Workers, unsigned Submitters, unsigned ItemsEach, bool Beside = false>
+struct roster_model : rl::test_suite<roster_model<Workers, Submitters, ItemsEach, Beside>, Workers + Submitters> {
   static constexpr unsigned items_count = Submitters * ItemsEach;
   sched::roster<worker, models::fenced_atomics, models::mutex> roster_;
   sched::inbox<item, models::fenced_atomics> inbox_;
@@ -49,6 +55,7 @@ struct roster_model : rl::test_suite<roster_model<Workers, Submitters, ItemsEach
   item items_[items_count];
   bool ending_ = false;
   unsigned taken_ = 0, searching_ = 0;  // the model's own, known to all at once
+  bool calls_one_more_ = Beside;
 
   // What idle_life asks of its pool.
   bool ending() { return ending_; }
@@ -73,11 +80,32 @@ struct roster_model : rl::test_suite<roster_model<Workers, Submitters, ItemsEach
     return !inbox_.empty();
   }
   bool take_work(worker& self) {
-    RL_ASSERT(++searching_ == 1);
-    const bool got = take_inbox(self);
+    RL_ASSERT(++searching_ == 1 || Beside);
+    const bool got = take_gift(self) || take_inbox(self);
     if (got) busy_.fetch_add(1, std::memory_order_relaxed);
     --searching_;
     return got;
+  }
+
+  bool take_gift(worker& self) {
+    if (!Beside) return false;
+    self.mine = self.gift;
+    self.gift = nullptr;
+    if (self.mine != nullptr) ++taken_;
+    return self.mine != nullptr;
+  }
+  void hand_on(worker&) {
+    if (std::exchange(calls_one_more_, false)) wake(roster_.call_beside([](worker&) {}));
+  }
+  bool give(item& one) {
+    const bool late = models::mutated("gift_after_call");
+    worker* const to = roster_.call_beside([&](worker& sleeper) {
+      if (!late) sleeper.gift = &one;
+    });
+    if (to == nullptr) return false;
+    if (late) to->gift = &one;
+    wake(to);
+    return true;
   }
 
   bool take_inbox(worker& self) {
@@ -105,7 +133,9 @@ struct roster_model : rl::test_suite<roster_model<Workers, Submitters, ItemsEach
   void thread(unsigned index) {
     if (index >= Workers) {
       for (unsigned i = 0; i < ItemsEach; ++i) {
-        inbox_.push(items_[(index - Workers) * ItemsEach + i]);
+        item& one = items_[(index - Workers) * ItemsEach + i];
+        if (Beside && i == 0 && give(one)) continue;
+        inbox_.push(one);
         wake(roster_.call());
       }
       return;
@@ -127,6 +157,8 @@ int main() {
   models::weak_may_fail = false;
   // Workers, submitters, items of each.
   const bool holds = models::check<roster_model<2, 1, 2>>(models::deep(2)) && models::check<roster_model<3, 1, 1>>(models::deep(2)) &&
-                     models::check<roster_model<2, 2, 1>>(1) && models::check<roster_model<3, 1, 2>>(1);
+                     models::check<roster_model<2, 2, 1>>(1) && models::check<roster_model<3, 1, 2>>(1) &&
+                     models::check<roster_model<2, 1, 2, true>>(models::deep(2)) && models::check<roster_model<3, 1, 2, true>>(1) &&
+                     models::check<roster_model<2, 2, 1, true>>(1);
   return holds ? 0 : 1;
 }
