@@ -80,18 +80,20 @@ struct job_pool::runner final : sched::runnable {
   static void dispose(sched::runnable& item) noexcept {
     auto* self = static_cast<runner*>(&item);
     job_pool& of = self->of;
+    const bool arrived = self->arrived;
     std::destroy_at(self);
     ::new (self) runner(of);
     {
       std::lock_guard lock(of.runners_mutex_);
       self->next_free = std::exchange(of.free_runners_, self);
     }
-    of.runner_ended();
+    arrived ? of.runner_ended() : of.runners_.end_unarrived();
   }
   static constexpr sched::runnable_type runner_type{&run, &settle, &pending, &dispose, &dispose};
 
   job_pool& of;
   runner* next_free = nullptr;
+  bool arrived = false;
   bool found_some = false;
   std::int64_t lingers_since_ns = 0;
   bool jobs_first = true;
@@ -195,7 +197,7 @@ bool job_pool::submit(job& one, job_queue& mine, bool urgent) noexcept {
     observe::trace(observe::event::lazy_taken, one.name);
     return false;
   }
-  if (runners_.may_call()) [[unlikely]] call_runner();
+  if (runners_.wants_one()) [[unlikely]] call_runner();
   // order: relaxed  a hint: one that is lost costs parallelism
   if (mine.hungry.load(std::memory_order_relaxed) != nullptr) [[unlikely]] {
     // order: acquire  its parker was made; pairs with help/release
@@ -205,14 +207,39 @@ bool job_pool::submit(job& one, job_queue& mine, bool urgent) noexcept {
 }
 
 void job_pool::call_runner() noexcept {
+  if (runner* const one = begin_runner()) workers_.submit_to_any(*one);
+}
+
+// Null when there are enough.
+job_pool::runner* job_pool::begin_runner() noexcept {
   // order: relaxed  a hint: at the end nobody is called
-  if (home_.closing.load(std::memory_order_relaxed) || !runners_.may_call() || !runners_.begin()) return;
-  runner* one = nullptr;
-  {
-    std::lock_guard lock(runners_mutex_);
-    one = std::exchange(free_runners_, free_runners_->next_free);
+  if (home_.closing.load(std::memory_order_relaxed) || !runners_.may_call() || !runners_.begin()) return nullptr;
+  std::lock_guard lock(runners_mutex_);
+  return std::exchange(free_runners_, free_runners_->next_free);
+}
+
+// When a runner's turn begins, and behind each steal: what was just taken may be long, and until it is done nobody looks. Two are
+// called, if there is something for each, so that their number doubles with each wake-up; who is on the way already counts.
+void job_pool::hand_on() noexcept {
+  constexpr std::size_t calls_max = 2;
+  if (!shares() || is_simulated() || !runners_.may_call()) return;
+  const std::size_t coming = runners_.on_their_way(), left = count_left(coming + calls_max);
+  for (std::size_t called = coming; called < left; ++called) {
+    runner* const one = begin_runner();
+    if (one == nullptr) return;
+    workers_.submit_to_sleeper(*one);
   }
-  workers_.submit_to_any(*one);
+}
+
+// What lies in queues, up to so much. The last victim's goes first: mostly that says enough.
+std::size_t job_pool::count_left(std::size_t enough) const noexcept {
+  std::lock_guard lock(mutex_);
+  std::size_t sum = 0;
+  for (std::size_t i = 0; i < queues_.size() && sum < enough; ++i) {
+    const job_queue& one = *queues_[(next_victim_ + i) % queues_.size()];
+    if (may_take_from(one)) sum += one.count() + one.parts.count();
+  }
+  return std::min(sum, enough);
 }
 
 bool job_pool::slice_over(std::int64_t began_ns) const noexcept {
@@ -320,7 +347,7 @@ void job_pool::set_aside(job& one) noexcept {
 }
 
 // Neither kind keeps the other one waiting for longer than a slice: each goes first in every other one.
-bool job_pool::run_one(job_queue& mine, strand_place& parts, bool jobs_first) noexcept {
+bool job_pool::run_one(job_queue& mine, strand_place& parts, bool jobs_first, bool hands_on) noexcept {
   job* one = jobs_first ? mine.pop() : nullptr;
   if (one == nullptr && memory_->has_limit() && memory_->some_may_go_on()) {
     one = memory_->take_up();
@@ -329,8 +356,13 @@ bool job_pool::run_one(job_queue& mine, strand_place& parts, bool jobs_first) no
   strand* part = one == nullptr ? pop_part(mine.parts) : nullptr;
   if (part == nullptr && one == nullptr && !jobs_first) one = mine.pop();
   if (one != nullptr) observe::trace(observe::event::lazy_taken, one->name);
-  if (part == nullptr && one == nullptr) one = steal_job(mine);
-  if (part == nullptr && one == nullptr) part = steal_part(mine.parts, nullptr);
+  if (part == nullptr && one == nullptr) {
+    one = steal_job(mine);
+    if (one == nullptr) part = steal_part(mine.parts, nullptr);
+    hands_on = hands_on || one != nullptr || part != nullptr;
+    if (part != nullptr) parts.look_at_next_forks();
+  }
+  if (hands_on && (part != nullptr || one != nullptr)) hand_on();
   if (part != nullptr) {
     parts.run(*part);
   } else if (one != nullptr) {
@@ -357,7 +389,12 @@ sched::after_turn job_pool::run_some(runner& self) noexcept {
   const actor::inside_procedure as_procedure(home_, &describe_runner);
   const working at_work(*this, true);  // made with the pool: needs no memory
   strand_place parts(this, at_work.queue.parts, true);
-  while (run_one(at_work.queue, parts, self.jobs_first)) {
+  if (!std::exchange(self.arrived, true)) {
+    runners_.arrive();
+    parts.look_at_next_forks();
+  }
+  bool is_first = true;
+  while (run_one(at_work.queue, parts, self.jobs_first, std::exchange(is_first, false))) {
     self.found_some = true;
     self.lingers_since_ns = 0;
     // What frees memory may be actors' turns.

@@ -107,7 +107,7 @@ class job_pool {
 
   // Of forks (strand.cpp). Something was pushed: one more runner comes, if there is room for one.
   void call_runner() noexcept;
-  // Parts lie in the caller's deques, or are about to: others may take part.
+  // Parts lie in the caller's deques, or are about to: others may take part. The caller's thread has a queue.
   void offer(fork_tree& of, std::int64_t now) noexcept;
   // The oldest part that some other thread has left, of this tree if it is not null; or null.
   strand* steal_part(const strand_deques& mine, const fork_tree* only) noexcept;
@@ -163,12 +163,15 @@ class job_pool {
   };
   static constinit thread_local known_queue known_ [[gnu::tls_model("initial-exec")]];
   TROUPE_NOINLINE job_queue& make_queue_here(bool as_runner);
+  runner* begin_runner() noexcept;
+  void hand_on() noexcept;
+  std::size_t count_left(std::size_t enough) const noexcept;
   void runner_ended() noexcept;
   void offer_later() noexcept;
   bool some_left() const noexcept;
   bool may_take_from(const job_queue& one) const noexcept;
   job* steal_job(const job_queue& mine) noexcept;
-  bool run_one(job_queue& mine, strand_place& parts, bool jobs_first) noexcept;
+  bool run_one(job_queue& mine, strand_place& parts, bool jobs_first, bool hands_on) noexcept;
   void run_job(job& one) noexcept;
   void set_aside(job& one) noexcept;
   sched::after_turn run_some(runner& self) noexcept;
@@ -187,7 +190,6 @@ class job_pool {
   std::vector<std::unique_ptr<runner>> all_runners_;
   std::mutex runners_mutex_;
   runner* free_runners_ = nullptr;
-  std::atomic<std::int64_t> called_at_ns_{0};
   std::atomic<std::uint32_t> vain_calls_{0};
   std::atomic<std::uint32_t> trees_{0};  // that have not ended
   std::atomic<std::uint64_t> dropped_{0};

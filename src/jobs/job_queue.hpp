@@ -103,6 +103,7 @@ class job_queue {
   // A thread that waits for what the owner runs, and would help when something is queued; a hint.
   std::atomic<waiting_thread*> hungry{nullptr};
   std::atomic<bool> busy{false};  // the owner is at work here; written by it
+  std::int64_t offered_at_ns = 0;  // the owner's: when it last called somebody to take part
 
  private:
   static job* let_go(job* one) noexcept {

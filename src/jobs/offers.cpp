@@ -10,7 +10,7 @@
 namespace troupe::jobs {
 namespace {
 
-// Between two calls of somebody to take part in forks; the more calls were in vain, the longer.
+// Between two calls of one thread for somebody to take part in forks; the more calls were in vain, the longer.
 constexpr std::int64_t call_spacing_ns = 10'000;
 constexpr std::uint32_t doublings_max = 7;
 // What was offered too soon is offered again so much later.
@@ -22,14 +22,15 @@ void job_pool::offer(fork_tree& of, std::int64_t now) noexcept {
   if (!shares()) return;
   // order: relaxed (all)  hints: calls that come too often, or late, cost time only
   const std::int64_t spacing = call_spacing_ns << std::min(vain_calls_.load(std::memory_order_relaxed), doublings_max);
-  if (!is_simulated() && now - called_at_ns_.load(std::memory_order_relaxed) < spacing) return offer_later();
+  std::int64_t& offered_at_ns = queue_here().offered_at_ns;
+  if (!is_simulated() && now - offered_at_ns < spacing) return offer_later();
   const fork_tree* hungry = &of;
   // order: seq_cst  behind the push; pairs with help
   std::atomic_thread_fence(std::memory_order_seq_cst);
   // order: relaxed  behind the fence
   while (hungry != nullptr && !hungry->hungry.load(std::memory_order_relaxed)) hungry = hungry->within;
-  if (hungry == nullptr && !runners_.may_call()) return;
-  called_at_ns_.store(now, std::memory_order_relaxed);  // order: relaxed  as above
+  if (hungry == nullptr && !runners_.wants_one()) return;
+  offered_at_ns = now;
   if (hungry != nullptr) hungry->sleeper->parker.notify();
   call_runner();
 }

@@ -97,7 +97,7 @@ class asks_for_threads {
   bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
     strand_place& on = *who.promise().here;
     threads_ = on.tree->threads;
-    if (threads_ > 1) on.look_at_next_fork();
+    if (threads_ > 1) on.look_at_next_forks(1);
     return false;
   }
   std::size_t await_resume() const noexcept { return threads_; }

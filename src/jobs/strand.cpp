@@ -95,7 +95,7 @@ bool fork_join::leave(strand& forker, std::uint32_t ended) noexcept {
 
 strand_place::strand_place(job_pool* pool, strand_deques& parts, bool slices) noexcept
     : deques(parts), stack_end(static_cast<const std::byte*>(__builtin_frame_address(0)) - stack_max), pool_(pool), slices_(slices),
-      began_ns_(base::now_ns()), looked_ns_(began_ns_) {}
+      asked_(slices ? 0 : forks_of_fresh_part), began_ns_(base::now_ns()), looked_ns_(began_ns_) {}
 
 void strand_place::run(strand& part) noexcept {
   tree = part.within->tree;
@@ -139,10 +139,11 @@ void strand_place::look() noexcept {
   }
   const std::int64_t now = base::now_ns(), span = now - looked_ns_;
   looked_ns_ = now;
-  const bool asked = std::exchange(asked_, false);
+  const bool asked = asked_ > 0;
+  if (asked) --asked_;
   if (span < look_ns_min && !asked) forks_a_look_ = std::min(2 * forks_a_look_, forks_a_look_max);
   if (span > look_ns_max) forks_a_look_ = std::max(static_cast<std::int32_t>(forks_a_look_ * look_ns_max / span), 1);
-  forks_left = slice_over() ? 0 : forks_a_look_;
+  forks_left = slice_over() || asked_ > 0 ? 0 : forks_a_look_;
   if (!deques.empty()) pool_->offer(*tree, now);
 }
 

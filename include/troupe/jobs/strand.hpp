@@ -66,7 +66,8 @@ struct loop_atomics : strand_atomics {
 // Where a thread's parts lie: of forks, and of loops, which are few and each of which is wanted at once.
 struct strand_deques {
   // A hint for all but the owner.
-  bool empty() const noexcept { return forks.count() == 0 && loops.count() == 0; }
+  bool empty() const noexcept { return count() == 0; }
+  std::size_t count() const noexcept { return forks.count() + loops.count(); }
   work_deque<strand, strand_atomics> forks;
   work_deque<strand, loop_atomics> loops{16};
   const given_part* newest_given = nullptr;  // the last one that a shared loop has put there, unless it was taken back; owner's
@@ -105,9 +106,10 @@ class strand_place {
   void run(strand& part) noexcept;
   bool slice_over() noexcept;
   void look() noexcept;
-  void look_at_next_fork() noexcept {
+  // What begins now may be long, and so may each part that it forks first: these look each, so that others are called in time.
+  void look_at_next_forks(std::int32_t forks = forks_of_fresh_part) noexcept {
     forks_left = 0;
-    asked_ = true;
+    asked_ = forks;
   }
   // For what goes on for long without a fork: whether the last look was so long ago that the next fork should look.
   bool is_look_due(std::int64_t after_ns) const noexcept;
@@ -125,7 +127,8 @@ class strand_place {
 
   job_pool* const pool_;
   const bool slices_;
-  bool asked_ = false;  // to look: how many forks came before it says nothing
+  static constexpr std::int32_t forks_of_fresh_part = 8;  // a tree that is halved has 256 leaves then
+  std::int32_t asked_;  // so many forks are to look: how many came before a look says nothing
   std::int32_t forks_a_look_ = 1;
   std::int64_t began_ns_ = 0, looked_ns_ = 0;
 };
