@@ -23,6 +23,7 @@ struct result {
   double fairness = 0;  // chameneos only; 0 elsewhere
   double p50 = 0;       // wake_latency only, microseconds; 0 elsewhere
   double p99 = 0;
+  double times_ideal = 0;  // ramp_* only; 0 elsewhere
 };
 
 using benchmark = result (*)(unsigned workers, std::uint64_t size);
@@ -123,6 +124,7 @@ inline std::uint64_t parse_number(std::string_view text) {
 inline void print(const result& r) {
   std::printf("value=%.4f check=%" PRIu64, r.value, r.check);
   if (r.fairness > 0) std::printf(" fairness=%.3f", r.fairness);
+  if (r.times_ideal > 0) std::printf(" times_ideal=%.3f", r.times_ideal);
   if (r.p50 > 0) std::printf(" p50=%.3f p99=%.3f", r.p50, r.p99);
   std::printf("\n");
   std::fflush(stdout);

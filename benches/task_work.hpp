@@ -21,6 +21,7 @@ inline std::uint64_t fib_calls(std::uint64_t n) {
 }
 
 // Where the queens of the first rows stand.
+constexpr int ramp_nap_ms = 20;
 constexpr unsigned queens_max = 16;
 struct board {
   std::array<std::int8_t, queens_max> column{};

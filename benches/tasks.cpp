@@ -8,6 +8,7 @@
 
 #include "measure.hpp"
 #include "task_work.hpp"
+#include "troupe/ramp.hpp"
 #include "troupe/troupe.hpp"
 
 namespace {
@@ -169,6 +170,14 @@ int main(int argc, char** argv) {
       {"scaling_nqueens", 13, speed_up<nqueens>},
       {"for", 10'000'000, loop},
       {"wake", 1'000, wake},
+      {"ramp", 5, troupe_bench::ramp<troupe_bench::ramp_by_work<troupe_bench::ramp_span>>},
+      {"ramp_halves", 5, troupe_bench::ramp<troupe_bench::ramp_by_work<troupe_bench::ramp_halves>>},
+      {"ramp_for", 5, troupe_bench::ramp<troupe_bench::ramp_by_work<troupe_bench::ramp_for>>},
+      {"ramp_reduce", 5, troupe_bench::ramp<troupe_bench::ramp_by_work<troupe_bench::ramp_reduce>>},
+      {"ramp_sort", 5, troupe_bench::ramp<troupe_bench::ramp_by_work<troupe_bench::ramp_sort>>},
+      {"ramp_lazies", 5, troupe_bench::ramp<troupe_bench::ramp_by_work<troupe_bench::ramp_lazies>>},
+      {"ramp_tasks", 5, troupe_bench::ramp<troupe_bench::ramp_by_tasks>},
+      {"ramp_actors", 5, troupe_bench::ramp<troupe_bench::ramp_by_actors>},
   };
   measure::run_program(argc, argv, table);
 }

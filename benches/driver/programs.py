@@ -144,16 +144,18 @@ def nginx(name: str) -> Program:
 
 def kind_of(program: str) -> str:
     """Of whom the rows of a program ask."""
-    return {"context": "allocator", "tasks": "tasks", "json": "allocator", "http": "web", "tls": "web"}.get(program, "runtime")
+    return {"context": "allocator", "tasks": "tasks", "ramp": "tasks", "json": "allocator", "http": "web", "tls": "web"}.get(program, "runtime")
 
 
 TROUPE = Contestant("troupe", "this library",
-                    {**all_by(troupe("actors")), "coro": troupe("coro"), "context": troupe("contexts"), "tasks": troupe("tasks"),
+                    {**all_by(troupe("actors")), "coro": troupe("coro"), "context": troupe("contexts"), "tasks": troupe("tasks"), "ramp": troupe("tasks"),
                      "echo": served(troupe("echo")), "http": asked_http(with_argument(troupe("http"), "context")),
                      "json": asked_http(with_argument(troupe("http"), "context")), "tls": asked_tls(troupe("tls"))})
 
 # Of those whose actors can ask, but that have nothing like a task beside them.
 NO_TASKS = {bench: "it has no tasks beside its actors" for bench in ("spawn", "await_ready", "switch", "memory", "timers")}
+
+RAMPS = ("ramp", *(f"ramp_{way}" for way in ("halves", "for", "reduce", "sort", "lazies", "tasks", "actors")))
 
 # Of those that nobody would choose for it.
 NO_SERVER = {bench: "its echo server is not written" for bench in ("echo_64", "echo_10k")}
@@ -192,14 +194,16 @@ PEERS = (
         all_by(cpp("peers/caf/actors.cpp", "caf_actors", "-std=c++17", "-lcaf_core")),
         ("g++", "/usr/include/caf/all.hpp"), ("g++", "libcaf-dev"), lacks={**NO_TASKS, **NO_SERVER}),
     Contestant(
-        "tbb", "oneTBB 2021.8", {"tasks": tasks("peers/tbb/tasks.cpp", "tbb_tasks", "-std=c++17", "-ltbb")},
+        "tbb", "oneTBB 2021.8", dict.fromkeys(("tasks", "ramp"), tasks("peers/tbb/tasks.cpp", "tbb_tasks", "-std=c++17", "-ltbb")),
         ("g++", "/usr/include/tbb/task_group.h"), ("g++", "libtbb-dev"),
-        lacks={"wake": "its waiters take other work, and spin"}, kind="tasks"),
+        lacks={"wake": "its waiters take other work, and spin",
+               **{bench: "it has nothing like it" for bench in ("ramp_reduce", "ramp_sort", "ramp_lazies", "ramp_tasks", "ramp_actors")}},
+        kind="tasks"),
     Contestant(
         "async", "std::async", {"tasks": tasks("peers/async/tasks.cpp", "async_tasks", "-std=c++20")}, ("g++",), ("g++",),
         sizes={"fib": (18, "more threads than a process may have, at 34"),
                "skynet": (10_000, "more threads than a process may have, at 1,000,000")},
-        lacks={bench: "it would be millions of threads" for bench in ("nqueens", "nqueens_fork")}, kind="tasks"),
+        lacks={bench: "it would be millions of threads" for bench in ("nqueens", "nqueens_fork")} | {bench: "it has a thread for each part" for bench in RAMPS}, kind="tasks"),
     Contestant("uring", "a bare loop over io_uring",
                {"echo": served(cpp("echo/floor_uring.cpp", "echo_uring", "-std=c++23", "-luring"))},
                ("g++", "/usr/include/liburing.h"), ("g++", "liburing-dev"), kind="server"),

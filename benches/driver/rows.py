@@ -74,6 +74,10 @@ def sum_below(n: int) -> int:
     return n * (n - 1) // 2
 
 
+def ramp(way: str, question: str) -> Row:
+    return Row(f"sched/{way}", "ms", "less", "ramp", way, 5, same, question, workers=(16, 64, 128), limits={"times_ideal": 1.2})
+
+
 ROWS = (
     Row("actor/ping_pong", "ns/round trip", "less", "actors", "ping_pong", 2_000_000, same,
         "one pair sends a number to and fro"),
@@ -101,6 +105,14 @@ ROWS = (
         "the same: 99th percentile", workers=(1,), value="p99"),
     Row("sched/scaling", "times", "more", "actors", "scaling", 20_000, times(64),
         "speed-up of 64 busy actors from one worker to two", workers=(2,), only_ours=True),
+    ramp("ramp", "as many parts as workers, each of which sleeps for 20 ms (so two processors do): a fork of a span"),
+    ramp("ramp_halves", "the same: forks of two, each of which forks"),
+    ramp("ramp_for", "the same: parallel_for"),
+    ramp("ramp_reduce", "the same: parallel_reduce"),
+    ramp("ramp_sort", "the same: parallel_sort; each thread sleeps in the first piece that it does not divide"),
+    ramp("ramp_lazies", "the same: lazies, wanted one after the other"),
+    ramp("ramp_tasks", "the same: tasks that one task spawns"),
+    ramp("ramp_actors", "the same: actors that one actor tells something"),
     Row("coro/ask", "ns/ask", "less", "coro", "ask", 2_000_000, same,
         "an actor asks another one and waits for the answer, one at a time"),
     Row("coro/spawn", "ns/task", "less", "coro", "spawn", 10_000_000, same,

@@ -1,5 +1,6 @@
 // The rows task/* with oneTBB: a task_group for each fork, as its documentation does. ../../README.md says what each measures.
 #include <array>
+#include <atomic>
 #include <cstdint>
 
 #include <tbb/blocked_range.h>
@@ -14,6 +15,11 @@
 namespace {
 
 using namespace task_work;
+
+void nap(std::atomic<unsigned>& begun) {
+  ++begun;
+  measure::sleep_ms(ramp_nap_ms);
+}
 
 template <class Function>
 void with_workers(unsigned workers, const Function& function) {
@@ -105,11 +111,44 @@ measure::result loop(unsigned workers, std::uint64_t count) {
   return made;
 }
 
+// As many parts as workers, each of which sleeps for 20 ms.
+void ramp_span(std::atomic<unsigned>& begun, unsigned count) {
+  tbb::task_group group;
+  for (unsigned i = 0; i < count; ++i) group.run([&] { nap(begun); });
+  group.wait();
+}
+void ramp_halves(std::atomic<unsigned>& begun, unsigned count) {
+  if (count == 1) return nap(begun);
+  tbb::task_group group;
+  group.run([&] { ramp_halves(begun, count / 2); });
+  ramp_halves(begun, count - count / 2);
+  group.wait();
+}
+void ramp_for(std::atomic<unsigned>& begun, unsigned count) {
+  tbb::parallel_for(0u, count, [&](unsigned) { nap(begun); }, tbb::simple_partitioner());
+}
+template <void (*Round)(std::atomic<unsigned>&, unsigned)>
+measure::result ramp(unsigned workers, std::uint64_t rounds) {
+  measure::result made;
+  with_workers(workers, [&] {
+    for (std::uint64_t i = 0; i < rounds; ++i) {
+      std::atomic<unsigned> begun{0};
+      measure::sleep_ms(20);
+      const std::int64_t began = measure::now_ns();
+      Round(begun, workers);
+      made.value += ms_of(began) / static_cast<double>(rounds);
+      if (begun == workers) ++made.check;
+    }
+  });
+  return made;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   static constexpr measure::entry table[] = {
       {"fib", 34, fib}, {"fib_lazy", 30, fib}, {"nqueens", 13, nqueens}, {"nqueens_fork", 13, nqueens}, {"nqueens_cut", 13, nqueens_cut},
-      {"skynet", 1'000'000, skynet}, {"for", 10'000'000, loop}};
+      {"skynet", 1'000'000, skynet}, {"for", 10'000'000, loop},
+      {"ramp", 5, ramp<ramp_span>}, {"ramp_halves", 5, ramp<ramp_halves>}, {"ramp_for", 5, ramp<ramp_for>}};
   measure::run_program(argc, argv, table);
 }
