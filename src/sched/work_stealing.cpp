@@ -217,6 +217,9 @@ void work_stealing::stir(worker& self, std::int64_t now, std::uint64_t turns) {
   self.stir_after = turns + static_cast<std::uint64_t>(
       std::clamp<std::int64_t>(done * every / std::max<std::int64_t>(span, 1), 1, turns_a_stir));
   const auto mine = static_cast<std::int64_t>(self.queue.count()) * span / done;
+  // Where rounds are long a turn may well be: then the comparison below does.
+  const bool is_quick = mine <= rescue_every_ns / 4 && workers_.size() > 1;
+  if (is_quick && now - self.rescued_at_ns >= rescue_every_ns && take_from_stuck(self, now)) return;
   if (span < (mine < every ? every : stir_every_ns)) return;
   self.stirred_at_ns = now;
   self.stirred_turns = turns;
@@ -240,8 +243,27 @@ void work_stealing::stir(worker& self, std::int64_t now, std::uint64_t turns) {
   // Who is stuck runs none of his.
   const std::size_t theirs = victim->queue.count() + (is_stuck ? 1 : 0), ours = is_stuck ? 0 : self.queue.count();
   if (theirs <= ours + 1) return;
-  steal_from(self, *victim, static_cast<unsigned>((theirs - ours) / 2));
+  steal_from(self, *victim, worker::share::half, static_cast<unsigned>((theirs - ours) / 2));
   attend();  // as above: it took the victim's nudges
+}
+
+// Those behind a turn that does not end get none, while all others go on: a worker that is busy takes them all, since nobody
+// else does (a thief takes half, and is busy then).
+bool work_stealing::take_from_stuck(worker& self, std::int64_t now) {
+  self.rescued_at_ns = now;
+  const std::size_t at = next_random(self.random) % workers_.size();
+  worker* const next = workers_[workers_[at] == &self ? (at + 1) % workers_.size() : at];
+  // order: relaxed  a hint
+  const std::uint64_t turns_before = std::exchange(self.watched_turns, next->turns.load(std::memory_order_relaxed));
+  worker* const victim = std::exchange(self.watched, next);
+  if (victim == nullptr || !victim->has_some_left()) return false;
+  // order: relaxed (both)  hints
+  if (!victim->busy.load(std::memory_order_relaxed) || victim->turns.load(std::memory_order_relaxed) != turns_before) return false;
+  std::unique_lock steal(steal_mutex_, std::try_to_lock);
+  if (!steal || !steal_from(self, *victim, worker::share::all, worker::steal_max)) return false;
+  steal.unlock();
+  attend();  // it took the victim's nudges
+  return true;
 }
 
 bool work_stealing::take_work(worker& self) {
@@ -304,7 +326,7 @@ bool work_stealing::steal_somewhere(worker& self) {
     if (&victim == &self || !victim.busy.load(std::memory_order_relaxed)) continue;
     const pace seen = look_at(victim, now);
     const std::int64_t worth = seen.turn_ns < short_turn_ns ? worth_stealing_short_ns : worth_stealing_ns;
-    if (seen.backlog_ns < worth || !victim.has_some_left() || !steal_from(self, victim, worker::steal_max)) continue;
+    if (seen.backlog_ns < worth || !victim.has_some_left() || !steal_from(self, victim, worker::share::half, worker::steal_max)) continue;
     self.victim = &victim;
     self.victim_turn_ns = seen.turn_ns;
     return true;
@@ -319,7 +341,7 @@ bool work_stealing::steal_by_hint(worker& self, std::int64_t now) {
   const pace seen = look_at(*victim, now);
   if (seen.turn_ns != 0) self.victim_turn_ns = seen.turn_ns;
   const std::size_t left = victim->queue.count();
-  if (!is_worth_a_call(left, self.victim_turn_ns) || !steal_from(self, *victim, worker::steal_max)) return false;
+  if (!is_worth_a_call(left, self.victim_turn_ns) || !steal_from(self, *victim, worker::share::half, worker::steal_max)) return false;
   self.victim = victim;
   return true;
 }
@@ -362,7 +384,7 @@ work_stealing::pace work_stealing::look_at(worker& victim, std::int64_t now, std
   return {static_cast<std::int64_t>(victim.queue.count()) * turn_ns, turn_ns, false};
 }
 
-bool work_stealing::steal_from(worker& self, worker& victim, unsigned at_most) {
+bool work_stealing::steal_from(worker& self, worker& victim, worker::share most, unsigned at_most) {
   at_most = std::min(at_most, worker::steal_max);
   // Room is made before, and stays: only a worker itself adopts.
   self.lock.enter();
@@ -370,7 +392,7 @@ bool work_stealing::steal_from(worker& self, worker& victim, unsigned at_most) {
   self.lock.leave();
   if (!room || !victim.lock.try_revoke()) return false;
   runnable* list = nullptr;
-  const unsigned taken = victim.give(self, list, at_most);
+  const unsigned taken = victim.give(self, list, most, at_most);
   // Counted before the victim can go on and find itself idle (C1).
   // order: relaxed  its own
   if (taken != 0 && !self.busy.load(std::memory_order_relaxed)) {

@@ -70,6 +70,8 @@ class work_stealing final : public policy {
   };
   static constexpr imbalance coarse{200, 200'000, 1}, fine{125, 40'000, 4};
   static constexpr unsigned turns_a_stir = 64;  // at most
+  // One that is in one turn for so long does nothing for those behind it. Mostly its thread has lost its processor.
+  static constexpr std::int64_t rescue_every_ns = 200'000;
   static constexpr int looks_max = 1'000;  // tries to find a worker outside of its lock
   // How often a busy worker looks into the poller, if nobody sleeps there. One that serves thousands of connections runs dry before
   // that, and then takes all that has come; 100 µs cost 4 % more (io/echo_10k), and 1 ms is as good.
@@ -111,7 +113,8 @@ class work_stealing final : public policy {
   void put_back(runnable* list) noexcept;
   bool steal_somewhere(worker& self);
   bool steal_by_hint(worker& self, std::int64_t now);
-  bool steal_from(worker& self, worker& victim, unsigned at_most);
+  bool steal_from(worker& self, worker& victim, worker::share most, unsigned at_most);
+  bool take_from_stuck(worker& self, std::int64_t now);
   void hand_on(worker& self) noexcept;
   void call_for(worker& victim, std::int64_t turn_ns) noexcept;
 

@@ -77,7 +77,7 @@ void worker::for_each_quiet(const std::function<void(runnable&)>& look) {
 }
 
 // What has waited longest goes first.
-unsigned worker::give(worker& thief, runnable*& list, unsigned at_most) noexcept {
+unsigned worker::give(worker& thief, runnable*& list, share most, unsigned at_most) noexcept {
   const std::uint64_t nudges_before = nudges.pushed();
   const nudges_taken nudged = take_nudges();
   if (queue.empty()) {
@@ -87,7 +87,9 @@ unsigned worker::give(worker& thief, runnable*& list, unsigned at_most) noexcept
   }
   unsigned given = 0;
   runnable** end = &list;
-  for (const auto half = static_cast<unsigned>((queue.count() + 1) / 2); given < std::min(half, at_most); ++given) {
+  const std::size_t count = queue.count();
+  const auto mine = static_cast<unsigned>(std::min<std::size_t>(most == share::all ? count : (count + 1) / 2, at_most));
+  for (; given < mine; ++given) {
     runnable& item = *queue.pop();
     part_with(item);
     item.where = place::elsewhere;
@@ -144,7 +146,7 @@ worker& worker::take_from_shelf(work_stealing& for_pool, sched::executor& as, co
   self->lonely = &lonely;
   self->random = seed | 1u;
   self->lingering_ = std::move(lingering);
-  self->looked_at_ns = self->stirred_at_ns = self->polled_at_ns = 0;
+  self->looked_at_ns = self->stirred_at_ns = self->rescued_at_ns = self->polled_at_ns = 0;
   self->seen_at_ns.store(0, std::memory_order_relaxed);  // order: relaxed  a hint
   // order: relaxed  the thread that starts with it sees all of this
   const std::uint64_t turns = self->turns.load(std::memory_order_relaxed);
@@ -161,7 +163,7 @@ void worker::put_on_shelf(worker& ended) {
   // order: relaxed  a hint
   ended.busy.store(false, std::memory_order_relaxed);
   ended.called = false;
-  ended.victim = nullptr;
+  ended.victim = ended.watched = nullptr;
   shelf& all = shelf::get();
   std::lock_guard lock(all.mutex);
   all.free.push_back(&ended);

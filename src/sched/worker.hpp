@@ -136,8 +136,9 @@ class worker {
   nudges_taken take_nudges() noexcept;
   // Inside the lock.
   void for_each_quiet(const std::function<void(runnable&)>& look);
-  // A thief's, while it has revoked the lock: takes at most half the queue out, for the thief to adopt. How many.
-  unsigned give(worker& thief, runnable*& list, unsigned at_most) noexcept;
+  // A thief's, while it has revoked the lock: takes at most so much of the queue out, for the thief to adopt. How many.
+  enum class share : std::uint8_t { half, all };
+  unsigned give(worker& thief, runnable*& list, share most, unsigned at_most) noexcept;
 
   work_stealing* pool = nullptr;
   sched::executor* executor = nullptr;  // the pool, as what it is to those who submit
@@ -167,7 +168,9 @@ class worker {
   std::uint64_t look_after = 0, looked_turns = 0;  // when it looks for mail from other threads, in turns
   std::int64_t looked_at_ns = 0;
   std::uint64_t stir_after = 0, stirred_turns = 0;
-  std::int64_t stirred_at_ns = 0, polled_at_ns = 0;
+  std::int64_t stirred_at_ns = 0, rescued_at_ns = 0, polled_at_ns = 0;
+  worker* watched = nullptr;  // another one, which had done so many turns when this one looked at it last
+  std::uint64_t watched_turns = 0;
   bool io_flows = false;  // its last look, when it was out of work, found that something had come
   std::atomic<std::uint64_t> steals{0}, stolen{0}, parks{0};  // read by anyone
   std::atomic<std::uint64_t> wakes{0};                        // written by those who wake it
