@@ -4,7 +4,7 @@ include(CMakePackageConfigHelpers)
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/troupe")
 get_property(components GLOBAL PROPERTY troupe_components)
-list(JOIN components ", " components_shown)
+get_property(other_names GLOBAL PROPERTY troupe_other_names)
 
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
     FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
@@ -13,29 +13,58 @@ install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDI
 # The .pc files find the prefix from where they lie, so that an installed tree may be moved.
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX
     BASE_DIRECTORY "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" OUTPUT_VARIABLE pc_up)
-set(pkg_modules)
-foreach(name IN LISTS components)
+# What troupe-config.cmake knows of each component: which others and which pkg-config modules it
+# needs.
+set(facts "")
+foreach(name IN LISTS components other_names)
   get_target_property(target troupe::${name} ALIASED_TARGET)
-  install(TARGETS ${target} EXPORT troupe_targets
+  # An export of its own, so that a program needs what its components need and nothing else.
+  install(TARGETS ${target} EXPORT troupe_${name}_targets
       ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
       INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+  install(EXPORT troupe_${name}_targets NAMESPACE troupe:: DESTINATION "${package_dir}"
+      FILE troupe-${name}-targets.cmake)
 
-  # The .pc file repeats what the CMake target carries; components refer to each other by Requires.
   get_property(links GLOBAL PROPERTY troupe_component_${name}_links)
   get_property(pkg GLOBAL PROPERTY troupe_component_${name}_pkg)
-  list(APPEND pkg_modules ${pkg})
+  if(name IN_LIST other_names)
+    set(links troupe::troupe)
+  endif()
   list(FILTER links INCLUDE REGEX "^troupe::")
-  list(TRANSFORM links REPLACE "^troupe::" "troupe-")
+  list(TRANSFORM links REPLACE "^troupe::" "")
+  # With what those need in turn, lower ones first.
+  set(needs_${name})
+  set(modules_${name})
+  foreach(link IN LISTS links)
+    list(APPEND needs_${name} ${needs_${link}} ${link})
+    list(APPEND modules_${name} ${modules_${link}})
+  endforeach()
+  list(APPEND modules_${name} ${pkg})
+  list(REMOVE_DUPLICATES needs_${name})
+  list(REMOVE_DUPLICATES modules_${name})
+  string(APPEND facts "  set(needs_${name} ${needs_${name}})\n  set(modules_${name} ${modules_${name}})\n")
+  foreach(module IN LISTS pkg)
+    troupe_debian_package(${module} package)
+    string(APPEND facts "  set(package_${module} ${package})\n")
+  endforeach()
+
+  # The .pc file repeats what the CMake target carries. All that it needs is in Requires and not in
+  # Requires.private: there is no shared library, so that a program links it all, with and without
+  # --static.
+  list(TRANSFORM links PREPEND "troupe-")
   list(TRANSFORM links REPLACE "^troupe-troupe$" "troupe")
   list(JOIN links " " pc_requires)
-  list(JOIN pkg " " pc_requires_private)
+  list(JOIN pkg " " modules)
+  string(STRIP "${pc_requires} ${modules}" pc_requires)
   set(pc_name troupe-${name})
   set(pc_cflags "")
-  if(name STREQUAL "troupe")
+  set(pc_libs "-L\${libdir} -l${target} -pthread")
+  if(name IN_LIST other_names)
+    set(pc_libs "")
+  elseif(name STREQUAL "troupe")
     set(pc_name troupe)
     set(pc_cflags "-std=c++23 -I\${includedir} -pthread -D$<JOIN:$<TARGET_PROPERTY:troupe,INTERFACE_COMPILE_DEFINITIONS>, -D> $<JOIN:$<TARGET_PROPERTY:troupe,INTERFACE_COMPILE_OPTIONS>, >")
   endif()
-  set(pc_library ${target})
   configure_file("${PROJECT_SOURCE_DIR}/cmake/troupe.pc.in"
       "${PROJECT_BINARY_DIR}/package/${pc_name}.pc.in" @ONLY)
   file(GENERATE OUTPUT "${PROJECT_BINARY_DIR}/package/${pc_name}.pc"
@@ -44,9 +73,16 @@ foreach(name IN LISTS components)
       DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 endforeach()
 
-install(TARGETS troupe_all EXPORT troupe_targets)
-install(EXPORT troupe_targets NAMESPACE troupe:: DESTINATION "${package_dir}"
-    FILE troupe-targets.cmake)
+get_property(left_out GLOBAL PROPERTY troupe_left_out)
+foreach(name IN LISTS left_out)
+  string(REPLACE "troupe::" "" name "${name}")
+  get_property(why GLOBAL PROPERTY troupe_left_out_${name})
+  string(APPEND facts "  set(left_out_${name} [[${why}]])\n")
+endforeach()
+list(JOIN components ", " components_shown)
+string(REPLACE "troupe" "io" components_shown "${components_shown}")
+list(JOIN components " " components)
+list(JOIN other_names " " other_names)
 configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/troupe-config.cmake.in"
     "${PROJECT_BINARY_DIR}/package/troupe-config.cmake" INSTALL_DESTINATION "${package_dir}")
 # Before 1.0 a minor version may break its users.

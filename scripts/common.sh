@@ -40,6 +40,15 @@ ensure_packages() {
   fi
 }
 
+# sources_fingerprint: changes whenever the library's sources do. An archive has the same in it
+# (cmake/troupe_fingerprint.cmake).
+sources_fingerprint() {
+  (cd "$root" && {
+    find include src cmake -type f ! -name '*.test.cpp' ! -name '*.model.cpp'
+    echo CMakeLists.txt
+  } | LC_ALL=C sort | tr '\n' '\0' | xargs -0 sha256sum) | sha256sum | cut -d ' ' -f 1
+}
+
 # forget_moved_build DIR: CMake refuses a build folder whose sources lie elsewhere than they did, which
 # is what a copied or renamed checkout has.
 forget_moved_build() {
