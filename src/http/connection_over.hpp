@@ -7,20 +7,18 @@
 #include <concepts>
 #include <exception>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "http/connection.hpp"
 #include "http/guest.hpp"
 #include "http/parked.hpp"
+#include "http/send_order.hpp"
 #include "io/at_once.hpp"
 #include "io/of_file.hpp"
 #include "tls/wire_of.hpp"
 #include "troupe/io/error.hpp"
 #include "troupe/runtime/here.hpp"
-#include "troupe/task/event.hpp"
 
 namespace troupe::http {
 
@@ -211,7 +209,7 @@ class connection_over final : public connection {
     co_return sent;
   }
   task<> send_owned(std::string bytes) override {
-    const turn_to_send mine(*this);
+    const send_order::turn mine(order_);
     if (!mine.has_come()) co_await mine.comes();
     check_whole();
     bool in_part = is_secure;
@@ -252,42 +250,6 @@ class connection_over final : public connection {
   }
 
   static constexpr bool is_secure = requires(Stream& over) { over.handshake(); };
-
-  // One of several branches that send: first come, first served.
-  class turn_to_send {
-   public:
-    explicit turn_to_send(connection_over& of) noexcept : of_(of), number_(of.sends_begun_++) {}
-    turn_to_send(const turn_to_send&) = delete;
-    turn_to_send& operator=(const turn_to_send&) = delete;
-    ~turn_to_send() {
-      if (of_.sends_ended_ == number_) {
-        of_.end_send();
-      } else {
-        of_.given_up_.push_back(number_);  // it was ended before its turn
-      }
-    }
-    bool has_come() const noexcept { return of_.sends_ended_ == number_; }
-    task<> comes() const {
-      while (!has_come()) {
-        if (!of_.send_ended_) of_.send_ended_.emplace();
-        of_.send_ended_->reset();
-        co_await of_.send_ended_->wait();
-      }
-    }
-
-   private:
-    connection_over& of_;
-    const std::uint64_t number_;
-  };
-  void end_send() {
-    for (bool again = true; again;) {
-      ++sends_ended_;
-      const auto next = std::find(given_up_.begin(), given_up_.end(), sends_ended_);
-      again = next != given_up_.end();
-      if (again) given_up_.erase(next);
-    }
-    if (send_ended_) send_ended_->set();
-  }
 
   // In a handler of what an operation of the stream has thrown. A branch that a handler has cancelled itself breaks nothing,
   // unless it had sent something in part: what comes behind it would be taken for the rest.
@@ -372,9 +334,7 @@ class connection_over final : public connection {
   static constexpr std::size_t linger_bytes = 1024 * 1024;
   guest who_;
   Stream stream_;
-  std::uint64_t sends_begun_ = 0, sends_ended_ = 0;
-  std::vector<std::uint64_t> given_up_;
-  std::optional<troupe::event> send_ended_;
+  send_order order_;
 };
 
 }  // namespace troupe::http

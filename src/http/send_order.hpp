@@ -1,0 +1,60 @@
+// send_order: the order in which branches of one task send on a connection: first come, first
+// served. Thread: that of the task, whose branches follow each other.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "troupe/task/event.hpp"
+
+namespace troupe::http {
+
+class send_order {
+ public:
+  // Holds a place in the order until it is destroyed, also when its branch is given up before its
+  // turn has come.
+  class turn {
+   public:
+    explicit turn(send_order& of) noexcept : of_(of), number_(of.begun_++) {}
+    turn(const turn&) = delete;
+    turn& operator=(const turn&) = delete;
+    ~turn() {
+      if (of_.ended_ == number_) {
+        of_.end_one();
+      } else {
+        of_.given_up_.push_back(number_);
+      }
+    }
+    bool has_come() const noexcept { return of_.ended_ == number_; }
+    task<> comes() const {
+      while (!has_come()) {
+        if (!of_.one_ended_) of_.one_ended_.emplace();
+        of_.one_ended_->reset();
+        co_await of_.one_ended_->wait();
+      }
+    }
+
+   private:
+    send_order& of_;
+    const std::uint64_t number_;
+  };
+
+ private:
+  void end_one() {
+    for (bool again = true; again;) {
+      ++ended_;
+      const auto next = std::find(given_up_.begin(), given_up_.end(), ended_);
+      again = next != given_up_.end();
+      if (again) given_up_.erase(next);
+    }
+    if (one_ended_) one_ended_->set();
+  }
+
+  std::uint64_t begun_ = 0, ended_ = 0;
+  std::vector<std::uint64_t> given_up_;
+  std::optional<troupe::event> one_ended_;
+};
+
+}  // namespace troupe::http
