@@ -199,20 +199,21 @@ task<> connection::send_stream(response& with) {
 
 task<> connection::talk(response& with) {
   const message_head& head = parser_.head();
-  std::string fields;
   // Where a body would end, and the frames begin, a proxy might see otherwise.
   if (head.has_body) closing_ = true;
-  const int status = head.has_body ? 400 : websocket_handshake(head, fields);
-  if (status != 101) {
-    response plain(status);
-    plain.fields_ = fields;
+  websocket_answer said =
+      head.has_body ? websocket_answer() : websocket_handshake(head, with.special_->socket);
+  if (said.status != 101) {
+    response plain(said.status);
+    if (!said.why.empty()) plain = response::text(said.why + "\n").status(said.status);
+    plain.fields_ = said.fields;
     answer(plain);
     co_return;
   }
   out_.add("HTTP/1.1 101 Switching Protocols\r\n");
   out_.add(date_line());
   out_.add("Connection: Upgrade\r\nUpgrade: websocket\r\n");
-  out_.add(fields);
+  out_.add(said.fields);
   out_.add(with.fields_);
   out_.add("\r\n");
   answer_begun_ = true;
@@ -224,7 +225,8 @@ task<> connection::talk(response& with) {
   phase_.store(phase::upgraded, std::memory_order_relaxed);  // order: relaxed  a hint for the sweep
   std::string begun(in_.view());
   in_.use(begun.size());
-  task<> running = websocket_conversation(*this, std::move(begun), std::move(with.special_->talk), with.special_->socket);
+  task<> running = websocket_conversation(*this, std::move(begun), std::move(with.special_->talk),
+                                          with.special_->socket, std::move(said.terms));
   co_await std::move(running);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "http/response_parts.hpp"
+#include "http/websocket_terms.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/http/message.hpp"
 
@@ -41,6 +42,7 @@ response response::events(event_function how) {
 response response::websocket(websocket_function talk) { return websocket(std::move(talk), websocket_options()); }
 
 response response::websocket(websocket_function talk, const websocket_options& options) {
+  check_options(options);
   response made(101);
   made.extra().what = special::kind::websocket;
   made.extra().talk = std::move(talk);

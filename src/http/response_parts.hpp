@@ -32,9 +32,19 @@ struct response::special {
 // the disk meanwhile: `to` is to be small.
 std::size_t read_file(const file_part& part, std::uint64_t offset, std::span<char> to) noexcept;
 
-// 101 and the fields of the answer, or another status and its fields, as whole lines.
-int websocket_handshake(const message_head& head, std::string& fields);
+// What a request for a WebSocket is answered.
+struct websocket_answer {
+  int status = 400;
+  std::string fields;  // whole lines
+  std::string why;     // of a 400
+  websocket_terms terms;
+};
+websocket_answer websocket_handshake(const message_head& head, const websocket_options& options);
+// A client's Sec-WebSocket-Key, and what the server says to it.
+std::string websocket_key();
+std::string websocket_answer_to(std::string_view key);
 // To its end. `begun`: what has come behind the request.
-task<> websocket_conversation(transport& over, std::string begun, websocket_function talk, websocket_options options);
+task<> websocket_conversation(transport& over, std::string begun, websocket_function talk,
+                              websocket_options options, websocket_terms terms);
 
 }  // namespace troupe::http

@@ -1,5 +1,6 @@
 // WebSockets and server-sent events, as bytes.
 #include "troupe/http/websocket.hpp"
+#include "http/frames.hpp"
 #include "support/http.hpp"
 
 namespace troupe::test {
@@ -45,32 +46,6 @@ class http_websocket : public http_conformance {
       "GET / HTTP/1.1\r\nHost: a\r\nConnection: keep-alive, Upgrade\r\nUpgrade: WebSocket\r\nSec-WebSocket-Version: 13\r\n"
       "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
 };
-
-std::string length_of(std::size_t bytes, int bit) {
-  std::string text;
-  if (bytes < 126) {
-    text += static_cast<char>(bytes | static_cast<unsigned>(bit));
-  } else if (bytes < 65536) {
-    text += static_cast<char>(126 | bit);
-    for (int i = 1; i >= 0; --i) text += static_cast<char>(bytes >> (8 * i));
-  } else {
-    text += static_cast<char>(127 | bit);
-    for (int i = 7; i >= 0; --i) text += static_cast<char>(bytes >> (8 * i));
-  }
-  return text;
-}
-std::string masked(int first, std::string payload) {
-  std::string frame(1, static_cast<char>(first));
-  frame += length_of(payload.size(), 0x80) + "abcd";
-  for (std::size_t i = 0; i < payload.size(); ++i) frame += static_cast<char>(payload[i] ^ "abcd"[i % 4]);
-  return frame;
-}
-std::string plain(int first, const std::string& payload) {
-  return static_cast<char>(first) + length_of(payload.size(), 0) + payload;
-}
-std::string number(int code) { return {static_cast<char>(code >> 8), static_cast<char>(code)}; }
-const std::string bye = masked(0x88, number(1000));
-std::string closing(int code) { return plain(0x88, number(code)); }
 
 TEST_P(http_websocket, the_handshake) {
   router routes;

@@ -83,8 +83,9 @@ class response {
   // ends the connection, so that the peer knows that something is missing, and is a failure of the runtime.
   static response stream(std::string_view type, stream_function how);
   static response events(event_function how);
-  // When the request asks for a WebSocket: answers 101, and calls the function; the connection ends with it. Other requests
-  // are answered 426 or 400. See websocket.hpp.
+  // When the request asks for a WebSocket: answers 101, and calls the function; the connection ends
+  // with it. Other requests are answered 426 or 400. See websocket.hpp. Throws option_error for
+  // options that no handshake could say.
   static response websocket(websocket_function talk);
   static response websocket(websocket_function talk, const websocket_options& options);
   // So many bytes of an open file from `offset` on, by sendfile where the stream can; `type` lives for ever. The file stays open
