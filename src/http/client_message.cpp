@@ -20,6 +20,10 @@ const char* what_to_do(client_failure why) noexcept {
     case client_failure::too_slow: return "try again later, or allow less (client_options::body_rate)";
     case client_failure::truncated: return "take what came as incomplete; ask again for the whole or for the rest of it";
     case client_failure::closed: return "try again if asking twice does no harm";
+    case client_failure::not_upgraded:
+      return "ask for a URL at which there is a WebSocket, with the fields that the server wants";
+    case client_failure::bad_handshake:
+      return "offer what the server speaks (websocket_options), or the server is at fault";
   }
   return "";
 }
@@ -42,8 +46,12 @@ void check_value(std::string_view value) {
 
 }  // namespace
 
-client_error::client_error(client_failure reason, const std::string& url, std::string_view detail, fault why)
-    : error("troupe: http: " + url + ": " + std::string(detail) + ": " + what_to_do(reason)), reason_(reason), why_(why) {}
+client_error::client_error(client_failure reason, const std::string& url, std::string_view detail,
+                           fault why, int status)
+    : error("troupe: http: " + url + ": " + std::string(detail) + ": " + what_to_do(reason)),
+      reason_(reason),
+      why_(why),
+      status_(status) {}
 
 client_request::client_request(std::string method, std::string url) : method_(std::move(method)), url_(std::move(url)) {
   if (!is_token(method_)) throw usage_error("troupe: http::client_request: that is no name of a method");

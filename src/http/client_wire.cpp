@@ -51,6 +51,16 @@ task<> client_wire::send(std::string_view bytes, const tasks::limits& within, st
   }
 }
 
+task<std::size_t> client_wire::send_some(std::string_view bytes, std::chrono::nanoseconds at_most) {
+  if (secure_.is_open()) co_return co_await secure_.write(bytes).timeout(at_most);
+  co_return co_await plain_.write(bytes).timeout(at_most);
+}
+
+task<std::size_t> client_wire::receive_some(std::span<char> to, std::chrono::nanoseconds at_most) {
+  if (secure_.is_open()) co_return co_await secure_.read(to).timeout(at_most);
+  co_return co_await plain_.read(to).timeout(at_most);
+}
+
 bool client_wire::has_news() const { return secure_.has_input() || io::current_kernel().look(fd(), POLLIN | POLLRDHUP) != 0; }
 
 wire_ptr wire_pool::take_latest(const std::string& origin, std::chrono::nanoseconds now, idle_list& ended) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,13 @@ class client_wire {
   task<std::size_t> receive(const tasks::limits& within);
   // All of it, each piece within that time.
   task<> send(std::string_view bytes, const tasks::limits& within, std::chrono::nanoseconds piece_time);
+
+  // Without the buffer above: some of it, or into `to`, 0 at the end.
+  task<std::size_t> send_some(std::string_view bytes, std::chrono::nanoseconds at_most);
+  task<std::size_t> receive_some(std::span<char> to, std::chrono::nanoseconds at_most);
+  bool is_secure() const noexcept { return secure_.is_open(); }
+  // The connection is no request's any more: `input` and `reads` are gone.
+  void release_buffer() noexcept { buffer_ = {}; }
 
   // Something has come that was not received, or its end.
   bool has_news() const;

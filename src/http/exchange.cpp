@@ -97,7 +97,7 @@ task<> exchange::read_head_within(http::method asked, tasks::limits soon) {
     parser::step step = co_await next_step(soon);
     if (step.what != parser::event::head) end_early();
     const message_head& head = wire_->reads.head();
-    if (head.status >= 200) {
+    if (head.status >= 200 || (head.status == 101 && may_upgrade_)) {
       keep_head(head);
       wire_->consume(step.consumed);
       co_return;

@@ -56,6 +56,9 @@ class exchange {
   task<std::string> read_all();
 
   void on(wire_ptr wire) noexcept { wire_ = std::move(wire); }
+  // The answer may be 101; its connection is taken then.
+  void may_upgrade() noexcept { may_upgrade_ = true; }
+  wire_ptr take_wire() noexcept { return std::move(wire_); }
   // A byte of the answer came.
   bool heard() const noexcept { return heard_; }
   // The connection has not taken all of the request.
@@ -99,6 +102,7 @@ class exchange {
   std::chrono::nanoseconds body_waited_{0};
   bool keep_ = true, heard_ = false, done_ = false, refused_bytes_ = false, is_read_ = false;
   bool is_slow_ = false;  // its body was
+  bool may_upgrade_ = false;
   bool cut_off_ = false;  // the request was sent in part, and its rest will never be
 };
 

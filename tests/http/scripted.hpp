@@ -159,8 +159,10 @@ class scripted_server {
 };
 
 inline const char* text_of(http::client_failure why) {
-  constexpr const char* names[] = {"bad_url",        "too_many_redirects", "bad_redirect", "insecure_redirect", "bad_response",
-                                   "body_too_large", "too_slow",           "truncated",    "closed"};
+  constexpr const char* names[] = {"bad_url",           "too_many_redirects", "bad_redirect",
+                                   "insecure_redirect", "bad_response",       "body_too_large",
+                                   "too_slow",          "truncated",          "closed",
+                                   "not_upgraded",      "bad_handshake"};
   return names[static_cast<std::size_t>(why)];
 }
 

@@ -12,6 +12,7 @@
 #include "troupe/http/client_error.hpp"
 #include "troupe/http/client_message.hpp"
 #include "troupe/http/url.hpp"
+#include "troupe/http/websocket.hpp"
 #include "troupe/runtime/limited_task.hpp"
 #include "troupe/tls/context.hpp"
 
@@ -70,13 +71,28 @@ class send_call {
 };
 using sending = tasks::limited_task<send_call>;
 
+class websocket_call {
+ public:
+  using result = std::unique_ptr<http::websocket>;
+  websocket_call(std::shared_ptr<client_core> by, client_request asked,
+                 websocket_options options) noexcept
+      : by_(std::move(by)), asked_(std::move(asked)), options_(std::move(options)) {}
+  task<std::unique_ptr<http::websocket>> start(tasks::limits within) &&;
+
+ private:
+  std::shared_ptr<client_core> by_;
+  client_request asked_;
+  websocket_options options_;
+};
+using opening = tasks::limited_task<websocket_call>;
+
 // Any thread; copies are the same client. For one runtime. Any number of requests at a time, each on a connection of its own;
 // connections are kept, and serve the next request to the same origin.
 //
 // Certificates are verified by default. Redirects are followed, but not from https to http; to another origin without the fields
 // Authorization, Cookie and Proxy-Authorization; a 303, and a 301 or 302 of a POST, by GET. A request is sent a second time
 // only when a connection that was kept ended before a byte of the answer came, and when the method says that it makes no difference
-// (GET, HEAD, PUT, DELETE, OPTIONS, TRACE). There are no cookies, no proxies and no compression.
+// (GET, HEAD, PUT, DELETE, OPTIONS, TRACE). There are no cookies, no proxies and no compression of bodies.
 //
 // Example (declarations):
 //     troupe::task<> show(troupe::http::client web) {
@@ -98,6 +114,29 @@ class client {
     client_request asked("POST", std::move(url));
     asked.body(std::move(body), type);
     return send(std::move(asked));
+  }
+
+  // Opens a WebSocket at a URL of the scheme ws, wss, http or https, on a connection of its own;
+  // .timeout(span) and .stop(token) hold for the handshake. The request is a GET without a body,
+  // perhaps with fields (Origin, Cookie). Redirects are not followed. What is given is used in one
+  // task, which close()s it or receives to its end. Throws option_error, usage_error, and as
+  // send(): among them client_error, not_upgraded or bad_handshake.
+  //
+  // Example (declarations):
+  //     troupe::task<> greet(troupe::http::client web) {
+  //       troupe::http::websocket_options options;
+  //       options.subprotocols = {"chat.v2", "chat.v1"};
+  //       options.deflate.emplace();
+  //       const auto peer = co_await web.websocket("wss://example.org/chat", std::move(options));
+  //       std::cout << peer->subprotocol() << '\n';
+  //       co_await peer->send("hello");
+  //       while (const auto said = co_await peer->receive()) std::cout << said->data << '\n';
+  //     }
+  opening websocket(client_request asked, websocket_options options = {}) const {
+    return opening(std::in_place, core_, std::move(asked), std::move(options));
+  }
+  opening websocket(std::string url, websocket_options options = {}) const {
+    return websocket(client_request("GET", std::move(url)), std::move(options));
   }
 
   // Connections that are kept.
