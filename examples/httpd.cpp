@@ -438,12 +438,17 @@ http::router make_routes(const std::string& folder, troupe::ref<Database> databa
       if (found) co_return page_of(asked.memory(), all.first(*found + 1));
     }
   });
-  routes.get("/chat", [room](const http::request& asked) {
+  http::websocket_options speaks;
+  speaks.subprotocols = {"chat"};
+  speaks.message_bytes = 4096;
+  speaks.deflate.emplace();
+  // Guests are many, and few of them talk at a time: who is silent holds no memory of zlib's.
+  speaks.deflate->server_no_context_takeover = speaks.deflate->client_no_context_takeover = true;
+  routes.get("/chat", [room, speaks](const http::request& asked) {
     if (!asked.head().wants_upgrade) return http::response::html(chat_page);
     if (!is_of_this_site(asked)) return http::response::text("the page is of another site\n").status(403);
-    http::websocket_options limits;
-    limits.message_bytes = 4096;
-    return http::response::websocket([room](http::websocket& peer) { return chat(peer, room); }, limits);
+    return http::response::websocket([room](http::websocket& peer) { return chat(peer, room); },
+                                     speaks);
   });
   routes.files("/", folder);
   return routes;

@@ -90,8 +90,6 @@ std::string websocket_answer_to(std::string_view key) {
   return in_base64({reinterpret_cast<const char*>(hash.data()), bytes});
 }
 
-}  // namespace
-
 namespace {
 
 bool is_there_once(const fields& all, std::string_view name) noexcept {

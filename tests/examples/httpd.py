@@ -13,6 +13,7 @@ import struct
 import subprocess
 import sys
 import threading
+import zlib
 
 HTTPD = pathlib.Path(os.environ["TROUPE_EXAMPLES_DIR"]) / "httpd"
 FOLDER = pathlib.Path(os.environ["TROUPE_BINARY_DIR"]) / "httpd_check"
@@ -108,6 +109,22 @@ class Guest:
         wanted = base64.b64encode(hashlib.sha1((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").encode()).digest())
         if not head.startswith(b"HTTP/1.1 101 ") or wanted not in head:
             fail(f"/chat: {head}")
+        self.head = head.decode()
+
+    def send(self, first, data):
+        mask = os.urandom(4)
+        masked = bytes(byte ^ mask[i % 4] for i, byte in enumerate(data))
+        self.socket.sendall(bytes([first, 0x80 | len(data)]) + mask + masked)
+
+    def hear_inflated(self):
+        """The first byte of a text frame, and its text."""
+        first, length = self.stream.read(2)
+        if length == 126:
+            length = struct.unpack(">H", self.stream.read(2))[0]
+        data = self.stream.read(length)
+        if first & 0x40:
+            data = zlib.decompressobj(-15).decompress(data + b"\x00\x00\xff\xff")
+        return first, data.decode()
 
     def say(self, text, code=1):
         data, mask = text if isinstance(text, bytes) else text.encode(), os.urandom(4)
@@ -141,6 +158,31 @@ def check_chat(port):
     for origin in "http://elsewhere.example", "null", f"http://a:{port}.elsewhere.example", "", "http://a":
         Guest(port, f"Origin: {origin}\r\n", b"403")
     return one
+
+
+def check_compressed_chat(port, other):
+    """A guest that compresses, in fragments with a ping between, by zlib itself."""
+    guest = Guest(port, "Sec-WebSocket-Protocol: other, chat\r\nSec-WebSocket-Extensions: permessage-deflate; client_max_window_bits\r\n")
+    for line in ("Sec-WebSocket-Protocol: chat\r\n", "Sec-WebSocket-Extensions: permessage-deflate; server_no_context_takeover; "
+                 "client_no_context_takeover\r\n"):
+        if line not in guest.head:
+            fail(f"/chat: {guest.head}")
+    check("the guest hears", guest.hear_inflated(), (0x81, "guest 3 is here"))
+    check("the other hears", other.hear(), (1, b"guest 3 is here"))
+    for text in "short", "long \u00e4 " * 40, "x" * 60_000:
+        made = zlib.compressobj(9, zlib.DEFLATED, -15)
+        data = (made.compress(text.encode()) + made.flush(zlib.Z_SYNC_FLUSH))[:-4]
+        guest.send(0x41, data[:2])
+        guest.send(0x89, b"are you there")
+        guest.send(0x00, data[2:5])
+        guest.send(0x80, data[5:])
+        check("its ping is answered", guest.hear(), (10, b"are you there"))
+        said = "guest 3: " + text
+        check("the guest hears", guest.hear_inflated(), (0xC1 if len(said) >= 64 else 0x81, said))
+        check("the other hears", other.hear_inflated(), (0x81, said))
+    guest.send(0xC1, b"\xff\xff")
+    check("no deflate is refused", guest.hear(), (8, struct.pack(">H", 1007)))
+    check("the other hears", other.hear(), (1, b"guest 3 has gone"))
 
 
 def check_drain(environment):
@@ -179,6 +221,7 @@ def main():
         check_pages(port)
         check_pipeline(port)
         guest = check_chat(port)
+        check_compressed_chat(port, guest)
         threads = [threading.Thread(target=check_pages, args=(port,)) for _ in range(4)]
         for one in threads:
             one.start()
