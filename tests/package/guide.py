@@ -27,7 +27,7 @@ COMPILER = os.environ["TROUPE_CXX"].split()[-1]
 LAUNCHER = os.environ["TROUPE_CXX"].split()[:-1]
 CLANG = "clang++-22"
 SECTION = "Using it in your own build"
-HIDDEN = re.compile(r"(liburing.*|libcares|openssl|libssl|libcrypto)\.pc")
+HIDDEN = re.compile(r"(liburing.*|libcares|openssl|libssl|libcrypto|zlib)\.pc")
 SECONDS_MAX = 550
 NOT_TRIED = 77
 # Within a view of the files of its own: the headers' folders become empty.
