@@ -1,5 +1,7 @@
 // Spawned tasks: those that wait for nothing, which are over with their first turn, and those that turn into actors in it.
+#include <functional>
 #include <memory>
+#include <memory_resource>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -386,6 +388,151 @@ TEST_P(spawned, stolen_ones_run_once) {
   rt.spawn(spawner(rt));
   rt.run();
   for (const auto& one : runs) EXPECT_EQ(one.load(), 1);
+}
+
+// What makes a task lives as long as that, whoever spawns it and however it ends.
+struct spawns_made {
+  std::vector<future<int>> all;
+  void spawn_them(int n) {
+    all.push_back(troupe::spawn([here = counted(), n]() -> task<int> {
+      co_await yield();
+      EXPECT_GT(live.load(), 0);
+      co_return n;
+    }));
+    all.push_back(troupe::spawn([here = counted(), kept = std::make_unique<int>(n)] { return number(*kept); }));
+    all.push_back(troupe::spawn([](std::string text, const counted&, std::unique_ptr<int> more) -> task<int> {
+      co_await sleep_for(10us);
+      co_return static_cast<int>(text.size()) + *more;
+    }, "four", counted(), std::make_unique<int>(n - 4)));
+    all.push_back(troupe::spawn([here = counted(), calls = n - 1]() mutable -> task<int> {
+      co_await yield();
+      co_return ++calls;
+    }));
+  }
+  task<int> sum() {
+    int total = 0;
+    for (auto& one : all) total += co_await std::move(one);
+    all.clear();
+    co_return total;
+  }
+};
+
+TEST_P(spawned, what_makes_a_task_is_kept_until_it_has_ended) {
+  runtime rt(options());
+  for (const place& where : places("made")) {
+    auto one = spawn_at<spawns_made>(rt, where);
+    for (int i = 0; i < 20; ++i) one.tell<&spawns_made::spawn_them>(10);
+    auto sum = one.ask<&spawns_made::sum>();
+    rt.run();
+    EXPECT_EQ(sum.get(), 20 * 40);
+    EXPECT_EQ(live.load(), 0);
+  }
+  auto from_outside = rt.spawn([here = counted()]() -> task<std::string> {
+    co_await sleep_for(10us);
+    co_return "made";
+  });
+  auto in_a_context = rt.spawn({.name = "made"}, [here = counted()](int n) -> task<int> {
+    std::pmr::vector<int> ours(&this_context());
+    ours.push_back(n);
+    co_await yield();
+    co_return ours[0];
+  }, 8);
+  rt.run();
+  EXPECT_EQ(from_outside.get(), "made");
+  EXPECT_EQ(in_a_context.get(), 8);
+}
+
+TEST_P(spawned, what_made_a_task_is_gone_when_its_result_comes) {
+  runtime rt(options());
+  auto looks = [](runtime& in) -> task<int> {
+    auto later = in.spawn([here = counted()]() -> task<> { co_await yield(); });
+    co_await std::move(later);
+    co_return live.load();
+  };
+  auto left = rt.spawn(looks(rt));
+  rt.run();
+  EXPECT_EQ(left.get(), 0);
+}
+
+TEST_P(spawned, what_makes_a_task_may_throw_instead) {
+  runtime rt(options());
+  auto failed = rt.spawn([here = counted()]() -> task<int> { throw std::runtime_error("no task"); });
+  auto never_made = rt.spawn([here = counted()](int n) {
+    if (n == 1) throw std::logic_error("not made");
+    return number(n);
+  }, 1);
+  rt.run();
+  EXPECT_THROW(failed.get(), std::runtime_error);
+  EXPECT_THROW(never_made.get(), std::logic_error);
+  rt.spawn([here = counted()]() -> task<> { throw std::runtime_error("told"); });
+  EXPECT_THROW(rt.run(), std::runtime_error);
+}
+
+TEST_P(spawned, what_makes_a_task_goes_with_it_when_it_is_stopped_or_never_begins) {
+  {
+    runtime rt(options());
+    std::atomic<bool> begun{false};
+    rt.spawn([here = counted(), &begun]() -> task<> {
+      begun = true;
+      co_await sleep_for(1h);
+    });
+    rt.spawn([here = counted(), &rt, &begun]() -> task<> {
+      while (!begun) co_await yield();
+      rt.stop(stop_mode::discard);
+      for (int n = 0; n < 20; ++n) troupe::spawn([here = counted()] { return number(1); });
+    });
+    try {
+      rt.run();
+    } catch (const std::exception&) {  // it may say what was thrown away
+    }
+  }
+  EXPECT_EQ(live.load(), 0);
+  {
+    runtime rt(options());
+    for (int n = 0; n < 20; ++n) rt.spawn([here = counted()]() -> task<> { co_await sleep_for(1h).weak(); });
+  }
+  EXPECT_EQ(live.load(), 0);
+}
+
+// Each is called once, on an object or with arguments of its own.
+struct scales {
+  int by = 1;
+  counted here{};
+  task<int> scale(int n) const {
+    co_await yield();
+    co_return n * by;
+  }
+};
+task<int> length_of(const std::string& text, int more) {
+  co_await yield();
+  co_return static_cast<int>(text.size()) + more;
+}
+
+TEST_P(spawned, functions_methods_and_objects_make_tasks) {
+  runtime rt(options());
+  int written = 0;
+  auto by_function = rt.spawn(length_of, "a literal", 1);
+  auto by_pointer = rt.spawn(&length_of, std::string("text"), 1);
+  auto by_method = rt.spawn(&scales::scale, scales{3}, 4);
+  auto by_object = rt.spawn(std::function<task<int>(int)>([](int n) -> task<int> { co_return n + 1; }), 1);
+  auto writes = rt.spawn([](int& to) -> task<int&> {
+    co_await yield();
+    to = 9;
+    co_return to;
+  }, unchecked<int&>{written});
+  const auto kept = [here = counted()](int n) -> task<int> {
+    co_await yield();
+    co_return n;
+  };
+  auto by_copy = rt.spawn(kept, 5);
+  rt.run();
+  EXPECT_EQ(by_function.get(), 10);
+  EXPECT_EQ(by_pointer.get(), 5);
+  EXPECT_EQ(by_method.get(), 12);
+  EXPECT_EQ(by_object.get(), 2);
+  EXPECT_EQ(&writes.get(), &written);
+  EXPECT_EQ(written, 9);
+  EXPECT_EQ(by_copy.get(), 5);
 }
 
 TROUPE_TEST_EACH(spawned, all_settings);

@@ -20,6 +20,11 @@
 
 namespace troupe {
 
+namespace actor {
+template <class T>
+inline constexpr bool is_ref = false;
+}  // namespace actor
+
 // A counted address of an actor of class T. Copying and dropping: any thread, one atomic operation.
 // When the last ref has gone and the actor has handled its mail, the actor is destroyed. A ref may outlive
 // the runtime: messages through it are then dropped.
@@ -401,6 +406,9 @@ template <class T>
 any_ref::any_ref(const ref<T>& of) noexcept : cell_(ref_access::cell_of(of)) {
   if (cell_ != nullptr) actor::add_ref(*cell_);
 }
+
+template <class T>
+inline constexpr bool actor::is_ref<ref<T>> = true;
 
 // Whatever the actor is: its address owns its part of it.
 template <class T>

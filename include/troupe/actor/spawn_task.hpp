@@ -1,12 +1,14 @@
 // spawn_task: a task on its own, as an actor whose mail is what it waits for.
 #pragma once
 
+#include <cstdint>
 #include <exception>
 #include <new>
 #include <type_traits>
 #include <utility>
 
 #include "troupe/actor/call.hpp"
+#include "troupe/actor/method.hpp"
 #include "troupe/actor/spawn.hpp"
 #include "troupe/base/platform.hpp"
 
@@ -154,6 +156,82 @@ future<T> spawn_task(const placement& where, task<T> given) {
     throw;
   }
   return later;
+}
+
+// Whether this is an argument for `spawn` of what makes a task: not a task, nor what begins another `spawn`.
+template <class Given>
+concept may_make_task = !tasks::is_task<std::remove_cvref_t<Given>> && !is_ref<std::remove_cvref_t<Given>> &&
+                        !std::is_base_of_v<context_options, std::remove_cvref_t<Given>>;
+
+// Why no task can be made of a callable and these arguments. The callable and the arguments are kept, as in a message.
+enum class unmade : std::uint8_t { none, an_actor, method, refers, not_moved, immovable, unfit, no_task, a_work, a_reference };
+
+template <class Maker, class... Args>
+consteval unmade why_unmade() {
+  using troupe::detail::misfit;
+  using maker = std::decay_t<Maker>;
+  misfit kept = troupe::detail::misfit_of_kept<maker, Maker>();
+  if constexpr (sizeof...(Args) > 0) {
+    static_cast<void>((... || ((kept = kept == misfit::none ? troupe::detail::misfit_of_kept<typename travelling<Args>::type, Args>() : kept) != misfit::none)));
+  }
+  if (kept == misfit::refers) return std::is_member_function_pointer_v<maker> ? unmade::method : unmade::refers;
+  if (kept == misfit::not_moved) return unmade::not_moved;
+  if (kept != misfit::none) return unmade::immovable;
+  if constexpr (!std::is_invocable_v<maker, typename travelling<Args>::type...>) {
+    constexpr bool is_call = std::is_function_v<std::remove_pointer_t<maker>> || requires { &maker::operator(); };
+    if (std::is_member_function_pointer_v<maker>) return unmade::method;
+    return sizeof...(Args) > 0 || is_call || !std::is_class_v<maker> ? unmade::unfit : unmade::an_actor;
+  } else {
+    using made = std::invoke_result_t<maker, typename travelling<Args>::type...>;
+    if (tasks::is_task<made>) return unmade::none;
+    if (tasks::is_task<std::remove_cvref_t<made>>) return unmade::a_reference;
+    return tasks::runs_when_awaited<std::remove_cvref_t<made>> ? unmade::a_work : unmade::no_task;
+  }
+}
+
+// What that task gives; void where none can be made.
+template <class Maker, class... Args>
+struct value_made {
+  using type = void;
+};
+template <class Maker, class... Args>
+  requires(why_unmade<Maker, Args...>() == unmade::none)
+struct value_made<Maker, Args...> : answer_of<std::invoke_result_t<std::decay_t<Maker>, typename travelling<Args>::type...>> {};
+template <class Maker, class... Args>
+using made_value = typename value_made<Maker, Args...>::type;
+
+// A task that a callable makes of these arguments: it is called in the task's first turn, and kept, with them, until the task has ended.
+template <class Maker, class... Args>
+auto spawn_made(const placement& where, Maker&& given, Args&&... args) {
+  constexpr unmade why = why_unmade<Maker, Args...>();
+  static_assert(why != unmade::an_actor,
+                "troupe: spawn: this is an object, which cannot be called: an actor is made by spawn<T>(arguments...), or of an object by "
+                "activate(std::make_unique<T>(...))");
+  static_assert(why != unmade::method,
+                "troupe: spawn: a method is called on an object that is kept beside it, by value. For one of an actor send a message: "
+                "to.tell<&T::method>(...), in the actor itself troupe::self(this).tell<&T::method>(...)");
+  static_assert(why != unmade::refers,
+                "troupe: spawn: the callable or an argument is a pointer, a view, an iterator, a lock or a reference wrapper: the task "
+                "runs later and on another thread, and it would dangle or race. Give a value, or wrap it in troupe::unchecked");
+  static_assert(why != unmade::not_moved, "troupe: spawn: the callable or an argument can only be moved; give it with std::move");
+  static_assert(why != unmade::immovable,
+                "troupe: spawn: the callable or an argument can be neither copied nor moved into the task; give a std::unique_ptr to it");
+  static_assert(why != unmade::unfit,
+                "troupe: spawn: the callable cannot be called with these arguments. They are kept and moved into the call, a literal as a "
+                "std::string: a parameter must be a value or a constant reference; what is written to outside can be given as "
+                "troupe::unchecked<X&>{it}");
+  static_assert(why != unmade::no_task,
+                "troupe: spawn: the callable makes no task: let it return troupe::task<>, or give a procedure to post() and what computes "
+                "to lazy()");
+  static_assert(why != unmade::a_work, "troupe: spawn: the callable makes a work or a fork, which a task or a handler awaits");
+  static_assert(why != unmade::a_reference, "troupe: spawn: the callable returns a reference to a task; let it return the task by value");
+  if constexpr (why == unmade::none) {
+    using value = made_value<Maker, Args...>;
+    return spawn_task(where, tasks::run_made<value, std::decay_t<Maker>, typename travelling<Args>::type...>(std::forward<Maker>(given),
+                                                                                                             std::forward<Args>(args)...));
+  } else {
+    return future<>();
+  }
 }
 
 }  // namespace troupe::actor

@@ -39,10 +39,19 @@ template <class T, class... Args>
 ref<T> spawn(const spawn_options& options, Args&&... args) {
   return actor::spawn<T>(actor::place_in(actor::running_system("spawn"), options), std::forward<Args>(args)...);
 }
-// As runtime::spawn of a task.
+// As runtime::spawn of a task, and of what makes one.
 template <class T>
-future<T> spawn(task<T> running) {
+future<T> spawn(task<T>&& running) {
   return actor::spawn_task(actor::placement{actor::running_system("spawn")}, std::move(running));
+}
+template <int = 0, actor::may_make_task Maker, class... Args>
+auto spawn(Maker&& maker, Args&&... args) {
+  return actor::spawn_made(actor::placement{actor::running_system("spawn")}, std::forward<Maker>(maker), std::forward<Args>(args)...);
+}
+template <class T>
+future<T> spawn(task<T>& running) {
+  static_assert(!std::is_same_v<T, T>, "troupe: spawn: a task is given away: spawn(std::move(the_task))");
+  return spawn(std::move(running));
 }
 
 // As runtime::now: virtual under the simulated policy.

@@ -5,6 +5,7 @@
 #include <coroutine>
 #include <cstddef>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <source_location>
 #include <type_traits>
@@ -204,6 +205,13 @@ struct task_access {
     return task<T>(std::coroutine_handle<promise_of<T>>::from_promise(static_cast<promise_of<T>&>(root)));
   }
 };
+
+// Keeps what makes a task, and its arguments, in the frame around that task: they live until it has ended, or is destroyed.
+template <class T, class Maker, class... Args>
+task<T> run_made(Maker make, Args... args) {
+  task<T> made = std::invoke(std::move(make), std::move(args)...);
+  co_return co_await std::move(made);
+}
 
 }  // namespace tasks
 

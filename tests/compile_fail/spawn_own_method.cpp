@@ -1,0 +1,17 @@
+// A method of an actor runs in its turns.
+// expect: troupe: spawn: a method is called on an object that is kept beside it, by value
+// expect: troupe::self(this).tell<&T::method>(...)
+#include <troupe/troupe.hpp>
+
+struct Account {
+  troupe::task<> settle() { co_return; }
+  void close() {
+#ifdef CONTROL
+    troupe::self(this).tell<&Account::settle>();
+#else
+    troupe::spawn(&Account::settle, this);
+#endif
+  }
+};
+
+void use(troupe::runtime& rt) { rt.spawn<Account>().tell<&Account::close>(); }
