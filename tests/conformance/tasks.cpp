@@ -824,6 +824,149 @@ TEST_P(tasks, storms_of_asks_resolve_each_exactly_once) {
   EXPECT_EQ(live.load(), 0);
 }
 
+
+// Whatever a task can await, side by side.
+task<int> number_later(int n) {
+  co_await yield();
+  co_return n;
+}
+task<int> number_much_later(int n) {
+  co_await sleep_for(1h);
+  co_return n;
+}
+struct answers_side_by_side {
+  int twice(int n) { return 2 * n; }
+  void nothing() {}
+  task<int> never() {
+    co_await sleep_for(1h);
+    co_return 0;
+  }
+  int fails() { throw std::runtime_error("it fails"); }
+};
+
+task<> await_all_kinds(ref<answers_side_by_side> one, future<std::unique_ptr<int>> promised, event set, int& reached) {
+  using asked = answers_side_by_side;
+  auto [twice, task_value, owned, limited, nothing, woke, slept] =
+      co_await when_all(one.ask<&asked::twice>(1), number_later(2), std::move(promised), one.ask<&asked::twice>(4).timeout(1h),
+                        one.ask<&asked::nothing>(), set.wait(), sleep_for(1us));
+  EXPECT_EQ(twice, 2);
+  EXPECT_EQ(task_value, 2);
+  EXPECT_EQ(*owned, 3);
+  EXPECT_EQ(limited, 8);
+  static_assert(std::is_same_v<decltype(nothing), std::monostate> && std::is_same_v<decltype(slept), std::monostate>);
+  static_cast<void>(woke);
+  ++reached;
+
+  std::vector<future<int>> many;
+  for (int n = 0; n < 5; ++n) many.push_back(one.ask<&asked::twice>(n));
+  const std::vector<int> sums = co_await when_all(std::move(many));
+  for (int n = 0; n < 5; ++n) EXPECT_EQ(sums.at(static_cast<std::size_t>(n)), 2 * n);
+  std::vector<future<int>::limited> with_limits;
+  for (int n = 0; n < 2; ++n) with_limits.push_back(one.ask<&asked::twice>(n).timeout(1h));
+  const std::vector<int> limits = co_await when_all(std::move(with_limits));
+  EXPECT_EQ(limits.at(1), 2);
+  ++reached;
+
+  auto first = co_await when_any(sleep_for(1h), troupe::spawn(number_later(7)), number_much_later(8));
+  EXPECT_EQ(first.index(), 1u);
+  std::vector<future<int>> race;
+  race.push_back(promise<int>().get_future());
+  try {
+    co_await when_any(std::move(race));
+    ADD_FAILURE() << "its promise was broken";
+  } catch (const broken_promise&) {
+    ++reached;
+  }
+  try {
+    auto both = when_all(one.ask<&asked::fails>(), one.ask<&asked::twice>(1));
+    co_await std::move(both);
+    ADD_FAILURE() << "it fails";
+  } catch (const std::runtime_error&) {
+    ++reached;
+  }
+  try {
+    auto either = when_any(one.ask<&asked::never>().timeout(1ms), sleep_for(1h));
+    co_await std::move(either);
+    ADD_FAILURE() << "the answer does not come in time";
+  } catch (const timed_out&) {
+    ++reached;
+  }
+  one.stop_now();
+}
+
+TEST_P(tasks, futures_asks_and_sleeps_run_side_by_side_with_tasks) {
+  runtime rt(options());
+  promise<std::unique_ptr<int>> promised;
+  event set;
+  int reached = 0;
+  rt.spawn(await_all_kinds(rt.spawn<answers_side_by_side>(), promised.get_future(), set, reached));
+  rt.post([&promised, set] {
+    promised.set_value(std::make_unique<int>(3));
+    set.set();
+  });
+  rt.run();
+  EXPECT_EQ(reached, 5);
+}
+
+task<> limit_tasks(int& ended, int& timed) {
+  auto sleeps = [](int& end) -> task<int> {
+    const counted here;
+    try {
+      co_await sleep_for(1h);
+    } catch (const cancelled&) {
+      ++end;
+      throw;
+    }
+    co_return 1;
+  };
+  EXPECT_EQ(co_await number_later(5).timeout(1h), 5);
+  try {
+    co_await sleeps(ended).timeout(1ms);
+  } catch (const timed_out&) {
+    ++timed;
+    EXPECT_EQ(ended, 1) << "it has ended by then";
+  }
+  try {
+    co_await when_all(sleeps(ended), sleeps(ended)).timeout(1ms);
+  } catch (const timed_out&) {
+    ++timed;
+    EXPECT_EQ(ended, 3);
+  }
+}
+
+TEST_P(tasks, a_task_that_does_not_end_in_time_is_cancelled) {
+  runtime rt(options());
+  int ended = 0, timed = 0;
+  rt.spawn(limit_tasks(ended, timed));
+  rt.run();
+  EXPECT_EQ(timed, 2);
+  EXPECT_EQ(live.load(), 0);
+}
+
+// The actor that awaits them is stopped: they all end.
+struct waits_for_either {
+  task<> wait(future<int> one, event begun) {
+    begun.set();
+    auto either = when_any(std::move(one), sleep_for(1h));
+    co_await std::move(either);
+  }
+};
+
+TEST_P(tasks, futures_side_by_side_are_cancelled_with_who_awaits_them) {
+  runtime rt(options());
+  promise<int> never;
+  event begun;
+  auto one = rt.spawn<waits_for_either>();
+  auto done = one.ask<&waits_for_either::wait>(never.get_future(), begun);
+  auto stops = [](ref<waits_for_either> which, event when) -> task<> {
+    co_await when.wait();
+    which.stop();
+  };
+  rt.spawn(stops(one, begun));
+  rt.run();
+  EXPECT_THROW(done.get(), actor_stopped);
+}
+
 TROUPE_TEST_EACH(tasks, all_settings);
 
 }  // namespace

@@ -1,6 +1,7 @@
 // when_all and when_any: several tasks side by side, in the turns of one actor.
 #pragma once
 
+#include <chrono>
 #include <concepts>
 #include <coroutine>
 #include <cstddef>
@@ -16,6 +17,7 @@
 #include "troupe/task/flow.hpp"
 #include "troupe/task/future.hpp"
 #include "troupe/task/task.hpp"
+#include "troupe/task/timer.hpp"
 
 namespace troupe {
 
@@ -110,65 +112,207 @@ value_of<T> take_value(task<T>& of) {
   }
 }
 
-}  // namespace tasks
+// Whatever can be awaited, as a task.
+template <class Awaitable>
+decltype(auto) awaiter_of(Awaitable&& awaited) {
+  if constexpr (requires { std::forward<Awaitable>(awaited).operator co_await(); }) {
+    return std::forward<Awaitable>(awaited).operator co_await();
+  } else if constexpr (requires { operator co_await(std::forward<Awaitable>(awaited)); }) {
+    return operator co_await(std::forward<Awaitable>(awaited));
+  } else {
+    return std::forward<Awaitable>(awaited);
+  }
+}
+template <class Awaitable>
+concept awaitable = requires(Awaitable&& awaited) {
+  { awaiter_of(std::forward<Awaitable>(awaited)).await_ready() } -> std::convertible_to<bool>;
+  awaiter_of(std::forward<Awaitable>(awaited)).await_resume();
+};
+template <class T>
+using value_or_lvalue = std::conditional_t<std::is_lvalue_reference_v<T>, T, std::remove_cvref_t<T>>;
 
-// Runs the tasks side by side, in the turns of the actor that awaits this, and gives all their values (std::monostate for
-// void) when the last one has ended. If some throw, the exception of the first of them, in the order given, is thrown then.
-//
-// Example:
-//     troupe::task<int> number(int n) { co_await troupe::sleep_for(std::chrono::milliseconds(1)); co_return n; }
-//     troupe::task<> use() {
-//       auto [one, two] = co_await troupe::when_all(number(1), number(2));
-//       std::cout << one + two << '\n';
-//     }
-//     int main() {
-//       troupe::runtime rt;
-//       rt.spawn(use());
-//       rt.run();
-//     }
+// The task that is awaited for what when_all and when_any were given.
+template <class Given>
+struct branch_of {
+  using held = std::remove_cvref_t<Given>;
+  static constexpr bool is_kept = std::is_constructible_v<held, Given> && std::is_move_constructible_v<held>;
+  static constexpr bool can_be_awaited = awaitable<held>;
+  static constexpr bool is_fit = is_kept && can_be_awaited;
+};
+template <class Given>
+  requires(branch_of<Given>::is_fit)
+using awaited_value = value_or_lvalue<decltype(awaiter_of(std::declval<std::remove_cvref_t<Given>>()).await_resume())>;
+
+template <class Awaitable>
+task<awaited_value<Awaitable>> await_it(Awaitable awaited) {
+  co_return co_await std::move(awaited);
+}
+template <class Given>
+auto make_branch(Given&& given) {
+  if constexpr (is_task<std::remove_cvref_t<Given>>) {
+    return std::remove_cvref_t<Given>(std::forward<Given>(given));
+  } else if constexpr (requires { std::forward<Given>(given).as_task(); }) {
+    return std::forward<Given>(given).as_task();
+  } else {
+    return await_it<std::remove_cvref_t<Given>>(std::forward<Given>(given));
+  }
+}
+
+// Says what is wrong with what was given, once.
+template <class... Given>
+consteval bool fit_branches() {
+  constexpr bool calls = ((!branch_of<Given>::can_be_awaited && makes_task<Given>) || ...);
+  constexpr bool can_be_awaited = (branch_of<Given>::can_be_awaited && ...), are_kept = (branch_of<Given>::is_kept && ...);
+  static_assert(!calls, "troupe: when_all and when_any: a lambda or function that makes a task is not called here: give them its task, by a call "
+                        "of it, whose captures live until it has ended (name the lambda before)");
+  static_assert(calls || can_be_awaited, "troupe: when_all and when_any: they take what can be awaited: tasks, futures (asks), sleep_for, I/O");
+  static_assert(!can_be_awaited || are_kept,
+                "troupe: when_all and when_any: they take a task, a future or a vector of them away: give it with std::move. What can be neither "
+                "copied nor moved is awaited in a task of its own");
+  return can_be_awaited && are_kept;
+}
+
 template <class... T>
-task<std::tuple<tasks::value_of<T>...>> when_all(task<T>... all) {
-  tasks::coroutine* const roots[] = {&tasks::task_access::root(all)..., nullptr};
-  const std::span<tasks::coroutine* const> those(roots, sizeof...(T));
-  co_await tasks::join(false, those);
-  co_return std::tuple<tasks::value_of<T>...>{tasks::take_value(all)...};
+task<std::tuple<value_of<T>...>> all_of(task<T>... all) {
+  coroutine* const roots[] = {&task_access::root(all)..., nullptr};
+  const std::span<coroutine* const> those(roots, sizeof...(T));
+  co_await join(false, those);
+  co_return std::tuple<value_of<T>...>{take_value(all)...};
 }
 template <class T>
-task<std::vector<tasks::value_of<T>>> when_all(std::vector<task<T>> all) {
-  std::vector<tasks::coroutine*> roots;
-  for (auto& one : all) roots.push_back(&tasks::task_access::root(one));
-  co_await tasks::join(false, roots);
-  std::vector<tasks::value_of<T>> values;
-  for (auto& one : all) values.push_back(tasks::take_value(one));
+task<std::vector<value_of<T>>> all_of(std::vector<task<T>> all) {
+  std::vector<coroutine*> roots;
+  for (auto& one : all) roots.push_back(&task_access::root(one));
+  co_await join(false, roots);
+  std::vector<value_of<T>> values;
+  for (auto& one : all) values.push_back(take_value(one));
   co_return values;
 }
-
-// Runs the tasks side by side until the first has ended: by a value, which is given with its index, or by an exception,
-// which is thrown. The others are cancelled, and have ended when this goes on.
 template <class... T>
-task<std::variant<tasks::value_of<T>...>> when_any(task<T>... all) {
-  tasks::coroutine* const roots[] = {&tasks::task_access::root(all)...};
-  const std::size_t winner = co_await tasks::join(true, roots);
-  std::optional<std::variant<tasks::value_of<T>...>> value;
+task<std::variant<value_of<T>...>> any_of(task<T>... all) {
+  coroutine* const roots[] = {&task_access::root(all)...};
+  const std::size_t winner = co_await join(true, roots);
+  std::optional<std::variant<value_of<T>...>> value;
   std::tuple<task<T>&...> each(all...);
   [&]<std::size_t... I>(std::index_sequence<I...>) {
-    ((winner == I ? static_cast<void>(value.emplace(std::in_place_index<I>, tasks::take_value(std::get<I>(each)))) : void()), ...);
+    ((winner == I ? static_cast<void>(value.emplace(std::in_place_index<I>, take_value(std::get<I>(each)))) : void()), ...);
   }(std::index_sequence_for<T...>{});
   co_return std::move(*value);
 }
 template <class T>
-task<std::pair<std::size_t, tasks::value_of<T>>> when_any(std::vector<task<T>> all) {
+task<std::pair<std::size_t, value_of<T>>> any_of(std::vector<task<T>> all) {
   if (all.empty()) throw usage_error("troupe: when_any: of no task none is ever done");
-  std::vector<tasks::coroutine*> roots;
-  for (auto& one : all) roots.push_back(&tasks::task_access::root(one));
-  const std::size_t winner = co_await tasks::join(true, roots);
-  co_return std::pair<std::size_t, tasks::value_of<T>>{winner, tasks::take_value(all[winner])};
+  std::vector<coroutine*> roots;
+  for (auto& one : all) roots.push_back(&task_access::root(one));
+  const std::size_t winner = co_await join(true, roots);
+  co_return std::pair<std::size_t, value_of<T>>{winner, take_value(all[winner])};
+}
+template <class Awaitable>
+auto make_branches(std::vector<Awaitable> all) {
+  if constexpr (is_task<Awaitable>) {
+    return all;
+  } else {
+    std::vector<decltype(make_branch(std::declval<Awaitable>()))> branches;
+    branches.reserve(all.size());
+    for (auto&& one : all) branches.push_back(make_branch(Awaitable(std::move(one))));
+    return branches;
+  }
 }
 
-// A future as a task, for when_all and when_any.
+template <class... Given>
+inline constexpr bool is_vector_alone = false;
+template <class T, class Allocator>
+inline constexpr bool is_vector_alone<std::vector<T, Allocator>> = true;
+
+}  // namespace tasks
+
+// Runs the tasks side by side, in the turns of the actor that awaits this, and gives all their values (std::monostate for
+// void) when the last one has ended. If some throw, the exception of the first of them, in the order given, is thrown then.
+// They may be tasks, futures, asks with or without a timeout, sleep_for, operations of I/O: whatever a task can await.
+//
+// Example:
+//     struct Adder { int add(int a, int b) { return a + b; } };
+//     troupe::task<int> number(int n) { co_await troupe::sleep_for(std::chrono::milliseconds(1)); co_return n; }
+//     troupe::task<> use(troupe::ref<Adder> adder) {
+//       auto [one, sum] = co_await troupe::when_all(number(1), adder.ask<&Adder::add>(1, 2).timeout(std::chrono::seconds(1)));
+//       std::cout << one + sum << '\n';
+//     }
+//     int main() {
+//       troupe::runtime rt;
+//       rt.spawn(use(rt.spawn<Adder>()));
+//       rt.run();
+//     }
+template <class... Given>
+  requires(!tasks::is_vector_alone<std::remove_cvref_t<Given>...>)
+auto when_all(Given&&... all) {
+  if constexpr (tasks::fit_branches<Given...>()) {
+    return tasks::all_of(tasks::make_branch(std::forward<Given>(all))...);
+  } else {
+    return task<std::tuple<>>(tasks::all_of());
+  }
+}
+template <class Awaitable>
+auto when_all(std::vector<Awaitable>&& all) {
+  if constexpr (tasks::fit_branches<Awaitable>()) {
+    return tasks::all_of(tasks::make_branches(std::move(all)));
+  } else {
+    return task<std::tuple<>>(tasks::all_of());
+  }
+}
+template <class Awaitable>
+auto when_all(std::vector<Awaitable>& all) {
+  static_assert(!std::is_same_v<Awaitable, Awaitable>, "troupe: when_all: it takes the vector away: when_all(std::move(the_vector))");
+  return when_all(std::move(all));
+}
+
+// Runs the tasks side by side until the first has ended: by a value, which is given with its index, or by an exception,
+// which is thrown. The others are cancelled, and have ended when this goes on; of an ask or another future only the wait ends, and its
+// result is dropped. What they may be: as of when_all.
+template <class First, class... Given>
+  requires(!tasks::is_vector_alone<std::remove_cvref_t<First>, std::remove_cvref_t<Given>...>)
+auto when_any(First&& first, Given&&... all) {
+  if constexpr (tasks::fit_branches<First, Given...>()) {
+    return tasks::any_of(tasks::make_branch(std::forward<First>(first)), tasks::make_branch(std::forward<Given>(all))...);
+  } else {
+    return task<std::tuple<>>(tasks::all_of());
+  }
+}
+template <class Awaitable>
+auto when_any(std::vector<Awaitable>&& all) {
+  if constexpr (tasks::fit_branches<Awaitable>()) {
+    return tasks::any_of(tasks::make_branches(std::move(all)));
+  } else {
+    return task<std::tuple<>>(tasks::all_of());
+  }
+}
+template <class Awaitable>
+auto when_any(std::vector<Awaitable>& all) {
+  static_assert(!std::is_same_v<Awaitable, Awaitable>, "troupe: when_any: it takes the vector away: when_any(std::move(the_vector))");
+  return when_any(std::move(all));
+}
+
+// A future as a task.
 template <class T>
 task<T> as_task(future<T> of) {
   co_return co_await std::move(of);
+}
+
+namespace tasks {
+
+template <class T>
+task<T> run_limited(task<T> of, std::chrono::nanoseconds at_most) {
+  task<> time = await_it(sleep(at_most));
+  coroutine* const roots[] = {&task_access::root(of), &task_access::root(time)};
+  if (co_await join(true, roots) == 0) co_return task_access::result(of).take();
+  task_access::result(time).take();  // or it was cancelled, as all were
+  throw timed_out("troupe: task::timeout: the task did not end in time");
+}
+
+}  // namespace tasks
+
+template <class T>
+task<T> task<T>::timeout(std::chrono::nanoseconds at_most) && {
+  return tasks::run_limited(std::move(*this), at_most);
 }
 
 }  // namespace troupe

@@ -1,0 +1,13 @@
+// A value has nothing to wait for.
+// expect: troupe: when_all and when_any: they take what can be awaited
+#include <troupe/troupe.hpp>
+
+troupe::task<int> number() { co_return 1; }
+
+troupe::task<> use() {
+#ifdef CONTROL
+  co_await troupe::when_any(number(), number());
+#else
+  co_await troupe::when_any(number(), 2);
+#endif
+}
