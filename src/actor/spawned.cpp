@@ -2,7 +2,9 @@
 // when it waits for nothing, as most; an actor that is suspended when it does.
 // What is unlike most, as all are of a runtime that traces or simulates, is an actor from the beginning.
 #include <cstddef>
+#include <string>
 
+#include "actor/extras.hpp"
 #include "actor/queued_result.hpp"
 #include "actor/running.hpp"
 #include "actor/spawned.hpp"
@@ -236,8 +238,23 @@ TROUPE_NOINLINE void start_unlike_most(const placement& where, const task_start&
 
 }  // namespace
 
+namespace {
+
+// It would run beside the turns of the actor, which may be gone before it.
+TROUPE_NOINLINE void refuse_part_of(cell& running, const void* object) {
+  if (offset_in(running, object) == SIZE_MAX) return;
+  throw usage_error(std::string("troupe: spawn: the task is a method of ") + running.type->name + " #" + std::to_string(id_of(running)) +
+                    ", whose handler is running, or refers to a part of it: it would run beside the actor's turns. Send it to the actor, "
+                    "troupe::self(this).tell<&T::method>(...), or co_await it; or give the task values of its own");
+}
+
+}  // namespace
+
 queued_task* start_spawned(const placement& where, message::handler act, tasks::coroutine& root, tasks::shared_state& result) {
   system& home = where.home;
+  if (const void* const object = root.object_before_start()) {
+    if (cell* const running = current_cell()) refuse_part_of(*running, object);
+  }
   // order: relaxed (both)  as is_like_most (turn.cpp); the ending thread's own, or a handler's that may see it late
   if (where.unlike_most || home.oddities.load(std::memory_order_relaxed) != 0 || home.closing.load(std::memory_order_relaxed)) [[unlikely]] {
     const task_start what{act, &root, &result, &home};

@@ -535,6 +535,126 @@ TEST_P(spawned, functions_methods_and_objects_make_tasks) {
   EXPECT_EQ(by_copy.get(), 5);
 }
 
+
+// A method that is a coroutine, spawned in a handler of its actor, would run beside the actor's turns.
+struct padded {
+  int pad = 0;
+};
+struct helper {
+  std::string kept = "kept";
+  task<> of_base() {
+    const counted here;
+    co_await yield();
+    kept += "!";
+  }
+};
+task<> takes_text(const std::string& text) {
+  const counted here;
+  co_await yield();
+  static_cast<void>(text);
+}
+task<> takes_value(std::string text) {
+  const counted here;
+  co_await yield();
+  static_cast<void>(text);
+}
+struct own_spawner : padded, helper {
+  helper part{};
+  int turns = 0, refused = 0;
+  bool in_turn = false;
+
+  task<> work() {
+    EXPECT_FALSE(in_turn) << "beside a turn";
+    in_turn = true;
+    ++turns;
+    in_turn = false;
+    co_await yield();
+  }
+  task<int> look() const { co_return turns; }
+
+  template <class Spawns>
+  void expect_refused(Spawns spawns) {
+    try {
+      spawns();
+      ADD_FAILURE() << "it runs beside the actor's turns";
+    } catch (const usage_error& error) {
+      const std::string what = error.what();
+      EXPECT_NE(what.find("own_spawner #"), std::string::npos) << what;
+      EXPECT_NE(what.find("troupe::self(this).tell<&T::method>"), std::string::npos) << what;
+      ++refused;
+    }
+  }
+  void try_all(unchecked<runtime*> rt) {
+    expect_refused([&] { troupe::spawn(work()); });
+    expect_refused([&] { troupe::spawn(look()); });
+    expect_refused([&] { rt.value->spawn(work()); });
+    expect_refused([&] { rt.value->spawn(context_options{.name = "own"}, work()); });
+    expect_refused([&] { troupe::spawn(of_base()); });
+    expect_refused([&] { troupe::spawn(part.of_base()); });
+    expect_refused([&] { troupe::spawn(takes_text(kept)); });
+    troupe::spawn(takes_value(kept));
+    troupe::spawn(takes_value, kept);
+  }
+  task<> try_later(unchecked<runtime*> rt) {
+    co_await work();
+    try_all(rt);
+    auto both = when_all(work(), work());
+    co_await std::move(both);
+  }
+  void tell_itself() {
+    for (int i = 0; i < 10; ++i) self(this).tell<&own_spawner::work>();
+  }
+};
+
+TEST_P(spawned, a_method_of_the_running_actor_is_refused_and_sent_it_is_a_turn) {
+  runtime rt(options());
+  std::vector<ref<own_spawner>> all{rt.activate(std::make_unique<own_spawner>())};
+  for (const place& where : places("own")) all.push_back(spawn_at<own_spawner>(rt, where));
+  for (auto& one : all) {
+    one.tell<&own_spawner::try_all>(unchecked{&rt});
+    one.tell<&own_spawner::try_later>(unchecked{&rt});
+    one.tell([](own_spawner& self) { self.expect_refused([&] { troupe::spawn(self.work()); }); });
+    one.tell<&own_spawner::tell_itself>();
+    rt.run();
+    auto refused = one.ask([](own_spawner& self) { return self.refused; });
+    auto turns = one.ask([](own_spawner& self) { return self.turns; });
+    rt.run();
+    EXPECT_EQ(refused.get(), 15);
+    EXPECT_EQ(turns.get(), 13);
+  }
+}
+
+struct reentrant_spawner {
+  static constexpr bool reentrant = true;
+  int refused = 0;
+  reentrant_spawner() { try_it(); }
+  task<> work() { co_await yield(); }
+  void try_it() {
+    try {
+      troupe::spawn(work());
+    } catch (const usage_error&) {
+      ++refused;
+    }
+  }
+};
+
+TEST_P(spawned, nor_may_a_constructor_or_a_reentrant_actor_and_other_objects_may) {
+  runtime rt(options());
+  auto one = rt.spawn<reentrant_spawner>();
+  one.tell<&reentrant_spawner::try_it>();
+  auto refused = one.ask([](reentrant_spawner& self) { return self.refused; });
+  helper outside;
+  rt.spawn(outside.of_base());
+  one.tell([](reentrant_spawner&) {
+    auto shared = std::make_shared<helper>();
+    // What refers to what the task itself keeps alive.
+    troupe::spawn([](std::shared_ptr<helper> kept) -> task<> { co_await kept->of_base(); }, shared);
+  });
+  rt.run();
+  EXPECT_EQ(refused.get(), 2);
+  EXPECT_EQ(outside.kept, "kept!");
+}
+
 TROUPE_TEST_EACH(spawned, all_settings);
 
 }  // namespace

@@ -34,11 +34,6 @@ struct placement {
   bool rolls_back = false;
 };
 
-template <class T>
-inline constexpr cell_type cell_type_of{sizeof(T), alignof(T),
-                                        [](void* object) noexcept { std::destroy_at(static_cast<T*>(object)); },
-                                        base::type_name<T>(), is_reentrant<T>()};
-
 // A cell knows its object by a distance of one byte.
 inline constexpr std::size_t alignment_max = 2048;
 
@@ -177,10 +172,6 @@ ref<T> spawn(const placement& where, Args&&... args) {
   }
   return {};  // refused above
 }
-
-template <class T>
-inline constexpr cell_type adopted_type_of{0, alignof(void*), [](void* object) noexcept { delete static_cast<T*>(object); },
-                                           base::type_name<T>(), is_reentrant<T>(), true};
 
 // An actor of an object that lies elsewhere, which is the actor's if it is alive then. Throws std::bad_alloc, option_error.
 cell& make_adopted(const placement& where, const cell_type& type, void* object);

@@ -176,7 +176,7 @@ class runtime {
   // The same of what makes the task: a lambda that is a coroutine, a function, or a method with an object, and its arguments. It is
   // called in the task's first turn; what it throws is the task's. The callable and the arguments are kept by value until the task has
   // ended or is destroyed, and are gone before its result comes. What could not be sent in a message may not be an argument; a literal
-  // travels as a std::string. Cost: a frame more, about 20 ns.
+  // travels as a std::string. Cost: a frame more.
   //
   // GCC 12 destroys a lambda's captures twice that is written in the very expression of a co_await, `co_await rt.spawn([text]() …)`:
   // with that compiler name the lambda and move it in, name the future, or give what it needs as arguments.

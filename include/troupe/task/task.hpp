@@ -1,6 +1,7 @@
 // task<T>: a coroutine that runs when somebody awaits it, and resumes who awaits it.
 #pragma once
 
+#include <chrono>
 #include <concepts>
 #include <coroutine>
 #include <cstddef>
@@ -68,6 +69,12 @@ struct promise_base : coroutine {
 
 template <class T>
 struct promise_of final : promise_base {
+  promise_of() noexcept {}
+  template <class Object, class... Args>
+    requires std::is_class_v<std::remove_reference_t<Object>>  // for g++ 12 an `Object&` of an object is an Object, too
+  explicit promise_of(Object& object, const Args&...) noexcept {
+    remember_object(std::addressof(object));
+  }
   task<T> get_return_object() noexcept;
   template <class Value = T>
     requires std::constructible_from<stored<T>, Value> || std::is_reference_v<T>
@@ -80,6 +87,12 @@ struct promise_of final : promise_base {
 
 template <>
 struct promise_of<void> final : promise_base {
+  promise_of() noexcept {}
+  template <class Object, class... Args>
+    requires std::is_class_v<std::remove_reference_t<Object>>  // for g++ 12 an `Object&` of an object is an Object, too
+  explicit promise_of(Object& object, const Args&...) noexcept {
+    remember_object(std::addressof(object));
+  }
   task<void> get_return_object() noexcept;
   void return_void() { result.set(); }
   void unhandled_exception() noexcept { result.fail(std::current_exception()); }
@@ -167,6 +180,10 @@ class [[nodiscard]] task {
     task of_;
   };
   awaiter operator co_await() && noexcept { return awaiter(std::move(*this)); }
+
+  // The same task, for so long at most: then it is cancelled, and when it has ended timed_out is thrown. Of when_all and when_any, too:
+  // `co_await when_all(one(), two()).timeout(span)`. The time begins when it is awaited.
+  task timeout(std::chrono::nanoseconds at_most) &&;
 
  private:
   friend promise_type;
