@@ -36,12 +36,21 @@ std::uint64_t id_of(const cell& actor) noexcept { return memory::slot_space::num
 // order: relaxed  the thread's own
 cell* current_cell() noexcept { return current_turn().actor.load(std::memory_order_relaxed); }
 
-void check_self(cell* running, const void* object) {
-  if (running == nullptr || object_of(*running) != object) {
+void refuse_far_base(std::size_t offset) {
+  throw usage_error("troupe: ref: the base class lies " + std::to_string(offset) + " bytes behind the beginning of the object, and a ref can be of one up to " +
+                    std::to_string(address::offset_max) + ": let the class derive from it first, or keep what is large in a std::unique_ptr");
+}
+
+bool current_is_reentrant() noexcept { return current_cell()->type->reentrant; }
+
+std::size_t offset_in_self(cell* running, const void* object, std::size_t bytes) {
+  const std::size_t offset = running == nullptr ? SIZE_MAX : offset_in(*running, object);
+  if (offset > address::offset_max || (offset != 0 && offset + bytes > running->type->bytes)) {
     throw usage_error(
         "troupe: self() is for the actor whose handler is running, called with `this`; elsewhere keep the ref that spawn() returned");
   }
   construction::share(*running);
+  return offset;
 }
 
 inside_actor::inside_actor(cell& of) noexcept : before_(current_cell()), context_before_(enter_heap(heap_of(of))) {

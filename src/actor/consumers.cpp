@@ -107,6 +107,12 @@ std::exception_ptr self_consumed_error(message::handler which) {
                                           which(nullptr, nullptr, message_act::describe)));
 }
 
+std::exception_ptr base_consumed_error(const cell& of, const char* base) {
+  return std::make_exception_ptr(usage_error(std::string("troupe: consume: this ref is of ") + base + ", a base of the actor's class " + of.type->name +
+                                             ", whose object would be cut; consume it by a ref of its own class, or activate() it and give the "
+                                             "base a virtual destructor"));
+}
+
 const char* consume_by_message(message* base, void*, message_act act) {
   if (act == message_act::describe) return "consume";
   auto& self = *static_cast<consume_request*>(base);

@@ -40,6 +40,11 @@ inline bool has_extras(const cell& actor) noexcept { return (actor.flags & cell:
 inline kin* family_of(cell& actor) noexcept { return has_extras(actor) ? cell_extras::of(actor).family.get() : nullptr; }
 inline bool is_adopted(const cell& actor) noexcept { return has_extras(actor) && cell_extras::of(actor).adopted != nullptr; }
 inline void* object_of(cell& actor) noexcept { return is_adopted(actor) ? cell_extras::of(actor).adopted : actor.object(); }
+// How far behind the object's beginning this lies; SIZE_MAX if it is no part of it.
+inline std::size_t offset_in(cell& actor, const void* part) noexcept {
+  const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(part) - reinterpret_cast<std::uintptr_t>(object_of(actor));
+  return offset < actor.type->bytes ? offset : SIZE_MAX;
+}
 inline mail_bound* bound_of(cell& actor) noexcept { return actor.is_bounded() ? cell_extras::of(actor).bound.get() : nullptr; }
 
 // The cell's slot is about to be freed.

@@ -1,9 +1,12 @@
 // What may be sent, and how it arrives.
 #include <any>
+#include <array>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
+#include <stdexcept>
 
 #include "support/conformance.hpp"
 
@@ -268,6 +271,117 @@ TEST_P(messages, self_is_only_for_the_running_actor) {
   });
   rt.run();
   EXPECT_EQ(said, "mine not the other's");
+}
+
+
+// A ref of a base class, wherever that lies in the actor's object.
+struct first_base {
+  int first = 1;
+  virtual ~first_base() = default;
+  virtual int area() { return first; }
+  void set_first(int n) { first = n; }
+};
+struct second_base {
+  int pad[3] = {}, second = 2;
+  void set(int n) { second = n; }
+  int get() const { return second; }
+  task<int> get_later(int n) {
+    co_await yield();
+    co_return second + n;
+  }
+  future<int> pass_on() { return self(this).template ask<&second_base::get>(); }
+  ref<second_base> itself() { return self(this); }
+  void fail() { throw std::runtime_error("a base fails"); }
+};
+template <bool Reentrant>
+struct of_both : first_base, second_base {
+  static constexpr bool reentrant = Reentrant;
+  int area() override { return 16; }
+  int sum() { return first * 100 + second; }
+};
+
+template <class T>
+void use_as_bases(runtime& rt, ref<T> whole) {
+  const ref<first_base> as_first = whole;
+  ref<second_base> as_second = whole;
+  as_first.template tell<&first_base::set_first>(4);
+  as_second.template tell<&second_base::set>(5);
+  auto sum = whole.template ask<&T::sum>();
+  auto area = as_first.template ask<&first_base::area>();
+  auto get = as_second.template ask<&second_base::get>();
+  auto later = as_second.template ask<&second_base::get_later>(1);
+  rt.run();
+  EXPECT_EQ(sum.get(), 405);
+  EXPECT_EQ(area.get(), 16);
+  EXPECT_EQ(get.get(), 5);
+  EXPECT_EQ(later.get(), 6);
+
+  auto passed = as_second.template ask<&second_base::pass_on>();
+  auto called = as_second.ask([](second_base& self) { return self.second; });
+  as_second.template bind<&second_base::set>()(3);
+  as_second.template tell_when<&second_base::set>([](const second_base& self) { return self.second == 6; }, 60);
+  as_second.tell([](second_base& self) { self.second = 6; });
+  auto itself = as_second.template ask<&second_base::itself>();
+  rt.run();
+  EXPECT_EQ(passed.get(), 5);
+  EXPECT_EQ(called.get(), 5);
+  const ref<second_base> kept = itself.get();
+  EXPECT_EQ(kept, as_second);
+  EXPECT_EQ(as_first, whole);
+  EXPECT_EQ(kept.hash(), whole.hash());
+  EXPECT_EQ(kept.id(), whole.id());
+  auto last = kept.template ask<&second_base::get>();
+  auto sent = [](ref<second_base> to) -> task<> { co_await to.send<&second_base::set>(7); };
+  rt.spawn(sent(kept));
+  rt.run();
+  EXPECT_EQ(last.get(), 60);
+  as_second.template tell<&second_base::fail>();
+  EXPECT_THROW(rt.run(), std::runtime_error);
+  EXPECT_NE(rt.thrown().method.find("second_base::fail"), std::string::npos) << rt.thrown().method;
+
+  auto back = as_second.consume();
+  rt.run();
+  EXPECT_THROW(static_cast<void>(back.get()), usage_error) << "its object would be cut";
+  auto watched = as_second.watch();
+  as_second.stop();
+  rt.run();
+  EXPECT_EQ(watched.get().reason, ended::why::stopped);
+  auto late = as_second.template ask<&second_base::get>();
+  rt.run();
+  EXPECT_THROW(late.get(), actor_stopped);
+}
+
+TEST_P(messages, a_ref_of_a_class_is_one_of_its_bases) {
+  runtime rt(options());
+  for (const place& where : places("base", {.mailbox = {.messages = 100}})) {
+    use_as_bases(rt, spawn_at<of_both<false>>(rt, where));
+    use_as_bases(rt, spawn_at<of_both<true>>(rt, where));
+  }
+  use_as_bases(rt, rt.activate(std::make_unique<of_both<false>>()));
+  EXPECT_EQ(rt.metrics().actors, 0u);
+  const ref<second_base> none = ref<of_both<false>>();
+  EXPECT_FALSE(none);
+  EXPECT_THROW(none.tell<&second_base::set>(1), usage_error);
+  static_assert(!std::is_convertible_v<ref<second_base>, ref<of_both<false>>> && !std::is_convertible_v<ref<first_base>, ref<second_base>>);
+  static_assert(sizeof(ref<second_base>) == sizeof(void*));
+}
+
+TEST_P(messages, an_activated_object_comes_back_by_a_base_with_a_virtual_destructor) {
+  runtime rt(options());
+  const ref<first_base> as_first = rt.activate(std::make_unique<of_both<true>>());
+  auto back = as_first.consume();
+  rt.run();
+  EXPECT_EQ(back.get()->area(), 16);
+}
+
+struct far_away : std::array<int, 20'000>, second_base {};
+
+TEST_P(messages, a_base_that_lies_too_far_behind_says_so) {
+  runtime rt(options());
+  const auto one = rt.spawn<far_away>();
+  EXPECT_THROW(static_cast<void>(ref<second_base>(one)), usage_error);
+  one.tell<&second_base::set>(1);
+  rt.run();
 }
 
 TROUPE_TEST_EACH(messages, each_policy);

@@ -50,6 +50,15 @@ consteval bool is_reentrant() {
   }
 }
 
+template <class T>
+inline constexpr cell_type cell_type_of{sizeof(T), alignof(T),
+                                        [](void* object) noexcept { std::destroy_at(static_cast<T*>(object)); },
+                                        base::type_name<T>(), is_reentrant<T>()};
+// Of an object that lies elsewhere.
+template <class T>
+inline constexpr cell_type adopted_type_of{sizeof(T), alignof(void*), [](void* object) noexcept { delete static_cast<T*>(object); },
+                                           base::type_name<T>(), is_reentrant<T>(), true};
+
 // The state of an ask.
 template <class U>
 struct ask_state final : tasks::state_of<U> {
@@ -236,28 +245,30 @@ struct coroutine_message final : message {
   static const char* act_on(message* base, void* object, message_act act) {
     if (act == message_act::describe) return Call::name();
     auto& self = *static_cast<coroutine_message*>(base);
-    if (act == message_act::handle) {
-      auto failure = tasks::failure_of([&] { self.running.emplace(self.call(*static_cast<T*>(object))); });
-      if (failure != nullptr) {
-        Answer to = std::move(self.answer);
-        self.free();
-        to.fail(&act_on, std::move(failure));
-        return nullptr;
-      }
-      tasks::flow& flow = self.flow.emplace(self);
-      if constexpr (!std::is_same_v<Answer, no_answer>) flow.answers = tasks::future_access::state(self.answer.promised);
-      if constexpr (is_reentrant<T>()) {
-        begin_reentrant(flow, tasks::task_access::root(*self.running));
-      } else {
-        begin(flow, tasks::task_access::root(*self.running));
-      }
-      return nullptr;
-    }
+    if (act == message_act::handle) return self.handle(object, is_reentrant<T>());
     if (act == message_act::discard) {
       self.answer.stopped(&act_on);
       self.free();
     } else {
       self.finish();
+    }
+    return nullptr;
+  }
+
+  TROUPE_INLINE const char* handle(void* object, bool actor_is_reentrant) {
+    auto failure = tasks::failure_of([&] { running.emplace(call(*static_cast<T*>(object))); });
+    if (failure != nullptr) {
+      Answer to = std::move(answer);
+      free();
+      to.fail(&act_on, std::move(failure));
+      return nullptr;
+    }
+    tasks::flow& calls = flow.emplace(*this);
+    if constexpr (!std::is_same_v<Answer, no_answer>) calls.answers = tasks::future_access::state(answer.promised);
+    if (actor_is_reentrant) {
+      begin_reentrant(calls, tasks::task_access::root(*running));
+    } else {
+      begin(calls, tasks::task_access::root(*running));
     }
     return nullptr;
   }

@@ -28,7 +28,7 @@ struct cell_type {
   // of a multiple of the alignment begins that far behind an aligned place (memory/slot_space.hpp).
   static constexpr std::size_t slots_begin = 64;
   constexpr std::size_t offset_behind(std::size_t extra) const noexcept;
-  constexpr std::size_t slot_bytes_behind(std::size_t extra) const noexcept { return rounded_up(offset_behind(extra) + bytes); }
+  constexpr std::size_t slot_bytes_behind(std::size_t extra) const noexcept { return rounded_up(offset_behind(extra) + (adopted ? 0 : bytes)); }
   constexpr std::size_t rounded_up(std::size_t size) const noexcept { return (size + alignment - 1) & ~(alignment - 1); }
 
   std::size_t bytes;      // sizeof(T)
@@ -156,6 +156,37 @@ struct cell {
 };
 
 static_assert(sizeof(cell) <= 24);
+
+// An actor, and the part of its object that messages are for. One word: the address of the cell, which is above 0 as a signed number;
+// 0 for none; and with the sign bit set for a part that is not where the object begins, or of a class that is reentrant where the
+// actor's is not, or the other way round: then the distance lies in the bits above an address.
+class address {
+ public:
+  static constexpr std::size_t offset_max = (std::size_t{1} << 15) - 1;
+  constexpr address() noexcept = default;
+  explicit address(cell* of) noexcept : bits_(reinterpret_cast<std::uintptr_t>(of)) {}
+  address(cell* of, std::size_t offset) noexcept
+      : bits_(reinterpret_cast<std::uintptr_t>(of) | (std::uintptr_t{offset} << offset_shift) | (std::uintptr_t{1} << 63)) {}
+
+  bool refers() const noexcept { return bits_ != 0; }
+  bool is_plain() const noexcept { return static_cast<std::intptr_t>(bits_) > 0; }
+  // Where the object begins; only if it is plain.
+  cell& plain() const noexcept { return *reinterpret_cast<cell*>(bits_); }
+  cell* get() const noexcept {
+    return static_cast<std::intptr_t>(bits_) >= 0 ? reinterpret_cast<cell*>(bits_) : reinterpret_cast<cell*>(bits_ & ((std::uintptr_t{1} << offset_shift) - 1));
+  }
+  std::size_t offset() const noexcept { return static_cast<std::intptr_t>(bits_) >= 0 ? 0 : (bits_ >> offset_shift) & offset_max; }
+
+  friend bool operator==(const address&, const address&) noexcept = default;
+
+ private:
+  static_assert(sizeof(void*) == 8, "troupe: an address of less than 48 bits and 16 more for what a ref says beside it");
+  static constexpr unsigned offset_shift = 48;
+  std::uintptr_t bits_ = 0;
+};
+
+// Of the actor whose handler the calling thread runs.
+bool current_is_reentrant() noexcept;
 
 constexpr std::size_t cell_type::offset_behind(std::size_t extra) const noexcept {
   return rounded_up(slots_begin + sizeof(cell) + extra) - slots_begin;

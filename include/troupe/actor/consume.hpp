@@ -1,6 +1,7 @@
 // consume: how an actor's object is given back. The library's own; users call ref::consume.
 #pragma once
 
+#include <cstddef>
 #include <exception>
 #include <memory>
 #include <new>
@@ -44,14 +45,14 @@ struct consume_request : message {
 
 template <class T>
 struct consume_of final : consume_request {
-  explicit consume_of(promise<std::unique_ptr<T>> to) noexcept : consume_request(&names), promised(std::move(to)) {}
+  consume_of(promise<std::unique_ptr<T>> to, std::size_t distance) noexcept : consume_request(&names), promised(std::move(to)), offset(distance) {}
 
   static const char* names(message*, void*, message_act) { return base::type_name<T>(); }
 
   bool given_up() const noexcept override { return promised.abandoned(); }
   void take(void* object, bool adopted) override {
     if (adopted) {
-      taken.reset(static_cast<T*>(object));
+      taken.reset(static_cast<T*>(static_cast<void*>(static_cast<std::byte*>(object) + offset)));
     } else if constexpr (std::is_move_constructible_v<T> && !std::is_abstract_v<T>) {
       taken = std::make_unique<T>(std::move(*static_cast<T*>(object)));
     } else {
@@ -77,11 +78,19 @@ struct consume_of final : consume_request {
 
   promise<std::unique_ptr<T>> promised;
   std::unique_ptr<T> taken;
+  const std::size_t offset;  // of a T in the object, of which it may be a base
 };
+
+// By a ref of a base class only what was given to activate() can be taken back, since the whole object goes with it.
+template <class T>
+bool may_consume(const cell& of) noexcept {
+  return of.type == &cell_type_of<T> || of.type == &adopted_type_of<T> || (of.type->adopted && std::has_virtual_destructor_v<T>);
+}
+std::exception_ptr base_consumed_error(const cell& of, const char* base);
 
 // Never inline: as an ask.
 template <class T>
-TROUPE_NOINLINE future<std::unique_ptr<T>> consume(cell& of) {
+TROUPE_NOINLINE future<std::unique_ptr<T>> consume(cell& of, std::size_t offset) {
   using state_type = ask_state<std::unique_ptr<T>>;
   auto& state = *::new (memory::allocate(sizeof(state_type))) state_type;
   auto promised = tasks::future_access::promise_of<std::unique_ptr<T>>(state);
@@ -90,9 +99,13 @@ TROUPE_NOINLINE future<std::unique_ptr<T>> consume(cell& of) {
     promised.set_exception(self_consumed_error(&consume_of<T>::names));
     return later;
   }
+  if (!may_consume<T>(of)) {
+    promised.set_exception(base_consumed_error(of, base::type_name<T>()));
+    return later;
+  }
   link_ask(state.link, of, &consume_of<T>::names);
   state.link.what = "the object of ";
-  deliver(of, *make_message<consume_of<T>>(std::move(promised)));
+  deliver(of, *make_message<consume_of<T>>(std::move(promised), offset));
   return later;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -65,6 +66,32 @@ struct callable_message final : message {
   }
 
   Callable callable;
+};
+
+// A message for a part of the actor's object, `offset` bytes behind its beginning.
+bool current_is_reentrant() noexcept;
+template <class Message>
+struct part_message final : message {
+  part_message(message* mail, std::size_t distance) noexcept : message(&act_on), inner(mail), offset(distance) {}
+
+  static const char* act_on(message* base, void* object, message_act act) {
+    if (act == message_act::describe) return Message::act_on(nullptr, nullptr, message_act::describe);
+    auto* self = static_cast<part_message*>(base);
+    message* const mail = self->inner;
+    const std::size_t distance = self->offset;
+    std::destroy_at(self);
+    memory::deallocate(self, sizeof(part_message));
+    if (act != message_act::handle) return mail->act(mail, nullptr, act);
+    void* const part = static_cast<std::byte*>(object) + distance;
+    if constexpr (requires(Message& one) { one.handle(part, true); }) {
+      return static_cast<Message*>(mail)->handle(part, current_is_reentrant());
+    } else {
+      return mail->act(mail, part, act);
+    }
+  }
+
+  message* const inner;
+  const std::size_t offset;
 };
 
 // Never inline: a coroutine that sends must not keep the address of the pool's thread-local.

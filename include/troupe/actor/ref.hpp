@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <type_traits>
@@ -23,6 +24,16 @@ namespace troupe {
 namespace actor {
 template <class T>
 inline constexpr bool is_ref = false;
+
+template <class Base, class Derived>
+concept lies_at_a_fixed_distance = requires(Base* base) { static_cast<Derived*>(base); };
+[[noreturn]] void refuse_far_base(std::size_t offset);
+// Where the Base lies in a Derived.
+template <class Derived, class Base>
+std::size_t offset_of_base() noexcept {
+  auto* const whole = reinterpret_cast<Derived*>(std::uintptr_t{1} << 20);  // any address but null, which has no parts
+  return static_cast<std::size_t>(reinterpret_cast<std::uintptr_t>(static_cast<Base*>(whole)) - reinterpret_cast<std::uintptr_t>(whole));
+}
 }  // namespace actor
 
 // A counted address of an actor of class T. Copying and dropping: any thread, one atomic operation.
@@ -42,16 +53,29 @@ class ref {
   // Refers to no actor; telling it anything is a usage_error.
   ref() = default;
 
-  ref(const ref& other) noexcept : cell_(other.cell_) {
-    if (cell_ != nullptr) actor::add_ref(*cell_);
+  ref(const ref& other) noexcept : to_(other.to_) { share(); }
+  ref(ref&& other) noexcept : to_(std::exchange(other.to_, {})) {}
+  // A ref of a class that derives from T, publicly: the same actor, as a T. Only `consume` needs more (there). Messages to a base that
+  // does not lie where the object begins cost a block more, about 10 ns. The classes may differ in `reentrant`: the actor's counts.
+  // Throws usage_error for a base that begins more than 32,767 bytes behind the object.
+  template <class Derived>
+    requires(!std::is_same_v<Derived, T> && std::is_convertible_v<Derived*, T*> && std::is_base_of_v<T, Derived>)
+  ref(const ref<Derived>& other) noexcept(near<Derived>) : ref(ref<Derived>(other)) {}
+  template <class Derived>
+    requires(!std::is_same_v<Derived, T> && std::is_convertible_v<Derived*, T*> && std::is_base_of_v<T, Derived>)
+  ref(ref<Derived>&& other) noexcept(near<Derived>) : to_(part_of<Derived>(other.to_)) {
+    other.to_ = {};
   }
-  ref(ref&& other) noexcept : cell_(std::exchange(other.cell_, nullptr)) {}
   ref& operator=(ref other) noexcept {
-    std::swap(cell_, other.cell_);
+    std::swap(to_, other.to_);
     return *this;
   }
   ~ref() {
-    if (cell_ != nullptr) actor::drop_ref(*cell_);
+    if (to_.is_plain()) {
+      actor::drop_ref(to_.plain());
+    } else if (to_.refers()) [[unlikely]] {
+      actor::drop_ref(*to_.get());
+    }
   }
 
   // Sends a call of Method with these arguments; returns at once. The arguments are converted to the
@@ -60,7 +84,7 @@ class ref {
   // Cost: about 10 ns to an actor of the same worker. Throws std::bad_alloc, or what converting an argument throws.
   template <auto Method, class... Args>
   void tell(Args&&... args) const {
-    tell_by<Method>([this](actor::message* mail) { deliver(mail); }, std::forward<Args>(args)...);
+    tell_by<Method>([this]<class Message>(Message* mail) { this->deliver(mail); }, std::forward<Args>(args)...);
   }
   // Refused: the name stands for several methods (method.hpp); so are those of ask, send, bind and tell_when below.
   template <detail::several_methods Methods, class... Args>
@@ -70,7 +94,7 @@ class ref {
   // captures: a captured reference dangles unseen by the compiler.
   template <class Callable>
   void tell(Callable&& callable) const {
-    tell_callable([this](actor::message* mail) { deliver(mail); }, std::forward<Callable>(callable));
+    tell_callable([this]<class Message>(Message* mail) { this->deliver(mail); }, std::forward<Callable>(callable));
   }
 
   // tell() that waits for room in a bounded mailbox: co_await it. Its thread does not wait. Senders come in in the order in
@@ -89,12 +113,12 @@ class ref {
   template <auto Method, class... Args>
   task<> send(Args... args) const {
     const ref to = *this;
-    if (to.cell_ == nullptr) refuse();
-    if (!to.cell_->is_bounded()) {
+    if (!to.to_.refers()) refuse();
+    if (!to.to_.get()->is_bounded()) {
       to.template tell<Method>(std::move(args)...);
       co_return;
     }
-    future<actor::room> later = actor::wait_for_room_of<T>(*to.cell_);
+    future<actor::room> later = actor::wait_for_room_of<T>(*to.to_.get());
     actor::room room = co_await std::move(later);
     to.template tell_into<Method>(room, std::move(args)...);
   }
@@ -131,7 +155,7 @@ class ref {
   template <auto Method, class Predicate, class... Args>
   void tell_when(Predicate&& predicate, Args&&... args) const {
     if constexpr (actor::fits_guard<T, Predicate>()) {
-      tell_by<Method>([&]<class Message>(Message* mail) { deliver(actor::guard<T, Message>(std::forward<Predicate>(predicate), mail)); },
+      tell_by<Method>([&]<class Message>(Message* mail) { this->deliver_guarded(std::forward<Predicate>(predicate), mail); },
                       std::forward<Args>(args)...);
     }
   }
@@ -140,7 +164,7 @@ class ref {
   template <class Predicate, class Callable>
   void tell_when(Predicate&& predicate, Callable&& callable) const {
     if constexpr (actor::fits_guard<T, Predicate>()) {
-      tell_callable([&]<class Message>(Message* mail) { deliver(actor::guard<T, Message>(std::forward<Predicate>(predicate), mail)); },
+      tell_callable([&]<class Message>(Message* mail) { this->deliver_guarded(std::forward<Predicate>(predicate), mail); },
                     std::forward<Callable>(callable));
     }
   }
@@ -227,12 +251,13 @@ class ref {
   // Ends the actor once it is quiet, and gives its object back: co_await it, with a timeout or a stop token as an ask. Quiet
   // is when all mail was handled, whoever sent it and when, no call waits, and no guarded message. What is sent to it
   // afterwards is a dead letter; who watches hears `consumed`. An object that came by runtime::activate is the very same one;
-  // one that was spawned is moved out, and where its class cannot be moved, or it has a context, the result is a usage_error.
+  // one that was spawned is moved out, and where its class cannot be moved, or it has a context, the result is a usage_error; so it is
+  // by a ref of a base class, but for an activated object whose base has a virtual destructor.
   // Other errors: usage_error while somebody else is consuming it; actor_stopped when it ends otherwise; deadlock in a
   // handler of its own. Who gives up before leaves the actor as it is; one who does so at that very instant loses the object.
   [[nodiscard]] future<std::unique_ptr<T>> consume() const {
-    if (cell_ == nullptr) [[unlikely]] refuse();
-    return actor::consume<T>(*cell_);
+    if (!to_.refers()) [[unlikely]] refuse();
+    return actor::consume<T>(*to_.get(), to_.offset());
   }
 
   // Ready when the actor has ended, with the reason; this ref and the future do not keep it from its end by themselves, but
@@ -241,17 +266,45 @@ class ref {
 
   // Which actor it is, for logs: no other one of its runtime that lives has the same number. Stalls, dumps, failures and
   // dead letters name actors by it, as `Account #17`. 0 when this refers to no actor. Any thread.
-  std::uint64_t id() const noexcept { return cell_ == nullptr ? 0 : actor::id_of(*cell_); }
+  std::uint64_t id() const noexcept { return to_.refers() ? actor::id_of(*to_.get()) : 0; }
 
-  explicit operator bool() const noexcept { return cell_ != nullptr; }
+  explicit operator bool() const noexcept { return to_.refers(); }
   friend bool operator==(const ref&, const ref&) noexcept = default;
-  std::size_t hash() const noexcept { return std::hash<const void*>{}(cell_); }
+  std::size_t hash() const noexcept { return std::hash<const void*>{}(to_.get()); }
 
  private:
   template <class U>
   friend class ref;
   friend struct ref_access;
-  explicit ref(actor::cell* adopted) noexcept : cell_(adopted) {}
+  explicit ref(actor::address adopted) noexcept : to_(adopted) {}
+
+  void share() const noexcept {
+    if (to_.is_plain()) {
+      actor::add_ref(to_.plain());
+    } else if (to_.refers()) [[unlikely]] {
+      actor::add_ref(*to_.get());
+    }
+  }
+
+  template <class Derived>
+  static constexpr bool near = sizeof(Derived) <= actor::address::offset_max;
+  // The T in a Derived's address.
+  template <class Derived>
+  static actor::address part_of(const actor::address& whole) noexcept(near<Derived>) {
+    constexpr bool fixed = actor::lies_at_a_fixed_distance<T, Derived>;
+    static_assert(fixed,
+                  "troupe: ref: the base class is a virtual one of the actor's, so where it lies is not known to a ref: derive without "
+                  "`virtual`, or send by a ref of the actor's own class");
+    if constexpr (fixed) {
+      const std::size_t offset = whole.offset() + actor::offset_of_base<Derived, T>();
+      const bool differs = actor::is_reentrant<T>() != actor::is_reentrant<Derived>();
+      if (!whole.refers() || (offset == 0 && !differs && whole.is_plain())) return whole;
+      if (offset > actor::address::offset_max) actor::refuse_far_base(offset);
+      return actor::address(whole.get(), offset);
+    } else {
+      return {};
+    }
+  }
 
   template <class R>
   static constexpr bool answerable =
@@ -296,8 +349,8 @@ class ref {
 
   template <auto Method, class... Args>
   TROUPE_NOINLINE void tell_into(actor::room& room, Args&&... args) const {
-    tell_by<Method>([&](actor::message* mail) {
-      actor::deliver(*cell_, *mail);
+    tell_by<Method>([&]<class Message>(Message* mail) {
+      actor::deliver(*to_.get(), *for_part(mail));
       room.use();  // the message's from now on
     }, std::forward<Args>(args)...);
   }
@@ -306,12 +359,13 @@ class ref {
   template <class Call, class... Args>
   TROUPE_NOINLINE auto ask_by(Args&&... args) const {
     using answer = actor::answer_of<std::invoke_result_t<Call&, T&>>;
-    if (cell_ == nullptr) [[unlikely]] refuse();
-    const bool full = cell_->is_bounded() && !actor::take_room(*cell_);
-    if (full && !actor::ask_waits_for_room(*cell_)) [[unlikely]] {
+    if (!to_.refers()) [[unlikely]] refuse();
+    actor::cell& callee = *to_.get();
+    const bool full = callee.is_bounded() && !actor::take_room(callee);
+    if (full && !actor::ask_waits_for_room(callee)) [[unlikely]] {
       promise<typename answer::type> refused;
       future<typename answer::type> later = refused.get_future();
-      refused.set_exception(actor::full_error(*cell_));
+      refused.set_exception(actor::full_error(callee));
       return later;
     }
     try {
@@ -321,18 +375,18 @@ class ref {
         using message = actor::asked_message<T, Call>;
         message& mail = *actor::make_message<message>(std::forward<Args>(args)...);
         future<typename answer::type> later = tasks::future_access::future_of(mail);
-        actor::link_ask(mail.link, *cell_, &message::act_on);
-        deliver_ask(full, mail, mail);
+        actor::link_ask(mail.link, callee, &message::act_on);
+        deliver_ask(full, *for_part(&mail), mail);
         return later;
       }
     } catch (...) {
-      if (cell_->is_bounded() && !full) actor::give_room_back(*cell_);
+      if (callee.is_bounded() && !full) actor::give_room_back(callee);
       throw;
     }
   }
 
   void deliver_ask(bool full, actor::message& mail, const tasks::shared_state& answer) const {
-    full ? actor::deliver_when_room(*cell_, mail, answer) : actor::deliver(*cell_, mail);
+    full ? actor::deliver_when_room(*to_.get(), mail, answer) : actor::deliver(*to_.get(), mail);
   }
 
   template <class Call, class Answer, class... Args>
@@ -341,37 +395,74 @@ class ref {
     auto& state = *::new (memory::allocate(sizeof(actor::ask_state<Answer>))) actor::ask_state<Answer>;
     promise<Answer> promised = tasks::future_access::promise_of<Answer>(state);
     future<Answer> later = promised.get_future();
-    actor::link_ask(state.link, *cell_, &message::act_on);
-    deliver_ask(full, *actor::make_message<message>(actor::answer_to<Answer>{std::move(promised)}, std::forward<Args>(args)...), state);
+    actor::link_ask(state.link, *to_.get(), &message::act_on);
+    deliver_ask(full, *for_part(actor::make_message<message>(actor::answer_to<Answer>{std::move(promised)}, std::forward<Args>(args)...)), state);
     return later;
   }
 
-  void deliver(actor::message* mail) const {
-    if (cell_ == nullptr) [[unlikely]] {
+  template <class Message>
+  void deliver(Message* mail) const {
+    if (!to_.is_plain()) [[unlikely]] return deliver_to_part(mail);
+    deliver_to(to_.plain(), mail);
+  }
+  static void deliver_to(actor::cell& to, actor::message* mail) {
+    if (to.is_bounded()) [[unlikely]] {
+      return actor::take_room(to) ? actor::deliver_into_room(to, *mail) : actor::refuse_full(to, *mail);
+    }
+    actor::deliver(to, *mail);
+  }
+  template <class Message>
+  TROUPE_NOINLINE void deliver_to_part(Message* mail) const {
+    if (!to_.refers()) {
       mail->act(mail, nullptr, actor::message_act::discard);
       refuse();
     }
-    if (cell_->is_bounded()) [[unlikely]] {
-      return actor::take_room(*cell_) ? actor::deliver_into_room(*cell_, *mail) : actor::refuse_full(*cell_, *mail);
+    deliver_to(*to_.get(), for_part(mail));
+  }
+  // Takes the message.
+  template <class Message>
+  actor::message* for_part(Message* mail) const {
+    if (to_.is_plain()) [[likely]] return mail;
+    return wrap_for_part(mail);
+  }
+  template <class Message>
+  TROUPE_NOINLINE actor::part_message<Message>* wrap_for_part(Message* mail) const {
+    try {
+      return actor::make_message<actor::part_message<Message>>(static_cast<actor::message*>(mail), to_.offset());
+    } catch (...) {
+      mail->act(mail, nullptr, actor::message_act::discard);
+      throw;
     }
-    actor::deliver(*cell_, *mail);
+  }
+  template <class Predicate, class Message>
+  void deliver_guarded(Predicate&& predicate, Message* mail) const {
+    if (to_.is_plain()) [[likely]] return deliver_to(to_.plain(), actor::guard<T, Message>(std::forward<Predicate>(predicate), mail));
+    if (!to_.refers()) return deliver(mail);  // which refuses it
+    auto holds = [when = std::decay_t<Predicate>(std::forward<Predicate>(predicate)), offset = to_.offset()](const std::byte& object) -> bool {
+      return static_cast<bool>(std::invoke(when, *static_cast<const T*>(static_cast<const void*>(&object + offset))));
+    };
+    deliver_to(*to_.get(), actor::guard<std::byte, actor::part_message<Message>>(std::move(holds), wrap_for_part(mail)));
   }
   [[noreturn]] static void refuse() {
     throw usage_error("troupe: this ref refers to no actor: assign it the result of spawn() before sending");
   }
 
-  actor::cell* cell_ = nullptr;
+  actor::address to_;
 };
 
 // Between the library's own parts.
 struct ref_access {
   template <class T>
   static ref<T> adopt(actor::cell* cell) noexcept {
-    return ref<T>(cell);
+    return ref<T>(actor::address(cell));
+  }
+  template <class T>
+  static ref<T> adopt_part(actor::cell& cell, std::size_t offset) noexcept {
+    return ref<T>(offset == 0 && cell.type->reentrant == actor::is_reentrant<T>() ? actor::address(&cell) : actor::address(&cell, offset));
   }
   template <class T>
   static actor::cell* cell_of(const ref<T>& r) noexcept {
-    return r.cell_;
+    return r.to_.get();
   }
 };
 
@@ -385,21 +476,21 @@ future<ended> watch(cell& of);
 
 template <class T>
 void ref<T>::stop() const {
-  if (cell_ == nullptr) [[unlikely]] refuse();
-  actor::deliver(*cell_, *actor::make_message<actor::message>(&actor::stop_by_message));
-  actor::deliver_urgent(*cell_, *actor::make_message<actor::message>(&actor::cancel_by_message));
+  if (!to_.refers()) [[unlikely]] refuse();
+  actor::deliver(*to_.get(), *actor::make_message<actor::message>(&actor::stop_by_message));
+  actor::deliver_urgent(*to_.get(), *actor::make_message<actor::message>(&actor::cancel_by_message));
 }
 
 template <class T>
 void ref<T>::stop_now() const {
-  if (cell_ == nullptr) [[unlikely]] refuse();
-  actor::deliver_urgent(*cell_, *actor::make_message<actor::message>(&actor::stop_now_by_message));
+  if (!to_.refers()) [[unlikely]] refuse();
+  actor::deliver_urgent(*to_.get(), *actor::make_message<actor::message>(&actor::stop_now_by_message));
 }
 
 template <class T>
 future<ended> ref<T>::watch() const {
-  if (cell_ == nullptr) [[unlikely]] refuse();
-  return actor::watch(*cell_);
+  if (!to_.refers()) [[unlikely]] refuse();
+  return actor::watch(*to_.get());
 }
 
 template <class T>
