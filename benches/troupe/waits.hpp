@@ -1,4 +1,4 @@
-// Our benchmarks of asks and of tasks that wait or hand over: ask, spawn, await_ready, switch.
+// Our benchmarks of asks and of tasks that wait or hand over: ask, ask_chain, spawn, await_ready, switch.
 // ../README.md says what one operation of each is.
 #pragma once
 
@@ -40,6 +40,24 @@ inline result ask(unsigned workers, std::uint64_t times) {
   one.tell<&asker::ask_often>(times);
   rt.run();
   return {.value = watch.ns_per(times), .check = last};
+}
+
+// ---- ask_chain: each actor's handler asks the next one, and answers when that has ------------------
+
+struct chain_link {
+  troupe::task<std::uint64_t> go(std::uint64_t left) {
+    if (left == 0) co_return 0;
+    const std::uint64_t behind = co_await troupe::spawn<chain_link>().ask<&chain_link::go>(left - 1);
+    co_return behind + 1;
+  }
+};
+
+inline result ask_chain(unsigned workers, std::uint64_t links) {
+  troupe::runtime rt({.workers = workers});
+  const stopwatch watch;
+  auto all = rt.spawn<chain_link>().ask<&chain_link::go>(links);
+  rt.run();
+  return {.value = watch.ns_per(links), .check = all.get()};
 }
 
 // ---- spawn: tasks that do nothing, a thousand at a time -------------------------------------------

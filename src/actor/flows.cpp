@@ -1,7 +1,13 @@
 // The flows of an actor: how a turn is suspended and goes on.
+#include <algorithm>
+#include <array>
+#include <span>
+
 #include "actor/asleep.hpp"
+#include "actor/deadlocks.hpp"
 #include "actor/keeping.hpp"
 #include "actor/running.hpp"
+#include "actor/suspended.hpp"
 #include "actor/system.hpp"
 #include "actor/turn.hpp"
 #include "task/running_flow.hpp"
@@ -143,8 +149,9 @@ void cancel_turns(activation& active) noexcept {
 }
 
 void make_homes(system& of, tasks::timers* clock, sched::poller_seat* io) noexcept {
-  of.home = {&go_on, &go_on_later, &resume, clock, io};
-  of.home_reentrant = {&go_on, &go_on_later, &resume_reentrant, clock, io};
+  const auto search_soon = [](void* actor) noexcept { system::of(*static_cast<cell*>(actor)).deadlocks.search_soon(); };
+  of.home = {&go_on, &go_on_later, &resume, clock, io, search_soon, &of.deadlocks.soon()};
+  of.home_reentrant = {&go_on, &go_on_later, &resume_reentrant, clock, io, search_soon, &of.deadlocks.soon()};
   make_home_asleep(of);
 }
 
@@ -152,36 +159,77 @@ void count_suspended(int change) noexcept { current_turn().own.add(counted::susp
 
 namespace {
 
-const tasks::ask_link* parent_of(const tasks::ask_link& link) noexcept {
-  return link.parent == nullptr ? nullptr : link.parent->asked;
-}
-
-[[noreturn]] TROUPE_NOINLINE void throw_deadlock(const tasks::ask_link& last) {
-  std::string names = last.method(nullptr, nullptr, message_act::describe);
-  for (const tasks::ask_link* at = parent_of(last); at != nullptr; at = parent_of(*at)) {
-    names = std::string(at->method(nullptr, nullptr, message_act::describe)) + " asks " + names;
+// Asks that lead from one to its askers, each kept as it is until the end of this: what is above one goes only when its `parent`
+// is dropped, which needs its lock. Locks are taken upwards, so that nobody waits in a circle for them.
+class asks_above {
+ public:
+  // The caller holds `first`.
+  explicit asks_above(const tasks::ask_link& first) noexcept { take(first); }
+  asks_above(const asks_above&) = delete;
+  asks_above& operator=(const asks_above&) = delete;
+  ~asks_above() {
+    for (unsigned i = 0; i < count_; ++i) held_[i]->unlock();
   }
-  throw deadlock("troupe: ask: this would wait for itself: " + names);
-}
-
-// Whether whoever asked needs the answer before it goes on, as far as one can know.
-bool is_waited_for(const tasks::shared_state& answer) noexcept {
-  // order: relaxed  a hint
-  return !answer.asked->abandoned.load(std::memory_order_relaxed) && !answer.left() && !answer.resolved();
-}
-
-// The turn that asked waits for the answer from now on. Some of those above may wait only soon: who has the future of an ask that
-// has not been answered counts as one who waits.
-void check_for_deadlock(const tasks::ask_link& of) {
-  // order: relaxed  a hint
-  if (of.abandoned.load(std::memory_order_relaxed)) return;
-  if (of.asker == of.asked) throw_deadlock(of);
-  if (of.parent == nullptr) [[likely]] return;
-  std::lock_guard lock(tasks::parents);
-  for (const tasks::shared_state* at = of.parent; at != nullptr; at = at->asked->parent) {
-    if (!is_waited_for(*at)) return;
-    if (at->asked->asker == of.asked) throw_deadlock(of);
+  const tasks::ask_link& last() const noexcept { return *held_[count_ - 1]; }
+  // Goes up by one. Null when there is none, or it is too far.
+  const tasks::shared_state* next() noexcept {
+    const tasks::shared_state* const above = last().parent;
+    if (above == nullptr || count_ == links_max) return nullptr;
+    take(*above->asked);
+    return above;
   }
+  std::span<const tasks::ask_link* const> all() const noexcept { return {held_.data(), count_}; }
+
+ private:
+  // A circle that is longer is found by the search (deadlocks.hpp).
+  static constexpr unsigned links_max = 9;
+  void take(const tasks::ask_link& one) noexcept {
+    one.lock();
+    held_[count_++] = &one;
+  }
+  std::array<const tasks::ask_link*, links_max> held_{};
+  unsigned count_ = 0;
+};
+
+struct named_ask {
+  message::handler method;
+  tasks::source_place at;
+};
+
+[[noreturn]] TROUPE_NOINLINE void throw_circle(std::span<const named_ask> upwards) {
+  std::string names, places;
+  for (const named_ask& one : upwards) {
+    const std::string method = one.method(nullptr, nullptr, message_act::describe);
+    names = names.empty() ? method : method + " asks " + names;
+    if (one.at != nullptr) places = "\n  " + place_of(tasks::location_of(one.at)) + " waits for the answer of " + method + places;
+  }
+  throw deadlock("troupe: ask: this would wait for itself: " + names + places);
+}
+
+// Whether who asked this, or the ask that it passes on, is suspended for the answer with no limit.
+bool is_waited_for(const tasks::shared_state& answer, const tasks::shared_state* above) noexcept {
+  if (answer.resolved()) return false;
+  // order: relaxed  a hint: one who begins to wait later is found by the search
+  if (answer.asked->by_turn) return answer.asked->waited.load(std::memory_order_relaxed);
+  // order: relaxed  only compared
+  return above != nullptr && above->asked->forwarded.load(std::memory_order_relaxed) == &answer;
+}
+
+void find_circle(const tasks::ask_link& of, const void* callee) {
+  std::array<named_ask, 9> found;
+  std::size_t count = 0;
+  {
+    asks_above way(of);
+    bool closes = of.asker == callee;
+    while (!closes) {
+      const tasks::shared_state* const at = way.next();
+      if (at == nullptr || !is_waited_for(*at, at->asked->parent)) return;
+      closes = at->asked->asker == callee;
+    }
+    static_cast<void>(way.next());  // to name the call that it asks in
+    for (const tasks::ask_link* one : way.all()) found[count++] = {one->method, one->at};
+  }
+  throw_circle(std::span(found).first(count));
 }
 
 void link_to(tasks::ask_link& link, tasks::shared_state& parent) noexcept {
@@ -193,15 +241,9 @@ void link_to(tasks::ask_link& link, tasks::shared_state& parent) noexcept {
 void link_to_answer(tasks::ask_link& link) noexcept {
   tasks::shared_state* const answers = current_turn().answers;
   if (answers == nullptr || answers->asked->asked != current_cell()) return;
-  if (answers->asked->asker != nullptr) return link_to(link, *answers);
-  if (answers->asked->parent == nullptr) return;  // no turn waits
-  // Of many in a row that pass an answer on some are left out, or each would look at all before it.
-  constexpr int named_most = 64;
-  int passed = 0;
-  tasks::shared_state* waits = answers;
-  std::lock_guard lock(tasks::parents);
-  for (; waits->asked->asker == nullptr && waits->asked->parent != nullptr; waits = waits->asked->parent) ++passed;
-  link_to(link, passed < named_most ? *answers : *waits);
+  link.passed = static_cast<std::uint8_t>(std::min(answers->asked->passed + 1, int{tasks::ask_link::passed_max}));
+  // Else no turn waits.
+  if (answers->asked->asker != nullptr || answers->asked->parent != nullptr) link_to(link, *answers);
 }
 
 }  // namespace
@@ -210,19 +252,27 @@ void link_ask(tasks::ask_link& link, const cell& callee, message::handler method
   const tasks::flow* asking = current_turn().flow;
   link.method = method;
   link.asked = &callee;
+  link.callee_active = mailbox(const_cast<cell&>(callee).word).look() != mailbox::dormant;
   if (asking == nullptr) return link_to_answer(link);
   // A reentrant actor answers while it waits, and nobody can ask a spawned task, whose actor may be another one when it goes on.
   const cell_type* const type = static_cast<const cell*>(asking->actor)->type;
   if (!type->reentrant && type != &spawned_type) link.asker = asking->actor;
-  link.check = &check_for_deadlock;
+  link.by_turn = true;
   if (asking->answers != nullptr) link_to(link, *asking->answers);
 }
 
 answering::answering(tasks::shared_state& to) noexcept : before_(std::exchange(current_turn().answers, &to)) {}
 answering::~answering() { current_turn().answers = before_; }
 
-void check_answer(const tasks::shared_state& from) {
-  if (from.asked != nullptr && from.asked->parent != nullptr) check_for_deadlock(*from.asked);
+// Of an ask the state stays until its resolver is done with it, whoever leaves it; and `to` is resolved after it. Not of one that was
+// asked elsewhere, nor behind many that pass an answer on: those go one within the other.
+void forward_answer(tasks::ask_link& to, tasks::shared_state& from) {
+  if (from.asked == nullptr) return;
+  if (from.asked->parent != nullptr && from.asked->parent->asked == &to) find_circle(*from.asked, from.asked->asked);
+  if (from.asked->passed != to.passed + 1) return;
+  from.add_ref();
+  // order: release  publishes the state to who looks for deadlocks; pairs with its acquire
+  to.forwarded.store(&from, std::memory_order_release);
 }
 
 // A runtime that has begun to end hears nothing more.
@@ -330,6 +380,13 @@ void* hold_current_actor() noexcept {
 void drop_actor(void* held) noexcept { actor::drop_ref(*static_cast<actor::cell*>(held)); }
 void send_to_actor(void* held, sched::message& mail) {
   actor::deliver_with_its_ref(*static_cast<actor::cell*>(held), mail);
+}
+
+void check_circle(const ask_link& of) { actor::find_circle(of, of.asked); }
+
+void throw_refused(const wait& one) {
+  const std::string why = actor::system::of(*static_cast<const actor::cell*>(one.who->in->actor)).deadlocks.take_text(one);
+  throw deadlock(why);
 }
 
 bool is_discarding(const void* actor) noexcept { return actor::system::of(*static_cast<const actor::cell*>(actor)).discarding(); }

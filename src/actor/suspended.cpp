@@ -1,38 +1,79 @@
 #include "actor/suspended.hpp"
 
 #include <algorithm>
-#include <optional>
-#include <source_location>
+#include <string_view>
 #include <vector>
 
 #include "actor/activation.hpp"
 #include "actor/asleep.hpp"
+#include "troupe/task/when.hpp"
 
 namespace troupe::actor {
 namespace {
 
-// What is copied while the actor is held; texts are made afterwards.
-struct awaited {
-  std::source_location at;
-  const char* what;
-  const char* of;
-  const void* asked;  // an actor, which may have gone
-};
-struct suspended_call {
-  std::uint64_t id;
-  const char* actor;
-  const char* method;
-  bool guarded;
-  std::optional<awaited> waits_for;
-};
+// Who awaits a coroutine of the library, up to one of the user's: its place is what he can do something about. The library's own
+// lie in its headers, under a folder of a layer, and beside this file.
+bool is_of_library(std::string_view file) noexcept {
+  static constexpr std::string_view here = __FILE__, own = "actor/suspended.cpp";
+  if (here.ends_with(own) && file.starts_with(here.substr(0, here.size() - own.size()))) return !file.ends_with(".test.cpp");
+  for (std::size_t at = file.find("troupe/"); at != std::string_view::npos; at = file.find("troupe/", at + 1)) {
+    const std::string_view rest = file.substr(at + 7);
+    if (!rest.ends_with(".hpp")) return false;
+    for (const std::string_view layer : {"actor/", "task/", "jobs/", "io/", "runtime/", "parallel/", "protocol/", "dns/", "tls/", "http/"}) {
+      if (rest.starts_with(layer)) return true;
+    }
+  }
+  return false;
+}
+
+std::source_location place_in_use(const tasks::wait& one) noexcept {
+  for (const tasks::coroutine* at = one.who; at != nullptr;) {
+    const std::source_location place = tasks::location_of(at->awaits_at);
+    if (at->awaits_at != nullptr && !is_of_library(place.file_name())) return place;
+    const tasks::coroutine* const above = at->waiting_parent();
+    at = above != nullptr ? above : tasks::group::awaits(*at->in);
+  }
+  return tasks::location_of(one.who->awaits_at);
+}
+
+}  // namespace
 
 awaited look_at(const tasks::wait& one) {
-  const std::source_location at = tasks::location_of(one.who->awaits_at);
-  if (const tasks::ask_link* asked = tasks::asked_by(one)) {
-    return {at, asked->what, asked->method(nullptr, nullptr, message_act::describe), asked->asked};
-  }
-  return {at, one.act(const_cast<tasks::wait*>(&one), nullptr, message_act::describe), "", nullptr};
+  const std::source_location at = place_in_use(one);
+  const tasks::ask_link* const asked = tasks::asked_by(one);
+  if (asked == nullptr) return {at, one.act(const_cast<tasks::wait*>(&one), nullptr, message_act::describe), "", nullptr};
+  if (asked->kind == tasks::ask_link::of::job) return {at, "the value of ", asked->name, nullptr};
+  const char* const what = asked->kind == tasks::ask_link::of::room     ? "room in the mailbox of "
+                           : asked->kind == tasks::ask_link::of::object ? "the object of "
+                                                                        : "the answer of ";
+  return {at, what, asked->method(nullptr, nullptr, message_act::describe), asked->asked};
 }
+
+namespace {
+
+// As one who has urgent mail for it.
+void hold_parked(system& home, cell& actor, const std::function<void(activation&)>& look) {
+  mailbox box(actor.word);
+  const std::uintptr_t seen = box.look();
+  if (!mailbox::is_parked(seen) || !box.seize(seen)) return;
+  activation& active = mailbox::activation_under(seen);
+  look(active);
+  if (!box.let_go(seen)) home.executor_of(actor).submit(active);
+}
+
+}  // namespace
+
+unsigned for_each_held(system& home, const std::function<void(activation&)>& look) {
+  // order: acquire  pairs with the runtime's store
+  const unsigned missed = home.executors[0].load(std::memory_order_acquire)->for_each_quiet([&](sched::runnable& item) {
+    if (item.type == &turn_type) look(static_cast<activation&>(item));
+  });
+  home.waiting.for_each_flow([&](const tasks::flow& one) { hold_parked(home, *static_cast<cell*>(one.actor), look); });
+  home.waiting.for_each_reentrant([&](cell& actor) { hold_parked(home, actor, look); });
+  return missed;
+}
+
+namespace {
 
 // Looks at actors one after the other, each while it is its own.
 class looker {
@@ -40,12 +81,7 @@ class looker {
   looker(system& home, std::size_t most, bool weak_too) noexcept : home_(home), most_(most), weak_too_(weak_too) {}
 
   void look_at_all() {
-    // order: acquire  pairs with the runtime's store
-    missed = home_.executors[0].load(std::memory_order_acquire)->for_each_quiet([this](sched::runnable& item) {
-      if (item.type == &turn_type) look(static_cast<activation&>(item));
-    });
-    home_.waiting.for_each_flow([this](const tasks::flow& one) { look_at_parked(*static_cast<cell*>(one.actor)); });
-    home_.waiting.for_each_reentrant([this](cell& actor) { look_at_parked(actor); });
+    missed = for_each_held(home_, [this](const activation& of) { look(of); });
     if (weak_too_) count += look_at_asleep(home_, [this](tasks::wait& sleep, message::handler act) { return add_asleep(sleep, act); });
     home_.guards.for_each([this](const cell& actor, const message& one) { add(actor, one, nullptr); });
   }
@@ -91,21 +127,12 @@ class looker {
     return false;
   }
 
-  void wake(cell& actor, activation& active) { home_.executor_of(actor).submit(active); }
-
-  void look_at_parked(cell& actor) {
-    mailbox box(actor.word);
-    const std::uintptr_t seen = box.look();
-    if (!mailbox::is_parked(seen) || !box.seize(seen)) return;
-    activation& active = mailbox::activation_under(seen);
-    look(active);
-    if (!box.let_go(seen)) wake(actor, active);
-  }
-
   system& home_;
   const std::size_t most_;
   const bool weak_too_;
 };
+
+}  // namespace
 
 std::string place_of(const std::source_location& where) {
   const std::string path = where.file_name();
@@ -122,8 +149,6 @@ std::string line_of(const suspended_call& one, const system& home) {
   if (asked != 0) text += " (#" + std::to_string(asked) + ")";
   return text;
 }
-
-}  // namespace
 
 suspended_text describe_suspended(system& home, std::size_t most, bool weak_too) {
   looker all(home, most, weak_too);

@@ -2,11 +2,38 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <source_location>
 #include <string>
 
 #include "actor/system.hpp"
 
 namespace troupe::actor {
+
+// What is copied of a suspended call while its actor is held; texts are made afterwards.
+struct awaited {
+  std::source_location at;
+  const char* what;
+  const char* of;
+  const void* asked;  // an actor, which may have gone
+};
+struct suspended_call {
+  std::uint64_t id;
+  const char* actor;
+  const char* method;
+  bool guarded;
+  std::optional<awaited> waits_for;
+};
+awaited look_at(const tasks::wait& one);
+std::string line_of(const suspended_call& one, const system& home);
+// "bank.cpp:12".
+std::string place_of(const std::source_location& where);
+
+// Looks at the activation of each actor whose turn is suspended, or that is reentrant and has such calls, while it is held: nobody
+// runs it. Needs `system::looking`. How many workers could not be looked at.
+unsigned for_each_held(system& home, const std::function<void(activation&)>& look);
 
 struct suspended_text {
   std::string lines;        // each begins with a line feed

@@ -13,6 +13,7 @@
 
 #include "actor/consumers.hpp"
 #include "actor/counts.hpp"
+#include "actor/deadlocks.hpp"
 #include "actor/extras.hpp"
 #include "actor/guards.hpp"
 #include "actor/keeping.hpp"
@@ -120,6 +121,7 @@ class system {
   void* jobs = nullptr;  // the runtime's job_pool (src/jobs/job_pool.hpp)
   waiting_lists waiting;
   std::mutex looking;  // one at a time looks at what is suspended (suspended.cpp)
+  deadlock_search deadlocks{*this};
   std::array<std::atomic<sched::executor*>, executors_max> executors{};
   std::atomic<std::uint64_t> dead_letters{0};
   std::atomic<bool> closing{false};     // no actor is woken any more

@@ -317,6 +317,8 @@ bool settle(sched::runnable& item) {
     if (active.actor->type == &spawned_type && fall_asleep(active)) return true;
     system::of(*active.actor).waiting.add(*active.suspended);
   }
+  // What it waits for may have begun before a search that missed it, since it was in a queue then.
+  system::of(*active.actor).deadlocks.look_again(active);
   // It is in no queue then, and nobody's until mail comes that wakes it.
   active.where = sched::place::elsewhere;
   // order: relaxed (both)  whoever wakes it sees the parked state first

@@ -217,7 +217,15 @@ void submit_wanted(job_pool& pool, job& wanted) {
 
 // The program is not out of work while one is attached, whoever runs the job.
 struct told_future final : waiter {
-  explicit told_future(std::shared_ptr<wait_count> counts) noexcept : waiter(&tell), counted(std::move(counts)) {}
+  // Who awaits it has a handle of the job.
+  told_future(std::shared_ptr<wait_count> counts, const job& of) : waiter(&tell), counted(std::move(counts)), promised(promise_for(of)) {}
+  static promise<> promise_for(const job& of) {
+    auto& state = *::new (memory::allocate(sizeof(actor::ask_state<void>))) actor::ask_state<void>;
+    state.link.kind = tasks::ask_link::of::job;
+    state.link.asked = &of;
+    state.link.name = of.name;
+    return tasks::future_access::promise_of<void>(state);
+  }
   static void tell(waiter& base) noexcept {
     std::unique_ptr<told_future> self(static_cast<told_future*>(&base));
     self->promised.set_value();
@@ -331,7 +339,7 @@ TROUPE_NOINLINE future<> when_done(job& of) {
       run_nested(of);
     }
   }
-  auto told = std::make_unique<told_future>(pool == nullptr ? nullptr : pool->waits());
+  auto told = std::make_unique<told_future>(pool == nullptr ? nullptr : pool->waits(), of);
   future<> later = told->promised.get_future();
   if (told->counted != nullptr) told->counted->change(true);
   if (attach(of, *told)) {

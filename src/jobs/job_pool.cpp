@@ -112,6 +112,7 @@ job_pool::job_pool(actor::system& home, sched::executor& workers, unsigned runne
   }
   enlist(*this, id_);  // last: of one that has no memory for the rest nobody knows
   home_.jobs = this;
+  home_.deadlocks.jobs = &waits_of_threads;
 }
 
 job_pool::~job_pool() {

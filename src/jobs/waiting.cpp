@@ -94,6 +94,7 @@ waiting_thread& make_this_thread() {
   std::lock_guard lock(all.mutex);
   this_stack.thread = all.free == nullptr ? new waiting_thread : std::exchange(all.free, all.free->next_free);
   gives_back.armed = true;
+  tasks::job_thread = this_stack.thread;
   return *this_stack.thread;
 }
 
@@ -181,6 +182,28 @@ void wait_and_help(job& of, job_pool& pool) {
     if (!one.told.load(std::memory_order_acquire)) self.parker.wait();
   }
 }
+
+namespace {
+
+// A job that has ended is run by nobody.
+const void* runner_of(const void* given) noexcept {
+  const job& one = *static_cast<const job*>(given);
+  // order: relaxed  only compared
+  return one.is_done() ? nullptr : one.run_by.load(std::memory_order_relaxed);
+}
+
+void for_each_wait(void* context, void (*look)(void* context, const void* thread, const void* runner)) {
+  all_threads& all = all_threads::get();
+  std::lock_guard lock(all.mutex);
+  for (const waiting_thread* at = all.newest; at != nullptr; at = at->older) {
+    const void* const runner = at->at.one == nullptr ? nullptr : runner_of(at->at.one);
+    if (runner != nullptr) look(context, at, runner);
+  }
+}
+
+}  // namespace
+
+constinit const actor::job_waits waits_of_threads{&runner_of, &for_each_wait};
 
 bool attach(job& of, waiter& one) noexcept { return word_of_job(of.word).attach(one); }
 

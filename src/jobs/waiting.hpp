@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "actor/deadlocks.hpp"
 #include "base/parker.hpp"
 #include "troupe/base/platform.hpp"
 #include "troupe/jobs/job.hpp"
@@ -95,6 +96,9 @@ void wait_until_done(job& of);
 
 // The same of a thread that has no job and no strand on its stack: it helps meanwhile.
 void wait_and_help(job& of, job_pool& pool);
+
+// For who looks for circles of actors and threads.
+extern const actor::job_waits waits_of_threads;
 
 // Adds the waiter. False when the job is done already.
 bool attach(job& of, waiter& one) noexcept;

@@ -38,6 +38,13 @@ bool runtime_core::out_of_work() {
   return alive_.empty();
 }
 
+// Turns that wait for each other: one of them is told, and goes on. Not in front of a stop, which may be for them.
+bool runtime_core::tells_of_deadlock() {
+  // order: relaxed  a hint; who stops the program is not told of what it ends
+  if (stop_asked_.load(std::memory_order_relaxed)) return false;
+  return system->deadlocks.search() != 0 || !out_of_work();
+}
+
 void runtime_core::wait_main() {
   using namespace std::chrono;
   steady_clock::time_point limit = steady_clock::time_point::max();
@@ -115,7 +122,7 @@ bool runtime_core::run_round(bool may_wait) {
   const bool stopping = stop_asked_.load(std::memory_order_relaxed);
   here.answers_stop = stopping;  // if its deadline has passed
   if (stopping) static_cast<void>(overdue());
-  if (!alive_.empty() || end_overdue() || !out_of_work()) {
+  if (!alive_.empty() || end_overdue() || !out_of_work() || tells_of_deadlock()) {
     here.answers_stop = false;
     return true;
   }
@@ -140,6 +147,7 @@ bool runtime_core::run_until_out_of_work() {
     if (!alive_.empty()) {
       wait_main();
     } else if (!end_overdue() && out_of_work()) {  // else holds may count again
+      if (tells_of_deadlock()) continue;
       break;
     }
   }

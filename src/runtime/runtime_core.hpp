@@ -100,6 +100,7 @@ class runtime_core : public std::enable_shared_from_this<runtime_core> {
   void wait_main();
   bool pass_time();
   bool out_of_work();
+  bool tells_of_deadlock();
   class entry;
   bool run_until_out_of_work();
   bool step_all();

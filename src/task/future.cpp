@@ -15,7 +15,16 @@ bool future_wait::suspend(coroutine& who) {
     ended = outcome::cancelled;
     return false;
   }
-  if (of_->asked != nullptr && of_->asked->may_close_circle()) of_->asked->check(*of_->asked);
+  if (ask_link* const asked = of_->asked) {
+    asked->at = who.awaits_at;
+    if (!limited) {
+      if (asked->may_close_circle()) check_circle(*asked);
+      asked->waited.store(true, std::memory_order_relaxed);  // order: relaxed  a hint for check_circle
+    }
+  }
+  const home& at = *who.in->at;
+  // order: relaxed  a search that begins now comes too early for this wait; who parks the actor asks again
+  if (!limited && !at.searched_soon->load(std::memory_order_relaxed)) [[unlikely]] at.search_soon(who.in->actor);
   begin(who);
   if (of_->attach(*this)) return true;
   forget();
@@ -23,6 +32,7 @@ bool future_wait::suspend(coroutine& who) {
 }
 
 void future_wait::throw_early_end() const {
+  if (ended == outcome::deadlock) throw_refused(*this);
   if (ended == outcome::cancelled) throw cancelled("troupe: the wait for a result was cancelled");
   throw timed_out("troupe: the result did not come in time");
 }
@@ -40,16 +50,23 @@ const char* future_wait::act_on(sched::message* base, void*, sched::message_act 
 void future_wait::give_up() const noexcept {
   if (of_->asked == nullptr) return;
   of_->asked->given_up.store(true, std::memory_order_relaxed);
-  of_->asked->abandoned.store(true, std::memory_order_relaxed);  // order: relaxed  as above
+  of_->asked->waited.store(false, std::memory_order_relaxed);  // order: relaxed  as above
+}
+
+const shared_state* awaited_by(const wait& one) noexcept {
+  return one.act == &future_wait::act_on ? static_cast<const future_wait&>(one).of_ : nullptr;
 }
 
 const ask_link* asked_by(const wait& one) noexcept {
-  return one.act == &future_wait::act_on ? static_cast<const future_wait&>(one).of_->asked : nullptr;
+  const shared_state* const of = awaited_by(one);
+  return of == nullptr ? nullptr : of->asked;
 }
 
-void forget_asker(shared_state& of) noexcept {
-  // order: relaxed  a hint for the search for deadlocks
-  if (of.asked != nullptr) of.asked->abandoned.store(true, std::memory_order_relaxed);
+bool refuse(wait& one) noexcept {
+  auto& self = static_cast<future_wait&>(one);
+  if (!self.of_->detach(self)) return false;
+  self.give_up();
+  return true;
 }
 
 void future_wait::on_resolved(observer& self) noexcept { static_cast<future_wait&>(self).over(outcome::arrived); }
@@ -66,6 +83,7 @@ bool limited_wait::suspend(coroutine& who, std::chrono::nanoseconds at_most, con
     ended = stop.stop_requested() ? outcome::cancelled : outcome::timed_out;
     return false;
   }
+  limited = at_most != std::chrono::nanoseconds::max() || stop.stop_possible();
   if (!future_wait::suspend(who)) return false;
   // From here on the wait may be over at any time; but not gone, for its coroutine goes on after this turn.
   try {

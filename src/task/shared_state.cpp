@@ -5,12 +5,13 @@
 #include <mutex>
 #include <utility>
 
+#include "base/atomics.hpp"
 #include "task/one_shot.hpp"
 #include "troupe/base/platform.hpp"
 
 namespace troupe::tasks {
 
-constinit std::mutex parents;
+constinit thread_local const void* job_thread = nullptr;
 
 namespace {
 
@@ -26,6 +27,45 @@ struct blocked : observer {
   std::mutex mutex;
   std::condition_variable changed;
   bool told = false;
+};
+
+// A thread that runs jobs, while it is blocked without a limit.
+struct blocked_thread {
+  const void* thread;
+  const shared_state& waits_for;
+  blocked_thread* next = nullptr;
+  blocked_thread** link = nullptr;
+};
+struct blocked_list {
+  std::mutex mutex;
+  blocked_thread* first = nullptr;
+  static blocked_list& get() {
+    static constinit blocked_list instance;  // trivially destructible
+    return instance;
+  }
+};
+class enlisted {
+ public:
+  explicit enlisted(const shared_state& of) noexcept : self_{job_thread, of} {
+    if (self_.thread == nullptr) return;
+    blocked_list& all = blocked_list::get();
+    std::lock_guard lock(all.mutex);
+    self_.next = all.first;
+    self_.link = &all.first;
+    if (all.first != nullptr) all.first->link = &self_.next;
+    all.first = &self_;
+  }
+  enlisted(const enlisted&) = delete;
+  enlisted& operator=(const enlisted&) = delete;
+  ~enlisted() {
+    if (self_.thread == nullptr) return;
+    std::lock_guard lock(blocked_list::get().mutex);
+    *self_.link = self_.next;
+    if (self_.next != nullptr) self_.next->link = self_.link;
+  }
+
+ private:
+  blocked_thread self_;
 };
 
 }  // namespace
@@ -85,13 +125,24 @@ namespace {
 TROUPE_NOINLINE void forget_parent(ask_link& of) noexcept {
   shared_state* parent = nullptr;
   {
-    std::lock_guard lock(parents);
+    std::lock_guard lock(of);
     parent = std::exchange(of.parent, nullptr);
   }
   parent->drop_ref();
 }
 
 }  // namespace
+
+void ask_link::lock() const noexcept {
+  // order: acquire  sees what the one before did; pairs with unlock/release
+  for (int spin = 0; locked.exchange(true, std::memory_order_acquire); ++spin) base::std_atomics::wait_a_little(spin);
+}
+
+void for_each_blocked(void* context, void (*look)(void* context, const void* job_thread, const shared_state& waits_for)) {
+  blocked_list& all = blocked_list::get();
+  std::lock_guard lock(all.mutex);
+  for (const blocked_thread* at = all.first; at != nullptr; at = at->next) look(context, at->thread, at->waits_for);
+}
 
 void shared_state::be_done() noexcept {
   // order: acquire  as drop_ref; nobody makes this one a parent any more
@@ -114,11 +165,13 @@ void shared_state::drop_ref() noexcept {
 bool shared_state::wait(std::chrono::nanoseconds at_most) {
   blocked here;
   if (!attach(here)) return true;
-  std::unique_lock lock(here.mutex);
   if (at_most == std::chrono::nanoseconds::max()) {
+    const enlisted while_blocked(*this);
+    std::unique_lock lock(here.mutex);
     here.changed.wait(lock, [&] { return here.told; });
     return true;
   }
+  std::unique_lock lock(here.mutex);
   // Now and that must be a time that there is.
   const auto longest = std::chrono::steady_clock::time_point::max() - std::chrono::steady_clock::now() - std::chrono::hours(24);
   const auto span = std::clamp<std::chrono::nanoseconds>(at_most, std::chrono::nanoseconds(0), longest);

@@ -34,7 +34,7 @@ void deliver_when_room(cell& to, message& ask, const tasks::shared_state& answer
 template <class T>
 TROUPE_NOINLINE future<room> wait_for_room_of(cell& to) {
   auto& state = *::new (memory::allocate(sizeof(ask_state<room>))) ask_state<room>;
-  state.link.what = "room in the mailbox of ";
+  state.link.kind = tasks::ask_link::of::room;
   state.link.asked = &to;
   state.link.method = [](message*, void*, message_act) -> const char* { return base::type_name<T>(); };
   promise<room> granted = tasks::future_access::promise_of<room>(state);

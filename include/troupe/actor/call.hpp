@@ -37,7 +37,7 @@ class answering {
   tasks::shared_state* before_;
 };
 // It has returned this one. Throws deadlock when that would wait for itself.
-void check_answer(const tasks::shared_state& from);
+void forward_answer(tasks::ask_link& to, tasks::shared_state& from);
 
 // An actor's class may say `static constexpr bool reentrant = true`: then a coroutine handler that waits does not keep
 // the messages behind it, and what a handler finds after a co_await others may have changed.
@@ -213,10 +213,10 @@ struct asked_message final : message, tasks::state_of<typename answer_of<std::in
     return nullptr;
   }
 
-  static void pass_on(future<typename answer::type> from, state& to) noexcept {
-    auto promised = tasks::future_access::promise_of<typename answer::type>(to);
+  static void pass_on(future<typename answer::type> from, asked_message& to) noexcept {
+    auto promised = tasks::future_access::promise_of<typename answer::type>(static_cast<state&>(to));
     auto failure = from.valid() ? tasks::failure_of([&] {
-      check_answer(tasks::future_access::state(from));
+      forward_answer(to.link, tasks::future_access::state(from));
       forward_result(std::move(from), std::move(promised));
     }) : no_future_error(&act_on);
     if (failure != nullptr) promised.set_exception(std::move(failure));

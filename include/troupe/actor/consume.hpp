@@ -104,7 +104,7 @@ TROUPE_NOINLINE future<std::unique_ptr<T>> consume(cell& of, std::size_t offset)
     return later;
   }
   link_ask(state.link, of, &consume_of<T>::names);
-  state.link.what = "the object of ";
+  state.link.kind = tasks::ask_link::of::object;
   deliver(of, *make_message<consume_of<T>>(std::move(promised), offset));
   return later;
 }

@@ -64,6 +64,9 @@ struct home {
   const char* (*resume)(flow& of) noexcept;
   timers* clock = nullptr;
   sched::poller_seat* io = nullptr;
+  // In a turn, when a flow begins to wait for what others do: a search for deadlocks is to come, unless `searched_soon`.
+  void (*search_soon)(void* actor) noexcept = nullptr;
+  const std::atomic<bool>* searched_soon = nullptr;
 };
 
 class flow {
@@ -144,7 +147,7 @@ TROUPE_INLINE void coroutine::end() noexcept {
 }
 
 // How a wait ended.
-enum class outcome : std::uint8_t { arrived, timed_out, cancelled };
+enum class outcome : std::uint8_t { arrived, timed_out, cancelled, deadlock };
 
 // One suspension of a coroutine until something outside of its flow happens.
 //
@@ -186,8 +189,10 @@ struct wait : sched::message {
   coroutine* who = nullptr;
   outcome ended = outcome::arrived;
   bool excused = false;  // a program that is out of work need not explain it
+  bool limited = false;  // a time or a stop token may end it
   // The runtime has ended, and whoever ended the wait is done with it.
   std::atomic<bool> stranded{false};
+  std::uint32_t seen_in = 0;  // the last search for deadlocks that came here (src/actor/deadlocks.cpp); so it is known again
 };
 
 }  // namespace troupe::tasks

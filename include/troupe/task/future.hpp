@@ -40,15 +40,19 @@ class future_wait : public wait, public observer {
   void end_early(outcome how) noexcept;
   void give_up() const noexcept;
   [[noreturn]] void throw_early_end() const;
-  friend const ask_link* asked_by(const wait& one) noexcept;
+  friend const shared_state* awaited_by(const wait& one) noexcept;
+  friend bool refuse(wait& one) noexcept;
   shared_state* of_;
 };
 
+// What a wait for a result waits for; null for others.
+const shared_state* awaited_by(const wait& one) noexcept;
 // What a wait for an ask's answer waits for; null for others.
 const ask_link* asked_by(const wait& one) noexcept;
-
-// No turn waits for the answer, if it is one.
-void forget_asker(shared_state& of) noexcept;
+// Ends a wait for a result that would never end. True: the caller is to call over(). False: its end is on the way.
+bool refuse(wait& one) noexcept;
+// Throws what was said of that wait (src/actor/deadlocks.cpp).
+[[noreturn]] void throw_refused(const wait& one);
 
 // The same with a limit of time and a stop token, or one of them.
 class limited_wait final : public future_wait, public timer {
@@ -243,7 +247,6 @@ class future {
     static_assert(!makes_task<OnValue>() && !tasks::makes_task<OnError, std::exception_ptr>,
                   "troupe: future::then: a callback is a coroutine, which nobody would run: co_await the future in a task, or let the "
                   "callback spawn one");
-    tasks::forget_asker(*state_);
     tasks::callback<T, std::decay_t<OnValue>, std::decay_t<OnError>>::start(state_, std::forward<OnValue>(on_value),
                                                                           std::forward<OnError>(on_error));
   }

@@ -5,11 +5,11 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
-#include <mutex>
 #include <new>
 
 #include "troupe/memory/block_pool.hpp"
 #include "troupe/sched/message.hpp"
+#include "troupe/task/flow.hpp"
 #include "troupe/task/result.hpp"
 
 namespace troupe::tasks {
@@ -27,28 +27,42 @@ struct nested_observer : observer {
 // need a stack of any size. Then the innermost of them calls it when it has returned, in the order in which they came.
 void tell_nested(nested_observer& one, void (*act)(observer&) noexcept) noexcept;
 
-// Of an ask: who waits for whom, so that one that would wait for itself is found.
+// Of an ask, and of what else has one who must act before it is resolved: who waits for whom, so that a circle is found
+// (docs/protocols/deadlocks.md).
 struct shared_state;
 struct ask_link {
+  enum class of : std::uint8_t { answer, object, room, job };
+
   ask_link() = default;
   ask_link(const ask_link&) = delete;
   ask_link& operator=(const ask_link&) = delete;
   ~ask_link();
-  // Else `check` would find nothing: who asked is asked by nobody itself.
-  bool may_close_circle() const noexcept { return check != nullptr && (parent != nullptr || asker == asked); }
+  // Else check_circle would find nothing.
+  bool may_close_circle() const noexcept { return by_turn && (asker == asked || (parent != nullptr && callee_active)); }
   const void* asker = nullptr;      // the actor whose turn asked, if that is a flow and keeps its messages waiting
-  const void* asked = nullptr;      // the actor that answers
-  void (*check)(const ask_link& of) = nullptr;  // throws deadlock when it would wait for itself
-  sched::message::handler method = nullptr;
-  const char* what = "the answer of ";  // for who must say what is waited for: that, and the method's description
-  shared_state* parent = nullptr;   // the ask that the asker's flow answers; counted, while this one is not done (see parents)
-  std::atomic<bool> abandoned{false};  // nobody waits for it, or not by a turn
-  std::atomic<bool> given_up{false};   // a timeout, a stop token or the end of the asker has ended the wait for it
+  const void* asked = nullptr;      // the actor that answers, or has the mailbox; or the job
+  sched::message::handler method = nullptr;  // of a job: null
+  const char* name = nullptr;                // of a job
+  shared_state* parent = nullptr;   // the ask that the asker's flow answers; counted, while this one is not done. Under the lock
+  std::atomic<shared_state*> forwarded{nullptr};  // what its handler has returned the future of; counted, set once
+  source_place at = nullptr;             // where it is awaited
+  of kind = of::answer;
+  bool by_turn = false;                  // a flow asked
+  std::uint8_t passed = 0;               // so many ordinary methods in a row asked before this; no more than passed_max
+  static constexpr std::uint8_t passed_max = 250;
+  bool callee_active = false;            // when it was asked the callee was not dormant
+  std::atomic<bool> waited{false};       // a flow is suspended for it, with no limit
+  std::atomic<bool> given_up{false};     // a timeout, a stop token or the end of the asker has ended the wait for it
+  mutable std::atomic<bool> locked{false};  // who looks at `parent` of an ask that is not his own, or drops it
+
+  void lock() const noexcept;
+  // order: release  hands over what the lock guards; pairs with lock/acquire
+  void unlock() const noexcept { locked.store(false, std::memory_order_release); }
 };
 
-// Guards ask_link::parent of an ask that others have as theirs: once it is done it forgets its own, or asks that nobody waits for
-// would keep all those before them. Who looks at more than the first one has it.
-extern constinit std::mutex parents;
+// Throws deadlock when the flow that asked, and is about to wait, would wait for itself, as far as a few links tell
+// (src/actor/flows.cpp).
+void check_circle(const ask_link& of);
 
 struct shared_state {
   explicit shared_state(bool (*free_self)(shared_state&, bool early) noexcept) noexcept : free(free_self) {}
@@ -94,7 +108,14 @@ struct shared_state {
 
 inline ask_link::~ask_link() {
   if (parent != nullptr) parent->drop_ref();
+  // order: acquire  as the refs of what it counts
+  if (shared_state* const source = forwarded.load(std::memory_order_acquire)) source->drop_ref();
 }
+
+// The calling thread runs jobs: what these are known by, for who looks for deadlocks; null for other threads.
+extern constinit thread_local const void* job_thread;
+// Threads that run jobs, and are blocked for a state without a limit of time. They stay so meanwhile.
+void for_each_blocked(void* context, void (*look)(void* context, const void* job_thread, const shared_state& waits_for));
 
 template <class T>
 struct state_of : shared_state {

@@ -49,6 +49,15 @@ class group final : public wait {
   // False when all are done already. `branches` live as long as the group.
   bool start(coroutine& who, std::span<branch> branches) noexcept;
   std::size_t winner() const noexcept { return winner_; }
+  // The wait as one for tasks side by side; null for others.
+  static const group* of(const wait& one) noexcept { return one.act == &act_on ? static_cast<const group*>(&one) : nullptr; }
+  std::span<branch> branches() const noexcept { return branches_; }
+  bool first_only() const noexcept { return first_only_; }
+  // Who awaits the tasks that this flow is one of; null when it is a call.
+  static coroutine* awaits(const flow& branch) noexcept {
+    const group* const all = around(branch);
+    return all == nullptr ? nullptr : all->who;
+  }
 
  private:
   static const char* act_on(sched::message*, void*, sched::message_act);

@@ -1,0 +1,374 @@
+#include "actor/deadlocks.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <new>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include "actor/activation.hpp"
+#include "actor/running.hpp"
+#include "actor/spawned.hpp"
+#include "actor/suspended.hpp"
+#include "actor/system.hpp"
+#include "actor/turn.hpp"
+#include "actor/two_looks.hpp"
+#include "actor/wait_graph.hpp"
+#include "task/timers.hpp"
+#include "troupe/task/future.hpp"
+#include "troupe/task/when.hpp"
+
+namespace troupe::actor {
+namespace {
+
+// A search takes at most one part in so many of a thread's time, if it is in vain, and if it found a circle.
+constexpr std::int64_t share_in_vain = 30, share_of_use = 2;
+constexpr std::size_t lines_max = 50;
+using waits = wait_node::waits;
+
+// What resolves a state, as far as one can tell.
+struct source {
+  const tasks::shared_state* state = nullptr;  // of which a flow may be the answer, or the task
+  const void* actor = nullptr;                 // or else whose next message it is
+  const void* thread = nullptr;                // or that runs the job
+};
+
+// Who waits for the state is held. False when it is resolved.
+bool find_source(const tasks::shared_state& of, const job_waits* jobs, source& found) noexcept {
+  const tasks::shared_state* at = &of;
+  for (;;) {
+    if (at->resolved()) return false;
+    found.state = at;
+    if (at->asked == nullptr) return true;
+    // order: acquire  sees the state whole; pairs with forward_answer/release
+    const tasks::shared_state* const next = at->asked->forwarded.load(std::memory_order_acquire);
+    if (next == nullptr) break;
+    at = next;
+  }
+  const tasks::ask_link& link = *at->asked;
+  if (link.kind != tasks::ask_link::of::job) {
+    found.actor = link.asked;
+  } else if (jobs != nullptr) {
+    found.thread = jobs->runner_of(link.asked);
+  }
+  return true;
+}
+
+// A look at all that is suspended, as a graph. The second one takes only waits that the first has seen for waits at all (D2).
+class collector {
+ public:
+  collector(system& home, std::uint32_t number, bool second) noexcept : home_(home), number_(number), second_(second) {}
+
+  void collect() {
+    {
+      std::lock_guard lock(home_.looking);
+      missed = for_each_held(home_, [this](activation& of) { look(of); });
+    }
+    if (!failed_) add_threads();
+    if (failed_) throw std::bad_alloc();
+    connect();
+  }
+
+  struct leaf {
+    const tasks::wait* wait = nullptr;  // null: a thread
+    source from;
+    suspended_call call{};  // of the second look
+  };
+  std::vector<wait_node> nodes;
+  std::vector<leaf> leaves;          // one for each node
+  std::vector<std::uint32_t> calls;  // those with an actor's number, in its order
+  unsigned missed = 0;
+  bool has_jobs = false;
+
+ private:
+  struct call {
+    std::uint64_t actor_id;
+    std::uint32_t node;
+  };
+
+  void look(activation& of) noexcept {
+    if (failed_) return;
+    try {
+      cell& actor = *of.actor;
+      if (of.suspended != nullptr) add_call(actor, *of.suspended, !actor.type->reentrant);
+      if (!actor.type->reentrant) return;
+      for (const tasks::flow* one = cell_extras::of(actor).flows; one != nullptr; one = one->next_call) add_call(actor, *one, false);
+    } catch (const std::bad_alloc&) {
+      failed_ = true;
+    }
+  }
+
+  void add_call(cell& actor, const tasks::flow& flow, bool holds_actor) {
+    const auto first = static_cast<std::uint32_t>(nodes.size());
+    flows_.assign(1, &flow);
+    add_node();
+    for (std::uint32_t i = first; i < nodes.size(); ++i) fill(actor, flow, i, *flows_[i - first]);
+    const tasks::shared_state* answers = flow.answers;
+    if (actor.type == &spawned_type) answers = static_cast<const spawned_task*>(actor.object())->result;
+    if (answers != nullptr) resolvers_.emplace(answers, first);
+    if (holds_actor) resolvers_.emplace(&actor, first);
+    ids_.push_back({id_of(actor), first});
+  }
+  void add_node() {
+    nodes.emplace_back();
+    leaves.emplace_back();
+  }
+
+  // What the flow, a call or one of the tasks that it runs side by side, is suspended for.
+  void fill(const cell& actor, const tasks::flow& call, std::uint32_t at, const tasks::flow& flow) {
+    tasks::wait* const wait = flow.awaited;
+    if (wait == nullptr || wait->limited) return;
+    if (const tasks::group* const all = tasks::group::of(*wait)) {
+      const auto first = static_cast<std::uint32_t>(nodes.size());
+      for (const tasks::branch& one : all->branches()) {
+        if (one.done) continue;
+        flows_.push_back(&one);
+        add_node();
+      }
+      nodes[at] = {all->first_only() ? waits::for_first : waits::for_all, first, static_cast<std::uint32_t>(nodes.size()) - first};
+      return;
+    }
+    const tasks::shared_state* const state = tasks::awaited_by(*wait);
+    if (state == nullptr || (second_ && wait->seen_in != number_)) return;
+    leaf& one = leaves[at];
+    if (!find_source(*state, home_.deadlocks.jobs, one.from)) return;
+    if (!second_) wait->seen_in = number_;
+    has_jobs = has_jobs || one.from.thread != nullptr;
+    one.wait = wait;
+    nodes[at].how = waits::for_one;
+    if (second_) one.call = {id_of(actor), actor.type->name, call.call.act(nullptr, nullptr, message_act::describe), false, look_at(*wait)};
+  }
+
+  void add_threads() {
+    if (!has_jobs) return;
+    const auto add = [](void* context, const void* thread, const source& from) {
+      auto& self = *static_cast<collector*>(context);
+      if (self.failed_) return;
+      try {
+        const auto at = static_cast<std::uint32_t>(self.nodes.size());
+        self.add_node();
+        self.nodes[at].how = waits::for_one;
+        self.leaves[at].from = from;
+        self.resolvers_.emplace(thread, at);
+      } catch (const std::bad_alloc&) {
+        self.failed_ = true;
+      }
+    };
+    struct both {
+      collector* self;
+      decltype(add)& adds;
+    } context{this, add};
+    tasks::for_each_blocked(&context, [](void* given, const void* thread, const tasks::shared_state& of) {
+      auto& here = *static_cast<both*>(given);
+      source from;
+      if (find_source(of, here.self->home_.deadlocks.jobs, from)) here.adds(here.self, thread, from);
+    });
+    home_.deadlocks.jobs->for_each(&context, [](void* given, const void* thread, const void* runner) {
+      auto& here = *static_cast<both*>(given);
+      here.adds(here.self, thread, {nullptr, nullptr, runner});
+    });
+  }
+
+  void connect() {
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      if (nodes[i].how != waits::for_one) continue;
+      const source& from = leaves[i].from;
+      for (const void* const by : {static_cast<const void*>(from.state), from.actor, from.thread}) {
+        const auto found = by == nullptr ? resolvers_.end() : resolvers_.find(by);
+        if (found != resolvers_.end()) {
+          nodes[i].target = found->second;
+          break;
+        }
+      }
+      if (nodes[i].target == wait_node::none) nodes[i].how = waits::for_nobody;
+    }
+    std::ranges::stable_sort(ids_, {}, &call::actor_id);
+    for (const call& one : ids_) calls.push_back(one.node);
+  }
+
+  system& home_;
+  const std::uint32_t number_;
+  const bool second_;
+  bool failed_ = false;
+  std::vector<const tasks::flow*> flows_;  // of the call that is looked at
+  std::vector<call> ids_;
+  std::unordered_map<const void*, std::uint32_t> resolvers_;  // states, actors and threads, and what each waits for
+};
+
+// The one that is told: the youngest actor's. A circle has an actor, for threads that wait for each other's jobs find that themselves.
+told_wait tell(const collector& seen, std::span<const std::uint32_t> circle, const system& home) {
+  const collector::leaf* told = nullptr;
+  std::string names, lines;
+  const char* asked = "";
+  std::size_t count = 0;
+  for (const std::uint32_t node : circle) {
+    const collector::leaf& one = seen.leaves[node];
+    if (one.wait == nullptr) continue;
+    if (told == nullptr || one.call.id > told->call.id) told = &one;
+    if (++count > lines_max) continue;
+    names += std::string(one.call.method) + " asks ";
+    asked = one.call.waits_for->of;
+    lines += line_of(one.call, home);
+  }
+  if (count > lines_max) lines += "\n  and " + std::to_string(count - lines_max) + " more";
+  return {told == nullptr ? nullptr : told->wait, "troupe: deadlock: each of these waits for the next, and the last for the first: " + names + asked + lines};
+}
+
+}  // namespace
+
+void deadlock_search::on_time(timer& base) noexcept {
+  auto& self = static_cast<deadlock_search&>(base);
+  const system::visitor here(self.home_);
+  if (!here.let_in()) return;
+  {
+    std::lock_guard lock(self.arming_);
+    self.armed_ = false;
+    // order: relaxed  what begins to wait from here on asks for another search
+    self.soon_.store(false, std::memory_order_relaxed);
+  }
+  const bool told = self.search() != 0;
+  // order: relaxed  this thread's own, or a hint
+  if (told || self.incomplete_.load(std::memory_order_relaxed)) self.arm_anew();
+}
+
+void deadlock_search::search_soon() noexcept {
+  // order: relaxed (both)  the first arms the timer, under the mutex
+  if (soon_.load(std::memory_order_relaxed) || soon_.exchange(true, std::memory_order_relaxed)) return;
+  std::lock_guard lock(arming_);
+  if (!armed_) arm();
+}
+
+// However late it was to come.
+void deadlock_search::arm_anew() noexcept {
+  std::lock_guard lock(arming_);
+  if (armed_ && !home_.home.clock->take_back(*this)) return;  // it is expiring
+  soon_.store(true, std::memory_order_relaxed);  // order: relaxed  as above
+  arm();
+}
+
+// Under the mutex.
+void deadlock_search::arm() noexcept {
+  armed_ = false;
+  if (home_.closing.load(std::memory_order_relaxed)) return;  // order: relaxed  a hint: no search is let in then
+  // order: relaxed  a hint
+  const std::chrono::nanoseconds after(next_after_ns_.load(std::memory_order_relaxed));
+  try {
+    home_.home.clock->arm(*this, tasks::due_in(*home_.home.clock, after));
+    armed_ = true;
+  } catch (...) {
+    // There is no thread to keep the time: circles are found when the program is out of work.
+  }
+}
+
+void deadlock_search::look_again(const activation& of) noexcept {
+  // order: relaxed  a hint
+  if (soon_.load(std::memory_order_relaxed)) return;
+  const tasks::wait* const one = of.suspended == nullptr ? nullptr : of.suspended->awaited;
+  const bool waits_for_others = one == nullptr ? of.suspended == nullptr : !one->limited && (tasks::awaited_by(*one) != nullptr || tasks::group::of(*one) != nullptr);
+  if (waits_for_others) search_soon();
+}
+
+std::size_t deadlock_search::search() noexcept {
+  if (suspended_turns(home_) == 0 || home_.discarding()) return 0;
+  std::lock_guard lock(searching_);
+  const tasks::timers& clock = *home_.home.clock;  // virtual time under the simulated policy, which is to be the same each time
+  const std::int64_t began_ns = clock.now_ns();
+  bool incomplete = true;
+  std::size_t told = 0;
+  try {
+    told = search_locked();
+    incomplete = told != 0;  // there may be another circle through what was connected with it
+  } catch (...) {
+    // No memory: later there may be.
+  }
+  // order: relaxed (both)  hints
+  if (incomplete) incomplete_.store(true, std::memory_order_relaxed);
+  const std::int64_t took_ns = clock.now_ns() - began_ns;
+  const std::int64_t next_ns = told == 0 ? std::max(longest_ns, share_in_vain * took_ns) : std::max(shortest_ns, share_of_use * took_ns);
+  next_after_ns_.store(next_ns, std::memory_order_relaxed);  // order: relaxed  a hint
+  return told;
+}
+
+std::size_t deadlock_search::search_locked() {
+  struct world {
+    collector look(bool second) {
+      collector seen(self.home_, self.number_, second);
+      seen.collect();
+      // order: relaxed  a hint
+      if (!second) self.incomplete_.store(seen.missed != 0, std::memory_order_relaxed);
+      return seen;
+    }
+    // Or it could not be looked at.
+    // order: relaxed  a hint
+    void went_on() { self.incomplete_.store(true, std::memory_order_relaxed); }
+    std::size_t refuse(const collector& seen, const std::vector<std::vector<std::uint32_t>>& circles) {
+      std::vector<told_wait> told;
+      for (const auto& circle : circles) {
+        told_wait one = tell(seen, circle, self.home_);
+        if (one.wait != nullptr) told.push_back(std::move(one));
+      }
+      return self.refuse(std::move(told));
+    }
+    deadlock_search& self;
+  } looks{*this};
+  ++number_;
+  return search_by_two_looks(looks);
+}
+
+// Once more each turn is held; a wait is refused when it is the very one (D1), and its end is not on the way (D3).
+std::size_t deadlock_search::refuse(std::vector<told_wait> told) {
+  std::unordered_map<const tasks::wait*, std::size_t> index;
+  for (std::size_t i = 0; i < told.size(); ++i) index.emplace(told[i].wait, i);
+  std::vector<tasks::wait*> refused(told.size(), nullptr);
+  {
+    std::lock_guard lock(texts_mutex_);
+    for (told_wait& one : told) texts_.insert_or_assign(one.wait, std::move(one.text));
+  }
+  std::vector<const tasks::flow*> flows;
+  bool failed = false;
+  const auto look = [&](const tasks::flow& call) {
+    flows.assign(1, &call);
+    for (std::size_t i = 0; i < flows.size(); ++i) {
+      tasks::wait* const wait = flows[i]->awaited;
+      if (wait == nullptr) continue;
+      if (const tasks::group* const all = tasks::group::of(*wait)) {
+        for (const tasks::branch& one : all->branches()) {
+          if (!one.done) flows.push_back(&one);
+        }
+      } else if (const auto found = index.find(wait); found != index.end() && wait->seen_in == number_ &&
+                                                      tasks::awaited_by(*wait) != nullptr && tasks::refuse(*wait)) {
+        refused[found->second] = wait;
+      }
+    }
+  };
+  std::lock_guard lock(home_.looking);  // until they have mail: nobody takes the program for out of work meanwhile
+  for_each_held(home_, [&](activation& of) {
+    if (failed) return;
+    try {
+      if (of.suspended != nullptr) look(*of.suspended);
+      if (!of.actor->type->reentrant) return;
+      for (const tasks::flow* one = cell_extras::of(*of.actor).flows; one != nullptr; one = one->next_call) look(*one);
+    } catch (const std::bad_alloc&) {
+      failed = true;
+    }
+  });
+  std::size_t count = 0;
+  for (tasks::wait* const one : refused) {
+    if (one == nullptr) continue;
+    one->over(tasks::outcome::deadlock);
+    ++count;
+  }
+  return count;
+}
+
+std::string deadlock_search::take_text(const tasks::wait& refused) {
+  std::lock_guard lock(texts_mutex_);
+  const auto found = texts_.find(&refused);
+  if (found == texts_.end()) return "troupe: deadlock: turns wait for each other";
+  std::string text = std::move(found->second);
+  texts_.erase(found);
+  return text;
+}
+
+}  // namespace troupe::actor

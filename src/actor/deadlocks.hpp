@@ -1,0 +1,81 @@
+// deadlocks: the search for turns that wait for each other (docs/protocols/deadlocks.md).
+//
+// A turn that begins to wait for what others do records nothing but the wait itself, which names what it is for; and asks for a
+// search, unless one is to come. The search holds each suspended turn for an instant, copies what it waits for, and looks for circles.
+// Invariants
+//   D1  a wait that a search has come to carries its number (wait::seen_in); a later wait in the same memory does not.
+//   D2  a turn is told only by a search that came to each wait of its circle twice, and found it not over the second time. So there
+//       was an instant, between the two, at which all of them waited, and none of them ever goes on by itself.
+//   D3  a wait is refused by who has detached it from its result, as it is ended by anybody.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "troupe/task/timer.hpp"
+
+namespace troupe::actor {
+
+class system;
+struct activation;
+
+// What the layer of jobs tells: it is above this one.
+struct job_waits {
+  // The thread that runs the job, or null when it is not running. `job` is alive.
+  const void* (*runner_of)(const void* job) noexcept;
+  // Each thread that waits for a job which another one runs.
+  void (*for_each)(void* context, void (*look)(void* context, const void* thread, const void* runner));
+};
+
+// A wait that is to be refused, and what its turn is told.
+struct told_wait {
+  const tasks::wait* wait;
+  std::string text;
+};
+
+class deadlock_search : private tasks::timer {
+ public:
+  explicit deadlock_search(system& home) noexcept : timer(&on_time, true), home_(home) {}
+
+  // Any thread: there is a search within 100 ms, or 30 times what the last one took. Behind one that found a circle the next
+  // comes within 1 ms, or twice what that took: what goes on now may soon wait for itself again.
+  void search_soon() noexcept;
+  const std::atomic<bool>& soon() const noexcept { return soon_; }
+  // order: relaxed  a snapshot
+  bool is_armed() const noexcept { return soon_.load(std::memory_order_relaxed); }
+  // The owner of an actor that is about to be parked.
+  void look_again(const activation& of) noexcept;
+
+  // Searches now. How many turns were told: they have mail when this returns. Any thread but one in a turn.
+  std::size_t search() noexcept;
+  // What is thrown where that wait is awaited.
+  std::string take_text(const tasks::wait& refused);
+
+  const job_waits* jobs = nullptr;  // set before the first turn
+
+ private:
+  static constexpr std::int64_t longest_ns = 100'000'000, shortest_ns = 1'000'000;
+  static void on_time(timer& self) noexcept;
+  void arm() noexcept;
+  void arm_anew() noexcept;
+  std::size_t search_locked();
+  std::size_t refuse(std::vector<told_wait> told);
+
+  system& home_;
+  std::atomic<bool> soon_{false};
+  std::mutex arming_;
+  bool armed_ = false;  // under that
+  std::mutex searching_;  // one at a time
+  std::uint32_t number_ = 0;
+  std::atomic<std::int64_t> next_after_ns_{longest_ns};
+  std::atomic<bool> incomplete_{false};  // the last one could not look at all
+  std::mutex texts_mutex_;
+  std::unordered_map<const tasks::wait*, std::string> texts_;
+};
+
+}  // namespace troupe::actor
