@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <compare>
+#include <functional>
+#include <memory>
 #include <new>
 #include <numeric>
 #include <span>
@@ -55,10 +58,52 @@ bool find_source(const tasks::shared_state& of, const job_waits* jobs, source& f
   return true;
 }
 
+}  // namespace
+
+// The memory of a look, which the next look uses again.
+struct wait_snapshot {
+  struct leaf {
+    const tasks::wait* wait = nullptr;  // null: a thread
+    source from;
+    suspended_call call{};  // of the second look
+  };
+  struct call {
+    std::uint64_t actor_id;
+    std::uint32_t node;
+    auto operator<=>(const call&) const = default;
+  };
+  struct resolver {
+    const void* by;
+    std::uint32_t node;
+  };
+  void clear() noexcept {
+    nodes.clear();
+    leaves.clear();
+    calls.clear();
+    flows.clear();
+    ids.clear();
+    resolvers.clear();
+  }
+
+  std::vector<wait_node> nodes;
+  std::vector<leaf> leaves;                // one for each node
+  std::vector<std::uint32_t> calls;        // those with an actor's number, in its order
+  std::vector<const tasks::flow*> flows;   // of the call that is looked at
+  std::vector<call> ids;
+  std::vector<resolver> resolvers;         // states, actors and threads, and what each waits for
+};
+
+namespace {
+
 // A look at all that is suspended, as a graph. The second one takes only waits that the first has seen for waits at all (D2).
 class collector {
  public:
-  collector(system& home, std::uint32_t number, bool second) noexcept : home_(home), number_(number), second_(second) {}
+  // The snapshot's memory is the collector's as long as there is one.
+  collector(system& home, std::uint32_t number, bool second, wait_snapshot& memory) noexcept
+      : nodes(memory.nodes), leaves(memory.leaves), calls(memory.calls), home_(home), number_(number), second_(second),
+        flows_(memory.flows), ids_(memory.ids), resolvers_(memory.resolvers) {
+    memory.clear();
+  }
 
   void collect() {
     {
@@ -70,23 +115,15 @@ class collector {
     connect();
   }
 
-  struct leaf {
-    const tasks::wait* wait = nullptr;  // null: a thread
-    source from;
-    suspended_call call{};  // of the second look
-  };
-  std::vector<wait_node> nodes;
-  std::vector<leaf> leaves;          // one for each node
-  std::vector<std::uint32_t> calls;  // those with an actor's number, in its order
+  using leaf = wait_snapshot::leaf;
+  using call = wait_snapshot::call;
+  std::vector<wait_node>& nodes;
+  std::vector<leaf>& leaves;
+  std::vector<std::uint32_t>& calls;
   unsigned missed = 0;
   bool has_jobs = false;
 
  private:
-  struct call {
-    std::uint64_t actor_id;
-    std::uint32_t node;
-  };
-
   void look(activation& of) noexcept {
     if (failed_) return;
     try {
@@ -106,8 +143,8 @@ class collector {
     for (std::uint32_t i = first; i < nodes.size(); ++i) fill(actor, flow, i, *flows_[i - first]);
     const tasks::shared_state* answers = flow.answers;
     if (actor.type == &spawned_type) answers = static_cast<const spawned_task*>(actor.object())->result;
-    if (answers != nullptr) resolvers_.emplace(answers, first);
-    if (holds_actor) resolvers_.emplace(&actor, first);
+    if (answers != nullptr) resolvers_.push_back({answers, first});
+    if (holds_actor) resolvers_.push_back({&actor, first});
     ids_.push_back({id_of(actor), first});
   }
   void add_node() {
@@ -150,7 +187,7 @@ class collector {
         self.add_node();
         self.nodes[at].how = waits::for_one;
         self.leaves[at].from = from;
-        self.resolvers_.emplace(thread, at);
+        self.resolvers_.push_back({thread, at});
       } catch (const std::bad_alloc&) {
         self.failed_ = true;
       }
@@ -170,20 +207,28 @@ class collector {
     });
   }
 
+  // The first of those that are the same counts.
+  const wait_snapshot::resolver* find(const void* by) const noexcept {
+    const auto found = std::ranges::lower_bound(resolvers_, by, std::less<>(), &wait_snapshot::resolver::by);
+    return found != resolvers_.end() && found->by == by ? &*found : nullptr;
+  }
+
   void connect() {
+    std::ranges::sort(resolvers_, [](const wait_snapshot::resolver& a, const wait_snapshot::resolver& b) {
+      return a.by == b.by ? a.node < b.node : std::less<>()(a.by, b.by);
+    });
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       if (nodes[i].how != waits::for_one) continue;
       const source& from = leaves[i].from;
       for (const void* const by : {static_cast<const void*>(from.state), from.actor, from.thread}) {
-        const auto found = by == nullptr ? resolvers_.end() : resolvers_.find(by);
-        if (found != resolvers_.end()) {
-          nodes[i].target = found->second;
+        if (const auto* const found = by == nullptr ? nullptr : find(by)) {
+          nodes[i].target = found->node;
           break;
         }
       }
       if (nodes[i].target == wait_node::none) nodes[i].how = waits::for_nobody;
     }
-    std::ranges::stable_sort(ids_, {}, &call::actor_id);
+    std::ranges::sort(ids_);
     for (const call& one : ids_) calls.push_back(one.node);
   }
 
@@ -191,9 +236,9 @@ class collector {
   const std::uint32_t number_;
   const bool second_;
   bool failed_ = false;
-  std::vector<const tasks::flow*> flows_;  // of the call that is looked at
-  std::vector<call> ids_;
-  std::unordered_map<const void*, std::uint32_t> resolvers_;  // states, actors and threads, and what each waits for
+  std::vector<const tasks::flow*>& flows_;
+  std::vector<call>& ids_;
+  std::vector<wait_snapshot::resolver>& resolvers_;
 };
 
 // The one that is told: the youngest actor's. A circle has an actor, for threads that wait for each other's jobs find that themselves.
@@ -216,6 +261,9 @@ told_wait tell(const collector& seen, std::span<const std::uint32_t> circle, con
 }
 
 }  // namespace
+
+deadlock_search::deadlock_search(system& home) noexcept : timer(&on_time, true), home_(home) {}
+deadlock_search::~deadlock_search() = default;
 
 void deadlock_search::on_time(timer& base) noexcept {
   auto& self = static_cast<deadlock_search&>(base);
@@ -293,7 +341,7 @@ std::size_t deadlock_search::search() noexcept {
 std::size_t deadlock_search::search_locked() {
   struct world {
     collector look(bool second) {
-      collector seen(self.home_, self.number_, second);
+      collector seen(self.home_, self.number_, second, *self.snapshot_);
       seen.collect();
       // order: relaxed  a hint
       if (!second) self.incomplete_.store(seen.missed != 0, std::memory_order_relaxed);
@@ -313,6 +361,7 @@ std::size_t deadlock_search::search_locked() {
     deadlock_search& self;
   } looks{*this};
   ++number_;
+  if (snapshot_ == nullptr) snapshot_ = std::make_unique<wait_snapshot>();
   return search_by_two_looks(looks);
 }
 

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <unordered_map>
@@ -23,6 +24,7 @@ namespace troupe::actor {
 
 class system;
 struct activation;
+struct wait_snapshot;
 
 // What the layer of jobs tells: it is above this one.
 struct job_waits {
@@ -40,14 +42,15 @@ struct told_wait {
 
 class deadlock_search : private tasks::timer {
  public:
-  explicit deadlock_search(system& home) noexcept : timer(&on_time, true), home_(home) {}
+  explicit deadlock_search(system& home) noexcept;
+  ~deadlock_search();
 
   // Any thread: there is a search within 100 ms, or 30 times what the last one took. Behind one that found a circle the next
   // comes within 1 ms, or twice what that took: what goes on now may soon wait for itself again.
   void search_soon() noexcept;
   const std::atomic<bool>& soon() const noexcept { return soon_; }
-  // order: relaxed  a snapshot
-  bool is_armed() const noexcept { return soon_.load(std::memory_order_relaxed); }
+  // For those who count the timers of users alone.
+  const tasks::timer& own_timer() const noexcept { return *this; }
   // The owner of an actor that is about to be parked.
   void look_again(const activation& of) noexcept;
 
@@ -72,6 +75,7 @@ class deadlock_search : private tasks::timer {
   bool armed_ = false;  // under that
   std::mutex searching_;  // one at a time
   std::uint32_t number_ = 0;
+  std::unique_ptr<wait_snapshot> snapshot_;  // kept, so that a search like the last one allocates nothing
   std::atomic<std::int64_t> next_after_ns_{longest_ns};
   std::atomic<bool> incomplete_{false};  // the last one could not look at all
   std::mutex texts_mutex_;

@@ -1,5 +1,7 @@
 #include "actor/wait_graph.hpp"
 
+#include <algorithm>
+
 namespace troupe::actor {
 namespace {
 
@@ -44,6 +46,8 @@ std::uint32_t stuck_for(std::span<const wait_node> nodes, const std::vector<bool
 
 // Everything is taken for stuck but what waits for nobody; what that frees, frees others.
 std::vector<bool> find_stuck(std::span<const wait_node> nodes) {
+  const auto waits_for_a_node = [](const wait_node& one) { return one.how == waits::for_one; };
+  if (std::ranges::none_of(nodes, waits_for_a_node)) return {};
   const reverse_edges needed_by(nodes);
   std::vector<bool> stuck(nodes.size(), true);
   std::vector<std::uint32_t> left(nodes.size());  // members that are not free yet
@@ -69,6 +73,7 @@ std::vector<bool> find_stuck(std::span<const wait_node> nodes) {
 std::vector<std::vector<std::uint32_t>> find_circles(std::span<const wait_node> nodes, const std::vector<bool>& stuck,
                                                      std::span<const std::uint32_t> order) {
   std::vector<std::vector<std::uint32_t>> circles;
+  if (stuck.empty()) return circles;
   std::vector<std::uint32_t> reached_from(nodes.size(), wait_node::none);  // where the way began that came to this node first
   for (const std::uint32_t start : order) {
     if (!stuck[start]) continue;

@@ -21,7 +21,7 @@ struct wait_node {
   std::uint32_t members = 0;    // of a group
 };
 
-// Which of them are stuck. Time and memory: linear.
+// Which of them are stuck; empty when none waits for another one. Time and memory: linear.
 std::vector<bool> find_stuck(std::span<const wait_node> nodes);
 
 // Circles of stuck nodes that have no node in common, one for each set of stuck nodes that are connected: each node of a circle needs

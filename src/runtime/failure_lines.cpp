@@ -8,9 +8,12 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <mutex>
+#include <new>
 #include <string_view>
 #include <typeinfo>
 #include <utility>
@@ -86,7 +89,10 @@ class without_sigpipe {
 
 // One at a time: between the look whether there is room and the writing nobody of ours takes that room.
 std::timed_mutex& get_writing() noexcept {
-  static std::timed_mutex& instance = *new std::timed_mutex;  // never destroyed: threads may end after the program's statics
+  // Never destroyed, since threads may end after the program's statics; and without an allocation,
+  // since memory may be what is out.
+  alignas(std::timed_mutex) static std::byte storage[sizeof(std::timed_mutex)];
+  static std::timed_mutex& instance = *::new (storage) std::timed_mutex;
   return instance;
 }
 

@@ -49,9 +49,7 @@ runtime_metrics runtime_core::metrics() {
   now.lazies_dropped = jobs->dropped();
   now.actors = not_negative(alive - internal_actors);
   now.suspended = not_negative(suspended);
-  now.timers_armed = clock->count().armed;
-  // Without the runtime's own.
-  if (now.timers_armed != 0 && system->deadlocks.is_armed()) --now.timers_armed;
+  now.timers_armed = clock->count(&system->deadlocks.own_timer()).armed;
   if (const sched::poller* there = io.taken()) {
     const auto of = there->count();
     now.io_waits = of.waits;

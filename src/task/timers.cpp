@@ -106,9 +106,10 @@ std::optional<std::int64_t> timers::next_ns() {
   return next > INT64_MAX / wheel::tick_ns ? INT64_MAX : next * wheel::tick_ns;
 }
 
-timers::counts timers::count() {
+timers::counts timers::count(const timer* but) {
   std::lock_guard lock(mutex_);
-  return {wheel_.count(), armed_};
+  const bool left_out = but != nullptr && but->is == timer::state::armed;
+  return {wheel_.count() - (left_out ? 1 : 0), armed_};
 }
 
 void timers::expire() {

@@ -65,7 +65,8 @@ class timers {
     std::size_t armed = 0;
     std::int64_t strong = 0;  // of these: they keep the program alive
   };
-  counts count();
+  // Without `but`, if that is armed.
+  counts count(const timer* but = nullptr);
 
   // Without a thread: when the next timer may be due, if there is one; expires what is due now.
   std::optional<std::int64_t> next_ns();

@@ -573,9 +573,11 @@ TEST_P(io_protocols, a_connection_stays_as_small_as_its_greatest_callback) {
       all += bytes;
     }
   };
+  // An exception that unwound its runtime, in a test before this one, keeps its context.
+  const auto active_before = count_contexts().active;
   serve<generates>({}, client, &most);
   EXPECT_LE(most.load(), 4'096u + 16'384u);
-  EXPECT_EQ(count_contexts().active, 0);
+  EXPECT_EQ(count_contexts().active, active_before);
 }
 
 struct asks : counted {

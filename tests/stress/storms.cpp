@@ -180,8 +180,11 @@ TEST_P(storms, failures_rain_while_refs_go) {
   struct fragile {
     void fail() { throw 1; }
   };
-  runtime rt(options());
   const int count = fewer(3000);
+  runtime_options chosen = options();
+  chosen.failures_kept = static_cast<std::size_t>(2 * count);
+  chosen.failure_lines = 0;
+  runtime rt(chosen);
   for (int i = 0; i < count; ++i) {
     auto one = rt.spawn<fragile>(spawn_options{.on_error = i % 2 == 0 ? error_policy::resume : error_policy::stop});
     one.tell<&fragile::fail>();
