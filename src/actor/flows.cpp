@@ -253,7 +253,12 @@ void link_ask(tasks::ask_link& link, const cell& callee, message::handler method
   link.method = method;
   link.asked = &callee;
   link.callee_active = mailbox(const_cast<cell&>(callee).word).look() != mailbox::dormant;
-  if (asking == nullptr) return link_to_answer(link);
+  if (asking == nullptr) {
+    const system& home = system::of(callee);
+    // order: relaxed  nobody else knows it yet
+    if (callee.lives_on() == system::main_executor || home.is_simulated) link.main_lane.store(home.main_lane, std::memory_order_relaxed);
+    return link_to_answer(link);
+  }
   // A reentrant actor answers while it waits, and nobody can ask a spawned task, whose actor may be another one when it goes on.
   const cell_type* const type = static_cast<const cell*>(asking->actor)->type;
   if (!type->reentrant && type != &spawned_type) link.asker = asking->actor;
@@ -267,6 +272,8 @@ answering::~answering() { current_turn().answers = before_; }
 // Of an ask the state stays until its resolver is done with it, whoever leaves it; and `to` is resolved after it. Not of one that was
 // asked elsewhere, nor behind many that pass an answer on: those go one within the other.
 void forward_answer(tasks::ask_link& to, tasks::shared_state& from) {
+  // order: relaxed  on the thread in run(), or of no interest
+  to.main_lane.store(0, std::memory_order_relaxed);
   if (from.asked == nullptr) return;
   if (from.asked->parent != nullptr && from.asked->parent->asked == &to) find_circle(*from.asked, from.asked->asked);
   if (from.asked->passed != to.passed + 1) return;
@@ -289,6 +296,10 @@ void report_keeping(message::handler describes, std::exception_ptr what, kept_me
 }
 
 void run_aside(system& home, std::move_only_function<void()> procedure) { home.run_aside(std::move(procedure)); }
+
+void mark_simulated(const system& home, tasks::shared_state& result) noexcept {
+  if (home.is_simulated) result.main_lane = home.main_lane;
+}
 
 system& running_system(const char* who) {
   if (const cell* running = current_cell()) return system::of(*running);

@@ -221,6 +221,8 @@ void refuse_restart(const char* why) { throw option_error(std::string("troupe: s
 future<ended> watch(cell& of) {
   promise<ended> told;
   future<ended> later = told.get_future();
+  const system& home = system::of(of);
+  if (of.lives_on() == system::main_executor || home.is_simulated) tasks::future_access::state(later).main_lane = home.main_lane;
   deliver_urgent(of, *make_message<watch_message>(std::move(told)));
   return later;
 }

@@ -252,6 +252,7 @@ TROUPE_NOINLINE void refuse_part_of(cell& running, const void* object) {
 
 queued_task* start_spawned(const placement& where, message::handler act, tasks::coroutine& root, tasks::shared_state& result) {
   system& home = where.home;
+  if (home.is_simulated) [[unlikely]] result.main_lane = home.main_lane;
   if (const void* const object = root.object_before_start()) {
     if (cell* const running = current_cell()) refuse_part_of(*running, object);
   }

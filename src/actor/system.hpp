@@ -42,6 +42,7 @@ class system {
  public:
   // 0 is the pool, 1 the main thread, then the pinned ones.
   static constexpr std::size_t executors_max = 1002;
+  static constexpr std::uint16_t main_executor = 1;
 
   explicit system(limits turn);
   ~system();
@@ -114,6 +115,8 @@ class system {
   tasks::flow asleep{calls_none};
   std::atomic<std::size_t> sleepers{0};
   std::int64_t began_ns = 0;     // by its clock; set before the first turn
+  std::uint8_t main_lane = 0;    // src/task/main_lanes.hpp; set before the first turn
+  bool is_simulated = false;     // all turns are the main thread's; set before the first turn
   memory::slot_space slots;
   kin_table kins;
   guard_table guards;

@@ -2,6 +2,7 @@
 #include "actor/running.hpp"
 #include "actor/suspended.hpp"
 #include "runtime/runtime_core.hpp"
+#include "task/main_lanes.hpp"
 #include "troupe/base/error.hpp"
 
 namespace troupe {
@@ -74,11 +75,13 @@ class runtime_core::entry {
       throw usage_error("troupe: run() is running on another thread already");
     }
     core.has_run_ = true;
+    tasks::main_lanes::enter(core.system->main_lane);
   }
   entry(const entry&) = delete;
   entry& operator=(const entry&) = delete;
   ~entry() {
     if (answers_stop) core_.forget_stop();
+    tasks::main_lanes::leave(core_.system->main_lane);
     // order: release  hands over to the next run
     core_.running_.store(false, std::memory_order_release);
   }

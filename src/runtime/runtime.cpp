@@ -5,8 +5,10 @@
 #include <ostream>
 
 #include "actor/running.hpp"
+#include "base/thread_name.hpp"
 #include "runtime/quit_signal.hpp"
 #include "runtime/runtime_core.hpp"
+#include "task/main_lanes.hpp"
 
 namespace troupe {
 
@@ -30,6 +32,20 @@ runtime::~runtime() {
   }
   if (core_->options.dump_on_sigquit) ignore_quit(*core_);
   core_->shut_down();
+}
+
+void main_thread::check_may_wait() const {
+  if (actor::is_running() || base::worker_number != 0) {
+    throw usage_error(
+        "troupe: main_thread::call_and_wait: a handler, and a thread of the pool, must not wait for the main thread; "
+        "co_await rt.main().call(f) there");
+  }
+  const actor::system& home = actor::system::of(*any_ref(actor_).cell());
+  const auto never = [](const void*) { return false; };
+  if (!tasks::main_lanes::waits_for_itself(home.main_lane, never, nullptr)) return;
+  throw usage_error(
+      "troupe: main_thread::call_and_wait: this is the main thread, which would wait for itself; call f() here, or in a task "
+      "co_await rt.main().call(f)");
 }
 
 void runtime::post(std::move_only_function<void()> procedure) { core_->post(std::move(procedure)); }

@@ -13,6 +13,7 @@
 #include "runtime/posted.hpp"
 #include "sched/shared_queue.hpp"
 #include "sched/work_stealing.hpp"
+#include "task/main_lanes.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/runtime/here.hpp"
 #include "base/invariant.hpp"
@@ -48,10 +49,13 @@ runtime_core::runtime_core(runtime_options chosen)
     : options(resolve(std::move(chosen))), system(new actor::system(limits_of(options.turn))),
       aside(options.blocking_threads) {
   try {
+    system->is_simulated = options.policy == policy::simulated;
+    system->main_lane = tasks::main_lanes::claim();
     make_clock();
     make_side_pool();
     make_executors();
   } catch (...) {
+    tasks::main_lanes::give_back(system->main_lane);
     pool.reset();
     actor::system::destroy(system);
     throw;
@@ -255,7 +259,9 @@ void runtime_core::shut_down() {
   io.give_up();
   jobs.reset();
   system->on_dead_letter = nullptr;
+  const std::uint8_t lane = system->main_lane;
   actor::system::destroy(system);
+  tasks::main_lanes::give_back(lane);
   lines.tell_left_out();
   print_unheard();
   failures.end();

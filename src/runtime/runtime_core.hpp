@@ -38,7 +38,7 @@ class runtime_core : public std::enable_shared_from_this<runtime_core> {
   explicit runtime_core(runtime_options chosen);
   void shut_down();
 
-  static constexpr std::uint16_t main_index = 1;  // of the system's executors
+  static constexpr std::uint16_t main_index = actor::system::main_executor;  // of the system's executors
   static constexpr std::int64_t internal_actors = 1;  // the main thread's seat
 
   void run();

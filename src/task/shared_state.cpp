@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "base/atomics.hpp"
+#include "task/main_lanes.hpp"
 #include "task/one_shot.hpp"
+#include "troupe/base/error.hpp"
 #include "troupe/base/platform.hpp"
 
 namespace troupe::tasks {
@@ -162,7 +164,26 @@ void shared_state::drop_ref() noexcept {
   free(*this, false);
 }
 
+namespace {
+
+void refuse_to_wait_for_itself(const shared_state& of) {
+  std::uint8_t lane = of.main_lane;
+  // order: relaxed  what a run() wrote is seen by who finds nobody in it; else it says no more than that it was not handled yet
+  if (of.asked != nullptr) lane = of.asked->main_lane.load(std::memory_order_relaxed);
+  const auto over = [](const void* state) { return static_cast<const shared_state*>(state)->resolved(); };
+  if (!main_lanes::waits_for_itself(lane, over, &of)) return;
+  // A run() may have handled it meanwhile.
+  // order: relaxed  as above
+  if (of.asked != nullptr && of.asked->main_lane.load(std::memory_order_relaxed) == 0) return;
+  throw usage_error(
+      "troupe: future::get and wait: the result can only come in run(), which this thread would call, and it would wait here for ever; "
+      "call run() first, or co_await the future in a task");
+}
+
+}  // namespace
+
 bool shared_state::wait(std::chrono::nanoseconds at_most) {
+  if (at_most == std::chrono::nanoseconds::max()) refuse_to_wait_for_itself(*this);
   blocked here;
   if (!attach(here)) return true;
   if (at_most == std::chrono::nanoseconds::max()) {

@@ -14,6 +14,8 @@ namespace actor {
 
 class system;
 void run_aside(system& home, std::move_only_function<void()> procedure);
+// A simulated program has no threads aside: this comes in run() alone.
+void mark_simulated(const system& home, tasks::shared_state& result) noexcept;
 // The system of the handler that is running. usage_error elsewhere.
 system& running_system(const char* who);
 
@@ -22,6 +24,7 @@ auto call_aside(system& home, Function&& function) {
   using result = std::invoke_result_t<std::decay_t<Function>&>;
   promise<result> promised;
   future<result> later = promised.get_future();
+  mark_simulated(home, tasks::future_access::state(later));
   run_aside(home, [promised = std::move(promised), function = std::decay_t<Function>(std::forward<Function>(function))]() mutable {
     std::exception_ptr failure;
     try {

@@ -68,9 +68,11 @@ class main_thread {
   [[nodiscard]] auto call(Function&& function) const {
     return actor_.ask([function = std::forward<Function>(function)](seat&) mutable -> decltype(auto) { return function(); });
   }
-  // For threads of your own: blocks until it was called. usage_error in a handler; not for the main thread itself.
+  // For threads of your own: blocks until it was called. Throws usage_error, before anything is sent, on the main thread itself,
+  // which would wait for itself, and in handlers and on the pool's threads, where `co_await main().call(f)` is the right call.
   template <class Function>
   auto call_and_wait(Function&& function) const {
+    check_may_wait();
     return call(std::forward<Function>(function)).get();
   }
 
@@ -78,6 +80,7 @@ class main_thread {
   friend class runtime;
   struct seat {};
   explicit main_thread(ref<seat> actor) noexcept : actor_(std::move(actor)) {}
+  void check_may_wait() const;
   ref<seat> actor_;
 };
 

@@ -197,7 +197,8 @@ class future {
   bool ready() const noexcept { return state_ && state_->resolved(); }
 
   // Blocks until the result is there; gives the value or throws the exception. For threads that are not the runtime's:
-  // usage_error in a handler.
+  // usage_error in a handler; and on the main thread, outside of run(), for what comes in run() alone: the answer of an actor of
+  // the main thread, and whatever a simulated program has yet to do. Then the future is as it was.
   T get() {
     wait();
     auto state = std::move(state_);

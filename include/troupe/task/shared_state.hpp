@@ -51,6 +51,7 @@ struct ask_link {
   std::uint8_t passed = 0;               // so many ordinary methods in a row asked before this; no more than passed_max
   static constexpr std::uint8_t passed_max = 250;
   bool callee_active = false;            // when it was asked the callee was not dormant
+  std::atomic<std::uint8_t> main_lane{0};  // as shared_state's, until its handler has returned a future, which others may resolve
   std::atomic<bool> waited{false};       // a flow is suspended for it, with no limit
   std::atomic<bool> given_up{false};     // a timeout, a stop token or the end of the asker has ended the wait for it
   mutable std::atomic<bool> locked{false};  // who looks at `parent` of an ask that is not his own, or drops it
@@ -93,7 +94,8 @@ struct shared_state {
   void drop_ref() noexcept;  // frees it with the last one
   void be_done() noexcept;   // drops theirs
 
-  // Blocks the calling thread until it is resolved. False when that did not come about in time.
+  // Blocks the calling thread until it is resolved. False when that did not come about in time. Throws usage_error when it waits
+  // without a limit for what only run() on this very thread can resolve.
   bool wait(std::chrono::nanoseconds at_most);
 
   static constexpr std::uintptr_t done = 1, untaken = 2;
@@ -101,6 +103,7 @@ struct shared_state {
   std::atomic<std::uint32_t> refs{1};
   bool queued = false;  // what resolves it may not have begun: a taker who leaves asks `free`
   bool marked = false;  // what `free` wants to know
+  std::uint8_t main_lane = 0;  // nobody but who is in run() can resolve it (src/task/main_lanes.hpp)
   // Early: only if what would have resolved it does not begin any more, or goes on without it. False, and nothing done, if it has begun.
   bool (*const free)(shared_state&, bool early) noexcept;
   ask_link* asked = nullptr;  // of an ask
