@@ -61,8 +61,7 @@ bool main_lanes::waits_for_itself(std::uint8_t lane, bool (*over)(const void* co
     const std::uint64_t seen = lanes[lane].load(std::memory_order_acquire);
     if (seen >> thread_shift != own_thread() || over(context)) return false;
     if ((seen & has_run) != 0 || std::chrono::steady_clock::now() >= last) return true;
-    // sleeps: only a thread that made a runtime which nobody runs yet; run() knows nothing of those that wait for it
-    std::this_thread::sleep_for(between_looks);
+    std::this_thread::sleep_for(between_looks);  // sleeps: run() tells nobody that it begins
   }
 }
 
