@@ -121,7 +121,7 @@ void construction::start(cell& made) {
 void construction::fail() noexcept {
   leave();
   cell& unborn = *cell_;
-  end_object(unborn, {ended::why::failed, {}});
+  end_object(unborn, ended(ended::why::failed));
   if (activation_ != nullptr) {
     start(unborn);
     return drop_ref(unborn);
@@ -156,7 +156,7 @@ TROUPE_NOINLINE cell& make_cell_with_extras(const placement& where, const cell_t
   cell& made = make_cell_at(where, type, type.offset_behind(extra), type.slot_bytes_behind(extra), bound != nullptr);
   made.flags |= cell::has_extras;
   auto& extras =
-      *::new (&made + 1) cell_extras{{where.turn_messages, where.turn_ns}, nullptr, std::move(bound), std::move(family), std::move(heap)};
+      *::new (&made + 1) cell_extras{{where.turn_messages, where.turn_ns}, nullptr, std::move(bound), std::move(heap), std::move(family)};
   if (where.parent != nullptr) {
     add_ref(*where.parent);
     extras.family->parent = where.parent;

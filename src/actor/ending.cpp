@@ -47,7 +47,7 @@ void leave_parent(cell& actor) noexcept {
 
 // The actor ends now, or with its last call that is suspended and cannot be cancelled at once.
 void end_when_over(activation& active) noexcept {
-  if (kin* own = family_of(*active.actor)) own->suffers_then = nullptr;
+  if (kin* own = family_of(*active.actor)) own->suffers_then = {};
   active.actor->flags |= cell::ends_soon;
   cancel_turns(active);
   if (!suspends(active)) end_object(*active.actor);

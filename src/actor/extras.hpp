@@ -22,8 +22,8 @@ struct cell_extras {
   limits turn{0, 0};                  // no messages: the system's
   tasks::flow* flows = nullptr;       // of a reentrant actor: those that are suspended
   std::unique_ptr<mail_bound> bound;  // of a bounded mailbox
+  std::unique_ptr<actor_heap> heap;   // of an actor with a context of its own; what refers to it goes first
   std::unique_ptr<kin> family;        // of a supervised actor
-  std::unique_ptr<actor_heap> heap;   // of an actor with a context of its own
   std::atomic<std::uintptr_t>* urgent_end = nullptr;  // its activation's (activation.hpp)
   void* adopted = nullptr;                            // the object of an actor that was made by activate()
   bool listed = false;                                // in the system's waiting_lists, by these links

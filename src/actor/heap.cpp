@@ -17,12 +17,14 @@ kept_memory actor_heap::keep() noexcept try {
 
 actor_heap* heap_of(cell& actor) noexcept { return has_extras(actor) ? cell_extras::of(actor).heap.get() : nullptr; }
 
-void report_own(cell& actor, message::handler method, std::exception_ptr what) noexcept {
+kept_failure report_own(cell& actor, message::handler method, std::exception_ptr what) noexcept {
   actor_heap* const heap = heap_of(actor);
   const kept_memory keeps = heap == nullptr ? kept_memory{} : heap->keep();
+  kept_failure failed(std::move(what), keeps.held);
   if (keeps.held != nullptr) failures_keep = &keeps;
-  system::of(actor).report(&actor, method, std::move(what));
+  system::of(actor).report(&actor, method, failed.what);
   failures_keep = nullptr;
+  return failed;
 }
 
 void destroy_object(cell& actor) noexcept {

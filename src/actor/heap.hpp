@@ -51,8 +51,8 @@ actor_heap* heap_of(cell& actor) noexcept;
 // undoes that. So what an actor without one allocates never lies in the context of another one, which constructs it for instance.
 inline context* enter_heap(actor_heap* own) noexcept { return contexts::enter(own == nullptr ? nullptr : &own->memory()); }
 
-// In the actor's turn: a failure of its own, which may refer to what it allocated.
-void report_own(cell& actor, message::handler method, std::exception_ptr what) noexcept;
+// In the actor's turn: a failure of its own, which may refer to what it allocated: that stays for as long as what this returns is there.
+kept_failure report_own(cell& actor, message::handler method, std::exception_ptr what) noexcept;
 
 // Destroys the actor's object, and discards what it allocated.
 void destroy_object(cell& actor) noexcept;

@@ -27,7 +27,7 @@ struct watch_message final : message {
     if (act != message_act::handle) return nullptr;
     cell& actor = *current_cell();
     if ((actor.flags & cell::stopped) != 0) {
-      guard.self->told.set_value(ended{ended::why::before, {}});
+      guard.self->told.set_value(ended(ended::why::before));
     } else {
       system::of(actor).kins.add_watch(actor, std::move(guard.self->told));
     }
@@ -62,33 +62,38 @@ struct join_message final : message {
 
 // A child's failure, as its parent's.
 struct escalated_message final : message {
-  explicit escalated_message(std::exception_ptr failure) : message(&act_on), what(std::move(failure)) {}
+  explicit escalated_message(kept_failure failure) : message(&act_on), failed(std::move(failure)) {}
   static const char* act_on(message* base, void*, message_act act) {
     if (act == message_act::describe) return "escalate";
     message_guard<escalated_message> guard{static_cast<escalated_message*>(base)};
-    if (act == message_act::handle) suffer(*current_cell(), std::move(guard.self->what));
+    if (act == message_act::handle) suffer(*current_cell(), std::move(guard.self->failed));
     return nullptr;
   }
-  std::exception_ptr what;
+  kept_failure failed;
 };
 
 const char* describe_constructor(message*, void*, message_act) { return sched::described_as_constructor; }
 
-void restart(cell& actor, kin& own, std::exception_ptr what) noexcept;
+void restart(cell& actor, kin& own, kept_failure failed) noexcept;
+
+void end_failed(cell& actor, kept_failure failed) noexcept {
+  end_object(actor, ended(ended::why::failed, std::move(failed.what), std::move(failed.memory)));
+}
 
 // What its constructor threw, or null.
-std::exception_ptr construct_anew(cell& actor, kin& own) noexcept {
+kept_failure construct_anew(cell& actor, kin& own) noexcept {
+  std::exception_ptr what;
   try {
     own.make(actor.object());
     actor.flags |= cell::born;
     if (actor_heap* heap = heap_of(actor)) heap->begin();
-    return nullptr;
+    return {};
   } catch (...) {
-    std::exception_ptr what = std::current_exception();
-    report_own(actor, &describe_constructor, what);
-    if (actor_heap* heap = heap_of(actor)) heap->end();
-    return what;
+    what = std::current_exception();
   }
+  kept_failure failed = report_own(actor, &describe_constructor, std::move(what));
+  if (actor_heap* heap = heap_of(actor)) heap->end();
+  return failed;
 }
 
 // Nobody constructs its object anew.
@@ -115,7 +120,7 @@ struct rebirth final : message {
       return nullptr;
     }
     kin& own = *cell_extras::of(actor).family;
-    if (std::exception_ptr what = construct_anew(actor, own)) restart(actor, own, std::move(what));
+    restart(actor, own, construct_anew(actor, own));
     return nullptr;
   }
   task<> waiting;
@@ -130,15 +135,15 @@ std::chrono::nanoseconds backoff_of(const kin& own) noexcept {
   return wait;
 }
 
-void restart(cell& actor, kin& own, std::exception_ptr what) noexcept {
-  while (what != nullptr) {
+void restart(cell& actor, kin& own, kept_failure failed) noexcept {
+  while (failed.what != nullptr) {
     const std::int64_t now = tasks::now_ns(*system::of(actor).home.clock);
     if (own.failures == 0 || now - own.failed_since_ns > own.restart.per.count()) {
       own.failed_since_ns = now;
       own.failures = 0;
     }
     const bool stops = (actor.flags & cell::cancels) != 0, born = (actor.flags & cell::born) != 0;
-    if (++own.failures > own.restart.times || (stops && !born)) return end_object(actor, {ended::why::failed, std::move(what)});
+    if (++own.failures > own.restart.times || (stops && !born)) return end_failed(actor, std::move(failed));
     if (born) {
       actor.flags &= static_cast<std::uint8_t>(~cell::born);
       destroy_object(actor);
@@ -149,19 +154,19 @@ void restart(cell& actor, kin& own, std::exception_ptr what) noexcept {
         auto& later = *make_message<rebirth>(backoff);
         return begin(later.flow, tasks::task_access::root(later.waiting));
       } catch (const std::bad_alloc&) {
-        return end_object(actor, {ended::why::failed, std::move(what)});
+        return end_failed(actor, std::move(failed));
       }
     }
     // Failures that take longer than the period count for nothing: it may be tried for ever.
-    if (is_over(actor)) return end_object(actor, {ended::why::failed, std::move(what)});
-    what = construct_anew(actor, own);
+    if (is_over(actor)) return end_failed(actor, std::move(failed));
+    failed = construct_anew(actor, own);
   }
 }
 
 }  // namespace
 
 // A turn that is suspended, when a child's failure comes, is cancelled first.
-void suffer(cell& actor, std::exception_ptr what) noexcept {
+void suffer(cell& actor, kept_failure failed) noexcept {
   kin* const family = family_of(actor);
   if (family == nullptr || (actor.flags & cell::stopped) != 0) return;
   kin& own = *family;
@@ -174,7 +179,7 @@ void suffer(cell& actor, std::exception_ptr what) noexcept {
       if (home.on_escalated) home.on_escalated();
     } else {
       try {
-        deliver_urgent(*own.parent, *make_message<escalated_message>(what));
+        deliver_urgent(*own.parent, *make_message<escalated_message>(failed));
       } catch (const std::bad_alloc&) {
         // The parent is not told; the failure is recorded all the same.
       }
@@ -190,24 +195,24 @@ void suffer(cell& actor, std::exception_ptr what) noexcept {
   if ((actor.flags & cell::stopped) != 0) return;
   if (suspends(active)) {
     actor.flags |= cell::ends_soon;  // not to be waited for: the rest comes with the end of that
-    own.suffers_then = std::move(what);
+    own.suffers_then = std::move(failed);
     own.cancels_then = cancelled_before;
     current_turn().unusual.store(true, std::memory_order_relaxed);  // order: relaxed  the thread's own
   } else if (own.on_error != error_policy::restart) {
-    end_object(actor, {ended::why::failed, std::move(what)});
+    end_failed(actor, std::move(failed));
   } else {
     actor.flags = static_cast<std::uint8_t>((actor.flags & ~cell::cancels) | cancelled_before);
-    restart(actor, own, std::move(what));
+    restart(actor, own, std::move(failed));
   }
 }
 
 void end_with_call(cell& actor) noexcept {
   kin* const own = family_of(actor);
-  std::exception_ptr what = own == nullptr ? nullptr : std::exchange(own->suffers_then, nullptr);
-  if (what == nullptr) return end_object(actor);
-  if (own->on_error != error_policy::restart) return end_object(actor, {ended::why::failed, std::move(what)});
+  kept_failure failed = own == nullptr ? kept_failure() : std::exchange(own->suffers_then, {});
+  if (failed.what == nullptr) return end_object(actor);
+  if (own->on_error != error_policy::restart) return end_failed(actor, std::move(failed));
   actor.flags = static_cast<std::uint8_t>((actor.flags & ~(cell::ends_soon | cell::cancels)) | own->cancels_then);
-  restart(actor, *own, std::move(what));
+  restart(actor, *own, std::move(failed));
 }
 
 void set_factory(cell& of, std::move_only_function<void(void*)> make) { cell_extras::of(of).family->make = std::move(make); }

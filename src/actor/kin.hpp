@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "actor/keeping.hpp"
 #include "troupe/actor/supervision.hpp"
 #include "troupe/task/future.hpp"
 
@@ -22,7 +23,7 @@ struct kin {
   unsigned failures = 0;
   bool suffers = false;  // its calls are being cancelled for a failure
   bool escalated = false;  // its parent has its failure
-  std::exception_ptr suffers_then;  // what it fails by once its calls are over that could not be cancelled at once
+  kept_failure suffers_then;  // what it fails by once its calls are over that could not be cancelled at once
   std::uint8_t cancels_then = 0;    // cell::cancels, or not, if it is constructed anew then
   cell* parent = nullptr;  // counted
   // Guarded by kin_table's mutex:
@@ -32,7 +33,7 @@ struct kin {
 };
 
 // In the actor's turn: it has failed, and has what its policy says.
-void suffer(cell& actor, std::exception_ptr what) noexcept;
+void suffer(cell& actor, kept_failure failed) noexcept;
 // In its turn, once the call is over with which it was to end: it does so, or is constructed anew.
 void end_with_call(cell& actor) noexcept;
 

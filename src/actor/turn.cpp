@@ -2,6 +2,10 @@
 #include "actor/turn.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <new>
 
 #include "actor/asleep.hpp"
 #include "actor/out_of_mail.hpp"
@@ -19,17 +23,27 @@ constinit thread_local turn_place place_of_thread;
 
 namespace {
 
-TROUPE_NOINLINE void fail(cell& actor, message::handler act, std::exception_ptr what = std::current_exception()) noexcept {
+TROUPE_NOINLINE void fail(cell& actor, message::handler act, std::exception_ptr what) noexcept {
   turn_place& place = place_of_thread;
   system& home = system::of(actor);
-  report_own(actor, act, what);
+  kept_failure failed = report_own(actor, act, std::move(what));
   if ((actor.flags & cell::born) == 0) {
-    end_object(actor, {ended::why::failed, std::move(what)});
+    end_object(actor, ended(ended::why::failed, std::move(failed.what), std::move(failed.memory)));
   } else if (family_of(actor) != nullptr) {
-    suffer(actor, std::move(what));
+    suffer(actor, std::move(failed));
   }
   // Not in a turn of its own at the runtime's end, when destructors run.
   if (place.active != nullptr && place.active->actor == &actor) look_again(place, home);
+}
+
+// From the catch to behind it: within it the exception would have one more holder, which outlives the memory that fail() lets go of.
+alignas(std::exception_ptr) constinit thread_local std::byte thrown_here[sizeof(std::exception_ptr)]{};
+TROUPE_NOINLINE void keep_thrown() noexcept { ::new (static_cast<void*>(thrown_here)) std::exception_ptr(std::current_exception()); }
+TROUPE_NOINLINE void fail_thrown(cell& actor, message::handler act) noexcept {
+  auto& thrown = *std::launder(reinterpret_cast<std::exception_ptr*>(thrown_here));
+  std::exception_ptr what = std::move(thrown);
+  std::destroy_at(&thrown);
+  fail(actor, act, std::move(what));
 }
 
 TROUPE_INLINE void handle(turn_place& place, void* object, message& mail) noexcept {
@@ -37,10 +51,12 @@ TROUPE_INLINE void handle(turn_place& place, void* object, message& mail) noexce
   place.method.store(mail.act, std::memory_order_relaxed);
   try {
     mail.act(&mail, object, message_act::handle);
+    return;
   } catch (...) {
-    // order: relaxed  the thread's own
-    fail(*place_of_thread.active->actor, place_of_thread.method.load(std::memory_order_relaxed));
+    keep_thrown();
   }
+  // order: relaxed  the thread's own
+  fail_thrown(*place_of_thread.active->actor, place_of_thread.method.load(std::memory_order_relaxed));
 }
 
 }  // namespace
@@ -66,9 +82,11 @@ void handle_unusual(turn_place& place, system& home, cell& actor, message& mail)
       if (actor_heap* heap = heap_of(actor)) heap->begin();
     }
     look_again(place, home);
+    return;
   } catch (...) {
-    fail(actor, act);
+    keep_thrown();
   }
+  fail_thrown(actor, act);
 }
 
 namespace {
@@ -197,7 +215,7 @@ TROUPE_NOINLINE sched::after_turn run_on(turn_place& place, activation& active, 
       continue;
     }
     if (next == out_of_mail::ends) {
-      end_object(actor, {ended::why::unreferred, {}});
+      end_object(actor, ended(ended::why::unreferred));
       continue;
     }
     after = next == out_of_mail::goes ? sched::after_turn::gone : sched::after_turn::quiet;
@@ -229,7 +247,7 @@ TROUPE_INLINE bool is_like_most(const turn_place& place, unsigned flags, const s
 
 // As end_object, in the turn of an actor that was so at its start.
 TROUPE_INLINE void end_like_most(turn_place& place, system& home, cell& actor) noexcept {
-  if (home.kins.in_use() || (actor.flags & cell::guards) != 0) [[unlikely]] return end_object(actor, {ended::why::unreferred, {}});
+  if (home.kins.in_use() || (actor.flags & cell::guards) != 0) [[unlikely]] return end_object(actor, ended(ended::why::unreferred));
   actor.flags |= cell::stopped;
   place.own.add(counted::ended, 1);
   actor.type->destroy(actor.object());

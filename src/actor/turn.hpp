@@ -93,7 +93,7 @@ void look_at_guards(turn_place& place, system& home, activation& active, turn_li
 void bury_guards(cell& actor) noexcept;
 
 // In its turn: the actor ends. What is sent to it from now on is dead letters.
-void end_object(cell& actor, ended how = {ended::why::stopped, {}}) noexcept;
+void end_object(cell& actor, ended how = ended(ended::why::stopped)) noexcept;
 void end_when_over(activation& active) noexcept;
 // It has ended, or the runtime has: it does not keep its parent any more.
 void leave_parent(cell& actor) noexcept;

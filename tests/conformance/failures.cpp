@@ -251,6 +251,140 @@ TEST_P(failures, what_is_dropped_releases_its_context) {
   EXPECT_EQ(count_contexts().active, before.active);
 }
 
+// Until nothing is left to do; then no failure is kept any more.
+void run_and_forget(runtime& rt) {
+  for (bool again = true; again;) {
+    try {
+      rt.run();
+      again = false;
+    } catch (const refers_to_it&) {
+    }
+  }
+  rt.post([] { throw numbered(1); });
+  EXPECT_EQ(thrown_by(rt), 1) << "it is the one that was thrown last";
+}
+
+// An actor with a context of its own, which its failures refer to.
+struct heaped {
+  void fail(std::shared_ptr<token> of) {
+    static_cast<void>(this_context().make<lies_there>(of));
+    static_cast<void>(this_context().allocate(20'000));
+    throw refers_to_it(of);
+  }
+  task<> fail_later(std::shared_ptr<token> of) {
+    co_await yield();
+    fail(of);
+  }
+};
+// Its other call cannot be cancelled at once.
+struct stubborn : heaped {
+  static constexpr bool reentrant = true;
+  task<> stay() {
+    co_await yield();
+    co_await yield();
+  }
+};
+
+TEST_P(failures, keep_the_context_for_who_watches) {
+  runtime_options chosen = options();
+  chosen.failure_lines = 0;
+  for (const bool later : {false, true}) {
+    for (const bool rolls_back : {false, true}) {
+      for (const error_policy policy : {error_policy::stop, error_policy::restart, error_policy::escalate}) {
+        const in_context held, dropped, survived, survived_too;
+        ended how;
+        {
+          runtime rt(chosen);
+          auto top = rt.spawn<heaped>({.on_error = error_policy::stop, .context = context_options{.name = "top"}});
+          const spawn_options own{.on_error = policy,
+                                  .restart = {.times = 1, .per = 1h},
+                                  .parent = top,
+                                  .context = context_options{.name = "own"},
+                                  .rolls_back = rolls_back};
+          auto one = rt.spawn<heaped>(own);
+          auto other = rt.spawn<heaped>(own);
+          auto end = one.watch(), end_of_other = other.watch();
+          const auto fail = [later](const ref<heaped>& which, const std::shared_ptr<token>& of) {
+            later ? which.tell<&heaped::fail_later>(of) : which.tell<&heaped::fail>(of);
+          };
+          if (policy == error_policy::restart) {
+            fail(one, survived.of);
+            fail(other, survived_too.of);
+          }
+          fail(one, held.of);
+          fail(other, dropped.of);
+          run_and_forget(rt);
+          how = end.get();
+          if (policy != error_policy::escalate) {
+            EXPECT_EQ(how.reason, ended::why::failed);
+          }
+        }
+        // With one of two children that escalate the parent ends the other one, perhaps before that has failed.
+        const bool both = policy != error_policy::escalate;
+        if (both) dropped.expect_right_order("nobody looked at it");
+        if (policy == error_policy::restart) survived.expect_right_order("it began anew");
+        if (how.what != nullptr) {
+          EXPECT_GT(held.of->alive, 0);
+        }
+        how = ended();
+        if (both) held.expect_right_order("the watcher let go of it");
+        EXPECT_EQ(held.of->late + dropped.of->late, 0);
+        EXPECT_EQ(held.of->alive + dropped.of->alive, 0);
+      }
+    }
+  }
+}
+
+TEST_P(failures, keep_the_context_until_all_calls_are_over) {
+  runtime_options chosen = options();
+  chosen.failure_lines = 0;
+  const in_context held, dropped;
+  ended how;
+  {
+    runtime rt(chosen);
+    const spawn_options own{.on_error = error_policy::stop, .context = context_options{.name = "own"}};
+    auto one = rt.spawn<stubborn>(own), other = rt.spawn<stubborn>(own);
+    auto end = one.watch();
+    one.tell<&stubborn::stay>();
+    one.tell<&heaped::fail>(held.of);
+    other.tell<&stubborn::stay>();
+    other.tell<&heaped::fail>(dropped.of);
+    run_and_forget(rt);
+    how = end.get();
+    EXPECT_EQ(how.reason, ended::why::failed);
+  }
+  dropped.expect_right_order("nobody looked at it");
+  EXPECT_FALSE(held.of->memory_gone);
+  EXPECT_EQ(held.of->late, 0);
+  how = ended();
+  held.expect_right_order("the watcher let go of it");
+}
+
+TEST_P(failures, keep_the_context_on_their_way_up) {
+  runtime_options chosen = options();
+  chosen.failure_lines = 0;
+  const in_context held;
+  std::vector<ended> ends;
+  {
+    runtime rt(chosen);
+    auto top = rt.spawn<heaped>({.on_error = error_policy::stop, .context = context_options{.name = "top"}});
+    auto middle = rt.spawn<heaped>({.on_error = error_policy::escalate, .parent = top});
+    auto low = rt.spawn<heaped>({.on_error = error_policy::escalate, .parent = middle, .context = context_options{.name = "low"}});
+    auto end = top.watch(), middle_end = middle.watch();
+    low.tell<&heaped::fail>(held.of);
+    run_and_forget(rt);
+    ends.push_back(end.get());
+    ends.push_back(middle_end.get());
+  }
+  for (const ended& one : ends) {
+    ASSERT_EQ(one.reason, ended::why::failed);
+    EXPECT_THROW(std::rethrow_exception(one.what), refers_to_it);
+  }
+  EXPECT_EQ(held.of->late, 0);
+  ends.clear();
+  held.expect_right_order("the parents' watchers let go of it");
+}
+
 TEST_P(failures, are_taken_while_the_program_is_held_open) {
   runtime_options chosen = options();
   chosen.failure_lines = 0;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <utility>
 
 #include "troupe/actor/cell.hpp"
@@ -51,8 +52,22 @@ struct ended {
     consumed,       // its object was given back (ref::consume)
     before,         // it had ended when the watch reached it
   };
+  ended() = default;
+  explicit ended(why how, std::exception_ptr thrown = {}, std::shared_ptr<const void> held = {}) noexcept
+      : reason(how), memory(std::move(held)), what(std::move(thrown)) {}
+  ended(const ended&) = default;
+  ended(ended&&) noexcept = default;
+  // By exchange, so that what this one was goes in the right order: the exception before its memory.
+  ended& operator=(ended other) noexcept {
+    std::swap(reason, other.reason);
+    memory.swap(other.memory);
+    std::swap(what, other.what);
+    return *this;
+  }
+
   why reason = why::runtime_ended;
-  std::exception_ptr what{};  // of `failed`
+  std::shared_ptr<const void> memory{};  // the context of the actor that the exception may refer to; held for as long as this is
+  std::exception_ptr what{};             // of `failed`
 };
 
 // An actor of any class, as a parent. Copies and drops as a ref does; it keeps the actor alive.
