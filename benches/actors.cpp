@@ -2,6 +2,7 @@
 #include "measure.hpp"
 #include "troupe/crowds.hpp"
 #include "troupe/idle.hpp"
+#include "troupe/pipelines.hpp"
 #include "troupe/streams.hpp"
 
 int main(int argc, char** argv) {
@@ -15,6 +16,10 @@ int main(int argc, char** argv) {
       {"thread_ring_10000", 2'000'003, thread_ring<10'000>},
       {"big", 20'000, big},
       {"chameneos", 1'000'000, chameneos},
+      {"bounded_buffer", 1'800, bounded_buffer<troupe::policy::work_stealing>},
+      {"bounded_buffer_shared", 1'800, bounded_buffer<troupe::policy::shared_queue>},
+      {"radix", 100'000, radix<troupe::policy::work_stealing>},
+      {"radix_shared", 100'000, radix<troupe::policy::shared_queue>},
       {"idle_memory", 5'000'000, idle_memory},
       {"idle_cpu", 10, idle_cpu},
       {"wake_latency", 2'000, wake_latency},
