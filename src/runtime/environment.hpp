@@ -5,7 +5,7 @@
 
 namespace troupe {
 
-// The options with the variables taken in (docs/guide.md lists them) and 0 workers resolved.
+// The options with the variables taken in (docs/guide/reference.md lists them) and 0 workers resolved.
 // Throws option_error naming the option or variable, its value and what it may be.
 runtime_options resolve(runtime_options options);
 

@@ -48,10 +48,10 @@ class Failed(Exception):
 
 def blocks():
     """The section's blocks as (language, text)."""
-    text = (SOURCE / "docs" / "guide.md").read_text()
+    text = (SOURCE / "docs" / "guide" / "start.md").read_text()
     section = re.search(rf"^## {SECTION}\n(.*?)^## ", text, re.MULTILINE | re.DOTALL)
     if not section:
-        raise Failed(f"docs/guide.md has no section '{SECTION}'")
+        raise Failed(f"docs/guide/start.md has no section '{SECTION}'")
     return re.findall(r"^```(\w+)[^\n]*\n(.*?)^```$", section.group(1), re.MULTILINE | re.DOTALL)
 
 
