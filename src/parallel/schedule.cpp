@@ -19,9 +19,9 @@ namespace {
 // A sleep that a stop token ends: true when the time came, false when the stop did.
 class pausing final : public tasks::wait, public tasks::timer {
  public:
-  pausing(std::chrono::nanoseconds span, bool is_weak, const std::stop_token& stop) noexcept
-      : wait(&act_on), timer(&on_time, is_weak), span_(span), stop_(stop) {
-    excused = is_weak;
+  pausing(std::chrono::nanoseconds span, const schedule& of) noexcept
+      : wait(&act_on), timer(&on_time, of.weak), span_(span), stop_(of.stop), where_(of.where) {
+    excused = of.weak;
   }
   bool await_ready() const noexcept { return false; }
   template <std::derived_from<tasks::promise_base> Promise>
@@ -33,6 +33,7 @@ class pausing final : public tasks::wait, public tasks::timer {
       return false;
     }
     who = &me;
+    me.awaits_at = where_;
     clock_ = me.in->at->clock;
     tasks::arm(*clock_, *this, tasks::due_in(*clock_, span_));
     enlist(me);  // when it is over already, this turn is still to end before it goes on
@@ -63,6 +64,7 @@ class pausing final : public tasks::wait, public tasks::timer {
 
   const std::chrono::nanoseconds span_;
   const std::stop_token& stop_;
+  const tasks::source_place where_;
   tasks::timers* clock_ = nullptr;
   bool cancelled_ = false;
   std::optional<std::stop_callback<on_stop>> callback_;
@@ -71,19 +73,44 @@ class pausing final : public tasks::wait, public tasks::timer {
 // With a constructor, for GCC 12's sake (task.hpp).
 class pause {
  public:
-  pause(std::chrono::nanoseconds span, bool is_weak, const std::stop_token& stop) noexcept : span_(span), is_weak_(is_weak), stop_(stop) {}
-  pausing operator co_await() const noexcept { return pausing(span_, is_weak_, stop_); }
+  pause(std::chrono::nanoseconds span, const schedule& of) noexcept : span_(span), of_(of) {}
+  pausing operator co_await() const noexcept { return pausing(span_, of_); }
 
  private:
   std::chrono::nanoseconds span_;
-  bool is_weak_;
-  const std::stop_token& stop_;
+  const schedule& of_;
+};
+
+// The wait for an event, at the user's place instead of the library's.
+class event_awaiter {
+ public:
+  explicit event_awaiter(const schedule& of) : wait_(of.when->wait().timeout(of.at_most).stop(of.stop).operator co_await()), where_(of.where) {}
+  event_awaiter(event_awaiter&&) = delete;
+  bool await_ready() const noexcept { return wait_.await_ready(); }
+  template <std::derived_from<tasks::promise_base> Promise>
+  bool await_suspend(std::coroutine_handle<Promise> who) {
+    who.promise().awaits_at = where_;
+    return wait_.await_suspend(who);
+  }
+  void await_resume() { wait_.await_resume(); }
+
+ private:
+  future<>::limited::awaiter wait_;
+  const tasks::source_place where_;
+};
+
+class event_wait {
+ public:
+  explicit event_wait(const schedule& of) noexcept : of_(of) {}
+  event_awaiter operator co_await() const { return event_awaiter(of_); }
+
+ private:
+  const schedule& of_;
 };
 
 task<bool> wait_for_event(schedule& of) {
-  future<> set = of.when->wait();
   try {
-    co_await std::move(set).timeout(of.at_most).stop(of.stop);
+    co_await event_wait(of);
   } catch (const cancelled&) {
     if (!of.stop.stop_requested()) throw;
     co_return false;
@@ -118,7 +145,7 @@ task<bool> wait_to_begin(schedule& of) {
     }
     span = of.due_ns - now_ns;
   }
-  const bool came = co_await pause(std::chrono::nanoseconds(span), of.weak, of.stop);
+  const bool came = co_await pause(std::chrono::nanoseconds(span), of);
   co_return came;
 }
 

@@ -294,36 +294,36 @@ auto submit(runtime& on, F&& function, Args&&... args) {
 
 // The same after a time. Until then the program is not out of work, unless weak().
 template <class F, class... Args>
-auto submit_after(std::chrono::nanoseconds span, F&& function, Args&&... args) {
-  return submissions::submitted(nullptr, {.after = span}, std::forward<F>(function), std::forward<Args>(args)...);
+auto submit_after(submissions::span_at span, F&& function, Args&&... args) {
+  return submissions::submitted(nullptr, {.after = span.of, .where = span.where}, std::forward<F>(function), std::forward<Args>(args)...);
 }
 template <class F, class... Args>
-auto submit_after(runtime& on, std::chrono::nanoseconds span, F&& function, Args&&... args) {
-  return submissions::submitted(&on, {.after = span}, std::forward<F>(function), std::forward<Args>(args)...);
+auto submit_after(runtime& on, submissions::span_at span, F&& function, Args&&... args) {
+  return submissions::submitted(&on, {.after = span.of, .where = span.where}, std::forward<F>(function), std::forward<Args>(args)...);
 }
 
 // Again and again, the first time after one period, each time in a new context; until stop(), or until the actor that submitted it
 // has stopped, which it keeps alive. Calls do not overlap; those that were missed are left out, and one that fails ends nothing.
 // option_error when the period is not longer than zero.
 template <class F, class... Args>
-auto submit_every(std::chrono::nanoseconds period, F&& function, Args&&... args) {
-  if (period.count() <= 0) throw option_error("troupe: submit_every: the period must be longer than zero");
-  return submissions::submitted(nullptr, {.every = period}, std::forward<F>(function), std::forward<Args>(args)...);
+auto submit_every(submissions::span_at period, F&& function, Args&&... args) {
+  if (period.of.count() <= 0) throw option_error("troupe: submit_every: the period must be longer than zero");
+  return submissions::submitted(nullptr, {.every = period.of, .where = period.where}, std::forward<F>(function), std::forward<Args>(args)...);
 }
 template <class F, class... Args>
-auto submit_every(runtime& on, std::chrono::nanoseconds period, F&& function, Args&&... args) {
-  if (period.count() <= 0) throw option_error("troupe: submit_every: the period must be longer than zero");
-  return submissions::submitted(&on, {.every = period}, std::forward<F>(function), std::forward<Args>(args)...);
+auto submit_every(runtime& on, submissions::span_at period, F&& function, Args&&... args) {
+  if (period.of.count() <= 0) throw option_error("troupe: submit_every: the period must be longer than zero");
+  return submissions::submitted(&on, {.every = period.of, .where = period.where}, std::forward<F>(function), std::forward<Args>(args)...);
 }
 
 // As soon as the event is set. When that takes longer than `at_most` there is no call, and the errback gets timed_out.
 template <class F, class... Args>
-auto submit_when(const event& set, std::chrono::nanoseconds at_most, F&& function, Args&&... args) {
-  return submissions::submitted(nullptr, {.when = set, .at_most = at_most}, std::forward<F>(function), std::forward<Args>(args)...);
+auto submit_when(submissions::event_at set, std::chrono::nanoseconds at_most, F&& function, Args&&... args) {
+  return submissions::submitted(nullptr, {.when = std::move(set.of), .at_most = at_most, .where = set.where}, std::forward<F>(function), std::forward<Args>(args)...);
 }
 template <class F, class... Args>
-auto submit_when(runtime& on, const event& set, std::chrono::nanoseconds at_most, F&& function, Args&&... args) {
-  return submissions::submitted(&on, {.when = set, .at_most = at_most}, std::forward<F>(function), std::forward<Args>(args)...);
+auto submit_when(runtime& on, submissions::event_at set, std::chrono::nanoseconds at_most, F&& function, Args&&... args) {
+  return submissions::submitted(&on, {.when = std::move(set.of), .at_most = at_most, .where = set.where}, std::forward<F>(function), std::forward<Args>(args)...);
 }
 
 }  // namespace troupe
