@@ -8,6 +8,7 @@
 #include "actor/extras.hpp"
 #include "actor/system.hpp"
 #include "actor/turn.hpp"
+#include "sched/worker.hpp"
 #include "troupe/actor/message.hpp"
 #include "troupe/base/error.hpp"
 
@@ -56,6 +57,7 @@ bool mail_bound::waiting::gave_up() const noexcept {
 bool mail_bound::waiting::come_in() noexcept {
   if (ask == nullptr) {
     granted->set_value(room(*to));
+    if (sched::worker* const here = sched::worker::current()) here->expects_mail = true;
     return true;
   }
   try {
@@ -127,7 +129,8 @@ bool mail_bound::enqueue(cell& to, What&&... waiter) {
 }
 
 void mail_bound::wait_for(promise<room>&& waiter, cell& to) {
-  if (!enqueue(to, std::move(waiter))) waiter.set_value(room(to));
+  if (!enqueue(to, std::move(waiter))) return waiter.set_value(room(to));
+  if (sched::worker* const here = sched::worker::current()) here->expects_mail = true;
 }
 
 void mail_bound::wait_for(message& ask, const tasks::shared_state& answer, cell& to) {

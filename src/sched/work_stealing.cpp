@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/atomics.hpp"
 #include "base/clock.hpp"
 #include "base/invariant.hpp"
 #include "base/thread_name.hpp"
@@ -110,6 +111,7 @@ void work_stealing::run_queue_dry(worker& self) {
     if (self.queue.empty()) [[unlikely]] {
       if (ending()) break;
       if (self.io_flows && look_again(self)) continue;
+      if (self.expects_mail && await_mail(self)) continue;
       self.settle_all();
       if (self.queue.empty()) {
         self.lock.leave();
@@ -268,6 +270,66 @@ bool work_stealing::take_from_stuck(worker& self, std::int64_t now) {
 
 bool work_stealing::take_work(worker& self) {
   return take_gift(self) || take_inbox(self) || (self.io_flows = take_io(self, false)) || steal_somewhere(self);
+}
+
+// Inside the lock, which it leaves meanwhile. True when the queue may have something.
+// Actors of this worker and of another one feed each other through a bounded mailbox. This worker has
+// nothing to do until the other one has handled a message, which takes less time than to sleep and be
+// woken. If it slept, its senders would have no home, and the receiver's worker would wake each of them
+// into its own queue, behind the receiver.
+bool work_stealing::await_mail(worker& self) {
+  self.expects_mail = false;
+  // order: relaxed  its own
+  const std::uint64_t turns = self.turns.load(std::memory_order_relaxed) - self.awaited_turns;
+  if (workers_.size() == 1) return false;
+  if (self.waits_left_out != 0) {
+    --self.waits_left_out;
+    return false;
+  }
+  std::int64_t now = base::now_ns();
+  if (now - self.awaited_at_ns < static_cast<std::int64_t>(turns) * awaiting_turn_ns) return false;
+  self.lock.leave();
+  bool found = false;
+  const std::int64_t end = now + await_mail_ns;
+  for (; !found && !ending() && now < end; now = base::now_ns()) {
+    found = !self.nudges.empty() || inbox_has_some() || steal_awake(self, now);
+    for (int i = 0; !found && i < awake_pauses; ++i) base::std_atomics::pause();
+  }
+  self.vain_waits = found ? 0 : std::min(self.vain_waits + 1, vain_waits_max);
+  self.waits_left_out = (1u << self.vain_waits) - 1;
+  if (inbox_has_some()) take_inbox(self);
+  self.awaited_at_ns = now;
+  self.awaited_turns += turns;
+  self.lock.enter();
+  if (found) {
+    const unsigned passed_on = self.take_nudges().passed_on;
+    if (passed_on != 0) {
+      self.lock.leave();
+      attend();
+      self.lock.enter();
+    }
+    self.expects_mail = self.queue.empty();
+  }
+  return found;
+}
+
+// Takes a quarter of a backlog: what it takes stays with this worker, and more would only be taken back.
+bool work_stealing::steal_awake(worker& self, std::int64_t now) {
+  worker& victim = *workers_[next_random(self.random) % workers_.size()];
+  // order: relaxed  a hint
+  if (&victim == &self || !victim.busy.load(std::memory_order_relaxed)) return false;
+  // order: relaxed (all)  hints
+  const std::uint64_t turns = victim.turns.load(std::memory_order_relaxed);
+  const auto done = static_cast<std::int64_t>(turns - victim.seen_turns.load(std::memory_order_relaxed));
+  const std::int64_t span = now - victim.seen_at_ns.load(std::memory_order_relaxed);
+  const std::size_t count = victim.queue.count();
+  if (done == 0 || static_cast<std::int64_t>(count) * span < worth_stealing_awake_ns * done) return false;
+  std::unique_lock steal(steal_mutex_, std::try_to_lock);
+  const auto few = static_cast<unsigned>(std::min<std::size_t>(count / 4 + 1, worker::steal_max));
+  if (!steal || !steal_from(self, victim, worker::share::half, few)) return false;
+  steal.unlock();
+  attend();  // it took the victim's nudges
+  return true;
 }
 
 bool work_stealing::take_gift(worker& self) {
@@ -437,9 +499,11 @@ void work_stealing::show_busy(worker& self) noexcept {
   // order: relaxed  its own
   self.stir_after = self.turns.load(std::memory_order_relaxed);
   // How long it has been in its first turn is known from here on.
+  self.awaited_turns = self.stir_after;
+  self.awaited_at_ns = base::now_ns();
   // order: relaxed (both)  hints
   self.seen_turns.store(self.stir_after, std::memory_order_relaxed);
-  self.seen_at_ns.store(base::now_ns(), std::memory_order_relaxed);
+  self.seen_at_ns.store(self.awaited_at_ns, std::memory_order_relaxed);
   // order: relaxed  hints
   self.busy.store(true, std::memory_order_relaxed);
   busy_.fetch_add(1, std::memory_order_relaxed);

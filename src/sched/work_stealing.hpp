@@ -69,6 +69,13 @@ class work_stealing final : public policy {
     unsigned looks;  // at so many others
   };
   static constexpr imbalance coarse{200, 200'000, 1}, fine{125, 40'000, 4};
+  // A worker whose actors wait for room in mailboxes awaits that for await_mail_ns before it sleeps, if
+  // their turns take awaiting_turn_ns or more. After waits in vain it leaves out the next 1, 3, at most 7.
+  static constexpr std::int64_t await_mail_ns = 50'000, awaiting_turn_ns = 500;
+  static constexpr unsigned vain_waits_max = 3;
+  static constexpr int awake_pauses = 8;  // between two looks
+  // Meanwhile it takes a quarter of a backlog that takes so long.
+  static constexpr std::int64_t worth_stealing_awake_ns = 8'000;
   static constexpr unsigned turns_a_stir = 64;  // at most
   // One that is in one turn for so long does nothing for those behind it. Mostly its thread has lost its processor.
   static constexpr std::int64_t rescue_every_ns = 200'000;
@@ -106,6 +113,8 @@ class work_stealing final : public policy {
   bool take_work(worker& self);
   bool take_gift(worker& self);
   bool take_inbox(worker& self);
+  bool await_mail(worker& self);
+  bool steal_awake(worker& self, std::int64_t now);
   void take_list(worker& self, runnable* list);
   bool take_io(worker& self, bool busy);
   bool look_again(worker& self);

@@ -164,6 +164,8 @@ void worker::put_on_shelf(worker& ended) {
   ended.busy.store(false, std::memory_order_relaxed);
   ended.called = false;
   ended.victim = ended.watched = nullptr;
+  ended.expects_mail = false;
+  ended.vain_waits = ended.waits_left_out = 0;
   shelf& all = shelf::get();
   std::lock_guard lock(all.mutex);
   all.free.push_back(&ended);

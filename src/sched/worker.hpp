@@ -171,6 +171,12 @@ class worker {
   std::int64_t stirred_at_ns = 0, rescued_at_ns = 0, polled_at_ns = 0;
   worker* watched = nullptr;  // another one, which had done so many turns when this one looked at it last
   std::uint64_t watched_turns = 0;
+  // Since this worker was last out of work, one of its actors began to wait for room in a mailbox, or gave
+  // room to a sender: mail is soon to come. Whether the worker awaits it follows from what it found before.
+  bool expects_mail = false;
+  unsigned vain_waits = 0, waits_left_out = 0;
+  std::uint64_t awaited_turns = 0;  // how many turns were done when it last was out of work, or became busy
+  std::int64_t awaited_at_ns = 0;
   bool io_flows = false;  // its last look, when it was out of work, found that something had come
   std::atomic<std::uint64_t> steals{0}, stolen{0}, parks{0};  // read by anyone
   std::atomic<std::uint64_t> wakes{0};                        // written by those who wake it
