@@ -1,6 +1,8 @@
 // The flows of an actor: how a turn is suspended and goes on.
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <new>
 #include <span>
 
 #include "actor/asleep.hpp"
@@ -271,15 +273,32 @@ answering::~answering() { current_turn().answers = before_; }
 
 // Of an ask the state stays until its resolver is done with it, whoever leaves it; and `to` is resolved after it. Not of one that was
 // asked elsewhere, nor behind many that pass an answer on: those go one within the other.
+namespace {
+
+// A result of which nobody knows who resolves it. Never freed.
+tasks::shared_state& unknown_source() noexcept {
+  alignas(tasks::shared_state) static std::byte storage[sizeof(tasks::shared_state)];
+  static tasks::shared_state& instance =
+      *::new (storage) tasks::shared_state([](tasks::shared_state&, bool) noexcept { return false; });
+  return instance;
+}
+
+}  // namespace
+
 void forward_answer(tasks::ask_link& to, tasks::shared_state& from) {
   // order: relaxed  on the thread in run(), or of no interest
-  to.main_lane.store(0, std::memory_order_relaxed);
-  if (from.asked == nullptr) return;
-  if (from.asked->parent != nullptr && from.asked->parent->asked == &to) find_circle(*from.asked, from.asked->asked);
-  if (from.asked->passed != to.passed + 1) return;
-  from.add_ref();
+  const auto lane = from.asked == nullptr ? decltype(to.main_lane.load()){} : from.asked->main_lane.load(std::memory_order_relaxed);
+  to.main_lane.store(lane, std::memory_order_relaxed);  // order: relaxed  as above
+  if (from.asked != nullptr && from.asked->parent != nullptr && from.asked->parent->asked == &to) {
+    find_circle(*from.asked, from.asked->asked);
+  }
+  // From here on no turn of this actor gives the answer. A chain of any length would be freed by as
+  // deep a recursion: what does not follow from this very ask is taken for resolved by nobody we know.
+  const bool follows = from.asked == nullptr || from.asked->passed == to.passed + 1;
+  tasks::shared_state& source = follows ? from : unknown_source();
+  source.add_ref();
   // order: release  publishes the state to who looks for deadlocks; pairs with its acquire
-  to.forwarded.store(&from, std::memory_order_release);
+  to.forwarded.store(&source, std::memory_order_release);
 }
 
 // A runtime that has begun to end hears nothing more.

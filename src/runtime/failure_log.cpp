@@ -37,7 +37,8 @@ std::size_t failure_log::bytes_of(const std::exception_ptr& what, const actor::f
   try {
     std::rethrow_exception(what);
   } catch (const std::exception& one) {
-    text = std::strlen(one.what());
+    const char* const said = one.what();
+    text = said == nullptr ? 0 : std::strlen(said);
   } catch (...) {
   }
   return sizeof(entry) + exception_bytes + text + where.keeps.bytes;

@@ -1,6 +1,7 @@
 #include "troupe/task/future.hpp"
 
 #include "task/timers.hpp"
+#include "troupe/task/when.hpp"
 
 namespace troupe::tasks {
 
@@ -17,7 +18,12 @@ bool future_wait::suspend(coroutine& who) {
   }
   if (ask_link* const asked = of_->asked) {
     asked->at = who.awaits_at;
-    if (!limited) {
+    // Of the call that asked itself, and alone: of what another task awaits, or what others may outrun,
+    // only the search knows enough.
+    const bool by_asker = asked->by_turn && group::awaits(*who.in) == nullptr &&
+                          who.in->answers == asked->parent &&
+                          (asked->asker == nullptr || asked->asker == who.in->actor);
+    if (!limited && by_asker) {
       if (asked->may_close_circle()) check_circle(*asked);
       asked->waited.store(true, std::memory_order_relaxed);  // order: relaxed  a hint for check_circle
     }
