@@ -350,7 +350,9 @@ troupe::task<> hear(http::websocket& peer, troupe::ref<Room> room, int who) {
       co_await peer.close(1003, "the chat takes text only");
       co_return;
     }
-    room.tell<&Room::say>("guest " + std::to_string(who) + ": " + std::string(said->data));
+    // A guest who talks faster than the room passes it on has to wait.
+    std::string line = "guest " + std::to_string(who) + ": " + std::string(said->data);
+    co_await room.ask<&Room::say>(std::move(line));
   }
 }
 

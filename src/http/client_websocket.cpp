@@ -69,6 +69,7 @@ class client_websocket final : carried, public websocket {
 // ws://host/ as http://host/.
 url url_of(const std::string& text) {
   const std::size_t colon = text.find(':');
+  if (colon == std::string::npos) return url::parse(text);
   const std::string_view scheme = std::string_view(text).substr(0, colon);
   if (same_word(scheme, "ws")) return url::parse("http" + text.substr(colon));
   if (same_word(scheme, "wss")) return url::parse("https" + text.substr(colon));

@@ -76,6 +76,21 @@ void connection::add_head(const response& with, int status, bool has_length, std
   out_.add("\r\n");
 }
 
+namespace {
+
+// Whether the handler gave a Content-Type among the other fields.
+bool has_type_of_its_own(std::string_view fields) noexcept {
+  while (!fields.empty()) {
+    if (same_word(fields.substr(0, fields.find(':')), "Content-Type")) return true;
+    const std::size_t end = fields.find('\n');
+    if (end == std::string_view::npos) return false;
+    fields.remove_prefix(end + 1);
+  }
+  return false;
+}
+
+}  // namespace
+
 // Those that wait for nothing.
 void connection::answer(response& with) {
   const bool has_body = may_have_body(with.status_);
@@ -91,7 +106,7 @@ void connection::answer(response& with) {
     return;
   }
   std::string_view body = with.body();
-  if (with.status_ >= 400 && body.empty() && with.type_.empty()) [[unlikely]] {
+  if (with.status_ >= 400 && body.empty() && with.type_.empty() && !has_type_of_its_own(with.fields_)) [[unlikely]] {
     with.type_ = "text/plain";
     with.body_.append(reason_of(with.status_)).append("\n");
     body = with.body_;

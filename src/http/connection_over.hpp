@@ -139,9 +139,17 @@ class connection_over final : public connection {
     if (said.may_linger()) co_await linger();
   }
 
-  endpoint peer() const override {
+  endpoint peer() override {
     if constexpr (requires { stream_.peer(); }) {
-      return stream_.peer();
+      try {
+        return stream_.peer();
+      } catch (const io_error&) {
+        // The peer has reset the connection: nobody is left to be answered, and the handler that ends
+        // by this is no failure of the program.
+        broken_ = true;
+        tell_gone();
+        throw;
+      }
     } else {
       throw usage_error("troupe: http::request::peer: the server's listener is a Unix socket, whose clients have no address");
     }

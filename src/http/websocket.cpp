@@ -239,15 +239,16 @@ task<> websocket::send_in_order(int code, std::string payload) {
   std::string deflated;
   const bool may_deflate =
       parts_->can_deflate && code < close_frame && payload.size() >= terms_.deflate->least_bytes;
-  if (may_deflate) deflated = parts_->out.compress(payload);
-  const bool is_deflated = !deflated.empty();
-  std::string bytes =
-      frame_of(is_deflated ? last_frame | first_reserved_bit | code : last_frame | code,
-               is_deflated ? deflated : payload);
   try {
+    if (may_deflate) deflated = parts_->out.compress(payload);
+    const bool is_deflated = !deflated.empty();
+    std::string bytes =
+        frame_of(is_deflated ? last_frame | first_reserved_bit | code : last_frame | code,
+                 is_deflated ? deflated : payload);
     co_await over_.send_owned(std::move(bytes));
   } catch (...) {
-    if (is_deflated) parts_->out.forget();
+    // The peer never gets what a later message would refer to.
+    if (may_deflate) parts_->out.forget();
     throw;
   }
 }

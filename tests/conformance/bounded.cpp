@@ -274,7 +274,7 @@ TEST_P(bounded, asks_of_coroutines_and_callables_wait_for_room_too) {
   auto to = rt.spawn<slow_sink>(limited_to(1, when_full::suspend));
   std::vector<future<int>> all;
   for (int i = 0; i < 100; ++i) all.push_back(to.ask<&slow_sink::put>(i));
-  for (int i = 100; i < 200; ++i) all.push_back(to.ask([i, held = std::make_unique<int>(i)](slow_sink&) { return *held; }));
+  for (int i = 100; i < 200; ++i) all.push_back(to.ask([held = std::make_unique<int>(i)](slow_sink&) { return *held; }));
   rt.run();
   for (int i = 0; i < 200; ++i) EXPECT_EQ(all[static_cast<std::size_t>(i)].get(), i);
 }

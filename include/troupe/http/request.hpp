@@ -18,7 +18,7 @@ namespace troupe::http {
 // The connection that a request came by: where the rest of its body comes from, and who sends it. The library's own.
 struct request_source {
   virtual task<std::string_view> next_piece() = 0;
-  virtual endpoint peer() const = 0;
+  virtual endpoint peer() = 0;
   virtual std::stop_token client_gone() = 0;
 
  protected:

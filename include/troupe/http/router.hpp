@@ -90,8 +90,14 @@ template <class R, class T, class... Args>
 struct signature_of_call<R (T::*)(Args...) const> : signature<true, R, Args...> {};
 template <class R, class T, class... Args>
 struct signature_of_call<R (T::*)(Args...) const noexcept> : signature<true, R, Args...> {};
+template <class R, class T, class... Args>
+struct signature_of_call<R (T::*)(Args...) const&> : signature<true, R, Args...> {};
+template <class R, class T, class... Args>
+struct signature_of_call<R (T::*)(Args...) const& noexcept> : signature<true, R, Args...> {};
 template <class R, class... Args>
 struct signature_of_call<R (*)(Args...)> : signature<true, R, Args...> {};  // a static one
+template <class R, class... Args>
+struct signature_of_call<R (*)(Args...) noexcept> : signature<true, R, Args...> {};
 template <class T>
 struct signature_of : no_signature {};
 template <class T>
