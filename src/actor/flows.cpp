@@ -1,6 +1,7 @@
 // The flows of an actor: how a turn is suspended and goes on.
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <new>
 #include <span>
@@ -229,7 +230,11 @@ void find_circle(const tasks::ask_link& of, const void* callee) {
       closes = at->asked->asker == callee;
     }
     static_cast<void>(way.next());  // to name the call that it asks in
-    for (const tasks::ask_link* one : way.all()) found[count++] = {one->method, one->at};
+    for (const tasks::ask_link* one : way.all()) {
+      // order: relaxed  for the message; its turn writes it when it begins to wait
+      const std::atomic_ref at(const_cast<tasks::source_place&>(one->at));
+      found[count++] = {one->method, at.load(std::memory_order_relaxed)};
+    }
   }
   throw_circle(std::span(found).first(count));
 }

@@ -17,7 +17,8 @@ bool future_wait::suspend(coroutine& who) {
     return false;
   }
   if (ask_link* const asked = of_->asked) {
-    asked->at = who.awaits_at;
+    // order: relaxed  for messages; whoever follows the chain of askers reads it at any time
+    std::atomic_ref(asked->at).store(who.awaits_at, std::memory_order_relaxed);
     // Of the call that asked itself, and alone: of what another task awaits, or what others may outrun,
     // only the search knows enough.
     const bool by_asker = asked->by_turn && group::awaits(*who.in) == nullptr &&
