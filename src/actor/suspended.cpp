@@ -51,25 +51,31 @@ awaited look_at(const tasks::wait& one) {
 
 namespace {
 
-// As one who has urgent mail for it.
-void hold_parked(system& home, cell& actor, const std::function<void(activation&)>& look) {
+// As one who has urgent mail for it. False when mail came each time, so that it could not be held.
+bool hold_parked(system& home, cell& actor, const std::function<void(activation&)>& look) {
+  constexpr int tries_max = 16;
   mailbox box(actor.word);
-  const std::uintptr_t seen = box.look();
-  if (!mailbox::is_parked(seen) || !box.seize(seen)) return;
-  activation& active = mailbox::activation_under(seen);
-  look(active);
-  if (!box.let_go(seen)) home.executor_of(actor).submit(active);
+  for (int tries = 0; tries < tries_max; ++tries) {
+    const std::uintptr_t seen = box.look();
+    if (!mailbox::is_parked(seen)) return true;
+    if (!box.seize(seen)) continue;
+    activation& active = mailbox::activation_under(seen);
+    look(active);
+    if (!box.let_go(seen)) home.executor_of(actor).submit(active);
+    return true;
+  }
+  return false;
 }
 
 }  // namespace
 
 unsigned for_each_held(system& home, const std::function<void(activation&)>& look) {
   // order: acquire  pairs with the runtime's store
-  const unsigned missed = home.executors[0].load(std::memory_order_acquire)->for_each_quiet([&](sched::runnable& item) {
+  unsigned missed = home.executors[0].load(std::memory_order_acquire)->for_each_quiet([&](sched::runnable& item) {
     if (item.type == &turn_type) look(static_cast<activation&>(item));
   });
-  home.waiting.for_each_flow([&](const tasks::flow& one) { hold_parked(home, *static_cast<cell*>(one.actor), look); });
-  home.waiting.for_each_reentrant([&](cell& actor) { hold_parked(home, actor, look); });
+  home.waiting.for_each_flow([&](const tasks::flow& one) { missed += hold_parked(home, *static_cast<cell*>(one.actor), look) ? 0 : 1; });
+  home.waiting.for_each_reentrant([&](cell& actor) { missed += hold_parked(home, actor, look) ? 0 : 1; });
   return missed;
 }
 
