@@ -120,7 +120,7 @@ class collector {
   std::vector<wait_node>& nodes;
   std::vector<leaf>& leaves;
   std::vector<std::uint32_t>& calls;
-  unsigned missed = 0;
+  not_held missed;
   bool has_jobs = false;
 
  private:
@@ -344,7 +344,7 @@ std::size_t deadlock_search::search_locked() {
       collector seen(self.home_, self.number_, second, *self.snapshot_);
       seen.collect();
       // order: relaxed  a hint
-      if (!second) self.incomplete_.store(seen.missed != 0, std::memory_order_relaxed);
+      if (!second) self.incomplete_.store(seen.missed.any() != 0, std::memory_order_relaxed);
       return seen;
     }
     // Or it could not be looked at.

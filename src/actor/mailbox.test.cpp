@@ -1,5 +1,7 @@
 #include "actor/mailbox.hpp"
 
+#include "actor/holding.hpp"
+
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -159,6 +161,72 @@ TEST(mailbox, an_exchange_takes_the_parked_state_away) {
   ASSERT_TRUE(mail.append(parked, urgent, true, true));
   EXPECT_EQ(&box::activation_under(parked), &owner);
   EXPECT_EQ(collected(mail, owner), std::vector<letter*>{&urgent});
+}
+
+// Counts each look at a message's link.
+struct counted_link : std::atomic<std::uintptr_t> {
+  static inline int loads = 0;
+  std::uintptr_t load(std::memory_order order) const noexcept {
+    ++loads;
+    return std::atomic<std::uintptr_t>::load(order);
+  }
+};
+struct alignas(16) counted_letter {
+  counted_link next{};
+};
+using counted_box = mailbox_word<counted_letter, desk, word>;
+
+TEST(mailbox, holding_a_parked_actor_looks_at_none_of_its_mail) {
+  word state{0};
+  counted_box mail(state);
+  desk owner;
+  std::vector<counted_letter> letters(1000);
+  ASSERT_TRUE(mail.claim(owner));
+  ASSERT_TRUE(mail.park(owner));
+  for (auto& one : letters) ASSERT_TRUE(mail.append(mail.look(), one, false, false));
+  const std::uintptr_t before = mail.look();
+  counted_link::loads = 0;
+  int looks = 0;
+  const auto parked_as = [&]() -> desk& { return owner; };
+  const auto look = [&](desk& held) {
+    EXPECT_EQ(&held, &owner);
+    EXPECT_FALSE(counted_box::is_parked(mail.look()));
+    ++looks;
+  };
+  EXPECT_TRUE(hold_parked(mail, parked_as, look, [](desk&) { ADD_FAILURE() << "no mail came"; }));
+  EXPECT_EQ(looks, 1);
+  EXPECT_EQ(mail.look(), before);
+  EXPECT_EQ(counted_link::loads, 0);
+  // Mail that comes meanwhile is left for the one who looked.
+  counted_letter late;
+  int woken = 0;
+  const auto send = [&](desk&) { ASSERT_TRUE(mail.append(mail.look(), late, false, false)); };
+  EXPECT_TRUE(hold_parked(mail, parked_as, send, [&](desk& held) { woken += &held == &owner ? 1 : 0; }));
+  EXPECT_EQ(woken, 1);
+  EXPECT_FALSE(counted_box::is_parked(mail.look()));
+  EXPECT_EQ(counted_link::loads, 0);
+  EXPECT_TRUE(hold_parked(mail, parked_as, look, [](desk&) {})) << "it is not parked any more";
+  EXPECT_EQ(looks, 1);
+}
+
+// One that somebody else sends to between each look at its word and the attempt to take it over.
+struct flooded_box {
+  static bool is_parked(std::uintptr_t) { return true; }
+  std::uintptr_t look() const { return 1; }
+  bool seize(std::uintptr_t) const {
+    ++tries;
+    return false;
+  }
+  bool let_go(std::uintptr_t) const { return true; }
+  int& tries;
+};
+
+TEST(mailbox, holding_an_actor_ends_after_some_tries) {
+  int tries = 0;
+  desk owner;
+  const auto never = [](desk&) { ADD_FAILURE() << "it was not held"; };
+  EXPECT_FALSE(hold_parked(flooded_box{tries}, [&]() -> desk& { return owner; }, never, never));
+  EXPECT_EQ(tries, hold_tries_max);
 }
 
 // The protocol as deliver uses it: whoever claims runs the actor, at once, until it rests.

@@ -6,6 +6,7 @@
 
 #include "actor/activation.hpp"
 #include "actor/asleep.hpp"
+#include "actor/holding.hpp"
 #include "troupe/task/when.hpp"
 
 namespace troupe::actor {
@@ -49,33 +50,22 @@ awaited look_at(const tasks::wait& one) {
   return {at, what, asked->method(nullptr, nullptr, message_act::describe), asked->asked};
 }
 
-namespace {
-
-// As one who has urgent mail for it. False when mail came each time, so that it could not be held.
-bool hold_parked(system& home, cell& actor, const std::function<void(activation&)>& look) {
-  constexpr int tries_max = 16;
-  mailbox box(actor.word);
-  for (int tries = 0; tries < tries_max; ++tries) {
-    const std::uintptr_t seen = box.look();
-    if (!mailbox::is_parked(seen)) return true;
-    if (!box.seize(seen)) continue;
-    activation& active = mailbox::activation_under(seen);
-    look(active);
-    if (!box.let_go(seen)) home.executor_of(actor).submit(active);
-    return true;
-  }
-  return false;
-}
-
-}  // namespace
-
-unsigned for_each_held(system& home, const std::function<void(activation&)>& look) {
+not_held for_each_held(system& home, const std::function<void(activation&)>& look) {
+  not_held missed;
   // order: acquire  pairs with the runtime's store
-  unsigned missed = home.executors[0].load(std::memory_order_acquire)->for_each_quiet([&](sched::runnable& item) {
+  missed.workers = home.executors[0].load(std::memory_order_acquire)->for_each_quiet([&](sched::runnable& item) {
     if (item.type == &turn_type) look(static_cast<activation&>(item));
   });
-  home.waiting.for_each_flow([&](const tasks::flow& one) { missed += hold_parked(home, *static_cast<cell*>(one.actor), look) ? 0 : 1; });
-  home.waiting.for_each_reentrant([&](cell& actor) { missed += hold_parked(home, actor, look) ? 0 : 1; });
+  const auto hold = [&](cell& actor, auto parked_as) {
+    const auto wake = [&](activation& active) { home.executor_of(actor).submit(active); };
+    if (!hold_parked(mailbox(actor.word), parked_as, look, wake)) ++missed.actors;
+  };
+  home.waiting.for_each_flow([&](const tasks::flow& one) {
+    hold(*static_cast<cell*>(one.actor), [&]() -> activation& { return waiting_lists::activation_of(one); });
+  });
+  home.waiting.for_each_reentrant([&](cell& actor) {
+    hold(actor, [&]() -> activation& { return *cell_extras::of(actor).parked_as; });
+  });
   return missed;
 }
 
@@ -94,7 +84,7 @@ class looker {
 
   std::vector<suspended_call> found;
   std::size_t count = 0;
-  unsigned missed = 0;
+  not_held missed;
 
  private:
   void look(const activation& of) {
@@ -153,6 +143,16 @@ std::string line_of(const suspended_call& one, const system& home) {
   text += " waits at " + place_of(wait.at) + " for " + wait.what + wait.of;
   const std::uint64_t asked = wait.asked == nullptr ? 0 : home.slots.find_number(wait.asked);
   if (asked != 0) text += " (#" + std::to_string(asked) + ")";
+  return text;
+}
+
+std::string describe(const not_held& missed) {
+  const auto counted = [](unsigned n, const char* what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); };
+  if (missed.any() == 0) return {};
+  std::string text = "\n  not looked at: ";
+  if (missed.workers != 0) text += "what waits at " + counted(missed.workers, "worker") + ", busy at each try";
+  if (missed.workers != 0 && missed.actors != 0) text += "; ";
+  if (missed.actors != 0) text += counted(missed.actors, "suspended actor") + ", sent mail at each try";
   return text;
 }
 

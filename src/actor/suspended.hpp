@@ -31,14 +31,23 @@ std::string line_of(const suspended_call& one, const system& home);
 // "bank.cpp:12".
 std::string place_of(const std::source_location& where);
 
+// What could not be looked at.
+struct not_held {
+  unsigned workers = 0;  // each was in its own lock at each try
+  unsigned actors = 0;   // parked; mail came for each at each try
+  unsigned any() const noexcept { return workers + actors; }
+};
+// "\n  not looked at: 1 suspended actor, sent mail at each try"; empty when there is none.
+std::string describe(const not_held& missed);
+
 // Looks at the activation of each actor whose turn is suspended, or that is reentrant and has such calls, while it is held: nobody
-// runs it. Needs `system::looking`. How many workers could not be looked at.
-unsigned for_each_held(system& home, const std::function<void(activation&)>& look);
+// runs it. Needs `system::looking`.
+not_held for_each_held(system& home, const std::function<void(activation&)>& look);
 
 struct suspended_text {
   std::string lines;        // each begins with a line feed
   std::size_t count = 0;    // of those that are suspended, listed or not
-  unsigned missed = 0;      // workers that could not be looked at
+  not_held missed;
 };
 
 // A line for each suspended turn: whose, which handler, where in the source, and what it waits for; at most `most` lines.

@@ -333,8 +333,9 @@ bool settle(sched::runnable& item) {
   // It keeps its activation: the end of what it waits for must need no memory.
   if (active.suspended != nullptr && !active.suspended->listed) {
     if (active.actor->type == &spawned_type && fall_asleep(active)) return true;
-    system::of(*active.actor).waiting.add(*active.suspended);
+    system::of(*active.actor).waiting.add(*active.suspended, active);
   }
+  if (active.suspended == nullptr) cell_extras::of(*active.actor).parked_as = &active;
   // What it waits for may have begun before a search that missed it, since it was in a queue then.
   system::of(*active.actor).deadlocks.look_again(active);
   // It is in no queue then, and nobody's until mail comes that wakes it.

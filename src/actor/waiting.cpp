@@ -1,10 +1,13 @@
 #include "actor/waiting.hpp"
 
+#include "actor/activation.hpp"
 #include "actor/extras.hpp"
 
 namespace troupe::actor {
 
-void waiting_lists::add(tasks::flow& parked) noexcept {
+void waiting_lists::add(tasks::flow& parked, activation& active) noexcept {
+  // order: relaxed  the list's lock publishes it
+  parked.call.next.store(reinterpret_cast<std::uintptr_t>(&active), std::memory_order_relaxed);
   parked.listed = true;
   shard& to = of(parked);
   std::lock_guard lock(to.mutex);
@@ -12,6 +15,11 @@ void waiting_lists::add(tasks::flow& parked) noexcept {
   parked.call_link = &to.first;
   if (to.first != nullptr) to.first->call_link = &parked.next_call;
   to.first = &parked;
+}
+
+activation& waiting_lists::activation_of(const tasks::flow& listed) noexcept {
+  // order: relaxed  as above
+  return *reinterpret_cast<activation*>(listed.call.next.load(std::memory_order_relaxed));
 }
 
 void waiting_lists::remove(tasks::flow& done) noexcept {

@@ -39,8 +39,7 @@ std::string runtime_core::dump() {
                      "\n  running: " + running();
   const actor::suspended_text waiting = actor::describe_suspended(*system, dumped_lines_max, true);
   text += "\n  suspended: " + std::to_string(waiting.count) + waiting.lines;
-  if (waiting.missed != 0) text += "\n  not looked at: what waits at " + counted(waiting.missed, "worker");
-  return text + "\n";
+  return text + actor::describe(waiting.missed) + "\n";
 }
 
 }  // namespace troupe

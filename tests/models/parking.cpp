@@ -25,6 +25,7 @@
 // mutation: let_go_wakes_nobody
 #include "models/relacy_atomics.hpp"
 
+#include "actor/holding.hpp"
 #include "actor/mailbox.hpp"
 #include "actor/sending.hpp"
 
@@ -106,6 +107,7 @@ struct parking_model : rl::test_suite<parking_model<Resumptions, Senders, MailsE
   activation first_, activations_[Senders];
   // The actor's own state.
   models::guarded<unsigned> awaited_{Resumptions}, looked_{0}, next_number_[Senders];
+  models::guarded<activation*> parked_as_{nullptr};
   unsigned running_ = 1, handled_ = 0;  // the model's own
   models::latch all_handled_;
 
@@ -170,6 +172,7 @@ struct parking_model : rl::test_suite<parking_model<Resumptions, Senders, MailsE
     for (;;) {
       looked_ = looked_ + 1;
       if (Reentrant || awaited_ == 0) handle_list(active);
+      parked_as_ = &active;
       if (awaited_ == 0 ? box.rest(active) : box.park(active)) break;
       collect(box, active);
     }
@@ -178,19 +181,19 @@ struct parking_model : rl::test_suite<parking_model<Resumptions, Senders, MailsE
 
   // Takes the parked actor over, without mail.
   void look() {
-    mailbox box(word_);
-    for (unsigned i = 0; i < Looks; ++i) {
-      const std::uintptr_t seen = box.look();
-      if (!mailbox::is_parked(seen) || !box.seize(seen)) continue;
+    const auto look_at = [this](activation&) {
       RL_ASSERT(++running_ == 1);
       RL_ASSERT(awaited_ != 0);
       looked_ = looked_ + 1;
-      activation& active = mailbox::activation_under(seen);
       --running_;
-      if (box.let_go(seen) || models::mutated("let_go_wakes_nobody")) continue;
+    };
+    const auto parked_as = [this]() -> activation& { return *static_cast<activation*>(parked_as_); };
+    const auto wake = [this](activation& active) {
+      if (models::mutated("let_go_wakes_nobody")) return;
       RL_ASSERT(++running_ == 1);
       run(active);
-    }
+    };
+    for (unsigned i = 0; i < Looks; ++i) static_cast<void>(actor::hold_parked(mailbox(word_), parked_as, look_at, wake));
   }
 
   void before() { word_.store(mailbox::tagged(first_), std::memory_order_relaxed); }
