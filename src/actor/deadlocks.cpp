@@ -269,20 +269,26 @@ void deadlock_search::on_time(timer& base) noexcept {
   auto& self = static_cast<deadlock_search&>(base);
   const system::visitor here(self.home_);
   if (!here.let_in()) return;
+  bool ordered = false;
   {
     std::lock_guard lock(self.arming_);
     self.armed_ = false;
-    // order: relaxed  what begins to wait from here on asks for another search
-    self.soon_.store(false, std::memory_order_relaxed);
+    ordered = self.request_.begin();
   }
   const bool told = self.search() != 0;
   // order: relaxed  this thread's own, or a hint
-  if (told || self.incomplete_.load(std::memory_order_relaxed)) self.arm_anew();
+  if (told || !ordered || self.incomplete_.load(std::memory_order_relaxed)) self.arm_anew();
 }
 
 void deadlock_search::search_soon() noexcept {
-  // order: relaxed (both)  the first arms the timer, under the mutex
-  if (soon_.load(std::memory_order_relaxed) || soon_.exchange(true, std::memory_order_relaxed)) return;
+  if (request_.ask()) arm_first();
+}
+
+void deadlock_search::search_after_park() noexcept {
+  if (request_.ask_when_parked()) arm_first();
+}
+
+void deadlock_search::arm_first() noexcept {
   std::lock_guard lock(arming_);
   if (!armed_) arm();
 }
@@ -291,7 +297,7 @@ void deadlock_search::search_soon() noexcept {
 void deadlock_search::arm_anew() noexcept {
   std::lock_guard lock(arming_);
   if (armed_ && !home_.home.clock->take_back(*this)) return;  // it is expiring
-  soon_.store(true, std::memory_order_relaxed);  // order: relaxed  as above
+  request_.expect();
   arm();
 }
 
@@ -309,12 +315,10 @@ void deadlock_search::arm() noexcept {
   }
 }
 
-void deadlock_search::look_again(const activation& of) noexcept {
-  // order: relaxed  a hint
-  if (soon_.load(std::memory_order_relaxed)) return;
+bool deadlock_search::concerns(const activation& of) noexcept {
   const tasks::wait* const one = of.suspended == nullptr ? nullptr : of.suspended->awaited;
-  const bool waits_for_others = one == nullptr ? of.suspended == nullptr : !one->limited && (tasks::awaited_by(*one) != nullptr || tasks::group::of(*one) != nullptr);
-  if (waits_for_others) search_soon();
+  if (one == nullptr) return of.suspended == nullptr;
+  return !one->limited && (tasks::awaited_by(*one) != nullptr || tasks::group::of(*one) != nullptr);
 }
 
 std::size_t deadlock_search::search() noexcept {

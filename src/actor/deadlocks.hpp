@@ -18,6 +18,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "actor/search_request.hpp"
 #include "troupe/task/timer.hpp"
 
 namespace troupe::actor {
@@ -48,11 +49,13 @@ class deadlock_search : private tasks::timer {
   // Any thread: there is a search within 100 ms, or 30 times what the last one took. Behind one that found a circle the next
   // comes within 1 ms, or twice what that took: what goes on now may soon wait for itself again.
   void search_soon() noexcept;
-  const std::atomic<bool>& soon() const noexcept { return soon_; }
+  const std::atomic<bool>& soon() const noexcept { return request_.soon(); }
   // For those who count the timers of users alone.
   const tasks::timer& own_timer() const noexcept { return *this; }
-  // The owner of an actor that is about to be parked.
-  void look_again(const activation& of) noexcept;
+  // The owner of an actor that is about to be parked: whether what it waits for concerns a search.
+  static bool concerns(const activation& of) noexcept;
+  // Who has parked such an actor, which may be run by another thread already.
+  void search_after_park() noexcept;
 
   // Searches now. How many turns were told: they have mail when this returns. Any thread but one in a turn.
   std::size_t search() noexcept;
@@ -65,12 +68,13 @@ class deadlock_search : private tasks::timer {
   static constexpr std::int64_t longest_ns = 100'000'000, shortest_ns = 1'000'000;
   static void on_time(timer& self) noexcept;
   void arm() noexcept;
+  void arm_first() noexcept;
   void arm_anew() noexcept;
   std::size_t search_locked();
   std::size_t refuse(std::vector<told_wait> told);
 
   system& home_;
-  std::atomic<bool> soon_{false};
+  search_request<> request_;
   std::mutex arming_;
   bool armed_ = false;  // under that
   std::mutex searching_;  // one at a time

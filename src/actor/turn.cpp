@@ -336,14 +336,18 @@ bool settle(sched::runnable& item) {
     system::of(*active.actor).waiting.add(*active.suspended, active);
   }
   if (active.suspended == nullptr) cell_extras::of(*active.actor).parked_as = &active;
-  // What it waits for may have begun before a search that missed it, since it was in a queue then.
-  system::of(*active.actor).deadlocks.look_again(active);
+  const bool waits_for_others = deadlock_search::concerns(active);
+  system& home = system::of(*active.actor);
   // It is in no queue then, and nobody's until mail comes that wakes it.
   active.where = sched::place::elsewhere;
   // order: relaxed (both)  whoever wakes it sees the parked state first
   sched::worker* const before = active.home.load(std::memory_order_relaxed);
   active.home.store(nullptr, std::memory_order_relaxed);
-  if (!active.may_run() && box.park(active)) return true;
+  if (!active.may_run() && box.park(active)) {
+    // A search that came before the park missed it. From here on the activation may be run, and gone.
+    if (waits_for_others) home.deadlocks.search_after_park();
+    return true;
+  }
   // order: relaxed  it was not parked: still ours
   active.home.store(before, std::memory_order_relaxed);
   return false;
