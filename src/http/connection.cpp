@@ -331,10 +331,11 @@ task<bool> connection::serve() {
   end_wait();
   std::exception_ptr thrown;
   bool is_answered = false;
-  may_watch_ = true;
+  const bool collects = std::exchange(collect_first_, false);
+  may_watch_ = !collects;  // a handler that is no coroutine waits for nothing
   is_gone_ = false;
   try {
-    if (std::exchange(collect_first_, false)) {
+    if (collects) {
       co_await request_.read_all();
       is_answered = run_handler();
     } else if (route_.handler->call->waits) {
@@ -348,6 +349,7 @@ task<bool> connection::serve() {
         answer_ = response(404);
       }
     }
+    may_watch_ = true;
     watch_client();  // a handler that is no coroutine has answered with what streams
     if (!is_answered) co_await answer_waiting(answer_);
     if (watch_ != nullptr) co_await end_watch();
@@ -374,17 +376,17 @@ task<bool> connection::serve() {
 std::stop_token connection::client_gone() {
   if (watch_ == nullptr) watch_.reset(new gone_watch(server_->options.half_close_is_gone));
   watch_client();
+  if (!watch_->is_armed()) watch_->look(wire());
   return watch_->token();
 }
 
-// As soon as nothing of the request is read any more.
 void connection::watch_client() noexcept {
-  if (watch_ == nullptr || watch_->is_armed() || !may_watch_ || !body_ended_) return;
+  if (watch_ == nullptr || watch_->is_armed() || !may_watch_) return;
   if (broken_) return watch_->tell();
   watch_->arm(wire());
 }
 
-// The stream is to be read from again. When this is given up the destructor does it.
+// The request is over. When this is given up the destructor does it.
 task<> connection::end_watch() {
   if (watch_->is_armed()) {
     watch_->disarm();

@@ -19,7 +19,6 @@ task<std::string_view> connection::next_piece() {
     if (step.what == event::end) {
       body_ended_ = true;
       request_.trailer_ = parser_.trailer();
-      watch_client();
       break;
     }
     if (step.what == event::body) {

@@ -1,12 +1,12 @@
 // gone_watch: requests a stop when the client of a request has gone while its handler works.
 //
-// It waits until something comes to the stream, as a parked connection does (arrival), and then asks the system whether that was the
-// end. There is none until a handler asks for request::client_gone(): other requests cost nothing.
-// Rejected: a read of one byte ahead, which would have to be put back in front of the next request; a look from time to time.
+// The system tells it of the end of the connection, whatever has come before that and is not read yet: the rest of the body, the next
+// request, the goodbye of TLS. There is none until a handler asks for request::client_gone(): other requests cost nothing.
+// Rejected: a read ahead, which would have to be put back in front of the next request; a look from time to time.
 // Threads: the connection's flow owns it; the reactor tells it on any thread.
 // Invariants
 //   W1  it is freed by who drops the last of two shares: the connection's, and the one that the reactor has while it is armed.
-//   W2  the connection does not read, and does not give its stream away, while the watch is armed.
+//   W2  the connection does not give its stream away while the watch is armed. It may read.
 #pragma once
 
 #include <poll.h>
@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "io/arrival.hpp"
+#include "io/sockets.hpp"
 #include "troupe/io/stream.hpp"
 #include "troupe/task/event.hpp"
 
@@ -26,7 +27,7 @@ class gone_watch final : public io::arrival {
  public:
   // `half_close`: the end of what the client sends counts, too.
   explicit gone_watch(bool half_close)
-      : arrival(&on_arrival), ends_(static_cast<short>(POLLHUP | POLLERR | (half_close ? POLLRDHUP : 0))) {}
+      : arrival(&on_arrival, half_close ? POLLRDHUP : 0), ends_(half_close ? POLLRDHUP : 0) {}
 
   std::stop_token token() const noexcept { return gone_.get_token(); }
   // It is known by other means.
@@ -35,14 +36,14 @@ class gone_watch final : public io::arrival {
   // In a turn; once. The stream was used before.
   void arm(stream& of) noexcept {
     armed_ = true;
-    fd_ = of.fd();
     shares_.fetch_add(1, std::memory_order_relaxed);  // order: relaxed  the connection has a share meanwhile
     if (begin(of)) return;
-    // Something is there already, or nothing was ever done with the stream.
-    if (at != nullptr) look();
+    if (at != nullptr) note();
     told_.set();
     drop();
   }
+  // In a turn, where nobody waits long enough for it to be armed.
+  void look(stream& of) { note(io::current_kernel().look(of.fd(), ends_)); }
   bool is_armed() const noexcept { return armed_; }
   // Of the connection: nothing more is told. It is over when the event is set.
   void disarm() noexcept {
@@ -68,19 +69,19 @@ class gone_watch final : public io::arrival {
   ~gone_watch() = default;
   static void on_arrival(arrival& self) noexcept {
     auto& one = static_cast<gone_watch&>(self);
-    if (one.result >= 0) one.look();
+    one.note();
     one.told_.set();
     one.drop();
   }
-  void look() noexcept {
-    const int found = home().calls.look(fd_, ends_);
-    if ((found & ends_) != 0 && (found & POLLNVAL) == 0) gone_.request_stop();
+  void note() noexcept { note(result); }
+  // What poll(2) says, or a negative result: the watch was ended.
+  void note(int found) noexcept {
+    if (found > 0 && (found & POLLNVAL) == 0) gone_.request_stop();
   }
 
   std::stop_source gone_;
   event told_;
   std::atomic<int> shares_{1};
-  int fd_ = -1;
   const short ends_;
   bool armed_ = false;
 };

@@ -1,5 +1,5 @@
-// arrival: tells when bytes come to a stream that nobody reads: without a coroutine, a timer or a buffer. For servers of
-// many idle connections. The library's own.
+// arrival: tells when bytes come to a stream that nobody reads, or when the peer of a stream has gone: without a coroutine, a timer
+// or a buffer. For servers of many idle connections, and of requests that take long. The library's own.
 #pragma once
 
 #include "io/reactor.hpp"
@@ -8,11 +8,14 @@
 
 namespace troupe::io {
 
-// The stream stays open, and is not read, for as long as it waits. It ends only by being told of, as all operations do.
+// The stream stays open for as long as it waits, and is not read, unless it waits for the peer's end alone. It ends only by being
+// told of, as all operations do.
 class arrival : public operation {
  public:
   // Called on the thread that found it, or in end(); it may be gone afterwards.
   explicit arrival(void (*told)(arrival& self) noexcept) noexcept : operation(action::readable, false), came(told) {}
+  // Of the end alone: the peer's connection was reset, or one of `ends` of poll(2) has come.
+  arrival(void (*told)(arrival& self) noexcept, short ends) noexcept : operation(action::ended, false), came(told) { extra = ends; }
 
   // In a turn, of a stream that was used before. False: something is there already, or the end, or an error: nobody is told.
   // True: it is told of, perhaps before this returns.

@@ -101,6 +101,12 @@ bool readiness(kernel& calls, slot& at, operation& one) noexcept {
   return false;
 }
 
+// Of no direction: what may be read, or written, is as it was.
+bool has_ended(kernel& calls, const slot& at, operation& one) noexcept {
+  const int found = calls.look(at.fd, static_cast<short>(one.extra));
+  return found != 0 && finish(one, found > 0 && (found & POLLNVAL) != 0 ? -EBADF : found);
+}
+
 }  // namespace
 
 bool is_of_the_peer(std::ptrdiff_t result) noexcept {
@@ -122,6 +128,7 @@ bool attempt(kernel& calls, slot& at, operation& one) noexcept {
     case action::connect: return connect(calls, at, one);
     case action::readable:
     case action::writable: return readiness(calls, at, one);
+    case action::ended: return has_ended(calls, at, one);
     case action::receive:
     case action::send: return datagram(calls, at, one);
     case action::send_file: return send_file(calls, at, one);

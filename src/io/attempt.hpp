@@ -24,6 +24,12 @@ inline bool reads(const operation& one) noexcept {
   return one.what == action::read || one.what == action::accept || one.what == action::readable || one.what == action::receive || is_of_file(one.what);
 }
 
+// Where it waits in its slot.
+inline operation_queue& queue_of(operation& one) noexcept {
+  if (reads(one)) return one.at->readers;
+  return one.what == action::ended ? one.at->watchers : one.at->writers;
+}
+
 // What accept() says of the connection that would have been accepted, and not of the listener: accept(2) says to go on.
 bool is_of_the_peer(std::ptrdiff_t result) noexcept;
 

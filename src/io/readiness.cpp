@@ -56,11 +56,7 @@ class readiness_reactor final : public reactor {
 
   bool start(operation& one) noexcept override {
     slot& at = *one.at;
-    if (is_of_file(one.what)) {
-      const bool done = try_file(one);
-      if (!done) start_aside(one);
-      return done;
-    }
+    if (one.what >= action::ended) [[unlikely]] return start_other(at, one);
     if (one.what == action::write && one.done != 0) return start_rest(at, one);
     std::lock_guard lock(at.mutex);
     operation_queue& queue = reads(one) ? at.readers : at.writers;
@@ -79,7 +75,7 @@ class readiness_reactor final : public reactor {
     {
       std::lock_guard lock(one.at->mutex);
       if (!one.pending || one.due || (one.aside && one.begun)) return;  // R2: its turn comes
-      (reads(one) ? one.at->readers : one.at->writers).remove(one);
+      queue_of(one).remove(one);
       one.pending = false;
       one.result = -ECANCELED;
     }
@@ -157,7 +153,7 @@ class readiness_reactor final : public reactor {
   bool abandon(slot& at, operation_queue& ended) noexcept override {
     // A duplicate elsewhere would keep what is borrowed in the set; what is closed leaves it by itself.
     if (at.registered && at.borrowed) calls.remove(set_, at.fd);
-    for (operation_queue* queue : {&at.readers, &at.writers}) {
+    for (operation_queue* queue : {&at.readers, &at.writers, &at.watchers}) {
       while (operation* one = queue->front()) {
         queue->remove(*one);
         one->pending = false;
@@ -169,6 +165,21 @@ class readiness_reactor final : public reactor {
   }
 
  private:
+  // Of a file, or one that waits for the peer's end.
+  bool start_other(slot& at, operation& one) noexcept {
+    if (one.what == action::ended) {
+      std::lock_guard lock(at.mutex);
+      if (attempt(calls, at, one) || (!at.registered && !tell_of(at, one))) return true;
+      one.pending = true;
+      enter(one);
+      at.watchers.push(one);
+      return false;
+    }
+    const bool done = try_file(one);
+    if (!done) start_aside(one);
+    return done;
+  }
+
   // What was begun at once goes on before writes that have come since, and these behind it.
   bool start_rest(slot& at, operation& one) noexcept {
     news after;
@@ -224,7 +235,10 @@ class readiness_reactor final : public reactor {
     {
       std::lock_guard lock(at.mutex);
       if (at.generation != generation_of(event.data.u64) || at.fd < 0) return;
-      if ((event.events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) at.hung_up = true;
+      if ((event.events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) {
+        at.hung_up = true;
+        end_watchers(at, after);
+      }
       if ((event.events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) {
         at.can_read = true;
         go_on(at, at.readers, at.can_read, after);
@@ -248,6 +262,19 @@ class readiness_reactor final : public reactor {
       complete(*one);
     }
     if (after.due != nullptr) after.due->completed();
+  }
+
+  // One that waits for a reset alone goes on waiting when the peer has ended its half: a reset comes with an edge of its own.
+  void end_watchers(slot& at, news& after) noexcept {
+    for (operation* one = at.watchers.front(); one != nullptr;) {
+      operation* const next = at.watchers.behind(*one);
+      if (attempt(calls, at, *one)) {
+        at.watchers.remove(*one);
+        one->pending = false;
+        after.ended.push(*one);
+      }
+      one = next;
+    }
   }
 
   TROUPE_INLINE bool try_now(slot& at, operation& one) noexcept {

@@ -55,6 +55,7 @@ struct simulated_kernel::end {
     if (can_write()) now |= EPOLLOUT;
     if (finished) now |= EPOLLRDHUP;
     if (error != 0) now |= EPOLLERR | EPOLLHUP;
+    if (gone) now |= EPOLLHUP;  // also when its error was told of
     return now;
   }
 };

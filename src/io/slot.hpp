@@ -75,7 +75,7 @@ struct alignas(16) slot {
   base::small_mutex mutex;
   int fd = -1;
   reactor* owner = nullptr;   // it lives while one of its slots is in use
-  operation_queue readers, writers;
+  operation_queue readers, writers, watchers;  // watchers: those that wait for the peer's end (action::ended)
   slot* next_free = nullptr;
   std::uint16_t generation = 0;
   bool borrowed = false;      // the descriptor is somebody else's: it is not closed here
@@ -83,7 +83,7 @@ struct alignas(16) slot {
   bool duplicated = false;    // `fd` is a duplicate of ours, made for that
   // What is known: false only after the system said so, until it tells of a change.
   bool can_read = true, can_write = true;
-  bool reader_ends = false, writer_ends = false;  // the first of the queue was asked for its end
+  bool reader_ends = false, writer_ends = false, watcher_ends = false;  // the first of the queue was asked for its end
   bool rest_comes = false;    // of a write that was begun at once: no other one is tried before it
   bool closing = false;       // goes when what the system still has has completed
   bool hung_up = false;       // the peer has closed, or it has an error: no edge comes after that

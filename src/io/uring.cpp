@@ -55,7 +55,7 @@ class uring_reactor final : public reactor {
     std::lock_guard lock(at.mutex);
     operation_queue& queue = queue_of(one);
     const bool first = queue.empty();
-    if (first && one.what == action::send_file && attempt(calls, at, one)) return true;
+    if (first && (one.what == action::send_file || one.what == action::ended) && attempt(calls, at, one)) return true;
     if (first && from_ahead(at, one)) return true;
     one.pending = true;
     enter(one);
@@ -90,7 +90,7 @@ class uring_reactor final : public reactor {
 
  protected:
   bool abandon(slot& at, operation_queue& ended) noexcept override {
-    for (operation_queue* queue : {&at.readers, &at.writers}) {
+    for (operation_queue* queue : {&at.readers, &at.writers, &at.watchers}) {
       operation* const first = queue->front();
       if (first == nullptr) continue;
       const bool in_ring = queue != &at.readers || !at.shoots;
@@ -114,8 +114,6 @@ class uring_reactor final : public reactor {
 
  private:
   buffer_ring& leases() const noexcept { return static_cast<buffer_ring&>(*buffers); }
-  static operation_queue& queue_of(operation& one) noexcept { return reads(one) ? one.at->readers : one.at->writers; }
-
   // All of these under the slot's mutex.
 
   static void end(operation_queue& queue, operation& one, int result, operation_queue& ended) noexcept {
@@ -215,7 +213,8 @@ class uring_reactor final : public reactor {
     if (is_of_file(one.what)) {
       prepare_of_file(entry, one);
     } else if (is_polled(one)) {
-      io_uring_prep_poll_add(&entry, fd, reads(one) ? POLLIN : POLLOUT);
+      const bool watches = one.what == action::ended;
+      io_uring_prep_poll_add(&entry, fd, watches ? static_cast<unsigned>(one.extra) : reads(one) ? POLLIN : POLLOUT);
     } else if (one.what == action::read && one.leased) {
       prepare_lease(entry, *one.at);
     } else if (one.what == action::read) {
@@ -231,7 +230,10 @@ class uring_reactor final : public reactor {
     }
   }
 
-  static bool& ends(operation& one) noexcept { return reads(one) ? one.at->reader_ends : one.at->writer_ends; }
+  static bool& ends(operation& one) noexcept {
+    if (reads(one)) return one.at->reader_ends;
+    return one.what == action::ended ? one.at->watcher_ends : one.at->writer_ends;
+  }
 
   // The operation is in the ring.
   void ask_for_end(operation& one) noexcept {
@@ -268,7 +270,7 @@ class uring_reactor final : public reactor {
       ends(one) = false;
       end(queue, one, one.result, ended);
       go_on(at, queue, ended);
-      last = at.closing && at.readers.empty() && at.writers.empty();
+      last = at.closing && at.readers.empty() && at.writers.empty() && at.watchers.empty();
     }
     complete_all(ended);
     if (last) free_slot(at);

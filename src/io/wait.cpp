@@ -25,6 +25,7 @@ const char* name_of(action what) noexcept {
     case action::receive: return "receive";
     case action::send: return "send";
     case action::send_file: return "send_file";
+    case action::ended: return "ended";
     case action::room: return "room";
     case action::open: return "open";
     case action::read_at: return "read_at";

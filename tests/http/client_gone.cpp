@@ -56,13 +56,26 @@ router waiting(seen& by) {
     co_await wait(gone);
     co_return response::text(std::string(body));
   });
-  routes.get("/stream", [wait](const request& asked) {
-    return response::stream("text/plain", [wait, gone = asked.client_gone()](http::body_writer& to) -> task<> {
+  const auto stream = [wait](std::stop_token gone) {
+    return response::stream("text/plain", [wait, gone](http::body_writer& to) -> task<> {
       co_await to.write("begun");
       co_await wait(gone);
     });
+  };
+  routes.get("/stream", [stream](const request& asked) { return stream(asked.client_gone()); });
+  // Neither reads the body that came with it.
+  routes.post("/unread", [wait](const request& asked) -> task<response> {
+    co_await wait(asked.client_gone());
+    co_return response::text("waited");
+  });
+  routes.post("/stream", [stream](const request& asked) -> task<response> {
+    response answer = stream(asked.client_gone());
+    co_return answer;
   });
   routes.get("/plain", [](const request& asked) {
+    return response::text(asked.client_gone().stop_requested() ? "gone" : "there");
+  });
+  routes.post("/plain", [](const request& asked) {
     return response::text(asked.client_gone().stop_requested() ? "gone" : "there");
   });
   return routes;
@@ -249,6 +262,224 @@ TEST_P(http_client_gone, a_watch_may_be_stopped_in_flight) {
   }
   EXPECT_EQ(by.begun.load(), 1);
   EXPECT_EQ(live.load(), 0);
+}
+
+// What a request is followed by before its client closes, without having read all of the answer.
+struct goodbye {
+  std::string asked, more;
+  bool reads = false;      // the answer has begun by then, and its last bytes are left unread
+  bool half_first = false; // the sending half ends first
+};
+
+// Bytes that nobody reads hide neither the end of what the client sends nor a reset.
+TEST_P(http_client_gone, bytes_that_nobody_has_read_hide_no_end) {
+  const std::string next = "GET /plain HTTP/1.1\r\nHost: a\r\n\r\n";
+  const std::string unread = "POST /unread HTTP/1.1\r\nHost: a\r\nContent-Length: 40\r\n\r\n";
+  const std::string streams = "GET /stream HTTP/1.1\r\nHost: a\r\n\r\n";
+  const std::string forty(40, 'b');
+  for (const goodbye& one : {goodbye{wait_for_me, next}, goodbye{wait_for_me, "G"}, goodbye{streams, next, true},
+                             goodbye{unread, ""}, goodbye{unread, forty}, goodbye{unread, "a part"},
+                             goodbye{unread + forty, ""}, goodbye{unread + forty, next},
+                             goodbye{"POST /stream HTTP/1.1\r\nHost: a\r\nContent-Length: 40\r\n\r\n", forty + next, true}}) {
+    seen by;
+    run(waiting(by), [&](runtime&, http::server, endpoint at) -> task<> {
+      {
+        tcp_stream peer = co_await tcp_stream::connect(at);
+        co_await peer.write_all(one.asked);
+        if (one.reads) {
+          task<std::string> reading = read_until(peer, "begun\r\n");
+          static_cast<void>(co_await std::move(reading));
+        }
+        co_await by.started.wait();
+        if (!one.more.empty()) co_await peer.write_all(one.more);
+        co_await sleep_for(1ms);
+      }
+      co_await by.noticed.wait();
+    });
+    EXPECT_EQ(by.gone.load(), 1) << one.asked << one.more;
+    EXPECT_EQ(by.stayed.load(), 0);
+    EXPECT_EQ(live.load(), 0);
+  }
+}
+
+// A half close does not count here; the reset that follows does, also behind bytes that nobody has read.
+TEST_P(http_client_gone, a_reset_counts_after_a_half_close_and_behind_unread_bytes) {
+  const std::string head = "POST /stream HTTP/1.1\r\nHost: a\r\nContent-Length: 40\r\n\r\n";
+  http::server_options limits;
+  limits.half_close_is_gone = false;
+  for (const goodbye& one : {goodbye{"GET /stream HTTP/1.1\r\nHost: a\r\n\r\n", "", true, true},
+                             goodbye{"GET /stream HTTP/1.1\r\nHost: a\r\n\r\n", "more", true, false},
+                             goodbye{"GET /stream HTTP/1.1\r\nHost: a\r\n\r\n", "more", true, true},
+                             goodbye{head, "a part", true, true}, goodbye{head, std::string(80, 'b'), true, true}}) {
+    seen by;
+    int before = -1;
+    run(
+        waiting(by),
+        [&](runtime&, http::server, endpoint at) -> task<> {
+          {
+            tcp_stream peer = co_await tcp_stream::connect(at);
+            co_await peer.write_all(one.asked);
+            task<std::string> reading = read_until(peer, "beg");
+            static_cast<void>(co_await std::move(reading));
+            co_await by.started.wait();
+            if (!one.more.empty()) co_await peer.write_all(one.more);
+            if (one.half_first) peer.shutdown_write();
+            co_await sleep_for(5ms);
+            before = by.gone.load();
+          }  // with bytes that it has not read: that is a reset
+          co_await by.noticed.wait();
+        },
+        limits);
+    EXPECT_EQ(before, 0);
+    EXPECT_EQ(by.gone.load(), 1) << one.asked << one.more;
+  }
+}
+
+// As much of a body as the network takes while its handler reads nothing of it.
+TEST_P(http_client_gone, a_reset_is_heard_of_behind_a_body_that_fills_the_connection) {
+  seen by;
+  http::server_options limits;
+  limits.body_bytes = std::size_t{1} << 30;
+  std::size_t sent = 0;
+  run(
+      waiting(by),
+      [&](runtime&, http::server, endpoint at) -> task<> {
+        {
+          tcp_stream peer = co_await tcp_stream::connect(at);
+          co_await peer.write_all("POST /stream HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000000\r\n\r\n");
+          task<std::string> reading = read_until(peer, "beg");
+          static_cast<void>(co_await std::move(reading));
+          co_await by.started.wait();
+          const std::string much(1'000'000, 'm');
+          try {
+            for (;;) sent += co_await peer.write(much).timeout(20ms);
+          } catch (const timed_out&) {
+          }
+        }
+        co_await by.noticed.wait();
+      },
+      limits);
+  EXPECT_GT(sent, 0u);
+  EXPECT_EQ(by.gone.load(), 1);
+}
+
+// A handler may read its body, in pieces and with pauses, after it has asked for the token.
+TEST_P(http_client_gone, a_body_is_read_while_the_client_is_watched) {
+  std::atomic<int> gone{0};
+  event first_piece, noticed;
+  router routes;
+  routes.post("/", [&](request& asked) -> task<response> {
+    const std::stop_token token = asked.client_gone();
+    std::string body;
+    while (body.size() < 8) {
+      body += co_await asked.read();
+      first_piece.set();
+    }
+    gone += token.stop_requested() ? 100 : 0;
+    event never;
+    try {
+      co_await never.wait().stop(token);
+    } catch (const cancelled&) {
+      gone += body.starts_with("halfhalf") ? 1 : 0;
+    }
+    noticed.set();
+    co_return response();
+  });
+  run(std::move(routes), [&](runtime&, http::server, endpoint at) -> task<> {
+    {
+      tcp_stream peer = co_await tcp_stream::connect(at);
+      co_await peer.write_all("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 90\r\n\r\n");
+      co_await peer.write_all("half");
+      co_await first_piece.wait();
+      co_await peer.write_all("half");
+      co_await peer.write_all("and more");
+      co_await sleep_for(5ms);
+    }
+    co_await noticed.wait();
+  });
+  EXPECT_EQ(gone.load(), 1);
+}
+
+// A handler that waits for nothing may ask, too: the first request's handler has seen the end before the second one's begins.
+TEST_P(http_client_gone, a_plain_handler_learns_whether_its_client_is_still_there) {
+  seen by;
+  std::string got;
+  run(waiting(by), [&](runtime&, http::server, endpoint at) -> task<> {
+    tcp_stream peer = co_await tcp_stream::connect(at);
+    co_await peer.write_all(wait_for_me);
+    co_await by.started.wait();
+    co_await peer.write_all("GET /plain HTTP/1.1\r\nHost: a\r\n\r\n");
+    peer.shutdown_write();
+    task<std::string> reading = read_to_end(peer);
+    got = co_await std::move(reading);
+  });
+  EXPECT_EQ(by.gone.load(), 1);
+  EXPECT_TRUE(got.ends_with("gone")) << got;
+}
+
+// One whose body came later than its head leaves nothing behind that waits for the client's end.
+TEST_P(http_client_gone, nothing_waits_behind_a_plain_handler_that_asked) {
+  seen by;
+  std::uint64_t waiting_at_last = 0;
+  int there = 0;
+  run(waiting(by), [&](runtime& rt, http::server, endpoint at) -> task<> {
+    tcp_stream peer = co_await tcp_stream::connect(at);
+    for (int i = 0; i < 30; ++i) {
+      co_await peer.write_all("POST /plain HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\n");
+      co_await sleep_for(1ms);
+      co_await peer.write_all("body");
+      task<std::string> reading = read_until(peer, "there");
+      there += (co_await std::move(reading)).ends_with("there") ? 1 : 0;
+    }
+    waiting_at_last = rt.metrics().io_in_flight;
+  });
+  EXPECT_EQ(there, 30);
+  EXPECT_LT(waiting_at_last, 10u);
+}
+
+// Over TLS a client says first that it sends no more, in bytes that nobody reads.
+TEST_P(http_client_gone, over_tls_a_goodbye_and_unread_bytes_hide_no_end) {
+  static const authority root("the authority");
+  static const identity own = root.issue();
+  tls_options trust;
+  trust.ca_pem = root.certificate();
+  const tls_context self = tls_context::server(showing(own)), known = tls_context::client(trust);
+  const std::string unread = "POST /unread HTTP/1.1\r\nHost: a\r\nContent-Length: 40\r\n\r\n";
+  struct way {
+    std::string asked, more;
+    bool says_goodbye;
+  };
+  for (const way& one : {way{wait_for_me, "", true}, way{wait_for_me, "GET /plain HTTP/1.1\r\nHost: a\r\n\r\n", true}, way{wait_for_me, "G", false},
+                         way{unread, "", true}, way{unread, std::string(40, 'b'), true}, way{unread, "part", false}}) {
+    seen by;
+    auto both = [&](runtime& in) -> task<> {
+      http::server web(waiting(by));
+      auto listener = tcp_listener::listen(endpoint::loopback(0));
+      const endpoint at = listener.local();
+      future<> serving = in.spawn(web.serve(std::move(listener), self));
+      {
+        tcp_stream over = co_await tcp_stream::connect(at);
+        tls_stream peer = tls_stream::client(known, std::move(over), "good.test");
+        co_await peer.handshake();
+        co_await peer.write_all(one.asked);
+        co_await by.started.wait();
+        if (!one.more.empty()) co_await peer.write_all(one.more);
+        if (one.says_goodbye) {
+          try {
+            co_await peer.shutdown().timeout(2ms);  // the server does not answer it
+          } catch (const error&) {
+          }
+        }
+      }
+      co_await by.noticed.wait();
+      web.stop();
+      co_await std::move(serving);
+    };
+    runtime rt(options());
+    rt.spawn(both(rt));
+    rt.run();
+    EXPECT_EQ(by.gone.load(), 1) << one.asked << one.more;
+  }
 }
 
 // Over TLS the peer goes without a word, or with one; plainly the address is that of its socket.

@@ -20,6 +20,8 @@ enum class action : std::uint8_t {
   receive,   // a datagram; the peer comes to `address`
   send,      // a datagram, to `address` if there is one
   send_file, // to a stream, from the file `extra` at `offset`
+  ended,     // nothing but whether the peer has gone, whatever is unread: `extra` are the events of poll(2) that count as that,
+             // beside POLLHUP and POLLERR; the result is what poll says. One at a time of each descriptor
   room,      // until a descriptor was closed since there had been `offset` such ends; nothing of `at`
   // Of files. `offset` may be own_position; `begun`: a thread that may block has it.
   open,      // the result is a descriptor; `data` the path, `extra` the flags, `bytes` the permissions
