@@ -298,6 +298,7 @@ void connection::close_after_this() noexcept {
 void connection::finish_request() noexcept {
   if (watch_ != nullptr) [[unlikely]] watch_.reset();
   past_.answered_one = true;
+  answer_begun_ = false;  // what is malformed behind it is answered, too
   request_.body_ = {};
   request_.trailer_ = {};
   if (request_.collected_.capacity() > kept_body_bytes) request_.collected_ = std::string();

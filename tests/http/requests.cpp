@@ -195,6 +195,9 @@ TEST_P(http_requests, the_old_version) {
 TEST_P(http_requests, what_is_malformed_is_refused_and_ends_the_connection) {
   EXPECT_EQ(answer_to(some_routes(), get("/") + "GET / HTTP/1.1\r\n\r\n" + get("/")),
             ok("hello") + plainly("400 Bad Request", "Bad Request", last));
+  // Also behind one that was answered by a coroutine.
+  EXPECT_EQ(answer_to(some_routes(), get("/slow") + "GET / HTTP/1.1\r\n\r\n" + get("/")),
+            ok("slow") + plainly("400 Bad Request", "Bad Request", last));
   EXPECT_EQ(answer_to(some_routes(), "GET / HTTP/2.0\r\n\r\n"),
             plainly("505 HTTP Version Not Supported", "HTTP Version Not Supported", last));
   EXPECT_EQ(answer_to(some_routes(), "POST /body HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nx"),
