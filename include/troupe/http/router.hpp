@@ -48,7 +48,16 @@ struct route_options {
 
 namespace routes {
 
+// What a parameter of a path can become.
 template <class T>
+concept path_value =
+    std::same_as<T, bool> ||
+    ((std::integral<T> || std::floating_point<T>) &&
+     requires(const char* text, T& to) { std::from_chars(text, text, to); }) ||
+    (!std::integral<T> && !std::floating_point<T> && std::default_initializable<T> && std::movable<T> &&
+     std::constructible_from<T, std::string_view>);
+
+template <path_value T>
 bool from_path(std::string_view text, T& to) {
   if constexpr (std::is_same_v<T, bool>) {
     to = text == "true" || text == "1";
@@ -57,12 +66,13 @@ bool from_path(std::string_view text, T& to) {
     const auto [rest, bad] = std::from_chars(text.data(), text.data() + text.size(), to);
     return bad == std::errc{} && rest == text.data() + text.size();
   } else {
-    static_assert(std::constructible_from<T, std::string_view>,
-                  "troupe: a path's parameter is a number, a bool, a std::string or a std::string_view");
     to = T(text);
     return true;
   }
 }
+
+template <class Arg>
+inline constexpr bool is_request = std::is_same_v<std::remove_cvref_t<Arg>, request>;
 
 template <bool IsConst, class Result, class... Args>
 struct signature {
@@ -72,13 +82,22 @@ struct signature {
   static constexpr bool is_const = IsConst;  // it may be called by several threads at a time
   // By which the handler could change what it is given, or copy a request.
   static constexpr bool changes_values =
-      ((std::is_lvalue_reference_v<Args> && !std::is_const_v<std::remove_reference_t<Args>> && !std::is_same_v<Args, request&>) || ...);
-  static constexpr bool copies_request = ((std::is_same_v<Args, request> || std::is_same_v<Args, request&&>) || ...);
-  static constexpr bool has_references =
-      ((std::is_reference_v<Args> && !std::is_same_v<std::remove_cvref_t<Args>, request>) || ...);
+      ((std::is_lvalue_reference_v<Args> && !std::is_const_v<std::remove_reference_t<Args>> && !is_request<Args>) || ...);
+  static constexpr bool copies_request = ((is_request<Args> && !std::is_lvalue_reference_v<Args>) || ...);
+  static constexpr bool points_to_request =
+      ((std::is_pointer_v<std::decay_t<Args>> && is_request<std::remove_pointer_t<std::decay_t<Args>>>) || ...);
+  // The request, if it is taken, comes first, and once.
+  static constexpr bool begins_with_request = [] {
+    [[maybe_unused]] bool others = false;
+    bool ordered = true;
+    ((ordered = ordered && !(others && is_request<Args>), others = true), ...);
+    return ordered;
+  }();
+  static constexpr bool takes_path_values = ((is_request<Args> || path_value<std::decay_t<Args>>) && ...);
+  static constexpr bool has_references = ((std::is_reference_v<Args> && !is_request<Args>) || ...);
 };
 struct no_signature {
-  static constexpr bool is_known = false, is_const = true, changes_values = false, copies_request = false;
+  static constexpr bool is_known = false;
 };
 template <class F>
 struct signature_of_call : no_signature {};
@@ -120,31 +139,76 @@ struct without_request<std::tuple<request, Rest...>> {
   using rest = std::tuple<Rest...>;
 };
 
-template <class How>
-inline constexpr bool answers = false;
-template <class How>
-  requires How::is_known
-inline constexpr bool answers<How> =
-    std::is_same_v<typename How::result, response> || std::is_same_v<typename How::result, task<response>>;
+enum class flaw {
+  none,
+  is_member,
+  has_no_types,
+  is_mutable,
+  is_not_moved,
+  points_to_request,
+  copies_request,
+  request_comes_late,
+  changes_values,
+  takes_other_values,
+  answers_otherwise
+};
+
+// The first thing for which no call_of can be made of it.
+template <class Handler, class Given>
+consteval flaw flaw_of() {
+  using how = signature_of<Handler>;
+  if constexpr (std::is_member_function_pointer_v<Handler>) {
+    return flaw::is_member;
+  } else if constexpr (!how::is_known) {
+    return flaw::has_no_types;
+  } else if constexpr (!how::is_const) {
+    return flaw::is_mutable;
+  } else if constexpr (!std::constructible_from<Handler, Given>) {
+    return flaw::is_not_moved;
+  } else if constexpr (how::points_to_request) {
+    return flaw::points_to_request;
+  } else if constexpr (how::copies_request) {
+    return flaw::copies_request;
+  } else if constexpr (!how::begins_with_request) {
+    return flaw::request_comes_late;
+  } else if constexpr (how::changes_values) {
+    return flaw::changes_values;
+  } else if constexpr (!how::takes_path_values) {
+    return flaw::takes_other_values;
+  } else if constexpr (!std::is_same_v<typename how::result, response> && !std::is_same_v<typename how::result, task<response>>) {
+    return flaw::answers_otherwise;
+  } else {
+    return flaw::none;
+  }
+}
 
 // Whether a call_of can be made of it. Where it is false, one sentence has said why.
-template <class Handler>
+template <class Handler, class Given>
 consteval bool is_handler() {
-  using how = signature_of<Handler>;
-  static_assert(!std::is_member_function_pointer_v<Handler>,
+  constexpr flaw found = flaw_of<Handler, Given>();
+  static_assert(found != flaw::is_member,
                 "troupe: a member function is no HTTP handler, for it has no object: write a lambda that captures the object and calls it");
-  static_assert(how::is_known || std::is_member_function_pointer_v<Handler>,
+  static_assert(found != flaw::has_no_types,
                 "troupe: an HTTP handler is a function, or an object with one operator() whose parameters have types: write "
                 "const troupe::http::request& in place of auto, for a path's parameters are converted to the types that it names");
-  static_assert(how::is_const,
+  static_assert(found != flaw::is_mutable,
                 "troupe: an HTTP handler is called by several threads at a time and cannot change what it captures: its operator() is "
                 "const, so leave out `mutable`, and keep what changes in an actor, a troupe::guarded or a std::atomic");
-  static_assert(!how::copies_request,
+  static_assert(found != flaw::is_not_moved, "troupe: this HTTP handler cannot be copied: hand it over with std::move()");
+  static_assert(found != flaw::points_to_request,
+                "troupe: an HTTP handler takes the request as const troupe::http::request& or troupe::http::request&, not as a pointer");
+  static_assert(found != flaw::copies_request,
                 "troupe: an HTTP handler takes the request as const troupe::http::request& or troupe::http::request&, for it cannot be copied");
-  static_assert(!how::changes_values,
+  static_assert(found != flaw::request_comes_late,
+                "troupe: an HTTP handler takes the request first, and once, and the path's parameters behind it: write "
+                "(const troupe::http::request&, std::string) and not (std::string, const troupe::http::request&)");
+  static_assert(found != flaw::changes_values,
                 "troupe: an HTTP handler takes a path's parameter by value or as a const reference, not as a reference that it could write to");
-  static_assert(answers<how> || !how::is_known, "troupe: a handler returns http::response or task<http::response>");
-  return how::is_known && how::is_const && !how::copies_request && !how::changes_values && answers<how>;
+  static_assert(found != flaw::takes_other_values,
+                "troupe: an HTTP handler's parameters behind the request are those of the path: each is a number, a bool, a std::string or a "
+                "std::string_view, or is made from a std::string_view; what a body has the handler reads from the request");
+  static_assert(found != flaw::answers_otherwise, "troupe: an HTTP handler returns troupe::http::response or troupe::task<troupe::http::response>");
+  return found == flaw::none;
 }
 
 template <class Handler>
@@ -235,29 +299,30 @@ class router {
   // Throw usage_error for a pattern that is malformed or there already, and when the handler does not take as many
   // parameters as it has. del() is for DELETE.
   template <class Handler>
-  router& get(std::string_view pattern, Handler handler, const route_options& options = {}) {
-    return add(method::get, pattern, std::move(handler), options);
+  router& get(std::string_view pattern, Handler&& handler, const route_options& options = {}) {
+    return add(method::get, pattern, std::forward<Handler>(handler), options);
   }
   template <class Handler>
-  router& post(std::string_view pattern, Handler handler, const route_options& options = {}) {
-    return add(method::post, pattern, std::move(handler), options);
+  router& post(std::string_view pattern, Handler&& handler, const route_options& options = {}) {
+    return add(method::post, pattern, std::forward<Handler>(handler), options);
   }
   template <class Handler>
-  router& put(std::string_view pattern, Handler handler, const route_options& options = {}) {
-    return add(method::put, pattern, std::move(handler), options);
+  router& put(std::string_view pattern, Handler&& handler, const route_options& options = {}) {
+    return add(method::put, pattern, std::forward<Handler>(handler), options);
   }
   template <class Handler>
-  router& patch(std::string_view pattern, Handler handler, const route_options& options = {}) {
-    return add(method::patch, pattern, std::move(handler), options);
+  router& patch(std::string_view pattern, Handler&& handler, const route_options& options = {}) {
+    return add(method::patch, pattern, std::forward<Handler>(handler), options);
   }
   template <class Handler>
-  router& del(std::string_view pattern, Handler handler, const route_options& options = {}) {
-    return add(method::remove, pattern, std::move(handler), options);
+  router& del(std::string_view pattern, Handler&& handler, const route_options& options = {}) {
+    return add(method::remove, pattern, std::forward<Handler>(handler), options);
   }
   template <class Handler>
-  router& add(method on, std::string_view pattern, Handler handler, const route_options& options = {}) {
-    if constexpr (routes::is_handler<Handler>()) {
-      add_call(on, pattern, std::make_unique<routes::call_of<Handler>>(std::move(handler)), options);
+  router& add(method on, std::string_view pattern, Handler&& handler, const route_options& options = {}) {
+    using kept = std::decay_t<Handler>;
+    if constexpr (routes::is_handler<kept, Handler>()) {
+      add_call(on, pattern, std::make_unique<routes::call_of<kept>>(kept(std::forward<Handler>(handler))), options);
     }
     return *this;
   }

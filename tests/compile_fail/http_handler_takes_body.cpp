@@ -1,0 +1,16 @@
+// A handler of HTTP with a parameter that no path has: the body is the request's.
+// expect: troupe: an HTTP handler's parameters behind the request are those of the path
+#include <troupe/http/router.hpp>
+
+#include <memory>
+
+using troupe::http::request;
+using troupe::http::response;
+
+void use(troupe::http::router& routes) {
+#ifdef CONTROL
+  routes.post("/", [](const request& asked) { return response::text(std::string(asked.body())); });
+#else
+  routes.post("/", [](const request&, std::unique_ptr<char[]> body) { return response::text(std::string(body.get())); });
+#endif
+}
