@@ -5,15 +5,7 @@
 // also: type/value mismatch
 #include <troupe/troupe.hpp>
 
-struct Sum {
-  long add(int n) { return total += n; }
-  long add(double n) { return total += static_cast<long>(n); }
-  template <class N>
-  long add_any(N n) {
-    return total += static_cast<long>(n);
-  }
-  long total = 0;
-};
+#include "../support/overloaded_methods.hpp"
 
 troupe::task<> use(troupe::ref<Sum> to) {
 #ifdef CONTROL
