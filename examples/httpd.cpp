@@ -297,7 +297,9 @@ class Outbox {
   void put(std::string line) {
     {
       std::lock_guard lock(mutex_);
-      if (lines_.size() == lines_most) return;  // one who does not read misses something
+      // One who does not read misses something: long lines sooner than short ones.
+      if (lines_.size() == lines_most || bytes_ + line.size() > bytes_most) return;
+      bytes_ += line.size();
       lines_.push_back(std::move(line));
     }
     filled_.set();
@@ -312,14 +314,16 @@ class Outbox {
       }
       std::string line = std::move(lines_.front());
       lines_.pop_front();
+      bytes_ -= line.size();
       co_return line;
     }
   }
 
  private:
-  static constexpr std::size_t lines_most = 1000;
+  static constexpr std::size_t lines_most = 1000, bytes_most = 64 * 1024;
   std::mutex mutex_;
   std::deque<std::string> lines_;
+  std::size_t bytes_ = 0;  // of them all
   troupe::event filled_;
 };
 

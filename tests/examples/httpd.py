@@ -94,8 +94,12 @@ def check_pipeline(port):
 class Guest:
     """Who chats."""
 
-    def __init__(self, port, fields="", status=b"101"):
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=SECONDS_MAX)
+    def __init__(self, port, fields="", status=b"101", receive_bytes=0):
+        self.socket = socket.socket()
+        if receive_bytes > 0:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
+        self.socket.settimeout(SECONDS_MAX)
+        self.socket.connect(("127.0.0.1", port))
         key = base64.b64encode(os.urandom(16)).decode()
         self.socket.sendall((f"GET /chat HTTP/1.1\r\nHost: a:{port}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n{fields}"
                              f"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\n\r\n").encode())
@@ -114,7 +118,8 @@ class Guest:
     def send(self, first, data):
         mask = os.urandom(4)
         masked = bytes(byte ^ mask[i % 4] for i, byte in enumerate(data))
-        self.socket.sendall(bytes([first, 0x80 | len(data)]) + mask + masked)
+        length = bytes([0x80 | len(data)]) if len(data) < 126 else struct.pack(">BH", 0x80 | 126, len(data))
+        self.socket.sendall(bytes([first]) + length + mask + masked)
 
     def hear_inflated(self):
         """The first byte of a text frame, and its text."""
@@ -127,9 +132,7 @@ class Guest:
         return first, data.decode()
 
     def say(self, text, code=1):
-        data, mask = text if isinstance(text, bytes) else text.encode(), os.urandom(4)
-        masked = bytes(byte ^ mask[i % 4] for i, byte in enumerate(data))
-        self.socket.sendall(bytes([0x80 | code, 0x80 | len(data)]) + mask + masked)
+        self.send(0x80 | code, text if isinstance(text, bytes) else text.encode())
 
     def hear(self):
         first, length = self.stream.read(2)
@@ -185,6 +188,35 @@ def check_compressed_chat(port, other):
     check("the other hears", other.hear(), (1, b"guest 4 has gone"))
 
 
+def check_silent_guests(environment):
+    """Guests who do not read miss long lines, and the memory that is kept for them is small."""
+    server, port = start(environment)
+    silent = [Guest(port, receive_bytes=4096) for _ in range(16)]
+    hears, talks = Guest(port), Guest(port)
+    before = memory_of(server)
+    for i in range(1_500):
+        talks.say("x" * 4_000)
+        line = ""
+        while not line.startswith("guest 18: x"):  # what the talker has said before was passed on
+            line = hears.hear_inflated()[1]
+        if i % 16 == 0:
+            talks.socket.recv(1 << 20)
+    grown = memory_of(server) - before
+    # 16 of them, each with 64 KiB, and what the heap keeps; without that bound it would be 4 MB each.
+    if grown > 16 << 20:
+        fail(f"for 16 guests who do not read {grown} bytes are kept")
+    for guest in (*silent, hears, talks):
+        guest.stream.close()
+        guest.socket.close()
+    server.send_signal(signal.SIGTERM)
+    end(server)
+
+
+def memory_of(server):
+    pages = int(pathlib.Path(f"/proc/{server.pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
 def check_drain(environment):
     """A request that has begun, an idle connection, and one who chats: the first is answered, the others are let go."""
     server, port = start(environment)
@@ -231,6 +263,7 @@ def main():
         check("who chats hears", guest.hear(), (8, struct.pack(">H", 1001)))
         end(server)
         check_drain(environment)
+    check_silent_guests({})
     for arguments in ([], ["a", "b"], ["a", "--port"], ["a", "--port", "x"], ["a", "--what", "1"]):
         refused = subprocess.run([HTTPD, *arguments], capture_output=True, text=True, timeout=SECONDS_MAX, check=False)
         check(arguments, (refused.returncode, refused.stderr.startswith("usage:")), (2, True))
