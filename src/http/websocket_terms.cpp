@@ -33,8 +33,8 @@ struct extension {
   std::vector<parameter> parameters;
 };
 
-// Reads the value of one field, by the grammar of RFC 6455, 9.1, and RFC 2616, 2.1 (elements of a
-// list may be empty).
+// Reads the value of one field, by the grammar of RFC 6455, 9.1, and RFC 7230, 7 (a recipient
+// passes over empty elements of a list).
 class reader {
  public:
   explicit reader(std::string_view text) noexcept : left_(text) {}
@@ -102,21 +102,18 @@ bool read_extension(reader& from, extension& to) {
 }
 
 // Calls `element` for each element of the lists in all fields of that name. False when they are
-// malformed; so are fields that are there and have no element.
+// malformed. A field without any element says as little as one that is not there.
 template <class Element>
 bool read_lists(const fields& from, std::string_view name, Element element) {
-  bool is_there = false, has_one = false;
   for (const field one : from) {
     if (!same_word(one.name, name)) continue;
-    is_there = true;
     reader text(one.value);
     while (!text.at_end()) {
       if (text.take(',')) continue;
       if (!element(text) || !(text.at_end() || text.take(','))) return false;
-      has_one = true;
     }
   }
-  return has_one || !is_there;
+  return true;
 }
 
 bool read_extensions(const fields& from, std::vector<extension>& to) {

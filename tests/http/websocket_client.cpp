@@ -259,12 +259,13 @@ task<std::string> open_at(http::client web, std::string url, websocket_options o
 TEST_P(http_websocket_client_failures, an_answer_that_was_not_offered_is_refused) {
   static const std::vector<std::pair<std::string, std::string>> answers{
       {"", "open"},
+      {"Sec-WebSocket-Protocol: \r\n", "open"},
+      {"Sec-WebSocket-Extensions: , ,\r\n", "open"},
       {"Sec-WebSocket-Protocol: a\r\n", "open"},
       {"Sec-WebSocket-Protocol: c\r\n", "bad_handshake"},
       {"Sec-WebSocket-Protocol: A\r\n", "bad_handshake"},
       {"Sec-WebSocket-Protocol: a, b\r\n", "bad_handshake"},
       {"Sec-WebSocket-Protocol: a\r\nSec-WebSocket-Protocol: b\r\n", "bad_handshake"},
-      {"Sec-WebSocket-Protocol: \r\n", "bad_handshake"},
       {"Sec-WebSocket-Extensions: permessage-deflate; server_max_window_bits=12; "
        "server_no_context_takeover\r\n",
        "open"},
@@ -306,9 +307,8 @@ TEST_P(http_websocket_client_failures, an_answer_that_was_not_offered_is_refused
     for (std::size_t i = 0; i < answers.size(); ++i) {
       const std::string how = co_await open_at(web, server.url("/" + std::to_string(i)), options);
       EXPECT_EQ(how, answers[i].second) << answers[i].first;
-      if (i == 1 || i == 0) continue;
       const std::string bare = co_await open_at(web, server.url("/" + std::to_string(i)), {});
-      EXPECT_EQ(bare, "bad_handshake") << answers[i].first;
+      EXPECT_EQ(bare, i < 3 ? "open" : "bad_handshake") << answers[i].first;
     }
     const std::string sent = server.requests().front();
     EXPECT_NE(sent.find("\r\nSec-WebSocket-Protocol: a, b\r\n"), std::string::npos) << sent;

@@ -116,7 +116,7 @@ TEST_P(http_websocket_terms, without_a_common_subprotocol_a_server_may_refuse) {
 
 TEST_P(http_websocket_terms, malformed_lists_are_refused) {
   for (const websocket_options& options : {websocket_options(), with_deflate()}) {
-    for (const char* list : {"", ",", "a b", "a;b", "a, a", "\"a\"", "a/b", "a,b c", "\xc3\xa4"}) {
+    for (const char* list : {"a b", "a;b", "a, a", "\"a\"", "a/b", "a,b c", "\xc3\xa4"}) {
       EXPECT_EQ(protocol("Sec-WebSocket-Protocol: "s + list + "\r\nConnection: close\r\n", options),
                 "400")
           << list;
@@ -125,7 +125,7 @@ TEST_P(http_websocket_terms, malformed_lists_are_refused) {
         protocol("Sec-WebSocket-Protocol: a\r\nSec-WebSocket-Protocol: a\r\nConnection: close\r\n",
                  options),
         "400");
-    for (const char* list : {"", ",", "a b", "a;", ";a", "a;b=", "a;=b", "a;b=\"", "a;b=\"c d\"",
+    for (const char* list : {";", ", ;", "a b", "a;", ";a", "a;b=", "a;=b", "a;b=\"", "a;b=\"c d\"",
                              "a;b=\"\"", "a;b=c d", "a=b", "a;b;;c"}) {
       EXPECT_EQ(answered("Sec-WebSocket-Extensions: "s + list + "\r\nConnection: close\r\n",
                          options, "x"),
@@ -133,6 +133,23 @@ TEST_P(http_websocket_terms, malformed_lists_are_refused) {
           << list;
     }
   }
+}
+
+// A list of which no element says anything is one that is not there (RFC 7230, 7).
+TEST_P(http_websocket_terms, empty_lists_are_no_lists) {
+  websocket_options options = with_deflate();
+  options.subprotocols = {"chat"};
+  for (const char* list : {"", ",", " , ,\t,"}) {
+    EXPECT_EQ(protocol("Sec-WebSocket-Protocol: "s + list + "\r\n", options), "") << list;
+    EXPECT_EQ(deflate(list, options), "") << list;
+    const std::string empty = "Sec-WebSocket-Protocol: "s + list + "\r\nSec-WebSocket-Extensions: " + list + "\r\n";
+    EXPECT_EQ(protocol(empty + "Sec-WebSocket-Protocol: chat\r\n", options), "chat") << list;
+    EXPECT_EQ(answered(empty + "Sec-WebSocket-Extensions: permessage-deflate\r\n", options, "Sec-WebSocket-Extensions"),
+              "permessage-deflate")
+        << list;
+  }
+  options.require_subprotocol = true;
+  EXPECT_EQ(protocol("Sec-WebSocket-Protocol: ,\r\nConnection: close\r\n", options), "400");
 }
 
 TEST_P(http_websocket_terms, options_that_no_handshake_could_say_are_refused) {
