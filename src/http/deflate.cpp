@@ -22,6 +22,8 @@ void* take(void*, unsigned count, unsigned bytes) {
 }
 void give_back(void*, void* block) { ::operator delete(block); }
 
+constexpr int between_blocks = 128;  // of data_type, whose lower bits count those of a byte that are left
+
 const Bytef* bytes_of(std::string_view text) noexcept {
   return reinterpret_cast<const Bytef*>(text.data());
 }
@@ -117,6 +119,8 @@ inflate_result message_inflater::run(std::string_view piece, std::string& to,
       continue;
     }
     if (said != Z_OK && said != Z_BUF_ERROR) return inflate_result::malformed;
+    // With nothing to read zlib would forget that it stands behind a block.
+    if (stream_->avail_in == 0 && stream_->data_type == between_blocks) return inflate_result::whole;
     if (stream_->avail_out > 0) return inflate_result::whole;  // it has taken all of the piece
   }
 }
@@ -134,8 +138,6 @@ inflate_result message_inflater::add(std::string_view piece, std::string& to,
 }
 
 inflate_result message_inflater::finish(std::string& to, std::size_t bytes_max) {
-  constexpr int between_blocks =
-      128;  // of data_type, whose lower bits count those of a byte that are left
   inflate_result how = inflate_result::whole;
   // Behind a whole block of a flush (a peer may send it whole) the tail would be the begin of
   // another one.

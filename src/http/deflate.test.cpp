@@ -58,6 +58,17 @@ TEST(http_deflate, a_message_that_ends_in_the_middle_of_a_block_is_malformed) {
   EXPECT_EQ(inflated(one, "\xf2\x00\x11\x00\x00"s), "Hello");
 }
 
+// Also where what it says fills the room for it exactly, a whole number of times.
+TEST(http_deflate, a_flush_that_is_not_cut_off_ends_a_message_of_any_length) {
+  for (const std::size_t bytes : {16'383u, 16'384u, 16'385u, 32'768u, 65'536u}) {
+    message_deflater out(15, true, {});
+    message_inflater in(15, true);
+    const std::string text(bytes, 'x');
+    for (int i = 0; i < 2; ++i)
+      EXPECT_TRUE(inflated(in, out.compress(text) + "\x00\x00\xff\xff"s) == text) << bytes;
+  }
+}
+
 TEST(http_deflate, without_context_each_message_stands_alone_and_nothing_is_held) {
   message_deflater out(15, false, {});
   message_inflater in(15, false);
