@@ -1,7 +1,8 @@
-"""Builds the fuzzer of our request framing against Boost.Beast's, and runs it: run.py [SECONDS] [FOLDER].
+"""Builds a fuzzer and runs it: run.py NAME [SECONDS] [FOLDER].
 
-What it finds is written to FOLDER (default: a temporary one) and printed; put it into tests/fuzz/corpus when it is mended.
-Status 77: clang or Boost is not here.
+NAME is `requests`, our framing of requests against Boost.Beast's, or `inflations`, the compressed messages of WebSockets against
+zlib alone. What it finds is written to FOLDER (default: a temporary one) and printed; put it into tests/fuzz/corpus, or
+tests/fuzz/messages, when it is mended. Status 77: clang or Boost is not here.
 """
 import glob
 import os
@@ -20,33 +21,51 @@ def run(*command):
     subprocess.run(command, check=True)
 
 
+def paths_of(*names, folder):
+    return [f"{SOURCE}/{folder}/{name}.cpp" for name in names]
+
+
+# Of each fuzzer: its sources, what it is linked with, its corpus, and how it is run. Long inputs say nothing that short ones do not,
+# and Beast reads each as often as it has requests.
+FUZZERS = {
+    "requests": (paths_of("parser", "head_check", "message", "fault", folder="src/http") +
+                 paths_of("framing", "beast", "requests", folder="tests/fuzz") + glob.glob("/usr/share/llhttp/*.c"),
+                 [], "corpus", ["-max_len=600", f"-dict={SOURCE}/tests/fuzz/requests.dict"]),
+    "inflations": (paths_of("deflate", folder="src/http") +
+                   paths_of("inflation", "inflations", folder="tests/fuzz"), ["-lz"], "messages", ["-max_len=2000"]),
+}
+
+
 def main():
-    seconds = sys.argv[1] if len(sys.argv) > 1 else "60"
+    name = sys.argv[1] if len(sys.argv) > 1 else ""
+    if name not in FUZZERS:
+        sys.exit(__doc__)
+    seconds = sys.argv[2] if len(sys.argv) > 2 else "60"
     if shutil.which(CXX) is None:
         print(f"skipped: {CXX} is not here")
         return SKIPPED
-    if not os.path.exists("/usr/include/boost/beast/http.hpp"):
+    if name == "requests" and not os.path.exists("/usr/include/boost/beast/http.hpp"):
         print("skipped: libboost-dev is not here")
         return SKIPPED
+    sources, libraries, corpus, how = FUZZERS[name]
     with tempfile.TemporaryDirectory(prefix="troupe-fuzz-") as here:
-        found = os.path.abspath(sys.argv[2]) if len(sys.argv) > 2 else here + "/found"
+        found = os.path.abspath(sys.argv[3]) if len(sys.argv) > 3 else here + "/found"
         seeds, grown, objects = here + "/seeds", here + "/grown", []
         for folder in (found, seeds, grown):
             os.makedirs(folder, exist_ok=True)
         flags = ["-O1", "-g1", "-DTROUPE_CHECKED=1", "-DLLHTTP_STRICT_MODE=1", f"-I{SOURCE}/src", f"-I{SOURCE}/tests",
                  f"-I{SOURCE}/include", "-isystem", "/usr/share/include/llhttp", "-fsanitize=fuzzer-no-link,address,undefined"]
-        ours = [f"{SOURCE}/src/http/{name}.cpp" for name in ("parser", "head_check", "message", "fault")]
-        ours += [f"{SOURCE}/tests/fuzz/{name}.cpp" for name in ("framing", "beast", "requests")]
-        for source in ours + glob.glob("/usr/share/llhttp/*.c"):
+        for source in sources:
             objects.append(f"{here}/{os.path.basename(source)}.o")
             language = ["-x", "c++", "-std=c++23"] if source.endswith(".cpp") else ["-x", "c", "-w"]
             run(CXX, *flags, *language, "-c", source, "-o", objects[-1])
-        run(CXX, "-fsanitize=fuzzer,address,undefined", *objects, "-o", here + "/fuzzer")
-        run(CXX, "-std=c++23", f"-I{SOURCE}/src", f"-I{SOURCE}/include", f"{SOURCE}/tests/fuzz/vectors_as_files.cpp", "-o", here + "/seed")
-        run(here + "/seed", seeds)
-        # Long inputs say nothing that short ones do not, and Beast reads each as often as it has requests.
-        run(here + "/fuzzer", f"-max_total_time={seconds}", "-max_len=600", "-timeout=10", f"-dict={SOURCE}/tests/fuzz/requests.dict",
-            f"-artifact_prefix={found}/", "-print_final_stats=1", grown, seeds, SOURCE + "/tests/fuzz/corpus")
+        run(CXX, "-fsanitize=fuzzer,address,undefined", *objects, *libraries, "-o", here + "/fuzzer")
+        if name == "requests":
+            run(CXX, "-std=c++23", f"-I{SOURCE}/src", f"-I{SOURCE}/include", f"{SOURCE}/tests/fuzz/vectors_as_files.cpp", "-o",
+                here + "/seed")
+            run(here + "/seed", seeds)
+        run(here + "/fuzzer", f"-max_total_time={seconds}", "-timeout=10", *how, f"-artifact_prefix={found}/", "-print_final_stats=1",
+            grown, seeds, f"{SOURCE}/tests/fuzz/{corpus}")
     return 0
 
 
