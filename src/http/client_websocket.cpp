@@ -82,12 +82,11 @@ void check_request(client_request& asked) {
                       (client_access::has_body(asked) ? " with a body" : "") +
                       ": ask by a GET without a body");
   }
-  const std::string& fields = client_access::fields(asked);
-  for (std::string_view left = fields; !left.empty(); left.remove_prefix(left.find('\n') + 1)) {
-    constexpr std::string_view own = "Sec-WebSocket-";
-    if (!same_word(left.substr(0, own.size()), own)) continue;
-    throw usage_error("troupe: http::client::websocket: the field " +
-                      std::string(left.substr(0, left.find(':'))) +
+  constexpr std::string_view own = "Sec-WebSocket-";
+  for (std::string_view left = client_access::fields(asked); !left.empty();) {
+    const std::string_view name = take_field_name(left);
+    if (!same_word(name.substr(0, own.size()), own)) continue;
+    throw usage_error("troupe: http::client::websocket: the field " + std::string(name) +
                       " is the client's own: set websocket_options");
   }
 }
@@ -103,18 +102,12 @@ std::string head_of(const client_core& core, client_request& asked, const url& a
   return head + offer_lines(options) + client_access::fields(asked) + "\r\n";
 }
 
-std::size_t count(const fields& all, std::string_view name) {
-  std::size_t found = 0;
-  for (const field one : all) found += same_word(one.name, name) ? 1 : 0;
-  return found;
-}
-
 bool is_accepted(const fields& answer, const std::string& key) {
   bool upgrades = false;
   for (const field one : answer)
     upgrades |= same_word(one.name, "Connection") && lists_word(one.value, "upgrade");
   return upgrades && same_word(answer["Upgrade"], "websocket") &&
-         count(answer, "Sec-WebSocket-Accept") == 1 &&
+         answer.count("Sec-WebSocket-Accept") == 1 &&
          answer["Sec-WebSocket-Accept"] == websocket_answer_to(key);
 }
 

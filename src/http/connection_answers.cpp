@@ -81,10 +81,7 @@ namespace {
 // Whether the handler gave a Content-Type among the other fields.
 bool has_type_of_its_own(std::string_view fields) noexcept {
   while (!fields.empty()) {
-    if (same_word(fields.substr(0, fields.find(':')), "Content-Type")) return true;
-    const std::size_t end = fields.find('\n');
-    if (end == std::string_view::npos) return false;
-    fields.remove_prefix(end + 1);
+    if (same_word(take_field_name(fields), "Content-Type")) return true;
   }
   return false;
 }

@@ -1,5 +1,6 @@
 #include "troupe/http/message.hpp"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -98,6 +99,12 @@ bool lists_word(std::string_view list, std::string_view word) noexcept {
   return false;
 }
 
+std::string_view take_field_name(std::string_view& lines) noexcept {
+  const std::string_view line = lines.substr(0, lines.find('\n'));
+  lines.remove_prefix(std::min(line.size() + 1, lines.size()));
+  return line.substr(0, line.find(':'));
+}
+
 std::string_view fields::operator[](std::string_view name) const noexcept {
   for (const field one : *this) {
     if (same_word(one.name, name)) return one.value;
@@ -110,6 +117,12 @@ bool fields::has(std::string_view name) const noexcept {
     if (same_word(one.name, name)) return true;
   }
   return false;
+}
+
+std::size_t fields::count(std::string_view name) const noexcept {
+  std::size_t found = 0;
+  for (const field one : *this) found += same_word(one.name, name) ? 1 : 0;
+  return found;
 }
 
 }  // namespace troupe::http

@@ -2,6 +2,7 @@
 #include "troupe/http/websocket.hpp"
 #include "http/frames.hpp"
 #include "support/http.hpp"
+#include "support/websocket_echo.hpp"
 
 namespace troupe::test {
 namespace {
@@ -24,13 +25,7 @@ class http_websocket : public http_conformance {
     routes.get("/", [&got, limits] {
       return response::websocket(
           [&got](http::websocket& peer) -> task<> {
-            for (;;) {
-              const auto came = co_await peer.receive();
-              if (!came) break;
-              std::string copy(came->data);
-              if (came->is_text) co_await peer.send(std::move(copy));
-              if (!came->is_text) co_await peer.send_binary(std::move(copy));
-            }
+            co_await echo_messages(peer);
             got.code = peer.close_code();
             got.reason = peer.close_reason();
           },

@@ -6,6 +6,7 @@
 #include "http/response_parts.hpp"
 #include "http/scripted.hpp"
 #include "support/http.hpp"
+#include "support/websocket_echo.hpp"
 #include "troupe/http/websocket.hpp"
 
 namespace troupe::test {
@@ -17,16 +18,6 @@ using http::websocket_options;
 using namespace std::chrono_literals;
 using namespace std::string_literals;
 using peer_ptr = std::unique_ptr<http::websocket>;
-
-task<> echo(http::websocket& peer) {
-  for (;;) {
-    const auto came = co_await peer.receive();
-    if (!came) break;
-    std::string copy(came->data);
-    if (came->is_text) co_await peer.send(std::move(copy));
-    if (!came->is_text) co_await peer.send_binary(std::move(copy));
-  }
-}
 
 std::vector<std::string> texts() {
   std::minstd_rand random(5);
@@ -79,7 +70,7 @@ TEST_P(http_websocket_client, client_and_server_understand_each_other_whatever_t
   router routes;
   const std::vector<websocket_options> all = choices();
   for (std::size_t i = 0; i < all.size(); ++i) {
-    routes.get("/" + std::to_string(i), [one = all[i]] { return response::websocket(echo, one); });
+    routes.get("/" + std::to_string(i), [one = all[i]] { return response::websocket(echo_messages, one); });
   }
   int deflated = 0;
   run(std::move(routes), [&](runtime&, http::server, endpoint at) -> task<> {
@@ -152,7 +143,7 @@ TEST_P(http_websocket_client, fields_of_the_request_arrive_and_other_answers_are
   routes.get("/", [](const http::request& asked) -> response {
     if (asked.field("Authorization") != "Bearer 7")
       return response::text("who are you?").status(401);
-    return response::websocket(echo);
+    return response::websocket(echo_messages);
   });
   run(std::move(routes), [&](runtime&, http::server, endpoint at) -> task<> {
     http::client web;
@@ -199,7 +190,7 @@ TEST_P(http_websocket_client, fields_of_the_request_arrive_and_other_answers_are
 // Branches of the client send, and one of them is given up.
 TEST_P(http_websocket_client, several_branches_send_and_hear) {
   router routes;
-  routes.get("/", [] { return response::websocket(echo); });
+  routes.get("/", [] { return response::websocket(echo_messages); });
   std::size_t heard = 0;
   run(std::move(routes), [&](runtime&, http::server, endpoint at) -> task<> {
     http::client web;

@@ -8,6 +8,7 @@
 #include "http/response_parts.hpp"
 #include "http/scripted.hpp"
 #include "support/http.hpp"
+#include "support/websocket_echo.hpp"
 #include "troupe/http/websocket.hpp"
 
 namespace troupe::test {
@@ -32,22 +33,11 @@ websocket_options with_deflate() {
   return made;
 }
 
-// Says what was agreed on, and then what it hears.
-task<> echo(http::websocket& peer) {
-  for (;;) {
-    const auto came = co_await peer.receive();
-    if (!came) break;
-    std::string copy(came->data);
-    if (came->is_text) co_await peer.send(std::move(copy));
-    if (!came->is_text) co_await peer.send_binary(std::move(copy));
-  }
-}
-
 class http_websocket_terms : public http_conformance {
  protected:
   static router routes(websocket_options options) {
     router made;
-    made.get("/", [options] { return response::websocket(echo, options); });
+    made.get("/", [options] { return response::websocket(echo_messages, options); });
     return made;
   }
   // The head of the answer, and what follows it.
@@ -157,7 +147,7 @@ TEST_P(http_websocket_terms, options_that_no_handshake_could_say_are_refused) {
     websocket_options options;
     options.deflate.emplace();
     change(options);
-    EXPECT_THROW(response::websocket(echo, options), option_error);
+    EXPECT_THROW(response::websocket(echo_messages, options), option_error);
   };
   refused([](websocket_options& of) { of.subprotocols = {"a b"}; });
   refused([](websocket_options& of) { of.subprotocols = {""}; });

@@ -29,6 +29,9 @@ struct field {
   std::string_view name, value;  // without the white space around
 };
 
+// Of fields as they are sent, a line each: takes the first line off, and returns its name. The library's own.
+std::string_view take_field_name(std::string_view& lines) noexcept;
+
 // The fields of a head, in the order in which they came; views into its bytes.
 //
 // Example:
@@ -54,6 +57,8 @@ class fields {
   // The first of that name, in any case of letters; "" when there is none.
   std::string_view operator[](std::string_view name) const noexcept;
   bool has(std::string_view name) const noexcept;
+  // How many of that name there are.
+  std::size_t count(std::string_view name) const noexcept;
 
   class iterator {
    public:
