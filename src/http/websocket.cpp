@@ -92,26 +92,25 @@ std::string websocket_answer_to(std::string_view key) {
 
 namespace {
 
-bool is_there_once(const fields& all, std::string_view name) noexcept {
-  int count = 0;
-  for (const field one : all) count += same_word(one.name, name) ? 1 : 0;
-  return count == 1;
+// A list may be spread over several fields.
+bool any_lists(const fields& all, std::string_view name, std::string_view word) noexcept {
+  return std::any_of(all.begin(), all.end(), [&](field one) { return same_word(one.name, name) && lists_word(one.value, word); });
 }
 
 }  // namespace
 
 websocket_answer websocket_handshake(const message_head& head, const websocket_options& options) {
   websocket_answer made;
-  const bool asks = head.method == method::get && head.wants_upgrade && lists_word(head.fields["upgrade"], "websocket");
+  const bool asks = head.method == method::get && head.wants_upgrade && any_lists(head.fields, "upgrade", "websocket");
   if (!asks || head.fields["sec-websocket-version"] != "13") {
-    made.fields = "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n";
+    made.fields = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n";
     made.status = 426;
     return made;
   }
   const std::string_view key = head.fields["sec-websocket-key"];
   // Of two, a proxy may have looked at the other one.
-  if (!is_key(key) || !is_there_once(head.fields, "sec-websocket-key") ||
-      !is_there_once(head.fields, "sec-websocket-version")) {
+  if (!is_key(key) || head.fields.count("sec-websocket-key") != 1 || head.fields.count("sec-websocket-version") != 1) {
+    made.why = "Sec-WebSocket-Key has to be there once, as 16 bytes in base64, and Sec-WebSocket-Version once";
     return made;
   }
   made.why = accept_terms(head.fields, options, made.terms, made.fields);

@@ -63,6 +63,10 @@ TEST_P(http_websocket, requests_that_ask_otherwise) {
   EXPECT_EQ(asked("Upgrade: WebSocket", "Upgrade: h2c"), "426");
   EXPECT_EQ(asked("Version: 13", "Version: 12"), "426");
   EXPECT_EQ(asked(", Upgrade", ""), "426");
+  // Who wants the connection to be closed gets it closed, when the WebSocket ends. And lists may be spread over several fields.
+  EXPECT_EQ(asked("Upgrade: WebSocket", "Upgrade: websocket"), "101");
+  EXPECT_EQ(asked("Upgrade: WebSocket", "Upgrade: h2c\r\nUpgrade: foo, WebSocket"), "101");
+  EXPECT_EQ(asked(", Upgrade", "\r\nConnection: foo, upgrade"), "101");
   EXPECT_EQ(asked("dGhlIHNhbXBsZSBub25jZQ==", "dGhlIHNhbXBs"), "400");
   const std::string key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
   EXPECT_EQ(asked(key, ""), "400");
@@ -70,6 +74,15 @@ TEST_P(http_websocket, requests_that_ask_otherwise) {
   EXPECT_EQ(asked(key, key + "sec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"), "400");
   EXPECT_EQ(asked(key, key + "Sec-WebSocket-Key:\r\n"), "400");
   EXPECT_EQ(asked(key, key + "Sec-WebSocket-Version: 13\r\n"), "400");
+}
+
+// The field Upgrade needs the word in Connection (RFC 7230, 6.7).
+TEST_P(http_websocket, who_has_to_upgrade_is_told_so) {
+  router routes;
+  routes.get("/", [] { return response::websocket([](http::websocket&) -> task<> { co_return; }); });
+  const std::string got = answer_to(std::move(routes), "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+  EXPECT_TRUE(got.starts_with("HTTP/1.1 426 ")) << got;
+  EXPECT_NE(got.find("\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"), std::string::npos) << got;
 }
 
 TEST_P(http_websocket, messages_of_all_lengths) {
