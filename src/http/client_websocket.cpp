@@ -15,8 +15,10 @@ namespace {
 
 class client_transport final : public transport {
  public:
-  client_transport(wire_ptr wire, std::chrono::nanoseconds write_time) noexcept
-      : wire_(std::move(wire)), write_time_(write_time) {}
+  client_transport(wire_ptr wire, const client_options& options) noexcept
+      : wire_(std::move(wire)), write_time_(options.write_time), pace_{options.body_rate, options.body_grace} {}
+
+  slowest_pace message_pace() const noexcept override { return pace_; }
 
   task<std::size_t> receive(std::span<char> to, std::chrono::nanoseconds at_most) override {
     try {
@@ -51,6 +53,7 @@ class client_transport final : public transport {
  private:
   const wire_ptr wire_;
   const std::chrono::nanoseconds write_time_;
+  const slowest_pace pace_;
   send_order order_;
   bool cut_off_ = false;  // a frame was sent in part, and its rest will never be
 };
@@ -60,9 +63,9 @@ struct carried {
 };
 class client_websocket final : carried, public websocket {
  public:
-  client_websocket(wire_ptr wire, std::chrono::nanoseconds write_time, std::string begun,
+  client_websocket(wire_ptr wire, const client_options& of, std::string begun,
                    const websocket_options& options, websocket_terms terms)
-      : carried{{std::move(wire), write_time}},
+      : carried{{std::move(wire), of}},
         websocket(over, std::move(begun), options, std::move(terms)) {}
 };
 
@@ -143,7 +146,7 @@ task<std::unique_ptr<websocket>> open(std::shared_ptr<client_core> core, client_
   wire_ptr wire = handshake.take_wire();
   std::string begun(wire->input());
   wire->release_buffer();
-  co_return std::make_unique<client_websocket>(std::move(wire), core->options.write_time,
+  co_return std::make_unique<client_websocket>(std::move(wire), core->options,
                                                std::move(begun), options, std::move(terms));
 }
 

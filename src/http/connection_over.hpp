@@ -168,6 +168,7 @@ class connection_over final : public connection {
     if (bytes == 0) broken_ = true;
     co_return bytes;
   }
+  slowest_pace message_pace() const noexcept override { return {server_->options.body_rate, server_->options.body_grace}; }
   // In pieces, so that a peer is seen to take some.
   task<> send(std::string_view bytes) override {
     check_whole();

@@ -177,7 +177,7 @@ struct websocket::parts {
 
 websocket::websocket(transport& over, std::string begun, const websocket_options& options,
                      websocket_terms terms)
-    : over_(over), options_(options), terms_(std::move(terms)), in_(std::move(begun)) {
+    : over_(over), options_(options), terms_(std::move(terms)), in_(std::move(begun)), next_bytes_(in_.size()) {
   if (terms_.deflate) parts_ = std::make_unique<parts>(terms_);
 }
 websocket::~websocket() = default;
@@ -287,6 +287,21 @@ task<> websocket::say_failure() {
   unsaid_ = 0;
 }
 
+// How long more of what the peer has begun may be waited for now.
+std::chrono::nanoseconds websocket::patience() const noexcept {
+  const slowest_pace pace = over_.message_pace();
+  if (pace.rate == 0 || next_bytes_ == 0) return std::chrono::nanoseconds::max();
+  const std::chrono::nanoseconds due = std::chrono::seconds(next_bytes_ / pace.rate);
+  const std::chrono::nanoseconds longest = std::chrono::nanoseconds::max() - due;
+  return std::min(pace.grace, longest) - next_waited_ + due;
+}
+
+// A message, or a control frame outside of one, has come whole; perhaps more has.
+void websocket::begin_next() noexcept {
+  next_bytes_ = in_.size() - at_;
+  next_waited_ = {};
+}
+
 task<bool> websocket::more() {
   in_.erase(0, at_);
   at_ = 0;
@@ -296,7 +311,7 @@ task<bool> websocket::more() {
   std::array<char, at_once> buffer;
   if (heard_.count() < 0) heard_ = now();
   for (;;) {
-    const std::chrono::nanoseconds quiet = now() - heard_;
+    const std::chrono::nanoseconds begun = now(), quiet = begun - heard_, patient = patience();
     if (ping_due_ && !close_sent_ && quiet < options_.ping_after) {
       co_await send_frame(ping, std::string());
       ping_due_ = false;
@@ -304,20 +319,29 @@ task<bool> websocket::more() {
     bool is_quiet = false, is_over = false;
     std::size_t bytes = 0;
     try {
-      bytes = co_await over_.receive(buffer, std::max(options_.ping_after - quiet, shortest));
+      const std::chrono::nanoseconds longest = std::min(options_.ping_after - quiet, patient);
+      bytes = co_await over_.receive(buffer, std::max(longest, shortest));
     } catch (const timed_out&) {
       is_quiet = true;
     } catch (const cancelled&) {
       is_over = true;
     }
+    // By receives that are given up, too: else who polls would wait without end.
+    if (next_bytes_ > 0) next_waited_ += now() - begun;
     const bool given_up = co_await submissions::being_cancelled();
     if (bytes > 0) {
+      next_bytes_ += bytes;
       asked_ = ping_due_ = false;
       heard_ = now();
       in_.append(buffer.data(), bytes);
       co_return true;
     }
     if (given_up && (is_over || is_quiet)) throw cancelled("troupe: http::websocket: the receive was given up");
+    if (is_quiet && patience().count() <= 0) {
+      co_await fail(1008);
+      co_return false;
+    }
+    if (is_quiet && now() - heard_ < options_.ping_after) continue;
     if (is_over) {
       ends();
       co_await close(1001);  // the server stops
@@ -507,6 +531,7 @@ task<std::optional<websocket_message>> websocket::receive() {
     const bool whole = co_await read_payload(is_control ? control_ : message_);
     if (!whole) break;
     if (is_control) {
+      if (!in_message_) begin_next();
       const bool goes_on = co_await take_control();
       if (!goes_on) break;
       continue;
@@ -516,6 +541,7 @@ task<std::optional<websocket_message>> websocket::receive() {
       co_await fail(wrong);
       break;
     }
+    begin_next();
     is_whole_ = true;
   }
   if (!is_whole_) {

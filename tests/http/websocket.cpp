@@ -468,6 +468,123 @@ TEST_P(http_websocket, a_silent_peer_is_given_up_by_who_polls) {
   EXPECT_GT(given_up, 5);
 }
 
+// What a peer has begun comes at the pace of a body, or the connection ends: however it is begun, and whatever comes beside it.
+TEST_P(http_websocket, an_unfinished_message_does_not_wait_without_end) {
+  http::server_options limits;
+  limits.body_grace = 20ms;
+  limits.body_rate = 100'000;
+  const std::string whole = masked(0x82, std::string(1000, 'x'));
+  struct way {
+    std::string begun, more;  // `more` comes again and again
+  };
+  for (const way& one : {way{"\x82", ""}, way{whole.substr(0, 3), ""}, way{whole.substr(0, 500), ""}, way{masked(0x02, "fragment"), ""},
+                         way{masked(0x89, "ping").substr(0, 7), ""}, way{masked(0x02, "fragment"), masked(0x89, "ping")},
+                         way{masked(0x02, "fragment"), masked(0x00, "f")}, way{whole + whole + "\x82", ""},
+                         way{masked(0x82, std::string(100'000, 'x')).substr(0, 20), "x"}}) {
+    for (const bool polls : {false, true}) {
+      int code = 0, whole_ones = 0;
+      router routes;
+      routes.get("/", [&, polls] {
+        return response::websocket([&, polls](http::websocket& peer) -> task<> {
+          while (peer.close_code() == 0) {
+            const auto take = [&whole_ones](http::websocket& from) -> task<> {
+              const auto came = co_await from.receive();
+              if (came) ++whole_ones;
+            };
+            const auto soon = []() -> task<> { co_await sleep_for(3ms); };
+            if (!polls) {
+              co_await take(peer);
+              continue;
+            }
+            auto either = when_any(take(peer), soon());
+            static_cast<void>(co_await std::move(either));
+          }
+          code = peer.close_code();
+        });
+      });
+      std::string sent;
+      run(
+          std::move(routes),
+          [&](runtime&, http::server, endpoint at) -> task<> {
+            tcp_stream peer = co_await tcp_stream::connect(at);
+            co_await peer.write_all(shake + one.begun);
+            future<std::string> reading = spawn(read_to_end(peer));
+            try {
+              while (!one.more.empty()) {
+                co_await peer.write_all(one.more);
+                co_await sleep_for(1ms);
+              }
+            } catch (const io_error&) {  // the server has had enough
+            }
+            sent = co_await std::move(reading);
+          },
+          limits);
+      EXPECT_EQ(code, 1008) << one.begun << one.more;
+      EXPECT_EQ(whole_ones, one.begun.size() > whole.size() ? 2 : 0);
+      EXPECT_TRUE(!one.more.empty() || sent.ends_with(closing(1008))) << sent;
+    }
+  }
+}
+
+// Between messages a peer may be silent, and messages that are whole may be as small as they like.
+TEST_P(http_websocket, whole_messages_may_come_as_seldom_as_they_like) {
+  http::server_options limits;
+  limits.body_grace = 5ms;
+  limits.body_rate = 1'000'000;
+  router routes;
+  int count = 0, code = 0;
+  routes.get("/", [&] {
+    return response::websocket([&](http::websocket& peer) -> task<> {
+      while (co_await peer.receive()) ++count;
+      code = peer.close_code();
+    });
+  });
+  run(
+      std::move(routes),
+      [&](runtime&, http::server, endpoint at) -> task<> {
+        tcp_stream peer = co_await tcp_stream::connect(at);
+        co_await peer.write_all(shake);
+        for (int i = 0; i < 5; ++i) {
+          co_await sleep_for(10ms);
+          co_await peer.write_all(masked(0x81, "x") + masked(0x8a, "unasked"));
+        }
+        co_await peer.write_all(bye);
+        static_cast<void>(co_await read_to_end(peer));
+      },
+      limits);
+  EXPECT_EQ(count, 5);
+  EXPECT_EQ(code, 1000);
+}
+
+// A message that comes in parts in good time is taken whole; without a rate it may take as long as it likes.
+TEST_P(http_websocket, a_message_in_parts_is_taken_whole) {
+  for (const bool without_rate : {false, true}) {
+    http::server_options limits;
+    limits.body_grace = without_rate ? 1ns : std::chrono::nanoseconds(1h);
+    limits.body_rate = without_rate ? 0 : 1;
+    std::string got;
+    router routes;
+    routes.get("/", [&got] {
+      return response::websocket([&got](http::websocket& peer) -> task<> {
+        while (const auto came = co_await peer.receive()) got += std::string(came->data) + ";";
+      });
+    });
+    run(
+        std::move(routes),
+        [&](runtime&, http::server, endpoint at) -> task<> {
+          tcp_stream peer = co_await tcp_stream::connect(at);
+          co_await peer.write_all(shake);
+          for (const char one : masked(0x81, "in parts") + masked(0x81, "again") + bye) {
+            co_await peer.write_all(std::string(1, one));
+            co_await sleep_for(1ms);
+          }
+          static_cast<void>(co_await read_to_end(peer));
+        },
+        limits);
+    EXPECT_EQ(got, "in parts;again;");
+  }
+}
+
 TEST_P(http_websocket, server_sent_events) {
   router routes;
   routes.get("/", [] {

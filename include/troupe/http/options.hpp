@@ -26,7 +26,7 @@ struct server_options {
   // Bytes of the extensions of all chunks of a body together. Default 16 KiB; more is answered 400. Those of one chunk: at most 1 KiB.
   std::size_t chunk_extension_bytes = 16 * 1024;
   // Bytes a second at which a body must come at least, on average, while it is waited for. Default 500; slower is answered
-  // 408. 0: any.
+  // 408. 0: any. A message of a WebSocket, once it has begun, counts as a body; a slower one ends the connection (1008).
   std::size_t body_rate = 500;
   // It may be so late altogether before that counts. Default 5 s.
   std::chrono::nanoseconds body_grace = std::chrono::seconds(5);

@@ -51,6 +51,9 @@ struct websocket_deflate {
 //     troupe::http::websocket_options options;
 //     options.message_bytes = 4096;
 //     options.subprotocols = {"chat.v2", "chat.v1"};
+//
+// An unfinished message comes at the pace of a body at least: server_options::body_rate and body_grace, or client_options'. One that is
+// slower ends the connection (1008). Between messages a peer may be silent for as long as it answers pings.
 struct websocket_options {
   // Not an aggregate: GCC 12 destroys what a temporary one holds twice when it lies in a co_await
   // expression.
@@ -143,6 +146,8 @@ class websocket {
     std::uint32_t mask = 0;
   };
   task<bool> more();  // bytes; false when none come any more
+  std::chrono::nanoseconds patience() const noexcept;
+  void begin_next() noexcept;
   task<bool> need(std::size_t bytes);
   task<bool> read_frame();
   int breach_of(unsigned first, unsigned second) const noexcept;
@@ -176,6 +181,8 @@ class websocket {
   std::uint64_t deflated_bytes_ = 0;    // of its frames
   bool is_whole_ = false;               // the message is there, and was not given yet
   std::chrono::nanoseconds heard_{-1};  // when something came last, or was waited for first, or a ping went
+  std::uint64_t next_bytes_;            // that have come of the next message, or control frame
+  std::chrono::nanoseconds next_waited_{0};  // for more of them
   bool asked_ = false;                  // a ping is not answered yet
   bool ping_due_ = false;               // nor sent: the receive() that was to was given up
   bool close_sent_ = false;
