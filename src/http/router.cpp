@@ -133,7 +133,15 @@ router::router(router&&) noexcept = default;
 router& router::operator=(router&&) noexcept = default;
 router::~router() = default;
 
+void router::check_is_here() const {
+  if (table_ != nullptr) return;
+  throw usage_error(
+      "troupe: http::router: its routes were moved away, as into a server, which keeps them as they are: add and remove routes "
+      "before that, and make a router for each server");
+}
+
 void router::add_call(method on, std::string_view pattern, std::unique_ptr<route_call> call, const route_options& options) {
+  check_is_here();
   std::vector<segment> segments = read_pattern(pattern);
   const std::size_t parameters = parameters_of(segments);
   if (call->parameters != parameters) {
@@ -170,6 +178,7 @@ std::size_t router::remove(std::string_view pattern) { return take_away(pattern,
 std::size_t router::remove(method of, std::string_view pattern) { return take_away(pattern, bit_of(of)); }
 
 std::size_t router::take_away(std::string_view pattern, unsigned methods) {
+  check_is_here();
   const std::vector<segment> segments = read_pattern(pattern);
   const bool is_exact = parameters_of(segments) == 0;
   // Not by its hash: the one call of that is a part of find(), which is called for each request.

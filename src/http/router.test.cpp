@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "troupe/base/error.hpp"
+#include "troupe/http/server.hpp"
 
 namespace troupe::http {
 namespace {
@@ -106,6 +107,19 @@ TEST(http_router, remove_takes_a_route_away) {
   EXPECT_EQ(found_at(routes, "/users/7"), "4 7");
   EXPECT_EQ(routes.remove("/{all...}"), 1u);
   EXPECT_EQ(found_at(routes, "/c"), "none");
+}
+
+TEST(http_router, what_a_server_has_cannot_be_changed) {
+  router routes;
+  routes.get("/", none);
+  const router moved = std::move(routes);
+  EXPECT_THROW(routes.get("/a", none), usage_error);
+  EXPECT_THROW(routes.remove("/"), usage_error);
+  EXPECT_THROW(server{std::move(routes)}, usage_error);
+  EXPECT_EQ(found_at(moved, "/"), "0");
+  routes = router();
+  routes.get("/a", none);
+  EXPECT_EQ(found_at(routes, "/a"), "0");
 }
 
 TEST(http_router, a_handler_with_other_parameters_than_its_pattern_is_told_how_many) {

@@ -204,8 +204,10 @@ task<> converse(guest who, Stream over, connection_past was) {
   if (std::exception_ptr what = talk.take_failure()) submissions::report(std::move(what), talk.failed_memory(), &describe_handler);
 }
 
-server::server(router routes, const server_options& options)
-    : state_(std::make_shared<server_state>(std::move(routes), options)) {}
+server::server(router routes, const server_options& options) {
+  routes.check_is_here();
+  state_ = std::make_shared<server_state>(std::move(routes), options);
+}
 
 task<> server::serve(tcp_listener listener) { return serve_on(state_, std::move(listener)); }
 task<> server::serve(tcp_listener listener, tls_context self) { return serve_on(state_, std::move(listener), std::move(self)); }

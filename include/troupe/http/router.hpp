@@ -328,7 +328,8 @@ class router {
   }
   // Takes away what was added by get() and the others with that pattern, whatever its parameters are called: of one method, or of
   // all of them. What files() has added is of GET, and its pattern ends with "{path...}". Returns how many routes that were; 0: there
-  // was none. Before the router is given to a server, which keeps it as it is. Throws usage_error for a pattern that is malformed.
+  // was none. Before the router is moved into a server, which keeps it as it is: later that is a usage_error, as is a pattern that is
+  // malformed.
   std::size_t remove(std::string_view pattern);
   std::size_t remove(method of, std::string_view pattern);
   template <class Handler>
@@ -341,7 +342,9 @@ class router {
   router& files(std::string_view prefix, const std::string& folder);
   router& files(std::string_view prefix, const std::string& folder, const file_options& options);
 
-  // The library's own: what there is at a path.
+  // The library's own. Throws usage_error when the routes were moved away, as into a server.
+  void check_is_here() const;
+  // What there is at a path.
   struct route {
     std::unique_ptr<const route_call> call;
     route_options options;

@@ -38,7 +38,7 @@ struct server_state;
 //     }
 class server {
  public:
-  // Throws option_error for limits that make no sense.
+  // Throws option_error for limits that make no sense, usage_error for a router whose routes another server has.
   explicit server(router routes, const server_options& options = {});
 
   // Accepts connections and serves them until stop(); then it takes those that wait to be accepted, and goes on until all
