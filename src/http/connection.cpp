@@ -151,6 +151,7 @@ bool connection::take_head() {
   head_expiry_ns_ = 0;
   body_bytes_ = 0;
   body_waited_ns_ = 0;
+  made_room_ = false;
   piece_ = {};
   answer_begun_ = false;
   silent_ = head.method == method::head;
@@ -377,8 +378,20 @@ task<bool> connection::serve() {
 std::stop_token connection::client_gone() {
   if (watch_ == nullptr) watch_.reset(new gone_watch(server_->options.half_close_is_gone));
   watch_client();
-  if (!watch_->is_armed()) watch_->look(wire());
+  if (!watch_->is_armed()) {
+    watch_->look(wire());
+  } else if (!body_ended_ && !std::exchange(made_room_, true)) {
+    watch_->make_room(wire(), unread_bytes());
+  }
   return watch_->token();
+}
+
+// Of the body, as far as they are worth being buffered; over TLS they are some more.
+std::size_t connection::unread_bytes() const noexcept {
+  constexpr std::uint64_t most = 1024 * 1024;
+  const message_head& head = parser_.head();
+  const std::uint64_t left = std::min(head.has_length ? head.length - body_bytes_ : most, std::min(body_limit(), most));
+  return static_cast<std::size_t>(left + left / 16 + 16 * 1024);
 }
 
 void connection::watch_client() noexcept {

@@ -144,6 +144,7 @@ class connection : public transport, private request_source {
   task<std::string_view> next_piece() final;
   std::stop_token client_gone() final;
   void watch_client() noexcept;
+  std::size_t unread_bytes() const noexcept;
   task<> end_watch();
   task<> await_body();
   task<> collect();
@@ -176,6 +177,7 @@ class connection : public transport, private request_source {
   bool reads_aside_ = false;
   bool may_watch_ = false;   // it is in serve(), and not talking by another protocol
   bool is_gone_ = false;     // its client, as the watch said
+  bool made_room_ = false;   // for its body, so that the watch sees what comes behind that
   gone_watch_ptr watch_;     // of this request, if its handler has asked for it
   std::size_t counted_ = 0;
 

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <poll.h>
+#include <sys/socket.h>
 
 #include <atomic>
 #include <memory>
@@ -44,6 +45,14 @@ class gone_watch final : public io::arrival {
   }
   // In a turn, where nobody waits long enough for it to be armed.
   void look(stream& of) { note(io::current_kernel().look(of.fd(), ends_)); }
+  // In a turn. So many bytes that nobody reads may come before the end does: the system buffers them. It takes the least size of a
+  // read as a word for that, and keeps the room that it made when that is taken back; it goes on sizing the buffer by itself, as it
+  // does not behind SO_RCVBUF.
+  void make_room(stream& of, std::size_t bytes) {
+    io::kernel& calls = io::current_kernel();
+    static_cast<void>(calls.set_option(of.fd(), SOL_SOCKET, SO_RCVLOWAT, static_cast<int>(bytes)));
+    static_cast<void>(calls.set_option(of.fd(), SOL_SOCKET, SO_RCVLOWAT, 1));
+  }
   bool is_armed() const noexcept { return armed_; }
   // Of the connection: nothing more is told. It is over when the event is set.
   void disarm() noexcept {

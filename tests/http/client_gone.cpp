@@ -363,6 +363,33 @@ TEST_P(http_client_gone, a_reset_is_heard_of_behind_a_body_that_fills_the_connec
   EXPECT_EQ(by.gone.load(), 1);
 }
 
+// A close comes behind the body: so the system has to take all of that, though nobody reads it.
+TEST_P(http_client_gone, a_close_is_heard_of_behind_a_large_body_that_nobody_reads) {
+  if (!threaded()) GTEST_SKIP() << "the simulated network holds little that is not read";
+  const std::string head = "POST /unread HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n";
+  for (const std::size_t bytes : {1'000'000u, 999'999u, 500'000u}) {
+    for (const bool at_once : {false, true}) {
+      seen by;
+      run(waiting(by), [&](runtime&, http::server, endpoint at) -> task<> {
+        {
+          tcp_stream peer = co_await tcp_stream::connect(at);
+          std::string sent = head;
+          if (!at_once) {
+            co_await peer.write_all(head);
+            co_await by.started.wait();
+            sent.clear();
+          }
+          sent.append(bytes, 'b');
+          co_await peer.write_all(sent);
+          co_await by.started.wait();
+        }
+        co_await by.noticed.wait();
+      });
+      EXPECT_EQ(by.gone.load(), 1) << bytes << at_once;
+    }
+  }
+}
+
 // A handler may read its body, in pieces and with pauses, after it has asked for the token.
 TEST_P(http_client_gone, a_body_is_read_while_the_client_is_watched) {
   std::atomic<int> gone{0};

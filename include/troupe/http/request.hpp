@@ -90,10 +90,10 @@ class request {
   // the answer (take the token along, for the request is no more by then). It has gone when its connection was reset, when it has
   // closed it, when a send to it has failed; and, unless server_options::half_close_is_gone is false, when it has ended its sending
   // half, which cannot be told from a close; what the handler answers is sent all the same. What it has sent and nobody has read yet,
-  // of the body or of a next request, hides none of that; but a close that comes behind more of an unread body than the system
-  // buffers is seen when that is read. Not once a WebSocket has begun, which says so itself. The stop is requested on any thread. Call
-  // it in the handler; one that is no coroutine learns whether the client has gone by then. Cost: nothing for requests that do not
-  // ask; else an allocation and one operation of I/O, which is ended with the request.
+  // of the body or of a next request, hides none of that: for a body that is not read yet the system is told to buffer up to 1 MiB. A
+  // close behind more than the system buffers is seen when that is read. Not once a WebSocket has begun, which says so itself. The
+  // stop is requested on any thread. Call it in the handler; one that is no coroutine learns whether the client has gone by then.
+  // Cost: nothing for requests that do not ask; else an allocation and one operation of I/O, which is ended with the request.
   // Example (declarations):
   //     #include <troupe/http/response.hpp>
   //     troupe::task<troupe::http::response> wait_long(const troupe::http::request& asked, troupe::event done) {
