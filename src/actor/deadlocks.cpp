@@ -18,6 +18,7 @@
 #include "actor/turn.hpp"
 #include "actor/two_looks.hpp"
 #include "actor/wait_graph.hpp"
+#include "task/main_lanes.hpp"
 #include "task/timers.hpp"
 #include "troupe/task/future.hpp"
 #include "troupe/task/when.hpp"
@@ -34,7 +35,7 @@ using waits = wait_node::waits;
 struct source {
   const tasks::shared_state* state = nullptr;  // of which a flow may be the answer, or the task
   const void* actor = nullptr;                 // or else whose next message it is
-  const void* thread = nullptr;                // or that runs the job
+  const void* thread = nullptr;                // or that runs the job, or the main thread's lane (src/task/main_lanes.hpp)
 };
 
 // Who waits for the state is held. False when it is resolved.
@@ -43,6 +44,7 @@ bool find_source(const tasks::shared_state& of, const job_waits* jobs, source& f
   for (;;) {
     if (at->resolved()) return false;
     found.state = at;
+    found.thread = tasks::main_lanes::known_by(tasks::lane_of(*at));
     if (at->asked == nullptr) return true;
     // order: acquire  sees the state whole; pairs with forward_answer/release
     const tasks::shared_state* const next = at->asked->forwarded.load(std::memory_order_acquire);
@@ -64,6 +66,7 @@ bool find_source(const tasks::shared_state& of, const job_waits* jobs, source& f
 struct wait_snapshot {
   struct leaf {
     const tasks::wait* wait = nullptr;  // null: a thread
+    std::uint64_t blocked = 0;          // of a thread: the number of its wait, which may be refused
     source from;
     suspended_call call{};  // of the second look
   };
@@ -91,6 +94,7 @@ struct wait_snapshot {
   std::vector<const tasks::flow*> flows;   // of the call that is looked at
   std::vector<call> ids;
   std::vector<resolver> resolvers;         // states, actors and threads, and what each waits for
+  std::uint64_t newest_blocked = 0;        // of the threads' waits, at the first look
 };
 
 namespace {
@@ -101,12 +105,13 @@ class collector {
   // The snapshot's memory is the collector's as long as there is one.
   collector(system& home, std::uint32_t number, bool second, wait_snapshot& memory) noexcept
       : nodes(memory.nodes), leaves(memory.leaves), calls(memory.calls), home_(home), number_(number), second_(second),
-        flows_(memory.flows), ids_(memory.ids), resolvers_(memory.resolvers) {
+        flows_(memory.flows), ids_(memory.ids), resolvers_(memory.resolvers), newest_blocked_(memory.newest_blocked) {
     memory.clear();
   }
 
   void collect() {
-    {
+    add_main_threads();
+    if (!failed_) {
       std::lock_guard lock(home_.looking);
       missed = for_each_held(home_, [this](activation& of) { look(of); });
     }
@@ -124,6 +129,33 @@ class collector {
   bool has_jobs = false;
 
  private:
+  // Those that would call run(), and are blocked. The first look takes them all, the second those that were there then (D2).
+  void add_main_threads() {
+    const std::uint64_t newest = tasks::for_each_blocked(this, [](void* given, const tasks::blocked_thread& one) {
+      auto& self = *static_cast<collector*>(given);
+      source from;
+      if (one.main_thread == 0 || (self.second_ && one.number > self.newest_blocked_) || self.failed_) return;
+      if (!find_source(one.waits_for, self.home_.deadlocks.jobs, from)) return;
+      try {
+        self.add_main_thread(one, from);
+      } catch (const std::bad_alloc&) {
+        self.failed_ = true;
+      }
+    });
+    if (!second_) newest_blocked_ = newest;
+  }
+  void add_main_thread(const tasks::blocked_thread& one, const source& from) {
+    main_thread_ = static_cast<std::uint32_t>(nodes.size());
+    add_node();
+    nodes[main_thread_].how = waits::for_one;
+    leaves[main_thread_] = {.blocked = one.number, .from = from};
+    tasks::main_lanes::for_each_of(one.main_thread, this, [](void* given, const void* lane) {
+      auto& self = *static_cast<collector*>(given);
+      self.resolvers_.push_back({lane, self.main_thread_});
+      if (lane == tasks::main_lanes::known_by(self.home_.main_lane)) self.runs_main_ = lane;
+    });
+  }
+
   void look(activation& of) noexcept {
     if (failed_) return;
     try {
@@ -155,6 +187,7 @@ class collector {
   // What the flow, a call or one of the tasks that it runs side by side, is suspended for.
   void fill(const cell& actor, const tasks::flow& call, std::uint32_t at, const tasks::flow& flow) {
     tasks::wait* const wait = flow.awaited;
+    if (runs_main_ != nullptr && actor.lives_on() == system::main_executor) return needs_main_thread(actor, call, at, wait);
     if (wait == nullptr || wait->limited) return;
     if (const tasks::group* const all = tasks::group::of(*wait)) {
       const auto first = static_cast<std::uint32_t>(nodes.size());
@@ -171,10 +204,19 @@ class collector {
     leaf& one = leaves[at];
     if (!find_source(*state, home_.deadlocks.jobs, one.from)) return;
     if (!second_) wait->seen_in = number_;
-    has_jobs = has_jobs || one.from.thread != nullptr;
+    has_jobs = has_jobs || (state->asked != nullptr && state->asked->kind == tasks::ask_link::of::job);
     one.wait = wait;
     nodes[at].how = waits::for_one;
     if (second_) one.call = {id_of(actor), actor.type->name, call.call.act(nullptr, nullptr, message_act::describe), false, look_at(*wait)};
+  }
+
+  // Whatever it waits for, its turn is the main thread's, which is blocked.
+  void needs_main_thread(const cell& actor, const tasks::flow& call, std::uint32_t at, const tasks::wait* wait) {
+    nodes[at].how = waits::for_one;
+    leaves[at].from = {nullptr, nullptr, runs_main_};
+    if (!second_) return;
+    leaves[at].call = {id_of(actor), actor.type->name, call.call.act(nullptr, nullptr, message_act::describe), false, {}};
+    if (wait != nullptr) leaves[at].call.waits_for = look_at(*wait);
   }
 
   void add_threads() {
@@ -196,11 +238,12 @@ class collector {
       collector* self;
       decltype(add)& adds;
     } context{this, add};
-    tasks::for_each_blocked(&context, [](void* given, const void* thread, const tasks::shared_state& of) {
+    static_cast<void>(tasks::for_each_blocked(&context, [](void* given, const tasks::blocked_thread& one) {
       auto& here = *static_cast<both*>(given);
       source from;
-      if (find_source(of, here.self->home_.deadlocks.jobs, from)) here.adds(here.self, thread, from);
-    });
+      if (one.job_thread == nullptr) return;
+      if (find_source(one.waits_for, here.self->home_.deadlocks.jobs, from)) here.adds(here.self, one.job_thread, from);
+    }));
     home_.deadlocks.jobs->for_each(&context, [](void* given, const void* thread, const void* runner) {
       auto& here = *static_cast<both*>(given);
       here.adds(here.self, thread, {nullptr, nullptr, runner});
@@ -239,24 +282,35 @@ class collector {
   std::vector<const tasks::flow*>& flows_;
   std::vector<call>& ids_;
   std::vector<wait_snapshot::resolver>& resolvers_;
+  std::uint64_t& newest_blocked_;
+  std::uint32_t main_thread_ = wait_node::none;
+  const void* runs_main_ = nullptr;  // the lane of this runtime, if its thread is blocked
 };
 
-// The one that is told: the youngest actor's. A circle has an actor, for threads that wait for each other's jobs find that themselves.
+constexpr const char* main_thread_words =
+    "troupe: deadlock: future::get and wait: what this thread waits for needs run(), which this thread would call: call run() first, or "
+    "co_await the future in a task. It waits for:";
+
+// The one that is told: the thread that would call run(), which goes on without the answer; else the youngest actor's. A circle has
+// one of these, for threads that wait for each other's jobs find that themselves.
 told_wait tell(const collector& seen, std::span<const std::uint32_t> circle, const system& home) {
   const collector::leaf* told = nullptr;
+  std::uint64_t blocked = 0;
   std::string names, lines;
   const char* asked = "";
   std::size_t count = 0;
   for (const std::uint32_t node : circle) {
     const collector::leaf& one = seen.leaves[node];
-    if (one.wait == nullptr) continue;
-    if (told == nullptr || one.call.id > told->call.id) told = &one;
+    if (one.blocked != 0) blocked = one.blocked;
+    if (one.call.method == nullptr) continue;
+    if (one.wait != nullptr && (told == nullptr || one.call.id > told->call.id)) told = &one;
     if (++count > lines_max) continue;
     names += std::string(one.call.method) + " asks ";
-    asked = one.call.waits_for->of;
+    asked = one.call.waits_for ? one.call.waits_for->of : "";
     lines += line_of(one.call, home);
   }
   if (count > lines_max) lines += "\n  and " + std::to_string(count - lines_max) + " more";
+  if (blocked != 0) return {nullptr, main_thread_words + lines, blocked};
   return {told == nullptr ? nullptr : told->wait, "troupe: deadlock: each of these waits for the next, and the last for the first: " + names + asked + lines};
 }
 
@@ -358,7 +412,7 @@ std::size_t deadlock_search::search_locked() {
       std::vector<told_wait> told;
       for (const auto& circle : circles) {
         told_wait one = tell(seen, circle, self.home_);
-        if (one.wait != nullptr) told.push_back(std::move(one));
+        if (one.wait != nullptr || one.blocked != 0) told.push_back(std::move(one));
       }
       return self.refuse(std::move(told));
     }
@@ -371,6 +425,10 @@ std::size_t deadlock_search::search_locked() {
 
 // Once more each turn is held; a wait is refused when it is the very one (D1), and its end is not on the way (D3).
 std::size_t deadlock_search::refuse(std::vector<told_wait> told) {
+  std::size_t count = 0;
+  for (told_wait& one : told) count += one.blocked != 0 && tasks::refuse_blocked(one.blocked, std::move(one.text)) ? 1U : 0U;
+  std::erase_if(told, [](const told_wait& one) { return one.blocked != 0; });
+  if (told.empty()) return count;
   std::unordered_map<const tasks::wait*, std::size_t> index;
   for (std::size_t i = 0; i < told.size(); ++i) index.emplace(told[i].wait, i);
   std::vector<tasks::wait*> refused(told.size(), nullptr);
@@ -406,7 +464,6 @@ std::size_t deadlock_search::refuse(std::vector<told_wait> told) {
       failed = true;
     }
   });
-  std::size_t count = 0;
   for (tasks::wait* const one : refused) {
     if (one == nullptr) continue;
     one->over(tasks::outcome::deadlock);

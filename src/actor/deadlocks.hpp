@@ -39,6 +39,7 @@ struct job_waits {
 struct told_wait {
   const tasks::wait* wait;
   std::string text;
+  std::uint64_t blocked = 0;  // or the wait of a thread that is blocked, by its number (tasks::blocked_thread)
 };
 
 class deadlock_search : private tasks::timer {
@@ -57,7 +58,7 @@ class deadlock_search : private tasks::timer {
   // Who has parked such an actor, which may be run by another thread already.
   void search_after_park() noexcept;
 
-  // Searches now. How many turns were told: they have mail when this returns. Any thread but one in a turn.
+  // Searches now. How many turns and blocked threads were told: those have mail when this returns. Any thread but one in a turn.
   std::size_t search() noexcept;
   // What is thrown where that wait is awaited.
   std::string take_text(const tasks::wait& refused);

@@ -255,15 +255,21 @@ void link_to_answer(tasks::ask_link& link) noexcept {
 
 }  // namespace
 
+void link_main_lane(tasks::ask_link& link, const cell& callee) noexcept {
+  // order: relaxed  nobody else knows it yet
+  if (callee.lives_on() == system::main_executor) link.main_lane.store(system::of(callee).main_lane, std::memory_order_relaxed);
+}
+
 void link_ask(tasks::ask_link& link, const cell& callee, message::handler method) noexcept {
   const tasks::flow* asking = current_turn().flow;
   link.method = method;
   link.asked = &callee;
   link.callee_active = mailbox(const_cast<cell&>(callee).word).look() != mailbox::dormant;
+  link_main_lane(link, callee);
   if (asking == nullptr) {
     const system& home = system::of(callee);
-    // order: relaxed  nobody else knows it yet
-    if (callee.lives_on() == system::main_executor || home.is_simulated) link.main_lane.store(home.main_lane, std::memory_order_relaxed);
+    // order: relaxed  as link_main_lane
+    if (home.is_simulated) link.main_lane.store(home.main_lane, std::memory_order_relaxed);
     return link_to_answer(link);
   }
   // A reentrant actor answers while it waits, and nobody can ask a spawned task, whose actor may be another one when it goes on.

@@ -9,6 +9,7 @@
 #include "actor/system.hpp"
 #include "actor/turn.hpp"
 #include "sched/worker.hpp"
+#include "troupe/actor/call.hpp"
 #include "troupe/actor/message.hpp"
 #include "troupe/base/error.hpp"
 
@@ -181,7 +182,10 @@ room::~room() {
   drop_ref(*to_);
 }
 
-void wait_for_room(cell& to, promise<room>&& waiter) { bound_of(to)->wait_for(std::move(waiter), to); }
+void wait_for_room(cell& to, promise<room>&& waiter) {
+  link_main_lane(*tasks::future_access::state(waiter)->asked, to);
+  bound_of(to)->wait_for(std::move(waiter), to);
+}
 
 bool ask_waits_for_room(cell& to) noexcept { return bound_of(to)->policy() == when_full::suspend; }
 

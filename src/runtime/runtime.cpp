@@ -41,8 +41,7 @@ void main_thread::check_may_wait() const {
         "co_await rt.main().call(f) there");
   }
   const actor::system& home = actor::system::of(*any_ref(actor_).cell());
-  const auto never = [](const void*) { return false; };
-  if (!tasks::main_lanes::waits_for_itself(home.main_lane, never, nullptr)) return;
+  if (!tasks::main_lanes::waits_for_itself(home.main_lane)) return;
   throw usage_error(
       "troupe: main_thread::call_and_wait: this is the main thread, which would wait for itself; call f() here, or in a task "
       "co_await rt.main().call(f)");

@@ -60,6 +60,12 @@ runtime_core::runtime_core(runtime_options chosen)
     actor::system::destroy(system);
     throw;
   }
+  if (system->is_simulated) return;  // all it does is done in run(): only a search of another runtime comes to its lane
+  const auto search = [](void* of) noexcept {
+    actor::deadlock_search& deadlocks = static_cast<actor::system*>(of)->deadlocks;
+    if (deadlocks.search() == 0) deadlocks.search_soon();  // that one may have missed what was running
+  };
+  tasks::main_lanes::set_search(system->main_lane, search, system);
 }
 
 void runtime_core::make_clock() {
@@ -222,6 +228,7 @@ void runtime_core::make_executors() {
 
 // Other threads may send to actors and drop refs meanwhile; that nobody uses the runtime itself is the user's part.
 void runtime_core::shut_down() {
+  tasks::main_lanes::set_search(system->main_lane, nullptr, nullptr);
   // order: relaxed  the threads that must see it are stopped and joined below
   system->discard(true);
   system->close();

@@ -1,29 +1,43 @@
 #include "task/main_lanes.hpp"
 
 #include <array>
-#include <atomic>
-#include <chrono>
+#include <mutex>
 #include <thread>
 
 namespace troupe::tasks {
 namespace {
 
-// A lane's word: the number of the thread, and two bits. 0 is a free lane.
-constexpr std::uint64_t in_run = 1, has_run = 2;
-constexpr unsigned thread_shift = 2;
+// A lane's word: the number of the thread, and whether it is in run(). 0 is a free lane.
+constexpr std::uint64_t in_run = 1;
+constexpr unsigned thread_shift = 1;
 
 constinit std::array<std::atomic<std::uint64_t>, 256> lanes{};  // the first is nobody's
+
+struct search_hook {
+  void (*search)(void* context) noexcept = nullptr;
+  void* context = nullptr;
+};
+struct search_hooks {
+  std::mutex mutex;
+  std::array<search_hook, 256> all{};
+  static search_hooks& get() {
+    static constinit search_hooks instance;  // trivially destructible
+    return instance;
+  }
+};
+
+constinit std::atomic<std::int64_t> time_to_call_run_ns{1'000'000'000};
+constexpr auto between_looks = std::chrono::milliseconds(1);
+
+constinit thread_local std::uint64_t own_number = 0;
 
 // From 1 on; never the same for two threads.
 std::uint64_t own_thread() noexcept {
   static constinit std::atomic<std::uint64_t> last{0};
   // order: relaxed  a number; publishes nothing
-  thread_local const std::uint64_t number = last.fetch_add(1, std::memory_order_relaxed) + 1;
-  return number;
+  if (own_number == 0) own_number = last.fetch_add(1, std::memory_order_relaxed) + 1;
+  return own_number;
 }
-
-constexpr auto to_call_run = std::chrono::seconds(1);
-constexpr auto between_looks = std::chrono::milliseconds(1);
 
 }  // namespace
 
@@ -43,26 +57,69 @@ void main_lanes::give_back(std::uint8_t lane) noexcept {
   if (lane != 0) lanes[lane].store(0, std::memory_order_relaxed);
 }
 
+void main_lanes::set_search(std::uint8_t lane, void (*search)(void* context) noexcept, void* context) noexcept {
+  search_hooks& hooks = search_hooks::get();
+  std::lock_guard lock(hooks.mutex);
+  if (lane != 0) hooks.all[lane] = {search, context};
+}
+
+void main_lanes::search_all() noexcept {
+  search_hooks& hooks = search_hooks::get();
+  std::lock_guard lock(hooks.mutex);
+  for (const search_hook& one : hooks.all) {
+    if (one.search != nullptr) one.search(one.context);
+  }
+}
+
 void main_lanes::enter(std::uint8_t lane) noexcept {
   // order: relaxed  a time; the runtime orders its runs
-  if (lane != 0) lanes[lane].store((own_thread() << thread_shift) | has_run | in_run, std::memory_order_relaxed);
+  if (lane != 0) lanes[lane].store((own_thread() << thread_shift) | in_run, std::memory_order_relaxed);
 }
 
 void main_lanes::leave(std::uint8_t lane) noexcept {
-  // order: release  what was handled in run() is seen by who finds nobody in it; pairs with waits_for_itself/acquire
-  if (lane != 0) lanes[lane].store((own_thread() << thread_shift) | has_run, std::memory_order_release);
+  // order: release  what was handled in run() is seen by who finds nobody in it; pairs with belongs_to/acquire
+  if (lane != 0) lanes[lane].store(own_thread() << thread_shift, std::memory_order_release);
 }
 
-bool main_lanes::waits_for_itself(std::uint8_t lane, bool (*over)(const void* context), const void* context) noexcept {
-  if (lane == 0) return false;
-  const auto last = std::chrono::steady_clock::now() + to_call_run;
-  for (;;) {
-    // order: acquire  pairs with leave/release
-    const std::uint64_t seen = lanes[lane].load(std::memory_order_acquire);
-    if (seen >> thread_shift != own_thread() || over(context)) return false;
-    if ((seen & has_run) != 0 || std::chrono::steady_clock::now() >= last) return true;
+std::uint64_t main_lanes::this_thread() noexcept { return own_number; }
+
+bool main_lanes::belongs_to(std::uint8_t lane, std::uint64_t thread) noexcept {
+  // order: acquire  pairs with leave/release
+  return lane != 0 && lanes[lane].load(std::memory_order_acquire) >> thread_shift == thread;
+}
+
+bool main_lanes::is_run_by(std::uint8_t lane, std::uint64_t thread) noexcept {
+  // order: relaxed  of the calling thread, or a hint
+  return lane != 0 && lanes[lane].load(std::memory_order_relaxed) == ((thread << thread_shift) | in_run);
+}
+
+const void* main_lanes::known_by(std::uint8_t lane) noexcept { return lane == 0 ? nullptr : &lanes[lane]; }
+
+void main_lanes::for_each_of(std::uint64_t thread, void* context, void (*look)(void* context, const void* lane)) {
+  for (unsigned lane = 1; lane < lanes.size(); ++lane) {
+    const auto number = static_cast<std::uint8_t>(lane);
+    if (belongs_to(number, thread)) look(context, known_by(number));
+  }
+}
+
+bool main_lanes::waits_for_itself(std::uint8_t lane) noexcept {
+  const std::uint64_t self = own_thread();
+  const auto last = std::chrono::steady_clock::now() + time_to_call_run();
+  while (belongs_to(lane, self)) {
+    if (is_run_by(lane, self) || std::chrono::steady_clock::now() >= last) return true;
     std::this_thread::sleep_for(between_looks);  // sleeps: run() tells nobody that it begins
   }
+  return false;
+}
+
+std::chrono::nanoseconds main_lanes::time_to_call_run() noexcept {
+  // order: relaxed  a number; publishes nothing
+  return std::chrono::nanoseconds(time_to_call_run_ns.load(std::memory_order_relaxed));
+}
+
+void main_lanes::set_time_to_call_run(std::chrono::nanoseconds time) noexcept {
+  // order: relaxed  as above
+  time_to_call_run_ns.store(time.count(), std::memory_order_relaxed);
 }
 
 }  // namespace troupe::tasks

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
+#include <string>
 #include <utility>
 
 #include "base/atomics.hpp"
@@ -26,21 +27,31 @@ struct blocked : observer {
     told = true;
     changed.notify_one();
   }
+  // By who has detached it from the state.
+  void refuse(std::string&& with) noexcept {
+    std::lock_guard lock(mutex);
+    text = std::move(with);
+    told = refused = true;
+    changed.notify_one();
+  }
   std::mutex mutex;
   std::condition_variable changed;
-  bool told = false;
+  bool told = false, refused = false;
+  std::string text;  // of what refused it
 };
 
-// A thread that runs jobs, while it is blocked without a limit.
-struct blocked_thread {
-  const void* thread;
-  const shared_state& waits_for;
-  blocked_thread* next = nullptr;
-  blocked_thread** link = nullptr;
+// Threads that run jobs, or the main thread's part of a runtime, while they are blocked without a limit.
+struct enlisted_thread {
+  blocked_thread seen;
+  shared_state& state;
+  blocked& waits;
+  enlisted_thread* next = nullptr;
+  enlisted_thread** link = nullptr;
 };
 struct blocked_list {
   std::mutex mutex;
-  blocked_thread* first = nullptr;
+  enlisted_thread* first = nullptr;
+  std::uint64_t last_number = 0;
   static blocked_list& get() {
     static constinit blocked_list instance;  // trivially destructible
     return instance;
@@ -48,10 +59,12 @@ struct blocked_list {
 };
 class enlisted {
  public:
-  explicit enlisted(const shared_state& of) noexcept : self_{job_thread, of} {
-    if (self_.thread == nullptr) return;
+  enlisted(shared_state& of, blocked& waits) noexcept
+      : self_{{job_thread, 0, 0, of}, of, waits}, listed_(job_thread != nullptr || main_lanes::this_thread() != 0) {
+    if (!listed_) return;
     blocked_list& all = blocked_list::get();
     std::lock_guard lock(all.mutex);
+    self_.seen.number = ++all.last_number;
     self_.next = all.first;
     self_.link = &all.first;
     if (all.first != nullptr) all.first->link = &self_.next;
@@ -60,14 +73,20 @@ class enlisted {
   enlisted(const enlisted&) = delete;
   enlisted& operator=(const enlisted&) = delete;
   ~enlisted() {
-    if (self_.thread == nullptr) return;
+    if (!listed_) return;
     std::lock_guard lock(blocked_list::get().mutex);
     *self_.link = self_.next;
     if (self_.next != nullptr) self_.next->link = self_.link;
   }
+  // Another thread has had the time to call run() in its place.
+  void be_main_thread() noexcept {
+    std::lock_guard lock(blocked_list::get().mutex);
+    self_.seen.main_thread = main_lanes::this_thread();
+  }
 
  private:
-  blocked_thread self_;
+  enlisted_thread self_;
+  const bool listed_;
 };
 
 }  // namespace
@@ -140,10 +159,29 @@ void ask_link::lock() const noexcept {
   for (int spin = 0; locked.exchange(true, std::memory_order_acquire); ++spin) base::std_atomics::wait_a_little(spin);
 }
 
-void for_each_blocked(void* context, void (*look)(void* context, const void* job_thread, const shared_state& waits_for)) {
+std::uint64_t for_each_blocked(void* context, void (*look)(void* context, const blocked_thread&)) {
   blocked_list& all = blocked_list::get();
   std::lock_guard lock(all.mutex);
-  for (const blocked_thread* at = all.first; at != nullptr; at = at->next) look(context, at->thread, at->waits_for);
+  for (const enlisted_thread* at = all.first; at != nullptr; at = at->next) look(context, at->seen);
+  return all.last_number;
+}
+
+// The thread stays in the list until the mutex is free.
+bool refuse_blocked(std::uint64_t number, std::string&& text) noexcept {
+  blocked_list& all = blocked_list::get();
+  std::lock_guard lock(all.mutex);
+  for (const enlisted_thread* at = all.first; at != nullptr; at = at->next) {
+    if (at->seen.number != number) continue;
+    if (!at->state.detach(at->waits)) return false;
+    at->waits.refuse(std::move(text));
+    return true;
+  }
+  return false;
+}
+
+std::uint8_t lane_of(const shared_state& of) noexcept {
+  // order: relaxed  what a run() wrote is seen by who finds nobody in it; else it says no more than that it was not handled yet
+  return of.asked == nullptr ? of.main_lane : of.asked->main_lane.load(std::memory_order_relaxed);
 }
 
 void shared_state::be_done() noexcept {
@@ -166,32 +204,58 @@ void shared_state::drop_ref() noexcept {
 
 namespace {
 
-void refuse_to_wait_for_itself(const shared_state& of) {
-  std::uint8_t lane = of.main_lane;
-  // order: relaxed  what a run() wrote is seen by who finds nobody in it; else it says no more than that it was not handled yet
-  if (of.asked != nullptr) lane = of.asked->main_lane.load(std::memory_order_relaxed);
-  const auto over = [](const void* state) { return static_cast<const shared_state*>(state)->resolved(); };
-  if (!main_lanes::waits_for_itself(lane, over, &of)) return;
-  // A run() may have handled it meanwhile.
-  // order: relaxed  as above
-  if (of.asked != nullptr && of.asked->main_lane.load(std::memory_order_relaxed) == 0) return;
+constexpr auto longest_between_looks = std::chrono::nanoseconds(std::chrono::hours(1));
+
+// Whether only run() on the calling thread can resolve it. It may have been handled meanwhile, and forwarded.
+bool is_own_to_run(const shared_state& of, bool (*owns)(std::uint8_t lane, std::uint64_t thread) noexcept) noexcept {
+  const auto lane = [&] { return lane_of(of); };
+  return owns(lane(), main_lanes::this_thread()) && owns(lane(), main_lanes::this_thread());
+}
+
+[[noreturn]] void throw_waits_for_itself() {
   throw usage_error(
       "troupe: future::get and wait: the result can only come in run(), which this thread would call, and it would wait here for ever; "
       "call run() first, or co_await the future in a task");
 }
 
+// A thread that has made a runtime or called run() looks now and then whether it waits for itself: at once when it is in run(),
+// else when another thread has had the time to call it.
+void wait_without_limit(shared_state& of) {
+  if (is_own_to_run(of, &main_lanes::is_run_by)) throw_waits_for_itself();
+  blocked here;
+  if (!of.attach(here)) return;
+  {
+    enlisted while_blocked(of, here);
+    std::unique_lock lock(here.mutex);
+    const auto told = [&] { return here.told; };
+    if (main_lanes::this_thread() == 0) {
+      here.changed.wait(lock, told);
+      return;
+    }
+    for (auto span = main_lanes::time_to_call_run(); !here.changed.wait_for(lock, span, told);
+         span = std::min(2 * span, longest_between_looks)) {
+      lock.unlock();
+      if (is_own_to_run(of, &main_lanes::belongs_to)) {
+        if (of.detach(here)) throw_waits_for_itself();
+      } else {
+        while_blocked.be_main_thread();
+        main_lanes::search_all();
+      }
+      lock.lock();
+    }
+  }
+  if (here.refused) throw deadlock(here.text);
+}
+
 }  // namespace
 
 bool shared_state::wait(std::chrono::nanoseconds at_most) {
-  if (at_most == std::chrono::nanoseconds::max()) refuse_to_wait_for_itself(*this);
-  blocked here;
-  if (!attach(here)) return true;
   if (at_most == std::chrono::nanoseconds::max()) {
-    const enlisted while_blocked(*this);
-    std::unique_lock lock(here.mutex);
-    here.changed.wait(lock, [&] { return here.told; });
+    wait_without_limit(*this);
     return true;
   }
+  blocked here;
+  if (!attach(here)) return true;
   std::unique_lock lock(here.mutex);
   // Now and that must be a time that there is.
   const auto longest = std::chrono::steady_clock::time_point::max() - std::chrono::steady_clock::now() - std::chrono::hours(24);

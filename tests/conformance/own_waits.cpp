@@ -3,15 +3,32 @@
 #include <thread>
 
 #include "support/conformance.hpp"
+#include "task/main_lanes.hpp"
+#include "troupe/task/shared_state.hpp"
 
 namespace troupe::test {
 namespace {
 
 using namespace std::chrono_literals;
 
+// Another thread has this long to call run(). Short where a test waits for a refusal, and endless where it must not come.
+class time_to_call_run {
+ public:
+  explicit time_to_call_run(std::chrono::nanoseconds time) : before_(tasks::main_lanes::time_to_call_run()) {
+    tasks::main_lanes::set_time_to_call_run(time);
+  }
+  time_to_call_run(const time_to_call_run&) = delete;
+  time_to_call_run& operator=(const time_to_call_run&) = delete;
+  ~time_to_call_run() { tasks::main_lanes::set_time_to_call_run(before_); }
+
+ private:
+  const std::chrono::nanoseconds before_;
+};
+
 class own_waits : public conformance {
  protected:
   bool is_simulated() const { return options().policy == policy::simulated; }
+  const time_to_call_run short_{1ms};
 };
 
 struct teller {
@@ -159,6 +176,7 @@ TEST_P(own_waits, while_another_thread_runs_the_program_are_let) {
   runtime rt(options());
   auto here = rt.spawn<teller>(on_main(), 1);
   auto open = std::make_optional(rt.hold());
+  const time_to_call_run endless(1h);
   std::jthread runner([&] { rt.run(); });
   for (int i = 0; i < 100; ++i) {
     EXPECT_EQ(here.ask<&teller::tell>().get(), 1);
@@ -199,6 +217,157 @@ TEST_P(own_waits, are_looked_at_for_each_runtime) {
   runtime next(options());
   next.run();
   EXPECT_THROW(lost.get(), actor_stopped);
+}
+
+// How many threads are blocked that may have to call run().
+std::size_t blocked_threads() {
+  std::size_t count = 0;
+  static_cast<void>(tasks::for_each_blocked(&count, [](void* of, const tasks::blocked_thread&) { ++*static_cast<std::size_t*>(of); }));
+  return count;
+}
+
+TEST_P(own_waits, until_another_thread_takes_run_over_are_let) {
+  const time_to_call_run endless(1h);
+  for (const bool has_run : {true, false}) {
+    runtime rt(options());
+    if (has_run) rt.run();
+    auto here = rt.spawn<teller>(on_main(), 1);
+    future<int> direct = here.ask<&teller::tell>();
+    std::jthread runner([&, open = rt.hold()]() mutable {
+      while (blocked_threads() == 0) std::this_thread::yield();
+      open = {};
+      rt.run();
+    });
+    EXPECT_EQ(direct.get(), 1);
+  }
+}
+
+template <class Waits>
+std::string deadlocked(Waits&& waits) {
+  try {
+    waits();
+  } catch (const deadlock& e) {
+    return e.what();
+  }
+  return "";
+}
+
+// Its answers need an actor of the main thread.
+struct middle {
+  ref<teller> main;
+  explicit middle(ref<teller> m) : main(std::move(m)) {}
+  task<int> ask_main() { co_return co_await main.ask<&teller::tell>() + 1; }
+  future<int> pass_on() { return main.ask<&teller::tell_later>(); }
+  task<int> ask_in_time() {
+    try {
+      co_return co_await main.ask<&teller::tell>().timeout(1ms);
+    } catch (const timed_out&) {
+      co_return -1;
+    }
+  }
+  task<int> ask_any() {
+    const auto first = co_await when_any(main.ask<&teller::tell>(), sleep_for(1ms));
+    co_return static_cast<int>(first.index());
+  }
+  task<int> ask_all() {
+    const auto [a, b] = co_await when_all(main.ask<&teller::tell>(), main.ask<&teller::tell_later>());
+    co_return a + b;
+  }
+};
+struct outer {
+  ref<middle> next;
+  explicit outer(ref<middle> n) : next(std::move(n)) {}
+  task<int> ask_next() { co_return co_await next.ask<&middle::ask_main>() + 1; }
+};
+
+TEST_P(own_waits, for_what_needs_the_main_thread_in_its_turn_are_refused) {
+  if (is_simulated()) return;
+  for (const bool has_run : {true, false}) {
+    runtime rt(options());
+    if (has_run) rt.run();
+    auto here = rt.spawn<teller>(on_main(), 7);
+    auto one = rt.spawn<middle>(here);
+    auto pinned_one = rt.spawn<outer>(pinned("far"), one);
+    auto spawned = rt.spawn([](ref<teller> main) -> task<int> { co_return co_await main.ask<&teller::tell_later>(); }(here));
+    auto called = rt.spawn([](main_thread main) -> task<int> { co_return co_await main.call([] { return 8; }); }(rt.main()));
+    auto chain = pinned_one.ask<&outer::ask_next>();
+    auto all = rt.spawn<middle>(here).ask<&middle::ask_all>();
+    auto passed = rt.spawn<middle>(here).ask<&middle::pass_on>();
+    const std::string said = deadlocked([&] { chain.get(); });
+    for (const char* part : {"call run() first", "outer #", "middle #", "teller::tell", "own_waits.cpp:"}) {
+      EXPECT_NE(said.find(part), std::string::npos) << said;
+    }
+    EXPECT_NE(deadlocked([&] { spawned.get(); }), "");
+    EXPECT_NE(deadlocked([&] { called.wait(); }), "");
+    EXPECT_NE(deadlocked([&] { all.get(); }), "");
+    EXPECT_NE(refused([&] { passed.get(); }), "");
+    EXPECT_EQ(rt.spawn<middle>(here).ask<&middle::ask_in_time>().get(), -1);
+    EXPECT_EQ(rt.spawn<middle>(here).ask<&middle::ask_any>().get(), 1) << "a branch of it goes on";
+    EXPECT_FALSE(chain.wait_for(1ms)) << "with a limit it ends by itself";
+    rt.run();
+    EXPECT_EQ(chain.get(), 9) << "it is as it was";
+    EXPECT_EQ(spawned.get(), 7);
+    EXPECT_EQ(called.get(), 8);
+    EXPECT_EQ(all.get(), 14);
+    EXPECT_EQ(passed.get(), 7);
+  }
+}
+
+// Suspended there for what has long come about: only the main thread can go on with it.
+struct resident {
+  task<int> wait_for(event what) {
+    co_await what.wait();
+    co_return 4;
+  }
+};
+
+TEST_P(own_waits, for_a_suspended_turn_of_the_main_thread_are_refused) {
+  if (is_simulated()) return;
+  runtime rt(options());
+  event go;
+  auto here = rt.spawn<resident>(on_main());
+  auto answer = rt.spawn([](ref<resident> main, event what) -> task<int> { co_return co_await main.ask<&resident::wait_for>(what); }(here, go));
+  auto open = std::make_optional(rt.hold());
+  while (rt.metrics().suspended < 2) rt.poll();
+  go.set();
+  EXPECT_NE(deadlocked([&] { answer.get(); }), "");
+  open.reset();
+  rt.run();
+  EXPECT_EQ(answer.get(), 4);
+}
+
+TEST_P(own_waits, for_room_of_an_actor_of_the_main_thread_are_refused) {
+  if (is_simulated()) return;
+  runtime rt(options());
+  auto full = rt.spawn<teller>(on_main({.mailbox = {1, when_full::suspend}}), 3);
+  full.tell<&teller::set>(4);
+  auto sent = rt.spawn([](ref<teller> to) -> task<> { co_await to.send<&teller::set>(5); }(full));
+  EXPECT_NE(deadlocked([&] { sent.get(); }), "");
+  rt.run();
+  sent.get();
+}
+
+TEST_P(own_waits, across_runtimes_of_one_thread_are_refused) {
+  if (is_simulated()) return;
+  runtime first(options()), second(options());
+  auto main_of_second = second.spawn<teller>(on_main(), 7);
+  auto answer = first.spawn<middle>(main_of_second).ask<&middle::ask_main>();
+  EXPECT_NE(deadlocked([&] { answer.get(); }), "");
+  second.run();
+  EXPECT_EQ(answer.get(), 8);
+}
+
+TEST_P(own_waits, for_what_needs_a_thread_that_is_in_run_are_let) {
+  if (is_simulated()) return;
+  runtime rt(options());
+  auto one = rt.spawn<middle>(rt.spawn<teller>(on_main(), 7));
+  auto open = std::make_optional(rt.hold());
+  std::latch runs(1);
+  rt.post([&] { runs.count_down(); });
+  std::jthread runner([&] { rt.run(); });
+  runs.wait();
+  for (int i = 0; i < 200; ++i) EXPECT_EQ(one.ask<&middle::ask_main>().get(), 8);
+  open.reset();
 }
 
 TROUPE_TEST_EACH(own_waits, all_settings);

@@ -25,6 +25,8 @@ void begin(tasks::flow& call, tasks::coroutine& root) noexcept;
 void begin_reentrant(tasks::flow& call, tasks::coroutine& root) noexcept;
 // What an ask of this actor's method leaves in its state.
 void link_ask(tasks::ask_link& link, const cell& callee, message::handler method) noexcept;
+// That of it which tells of an actor of the main thread that only run() can bring it about.
+void link_main_lane(tasks::ask_link& link, const cell& callee) noexcept;
 // While the handler of an ask runs that returns a future: what it asks may be the answer.
 class answering {
  public:

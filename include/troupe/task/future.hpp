@@ -198,7 +198,8 @@ class future {
 
   // Blocks until the result is there; gives the value or throws the exception. For threads that are not the runtime's:
   // usage_error in a handler; and on the main thread, outside of run(), for what comes in run() alone: the answer of an actor of
-  // the main thread, and whatever a simulated program has yet to do. Then the future is as it was.
+  // the main thread, and whatever a simulated program has yet to do; deadlock for what needs that in its turn. Other threads have a
+  // second to call run() first. Then the future is as it was.
   T get() {
     wait();
     auto state = std::move(state_);

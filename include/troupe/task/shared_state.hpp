@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <exception>
 #include <new>
+#include <string>
 
 #include "troupe/memory/block_pool.hpp"
 #include "troupe/sched/message.hpp"
@@ -95,7 +96,7 @@ struct shared_state {
   void be_done() noexcept;   // drops theirs
 
   // Blocks the calling thread until it is resolved. False when that did not come about in time. Throws usage_error when it waits
-  // without a limit for what only run() on this very thread can resolve.
+  // without a limit for what only run() on this very thread can resolve, and deadlock when that waits for such a thing in its turn.
   bool wait(std::chrono::nanoseconds at_most);
 
   static constexpr std::uintptr_t done = 1, untaken = 2;
@@ -117,8 +118,19 @@ inline ask_link::~ask_link() {
 
 // The calling thread runs jobs: what these are known by, for who looks for deadlocks; null for other threads.
 extern constinit thread_local const void* job_thread;
-// Threads that run jobs, and are blocked for a state without a limit of time. They stay so meanwhile.
-void for_each_blocked(void* context, void (*look)(void* context, const void* job_thread, const shared_state& waits_for));
+// A thread that runs jobs, or has made a runtime or called run(), while it is blocked for a state without a limit of time.
+struct blocked_thread {
+  const void* job_thread;     // null: it runs none
+  std::uint64_t main_thread;  // as lanes name it (src/task/main_lanes.hpp), once others have had the time to call run(); else 0
+  std::uint64_t number;       // of this wait; a later one has a higher number
+  const shared_state& waits_for;
+};
+// They stay so meanwhile. The number of the newest wait that there was.
+std::uint64_t for_each_blocked(void* context, void (*look)(void* context, const blocked_thread&));
+// Ends that wait by a `deadlock` with this text. False when it has ended, or its end is on the way.
+bool refuse_blocked(std::uint64_t number, std::string&& text) noexcept;
+// Of a state that only who is in run() can resolve; else 0.
+std::uint8_t lane_of(const shared_state& of) noexcept;
 
 template <class T>
 struct state_of : shared_state {
