@@ -444,6 +444,11 @@ void report_unheard(std::exception_ptr what) noexcept {
 
 flow* exchange_running(flow* call) noexcept { return std::exchange(actor::current_turn().flow, call); }
 
+bool is_part_of_current_actor(const void* object) noexcept {
+  actor::cell* const running = actor::current_cell();
+  return running != nullptr && actor::offset_in(*running, object) != SIZE_MAX;
+}
+
 void check_may_block(const char* what) {
   if (!actor::is_running()) return;
   throw usage_error(std::string("troupe: ") + what + ": a handler must not hold its thread; co_await the future, or use then()");

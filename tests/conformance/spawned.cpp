@@ -553,11 +553,13 @@ task<> takes_text(const std::string& text) {
   co_await yield();
   static_cast<void>(text);
 }
+const std::string elsewhere = "elsewhere";
 task<> takes_value(std::string text) {
   const counted here;
   co_await yield();
   static_cast<void>(text);
 }
+task<> runs(task<> given) { co_await std::move(given); }
 struct own_spawner : padded, helper {
   helper part{};
   int turns = 0, refused = 0;
@@ -571,6 +573,12 @@ struct own_spawner : padded, helper {
     co_await yield();
   }
   task<int> look() const { co_return turns; }
+  std::vector<task<>> all_of_it() {
+    std::vector<task<>> all;
+    all.push_back(takes_value(kept));
+    all.push_back(work());
+    return all;
+  }
 
   template <class Spawns>
   void expect_refused(Spawns spawns) {
@@ -592,6 +600,14 @@ struct own_spawner : padded, helper {
     expect_refused([&] { troupe::spawn(of_base()); });
     expect_refused([&] { troupe::spawn(part.of_base()); });
     expect_refused([&] { troupe::spawn(takes_text(kept)); });
+    expect_refused([&] { troupe::spawn(work().timeout(1h)); });
+    expect_refused([&] { troupe::spawn(when_all(work(), look())); });
+    expect_refused([&] { rt.value->spawn(when_all(work(), look()).timeout(1h)); });
+    expect_refused([&] { troupe::spawn(when_any(takes_value(kept), takes_text(elsewhere), sleep_for(1h), work())); });
+    expect_refused([&] { rt.value->spawn(context_options{.name = "own"}, when_all(all_of_it())); });
+    expect_refused([&] { troupe::spawn(when_any(all_of_it()).timeout(1h)); });
+    expect_refused([&] { troupe::spawn(runs(runs(work()))); });
+    troupe::spawn(when_all(takes_value(kept), takes_text(elsewhere)).timeout(1h));
     troupe::spawn(takes_value(kept));
     troupe::spawn(takes_value, kept);
   }
@@ -619,7 +635,7 @@ TEST_P(spawned, a_method_of_the_running_actor_is_refused_and_sent_it_is_a_turn) 
     auto refused = one.ask([](own_spawner& self) { return self.refused; });
     auto turns = one.ask([](own_spawner& self) { return self.turns; });
     rt.run();
-    EXPECT_EQ(refused.get(), 15);
+    EXPECT_EQ(refused.get(), 29);
     EXPECT_EQ(turns.get(), 13);
   }
 }

@@ -17,6 +17,8 @@ void* hold_current_actor() noexcept;
 void drop_actor(void* held) noexcept;
 // As an ordinary message, whose `act` gets no object that it knows.
 void send_to_actor(void* held, sched::message& mail);
+// Whether the object is the running actor's, or lies in it; false outside of turns.
+bool is_part_of_current_actor(const void* object) noexcept;
 // In a turn: a stop discards what is queued, and what goes on meanwhile is to be cancelled.
 bool is_discarding(const void* actor) noexcept;
 // A failure of the running actor; outside of turns nobody would hear of it: std::terminate.

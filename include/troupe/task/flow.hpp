@@ -36,8 +36,8 @@ inline std::source_location location_of(source_place where) noexcept { return st
 struct coroutine {
   std::coroutine_handle<> handle() noexcept { return std::coroutine_handle<coroutine>::from_promise(*this); }
   flow* in = nullptr;                // from the first resumption on
-  // Of its last co_await. Before it begins: the object whose method it is, or its first argument, if that is of a class; so `spawn` can
-  // tell that it is a part of the actor that is running.
+  // Of its last co_await. Before it begins: the object whose method it is, or its first argument, if that is of a class, or what the
+  // tasks that it is given have there; so `spawn` can tell that it is a part of the actor that is running.
   source_place awaits_at = nullptr;
   void remember_object(const volatile void* object) noexcept { awaits_at = reinterpret_cast<source_place>(const_cast<const void*>(object)); }
   const void* object_before_start() const noexcept { return awaits_at; }

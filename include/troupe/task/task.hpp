@@ -11,8 +11,10 @@
 #include <source_location>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "troupe/base/platform.hpp"
+#include "troupe/task/current_actor.hpp"
 #include "troupe/task/flow.hpp"
 #include "troupe/task/result.hpp"
 
@@ -67,13 +69,46 @@ struct promise_base : coroutine {
   }
 };
 
+// A coroutine around tasks that were given to it first (timeout(), when_all): it is a part of what they are parts of.
+template <class Object>
+inline constexpr bool holds_tasks = is_task<Object>;
+template <class T>
+inline constexpr bool holds_tasks<std::vector<task<T>>> = true;
+
+// What a coroutine remembers before it begins: the object whose method it is, or its first argument; around tasks what these remember,
+// of several the first that is a part of the running actor.
+class remembered_object {
+ public:
+  template <class First, class... Args>
+  explicit remembered_object(const First& first, const Args&... args) noexcept {
+    if constexpr (holds_tasks<First>) {
+      look(first);
+      (look(args), ...);
+    } else {
+      found_ = std::addressof(first);
+    }
+  }
+  const volatile void* get() const noexcept { return found_; }
+
+ private:
+  template <class T>
+  void look(const task<T>& of) noexcept;
+  template <class T>
+  void look(const std::vector<task<T>>& all) noexcept {
+    for (const task<T>& one : all) look(one);
+  }
+  template <class Other>
+  void look(const Other&) noexcept {}
+  const volatile void* found_ = nullptr;
+};
+
 template <class T>
 struct promise_of final : promise_base {
   promise_of() noexcept {}
   template <class Object, class... Args>
     requires std::is_class_v<std::remove_reference_t<Object>>  // for g++ 12 an `Object&` of an object is an Object, too
-  explicit promise_of(Object& object, const Args&...) noexcept {
-    remember_object(std::addressof(object));
+  explicit promise_of(Object& object, const Args&... args) noexcept {
+    remember_object(remembered_object(object, args...).get());
   }
   task<T> get_return_object() noexcept;
   template <class Value = T>
@@ -90,8 +125,8 @@ struct promise_of<void> final : promise_base {
   promise_of() noexcept {}
   template <class Object, class... Args>
     requires std::is_class_v<std::remove_reference_t<Object>>  // for g++ 12 an `Object&` of an object is an Object, too
-  explicit promise_of(Object& object, const Args&...) noexcept {
-    remember_object(std::addressof(object));
+  explicit promise_of(Object& object, const Args&... args) noexcept {
+    remember_object(remembered_object(object, args...).get());
   }
   task<void> get_return_object() noexcept;
   void return_void() { result.set(); }
@@ -212,6 +247,11 @@ struct task_access {
   static result_of<T>& result(task<T>& of) noexcept {
     return of.handle_.promise().result;
   }
+  // Null for a task that was moved from.
+  template <class T>
+  static const void* object_before_start(const task<T>& of) noexcept {
+    return of.handle_ ? of.handle_.promise().object_before_start() : nullptr;
+  }
   // The root lives on, and is somebody else's.
   template <class T>
   static void release(task<T>& of) noexcept {
@@ -222,6 +262,12 @@ struct task_access {
     return task<T>(std::coroutine_handle<promise_of<T>>::from_promise(static_cast<promise_of<T>&>(root)));
   }
 };
+
+template <class T>
+void remembered_object::look(const task<T>& of) noexcept {
+  const void* const object = task_access::object_before_start(of);
+  if (object != nullptr && (found_ == nullptr || !is_part_of_current_actor(const_cast<const void*>(found_)))) found_ = object;
+}
 
 // Keeps what makes a task, and its arguments, in the frame around that task: they live until it has ended, or is destroyed.
 template <class T, class Maker, class... Args>
