@@ -18,6 +18,7 @@
 #include "troupe/actor/sendable.hpp"
 #include "troupe/actor/supervision.hpp"
 #include "troupe/base/error.hpp"
+#include "troupe/base/platform.hpp"
 
 namespace troupe {
 
@@ -269,6 +270,12 @@ class ref {
   std::uint64_t id() const noexcept { return to_.refers() ? actor::id_of(*to_.get()) : 0; }
 
   explicit operator bool() const noexcept { return to_.refers(); }
+#define TROUPE_NOT_CALLED \
+  "troupe: ref: a method of an actor is not called but sent: to.tell<&T::method>(...), or co_await " \
+  "to.ask<&T::method>(...) for its result"
+  template <int = 0 TROUPE_SAYS(TROUPE_NOT_CALLED)>
+  T* operator->() const TROUPE_REFUSED(TROUPE_NOT_CALLED);
+#undef TROUPE_NOT_CALLED
   friend bool operator==(const ref&, const ref&) noexcept = default;
   std::size_t hash() const noexcept { return std::hash<const void*>{}(to_.get()); }
 

@@ -189,6 +189,12 @@ consteval unmade why_unmade() {
   }
 }
 
+// What `spawn` says to what none of its overloads takes.
+#define TROUPE_SPAWN_REFUSES \
+  "troupe: spawn: it takes a task, what makes one and its arguments, or spawn<T>(arguments...) for an " \
+  "actor; a name that stands for several functions or for a template is given in a lambda, " \
+  "spawn([](int n) { return work(n); }, 5)"
+
 // What that task gives; void where none can be made.
 template <class Maker, class... Args>
 struct value_made {
@@ -205,8 +211,9 @@ template <class Maker, class... Args>
 auto spawn_made(const placement& where, Maker&& given, Args&&... args) {
   constexpr unmade why = why_unmade<Maker, Args...>();
   static_assert(why != unmade::an_actor,
-                "troupe: spawn: this is an object, which cannot be called: an actor is made by spawn<T>(arguments...), or of an object by "
-                "activate(std::make_unique<T>(...))");
+                "troupe: spawn: this is an object, which cannot be called without arguments: those of a lambda "
+                "stand behind it, spawn(lambda, arguments...); an actor is made by spawn<T>(arguments...), or of "
+                "an object by activate(std::make_unique<T>(...))");
   static_assert(why != unmade::method,
                 "troupe: spawn: a method is called on an object that is kept beside it, by value. For one of an actor send a message: "
                 "to.tell<&T::method>(...), in the actor itself troupe::self(this).tell<&T::method>(...)");

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "troupe/base/error.hpp"
+#include "troupe/base/platform.hpp"
 #include "troupe/base/type_name.hpp"
 #include "troupe/memory/block_pool.hpp"
 #include "troupe/jobs/job.hpp"
@@ -20,7 +21,15 @@
 
 namespace troupe {
 
+template <class T>
+class lazy;
+
 namespace jobs {
+
+template <class Given>
+inline constexpr bool is_lazy = false;
+template <class T>
+inline constexpr bool is_lazy<lazy<T>> = true;
 
 template <class T>
 struct job_of : job {
@@ -124,6 +133,14 @@ class lazy {
   template <class Function>
     requires(!std::same_as<std::remove_cvref_t<Function>, lazy> && std::is_invocable_v<std::decay_t<Function>>)
   explicit lazy(Function&& function) : lazy(jobs::use_of<T>, std::forward<Function>(function)) {}
+#define TROUPE_NO_FUNCTION \
+  "troupe: lazy: it takes what can be called without arguments: a lambda, lazy([&] { return work(5); }), " \
+  "or parallel(work)(5)"
+  template <class Given TROUPE_SAYS(TROUPE_NO_FUNCTION)>
+    requires(!jobs::is_lazy<std::remove_cvref_t<Given>> &&
+             !std::is_invocable_v<std::decay_t<Given>>)
+  explicit lazy(Given&&) TROUPE_REFUSED(TROUPE_NO_FUNCTION);
+#undef TROUPE_NO_FUNCTION
   // Where its type does not say what it does to memory (resource.hpp).
   template <class Function>
     requires std::is_invocable_v<std::decay_t<Function>>

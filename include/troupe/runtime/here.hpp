@@ -8,6 +8,7 @@
 #include "troupe/actor/ref.hpp"
 #include "troupe/actor/spawn.hpp"
 #include "troupe/actor/spawn_task.hpp"
+#include "troupe/base/platform.hpp"
 #include "troupe/runtime/options.hpp"
 
 namespace troupe {
@@ -53,6 +54,7 @@ future<T> spawn(task<T>& running) {
   static_assert(!std::is_same_v<T, T>, "troupe: spawn: a task is given away: spawn(std::move(the_task))");
   return spawn(std::move(running));
 }
+TROUPE_REFUSE_REST(spawn, TROUPE_SPAWN_REFUSES);
 
 // As runtime::now: virtual under the simulated policy.
 std::chrono::nanoseconds now();

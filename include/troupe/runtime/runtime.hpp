@@ -17,6 +17,7 @@
 #include "troupe/actor/ref.hpp"
 #include "troupe/actor/spawn.hpp"
 #include "troupe/actor/spawn_task.hpp"
+#include "troupe/base/platform.hpp"
 #include "troupe/runtime/metrics.hpp"
 #include "troupe/runtime/options.hpp"
 #include "troupe/runtime/timer.hpp"
@@ -233,6 +234,7 @@ class runtime {
   auto spawn(const context_options& heap, Maker&& maker, Args&&... args) {
     return actor::spawn_made(within<actor::made_value<Maker, Args...>>(heap), std::forward<Maker>(maker), std::forward<Args>(args)...);
   }
+  TROUPE_REFUSE_REST(spawn, TROUPE_SPAWN_REFUSES);
 
   // Runs a naked procedure once on the pool. It must own what it captures. Any thread. Throws std::bad_alloc.
   void post(std::move_only_function<void()> procedure);
@@ -240,6 +242,8 @@ class runtime {
   void post(Procedure&&) {
     static_assert(!tasks::makes_task<Procedure>, "troupe: post: this is a coroutine, which nobody would run: give its task to spawn()");
   }
+  TROUPE_REFUSE_REST(post, "troupe: post: it takes what can be called without arguments, and moved; a name that stands "
+                           "for several functions or for a template is given in a lambda, post([] { work(5); })");
 
   // Runs the main thread's actors until the program is out of work or stop() was called; then throws the
   // first failure that no run() has thrown yet, in the order in which they happened, as it was thrown.
@@ -270,6 +274,10 @@ class runtime {
     static_assert(!tasks::makes_task<Procedure>, "troupe: every: this is a coroutine, which nobody would run: let the procedure spawn its task");
     return {};
   }
+  TROUPE_REFUSE_REST(after, "troupe: after: it takes a time with its unit, as std::chrono::milliseconds(100), and what "
+                            "can be called without arguments, and moved");
+  TROUPE_REFUSE_REST(every, "troupe: every: it takes a time with its unit, as std::chrono::milliseconds(100), and what "
+                            "can be called without arguments, and moved");
 
   // As troupe::blocking, from any thread.
   template <class Function>

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "troupe/base/error.hpp"
+#include "troupe/base/platform.hpp"
 #include "troupe/task/callback.hpp"
 #include "troupe/task/flow.hpp"
 #include "troupe/task/shared_state.hpp"
@@ -193,6 +194,13 @@ class future {
   future& operator=(future&&) noexcept = default;
 
   bool valid() const noexcept { return static_cast<bool>(state_); }
+#define TROUPE_NOT_YET \
+  "troupe: future: the value is not here yet: co_await it in a task or a coroutine handler, or block in " \
+  "get() on a thread of your own"
+  template <class Value TROUPE_SAYS(TROUPE_NOT_YET)>
+    requires(std::is_same_v<Value, T> || (std::is_arithmetic_v<Value> && std::is_arithmetic_v<T>))
+  operator Value() const TROUPE_REFUSED(TROUPE_NOT_YET);
+#undef TROUPE_NOT_YET
   // Whether get() would return at once.
   bool ready() const noexcept { return state_ && state_->resolved(); }
 
@@ -246,6 +254,9 @@ class future {
     check();
     static_assert(std::is_invocable_v<std::decay_t<OnError>&, std::exception_ptr>,
                   "troupe: future::then: on_error must be callable with (std::exception_ptr)");
+    static_assert(takes_value<OnValue>(),
+                  "troupe: future::then: on_value must be callable with the value, or without arguments for a "
+                  "future<>; a value is moved in, so that a parameter is a T, a T&& or a const T&");
     static_assert(!makes_task<OnValue>() && !tasks::makes_task<OnError, std::exception_ptr>,
                   "troupe: future::then: a callback is a coroutine, which nobody would run: co_await the future in a task, or let the "
                   "callback spawn one");
@@ -319,6 +330,14 @@ class future {
  private:
   friend tasks::future_access;
   friend promise<T>;
+  template <class OnValue>
+  static consteval bool takes_value() {
+    if constexpr (std::is_void_v<T>) {
+      return std::is_invocable_v<std::decay_t<OnValue>&>;
+    } else {
+      return std::is_invocable_v<std::decay_t<OnValue>&, T>;
+    }
+  }
   template <class OnValue>
   static consteval bool makes_task() {
     if constexpr (std::is_void_v<T>) {

@@ -60,7 +60,19 @@ struct promise_base : coroutine {
   std::suspend_always initial_suspend() const noexcept { return {}; }
   final_awaiter final_suspend() const noexcept { return {}; }
 
+#define TROUPE_AWAITED_ONCE "troupe: a task is awaited once: co_await std::move(the_task)"
+  template <class T TROUPE_SAYS(TROUPE_AWAITED_ONCE)>
+  std::suspend_never await_transform(task<T>&) TROUPE_REFUSED(TROUPE_AWAITED_ONCE);
+#undef TROUPE_AWAITED_ONCE
+#define TROUPE_AWAITED_VALUE \
+  "troupe: co_await takes what comes later: a task, a future (actor.ask<&T::method>(...)), sleep_for(span), " \
+  "I/O; this is a value already"
+  template <class Value TROUPE_SAYS(TROUPE_AWAITED_VALUE)>
+    requires(std::is_scalar_v<std::remove_cvref_t<Value>>)
+  std::suspend_never await_transform(Value&&) TROUPE_REFUSED(TROUPE_AWAITED_VALUE);
+#undef TROUPE_AWAITED_VALUE
   template <class Awaitable>
+    requires(!std::is_scalar_v<std::remove_cvref_t<Awaitable>>)
   Awaitable&& await_transform(Awaitable&& awaited, source_place where = __builtin_source_location()) noexcept {
     static_assert(!is_task<std::remove_cvref_t<Awaitable>> || std::is_rvalue_reference_v<Awaitable&&>,
                   "troupe: a task is awaited once: co_await std::move(the_task)");
@@ -116,6 +128,11 @@ struct promise_of final : promise_base {
   void return_value(Value&& value) {
     result.set(std::forward<Value>(value));
   }
+#define TROUPE_OTHER_VALUE "troupe: co_return: a task<T> gives a T, which cannot be made of this value"
+  template <class Value TROUPE_SAYS(TROUPE_OTHER_VALUE)>
+    requires(!std::constructible_from<stored<T>, Value> && !std::is_reference_v<T>)
+  void return_value(Value&&) TROUPE_REFUSED(TROUPE_OTHER_VALUE);
+#undef TROUPE_OTHER_VALUE
   void unhandled_exception() noexcept { result.fail(std::current_exception()); }
   result_of<T> result;
 };

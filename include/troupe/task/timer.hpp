@@ -9,6 +9,7 @@
 #include <optional>
 #include <stop_token>
 
+#include "troupe/base/platform.hpp"
 #include "troupe/task/flow.hpp"
 #include "troupe/task/task.hpp"
 
@@ -130,6 +131,8 @@ template <class Count, class Unit>
 [[nodiscard]] tasks::sleep sleep_for(std::chrono::duration<Count, Unit> span) noexcept {
   return tasks::sleep(span);
 }
+TROUPE_REFUSE_REST(sleep_for,
+                   "troupe: sleep_for: it takes a time with its unit, as std::chrono::milliseconds(100)");
 // The same until a time of the steady clock; one that is past is due at once. Under the simulated policy use sleep_for: real times
 // mean nothing there.
 [[nodiscard]] inline tasks::sleep sleep_until(std::chrono::steady_clock::time_point due) noexcept {

@@ -1,0 +1,15 @@
+// Its arguments are missing.
+// expect: troupe: spawn: this is an object, which cannot be called without arguments: those of a lambda stand behind it
+#include <troupe/troupe.hpp>
+
+void use(troupe::runtime& rt) {
+  const auto work = [](auto n) -> troupe::task<> {
+    static_cast<void>(n);
+    co_return;
+  };
+#ifdef CONTROL
+  rt.spawn(work, 5);
+#else
+  rt.spawn(work);
+#endif
+}
