@@ -299,8 +299,10 @@ told_wait tell(const collector& seen, std::span<const std::uint32_t> circle, con
   std::string names, lines;
   const char* asked = "";
   std::size_t count = 0;
-  for (const std::uint32_t node : circle) {
-    const collector::leaf& one = seen.leaves[node];
+  const auto first = std::ranges::find_if(circle, [&](std::uint32_t node) { return seen.leaves[node].blocked != 0; });
+  const auto begin = first == circle.end() ? std::size_t{0} : static_cast<std::size_t>(first - circle.begin());
+  for (std::size_t i = 0; i < circle.size(); ++i) {
+    const collector::leaf& one = seen.leaves[circle[(begin + i) % circle.size()]];
     if (one.blocked != 0) blocked = one.blocked;
     if (one.call.method == nullptr) continue;
     if (one.wait != nullptr && (told == nullptr || one.call.id > told->call.id)) told = &one;

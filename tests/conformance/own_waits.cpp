@@ -297,6 +297,7 @@ TEST_P(own_waits, for_what_needs_the_main_thread_in_its_turn_are_refused) {
     for (const char* part : {"call run() first", "outer #", "middle #", "teller::tell", "own_waits.cpp:"}) {
       EXPECT_NE(said.find(part), std::string::npos) << said;
     }
+    EXPECT_LT(said.find("outer #"), said.find("middle #")) << "in the order of the waits";
     EXPECT_NE(deadlocked([&] { spawned.get(); }), "");
     EXPECT_NE(deadlocked([&] { called.wait(); }), "");
     EXPECT_NE(deadlocked([&] { all.get(); }), "");
