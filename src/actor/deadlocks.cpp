@@ -221,6 +221,7 @@ class collector {
 
   void add_threads() {
     if (!has_jobs) return;
+    // As of a turn: the second look takes only waits that the first has come to.
     const auto add = [](void* context, const void* thread, const source& from) {
       auto& self = *static_cast<collector*>(context);
       if (self.failed_) return;
@@ -238,16 +239,23 @@ class collector {
       collector* self;
       decltype(add)& adds;
     } context{this, add};
-    static_cast<void>(tasks::for_each_blocked(&context, [](void* given, const tasks::blocked_thread& one) {
+    home_.deadlocks.jobs->for_each(&context, [](void* given, const void* thread, const void* runner,
+                                                std::uint32_t& seen_in) {
       auto& here = *static_cast<both*>(given);
-      source from;
-      if (one.job_thread == nullptr) return;
-      if (find_source(one.waits_for, here.self->home_.deadlocks.jobs, from)) here.adds(here.self, one.job_thread, from);
-    }));
-    home_.deadlocks.jobs->for_each(&context, [](void* given, const void* thread, const void* runner) {
-      auto& here = *static_cast<both*>(given);
+      collector& self = *here.self;
+      if (self.second_ && seen_in != self.number_) return;
+      if (!self.second_) seen_in = self.number_;
       here.adds(here.self, thread, {nullptr, nullptr, runner});
     });
+    static_cast<void>(tasks::for_each_blocked(&context, [](void* given,
+                                                           const tasks::blocked_thread& one) {
+      auto& here = *static_cast<both*>(given);
+      collector& self = *here.self;
+      source from;
+      if (one.job_thread == nullptr || (self.second_ && one.number > self.newest_blocked_)) return;
+      if (!find_source(one.waits_for, self.home_.deadlocks.jobs, from)) return;
+      here.adds(here.self, one.job_thread, from);
+    }));
   }
 
   // The first of those that are the same counts.
@@ -433,11 +441,6 @@ std::size_t deadlock_search::refuse(std::vector<told_wait> told) {
   if (told.empty()) return count;
   std::unordered_map<const tasks::wait*, std::size_t> index;
   for (std::size_t i = 0; i < told.size(); ++i) index.emplace(told[i].wait, i);
-  std::vector<tasks::wait*> refused(told.size(), nullptr);
-  {
-    std::lock_guard lock(texts_mutex_);
-    for (told_wait& one : told) texts_.insert_or_assign(one.wait, std::move(one.text));
-  }
   std::vector<const tasks::flow*> flows;
   bool failed = false;
   const auto look = [&](const tasks::flow& call) {
@@ -451,7 +454,7 @@ std::size_t deadlock_search::refuse(std::vector<told_wait> told) {
         }
       } else if (const auto found = index.find(wait); found != index.end() && wait->seen_in == number_ &&
                                                       tasks::awaited_by(*wait) != nullptr && tasks::refuse(*wait)) {
-        refused[found->second] = wait;
+        told[found->second].refused = wait;
       }
     }
   };
@@ -466,12 +469,26 @@ std::size_t deadlock_search::refuse(std::vector<told_wait> told) {
       failed = true;
     }
   });
-  for (tasks::wait* const one : refused) {
-    if (one == nullptr) continue;
-    one->over(tasks::outcome::deadlock);
+  for (told_wait& one : told) {
+    if (one.refused == nullptr) continue;
+    keep_text(*one.refused, std::move(one.text));
+    one.refused->over(tasks::outcome::deadlock);
     ++count;
   }
   return count;
+}
+
+// Of a wait that is the caller's to end: its turn takes the text. So no text stays, nor is there one for a later wait in the same memory.
+void deadlock_search::keep_text(const tasks::wait& refused, std::string text) noexcept try {
+  std::lock_guard lock(texts_mutex_);
+  texts_.insert_or_assign(&refused, std::move(text));
+} catch (const std::bad_alloc&) {
+  // It is told less.
+}
+
+std::size_t deadlock_search::texts_kept() noexcept {
+  std::lock_guard lock(texts_mutex_);
+  return texts_.size();
 }
 
 std::string deadlock_search::take_text(const tasks::wait& refused) {

@@ -3,7 +3,8 @@
 // A turn that begins to wait for what others do records nothing but the wait itself, which names what it is for; and asks for a
 // search, unless one is to come. The search holds each suspended turn for an instant, copies what it waits for, and looks for circles.
 // Invariants
-//   D1  a wait that a search has come to carries its number (wait::seen_in); a later wait in the same memory does not.
+//   D1  a wait that a search has come to carries its number (wait::seen_in, and the like of each thread that is blocked); a later wait
+//       in the same memory does not.
 //   D2  a turn is told only by a search that came to each wait of its circle twice, and found it not over the second time. So there
 //       was an instant, between the two, at which all of them waited, and none of them ever goes on by itself.
 //   D3  a wait is refused by who has detached it from its result, as it is ended by anybody.
@@ -31,8 +32,8 @@ struct wait_snapshot;
 struct job_waits {
   // The thread that runs the job, or null when it is not running. `job` is alive.
   const void* (*runner_of)(const void* job) noexcept;
-  // Each thread that waits for a job which another one runs.
-  void (*for_each)(void* context, void (*look)(void* context, const void* thread, const void* runner));
+  // Each thread that waits for a job which another one runs. `seen_in` is of that very wait, and 0 when it begins (D1).
+  void (*for_each)(void* context, void (*look)(void* context, const void* thread, const void* runner, std::uint32_t& seen_in));
 };
 
 // A wait that is to be refused, and what its turn is told.
@@ -40,6 +41,7 @@ struct told_wait {
   const tasks::wait* wait;
   std::string text;
   std::uint64_t blocked = 0;  // or the wait of a thread that is blocked, by its number (tasks::blocked_thread)
+  tasks::wait* refused = nullptr;
 };
 
 class deadlock_search : private tasks::timer {
@@ -62,6 +64,8 @@ class deadlock_search : private tasks::timer {
   std::size_t search() noexcept;
   // What is thrown where that wait is awaited.
   std::string take_text(const tasks::wait& refused);
+  // Texts of waits that have been refused, and have not thrown yet.
+  std::size_t texts_kept() noexcept;
 
   const job_waits* jobs = nullptr;  // set before the first turn
 
@@ -73,6 +77,7 @@ class deadlock_search : private tasks::timer {
   void arm_anew() noexcept;
   std::size_t search_locked();
   std::size_t refuse(std::vector<told_wait> told);
+  void keep_text(const tasks::wait& refused, std::string text) noexcept;
 
   system& home_;
   search_request<> request_;

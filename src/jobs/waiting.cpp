@@ -192,12 +192,14 @@ const void* runner_of(const void* given) noexcept {
   return one.is_done() ? nullptr : one.run_by.load(std::memory_order_relaxed);
 }
 
-void for_each_wait(void* context, void (*look)(void* context, const void* thread, const void* runner)) {
+void for_each_wait(void* context, void (*look)(void* context, const void* thread, const void* runner, std::uint32_t& seen_in)) {
   all_threads& all = all_threads::get();
   std::lock_guard lock(all.mutex);
-  for (const waiting_thread* at = all.newest; at != nullptr; at = at->older) {
-    const void* const runner = at->at.one == nullptr ? nullptr : runner_of(at->at.one);
-    if (runner != nullptr) look(context, at, runner);
+  for (waiting_thread* at = all.newest; at != nullptr; at = at->older) {
+    // order: relaxed  under the mutex; one that is told of a deadlock leaves
+    const bool leaves = at->refused.load(std::memory_order_relaxed);
+    const void* const runner = at->at.one == nullptr || leaves ? nullptr : runner_of(at->at.one);
+    if (runner != nullptr) look(context, at, runner, at->at.seen_in);
   }
 }
 
