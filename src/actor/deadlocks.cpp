@@ -478,7 +478,8 @@ std::size_t deadlock_search::refuse(std::vector<told_wait> told) {
   return count;
 }
 
-// Of a wait that is the caller's to end: its turn takes the text. So no text stays, nor is there one for a later wait in the same memory.
+// Of a wait that is the caller's to end: its turn takes the text. So no text stays, nor is there
+// one for a later wait in the same memory.
 void deadlock_search::keep_text(const tasks::wait& refused, std::string text) noexcept try {
   std::lock_guard lock(texts_mutex_);
   texts_.insert_or_assign(&refused, std::move(text));

@@ -1,12 +1,15 @@
 // deadlocks: the search for turns that wait for each other (docs/protocols/deadlocks.md).
 //
-// A turn that begins to wait for what others do records nothing but the wait itself, which names what it is for; and asks for a
-// search, unless one is to come. The search holds each suspended turn for an instant, copies what it waits for, and looks for circles.
-// Invariants
-//   D1  a wait that a search has come to carries its number (wait::seen_in, and the like of each thread that is blocked); a later wait
+// A turn that begins to wait for what others do records nothing but the wait itself, which names
+// what it is for; and asks for a search, unless one is to come. The search holds each suspended
+// turn for an instant, copies what it waits for, and looks for circles. Invariants
+//   D1  a wait that a search has come to carries its number (wait::seen_in, and the like of each
+//   thread that is blocked); a later wait
 //       in the same memory does not.
-//   D2  a turn is told only by a search that came to each wait of its circle twice, and found it not over the second time. So there
-//       was an instant, between the two, at which all of them waited, and none of them ever goes on by itself.
+//   D2  a turn is told only by a search that came to each wait of its circle twice, and found it
+//   not over the second time. So there
+//       was an instant, between the two, at which all of them waited, and none of them ever goes on
+//       by itself.
 //   D3  a wait is refused by who has detached it from its result, as it is ended by anybody.
 #pragma once
 
@@ -32,8 +35,10 @@ struct wait_snapshot;
 struct job_waits {
   // The thread that runs the job, or null when it is not running. `job` is alive.
   const void* (*runner_of)(const void* job) noexcept;
-  // Each thread that waits for a job which another one runs. `seen_in` is of that very wait, and 0 when it begins (D1).
-  void (*for_each)(void* context, void (*look)(void* context, const void* thread, const void* runner, std::uint32_t& seen_in));
+  // Each thread that waits for a job which another one runs. `seen_in` is of that very wait, and 0
+  // when it begins (D1).
+  void (*for_each)(void* context, void (*look)(void* context, const void* thread,
+                                               const void* runner, std::uint32_t& seen_in));
 };
 
 // A wait that is to be refused, and what its turn is told.

@@ -28,7 +28,8 @@ struct cell_extras {
   std::unique_ptr<kin> family;        // of a supervised actor
   std::atomic<std::uintptr_t>* urgent_end = nullptr;  // its activation's (activation.hpp)
   void* adopted = nullptr;                            // the object of an actor that was made by activate()
-  activation* parked_as = nullptr;                    // of a reentrant actor with suspended calls: when it was parked last
+  activation* parked_as =
+      nullptr;  // of a reentrant actor with suspended calls: when it was parked last
   bool listed = false;                                // in the system's waiting_lists, by these links
   cell* next_listed = nullptr;
   cell** listed_link = nullptr;

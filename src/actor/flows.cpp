@@ -236,7 +236,13 @@ void find_circle(const tasks::ask_link& of, const void* callee) {
       found[count++] = {one->method, at.load(std::memory_order_relaxed)};
     }
   }
-  throw_circle(std::span(found).first(count));
+  const std::span<const named_ask> upwards(found.data(), count);
+  // The user's lines lie in coroutines of other turns, which only the search may look at.
+  const auto names_library = [](const named_ask& one) {
+    return one.at != nullptr && is_of_library(tasks::location_of(one.at));
+  };
+  if (std::ranges::any_of(upwards, names_library)) return;
+  throw_circle(upwards);
 }
 
 void link_to(tasks::ask_link& link, tasks::shared_state& parent) noexcept {

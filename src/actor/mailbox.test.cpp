@@ -201,7 +201,8 @@ TEST(mailbox, holding_a_parked_actor_looks_at_none_of_its_mail) {
   counted_letter late;
   int woken = 0;
   const auto send = [&](desk&) { ASSERT_TRUE(mail.append(mail.look(), late, false, false)); };
-  EXPECT_TRUE(hold_parked(mail, parked_as, send, [&](desk& held) { woken += &held == &owner ? 1 : 0; }));
+  EXPECT_TRUE(
+      hold_parked(mail, parked_as, send, [&](desk& held) { woken += &held == &owner ? 1 : 0; }));
   EXPECT_EQ(woken, 1);
   EXPECT_FALSE(counted_box::is_parked(mail.look()));
   EXPECT_EQ(counted_link::loads, 0);
@@ -225,7 +226,8 @@ TEST(mailbox, holding_an_actor_ends_after_some_tries) {
   int tries = 0;
   desk owner;
   const auto never = [](desk&) { ADD_FAILURE() << "it was not held"; };
-  EXPECT_FALSE(hold_parked(flooded_box{tries}, [&]() -> desk& { return owner; }, never, never));
+  EXPECT_FALSE(hold_parked(
+      flooded_box{tries}, [&]() -> desk& { return owner; }, never, never));
   EXPECT_EQ(tries, hold_tries_max);
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 // Who awaits a coroutine of the library, up to one of the user's: its place is what he can do something about. The library's own
 // lie in its headers, under a folder of a layer, and beside this file.
-bool is_of_library(std::string_view file) noexcept {
+bool is_file_of_library(std::string_view file) noexcept {
   static constexpr std::string_view here = __FILE__, own = "actor/suspended.cpp";
   if (here.ends_with(own) && file.starts_with(here.substr(0, here.size() - own.size()))) return !file.ends_with(".test.cpp");
   for (std::size_t at = file.find("troupe/"); at != std::string_view::npos; at = file.find("troupe/", at + 1)) {
@@ -30,14 +30,18 @@ bool is_of_library(std::string_view file) noexcept {
 std::source_location place_in_use(const tasks::wait& one) noexcept {
   for (const tasks::coroutine* at = one.who; at != nullptr;) {
     const std::source_location place = tasks::location_of(at->awaits_at);
-    if (at->awaits_at != nullptr && !is_of_library(place.file_name())) return place;
+    if (at->awaits_at != nullptr && !is_of_library(place)) return place;
     const tasks::coroutine* const above = at->waiting_parent();
     at = above != nullptr ? above : tasks::group::awaits(*at->in);
   }
-  return tasks::location_of(one.who->awaits_at);
+  return {};  // a coroutine of the library was spawned as it is
 }
 
 }  // namespace
+
+bool is_of_library(const std::source_location& where) noexcept {
+  return is_file_of_library(where.file_name());
+}
 
 awaited look_at(const tasks::wait& one) {
   const std::source_location at = place_in_use(one);
@@ -53,15 +57,17 @@ awaited look_at(const tasks::wait& one) {
 not_held for_each_held(system& home, const std::function<void(activation&)>& look) {
   not_held missed;
   // order: acquire  pairs with the runtime's store
-  missed.workers = home.executors[0].load(std::memory_order_acquire)->for_each_quiet([&](sched::runnable& item) {
-    if (item.type == &turn_type) look(static_cast<activation&>(item));
-  });
+  missed.workers =
+      home.executors[0].load(std::memory_order_acquire)->for_each_quiet([&](sched::runnable& item) {
+        if (item.type == &turn_type) look(static_cast<activation&>(item));
+      });
   const auto hold = [&](cell& actor, auto parked_as) {
     const auto wake = [&](activation& active) { home.executor_of(actor).submit(active); };
     if (!hold_parked(mailbox(actor.word), parked_as, look, wake)) ++missed.actors;
   };
   home.waiting.for_each_flow([&](const tasks::flow& one) {
-    hold(*static_cast<cell*>(one.actor), [&]() -> activation& { return waiting_lists::activation_of(one); });
+    hold(*static_cast<cell*>(one.actor),
+         [&]() -> activation& { return waiting_lists::activation_of(one); });
   });
   home.waiting.for_each_reentrant([&](cell& actor) {
     hold(actor, [&]() -> activation& { return *cell_extras::of(actor).parked_as; });
@@ -140,19 +146,24 @@ std::string line_of(const suspended_call& one, const system& home) {
   if (one.guarded) return text + " waits for its predicate";
   if (!one.waits_for) return text + " waits for something of its own";
   const awaited& wait = *one.waits_for;
-  text += " waits at " + place_of(wait.at) + " for " + wait.what + wait.of;
+  text += " waits" + (wait.at.line() == 0 ? std::string() : " at " + place_of(wait.at)) + " for " +
+          wait.what + wait.of;
   const std::uint64_t asked = wait.asked == nullptr ? 0 : home.slots.find_number(wait.asked);
   if (asked != 0) text += " (#" + std::to_string(asked) + ")";
   return text;
 }
 
 std::string describe(const not_held& missed) {
-  const auto counted = [](unsigned n, const char* what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); };
+  const auto counted = [](unsigned n, const char* what) {
+    return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+  };
   if (missed.any() == 0) return {};
   std::string text = "\n  not looked at: ";
-  if (missed.workers != 0) text += "what waits at " + counted(missed.workers, "worker") + ", busy at each try";
+  if (missed.workers != 0)
+    text += "what waits at " + counted(missed.workers, "worker") + ", busy at each try";
   if (missed.workers != 0 && missed.actors != 0) text += "; ";
-  if (missed.actors != 0) text += counted(missed.actors, "suspended actor") + ", sent mail at each try";
+  if (missed.actors != 0)
+    text += counted(missed.actors, "suspended actor") + ", sent mail at each try";
   return text;
 }
 

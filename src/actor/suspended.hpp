@@ -14,7 +14,7 @@ namespace troupe::actor {
 
 // What is copied of a suspended call while its actor is held; texts are made afterwards.
 struct awaited {
-  std::source_location at;
+  std::source_location at;  // a line of the user's; line 0 when none is known
   const char* what;
   const char* of;
   const void* asked;  // an actor, which may have gone
@@ -28,6 +28,9 @@ struct suspended_call {
 };
 awaited look_at(const tasks::wait& one);
 std::string line_of(const suspended_call& one, const system& home);
+// Whether the line is one of the library's own coroutines, which no text names: its user can do
+// nothing about it.
+bool is_of_library(const std::source_location& where) noexcept;
 // "bank.cpp:12".
 std::string place_of(const std::source_location& where);
 
@@ -40,8 +43,8 @@ struct not_held {
 // "\n  not looked at: 1 suspended actor, sent mail at each try"; empty when there is none.
 std::string describe(const not_held& missed);
 
-// Looks at the activation of each actor whose turn is suspended, or that is reentrant and has such calls, while it is held: nobody
-// runs it. Needs `system::looking`.
+// Looks at the activation of each actor whose turn is suspended, or that is reentrant and has such
+// calls, while it is held: nobody runs it. Needs `system::looking`.
 not_held for_each_held(system& home, const std::function<void(activation&)>& look);
 
 struct suspended_text {

@@ -344,7 +344,8 @@ bool settle(sched::runnable& item) {
   sched::worker* const before = active.home.load(std::memory_order_relaxed);
   active.home.store(nullptr, std::memory_order_relaxed);
   if (!active.may_run() && box.park(active)) {
-    // A search that came before the park missed it. From here on the activation may be run, and gone.
+    // A search that came before the park missed it. From here on the activation may be run, and
+    // gone.
     if (waits_for_others) home.deadlocks.search_after_park();
     return true;
   }

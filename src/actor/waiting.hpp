@@ -1,14 +1,14 @@
 // waiting: where actors whose turns are suspended are found while the program runs.
 //
 // Suspending costs nothing here for as long as the actor lingers on a worker: those are found there
-// (sched::executor::for_each_quiet). One that is parked for the first time in a flow is listed by that flow, until the
-// flow is done; a reentrant actor from its first suspended call on. Whoever looks takes the actor over for an instant
-// (docs/protocols/suspended_turns.md#being-looked-at).
-// The activation of a listed flow's actor is kept in the link of the flow's call, which is in no list while it runs: so the actor is
-// held without a walk through its mail. It is the same for as long as the flow is listed.
-// Invariants
-//   S1  a flow for which an actor is parked is listed, and so is a reentrant actor with suspended calls.
-//   S2  what is listed does not go while its list is locked: its actor's slot is in use.
+// (sched::executor::for_each_quiet). One that is parked for the first time in a flow is listed by
+// that flow, until the flow is done; a reentrant actor from its first suspended call on. Whoever
+// looks takes the actor over for an instant (docs/protocols/suspended_turns.md#being-looked-at).
+// The activation of a listed flow's actor is kept in the link of the flow's call, which is in no
+// list while it runs: so the actor is held without a walk through its mail. It is the same for as
+// long as the flow is listed. Invariants
+//   S1  a flow for which an actor is parked is listed, and so is a reentrant actor with suspended
+//   calls. S2  what is listed does not go while its list is locked: its actor's slot is in use.
 #pragma once
 
 #include <array>
@@ -28,8 +28,8 @@ struct activation;
 // Of one runtime. Threads: any; the actor's owner adds and removes.
 class waiting_lists {
  public:
-  // Its actor, which has this activation, is about to be parked. Uses the flow's links, which only those of reentrant actors need
-  // otherwise.
+  // Its actor, which has this activation, is about to be parked. Uses the flow's links, which only
+  // those of reentrant actors need otherwise.
   void add(tasks::flow& parked, activation& active) noexcept;
   // Of a listed one.
   static activation& activation_of(const tasks::flow& listed) noexcept;

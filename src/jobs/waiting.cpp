@@ -192,7 +192,8 @@ const void* runner_of(const void* given) noexcept {
   return one.is_done() ? nullptr : one.run_by.load(std::memory_order_relaxed);
 }
 
-void for_each_wait(void* context, void (*look)(void* context, const void* thread, const void* runner, std::uint32_t& seen_in)) {
+void for_each_wait(void* context, void (*look)(void* context, const void* thread,
+                                               const void* runner, std::uint32_t& seen_in)) {
   all_threads& all = all_threads::get();
   std::lock_guard lock(all.mutex);
   for (waiting_thread* at = all.newest; at != nullptr; at = at->older) {

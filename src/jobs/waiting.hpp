@@ -56,7 +56,7 @@ struct waiting_thread {
     const std::atomic<bool>* ended = nullptr;   // of the tree
     const frame* top = nullptr;                 // of its stack, which stays as it is
     bool may_refuse = false;
-    std::uint32_t seen_in = 0;                  // the last search for circles of actors and threads that came here
+    std::uint32_t seen_in = 0;  // the last search for circles of actors and threads that came here
   } at;
   std::string chain;
   waiting_thread* older = nullptr;  // of those that wait

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -344,6 +345,185 @@ TEST_P(ask_circles, through_a_spawned_task_that_asks_who_awaits_it) {
   auto asked = one.ask<&self_waiter::await_task>();
   rt.run();
   EXPECT_EQ(outcome_of(asked), -1);
+}
+
+// Each way to wait for another actor, in a circle of two: the text has lines of this file alone.
+struct meeter;
+struct way_to_wait {
+  const char* name;
+  task<> (*wait)(ref<meeter> other);
+  task<> (*there)(ref<meeter> other) = nullptr;  // where the other one asks back
+};
+struct meeter {
+  ref<meeter> other{};
+  std::shared_ptr<std::vector<std::string>> texts{};
+  int ping() { return 1; }
+  void note(int) {}
+  task<int> back() { co_return co_await other.ask<&meeter::ping>(); }
+  task<> go_there(unchecked<const way_to_wait*> how) {
+    try {
+      co_await how.value->there(other);
+    } catch (const deadlock& error) {
+      texts->push_back(error.what());
+    }
+  }
+  task<> meet(unchecked<const way_to_wait*> how, event both) {
+    co_await both.wait();
+    try {
+      co_await how.value->wait(other);
+    } catch (const deadlock& error) {
+      texts->push_back(error.what());
+    }
+  }
+};
+task<int> ask_in_task(ref<meeter> whom) { co_return co_await whom.ask<&meeter::ping>(); }
+task<int> back_in_task(ref<meeter> whom) { co_return co_await whom.ask<&meeter::back>(); }
+// A full mailbox: one message waits in it behind the turn that is suspended.
+task<> fill(ref<meeter> whom) {
+  for (int i = 0; i < 3; ++i) co_await whom.send<&meeter::note>(i);
+}
+const way_to_wait ways_to_wait[] = {
+    {"an ask",
+     [](ref<meeter> other) -> task<> { static_cast<void>(co_await other.ask<&meeter::ping>()); },
+     [](ref<meeter> other) -> task<> { static_cast<void>(co_await other.ask<&meeter::back>()); }},
+    {"a named ask",
+     [](ref<meeter> other) -> task<> {
+       auto asked = other.ask<&meeter::ping>();
+       static_cast<void>(co_await std::move(asked));
+     }},
+    {"as_task",
+     [](ref<meeter> other) -> task<> {
+       auto asked = as_task(other.ask<&meeter::ping>());
+       static_cast<void>(co_await std::move(asked));
+     },
+     [](ref<meeter> other) -> task<> {
+       auto asked = as_task(other.ask<&meeter::back>());
+       static_cast<void>(co_await std::move(asked));
+     }},
+    {"a task",
+     [](ref<meeter> other) -> task<> {
+       auto asks = ask_in_task(other);
+       static_cast<void>(co_await std::move(asks));
+     },
+     [](ref<meeter> other) -> task<> {
+       auto asks = back_in_task(other);
+       static_cast<void>(co_await std::move(asks));
+     }},
+    {"when_all",
+     [](ref<meeter> other) -> task<> {
+       static_cast<void>(co_await when_all(other.ask<&meeter::ping>(), other.ask<&meeter::ping>()));
+     },
+     [](ref<meeter> other) -> task<> {
+       static_cast<void>(co_await when_all(other.ask<&meeter::back>(), other.ask<&meeter::ping>()));
+     }},
+    {"when_all of a vector",
+     [](ref<meeter> other) -> task<> {
+       std::vector<future<int>> all;
+       for (int i = 0; i < 3; ++i) all.push_back(other.ask<&meeter::ping>());
+       static_cast<void>(co_await when_all(std::move(all)));
+     }},
+    {"when_any",
+     [](ref<meeter> other) -> task<> {
+       auto one = ask_in_task(other);
+       static_cast<void>(co_await when_any(std::move(one), other.ask<&meeter::ping>()));
+     }},
+    {"groups in groups",
+     [](ref<meeter> other) -> task<> {
+       static_cast<void>(co_await when_all(when_any(other.ask<&meeter::ping>(), ask_in_task(other)),
+                                           as_task(other.ask<&meeter::ping>())));
+     }},
+    {"a spawned task",
+     [](ref<meeter> other) -> task<> {
+       auto asks = ask_in_task(other);
+       static_cast<void>(co_await spawn(std::move(asks)));
+     }},
+    {"a spawned task of the library",
+     [](ref<meeter> other) -> task<> {
+       auto asks = when_all(other.ask<&meeter::ping>(), other.ask<&meeter::ping>());
+       static_cast<void>(co_await spawn(std::move(asks)));
+     }},
+    {"room for send", [](ref<meeter> other) -> task<> { co_await fill(other); }},
+    {"room for an ask",
+     [](ref<meeter> other) -> task<> {
+       static_cast<void>(co_await when_all(other.ask<&meeter::ping>(), other.ask<&meeter::ping>(),
+                                           other.ask<&meeter::ping>()));
+     }},
+};
+
+// The lines that a text names: behind " waits at ", or at the beginning of " waits for the answer
+// of ".
+std::vector<std::string> places_in(const std::string& text) {
+  std::vector<std::string> found;
+  std::istringstream in(text);
+  std::string line;
+  std::getline(in, line);
+  while (std::getline(in, line)) {
+    const auto at = line.find(" waits at ");
+    const std::size_t from = at == std::string::npos ? 2 : at + 10;
+    const std::string place = line.substr(
+        from, line.find(at == std::string::npos ? " waits for " : " for ", from) - from);
+    if (place.find(' ') == std::string::npos) found.push_back(place);
+  }
+  return found;
+}
+
+// Two that wait for each other, each in one of these ways.
+struct meeting {
+  explicit meeting(const runtime_options& chosen) : rt(chosen) {
+    know(one, two);
+    know(two, one);
+  }
+  ~meeting() {
+    know(one, {});
+    know(two, {});
+  }
+  void know(const ref<meeter>& self, const ref<meeter>& other) {
+    self.tell([texts = texts, other](meeter& of) { of.other = other, of.texts = texts; });
+    rt.run();
+  }
+  void expect_lines_of_the_user(const std::string& ways) const {
+    EXPECT_GE(texts->size(), 1u) << ways;
+    for (const std::string& text : *texts) {
+      const auto places = places_in(text);
+      EXPECT_GE(places.size(), 1u) << text;
+      for (const std::string& place : places)
+        EXPECT_TRUE(place.starts_with("ask_circles.cpp:")) << ways << ": " << place << "\n" << text;
+      for (const char* own : {"when.hpp", "ref.hpp", "future.hpp", "lazy.hpp", "spawn_task.hpp",
+                              "/troupe/", "src/"}) {
+        EXPECT_FALSE(has(text, own)) << ways << ": " << text;
+      }
+    }
+  }
+  runtime rt;
+  std::shared_ptr<std::vector<std::string>> texts = std::make_shared<std::vector<std::string>>();
+  const spawn_options bounded{.mailbox = {.messages = 1, .when_full = when_full::suspend}};
+  ref<meeter> one = rt.spawn<meeter>(bounded), two = rt.spawn<meeter>(bounded);
+};
+
+TEST_P(ask_circles, the_text_names_lines_of_the_user_alone) {
+  for (const way_to_wait& first : ways_to_wait) {
+    for (const way_to_wait& second : {first, ways_to_wait[0]}) {
+      meeting of(options());
+      event go;
+      of.one.tell<&meeter::meet>(unchecked{&first}, go);
+      of.two.tell<&meeter::meet>(unchecked{&second}, go);
+      EXPECT_THROW(of.rt.run(), stalled);
+      go.set();
+      of.rt.run();
+      of.expect_lines_of_the_user(first.name + std::string(" and ") + second.name);
+    }
+  }
+}
+
+// The one that asks back is told at once, or by a search.
+TEST_P(ask_circles, the_text_of_an_ask_that_comes_back_names_lines_of_the_user_alone) {
+  for (const way_to_wait& way : ways_to_wait) {
+    if (way.there == nullptr) continue;
+    meeting of(options());
+    of.one.tell<&meeter::go_there>(unchecked{&way});
+    of.rt.run();
+    of.expect_lines_of_the_user(way.name);
+  }
 }
 
 // Every actor asks another one, at the same instant: as many are told as there are circles.

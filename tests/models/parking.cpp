@@ -187,13 +187,16 @@ struct parking_model : rl::test_suite<parking_model<Resumptions, Senders, MailsE
       looked_ = looked_ + 1;
       --running_;
     };
-    const auto parked_as = [this]() -> activation& { return *static_cast<activation*>(parked_as_); };
+    const auto parked_as = [this]() -> activation& {
+      return *static_cast<activation*>(parked_as_);
+    };
     const auto wake = [this](activation& active) {
       if (models::mutated("let_go_wakes_nobody")) return;
       RL_ASSERT(++running_ == 1);
       run(active);
     };
-    for (unsigned i = 0; i < Looks; ++i) static_cast<void>(actor::hold_parked(mailbox(word_), parked_as, look_at, wake));
+    for (unsigned i = 0; i < Looks; ++i)
+      static_cast<void>(actor::hold_parked(mailbox(word_), parked_as, look_at, wake));
   }
 
   void before() { word_.store(mailbox::tagged(first_), std::memory_order_relaxed); }

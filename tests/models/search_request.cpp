@@ -1,8 +1,10 @@
-// The request for a search for deadlocks (src/actor/search_request.hpp) while an actor with a wait is being parked.
+// The request for a search for deadlocks (src/actor/search_request.hpp) while an actor with a wait
+// is being parked.
 //
-// Actors begin a wait, and are parked a little later: until then no search sees them. Each asks for a search when its wait begins and
-// after it was parked. One thread searches as often as it is asked to: its timer, of which there is one.
-// Checks R1: at the end each wait was seen by a search, or a search is to come.
+// Actors begin a wait, and are parked a little later: until then no search sees them. Each asks for
+// a search when its wait begins and after it was parked. One thread searches as often as it is
+// asked to: its timer, of which there is one. Checks R1: at the end each wait was seen by a search,
+// or a search is to come.
 //
 // mutation: asks_before_parking
 // mutation: asks_only_at_the_beginning
@@ -19,11 +21,12 @@ using namespace troupe;
 using models::access;
 
 template <class Atomics, unsigned Actors, unsigned Searches>
-struct search_request_model : rl::test_suite<search_request_model<Atomics, Actors, Searches>, Actors + 1> {
+struct search_request_model
+    : rl::test_suite<search_request_model<Atomics, Actors, Searches>, Actors + 1> {
   actor::search_request<Atomics> request;
   models::atomic<bool> parked[Actors];
-  bool seen[Actors]{};        // the model's own
-  bool armed = false;         // the timer; real ones have a mutex around it
+  bool seen[Actors]{};  // the model's own
+  bool armed = false;   // the timer; real ones have a mutex around it
 
   void arm() { armed = true; }
 
@@ -32,7 +35,8 @@ struct search_request_model : rl::test_suite<search_request_model<Atomics, Actor
     const bool early = models::mutated("asks_before_parking");
     if (early && request.ask()) arm();
     parked[index].store(true, std::memory_order_release);
-    if (!early && !models::mutated("asks_only_at_the_beginning") && request.ask_when_parked()) arm();
+    if (!early && !models::mutated("asks_only_at_the_beginning") && request.ask_when_parked())
+      arm();
   }
 
   void look() {
