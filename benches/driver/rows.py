@@ -128,6 +128,8 @@ ROWS = (
     ramp("ramp_actors", "the same: actors that one actor tells something"),
     Row("coro/ask", "ns/ask", "less", "coro", "ask", 2_000_000, same,
         "an actor asks another one and waits for the answer, one at a time"),
+    Row("coro/ask_chain", "ns/link", "less", "coro", "ask_chain", 40_000, same,
+        "each actor of a chain makes the next one, asks it, and answers when that has"),
     Row("coro/spawn", "ns/task", "less", "coro", "spawn", 10_000_000, same,
         "spawn tasks that return at once, and join them, 1,000 at a time"),
     Row("coro/await_ready", "ns/await", "less", "coro", "await_ready", 20_000_000, same,

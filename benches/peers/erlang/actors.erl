@@ -24,6 +24,7 @@ benchmark("chameneos") -> {1000000, fun crowds:chameneos/1};
 benchmark("idle_memory") -> {5000000, fun waiting:idle_memory/1};
 benchmark("idle_cpu") -> {10, fun waiting:idle_cpu/1};
 benchmark("ask") -> {2000000, fun asks:ask/1};
+benchmark("ask_chain") -> {40000, fun asks:ask_chain/1};
 benchmark(Unknown) ->
     io:format(standard_error, "no such bench: ~s~n", [Unknown]),
     halt(2).

@@ -39,6 +39,7 @@ var benchmarks = map[string]benchmark{
 	"idle_memory":          {500_000, idleMemory},
 	"idle_cpu":             {10, idleCPU},
 	"ask":                  {2_000_000, askOften},
+	"ask_chain":            {40_000, askChain},
 	"spawn":                {10_000_000, spawnAndJoin},
 	"switch":               {5_000_000, handOver},
 	"memory":               {1_000_000, sleepingMemory},

@@ -37,6 +37,43 @@ func askOften(times uint64) result {
 	return result{value: nsPer(start, times), check: check}
 }
 
+// ---- ask_chain: each goroutine asks the next one, and answers when that has ----------------------------
+
+// startLink starts a goroutine with a mailbox, which starts and asks the next one.
+func startLink() chan<- request {
+	mailbox := make(chan request)
+	go func() {
+		for r := range mailbox {
+			behind := uint64(0)
+			if r.number != 0 {
+				next := startLink()
+				behind = 1 + askLink(next, r.number-1)
+				close(next)
+			}
+			r.reply <- behind
+		}
+	}()
+	return mailbox
+}
+
+func askLink(link chan<- request, left uint64) uint64 {
+	reply := make(chan uint64)
+	link <- request{left, reply}
+	return <-reply
+}
+
+func askChain(links uint64) result {
+	done := make(chan uint64)
+	start := time.Now()
+	go func() {
+		first := startLink()
+		done <- askLink(first, links)
+		close(first)
+	}()
+	check := <-done
+	return result{value: nsPer(start, links), check: check}
+}
+
 // ---- spawn: goroutines that do nothing, a thousand at a time -------------------------------------------
 
 func spawnAndJoin(size uint64) result {

@@ -27,6 +27,7 @@ const BENCHMARKS: &[(&str, u64, Start)] = &[
     ("idle_cpu", 10, |size| Box::pin(waiting::idle_cpu(size))),
     ("wake_latency", 2_000, |size| Box::pin(waiting::wake_latency(size))),
     ("ask", 2_000_000, |size| Box::pin(waits::ask(size))),
+    ("ask_chain", 40_000, |size| Box::pin(waits::ask_chain(size))),
     ("spawn", 10_000_000, |size| Box::pin(waits::spawn(size))),
     ("await_ready", 20_000_000, |size| Box::pin(waits::await_ready(size))),
     ("switch", 5_000_000, |size| Box::pin(waits::switch(size))),

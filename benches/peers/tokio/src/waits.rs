@@ -1,4 +1,5 @@
-//! Asks, and tasks that wait, hand over or sleep: ask, spawn, await_ready, switch, memory, timers.
+//! Asks, and tasks that wait, hand over or sleep: ask, ask_chain, spawn, await_ready, switch, memory,
+//! timers.
 
 use crate::measure::{ns_per, resident_bytes, Outcome};
 use std::arch::asm;
@@ -8,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
-use tokio::sync::mpsc::unbounded_channel;
+use tokio::sync::mpsc::{unbounded_channel, UnboundedSender};
 use tokio::sync::{oneshot, Notify};
 use tokio::task::unconstrained;
 use tokio::time::{sleep, Sleep};
@@ -35,6 +36,34 @@ pub async fn ask(times: u64) -> Outcome {
     });
     let last = asker.await.expect("a number");
     Outcome::new(ns_per(start, times), last)
+}
+
+type Question = (u64, oneshot::Sender<u64>);
+
+/// A task with a mailbox: asks the next one, which it starts, and answers when that has.
+fn start_link() -> UnboundedSender<Question> {
+    let (to, mut mailbox) = unbounded_channel::<Question>();
+    tokio::spawn(async move {
+        while let Some((left, reply)) = mailbox.recv().await {
+            let behind = if left == 0 { 0 } else { 1 + ask_link(&start_link(), left - 1).await };
+            let _ = reply.send(behind);
+        }
+    });
+    to
+}
+
+async fn ask_link(link: &UnboundedSender<Question>, left: u64) -> u64 {
+    let (reply, answer) = oneshot::channel();
+    let _ = link.send((left, reply));
+    answer.await.expect("an answer")
+}
+
+/// Each task of a chain asks the next one, and answers when that has.
+pub async fn ask_chain(links: u64) -> Outcome {
+    let start = Instant::now();
+    let asker = tokio::spawn(async move { ask_link(&start_link(), links).await });
+    let all = asker.await.expect("a number");
+    Outcome::new(ns_per(start, links), all)
 }
 
 /// Tasks that do nothing, a thousand at a time.
