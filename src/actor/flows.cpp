@@ -171,6 +171,7 @@ class asks_above {
   asks_above(const asks_above&) = delete;
   asks_above& operator=(const asks_above&) = delete;
   ~asks_above() {
+    current_turn().own.add(counted::hops, count_ - 1);
     for (unsigned i = 0; i < count_; ++i) held_[i]->unlock();
   }
   const tasks::ask_link& last() const noexcept { return *held_[count_ - 1]; }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "support/conformance.hpp"
+#include "support/resident.hpp"
 
 namespace troupe::test {
 namespace {
@@ -622,6 +623,32 @@ TEST_P(ask_circles, a_long_chain_of_asks_is_none) {
   auto asked = first.ask<&link::go>(length);
   rt.run();
   EXPECT_EQ(asked.get(), length);
+}
+
+// Each link suspends a turn: the memory of a chain grows with its length alone.
+struct measured_link {
+  task<int> go(int left, unchecked<std::size_t*> resident) {
+    if (left == 0) {
+      *resident.value = resident_bytes();
+      co_return 0;
+    }
+    co_return 1 + co_await spawn<measured_link>().ask<&measured_link::go>(left - 1, resident);
+  }
+};
+
+TEST_P(ask_circles, a_million_links_take_memory_in_proportion) {
+  if (!threaded() || workers() != 2) GTEST_SKIP() << "once for each policy with threads";
+  const int length = fewer(1'000'000, 200);
+  constexpr std::size_t link_bytes_max = 2'048;
+  std::size_t at_the_end = 0;
+  runtime rt(options());
+  const std::size_t before = resident_bytes();
+  auto asked = rt.spawn<measured_link>().ask<&measured_link::go>(length, unchecked{&at_the_end});
+  rt.run();
+  EXPECT_EQ(asked.get(), length);
+  if (slow) return;  // sanitizers have memory of their own
+  ASSERT_GT(at_the_end, before);
+  EXPECT_LE((at_the_end - before) / static_cast<std::size_t>(length), link_bytes_max);
 }
 
 }  // namespace
