@@ -333,15 +333,19 @@ void deadlock_search::on_time(timer& base) noexcept {
   auto& self = static_cast<deadlock_search&>(base);
   const system::visitor here(self.home_);
   if (!here.let_in()) return;
-  bool ordered = false;
+  self.rounds_.fetch_add(1, std::memory_order_relaxed);  // order: relaxed  a statistic
+  bool ordered = false, was_asked_for = false;
   {
     std::lock_guard lock(self.arming_);
     self.armed_ = false;
+    // order: relaxed  a hint
+    was_asked_for = self.request_.soon().load(std::memory_order_relaxed);
     ordered = self.request_.begin();
   }
   const bool told = self.search() != 0;
-  // order: relaxed  this thread's own, or a hint
-  if (told || !ordered || self.incomplete_.load(std::memory_order_relaxed)) self.arm_anew();
+  // order: relaxed (both)  this thread's own, or a hint
+  if (told || !ordered || self.incomplete_.load(std::memory_order_relaxed)) return self.arm_anew();
+  if (self.in_flight_.load(std::memory_order_relaxed)) self.arm_later(was_asked_for);
 }
 
 void deadlock_search::search_soon() noexcept {
@@ -354,7 +358,21 @@ void deadlock_search::search_after_park() noexcept {
 
 void deadlock_search::arm_first() noexcept {
   std::lock_guard lock(arming_);
-  if (!armed_) arm();
+  if (armed_ && (!is_late_ || !home_.home.clock->take_back(*this))) return;  // or it is expiring
+  // order: relaxed  a hint
+  arm(next_after_ns_.load(std::memory_order_relaxed));
+}
+
+// A turn that was in flight while the search looked may wait by now, and linger on a worker that
+// has much else to do, so that nobody parks its actor and asks. One more search finds it; a turn
+// that took longer is found by one of the next, which come twice as late each.
+void deadlock_search::arm_later(bool was_asked_for) noexcept {
+  std::lock_guard lock(arming_);
+  if (armed_) return;
+  later_ns_ = was_asked_for ? longest_ns : std::min(latest_ns, 2 * later_ns_);
+  // order: relaxed  a hint
+  arm(std::max(later_ns_, next_after_ns_.load(std::memory_order_relaxed)));
+  is_late_ = armed_;
 }
 
 // However late it was to come.
@@ -362,17 +380,19 @@ void deadlock_search::arm_anew() noexcept {
   std::lock_guard lock(arming_);
   if (armed_ && !home_.home.clock->take_back(*this)) return;  // it is expiring
   request_.expect();
-  arm();
+  // order: relaxed  a hint
+  arm(next_after_ns_.load(std::memory_order_relaxed));
 }
 
 // Under the mutex.
-void deadlock_search::arm() noexcept {
-  armed_ = false;
-  if (home_.closing.load(std::memory_order_relaxed)) return;  // order: relaxed  a hint: no search is let in then
-  // order: relaxed  a hint
-  const std::chrono::nanoseconds after(next_after_ns_.load(std::memory_order_relaxed));
+void deadlock_search::arm(std::int64_t after_ns) noexcept {
+  armed_ = is_late_ = false;
+  // order: relaxed  a hint: no search is let in then
+  if (home_.closing.load(std::memory_order_relaxed))
+    return;
   try {
-    home_.home.clock->arm(*this, tasks::due_in(*home_.home.clock, after));
+    home_.home.clock->arm(*this,
+                          tasks::due_in(*home_.home.clock, std::chrono::nanoseconds(after_ns)));
     armed_ = true;
   } catch (...) {
     // There is no thread to keep the time: circles are found when the program is out of work.
@@ -386,8 +406,17 @@ bool deadlock_search::concerns(const activation& of) noexcept {
 }
 
 std::size_t deadlock_search::search() noexcept {
-  if (suspended_turns(home_) == 0 || home_.discarding()) return 0;
   std::lock_guard lock(searching_);
+  if (suspended_turns(home_) == 0 || home_.discarding()) {
+    // A turn that has not been suspended yet may have tasks side by side, one of which waits
+    // already. order: acquire  pairs with the runtime's store
+    const auto not_quiet =
+        home_.executors[0].load(std::memory_order_acquire)->for_each_quiet([](sched::runnable&) {});
+    // order: relaxed (both)  hints
+    incomplete_.store(not_quiet.threads != 0, std::memory_order_relaxed);
+    in_flight_.store(not_quiet.in_flight != 0, std::memory_order_relaxed);
+    return 0;
+  }
   const tasks::timers& clock = *home_.home.clock;  // virtual time under the simulated policy, which is to be the same each time
   const std::int64_t began_ns = clock.now_ns();
   bool incomplete = true;
@@ -411,8 +440,10 @@ std::size_t deadlock_search::search_locked() {
     collector look(bool second) {
       collector seen(self.home_, self.number_, second, *self.snapshot_);
       seen.collect();
-      // order: relaxed  a hint
-      if (!second) self.incomplete_.store(seen.missed.any() != 0, std::memory_order_relaxed);
+      if (second) return seen;
+      // order: relaxed (both)  hints
+      self.incomplete_.store(seen.missed.any() != 0, std::memory_order_relaxed);
+      self.in_flight_.store(seen.missed.in_flight != 0, std::memory_order_relaxed);
       return seen;
     }
     // Or it could not be looked at.

@@ -3,9 +3,9 @@
 // A turn that begins to wait for what others do records nothing but the wait itself, which names
 // what it is for; and asks for a search, unless one is to come. The search holds each suspended
 // turn for an instant, copies what it waits for, and looks for circles. Invariants
-//   D1  a wait that a search has come to carries its number (wait::seen_in, and the like of each
-//   thread that is blocked); a later wait
-//       in the same memory does not.
+//   D1  a wait that a search has come to carries its number (wait::seen_in, and the like of a thread
+//       that waits for a job), and a later wait in the same memory does not; the wait of a thread
+//       that is blocked for a state has a number of its own, and a later wait has a higher one.
 //   D2  a turn is told only by a search that came to each wait of its circle twice, and found it
 //   not over the second time. So there
 //       was an instant, between the two, at which all of them waited, and none of them ever goes on
@@ -69,17 +69,22 @@ class deadlock_search : private tasks::timer {
   std::size_t search() noexcept;
   // What is thrown where that wait is awaited.
   std::string take_text(const tasks::wait& refused);
+  // How often its timer has expired.
+  // order: relaxed  a statistic
+  std::uint64_t rounds() const noexcept { return rounds_.load(std::memory_order_relaxed); }
   // Texts of waits that have been refused, and have not thrown yet.
   std::size_t texts_kept() noexcept;
 
   const job_waits* jobs = nullptr;  // set before the first turn
 
  private:
-  static constexpr std::int64_t longest_ns = 100'000'000, shortest_ns = 1'000'000;
+  static constexpr std::int64_t longest_ns = 100'000'000, shortest_ns = 1'000'000,
+                                latest_ns = 1'600'000'000;
   static void on_time(timer& self) noexcept;
-  void arm() noexcept;
+  void arm(std::int64_t after_ns) noexcept;
   void arm_first() noexcept;
   void arm_anew() noexcept;
+  void arm_later(bool was_asked_for) noexcept;
   std::size_t search_locked();
   std::size_t refuse(std::vector<told_wait> told);
   void keep_text(const tasks::wait& refused, std::string text) noexcept;
@@ -87,12 +92,16 @@ class deadlock_search : private tasks::timer {
   system& home_;
   search_request<> request_;
   std::mutex arming_;
-  bool armed_ = false;  // under that
+  bool armed_ = false;    // under that, as the next two
+  bool is_late_ = false;  // it was armed by arm_later
+  std::int64_t later_ns_ = 0;
   std::mutex searching_;  // one at a time
   std::uint32_t number_ = 0;
   std::unique_ptr<wait_snapshot> snapshot_;  // kept, so that a search like the last one allocates nothing
   std::atomic<std::int64_t> next_after_ns_{longest_ns};
   std::atomic<bool> incomplete_{false};  // the last one could not look at all
+  std::atomic<bool> in_flight_{false};   // some turns were, at the last one
+  std::atomic<std::uint64_t> rounds_{0};
   std::mutex texts_mutex_;
   std::unordered_map<const tasks::wait*, std::string> texts_;
 };

@@ -57,10 +57,12 @@ awaited look_at(const tasks::wait& one) {
 not_held for_each_held(system& home, const std::function<void(activation&)>& look) {
   not_held missed;
   // order: acquire  pairs with the runtime's store
-  missed.workers =
-      home.executors[0].load(std::memory_order_acquire)->for_each_quiet([&](sched::runnable& item) {
-        if (item.type == &turn_type) look(static_cast<activation&>(item));
-      });
+  sched::executor& pool = *home.executors[0].load(std::memory_order_acquire);
+  const auto not_quiet = pool.for_each_quiet([&](sched::runnable& item) {
+    if (item.type == &turn_type) look(static_cast<activation&>(item));
+  });
+  missed.workers = not_quiet.threads;
+  missed.in_flight = not_quiet.in_flight;
   const auto hold = [&](cell& actor, auto parked_as) {
     const auto wake = [&](activation& active) { home.executor_of(actor).submit(active); };
     if (!hold_parked(mailbox(actor.word), parked_as, look, wake)) ++missed.actors;

@@ -1,15 +1,22 @@
-// The search for deadlocks with something happening in the middle of it: threads that are blocked, and a wait that ends just before
-// it is refused. What tells the search of threads is replaced, and so called between its looks.
+// What an ask looks at before it waits, by counts. And the search for deadlocks with something
+// happening in the middle of it: threads that are blocked, and a wait that ends just before it is
+// refused. What tells the search of threads is replaced, and so called between its looks.
 #include "actor/deadlocks.hpp"
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <functional>
 #include <thread>
 
 #include "actor/running.hpp"
 #include "actor/system.hpp"
-#include "troupe/troupe.hpp"
+#include "troupe/actor/self.hpp"
+#include "troupe/jobs/lazy.hpp"
+#include "troupe/runtime/runtime.hpp"
+#include "troupe/task/event.hpp"
+#include "troupe/task/when.hpp"
 
 namespace troupe::test {
 namespace {
@@ -22,13 +29,30 @@ struct first_actor {
     co_return value;
   }
   int ping() { return 1; }
+  // Searches come and go in the middle of the turn, behind the beginning of the ask's wait.
+  static task<int> outlast_searches(unchecked<const actor::system*> home) {
+    const std::uint64_t before = home.value->deadlocks.rounds();
+    while (home.value->deadlocks.rounds() < before + 2) std::this_thread::yield();
+    co_return 1;
+  }
+  task<int> ask_itself(unchecked<const actor::system*> home) {
+    auto [answer, other] =
+        co_await when_all(self(this).ask<&first_actor::ping>(), outlast_searches(home));
+    co_return answer + other;
+  }
+  static task<int> none() { co_return 1; }
+  task<int> ask_itself_side_by_side() {
+    auto [answer, other] = co_await when_all(self(this).ask<&first_actor::ping>(), none());
+    co_return answer + other;
+  }
 };
 struct second_actor {
   task<int> asks(ref<first_actor> whom) { co_return co_await whom.ask<&first_actor::ping>(); }
   int ping() { return 2; }
 };
 
-// What the test does between two looks of a search that its own thread makes: other threads' searches see no thread at all.
+// What the test does between two looks of a search that its own thread makes: other threads'
+// searches see no thread at all.
 class between_looks {
  public:
   explicit between_looks(actor::system& of) : of_(of), real_(of.deadlocks.jobs) {
@@ -37,19 +61,24 @@ class between_looks {
   }
   ~between_looks() { of_.deadlocks.jobs = real_; }
 
-  const void* loops = nullptr;  // this thread waits for itself, as the first look sees it: so a second one comes
+  const void* loops =
+      nullptr;  // this thread waits for itself, as the first look sees it: so a second one comes
   std::function<void()> in_first, in_second;
   unsigned looks = 0;
 
  private:
   static bool is_own() { return std::this_thread::get_id() == current_->thread_; }
-  static const void* runner_of(const void* job) noexcept { return is_own() ? current_->real_->runner_of(job) : nullptr; }
-  static void for_each(void* context, void (*look)(void*, const void*, const void*, std::uint32_t&)) {
+  static const void* runner_of(const void* job) noexcept {
+    return is_own() ? current_->real_->runner_of(job) : nullptr;
+  }
+  static void for_each(void* context,
+                       void (*look)(void*, const void*, const void*, std::uint32_t&)) {
     if (!is_own()) return;
     const bool first = ++current_->looks == 1;
     const auto& act = first ? current_->in_first : current_->in_second;
     std::uint32_t seen_in = 0;
-    if (first && current_->loops != nullptr) look(context, current_->loops, current_->loops, seen_in);
+    if (first && current_->loops != nullptr)
+      look(context, current_->loops, current_->loops, seen_in);
     if (act) act();
     current_->real_->for_each(context, look);
   }
@@ -78,7 +107,9 @@ void wait_until(const std::function<bool()>& holds) {
   while (!holds()) std::this_thread::yield();
 }
 void wait_for_suspended(runtime& rt, unsigned count) {
-  wait_until([&] { return rt.dump().find("suspended: " + std::to_string(count) + "\n") != std::string::npos; });
+  wait_until([&] {
+    return rt.dump().find("suspended: " + std::to_string(count) + "\n") != std::string::npos;
+  });
 }
 
 TEST(deadlock_search, takes_a_blocked_thread_only_for_what_it_waited_for_at_both_looks) {
@@ -104,10 +135,13 @@ TEST(deadlock_search, takes_a_blocked_thread_only_for_what_it_waited_for_at_both
     between_looks here(home);
     const blocked_thread before = find_blocked();
     here.loops = before.thread;
-    // The thread goes on, and is blocked again: for the second one, which waits for the first one, which waits for its event by now.
+    // The thread goes on, and is blocked again: for the second one, which waits for the first one,
+    // which waits for its event by now.
     here.in_second = [&] {
       given.set_value(1);
-      wait_until([&] { return find_blocked().thread != nullptr && find_blocked().waits_for != before.waits_for; });
+      wait_until([&] {
+        return find_blocked().thread != nullptr && find_blocked().waits_for != before.waits_for;
+      });
     };
     EXPECT_EQ(home.deadlocks.search(), 0u);
     EXPECT_EQ(here.looks, 2u);
@@ -139,7 +173,9 @@ TEST(deadlock_search, keeps_no_text_of_a_wait_that_was_over_when_it_was_to_be_re
   wait_for_suspended(rt, 2);
   const blocked_thread before = find_blocked();
   go.set_value();
-  wait_until([&] { return find_blocked().thread != nullptr && find_blocked().waits_for != before.waits_for; });
+  wait_until([&] {
+    return find_blocked().thread != nullptr && find_blocked().waits_for != before.waits_for;
+  });
   here.in_second = [&] {
     second.stop_now();
     wait_for_suspended(rt, 0);
@@ -150,6 +186,106 @@ TEST(deadlock_search, keeps_no_text_of_a_wait_that_was_over_when_it_was_to_be_re
   EXPECT_EQ(home.deadlocks.texts_kept(), 0u);
   EXPECT_THROW(asked.get(), actor_stopped);
   EXPECT_THROW(answer.get(), actor_stopped);
+}
+
+// Two that tell each other something until they are to end: so a worker never comes to rest.
+struct restless {
+  ref<restless> other{};
+  void know(ref<restless> whom) { other = std::move(whom); }
+  void go(unchecked<const std::atomic<bool>*> ends) {
+    if (ends.value->load()) {
+      other = {};
+    } else {
+      other.tell<&restless::go>(ends);
+    }
+  }
+};
+TEST(deadlock_search, finds_a_turn_that_was_in_flight_and_lingers_on_a_busy_worker) {
+  runtime rt({.workers = 1});
+  auto first = rt.spawn<first_actor>();
+  auto one = rt.spawn<restless>(), two = rt.spawn<restless>();
+  actor::system& home = *first.ask<&first_actor::home>().get().value;
+  one.tell<&restless::know>(two);
+  two.tell<&restless::know>(one);
+  std::atomic<bool> ends{false};
+  one.tell<&restless::go>(unchecked<const std::atomic<bool>*>{&ends});
+  auto asked = first.ask<&first_actor::ask_itself>(unchecked<const actor::system*>{&home});
+  EXPECT_TRUE(asked.wait_for(std::chrono::seconds(20))) << "it was not found";
+  ends = true;
+  EXPECT_THROW(asked.get(), deadlock);
+  rt.run();
+}
+
+TEST(deadlock_search, rests_when_it_has_told_one_and_nothing_waits_any_more) {
+  runtime rt({.workers = 2});
+  auto held = rt.hold();
+  auto first = rt.spawn<first_actor>();
+  actor::system& home = *first.ask<&first_actor::home>().get().value;
+  EXPECT_THROW(first.ask<&first_actor::ask_itself_side_by_side>().get(), deadlock);
+  const std::uint64_t before = home.deadlocks.rounds();
+  // Some time passes, in which no turn is suspended.
+  for (int i = 0; i < 200; ++i) {
+    promise<> given;
+    future<> later = given.get_future();
+    static_cast<void>(later.wait_for(std::chrono::milliseconds(1)));
+  }
+  EXPECT_LE(home.deadlocks.rounds() - before, 20u);
+  held.release();
+  rt.run();
+}
+
+// A chain of asks, at the end of which one asks somebody who was there before.
+struct link_actor {
+  unchecked<actor::system*> home() { return {&actor::system::of(*actor::current_cell())}; }
+  task<int> go(int left, ref<first_actor> last) {
+    if (left == 0) co_return co_await last.ask<&first_actor::ping>();
+    co_return 1 + co_await spawn<link_actor>().ask<&link_actor::go>(left - 1, last);
+  }
+};
+std::int64_t hops_in(const actor::system& home) {
+  std::int64_t sum = 0;
+  actor::for_each_count(
+      home, [&](unsigned, const actor::counts& its) { sum += its[actor::counted::hops]; });
+  return sum;
+}
+
+constexpr int links = 10'000;
+constexpr std::int64_t hops_max = 8;  // docs/protocols/deadlocks.md
+
+TEST(deadlock_search, an_ask_of_who_is_not_suspended_looks_at_no_other) {
+  runtime rt(
+      {.workers = 2,
+       .policy =
+           policy::shared_queue});  // where an actor is dormant as soon as it has nothing to do
+  auto head = rt.spawn<link_actor>();
+  auto last = rt.spawn<first_actor>();
+  actor::system& home = *head.ask<&link_actor::home>().get().value;
+  static_cast<void>(last.ask<&first_actor::ping>().get());
+  EXPECT_EQ(head.ask<&link_actor::go>(links, last).get(), links + 1);
+  rt.run();
+  EXPECT_LE(hops_in(home), hops_max)
+      << "the last one may still have been in the turn of its first ask";
+}
+
+TEST(deadlock_search, an_ask_of_who_is_suspended_looks_at_some_of_those_above) {
+  runtime rt({.workers = 2});
+  auto head = rt.spawn<link_actor>();
+  auto last = rt.spawn<first_actor>();
+  actor::system& home = *head.ask<&link_actor::home>().get().value;
+  event then;
+  auto first = last.ask<&first_actor::await_lazy>(lazy<int>([] { return 0; }), then);
+  wait_for_suspended(rt, 1);
+  const std::int64_t before = hops_in(home);
+  auto all = head.ask<&link_actor::go>(links, last);
+  wait_for_suspended(rt, links + 2);
+  // A new actor is not dormant where it was made by a worker: then asking it looks at those above,
+  // too.
+  EXPECT_GE(hops_in(home) - before, 1);
+  EXPECT_LE(hops_in(home) - before, hops_max * (links + 1)) << "however many are above";
+  then.set();
+  EXPECT_EQ(all.get(), links + 1);
+  EXPECT_EQ(first.get(), 0);
+  rt.run();
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ std::string runtime_core::running() const {
 std::string runtime_core::dump() {
   const actor::system::visitor here(*system);
   if (!here.let_in()) return "troupe: dump: the runtime is ending\n";
-  const tasks::timers::counts timers = clock->count();
+  const tasks::timers::counts timers = clock->count(&system->deadlocks.own_timer());
   std::size_t holds = 0;
   {
     std::lock_guard lock(holds_mutex_);

@@ -32,12 +32,16 @@ class executor {
   // that thread is long in a handler.
   virtual void attend() noexcept {}
 
-  // Calls `look` for each runnable that one of its threads holds and does not run, where such are kept outside of the queue.
-  // They stay as they are meanwhile: `look` must be short, and neither submits nor sends. How many threads had none of that
-  // time. Any thread.
-  virtual unsigned for_each_quiet(const std::function<void(runnable&)>& look) {
+  // Calls `look` for each runnable that one of its threads holds and does not run, where such are
+  // kept outside of the queue. They stay as they are meanwhile: `look` must be short, and neither
+  // submits nor sends. Any thread.
+  struct not_quiet {
+    unsigned threads = 0;       // so many could not be looked at
+    std::size_t in_flight = 0;  // runnables of the others that are queued, or in their turn
+  };
+  virtual not_quiet for_each_quiet(const std::function<void(runnable&)>& look) {
     static_cast<void>(look);
-    return 0;
+    return {};
   }
   // Runnables that wait for one of its threads; a hint. Any thread.
   virtual std::size_t queued() const { return 0; }

@@ -525,8 +525,8 @@ void work_stealing::wake(worker* sleeper) noexcept {
 }
 
 // As one thief more, which takes nothing.
-unsigned work_stealing::for_each_quiet(const std::function<void(runnable&)>& look) {
-  unsigned missed = 0;
+executor::not_quiet work_stealing::for_each_quiet(const std::function<void(runnable&)>& look) {
+  not_quiet missed;
   std::lock_guard steal(steal_mutex_);
   for (worker* one : workers_) {
     const bool own = one == worker::current();
@@ -534,10 +534,10 @@ unsigned work_stealing::for_each_quiet(const std::function<void(runnable&)>& loo
     bool inside = own;
     for (int tries = 0; !inside && tries < looks_max; ++tries) inside = one->lock.try_revoke();
     if (!inside) {
-      ++missed;
+      ++missed.threads;
       continue;
     }
-    one->for_each_quiet(look);
+    missed.in_flight += one->for_each_quiet(look);
     own ? one->lock.leave() : one->lock.restore();
   }
   return missed;

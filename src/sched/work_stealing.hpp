@@ -39,7 +39,7 @@ class work_stealing final : public policy {
   void shut_down() override;
   std::vector<counters> count() const override;
   void attend() noexcept override;
-  unsigned for_each_quiet(const std::function<void(runnable&)>& look) override;
+  not_quiet for_each_quiet(const std::function<void(runnable&)>& look) override;
   std::size_t queued() const override;
   void attach(poller& io) noexcept override;
   unsigned workers() const noexcept override { return static_cast<unsigned>(workers_.size()); }

@@ -70,10 +70,14 @@ worker::nudges_taken worker::take_nudges() noexcept {
   return taken;
 }
 
-void worker::for_each_quiet(const std::function<void(runnable&)>& look) {
+std::size_t worker::for_each_quiet(const std::function<void(runnable&)>& look) {
+  std::size_t quiet = 0;
   for (unsigned slot = 0; slot < lingering_count_; ++slot) {
-    if (is_idle(*lingering_[slot])) look(*lingering_[slot]);
+    if (!is_idle(*lingering_[slot])) continue;
+    look(*lingering_[slot]);
+    ++quiet;
   }
+  return residents_ - quiet;
 }
 
 // What has waited longest goes first.

@@ -135,7 +135,8 @@ class worker {
   };
   nudges_taken take_nudges() noexcept;
   // Inside the lock.
-  void for_each_quiet(const std::function<void(runnable&)>& look);
+  // Returns how many more this worker has, queued or in their turn.
+  std::size_t for_each_quiet(const std::function<void(runnable&)>& look);
   // A thief's, while it has revoked the lock: takes at most so much of the queue out, for the thief to adopt. How many.
   enum class share : std::uint8_t { half, all };
   unsigned give(worker& thief, runnable*& list, share most, unsigned at_most) noexcept;
