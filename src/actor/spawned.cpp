@@ -220,7 +220,7 @@ TROUPE_INLINE void submit(system& home, sched::runnable& item) noexcept {
 }
 
 // An actor from the beginning.
-TROUPE_NOINLINE void start_unlike_most(const placement& where, const task_start& what) {
+TROUPE_NOINLINE void start_slow(const placement& where, const task_start& what) {
   cell& made = make_cell(where, spawned_type);
   activation* active = nullptr;
   try {
@@ -259,7 +259,7 @@ queued_task* start_spawned(const placement& where, message::handler act, tasks::
   // order: relaxed (both)  as is_like_most (turn.cpp); the ending thread's own, or a handler's that may see it late
   if (where.unlike_most || home.oddities.load(std::memory_order_relaxed) != 0 || home.closing.load(std::memory_order_relaxed)) [[unlikely]] {
     const task_start what{act, &root, &result, &home};
-    home.discarding() ? turn_away(home, what) : start_unlike_most(where, what);
+    home.discarding() ? turn_away(home, what) : start_slow(where, what);
     return nullptr;
   }
   const bool outside = own_worker(home) == nullptr;

@@ -128,9 +128,9 @@ const char* operation_wait::act_on(sched::message* base, void*, sched::message_a
     return nullptr;  // its completion is on its way
   }
   // At the runtime's end nobody else looks for completions.
-  if (act == sched::message_act::strand) {
+  if (act == sched::message_act::reclaim) {
     // order: acquire  who has ended the wait is done with it; pairs with wait::arrive/release
-    while (!self.stranded.load(std::memory_order_acquire)) self.home().drive();
+    while (!self.reclaimable.load(std::memory_order_acquire)) self.home().drive();
     if (self.due) self.home().give_up(self);
   }
   if (act == sched::message_act::handle && self.due && !self.carry_out()) return nullptr;

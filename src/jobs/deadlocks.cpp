@@ -16,7 +16,7 @@ bool stays(const waiting_thread& one) noexcept {
   return one.at.one != nullptr ? !one.at.one->is_done() : one.at.all != nullptr && !one.at.ended->load(std::memory_order_acquire);
 }
 
-bool has_strands(const waiting_thread& one, const fork_tree* of) noexcept {
+bool has_fork_frames(const waiting_thread& one, const fork_tree* of) noexcept {
   const frame* at = one.at.top;
   while (at != nullptr && (at = at->forks_below) != nullptr && at->forks != of) at = at->below;
   return at != nullptr;
@@ -70,7 +70,7 @@ waiting_thread* find_circle(waiting_thread& self, waiting_thread* newest) noexce
       continue;
     }
     for (waiting_thread* at = newest; at != nullptr; at = at->older) {
-      if (!has_strands(*at, from->at.all)) continue;
+      if (!has_fork_frames(*at, from->at.all)) continue;
       if (at == &self) return from;
       reached.reach(*at, from);
     }

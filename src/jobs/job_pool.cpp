@@ -40,8 +40,8 @@ struct living {
 };
 
 // The owner's newest.
-strand* pop_part(strand_deques& of) noexcept {
-  strand* const one = of.forks.pop();
+fork_frame* pop_part(fork_deques& of) noexcept {
+  fork_frame* const one = of.forks.pop();
   return one != nullptr || of.loops.count() == 0 ? one : of.loops.pop();
 }
 
@@ -304,8 +304,8 @@ bool job_pool::help(const job& with, waiting_thread* hungry) noexcept {
   return true;
 }
 
-strand* job_pool::steal_part(const strand_deques& mine, const fork_tree* only) noexcept {
-  const auto wants = [only](const strand& part) {
+fork_frame* job_pool::steal_part(const fork_deques& mine, const fork_tree* only) noexcept {
+  const auto wants = [only](const fork_frame& part) {
     const fork_tree* of = only == nullptr ? nullptr : part.within->tree;
     while (of != only) {
       if (of == nullptr) return false;
@@ -318,8 +318,8 @@ strand* job_pool::steal_part(const strand_deques& mine, const fork_tree* only) n
     next_victim_ = next_victim_ + 1 < queues_.size() ? next_victim_ + 1 : 0;
     job_queue& victim = *queues_[next_victim_];
     if (&victim.parts == &mine || !may_take_from(victim)) continue;
-    if (strand* one = victim.parts.loops.steal(wants)) return one;
-    if (strand* one = victim.parts.forks.steal(wants)) return one;
+    if (fork_frame* one = victim.parts.loops.steal(wants)) return one;
+    if (fork_frame* one = victim.parts.forks.steal(wants)) return one;
   }
   return nullptr;
 }
@@ -348,13 +348,13 @@ void job_pool::set_aside(job& one) noexcept {
 }
 
 // Neither kind keeps the other one waiting for longer than a slice: each goes first in every other one.
-bool job_pool::run_one(job_queue& mine, strand_place& parts, bool jobs_first, bool hands_on) noexcept {
+bool job_pool::run_one(job_queue& mine, fork_worker_state& parts, bool jobs_first, bool hands_on) noexcept {
   job* one = jobs_first ? mine.pop() : nullptr;
   if (one == nullptr && memory_->has_limit() && memory_->some_may_go_on()) {
     one = memory_->take_up();
     if (memory_->some_may_go_on() && runners_.may_call()) call_runner();  // who gave bytes back has called one
   }
-  strand* part = one == nullptr ? pop_part(mine.parts) : nullptr;
+  fork_frame* part = one == nullptr ? pop_part(mine.parts) : nullptr;
   if (part == nullptr && one == nullptr && !jobs_first) one = mine.pop();
   if (one != nullptr) observe::trace(observe::event::lazy_taken, one->name);
   if (part == nullptr && one == nullptr) {
@@ -389,7 +389,7 @@ sched::after_turn job_pool::run_some(runner& self) noexcept {
   const inside here(this);
   const actor::inside_procedure as_procedure(home_, &describe_runner);
   const working at_work(*this, true);  // made with the pool: needs no memory
-  strand_place parts(this, at_work.queue.parts, true);
+  fork_worker_state parts(this, at_work.queue.parts, true);
   if (!std::exchange(self.arrived, true)) {
     runners_.arrive();
     parts.look_at_next_forks();
@@ -409,10 +409,10 @@ sched::after_turn job_pool::run_some(runner& self) noexcept {
 }
 
 void job_pool::run_parts_left() noexcept {
-  strand_deques none;
-  strand_place here(this, none, false);
+  fork_deques none;
+  fork_worker_state here(this, none, false);
   for (;;) {
-    strand* part = pop_part(none);
+    fork_frame* part = pop_part(none);
     if (part == nullptr) part = steal_part(none, nullptr);
     if (part == nullptr) return;
     here.run(*part);

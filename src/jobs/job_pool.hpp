@@ -105,12 +105,12 @@ class job_pool {
   // `hungry`, if it is not null, is notified when there is.
   bool help(const job& with, waiting_thread* hungry) noexcept;
 
-  // Of forks (strand.cpp). Something was pushed: one more runner comes, if there is room for one.
+  // Of forks (fork_frame.cpp). Something was pushed: one more runner comes, if there is room for one.
   void call_runner() noexcept;
   // Parts lie in the caller's deques, or are about to: others may take part. The caller's thread has a queue.
   void offer(fork_tree& of, std::int64_t now) noexcept;
   // The oldest part that some other thread has left, of this tree if it is not null; or null.
-  strand* steal_part(const strand_deques& mine, const fork_tree* only) noexcept;
+  fork_frame* steal_part(const fork_deques& mine, const fork_tree* only) noexcept;
   // Who came for parts found none, or some: how often others are called depends on it.
   void count_call(bool in_vain) noexcept;
   // A tree begins, or has ended.
@@ -171,7 +171,7 @@ class job_pool {
   bool some_left() const noexcept;
   bool may_take_from(const job_queue& one) const noexcept;
   job* steal_job(const job_queue& mine) noexcept;
-  bool run_one(job_queue& mine, strand_place& parts, bool jobs_first, bool hands_on) noexcept;
+  bool run_one(job_queue& mine, fork_worker_state& parts, bool jobs_first, bool hands_on) noexcept;
   void run_job(job& one) noexcept;
   void set_aside(job& one) noexcept;
   sched::after_turn run_some(runner& self) noexcept;

@@ -17,7 +17,7 @@
 
 #include "sched/biased_lock.hpp"
 #include "troupe/jobs/job.hpp"
-#include "troupe/jobs/strand.hpp"
+#include "troupe/jobs/fork_frame.hpp"
 
 namespace troupe::jobs {
 
@@ -98,7 +98,7 @@ class job_queue {
   }
 
   std::thread::id owner{};  // none: anybody may become it; guarded by the pool's mutex
-  strand_deques parts;      // of the forks and loops that the thread has begun
+  fork_deques parts;      // of the forks and loops that the thread has begun
   std::atomic<std::uint64_t> runs_from{0};  // what was pushed since the owner's outermost job began has this index or a later one
   // A thread that waits for what the owner runs, and would help when something is queued; a hint.
   std::atomic<waiting_thread*> hungry{nullptr};

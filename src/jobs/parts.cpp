@@ -49,8 +49,8 @@ class shared_parts {
   }
 
   // Runs parts, this thread's stretch first. True when some may be left, and a look is due.
-  bool run_some(strand& self) {
-    strand_place& on = *self.here;
+  bool run_some(fork_frame& self) {
+    fork_worker_state& on = *self.here;
     const std::size_t mine = base::worker_number;
     std::size_t part = 0;
     for (std::size_t i = 0; i != threads_; ++i) {
@@ -72,7 +72,7 @@ class shared_parts {
   const std::size_t threads_;
 };
 
-// Awaited by a work: what it gives knows the work's strand.
+// Awaited by a work: what it gives knows the work's fork frame.
 class takes_some {
  public:
   explicit takes_some(shared_parts& all) noexcept : of_(all) {}
@@ -86,7 +86,7 @@ class takes_some {
 
  private:
   shared_parts& of_;
-  strand* self_ = nullptr;
+  fork_frame* self_ = nullptr;
 };
 
 // How many threads may take part. The next fork calls them, since the loop's first part may be long.
@@ -95,7 +95,7 @@ class asks_for_threads {
   bool await_ready() const noexcept { return false; }
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
-    strand_place& on = *who.promise().here;
+    fork_worker_state& on = *who.promise().here;
     threads_ = on.tree->threads;
     if (threads_ > 1) on.look_at_next_forks(1);
     return false;
@@ -114,8 +114,8 @@ class fork_of_takers {
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
     for (auto& each : works_) work_access::begin(each);
-    const auto part = [parts = works_.data()](std::uint32_t i) -> strand& { return work_access::strand_of(parts[i]); };
-    return join_.start<&strand_deques::loops>(who.promise(), static_cast<std::uint32_t>(works_.size()), part);
+    const auto part = [parts = works_.data()](std::uint32_t i) -> fork_frame& { return work_access::fork_frame_of(parts[i]); };
+    return join_.start<&fork_deques::loops>(who.promise(), static_cast<std::uint32_t>(works_.size()), part);
   }
   void await_resume() { join_.check(); }
   fork_awaiter<fork_of_takers> operator co_await() && noexcept { return {*this}; }

@@ -40,7 +40,7 @@ struct loop_tree final : tree_of_thread {
   fork_join parts;
 };
 
-// The loops that were begun in the same strand, or job, or in plain code outside of any, are waited for and cancelled together.
+// The loops that were begun in the same fork frame, or job, or in plain code outside of any, are waited for and cancelled together.
 struct loop_segment {
   loop_segment();
   loop_segment(const loop_segment&) = delete;
@@ -70,7 +70,7 @@ void set_pace(own_loops& here, std::int64_t now) noexcept {
 }
 
 // Half of what is left of one. What this thread runs next stays.
-void give_half(loop_segment& in, shared_loop& of, strand_deques& to, bool begun) noexcept {
+void give_half(loop_segment& in, shared_loop& of, fork_deques& to, bool begun) noexcept {
   const std::size_t left = of.end - of.next, half = (left + (begun ? 1 : 0)) / 2;
   if (half == 0 || !to.loops.reserve(1)) return;
   if (of.tree == nullptr) {
@@ -105,13 +105,13 @@ shared_loop& find_outermost(shared_loop& innermost) noexcept {
 }
 
 // A thief that looks at a part makes it seem gone. One given part more would lie on top of it, and be taken back in its place.
-bool has_none_given(strand_deques& in) noexcept { return in.newest_given == nullptr || in.loops.is_empty(); }
+bool has_none_given(fork_deques& in) noexcept { return in.newest_given == nullptr || in.loops.is_empty(); }
 
 // Others find something in this thread's deque, if there is something that they could do.
 void give(own_loops& here, std::int64_t now) noexcept {
   loop_segment& in = *here.segment;
   if (in.threads == 1) return;
-  strand_deques& deques = in.works->queue.parts;
+  fork_deques& deques = in.works->queue.parts;
   if (deques.empty() && has_none_given(deques)) {
     shared_loop& from = find_outermost(*here.innermost);
     give_half(in, from, deques, &from != here.innermost);
@@ -195,10 +195,10 @@ bool shared_loop::go_on() {
 // What it gave last, unless somebody has taken it.
 bool shared_loop::take_back() noexcept {
   if (tree == nullptr || newest_given == nullptr) return false;
-  strand_deques& deques = loops_here.segment->works->queue.parts;
+  fork_deques& deques = loops_here.segment->works->queue.parts;
   if (deques.newest_given != newest_given) return false;  // it gave, or a loop outside of it, when the deque was empty
   deques.newest_given = nullptr;
-  strand* const one = deques.loops.pop();
+  fork_frame* const one = deques.loops.pop();
   if (one == nullptr) return false;
   TROUPE_INVARIANT(one == newest_given->part, "S4");
   one->handle().destroy();
@@ -213,7 +213,7 @@ bool shared_loop::take_back() noexcept {
 // All that it has itself has ended, or will not begin.
 void shared_loop::wait() noexcept {
   if (tree->parts.left.end(1)) return;
-  strand_deques& deques = loops_here.segment->works->queue.parts;
+  fork_deques& deques = loops_here.segment->works->queue.parts;
   const bottom under(deques);
   help(*tree, deques, under);
 }

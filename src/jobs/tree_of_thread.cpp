@@ -33,15 +33,15 @@ void sleep(tree_of_thread& tree) noexcept {
 
 }  // namespace
 
-void help(tree_of_thread& tree, strand_deques& deques, const bottom& under) noexcept {
-  strand_place here(tree.pool, deques, false);
+void help(tree_of_thread& tree, fork_deques& deques, const bottom& under) noexcept {
+  fork_worker_state here(tree.pool, deques, false);
   bool hungry = false;
   const auto say = [&](bool so) {
     hungry = so;
     tree.hungry.store(so, std::memory_order_relaxed);  // order: relaxed  its fence is below
   };
   while (!tree.done()) {
-    strand* part = under.pop(deques);
+    fork_frame* part = under.pop(deques);
     if (part == nullptr && tree.pool != nullptr) part = tree.pool->steal_part(deques, &tree);
     if (part != nullptr) {
       if (hungry) say(false);

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "troupe/jobs/strand.hpp"
+#include "troupe/jobs/fork_frame.hpp"
 
 namespace troupe::jobs {
 
@@ -23,10 +23,10 @@ struct tree_of_thread : fork_tree {
 // What a thread had when it came lies under this; what it pushes then, above.
 class bottom {
  public:
-  explicit bottom(const strand_deques& of) noexcept : forks_(of.forks.mark()), loops_(of.loops.mark()) {}
+  explicit bottom(const fork_deques& of) noexcept : forks_(of.forks.mark()), loops_(of.loops.mark()) {}
   // The newest above it.
-  strand* pop(strand_deques& of) const noexcept {
-    strand* const one = of.forks.mark() > forks_ ? of.forks.pop() : nullptr;
+  fork_frame* pop(fork_deques& of) const noexcept {
+    fork_frame* const one = of.forks.mark() > forks_ ? of.forks.pop() : nullptr;
     return one != nullptr || of.loops.mark() <= loops_ ? one : of.loops.pop();
   }
 
@@ -36,6 +36,6 @@ class bottom {
 
 // Takes part in this tree, and in nothing else, until it has ended: what lies under it on this stack may wait for the tree, and so
 // never for what is put on top.
-void help(tree_of_thread& tree, strand_deques& deques, const bottom& under) noexcept;
+void help(tree_of_thread& tree, fork_deques& deques, const bottom& under) noexcept;
 
 }  // namespace troupe::jobs

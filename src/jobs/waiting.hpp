@@ -1,7 +1,7 @@
 // waiting: the threads that wait for jobs and forks, and who waits for whom.
 //
 // Whatever lies on a thread's stack needs what lies above it, and all of it needs what the thread waits for. A job is run by one
-// thread; a tree of forks needs each thread that has one of its strands on its stack. So the way from a wait over threads to their
+// thread; a tree of forks needs each thread that has one of its fork frames on its stack. So the way from a wait over threads to their
 // waits is exact, and one that comes back is a deadlock. It is looked for by the last one that begins to wait, under one mutex.
 #pragma once
 
@@ -22,7 +22,7 @@ class job_pool;
 struct fork_tree;
 struct waiting_thread;
 
-// A job that runs on this thread, or strands of a tree; on its stack, while it does.
+// A job that runs on this thread, or fork frames of a tree; on its stack, while it does.
 class frame {
  public:
   TROUPE_INLINE explicit frame(job& runs) noexcept;
@@ -52,7 +52,7 @@ struct waiting_thread {
   // Under the mutex.
   struct place {
     const job* one = nullptr;                   // it waits for this,
-    const fork_tree* all = nullptr;             // or for all strands of this
+    const fork_tree* all = nullptr;             // or for all fork frames of this
     const std::atomic<bool>* ended = nullptr;   // of the tree
     const frame* top = nullptr;                 // of its stack, which stays as it is
     bool may_refuse = false;
@@ -95,7 +95,7 @@ void wake_hungry(const job_pool& of) noexcept;
 // Sleeps until the job is done, which another thread runs. Throws deadlock.
 void wait_until_done(job& of);
 
-// The same of a thread that has no job and no strand on its stack: it helps meanwhile.
+// The same of a thread that has no job and no fork frame on its stack: it helps meanwhile.
 void wait_and_help(job& of, job_pool& pool);
 
 // For who looks for circles of actors and threads.

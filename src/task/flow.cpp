@@ -20,7 +20,7 @@ void flow::cancel() noexcept {
 bool flow::finish_now() noexcept {
   while (!done) {
     cancel();
-    if (awaited != nullptr) awaited->act(awaited, nullptr, sched::message_act::strand);
+    if (awaited != nullptr) awaited->act(awaited, nullptr, sched::message_act::reclaim);
     if (!loop()) return false;
   }
   return true;
@@ -34,10 +34,10 @@ const char* wait::arrive(wait& self, sched::message_act act) noexcept {
   }
   if (act == sched::message_act::discard) {
     // order: release  the last touch of a wait that the actor's end then takes; pairs with the acquire below
-    self.stranded.store(true, std::memory_order_release);
-  } else if (act == sched::message_act::strand) {
+    self.reclaimable.store(true, std::memory_order_release);
+  } else if (act == sched::message_act::reclaim) {
     // order: acquire  whoever ended it is done with it; pairs with the release above
-    for (int spin = 0; !self.stranded.load(std::memory_order_acquire); ++spin) base::std_atomics::wait_a_little(spin);
+    for (int spin = 0; !self.reclaimable.load(std::memory_order_acquire); ++spin) base::std_atomics::wait_a_little(spin);
     self.end();
   }
   return nullptr;

@@ -129,7 +129,7 @@ const char* group::act_on(sched::message* base, void*, sched::message_act act) {
   if (act == sched::message_act::detach) {
     self.cancel_all();
     self.go_on_if_done();
-  } else if (act == sched::message_act::strand) {
+  } else if (act == sched::message_act::reclaim) {
     for (branch& one : self.branches_) {
       if (!one.done && one.finish_now()) self.count_done(one);
     }

@@ -19,7 +19,7 @@
 #include <utility>
 
 #include "troupe/base/platform.hpp"
-#include "troupe/jobs/strand.hpp"
+#include "troupe/jobs/fork_frame.hpp"
 #include "troupe/jobs/work.hpp"
 #include "troupe/memory/block_pool.hpp"
 
@@ -42,7 +42,7 @@ inline constexpr char no_frame = 0;
 // The loops on a thread's stack.
 struct own_loops {
   shared_loop* innermost = nullptr;
-  loop_segment* segment = nullptr;  // the loops that were begun in the same strand or job; others lie in others
+  loop_segment* segment = nullptr;  // the loops that were begun in the same fork frame or job; others lie in others
   const void* frame = &no_frame;    // on top of which it was begun
   std::int32_t left = 0;            // loops and rounds until the next look at the clock
   std::int32_t looks_after = 1;     // so many, as a rule
@@ -53,7 +53,7 @@ extern constinit thread_local own_loops loops_here [[gnu::tls_model("initial-exe
 // What a loop gave: its numbers up to `end`. Those that it gave next lie before them.
 struct given_part {
   given_part* older = nullptr;
-  strand* part = nullptr;
+  fork_frame* part = nullptr;
   std::size_t end = 0;
 };
 

@@ -16,7 +16,7 @@
 
 #include "troupe/base/error.hpp"
 #include "troupe/base/platform.hpp"
-#include "troupe/jobs/strand.hpp"
+#include "troupe/jobs/fork_frame.hpp"
 #include "troupe/memory/block_pool.hpp"
 #include "troupe/task/result.hpp"
 #include "troupe/task/task.hpp"
@@ -89,12 +89,12 @@ TROUPE_INLINE void* allocate_work(std::size_t bytes) { return memory::allocate(b
 TROUPE_INLINE void deallocate_work(void* frame, std::size_t bytes) noexcept { memory::deallocate(frame, bytes); }
 #endif
 
-struct work_promise_base : strand {
+struct work_promise_base : fork_frame {
   static void* operator new(std::size_t bytes) { return allocate_work(bytes); }
   static void operator delete(void* frame, std::size_t bytes) noexcept { deallocate_work(frame, bytes); }
 
   std::suspend_always initial_suspend() const noexcept { return {}; }
-  strand_end final_suspend() const noexcept { return {rested}; }
+  fork_frame_end final_suspend() const noexcept { return {rested}; }
   void unhandled_exception() noexcept { within->fail(std::current_exception()); }
 
   template <class Awaitable>
@@ -130,14 +130,14 @@ using unit_of = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
 struct work_access {
   // The caller runs it, and it frees itself.
   template <class T>
-  static strand& begin(work<T>& of) noexcept {
+  static fork_frame& begin(work<T>& of) noexcept {
     of.unbegun_ = false;
     of.handle_.promise().cell = &of.cell_;
     return of.handle_.promise();
   }
   // After begin(), before it has ended.
   template <class T>
-  static strand& strand_of(const work<T>& of) noexcept {
+  static fork_frame& fork_frame_of(const work<T>& of) noexcept {
     return of.handle_.promise();
   }
   template <class T>
@@ -156,7 +156,7 @@ struct fork_awaiter {
   Fork& of;
   bool await_ready() const noexcept { return of.await_ready(); }
   template <class Promise>
-  TROUPE_INLINE bool await_suspend(std::coroutine_handle<Promise> who) noexcept(std::derived_from<Promise, strand>) {
+  TROUPE_INLINE bool await_suspend(std::coroutine_handle<Promise> who) noexcept(std::derived_from<Promise, fork_frame>) {
     return of.await_suspend(who);
   }
   TROUPE_INLINE decltype(auto) await_resume() { return of.await_resume(); }
@@ -173,10 +173,10 @@ class fork_of {
   }
 
   bool await_ready() const noexcept { return false; }
-  template <std::derived_from<strand> Promise>
+  template <std::derived_from<fork_frame> Promise>
   TROUPE_INLINE bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
     const auto parts = begin();
-    return join_.start(who.promise(), sizeof...(T), [&](std::uint32_t i) -> strand& { return *parts[i]; });
+    return join_.start(who.promise(), sizeof...(T), [&](std::uint32_t i) -> fork_frame& { return *parts[i]; });
   }
   template <std::derived_from<tasks::promise_base> Promise>
   bool await_suspend(std::coroutine_handle<Promise> who) {
@@ -199,8 +199,8 @@ class fork_of {
 
  private:
   void check() const { std::apply([](const auto&... each) { (each.check(), ...); }, works_); }
-  std::array<strand*, sizeof...(T)> begin() noexcept {
-    return std::apply([](auto&... each) { return std::array<strand*, sizeof...(T)>{&work_access::begin(each)...}; }, works_);
+  std::array<fork_frame*, sizeof...(T)> begin() noexcept {
+    return std::apply([](auto&... each) { return std::array<fork_frame*, sizeof...(T)>{&work_access::begin(each)...}; }, works_);
   }
 
   std::tuple<work<T>...> works_;
@@ -222,15 +222,15 @@ class fork_of_many {
   }
 
   bool await_ready() const noexcept { return works_.empty(); }
-  template <std::derived_from<strand> Promise>
+  template <std::derived_from<fork_frame> Promise>
   bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
     for (auto& each : works_) work_access::begin(each);
     return join_.start(who.promise(), static_cast<std::uint32_t>(works_.size()),
-                       [parts = works_.data()](std::uint32_t i) -> strand& { return work_access::strand_of(parts[i]); });
+                       [parts = works_.data()](std::uint32_t i) -> fork_frame& { return work_access::fork_frame_of(parts[i]); });
   }
   template <std::derived_from<tasks::promise_base> Promise>
   bool await_suspend(std::coroutine_handle<Promise> who) {
-    const std::vector<strand*> parts = begin();
+    const std::vector<fork_frame*> parts = begin();
     return run_tree_for(join_, parts, who.promise(), tree_);
   }
   auto await_resume() {
@@ -250,8 +250,8 @@ class fork_of_many {
 
  private:
   void check() const { std::ranges::for_each(works_, &work<T>::check); }
-  std::vector<strand*> begin() {
-    std::vector<strand*> parts;
+  std::vector<fork_frame*> begin() {
+    std::vector<fork_frame*> parts;
     parts.reserve(works_.size());
     for (auto& each : works_) parts.push_back(&work_access::begin(each));
     return parts;

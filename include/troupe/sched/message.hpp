@@ -12,7 +12,7 @@ enum class message_act : std::uint8_t {
   describe,  // the method's name; the message is not touched and may be null
   complete,  // of a coroutine handler's (task/flow.hpp): it has come to its end; free the message
   detach,    // of a wait (task/flow.hpp): not null when it could be ended. Of a spawned task: nobody is left to take its result
-  strand,    // of a wait that could not: until it is over, at the actor's end
+  reclaim,    // of a wait that could not: until it is over, at the actor's end
 };
 
 // Messages that nobody sent, but that the runtime owes their actor, describe themselves so; they are known by where that stands.

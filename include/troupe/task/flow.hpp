@@ -191,7 +191,7 @@ struct wait : sched::message {
   bool excused = false;  // a program that is out of work need not explain it
   bool limited = false;  // a time or a stop token may end it
   // The runtime has ended, and whoever ended the wait is done with it.
-  std::atomic<bool> stranded{false};
+  std::atomic<bool> reclaimable{false};
   std::uint32_t seen_in = 0;  // the last search for deadlocks that came here (src/actor/deadlocks.cpp); so it is known again
 };
 

@@ -1,10 +1,10 @@
-// strand: what the promise of a work coroutine starts with, and how strands fork and join. The library's own; users meet
+// fork frame: what the promise of a work coroutine starts with, and how fork frames fork and join. The library's own; users meet
 // work and fork.
 //
-// A strand runs a part of its fork like a function call: it resumes it and goes on when that returns. The other parts lie in the
+// A fork frame runs a part of its fork like a function call: it resumes it and goes on when that returns. The other parts lie in the
 // thread's deque meanwhile, where other threads find them. Nothing of this takes a locked instruction until a part is not done
 // when its turn is over: then all that is above it on the stack comes to rest, and whoever ends the last part goes on with
-// the strand that forked (docs/protocols/fork_join.md).
+// the fork frame that forked (docs/protocols/fork_join.md).
 #pragma once
 
 #include <atomic>
@@ -35,15 +35,15 @@ inline constexpr bool troupe::tasks::runs_when_awaited<T> = true;
 namespace troupe::jobs {
 
 class job_pool;
-class strand_place;
+class fork_worker_state;
 struct fork_join;
 struct given_part;
-struct strand;
+struct fork_frame;
 struct tree_of_task;
 struct waiting_thread;
 
 // As base::std_atomics, for what is compiled into programs.
-struct strand_atomics {
+struct fork_atomics {
   template <class T>
   using atomic = std::atomic<T>;
   template <class T>
@@ -58,18 +58,18 @@ struct strand_atomics {
 };
 
 // The same where each pop fences, so that a thief needs no fence of the kernel's, which costs it 15 to 50 µs here.
-struct loop_atomics : strand_atomics {
+struct loop_atomics : fork_atomics {
   static constexpr bool light_fences_suffice() noexcept { return false; }
   static bool heavy_fence() noexcept { return full_fence(), true; }
 };
 
 // Where a thread's parts lie: of forks, and of loops, which are few and each of which is wanted at once.
-struct strand_deques {
+struct fork_deques {
   // A hint for all but the owner.
   bool empty() const noexcept { return count() == 0; }
   std::size_t count() const noexcept { return forks.count() + loops.count(); }
-  work_deque<strand, strand_atomics> forks;
-  work_deque<strand, loop_atomics> loops{16};
+  work_deque<fork_frame, fork_atomics> forks;
+  work_deque<fork_frame, loop_atomics> loops{16};
   const given_part* newest_given = nullptr;  // the last one that a shared loop has put there, unless it was taken back; owner's
 };
 
@@ -91,19 +91,19 @@ struct fork_tree {
   fork_tree* within = nullptr;                  // it ends before that one does
   fork_tree* outermost = this;
   std::atomic<bool> hungry{false};              // it sleeps, and would rather take part
-  std::atomic<std::uint32_t> failures{0};       // of the outermost: forks that have failed and not thrown yet: if there are any, strands look up
+  std::atomic<std::uint32_t> failures{0};       // of the outermost: forks that have failed and not thrown yet: if there are any, fork frames look up
 };
 
 // One visit of a thread to the parts in its deque; on its stack.
-class strand_place {
+class fork_worker_state {
  public:
   // With slices the visit is to end after half a millisecond (docs/protocols/fork_join.md).
-  strand_place(job_pool* pool, strand_deques& parts, bool slices) noexcept;
-  strand_place(const strand_place&) = delete;
-  strand_place& operator=(const strand_place&) = delete;
+  fork_worker_state(job_pool* pool, fork_deques& parts, bool slices) noexcept;
+  fork_worker_state(const fork_worker_state&) = delete;
+  fork_worker_state& operator=(const fork_worker_state&) = delete;
 
   // Runs a part that nobody has begun, and what goes on when it ends, each as far as it goes.
-  void run(strand& part) noexcept;
+  void run(fork_frame& part) noexcept;
   bool slice_over() noexcept;
   void look() noexcept;
   // What begins now may be long, and so may each part that it forks first: these look each, so that others are called in time.
@@ -114,16 +114,16 @@ class strand_place {
   // For what goes on for long without a fork: whether the last look was so long ago that the next fork should look.
   bool is_look_due(std::int64_t after_ns) const noexcept;
 
-  strand_deques& deques;
+  fork_deques& deques;
   fork_tree* tree = nullptr;             // of what runs now
   const std::byte* stack_end = nullptr;  // below it nothing is run like a call
-  strand* next = nullptr;                // goes on when this stack is free
+  fork_frame* next = nullptr;                // goes on when this stack is free
   std::int32_t forks_left = 0;           // and their parts, until the next look at the clock
-  bool leaving = false;                  // a strand rests: those above it on the stack do, too
+  bool leaving = false;                  // a fork frame rests: those above it on the stack do, too
   bool over = false;                     // nothing more is run like a call
 
  private:
-  void drop(strand& part) noexcept;
+  void drop(fork_frame& part) noexcept;
 
   job_pool* const pool_;
   const bool slices_;
@@ -133,15 +133,15 @@ class strand_place {
   std::int64_t began_ns_ = 0, looked_ns_ = 0;
 };
 
-struct strand {
-  std::coroutine_handle<> handle() noexcept { return std::coroutine_handle<strand>::from_promise(*this); }
+struct fork_frame {
+  std::coroutine_handle<> handle() noexcept { return std::coroutine_handle<fork_frame>::from_promise(*this); }
 
-  strand_place* here;  // where it runs
+  fork_worker_state* here;  // where it runs
   fork_join* within;   // what it is a part of
-  bool rested;         // it was stolen, or has suspended: it runs on no other strand's stack
+  bool rested;         // it was stolen, or has suspended: it runs on no other fork frame's stack
 };
 
-// One fork; in the frame of the strand that forked. F1 and F2: join_count.hpp.
+// One fork; in the frame of the fork frame that forked. F1 and F2: join_count.hpp.
 struct fork_join {
   enum class state : std::uint8_t { fine, failed, cancelled, no_memory };
 
@@ -151,17 +151,17 @@ struct fork_join {
   ~fork_join() {}
 
   // Runs the parts that part(i) gives; they free themselves. True when the forker must suspend. In names the deque.
-  template <auto In = &strand_deques::forks, class Parts>
-  bool start(strand& forker, std::uint32_t count, const Parts& part) noexcept;
+  template <auto In = &fork_deques::forks, class Parts>
+  bool start(fork_frame& forker, std::uint32_t count, const Parts& part) noexcept;
 
-  TROUPE_INLINE void begin(fork_tree* of, strand* forker, std::uint32_t counted) noexcept {
+  TROUPE_INLINE void begin(fork_tree* of, fork_frame* forker, std::uint32_t counted) noexcept {
     tree = of;
     parent = forker;
     status.store(state::fine, std::memory_order_relaxed);  // order: relaxed  the deque publishes it
     left.begin(counted);
   }
   // A part has ended that was on nobody's stack.
-  void end_part(strand_place& on) noexcept {
+  void end_part(fork_worker_state& on) noexcept {
     if (!left.end(1)) return;
     if (parent == nullptr) return tree->finished(*tree);
     on.next = parent;
@@ -178,8 +178,8 @@ struct fork_join {
   bool is_cancelled() const noexcept;
 
   fork_tree* tree;
-  strand* parent;  // the forker; null: this is the tree's root
-  join_count<strand_atomics> left;
+  fork_frame* parent;  // the forker; null: this is the tree's root
+  join_count<fork_atomics> left;
   std::atomic<state> status;
   union {
     std::exception_ptr error;  // of state::failed
@@ -187,19 +187,19 @@ struct fork_join {
 
  private:
   template <auto In, class Parts>
-  bool start_unlike_most(strand& forker, std::uint32_t count, const Parts& part, const std::byte* stack) noexcept;
+  bool start_slow(fork_frame& forker, std::uint32_t count, const Parts& part, const std::byte* stack) noexcept;
   template <auto In, class Parts>
-  bool give_up(strand& forker, std::uint32_t ended, std::uint32_t count, const Parts& part, bool queued) noexcept;
+  bool give_up(fork_frame& forker, std::uint32_t ended, std::uint32_t count, const Parts& part, bool queued) noexcept;
   template <auto In, class Parts>
-  bool run_parts(strand& forker, std::uint32_t count, const Parts& part) noexcept;
-  bool leave(strand& forker, std::uint32_t ended) noexcept;
+  bool run_parts(fork_frame& forker, std::uint32_t count, const Parts& part) noexcept;
+  bool leave(fork_frame& forker, std::uint32_t ended) noexcept;
   [[noreturn]] void throw_status();
 };
 
 // The oldest part of what this thread has in its deque is the last of the outermost fork: what is most worth stealing.
 template <auto In, class Parts>
-TROUPE_INLINE bool fork_join::start(strand& forker, std::uint32_t count, const Parts& part) noexcept {
-  strand_place& on = *forker.here;
+TROUPE_INLINE bool fork_join::start(fork_frame& forker, std::uint32_t count, const Parts& part) noexcept {
+  fork_worker_state& on = *forker.here;
   fork_tree& in = *on.tree;
   begin(&in, &forker, count + 1);
   for (std::uint32_t i = 0; i != count; ++i) part(i).within = this;
@@ -211,17 +211,17 @@ TROUPE_INLINE bool fork_join::start(strand& forker, std::uint32_t count, const P
   const auto* const stack = static_cast<const std::byte*>(__builtin_frame_address(0));
   // order: relaxed  a hint: the next fork sees what comes now
   if (--on.forks_left < 0 || stack < on.stack_end || in.failures.load(std::memory_order_relaxed) != 0) [[unlikely]] {
-    return start_unlike_most<In>(forker, count, part, stack);
+    return start_slow<In>(forker, count, part, stack);
   }
   return run_parts<In>(forker, count, part);
 }
 
-// Whichever part suspends, or was stolen: this strand leaves its stack, and what is left of its parts in the deque.
+// Whichever part suspends, or was stolen: this fork frame leaves its stack, and what is left of its parts in the deque.
 template <auto In, class Parts>
-TROUPE_INLINE bool fork_join::run_parts(strand& forker, std::uint32_t count, const Parts& part) noexcept {
-  strand_place& on = *forker.here;
+TROUPE_INLINE bool fork_join::run_parts(fork_frame& forker, std::uint32_t count, const Parts& part) noexcept {
+  fork_worker_state& on = *forker.here;
   for (std::uint32_t i = 0;;) {
-    strand& one = part(i);
+    fork_frame& one = part(i);
     one.here = &on;
     one.rested = false;
     one.handle().resume();
@@ -241,9 +241,9 @@ TROUPE_INLINE bool fork_join::run_parts(strand& forker, std::uint32_t count, con
 }
 
 template <auto In, class Parts>
-TROUPE_NOINLINE bool fork_join::start_unlike_most(strand& forker, std::uint32_t count, const Parts& part,
+TROUPE_NOINLINE bool fork_join::start_slow(fork_frame& forker, std::uint32_t count, const Parts& part,
                                                   const std::byte* stack) noexcept {
-  strand_place& on = *forker.here;
+  fork_worker_state& on = *forker.here;
   // order: relaxed (both)  hints, or what this thread did
   const bool queued = status.load(std::memory_order_relaxed) != state::no_memory;
   if (on.forks_left < 0) on.look();
@@ -258,7 +258,7 @@ TROUPE_NOINLINE bool fork_join::start_unlike_most(strand& forker, std::uint32_t 
 
 // What is left is not begun; part(ended) is not in the deque.
 template <auto In, class Parts>
-TROUPE_NOINLINE bool fork_join::give_up(strand& forker, std::uint32_t ended, std::uint32_t count, const Parts& part,
+TROUPE_NOINLINE bool fork_join::give_up(fork_frame& forker, std::uint32_t ended, std::uint32_t count, const Parts& part,
                                         bool queued) noexcept {
   for (;;) {
     part(ended).handle().destroy();
@@ -268,13 +268,13 @@ TROUPE_NOINLINE bool fork_join::give_up(strand& forker, std::uint32_t ended, std
 }
 
 // A part that has ended frees itself. It was on the forker's stack, which goes on; or it tells its fork.
-struct strand_end {
+struct fork_frame_end {
   bool rested;
   bool await_ready() const noexcept { return !rested; }
   template <class Promise>
   void await_suspend(std::coroutine_handle<Promise> done) const noexcept {
-    strand& self = done.promise();
-    strand_place& on = *self.here;
+    fork_frame& self = done.promise();
+    fork_worker_state& on = *self.here;
     fork_join& join = *self.within;
     done.destroy();
     join.end_part(on);
@@ -284,10 +284,10 @@ struct strand_end {
 
 // Of the outermost forks. All parts are taken, unless these throw: std::bad_alloc, usage_error.
 // Runs them here, and what is stolen is waited for.
-void run_tree_here(fork_join& root, std::span<strand* const> parts);
+void run_tree_here(fork_join& root, std::span<fork_frame* const> parts);
 // They run on the pool; the task's coroutine goes on in its actor's turn. False when it need not suspend. What is given
 // through `kept` must live until the coroutine goes on.
-bool run_tree_for(fork_join& root, std::span<strand* const> parts, tasks::coroutine& who, tree_of_task*& kept);
+bool run_tree_for(fork_join& root, std::span<fork_frame* const> parts, tasks::coroutine& who, tree_of_task*& kept);
 void free_tree(tree_of_task& of) noexcept;
 
 }  // namespace troupe::jobs

@@ -1,5 +1,5 @@
-// The ways of strands that are rare, and the outermost forks.
-#include "troupe/jobs/strand.hpp"
+// The ways of fork frames that are rare, and the outermost forks.
+#include "troupe/jobs/fork_frame.hpp"
 
 #include <algorithm>
 #include <new>
@@ -21,7 +21,7 @@
 namespace troupe::jobs {
 namespace {
 
-// Strands nest on a stack as deep as this; deeper ones wait until it is free.
+// Fork frames nest on a stack as deep as this; deeper ones wait until it is free.
 constexpr std::ptrdiff_t stack_max = 128 << 10;  // bytes
 // A look at the clock is to come about so often; counted in forks and parts.
 constexpr std::int64_t look_ns_min = 10'000, look_ns_max = 40'000;
@@ -30,9 +30,9 @@ constexpr std::int32_t forks_a_look_max = 512, sim_forks_a_look = 7;
 
 }  // namespace
 
-bool strand_atomics::light_fences_suffice() noexcept { return base::asymmetric::kernel_fences(); }
-bool strand_atomics::heavy_fence() noexcept { return base::asymmetric::heavy(); }
-void strand_atomics::wait_a_little(int spin) noexcept { base::std_atomics::wait_a_little(spin); }
+bool fork_atomics::light_fences_suffice() noexcept { return base::asymmetric::kernel_fences(); }
+bool fork_atomics::heavy_fence() noexcept { return base::asymmetric::heavy(); }
+void fork_atomics::wait_a_little(int spin) noexcept { base::std_atomics::wait_a_little(spin); }
 
 void fork_tree::cancel() noexcept { root.mark(fork_join::state::cancelled); }
 
@@ -82,9 +82,9 @@ bool fork_join::is_cancelled() const noexcept {
   }
 }
 
-// All strands on this stack rest, the forker too, unless the parts that it saw end were the last.
-bool fork_join::leave(strand& forker, std::uint32_t ended) noexcept {
-  strand_place& on = *forker.here;
+// All fork frames on this stack rest, the forker too, unless the parts that it saw end were the last.
+bool fork_join::leave(fork_frame& forker, std::uint32_t ended) noexcept {
+  fork_worker_state& on = *forker.here;
   const bool before = std::exchange(forker.rested, true);  // before somebody else may go on with it
   on.leaving = true;
   if (!left.end(ended + 1)) return true;
@@ -93,11 +93,11 @@ bool fork_join::leave(strand& forker, std::uint32_t ended) noexcept {
   return false;
 }
 
-strand_place::strand_place(job_pool* pool, strand_deques& parts, bool slices) noexcept
+fork_worker_state::fork_worker_state(job_pool* pool, fork_deques& parts, bool slices) noexcept
     : deques(parts), stack_end(static_cast<const std::byte*>(__builtin_frame_address(0)) - stack_max), pool_(pool), slices_(slices),
       asked_(slices ? 0 : forks_of_fresh_part), began_ns_(base::now_ns()), looked_ns_(began_ns_) {}
 
-void strand_place::run(strand& part) noexcept {
+void fork_worker_state::run(fork_frame& part) noexcept {
   tree = part.within->tree;
   const frame here(*tree);
   // order: relaxed  a hint
@@ -108,27 +108,27 @@ void strand_place::run(strand& part) noexcept {
     part.rested = true;
     next = &part;
   }
-  while (strand* one = std::exchange(next, nullptr)) {
+  while (fork_frame* one = std::exchange(next, nullptr)) {
     one->here = this;
     one->handle().resume();
     leaving = false;
   }
 }
 
-void strand_place::drop(strand& part) noexcept {
+void fork_worker_state::drop(fork_frame& part) noexcept {
   fork_join& of = *part.within;
   of.mark(fork_join::state::cancelled);  // what failed may be further out, and who forked would find a part undone
   part.handle().destroy();
   of.end_part(*this);
 }
 
-bool strand_place::slice_over() noexcept {
+bool fork_worker_state::slice_over() noexcept {
   if (!over && slices_ && pool_->slice_over(began_ns_)) over = true;
   return over;
 }
 
 // Now and then: whether the visit ends, the runtime was stopped, others should take part.
-void strand_place::look() noexcept {
+void fork_worker_state::look() noexcept {
   forks_left = forks_a_look_max;
   if (pool_ == nullptr) return;
   if (pool_->discarding()) tree->cancel();
@@ -147,18 +147,18 @@ void strand_place::look() noexcept {
   if (!deques.empty()) pool_->offer(*tree, now);
 }
 
-bool strand_place::is_look_due(std::int64_t after_ns) const noexcept {
+bool fork_worker_state::is_look_due(std::int64_t after_ns) const noexcept {
   return pool_ != nullptr && !pool_->is_simulated() && base::now_ns() - looked_ns_ >= after_ns;
 }
 
 namespace {
 
 // The parts of a fork that does not begin.
-void drop_all(std::span<strand* const> parts) noexcept {
-  for (strand* one : parts) one->handle().destroy();
+void drop_all(std::span<fork_frame* const> parts) noexcept {
+  for (fork_frame* one : parts) one->handle().destroy();
 }
 
-void push_all(strand_deques& to, fork_join& root, std::span<strand* const> parts) noexcept {
+void push_all(fork_deques& to, fork_join& root, std::span<fork_frame* const> parts) noexcept {
   for (std::size_t i = parts.size(); i-- > 0;) {
     parts[i]->within = &root;
     to.forks.push(*parts[i]);
@@ -167,16 +167,16 @@ void push_all(strand_deques& to, fork_join& root, std::span<strand* const> parts
 
 }  // namespace
 
-void run_tree_here(fork_join& root, std::span<strand* const> parts) try {
+void run_tree_here(fork_join& root, std::span<fork_frame* const> parts) try {
   if (!may_block_here()) {
     throw usage_error("troupe: work::get: a handler must not hold its thread; co_await the work");
   }
   job_pool* const pool = job_pool::current();
-  std::optional<strand_deques> own;
+  std::optional<fork_deques> own;
   if (pool == nullptr) own.emplace();
   std::optional<job_pool::working> works;
   if (pool != nullptr) works.emplace(*pool);
-  strand_deques& deques = pool == nullptr ? *own : works->queue.parts;
+  fork_deques& deques = pool == nullptr ? *own : works->queue.parts;
   if (!deques.forks.reserve(parts.size())) throw std::bad_alloc();
   tree_of_thread tree(root, pool, threads_of(pool));
   root.begin(&tree, nullptr, static_cast<std::uint32_t>(parts.size()));
@@ -209,7 +209,7 @@ struct tree_of_task final : fork_tree, tasks::wait {
       self.cancel();
       return nullptr;  // it ends when its parts have
     }
-    if (act == sched::message_act::strand) self.pool->run_parts_left();
+    if (act == sched::message_act::reclaim) self.pool->run_parts_left();
     return arrive(self, act);
   }
   std::shared_ptr<wait_count> counted;
@@ -222,7 +222,7 @@ void free_tree(tree_of_task& of) noexcept {
 
 namespace {
 
-bool run_tree_on(job_pool* pool, fork_join& root, std::span<strand* const> parts, tasks::coroutine& who, tree_of_task*& kept) try {
+bool run_tree_on(job_pool* pool, fork_join& root, std::span<fork_frame* const> parts, tasks::coroutine& who, tree_of_task*& kept) try {
   if (pool == nullptr) throw usage_error("troupe: fork: the task runs in no runtime");
   kept = ::new (memory::allocate(sizeof(tree_of_task))) tree_of_task(root, *pool);
   root.begin(kept, nullptr, static_cast<std::uint32_t>(parts.size()));
@@ -231,7 +231,7 @@ bool run_tree_on(job_pool* pool, fork_join& root, std::span<strand* const> parts
     drop_all(parts);
     return false;
   }
-  strand_deques& deques = pool->queue_here().parts;
+  fork_deques& deques = pool->queue_here().parts;
   if (!deques.forks.reserve(parts.size())) throw std::bad_alloc();
   kept->counted->change(true);
   pool->tree_begins();
@@ -246,7 +246,7 @@ bool run_tree_on(job_pool* pool, fork_join& root, std::span<strand* const> parts
 
 }  // namespace
 
-bool run_tree_for(fork_join& root, std::span<strand* const> parts, tasks::coroutine& who, tree_of_task*& kept) {
+bool run_tree_for(fork_join& root, std::span<fork_frame* const> parts, tasks::coroutine& who, tree_of_task*& kept) {
   job_pool* const pool = job_pool::current();
   if (pool == nullptr || !pool->is_serial()) return run_tree_on(pool, root, parts, who, kept);
   if (who.in->cancelled) {
