@@ -47,7 +47,7 @@ activation& make_activation(message& first) {
 }
 
 // A box has push: the activation that the caller must hand to the owner, or null; and turn: handles all that
-// is there, oldest first, until the actor is dormant.
+// is there, oldest first, until the actor is inactive.
 
 class lock_free_box {
  public:
@@ -55,7 +55,7 @@ class lock_free_box {
     for (;;) {
       box word(word_);
       const std::uintptr_t seen = word.look();
-      if (seen != box::dormant) {
+      if (seen != box::inactive) {
         if (word.append(seen, mail, false, false)) return nullptr;
         continue;
       }
@@ -96,7 +96,7 @@ class lock_free_box {
   alignas(troupe::base::line_bytes) word_type word_{0};
 };
 
-// 0: dormant; else the activation, whose lowest bit says that somebody is at its list.
+// 0: inactive; else the activation, whose lowest bit says that somebody is at its list.
 class locked_box {
  public:
   activation* push(message& mail) {
@@ -129,7 +129,7 @@ class locked_box {
       for (int spin = 0; !lock(self); ++spin) std_atomics::wait_a_little(spin);
       message* oldest = active.oldest;
       active.oldest = active.newest = nullptr;
-      unlock(oldest == nullptr ? 0 : self);  // nothing is left: dormant
+      unlock(oldest == nullptr ? 0 : self);  // nothing is left: inactive
       if (oldest == nullptr) break;
       lock_free_box::handle_list(oldest, handle);
     }

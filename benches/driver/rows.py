@@ -109,7 +109,7 @@ ROWS = (
     Row("actor/radix_shared", "ns/key", "less", "actors", "radix_shared", 100_000, same,
         "actor/radix under policy::shared_queue", only_ours=True),
     Row("actor/idle_memory", "bytes/actor", "less", "actors", "idle_memory", 5_000_000, same,
-        "dormant actors that hold 8 bytes each", workers=(1,)),
+        "inactive actors that hold 8 bytes each", workers=(1,)),
     Row("sched/idle_cpu", "ms/s", "less", "actors", "idle_cpu", 10, one,
         "CPU time of a runtime with nothing to do (10 ms/s is 1 % of a core)", workers=(2,)),
     Row("sched/wake_latency_p50", "us", "less", "wake", "wake_latency", 2_000, same,

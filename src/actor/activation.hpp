@@ -191,7 +191,7 @@ Runnable& make_runnable(const sched::runnable_type& type) {
   static_assert(sizeof(Runnable) <= memory::stable_bytes);
   auto& made = *static_cast<Runnable*>(memory::allocate_stable());
   made.type = &type;
-  made.linger_slot = -1;
+  made.deferred_slot = -1;
   made.where = sched::place::elsewhere;
   return made;
 }
@@ -211,7 +211,7 @@ TROUPE_INLINE activation& make_activation(cell& actor) {
 }
 
 TROUPE_INLINE void free_activation(activation& rested) noexcept {
-  TROUPE_INVARIANT(rested.empty() && rested.linger_slot < 0, "M3");
+  TROUPE_INVARIANT(rested.empty() && rested.deferred_slot < 0, "M3");
   // order: relaxed  nobody's any more (worker.hpp)
   rested.home.store(nullptr, std::memory_order_relaxed);
   memory::deallocate_stable(&rested);

@@ -363,7 +363,7 @@ void deadlock_search::arm_first() noexcept {
   arm(next_after_ns_.load(std::memory_order_relaxed));
 }
 
-// A turn that was in flight while the search looked may wait by now, and linger on a worker that
+// A turn that was in flight while the search looked may wait by now, and defer their deactivation on a worker that
 // has much else to do, so that nobody parks its actor and asks. One more search finds it; a turn
 // that took longer is found by one of the next, which come twice as late each.
 void deadlock_search::arm_later(bool was_asked_for) noexcept {

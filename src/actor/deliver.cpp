@@ -11,7 +11,7 @@
 namespace troupe::actor {
 namespace {
 
-// Makes the activation of a dormant actor, with its first mail. Frees the mail when memory is out.
+// Makes the activation of an inactive actor, with its first mail. Frees the mail when memory is out.
 activation& activate(cell& to, message& mail, bool urgent) {
   try {
     activation& made = make_activation(to);
@@ -54,15 +54,15 @@ struct actor_side {
   }
   void wake(activation& made) noexcept { executor.submit(made); }
 
-  // The first new mail of an active actor: if it lingers on some worker, nobody else would tell. By now it
+  // The first new mail of an active actor: if it defers its deactivation on some worker, nobody else would tell. By now it
   // may have gone on, and its activation may be another actor's: whoever takes the nudge checks.
   void nudge(std::uintptr_t seen) noexcept {
     if (!mailbox::is_activation(seen) || mailbox::is_parked(seen)) return;
     activation& active = mailbox::as_activation(seen);
     // order: relaxed  a nudge for the wrong worker is passed on (worker.cpp)
-    sched::worker* lingers_at = active.home.load(std::memory_order_relaxed);
-    if (lingers_at == nullptr) return;
-    lingers_at->nudges.push(active);
+    sched::worker* is_deferred_at = active.home.load(std::memory_order_relaxed);
+    if (is_deferred_at == nullptr) return;
+    is_deferred_at->nudges.push(active);
     if (home.visit()) executor.attend();  // the worker may be long in a handler (P11)
     home.leave();
   }
@@ -92,8 +92,8 @@ TROUPE_NOINLINE void deliver_from_afar(cell& to, message& mail, bool urgent = fa
 
 namespace {
 
-// The sender is a worker inside its lock, and the actor was dormant: if it is of this pool it wakes here.
-TROUPE_NOINLINE void deliver_dormant(sched::worker& self, cell& to, message& mail) {
+// The sender is a worker inside its lock, and the actor was inactive: if it is of this pool it wakes here.
+TROUPE_NOINLINE void deliver_to_inactive(sched::worker& self, cell& to, message& mail) {
   system& home = system::of(to);
   // order: relaxed  set when nobody else sends any more
   if (to.executor == 0 && &home.executor_of(to) == self.executor && !home.closing.load(std::memory_order_relaxed) &&
@@ -135,14 +135,14 @@ TROUPE_INLINE void deliver_inside(sched::worker& self, cell& to, message& mail) 
         self.wake_if_idle(active);
       } else {
         active.append(mail);
-        self.wake_if_lingering(active);
+        self.wake_if_deferred(active);
       }
       self.lock.leave();
       if (self.unwatched()) [[unlikely]] self.ask_for_watch();  // this handler may take long (P11)
       return;
     }
   }
-  if (!Urgent && seen == mailbox::dormant) return deliver_dormant(self, to, mail);
+  if (!Urgent && seen == mailbox::inactive) return deliver_to_inactive(self, to, mail);
   self.lock.leave();
   deliver_from_afar(to, mail, Urgent);
 }
@@ -187,15 +187,15 @@ void start_at_home(cell& made) {
       self->adopt(active);
       // order: relaxed  nobody else has a ref yet; how a ref travels publishes it
       made.word.store(mailbox::tagged(active), std::memory_order_relaxed);
-      self->linger(active, sched::place::lingering);
+      self->defer_deactivation(active, sched::place::deactivation_deferred);
     }
   } catch (const std::bad_alloc&) {
-    // Dormant it is right, too.
+    // Inactive it is right, too.
   }
   self->lock.leave();
 }
 
-// Waiting in this worker's queue or lingering here, the actor runs nowhere; so it cannot take a ref to
+// Waiting in this worker's queue or deferred here, the actor runs nowhere; so it cannot take a ref to
 // itself, and the caller's is the only way to it.
 bool drop_at_home(cell& to) noexcept {
   sched::worker* self = sched::worker::current();
@@ -207,7 +207,7 @@ bool drop_at_home(cell& to) noexcept {
     // order: relaxed  ours is written inside our lock only
     if (active.home.load(std::memory_order_relaxed) == self && active.where != sched::place::running && to.refs.drop_only()) {
       active.set_farewell(true);
-      if (active.where == sched::place::lingering) self->push(active);
+      if (active.where == sched::place::deactivation_deferred) self->push(active);
       done = true;
     }
   }

@@ -271,7 +271,7 @@ void link_ask(tasks::ask_link& link, const cell& callee, message::handler method
   const tasks::flow* asking = current_turn().flow;
   link.method = method;
   link.asked = &callee;
-  link.callee_active = mailbox(const_cast<cell&>(callee).word).look() != mailbox::dormant;
+  link.callee_active = mailbox(const_cast<cell&>(callee).word).look() != mailbox::inactive;
   link_main_lane(link, callee);
   if (asking == nullptr) {
     const system& home = system::of(callee);

@@ -1,6 +1,6 @@
-// mailbox_word: the one word that a dormant actor costs, as a type with named transitions.
+// mailbox_word: the one word that an inactive actor costs, as a type with named transitions.
 //
-//   dormant              0
+//   inactive              0
 //   active, no new mail  activation | 1
 //   active, new mail     the newest message; each links to the next older, the oldest to activation | 1
 //   parked               the same two, | 4: in no queue, since a call of it waits; urgent mail wakes it, of a reentrant
@@ -8,7 +8,7 @@
 //   closed               2: the runtime has gone
 // An urgent message's address carries | 8.
 //
-// dormant -claim-> active -append-> new mail -collect-> active -rest-> dormant
+// inactive -claim-> active -append-> new mail -collect-> active -rest-> inactive
 // active -park-> parked -append, as one that wakes-> active; other mail leaves it parked
 // Senders: any thread (claim, append). Owner: whoever runs the activation (collect, rest, park).
 // Invariants
@@ -32,7 +32,7 @@ namespace troupe::actor {
 template <class Message, class Activation, class Word, class Atomics = base::std_atomics>
 class mailbox_word {
  public:
-  static constexpr std::uintptr_t dormant = 0, active_tag = 1, closed = 2, parked_tag = 4, urgent_tag = 8, tags = 15;
+  static constexpr std::uintptr_t inactive = 0, active_tag = 1, closed = 2, parked_tag = 4, urgent_tag = 8, tags = 15;
 
   explicit mailbox_word(Word& word) noexcept : word_(word) {}
 
@@ -49,9 +49,9 @@ class mailbox_word {
     return word_.load(std::memory_order_relaxed);
   }
 
-  // The actor was dormant: it becomes active with this activation. False when it was not dormant.
+  // The actor was inactive: it becomes active with this activation. False when it was not inactive.
   bool claim(Activation& with) noexcept {
-    std::uintptr_t seen = dormant;
+    std::uintptr_t seen = inactive;
     // order: acquire  takes over the actor from rest/release; its first mail is published by the queue that the
     // activation goes into
     return word_.compare_exchange_strong(seen, tagged(with), std::memory_order_acquire, std::memory_order_relaxed);
@@ -66,14 +66,14 @@ class mailbox_word {
     return word_.compare_exchange_strong(seen, linked(mail, urgent, wakes ? 0 : seen), std::memory_order_acq_rel, std::memory_order_relaxed);
   }
 
-  // The ordinary mail is the newest, whatever the word was. The state found: when that was dormant (or closed), the caller
+  // The ordinary mail is the newest, whatever the word was. The state found: when that was inactive (or closed), the caller
   // is the one that must finish(): nobody else touches the chain's end. When it was parked the caller must wake it.
   std::uintptr_t append_always(Message& mail) noexcept {
     // order: relaxed  published by the exchange below
     mail.next.store(unlinked, std::memory_order_relaxed);
-    // order: acq_rel  publishes the message as append does (M1), takes over a dormant actor as claim does
+    // order: acq_rel  publishes the message as append does (M1), takes over an inactive actor as claim does
     const std::uintptr_t seen = word_.exchange(linked(mail, false, 0), std::memory_order_acq_rel);
-    if (seen != dormant && seen != closed) finish(mail, seen);
+    if (seen != inactive && seen != closed) finish(mail, seen);
     return seen;
   }
   void finish(Message& mail, std::uintptr_t older) noexcept {
@@ -128,11 +128,11 @@ class mailbox_word {
     }
   }
 
-  // Owner: the actor becomes dormant. False when new mail is there.
+  // Owner: the actor becomes inactive. False when new mail is there.
   bool rest(Activation& active) noexcept {
     std::uintptr_t seen = tagged(active);
     // order: release  hands the actor over to the next claim/acquire; relaxed: collect looks again
-    return word_.compare_exchange_strong(seen, dormant, std::memory_order_release, std::memory_order_relaxed);
+    return word_.compare_exchange_strong(seen, inactive, std::memory_order_release, std::memory_order_relaxed);
   }
 
   // Owner: the actor waits for mail that wakes it. False when new mail is there, of any kind.

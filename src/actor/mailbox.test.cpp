@@ -40,7 +40,7 @@ TEST(mailbox, it_is_claimed_once_and_rests_when_empty) {
   EXPECT_FALSE(mail.claim(two));
   EXPECT_FALSE(mail.has_mail(one));
   EXPECT_TRUE(mail.rest(one));
-  EXPECT_EQ(mail.look(), box::dormant);
+  EXPECT_EQ(mail.look(), box::inactive);
   EXPECT_TRUE(mail.claim(two));
 }
 
@@ -77,10 +77,10 @@ TEST(mailbox, an_exchange_never_fails_whatever_the_state) {
   box mail(state);
   desk owner;
   letter first, second, third;
-  EXPECT_EQ(mail.append_always(first), box::dormant) << "the sender is to finish";
+  EXPECT_EQ(mail.append_always(first), box::inactive) << "the sender is to finish";
   EXPECT_EQ(mail.append_always(second), reinterpret_cast<std::uintptr_t>(&first));
   mail.finish(first, box::tagged(owner));
-  EXPECT_NE(mail.append_always(third), box::dormant);
+  EXPECT_NE(mail.append_always(third), box::inactive);
   EXPECT_EQ(collected(mail, owner), (std::vector<letter*>{&first, &second, &third}));
   EXPECT_TRUE(mail.rest(owner));
 }
@@ -98,7 +98,7 @@ TEST(mailbox, ordinary_mail_leaves_it_parked_and_urgent_mail_wakes_it) {
   ASSERT_TRUE(mail.append(mail.look(), second, false, false));
   const auto parked = mail.look();
   EXPECT_TRUE(box::is_parked(parked));
-  EXPECT_FALSE(mail.claim(owner)) << "it is not dormant";
+  EXPECT_FALSE(mail.claim(owner)) << "it is not inactive";
   ASSERT_TRUE(mail.append(parked, urgent, true, true));
   EXPECT_FALSE(box::is_parked(mail.look()));
   EXPECT_EQ(&box::activation_under(parked), &owner);
@@ -262,14 +262,14 @@ TEST(mailbox, nothing_is_lost_or_out_of_order_between_many_senders) {
         desk& mine = desks[static_cast<unsigned>(i)];
         for (int tries = 0;; ++tries) {
           if (i % 7 == 3 || tries == 16) {
-            if (mail.append_always(one) == box::dormant) {
+            if (mail.append_always(one) == box::inactive) {
               mail.finish(one, box::tagged(mine));
               run(mine);
             }
             break;
           }
           const auto seen = mail.look();
-          if (seen == box::dormant) {
+          if (seen == box::inactive) {
             if (!mail.claim(mine)) continue;
             static_cast<void>(mail.append_always(one));
             run(mine);
@@ -285,7 +285,7 @@ TEST(mailbox, nothing_is_lost_or_out_of_order_between_many_senders) {
   for (auto& thread : all) thread.join();
   EXPECT_EQ(handled.load(), senders * each);
   EXPECT_EQ(wrong.load(), 0);
-  EXPECT_EQ(mail.look(), box::dormant);
+  EXPECT_EQ(mail.look(), box::inactive);
 }
 
 }  // namespace

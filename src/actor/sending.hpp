@@ -9,8 +9,8 @@ namespace troupe::actor {
 // What sending asks of its side of the actor. Once the message is in, the actor may handle it and be gone: so
 // nothing here may touch the actor any more by then, unless it has just claimed it.
 // Urgent mail is the runtime's own: it is tried until it is in, for it must not fail and need not be wait-free (P4).
-//   void refuse(Message&)           the actor is closed, or dormant at the end: the message is a dead letter
-//   bool closing()                  a hint: dormant actors are not woken any more
+//   void refuse(Message&)           the actor is closed, or inactive at the end: the message is a dead letter
+//   bool closing()                  a hint: inactive actors are not woken any more
 //   bool wakes_always()             ordinary mail wakes it, too, when it is parked
 //   bool visit(), void leave()      visit() is false when they are not; the end waits for those who are in
 //   Activation& activate(Message&)  with the message in its list; may throw, and then frees the message
@@ -21,14 +21,14 @@ template <int Retries = 16, class Mailbox, class Message, class Side>
 void send_from_afar(Mailbox box, Message& mail, bool urgent, Side& side) {
   for (int tries = 0; tries < Retries || urgent; ++tries) {
     const auto seen = box.look();
-    if (seen == Mailbox::closed || (seen == Mailbox::dormant && side.closing())) return side.refuse(mail);
+    if (seen == Mailbox::closed || (seen == Mailbox::inactive && side.closing())) return side.refuse(mail);
     const bool wakes = Mailbox::is_parked(seen) && (urgent || side.wakes_always());
-    if (seen != Mailbox::dormant && !wakes) {
+    if (seen != Mailbox::inactive && !wakes) {
       if (box.append(seen, mail, urgent, wakes)) return side.nudge(seen);
       continue;
     }
     // The actor is to be woken, if it is not too late for that.
-    auto* made = seen == Mailbox::dormant ? &side.activate(mail) : nullptr;
+    auto* made = seen == Mailbox::inactive ? &side.activate(mail) : nullptr;
     const bool open = side.visit();
     const bool ours = open && (made != nullptr ? box.claim(*made) : box.append(seen, mail, urgent, wakes));
     if (ours) side.wake(made != nullptr ? *made : Mailbox::activation_under(seen));
@@ -49,7 +49,7 @@ void send_from_afar(Mailbox box, Message& mail, bool urgent, Side& side) {
   spare.clear();
   const auto seen = box.append_always(mail);
   TROUPE_REQUIRE(seen != Mailbox::closed, "M4");
-  if (seen == Mailbox::dormant) {
+  if (seen == Mailbox::inactive) {
     box.finish(mail, Mailbox::tagged(spare));
     side.wake(spare);
   } else {

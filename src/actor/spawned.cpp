@@ -171,7 +171,7 @@ sched::after_turn run(sched::runnable& item) {
 }
 
 // Those executors ask it that did so before its first turn: by now it is an actor, or nothing.
-bool settle(sched::runnable& item) { return turn_type.settle(item); }
+bool deactivate(sched::runnable& item) { return turn_type.deactivate(item); }
 bool pending(const sched::runnable&) { return true; }
 void dispose(sched::runnable& item) noexcept {
   auto& active = static_cast<activation&>(item);
@@ -184,10 +184,10 @@ void discard(sched::runnable& item) noexcept {
   active == nullptr ? dispose(item) : turn_type.discard(*active);
 }
 
-const sched::runnable_type queued_type{&run, &settle, &pending, &dispose, &discard};
+const sched::runnable_type queued_type{&run, &deactivate, &pending, &dispose, &discard};
 // Of one that was spawned by a thread of somebody else, who may spawn many before the first of them begins: so its state goes at once
 // when nobody wants the result.
-const sched::runnable_type queued_from_outside_type{&run, &settle, &pending, &dispose, &discard};
+const sched::runnable_type queued_from_outside_type{&run, &deactivate, &pending, &dispose, &discard};
 bool is_queued(const sched::runnable& item) noexcept { return item.type == &queued_type || item.type == &queued_from_outside_type; }
 
 // The end has begun, and others may be done with it: nobody hears of the dead letter.
@@ -198,7 +198,7 @@ void refuse(sched::runnable& item) noexcept {
   cell& actor = *active->actor;
   message& mail = *activation::as_message(active->take_all().oldest);
   // order: relaxed  still nobody else's
-  actor.word.store(mailbox::dormant, std::memory_order_relaxed);
+  actor.word.store(mailbox::inactive, std::memory_order_relaxed);
   free_activation(*active);
   system::of(actor).bury(actor, mail, false);
 }

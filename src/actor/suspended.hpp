@@ -39,7 +39,7 @@ struct not_held {
   unsigned workers = 0;  // each was in its own lock at each try
   unsigned actors = 0;   // parked; mail came for each at each try
   std::size_t in_flight = 0;  // queued, or in their turn, on a worker: they go on, and some of them
-                              // linger there afterwards
+                              // defer their deactivation there afterwards
   unsigned any() const noexcept { return workers + actors; }
 };
 // "\n  not looked at: 1 suspended actor, sent mail at each try"; empty when there is none.

@@ -322,7 +322,7 @@ sched::after_turn run(sched::runnable& item) {
   return run_on(place, active, handled, handled != 0 && left != 0);
 }
 
-bool settle(sched::runnable& item) {
+bool deactivate(sched::runnable& item) {
   auto& active = static_cast<activation&>(item);
   mailbox box(active.actor->word);
   if (!suspends(active)) {
@@ -402,6 +402,6 @@ void report_failure(message::handler method, std::exception_ptr what) noexcept {
   fail(actor, method, std::move(what));
 }
 
-const sched::runnable_type turn_type{&run, &settle, &pending, &dispose, &discard};
+const sched::runnable_type turn_type{&run, &deactivate, &pending, &dispose, &discard};
 
 }  // namespace troupe::actor

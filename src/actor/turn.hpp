@@ -62,7 +62,7 @@ sched::after_turn run_on(turn_place& place, activation& active, unsigned handled
 // A turn handles that many messages at most before it looks at the clock.
 inline constexpr unsigned turns_are_short_below = cell::quick + 1;
 
-// A new actor that nobody else knows yet: on a worker of its pool it starts as active, and lingers there, since whoever made it
+// A new actor that nobody else knows yet: on a worker of its pool it starts as active, and defers its deactivation there, since whoever made it
 // is likely to send it something.
 void start_at_home(cell& made);
 

@@ -1,6 +1,6 @@
 // waiting: where actors whose turns are suspended are found while the program runs.
 //
-// Suspending costs nothing here for as long as the actor lingers on a worker: those are found there
+// Suspending costs nothing here for as long as the actor defers its deactivation on a worker: those are found there
 // (sched::executor::for_each_quiet). One that is parked for the first time in a flow is listed by
 // that flow, until the flow is done; a reentrant actor from its first suspended call on. Whoever
 // looks takes the actor over for an instant (docs/protocols/suspended_turns.md#being-looked-at).

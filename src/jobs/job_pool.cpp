@@ -75,7 +75,7 @@ struct job_pool::runner final : sched::runnable {
     auto& self = static_cast<runner&>(item);
     return self.of.run_some(self);
   }
-  static bool settle(sched::runnable&) { return false; }
+  static bool deactivate(sched::runnable&) { return false; }
   static bool pending(const sched::runnable&) { return false; }
   static void dispose(sched::runnable& item) noexcept {
     auto* self = static_cast<runner*>(&item);
@@ -89,7 +89,7 @@ struct job_pool::runner final : sched::runnable {
     }
     arrived ? of.runner_ended() : of.runners_.end_unarrived();
   }
-  static constexpr sched::runnable_type runner_type{&run, &settle, &pending, &dispose, &dispose};
+  static constexpr sched::runnable_type runner_type{&run, &deactivate, &pending, &dispose, &dispose};
 
   job_pool& of;
   runner* next_free = nullptr;

@@ -256,7 +256,7 @@ TEST(deadlock_search, an_ask_of_who_is_not_suspended_looks_at_no_other) {
   runtime rt(
       {.workers = 2,
        .policy =
-           policy::shared_queue});  // where an actor is dormant as soon as it has nothing to do
+           policy::shared_queue});  // where an actor is inactive as soon as it has nothing to do
   auto head = rt.spawn<link_actor>();
   auto last = rt.spawn<first_actor>();
   actor::system& home = *head.ask<&link_actor::home>().get().value;
@@ -278,7 +278,7 @@ TEST(deadlock_search, an_ask_of_who_is_suspended_looks_at_some_of_those_above) {
   const std::int64_t before = hops_in(home);
   auto all = head.ask<&link_actor::go>(links, last);
   wait_for_suspended(rt, links + 2);
-  // A new actor is not dormant where it was made by a worker: then asking it looks at those above,
+  // A new actor is not inactive where it was made by a worker: then asking it looks at those above,
   // too.
   EXPECT_GE(hops_in(home) - before, 1);
   EXPECT_LE(hops_in(home) - before, hops_max * (links + 1)) << "however many are above";

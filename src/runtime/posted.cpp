@@ -37,10 +37,10 @@ sched::after_turn run(sched::runnable& item) {
   return sched::after_turn::gone;
 }
 
-bool settle(sched::runnable&) { return false; }
+bool deactivate(sched::runnable&) { return false; }
 bool pending(const sched::runnable&) { return false; }
 
-constexpr sched::runnable_type posted_type{&run, &settle, &pending, &dispose, &dispose};
+constexpr sched::runnable_type posted_type{&run, &deactivate, &pending, &dispose, &dispose};
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// nudge_box: which lingering runnables of a worker have got mail from other threads.
+// nudge_box: which deferred runnables of a worker have got mail from other threads.
 //
 // A nudge says "look at this one": it may come twice, or for one that has changed hands or was freed (its
 // memory stays of its kind), so whoever takes it checks. When more come than the box holds, the oldest are
@@ -7,7 +7,7 @@
 // Invariants
 //   N1  the item of each finished push is taken, or a take() after it returns true.
 //   N2  what the pusher did before is seen by who takes its nudge.
-// Rejected: looking at all lingering runnables in turn (a cache miss each, and late when they are many).
+// Rejected: looking at all deferred runnables in turn (a cache miss each, and late when they are many).
 #pragma once
 
 #include <array>

@@ -56,7 +56,7 @@ void shared_queue::work() {
     lock.unlock();
     const runnable_type& type = *item.type;
     const after_turn after = type.run(item);
-    if (after == after_turn::again || (is_quiet(after) && !type.settle(item))) {
+    if (after == after_turn::again || (is_quiet(after) && !type.deactivate(item))) {
       put(item);
     } else {
       if (after == after_turn::gone) type.dispose(item);

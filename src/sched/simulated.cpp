@@ -64,7 +64,7 @@ bool simulated::step() {
   const runnable_type& type = *item->type;
   before_turn_();
   const after_turn after = type.run(*item);
-  if (after == after_turn::again || (is_quiet(after) && !type.settle(*item))) {
+  if (after == after_turn::again || (is_quiet(after) && !type.deactivate(*item))) {
     put(*from, *item);
     return true;
   }

@@ -16,7 +16,7 @@ bool thread_executor::run_one() {
     case after_turn::again: queue_.push(*item); break;
     case after_turn::quiet:
     case after_turn::waits:
-      if (type.settle(*item)) {
+      if (type.deactivate(*item)) {
         finished();
       } else {
         queue_.push(*item);

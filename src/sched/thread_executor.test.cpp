@@ -73,7 +73,7 @@ TEST_F(thread_executor_test, those_that_have_more_to_do_take_turns_with_the_othe
   EXPECT_EQ(ends, 1);
 }
 
-TEST_F(thread_executor_test, one_that_got_work_while_it_settled_runs_again) {
+TEST_F(thread_executor_test, one_that_got_work_while_it_deactivated_runs_again) {
   task one;
   one.settle_refusals = 2;
   submit(one);

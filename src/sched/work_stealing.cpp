@@ -112,7 +112,7 @@ void work_stealing::run_queue_dry(worker& self) {
       if (ending()) break;
       if (self.io_flows && look_again(self)) continue;
       if (self.expects_mail && await_mail(self)) continue;
-      self.settle_all();
+      self.deactivate_all();
       if (self.queue.empty()) {
         self.lock.leave();
         if (!take_inbox(self)) return;
@@ -144,10 +144,10 @@ void work_stealing::run_queue_dry(worker& self) {
     }
     self.lock.enter();
     if (is_quiet(after)) [[likely]] {
-      self.linger(*item, after == after_turn::quiet ? place::lingering : place::waiting);
+      self.defer_deactivation(*item, after == after_turn::quiet ? place::deactivation_deferred : place::waiting);
       continue;
     }
-    if (after == after_turn::gone && item->linger_slot < 0) {  // as the first turn of a task that waits for nothing
+    if (after == after_turn::gone && item->deferred_slot < 0) {  // as the first turn of a task that waits for nothing
       self.part_with_unseen();
       item->type->dispose(*item);
     } else {
@@ -157,7 +157,7 @@ void work_stealing::run_queue_dry(worker& self) {
   }
   // A stop: what is queued is thrown away by its owner. The destructors of what is thrown away may make more.
   for (;;) {
-    self.settle_all();
+    self.deactivate_all();
     runnable* item = self.queue.pop();
     if (item == nullptr) break;
     self.part_with(*item);
@@ -171,9 +171,9 @@ void work_stealing::run_queue_dry(worker& self) {
 // After its turn, inside the lock.
 void work_stealing::put_away(worker& self, runnable& item, after_turn after) noexcept {
   switch (after) {
-    case after_turn::quiet: self.linger(item, place::lingering); break;
+    case after_turn::quiet: self.defer_deactivation(item, place::deactivation_deferred); break;
     case after_turn::again: self.push(item); break;
-    case after_turn::waits: self.linger(item, place::waiting); break;
+    case after_turn::waits: self.defer_deactivation(item, place::waiting); break;
     case after_turn::gone:
       self.part_with(item);
       item.type->dispose(item);

@@ -10,40 +10,40 @@
 namespace troupe::sched {
 
 void worker::forget(runnable& item) noexcept {
-  if (item.linger_slot < 0) return;
-  const auto slot = static_cast<unsigned>(item.linger_slot);
-  TROUPE_INVARIANT(slot < lingering_count_ && lingering_[slot] == &item, "W1");
-  runnable* last = lingering_[--lingering_count_];
-  lingering_[slot] = last;
-  last->linger_slot = item.linger_slot;
-  item.linger_slot = -1;
+  if (item.deferred_slot < 0) return;
+  const auto slot = static_cast<unsigned>(item.deferred_slot);
+  TROUPE_INVARIANT(slot < deferred_count_ && deferred_[slot] == &item, "W1");
+  runnable* last = deferred_[--deferred_count_];
+  deferred_[slot] = last;
+  last->deferred_slot = item.deferred_slot;
+  item.deferred_slot = -1;
 }
 
-void worker::add_lingering(runnable& item) noexcept {
-  if (lingering_count_ == lingering_max) {
-    runnable& longest = *lingering_[hand_++ % lingering_max];
+void worker::add_deferred(runnable& item) noexcept {
+  if (deferred_count_ == deferred_max) {
+    runnable& longest = *deferred_[hand_++ % deferred_max];
     forget(longest);
-    settle_or_queue(longest);
+    deactivate_or_queue(longest);
   }
-  lingering_[lingering_count_] = &item;
-  item.linger_slot = static_cast<std::int16_t>(lingering_count_++);
+  deferred_[deferred_count_] = &item;
+  item.deferred_slot = static_cast<std::int16_t>(deferred_count_++);
 }
 
-// Forgotten already. Either it goes dormant (and may be freed by that), or it is queued.
-void worker::settle_or_queue(runnable& item) noexcept {
+// Forgotten already. Either it goes inactive (and may be freed by that), or it is queued.
+void worker::deactivate_or_queue(runnable& item) noexcept {
   if (!is_idle(item)) return;
-  if (item.type->settle(item)) {
+  if (item.type->deactivate(item)) {
     --residents_;
   } else {
     push(item);
   }
 }
 
-void worker::settle_all() noexcept {
-  while (lingering_count_ != 0) {
-    runnable& item = *lingering_[lingering_count_ - 1];
+void worker::deactivate_all() noexcept {
+  while (deferred_count_ != 0) {
+    runnable& item = *deferred_[deferred_count_ - 1];
     forget(item);
-    settle_or_queue(item);
+    deactivate_or_queue(item);
   }
   hand_ = 0;
 }
@@ -65,16 +65,16 @@ worker::nudges_taken worker::take_nudges() noexcept {
     }
   };
   if (nudges.take(look)) {
-    for (unsigned slot = 0; slot < lingering_count_; ++slot) look(*lingering_[slot]);
+    for (unsigned slot = 0; slot < deferred_count_; ++slot) look(*deferred_[slot]);
   }
   return taken;
 }
 
 std::size_t worker::for_each_quiet(const std::function<void(runnable&)>& look) {
   std::size_t quiet = 0;
-  for (unsigned slot = 0; slot < lingering_count_; ++slot) {
-    if (!is_idle(*lingering_[slot])) continue;
-    look(*lingering_[slot]);
+  for (unsigned slot = 0; slot < deferred_count_; ++slot) {
+    if (!is_idle(*deferred_[slot])) continue;
+    look(*deferred_[slot]);
     ++quiet;
   }
   return residents_ - quiet;
@@ -133,7 +133,7 @@ void worker::ask_for_watch() noexcept {
 
 worker& worker::take_from_shelf(work_stealing& for_pool, sched::executor& as, const std::atomic<std::uint32_t>& lonely,
                                 std::uint64_t seed) {
-  auto lingering = std::make_unique_for_overwrite<runnable*[]>(lingering_max);
+  auto deactivation_deferred = std::make_unique_for_overwrite<runnable*[]>(deferred_max);
   shelf& all = shelf::get();
   worker* self = nullptr;
   {
@@ -149,7 +149,7 @@ worker& worker::take_from_shelf(work_stealing& for_pool, sched::executor& as, co
   self->executor = &as;
   self->lonely = &lonely;
   self->random = seed | 1u;
-  self->lingering_ = std::move(lingering);
+  self->deferred_ = std::move(deactivation_deferred);
   self->looked_at_ns = self->stirred_at_ns = self->rescued_at_ns = self->polled_at_ns = 0;
   self->seen_at_ns.store(0, std::memory_order_relaxed);  // order: relaxed  a hint
   // order: relaxed  the thread that starts with it sees all of this
@@ -160,8 +160,8 @@ worker& worker::take_from_shelf(work_stealing& for_pool, sched::executor& as, co
 }
 
 void worker::put_on_shelf(worker& ended) {
-  TROUPE_REQUIRE(ended.queue.empty() && ended.lingering_count_ == 0 && ended.residents_ == 0, "W3");
-  ended.lingering_.reset();
+  TROUPE_REQUIRE(ended.queue.empty() && ended.deferred_count_ == 0 && ended.residents_ == 0, "W3");
+  ended.deferred_.reset();
   // order: relaxed  statistics of the pool that has ended
   for (auto* statistic : {&ended.turns, &ended.steals, &ended.stolen}) statistic->store(0, std::memory_order_relaxed);
   // order: relaxed  a hint

@@ -1,19 +1,19 @@
 // worker: one thread of the work-stealing pool, and what it owns.
 //
-// The biased lock guards the run queue, the lingering runnables and the plain members of every runnable
+// The biased lock guards the run queue, the deferred runnables and the plain members of every runnable
 // whose `home` is this worker. The owner enters for each turn and each message that it sends; a thief
 // revokes now and then.
 //
-// Lingering: a runnable whose mailbox has just run empty keeps its activation while its worker is busy,
+// Deferred: a runnable whose mailbox has just run empty keeps its activation while its worker is busy,
 // since most are addressed again soon; then neither the wake-up nor the rest costs a locked instruction.
-// A thread that sends mail to a lingering runnable of another worker nudges that worker. All are settled
+// A thread that sends mail to a deferred runnable of another worker nudges that worker. All are deactivated
 // before the worker sleeps.
 // Invariants
-//   W1  `linger_slot` of a runnable is s if and only if lingering_[s] is that runnable.
+//   W1  `deferred_slot` of a runnable is s if and only if deferred_[s] is that runnable.
 //   W2  a runnable with a slot has this worker as its home.
-//   W3  a worker that sleeps has an empty queue and nothing lingers.
-//   W4  a lingering runnable with mail has a nudge on its way, or settle_all comes before the next sleep.
-//   W5  `residents_` counts the runnables whose home this is, queued, lingering or in their turn; the queue has
+//   W3  a worker that sleeps has an empty queue and nothing defers its deactivation.
+//   W4  a deferred runnable with mail has a nudge on its way, or deactivate_all comes before the next sleep.
+//   W5  `residents_` counts the runnables whose home this is, queued, deferred or in their turn; the queue has
 //       room for all of them. So only a newcomer needs memory, and may be refused.
 #pragma once
 
@@ -36,7 +36,7 @@ class work_stealing;
 
 class worker {
  public:
-  static constexpr unsigned lingering_max = 16384;  // runnables; then the longest there goes
+  static constexpr unsigned deferred_max = 16384;  // runnables; then the longest there goes
   static constexpr unsigned steal_max = 64;         // runnables in one steal
 
   // Workers are never freed but used again: a sender with an old address may still nudge one that has ended,
@@ -54,9 +54,9 @@ class worker {
     return queue.keep_room(residents_ + newcomers);
   }
 
-  // Inside the lock: a newcomer for which there is room becomes this worker's (W5), to be queued or to linger.
+  // Inside the lock: a newcomer for which there is room becomes this worker's (W5), to be queued or to defer their deactivation.
   TROUPE_INLINE void adopt(runnable& item) noexcept {
-    TROUPE_INVARIANT(item.linger_slot < 0, "W1");
+    TROUPE_INVARIANT(item.deferred_slot < 0, "W1");
     ++residents_;
     // order: relaxed  read inside the lock only, or as a hint
     item.home.store(this, std::memory_order_relaxed);
@@ -87,14 +87,14 @@ class worker {
     --residents_;
   }
 
-  // The same of one that has never lingered here.
+  // The same of one that has never deferred its deactivation here.
   TROUPE_INLINE void part_with_unseen() noexcept { --residents_; }
 
-  // Inside the lock: mail has come for a runnable of this worker; if it lingers, it is queued.
-  TROUPE_INLINE void wake_if_lingering(runnable& item) noexcept {
-    const bool lingers = item.where == place::lingering;
-    item.where = lingers ? place::queued : item.where;
-    queue.push_if(item, lingers);
+  // Inside the lock: mail has come for a runnable of this worker; if it defers its deactivation, it is queued.
+  TROUPE_INLINE void wake_if_deferred(runnable& item) noexcept {
+    const bool is_deferred = item.where == place::deactivation_deferred;
+    item.where = is_deferred ? place::queued : item.where;
+    queue.push_if(item, is_deferred);
   }
 
   // The same for urgent mail, which wakes a waiting one, too.
@@ -123,11 +123,11 @@ class worker {
   }
 
   // Inside the lock.
-  TROUPE_INLINE void linger(runnable& item, place as) noexcept {
+  TROUPE_INLINE void defer_deactivation(runnable& item, place as) noexcept {
     item.where = as;
-    if (item.linger_slot < 0) add_lingering(item);  // else it still has its slot from last time
+    if (item.deferred_slot < 0) add_deferred(item);  // else it still has its slot from last time
   }
-  void settle_all() noexcept;  // queues what has mail, lets the rest go
+  void deactivate_all() noexcept;  // queues what has mail, lets the rest go
   // Queues what has mail. How many were passed on: their new worker may be long in a handler (attend); and how many
   // stay, since it is their turn that is long.
   struct nudges_taken {
@@ -183,13 +183,13 @@ class worker {
   std::atomic<std::uint64_t> wakes{0};                        // written by those who wake it
 
  private:
-  void add_lingering(runnable& item) noexcept;
-  void forget(runnable& item) noexcept;  // takes it out of the lingering ones (W1)
-  void settle_or_queue(runnable& item) noexcept;
+  void add_deferred(runnable& item) noexcept;
+  void forget(runnable& item) noexcept;  // takes it out of the deferred ones (W1)
+  void deactivate_or_queue(runnable& item) noexcept;
 
   inline static constinit thread_local worker* current_ [[gnu::tls_model("initial-exec")]] = nullptr;
-  std::unique_ptr<runnable*[]> lingering_;
-  unsigned lingering_count_ = 0;
+  std::unique_ptr<runnable*[]> deferred_;
+  unsigned deferred_count_ = 0;
   std::size_t residents_ = 0;
   std::atomic<std::uint64_t> vain_nudges_{0};  // as many were pushed when a thief found that all are for the running one
   unsigned hand_ = 0;  // which one goes next when there are too many

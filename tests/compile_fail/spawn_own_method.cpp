@@ -4,12 +4,12 @@
 #include <troupe/troupe.hpp>
 
 struct Account {
-  troupe::task<> settle() { co_return; }
+  troupe::task<> deactivate() { co_return; }
   void close() {
 #ifdef CONTROL
-    troupe::self(this).tell<&Account::settle>();
+    troupe::self(this).tell<&Account::deactivate>();
 #else
-    troupe::spawn(&Account::settle, this);
+    troupe::spawn(&Account::deactivate, this);
 #endif
   }
 };

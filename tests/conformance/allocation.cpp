@@ -428,7 +428,7 @@ TEST_P(allocation_failure, a_handler_fills_a_queue_that_cannot_grow) {
   EXPECT_EQ(handled.load(), 3 * crowd);
 }
 
-// The threads of the pool themselves, while they take, run, settle and dispose of what is there.
+// The threads of the pool themselves, while they take, run, deactivate and dispose of what is there.
 TEST_P(allocation_failure, the_pools_threads_go_on_without_memory) {
   std::atomic<int> handled{0}, inside{0};
   runtime rt(options());
@@ -684,7 +684,7 @@ TEST_P(allocation_failure, a_task_that_has_no_memory_for_its_first_turn_says_so)
   }
 }
 
-// And none of its threads can make an activation for a dormant actor.
+// And none of its threads can make an activation for an inactive actor.
 class no_activations {
  public:
   no_activations() {

@@ -24,13 +24,13 @@ struct ledger {
   std::atomic<int> values{0}, deadlocks{0}, others{0};
   std::atomic<int> left{0};
   event done;
-  void settle(std::atomic<int>& how) {
+  void deactivate(std::atomic<int>& how) {
     ++how;
     if (--left == 0) done.set();
   }
 };
 
-// Keeps the program open until all is settled: so no stall, but the search, comes to what waits for itself.
+// Keeps the program open until all is deactivated: so no stall, but the search, comes to what waits for itself.
 task<> hold_open(event done, std::shared_ptr<troupe::hold> held) {
   co_await done.wait();
   held->release();
@@ -42,14 +42,14 @@ void run_held(runtime& rt, ledger& of) {
 }
 
 template <class Ask>
-task<> settles(Ask ask, unchecked<ledger*> to) {
+task<> deactivates(Ask ask, unchecked<ledger*> to) {
   try {
     co_await ask();
-    to.value->settle(to.value->values);
+    to.value->deactivate(to.value->values);
   } catch (const deadlock&) {
-    to.value->settle(to.value->deadlocks);
+    to.value->deactivate(to.value->deadlocks);
   } catch (...) {
-    to.value->settle(to.value->others);
+    to.value->deactivate(to.value->others);
   }
 }
 
@@ -78,7 +78,7 @@ TEST_P(ask_circles, a_bank_that_is_held_open_answers_each_transfer_once) {
     const auto from = static_cast<std::size_t>(i % count);
     const auto to = (from + 1 + random() % (count - 1)) % count;
     const auto ask = [a = all[from], b = all[to]] { return a.ask<&account::transfer>(b, 1); };
-    rt.spawn(settles(ask, unchecked{&outcomes}));
+    rt.spawn(deactivates(ask, unchecked{&outcomes}));
   }
   run_held(rt, outcomes);
   EXPECT_EQ(outcomes.values + outcomes.deadlocks, count * each);
@@ -596,7 +596,7 @@ TEST_P(ask_circles, searches_beside_waits_that_end_tell_nobody_wrongly) {
         const auto ask = [a = whom[from], b = target < whom.size() ? whom[target] : whom[from], self_only = target >= whom.size()] {
           return self_only ? a.ask<&account::deposit>(1) : a.ask<&account::transfer>(b, 1);
         };
-        co_await settles(ask, to);
+        co_await deactivates(ask, to);
       }
     }
   };

@@ -163,7 +163,7 @@ TEST_P(p3_delivery, telling_an_actor_of_a_runtime_that_has_gone_is_harmless) {
   copy.tell<&worker_actor::work>();
 }
 
-TEST_P(p3_delivery, a_burst_from_every_side_while_the_actor_falls_dormant_loses_nothing) {
+TEST_P(p3_delivery, a_burst_from_every_side_while_the_actor_deactivates_loses_nothing) {
   // Single messages with pauses between them: every one is a wake-up or close to one.
   struct counter {
     std::atomic<int>* seen;

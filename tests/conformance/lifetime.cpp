@@ -1,4 +1,4 @@
-// P14 and counted refs: an actor dies once it is dormant and nobody refers to it; cycles die at shutdown.
+// P14 and counted refs: an actor dies once it is inactive and nobody refers to it; cycles die at shutdown.
 #include <latch>
 
 #include "support/conformance.hpp"

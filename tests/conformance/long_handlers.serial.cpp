@@ -114,7 +114,7 @@ TEST_P(p11_long_handlers, a_long_handler_does_not_delay_what_it_sent_itself) {
   expect_within(10ms, [&] { return wait_for_what_it_sent<&sleeper_on_cpu::hold_the_worker>(options()); });
 }
 
-TEST_P(p11_long_handlers, a_long_handler_does_not_delay_actors_that_linger_on_its_worker) {
+TEST_P(p11_long_handlers, a_long_handler_does_not_delay_actors_deferred_on_its_worker) {
   if (workers() < 2) GTEST_SKIP() << "nobody else is there";
   expect_within(10ms, [&] {
     return worst_wait(options(), [](runtime& rt, auto& busy, auto& other, auto& entered) {
@@ -191,11 +191,11 @@ TEST_P(p11_long_handlers, what_a_handler_posts_after_a_long_wait_is_not_delayed)
 
 TEST_P(p11_long_handlers, what_comes_from_outside_after_a_long_wait_is_not_delayed) {
   if (workers() < 2) GTEST_SKIP() << "nobody else is there";
-  for (const bool lingers : {true, false}) {
+  for (const bool is_deferred : {true, false}) {
     expect_within(10ms, [&] {
-      return worst_wait(options(), [lingers](runtime& rt, auto& busy, auto& other, auto& entered) {
-        rt.post([busy, other, lingers] {
-          if (lingers) other.template tell<&quiet::hear>(clock::now());
+      return worst_wait(options(), [is_deferred](runtime& rt, auto& busy, auto& other, auto& entered) {
+        rt.post([busy, other, is_deferred] {
+          if (is_deferred) other.template tell<&quiet::hear>(clock::now());
           busy.template tell<&sleeper_on_cpu::warm_up>(50);
           busy.template tell<&sleeper_on_cpu::wait_and_hold_the_worker>();
         });

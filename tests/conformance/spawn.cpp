@@ -91,7 +91,7 @@ TEST_P(layout, over_aligned_objects_of_all_sizes_are_aligned) {
   EXPECT_EQ(wrong.load(), 0);
 }
 
-// Of each of many actors of this class, with its activation (64 bytes) while it lingers.
+// Of each of many actors of this class, with its activation (64 bytes) while it defers its deactivation.
 template <class Actor>
 std::size_t resident_bytes_each(const runtime_options& options, int count) {
   std::atomic<int> wrong{0};

@@ -94,7 +94,7 @@ struct farewell_model : rl::test_suite<farewell_model<Holders, Gives, WorkerHold
 
   // The cell.
   models::guarded<bool> there_{true};
-  cell_word<std::uintptr_t> word_{mailbox::dormant};
+  cell_word<std::uintptr_t> word_{mailbox::inactive};
   actor::basic_ref_state<cell_word<std::uint32_t>> refs_;
   models::guarded<bool> stopped_{false};
 

@@ -48,7 +48,7 @@ using mailbox = actor::mailbox_word<message, activation, word, models::fenced_at
 
 template <unsigned Senders, unsigned MailsEach, int Retries>
 struct mailbox_model : rl::test_suite<mailbox_model<Senders, MailsEach, Retries>, Senders> {
-  word word_{mailbox::dormant};
+  word word_{mailbox::inactive};
   message mails_[Senders][MailsEach];
   activation activations_[Senders];
   models::atomic<bool> first_sent_{false};
@@ -97,7 +97,7 @@ struct mailbox_model : rl::test_suite<mailbox_model<Senders, MailsEach, Retries>
     for (;;) {
       handle_list(active);
       if (models::mutated("unchecked_rest")) {
-        if (!box.has_mail(active)) return word_.store(mailbox::dormant, std::memory_order_release);
+        if (!box.has_mail(active)) return word_.store(mailbox::inactive, std::memory_order_release);
       } else if (box.rest(active)) {
         return;
       }
@@ -121,7 +121,7 @@ struct mailbox_model : rl::test_suite<mailbox_model<Senders, MailsEach, Retries>
   }
 
   void after() {
-    RL_ASSERT(mailbox(word_).look() == mailbox::dormant);
+    RL_ASSERT(mailbox(word_).look() == mailbox::inactive);
     for (auto& number : next_number_) RL_ASSERT(number == MailsEach);
   }
 };

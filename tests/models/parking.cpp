@@ -6,7 +6,7 @@
 // from thread to thread. A reentrant one handles ordinary mail at once, and its resumptions come only when it has.
 // Somebody else may take the parked actor over to look at it, and lets it go again.
 // Checks M1 to M5: the actor's own state is never touched by two at once, nobody wakes an actor that another one has
-// woken, and at the end it is dormant and has handled everything once, each sender's mail in order.
+// woken, and at the end it is inactive and has handled everything once, each sender's mail in order.
 //
 // mutation: park_relaxed
 // mutation: park_unchecked
@@ -220,7 +220,7 @@ struct parking_model : rl::test_suite<parking_model<Resumptions, Senders, MailsE
   }
 
   void after() {
-    RL_ASSERT(mailbox(word_).look() == mailbox::dormant);
+    RL_ASSERT(mailbox(word_).look() == mailbox::inactive);
     RL_ASSERT(awaited_ == 0 && running_ == 0);
     for (auto& number : next_number_) RL_ASSERT(number == MailsEach);
   }

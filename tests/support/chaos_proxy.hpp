@@ -105,7 +105,7 @@ class chaos_proxy {
     // Closed so, a socket sends a reset; a simulated one does when there is something that it has not read.
     void reset() noexcept {
       for (tcp_stream* one : {&client, &server}) {
-        const linger at_once{1, 0};
+        const defer_deactivation at_once{1, 0};
         if (one->is_open()) static_cast<void>(::setsockopt(one->fd(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once));
         one->close();
       }

@@ -197,7 +197,7 @@ constexpr cell_type::cell_type(std::size_t object_bytes, std::size_t object_alig
     : bytes(object_bytes), alignment(object_alignment), destroy(destroys), name(called), reentrant(is_reentrant),
       adopted(is_adopted), offset(offset_behind(0)), slot_bytes(slot_bytes_behind(0)) {}
 
-// Puts a message into the actor's mailbox, and wakes the actor if it is dormant. Takes the message, also
+// Puts a message into the actor's mailbox, and wakes the actor if it is inactive. Takes the message, also
 // when it throws (std::bad_alloc). Any thread. Never waits for a handler.
 void deliver(cell& to, message& mail);
 // The same for one that has the sender's ref to the actor.

@@ -51,7 +51,7 @@ struct ask_link {
   bool by_turn = false;                  // a flow asked
   std::uint8_t passed = 0;               // so many ordinary methods in a row asked before this; no more than passed_max
   static constexpr std::uint8_t passed_max = 250;
-  bool callee_active = false;            // when it was asked the callee was not dormant
+  bool callee_active = false;            // when it was asked the callee was not inactive
   std::atomic<std::uint8_t> main_lane{0};  // as shared_state's, until its handler has returned a future, which others may resolve
   std::atomic<bool> waited{false};       // a flow is suspended for it, with no limit
   std::atomic<bool> given_up{false};     // a timeout, a stop token or the end of the asker has ended the wait for it
