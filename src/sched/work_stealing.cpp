@@ -128,7 +128,7 @@ void work_stealing::run_queue_dry(worker& self) {
     if (backlog && self.unwatched()) [[unlikely]] attend();
     const after_turn after = item->type->run(*item);
     const std::uint64_t turns = add(self.turns, 1);
-    if (turns >= self.look_after && (!self.nudges.empty() || inbox_has_some() || turns >= self.stir_after)) [[unlikely]] {
+    if (turns >= self.look_after && (!self.nudges.empty() || inbox_has_some() || turns >= self.rebalance_after)) [[unlikely]] {
       const bool polls = housekeeping(self, turns);
       // Here, too, since a queue may never run dry: each turn that ends as quiet may have woken somebody.
       if (polls || ending()) {
@@ -199,8 +199,8 @@ bool work_stealing::housekeeping(worker& self, std::uint64_t turns) {
     self.looked_at_ns = now;
     self.looked_turns = turns;
   }
-  if (turns < self.stir_after) return false;
-  stir(self, now, turns);
+  if (turns < self.rebalance_after) return false;
+  rebalance(self, now, turns);
   // order: relaxed  a hint
   if (poller_.load(std::memory_order_relaxed) == nullptr || now - self.polled_at_ns < poll_every_ns) return false;
   self.polled_at_ns = now;
@@ -209,23 +209,23 @@ bool work_stealing::housekeeping(worker& self, std::uint64_t turns) {
 
 // Fairness among busy workers: when one has many actors in its round and another one few, the few would
 // be served far more often for ever, since nobody is idle and steals.
-void work_stealing::stir(worker& self, std::int64_t now, std::uint64_t turns) {
-  const std::int64_t span = now - self.stirred_at_ns;
-  const auto done = static_cast<std::int64_t>(turns - self.stirred_turns);
+void work_stealing::rebalance(worker& self, std::int64_t now, std::uint64_t turns) {
+  const std::int64_t span = now - self.rebalanced_at_ns;
+  const auto done = static_cast<std::int64_t>(turns - self.rebalanced_turns);
   // order: relaxed  a hint
   const bool serves = poller_.load(std::memory_order_relaxed) != nullptr;
   // Again after about as many turns as take that long.
-  const std::int64_t every = serves ? stir_beside_io_ns : stir_every_ns;
-  self.stir_after = turns + static_cast<std::uint64_t>(
-      std::clamp<std::int64_t>(done * every / std::max<std::int64_t>(span, 1), 1, turns_a_stir));
+  const std::int64_t every = serves ? rebalance_beside_io_ns : rebalance_every_ns;
+  self.rebalance_after = turns + static_cast<std::uint64_t>(
+      std::clamp<std::int64_t>(done * every / std::max<std::int64_t>(span, 1), 1, turns_per_rebalance));
   const auto mine = static_cast<std::int64_t>(self.queue.count()) * span / done;
   // Where rounds are long a turn may well be: then the comparison below does.
   const bool is_quick = mine <= rescue_every_ns / 4 && workers_.size() > 1;
   if (is_quick && now - self.rescued_at_ns >= rescue_every_ns && take_from_stuck(self, now)) return;
-  if (span < (mine < every ? every : stir_every_ns)) return;
-  self.stirred_at_ns = now;
-  self.stirred_turns = turns;
-  if (span > stir_memory_ns || workers_.size() == 1) return;
+  if (span < (mine < every ? every : rebalance_every_ns)) return;
+  self.rebalanced_at_ns = now;
+  self.rebalanced_turns = turns;
+  if (span > rebalance_memory_ns || workers_.size() == 1) return;
   std::unique_lock steal(steal_mutex_, std::try_to_lock);
   if (!steal) return;
   const imbalance bound = serves ? fine : coarse;
@@ -235,7 +235,7 @@ void work_stealing::stir(worker& self, std::int64_t now, std::uint64_t turns) {
   const std::size_t start = next_random(self.random) % workers_.size();
   for (std::size_t i = 0; i < std::min<std::size_t>(bound.looks, workers_.size()); ++i) {
     worker& one = *workers_[(start + i) % workers_.size()];
-    const pace theirs = &one == &self ? pace{} : look_at(one, now, stir_memory_ns);
+    const pace theirs = &one == &self ? pace{} : look_at(one, now, rebalance_memory_ns);
     if (theirs.backlog_ns <= most || one.queue.count() == 0) continue;
     most = theirs.backlog_ns;
     is_stuck = theirs.is_stuck;
@@ -437,7 +437,7 @@ work_stealing::pace work_stealing::look_at(worker& victim, std::int64_t now, std
   const std::uint64_t done = turns - victim.seen_turns.load(std::memory_order_relaxed);
   if (done == 0) {
     // Stuck in one turn: whatever waits there is worth saving.
-    return span >= stuck_ns ? pace{worth_stealing_short_ns * 1000, span, span >= stir_every_ns} : pace{};
+    return span >= stuck_ns ? pace{worth_stealing_short_ns * 1000, span, span >= rebalance_every_ns} : pace{};
   }
   victim.seen_turns.store(turns, std::memory_order_relaxed);  // order: relaxed  as above
   victim.seen_at_ns.store(now, std::memory_order_relaxed);    // order: relaxed  as above
@@ -495,14 +495,14 @@ bool work_stealing::nothing_left(const worker& self) const noexcept {
 }
 
 void work_stealing::show_busy(worker& self) noexcept {
-  // Its turns may be longer than before it was idle: so it stirs by its pace from now on.
+  // Its turns may be longer than before it was idle: so it rebalances by its pace from now on.
   // order: relaxed  its own
-  self.stir_after = self.turns.load(std::memory_order_relaxed);
+  self.rebalance_after = self.turns.load(std::memory_order_relaxed);
   // How long it has been in its first turn is known from here on.
-  self.awaited_turns = self.stir_after;
+  self.awaited_turns = self.rebalance_after;
   self.awaited_at_ns = base::now_ns();
   // order: relaxed (both)  hints
-  self.seen_turns.store(self.stir_after, std::memory_order_relaxed);
+  self.seen_turns.store(self.rebalance_after, std::memory_order_relaxed);
   self.seen_at_ns.store(self.awaited_at_ns, std::memory_order_relaxed);
   // order: relaxed  hints
   self.busy.store(true, std::memory_order_relaxed);

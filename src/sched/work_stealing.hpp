@@ -57,11 +57,11 @@ class work_stealing final : public policy {
   static constexpr std::int64_t worth_calling_ns = 100'000;
   // What a thief saw of a victim longer ago than this says nothing.
   static constexpr std::int64_t memory_ns = 4'000'000;
-  // The same for a busy worker's look at another one: its rounds of turns_a_stir turns may be long.
-  static constexpr std::int64_t stir_memory_ns = 1'000'000'000;
+  // The same for a busy worker's look at another one: its rounds of turns_per_rebalance turns may be long.
+  static constexpr std::int64_t rebalance_memory_ns = 1'000'000'000;
   // How often a busy worker compares its queue with the others'. Where there is I/O, one whose round is short does so more often:
   // alone with a connection it would answer that a hundred times meanwhile.
-  static constexpr std::int64_t stir_every_ns = 1'000'000, stir_beside_io_ns = 100'000;
+  static constexpr std::int64_t rebalance_every_ns = 1'000'000, rebalance_beside_io_ns = 100'000;
   // The imbalance that makes it act: another one's backlog is so much of its own, and so much more. Connections are to be
   // answered alike; other actors rather stay where their data is.
   struct imbalance {
@@ -76,7 +76,7 @@ class work_stealing final : public policy {
   static constexpr int awake_pauses = 8;  // between two looks
   // Meanwhile it takes a quarter of a backlog that takes so long.
   static constexpr std::int64_t worth_stealing_awake_ns = 8'000;
-  static constexpr unsigned turns_a_stir = 64;  // at most
+  static constexpr unsigned turns_per_rebalance = 64;  // at most
   // One that is in one turn for so long does nothing for those behind it. Mostly its thread has lost its processor.
   static constexpr std::int64_t rescue_every_ns = 200'000;
   static constexpr int looks_max = 1'000;  // tries to find a worker outside of its lock
@@ -92,7 +92,7 @@ class work_stealing final : public policy {
   void run_queue_dry(worker& self);
   void put_away(worker& self, runnable& item, after_turn after) noexcept;
   bool housekeeping(worker& self, std::uint64_t turns);
-  void stir(worker& self, std::int64_t now, std::uint64_t turns);
+  void rebalance(worker& self, std::int64_t now, std::uint64_t turns);
 
   // What idle_life asks of its pool.
   friend class idle_life<work_stealing, worker>;
@@ -142,7 +142,7 @@ class work_stealing final : public policy {
   std::vector<worker*> workers_;  // from the shelf
   roster<worker> roster_;
   inbox<runnable> inbox_;
-  std::mutex steal_mutex_;  // one thief at a time: a searching one, or a busy worker that stirs
+  std::mutex steal_mutex_;  // one thief at a time: a searching one, or a busy worker that rebalances
   std::atomic<unsigned> busy_{0};
   std::atomic<bool> ending_{false};
   std::atomic<poller*> poller_{nullptr};

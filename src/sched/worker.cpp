@@ -150,11 +150,11 @@ worker& worker::take_from_shelf(work_stealing& for_pool, sched::executor& as, co
   self->lonely = &lonely;
   self->random = seed | 1u;
   self->deferred_ = std::move(deactivation_deferred);
-  self->looked_at_ns = self->stirred_at_ns = self->rescued_at_ns = self->polled_at_ns = 0;
+  self->looked_at_ns = self->rebalanced_at_ns = self->rescued_at_ns = self->polled_at_ns = 0;
   self->seen_at_ns.store(0, std::memory_order_relaxed);  // order: relaxed  a hint
   // order: relaxed  the thread that starts with it sees all of this
   const std::uint64_t turns = self->turns.load(std::memory_order_relaxed);
-  self->look_after = self->stir_after = self->looked_turns = self->stirred_turns = turns;
+  self->look_after = self->rebalance_after = self->looked_turns = self->rebalanced_turns = turns;
   self->seen_turns.store(turns, std::memory_order_relaxed);  // order: relaxed  a hint
   return *self;
 }

@@ -115,7 +115,7 @@ class worker {
   void ask_for_watch() noexcept;
   // The owner's, in a turn that is long: however quick those before it were, the next comparison with other queues does
   // not wait for as many again.
-  void expect_long_turns() noexcept { stir_after = 0; }
+  void expect_long_turns() noexcept { rebalance_after = 0; }
   // Whether something lies here that a search would find; a hint for others.
   bool has_some_left() const noexcept {
     // order: relaxed  a hint
@@ -168,8 +168,8 @@ class worker {
   std::uint64_t random = 0;
   std::uint64_t look_after = 0, looked_turns = 0;  // when it looks for mail from other threads, in turns
   std::int64_t looked_at_ns = 0;
-  std::uint64_t stir_after = 0, stirred_turns = 0;
-  std::int64_t stirred_at_ns = 0, rescued_at_ns = 0, polled_at_ns = 0;
+  std::uint64_t rebalance_after = 0, rebalanced_turns = 0;
+  std::int64_t rebalanced_at_ns = 0, rescued_at_ns = 0, polled_at_ns = 0;
   worker* watched = nullptr;  // another one, which had done so many turns when this one looked at it last
   std::uint64_t watched_turns = 0;
   // Since this worker was last out of work, one of its actors began to wait for room in a mailbox, or gave
