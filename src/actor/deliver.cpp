@@ -55,14 +55,14 @@ struct actor_side {
   void wake(activation& made) noexcept { executor.submit(made); }
 
   // The first new mail of an active actor: if it defers its deactivation on some worker, nobody else would tell. By now it
-  // may have gone on, and its activation may be another actor's: whoever takes the nudge checks.
-  void nudge(std::uintptr_t seen) noexcept {
+  // may have gone on, and its activation may be another actor's: whoever takes the wake hint checks.
+  void wake_hint(std::uintptr_t seen) noexcept {
     if (!mailbox::is_activation(seen) || mailbox::is_parked(seen)) return;
     activation& active = mailbox::as_activation(seen);
-    // order: relaxed  a nudge for the wrong worker is passed on (worker.cpp)
+    // order: relaxed  a wake hint for the wrong worker is passed on (worker.cpp)
     sched::worker* is_deferred_at = active.home.load(std::memory_order_relaxed);
     if (is_deferred_at == nullptr) return;
-    is_deferred_at->nudges.push(active);
+    is_deferred_at->wake_hints.push(active);
     if (home.visit()) executor.attend();  // the worker may be long in a handler (P11)
     home.leave();
   }

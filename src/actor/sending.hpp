@@ -16,7 +16,7 @@ namespace troupe::actor {
 //   Activation& activate(Message&)  with the message in its list; may throw, and then frees the message
 //   void put_away(Activation&)      what activate made and nobody needs; the message stays
 //   void wake(Activation&)          the actor is active with it, and in no queue: it wants to run; must not throw
-//   void nudge(seen)                the message went behind `seen`
+//   void wake_hint(seen)                the message went behind `seen`
 template <int Retries = 16, class Mailbox, class Message, class Side>
 void send_from_afar(Mailbox box, Message& mail, bool urgent, Side& side) {
   for (int tries = 0; tries < Retries || urgent; ++tries) {
@@ -24,7 +24,7 @@ void send_from_afar(Mailbox box, Message& mail, bool urgent, Side& side) {
     if (seen == Mailbox::closed || (seen == Mailbox::inactive && side.closing())) return side.refuse(mail);
     const bool wakes = Mailbox::is_parked(seen) && (urgent || side.wakes_always());
     if (seen != Mailbox::inactive && !wakes) {
-      if (box.append(seen, mail, urgent, wakes)) return side.nudge(seen);
+      if (box.append(seen, mail, urgent, wakes)) return side.wake_hint(seen);
       continue;
     }
     // The actor is to be woken, if it is not too late for that.
@@ -58,7 +58,7 @@ void send_from_afar(Mailbox box, Message& mail, bool urgent, Side& side) {
     if (Mailbox::is_parked(seen)) {
       side.wake(Mailbox::activation_under(seen));
     } else {
-      side.nudge(seen);
+      side.wake_hint(seen);
     }
   }
   side.leave();

@@ -128,7 +128,7 @@ void work_stealing::run_queue_dry(worker& self) {
     if (backlog && self.unwatched()) [[unlikely]] attend();
     const after_turn after = item->type->run(*item);
     const std::uint64_t turns = add(self.turns, 1);
-    if (turns >= self.look_after && (!self.nudges.empty() || inbox_has_some() || turns >= self.rebalance_after)) [[unlikely]] {
+    if (turns >= self.look_after && (!self.wake_hints.empty() || inbox_has_some() || turns >= self.rebalance_after)) [[unlikely]] {
       const bool polls = housekeeping(self, turns);
       // Here, too, since a queue may never run dry: each turn that ends as quiet may have woken somebody.
       if (polls || ending()) {
@@ -186,14 +186,14 @@ void work_stealing::put_away(worker& self, runnable& item, after_turn after) noe
 // True when it is time to look into the poller, too.
 bool work_stealing::housekeeping(worker& self, std::uint64_t turns) {
   const std::int64_t now = base::now_ns();
-  const bool nudged = !self.nudges.empty();
-  if (nudged) {
+  const bool hinted = !self.wake_hints.empty();
+  if (hinted) {
     self.lock.enter();
-    const unsigned passed_on = self.take_nudges().passed_on;
+    const unsigned passed_on = self.take_wake_hints().passed_on;
     self.lock.leave();
     if (passed_on != 0) attend();
   }
-  if (take_inbox(self) || nudged) {
+  if (take_inbox(self) || hinted) {
     const auto done = static_cast<std::int64_t>(turns - self.looked_turns);
     self.look_after = turns + (now - self.looked_at_ns < done * quick_turn_ns ? turns_a_look : 1);
     self.looked_at_ns = now;
@@ -246,7 +246,7 @@ void work_stealing::rebalance(worker& self, std::int64_t now, std::uint64_t turn
   const std::size_t theirs = victim->queue.count() + (is_stuck ? 1 : 0), ours = is_stuck ? 0 : self.queue.count();
   if (theirs <= ours + 1) return;
   steal_from(self, *victim, worker::share::half, static_cast<unsigned>((theirs - ours) / 2));
-  attend();  // as above: it took the victim's nudges
+  attend();  // as above: it took the victim's wake hints
 }
 
 // Those behind a turn that does not end get none, while all others go on: a worker that is busy takes them all, since nobody
@@ -264,7 +264,7 @@ bool work_stealing::take_from_stuck(worker& self, std::int64_t now) {
   std::unique_lock steal(steal_mutex_, std::try_to_lock);
   if (!steal || !steal_from(self, *victim, worker::share::all, worker::steal_max)) return false;
   steal.unlock();
-  attend();  // it took the victim's nudges
+  attend();  // it took the victim's wake hints
   return true;
 }
 
@@ -292,7 +292,7 @@ bool work_stealing::await_mail(worker& self) {
   bool found = false;
   const std::int64_t end = now + await_mail_ns;
   for (; !found && !ending() && now < end; now = base::now_ns()) {
-    found = !self.nudges.empty() || inbox_has_some() || steal_awake(self, now);
+    found = !self.wake_hints.empty() || inbox_has_some() || steal_awake(self, now);
     for (int i = 0; !found && i < awake_pauses; ++i) base::std_atomics::pause();
   }
   self.vain_waits = found ? 0 : std::min(self.vain_waits + 1, vain_waits_max);
@@ -302,7 +302,7 @@ bool work_stealing::await_mail(worker& self) {
   self.awaited_turns += turns;
   self.lock.enter();
   if (found) {
-    const unsigned passed_on = self.take_nudges().passed_on;
+    const unsigned passed_on = self.take_wake_hints().passed_on;
     if (passed_on != 0) {
       self.lock.leave();
       attend();
@@ -328,7 +328,7 @@ bool work_stealing::steal_awake(worker& self, std::int64_t now) {
   const auto few = static_cast<unsigned>(std::min<std::size_t>(count / 4 + 1, worker::steal_max));
   if (!steal || !steal_from(self, victim, worker::share::half, few)) return false;
   steal.unlock();
-  attend();  // it took the victim's nudges
+  attend();  // it took the victim's wake hints
   return true;
 }
 
@@ -488,7 +488,7 @@ bool work_stealing::nothing_left(const worker& self) const noexcept {
   if (workers_.size() == 1) return true;
   base::asymmetric::heavy();
   for (const worker* one : workers_) {
-    // order: relaxed  a hint; an idle worker has nothing (W3), only nudges that came too late
+    // order: relaxed  a hint; an idle worker has nothing (W3), only wake hints that came too late
     if (one != &self && one->busy.load(std::memory_order_relaxed) && one->has_some_left()) return false;
   }
   return true;

@@ -48,23 +48,23 @@ void worker::deactivate_all() noexcept {
   hand_ = 0;
 }
 
-worker::nudges_taken worker::take_nudges() noexcept {
-  nudges_taken taken;
+worker::wake_hints_taken worker::take_wake_hints() noexcept {
+  wake_hints_taken taken;
   const auto look = [&](runnable& item) {
     // order: relaxed  written inside the lock of the home only; what is not ours is somebody else's
     worker* home = item.home.load(std::memory_order_relaxed);
     if (home != this) {
       if (home == nullptr) return;
-      home->nudges.push(item);  // it changed hands after its sender had looked
+      home->wake_hints.push(item);  // it changed hands after its sender had looked
       ++taken.passed_on;
     } else if (item.where == place::running) {
-      nudges.push(item);  // its turn may have looked for mail too early: once more, when it is over
+      wake_hints.push(item);  // its turn may have looked for mail too early: once more, when it is over
       ++taken.kept;
     } else if (is_idle(item) && item.type->pending(item)) {
       push(item);
     }
   };
-  if (nudges.take(look)) {
+  if (wake_hints.take(look)) {
     for (unsigned slot = 0; slot < deferred_count_; ++slot) look(*deferred_[slot]);
   }
   return taken;
@@ -82,12 +82,12 @@ std::size_t worker::for_each_quiet(const std::function<void(runnable&)>& look) {
 
 // What has waited longest goes first.
 unsigned worker::give(worker& thief, runnable*& list, share most, unsigned at_most) noexcept {
-  const std::uint64_t nudges_before = nudges.pushed();
-  const nudges_taken nudged = take_nudges();
+  const std::uint64_t wake_hints_before = wake_hints.pushed();
+  const wake_hints_taken hinted = take_wake_hints();
   if (queue.empty()) {
     // One that comes meanwhile is not in this sum.
     // order: relaxed  a hint
-    vain_nudges_.store(nudges_before + nudged.kept, std::memory_order_relaxed);
+    vain_wake_hints_.store(wake_hints_before + hinted.kept, std::memory_order_relaxed);
   }
   unsigned given = 0;
   runnable** end = &list;

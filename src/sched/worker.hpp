@@ -6,13 +6,13 @@
 //
 // Deferred: a runnable whose mailbox has just run empty keeps its activation while its worker is busy,
 // since most are addressed again soon; then neither the wake-up nor the rest costs a locked instruction.
-// A thread that sends mail to a deferred runnable of another worker nudges that worker. All are deactivated
+// A thread that sends mail to a deferred runnable of another worker wake hints that worker. All are deactivated
 // before the worker sleeps.
 // Invariants
 //   W1  `deferred_slot` of a runnable is s if and only if deferred_[s] is that runnable.
 //   W2  a runnable with a slot has this worker as its home.
 //   W3  a worker that sleeps has an empty queue and nothing defers its deactivation.
-//   W4  a deferred runnable with mail has a nudge on its way, or deactivate_all comes before the next sleep.
+//   W4  a deferred runnable with mail has a wake hint on its way, or deactivate_all comes before the next sleep.
 //   W5  `residents_` counts the runnables whose home this is, queued, deferred or in their turn; the queue has
 //       room for all of them. So only a newcomer needs memory, and may be refused.
 #pragma once
@@ -27,7 +27,7 @@
 #include "base/parker.hpp"
 #include "sched/biased_lock.hpp"
 #include "sched/executor.hpp"
-#include "sched/nudge_box.hpp"
+#include "sched/wake_hint_queue.hpp"
 #include "sched/run_queue.hpp"
 
 namespace troupe::sched {
@@ -39,7 +39,7 @@ class worker {
   static constexpr unsigned deferred_max = 16384;  // runnables; then the longest there goes
   static constexpr unsigned steal_max = 64;         // runnables in one steal
 
-  // Workers are never freed but used again: a sender with an old address may still nudge one that has ended,
+  // Workers are never freed but used again: a sender with an old address may still wake hint one that has ended,
   // or that works for another pool by now, which is harmless.
   static worker& take_from_shelf(work_stealing& for_pool, sched::executor& as, const std::atomic<std::uint32_t>& lonely,
                                  std::uint64_t seed);
@@ -119,7 +119,7 @@ class worker {
   // Whether something lies here that a search would find; a hint for others.
   bool has_some_left() const noexcept {
     // order: relaxed  a hint
-    return queue.count() != 0 || (!nudges.empty() && nudges.pushed() != vain_nudges_.load(std::memory_order_relaxed));
+    return queue.count() != 0 || (!wake_hints.empty() && wake_hints.pushed() != vain_wake_hints_.load(std::memory_order_relaxed));
   }
 
   // Inside the lock.
@@ -130,10 +130,10 @@ class worker {
   void deactivate_all() noexcept;  // queues what has mail, lets the rest go
   // Queues what has mail. How many were passed on: their new worker may be long in a handler (attend); and how many
   // stay, since it is their turn that is long.
-  struct nudges_taken {
+  struct wake_hints_taken {
     unsigned passed_on = 0, kept = 0;
   };
-  nudges_taken take_nudges() noexcept;
+  wake_hints_taken take_wake_hints() noexcept;
   // Inside the lock.
   // Returns how many more this worker has, queued or in their turn.
   std::size_t for_each_quiet(const std::function<void(runnable&)>& look);
@@ -146,7 +146,7 @@ class worker {
   const std::atomic<std::uint32_t>* lonely = nullptr;  // the pool's roster's
   biased_lock<> lock;
   run_queue queue;
-  nudge_box<runnable> nudges;
+  wake_hint_queue<runnable> wake_hints;
   std::atomic<std::uint64_t> turns{0};  // written by the owner
   std::atomic<bool> busy{false};        // written by the owner; a hint for thieves
   std::thread thread;
@@ -191,7 +191,7 @@ class worker {
   std::unique_ptr<runnable*[]> deferred_;
   unsigned deferred_count_ = 0;
   std::size_t residents_ = 0;
-  std::atomic<std::uint64_t> vain_nudges_{0};  // as many were pushed when a thief found that all are for the running one
+  std::atomic<std::uint64_t> vain_wake_hints_{0};  // as many were pushed when a thief found that all are for the running one
   unsigned hand_ = 0;  // which one goes next when there are too many
 };
 

@@ -125,7 +125,7 @@ struct farewell_model : rl::test_suite<farewell_model<Holders, Gives, WorkerHold
       model.queue_.store(reinterpret_cast<std::uintptr_t>(&made), std::memory_order_release);
       model.queue_.wake_one();
     }
-    void nudge(std::uintptr_t) {}
+    void wake_hint(std::uintptr_t) {}
   };
 
   void before() {

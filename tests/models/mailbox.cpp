@@ -70,7 +70,7 @@ struct mailbox_model : rl::test_suite<mailbox_model<Senders, MailsEach, Retries>
     }
     void put_away(activation& made) { made.clear(); }
     void wake(activation& made) { model.run(made); }
-    void nudge(std::uintptr_t) {}
+    void wake_hint(std::uintptr_t) {}
   };
 
   void handle(message& mail) {

@@ -128,7 +128,7 @@ struct parking_model : rl::test_suite<parking_model<Resumptions, Senders, MailsE
       RL_ASSERT(++model.running_ == 1);
       model.run(made);
     }
-    void nudge(std::uintptr_t) {}
+    void wake_hint(std::uintptr_t) {}
   };
 
   void handle(message& mail) {

@@ -1,4 +1,4 @@
-// The nudge box, smaller than what is pushed: threads leave mail for an item and push it; a taker looks when the
+// The wake hint box, smaller than what is pushed: threads leave mail for an item and push it; a taker looks when the
 // box is not empty.
 // Checks N1 and N2: all mail is seen in the end.
 //
@@ -8,7 +8,7 @@
 // mutation: end_relaxed
 #include "models/relacy_atomics.hpp"
 
-#include "sched/nudge_box.hpp"
+#include "sched/wake_hint_queue.hpp"
 
 namespace {
 
@@ -16,14 +16,14 @@ using namespace troupe;
 using models::access;
 
 struct item {
-  models::guarded<unsigned> work{0};  // done before the nudge, seen by who takes it
+  models::guarded<unsigned> work{0};  // done before the wake hint, seen by who takes it
   models::atomic<unsigned> mail{0};   // what a look at all goes by: may be seen as it was
   bool seen = false;
 };
 
 template <std::size_t Size, unsigned Pushers, unsigned ItemsEach>
-struct nudge_box_model : rl::test_suite<nudge_box_model<Size, Pushers, ItemsEach>, Pushers + 1> {
-  sched::nudge_box<item, Size, models::fenced_atomics> box;
+struct wake_hint_queue_model : rl::test_suite<wake_hint_queue_model<Size, Pushers, ItemsEach>, Pushers + 1> {
+  sched::wake_hint_queue<item, Size, models::fenced_atomics> box;
   item items[Pushers * ItemsEach];
 
   void push(item& one) {
@@ -68,7 +68,7 @@ int main() {
   models::weaken_if("lost_relaxed", access::arithmetic, "push");
   models::weaken_if("end_relaxed", access::load, "take");
   // Places in the box, pushers, items of each.
-  const bool holds = models::check<nudge_box_model<1, 3, 1>>() && models::check<nudge_box_model<2, 3, 1>>() &&
-                     models::check<nudge_box_model<1, 2, 2>>(3);
+  const bool holds = models::check<wake_hint_queue_model<1, 3, 1>>() && models::check<wake_hint_queue_model<2, 3, 1>>() &&
+                     models::check<wake_hint_queue_model<1, 2, 2>>(3);
   return holds ? 0 : 1;
 }

@@ -1,12 +1,12 @@
-// nudge_box: which deferred runnables of a worker have got mail from other threads.
+// wake_hint_queue: which deferred runnables of a worker have got mail from other threads.
 //
-// A nudge says "look at this one": it may come twice, or for one that has changed hands or was freed (its
+// A wake hint says "look at this one": it may come twice, or for one that has changed hands or was freed (its
 // memory stays of its kind), so whoever takes it checks. When more come than the box holds, the oldest are
 // lost and take() says so: then all are looked at.
 // Threads: push, any; take, who holds the worker's lock. Cost of a push: two atomic exchanges.
 // Invariants
 //   N1  the item of each finished push is taken, or a take() after it returns true.
-//   N2  what the pusher did before is seen by who takes its nudge.
+//   N2  what the pusher did before is seen by who takes its wake hint.
 // Rejected: looking at all deferred runnables in turn (a cache miss each, and late when they are many).
 #pragma once
 
@@ -19,7 +19,7 @@
 namespace troupe::sched {
 
 template <class Item, std::size_t Size = 256, class Atomics = base::std_atomics>
-class nudge_box {
+class wake_hint_queue {
  public:
   void push(Item& item) noexcept {
     // order: relaxed  a place in the box; the cell publishes

@@ -1,4 +1,4 @@
-#include "sched/nudge_box.hpp"
+#include "sched/wake_hint_queue.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,9 +12,9 @@ namespace {
 struct item {
   std::atomic<int> mail{0};
 };
-using small_box = nudge_box<item, 8>;
+using small_box = wake_hint_queue<item, 8>;
 
-TEST(nudge_box, what_was_pushed_is_taken) {
+TEST(wake_hint_queue, what_was_pushed_is_taken) {
   small_box box;
   item one, two;
   EXPECT_TRUE(box.empty());
@@ -28,7 +28,7 @@ TEST(nudge_box, what_was_pushed_is_taken) {
   EXPECT_FALSE(box.take([](item&) { FAIL(); }));
 }
 
-TEST(nudge_box, a_full_box_holds_all_and_one_more_says_that_some_are_lost) {
+TEST(wake_hint_queue, a_full_box_holds_all_and_one_more_says_that_some_are_lost) {
   std::vector<item> items(9);
   small_box box;
   for (int i = 0; i < 8; ++i) box.push(items[static_cast<unsigned>(i)]);
@@ -42,7 +42,7 @@ TEST(nudge_box, a_full_box_holds_all_and_one_more_says_that_some_are_lost) {
   EXPECT_FALSE(box.take([](item&) { FAIL(); }));
 }
 
-TEST(nudge_box, mail_is_found_by_a_nudge_or_by_a_look_at_all) {
+TEST(wake_hint_queue, mail_is_found_by_a_wake_hint_or_by_a_look_at_all) {
   constexpr std::size_t pushers = 3, count = 30;
   const int rounds = 3000;
   std::vector<item> items(count);
