@@ -29,7 +29,7 @@ struct mail_list {
 
 struct activation : sched::runnable {
   enum mark : std::uint8_t {
-    told_farewell = 1,  // the actor was told that its last ref went
+    told_unreferenced = 1,  // the actor was told that its last ref went
     waits = 2,          // `suspended` is not null
     has_urgent = 4,     // urgent mail is in the list, or in the one that was taken last
   };
@@ -138,9 +138,9 @@ struct activation : sched::runnable {
     forget_urgent_end();
     marks &= static_cast<std::uint8_t>(~waits);
   }
-  bool farewell() const noexcept { return (marks & told_farewell) != 0; }
-  void set_farewell(bool told) noexcept {
-    marks = static_cast<std::uint8_t>((marks & ~told_farewell) | (told ? told_farewell : 0));
+  bool unreferenced() const noexcept { return (marks & told_unreferenced) != 0; }
+  void set_unreferenced(bool told) noexcept {
+    marks = static_cast<std::uint8_t>((marks & ~told_unreferenced) | (told ? told_unreferenced : 0));
   }
   // Whether a turn has something to do.
   bool may_run() const noexcept { return suspended == nullptr ? !empty() : urgent_first(); }

@@ -26,7 +26,7 @@ void drop_ref(cell& to) noexcept {
   system& home = system::of(to);
   home.visit();
   const ref_state::dropped how = to.refs.drop();
-  if (how == ref_state::dropped::last) say_farewell(to);
+  if (how == ref_state::dropped::last) notify_unreferenced(to);
   home.leave();
   if (how == ref_state::dropped::orphan) home.drop_orphan_ref();
 }

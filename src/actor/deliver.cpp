@@ -206,7 +206,7 @@ bool drop_at_home(cell& to) noexcept {
     activation& active = mailbox::as_activation(seen);
     // order: relaxed  ours is written inside our lock only
     if (active.home.load(std::memory_order_relaxed) == self && active.where != sched::place::running && to.refs.drop_only()) {
-      active.set_farewell(true);
+      active.set_unreferenced(true);
       if (active.where == sched::place::deactivation_deferred) self->push(active);
       done = true;
     }

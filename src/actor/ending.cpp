@@ -9,17 +9,17 @@
 namespace troupe::actor {
 namespace {
 
-const char* farewell(message* mail, void*, message_act act) {
-  if (act == message_act::describe) return "farewell";
+const char* unreferenced(message* mail, void*, message_act act) {
+  if (act == message_act::describe) return "unreferenced";
   message_guard<message> guard{mail};
-  if (act == message_act::handle) place_of_thread.active->set_farewell(true);
+  if (act == message_act::handle) place_of_thread.active->set_unreferenced(true);
   return nullptr;
 }
 
 }  // namespace
 
 bool is_ours(const message& mail) noexcept {
-  return mail.act == &farewell || mail.act == &stop_by_message || mail.act == &consume_by_message || mail.act == &drop_by_message;
+  return mail.act == &unreferenced || mail.act == &stop_by_message || mail.act == &consume_by_message || mail.act == &drop_by_message;
 }
 
 void end_object(cell& actor, ended how) noexcept {
@@ -80,11 +80,11 @@ const char* stop_now_by_message(message* mail, void*, message_act act) {
   return nullptr;
 }
 
-void say_farewell(cell& to) noexcept try {
+void notify_unreferenced(cell& to) noexcept try {
   system& home = system::of(to);
   // order: relaxed  set before the last threads ended
   if (home.closing.load(std::memory_order_relaxed)) return;
-  deliver(to, *make_message<message>(&farewell));
+  deliver(to, *make_message<message>(&unreferenced));
 } catch (const std::bad_alloc&) {
   // Nobody can tell it, and nobody refers to it: it ends with its runtime.
 }

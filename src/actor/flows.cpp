@@ -346,7 +346,7 @@ system& running_system(const char* who) {
 // Nobody else can make a ref of the one that the actor's own turn drops.
 void drop_in_turn(cell& of) noexcept {
   activation* const active = current_turn().active;
-  if (current_cell() == &of && active != nullptr && active->actor == &of && of.refs.drop_only()) return active->set_farewell(true);
+  if (current_cell() == &of && active != nullptr && active->actor == &of && of.refs.drop_only()) return active->set_unreferenced(true);
   drop_ref(of);
 }
 

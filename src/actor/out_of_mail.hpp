@@ -1,4 +1,4 @@
-// out_of_mail: what becomes of an actor in whose list there is no mail any more (docs/protocols/farewell.md).
+// out_of_mail: what becomes of an actor in whose list there is no mail any more (docs/protocols/unreferenced.md).
 // A template, so that the model runs it.
 #pragma once
 
@@ -20,9 +20,9 @@ enum class out_of_mail : std::uint8_t {
 template <class Refs, class Mailbox, class Activation>
 TROUPE_INLINE out_of_mail ask_out_of_mail(Refs& refs, Mailbox box, Activation& active, bool stopped) noexcept {
   // In this order: what a former holder sent before it dropped its ref is seen by the look behind it.
-  if (active.farewell() && refs.revive()) active.set_farewell(false);
+  if (active.unreferenced() && refs.revive()) active.set_unreferenced(false);
   if (box.has_mail(active)) return out_of_mail::collects;
-  if (!active.farewell()) return out_of_mail::rests;
+  if (!active.unreferenced()) return out_of_mail::rests;
   return stopped ? out_of_mail::goes : out_of_mail::ends;
 }
 

@@ -186,7 +186,7 @@ TROUPE_NOINLINE sched::after_turn run_on(turn_place& place, activation& active, 
   if ((actor.flags & cell::guards) != 0) [[unlikely]] look_at_guards(place, home, active, limit);
   sched::after_turn after = sched::after_turn::again;
   for (;; batch_done = false) {
-    if ((active.marks & ~activation::told_farewell) != 0) [[unlikely]] {
+    if ((active.marks & ~activation::told_unreferenced) != 0) [[unlikely]] {
       place.unusual.store(true, std::memory_order_relaxed);  // order: relaxed  the thread's own
       batch_done = false;
     }
@@ -277,7 +277,7 @@ sched::after_turn run(sched::runnable& item) {
   const unsigned flags = actor.flags;
   turn_place& place = place_of_thread;
   const bool like_most = is_like_most(place, flags, system::of(actor));
-  if ((active.marks & ~activation::told_farewell) != 0 || !like_most) [[unlikely]] {
+  if ((active.marks & ~activation::told_unreferenced) != 0 || !like_most) [[unlikely]] {
     const bool goes_on = like_most && active.marks == (activation::waits | activation::has_urgent);
     return goes_on ? go_on(place, active) : run_on(place, active, 0, false);
   }
@@ -306,7 +306,7 @@ sched::after_turn run(sched::runnable& item) {
     place.unusual.store(false, std::memory_order_relaxed);  // order: relaxed  the next turn looks by itself
     return leave_turn(place, sched::after_turn::waits);
   }
-  if (link == 0 && active.marks == activation::told_farewell) {
+  if (link == 0 && active.marks == activation::told_unreferenced) {
     const auto ask = [&] { return ask_out_of_mail(actor.refs, mailbox(actor.word), active, !actor.alive()); };
     out_of_mail next = ask();
     if (next == out_of_mail::ends) {

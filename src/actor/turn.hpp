@@ -66,7 +66,7 @@ inline constexpr unsigned turns_are_short_below = cell::quick + 1;
 // is likely to send it something.
 void start_at_home(cell& made);
 
-// Whether the runtime itself sent it: a farewell or a stop.
+// Whether the runtime itself sent it: an unreferenced notice or a stop.
 bool is_ours(const message& mail) noexcept;
 
 // Whether it has a part in the limit of a bounded mailbox.
@@ -75,7 +75,7 @@ inline bool is_counted(const message& mail) noexcept {
 }
 
 // Tells the actor that its last ref has gone.
-void say_farewell(cell& to) noexcept;
+void notify_unreferenced(cell& to) noexcept;
 
 // Drops the only ref to an actor that is active on the calling worker, and tells it so. False when it is
 // not so: then nothing was done.

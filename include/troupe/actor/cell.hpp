@@ -43,7 +43,7 @@ struct cell_type {
 // The count of refs to a cell, and whether its last ref has gone.
 // Transitions: add n -> n+1; drop n -> n-1, but 1 -> retiring 0 (the caller tells the actor so, once);
 // revive: retiring n -> n for n > 0; make_orphan: the runtime has gone.
-// Word: std::atomic<std::uint32_t>, or what a model has in its place (docs/protocols/farewell.md).
+// Word: std::atomic<std::uint32_t>, or what a model has in its place (docs/protocols/unreferenced.md).
 template <class Word>
 class basic_ref_state {
  public:

@@ -68,7 +68,7 @@ struct cell_word : models::atomic<T> {
   }
 };
 
-enum kind : unsigned { plain, gives, farewell };
+enum kind : unsigned { plain, gives, unreferenced };
 
 struct alignas(16) message {
   models::atomic<std::uintptr_t> next{0};
@@ -79,8 +79,8 @@ struct alignas(16) message {
 struct activation {
   models::guarded<message*> oldest{nullptr};
   models::guarded<bool> told{false};
-  bool farewell() const { return told; }
-  void set_farewell(bool is_told) { told = is_told; }
+  bool unreferenced() const { return told; }
+  void set_unreferenced(bool is_told) { told = is_told; }
   void clear() { oldest = nullptr; }
 };
 
@@ -89,7 +89,7 @@ using mailbox = actor::mailbox_word<message, activation, cell_word<std::uintptr_
 enum class giving : std::uint8_t { never, in_handler, in_destructor };
 
 template <unsigned Holders, giving Gives, bool WorkerHolds, int Retries = 1>
-struct farewell_model : rl::test_suite<farewell_model<Holders, Gives, WorkerHolds, Retries>, Holders + 1> {
+struct unreferenced_model : rl::test_suite<unreferenced_model<Holders, Gives, WorkerHolds, Retries>, Holders + 1> {
   static constexpr unsigned threads = Holders + 1, sends_max = 4;
 
   // The cell.
@@ -106,7 +106,7 @@ struct farewell_model : rl::test_suite<farewell_model<Holders, Gives, WorkerHold
   bool gone_ = false;                                  // the model's own
 
   struct side {
-    farewell_model& model;
+    unreferenced_model& model;
     unsigned self;
     activation& own() { return model.activations_[self][model.woken_[self]]; }
     void refuse(message&) { RL_ASSERT(false); }
@@ -143,7 +143,7 @@ struct farewell_model : rl::test_suite<farewell_model<Holders, Gives, WorkerHold
   // As drop_ref.
   void drop(unsigned self) {
     using dropped = typename decltype(refs_)::dropped;
-    if (!refs_.drop_one_of_many() && refs_.drop() == dropped::last) send(self, farewell);
+    if (!refs_.drop_one_of_many() && refs_.drop() == dropped::last) send(self, unreferenced);
   }
 
   void hold(unsigned self) {
@@ -164,8 +164,8 @@ struct farewell_model : rl::test_suite<farewell_model<Holders, Gives, WorkerHold
 
   void handle(activation& active, message& mail) {
     RL_ASSERT(++mail.handled == 1);
-    if (mail.what == farewell) {
-      active.set_farewell(true);
+    if (mail.what == unreferenced) {
+      active.set_unreferenced(true);
     } else {
       RL_ASSERT(!stopped_ || Gives == giving::in_destructor);
       if (mail.what == gives) give();
@@ -198,8 +198,8 @@ struct farewell_model : rl::test_suite<farewell_model<Holders, Gives, WorkerHold
       return actor::ask_out_of_mail(refs_, mailbox(word_), active, stopped_);
     }
     if (mailbox(word_).has_mail(active)) return out_of_mail::collects;
-    if (active.farewell() && refs_.revive()) active.set_farewell(false);
-    if (!active.farewell()) return out_of_mail::rests;
+    if (active.unreferenced() && refs_.revive()) active.set_unreferenced(false);
+    if (!active.unreferenced()) return out_of_mail::rests;
     return stopped_ ? out_of_mail::goes : out_of_mail::ends;
   }
 
@@ -240,7 +240,7 @@ struct farewell_model : rl::test_suite<farewell_model<Holders, Gives, WorkerHold
       if (std::exchange(holds, false)) {
         // As drop_at_home: the actor waits in this worker's queue.
         if (refs_.drop_only()) {
-          active.set_farewell(true);
+          active.set_unreferenced(true);
         } else {
           drop(0);
         }
@@ -268,13 +268,13 @@ int main() {
   models::weaken_if("revive_relaxed", access::load, "revive");
   models::weaken_if("revive_again_relaxed", access::compare_exchange, "revive");
   // Holders, when the actor gives out a ref, whether the worker has one, tries before the exchange that cannot fail.
-  const bool all = models::check<farewell_model<1, giving::in_handler, true>>();
+  const bool all = models::check<unreferenced_model<1, giving::in_handler, true>>();
   models::weak_may_fail = false;
-  const bool holds = all && models::check<farewell_model<1, giving::never, true>>(4) &&
-                     models::check<farewell_model<2, giving::never, false>>(3) &&
-                     models::check<farewell_model<2, giving::never, true>>() &&
-                     models::check<farewell_model<2, giving::in_handler, false>>() &&
-                     models::check<farewell_model<2, giving::in_destructor, false>>() &&
-                     models::check<farewell_model<2, giving::in_handler, true, 0>>();
+  const bool holds = all && models::check<unreferenced_model<1, giving::never, true>>(4) &&
+                     models::check<unreferenced_model<2, giving::never, false>>(3) &&
+                     models::check<unreferenced_model<2, giving::never, true>>() &&
+                     models::check<unreferenced_model<2, giving::in_handler, false>>() &&
+                     models::check<unreferenced_model<2, giving::in_destructor, false>>() &&
+                     models::check<unreferenced_model<2, giving::in_handler, true, 0>>();
   return holds ? 0 : 1;
 }
