@@ -135,7 +135,7 @@ class connection_over final : public connection {
     refuse_for_now();
     co_await flush_all();
     // Each that lingers has a place: those of one address would else have all of them, one after the other.
-    const server_state::farewell said(*server_);
+    const server_state::rejection_linger said(*server_);
     if (said.may_linger()) co_await linger();
   }
 

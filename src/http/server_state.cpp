@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 // How often late connections are looked for, at least and at most.
 constexpr std::chrono::nanoseconds sweep_min = 50ms, sweep_max = 1s;
 constexpr std::size_t shed_share = 16;
-constexpr std::size_t farewells_least = 8;
+constexpr std::size_t rejection_lingers_least = 8;
 
 void check(bool holds, const char* what) {
   if (!holds) throw option_error(std::string("troupe: http::server_options: ") + what);
@@ -104,13 +104,13 @@ void set_sharing_from(std::size_t connections) noexcept { shared_from.store(conn
 
 std::size_t server_state::count() const { return count_.load(std::memory_order_relaxed); }  // order: relaxed  a hint
 
-server_state::farewell::farewell(server_state& of) noexcept : of_(of) {
+server_state::rejection_linger::rejection_linger(server_state& of) noexcept : of_(of) {
   // order: relaxed  a count that nothing is published by
   const std::size_t others = of.turned_away_.fetch_add(1, std::memory_order_relaxed);
-  may_linger_ = others < std::max(farewells_least, of.options.connections / shed_share);
+  may_linger_ = others < std::max(rejection_lingers_least, of.options.connections / shed_share);
 }
 // order: relaxed  as above
-server_state::farewell::~farewell() { of_.turned_away_.fetch_sub(1, std::memory_order_relaxed); }
+server_state::rejection_linger::~rejection_linger() { of_.turned_away_.fetch_sub(1, std::memory_order_relaxed); }
 
 bool server_state::is_full() const noexcept {
   return count_.load(std::memory_order_relaxed) >= options.connections ||  // order: relaxed  a hint: who accepts looks again

@@ -83,11 +83,11 @@ struct server_state : std::enable_shared_from_this<server_state> {
   std::size_t count() const;
 
   // Of a connection that is turned away: whether it may wait until its peer has read why. So may one in sixteen of all places.
-  class farewell {
+  class rejection_linger {
    public:
-    explicit farewell(server_state& of) noexcept;
-    farewell(const farewell&) = delete;
-    ~farewell();
+    explicit rejection_linger(server_state& of) noexcept;
+    rejection_linger(const rejection_linger&) = delete;
+    ~rejection_linger();
     bool may_linger() const noexcept { return may_linger_; }
 
    private:

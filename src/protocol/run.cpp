@@ -21,8 +21,8 @@ namespace protocols {
 namespace {
 
 constexpr std::size_t first_read_bytes = io_buffer::bytes_max;
-constexpr std::chrono::nanoseconds farewell_max = std::chrono::seconds(2);
-constexpr std::size_t farewell_bytes_max = std::size_t{1} << 20;
+constexpr std::chrono::nanoseconds rejection_linger_max = std::chrono::seconds(2);
+constexpr std::size_t rejection_linger_bytes_max = std::size_t{1} << 20;
 
 }  // namespace
 
@@ -117,7 +117,7 @@ struct runner {
       if (bytes == 0) co_return;
       adapt(bytes);
     }
-    co_await say_farewell();
+    co_await linger_after_rejection();
   }
 
   task<> send_what_was_returned() {
@@ -238,12 +238,12 @@ struct runner {
   }
 
   // A stream that is closed with bytes that were not read is reset, and its peer may lose what was sent last: so they are read.
-  task<> say_farewell() {
+  task<> linger_after_rejection() {
     by_peer = true;
     here.wire_.shut_down_write(line());
     std::array<std::byte, first_read_bytes> unread;
-    const std::chrono::nanoseconds until = now() + farewell_max;  // for all of it, however little comes at a time
-    for (std::size_t all = 0; all < farewell_bytes_max;) {
+    const std::chrono::nanoseconds until = now() + rejection_linger_max;  // for all of it, however little comes at a time
+    for (std::size_t all = 0; all < rejection_linger_bytes_max;) {
       const std::chrono::nanoseconds left = until - now();
       if (left.count() <= 0) break;
       std::size_t bytes = 0;
@@ -258,9 +258,9 @@ struct runner {
   }
 
   // Of one that the stop found waiting: what was sent may still be on its way.
-  task<> try_farewell() {
+  task<> try_rejection_linger() {
     try {
-      co_await say_farewell();
+      co_await linger_after_rejection();
     } catch (const error&) {  // its peer has gone
     }
   }
@@ -308,7 +308,7 @@ task<> run(face& its, wire on, const protocol_options& options, told of_failures
     const bool by_stop = one.by_peer && one.options.stop.stop_requested();
     std::exception_ptr left;
     if (by_stop) {
-      co_await one.try_farewell();
+      co_await one.try_rejection_linger();
     } else {
       left = co_await one.tell(std::move(what));
     }
