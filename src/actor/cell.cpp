@@ -144,11 +144,11 @@ TROUPE_NOINLINE cell& make_cell_with_extras(const placement& where, const cell_t
   if (where.mailbox_messages != 0) {
     bound = std::make_unique<mail_bound>(where.mailbox_messages, static_cast<when_full>(where.when_full));
   }
-  std::unique_ptr<kin> family;
+  std::unique_ptr<supervision_state> supervision;
   if (where.on_error != error_policy::resume || where.parent != nullptr) {
-    family = std::make_unique<kin>();
-    family->on_error = where.on_error;
-    if (where.restart != nullptr) family->restart = *where.restart;
+    supervision = std::make_unique<supervision_state>();
+    supervision->on_error = where.on_error;
+    if (where.restart != nullptr) supervision->restart = *where.restart;
   }
   std::unique_ptr<actor_heap> heap;
   if (where.context != nullptr) heap = std::make_unique<actor_heap>(*where.context, where.rolls_back);
@@ -156,10 +156,10 @@ TROUPE_NOINLINE cell& make_cell_with_extras(const placement& where, const cell_t
   cell& made = make_cell_at(where, type, type.offset_behind(extra), type.slot_bytes_behind(extra), bound != nullptr);
   made.flags |= cell::has_extras;
   auto& extras =
-      *::new (&made + 1) cell_extras{{where.turn_messages, where.turn_ns}, nullptr, std::move(bound), std::move(heap), std::move(family)};
+      *::new (&made + 1) cell_extras{{where.turn_messages, where.turn_ns}, nullptr, std::move(bound), std::move(heap), std::move(supervision)};
   if (where.parent != nullptr) {
     add_ref(*where.parent);
-    extras.family->parent = where.parent;
+    extras.supervision->parent = where.parent;
   }
   return made;
 }

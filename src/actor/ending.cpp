@@ -33,21 +33,21 @@ void end_object(cell& actor, ended how) noexcept {
   bury_guards(actor);
   refuse_consumer(actor);
   system& home = system::of(actor);
-  kin* const own = family_of(actor);
+  supervision_state* const own = supervision_of(actor);
   // A child's join may be on its way to its parent.
-  if (!home.kins.in_use() && (own == nullptr || own->parent == nullptr)) return;
-  home.kins.end(actor, own == nullptr ? nullptr : own->parent, std::move(how));
+  if (!home.supervised.in_use() && (own == nullptr || own->parent == nullptr)) return;
+  home.supervised.end(actor, own == nullptr ? nullptr : own->parent, std::move(how));
   leave_parent(actor);
 }
 
 void leave_parent(cell& actor) noexcept {
-  if (!has_extras(actor) || cell_extras::of(actor).family == nullptr) return;
-  if (cell* parent = std::exchange(cell_extras::of(actor).family->parent, nullptr)) drop_ref(*parent);
+  if (!has_extras(actor) || cell_extras::of(actor).supervision == nullptr) return;
+  if (cell* parent = std::exchange(cell_extras::of(actor).supervision->parent, nullptr)) drop_ref(*parent);
 }
 
 // The actor ends now, or with its last call that is suspended and cannot be cancelled at once.
 void end_when_over(activation& active) noexcept {
-  if (kin* own = family_of(*active.actor)) own->suffers_then = {};
+  if (supervision_state* own = supervision_of(*active.actor)) own->failure_after_calls = {};
   active.actor->flags |= cell::ends_soon;
   cancel_turns(active);
   if (!suspends(active)) end_object(*active.actor);
@@ -67,7 +67,7 @@ const char* cancel_by_message(message* mail, void*, message_act act) {
   message_guard<message> guard{mail};
   if (act != message_act::handle) return nullptr;
   activation& active = *place_of_thread.active;
-  if (kin* own = family_of(*active.actor)) own->cancels_then = cell::cancels;
+  if (supervision_state* own = supervision_of(*active.actor)) own->cancels_then = cell::cancels;
   cancel_turns(active);
   return nullptr;
 }

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "actor/heap.hpp"
-#include "actor/kin.hpp"
+#include "actor/supervision_state.hpp"
 #include "actor/mail_bound.hpp"
 #include "troupe/actor/cell.hpp"
 #include "troupe/task/flow.hpp"
@@ -25,7 +25,7 @@ struct cell_extras {
   tasks::flow* flows = nullptr;       // of a reentrant actor: those that are suspended
   std::unique_ptr<mail_bound> bound;  // of a bounded mailbox
   std::unique_ptr<actor_heap> heap;   // of an actor with a context of its own; what refers to it goes first
-  std::unique_ptr<kin> family;        // of a supervised actor
+  std::unique_ptr<supervision_state> supervision;        // of a supervised actor
   std::atomic<std::uintptr_t>* urgent_end = nullptr;  // its activation's (activation.hpp)
   void* adopted = nullptr;                            // the object of an actor that was made by activate()
   activation* parked_as =
@@ -40,8 +40,8 @@ struct cell_extras {
 };
 
 inline bool has_extras(const cell& actor) noexcept { return (actor.flags & cell::has_extras) != 0; }
-// The policy and kin of one that has any; a handler that throws has consequences for it.
-inline kin* family_of(cell& actor) noexcept { return has_extras(actor) ? cell_extras::of(actor).family.get() : nullptr; }
+// The policy and supervision state of one that has any; a handler that throws has consequences for it.
+inline supervision_state* supervision_of(cell& actor) noexcept { return has_extras(actor) ? cell_extras::of(actor).supervision.get() : nullptr; }
 inline bool is_adopted(const cell& actor) noexcept { return has_extras(actor) && cell_extras::of(actor).adopted != nullptr; }
 inline void* object_of(cell& actor) noexcept { return is_adopted(actor) ? cell_extras::of(actor).adopted : actor.object(); }
 // How far behind the object's beginning this lies; SIZE_MAX if it is no part of it.

@@ -160,7 +160,7 @@ sched::after_turn run(sched::runnable& item) {
   if (!object.flow.done) return go_on_as_actor(place, active, object.flow);
   object.act(&object, &actor, message_act::complete);
   if (!actor.refs.is_only() || mailbox(actor.word).has_mail(active) || !active.empty() || active.marks != 0 ||
-      actor.flags != cell::born || place.yielded != nullptr || home.kins.in_use()) [[unlikely]] {
+      actor.flags != cell::born || place.yielded != nullptr || home.supervised.in_use()) [[unlikely]] {
     return go_on_as_actor(place, active, object.flow);
   }
   place.own.add(counted::messages, 1);

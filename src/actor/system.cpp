@@ -115,7 +115,7 @@ void system::destroy_actors(std::uint16_t executor) noexcept {
   slots.for_each([&](void* slot) {
     cell& actor = *static_cast<cell*>(slot);
     if (actor.lives_on() == executor) {
-      kins.forget(actor);
+      supervised.forget(actor);
       leave_parent(actor);
     }
     if (actor.lives_on() == executor && (actor.flags & cell::stopped) == 0) destroy_actor(actor);
@@ -137,7 +137,7 @@ void system::destroy_actor(cell& actor) noexcept {
 
 void system::destroy(system* self) noexcept {
   leave_system(*self);
-  self->kins.end_all();
+  self->supervised.end_all();
   constexpr std::int64_t open = std::int64_t{1} << 40;
   // order: relaxed  refs that are dropped meanwhile count down from `open`
   self->orphan_refs.store(open, std::memory_order_relaxed);

@@ -118,7 +118,7 @@ class system {
   std::uint8_t main_lane = 0;    // src/task/main_lanes.hpp; set before the first turn
   bool is_simulated = false;     // all turns are the main thread's; set before the first turn
   memory::slot_space slots;
-  kin_table kins;
+  supervision_table supervised;
   guard_table guards;
   consumer_table consumers;
   void* jobs = nullptr;  // the runtime's job_pool (src/jobs/job_pool.hpp)

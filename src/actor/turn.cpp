@@ -29,8 +29,8 @@ TROUPE_NOINLINE void fail(cell& actor, message::handler act, std::exception_ptr 
   kept_failure failed = report_own(actor, act, std::move(what));
   if ((actor.flags & cell::born) == 0) {
     end_object(actor, ended(ended::why::failed, std::move(failed.what), std::move(failed.memory)));
-  } else if (family_of(actor) != nullptr) {
-    suffer(actor, std::move(failed));
+  } else if (supervision_of(actor) != nullptr) {
+    apply_error_policy(actor, std::move(failed));
   }
   // Not in a turn of its own at the runtime's end, when destructors run.
   if (place.active != nullptr && place.active->actor == &actor) look_again(place, home);
@@ -247,7 +247,7 @@ TROUPE_INLINE bool is_like_most(const turn_place& place, unsigned flags, const s
 
 // As end_object, in the turn of an actor that was so at its start.
 TROUPE_INLINE void end_like_most(turn_place& place, system& home, cell& actor) noexcept {
-  if (home.kins.in_use() || (actor.flags & cell::guards) != 0) [[unlikely]] return end_object(actor, ended(ended::why::unreferred));
+  if (home.supervised.in_use() || (actor.flags & cell::guards) != 0) [[unlikely]] return end_object(actor, ended(ended::why::unreferred));
   actor.flags |= cell::stopped;
   place.own.add(counted::ended, 1);
   actor.type->destroy(actor.object());

@@ -1,4 +1,4 @@
-// kin: an actor's supervision: its policy, how it is constructed anew, its parent and children, and who watches it.
+// supervision state: an actor's supervision: its policy, how it is constructed anew, its parent and children, and who watches it.
 #pragma once
 
 #include <atomic>
@@ -14,31 +14,31 @@
 
 namespace troupe::actor {
 
-// Of a supervised actor, or a child; in its extras. Its owner's, but for what kin_table's mutex guards.
-struct kin {
+// Of a supervised actor, or a child; in its extras. Its owner's, but for what supervision_table's mutex guards.
+struct supervision_state {
   error_policy on_error = error_policy::resume;
   restart_limit restart{};
   std::move_only_function<void(void*)> make;
   std::int64_t failed_since_ns = 0;  // when the period began in which `failures` are counted
   unsigned failures = 0;
-  bool suffers = false;  // its calls are being cancelled for a failure
+  bool applies_error_policy = false;  // its calls are being cancelled for a failure
   bool escalated = false;  // its parent has its failure
-  kept_failure suffers_then;  // what it fails by once its calls are over that could not be cancelled at once
+  kept_failure failure_after_calls;  // what it fails by once its calls are over that could not be cancelled at once
   std::uint8_t cancels_then = 0;    // cell::cancels, or not, if it is constructed anew then
   cell* parent = nullptr;  // counted
-  // Guarded by kin_table's mutex:
+  // Guarded by supervision_table's mutex:
   bool has_ended = false;
   cell* next_child = nullptr;     // of the same parent, in the order of their joining
   cell** child_link = nullptr;    // what points here; null: it has not joined, or its parent has ended
 };
 
 // In the actor's turn: it has failed, and has what its policy says.
-void suffer(cell& actor, kept_failure failed) noexcept;
+void apply_error_policy(cell& actor, kept_failure failed) noexcept;
 // In its turn, once the call is over with which it was to end: it does so, or is constructed anew.
 void end_with_call(cell& actor) noexcept;
 
 // Of one runtime. Threads: any.
-class kin_table {
+class supervision_table {
  public:
   // In the parent's turn, when it has not ended. The caller has a ref to the child.
   void add_child(cell& parent, cell& child);
@@ -66,7 +66,7 @@ class kin_table {
     std::vector<promise<ended>> waiting;
     std::size_t prune_at = 16;  // those that gave up go then
   };
-  void leave(cell& parent, kin& child) noexcept;
+  void leave(cell& parent, supervision_state& child) noexcept;
 
   std::mutex mutex_;
   std::unordered_map<cell*, children> children_;

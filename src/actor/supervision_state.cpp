@@ -1,4 +1,4 @@
-#include "actor/kin.hpp"
+#include "actor/supervision_state.hpp"
 
 #include <algorithm>
 
@@ -29,7 +29,7 @@ struct watch_message final : message {
     if ((actor.flags & cell::stopped) != 0) {
       guard.self->told.set_value(ended(ended::why::before));
     } else {
-      system::of(actor).kins.add_watch(actor, std::move(guard.self->told));
+      system::of(actor).supervised.add_watch(actor, std::move(guard.self->told));
     }
     return nullptr;
   }
@@ -50,7 +50,7 @@ struct join_message final : message {
       return nullptr;
     }
     try {
-      system::of(parent).kins.add_child(parent, guard.self->child);
+      system::of(parent).supervised.add_child(parent, guard.self->child);
     } catch (const std::bad_alloc&) {
       // The child goes on, but is not stopped with its parent.
       system::of(parent).report(&parent, &act_on, std::current_exception());
@@ -66,7 +66,7 @@ struct escalated_message final : message {
   static const char* act_on(message* base, void*, message_act act) {
     if (act == message_act::describe) return "escalate";
     message_guard<escalated_message> guard{static_cast<escalated_message*>(base)};
-    if (act == message_act::handle) suffer(*current_cell(), std::move(guard.self->failed));
+    if (act == message_act::handle) apply_error_policy(*current_cell(), std::move(guard.self->failed));
     return nullptr;
   }
   kept_failure failed;
@@ -74,14 +74,14 @@ struct escalated_message final : message {
 
 const char* describe_constructor(message*, void*, message_act) { return sched::described_as_constructor; }
 
-void restart(cell& actor, kin& own, kept_failure failed) noexcept;
+void restart(cell& actor, supervision_state& own, kept_failure failed) noexcept;
 
 void end_failed(cell& actor, kept_failure failed) noexcept {
   end_object(actor, ended(ended::why::failed, std::move(failed.what), std::move(failed.memory)));
 }
 
 // What its constructor threw, or null.
-kept_failure construct_anew(cell& actor, kin& own) noexcept {
+kept_failure construct_anew(cell& actor, supervision_state& own) noexcept {
   std::exception_ptr what;
   try {
     own.make(actor.object());
@@ -119,7 +119,7 @@ struct rebirth final : message {
       end_object(actor);  // it has none, and what is sent to it later must not be taken for its constructor
       return nullptr;
     }
-    kin& own = *cell_extras::of(actor).family;
+    supervision_state& own = *cell_extras::of(actor).supervision;
     restart(actor, own, construct_anew(actor, own));
     return nullptr;
   }
@@ -127,7 +127,7 @@ struct rebirth final : message {
   tasks::flow flow;
 };
 
-std::chrono::nanoseconds backoff_of(const kin& own) noexcept {
+std::chrono::nanoseconds backoff_of(const supervision_state& own) noexcept {
   const auto& limit = own.restart;
   const std::chrono::nanoseconds longest = std::max(limit.backoff, limit.backoff_max);
   std::chrono::nanoseconds wait = limit.backoff;
@@ -135,7 +135,7 @@ std::chrono::nanoseconds backoff_of(const kin& own) noexcept {
   return wait;
 }
 
-void restart(cell& actor, kin& own, kept_failure failed) noexcept {
+void restart(cell& actor, supervision_state& own, kept_failure failed) noexcept {
   while (failed.what != nullptr) {
     const std::int64_t now = tasks::now_ns(*system::of(actor).home.clock);
     if (own.failures == 0 || now - own.failed_since_ns > own.restart.per.count()) {
@@ -166,10 +166,10 @@ void restart(cell& actor, kin& own, kept_failure failed) noexcept {
 }  // namespace
 
 // A turn that is suspended, when a child's failure comes, is cancelled first.
-void suffer(cell& actor, kept_failure failed) noexcept {
-  kin* const family = family_of(actor);
-  if (family == nullptr || (actor.flags & cell::stopped) != 0) return;
-  kin& own = *family;
+void apply_error_policy(cell& actor, kept_failure failed) noexcept {
+  supervision_state* const supervision = supervision_of(actor);
+  if (supervision == nullptr || (actor.flags & cell::stopped) != 0) return;
+  supervision_state& own = *supervision;
   if (own.on_error == error_policy::resume) return;
   if (own.on_error == error_policy::restart && (actor.flags & cell::born) == 0) return;  // it is being constructed anew
   system& home = system::of(actor);
@@ -186,16 +186,16 @@ void suffer(cell& actor, kept_failure failed) noexcept {
     }
   }
   // Who does this further out ends it, or constructs it anew.
-  if (own.suffers || (actor.flags & cell::ends_soon) != 0) return;
+  if (own.applies_error_policy || (actor.flags & cell::ends_soon) != 0) return;
   activation& active = *current_turn().active;
   const std::uint8_t cancelled_before = actor.flags & cell::cancels;
-  own.suffers = true;
+  own.applies_error_policy = true;
   cancel_turns(active);
-  own.suffers = false;
+  own.applies_error_policy = false;
   if ((actor.flags & cell::stopped) != 0) return;
   if (suspends(active)) {
     actor.flags |= cell::ends_soon;  // not to be waited for: the rest comes with the end of that
-    own.suffers_then = std::move(failed);
+    own.failure_after_calls = std::move(failed);
     own.cancels_then = cancelled_before;
     current_turn().unusual.store(true, std::memory_order_relaxed);  // order: relaxed  the thread's own
   } else if (own.on_error != error_policy::restart) {
@@ -207,15 +207,15 @@ void suffer(cell& actor, kept_failure failed) noexcept {
 }
 
 void end_with_call(cell& actor) noexcept {
-  kin* const own = family_of(actor);
-  kept_failure failed = own == nullptr ? kept_failure() : std::exchange(own->suffers_then, {});
+  supervision_state* const own = supervision_of(actor);
+  kept_failure failed = own == nullptr ? kept_failure() : std::exchange(own->failure_after_calls, {});
   if (failed.what == nullptr) return end_object(actor);
   if (own->on_error != error_policy::restart) return end_failed(actor, std::move(failed));
   actor.flags = static_cast<std::uint8_t>((actor.flags & ~(cell::ends_soon | cell::cancels)) | own->cancels_then);
   restart(actor, *own, std::move(failed));
 }
 
-void set_factory(cell& of, std::move_only_function<void(void*)> make) { cell_extras::of(of).family->make = std::move(make); }
+void set_factory(cell& of, std::move_only_function<void(void*)> make) { cell_extras::of(of).supervision->make = std::move(make); }
 
 void join_parent(cell& parent, cell& child) { deliver_urgent(parent, *make_message<join_message>(child)); }
 
@@ -232,18 +232,18 @@ future<ended> watch(cell& of) {
   return later;
 }
 
-void kin_table::add_child(cell& parent, cell& child) {
+void supervision_table::add_child(cell& parent, cell& child) {
   // order: relaxed  the parent's own turn sees it
   in_use_.store(true, std::memory_order_relaxed);
   std::lock_guard lock(mutex_);
-  kin& own = *cell_extras::of(child).family;
+  supervision_state& own = *cell_extras::of(child).supervision;
   if (own.has_ended) return;
   children& all = children_[&parent];
   own.child_link = std::exchange(all.end, &own.next_child);
   *own.child_link = &child;
 }
 
-void kin_table::add_watch(cell& of, promise<ended>&& watcher) {
+void supervision_table::add_watch(cell& of, promise<ended>&& watcher) {
   // order: relaxed  the actor's own turn sees it
   in_use_.store(true, std::memory_order_relaxed);
   std::exception_ptr no_memory;
@@ -261,14 +261,14 @@ void kin_table::add_watch(cell& of, promise<ended>&& watcher) {
   if (no_memory != nullptr) watcher.set_exception(std::move(no_memory));
 }
 
-void kin_table::end(cell& of, cell* parent, ended how) noexcept {
+void supervision_table::end(cell& of, cell* parent, ended how) noexcept {
   std::vector<promise<ended>> told;
   {
     std::lock_guard lock(mutex_);
     if (const auto found = children_.find(&of); found != children_.end()) {
       // None of them has gone yet: it would have left the list first, under this mutex.
       for (cell* child = found->second.first; child != nullptr;) {
-        kin& own = *cell_extras::of(*child).family;
+        supervision_state& own = *cell_extras::of(*child).supervision;
         cell* const next = std::exchange(own.next_child, nullptr);
         own.child_link = nullptr;
         send_stop(*child);
@@ -276,7 +276,7 @@ void kin_table::end(cell& of, cell* parent, ended how) noexcept {
       }
       children_.erase(found);
     }
-    if (parent != nullptr) leave(*parent, *cell_extras::of(of).family);
+    if (parent != nullptr) leave(*parent, *cell_extras::of(of).supervision);
     if (const auto found = watchers_.find(&of); found != watchers_.end()) {
       told = std::move(found->second.waiting);
       watchers_.erase(found);
@@ -286,23 +286,23 @@ void kin_table::end(cell& of, cell* parent, ended how) noexcept {
 }
 
 // Under the mutex.
-void kin_table::leave(cell& parent, kin& child) noexcept {
+void supervision_table::leave(cell& parent, supervision_state& child) noexcept {
   child.has_ended = true;
   if (child.child_link == nullptr) return;
   const auto found = children_.find(&parent);
   *child.child_link = child.next_child;
-  (child.next_child == nullptr ? found->second.end : cell_extras::of(*child.next_child).family->child_link) = child.child_link;
+  (child.next_child == nullptr ? found->second.end : cell_extras::of(*child.next_child).supervision->child_link) = child.child_link;
   if (found->second.first == nullptr) children_.erase(found);
 }
 
-void kin_table::forget(cell& destroyed) noexcept {
-  kin* const own = family_of(destroyed);
+void supervision_table::forget(cell& destroyed) noexcept {
+  supervision_state* const own = supervision_of(destroyed);
   if (own == nullptr || own->parent == nullptr) return;
   std::lock_guard lock(mutex_);
   leave(*own->parent, *own);
 }
 
-void kin_table::end_all() noexcept {
+void supervision_table::end_all() noexcept {
   decltype(watchers_) left;
   {
     std::lock_guard lock(mutex_);

@@ -8,12 +8,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class kin_crowds : public conformance {};
+class supervised_crowds : public conformance {};
 
 struct node {};
 
 // The children's ends in any order, then their parent's: those that are left end with it.
-TEST_P(kin_crowds, children_leave_in_any_order) {
+TEST_P(supervised_crowds, children_leave_in_any_order) {
   for (const int step : {1, 7, 49}) {
     runtime rt(options());
     auto top = rt.spawn<node>();
@@ -37,7 +37,7 @@ TEST_P(kin_crowds, children_leave_in_any_order) {
   }
 }
 
-TEST_P(kin_crowds, the_end_of_a_child_takes_as_long_among_many) {
+TEST_P(supervised_crowds, the_end_of_a_child_takes_as_long_among_many) {
   if (slow) GTEST_SKIP() << "a bound of time";
   constexpr int batches = 150, each = 1'000;
   runtime rt(options());
@@ -54,7 +54,7 @@ TEST_P(kin_crowds, the_end_of_a_child_takes_as_long_among_many) {
 }
 
 // Some have ended before, some with their runtime, which destroys parents and children in any order.
-TEST_P(kin_crowds, a_runtime_ends_with_families) {
+TEST_P(supervised_crowds, a_runtime_ends_with_families) {
   std::vector<ref<node>> kept;
   {
     runtime rt(options());
@@ -72,7 +72,7 @@ TEST_P(kin_crowds, a_runtime_ends_with_families) {
   kept.clear();
 }
 
-TROUPE_TEST_EACH(kin_crowds, each_policy);
+TROUPE_TEST_EACH(supervised_crowds, each_policy);
 
 }  // namespace
 }  // namespace troupe::test
