@@ -85,7 +85,7 @@ void wake(void* of, tasks::wait& over) noexcept {
   constexpr std::int64_t while_memory_is_out_ns = 1'000'000;
   auto& home = *static_cast<system*>(of);
   tasks::timers& clock = *home.home.clock;
-  const system::visitor here(home);
+  const system::gate_guard here(home);
   if (!here.let_in()) return clock.arm(as_sleep(over), tasks::timers::last_ns);
   try {
     activation& active = make_actor(home, over);

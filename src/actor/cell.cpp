@@ -24,7 +24,7 @@ void drop_ref(cell& to) noexcept {
   if (drop_at_home(to) || to.refs.drop_one_of_many()) return;
   // Once the count is zero nothing but the visit keeps the system.
   system& home = system::of(to);
-  home.visit();
+  home.enter_gate();
   const ref_state::dropped how = to.refs.drop();
   if (how == ref_state::dropped::last) notify_unreferenced(to);
   home.leave();

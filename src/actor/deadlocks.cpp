@@ -331,7 +331,7 @@ deadlock_search::~deadlock_search() = default;
 
 void deadlock_search::on_time(timer& base) noexcept {
   auto& self = static_cast<deadlock_search&>(base);
-  const system::visitor here(self.home_);
+  const system::gate_guard here(self.home_);
   if (!here.let_in()) return;
   self.rounds_.fetch_add(1, std::memory_order_relaxed);  // order: relaxed  a statistic
   bool ordered = false, was_asked_for = false;

@@ -38,14 +38,14 @@ struct actor_side {
   // A dead letter that somebody may hear of, unless the end has begun.
   void turn_away(message& mail) {
     if (closing()) return refuse(mail);
-    const bool open = visit();
+    const bool open = enter_gate();
     home.bury(to, mail, open);
     leave();
   }
   // order: relaxed  a hint; the visit decides
   bool closing() const noexcept { return home.closing.load(std::memory_order_relaxed); }
   bool wakes_always() const noexcept { return to.type->reentrant; }
-  bool visit() noexcept { return home.visit(); }
+  bool enter_gate() noexcept { return home.enter_gate(); }
   void leave() noexcept { home.leave(); }
   activation& activate(message& mail) { return actor::activate(to, mail, urgent); }
   static void put_away(activation& made) noexcept {
@@ -63,7 +63,7 @@ struct actor_side {
     sched::worker* is_deferred_at = active.home.load(std::memory_order_relaxed);
     if (is_deferred_at == nullptr) return;
     is_deferred_at->wake_hints.push(active);
-    if (home.visit()) executor.attend();  // the worker may be long in a handler (P11)
+    if (home.enter_gate()) executor.attend();  // the worker may be long in a handler (P11)
     home.leave();
   }
 
@@ -76,7 +76,7 @@ struct actor_side {
 // Who ends a wait has no ref to its actor, which may go on, and end its program, before the sender is done here.
 TROUPE_NOINLINE void deliver_as_stranger(cell& to, message& mail) {
   actor_side side(to, true);
-  const system::visitor here(side.home);
+  const system::gate_guard here(side.home);
   send_from_afar(mailbox(to.word), mail, true, side);
 }
 

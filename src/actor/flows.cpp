@@ -322,7 +322,7 @@ void forward_answer(tasks::ask_link& to, tasks::shared_state& from) {
 // A runtime that has begun to end hears nothing more.
 void report_untaken(cell& of, message::handler method, std::exception_ptr what) noexcept {
   system& home = system::of(of);
-  if (const system::visitor here(home); here.let_in()) home.report(&of, method, std::move(what));
+  if (const system::gate_guard here(home); here.let_in()) home.report(&of, method, std::move(what));
 }
 
 void report_keeping(message::handler describes, std::exception_ptr what, kept_memory keeps) noexcept {

@@ -12,7 +12,7 @@ namespace troupe::actor {
 //   void refuse(Message&)           the actor is closed, or inactive at the end: the message is a dead letter
 //   bool closing()                  a hint: inactive actors are not woken any more
 //   bool wakes_always()             ordinary mail wakes it, too, when it is parked
-//   bool visit(), void leave()      visit() is false when they are not; the end waits for those who are in
+//   bool enter_gate(), void leave()      enter_gate() is false when they are not; the end waits for those who are in
 //   Activation& activate(Message&)  with the message in its list; may throw, and then frees the message
 //   void put_away(Activation&)      what activate made and nobody needs; the message stays
 //   void wake(Activation&)          the actor is active with it, and in no queue: it wants to run; must not throw
@@ -29,7 +29,7 @@ void send_from_afar(Mailbox box, Message& mail, bool urgent, Side& side) {
     }
     // The actor is to be woken, if it is not too late for that.
     auto* made = seen == Mailbox::inactive ? &side.activate(mail) : nullptr;
-    const bool open = side.visit();
+    const bool open = side.enter_gate();
     const bool ours = open && (made != nullptr ? box.claim(*made) : box.append(seen, mail, urgent, wakes));
     if (ours) side.wake(made != nullptr ? *made : Mailbox::activation_under(seen));
     side.leave();
@@ -40,7 +40,7 @@ void send_from_afar(Mailbox box, Message& mail, bool urgent, Side& side) {
   // Others were faster each time: the exchange cannot fail. The activation is made first, since nothing may
   // throw behind it.
   auto& spare = side.activate(mail);
-  if (!side.visit()) {
+  if (!side.enter_gate()) {
     side.leave();
     side.put_away(spare);
     return side.refuse(mail);

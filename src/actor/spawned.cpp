@@ -74,7 +74,7 @@ TROUPE_NOINLINE void end_unborn(const task_start& what) noexcept {
 // A stop discards what is sent: a dead letter, without an actor. One that came into the pool would keep the stop from its end, as long
 // as somebody goes on spawning.
 TROUPE_NOINLINE void turn_away(system& home, const task_start& what) noexcept {
-  const bool open = home.visit();
+  const bool open = home.enter_gate();
   home.count_dead_letter();
   spawned_task unborn(nullptr, what.act, *what.root, what.result);
   what.act(&unborn, &home, message_act::discard);
@@ -208,7 +208,7 @@ TROUPE_NOINLINE void submit_patiently(system& home, sched::runnable& item) noexc
   // order: relaxed  there from the beginning
   sched::executor& pool = *home.executors[0].load(std::memory_order_relaxed);
   if (own_worker(home) != nullptr) return pool.submit(item);
-  const bool open = home.visit();
+  const bool open = home.enter_gate();
   if (open) pool.submit(item);
   home.leave();
   if (!open) refuse(item);

@@ -44,24 +44,24 @@ void system::report(const cell* actor, message::handler method, std::exception_p
   on_failure(where, std::move(what));
 }
 
-bool system::visit() noexcept {
-  // order: seq_cst  visitors in front of closing; close() has it the other way round: one sees the other
-  visitors.fetch_add(1, std::memory_order_seq_cst);
+bool system::enter_gate() noexcept {
+  // order: seq_cst  gate_entries in front of closing; close() has it the other way round: one sees the other
+  gate_entries.fetch_add(1, std::memory_order_seq_cst);
   return !closing.load(std::memory_order_seq_cst);
 }
 
-// order: release  what the visitor did is seen by the end; pairs with close and destroy
-void system::leave() noexcept { visitors.fetch_sub(1, std::memory_order_release); }
+// order: release  what the gate_guard did is seen by the end; pairs with close and destroy
+void system::leave() noexcept { gate_entries.fetch_sub(1, std::memory_order_release); }
 
 void system::close() noexcept {
   // order: seq_cst  as visit
   closing.store(true, std::memory_order_seq_cst);
-  wait_for_visitors();
+  wait_for_gate_entries();
 }
 
-void system::wait_for_visitors() const noexcept {
-  // order: seq_cst  as visit; acquires what visitors did
-  for (int spin = 0; visitors.load(std::memory_order_seq_cst) != 0; ++spin) base::std_atomics::wait_a_little(spin);
+void system::wait_for_gate_entries() const noexcept {
+  // order: seq_cst  as visit; acquires what gate_entries did
+  for (int spin = 0; gate_entries.load(std::memory_order_seq_cst) != 0; ++spin) base::std_atomics::wait_a_little(spin);
 }
 
 void system::bury(cell& actor, message& mail, bool observed) noexcept {
@@ -149,7 +149,7 @@ void system::destroy(system* self) noexcept {
     left += actor.refs.make_orphan();
   });
   // Those who dropped a last ref before it could be counted.
-  self->wait_for_visitors();
+  self->wait_for_gate_entries();
   // order: acq_rel  as drop_orphan_ref
   if (self->orphan_refs.fetch_sub(open - left, std::memory_order_acq_rel) == open - left) delete self;
 }

@@ -58,15 +58,15 @@ class system {
   static void destroy(system* self) noexcept;
 
   // Threads of anybody wake actors and drop last refs while the end begins: they do so in a visit, and the end
-  // waits until no visitor is left. False: it has begun, and no actor is woken any more.
-  bool visit() noexcept;
+  // waits until no gate_guard is left. False: it has begun, and no actor is woken any more.
+  bool enter_gate() noexcept;
   void leave() noexcept;
-  class visitor {
+  class gate_guard {
    public:
-    explicit visitor(system& of) noexcept : home_(of), open_(of.visit()) {}
-    visitor(const visitor&) = delete;
-    visitor& operator=(const visitor&) = delete;
-    ~visitor() { home_.leave(); }
+    explicit gate_guard(system& of) noexcept : home_(of), open_(of.enter_gate()) {}
+    gate_guard(const gate_guard&) = delete;
+    gate_guard& operator=(const gate_guard&) = delete;
+    ~gate_guard() { home_.leave(); }
     bool let_in() const noexcept { return open_; }
 
    private:
@@ -128,7 +128,7 @@ class system {
   std::array<std::atomic<sched::executor*>, executors_max> executors{};
   std::atomic<std::uint64_t> dead_letters{0};
   std::atomic<bool> closing{false};     // no actor is woken any more
-  std::atomic<std::uint32_t> visitors{0};
+  std::atomic<std::uint32_t> gate_entries{0};
   std::atomic<std::int64_t> orphan_refs{0};
   mutable counts elsewhere;  // of threads that have gone on or ended, or run no turns
 
@@ -143,7 +143,7 @@ class system {
   std::function<unsigned(unsigned)> choose_messages;
 
  private:
-  void wait_for_visitors() const noexcept;
+  void wait_for_gate_entries() const noexcept;
 };
 
 // A worker's magazines belong to the first system that it works for: its own runtime's.

@@ -61,7 +61,7 @@ struct mailbox_model : rl::test_suite<mailbox_model<Senders, MailsEach, Retries>
     void refuse(message&) { RL_ASSERT(false); }
     bool closing() { return false; }
     bool wakes_always() { return false; }
-    bool visit() { return true; }
+    bool enter_gate() { return true; }
     void leave() {}
     activation& activate(message& mail) {
       mail.next.store(0, std::memory_order_relaxed);

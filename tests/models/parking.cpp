@@ -117,7 +117,7 @@ struct parking_model : rl::test_suite<parking_model<Resumptions, Senders, MailsE
     void refuse(message&) { RL_ASSERT(false); }
     bool closing() { return false; }
     bool wakes_always() { return Reentrant && !models::mutated("reentrant_sleeps_on"); }
-    bool visit() { return true; }
+    bool enter_gate() { return true; }
     void leave() {}
     activation& activate(message& mail) {
       own->append(mail);
