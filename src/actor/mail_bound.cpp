@@ -57,7 +57,7 @@ bool mail_bound::waiting::gave_up() const noexcept {
 
 bool mail_bound::waiting::come_in() noexcept {
   if (ask == nullptr) {
-    granted->set_value(room(*to));
+    granted->set_value(permit(*to));
     if (sched::worker* const here = sched::worker::current()) here->expects_mail = true;
     return true;
   }
@@ -129,8 +129,8 @@ bool mail_bound::enqueue(cell& to, What&&... waiter) {
   return true;
 }
 
-void mail_bound::wait_for(promise<room>&& waiter, cell& to) {
-  if (!enqueue(to, std::move(waiter))) return waiter.set_value(room(to));
+void mail_bound::wait_for(promise<permit>&& waiter, cell& to) {
+  if (!enqueue(to, std::move(waiter))) return waiter.set_value(permit(to));
   if (sched::worker* const here = sched::worker::current()) here->expects_mail = true;
 }
 
@@ -175,14 +175,14 @@ void mail_bound::open() noexcept {
   }
 }
 
-room::room(cell& to) noexcept : to_(&to) { add_ref(to); }
-room::~room() {
+permit::permit(cell& to) noexcept : to_(&to) { add_ref(to); }
+permit::~permit() {
   if (to_ == nullptr) return;
   if (!used_) bound_of(*to_)->leave();
   drop_ref(*to_);
 }
 
-void wait_for_room(cell& to, promise<room>&& waiter) {
+void wait_for_permit(cell& to, promise<permit>&& waiter) {
   link_main_lane(*tasks::future_access::state(waiter)->asked, to);
   bound_of(to)->wait_for(std::move(waiter), to);
 }
@@ -221,7 +221,7 @@ void drop_old(system& home, activation& active) noexcept {
   if (older.oldest != 0) active.put_back(older.oldest, older);
 }
 
-bool take_room(cell& to) noexcept {
+bool take_permit(cell& to) noexcept {
   const mail_bound::taken has = bound_of(to)->take();
   if (has == mail_bound::taken::overflows) [[unlikely]] {
     try {

@@ -38,7 +38,7 @@ class mail_bound {
   // The owner: whether the oldest message is to be dropped.
   bool too_many() noexcept;
   // Ready as soon as there is room, which is the caller's then.
-  void wait_for(promise<room>&& waiter, cell& to);
+  void wait_for(promise<permit>&& waiter, cell& to);
   // Delivers the ask as soon as there is room. Takes the message, also when it throws.
   void wait_for(message& ask, const tasks::shared_state& answer, cell& to);
   // The actor has ended: there is room for all, who find it closed.
@@ -52,7 +52,7 @@ class mail_bound {
   bool open_ = false, calls_ = false;
   // One who waits for room: a sender that is told, or an ask that is delivered.
   struct waiting {
-    waiting(promise<room>&& sender, cell& actor) noexcept : granted(std::move(sender)), to(&actor) {}
+    waiting(promise<permit>&& sender, cell& actor) noexcept : granted(std::move(sender)), to(&actor) {}
     waiting(message& asks, const tasks::shared_state& of, cell& actor) noexcept : ask(&asks), answer(&of), to(&actor) {}
     waiting(waiting&& other) noexcept
         : granted(std::move(other.granted)), ask(std::exchange(other.ask, nullptr)), answer(other.answer), to(other.to) {}
@@ -61,7 +61,7 @@ class mail_bound {
     bool gave_up() const noexcept;
     // Uses the room. False when the ask could not be delivered for want of memory.
     bool come_in() noexcept;
-    std::optional<promise<room>> granted;
+    std::optional<promise<permit>> granted;
     message* ask = nullptr;
     const tasks::shared_state* answer = nullptr;  // of the ask, which resolves it
     cell* to;

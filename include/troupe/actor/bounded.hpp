@@ -10,12 +10,12 @@
 namespace troupe::actor {
 
 // Room for one message in a bounded mailbox; given back if it is not used.
-class room {
+class permit {
  public:
-  explicit room(cell& to) noexcept;
-  room(room&& other) noexcept : to_(std::exchange(other.to_, nullptr)), used_(other.used_) {}
-  room& operator=(room&&) = delete;
-  ~room();
+  explicit permit(cell& to) noexcept;
+  permit(permit&& other) noexcept : to_(std::exchange(other.to_, nullptr)), used_(other.used_) {}
+  permit& operator=(permit&&) = delete;
+  ~permit();
   void use() noexcept { used_ = true; }
 
  private:
@@ -23,7 +23,7 @@ class room {
   bool used_ = false;
 };
 
-void wait_for_room(cell& to, promise<room>&& waiter);
+void wait_for_permit(cell& to, promise<permit>&& waiter);
 
 // Whether an ask waits when the mailbox is full, or fails.
 bool ask_waits_for_room(cell& to) noexcept;
@@ -32,14 +32,14 @@ void deliver_when_room(cell& to, message& ask, const tasks::shared_state& answer
 
 // Never inline: as an ask.
 template <class T>
-TROUPE_NOINLINE future<room> wait_for_room_of(cell& to) {
-  auto& state = *::new (memory::allocate(sizeof(ask_state<room>))) ask_state<room>;
+TROUPE_NOINLINE future<permit> wait_for_permit_of(cell& to) {
+  auto& state = *::new (memory::allocate(sizeof(ask_state<permit>))) ask_state<permit>;
   state.link.kind = tasks::ask_link::of::room;
   state.link.asked = &to;
   state.link.method = [](message*, void*, message_act) -> const char* { return base::type_name<T>(); };
-  promise<room> granted = tasks::future_access::promise_of<room>(state);
-  future<room> later = granted.get_future();
-  wait_for_room(to, std::move(granted));
+  promise<permit> granted = tasks::future_access::promise_of<permit>(state);
+  future<permit> later = granted.get_future();
+  wait_for_permit(to, std::move(granted));
   return later;
 }
 

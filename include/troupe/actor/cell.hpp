@@ -207,7 +207,7 @@ void deliver_with_its_ref(cell& to, message& mail);
 void deliver_urgent(cell& to, message& mail);
 
 // For a bounded mailbox: takes room for a message that is then delivered. False when there is none.
-bool take_room(cell& to) noexcept;
+bool take_permit(cell& to) noexcept;
 void give_room_back(cell& to) noexcept;
 // deliver() of a message for which room was taken.
 void deliver_into_room(cell& to, message& mail);

@@ -119,9 +119,9 @@ class ref {
       to.template tell<Method>(std::move(args)...);
       co_return;
     }
-    future<actor::room> later = actor::wait_for_room_of<T>(*to.to_.get());
-    actor::room room = co_await std::move(later);
-    to.template tell_into<Method>(room, std::move(args)...);
+    future<actor::permit> later = actor::wait_for_permit_of<T>(*to.to_.get());
+    actor::permit permit = co_await std::move(later);
+    to.template tell_into<Method>(permit, std::move(args)...);
   }
   template <detail::several_methods Methods, class... Args>
   task<> send(Args...) const = delete;
@@ -355,10 +355,10 @@ class ref {
   }
 
   template <auto Method, class... Args>
-  TROUPE_NOINLINE void tell_into(actor::room& room, Args&&... args) const {
+  TROUPE_NOINLINE void tell_into(actor::permit& permit, Args&&... args) const {
     tell_by<Method>([&]<class Message>(Message* mail) {
       actor::deliver(*to_.get(), *for_part(mail));
-      room.use();  // the message's from now on
+      permit.use();  // the message's from now on
     }, std::forward<Args>(args)...);
   }
 
@@ -368,7 +368,7 @@ class ref {
     using answer = actor::answer_of<std::invoke_result_t<Call&, T&>>;
     if (!to_.refers()) [[unlikely]] refuse();
     actor::cell& callee = *to_.get();
-    const bool full = callee.is_bounded() && !actor::take_room(callee);
+    const bool full = callee.is_bounded() && !actor::take_permit(callee);
     if (full && !actor::ask_waits_for_room(callee)) [[unlikely]] {
       promise<typename answer::type> refused;
       future<typename answer::type> later = refused.get_future();
@@ -414,7 +414,7 @@ class ref {
   }
   static void deliver_to(actor::cell& to, actor::message* mail) {
     if (to.is_bounded()) [[unlikely]] {
-      return actor::take_room(to) ? actor::deliver_into_room(to, *mail) : actor::refuse_full(to, *mail);
+      return actor::take_permit(to) ? actor::deliver_into_room(to, *mail) : actor::refuse_full(to, *mail);
     }
     actor::deliver(to, *mail);
   }
