@@ -136,11 +136,11 @@ struct runner {
 
   task<std::size_t> receive_much() {
     begin_memory();
-    const std::span<std::byte> room(static_cast<std::byte*>(memory->allocate(read_bytes, 1)), read_bytes);
+    const std::span<std::byte> connection_limit(static_cast<std::byte*>(memory->allocate(read_bytes, 1)), read_bytes);
     by_peer = true;
-    const std::size_t bytes = co_await line().read(room).timeout(options.idle_max).stop(options.stop);
+    const std::size_t bytes = co_await line().read(connection_limit).timeout(options.idle_max).stop(options.stop);
     by_peer = false;
-    receive(room.first(bytes));
+    receive(connection_limit.first(bytes));
     co_return bytes;
   }
 

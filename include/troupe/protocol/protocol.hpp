@@ -15,23 +15,23 @@ namespace troupe {
 namespace protocols {
 
 // How many connections a server has, and whether there is room for one more; and what was chosen for all of them.
-class room {
+class connection_limit {
  public:
-  explicit room(protocol_options chosen) : options_(std::move(chosen)) {}
+  explicit connection_limit(protocol_options chosen) : options_(std::move(chosen)) {}
   // In the server's task, which alone takes places. False after the stop.
   task<bool> wait(std::stop_token end);
 
   // One place, from now until this goes.
-  class place {
+  class permit {
    public:
-    explicit place(std::shared_ptr<room> in) noexcept;
-    place(place&& other) noexcept = default;
-    place& operator=(place&&) = delete;
-    ~place();
+    explicit permit(std::shared_ptr<connection_limit> in) noexcept;
+    permit(permit&& other) noexcept = default;
+    permit& operator=(permit&&) = delete;
+    ~permit();
     const protocol_options& options() const noexcept { return in_->options_; }
 
    private:
-    std::shared_ptr<room> in_;
+    std::shared_ptr<connection_limit> in_;
   };
 
  private:
@@ -54,7 +54,7 @@ wire wire_of(Stream& of) noexcept {
 }
 
 template <class Protocol, class Stream, class... Args>
-task<> serve_one(Stream peer, room::place held, Args... args) {
+task<> serve_one(Stream peer, connection_limit::permit held, Args... args) {
   Protocol protocol(std::move(args)...);
   face_of<Protocol> its(protocol);
   co_await run(its, wire_of(peer), held.options(), told::program);
@@ -121,15 +121,15 @@ task<> serve_one(Stream peer, room::place held, Args... args) {
 //     }
 template <class Protocol, class Listener, class... Args>
 task<> serve_protocol(Listener listener, protocol_options options = {}, Args... args) {
-  auto room = std::make_shared<protocols::room>(options);
+  auto connection_limit = std::make_shared<protocols::connection_limit>(options);
   for (;;) {
-    const bool more = co_await room->wait(options.stop);
+    const bool more = co_await connection_limit->wait(options.stop);
     if (!more) co_return;
     bool stopped = false;
     try {
       auto peer = co_await listener.accept_when_able(options.stop);
-      protocols::room::place place(room);
-      spawn(protocols::serve_one<Protocol>(std::move(peer), std::move(place), args...));
+      protocols::connection_limit::permit permit(connection_limit);
+      spawn(protocols::serve_one<Protocol>(std::move(peer), std::move(permit), args...));
     } catch (const cancelled&) {
       if (!options.stop.stop_requested()) throw;
       stopped = true;

@@ -3,7 +3,7 @@
 namespace troupe::protocols {
 
 // The event is reset in front of the look: a place that is left behind the look sets it.
-task<bool> room::wait(std::stop_token end) {
+task<bool> connection_limit::wait(std::stop_token end) {
   for (;;) {
     if (end.stop_requested()) co_return false;
     left_.reset();
@@ -23,12 +23,12 @@ task<bool> room::wait(std::stop_token end) {
   }
 }
 
-room::place::place(std::shared_ptr<room> in) noexcept : in_(std::move(in)) {
+connection_limit::permit::permit(std::shared_ptr<connection_limit> in) noexcept : in_(std::move(in)) {
   std::lock_guard lock(in_->mutex_);
   ++in_->taken_;
 }
 
-room::place::~place() {
+connection_limit::permit::~permit() {
   if (in_ == nullptr) return;
   {
     std::lock_guard lock(in_->mutex_);
