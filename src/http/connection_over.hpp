@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "http/connection.hpp"
-#include "http/guest.hpp"
+#include "http/admission_ticket.hpp"
 #include "http/parked.hpp"
 #include "http/send_order.hpp"
 #include "io/at_once.hpp"
@@ -24,11 +24,11 @@ namespace troupe::http {
 
 // The task of a connection that was accepted, or was parked.
 template <class Stream>
-task<> converse(guest who, Stream over, connection_past was);
+task<> converse(admission_ticket who, Stream over, connection_past was);
 
 template <class Stream>
 struct parked_over final : parked {
-  parked_over(guest&& is, Stream&& over, const connection_past& was, std::int64_t now_ns) noexcept
+  parked_over(admission_ticket&& is, Stream&& over, const connection_past& was, std::int64_t now_ns) noexcept
       : parked(*is.of(), was, now_ns), who(std::move(is)), stream(std::move(over)) {}
   void revive() override {
     constexpr std::int64_t soon_ns = 1'000'000'000;
@@ -36,14 +36,14 @@ struct parked_over final : parked {
     past.was_parked = true;
     static_cast<void>(spawn(converse(std::move(who), std::move(stream), past)));
   }
-  guest who;
+  admission_ticket who;
   Stream stream;
 };
 
 template <class Stream>
 class connection_over final : public connection {
  public:
-  connection_over(guest&& who, Stream&& over, const connection_past& was) noexcept
+  connection_over(admission_ticket&& who, Stream&& over, const connection_past& was) noexcept
       : connection(who.of(), was), who_(std::move(who)), stream_(std::move(over)) {
     parks_ = !is_secure;
   }
@@ -341,7 +341,7 @@ class connection_over final : public connection {
   static constexpr std::chrono::milliseconds last_look{1}, first_look{100};
   static constexpr std::chrono::seconds linger_time{1};
   static constexpr std::size_t linger_bytes = 1024 * 1024;
-  guest who_;
+  admission_ticket who_;
   Stream stream_;
   send_order order_;
 };

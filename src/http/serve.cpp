@@ -70,7 +70,7 @@ std::optional<endpoint> endpoint_of(const tcp_stream& over) {
   }
 }
 
-task<> converse_secretly(guest who, tcp_stream over, tls_context self) {
+task<> converse_secretly(admission_ticket who, tcp_stream over, tls_context self) {
   const std::optional<endpoint> at = endpoint_of(over);
   secret_stream secret(tls_stream::server(self, std::move(over)), at);
   task<> talking = converse(std::move(who), std::move(secret), connection_past());
@@ -79,7 +79,7 @@ task<> converse_secretly(guest who, tcp_stream over, tls_context self) {
 
 template <class Stream>
 void begin(const std::shared_ptr<server_state>& state, Stream over, const std::optional<tls_context>& secret) {
-  guest who(state, peer_of(over));
+  admission_ticket who(state, peer_of(over));
   if constexpr (std::is_same_v<Stream, tcp_stream>) {
     if (secret) {
       static_cast<void>(spawn(converse_secretly(std::move(who), std::move(over), *secret)));
@@ -184,7 +184,7 @@ const char* describe_handler(sched::message*, void*, sched::message_act) { retur
 }  // namespace
 
 template <class Stream>
-task<> converse(guest who, Stream over, connection_past was) {
+task<> converse(admission_ticket who, Stream over, connection_past was) {
   const bool is_welcome = who.is_welcome();
   server_state& in = *who.of();
   connection_over<Stream> talk(std::move(who), std::move(over), was);

@@ -50,9 +50,9 @@ TEST_P(dump, names_who_waits_for_what_wherever_it_lives) {
     event hot;
     auto stove = spawn_at<oven>(rt, where, hot);
     auto one = spawn_at<baker>(rt, where, stove);
-    auto guests = spawn_at<hall>(rt, where, hot);
+    auto admission_tickets = spawn_at<hall>(rt, where, hot);
     one.tell<&baker::work>();
-    for (int i = 0; i < 3; ++i) guests.tell<&hall::enter>();
+    for (int i = 0; i < 3; ++i) admission_tickets.tell<&hall::enter>();
     EXPECT_THROW(rt.run(), stalled);
     std::ostringstream out;
     rt.dump(out);
@@ -60,13 +60,13 @@ TEST_P(dump, names_who_waits_for_what_wherever_it_lives) {
     EXPECT_TRUE(has(text, "suspended: 5\n")) << text;
     EXPECT_TRUE(has(text, "baker #" + std::to_string(one.id()) + " in &")) << text;
     EXPECT_TRUE(has(text, "oven #" + std::to_string(stove.id()) + " in &")) << text;
-    EXPECT_TRUE(has(text, "hall #" + std::to_string(guests.id()) + " in &")) << text;
+    EXPECT_TRUE(has(text, "hall #" + std::to_string(admission_tickets.id()) + " in &")) << text;
     EXPECT_TRUE(has(text, "bake (#" + std::to_string(stove.id()) + ")")) << "whom it asks: " << text;
     EXPECT_TRUE(has(text, "dump.cpp:")) << text;
     EXPECT_TRUE(has(text, "running: none")) << text;
     hot.set();
     auto loaves = one.ask<&baker::count>();
-    auto inside = guests.ask<&hall::count>();
+    auto inside = admission_tickets.ask<&hall::count>();
     rt.run();
     EXPECT_EQ(loaves.get(), 1);
     EXPECT_EQ(inside.get(), 3);

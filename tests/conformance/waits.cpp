@@ -222,7 +222,7 @@ TEST_P(waits, an_event_wakes_all_who_wait_and_a_timeout_gives_up) {
   runtime rt(options());
   event opened;
   std::atomic<int> in{0}, gave_up{0};
-  auto guest = [](event door, std::atomic<int>* count) -> task<> {
+  auto admission_ticket = [](event door, std::atomic<int>* count) -> task<> {
     counted here;
     co_await door.wait();
     ++*count;
@@ -240,7 +240,7 @@ TEST_P(waits, an_event_wakes_all_who_wait_and_a_timeout_gives_up) {
     }
   };
   event never;
-  for (int i = 0; i < 20; ++i) static_cast<void>(rt.spawn(guest(opened, &in)));
+  for (int i = 0; i < 20; ++i) static_cast<void>(rt.spawn(admission_ticket(opened, &in)));
   static_cast<void>(rt.spawn(impatient(never, &gave_up)));
   rt.after(5ms, [opened] { opened.set(); });
   rt.run();

@@ -315,11 +315,11 @@ class runtime {
   // Cost: about 1 us for each suspended turn. See runtime_options::dump_on_sigquit.
   //
   // Example:
-  //     troupe::task<> guest(troupe::event door) { co_await door.wait(); }
+  //     troupe::task<> admission_ticket(troupe::event door) { co_await door.wait(); }
   //     int main() {
   //       troupe::runtime rt;
   //       troupe::event door;
-  //       rt.spawn(guest(door));
+  //       rt.spawn(admission_ticket(door));
   //       rt.after(std::chrono::milliseconds(2), [&rt, door] {
   //         rt.dump(std::cerr);
   //         door.set();

@@ -1,4 +1,4 @@
-// guest: a connection that counts, for its server and for its address, from its acceptance to its end.
+// admission ticket: a connection that counts, for its server and for its address, from its acceptance to its end.
 #pragma once
 
 #include <memory>
@@ -9,17 +9,17 @@
 
 namespace troupe::http {
 
-class guest {
+class admission_ticket {
  public:
-  guest(std::shared_ptr<server_state> of, const std::string& address) : of_(std::move(of)), is_welcome_(of_->admit(address, peer_)) {}
-  guest(guest&& other) noexcept = default;
-  guest& operator=(guest&& other) noexcept {
+  admission_ticket(std::shared_ptr<server_state> of, const std::string& address) : of_(std::move(of)), is_welcome_(of_->admit(address, peer_)) {}
+  admission_ticket(admission_ticket&& other) noexcept = default;
+  admission_ticket& operator=(admission_ticket&& other) noexcept {
     std::swap(of_, other.of_);
     std::swap(peer_, other.peer_);
     std::swap(is_welcome_, other.is_welcome_);
     return *this;
   }
-  ~guest() {
+  ~admission_ticket() {
     if (of_ != nullptr) of_->dismiss(peer_);
   }
 
