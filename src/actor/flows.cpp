@@ -151,7 +151,7 @@ void cancel_turns(activation& active) noexcept {
   resume(*active.suspended);
 }
 
-void make_homes(system& of, tasks::timers* clock, sched::poller_seat* io) noexcept {
+void make_homes(system& of, tasks::timers* clock, sched::io_driver_slot* io) noexcept {
   const auto search_soon = [](void* actor) noexcept { system::of(*static_cast<cell*>(actor)).deadlocks.search_soon(); };
   of.home = {&go_on, &go_on_later, &resume, clock, io, search_soon, &of.deadlocks.soon()};
   of.home_reentrant = {&go_on, &go_on_later, &resume_reentrant, clock, io, search_soon, &of.deadlocks.soon()};
@@ -439,7 +439,7 @@ void throw_refused(const wait& one) {
 
 bool is_discarding(const void* actor) noexcept { return actor::system::of(*static_cast<const actor::cell*>(actor)).discarding(); }
 
-sched::poller_seat* current_io() noexcept {
+sched::io_driver_slot* current_io() noexcept {
   const actor::cell* running = actor::current_cell();
   return running == nullptr ? nullptr : actor::system::of(*running).home.io;
 }

@@ -123,6 +123,6 @@ inline void leave_mailbox(cell& actor) noexcept {
 }
 
 // The actor's part in a flow (flows.cpp).
-void make_homes(system& of, tasks::timers* clock, sched::poller_seat* io) noexcept;
+void make_homes(system& of, tasks::timers* clock, sched::io_driver_slot* io) noexcept;
 
 }  // namespace troupe::actor

@@ -28,11 +28,11 @@ void descriptor::close() noexcept {
   fd_ = -1;
 }
 
-slot* descriptor::bound_to(const sched::poller_seat& seat) const noexcept {
+slot* descriptor::bound_to(const sched::io_driver_slot& seat) const noexcept {
   return slot_ != nullptr && slot_->owner == seat.taken() ? slot_ : nullptr;
 }
 
-slot& descriptor::bind(sched::poller_seat& seat) {
+slot& descriptor::bind(sched::io_driver_slot& seat) {
   if (slot* const known = bound_to(seat)) [[likely]] return *known;
   if (fd_ == -1) throw usage_error("troupe: I/O: the stream is not open: it was closed or moved from");
   reactor& here = reactor::of(seat);

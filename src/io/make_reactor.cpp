@@ -20,7 +20,7 @@ void say_once(int refused) {
 
 }  // namespace
 
-std::shared_ptr<reactor> make_reactor(sched::poller_seat& seat) {
+std::shared_ptr<reactor> make_reactor(sched::io_driver_slot& seat) {
   const runtime_services services{seat.keep_alive, seat.aside};
   if (seat.simulation != nullptr) {
     return make_readiness_reactor(std::make_unique<simulated_kernel>(*seat.simulation), services);

@@ -16,12 +16,12 @@ constexpr std::size_t slots_a_chunk = 64;
 
 }  // namespace
 
-reactor& reactor::of(sched::poller_seat& seat) {
+reactor& reactor::of(sched::io_driver_slot& seat) {
   return static_cast<reactor&>(seat.take([&] { return make_reactor(seat); }));
 }
 
 reactor* reactor::current() {
-  sched::poller_seat* seat = tasks::current_io();
+  sched::io_driver_slot* seat = tasks::current_io();
   return seat == nullptr ? nullptr : &of(*seat);
 }
 

@@ -17,7 +17,7 @@
 #include "io/kernel.hpp"
 #include "io/slot.hpp"
 #include "sched/poller.hpp"
-#include "sched/poller_seat.hpp"
+#include "sched/io_driver_slot.hpp"
 
 namespace troupe::io {
 
@@ -33,7 +33,7 @@ class reactor : public sched::poller, public std::enable_shared_from_this<reacto
       : calls(calls), buffers(std::move(leases)), services_(std::move(of)) {}
 
   // The runtime's own, made when it is first asked for. Throws io_error when the system refuses, std::bad_alloc.
-  static reactor& of(sched::poller_seat& seat);
+  static reactor& of(sched::io_driver_slot& seat);
   // Of the runtime whose handler the calling thread runs; null elsewhere.
   static reactor* current();
 

@@ -23,7 +23,7 @@
 #include "runtime/side_pool.hpp"
 #include "sched/census.hpp"
 #include "sched/executor.hpp"
-#include "sched/poller_seat.hpp"
+#include "sched/io_driver_slot.hpp"
 #include "sched/simulated.hpp"
 #include "sched/thread_executor.hpp"
 #include "task/timers.hpp"
@@ -62,7 +62,7 @@ class runtime_core : public std::enable_shared_from_this<runtime_core> {
   actor::system* const system;  // deletes itself (system.hpp)
   std::unique_ptr<sched::policy> pool;
   std::unique_ptr<tasks::timers> clock;
-  sched::poller_seat io;
+  sched::io_driver_slot io;
   side_pool aside;
   std::unique_ptr<jobs::job_pool> jobs;
 

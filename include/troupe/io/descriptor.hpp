@@ -5,7 +5,7 @@
 #include <utility>
 
 namespace troupe::sched {
-class poller_seat;
+class io_driver_slot;
 }
 
 namespace troupe::io {
@@ -42,11 +42,11 @@ class descriptor {
 
   // Its slot in the reactor of that runtime; it keeps to the first one. Throws usage_error for another runtime's or when
   // it is not open, io_error, std::bad_alloc.
-  slot& bind(sched::poller_seat& seat);
+  slot& bind(sched::io_driver_slot& seat);
   // Its own slot; null before its first operation.
   slot* bound() const noexcept { return slot_; }
   // The same, if it is of that runtime.
-  slot* bound_to(const sched::poller_seat& seat) const noexcept;
+  slot* bound_to(const sched::io_driver_slot& seat) const noexcept;
 
   // "127.0.0.1:80" of a socket that has a peer, else "descriptor 7".
   std::string peer() const;

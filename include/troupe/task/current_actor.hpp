@@ -7,7 +7,7 @@
 #include "troupe/sched/message.hpp"
 
 namespace troupe::sched {
-class poller_seat;
+class io_driver_slot;
 }
 
 namespace troupe::tasks {
@@ -24,7 +24,7 @@ bool is_discarding(const void* actor) noexcept;
 // A failure of the running actor; outside of turns nobody would hear of it: std::terminate.
 void report_unheard(std::exception_ptr what) noexcept;
 // Where the I/O of the runtime is whose actor this thread runs a turn of; null outside of turns.
-sched::poller_seat* current_io() noexcept;
+sched::io_driver_slot* current_io() noexcept;
 // Throws usage_error in a handler: it would hold its thread.
 void check_may_block(const char* what);
 

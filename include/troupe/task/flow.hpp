@@ -18,7 +18,7 @@
 #include "troupe/sched/message.hpp"
 
 namespace troupe::sched {
-class poller_seat;
+class io_driver_slot;
 }
 
 namespace troupe::tasks {
@@ -63,7 +63,7 @@ struct home {
   // (after system calls of the coroutine's a return is a branch that the processor has not foreseen).
   const char* (*resume)(flow& of) noexcept;
   timers* clock = nullptr;
-  sched::poller_seat* io = nullptr;
+  sched::io_driver_slot* io = nullptr;
   // In a turn, when a flow begins to wait for what others do: a search for deadlocks is to come, unless `searched_soon`.
   void (*search_soon)(void* actor) noexcept = nullptr;
   const std::atomic<bool>* searched_soon = nullptr;

@@ -1,4 +1,4 @@
-// poller_seat: where a runtime's poller is, from its first operation of I/O on.
+// io_driver_slot: where a runtime's poller is, from its first operation of I/O on.
 //
 // The runtime makes the seat and knows nothing of I/O; the I/O layer, which it need not be linked with, takes it.
 #pragma once
@@ -16,7 +16,7 @@
 
 namespace troupe::sched {
 
-class poller_seat {
+class io_driver_slot {
  public:
   // Set by the runtime before the first turn.
   std::uint8_t choice = 0;                // troupe::io_backend
