@@ -22,7 +22,7 @@ class guard_table {
   guarded_message* oldest_of(cell& actor) noexcept;
 
   // Exact when no turn runs.
-  bool empty() const noexcept { return waiting_.load(std::memory_order_relaxed) == 0; }  // order: relaxed  the census published it
+  bool empty() const noexcept { return waiting_.load(std::memory_order_relaxed) == 0; }  // order: relaxed  the count of outstanding work published it
   template <class Look>
   void for_each(Look look) {
     table_.for_each([&look](const guarded_message& oldest) {

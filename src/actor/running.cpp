@@ -67,7 +67,7 @@ void leave_system(const system& home) noexcept {
 std::int64_t suspended_turns(const system& home) noexcept {
   thread_list& list = thread_list::get();
   std::lock_guard lock(list.mutex);
-  // Exact when no turn runs, since the census published it.
+  // Exact when no turn runs, since the count of outstanding work published it.
   std::int64_t sum = home.elsewhere[counted::suspended];
   for (const turn_place* place = list.first; place != nullptr; place = place->next_listed) {
     // order: relaxed  guarded by the mutex, or the thread's own

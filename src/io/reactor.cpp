@@ -99,7 +99,7 @@ sched::poller::counts reactor::count() const noexcept {
 // last one goes, the order of the two calls does not matter.
 void reactor::enter(const operation& one) noexcept {
   waits_.fetch_add(1, std::memory_order_relaxed);  // order: relaxed  a statistic
-  // order: relaxed  the count alone; the census orders the rest
+  // order: relaxed  the count alone; the count of outstanding work orders the rest
   if (!one.weak && in_flight_.fetch_add(1, std::memory_order_relaxed) == 0) services_.keep_alive(true);
 }
 

@@ -21,7 +21,7 @@
 #include "runtime/failure_lines.hpp"
 #include "runtime/failure_log.hpp"
 #include "runtime/side_pool.hpp"
-#include "sched/census.hpp"
+#include "sched/outstanding_work.hpp"
 #include "sched/executor.hpp"
 #include "sched/io_driver_slot.hpp"
 #include "sched/simulated.hpp"
@@ -122,7 +122,7 @@ class runtime_core : public std::enable_shared_from_this<runtime_core> {
   };
   lines_timer tells_left_out_{lines};
 
-  sched::census alive_;  // work, and holds unless they are ignored
+  sched::outstanding_work alive_;  // work, and holds unless they are ignored
   std::mutex holds_mutex_;
   std::int64_t holds_ = 0;
   bool holds_ignored_ = false;  // a stop that drains does not wait for outside sources

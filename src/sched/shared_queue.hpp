@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "sched/census.hpp"
+#include "sched/outstanding_work.hpp"
 #include "sched/executor.hpp"
 #include "sched/poller.hpp"
 #include "sched/runnable_list.hpp"
@@ -19,8 +19,8 @@ namespace troupe::sched {
 
 class shared_queue final : public policy {
  public:
-  // `out_of_work` is called by the thread that brings the census to zero.
-  shared_queue(unsigned workers, census& alive, std::function<void()> out_of_work);
+  // `out_of_work` is called by the thread that brings the count of outstanding work to zero.
+  shared_queue(unsigned workers, outstanding_work& alive, std::function<void()> out_of_work);
   ~shared_queue() override;
 
   void submit(runnable& item) noexcept override;
@@ -31,11 +31,11 @@ class shared_queue final : public policy {
   void attach(poller& io) override;
 
  private:
-  shared_queue(census& alive, std::function<void()> out_of_work);
+  shared_queue(outstanding_work& alive, std::function<void()> out_of_work);
   void work();
   void put(runnable& item) noexcept;
 
-  census& alive_;
+  outstanding_work& alive_;
   std::function<void()> out_of_work_;
   mutable std::mutex mutex_;
   std::condition_variable filled_;

@@ -13,7 +13,7 @@ struct simulated::lane final : executor {
   runnable_list queue;
 };
 
-simulated::simulated(std::uint64_t seed, census& alive, std::function<void()> before_turn)
+simulated::simulated(std::uint64_t seed, outstanding_work& alive, std::function<void()> before_turn)
     : alive_(alive), before_turn_(std::move(before_turn)), random_(seed) {
   add_lane();
 }

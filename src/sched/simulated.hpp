@@ -16,7 +16,7 @@
 #include <random>
 #include <vector>
 
-#include "sched/census.hpp"
+#include "sched/outstanding_work.hpp"
 #include "sched/executor.hpp"
 #include "sched/poller.hpp"
 
@@ -25,7 +25,7 @@ namespace troupe::sched {
 class simulated final : public policy {
  public:
   // `before_turn`: called in front of each.
-  simulated(std::uint64_t seed, census& alive, std::function<void()> before_turn);
+  simulated(std::uint64_t seed, outstanding_work& alive, std::function<void()> before_turn);
   ~simulated() override;
 
   // A pinned thread, or the main one, as a lane of the simulation. Lives as long as the policy.
@@ -71,7 +71,7 @@ class simulated final : public policy {
   bool awaited() const;
   void tell();
 
-  census& alive_;
+  outstanding_work& alive_;
   const std::function<void()> before_turn_;
   std::mt19937_64 random_;
   // Written by the simulation's own thread, read by any.

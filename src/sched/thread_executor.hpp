@@ -1,7 +1,7 @@
 // thread_executor: a queue for one thread: a pinned one, or the main thread.
 //
 // Submitters: any thread; each pays a compare-and-swap, and a system call when the thread sleeps.
-// Everything submitted is counted in the census until its turn has ended for good.
+// Everything submitted is counted in the count of outstanding work until its turn has ended for good.
 // Owner: the one thread that calls run_one, wait and discard_all.
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <functional>
 
 #include "base/parker.hpp"
-#include "sched/census.hpp"
+#include "sched/outstanding_work.hpp"
 #include "sched/executor.hpp"
 #include "sched/inbox.hpp"
 #include "sched/runnable_list.hpp"
@@ -19,7 +19,7 @@ namespace troupe::sched {
 
 class thread_executor : public executor {
  public:
-  thread_executor(census& alive, std::function<void()> out_of_work)
+  thread_executor(outstanding_work& alive, std::function<void()> out_of_work)
       : alive_(alive), out_of_work_(std::move(out_of_work)) {}
 
   void submit(runnable& item) noexcept override;
@@ -44,7 +44,7 @@ class thread_executor : public executor {
   runnable* pop() noexcept;
   void finished();
 
-  census& alive_;
+  outstanding_work& alive_;
   std::function<void()> out_of_work_;
   inbox<runnable> inbox_;
   base::parker parker_;

@@ -33,7 +33,7 @@ task::task() { type = &task_type; }
 
 class thread_executor_test : public testing::Test {
  protected:
-  census alive;
+  outstanding_work alive;
   int ends = 0;
   thread_executor lane{alive, [this] { ++ends; }};
   std::vector<task*> log;

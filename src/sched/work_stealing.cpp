@@ -30,11 +30,11 @@ std::uint64_t add(std::atomic<std::uint64_t>& counter, std::uint64_t n) noexcept
 
 }  // namespace
 
-work_stealing::work_stealing(census& alive, std::function<void()> out_of_work)
+work_stealing::work_stealing(outstanding_work& alive, std::function<void()> out_of_work)
     : alive_(alive), out_of_work_(std::move(out_of_work)) {}
 
 // Delegates, so that the destructor ends the threads that were started when one cannot be.
-work_stealing::work_stealing(const work_stealing_options& options, census& alive, std::function<void()> out_of_work)
+work_stealing::work_stealing(const work_stealing_options& options, outstanding_work& alive, std::function<void()> out_of_work)
     : work_stealing(alive, std::move(out_of_work)) {
   workers_.reserve(options.workers);
   for (unsigned i = 0; i < options.workers; ++i) {

@@ -4,7 +4,7 @@
 // worker looks at regularly. An idle worker becomes the thief if nobody is; the thief takes from the inbox
 // and from the workers that cannot cope. A victim keeps what it will have done sooner than a thief could
 // fetch it, since a chain of small turns is fastest on one processor.
-// Protocols: docs/protocols/roster.md (sleeping), biased_lock.md (stealing), census.md (the end).
+// Protocols: docs/protocols/roster.md (sleeping), biased_lock.md (stealing), count of outstanding work.md (the end).
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@
 #include <mutex>
 #include <vector>
 
-#include "sched/census.hpp"
+#include "sched/outstanding_work.hpp"
 #include "sched/executor.hpp"
 #include "sched/idle_life.hpp"
 #include "sched/inbox.hpp"
@@ -29,8 +29,8 @@ struct work_stealing_options {
 
 class work_stealing final : public policy {
  public:
-  // `out_of_work` is called by the thread that brings the census to zero.
-  work_stealing(const work_stealing_options& options, census& alive, std::function<void()> out_of_work);
+  // `out_of_work` is called by the thread that brings the count of outstanding work to zero.
+  work_stealing(const work_stealing_options& options, outstanding_work& alive, std::function<void()> out_of_work);
   ~work_stealing() override;
 
   void submit(runnable& item) noexcept override;
@@ -45,7 +45,7 @@ class work_stealing final : public policy {
   unsigned workers() const noexcept override { return static_cast<unsigned>(workers_.size()); }
 
  private:
-  work_stealing(census& alive, std::function<void()> out_of_work);
+  work_stealing(outstanding_work& alive, std::function<void()> out_of_work);
 
   // A victim that needs less than this for its whole queue is left alone: it will be done before a thief is.
   // Turns shorter than short_turn_ns are hardly worth the cache lines that move with them.
@@ -137,7 +137,7 @@ class work_stealing final : public policy {
   void show_busy(worker& self) noexcept;
   void become_idle(worker& self);
 
-  census& alive_;
+  outstanding_work& alive_;
   std::function<void()> out_of_work_;
   std::vector<worker*> workers_;  // from the shelf
   roster<worker> roster_;

@@ -8,14 +8,14 @@ namespace {
 
 class p14_lifetime : public conformance {};
 
-struct census {
+struct outstanding_work {
   std::atomic<int> alive{0}, born{0};
 };
 
 // Counts itself in and out.
 struct counted {
-  census* in;
-  explicit counted(census* in) : in(in) { ++in->alive, ++in->born; }
+  outstanding_work* in;
+  explicit counted(outstanding_work* in) : in(in) { ++in->alive, ++in->born; }
   counted(const counted&) = delete;
   counted& operator=(const counted&) = delete;
   ~counted() { --in->alive; }
@@ -28,7 +28,7 @@ struct simple : counted {
 };
 
 TEST_P(p14_lifetime, an_actor_dies_when_its_last_ref_goes) {
-  census all;
+  outstanding_work all;
   runtime rt(options());
   for (const place& where : places("simple")) {
     auto one = spawn_at<simple>(rt, where, unchecked{&all});
@@ -44,7 +44,7 @@ TEST_P(p14_lifetime, an_actor_dies_when_its_last_ref_goes) {
 }
 
 TEST_P(p14_lifetime, the_last_ref_goes_on_another_thread) {
-  census all;
+  outstanding_work all;
   runtime rt(options());
   for (int i = 0; i < fewer(200); ++i) {
     auto one = rt.spawn<simple>(&all);
@@ -61,10 +61,10 @@ TEST_P(p14_lifetime, the_last_ref_goes_on_another_thread) {
 TEST_P(p14_lifetime, messages_sent_before_the_last_ref_went_are_handled) {
   struct told : counted {
     std::atomic<int>* seen;
-    told(census* in, std::atomic<int>* seen) : counted(in), seen(seen) {}
+    told(outstanding_work* in, std::atomic<int>* seen) : counted(in), seen(seen) {}
     void work() { ++*seen; }
   };
-  census all;
+  outstanding_work all;
   std::atomic<int> seen{0};
   runtime rt(options());
   for (int i = 0; i < fewer(500); ++i) {
@@ -79,7 +79,7 @@ TEST_P(p14_lifetime, messages_sent_before_the_last_ref_went_are_handled) {
 
 struct selfish : counted {
   ref<selfish> me;
-  explicit selfish(census* in) : counted(in) {}
+  explicit selfish(outstanding_work* in) : counted(in) {}
   void take() { me = self(this); }
   void drop() { me = {}; }
   void use_then_drop(int left) {
@@ -92,7 +92,7 @@ struct selfish : counted {
 };
 
 TEST_P(p14_lifetime, the_last_ref_goes_in_the_actors_own_handler) {
-  census all;
+  outstanding_work all;
   runtime rt(options());
   auto one = rt.spawn<selfish>(&all);
   one.tell<&selfish::take>();
@@ -103,7 +103,7 @@ TEST_P(p14_lifetime, the_last_ref_goes_in_the_actors_own_handler) {
 }
 
 TEST_P(p14_lifetime, an_actor_takes_a_ref_to_itself_after_all_others_went) {
-  census all;
+  outstanding_work all;
   runtime rt(options());
   struct keeper {
     ref<selfish> kept;
@@ -127,7 +127,7 @@ TEST_P(p14_lifetime, an_actor_takes_a_ref_to_itself_after_all_others_went) {
 struct parting : counted {
   ref<struct heir> to;
   bool* told;
-  parting(census* in, ref<struct heir> to, bool* told) : counted(in), to(std::move(to)), told(told) {}
+  parting(outstanding_work* in, ref<struct heir> to, bool* told) : counted(in), to(std::move(to)), told(told) {}
   ~parting();
   void work() { *told = true; }
 };
@@ -143,7 +143,7 @@ parting::~parting() {
 }
 
 TEST_P(p14_lifetime, a_destructor_may_give_its_address_away_and_send_to_itself) {
-  census all;
+  outstanding_work all;
   bool told = false;
   runtime rt(options());
   auto to = rt.spawn<heir>();
@@ -162,10 +162,10 @@ TEST_P(p14_lifetime, a_destructor_may_give_its_address_away_and_send_to_itself) 
 TEST_P(p14_lifetime, a_chain_of_refs_is_released_without_recursion) {
   struct link : counted {
     ref<link> next;
-    link(census* in, ref<link> next) : counted(in), next(std::move(next)) {}
+    link(outstanding_work* in, ref<link> next) : counted(in), next(std::move(next)) {}
   };
   const int length = fewer(1'000'000, 100);
-  census all;
+  outstanding_work all;
   {
     runtime rt(options());
     ref<link> head;
@@ -183,10 +183,10 @@ TEST_P(p14_lifetime, a_chain_of_refs_is_released_without_recursion) {
 TEST_P(p14_lifetime, cycles_are_destroyed_at_shutdown) {
   struct ring : counted {
     ref<ring> next;
-    explicit ring(census* in) : counted(in) {}
+    explicit ring(outstanding_work* in) : counted(in) {}
     void link(ref<ring> to) { next = std::move(to); }
   };
-  census all;
+  outstanding_work all;
   {
     runtime rt(options());
     std::vector<ref<ring>> members;
@@ -205,7 +205,7 @@ TEST_P(p14_lifetime, cycles_are_destroyed_at_shutdown) {
 }
 
 TEST_P(p14_lifetime, refs_outlive_the_runtime_and_are_copied_and_dropped_then) {
-  census all;
+  outstanding_work all;
   std::vector<ref<simple>> kept;
   {
     runtime rt(options());
@@ -221,7 +221,7 @@ TEST_P(p14_lifetime, refs_outlive_the_runtime_and_are_copied_and_dropped_then) {
 }
 
 TEST_P(p14_lifetime, a_runtime_ends_beside_threads_that_still_send_and_drop) {
-  census all;
+  outstanding_work all;
   for (int round = 0; round < fewer(100); ++round) {
     std::atomic<bool> end{false};
     std::latch ready(3);
@@ -250,11 +250,11 @@ TEST_P(p14_lifetime, a_runtime_ends_beside_threads_that_still_send_and_drop) {
 TEST_P(p14_lifetime, stop_ends_an_actor_behind_the_messages_sent_before) {
   struct stoppable : counted {
     std::atomic<int>* seen;
-    stoppable(census* in, std::atomic<int>* seen) : counted(in), seen(seen) {}
+    stoppable(outstanding_work* in, std::atomic<int>* seen) : counted(in), seen(seen) {}
     void work() { ++*seen; }
     void last() { self(this).template tell<&stoppable::work>(), self(this).stop(), self(this).template tell<&stoppable::work>(); }
   };
-  census all;
+  outstanding_work all;
   std::atomic<int> seen{0};
   runtime rt(options());
   for (const place& where : places("stoppable")) {
@@ -274,7 +274,7 @@ TEST_P(p14_lifetime, stop_ends_an_actor_behind_the_messages_sent_before) {
 }
 
 TEST_P(p14_lifetime, stop_breaks_a_cycle) {
-  census all;
+  outstanding_work all;
   runtime rt(options());
   auto one = rt.spawn<selfish>(&all);
   one.tell<&selfish::take>();
@@ -289,7 +289,7 @@ TEST_P(p14_lifetime, actors_spawn_actors_in_constructors_and_destructors) {
     runtime* rt;
     int depth;
     std::vector<ref<tree>> children;
-    tree(runtime* rt, census* in, int depth) : counted(in), rt(rt), depth(depth) {
+    tree(runtime* rt, outstanding_work* in, int depth) : counted(in), rt(rt), depth(depth) {
       for (int i = 0; i < 2 && depth > 0; ++i) children.push_back(rt->spawn<tree>(rt, in, depth - 1));
     }
     ~tree() {
@@ -297,7 +297,7 @@ TEST_P(p14_lifetime, actors_spawn_actors_in_constructors_and_destructors) {
       if (depth == 1) static_cast<void>(rt->spawn<tree>(rt, in, 0));
     }
   };
-  census all;
+  outstanding_work all;
   {
     runtime rt(options());
     auto root = rt.spawn<tree>(&rt, &all, 6);
@@ -318,7 +318,7 @@ TEST_P(p14_lifetime, destructors_send_spawn_and_post_while_the_runtime_ends) {
     runtime* rt;
     ref<simple> other;
     std::shared_ptr<int> token;
-    busy_end(runtime* rt, census* in, ref<simple> other, std::shared_ptr<int> token)
+    busy_end(runtime* rt, outstanding_work* in, ref<simple> other, std::shared_ptr<int> token)
         : counted(in), rt(rt), other(std::move(other)), token(std::move(token)) {}
     ~busy_end() {
       other.tell<&simple::work>();
@@ -329,7 +329,7 @@ TEST_P(p14_lifetime, destructors_send_spawn_and_post_while_the_runtime_ends) {
       rt->spawn<simple>(on_main(), unchecked{in}).tell<&simple::work>();
     }
   };
-  census all;
+  outstanding_work all;
   auto token = std::make_shared<int>(1);
   {
     runtime rt(options());
@@ -349,7 +349,7 @@ TEST_P(p14_lifetime, destructors_send_spawn_and_post_while_the_runtime_ends) {
 TEST_P(p14_lifetime, a_destructor_that_always_spawns_its_own_kind_does_not_keep_the_end_from_ending) {
   struct phoenix : counted {
     runtime* rt;
-    phoenix(runtime* rt, census* in) : counted(in), rt(rt) {}
+    phoenix(runtime* rt, outstanding_work* in) : counted(in), rt(rt) {}
     void work() {}
     ~phoenix() {
       auto heir = rt->spawn<phoenix>(rt, in);
@@ -357,7 +357,7 @@ TEST_P(p14_lifetime, a_destructor_that_always_spawns_its_own_kind_does_not_keep_
       static_cast<void>(rt->spawn<phoenix>(pinned("ashes"), unchecked{rt}, unchecked{in}));
     }
   };
-  census all;
+  outstanding_work all;
   {
     runtime rt(options());
     auto kept = rt.spawn<phoenix>(&rt, &all);
@@ -372,7 +372,7 @@ TEST_P(p14_lifetime, handlers_spawn_pinned_actors_while_the_runtime_ends) {
   struct spawner {
     runtime* rt;
     std::latch* started;
-    census* in;
+    outstanding_work* in;
     void go() {
       started->count_down();
       for (int i = 0; i < 20; ++i) {
@@ -380,7 +380,7 @@ TEST_P(p14_lifetime, handlers_spawn_pinned_actors_while_the_runtime_ends) {
       }
     }
   };
-  census all;
+  outstanding_work all;
   for (int round = 0; round < fewer(20); ++round) {
     std::latch started(1);
     runtime rt(options());
@@ -392,7 +392,7 @@ TEST_P(p14_lifetime, handlers_spawn_pinned_actors_while_the_runtime_ends) {
 }
 
 TEST_P(p14_lifetime, a_large_program_is_destroyed_in_full) {
-  census all;
+  outstanding_work all;
   {
     runtime rt(options());
     std::vector<ref<simple>> kept;

@@ -1,4 +1,4 @@
-// The census: who brings the count to zero has seen the end, and wakes the thread that waits for it.
+// The count of outstanding work: who brings the count to zero has seen the end, and wakes the thread that waits for it.
 // Checks C1 and C2: the end is announced once, when all is done, and what was done is seen by who waits.
 //
 // mutation: counted_after_push
@@ -10,7 +10,7 @@
 
 #include "base/parker.hpp"
 #include "sched/biased_lock.hpp"
-#include "sched/census.hpp"
+#include "sched/outstanding_work.hpp"
 #include "sched/inbox.hpp"
 
 namespace {
@@ -27,7 +27,7 @@ using parker = base::basic_parker<models::fenced_atomics, models::futex>;
 
 template <unsigned Items>
 struct program {
-  sched::basic_census<models::fenced_atomics> alive;
+  sched::basic_outstanding_work<models::fenced_atomics> alive;
   parker end;
   item items[Items];
   unsigned announced = 0;

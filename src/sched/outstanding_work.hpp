@@ -1,4 +1,4 @@
-// census: the count of what keeps the program alive.
+// count of outstanding work: the count of what keeps the program alive.
 //
 // Counted: each busy worker of the pool; each runnable handed to an inbox or to a pinned thread, from
 // before it is handed over until its turn has ended; each hold. Not counted: what lies in a busy worker's
@@ -7,7 +7,7 @@
 //   C1  whoever makes work is counted himself, or is an outside thread: so the count never passes
 //       through zero while work is left.
 //   C2  exactly one leave() returns true for each time the count comes to zero.
-// Rejected: a thief that scans all queues for the verdict (docs/decisions/census.md).
+// Rejected: a thief that scans all queues for the verdict (docs/decisions/outstanding_work.md).
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 namespace troupe::sched {
 
 template <class Atomics = base::std_atomics>
-class basic_census {
+class basic_outstanding_work {
  public:
   // order: relaxed  the thing counted is published by the queue that it goes into
   void enter(std::int64_t n = 1) noexcept { count_.fetch_add(n, std::memory_order_relaxed); }
@@ -46,6 +46,6 @@ class basic_census {
   alignas(base::line_bytes) typename Atomics::template atomic<std::int64_t> count_{0};
 };
 
-using census = basic_census<>;
+using outstanding_work = basic_outstanding_work<>;
 
 }  // namespace troupe::sched
