@@ -1,12 +1,12 @@
 // idle_life: what a worker does from when it has nothing to do until it has work.
 //
-// It becomes the thief or sleeps (roster.hpp). A thief that finds work hands its role on and goes to work.
+// It becomes the thief or sleeps (idle_workers.hpp). A thief that finds work hands its role on and goes to work.
 // One that finds none sleeps, and keeps watch if others are busy: then it looks again after a while. It dozes when
 // those are all stuck with nothing behind them: it looks ever more rarely, and counts as one that must be called.
 // Where there is a poller (poller.hpp), who sleeps for good or dozes does so inside it, if nobody else does; with what
 // comes there it goes to work, whatever its role.
 // No wake-up is lost because both ways out of the thief's role look once more afterwards: at the inbox, and, when
-// nobody is left who watches, at what lies behind the busy ones (docs/protocols/roster.md).
+// nobody is left who watches, at what lies behind the busy ones (docs/protocols/idle_workers.md).
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct watch_times {
   static constexpr int idle_watches_max = 48;
 };
 
-// Pool needs `roster_` and, for its idle workers:
+// Pool needs `idle_workers_` and, for its idle workers:
 //   bool ending()              the pool ends; whoever made it so notifies all parkers afterwards
 //   bool take_work(Worker&)    true when the worker's queue got something; it is counted as busy then. What a call gave the
 //                              worker is taken first
@@ -40,7 +40,7 @@ struct watch_times {
 //   void take_what_came(Worker&)  after rested::with_io: the worker is counted as busy, has what came, and has left
 //   unsigned workers()         how many there are
 //   void wake(Worker*)         notifies it, if it is one
-// Worker needs what the roster wants.
+// Worker needs what the set of idle workers wants.
 template <class Pool, class Worker, class Times = watch_times>
 class idle_life {
  public:
@@ -49,7 +49,7 @@ class idle_life {
   // True when the worker has work in its queue and is counted as busy; false at the end.
   bool find_work() {
     while (!pool_.ending()) {
-      if (!pool_.roster_.lead_or_sleep(self_)) {
+      if (!pool_.idle_workers_.lead_or_sleep(self_)) {
         const wakened how = sleep_until_called();
         if (how == wakened::to_end) return false;
         if (how == wakened::with_io) return true;
@@ -69,7 +69,7 @@ class idle_life {
     int idle_watches = 0;
     while (!pool_.ending()) {
       if (pool_.take_work(self_)) {
-        pool_.roster_.hand_over();
+        pool_.idle_workers_.hand_over();
         pool_.hand_on(self_);
         look_back();
         return true;
@@ -80,8 +80,8 @@ class idle_life {
       const bool dozing = !idle && watch_ns > Times::last && turns == turns_before && pool_.nothing_left(self_);
       turns_before = turns;
       const bool watch = pool_.workers() > 1 && idle_watches <= Times::idle_watches_max && !dozing;
-      const bool watching = pool_.roster_.sleep(self_, watch);
-      if ((pool_.inbox_has_some() || left_alone()) && pool_.roster_.resume(self_)) continue;
+      const bool watching = pool_.idle_workers_.sleep(self_, watch);
+      if ((pool_.inbox_has_some() || left_alone()) && pool_.idle_workers_.resume(self_)) continue;
       if (!watching && !dozing) {
         const wakened how = sleep_until_called();
         if (how != wakened::called) return how == wakened::with_io;
@@ -95,14 +95,14 @@ class idle_life {
         if (how == rested::with_io) return go_with_io();
         if (how == rested::notified) watch_ns = Times::first;
         if (pool_.ending()) return false;
-      } while (!pool_.roster_.resume(self_));
+      } while (!pool_.idle_workers_.resume(self_));
       watch_ns *= 2;
     }
     return false;
   }
 
   // Whether work is left where only a search finds it while nobody searches or watches. Who leaves work later than
-  // this finds the roster lonely.
+  // this finds the set of idle workers lonely.
   bool left_alone() {
     // Whoever changes it after the caller did has the same duty.
     return is_lonely() && !pool_.nothing_left(self_);
@@ -110,18 +110,18 @@ class idle_life {
 
   // Nobody is the thief any more, or nobody inside the poller: whoever made it so looks at what that one would see.
   void look_back() {
-    if (pool_.inbox_has_some() || left_alone() || (is_lonely() && pool_.unattended())) pool_.wake(pool_.roster_.call());
+    if (pool_.inbox_has_some() || left_alone() || (is_lonely() && pool_.unattended())) pool_.wake(pool_.idle_workers_.call());
   }
 
   // order: relaxed  as left_alone
-  bool is_lonely() { return pool_.roster_.lonely().load(std::memory_order_relaxed) != 0; }
+  bool is_lonely() { return pool_.idle_workers_.lonely().load(std::memory_order_relaxed) != 0; }
 
   bool go_with_io() {
-    const bool thief = pool_.roster_.depart(self_);
+    const bool thief = pool_.idle_workers_.depart(self_);
     pool_.take_what_came(self_);
     if (thief) {
       pool_.take_gift(self_);
-      pool_.roster_.hand_over();
+      pool_.idle_workers_.hand_over();
       pool_.hand_on(self_);
     }
     look_back();
@@ -135,7 +135,7 @@ class idle_life {
         return wakened::with_io;
       }
       if (pool_.ending()) return wakened::to_end;
-      if (pool_.roster_.called(self_)) return wakened::called;
+      if (pool_.idle_workers_.called(self_)) return wakened::called;
     }
   }
 

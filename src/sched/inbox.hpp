@@ -41,7 +41,7 @@ class inbox {
     return oldest;
   }
 
-  // order: relaxed  a hint; a sleeper puts a full fence in front (docs/protocols/roster.md)
+  // order: relaxed  a hint; a sleeper puts a full fence in front (docs/protocols/idle_workers.md)
   bool empty() const noexcept { return top_.load(std::memory_order_relaxed) == nullptr; }
 
  private:

@@ -16,8 +16,8 @@ namespace troupe::sched {
 // The door of a poller: who holds it is inside.
 // Invariants
 //   D1  one thread is inside at a time, and sees what those before it did there.
-//   D2  who finds the door shut and then sleeps without a limit has told the roster before; who leaves looks at the
-//       roster after. So either the sleeper finds the door open, or who left finds the roster lonely.
+//   D2  who finds the door shut and then sleeps without a limit has told the set of idle workers before; who leaves looks at the
+//       set of idle workers after. So either the sleeper finds the door open, or who left finds the set of idle workers lonely.
 template <class Atomics = base::std_atomics>
 class basic_door {
  public:
@@ -31,7 +31,7 @@ class basic_door {
   void leave() noexcept {
     // order: release  publishes what was done inside (D1); pairs with try_enter/acquire
     shut_.store(0, std::memory_order_release);
-    Atomics::full_fence();  // D2: pairs with the fences in roster::sleep and roster::hand_over
+    Atomics::full_fence();  // D2: pairs with the fences in idle_workers::sleep and idle_workers::hand_over
   }
 
   // order: relaxed  behind the caller's fence

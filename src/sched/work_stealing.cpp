@@ -38,7 +38,7 @@ work_stealing::work_stealing(const work_stealing_options& options, outstanding_w
     : work_stealing(alive, std::move(out_of_work)) {
   workers_.reserve(options.workers);
   for (unsigned i = 0; i < options.workers; ++i) {
-    workers_.push_back(&worker::take_from_shelf(*this, *this, roster_.lonely(), (options.seed + i) * 0x9E3779B97F4A7C15u));
+    workers_.push_back(&worker::take_from_shelf(*this, *this, idle_workers_.lonely(), (options.seed + i) * 0x9E3779B97F4A7C15u));
   }
   for (unsigned i = 0; i < options.workers; ++i) {
     workers_[i]->thread = std::thread([this, i] {
@@ -62,15 +62,15 @@ void work_stealing::submit(runnable& item) noexcept {
 void work_stealing::submit_to_any(runnable& item) noexcept {
   alive_.enter();
   inbox_.push(item);
-  wake(roster_.call());
+  wake(idle_workers_.call());
 }
 
 void work_stealing::submit_to_sleeper(runnable& item) noexcept {
   alive_.enter();
-  worker* const sleeper = roster_.call_beside([&item](worker& to) { to.gift = &item; });
+  worker* const sleeper = idle_workers_.call_beside([&item](worker& to) { to.gift = &item; });
   if (sleeper != nullptr) return wake(sleeper);
   inbox_.push(item);
-  wake(roster_.call());
+  wake(idle_workers_.call());
 }
 
 void work_stealing::shut_down() {
@@ -373,7 +373,7 @@ void work_stealing::put_back(runnable* list) noexcept {
     inbox_.push(*list);
     list = next;
   }
-  wake(roster_.call());
+  wake(idle_workers_.call());
 }
 
 bool work_stealing::steal_somewhere(worker& self) {
@@ -423,7 +423,7 @@ void work_stealing::hand_on(worker& self) noexcept {
 }
 
 void work_stealing::call_for(worker& victim, std::int64_t turn_ns) noexcept {
-  wake(roster_.call_beside([&victim, turn_ns](worker& to) {
+  wake(idle_workers_.call_beside([&victim, turn_ns](worker& to) {
     to.victim = &victim;
     to.victim_turn_ns = turn_ns;
   }));
@@ -481,7 +481,7 @@ void work_stealing::attend() noexcept {
   // order: none  as worker::unwatched, also for those who are no workers
   std::atomic_signal_fence(std::memory_order_seq_cst);
   // order: relaxed  behind the fence
-  if (roster_.lonely().load(std::memory_order_relaxed) != 0) wake(roster_.call());
+  if (idle_workers_.lonely().load(std::memory_order_relaxed) != 0) wake(idle_workers_.call());
 }
 
 bool work_stealing::nothing_left(const worker& self) const noexcept {

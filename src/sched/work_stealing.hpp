@@ -4,7 +4,7 @@
 // worker looks at regularly. An idle worker becomes the thief if nobody is; the thief takes from the inbox
 // and from the workers that cannot cope. A victim keeps what it will have done sooner than a thief could
 // fetch it, since a chain of small turns is fastest on one processor.
-// Protocols: docs/protocols/roster.md (sleeping), biased_lock.md (stealing), count of outstanding work.md (the end).
+// Protocols: docs/protocols/idle_workers.md (sleeping), biased_lock.md (stealing), count of outstanding work.md (the end).
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@
 #include "sched/idle_life.hpp"
 #include "sched/inbox.hpp"
 #include "sched/poller.hpp"
-#include "sched/roster.hpp"
+#include "sched/idle_workers.hpp"
 #include "sched/worker.hpp"
 
 namespace troupe::sched {
@@ -140,7 +140,7 @@ class work_stealing final : public policy {
   outstanding_work& alive_;
   std::function<void()> out_of_work_;
   std::vector<worker*> workers_;  // from the shelf
-  roster<worker> roster_;
+  idle_workers<worker> idle_workers_;
   inbox<runnable> inbox_;
   std::mutex steal_mutex_;  // one thief at a time: a searching one, or a busy worker that rebalances
   std::atomic<unsigned> busy_{0};

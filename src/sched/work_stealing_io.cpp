@@ -10,7 +10,7 @@ void work_stealing::poll(worker& self) {
   take_io(self, true);
   // Who went to sleep meanwhile may have found the door shut (D2).
   // order: relaxed  behind the door's fence
-  if (roster_.lonely().load(std::memory_order_relaxed) != 0 && unattended()) wake(roster_.call());
+  if (idle_workers_.lonely().load(std::memory_order_relaxed) != 0 && unattended()) wake(idle_workers_.call());
 }
 
 // Inside the lock, out of work. Who serves many connections finds the next requests here, before it has put away all that
@@ -69,7 +69,7 @@ bool work_stealing::unattended() const noexcept {
 void work_stealing::attach(poller& io) noexcept {
   // order: release  publishes the poller; pairs with the acquires of its users
   poller_.store(&io, std::memory_order_release);
-  wake(roster_.call());
+  wake(idle_workers_.call());
 }
 
 void work_stealing::notify(worker& one) noexcept {

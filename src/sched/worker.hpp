@@ -107,7 +107,7 @@ class worker {
   // Whether idle workers sleep and none of them would find what was left here before this.
   TROUPE_INLINE bool unwatched() const noexcept {
     // order: none  keeps the compiler from moving the load up; who stops watching fences this processor, and then
-    // looks once more (docs/protocols/roster.md). Where the kernel refuses that this is a hint
+    // looks once more (docs/protocols/idle_workers.md). Where the kernel refuses that this is a hint
     std::atomic_signal_fence(std::memory_order_seq_cst);
     // order: relaxed  behind the fence
     return lonely->load(std::memory_order_relaxed) != 0;
@@ -143,7 +143,7 @@ class worker {
 
   work_stealing* pool = nullptr;
   sched::executor* executor = nullptr;  // the pool, as what it is to those who submit
-  const std::atomic<std::uint32_t>* lonely = nullptr;  // the pool's roster's
+  const std::atomic<std::uint32_t>* lonely = nullptr;  // the pool's set of idle workers's
   biased_lock<> lock;
   run_queue queue;
   wake_hint_queue<runnable> wake_hints;
@@ -151,11 +151,11 @@ class worker {
   std::atomic<bool> busy{false};        // written by the owner; a hint for thieves
   std::thread thread;
 
-  // The roster's (roster.hpp), and where the worker sleeps.
+  // The set of idle workers's (idle_workers.hpp), and where the worker sleeps.
   worker* next_sleeper = nullptr;
   bool called = false;
   base::parker parker;
-  // What the call gave it (roster::call_beside); its own from when it knows that it was called.
+  // What the call gave it (idle_workers::call_beside); its own from when it knows that it was called.
   runnable* gift = nullptr;
   worker* victim = nullptr;  // who has work for it, whose turns seem to take so long
   std::int64_t victim_turn_ns = 0;

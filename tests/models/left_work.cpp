@@ -1,9 +1,9 @@
 // Work left where only a search finds it: behind a worker that is long in a handler.
 //
-// A busy worker leaves items and asks for a watch when it finds the roster lonely; idle workers live by the very loop
+// A busy worker leaves items and asks for a watch when it finds the set of idle workers lonely; idle workers live by the very loop
 // that ships. Who takes an item is stuck with it, too, until all are taken. Nobody watches by the clock: who does not
 // doze sleeps for good, and no sleep ends by itself. So work that nobody was called for is a deadlock.
-// Checks that the roster is not lonely for long while work is left (R4).
+// Checks that the set of idle workers is not lonely for long while work is left (R4).
 //
 // mutation: no_heavy_fence
 // mutation: no_look_after_sleep
@@ -12,7 +12,7 @@
 
 #include "base/parker.hpp"
 #include "sched/idle_life.hpp"
-#include "sched/roster.hpp"
+#include "sched/idle_workers.hpp"
 
 namespace {
 
@@ -34,7 +34,7 @@ struct times {
 
 template <unsigned Idle, unsigned Items>
 struct left_work_model : rl::test_suite<left_work_model<Idle, Items>, Idle + 1> {
-  sched::roster<worker, atomics, models::mutex> roster_;
+  sched::idle_workers<worker, atomics, models::mutex> idle_workers_;
   models::atomic<unsigned> left_{0};
   models::latch all_taken_;
   worker workers_[Idle];
@@ -52,7 +52,7 @@ struct left_work_model : rl::test_suite<left_work_model<Idle, Items>, Idle + 1> 
   }
   // No poller here: tests/models/poller.cpp has one.
   bool unattended() { return false; }
-  // tests/models/roster.cpp is about these.
+  // tests/models/idle_workers.cpp is about these.
   void take_gift(worker&) {}
   void hand_on(worker&) {}
   void take_what_came(worker&) {}
@@ -79,7 +79,7 @@ struct left_work_model : rl::test_suite<left_work_model<Idle, Items>, Idle + 1> 
     for (unsigned i = 0; i < Items; ++i) {
       left_.fetch_add(1, std::memory_order_relaxed);
       atomics::light_fence();
-      if (roster_.lonely().load(std::memory_order_relaxed) != 0) wake(roster_.call());
+      if (idle_workers_.lonely().load(std::memory_order_relaxed) != 0) wake(idle_workers_.call());
     }
     all_taken_.wait();
   }

@@ -4,7 +4,7 @@
 // loop that ships and rest by rest_inside. Who takes something is stuck with it until everything was taken. Nobody
 // watches by the clock for long, and no sleep for good ends by itself: so what comes while an idle worker sleeps beside
 // an open door is a deadlock, and so is a notify of one inside that nobody wakes there.
-// Checks D1, D2, P4, and that who goes to work with I/O leaves the roster as it must (R1, R2).
+// Checks D1, D2, P4, and that who goes to work with I/O leaves the set of idle workers as it must (R1, R2).
 //
 // mutation: no_fence_in_leave
 // mutation: no_look_back
@@ -16,7 +16,7 @@
 #include "sched/idle_life.hpp"
 #include "sched/inbox.hpp"
 #include "sched/poller.hpp"
-#include "sched/roster.hpp"
+#include "sched/idle_workers.hpp"
 
 namespace {
 
@@ -70,7 +70,7 @@ struct device {
 
 template <unsigned Workers, unsigned Things, unsigned Items>
 struct poller_model : rl::test_suite<poller_model<Workers, Things, Items>, Workers + 1 + Items> {
-  sched::roster<worker, models::fenced_atomics, models::mutex> roster_;
+  sched::idle_workers<worker, models::fenced_atomics, models::mutex> idle_workers_;
   sched::inbox<item, models::fenced_atomics> inbox_;
   device io_;
   models::atomic<unsigned> busy_{0};
@@ -106,7 +106,7 @@ struct poller_model : rl::test_suite<poller_model<Workers, Things, Items>, Worke
     if (some) ++taken_, busy_.fetch_add(1, std::memory_order_relaxed);
     return some;
   }
-  // tests/models/roster.cpp is about these.
+  // tests/models/idle_workers.cpp is about these.
   void take_gift(worker&) {}
   void hand_on(worker&) {}
   void take_what_came(worker&) {
@@ -130,7 +130,7 @@ struct poller_model : rl::test_suite<poller_model<Workers, Things, Items>, Worke
     }
     if (index > Workers) {
       inbox_.push(item_);
-      wake(roster_.call());
+      wake(idle_workers_.call());
       return;
     }
     worker& self = workers_[index];

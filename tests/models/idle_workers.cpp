@@ -1,4 +1,4 @@
-// Sleeping and waking: the roster under the life of its idle workers, whose very loop runs here.
+// Sleeping and waking: the set of idle workers under the life of its idle workers, whose very loop runs here.
 //
 // Submitters push to the inbox and call. A worker that got some takes all of it, and its first turn then lasts
 // until every item was taken by somebody: so a wake-up that is only late, because a busy worker would look at
@@ -20,7 +20,7 @@
 #include "base/parker.hpp"
 #include "sched/idle_life.hpp"
 #include "sched/inbox.hpp"
-#include "sched/roster.hpp"
+#include "sched/idle_workers.hpp"
 
 namespace {
 
@@ -45,9 +45,9 @@ struct times {
 };
 
 template <unsigned Workers, unsigned Submitters, unsigned ItemsEach, bool Beside = false>
-struct roster_model : rl::test_suite<roster_model<Workers, Submitters, ItemsEach, Beside>, Workers + Submitters> {
+struct idle_workers_model : rl::test_suite<idle_workers_model<Workers, Submitters, ItemsEach, Beside>, Workers + Submitters> {
   static constexpr unsigned items_count = Submitters * ItemsEach;
-  sched::roster<worker, models::fenced_atomics, models::mutex> roster_;
+  sched::idle_workers<worker, models::fenced_atomics, models::mutex> idle_workers_;
   sched::inbox<item, models::fenced_atomics> inbox_;
   models::atomic<unsigned> busy_{0};
   models::latch all_taken_;
@@ -95,11 +95,11 @@ struct roster_model : rl::test_suite<roster_model<Workers, Submitters, ItemsEach
     return self.mine != nullptr;
   }
   void hand_on(worker&) {
-    if (std::exchange(calls_one_more_, false)) wake(roster_.call_beside([](worker&) {}));
+    if (std::exchange(calls_one_more_, false)) wake(idle_workers_.call_beside([](worker&) {}));
   }
   bool give(item& one) {
     const bool late = models::mutated("gift_after_call");
-    worker* const to = roster_.call_beside([&](worker& sleeper) {
+    worker* const to = idle_workers_.call_beside([&](worker& sleeper) {
       if (!late) sleeper.gift = &one;
     });
     if (to == nullptr) return false;
@@ -136,12 +136,12 @@ struct roster_model : rl::test_suite<roster_model<Workers, Submitters, ItemsEach
         item& one = items_[(index - Workers) * ItemsEach + i];
         if (Beside && i == 0 && give(one)) continue;
         inbox_.push(one);
-        wake(roster_.call());
+        wake(idle_workers_.call());
       }
       return;
     }
     worker& self = workers_[index];
-    sched::idle_life<roster_model, worker, times> idle(*this, self);
+    sched::idle_life<idle_workers_model, worker, times> idle(*this, self);
     while (idle.find_work()) run_dry(self);
   }
 
@@ -156,9 +156,9 @@ int main() {
   models::weaken_if("no_fence_in_hand_over", access::fence, "::hand_over");
   models::weak_may_fail = false;
   // Workers, submitters, items of each.
-  const bool holds = models::check<roster_model<2, 1, 2>>(models::deep(2)) && models::check<roster_model<3, 1, 1>>(models::deep(2)) &&
-                     models::check<roster_model<2, 2, 1>>(1) && models::check<roster_model<3, 1, 2>>(1) &&
-                     models::check<roster_model<2, 1, 2, true>>(models::deep(2)) && models::check<roster_model<3, 1, 2, true>>(1) &&
-                     models::check<roster_model<2, 2, 1, true>>(1);
+  const bool holds = models::check<idle_workers_model<2, 1, 2>>(models::deep(2)) && models::check<idle_workers_model<3, 1, 1>>(models::deep(2)) &&
+                     models::check<idle_workers_model<2, 2, 1>>(1) && models::check<idle_workers_model<3, 1, 2>>(1) &&
+                     models::check<idle_workers_model<2, 1, 2, true>>(models::deep(2)) && models::check<idle_workers_model<3, 1, 2, true>>(1) &&
+                     models::check<idle_workers_model<2, 2, 1, true>>(1);
   return holds ? 0 : 1;
 }

@@ -1,4 +1,4 @@
-#include "sched/roster.hpp"
+#include "sched/idle_workers.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,8 +10,8 @@ struct sleeper {
   bool called = false;
 };
 
-TEST(roster, the_first_idle_one_leads_and_the_others_sleep) {
-  roster<sleeper> all;
+TEST(idle_workers, the_first_idle_one_leads_and_the_others_sleep) {
+  idle_workers<sleeper> all;
   sleeper one, two, three;
   EXPECT_EQ(all.call(), nullptr) << "nobody is there";
   EXPECT_TRUE(all.lead_or_sleep(one));
@@ -20,8 +20,8 @@ TEST(roster, the_first_idle_one_leads_and_the_others_sleep) {
   EXPECT_EQ(all.call(), nullptr) << "one is awake and will look";
 }
 
-TEST(roster, after_a_hand_over_the_last_that_slept_is_called_first) {
-  roster<sleeper> all;
+TEST(idle_workers, after_a_hand_over_the_last_that_slept_is_called_first) {
+  idle_workers<sleeper> all;
   sleeper one, two, three;
   ASSERT_TRUE(all.lead_or_sleep(one));
   ASSERT_FALSE(all.lead_or_sleep(two));
@@ -38,16 +38,16 @@ TEST(roster, after_a_hand_over_the_last_that_slept_is_called_first) {
   EXPECT_EQ(all.call(), nullptr) << "all are busy";
 }
 
-TEST(roster, a_sleeper_that_was_not_called_knows_it) {
-  roster<sleeper> all;
+TEST(idle_workers, a_sleeper_that_was_not_called_knows_it) {
+  idle_workers<sleeper> all;
   sleeper one, two;
   ASSERT_TRUE(all.lead_or_sleep(one));
   ASSERT_FALSE(all.lead_or_sleep(two));
   EXPECT_FALSE(all.called(two));
 }
 
-TEST(roster, a_thief_that_goes_to_sleep_resumes_or_is_called) {
-  roster<sleeper> all;
+TEST(idle_workers, a_thief_that_goes_to_sleep_resumes_or_is_called) {
+  idle_workers<sleeper> all;
   sleeper one, two;
   ASSERT_TRUE(all.lead_or_sleep(one));
   all.sleep(one, false);
@@ -61,8 +61,8 @@ TEST(roster, a_thief_that_goes_to_sleep_resumes_or_is_called) {
   EXPECT_FALSE(all.resume(one)) << "another one is awake";
 }
 
-TEST(roster, a_watcher_stays_while_others_can_be_called) {
-  roster<sleeper> all;
+TEST(idle_workers, a_watcher_stays_while_others_can_be_called) {
+  idle_workers<sleeper> all;
   sleeper one, two;
   ASSERT_TRUE(all.lead_or_sleep(one));
   EXPECT_TRUE(all.sleep(one, true)) << "watches";
@@ -74,8 +74,8 @@ TEST(roster, a_watcher_stays_while_others_can_be_called) {
   EXPECT_TRUE(all.resume(one));
 }
 
-TEST(roster, it_is_lonely_when_some_sleep_and_nobody_searches_or_watches) {
-  roster<sleeper> all;
+TEST(idle_workers, it_is_lonely_when_some_sleep_and_nobody_searches_or_watches) {
+  idle_workers<sleeper> all;
   sleeper one, two;
   EXPECT_EQ(all.lonely().load(), 0u) << "nobody sleeps";
   ASSERT_TRUE(all.lead_or_sleep(one));

@@ -1,4 +1,4 @@
-// roster: which workers sleep, and which one of them is the thief.
+// set of idle workers: which workers sleep, and which one of them is the thief.
 //
 // Usually at most one idle worker is awake to look for work (the thief). Whoever leaves work for several calls more of them
 // beside it. While any worker is busy, one sleeper may be the watcher: it sleeps for a limited time and then takes a thief's
@@ -11,7 +11,7 @@
 //       watch over the one that was called.
 //   R4  whoever leaves work where only a search finds it sees lonely() and calls, or whoever made it lonely sees
 //       the work. The two sides are worker::unwatched and idle_life.
-// Proof sketch and the losing interleavings: docs/protocols/roster.md.
+// Proof sketch and the losing interleavings: docs/protocols/idle_workers.md.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,9 @@
 
 namespace troupe::sched {
 
-// Sleeper needs members `Sleeper* next_sleeper` and `bool called`, both the roster's own.
+// Sleeper needs members `Sleeper* next_sleeper` and `bool called`, both the set of idle workers's own.
 template <class Sleeper, class Atomics = base::std_atomics, class Mutex = std::mutex>
-class roster {
+class idle_workers {
  public:
   // After publishing work: the sleeper that the caller must notify, or null when none is needed.
   Sleeper* call() noexcept {
