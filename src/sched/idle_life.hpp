@@ -1,11 +1,11 @@
 // idle_life: what a worker does from when it has nothing to do until it has work.
 //
-// It becomes the thief or sleeps (idle_workers.hpp). A thief that finds work hands its role on and goes to work.
+// It becomes the searcher or sleeps (idle_workers.hpp). A searcher that finds work hands its role on and goes to work.
 // One that finds none sleeps, and keeps watch if others are busy: then it looks again after a while. It dozes when
 // those are all stuck with nothing behind them: it looks ever more rarely, and counts as one that must be called.
 // Where there is a poller (poller.hpp), who sleeps for good or dozes does so inside it, if nobody else does; with what
 // comes there it goes to work, whatever its role.
-// No wake-up is lost because both ways out of the thief's role look once more afterwards: at the inbox, and, when
+// No wake-up is lost because both ways out of the searcher's role look once more afterwards: at the inbox, and, when
 // nobody is left who watches, at what lies behind the busy ones (docs/protocols/idle_workers.md).
 #pragma once
 
@@ -17,8 +17,8 @@
 
 namespace troupe::sched {
 
-// Nanoseconds. A watcher looks again after a time that doubles. While nobody is busy it goes on for a while, less
-// often: bursts of work that follow each other need not wake a watcher each. After some 100 ms it sleeps for good.
+// Nanoseconds. A timed searcher looks again after a time that doubles. While nobody is busy it goes on for a while, less
+// often: bursts of work that follow each other need not wake a timed searcher each. After some 100 ms it sleeps for good.
 struct watch_times {
   static constexpr std::int64_t first = 50'000, last = 1'000'000, last_while_idle = 2'000'000, last_dozing = 128'000'000;
   static constexpr int idle_watches_max = 48;
@@ -29,7 +29,7 @@ struct watch_times {
 //   bool take_work(Worker&)    true when the worker's queue got something; it is counted as busy then. What a call gave the
 //                              worker is taken first
 //   void take_gift(Worker&)    takes that only, for a worker that is busy
-//   void hand_on(Worker&)      a thief no more: calls others for what it has left, or cannot do at once
+//   void hand_on(Worker&)      a searcher no more: calls others for what it has left, or cannot do at once
 //   bool inbox_has_some()      a hint
 //   bool anyone_busy()         a hint
 //   std::uint64_t turns_done() a hint; of all workers
@@ -62,7 +62,7 @@ class idle_life {
  private:
   enum class wakened : std::uint8_t { called, with_io, to_end };
 
-  // The thief: looks, and keeps watch. Not the thief any more when it returns.
+  // The searcher: looks, and keeps watch. Not the searcher any more when it returns.
   bool search() {
     std::int64_t watch_ns = Times::first;
     std::uint64_t turns_before = 0;
@@ -80,9 +80,9 @@ class idle_life {
       const bool dozing = !idle && watch_ns > Times::last && turns == turns_before && pool_.nothing_left(self_);
       turns_before = turns;
       const bool watch = pool_.workers() > 1 && idle_watches <= Times::idle_watches_max && !dozing;
-      const bool watching = pool_.idle_workers_.sleep(self_, watch);
+      const bool timed = pool_.idle_workers_.sleep(self_, watch);
       if ((pool_.inbox_has_some() || left_alone()) && pool_.idle_workers_.resume(self_)) continue;
-      if (!watching && !dozing) {
+      if (!timed && !dozing) {
         const wakened how = sleep_until_called();
         if (how != wakened::called) return how == wakened::with_io;
         watch_ns = Times::first;
@@ -91,7 +91,7 @@ class idle_life {
       watch_ns = std::min(watch_ns, idle ? Times::last_while_idle : dozing ? Times::last_dozing : Times::last);
       do {
         const std::chrono::nanoseconds limit(watch_ns);
-        const rested how = pool_.rest(self_, &limit, !watching);
+        const rested how = pool_.rest(self_, &limit, !timed);
         if (how == rested::with_io) return go_with_io();
         if (how == rested::notified) watch_ns = Times::first;
         if (pool_.ending()) return false;
@@ -108,7 +108,7 @@ class idle_life {
     return is_lonely() && !pool_.nothing_left(self_);
   }
 
-  // Nobody is the thief any more, or nobody inside the poller: whoever made it so looks at what that one would see.
+  // Nobody is the searcher any more, or nobody inside the poller: whoever made it so looks at what that one would see.
   void look_back() {
     if (pool_.inbox_has_some() || left_alone() || (is_lonely() && pool_.unattended())) pool_.wake(pool_.idle_workers_.call());
   }

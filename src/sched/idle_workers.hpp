@@ -1,13 +1,13 @@
-// set of idle workers: which workers sleep, and which one of them is the thief.
+// set of idle workers: which workers sleep, and which one of them is the searcher.
 //
-// Usually at most one idle worker is awake to look for work (the thief). Whoever leaves work for several calls more of them
-// beside it. While any worker is busy, one sleeper may be the watcher: it sleeps for a limited time and then takes a thief's
+// Usually at most one idle worker is awake to look for work (the searcher). Whoever leaves work for several calls more of them
+// beside it. While any worker is busy, one sleeper may be the timed searcher: it sleeps for a limited time and then takes a searcher's
 // role by itself.
 // Threads: any. Cost for a caller with work: a fence and two loads, a lock only if somebody must be woken.
 // Invariants
-//   R1  work published before call() is seen by an awake thief, or call() returns a sleeper for it.
-//   R2  a sleeper is returned by one call only, and is then a thief. What the call gives it is written before that.
-//   R3  sleepers are woken last in, first out (their caches are warm), the watcher after all others: it keeps
+//   R1  work published before call() is seen by an awake searcher, or call() returns a sleeper for it.
+//   R2  a sleeper is returned by one call only, and is then a searcher. What the call gives it is written before that.
+//   R3  sleepers are woken last in, first out (their caches are warm), the timed searcher after all others: it keeps
 //       watch over the one that was called.
 //   R4  whoever leaves work where only a search finds it sees lonely() and calls, or whoever made it lonely sees
 //       the work. The two sides are worker::unwatched and idle_life.
@@ -44,11 +44,11 @@ class idle_workers {
     return chosen;
   }
 
-  // An idle worker that wants the thief's role. False: somebody has it or watches, and the worker is now
+  // An idle worker that wants the searcher's role. False: somebody has it or watches, and the worker is now
   // a sleeper: it waits until called() says yes.
   bool lead_or_sleep(Sleeper& self) noexcept {
     std::lock_guard lock(mutex_);
-    if (!awake() && watcher_ == nullptr) {
+    if (!awake() && timed_searcher_ == nullptr) {
       count_awake(+1);
       return true;
     }
@@ -56,7 +56,7 @@ class idle_workers {
     return false;
   }
 
-  // A thief found work and is going to do it. The caller looks at the inbox once more, and call()s if
+  // A searcher found work and is going to do it. The caller looks at the inbox once more, and call()s if
   // there is more to do (R1).
   void hand_over() noexcept {
     {
@@ -66,27 +66,27 @@ class idle_workers {
     Atomics::full_fence();
   }
 
-  // The thief found nothing and is going to sleep. It must look for work once more between this and
+  // The searcher found nothing and is going to sleep. It must look for work once more between this and
   // sleeping (R1), and call resume() if there is some.
-  // True when it is the watcher now, as it wished; somebody else may be.
+  // True when it is the timed searcher now, as it wished; somebody else may be.
   bool sleep(Sleeper& self, bool watch) noexcept {
-    bool watching = false;
+    bool timed = false;
     {
       std::lock_guard lock(mutex_);
       count_awake(-1);
-      watching = watch && watcher_ == nullptr;
-      if (watching) {
-        watcher_ = &self;
+      timed = watch && timed_searcher_ == nullptr;
+      if (timed) {
+        timed_searcher_ = &self;
         count_sleepers(+1);
       } else {
         add(self);
       }
     }
     Atomics::full_fence();
-    return watching;
+    return timed;
   }
 
-  // After sleep(): takes the thief's role back, unless a call gave it already. The worker is the thief
+  // After sleep(): takes the searcher's role back, unless a call gave it already. The worker is the searcher
   // in either case when this returns true; false when another one is awake.
   bool resume(Sleeper& self) noexcept {
     std::lock_guard lock(mutex_);
@@ -100,7 +100,7 @@ class idle_workers {
     return true;
   }
 
-  // A sleeper that goes to work with what it found by itself. True when it was called meanwhile: then it is the thief,
+  // A sleeper that goes to work with what it found by itself. True when it was called meanwhile: then it is the searcher,
   // and hands over.
   bool depart(Sleeper& self) noexcept {
     std::lock_guard lock(mutex_);
@@ -144,7 +144,7 @@ class idle_workers {
   void update_lonely() noexcept {
     // order: relaxed  a hint
     const bool sleepers = sleepers_.load(std::memory_order_relaxed) != 0;
-    lonely_.store(sleepers && !awake() && watcher_ == nullptr ? 1 : 0, std::memory_order_relaxed);
+    lonely_.store(sleepers && !awake() && timed_searcher_ == nullptr ? 1 : 0, std::memory_order_relaxed);
   }
 
   Sleeper* call_slowly() noexcept {
@@ -152,9 +152,9 @@ class idle_workers {
     return awake() ? nullptr : pick();
   }
 
-  // A sleeper, made a thief (R2, R3); null when there is none.
+  // A sleeper, made a searcher (R2, R3); null when there is none.
   Sleeper* pick() noexcept {
-    Sleeper* chosen = idle_ != nullptr ? idle_ : watcher_;
+    Sleeper* chosen = idle_ != nullptr ? idle_ : timed_searcher_;
     if (chosen == nullptr) return nullptr;
     remove(*chosen);
     chosen->called = true;
@@ -169,8 +169,8 @@ class idle_workers {
   }
 
   void remove(Sleeper& self) noexcept {
-    if (watcher_ == &self) {
-      watcher_ = nullptr;
+    if (timed_searcher_ == &self) {
+      timed_searcher_ = nullptr;
     } else {
       auto* link = &idle_;
       while (*link != &self) link = &(*link)->next_sleeper;
@@ -181,8 +181,8 @@ class idle_workers {
 
   Mutex mutex_;
   typename Atomics::template guarded<Sleeper*> idle_ = nullptr;     // last in first
-  typename Atomics::template guarded<Sleeper*> watcher_ = nullptr;  // sleeps for a limited time
-  alignas(base::line_bytes) typename Atomics::template atomic<std::uint32_t> awake_{0};  // thieves: called, or searching
+  typename Atomics::template guarded<Sleeper*> timed_searcher_ = nullptr;  // sleeps for a limited time
+  alignas(base::line_bytes) typename Atomics::template atomic<std::uint32_t> awake_{0};  // searchers: called, or searching
   typename Atomics::template atomic<std::uint32_t> sleepers_{0};
   typename Atomics::template atomic<std::uint32_t> lonely_{0};
 };

@@ -7,7 +7,7 @@
 //   C1  whoever makes work is counted himself, or is an outside thread: so the count never passes
 //       through zero while work is left.
 //   C2  exactly one leave() returns true for each time the count comes to zero.
-// Rejected: a thief that scans all queues for the verdict (docs/decisions/outstanding_work.md).
+// Rejected: a searcher that scans all queues for the verdict (docs/decisions/outstanding_work.md).
 #pragma once
 
 #include <cstdint>

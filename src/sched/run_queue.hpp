@@ -4,7 +4,7 @@
 // be read by anyone.
 // Invariants
 //   Q1  a push has room: keep_room was called for all that may be in the queue at a time.
-// Rejected: an intrusive list (a thief would walk it, a cache miss a runnable, inside the victim's lock; and
+// Rejected: an intrusive list (a searcher would walk it, a cache miss a runnable, inside the victim's lock; and
 // push_if could not do without a branch that nobody can predict).
 #pragma once
 

@@ -250,7 +250,7 @@ void work_stealing::rebalance(worker& self, std::int64_t now, std::uint64_t turn
 }
 
 // Those behind a turn that does not end get none, while all others go on: a worker that is busy takes them all, since nobody
-// else does (a thief takes half, and is busy then).
+// else does (a searcher takes half, and is busy then).
 bool work_stealing::take_from_stuck(worker& self, std::int64_t now) {
   self.rescued_at_ns = now;
   const std::size_t at = next_random(self.random) % workers_.size();
@@ -396,7 +396,7 @@ bool work_stealing::steal_somewhere(worker& self) {
   return false;
 }
 
-// Who called this thief has seen how long its victim's turns are. What the victim has done since may say otherwise.
+// Who called this searcher has seen how long its victim's turns are. What the victim has done since may say otherwise.
 bool work_stealing::steal_by_hint(worker& self, std::int64_t now) {
   worker* const victim = std::exchange(self.victim, nullptr);
   if (victim == nullptr) return false;
@@ -524,7 +524,7 @@ void work_stealing::wake(worker* sleeper) noexcept {
   notify(*sleeper);
 }
 
-// As one thief more, which takes nothing.
+// As one searcher more, which takes nothing.
 executor::not_quiet work_stealing::for_each_quiet(const std::function<void(runnable&)>& look) {
   not_quiet missed;
   std::lock_guard steal(steal_mutex_);

@@ -1,8 +1,8 @@
-// work_stealing: the default policy. A queue a worker, few thieves, no wake-up without need.
+// work_stealing: the default policy. A queue a worker, few searchers, no wake-up without need.
 //
 // What a worker submits goes to its own queue. What other threads submit goes to the inbox, which every
-// worker looks at regularly. An idle worker becomes the thief if nobody is; the thief takes from the inbox
-// and from the workers that cannot cope. A victim keeps what it will have done sooner than a thief could
+// worker looks at regularly. An idle worker becomes the searcher if nobody is; the searcher takes from the inbox
+// and from the workers that cannot cope. A victim keeps what it will have done sooner than a searcher could
 // fetch it, since a chain of small turns is fastest on one processor.
 // Protocols: docs/protocols/idle_workers.md (sleeping), biased_lock.md (stealing), count of outstanding work.md (the end).
 #pragma once
@@ -24,7 +24,7 @@ namespace troupe::sched {
 
 struct work_stealing_options {
   unsigned workers = 1;
-  std::uint64_t seed = 1;  // of the thief's choice of victims
+  std::uint64_t seed = 1;  // of the searcher's choice of victims
 };
 
 class work_stealing final : public policy {
@@ -47,15 +47,15 @@ class work_stealing final : public policy {
  private:
   work_stealing(outstanding_work& alive, std::function<void()> out_of_work);
 
-  // A victim that needs less than this for its whole queue is left alone: it will be done before a thief is.
+  // A victim that needs less than this for its whole queue is left alone: it will be done before a searcher is.
   // Turns shorter than short_turn_ns are hardly worth the cache lines that move with them.
   static constexpr std::int64_t worth_stealing_ns = 30'000, short_turn_ns = 500, worth_stealing_short_ns = 300'000;
   // A victim in one turn for longer than this is stuck in it.
   static constexpr std::int64_t stuck_ns = 40'000;
-  // A thief that has robbed one whose turns are long calls others for what it left, or cannot do at once, if that takes
+  // A searcher that has robbed one whose turns are long calls others for what it left, or cannot do at once, if that takes
   // so long: a call costs it 12 µs.
   static constexpr std::int64_t worth_calling_ns = 100'000;
-  // What a thief saw of a victim longer ago than this says nothing.
+  // What a searcher saw of a victim longer ago than this says nothing.
   static constexpr std::int64_t memory_ns = 4'000'000;
   // The same for a busy worker's look at another one: its rounds of turns_per_rebalance turns may be long.
   static constexpr std::int64_t rebalance_memory_ns = 1'000'000'000;
@@ -142,7 +142,7 @@ class work_stealing final : public policy {
   std::vector<worker*> workers_;  // from the shelf
   idle_workers<worker> idle_workers_;
   inbox<runnable> inbox_;
-  std::mutex steal_mutex_;  // one thief at a time: a searching one, or a busy worker that rebalances
+  std::mutex steal_mutex_;  // one searcher at a time: a searching one, or a busy worker that rebalances
   std::atomic<unsigned> busy_{0};
   std::atomic<bool> ending_{false};
   std::atomic<poller*> poller_{nullptr};

@@ -97,7 +97,7 @@ unsigned worker::give(worker& thief, runnable*& list, share most, unsigned at_mo
     runnable& item = *queue.pop();
     part_with(item);
     item.where = place::elsewhere;
-    // order: relaxed  read inside a lock only; this worker's is revoked, the thief's is its own
+    // order: relaxed  read inside a lock only; this worker's is revoked, the searcher's is its own
     item.home.store(&thief, std::memory_order_relaxed);
     item.next = nullptr;
     *end = &item;

@@ -1,7 +1,7 @@
 // worker: one thread of the work-stealing pool, and what it owns.
 //
 // The biased lock guards the run queue, the deferred runnables and the plain members of every runnable
-// whose `home` is this worker. The owner enters for each turn and each message that it sends; a thief
+// whose `home` is this worker. The owner enters for each turn and each message that it sends; a searcher
 // revokes now and then.
 //
 // Deferred: a runnable whose mailbox has just run empty keeps its activation while its worker is busy,
@@ -68,7 +68,7 @@ class worker {
     queue.push(item);
   }
 
-  // The owner's, outside of the lock: queues a newcomer. False, and nothing done, when a thief is inside or memory is out.
+  // The owner's, outside of the lock: queues a newcomer. False, and nothing done, when a searcher is inside or memory is out.
   TROUPE_INLINE bool submit(runnable& item) noexcept {
     if (!lock.try_enter()) return false;
     const bool room = make_room(1);
@@ -106,7 +106,7 @@ class worker {
 
   // Whether idle workers sleep and none of them would find what was left here before this.
   TROUPE_INLINE bool unwatched() const noexcept {
-    // order: none  keeps the compiler from moving the load up; who stops watching fences this processor, and then
+    // order: none  keeps the compiler from moving the load up; who stops timed fences this processor, and then
     // looks once more (docs/protocols/idle_workers.md). Where the kernel refuses that this is a hint
     std::atomic_signal_fence(std::memory_order_seq_cst);
     // order: relaxed  behind the fence
@@ -137,7 +137,7 @@ class worker {
   // Inside the lock.
   // Returns how many more this worker has, queued or in their turn.
   std::size_t for_each_quiet(const std::function<void(runnable&)>& look);
-  // A thief's, while it has revoked the lock: takes at most so much of the queue out, for the thief to adopt. How many.
+  // A searcher's, while it has revoked the lock: takes at most so much of the queue out, for the searcher to adopt. How many.
   enum class share : std::uint8_t { half, all };
   unsigned give(worker& thief, runnable*& list, share most, unsigned at_most) noexcept;
 
@@ -148,7 +148,7 @@ class worker {
   run_queue queue;
   wake_hint_queue<runnable> wake_hints;
   std::atomic<std::uint64_t> turns{0};  // written by the owner
-  std::atomic<bool> busy{false};        // written by the owner; a hint for thieves
+  std::atomic<bool> busy{false};        // written by the owner; a hint for searchers
   std::thread thread;
 
   // The set of idle workers's (idle_workers.hpp), and where the worker sleeps.
@@ -191,7 +191,7 @@ class worker {
   std::unique_ptr<runnable*[]> deferred_;
   unsigned deferred_count_ = 0;
   std::size_t residents_ = 0;
-  std::atomic<std::uint64_t> vain_wake_hints_{0};  // as many were pushed when a thief found that all are for the running one
+  std::atomic<std::uint64_t> vain_wake_hints_{0};  // as many were pushed when a searcher found that all are for the running one
   unsigned hand_ = 0;  // which one goes next when there are too many
 };
 

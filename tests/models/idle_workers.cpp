@@ -3,7 +3,7 @@
 // Submitters push to the inbox and call. A worker that got some takes all of it, and its first turn then lasts
 // until every item was taken by somebody: so a wake-up that is only late, because a busy worker would look at
 // the inbox after its turn, is a deadlock too. Watchers time out once, then never; at their second sleep they doze.
-// Checks R1, R2, and that there is one thief at a time, where nobody is called beside one. Where that is done, the first item of
+// Checks R1, R2, and that there is one searcher at a time, where nobody is called beside one. Where that is done, the first item of
 // each submitter is given to a sleeper if there is one, and the first who finds work calls one more for nothing: then several
 // search at once.
 //

@@ -1,4 +1,4 @@
-// The run queue inside the biased lock: the owner pushes and pops, a thief takes half.
+// The run queue inside the biased lock: the owner pushes and pops, a searcher takes half.
 // Checks that each runnable is handled once, whole, and in the order pushed; also while the ring grows.
 //
 // mutation: leave_relaxed

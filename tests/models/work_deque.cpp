@@ -1,5 +1,5 @@
-// An owner that pushes and pops beside thieves, with fences of its own and with the kernel's.
-// Checks D1 to D3: each part is given once, and is whole; no slot is written while a thief may read it.
+// An owner that pushes and pops beside searchers, with fences of its own and with the kernel's.
+// Checks D1 to D3: each part is given once, and is whole; no slot is written while a searcher may read it.
 //
 // mutation: push_unpublished
 // mutation: steal_without_acquire
@@ -29,7 +29,7 @@ struct part {
 template <class Atomics, unsigned Thieves, unsigned Parts>
 struct deque_model : rl::test_suite<deque_model<Atomics, Thieves, Parts>, Thieves + 1> {
   static inline const char* moves = "";
-  static inline bool wanted = true;  // by the thieves
+  static inline bool wanted = true;  // by the searchers
   jobs::work_deque<part, Atomics> deque_{2};
   part parts_[Parts];
   unsigned given_[Parts] = {};  // the model's own
