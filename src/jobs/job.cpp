@@ -174,11 +174,11 @@ void take_back(job& one, job_pool* pool) {
 }
 
 // Runs a job that another thread keeps, which may never submit it.
-struct errand final : job {
-  errand(job_pool& in, job& wanted) noexcept : job(&perform, wanted.name, true), pool(in), of(wanted) { of.add_ref(); }
-  ~errand() { of.drop_ref(); }
+struct proxy_job final : job {
+  proxy_job(job_pool& in, job& wanted) noexcept : job(&perform, wanted.name, true), pool(in), of(wanted) { of.add_ref(); }
+  ~proxy_job() { of.drop_ref(); }
   static void perform(job& base, act what) noexcept {
-    auto& self = static_cast<errand&>(base);
+    auto& self = static_cast<proxy_job&>(base);
     if (what == act::free) return delete &self;
     if ((what != act::run && what != act::cancel) || !claim(self.of)) return;
     if (what == act::run) {
@@ -197,7 +197,7 @@ void submit_wanted(job_pool& pool, job& wanted) {
   job_queue& mine = pool.queue_here();
   // order: relaxed (both)  hints: one too many finds it claimed
   if (wanted.claimed.load(std::memory_order_relaxed)) return;
-  // One that may be set aside needs an errand.
+  // One that may be set aside needs an proxy job.
   // order: relaxed (both)  as above
   if (!wanted.needs_memory.load(std::memory_order_relaxed) && wanted.kept_by.load(std::memory_order_relaxed) == &mine) return;
   if (pending.has(wanted)) {
@@ -208,7 +208,7 @@ void submit_wanted(job_pool& pool, job& wanted) {
     pending.put_behind(behind, wanted);
     throw std::bad_alloc();
   }
-  auto& one = *new errand(pool, wanted);
+  auto& one = *new proxy_job(pool, wanted);
   one.drop_ref();  // its maker's
   if (pool.submit(one, mine, true)) return;
   one.drop_kept();

@@ -133,7 +133,7 @@ job_pool::~job_pool() {
 
 void job_pool::drop(job& unwanted) noexcept {
   if (claim(unwanted)) {
-    if (!unwanted.is_errand) count_dropped();
+    if (!unwanted.is_proxy_job) count_dropped();
     cancel(unwanted);
   }
   unwanted.drop_kept();
@@ -200,9 +200,9 @@ bool job_pool::submit(job& one, job_queue& mine, bool urgent) noexcept {
   }
   if (runners_.wants_one()) [[unlikely]] call_runner();
   // order: relaxed  a hint: one that is lost costs parallelism
-  if (mine.hungry.load(std::memory_order_relaxed) != nullptr) [[unlikely]] {
+  if (mine.wants_work.load(std::memory_order_relaxed) != nullptr) [[unlikely]] {
     // order: acquire  its parker was made; pairs with help/release
-    if (waiting_thread* const helps = mine.hungry.exchange(nullptr, std::memory_order_acquire)) helps->parker.notify();
+    if (waiting_thread* const helps = mine.wants_work.exchange(nullptr, std::memory_order_acquire)) helps->parker.notify();
   }
   return true;
 }
@@ -284,7 +284,7 @@ job* job_pool::steal_job(const job_queue& mine) noexcept {
   return nullptr;
 }
 
-bool job_pool::help(const job& with, waiting_thread* hungry) noexcept {
+bool job_pool::help(const job& with, waiting_thread* wants_work) noexcept {
   // order: acquire  sees from which index on; pairs with run/release
   job_queue* const in = with.queues_in.load(std::memory_order_acquire);
   if (in == nullptr) return false;
@@ -294,7 +294,7 @@ bool job_pool::help(const job& with, waiting_thread* hungry) noexcept {
     // It may be another pool's, which has gone.
     if (std::ranges::find(queues_, in, &std::unique_ptr<job_queue>::get) == queues_.end()) return false;
     // order: release  a thread that waits for the first time has just made its parker; pairs with submit/acquire
-    if (hungry != nullptr) in->hungry.store(hungry, std::memory_order_release);
+    if (wants_work != nullptr) in->wants_work.store(wants_work, std::memory_order_release);
     // order: relaxed  the index was published with the queue
     one = in->steal_from(in->runs_from.load(std::memory_order_relaxed));
   }
@@ -329,7 +329,7 @@ void job_pool::run_job(job& one) noexcept {
   // order: relaxed  as it was when it was queued
   if (one.needs_memory.load(std::memory_order_relaxed) && memory_->is_short()) return set_aside(one);
   if (claim(one)) {  // else who wants it runs it
-    if (!one.is_errand) begin_run(one);
+    if (!one.is_proxy_job) begin_run(one);
     actor::current_turn().what.store(one.name, std::memory_order_relaxed);  // order: relaxed  for running_handlers, a snapshot
     run(one);
     actor::current_turn().what.store(nullptr, std::memory_order_relaxed);  // order: relaxed  as above

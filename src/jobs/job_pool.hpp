@@ -102,8 +102,8 @@ class job_pool {
   bool shares() const noexcept { return !options_.serial && options_.steals; }
 
   // The caller waits for a job that another thread runs: runs one that this thread has queued meanwhile. False when there is none; then
-  // `hungry`, if it is not null, is notified when there is.
-  bool help(const job& with, waiting_thread* hungry) noexcept;
+  // `wants_work`, if it is not null, is notified when there is.
+  bool help(const job& with, waiting_thread* wants_work) noexcept;
 
   // Of forks (fork_frame.cpp). Something was pushed: one more runner comes, if there is room for one.
   void call_runner() noexcept;

@@ -101,7 +101,7 @@ class job_queue {
   fork_deques parts;      // of the forks and loops that the thread has begun
   std::atomic<std::uint64_t> runs_from{0};  // what was pushed since the owner's outermost job began has this index or a later one
   // A thread that waits for what the owner runs, and would help when something is queued; a hint.
-  std::atomic<waiting_thread*> hungry{nullptr};
+  std::atomic<waiting_thread*> wants_work{nullptr};
   std::atomic<bool> busy{false};  // the owner is at work here; written by it
   std::int64_t offered_at_ns = 0;  // the owner's: when it last called somebody to take part
 

@@ -24,14 +24,14 @@ void job_pool::offer(fork_tree& of, std::int64_t now) noexcept {
   const std::int64_t spacing = call_spacing_ns << std::min(vain_calls_.load(std::memory_order_relaxed), doublings_max);
   std::int64_t& offered_at_ns = queue_here().offered_at_ns;
   if (!is_simulated() && now - offered_at_ns < spacing) return offer_later();
-  const fork_tree* hungry = &of;
+  const fork_tree* wants_work = &of;
   // order: seq_cst  behind the push; pairs with help
   std::atomic_thread_fence(std::memory_order_seq_cst);
   // order: relaxed  behind the fence
-  while (hungry != nullptr && !hungry->hungry.load(std::memory_order_relaxed)) hungry = hungry->within;
-  if (hungry == nullptr && !runners_.wants_one()) return;
+  while (wants_work != nullptr && !wants_work->wants_work.load(std::memory_order_relaxed)) wants_work = wants_work->within;
+  if (wants_work == nullptr && !runners_.wants_one()) return;
   offered_at_ns = now;
-  if (hungry != nullptr) hungry->sleeper->parker.notify();
+  if (wants_work != nullptr) wants_work->sleeper->parker.notify();
   call_runner();
 }
 
@@ -50,7 +50,7 @@ void job_pool::late_offer::make(timer& self) noexcept {
   auto& late = static_cast<late_offer&>(self);
   late.armed.store(false, std::memory_order_relaxed);  // order: relaxed  the timers' lock publishes it
   if (!late.of.some_left()) return;
-  wake_hungry(late.of);
+  wake_those_that_want_work(late.of);
   late.of.call_runner();
 }
 

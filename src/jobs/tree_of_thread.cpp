@@ -35,18 +35,18 @@ void sleep(tree_of_thread& tree) noexcept {
 
 void help(tree_of_thread& tree, fork_deques& deques, const bottom& under) noexcept {
   fork_worker_state here(tree.pool, deques, false);
-  bool hungry = false;
+  bool wants_work = false;
   const auto say = [&](bool so) {
-    hungry = so;
-    tree.hungry.store(so, std::memory_order_relaxed);  // order: relaxed  its fence is below
+    wants_work = so;
+    tree.wants_work.store(so, std::memory_order_relaxed);  // order: relaxed  its fence is below
   };
   while (!tree.done()) {
     fork_frame* part = under.pop(deques);
     if (part == nullptr && tree.pool != nullptr) part = tree.pool->steal_part(deques, &tree);
     if (part != nullptr) {
-      if (hungry) say(false);
+      if (wants_work) say(false);
       here.run(*part);
-    } else if (!hungry) {
+    } else if (!wants_work) {
       if (tree.pool != nullptr) tree.pool->count_call(true);
       say(true);
       // order: seq_cst  who has pushed a part and did not see this is seen by one more search; pairs with offer

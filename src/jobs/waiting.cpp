@@ -144,13 +144,13 @@ waits_for::~waits_for() {
   all.remove(self_);
 }
 
-void wake_hungry(const job_pool& of) noexcept {
+void wake_those_that_want_work(const job_pool& of) noexcept {
   all_threads& all = all_threads::get();
   std::lock_guard lock(all.mutex);  // a tree in a list has not ended
   for (waiting_thread* at = all.newest; at != nullptr; at = at->older) {
     const fork_tree* const tree = at->at.all;
     // order: relaxed  a hint
-    if (tree != nullptr && tree->pool == &of && tree->hungry.load(std::memory_order_relaxed)) at->parker.notify();
+    if (tree != nullptr && tree->pool == &of && tree->wants_work.load(std::memory_order_relaxed)) at->parker.notify();
   }
 }
 

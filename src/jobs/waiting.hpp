@@ -90,7 +90,7 @@ class waits_for {
 };
 
 // Whoever sleeps until a tree of this pool has ended, and would rather take part, looks for a part.
-void wake_hungry(const job_pool& of) noexcept;
+void wake_those_that_want_work(const job_pool& of) noexcept;
 
 // Sleeps until the job is done, which another thread runs. Throws deadlock.
 void wait_until_done(job& of);

@@ -38,7 +38,7 @@ work_stealing::work_stealing(const work_stealing_options& options, outstanding_w
     : work_stealing(alive, std::move(out_of_work)) {
   workers_.reserve(options.workers);
   for (unsigned i = 0; i < options.workers; ++i) {
-    workers_.push_back(&worker::take_from_shelf(*this, *this, idle_workers_.lonely(), (options.seed + i) * 0x9E3779B97F4A7C15u));
+    workers_.push_back(&worker::take_from_free_list(*this, *this, idle_workers_.lonely(), (options.seed + i) * 0x9E3779B97F4A7C15u));
   }
   for (unsigned i = 0; i < options.workers; ++i) {
     workers_[i]->thread = std::thread([this, i] {
@@ -51,7 +51,7 @@ work_stealing::work_stealing(const work_stealing_options& options, outstanding_w
 
 work_stealing::~work_stealing() {
   shut_down();
-  for (worker* w : workers_) worker::put_on_shelf(*w);
+  for (worker* w : workers_) worker::put_on_free_list(*w);
 }
 
 void work_stealing::submit(runnable& item) noexcept {

@@ -139,7 +139,7 @@ class work_stealing final : public policy {
 
   outstanding_work& alive_;
   std::function<void()> out_of_work_;
-  std::vector<worker*> workers_;  // from the shelf
+  std::vector<worker*> workers_;  // from the free list
   idle_workers<worker> idle_workers_;
   inbox<runnable> inbox_;
   std::mutex steal_mutex_;  // one searcher at a time: a searching one, or a busy worker that rebalances

@@ -109,12 +109,12 @@ unsigned worker::give(worker& thief, runnable*& list, share most, unsigned at_mo
 namespace {
 
 // Never destroyed: threads may end after the program's statics.
-struct shelf {
+struct free_list {
   std::mutex mutex;
   std::vector<worker*> free;  // has room for all that were ever made
   std::size_t made = 0;
-  static shelf& get() {
-    static shelf& instance = *new shelf;
+  static free_list& get() {
+    static free_list& instance = *new free_list;
     return instance;
   }
   worker* make() {
@@ -131,10 +131,10 @@ void worker::ask_for_watch() noexcept {
   if (!queue.empty()) pool->attend();
 }
 
-worker& worker::take_from_shelf(work_stealing& for_pool, sched::executor& as, const std::atomic<std::uint32_t>& lonely,
+worker& worker::take_from_free_list(work_stealing& for_pool, sched::executor& as, const std::atomic<std::uint32_t>& lonely,
                                 std::uint64_t seed) {
   auto deactivation_deferred = std::make_unique_for_overwrite<runnable*[]>(deferred_max);
-  shelf& all = shelf::get();
+  free_list& all = free_list::get();
   worker* self = nullptr;
   {
     std::lock_guard lock(all.mutex);
@@ -159,7 +159,7 @@ worker& worker::take_from_shelf(work_stealing& for_pool, sched::executor& as, co
   return *self;
 }
 
-void worker::put_on_shelf(worker& ended) {
+void worker::put_on_free_list(worker& ended) {
   TROUPE_REQUIRE(ended.queue.empty() && ended.deferred_count_ == 0 && ended.residents_ == 0, "W3");
   ended.deferred_.reset();
   // order: relaxed  statistics of the pool that has ended
@@ -170,7 +170,7 @@ void worker::put_on_shelf(worker& ended) {
   ended.victim = ended.watched = nullptr;
   ended.expects_mail = false;
   ended.vain_waits = ended.waits_left_out = 0;
-  shelf& all = shelf::get();
+  free_list& all = free_list::get();
   std::lock_guard lock(all.mutex);
   all.free.push_back(&ended);
 }

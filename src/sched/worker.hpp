@@ -41,9 +41,9 @@ class worker {
 
   // Workers are never freed but used again: a sender with an old address may still wake hint one that has ended,
   // or that works for another pool by now, which is harmless.
-  static worker& take_from_shelf(work_stealing& for_pool, sched::executor& as, const std::atomic<std::uint32_t>& lonely,
+  static worker& take_from_free_list(work_stealing& for_pool, sched::executor& as, const std::atomic<std::uint32_t>& lonely,
                                  std::uint64_t seed);
-  static void put_on_shelf(worker& ended);
+  static void put_on_free_list(worker& ended);
 
   // The worker that the calling thread is, or null.
   static worker* current() noexcept { return current_; }

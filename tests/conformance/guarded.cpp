@@ -251,7 +251,7 @@ void buffer::take(ref<taker> to) {
 TEST_P(guarded, a_bounded_buffer_loses_and_reorders_nothing) {
   const int each = fewer(500, 10), producers = 3;
   runtime rt(options());
-  auto shelf = rt.spawn<buffer>();
+  auto free_list = rt.spawn<buffer>();
   auto sink = rt.spawn<taker>();
   struct producer {
     void make(ref<buffer> to, int from, int count) {
@@ -270,14 +270,14 @@ TEST_P(guarded, a_bounded_buffer_loses_and_reorders_nothing) {
     }
   };
   for (int p = 0; p < producers; ++p) {
-    rt.spawn<producer>().tell<&producer::make>(shelf, p * each, each);
-    rt.spawn<consumer>().tell<&consumer::order>(shelf, sink, each);
+    rt.spawn<producer>().tell<&producer::make>(free_list, p * each, each);
+    rt.spawn<consumer>().tell<&consumer::order>(free_list, sink, each);
   }
   rt.run();
   std::vector<int> got;
   std::size_t most = 0;
   sink.tell([&got](taker& self) { got = self.got; });
-  shelf.tell([&most](buffer& self) { most = self.most; });
+  free_list.tell([&most](buffer& self) { most = self.most; });
   rt.run();
   ASSERT_EQ(got.size(), static_cast<std::size_t>(producers * each));
   EXPECT_LE(most, buffer::room);

@@ -109,7 +109,7 @@ TEST_P(metrics, lazies_failures_and_blocking_calls) {
   EXPECT_EQ(now.blocking_calls, 0u);
 }
 
-// Those that sleep for it send errands for what another thread keeps.
+// Those that sleep for it send proxy jobs for what another thread keeps.
 TEST_P(metrics, a_lazy_that_many_await_counts_once) {
   runtime rt(options());
   const lazy kept([] { return 1; });

@@ -93,7 +93,7 @@ def check_everything(policy):
     expect(events, "X", "post", r"posted procedure", 1)
     expect(events, "i", "io", r"begins readable", 1, 1)
     expect(events, "i", "io", r"ended readable", 1, 1)
-    expect(events, "X", "lazy", r".*", 9)  # and errands, for what another thread keeps
+    expect(events, "X", "lazy", r".*", 9)  # and proxy_jobs, for what another thread keeps
     expect(events, "i", "lazy", r"queued .*", 1)
     expect(events, "i", "lazy", r"inline .*", 1)
     expect(events, "i", "context", r"made context work", 1, 1)

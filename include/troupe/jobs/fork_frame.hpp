@@ -90,7 +90,7 @@ struct fork_tree {
   waiting_thread* sleeper = nullptr;            // who waits for it, if that is a thread
   fork_tree* within = nullptr;                  // it ends before that one does
   fork_tree* outermost = this;
-  std::atomic<bool> hungry{false};              // it sleeps, and would rather take part
+  std::atomic<bool> wants_work{false};              // it sleeps, and would rather take part
   std::atomic<std::uint32_t> failures{0};       // of the outermost: forks that have failed and not thrown yet: if there are any, fork frames look up
 };
 

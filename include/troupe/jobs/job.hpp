@@ -27,7 +27,7 @@ struct job {
   enum class act : std::uint8_t { run, cancel, report, forget, free };
 
   job(void (*acts)(job&, act) noexcept, const char* what, bool for_another = false) noexcept
-      : is_errand(for_another), perform(acts), name(what) {}
+      : is_proxy_job(for_another), perform(acts), name(what) {}
   job(const job&) = delete;
   job& operator=(const job&) = delete;
 
@@ -45,7 +45,7 @@ struct job {
   std::atomic<std::uint32_t> refs{3};   // its maker's, and where it is kept until somebody takes it (job_refs.hpp)
   std::atomic<bool> claimed{false};     // somebody runs it, or has
   std::atomic<bool> needs_memory{false};  // past the limit it is begun by who wants it only (resource.hpp); before it is kept anywhere
-  const bool is_errand;  // it runs another one, which counts then; it does not
+  const bool is_proxy_job;  // it runs another one, which counts then; it does not
   void (*const perform)(job&, act) noexcept;
   const char* const name;
   // Its maker's list of what it has not submitted, or the queue of the one that has submitted it.
