@@ -32,14 +32,14 @@ struct actor_side {
     if (urgent) {
       mail.act(&mail, nullptr, message_act::discard);
     } else {
-      home.bury(to, mail, false);
+      home.make_dead_letter(to, mail, false);
     }
   }
   // A dead letter that somebody may hear of, unless the end has begun.
   void turn_away(message& mail) {
     if (closing()) return refuse(mail);
     const bool open = enter_gate();
-    home.bury(to, mail, open);
+    home.make_dead_letter(to, mail, open);
     leave();
   }
   // order: relaxed  a hint; the visit decides
@@ -83,7 +83,7 @@ TROUPE_NOINLINE void deliver_as_stranger(cell& to, message& mail) {
 TROUPE_NOINLINE void deliver_from_afar(cell& to, message& mail, bool urgent = false) {
   actor_side side(to, urgent);
   if (urgent && own_worker(side.home) == nullptr) [[unlikely]] return deliver_as_stranger(to, mail);
-  // Senders that go on would keep their receiver busy with burying, and a stop or the runtime's end would never come.
+  // Senders that go on would keep their receiver busy with making_dead_letters, and a stop or the runtime's end would never come.
   if (!urgent && side.home.discarding() && !is_ours(mail)) [[unlikely]] return side.turn_away(mail);
   send_from_afar(mailbox(to.word), mail, urgent, side);
 }

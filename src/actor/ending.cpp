@@ -30,7 +30,7 @@ void end_object(cell& actor, ended how) noexcept {
   count(system::of(actor), counted::ended);
   if (alive) destroy_object(actor);
   if (mail_bound* bound = bound_of(actor)) bound->open();
-  bury_guards(actor);
+  make_dead_letters_of_guarded(actor);
   refuse_consumer(actor);
   system& home = system::of(actor);
   supervision_state* const own = supervision_of(actor);

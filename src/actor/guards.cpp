@@ -111,12 +111,12 @@ void look_at_guards(turn_place& place, system& home, activation& active, turn_li
   if ((actor.flags & cell::guards) == 0) call_consumer_in(actor);
 }
 
-void bury_guards(cell& actor) noexcept {
+void make_dead_letters_of_guarded(cell& actor) noexcept {
   system& home = system::of(actor);
   while ((actor.flags & cell::guards) != 0) {
     guarded_message& one = *home.guards.oldest_of(actor);
     take_from_guards(actor, one);
-    home.bury_uncounted(actor, one);
+    home.make_uncounted_dead_letter(actor, one);
   }
 }
 

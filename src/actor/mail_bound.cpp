@@ -88,7 +88,7 @@ void mail_bound::leave() noexcept {
   --count_;
 }
 
-// One room is free, and an ask is the first that waits. To deliver one may bury it, which frees its room, and so on for each that
+// One room is free, and an ask is the first that waits. To deliver one may make dead letters of it, which frees its room, and so on for each that
 // waits: hence a loop, and one thread at a time.
 void mail_bound::give_room(std::unique_lock<std::mutex>& lock) noexcept {
   giving_ = true;
@@ -210,7 +210,7 @@ void drop_old(system& home, activation& active) noexcept {
     if (counts && !bound.too_many()) break;
     active.pop_ordinary(first);
     if (counts) {
-      home.bury(actor, mail);
+      home.make_dead_letter(actor, mail);
     } else {
       older.end->store(first, std::memory_order_relaxed);  // order: relaxed  within the owner's list
       older.end = &mail.next;
@@ -234,7 +234,7 @@ bool take_permit(cell& to) noexcept {
 }
 
 void refuse_full(cell& to, message& mail) {
-  if (bound_of(to)->policy() == when_full::drop_new) return system::of(to).bury_uncounted(to, mail);
+  if (bound_of(to)->policy() == when_full::drop_new) return system::of(to).make_uncounted_dead_letter(to, mail);
   mail.act(&mail, nullptr, message_act::discard);
   std::rethrow_exception(full_error(to));
 }

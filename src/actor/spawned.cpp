@@ -200,7 +200,7 @@ void refuse(sched::runnable& item) noexcept {
   // order: relaxed  still nobody else's
   actor.word.store(mailbox::inactive, std::memory_order_relaxed);
   free_activation(*active);
-  system::of(actor).bury(actor, mail, false);
+  system::of(actor).make_dead_letter(actor, mail, false);
 }
 
 // A worker of the pool ends before the pool; others ask whether it still takes anything.

@@ -64,12 +64,12 @@ void system::wait_for_gate_entries() const noexcept {
   for (int spin = 0; gate_entries.load(std::memory_order_seq_cst) != 0; ++spin) base::std_atomics::wait_a_little(spin);
 }
 
-void system::bury(cell& actor, message& mail, bool observed) noexcept {
+void system::make_dead_letter(cell& actor, message& mail, bool observed) noexcept {
   if (is_counted(mail)) leave_mailbox(actor);
-  bury_uncounted(actor, mail, observed);
+  make_uncounted_dead_letter(actor, mail, observed);
 }
 
-void system::bury_uncounted(const cell& actor, message& mail, bool observed) noexcept {
+void system::make_uncounted_dead_letter(const cell& actor, message& mail, bool observed) noexcept {
   if (is_ours(mail)) {
     mail.act(&mail, nullptr, message_act::discard);
     return;
@@ -132,7 +132,7 @@ void system::destroy_actor(cell& actor) noexcept {
     inside_actor inside(actor);
     destroy_object(actor);
   }
-  bury_guards(actor);
+  make_dead_letters_of_guarded(actor);
 }
 
 void system::destroy(system* self) noexcept {

@@ -77,9 +77,9 @@ class system {
 
   void report(const cell* actor, message::handler method, std::exception_ptr what) noexcept;
   // A dead letter. It is observed by threads of the runtime only: it may end beside all others.
-  void bury(cell& actor, message& mail, bool observed = true) noexcept;
+  void make_dead_letter(cell& actor, message& mail, bool observed = true) noexcept;
   // The same of one that never came into its mailbox.
-  void bury_uncounted(const cell& actor, message& mail, bool observed = true) noexcept;
+  void make_uncounted_dead_letter(const cell& actor, message& mail, bool observed = true) noexcept;
   // The two parts of that, before and behind the end of what is discarded.
   void count_dead_letter() noexcept;
   void observe_dead_letter(const failed_call& where, bool observed) noexcept;

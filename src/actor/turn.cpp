@@ -68,7 +68,7 @@ void handle_unusual(turn_place& place, system& home, cell& actor, message& mail)
   }
   if ((actor.flags & (cell::stopped | cell::ends_soon)) != 0 || home.discarding()) {
     if ((actor.flags & cell::born) == 0) end_object(actor);
-    home.bury_uncounted(actor, mail);  // it has left already
+    home.make_uncounted_dead_letter(actor, mail);  // it has left already
     ++place.uncounted;
     return;
   }
@@ -139,7 +139,7 @@ TROUPE_INLINE std::uintptr_t handle_batch(turn_place& place, system& home, activ
     link = activation::after(mail);
     if (!urgent && actor.is_bounded() && is_counted(mail)) [[unlikely]] {
       if (bound_of(actor)->too_many()) {
-        home.bury(actor, mail);
+        home.make_dead_letter(actor, mail);
         ++place.uncounted;
         continue;
       }
@@ -387,7 +387,7 @@ void discard(sched::runnable& item) noexcept {
       if (ours) {
         mail.act(&mail, nullptr, message_act::discard);
       } else {
-        home.bury(actor, mail);
+        home.make_dead_letter(actor, mail);
       }
     }
     // A destructor of what is buried may have sent to the same actor.

@@ -90,7 +90,7 @@ void handle_unusual(turn_place& place, system& home, cell& actor, message& mail)
 // After a message was handled: guarded ones that hold by now, oldest first (guards.cpp).
 void look_at_guards(turn_place& place, system& home, activation& active, turn_limit& limit) noexcept;
 // Those that wait become dead letters.
-void bury_guards(cell& actor) noexcept;
+void make_dead_letters_of_guarded(cell& actor) noexcept;
 
 // In its turn: the actor ends. What is sent to it from now on is dead letters.
 void end_object(cell& actor, ended how = ended(ended::why::stopped)) noexcept;
