@@ -50,7 +50,7 @@ kept kept_by(const tasks::wait& sleep, const coroutine& root) noexcept {
 bool is_unknown(activation& active) noexcept {
   cell& actor = *active.actor;
   constexpr unsigned usual = cell::quick | cell::slow;
-  return (actor.flags & ~usual) == cell::born && actor.executor == 0 && actor.refs.is_only_own_and_flow() && active.marks == activation::waits &&
+  return (actor.flags & ~usual) == cell::constructed && actor.executor == 0 && actor.refs.is_only_own_and_flow() && active.marks == activation::waits &&
          active.empty() && !mailbox(actor.word).has_mail(active);
 }
 
@@ -112,8 +112,8 @@ void end(system& home, tasks::wait& sleep) noexcept try {
   // Its frames are destroyed as they are.
   coroutine& root = *root_above(sleep);
   const kept what = kept_by(sleep, root);
-  spawned_task unborn(nullptr, what.act, root, what.result);
-  what.act(&unborn, &home, message_act::discard);
+  spawned_task not_begun(nullptr, what.act, root, what.result);
+  what.act(&not_begun, &home, message_act::discard);
 }
 
 }  // namespace

@@ -91,7 +91,7 @@ cell& construction::finish() {
     made.flags |= cell::stopped;
     return made;
   }
-  made.flags |= cell::born;
+  made.flags |= cell::constructed;
   if (actor_heap* heap = heap_of(made)) [[unlikely]] heap->begin();
   if (activation_ != nullptr) [[unlikely]] {
     start(made);
@@ -120,13 +120,13 @@ void construction::start(cell& made) {
 
 void construction::fail() noexcept {
   leave();
-  cell& unborn = *cell_;
-  end_object(unborn, ended(ended::why::failed));
+  cell& not_begun = *cell_;
+  end_object(not_begun, ended(ended::why::failed));
   if (activation_ != nullptr) {
-    start(unborn);
-    return drop_ref(unborn);
+    start(not_begun);
+    return drop_ref(not_begun);
   }
-  free_cell(unborn);
+  free_cell(not_begun);
 }
 
 namespace {
@@ -176,7 +176,7 @@ cell& make_adopted(const placement& where, const cell_type& type, void* object) 
   if (where.home.closing.load(std::memory_order_relaxed)) {
     made.flags |= cell::stopped;
   } else {
-    made.flags |= cell::born;
+    made.flags |= cell::constructed;
     cell_extras::of(made).adopted = object;
   }
   return made;

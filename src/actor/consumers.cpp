@@ -34,7 +34,7 @@ void hand_over(cell& actor, consume_request& to) noexcept {
   }
   system::of(actor).consumers.end(actor, to);
   if (why != nullptr) return to.fail(std::move(why));
-  if (adopted) actor.flags &= static_cast<std::uint8_t>(~cell::born);  // nothing is left to be destroyed
+  if (adopted) actor.flags &= static_cast<std::uint8_t>(~cell::constructed);  // nothing is left to be destroyed
   end_object(actor, ended(ended::why::consumed));
   to.give();
 }

@@ -237,7 +237,7 @@ void deliver_into_room(cell& to, message& mail) {
   }
 }
 
-void deliver_birth(cell& to, message& birth) {
+void deliver_constructor(cell& to, message& birth) {
   // Not turned away: what is sent to the actor later must not be taken for it.
   actor_side side(to, false);
   send_from_afar(mailbox(to.word), birth, false, side);

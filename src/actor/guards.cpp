@@ -92,8 +92,8 @@ guarded_message* ready_guard(cell& actor) noexcept {
 void look_at_guards(turn_place& place, system& home, activation& active, turn_limit& limit) noexcept {
   if (std::exchange(place.set_aside, false)) return;  // nothing has changed
   cell& actor = *active.actor;
-  constexpr unsigned looked_at = cell::guards | cell::born | cell::stopped | cell::ends_soon;
-  while ((actor.flags & looked_at) == (cell::guards | cell::born) && active.suspended == nullptr && !home.discarding()) {
+  constexpr unsigned looked_at = cell::guards | cell::constructed | cell::stopped | cell::ends_soon;
+  while ((actor.flags & looked_at) == (cell::guards | cell::constructed) && active.suspended == nullptr && !home.discarding()) {
     guarded_message* one = ready_guard(actor);
     if (one == nullptr) return;
     if (limit.handled == limit.look_after && limit.over(place, actor)) {

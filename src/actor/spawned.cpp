@@ -63,12 +63,12 @@ TROUPE_INLINE task_start take_start(queued_task& from) noexcept {
 TROUPE_INLINE spawned_task& make_actor(const task_start& what) { return make_spawned(*what.home, what.act, *what.root, what.result); }
 
 // There is no memory for an actor: that is the result, and a failure when nobody is left to take it.
-TROUPE_NOINLINE void end_unborn(const task_start& what) noexcept {
+TROUPE_NOINLINE void end_not_begun(const task_start& what) noexcept {
   system& home = *what.home;
   count(home, counted::ended);
   if (what.result == nullptr || what.result->left()) home.report(nullptr, what.act, std::make_exception_ptr(std::bad_alloc()));
-  spawned_task unborn(nullptr, what.act, *what.root, what.result);
-  what.act(&unborn, nullptr, message_act::discard);
+  spawned_task not_begun(nullptr, what.act, *what.root, what.result);
+  what.act(&not_begun, nullptr, message_act::discard);
 }
 
 // A stop discards what is sent: a dead letter, without an actor. One that came into the pool would keep the stop from its end, as long
@@ -76,8 +76,8 @@ TROUPE_NOINLINE void end_unborn(const task_start& what) noexcept {
 TROUPE_NOINLINE void turn_away(system& home, const task_start& what) noexcept {
   const bool open = home.enter_gate();
   home.count_dead_letter();
-  spawned_task unborn(nullptr, what.act, *what.root, what.result);
-  what.act(&unborn, &home, message_act::discard);
+  spawned_task not_begun(nullptr, what.act, *what.root, what.result);
+  what.act(&not_begun, &home, message_act::discard);
   home.observe_dead_letter({spawned_type.name, what.act(nullptr, nullptr, message_act::describe), 0, {}}, open);
   home.leave();
 }
@@ -101,7 +101,7 @@ activation* become_actor(sched::runnable& item, const task_start& what) noexcept
   active.append(object);
   return &active;
 } catch (const std::bad_alloc&) {
-  end_unborn(what);
+  end_not_begun(what);
   become_activation(item, nullptr);
   return nullptr;
 }
@@ -160,7 +160,7 @@ sched::after_turn run(sched::runnable& item) {
   if (!object.flow.done) return go_on_as_actor(place, active, object.flow);
   object.act(&object, &actor, message_act::complete);
   if (!actor.refs.is_only() || mailbox(actor.word).has_mail(active) || !active.empty() || active.marks != 0 ||
-      actor.flags != cell::born || place.yielded != nullptr || home.supervised.in_use()) [[unlikely]] {
+      actor.flags != cell::constructed || place.yielded != nullptr || home.supervised.in_use()) [[unlikely]] {
     return go_on_as_actor(place, active, object.flow);
   }
   place.own.add(counted::messages, 1);

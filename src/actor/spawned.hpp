@@ -12,7 +12,7 @@ namespace troupe::actor {
 extern const cell_type spawned_type;
 
 inline spawned_task& make_object(cell& made, message::handler act, tasks::coroutine& root, tasks::shared_state* result) noexcept {
-  made.flags |= cell::born;
+  made.flags |= cell::constructed;
   return *::new (made.object()) spawned_task(&made, act, root, result);
 }
 // The task's actor, of which nobody else knows. It is not counted. Throws std::bad_alloc.

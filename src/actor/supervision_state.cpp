@@ -85,7 +85,7 @@ kept_failure construct_anew(cell& actor, supervision_state& own) noexcept {
   std::exception_ptr what;
   try {
     own.make(actor.object());
-    actor.flags |= cell::born;
+    actor.flags |= cell::constructed;
     if (actor_heap* heap = heap_of(actor)) heap->begin();
     return {};
   } catch (...) {
@@ -105,14 +105,14 @@ bool is_over(const cell& actor) noexcept {
 
 // The time until then, as a call of a coroutine handler: the messages queue behind it. A stop cuts it short, for what was sent before
 // the stop is to be handled.
-struct rebirth final : message {
-  explicit rebirth(std::chrono::nanoseconds backoff) : message(&act_on), waiting(wait(backoff)), flow(*this) {}
+struct reconstruction final : message {
+  explicit reconstruction(std::chrono::nanoseconds backoff) : message(&act_on), waiting(wait(backoff)), flow(*this) {}
   static task<> wait(std::chrono::nanoseconds backoff) { co_await sleep_for(backoff); }
   static const char* act_on(message* base, void*, message_act act) {
     if (act == message_act::describe) return "restart";
-    auto* self = static_cast<rebirth*>(base);
+    auto* self = static_cast<reconstruction*>(base);
     std::destroy_at(self);
-    memory::deallocate(self, sizeof(rebirth));
+    memory::deallocate(self, sizeof(reconstruction));
     cell& actor = *current_cell();
     if (act != message_act::complete) return nullptr;
     if (is_over(actor)) {
@@ -142,16 +142,16 @@ void restart(cell& actor, supervision_state& own, kept_failure failed) noexcept 
       own.failed_since_ns = now;
       own.failures = 0;
     }
-    const bool stops = (actor.flags & cell::cancels) != 0, born = (actor.flags & cell::born) != 0;
-    if (++own.failures > own.restart.times || (stops && !born)) return end_failed(actor, std::move(failed));
-    if (born) {
-      actor.flags &= static_cast<std::uint8_t>(~cell::born);
+    const bool stops = (actor.flags & cell::cancels) != 0, constructed = (actor.flags & cell::constructed) != 0;
+    if (++own.failures > own.restart.times || (stops && !constructed)) return end_failed(actor, std::move(failed));
+    if (constructed) {
+      actor.flags &= static_cast<std::uint8_t>(~cell::constructed);
       destroy_object(actor);
     }
     const std::chrono::nanoseconds backoff = stops ? std::chrono::nanoseconds(0) : backoff_of(own);
     if (backoff.count() != 0) {
       try {
-        auto& later = *make_message<rebirth>(backoff);
+        auto& later = *make_message<reconstruction>(backoff);
         return begin(later.flow, tasks::task_access::root(later.waiting));
       } catch (const std::bad_alloc&) {
         return end_failed(actor, std::move(failed));
@@ -171,7 +171,7 @@ void apply_error_policy(cell& actor, kept_failure failed) noexcept {
   if (supervision == nullptr || (actor.flags & cell::stopped) != 0) return;
   supervision_state& own = *supervision;
   if (own.on_error == error_policy::resume) return;
-  if (own.on_error == error_policy::restart && (actor.flags & cell::born) == 0) return;  // it is being constructed anew
+  if (own.on_error == error_policy::restart && (actor.flags & cell::constructed) == 0) return;  // it is being constructed anew
   system& home = system::of(actor);
   // Once: what its other calls throw when they are cancelled for that is no failure of the parent's.
   if (own.on_error == error_policy::escalate && !std::exchange(own.escalated, true)) {

@@ -42,7 +42,7 @@ class supervision_table {
  public:
   // In the parent's turn, when it has not ended. The caller has a ref to the child.
   void add_child(cell& parent, cell& child);
-  // In the actor's turn, when it is born or not yet ended.
+  // In the actor's turn, when it is constructed or not yet ended.
   void add_watch(cell& of, promise<ended>&& watcher);
   // The actor has ended: its children are stopped, its watchers are told, its parent forgets it.
   void end(cell& of, cell* parent, ended how) noexcept;

@@ -27,7 +27,7 @@ TROUPE_NOINLINE void fail(cell& actor, message::handler act, std::exception_ptr 
   turn_place& place = place_of_thread;
   system& home = system::of(actor);
   kept_failure failed = report_own(actor, act, std::move(what));
-  if ((actor.flags & cell::born) == 0) {
+  if ((actor.flags & cell::constructed) == 0) {
     end_object(actor, ended(ended::why::failed, std::move(failed.what), std::move(failed.memory)));
   } else if (supervision_of(actor) != nullptr) {
     apply_error_policy(actor, std::move(failed));
@@ -67,18 +67,18 @@ void handle_unusual(turn_place& place, system& home, cell& actor, message& mail)
     return;
   }
   if ((actor.flags & (cell::stopped | cell::ends_soon)) != 0 || home.discarding()) {
-    if ((actor.flags & cell::born) == 0) end_object(actor);
+    if ((actor.flags & cell::constructed) == 0) end_object(actor);
     home.make_uncounted_dead_letter(actor, mail);  // it has left already
     ++place.uncounted;
     return;
   }
   const message::handler act = mail.act;
   const traced handling(observe::event::handle_begin, act, actor);
-  const bool birth = (actor.flags & cell::born) == 0;
+  const bool constructs = (actor.flags & cell::constructed) == 0;
   try {
     act(&mail, object_of(actor), message_act::handle);
-    if (birth) {  // that was the constructor
-      actor.flags |= cell::born;
+    if (constructs) {  // that was the constructor
+      actor.flags |= cell::constructed;
       if (actor_heap* heap = heap_of(actor)) heap->begin();
     }
     look_again(place, home);
@@ -239,9 +239,9 @@ namespace {
 // Whether an actor is like most: alive, not known to be slow, with the runtime's own limits, on a thread that ran a turn of
 // this runtime before.
 TROUPE_INLINE bool is_like_most(const turn_place& place, unsigned flags, const system& home) noexcept {
-  constexpr unsigned looked_at = cell::born | cell::stopped | cell::slow | cell::has_extras | cell::guards;
+  constexpr unsigned looked_at = cell::constructed | cell::stopped | cell::slow | cell::has_extras | cell::guards;
   // order: relaxed (both)  as discarding; the thread's own
-  return (flags & looked_at) == cell::born && home.oddities.load(std::memory_order_relaxed) == 0 &&
+  return (flags & looked_at) == cell::constructed && home.oddities.load(std::memory_order_relaxed) == 0 &&
          place.home.load(std::memory_order_relaxed) == &home;
 }
 

@@ -10,10 +10,10 @@
 
 namespace troupe::actor {
 
-// Whether this actor's mail needs a second look: it is not born yet, or stopped; its turn is suspended; its mailbox is
+// Whether this actor's mail needs a second look: it is not constructed yet, or stopped; its turn is suspended; its mailbox is
 // bounded; it has a context of its own; a trace is taken; a stop discards all; messages wait for predicates.
 inline bool unusual(const system& home, const activation& active) noexcept {
-  return (active.actor->flags & (cell::born | cell::stopped | cell::ends_soon | cell::guards)) != cell::born ||
+  return (active.actor->flags & (cell::constructed | cell::stopped | cell::ends_soon | cell::guards)) != cell::constructed ||
          (active.marks & (activation::waits | activation::has_urgent)) != 0 || active.actor->is_bounded() ||
          heap_of(*active.actor) != nullptr || observe::tracing() || home.discarding();
 }

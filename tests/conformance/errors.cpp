@@ -177,29 +177,29 @@ TEST_P(p8_errors, what_is_thrown_need_not_be_a_standard_exception) {
 }
 
 TEST_P(p8_errors, a_pool_actors_constructor_throws_at_spawn) {
-  struct unborn {
+  struct not_begun {
     std::unique_ptr<int> held = std::make_unique<int>(1);
-    explicit unborn(int number) { throw numbered(number); }
+    explicit not_begun(int number) { throw numbered(number); }
     void work() {}
   };
   runtime rt(options());
-  EXPECT_THROW(static_cast<void>(rt.spawn<unborn>(3)), numbered);
+  EXPECT_THROW(static_cast<void>(rt.spawn<not_begun>(3)), numbered);
   EXPECT_EQ(number_thrown_by(rt), 0);
   EXPECT_TRUE(rt.errors().empty());
 }
 
 TEST_P(p8_errors, a_pinned_actors_constructor_that_throws_is_a_failure_and_its_mail_dead) {
-  struct unborn {
+  struct not_begun {
     std::shared_ptr<int> held;
-    unborn(std::shared_ptr<int> held, int number) : held(std::move(held)) { throw numbered(number); }
+    not_begun(std::shared_ptr<int> held, int number) : held(std::move(held)) { throw numbered(number); }
     void work() {}
   };
   auto token = std::make_shared<int>(1);
-  for (const on_thread& where : {pinned("unborn"), on_main()}) {
+  for (const on_thread& where : {pinned("not_begun"), on_main()}) {
     runtime rt(options());
-    auto one = rt.spawn<unborn>(where, token, 3);
-    one.tell<&unborn::work>();
-    one.tell<&unborn::work>();
+    auto one = rt.spawn<not_begun>(where, token, 3);
+    one.tell<&not_begun::work>();
+    one.tell<&not_begun::work>();
     EXPECT_EQ(number_thrown_by(rt), 3);
     EXPECT_EQ(rt.thrown().method, "constructor");
     EXPECT_EQ(rt.metrics().dead_letters, 2u);

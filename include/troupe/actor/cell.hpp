@@ -127,7 +127,7 @@ using ref_state = basic_ref_state<std::atomic<std::uint32_t>>;
 
 struct cell {
   enum flag : std::uint8_t {
-    born = 1,            // the object is constructed
+    constructed = 1,            // the object is constructed
     stopped = 2,         // the object is gone; messages become dead letters
     guards = 4,          // messages wait for predicates over its state (src/actor/guards.hpp)
     quick = 8,           // its handlers were so when a turn last looked at the clock (src/actor/turn.cpp)
@@ -152,7 +152,7 @@ struct cell {
       : type(&of), executor(where), offset(object_offset) {}
 
   void* object() noexcept { return reinterpret_cast<std::byte*>(this) + offset * 8u; }
-  bool alive() const noexcept { return (flags & (born | stopped)) == born; }
+  bool alive() const noexcept { return (flags & (constructed | stopped)) == constructed; }
 };
 
 static_assert(sizeof(cell) <= 24);

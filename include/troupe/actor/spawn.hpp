@@ -103,7 +103,7 @@ class construction {
 
   void set_factory(std::move_only_function<void(void*)> make) { actor::set_factory(*cell_, std::move(make)); }
 
-  // A ref to the unborn actor is about to be made. Throws std::bad_alloc.
+  // A ref to the not yet constructed actor is about to be made. Throws std::bad_alloc.
   static void share(cell& of);
 
  private:
@@ -120,13 +120,13 @@ class construction {
 
 // The first message of an actor that is constructed on its own thread.
 template <class T, class... Args>
-struct birth_message final : message {
+struct constructor_message final : message {
   template <class... Values>
-  explicit birth_message(Values&&... values) : message(&act_on), arguments(std::forward<Values>(values)...) {}
+  explicit constructor_message(Values&&... values) : message(&act_on), arguments(std::forward<Values>(values)...) {}
 
   static const char* act_on(message* base, void* object, message_act act) {
     if (act == message_act::describe) return sched::described_as_constructor;
-    message_guard<birth_message> guard{static_cast<birth_message*>(base)};
+    message_guard<constructor_message> guard{static_cast<constructor_message*>(base)};
     if (act == message_act::handle) {
       std::apply([object](auto&... values) { ::new (object) T(std::move(values)...); }, guard.self->arguments);
     }
@@ -137,7 +137,7 @@ struct birth_message final : message {
 };
 
 // Sends the first message of an actor that is constructed on its own thread.
-void deliver_birth(cell& to, message& birth);
+void deliver_constructor(cell& to, message& birth);
 
 // Whether the first of Args, without const and reference, is First.
 template <class First, class... Args>
@@ -198,7 +198,7 @@ ref<T> activate_object(const placement& where, std::unique_ptr<T> object) {
 
 // Why an actor with a thread of its own cannot be constructed of these arguments.
 template <class T, class... Args>
-consteval troupe::detail::misfit misfit_of_birth() {
+consteval troupe::detail::misfit misfit_of_constructor() {
   using troupe::detail::misfit;
   misfit found = misfit::none;
   static_cast<void>((... || ((found = troupe::detail::misfit_of_kept<typename travelling<Args>::type, Args>()) != misfit::none)));
@@ -211,7 +211,7 @@ template <class T, class... Args>
 ref<T> spawn_there(const placement& where, Args&&... args) {
   if constexpr (is_actor_class<T>()) {
     using enum troupe::detail::misfit;
-    constexpr auto found = misfit_of_birth<T, Args...>();
+    constexpr auto found = misfit_of_constructor<T, Args...>();
     static_assert(found != refers,
                   "troupe: spawn: an argument is a pointer, a view, an iterator, a lock or a reference wrapper: it would dangle or "
                   "race, for the actor is constructed later on its own thread. Give a value, or wrap it in troupe::unchecked");
@@ -224,13 +224,13 @@ ref<T> spawn_there(const placement& where, Args&&... args) {
                   "thread with copies of them that it may move from, of a literal with a std::string. What it writes to "
                   "outside can be given as troupe::unchecked<X&>{it}");
     if constexpr (found == none) {
-      using birth = birth_message<T, typename travelling<Args>::type...>;
+      using birth = constructor_message<T, typename travelling<Args>::type...>;
       std::move_only_function<void(void*)> factory;
       if (where.on_error == error_policy::restart) factory = factory_of<T>(args...);
       cell& made = make_cell(where, cell_type_of<T>);
       auto address = ref_access::adopt<T>(&made);
       if (factory) [[unlikely]] set_factory(made, std::move(factory));
-      deliver_birth(made, *make_message<birth>(std::forward<Args>(args)...));
+      deliver_constructor(made, *make_message<birth>(std::forward<Args>(args)...));
       if (where.parent != nullptr) [[unlikely]] join_parent(*where.parent, made);
       return address;
     }
