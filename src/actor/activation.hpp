@@ -192,7 +192,7 @@ Runnable& make_runnable(const sched::runnable_type& type) {
   auto& made = *static_cast<Runnable*>(memory::allocate_stable());
   made.type = &type;
   made.deferred_slot = -1;
-  made.where = sched::place::elsewhere;
+  made.where = sched::run_state::elsewhere;
   return made;
 }
 

@@ -68,20 +68,20 @@ construction::construction(const placement& where, const cell_type& type)
     : cell_(&make_cell(where, type)),
       // order: relaxed  the ending thread's own, or a handler's that may see it late
       object_(where.home.closing.load(std::memory_order_relaxed) ? nullptr : cell_->object()) {
-  turn_place& place = current_turn();
+  thread_turn_state& state = current_turn();
   // order: relaxed  the thread's own
-  inside_before_ = place.actor.load(std::memory_order_relaxed);
-  place.actor.store(cell_, std::memory_order_relaxed);
-  building_before_ = std::exchange(place.building, this);
+  inside_before_ = state.actor.load(std::memory_order_relaxed);
+  state.actor.store(cell_, std::memory_order_relaxed);
+  building_before_ = std::exchange(state.building, this);
   context_before_ = enter_heap(heap_of(*cell_));
 }
 
 void construction::leave() noexcept {
   contexts::leave(context_before_);
-  turn_place& place = current_turn();
+  thread_turn_state& state = current_turn();
   // order: relaxed  the thread's own
-  place.actor.store(inside_before_, std::memory_order_relaxed);
-  place.building = building_before_;
+  state.actor.store(inside_before_, std::memory_order_relaxed);
+  state.building = building_before_;
 }
 
 cell& construction::finish() {

@@ -1,4 +1,4 @@
-// cell_table: something that few actors have for a while, found by the actor. The nodes bring their own place.
+// cell_table: something that few actors have for a while, found by the actor. The nodes bring their own state.
 #pragma once
 
 #include <array>

@@ -187,7 +187,7 @@ void start_at_home(cell& made) {
       self->adopt(active);
       // order: relaxed  nobody else has a ref yet; how a ref travels publishes it
       made.word.store(mailbox::tagged(active), std::memory_order_relaxed);
-      self->defer_deactivation(active, sched::place::deactivation_deferred);
+      self->defer_deactivation(active, sched::run_state::deactivation_deferred);
     }
   } catch (const std::bad_alloc&) {
     // Inactive it is right, too.
@@ -205,9 +205,9 @@ bool drop_at_home(cell& to) noexcept {
   if (mailbox::is_activation(seen)) {
     activation& active = mailbox::as_activation(seen);
     // order: relaxed  ours is written inside our lock only
-    if (active.home.load(std::memory_order_relaxed) == self && active.where != sched::place::running && to.refs.drop_only()) {
+    if (active.home.load(std::memory_order_relaxed) == self && active.where != sched::run_state::running && to.refs.drop_only()) {
       active.set_unreferenced(true);
-      if (active.where == sched::place::deactivation_deferred) self->push(active);
+      if (active.where == sched::run_state::deactivation_deferred) self->push(active);
       done = true;
     }
   }

@@ -12,7 +12,7 @@ namespace {
 const char* unreferenced(message* mail, void*, message_act act) {
   if (act == message_act::describe) return "unreferenced";
   message_guard<message> guard{mail};
-  if (act == message_act::handle) place_of_thread.active->set_unreferenced(true);
+  if (act == message_act::handle) turn_state_of_thread.active->set_unreferenced(true);
   return nullptr;
 }
 
@@ -25,7 +25,7 @@ bool is_ours(const message& mail) noexcept {
 void end_object(cell& actor, ended how) noexcept {
   const bool was_stopped = (actor.flags & cell::stopped) != 0, alive = actor.alive();
   actor.flags |= cell::stopped;
-  place_of_thread.unusual.store(true, std::memory_order_relaxed);  // order: relaxed  the thread's own
+  turn_state_of_thread.unusual.store(true, std::memory_order_relaxed);  // order: relaxed  the thread's own
   if (was_stopped) return;
   count(system::of(actor), counted::ended);
   if (alive) destroy_object(actor);
@@ -57,7 +57,7 @@ const char* stop_by_message(message* mail, void*, message_act act) {
   if (act == message_act::describe) return "stop";
   message_guard<message> guard{mail};
   if (act == message_act::handle) {
-    end_when_over(*place_of_thread.active);
+    end_when_over(*turn_state_of_thread.active);
   }
   return nullptr;
 }
@@ -66,7 +66,7 @@ const char* cancel_by_message(message* mail, void*, message_act act) {
   if (act == message_act::describe) return "stop";
   message_guard<message> guard{mail};
   if (act != message_act::handle) return nullptr;
-  activation& active = *place_of_thread.active;
+  activation& active = *turn_state_of_thread.active;
   if (supervision_state* own = supervision_of(*active.actor)) own->cancels_then = cell::cancels;
   cancel_turns(active);
   return nullptr;
@@ -76,7 +76,7 @@ const char* stop_now_by_message(message* mail, void*, message_act act) {
   if (act == message_act::describe) return "stop_now";
   message_guard<message> guard{mail};
   if (act != message_act::handle) return nullptr;
-  end_when_over(*place_of_thread.active);
+  end_when_over(*turn_state_of_thread.active);
   return nullptr;
 }
 

@@ -25,11 +25,11 @@ namespace {
 void go_on(void* actor, tasks::wait& over) noexcept { deliver_urgent(*static_cast<cell*>(actor), over); }
 
 void go_on_later(tasks::wait& over) noexcept {
-  turn_place& place = current_turn();
+  thread_turn_state& state = current_turn();
   // order: relaxed  the turn's own
-  over.next.store(reinterpret_cast<std::uintptr_t>(place.yielded), std::memory_order_relaxed);
-  place.yielded = &over;
-  place.unusual.store(true, std::memory_order_relaxed);  // order: relaxed  as above
+  over.next.store(reinterpret_cast<std::uintptr_t>(state.yielded), std::memory_order_relaxed);
+  state.yielded = &over;
+  state.unusual.store(true, std::memory_order_relaxed);  // order: relaxed  as above
 }
 
 // The flow's last loop has ended.
@@ -43,8 +43,8 @@ TROUPE_NOINLINE void trace_part(const tasks::flow& of, observe::event kind) noex
 
 // Within a part of the flow's run.
 template <class Part>
-void run(turn_place& place, tasks::flow& of, Part part) noexcept {
-  place.flow = &of;
+void run(thread_turn_state& state, tasks::flow& of, Part part) noexcept {
+  state.flow = &of;
   part();
   if (!of.done && observe::tracing()) [[unlikely]] trace_part(of, observe::event::suspended);
   current_turn().flow = nullptr;
@@ -52,14 +52,14 @@ void run(turn_place& place, tasks::flow& of, Part part) noexcept {
 
 // Runs the flow's loop; true when that was the last.
 TROUPE_INLINE bool run_again(tasks::flow& of) noexcept {
-  turn_place& place = current_turn();
+  thread_turn_state& state = current_turn();
   // It has come to what it waited for although a stop discards, and waits for nothing else: or it would go on for ever.
   if (tasks::is_discarding(of.actor)) [[unlikely]] of.cancelled = true;
   // order: relaxed  for running_handlers, a snapshot
-  place.method.store(of.call.act, std::memory_order_relaxed);
+  state.method.store(of.call.act, std::memory_order_relaxed);
   const bool traced = observe::tracing();
   if (traced) [[unlikely]] trace_part(of, observe::event::handle_begin);
-  run(place, of, [&] { of.loop(); });
+  run(state, of, [&] { of.loop(); });
   if (traced) [[unlikely]] trace_part(of, observe::event::handle_end);
   return of.done;
 }
@@ -98,12 +98,12 @@ const char* resume_reentrant(tasks::flow& of) noexcept {
 }
 
 // The first run of a call. True when it is suspended: then it keeps its actor alive.
-bool start(turn_place& place, tasks::flow& call, tasks::coroutine& root, const tasks::home& at) noexcept {
-  cell& actor = *place.active->actor;
+bool start(thread_turn_state& state, tasks::flow& call, tasks::coroutine& root, const tasks::home& at) noexcept {
+  cell& actor = *state.active->actor;
   call.actor = &actor;
   call.at = &at;
   call.cancelled = (actor.flags & cell::cancels) != 0;
-  run(place, call, [&] { call.start(root); });
+  run(state, call, [&] { call.start(root); });
   if (call.done) {
     complete(call);
     return false;
@@ -116,9 +116,9 @@ bool start(turn_place& place, tasks::flow& call, tasks::coroutine& root, const t
 }  // namespace
 
 void begin_reentrant(tasks::flow& call, tasks::coroutine& root) noexcept {
-  turn_place& place = current_turn();
-  cell& actor = *place.active->actor;
-  if (!start(place, call, root, system::of(actor).home_reentrant)) return;
+  thread_turn_state& state = current_turn();
+  cell& actor = *state.active->actor;
+  if (!start(state, call, root, system::of(actor).home_reentrant)) return;
   tasks::flow*& first = cell_extras::of(actor).flows;
   call.next_call = first;
   call.call_link = &first;
@@ -128,10 +128,10 @@ void begin_reentrant(tasks::flow& call, tasks::coroutine& root) noexcept {
 }
 
 void begin(tasks::flow& call, tasks::coroutine& root) noexcept {
-  turn_place& place = current_turn();
-  if (!start(place, call, root, system::of(*place.active->actor).home)) return;
-  place.active->suspend(call);
-  place.unusual.store(true, std::memory_order_relaxed);  // order: relaxed  the thread's own
+  thread_turn_state& state = current_turn();
+  if (!start(state, call, root, system::of(*state.active->actor).home)) return;
+  state.active->suspend(call);
+  state.unusual.store(true, std::memory_order_relaxed);  // order: relaxed  the thread's own
 }
 
 void cancel_turns(activation& active) noexcept {
@@ -356,16 +356,16 @@ void end_flow(activation& active) noexcept {
   cell& actor = *active.actor;
   inside_actor inside(actor);
   // The thread may be in a turn of another runtime, whose handler destroys this one.
-  turn_place& place = current_turn();
-  activation* const active_before = std::exchange(place.active, &active);
-  tasks::flow* const flow_before = place.flow;
+  thread_turn_state& state = current_turn();
+  activation* const active_before = std::exchange(state.active, &active);
+  tasks::flow* const flow_before = state.flow;
   tasks::flow& flow = *active.suspended;
   if (flow.listed) system::of(actor).waiting.remove(flow);
   const bool done = flow.finish_now();  // else its frames are destroyed as they are
   active.go_on();
   flow.call.act(&flow.call, nullptr, done ? message_act::complete : message_act::discard);
-  place.active = active_before;
-  place.flow = flow_before;
+  state.active = active_before;
+  state.flow = flow_before;
   drop_ref(actor);
 }
 
@@ -383,17 +383,17 @@ bool is_cancelled(const std::exception_ptr& what) noexcept {
 void end_reentrant(cell& actor) noexcept {
   if (!has_extras(actor)) return;
   inside_actor inside(actor);
-  turn_place& place = current_turn();
-  activation* const active_before = std::exchange(place.active, nullptr);
-  tasks::flow* const flow_before = place.flow;
+  thread_turn_state& state = current_turn();
+  activation* const active_before = std::exchange(state.active, nullptr);
+  tasks::flow* const flow_before = state.flow;
   while (tasks::flow* flow = cell_extras::of(actor).flows) {
     const bool done = flow->finish_now();
     unlist(*flow);
     flow->call.act(&flow->call, nullptr, done ? message_act::complete : message_act::discard);
     drop_ref(actor);
   }
-  place.active = active_before;
-  place.flow = flow_before;
+  state.active = active_before;
+  state.flow = flow_before;
 }
 
 std::exception_ptr no_future_error(message::handler method) noexcept try {

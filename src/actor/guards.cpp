@@ -58,12 +58,12 @@ guarded_message* guard_table::oldest_of(cell& actor) noexcept {
 }
 
 void set_aside(guarded_message& one) noexcept {
-  turn_place& place = current_turn();
-  cell& actor = *place.active->actor;
+  thread_turn_state& state = current_turn();
+  cell& actor = *state.active->actor;
   actor.flags |= cell::guards;
   system::of(actor).guards.add(actor, one);
-  place.set_aside = true;
-  place.unusual.store(true, std::memory_order_relaxed);  // order: relaxed  the thread's own
+  state.set_aside = true;
+  state.unusual.store(true, std::memory_order_relaxed);  // order: relaxed  the thread's own
 }
 
 namespace {
@@ -89,24 +89,24 @@ guarded_message* ready_guard(cell& actor) noexcept {
 
 }  // namespace
 
-void look_at_guards(turn_place& place, system& home, activation& active, turn_limit& limit) noexcept {
-  if (std::exchange(place.set_aside, false)) return;  // nothing has changed
+void look_at_guards(thread_turn_state& state, system& home, activation& active, turn_limit& limit) noexcept {
+  if (std::exchange(state.set_aside, false)) return;  // nothing has changed
   cell& actor = *active.actor;
   constexpr unsigned looked_at = cell::guards | cell::constructed | cell::stopped | cell::ends_soon;
   while ((actor.flags & looked_at) == (cell::guards | cell::constructed) && active.suspended == nullptr && !home.discarding()) {
     guarded_message* one = ready_guard(actor);
     if (one == nullptr) return;
-    if (limit.handled == limit.look_after && limit.over(place, actor)) {
+    if (limit.handled == limit.look_after && limit.over(state, actor)) {
       limit.end();
-      place.guard_ready = true;
+      state.guard_ready = true;
       return;
     }
     ++limit.handled;
     take_from_guards(actor, *one);
-    const unsigned uncounted = place.uncounted;
-    handle_unusual(place, home, actor, *one);
-    place.uncounted = uncounted + 1;  // it counted when it was set aside
-    place.set_aside = false;
+    const unsigned uncounted = state.uncounted;
+    handle_unusual(state, home, actor, *one);
+    state.uncounted = uncounted + 1;  // it counted when it was set aside
+    state.set_aside = false;
   }
   if ((actor.flags & cell::guards) == 0) call_consumer_in(actor);
 }

@@ -6,7 +6,7 @@
 // Invariants
 //   Q1  one of the two has the state: take() returned it, or give_up() was true.
 //   Q2  give_up() leaves alone what is none of its own.
-// Word: std::atomic<std::uintptr_t>, or what a model has in its place.
+// Word: std::atomic<std::uintptr_t>, or what a model has in its state.
 #pragma once
 
 #include <cstdint>

@@ -10,7 +10,7 @@ namespace {
 // Never destroyed: threads may end after the program's statics.
 struct thread_list {
   std::mutex mutex;
-  turn_place* first = nullptr;
+  thread_turn_state* first = nullptr;
   static thread_list& get() {
     static constinit thread_list instance;  // trivially destructible
     return instance;
@@ -18,16 +18,16 @@ struct thread_list {
 };
 
 struct listing {
-  turn_place* place = nullptr;
+  thread_turn_state* state = nullptr;
   ~listing() {
-    if (place == nullptr) return;
+    if (state == nullptr) return;
     thread_list& list = thread_list::get();
     std::lock_guard lock(list.mutex);
     // order: relaxed  guarded by the mutex, or the thread's own
-    if (const system* home = place->home.load(std::memory_order_relaxed)) place->own.move_to(&home->elsewhere);
-    turn_place** link = &list.first;
-    while (*link != place) link = &(*link)->next_listed;
-    *link = place->next_listed;
+    if (const system* home = state->home.load(std::memory_order_relaxed)) state->own.move_to(&home->elsewhere);
+    thread_turn_state** link = &list.first;
+    while (*link != state) link = &(*link)->next_listed;
+    *link = state->next_listed;
   }
 };
 thread_local listing listing_of_thread;
@@ -36,13 +36,13 @@ const char* describe_procedure(message*, void*, message_act) { return "post"; }
 
 }  // namespace
 
-void enter_system(turn_place& of_thread, const system& home) noexcept {
+void enter_system(thread_turn_state& of_thread, const system& home) noexcept {
   thread_list& list = thread_list::get();
   std::lock_guard lock(list.mutex);
   if (!of_thread.listed) {
     of_thread.next_listed = list.first;
     list.first = &of_thread;
-    listing_of_thread.place = &of_thread;
+    listing_of_thread.state = &of_thread;
     of_thread.listed = true;
   }
   // order: relaxed  guarded by the mutex, or the thread's own
@@ -56,11 +56,11 @@ void enter_system(turn_place& of_thread, const system& home) noexcept {
 void leave_system(const system& home) noexcept {
   thread_list& list = thread_list::get();
   std::lock_guard lock(list.mutex);
-  for (turn_place* place = list.first; place != nullptr; place = place->next_listed) {
+  for (thread_turn_state* state = list.first; state != nullptr; state = state->next_listed) {
     // order: relaxed (both)  guarded by the mutex; no turn of the system runs any more
-    if (place->home.load(std::memory_order_relaxed) != &home) continue;
-    place->home.store(nullptr, std::memory_order_relaxed);
-    place->own.move_to(nullptr);
+    if (state->home.load(std::memory_order_relaxed) != &home) continue;
+    state->home.store(nullptr, std::memory_order_relaxed);
+    state->own.move_to(nullptr);
   }
 }
 
@@ -69,9 +69,9 @@ std::int64_t suspended_turns(const system& home) noexcept {
   std::lock_guard lock(list.mutex);
   // Exact when no turn runs, since the count of outstanding work published it.
   std::int64_t sum = home.elsewhere[counted::suspended];
-  for (const turn_place* place = list.first; place != nullptr; place = place->next_listed) {
+  for (const thread_turn_state* state = list.first; state != nullptr; state = state->next_listed) {
     // order: relaxed  guarded by the mutex, or the thread's own
-    if (place->home.load(std::memory_order_relaxed) == &home) sum += place->own[counted::suspended];
+    if (state->home.load(std::memory_order_relaxed) == &home) sum += state->own[counted::suspended];
   }
   return sum;
 }
@@ -80,20 +80,20 @@ void for_each_count(const system& home, const std::function<void(unsigned worker
   look(0, home.elsewhere);
   thread_list& list = thread_list::get();
   std::lock_guard lock(list.mutex);
-  for (const turn_place* place = list.first; place != nullptr; place = place->next_listed) {
+  for (const thread_turn_state* state = list.first; state != nullptr; state = state->next_listed) {
     // order: relaxed  guarded by the mutex, or the thread's own
-    if (place->home.load(std::memory_order_relaxed) == &home) look(place->worker, place->own);
+    if (state->home.load(std::memory_order_relaxed) == &home) look(state->worker, state->own);
   }
 }
 
 void count_elsewhere(system& home, counted what, std::int64_t n) noexcept { home.elsewhere.add_shared(what, n); }
 
 inside_procedure::inside_procedure(const system& home, message::handler describes) noexcept {
-  turn_place& place = current_turn();
+  thread_turn_state& state = current_turn();
   // order: relaxed (all)  for running_handlers, a snapshot
-  if (place.home.load(std::memory_order_relaxed) != &home) enter_system(place, home);
-  place.method.store(describes == nullptr ? &describe_procedure : describes, std::memory_order_relaxed);
-  place.in_procedure.store(true, std::memory_order_relaxed);
+  if (state.home.load(std::memory_order_relaxed) != &home) enter_system(state, home);
+  state.method.store(describes == nullptr ? &describe_procedure : describes, std::memory_order_relaxed);
+  state.in_procedure.store(true, std::memory_order_relaxed);
 }
 
 inside_procedure::~inside_procedure() {
@@ -108,17 +108,17 @@ bool is_running() noexcept {
 
 bool is_running(const system& home) noexcept {
   if (const cell* actor = current_cell()) return &system::of(*actor) == &home;
-  const turn_place& place = current_turn();
+  const thread_turn_state& state = current_turn();
   // order: relaxed  the thread's own
-  return place.in_procedure.load(std::memory_order_relaxed) && place.home.load(std::memory_order_relaxed) == &home;
+  return state.in_procedure.load(std::memory_order_relaxed) && state.home.load(std::memory_order_relaxed) == &home;
 }
 
 void notice_stop(const system& home) noexcept {
   thread_list& list = thread_list::get();
   std::lock_guard lock(list.mutex);
-  for (turn_place* place = list.first; place != nullptr; place = place->next_listed) {
+  for (thread_turn_state* state = list.first; state != nullptr; state = state->next_listed) {
     // order: relaxed  a turn that begins just now may overwrite it, and be seen at its end only
-    if (place->home.load(std::memory_order_relaxed) == &home) place->unusual.store(true, std::memory_order_relaxed);
+    if (state->home.load(std::memory_order_relaxed) == &home) state->unusual.store(true, std::memory_order_relaxed);
   }
 }
 
@@ -126,18 +126,18 @@ std::string running_handlers(const system& home) {
   std::string names;
   thread_list& list = thread_list::get();
   std::lock_guard lock(list.mutex);
-  for (const turn_place* place = list.first; place != nullptr; place = place->next_listed) {
+  for (const thread_turn_state* state = list.first; state != nullptr; state = state->next_listed) {
     // order: relaxed  a snapshot
-    const message::handler method = place->method.load(std::memory_order_relaxed);
+    const message::handler method = state->method.load(std::memory_order_relaxed);
     // order: relaxed  a snapshot
-    const cell* actor = place->actor.load(std::memory_order_relaxed);
+    const cell* actor = state->actor.load(std::memory_order_relaxed);
     // order: relaxed  a snapshot
-    const bool inside = actor != nullptr || place->in_procedure.load(std::memory_order_relaxed);
-    if (place->home.load(std::memory_order_relaxed) != &home || !inside || method == nullptr) continue;
+    const bool inside = actor != nullptr || state->in_procedure.load(std::memory_order_relaxed);
+    if (state->home.load(std::memory_order_relaxed) != &home || !inside || method == nullptr) continue;
     if (!names.empty()) names += "; ";
     names += method(nullptr, nullptr, message_act::describe);
     // order: relaxed  a snapshot
-    if (const char* what = place->what.load(std::memory_order_relaxed); what != nullptr && actor == nullptr) names += std::string(": ") + what;
+    if (const char* what = state->what.load(std::memory_order_relaxed); what != nullptr && actor == nullptr) names += std::string(": ") + what;
     // It may have gone by now.
     if (const std::uint64_t id = actor == nullptr ? 0 : home.slots.find_number(actor); id != 0) names += " (#" + std::to_string(id) + ")";
   }

@@ -20,7 +20,7 @@ TROUPE_INLINE sched::worker* own_worker(const system& home) noexcept {
 }
 
 // The calling thread runs turns of this system from now on; listed until it ends.
-void enter_system(turn_place& of_thread, const system& home) noexcept;
+void enter_system(thread_turn_state& of_thread, const system& home) noexcept;
 // The system has gone: threads that ran its turns forget it.
 void leave_system(const system& home) noexcept;
 
@@ -49,10 +49,10 @@ std::int64_t suspended_turns(const system& home) noexcept;
 void for_each_count(const system& home, const std::function<void(unsigned worker, const counts& its)>& look);
 void count_elsewhere(system& home, counted what, std::int64_t n) noexcept;
 inline void count(system& home, counted what, std::int64_t n = 1) noexcept {
-  turn_place& place = current_turn();
+  thread_turn_state& state = current_turn();
   // order: relaxed  the thread's own
-  if (place.home.load(std::memory_order_relaxed) != &home) [[unlikely]] return count_elsewhere(home, what, n);
-  place.own.add(what, n);
+  if (state.home.load(std::memory_order_relaxed) != &home) [[unlikely]] return count_elsewhere(home, what, n);
+  state.own.add(what, n);
 }
 
 // "&Account::deposit (#17); …" of this system, with the actor's id; "none" when there is none. Any thread; a snapshot.

@@ -112,7 +112,7 @@ sched::after_turn run_unlike_most(sched::runnable& item, const task_start& what)
 }
 
 // It goes on as an actor, which others know, or which waits.
-TROUPE_NOINLINE sched::after_turn go_on_as_actor(turn_place& place, activation& active, tasks::flow& of) noexcept {
+TROUPE_NOINLINE sched::after_turn go_on_as_actor(thread_turn_state& state, activation& active, tasks::flow& of) noexcept {
   cell& made = *active.actor;
   active.type = &turn_type;
   if (of.done) {
@@ -124,20 +124,20 @@ TROUPE_NOINLINE sched::after_turn go_on_as_actor(turn_place& place, activation& 
     add_ref(made);
     count_suspended(1);
     active.suspend(of);
-    if (is_suspended(place, active)) {
-      place.own.add(counted::messages, 1);
-      return leave_turn(place, sched::after_turn::waits);
+    if (is_suspended(state, active)) {
+      state.own.add(counted::messages, 1);
+      return leave_turn(state, sched::after_turn::waits);
     }
   }
-  return run_on(place, active, 1, true);
+  return run_on(state, active, 1, true);
 }
 
 sched::after_turn run(sched::runnable& item) {
   const task_start what = take_start(static_cast<queued_task&>(item));
   system& home = *what.home;
-  turn_place& place = current_turn();
+  thread_turn_state& state = current_turn();
   // order: relaxed (both)  as is_like_most (turn.cpp)
-  if (home.oddities.load(std::memory_order_relaxed) != 0 || place.home.load(std::memory_order_relaxed) != &home) [[unlikely]] {
+  if (home.oddities.load(std::memory_order_relaxed) != 0 || state.home.load(std::memory_order_relaxed) != &home) [[unlikely]] {
     return run_unlike_most(item, what);
   }
   spawned_task* made = nullptr;
@@ -149,25 +149,25 @@ sched::after_turn run(sched::runnable& item) {
   spawned_task& object = *made;
   cell& actor = *static_cast<cell*>(object.flow.actor);
   activation& active = become_activation(item, &actor);
-  place.active = &active;
+  state.active = &active;
   // order: relaxed (both)  for running_handlers, a snapshot
-  place.actor.store(&actor, std::memory_order_relaxed);
-  place.method.store(object.act, std::memory_order_relaxed);
+  state.actor.store(&actor, std::memory_order_relaxed);
+  state.method.store(object.act, std::memory_order_relaxed);
   object.flow.at = &home.home;
-  place.flow = &object.flow;
+  state.flow = &object.flow;
   object.flow.start(object.root);
-  place.flow = nullptr;
-  if (!object.flow.done) return go_on_as_actor(place, active, object.flow);
+  state.flow = nullptr;
+  if (!object.flow.done) return go_on_as_actor(state, active, object.flow);
   object.act(&object, &actor, message_act::complete);
   if (!actor.refs.is_only() || mailbox(actor.word).has_mail(active) || !active.empty() || active.marks != 0 ||
-      actor.flags != cell::constructed || place.yielded != nullptr || home.supervised.in_use()) [[unlikely]] {
-    return go_on_as_actor(place, active, object.flow);
+      actor.flags != cell::constructed || state.yielded != nullptr || home.supervised.in_use()) [[unlikely]] {
+    return go_on_as_actor(state, active, object.flow);
   }
-  place.own.add(counted::messages, 1);
-  place.own.add(counted::ended, 1);
+  state.own.add(counted::messages, 1);
+  state.own.add(counted::ended, 1);
   home.slots.free(&actor, own_magazines(home));
   active.actor = nullptr;
-  return leave_turn(place, sched::after_turn::gone);
+  return leave_turn(state, sched::after_turn::gone);
 }
 
 // Those executors ask it that did so before its first turn: by now it is an actor, or nothing.

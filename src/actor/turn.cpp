@@ -19,12 +19,12 @@
 #include "base/invariant.hpp"
 
 namespace troupe::actor {
-constinit thread_local turn_place place_of_thread;
+constinit thread_local thread_turn_state turn_state_of_thread;
 
 namespace {
 
 TROUPE_NOINLINE void fail(cell& actor, message::handler act, std::exception_ptr what) noexcept {
-  turn_place& place = place_of_thread;
+  thread_turn_state& state = turn_state_of_thread;
   system& home = system::of(actor);
   kept_failure failed = report_own(actor, act, std::move(what));
   if ((actor.flags & cell::constructed) == 0) {
@@ -33,7 +33,7 @@ TROUPE_NOINLINE void fail(cell& actor, message::handler act, std::exception_ptr 
     apply_error_policy(actor, std::move(failed));
   }
   // Not in a turn of its own at the runtime's end, when destructors run.
-  if (place.active != nullptr && place.active->actor == &actor) look_again(place, home);
+  if (state.active != nullptr && state.active->actor == &actor) look_again(state, home);
 }
 
 // From the catch to behind it: within it the exception would have one more holder, which outlives the memory that fail() lets go of.
@@ -46,9 +46,9 @@ TROUPE_NOINLINE void fail_thrown(cell& actor, message::handler act) noexcept {
   fail(actor, act, std::move(what));
 }
 
-TROUPE_INLINE void handle(turn_place& place, void* object, message& mail) noexcept {
+TROUPE_INLINE void handle(thread_turn_state& state, void* object, message& mail) noexcept {
   // order: relaxed  for running_handlers, a snapshot
-  place.method.store(mail.act, std::memory_order_relaxed);
+  state.method.store(mail.act, std::memory_order_relaxed);
   try {
     mail.act(&mail, object, message_act::handle);
     return;
@@ -56,12 +56,12 @@ TROUPE_INLINE void handle(turn_place& place, void* object, message& mail) noexce
     keep_thrown();
   }
   // order: relaxed  the thread's own
-  fail_thrown(*place_of_thread.active->actor, place_of_thread.method.load(std::memory_order_relaxed));
+  fail_thrown(*turn_state_of_thread.active->actor, turn_state_of_thread.method.load(std::memory_order_relaxed));
 }
 
 }  // namespace
 
-void handle_unusual(turn_place& place, system& home, cell& actor, message& mail) noexcept {
+void handle_unusual(thread_turn_state& state, system& home, cell& actor, message& mail) noexcept {
   if (is_ours(mail)) {
     mail.act(&mail, nullptr, message_act::handle);
     return;
@@ -69,7 +69,7 @@ void handle_unusual(turn_place& place, system& home, cell& actor, message& mail)
   if ((actor.flags & (cell::stopped | cell::ends_soon)) != 0 || home.discarding()) {
     if ((actor.flags & cell::constructed) == 0) end_object(actor);
     home.make_uncounted_dead_letter(actor, mail);  // it has left already
-    ++place.uncounted;
+    ++state.uncounted;
     return;
   }
   const message::handler act = mail.act;
@@ -81,7 +81,7 @@ void handle_unusual(turn_place& place, system& home, cell& actor, message& mail)
       actor.flags |= cell::constructed;
       if (actor_heap* heap = heap_of(actor)) heap->begin();
     }
-    look_again(place, home);
+    look_again(state, home);
     return;
   } catch (...) {
     keep_thrown();
@@ -120,17 +120,17 @@ TROUPE_NOINLINE void end_handler(activation& active) noexcept {
 
 // Handles a batch of mail, oldest first. What is left of it when the turn's limits end it, or when a handler has
 // suspended the turn; else 0.
-TROUPE_INLINE std::uintptr_t handle_batch(turn_place& place, system& home, activation& active, std::uintptr_t link,
+TROUPE_INLINE std::uintptr_t handle_batch(thread_turn_state& state, system& home, activation& active, std::uintptr_t link,
                                           turn_limit& limit) noexcept {
   cell& actor = *active.actor;
   while (link != 0) {
-    if (limit.handled == limit.look_after && limit.over(place, actor)) [[unlikely]] return link;
+    if (limit.handled == limit.look_after && limit.over(state, actor)) [[unlikely]] return link;
     message& mail = *activation::as_message(link);
     // order: relaxed  a stop need not be seen by the very next message
-    if (!place.unusual.load(std::memory_order_relaxed)) [[likely]] {
+    if (!state.unusual.load(std::memory_order_relaxed)) [[likely]] {
       ++limit.handled;
       link = activation::after(mail);
-      handle(place, object_of(actor), mail);
+      handle(state, object_of(actor), mail);
       continue;
     }
     const bool urgent = activation::is_urgent(link);
@@ -140,20 +140,20 @@ TROUPE_INLINE std::uintptr_t handle_batch(turn_place& place, system& home, activ
     if (!urgent && actor.is_bounded() && is_counted(mail)) [[unlikely]] {
       if (bound_of(actor)->too_many()) {
         home.make_dead_letter(actor, mail);
-        ++place.uncounted;
+        ++state.uncounted;
         continue;
       }
       leave_mailbox(actor);
     }
-    place.set_aside = false;
+    state.set_aside = false;
     if (urgent) {
-      place.flow = active.suspended;  // whose branches go on, perhaps
+      state.flow = active.suspended;  // whose branches go on, perhaps
       mail.act(&mail, nullptr, message_act::handle);  // the runtime's own: it never throws
-      place.flow = nullptr;  // a branch that went on has not said so
+      state.flow = nullptr;  // a branch that went on has not said so
     } else {
-      handle_unusual(place, home, actor, mail);
+      handle_unusual(state, home, actor, mail);
     }
-    if ((actor.flags & cell::guards) != 0) [[unlikely]] look_at_guards(place, home, active, limit);
+    if ((actor.flags & cell::guards) != 0) [[unlikely]] look_at_guards(state, home, active, limit);
     if (contexts::current != nullptr) [[unlikely]] end_handler(active);
   }
   return 0;
@@ -161,38 +161,38 @@ TROUPE_INLINE std::uintptr_t handle_batch(turn_place& place, system& home, activ
 
 }  // namespace
 
-TROUPE_NOINLINE sched::after_turn run_on(turn_place& place, activation& active, unsigned handled, bool batch_done) noexcept {
+TROUPE_NOINLINE sched::after_turn run_on(thread_turn_state& state, activation& active, unsigned handled, bool batch_done) noexcept {
   cell& actor = *active.actor;
   system& home = system::of(actor);
   // order: relaxed (both)  for running_handlers, a snapshot
-  if (place.home.load(std::memory_order_relaxed) != &home) enter_system(place, home);
-  place.active = &active;
-  place.actor.store(&actor, std::memory_order_relaxed);
+  if (state.home.load(std::memory_order_relaxed) != &home) enter_system(state, home);
+  state.active = &active;
+  state.actor.store(&actor, std::memory_order_relaxed);
   const traced turn(observe::event::turn_begin, actor.type->name, actor);
-  place.turn_looks = place.looked_after = place.uncounted = 0;
-  look_again(place, home);
+  state.turn_looks = state.looked_after = state.uncounted = 0;
+  look_again(state, home);
   if ((actor.flags & cell::slow) != 0 && handled == 0) {
     // The turn of a slow one begins by a look, so that it ends with the message that exceeds its time.
-    place.turn_began_ns = place.looked_at_ns = base::now_ns();
-    place.turn_looks = 1;
+    state.turn_began_ns = state.looked_at_ns = base::now_ns();
+    state.turn_looks = 1;
     if (sched::worker* self = sched::worker::current()) self->expect_long_turns();
   }
   turn_limit limit(message_limit(home, actor), first_look(actor.flags));
   limit.handled = handled;
   // What is urgent overtakes a list however long.
   if (mailbox(actor.word).has_mail(active)) collect(active);
-  place.set_aside = place.guard_ready = false;
+  state.set_aside = state.guard_ready = false;
   context* const context_before = enter_heap(heap_of(actor));
-  if ((actor.flags & cell::guards) != 0) [[unlikely]] look_at_guards(place, home, active, limit);
+  if ((actor.flags & cell::guards) != 0) [[unlikely]] look_at_guards(state, home, active, limit);
   sched::after_turn after = sched::after_turn::again;
   for (;; batch_done = false) {
     if ((active.marks & ~activation::told_unreferenced) != 0) [[unlikely]] {
-      place.unusual.store(true, std::memory_order_relaxed);  // order: relaxed  the thread's own
+      state.unusual.store(true, std::memory_order_relaxed);  // order: relaxed  the thread's own
       batch_done = false;
     }
     if (!batch_done) {
       const mail_list batch = active.take_all();
-      const std::uintptr_t left = handle_batch(place, home, active, batch.oldest, limit);
+      const std::uintptr_t left = handle_batch(state, home, active, batch.oldest, limit);
       if (left != 0) active.put_back(left, batch);
       active.look_for_urgent();
       if (active.suspended != nullptr && !active.urgent_first()) {
@@ -222,52 +222,52 @@ TROUPE_NOINLINE sched::after_turn run_on(turn_place& place, activation& active, 
     break;
   }
   contexts::leave(context_before);
-  place.own.add(counted::messages, std::int64_t{limit.handled} - place.uncounted);
-  if (place.guard_ready && after == sched::after_turn::quiet) [[unlikely]] after = sched::after_turn::again;
-  while (place.yielded != nullptr) [[unlikely]] {
-    message& over = *place.yielded;
-    place.yielded = activation::as_message(activation::after(over));
+  state.own.add(counted::messages, std::int64_t{limit.handled} - state.uncounted);
+  if (state.guard_ready && after == sched::after_turn::quiet) [[unlikely]] after = sched::after_turn::again;
+  while (state.yielded != nullptr) [[unlikely]] {
+    message& over = *state.yielded;
+    state.yielded = activation::as_message(activation::after(over));
     active.append_urgent(over);
     after = sched::after_turn::again;
   }
-  place.unusual.store(false, std::memory_order_relaxed);  // order: relaxed  the next turn looks by itself
-  return leave_turn(place, after);
+  state.unusual.store(false, std::memory_order_relaxed);  // order: relaxed  the next turn looks by itself
+  return leave_turn(state, after);
 }
 
 namespace {
 
 // Whether an actor is like most: alive, not known to be slow, with the runtime's own limits, on a thread that ran a turn of
 // this runtime before.
-TROUPE_INLINE bool is_like_most(const turn_place& place, unsigned flags, const system& home) noexcept {
+TROUPE_INLINE bool is_like_most(const thread_turn_state& state, unsigned flags, const system& home) noexcept {
   constexpr unsigned looked_at = cell::constructed | cell::stopped | cell::slow | cell::has_extras | cell::guards;
   // order: relaxed (both)  as discarding; the thread's own
   return (flags & looked_at) == cell::constructed && home.oddities.load(std::memory_order_relaxed) == 0 &&
-         place.home.load(std::memory_order_relaxed) == &home;
+         state.home.load(std::memory_order_relaxed) == &home;
 }
 
 // As end_object, in the turn of an actor that was so at its start.
-TROUPE_INLINE void end_like_most(turn_place& place, system& home, cell& actor) noexcept {
+TROUPE_INLINE void end_like_most(thread_turn_state& state, system& home, cell& actor) noexcept {
   if (home.supervised.in_use() || (actor.flags & cell::guards) != 0) [[unlikely]] return end_object(actor, ended(ended::why::unreferred));
   actor.flags |= cell::stopped;
-  place.own.add(counted::ended, 1);
+  state.own.add(counted::ended, 1);
   actor.type->destroy(actor.object());
 }
 
 // The turn of an actor whose last one was suspended, when that goes on and all else is as in most.
-TROUPE_NOINLINE sched::after_turn go_on(turn_place& place, activation& active) noexcept {
-  place.active = &active;
+TROUPE_NOINLINE sched::after_turn go_on(thread_turn_state& state, activation& active) noexcept {
+  state.active = &active;
   // order: relaxed (both)  for running_handlers, a snapshot; the thread's own
-  place.actor.store(active.actor, std::memory_order_relaxed);
+  state.actor.store(active.actor, std::memory_order_relaxed);
   message& mail = active.pop_urgent();
-  place.flow = active.suspended;  // whose branches go on, perhaps
+  state.flow = active.suspended;  // whose branches go on, perhaps
   mail.act(&mail, nullptr, message_act::handle);  // the runtime's own: it never throws
-  place.flow = nullptr;  // a branch that went on has not said so
+  state.flow = nullptr;  // a branch that went on has not said so
   // order: relaxed  as above
-  if (is_suspended(place, active) && !place.unusual.load(std::memory_order_relaxed)) {
-    place.own.add(counted::messages, 1);
-    return leave_turn(place, sched::after_turn::waits);
+  if (is_suspended(state, active) && !state.unusual.load(std::memory_order_relaxed)) {
+    state.own.add(counted::messages, 1);
+    return leave_turn(state, sched::after_turn::waits);
   }
-  return run_on(place, active, 1, false);
+  return run_on(state, active, 1, false);
 }
 
 // Most turns are a few quick messages: this handles those, up to the first look at the clock, and asks no more than it must.
@@ -275,51 +275,51 @@ sched::after_turn run(sched::runnable& item) {
   auto& active = static_cast<activation&>(item);
   cell& actor = *active.actor;
   const unsigned flags = actor.flags;
-  turn_place& place = place_of_thread;
-  const bool like_most = is_like_most(place, flags, system::of(actor));
+  thread_turn_state& state = turn_state_of_thread;
+  const bool like_most = is_like_most(state, flags, system::of(actor));
   if ((active.marks & ~activation::told_unreferenced) != 0 || !like_most) [[unlikely]] {
     const bool goes_on = like_most && active.marks == (activation::waits | activation::has_urgent);
-    return goes_on ? go_on(place, active) : run_on(place, active, 0, false);
+    return goes_on ? go_on(state, active) : run_on(state, active, 0, false);
   }
-  place.active = &active;
+  state.active = &active;
   // order: relaxed  for running_handlers, a snapshot
-  place.actor.store(&actor, std::memory_order_relaxed);
+  state.actor.store(&actor, std::memory_order_relaxed);
   unsigned left = first_look(flags);
   std::uintptr_t link = active.first();
   while (link != 0) {
     // order: relaxed  a stop need not be seen by the very next message
-    if (left == 0 || place.unusual.load(std::memory_order_relaxed) || activation::is_urgent(link)) [[unlikely]] break;
+    if (left == 0 || state.unusual.load(std::memory_order_relaxed) || activation::is_urgent(link)) [[unlikely]] break;
     --left;
     message& mail = active.pop_ordinary(link);
-    handle(place, actor.object(), mail);
+    handle(state, actor.object(), mail);
     link = active.first();
   }
   if (link == 0 && active.marks == 0 && !mailbox(actor.word).has_mail(active)) [[likely]] {
     // An actor that was quick may be slow by now. Whether one message is does not matter; of several it does.
-    place.own.add(counted::messages, first_look(flags) - left);
-    if (left < cell::quick && (actor.flags & cell::quick) != 0 && (place.wary || ++place.unlooked == glances_apart)) [[unlikely]] glance(place, actor);
-    return leave_turn(place, sched::after_turn::quiet);
+    state.own.add(counted::messages, first_look(flags) - left);
+    if (left < cell::quick && (actor.flags & cell::quick) != 0 && (state.wary || ++state.unlooked == glances_apart)) [[unlikely]] glance(state, actor);
+    return leave_turn(state, sched::after_turn::quiet);
   }
   const unsigned handled = first_look(flags) - left;
-  if (is_suspended(place, active)) {
-    place.own.add(counted::messages, handled);
-    place.unusual.store(false, std::memory_order_relaxed);  // order: relaxed  the next turn looks by itself
-    return leave_turn(place, sched::after_turn::waits);
+  if (is_suspended(state, active)) {
+    state.own.add(counted::messages, handled);
+    state.unusual.store(false, std::memory_order_relaxed);  // order: relaxed  the next turn looks by itself
+    return leave_turn(state, sched::after_turn::waits);
   }
   if (link == 0 && active.marks == activation::told_unreferenced) {
     const auto ask = [&] { return ask_out_of_mail(actor.refs, mailbox(actor.word), active, !actor.alive()); };
     out_of_mail next = ask();
     if (next == out_of_mail::ends) {
-      end_like_most(place, system::of(actor), actor);
+      end_like_most(state, system::of(actor), actor);
       next = active.empty() ? ask() : out_of_mail::collects;  // the destructor may have sent to its actor
     }
     if (next == out_of_mail::goes) {
-      place.own.add(counted::messages, handled);
-      place.unusual.store(false, std::memory_order_relaxed);  // order: relaxed  the next turn looks by itself
-      return leave_turn(place, sched::after_turn::gone);
+      state.own.add(counted::messages, handled);
+      state.unusual.store(false, std::memory_order_relaxed);  // order: relaxed  the next turn looks by itself
+      return leave_turn(state, sched::after_turn::gone);
     }
   }
-  return run_on(place, active, handled, handled != 0 && left != 0);
+  return run_on(state, active, handled, handled != 0 && left != 0);
 }
 
 bool deactivate(sched::runnable& item) {
@@ -339,7 +339,7 @@ bool deactivate(sched::runnable& item) {
   const bool waits_for_others = deadlock_search::concerns(active);
   system& home = system::of(*active.actor);
   // It is in no queue then, and nobody's until mail comes that wakes it.
-  active.where = sched::place::elsewhere;
+  active.where = sched::run_state::elsewhere;
   // order: relaxed (both)  whoever wakes it sees the parked state first
   sched::worker* const before = active.home.load(std::memory_order_relaxed);
   active.home.store(nullptr, std::memory_order_relaxed);

@@ -14,7 +14,7 @@ namespace troupe::actor {
 class construction;
 
 // What the calling thread is in the middle of. Others read it for running.hpp, as a snapshot.
-struct turn_place {
+struct thread_turn_state {
   std::atomic<cell*> actor{nullptr};  // null outside of turns
   std::atomic<const system*> home{nullptr};
   std::atomic<message::handler> method{nullptr};
@@ -38,26 +38,26 @@ struct turn_place {
   counts own;             // of `home`
   unsigned worker = 0;    // which one of its pool the thread is, from 1 on; 0: none
   bool listed = false;  // in the list of all threads that run turns
-  turn_place* next_listed = nullptr;
+  thread_turn_state* next_listed = nullptr;
 };
-extern constinit thread_local turn_place place_of_thread [[gnu::tls_model("initial-exec")]];
+extern constinit thread_local thread_turn_state turn_state_of_thread [[gnu::tls_model("initial-exec")]];
 // Not for the body of a coroutine, which may go on on another thread.
-TROUPE_INLINE turn_place& current_turn() noexcept { return place_of_thread; }
+TROUPE_INLINE thread_turn_state& current_turn() noexcept { return turn_state_of_thread; }
 
-TROUPE_INLINE sched::after_turn leave_turn(turn_place& place, sched::after_turn after) noexcept {
+TROUPE_INLINE sched::after_turn leave_turn(thread_turn_state& state, sched::after_turn after) noexcept {
   // order: relaxed  for running_handlers, a snapshot
-  place.actor.store(nullptr, std::memory_order_relaxed);
+  state.actor.store(nullptr, std::memory_order_relaxed);
   return after;
 }
 
 // Nothing is left to do but to wait for the end of what the turn is suspended for, if it is.
-TROUPE_INLINE bool is_suspended(const turn_place& place, activation& active) noexcept {
-  return active.marks == activation::waits && place.yielded == nullptr && !mailbox(active.actor->word).has_mail(active);
+TROUPE_INLINE bool is_suspended(const thread_turn_state& state, activation& active) noexcept {
+  return active.marks == activation::waits && state.yielded == nullptr && !mailbox(active.actor->word).has_mail(active);
 }
 
 // The turn of an actor that is unlike most, or the rest of one that has become so, or is long. `handled` messages were
 // by then; `batch_done`: the list that was there at its start is.
-sched::after_turn run_on(turn_place& place, activation& active, unsigned handled, bool batch_done) noexcept;
+sched::after_turn run_on(thread_turn_state& state, activation& active, unsigned handled, bool batch_done) noexcept;
 
 // A turn handles that many messages at most before it looks at the clock.
 inline constexpr unsigned turns_are_short_below = cell::quick + 1;
@@ -86,9 +86,9 @@ void drop_in_turn(cell& of) noexcept;
 
 struct turn_limit;
 // Handles a message of an actor whose mail needs a second look (turn_limit.hpp).
-void handle_unusual(turn_place& place, system& home, cell& actor, message& mail) noexcept;
+void handle_unusual(thread_turn_state& state, system& home, cell& actor, message& mail) noexcept;
 // After a message was handled: guarded ones that hold by now, oldest first (guards.cpp).
-void look_at_guards(turn_place& place, system& home, activation& active, turn_limit& limit) noexcept;
+void look_at_guards(thread_turn_state& state, system& home, activation& active, turn_limit& limit) noexcept;
 // Those that wait become dead letters.
 void make_dead_letters_of_guarded(cell& actor) noexcept;
 

@@ -4,22 +4,22 @@
 
 namespace troupe::actor {
 
-unsigned look_at_clock(turn_place& place, cell& actor, unsigned handled) noexcept {
+unsigned look_at_clock(thread_turn_state& state, cell& actor, unsigned handled) noexcept {
   const std::int64_t now = base::now_ns();
-  const std::int64_t mean_ns = (now - place.looked_at_ns) / (handled - place.looked_after) + 1;
+  const std::int64_t mean_ns = (now - state.looked_at_ns) / (handled - state.looked_after) + 1;
   const bool slow = mean_ns > slow_ns;
-  const bool first = place.turn_looks++ == 0;
+  const bool first = state.turn_looks++ == 0;
   // The look before the first one lies in an earlier turn, maybe long ago: what seems slow by it is seen by the next
   // message, and what seems quick is.
-  if (first) place.turn_began_ns = slow ? now : place.looked_at_ns;
+  if (first) state.turn_began_ns = slow ? now : state.looked_at_ns;
   if (!first || !slow) {
     constexpr unsigned pace = cell::quick | cell::slow;
     actor.flags = static_cast<std::uint8_t>((actor.flags & ~pace) | (slow ? cell::slow : cell::quick));
   }
-  place.looked_at_ns = now;
-  place.looked_after = handled;
-  look_again(place, system::of(actor));
-  const std::int64_t left = limits_of(system::of(actor), actor).ns - (now - place.turn_began_ns);
+  state.looked_at_ns = now;
+  state.looked_after = handled;
+  look_again(state, system::of(actor));
+  const std::int64_t left = limits_of(system::of(actor), actor).ns - (now - state.turn_began_ns);
   if (left < 0) return 0;
   if (slow) return handled + 1;
   // As many as should fit into half of what is left, and not too many at a time: the next handlers may be slower.
@@ -27,25 +27,25 @@ unsigned look_at_clock(turn_place& place, cell& actor, unsigned handled) noexcep
   return handled + std::max(fit, 1u);
 }
 
-void glance(turn_place& place, cell& actor) noexcept {
-  if (place.wary) {
+void glance(thread_turn_state& state, cell& actor) noexcept {
+  if (state.wary) {
     actor.flags &= static_cast<std::uint8_t>(~cell::quick);
-    ++place.unlooked;
+    ++state.unlooked;
   }
-  if (place.unlooked < glances_apart) return;
+  if (state.unlooked < glances_apart) return;
   const std::int64_t now = base::now_ns();
-  place.wary = now - place.glanced_at_ns > glances_apart * slow_ns;
-  place.glanced_at_ns = now;
-  place.unlooked = 0;
+  state.wary = now - state.glanced_at_ns > glances_apart * slow_ns;
+  state.glanced_at_ns = now;
+  state.unlooked = 0;
 }
 
-bool turn_limit::over(turn_place& place, cell& actor) noexcept {
+bool turn_limit::over(thread_turn_state& state, cell& actor) noexcept {
   if (handled >= messages) return true;
   if (system::of(actor).choose_messages) {  // simulated: the seed alone ends turns
     look_after = messages;
     return false;
   }
-  look_after = look_at_clock(place, actor, handled);
+  look_after = look_at_clock(state, actor, handled);
   if (look_after == 0) return true;
   look_after = std::min(look_after, messages);
   return false;

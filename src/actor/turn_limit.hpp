@@ -18,9 +18,9 @@ inline bool unusual(const system& home, const activation& active) noexcept {
          heap_of(*active.actor) != nullptr || observe::tracing() || home.discarding();
 }
 
-inline void look_again(turn_place& place, const system& home) noexcept {
+inline void look_again(thread_turn_state& state, const system& home) noexcept {
   // order: relaxed  a stop may be seen a turn late
-  place.unusual.store(unusual(home, *place.active), std::memory_order_relaxed);
+  state.unusual.store(unusual(home, *state.active), std::memory_order_relaxed);
 }
 
 // When a turn is over. What was there at its start is handled up to the limits; of what comes meanwhile
@@ -35,7 +35,7 @@ inline constexpr std::int64_t slow_ns = 5'000;  // a handler that takes longer i
 // After so many turns of several messages, but too few for a look, a glance at the clock tells whether they were slow;
 // if so, the actors of the next ones are looked at as if nobody had done so yet.
 inline constexpr unsigned glances_apart = 16;
-void glance(turn_place& place, cell& actor) noexcept;
+void glance(thread_turn_state& state, cell& actor) noexcept;
 
 // Messages of a turn before the first look, by the actor's flags.
 TROUPE_INLINE unsigned first_look(unsigned flags) noexcept {
@@ -55,12 +55,12 @@ TROUPE_INLINE unsigned message_limit(const system& home, const cell& actor) noex
 }
 
 // Looks at the clock. After how many messages of the turn to look again; 0 when its time is over.
-unsigned look_at_clock(turn_place& place, cell& actor, unsigned handled) noexcept;
+unsigned look_at_clock(thread_turn_state& state, cell& actor, unsigned handled) noexcept;
 
 struct turn_limit {
   turn_limit(unsigned most, unsigned first_look) noexcept : messages(most), look_after(std::min(most, first_look)) {}
 
-  bool over(turn_place& place, cell& actor) noexcept;
+  bool over(thread_turn_state& state, cell& actor) noexcept;
 
   // The next batch came after the turn's start.
   bool arrivals_over() noexcept {

@@ -36,7 +36,7 @@ struct runnable_type {
 };
 
 // A waiting one (after_turn::waits) defers its deactivation, too.
-enum class place : std::uint8_t { elsewhere, queued, running, deactivation_deferred, waiting };
+enum class run_state : std::uint8_t { elsewhere, queued, running, deactivation_deferred, waiting };
 
 struct runnable {
   runnable* next = nullptr;  // of the queue or inbox that it is in
@@ -44,9 +44,9 @@ struct runnable {
   std::atomic<worker*> home{nullptr};
   const runnable_type* type = nullptr;
   std::int16_t deferred_slot = -1;  // where the home worker remembers it, or -1
-  place where = place::elsewhere;
+  run_state where = run_state::elsewhere;
 };
 
-inline bool is_idle(const runnable& item) noexcept { return item.where >= place::deactivation_deferred; }
+inline bool is_idle(const runnable& item) noexcept { return item.where >= run_state::deactivation_deferred; }
 
 }  // namespace troupe::sched

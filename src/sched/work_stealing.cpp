@@ -122,7 +122,7 @@ void work_stealing::run_queue_dry(worker& self) {
     }
     bool backlog = false;
     runnable* const item = &self.queue.take(backlog);
-    item->where = place::running;
+    item->where = run_state::running;
     self.lock.leave();
     // Nobody can tell how long this turn takes: with work behind it somebody must keep watch (P11).
     if (backlog && self.unwatched()) [[unlikely]] attend();
@@ -144,7 +144,7 @@ void work_stealing::run_queue_dry(worker& self) {
     }
     self.lock.enter();
     if (is_quiet(after)) [[likely]] {
-      self.defer_deactivation(*item, after == after_turn::quiet ? place::deactivation_deferred : place::waiting);
+      self.defer_deactivation(*item, after == after_turn::quiet ? run_state::deactivation_deferred : run_state::waiting);
       continue;
     }
     if (after == after_turn::gone && item->deferred_slot < 0) {  // as the first turn of a task that waits for nothing
@@ -171,9 +171,9 @@ void work_stealing::run_queue_dry(worker& self) {
 // After its turn, inside the lock.
 void work_stealing::put_away(worker& self, runnable& item, after_turn after) noexcept {
   switch (after) {
-    case after_turn::quiet: self.defer_deactivation(item, place::deactivation_deferred); break;
+    case after_turn::quiet: self.defer_deactivation(item, run_state::deactivation_deferred); break;
     case after_turn::again: self.push(item); break;
-    case after_turn::waits: self.defer_deactivation(item, place::waiting); break;
+    case after_turn::waits: self.defer_deactivation(item, run_state::waiting); break;
     case after_turn::gone:
       self.part_with(item);
       item.type->dispose(item);

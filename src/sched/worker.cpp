@@ -57,7 +57,7 @@ worker::wake_hints_taken worker::take_wake_hints() noexcept {
       if (home == nullptr) return;
       home->wake_hints.push(item);  // it changed hands after its sender had looked
       ++taken.passed_on;
-    } else if (item.where == place::running) {
+    } else if (item.where == run_state::running) {
       wake_hints.push(item);  // its turn may have looked for mail too early: once more, when it is over
       ++taken.kept;
     } else if (is_idle(item) && item.type->pending(item)) {
@@ -96,7 +96,7 @@ unsigned worker::give(worker& thief, runnable*& list, share most, unsigned at_mo
   for (; given < mine; ++given) {
     runnable& item = *queue.pop();
     part_with(item);
-    item.where = place::elsewhere;
+    item.where = run_state::elsewhere;
     // order: relaxed  read inside a lock only; this worker's is revoked, the searcher's is its own
     item.home.store(&thief, std::memory_order_relaxed);
     item.next = nullptr;

@@ -64,7 +64,7 @@ class worker {
 
   // Inside the lock: queues one of this worker's that is not in the queue.
   TROUPE_INLINE void push(runnable& item) noexcept {
-    item.where = place::queued;
+    item.where = run_state::queued;
     queue.push(item);
   }
 
@@ -92,15 +92,15 @@ class worker {
 
   // Inside the lock: mail has come for a runnable of this worker; if it defers its deactivation, it is queued.
   TROUPE_INLINE void wake_if_deferred(runnable& item) noexcept {
-    const bool is_deferred = item.where == place::deactivation_deferred;
-    item.where = is_deferred ? place::queued : item.where;
+    const bool is_deferred = item.where == run_state::deactivation_deferred;
+    item.where = is_deferred ? run_state::queued : item.where;
     queue.push_if(item, is_deferred);
   }
 
   // The same for urgent mail, which wakes a waiting one, too.
   TROUPE_INLINE void wake_if_idle(runnable& item) noexcept {
     const bool idle = is_idle(item);
-    item.where = idle ? place::queued : item.where;
+    item.where = idle ? run_state::queued : item.where;
     queue.push_if(item, idle);
   }
 
@@ -123,7 +123,7 @@ class worker {
   }
 
   // Inside the lock.
-  TROUPE_INLINE void defer_deactivation(runnable& item, place as) noexcept {
+  TROUPE_INLINE void defer_deactivation(runnable& item, run_state as) noexcept {
     item.where = as;
     if (item.deferred_slot < 0) add_deferred(item);  // else it still has its slot from last time
   }
