@@ -183,7 +183,7 @@ cell& make_adopted(const placement& where, const cell_type& type, void* object) 
 }
 
 cell& make_cell(const placement& where, const cell_type& type) {
-  const bool extras = type.reentrant || type.adopted || (where.unlike_most && (where.turn_messages != 0 || where.mailbox_messages != 0 ||
+  const bool extras = type.reentrant || type.adopted || (where.has_options && (where.turn_messages != 0 || where.mailbox_messages != 0 ||
                                                               where.on_error != error_policy::resume || where.parent != nullptr || where.context != nullptr));
   cell& made = extras ? make_cell_with_extras(where, type) : make_cell_at(where, type, type.offset, type.slot_bytes, false);
   count(where.home, counted::spawned);

@@ -106,7 +106,7 @@ activation* become_actor(sched::runnable& item, const task_start& what) noexcept
   return nullptr;
 }
 
-sched::after_turn run_unlike_most(sched::runnable& item, const task_start& what) {
+sched::after_turn run_slow_path(sched::runnable& item, const task_start& what) {
   activation* const active = become_actor(item, what);
   return active == nullptr ? sched::after_turn::gone : turn_type.run(*active);
 }
@@ -136,15 +136,15 @@ sched::after_turn run(sched::runnable& item) {
   const task_start what = take_start(static_cast<queued_task&>(item));
   system& home = *what.home;
   thread_turn_state& state = current_turn();
-  // order: relaxed (both)  as is_like_most (turn.cpp)
-  if (home.oddities.load(std::memory_order_relaxed) != 0 || state.home.load(std::memory_order_relaxed) != &home) [[unlikely]] {
-    return run_unlike_most(item, what);
+  // order: relaxed (both)  as takes_fast_path (turn.cpp)
+  if (home.slow_path_flags.load(std::memory_order_relaxed) != 0 || state.home.load(std::memory_order_relaxed) != &home) [[unlikely]] {
+    return run_slow_path(item, what);
   }
   spawned_task* made = nullptr;
   try {
     made = &make_actor(what);
   } catch (const std::bad_alloc&) {
-    return run_unlike_most(item, what);
+    return run_slow_path(item, what);
   }
   spawned_task& object = *made;
   cell& actor = *static_cast<cell*>(object.flow.actor);
@@ -256,8 +256,8 @@ queued_task* start_spawned(const placement& where, message::handler act, tasks::
   if (const void* const object = root.object_before_start()) {
     if (cell* const running = current_cell()) refuse_part_of(*running, object);
   }
-  // order: relaxed (both)  as is_like_most (turn.cpp); the ending thread's own, or a handler's that may see it late
-  if (where.unlike_most || home.oddities.load(std::memory_order_relaxed) != 0 || home.closing.load(std::memory_order_relaxed)) [[unlikely]] {
+  // order: relaxed (both)  as takes_fast_path (turn.cpp); the ending thread's own, or a handler's that may see it late
+  if (where.has_options || home.slow_path_flags.load(std::memory_order_relaxed) != 0 || home.closing.load(std::memory_order_relaxed)) [[unlikely]] {
     const task_start what{act, &root, &result, &home};
     home.discarding() ? turn_away(home, what) : start_slow(where, what);
     return nullptr;

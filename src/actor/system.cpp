@@ -23,9 +23,9 @@ constinit thread_local const kept_memory* failures_keep = nullptr;
 
 system::system(limits turn) : turn(turn), slots(this) {
   // order: relaxed  nobody else knows it yet
-  if (turn.messages < turns_are_short_below) oddities.store(short_turns, std::memory_order_relaxed);
+  if (turn.messages < turns_are_short_below) slow_path_flags.store(short_turns, std::memory_order_relaxed);
   // order: relaxed  as above
-  if (observe::tracing()) oddities.fetch_or(traced, std::memory_order_relaxed);
+  if (observe::tracing()) slow_path_flags.fetch_or(traced, std::memory_order_relaxed);
 }
 
 system::~system() {

@@ -92,20 +92,20 @@ class system {
 
   const limits turn;
   // What makes turns unlike most; bits, read by each turn.
-  enum oddity : std::uint8_t {
+  enum slow_path_flag : std::uint8_t {
     discards = 1,     // a stop: mail becomes dead letters
     chooses = 2,      // this turn takes the long way: the simulated policy changes it for each
     traced = 8,       // a trace has each of them
     short_turns = 4,  // `turn` may end before the first look at the clock would come (turn.cpp)
   };
-  std::atomic<std::uint8_t> oddities{0};
+  std::atomic<std::uint8_t> slow_path_flags{0};
   // order: relaxed  a stop need not be seen by the very next message
-  bool discarding() const noexcept { return (oddities.load(std::memory_order_relaxed) & discards) != 0; }
+  bool discarding() const noexcept { return (slow_path_flags.load(std::memory_order_relaxed) & discards) != 0; }
   void discard(bool from_now_on) noexcept {
     if (from_now_on) {
-      oddities.fetch_or(discards, std::memory_order_relaxed);  // order: relaxed  as above
+      slow_path_flags.fetch_or(discards, std::memory_order_relaxed);  // order: relaxed  as above
     } else {
-      oddities.fetch_and(static_cast<std::uint8_t>(~discards), std::memory_order_relaxed);  // order: relaxed  as above
+      slow_path_flags.fetch_and(static_cast<std::uint8_t>(~discards), std::memory_order_relaxed);  // order: relaxed  as above
     }
   }
   tasks::home home{};            // of its actors' flows

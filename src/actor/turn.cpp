@@ -33,7 +33,7 @@ TROUPE_NOINLINE void fail(cell& actor, message::handler act, std::exception_ptr 
     apply_error_policy(actor, std::move(failed));
   }
   // Not in a turn of its own at the runtime's end, when destructors run.
-  if (state.active != nullptr && state.active->actor == &actor) look_again(state, home);
+  if (state.active != nullptr && state.active->actor == &actor) update_slow_path(state, home);
 }
 
 // From the catch to behind it: within it the exception would have one more holder, which outlives the memory that fail() lets go of.
@@ -81,7 +81,7 @@ void handle_unusual(thread_turn_state& state, system& home, cell& actor, message
       actor.flags |= cell::constructed;
       if (actor_heap* heap = heap_of(actor)) heap->begin();
     }
-    look_again(state, home);
+    update_slow_path(state, home);
     return;
   } catch (...) {
     keep_thrown();
@@ -170,7 +170,7 @@ TROUPE_NOINLINE sched::after_turn run_on(thread_turn_state& state, activation& a
   state.actor.store(&actor, std::memory_order_relaxed);
   const traced turn(observe::event::turn_begin, actor.type->name, actor);
   state.turn_looks = state.looked_after = state.uncounted = 0;
-  look_again(state, home);
+  update_slow_path(state, home);
   if ((actor.flags & cell::slow) != 0 && handled == 0) {
     // The turn of a slow one begins by a look, so that it ends with the message that exceeds its time.
     state.turn_began_ns = state.looked_at_ns = base::now_ns();
@@ -238,15 +238,15 @@ namespace {
 
 // Whether an actor is like most: alive, not known to be slow, with the runtime's own limits, on a thread that ran a turn of
 // this runtime before.
-TROUPE_INLINE bool is_like_most(const thread_turn_state& state, unsigned flags, const system& home) noexcept {
+TROUPE_INLINE bool takes_fast_path(const thread_turn_state& state, unsigned flags, const system& home) noexcept {
   constexpr unsigned looked_at = cell::constructed | cell::stopped | cell::slow | cell::has_extras | cell::guards;
   // order: relaxed (both)  as discarding; the thread's own
-  return (flags & looked_at) == cell::constructed && home.oddities.load(std::memory_order_relaxed) == 0 &&
+  return (flags & looked_at) == cell::constructed && home.slow_path_flags.load(std::memory_order_relaxed) == 0 &&
          state.home.load(std::memory_order_relaxed) == &home;
 }
 
 // As end_object, in the turn of an actor that was so at its start.
-TROUPE_INLINE void end_like_most(thread_turn_state& state, system& home, cell& actor) noexcept {
+TROUPE_INLINE void end_on_fast_path(thread_turn_state& state, system& home, cell& actor) noexcept {
   if (home.supervised.in_use() || (actor.flags & cell::guards) != 0) [[unlikely]] return end_object(actor, ended(ended::why::unreferred));
   actor.flags |= cell::stopped;
   state.own.add(counted::ended, 1);
@@ -276,9 +276,9 @@ sched::after_turn run(sched::runnable& item) {
   cell& actor = *active.actor;
   const unsigned flags = actor.flags;
   thread_turn_state& state = turn_state_of_thread;
-  const bool like_most = is_like_most(state, flags, system::of(actor));
-  if ((active.marks & ~activation::told_unreferenced) != 0 || !like_most) [[unlikely]] {
-    const bool goes_on = like_most && active.marks == (activation::waits | activation::has_urgent);
+  const bool fast_path = takes_fast_path(state, flags, system::of(actor));
+  if ((active.marks & ~activation::told_unreferenced) != 0 || !fast_path) [[unlikely]] {
+    const bool goes_on = fast_path && active.marks == (activation::waits | activation::has_urgent);
     return goes_on ? go_on(state, active) : run_on(state, active, 0, false);
   }
   state.active = &active;
@@ -297,7 +297,7 @@ sched::after_turn run(sched::runnable& item) {
   if (link == 0 && active.marks == 0 && !mailbox(actor.word).has_mail(active)) [[likely]] {
     // An actor that was quick may be slow by now. Whether one message is does not matter; of several it does.
     state.own.add(counted::messages, first_look(flags) - left);
-    if (left < cell::quick && (actor.flags & cell::quick) != 0 && (state.wary || ++state.unlooked == glances_apart)) [[unlikely]] glance(state, actor);
+    if (left < cell::quick && (actor.flags & cell::quick) != 0 && (state.saw_slow_turns || ++state.unlooked == turns_between_clock_checks)) [[unlikely]] check_clock(state, actor);
     return leave_turn(state, sched::after_turn::quiet);
   }
   const unsigned handled = first_look(flags) - left;
@@ -310,7 +310,7 @@ sched::after_turn run(sched::runnable& item) {
     const auto ask = [&] { return ask_out_of_mail(actor.refs, mailbox(actor.word), active, !actor.alive()); };
     out_of_mail next = ask();
     if (next == out_of_mail::ends) {
-      end_like_most(state, system::of(actor), actor);
+      end_on_fast_path(state, system::of(actor), actor);
       next = active.empty() ? ask() : out_of_mail::collects;  // the destructor may have sent to its actor
     }
     if (next == out_of_mail::goes) {

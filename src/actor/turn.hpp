@@ -30,9 +30,9 @@ struct thread_turn_state {
   message* yielded = nullptr;        // waits that go on after this turn
   // The turn's clock (turn.cpp).
   unsigned turn_looks = 0, looked_after = 0;
-  unsigned unlooked = 0;  // turns of several messages without a look, since the last glance
-  bool wary = false;      // some of them were slow
-  std::int64_t glanced_at_ns = 0;
+  unsigned unlooked = 0;  // turns of several messages without a look, since the last check of the clock
+  bool saw_slow_turns = false;      // some of them were slow
+  std::int64_t clock_checked_at_ns = 0;
   std::int64_t looked_at_ns = 0, turn_began_ns = 0;
   std::atomic<bool> unusual{false};  // this actor's mail needs a second look (turn.cpp); a stop sets it, too
   counts own;             // of `home`

@@ -18,7 +18,7 @@ unsigned look_at_clock(thread_turn_state& state, cell& actor, unsigned handled) 
   }
   state.looked_at_ns = now;
   state.looked_after = handled;
-  look_again(state, system::of(actor));
+  update_slow_path(state, system::of(actor));
   const std::int64_t left = limits_of(system::of(actor), actor).ns - (now - state.turn_began_ns);
   if (left < 0) return 0;
   if (slow) return handled + 1;
@@ -27,15 +27,15 @@ unsigned look_at_clock(thread_turn_state& state, cell& actor, unsigned handled) 
   return handled + std::max(fit, 1u);
 }
 
-void glance(thread_turn_state& state, cell& actor) noexcept {
-  if (state.wary) {
+void check_clock(thread_turn_state& state, cell& actor) noexcept {
+  if (state.saw_slow_turns) {
     actor.flags &= static_cast<std::uint8_t>(~cell::quick);
     ++state.unlooked;
   }
-  if (state.unlooked < glances_apart) return;
+  if (state.unlooked < turns_between_clock_checks) return;
   const std::int64_t now = base::now_ns();
-  state.wary = now - state.glanced_at_ns > glances_apart * slow_ns;
-  state.glanced_at_ns = now;
+  state.saw_slow_turns = now - state.clock_checked_at_ns > turns_between_clock_checks * slow_ns;
+  state.clock_checked_at_ns = now;
   state.unlooked = 0;
 }
 

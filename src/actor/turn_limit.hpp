@@ -18,7 +18,7 @@ inline bool unusual(const system& home, const activation& active) noexcept {
          heap_of(*active.actor) != nullptr || observe::tracing() || home.discarding();
 }
 
-inline void look_again(thread_turn_state& state, const system& home) noexcept {
+inline void update_slow_path(thread_turn_state& state, const system& home) noexcept {
   // order: relaxed  a stop may be seen a turn late
   state.unusual.store(unusual(home, *state.active), std::memory_order_relaxed);
 }
@@ -32,10 +32,10 @@ inline constexpr unsigned arrivals_max = 16;  // messages of a turn when some ca
 // of the turn's time; after the first message until there was a look, and after each one while they are slow.
 inline constexpr std::int64_t slow_ns = 5'000;  // a handler that takes longer is slow
 
-// After so many turns of several messages, but too few for a look, a glance at the clock tells whether they were slow;
+// After so many turns of several messages, but too few for a look, a check of the clock at the clock tells whether they were slow;
 // if so, the actors of the next ones are looked at as if nobody had done so yet.
-inline constexpr unsigned glances_apart = 16;
-void glance(thread_turn_state& state, cell& actor) noexcept;
+inline constexpr unsigned turns_between_clock_checks = 16;
+void check_clock(thread_turn_state& state, cell& actor) noexcept;
 
 // Messages of a turn before the first look, by the actor's flags.
 TROUPE_INLINE unsigned first_look(unsigned flags) noexcept {

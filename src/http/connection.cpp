@@ -51,7 +51,7 @@ connection::~connection() {
 void connection::end(ending why) noexcept {
   // order: relaxed  the mutex orders them
   if (why == ending::parking && ending_.load(std::memory_order_relaxed) != ending::none) return;
-  // order: release  read by who finds its operation cancelled; pairs with look_again/acquire and await_body/acquire
+  // order: release  read by who finds its operation cancelled; pairs with finish_ended_read/acquire and await_body/acquire
   ending_.store(why, std::memory_order_release);
   idle_stop_.request_stop();
   if (why != ending::draining && why != ending::parking) busy_stop_.request_stop();

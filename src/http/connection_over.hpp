@@ -111,7 +111,7 @@ class connection_over final : public connection {
         if (park(idle_since_ns())) co_return;
         if (server_->unpark(*this)) continue;
       }
-      if (is_over) bytes = co_await look_again(is_idle);
+      if (is_over) bytes = co_await finish_ended_read(is_idle);
       if (bytes == 0) {
         if (!is_over) peer_ended();
         co_await flush_all();
@@ -288,7 +288,7 @@ class connection_over final : public connection {
   }
 
   // After a read that was ended: what is to be said, or what came nevertheless.
-  task<std::size_t> look_again(bool is_idle) {
+  task<std::size_t> finish_ended_read(bool is_idle) {
     const ending why = ending_.load(std::memory_order_acquire);  // order: acquire  pairs with connection::end/release
     if (!is_idle && why == ending::late) {
       server_->revive(*this);

@@ -181,8 +181,8 @@ void runtime_core::make_executors() {
     // The short ways of turns as often as the long one (src/actor/turn.cpp).
     auto made = std::make_unique<sched::simulated>(options.seed, alive_, [this] {
       // order: relaxed (both)  the simulation's own thread
-      simulated_->choose(2) == 0 ? system->oddities.fetch_or(actor::system::chooses, std::memory_order_relaxed)
-                                 : system->oddities.fetch_and(static_cast<std::uint8_t>(~actor::system::chooses), std::memory_order_relaxed);
+      simulated_->choose(2) == 0 ? system->slow_path_flags.fetch_or(actor::system::chooses, std::memory_order_relaxed)
+                                 : system->slow_path_flags.fetch_and(static_cast<std::uint8_t>(~actor::system::chooses), std::memory_order_relaxed);
     });
     simulated_ = made.get();
     main_lane = &simulated_->add_lane();
@@ -345,7 +345,7 @@ actor::placement actor::place_in(system& home, const spawn_options& chosen) {
   }
   where.context = chosen.context ? &*chosen.context : nullptr;
   where.rolls_back = chosen.rolls_back;
-  where.unlike_most = true;
+  where.has_options = true;
   return where;
 }
 

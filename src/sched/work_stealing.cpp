@@ -110,7 +110,7 @@ void work_stealing::run_queue_dry(worker& self) {
   for (;;) {
     if (self.queue.empty()) [[unlikely]] {
       if (ending()) break;
-      if (self.io_flows && look_again(self)) continue;
+      if (self.io_flows && poll_once_more(self)) continue;
       if (self.expects_mail && await_mail(self)) continue;
       self.deactivate_all();
       if (self.queue.empty()) {

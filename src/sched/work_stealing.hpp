@@ -117,7 +117,7 @@ class work_stealing final : public policy {
   bool steal_awake(worker& self, std::int64_t now);
   void take_list(worker& self, runnable* list);
   bool take_io(worker& self, bool busy);
-  bool look_again(worker& self);
+  bool poll_once_more(worker& self);
   void poll(worker& self);
   void put_back(runnable* list) noexcept;
   bool steal_somewhere(worker& self);

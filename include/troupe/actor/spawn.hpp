@@ -22,7 +22,7 @@ namespace troupe::actor {
 struct placement {
   system& home;
   std::uint16_t executor = 0;      // 0: the pool
-  bool unlike_most = false;        // whether any of the following differs
+  bool has_options = false;        // whether any of the following differs
   error_policy on_error = error_policy::resume;
   const restart_limit* restart = nullptr;
   cell* parent = nullptr;

@@ -342,7 +342,7 @@ class runtime {
     static_assert(std::is_void_v<T> || is_sendable<T>::value,
                   "troupe: spawn: the task's value may refer to its context, which goes before the value; promote it");
     actor::placement where{system()};
-    where.unlike_most = true;
+    where.has_options = true;
     where.context = &heap;
     return where;
   }
