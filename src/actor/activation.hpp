@@ -182,12 +182,12 @@ struct activation : sched::runnable {
 using mailbox = mailbox_word<message, activation, std::atomic<std::uintptr_t>>;
 
 // How the scheduler handles an activation (turn.cpp).
-extern const sched::runnable_type turn_type;
+extern const sched::runnable_vtable turn_type;
 
 // Throws std::bad_alloc. A recycled block is not constructed anew: `home` may be looked at by a sender with
 // an old address.
 template <class Runnable>
-Runnable& make_runnable(const sched::runnable_type& type) {
+Runnable& make_runnable(const sched::runnable_vtable& type) {
   static_assert(sizeof(Runnable) <= memory::stable_bytes);
   auto& made = *static_cast<Runnable*>(memory::allocate_stable());
   made.type = &type;

@@ -51,7 +51,7 @@ namespace {
 static_assert(offsetof(queued_task, result) == offsetof(activation, oldest));
 #pragma GCC diagnostic pop
 
-extern const sched::runnable_type queued_type, queued_from_outside_type;
+extern const sched::runnable_vtable queued_type, queued_from_outside_type;
 
 // Once: from then on no taker gives the result up.
 TROUPE_INLINE task_start take_start(queued_task& from) noexcept {
@@ -184,10 +184,10 @@ void discard(sched::runnable& item) noexcept {
   active == nullptr ? dispose(item) : turn_type.discard(*active);
 }
 
-const sched::runnable_type queued_type{&run, &deactivate, &pending, &dispose, &discard};
+const sched::runnable_vtable queued_type{&run, &deactivate, &pending, &dispose, &discard};
 // Of one that was spawned by a thread of somebody else, who may spawn many before the first of them begins: so its state goes at once
 // when nobody wants the result.
-const sched::runnable_type queued_from_outside_type{&run, &deactivate, &pending, &dispose, &discard};
+const sched::runnable_vtable queued_from_outside_type{&run, &deactivate, &pending, &dispose, &discard};
 bool is_queued(const sched::runnable& item) noexcept { return item.type == &queued_type || item.type == &queued_from_outside_type; }
 
 // The end has begun, and others may be done with it: nobody hears of the dead letter.

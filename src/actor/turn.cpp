@@ -402,6 +402,6 @@ void report_failure(message::handler method, std::exception_ptr what) noexcept {
   fail(actor, method, std::move(what));
 }
 
-const sched::runnable_type turn_type{&run, &deactivate, &pending, &dispose, &discard};
+const sched::runnable_vtable turn_type{&run, &deactivate, &pending, &dispose, &discard};
 
 }  // namespace troupe::actor

@@ -89,7 +89,7 @@ struct job_pool::runner final : sched::runnable {
     }
     arrived ? of.runner_ended() : of.runners_.end_unarrived();
   }
-  static constexpr sched::runnable_type runner_type{&run, &deactivate, &pending, &dispose, &dispose};
+  static constexpr sched::runnable_vtable runner_type{&run, &deactivate, &pending, &dispose, &dispose};
 
   job_pool& of;
   runner* next_free = nullptr;

@@ -40,7 +40,7 @@ sched::after_turn run(sched::runnable& item) {
 bool deactivate(sched::runnable&) { return false; }
 bool pending(const sched::runnable&) { return false; }
 
-constexpr sched::runnable_type posted_type{&run, &deactivate, &pending, &dispose, &dispose};
+constexpr sched::runnable_vtable posted_type{&run, &deactivate, &pending, &dispose, &dispose};
 
 }  // namespace
 

@@ -23,7 +23,7 @@ enum class after_turn : std::uint8_t {
 
 constexpr bool is_quiet(after_turn after) noexcept { return after == after_turn::quiet || after == after_turn::waits; }
 
-struct runnable_type {
+struct runnable_vtable {
   after_turn (*run)(runnable&);
   // Lets a quiet runnable go inactive. False when work came in between: then it goes back to the queue.
   bool (*deactivate)(runnable&);
@@ -42,7 +42,7 @@ struct runnable {
   runnable* next = nullptr;  // of the queue or inbox that it is in
   // The worker whose biased lock guards this runnable; null under the other policies and elsewhere.
   std::atomic<worker*> home{nullptr};
-  const runnable_type* type = nullptr;
+  const runnable_vtable* type = nullptr;
   std::int16_t deferred_slot = -1;  // where the home worker remembers it, or -1
   run_state where = run_state::elsewhere;
 };

@@ -54,7 +54,7 @@ void shared_queue::work() {
     runnable& item = *queue_.pop();
     ++mine.turns;
     lock.unlock();
-    const runnable_type& type = *item.type;
+    const runnable_vtable& type = *item.type;
     const after_turn after = type.run(item);
     if (after == after_turn::again || (is_quiet(after) && !type.deactivate(item))) {
       put(item);

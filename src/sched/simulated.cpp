@@ -61,7 +61,7 @@ bool simulated::step() {
   // order: relaxed (both)  a statistic, which this thread alone writes
   turns_.store(turns_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   advance_to(now_ns() + static_cast<std::int64_t>(choose(2'000)));
-  const runnable_type& type = *item->type;
+  const runnable_vtable& type = *item->type;
   before_turn_();
   const after_turn after = type.run(*item);
   if (after == after_turn::again || (is_quiet(after) && !type.deactivate(*item))) {

@@ -11,7 +11,7 @@ void thread_executor::submit(runnable& item) noexcept {
 bool thread_executor::run_one() {
   runnable* item = pop();
   if (item == nullptr) return false;
-  const runnable_type& type = *item->type;
+  const runnable_vtable& type = *item->type;
   switch (type.run(*item)) {
     case after_turn::again: queue_.push(*item); break;
     case after_turn::quiet:

@@ -17,7 +17,7 @@ struct task : runnable {
   task();
 };
 
-const runnable_type task_type{
+const runnable_vtable task_type{
     [](runnable& item) {
       auto& self = static_cast<task&>(item);
       self.log->push_back(&self);
