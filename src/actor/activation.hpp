@@ -14,7 +14,7 @@
 #include "troupe/actor/cell.hpp"
 #include "troupe/actor/message.hpp"
 #include "troupe/base/platform.hpp"
-#include "troupe/task/flow.hpp"
+#include "troupe/task/async_call.hpp"
 #include "base/invariant.hpp"
 
 namespace troupe::actor {
@@ -37,7 +37,7 @@ struct activation : sched::runnable {
   cell* actor = nullptr;
   mail_link oldest{0};
   mail_link* end = &oldest;          // where the next one is linked: never a branch
-  tasks::flow* suspended = nullptr;  // the turn waits for this: only urgent mail is handled
+  tasks::async_call* suspended = nullptr;  // the turn waits for this: only urgent mail is handled
 
   void append(message& mail) noexcept {
     set(mail.next, 0);
@@ -128,7 +128,7 @@ struct activation : sched::runnable {
   void look_for_urgent() noexcept {
     marks = static_cast<std::uint8_t>((marks & ~has_urgent) | (urgent_first() ? has_urgent : 0));
   }
-  void suspend(tasks::flow& until_over) noexcept {
+  void suspend(tasks::async_call& until_over) noexcept {
     forget_urgent_end();
     suspended = &until_over;
     marks |= waits;

@@ -26,9 +26,9 @@ coroutine* root_above(tasks::wait& sleep) noexcept {
   return at;
 }
 
-void move_to(tasks::flow& flow, tasks::wait& sleep, coroutine& root) noexcept {
-  for (coroutine* at = sleep.who; at != &root; at = at->waiting_parent()) at->in = &flow;
-  root.in = &flow;
+void move_to(tasks::async_call& call, tasks::wait& sleep, coroutine& root) noexcept {
+  for (coroutine* at = sleep.who; at != &root; at = at->waiting_parent()) at->in = &call;
+  root.in = &call;
 }
 
 // What is kept of the task while it sleeps: in its wait, which is no mail yet, and in its root, which has no parent.
@@ -50,7 +50,7 @@ kept kept_by(const tasks::wait& sleep, const coroutine& root) noexcept {
 bool is_unknown(activation& active) noexcept {
   cell& actor = *active.actor;
   constexpr unsigned usual = cell::quick | cell::slow;
-  return (actor.flags & ~usual) == cell::constructed && actor.executor == 0 && actor.refs.is_only_own_and_flow() && active.marks == activation::waits &&
+  return (actor.flags & ~usual) == cell::constructed && actor.executor == 0 && actor.refs.is_only_own_and_call() && active.marks == activation::waits &&
          active.empty() && !mailbox(actor.word).has_mail(active);
 }
 
@@ -59,7 +59,7 @@ activation& make_actor(system& home, tasks::wait& sleep) {
   coroutine& root = *root_above(sleep);
   const kept what = kept_by(sleep, root);
   spawned_task& object = make_spawned(home, what.act, root, what.result);
-  cell& made = *static_cast<cell*>(object.flow.actor);
+  cell& made = *static_cast<cell*>(object.own_call.actor);
   activation* active = nullptr;
   try {
     active = &make_activation(made);
@@ -70,11 +70,11 @@ activation& make_actor(system& home, tasks::wait& sleep) {
   // order: relaxed  a statistic
   home.sleepers.fetch_sub(1, std::memory_order_relaxed);
   root.parent = 0;
-  object.flow.at = &home.home;
-  move_to(object.flow, sleep, root);
+  object.own_call.at = &home.home;
+  move_to(object.own_call, sleep, root);
   sleep.enlist(*sleep.who);
-  add_ref(made);  // the flow's
-  active->suspend(object.flow);
+  add_ref(made);  // the async call's
+  active->suspend(object.own_call);
   return *active;
 }
 
@@ -126,9 +126,9 @@ void make_home_asleep(system& of) noexcept {
 
 bool fall_asleep(activation& active) noexcept {
   cell& actor = *active.actor;
-  tasks::flow& flow = *active.suspended;
-  sleep_wait* const sleep = flow.awaited == nullptr ? nullptr : sleep_wait::of(*flow.awaited);
-  if (sleep == nullptr || flow.cancelled || !is_unknown(active) || observe::tracing()) return false;
+  tasks::async_call& call = *active.suspended;
+  sleep_wait* const sleep = call.awaited == nullptr ? nullptr : sleep_wait::of(*call.awaited);
+  if (sleep == nullptr || call.cancelled || !is_unknown(active) || observe::tracing()) return false;
   system& home = system::of(actor);
   auto& object = *static_cast<spawned_task*>(actor.object());
   coroutine& root = object.root;

@@ -1,7 +1,7 @@
 // asleep: a spawned task that sleeps, and that nobody knows, is its frame alone.
 //
 // When it has come to rest its actor and activation go, and its timer wakes it as a new actor (docs/protocols/suspended_turns.md).
-// All that is kept of it lies in its frames: each has the system's flow `asleep` as its own, and what has no use meanwhile keeps the
+// All that is kept of it lies in its frames: each has the system's async call `asleep` as its own, and what has no use meanwhile keeps the
 // task's `act` and its result.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace troupe::actor {
 
-// The system's flow for them.
+// The system's async call for them.
 void make_home_asleep(system& of) noexcept;
 
 // By its owner, who has no use for it before its wait is over: whether it sleeps now. Then actor and activation have gone.

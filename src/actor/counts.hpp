@@ -15,7 +15,7 @@ enum class counted : std::uint8_t {
   ended,      // of these
   suspended,  // turns now: those that began here less those that ended here
   lazies,     // run
-  hops,       // along the askers of an ask that may close a circle (flows.cpp)
+  hops,       // along the askers of an ask that may close a circle (async_calls.cpp)
 };
 inline constexpr std::size_t counted_kinds = 6;
 

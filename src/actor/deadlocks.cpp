@@ -33,7 +33,7 @@ using waits = wait_node::waits;
 
 // What resolves a state, as far as one can tell.
 struct source {
-  const tasks::shared_state* state = nullptr;  // of which a flow may be the answer, or the task
+  const tasks::shared_state* state = nullptr;  // of which an async call may be the answer, or the task
   const void* actor = nullptr;                 // or else whose next message it is
   const void* thread = nullptr;                // or that runs the job, or the main thread's lane (src/task/main_lanes.hpp)
 };
@@ -83,7 +83,7 @@ struct wait_snapshot {
     nodes.clear();
     leaves.clear();
     calls.clear();
-    flows.clear();
+    async_calls.clear();
     ids.clear();
     resolvers.clear();
   }
@@ -91,7 +91,7 @@ struct wait_snapshot {
   std::vector<wait_node> nodes;
   std::vector<leaf> leaves;                // one for each node
   std::vector<std::uint32_t> calls;        // those with an actor's number, in its order
-  std::vector<const tasks::flow*> flows;   // of the call that is looked at
+  std::vector<const tasks::async_call*> async_calls;   // of the call that is looked at
   std::vector<call> ids;
   std::vector<resolver> resolvers;         // states, actors and threads, and what each waits for
   std::uint64_t newest_blocked = 0;        // of the threads' waits, at the first look
@@ -105,7 +105,7 @@ class collector {
   // The snapshot's memory is the collector's as long as there is one.
   collector(system& home, std::uint32_t number, bool second, wait_snapshot& memory) noexcept
       : nodes(memory.nodes), leaves(memory.leaves), calls(memory.calls), home_(home), number_(number), second_(second),
-        flows_(memory.flows), ids_(memory.ids), resolvers_(memory.resolvers), newest_blocked_(memory.newest_blocked) {
+        flows_(memory.async_calls), ids_(memory.ids), resolvers_(memory.resolvers), newest_blocked_(memory.newest_blocked) {
     memory.clear();
   }
 
@@ -162,18 +162,18 @@ class collector {
       cell& actor = *of.actor;
       if (of.suspended != nullptr) add_call(actor, *of.suspended, !actor.type->reentrant);
       if (!actor.type->reentrant) return;
-      for (const tasks::flow* one = cell_extras::of(actor).flows; one != nullptr; one = one->next_call) add_call(actor, *one, false);
+      for (const tasks::async_call* one = cell_extras::of(actor).async_calls; one != nullptr; one = one->next_call) add_call(actor, *one, false);
     } catch (const std::bad_alloc&) {
       failed_ = true;
     }
   }
 
-  void add_call(cell& actor, const tasks::flow& flow, bool holds_actor) {
+  void add_call(cell& actor, const tasks::async_call& call, bool holds_actor) {
     const auto first = static_cast<std::uint32_t>(nodes.size());
-    flows_.assign(1, &flow);
+    flows_.assign(1, &call);
     add_node();
-    for (std::uint32_t i = first; i < nodes.size(); ++i) fill(actor, flow, i, *flows_[i - first]);
-    const tasks::shared_state* answers = flow.answers;
+    for (std::uint32_t i = first; i < nodes.size(); ++i) fill(actor, call, i, *flows_[i - first]);
+    const tasks::shared_state* answers = call.answers;
     if (actor.type == &spawned_type) answers = static_cast<const spawned_task*>(actor.object())->result;
     if (answers != nullptr) resolvers_.push_back({answers, first});
     if (holds_actor) resolvers_.push_back({&actor, first});
@@ -184,10 +184,10 @@ class collector {
     leaves.emplace_back();
   }
 
-  // What the flow, a call or one of the tasks that it runs side by side, is suspended for.
-  void fill(const cell& actor, const tasks::flow& call, std::uint32_t at, const tasks::flow& flow) {
-    tasks::wait* const wait = flow.awaited;
-    if (runs_main_ != nullptr && actor.lives_on() == system::main_executor) return needs_main_thread(actor, call, at, wait);
+  // What the async call, a call or one of the tasks that it runs side by side, is suspended for.
+  void fill(const cell& actor, const tasks::async_call& root, std::uint32_t at, const tasks::async_call& call) {
+    tasks::wait* const wait = call.awaited;
+    if (runs_main_ != nullptr && actor.lives_on() == system::main_executor) return needs_main_thread(actor, root, at, wait);
     if (wait == nullptr || wait->limited) return;
     if (const tasks::group* const all = tasks::group::of(*wait)) {
       const auto first = static_cast<std::uint32_t>(nodes.size());
@@ -207,15 +207,15 @@ class collector {
     has_jobs = has_jobs || (state->asked != nullptr && state->asked->kind == tasks::ask_link::of::job);
     one.wait = wait;
     nodes[at].how = waits::for_one;
-    if (second_) one.call = {id_of(actor), actor.type->name, call.call.act(nullptr, nullptr, message_act::describe), false, look_at(*wait)};
+    if (second_) one.call = {id_of(actor), actor.type->name, root.call.act(nullptr, nullptr, message_act::describe), false, look_at(*wait)};
   }
 
   // Whatever it waits for, its turn is the main thread's, which is blocked.
-  void needs_main_thread(const cell& actor, const tasks::flow& call, std::uint32_t at, const tasks::wait* wait) {
+  void needs_main_thread(const cell& actor, const tasks::async_call& root, std::uint32_t at, const tasks::wait* wait) {
     nodes[at].how = waits::for_one;
     leaves[at].from = {nullptr, nullptr, runs_main_};
     if (!second_) return;
-    leaves[at].call = {id_of(actor), actor.type->name, call.call.act(nullptr, nullptr, message_act::describe), false, {}};
+    leaves[at].call = {id_of(actor), actor.type->name, root.call.act(nullptr, nullptr, message_act::describe), false, {}};
     if (wait != nullptr) leaves[at].call.waits_for = look_at(*wait);
   }
 
@@ -287,7 +287,7 @@ class collector {
   const std::uint32_t number_;
   const bool second_;
   bool failed_ = false;
-  std::vector<const tasks::flow*>& flows_;
+  std::vector<const tasks::async_call*>& flows_;
   std::vector<call>& ids_;
   std::vector<wait_snapshot::resolver>& resolvers_;
   std::uint64_t& newest_blocked_;
@@ -472,16 +472,16 @@ std::size_t deadlock_search::refuse(std::vector<told_wait> told) {
   if (told.empty()) return count;
   std::unordered_map<const tasks::wait*, std::size_t> index;
   for (std::size_t i = 0; i < told.size(); ++i) index.emplace(told[i].wait, i);
-  std::vector<const tasks::flow*> flows;
+  std::vector<const tasks::async_call*> async_calls;
   bool failed = false;
-  const auto look = [&](const tasks::flow& call) {
-    flows.assign(1, &call);
-    for (std::size_t i = 0; i < flows.size(); ++i) {
-      tasks::wait* const wait = flows[i]->awaited;
+  const auto look = [&](const tasks::async_call& call) {
+    async_calls.assign(1, &call);
+    for (std::size_t i = 0; i < async_calls.size(); ++i) {
+      tasks::wait* const wait = async_calls[i]->awaited;
       if (wait == nullptr) continue;
       if (const tasks::group* const all = tasks::group::of(*wait)) {
         for (const tasks::branch& one : all->branches()) {
-          if (!one.done) flows.push_back(&one);
+          if (!one.done) async_calls.push_back(&one);
         }
       } else if (const auto found = index.find(wait); found != index.end() && wait->seen_in == number_ &&
                                                       tasks::awaited_by(*wait) != nullptr && tasks::refuse(*wait)) {
@@ -495,7 +495,7 @@ std::size_t deadlock_search::refuse(std::vector<told_wait> told) {
     try {
       if (of.suspended != nullptr) look(*of.suspended);
       if (!of.actor->type->reentrant) return;
-      for (const tasks::flow* one = cell_extras::of(*of.actor).flows; one != nullptr; one = one->next_call) look(*one);
+      for (const tasks::async_call* one = cell_extras::of(*of.actor).async_calls; one != nullptr; one = one->next_call) look(*one);
     } catch (const std::bad_alloc&) {
       failed = true;
     }

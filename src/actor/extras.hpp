@@ -9,7 +9,7 @@
 #include "actor/supervision_state.hpp"
 #include "actor/mail_bound.hpp"
 #include "troupe/actor/cell.hpp"
-#include "troupe/task/flow.hpp"
+#include "troupe/task/async_call.hpp"
 
 namespace troupe::actor {
 
@@ -22,7 +22,7 @@ struct limits {
 
 struct cell_extras {
   limits turn{0, 0};                  // no messages: the system's
-  tasks::flow* flows = nullptr;       // of a reentrant actor: those that are suspended
+  tasks::async_call* async_calls = nullptr;       // of a reentrant actor: those that are suspended
   std::unique_ptr<mail_bound> bound;  // of a bounded mailbox
   std::unique_ptr<actor_heap> heap;   // of an actor with a context of its own; what refers to it goes first
   std::unique_ptr<supervision_state> supervision;        // of a supervised actor
@@ -33,7 +33,7 @@ struct cell_extras {
   bool listed = false;                                // in the system's waiting_lists, by these links
   cell* next_listed = nullptr;
   cell** listed_link = nullptr;
-  tasks::flow* next_cancelled = nullptr;              // the one of `flows` that cancel_turns comes to next
+  tasks::async_call* next_cancelled = nullptr;              // the one of `async_calls` that cancel_turns comes to next
 
   static cell_extras& of(cell& actor) noexcept { return *reinterpret_cast<cell_extras*>(&actor + 1); }
   static const cell_extras& of(const cell& actor) noexcept { return *reinterpret_cast<const cell_extras*>(&actor + 1); }

@@ -96,7 +96,7 @@ TROUPE_INLINE activation& become_activation(sched::runnable& item, cell* made) n
 // With its start as its first message. Null without memory, when all is over.
 activation* become_actor(sched::runnable& item, const task_start& what) noexcept try {
   spawned_task& object = make_actor(what);
-  activation& active = become_activation(item, static_cast<cell*>(object.flow.actor));
+  activation& active = become_activation(item, static_cast<cell*>(object.own_call.actor));
   active.type = &turn_type;
   active.append(object);
   return &active;
@@ -112,7 +112,7 @@ sched::after_turn run_slow_path(sched::runnable& item, const task_start& what) {
 }
 
 // It goes on as an actor, which others know, or which waits.
-TROUPE_NOINLINE sched::after_turn go_on_as_actor(thread_turn_state& state, activation& active, tasks::flow& of) noexcept {
+TROUPE_NOINLINE sched::after_turn go_on_as_actor(thread_turn_state& state, activation& active, tasks::async_call& of) noexcept {
   cell& made = *active.actor;
   active.type = &turn_type;
   if (of.done) {
@@ -147,21 +147,21 @@ sched::after_turn run(sched::runnable& item) {
     return run_slow_path(item, what);
   }
   spawned_task& object = *made;
-  cell& actor = *static_cast<cell*>(object.flow.actor);
+  cell& actor = *static_cast<cell*>(object.own_call.actor);
   activation& active = become_activation(item, &actor);
   state.active = &active;
   // order: relaxed (both)  for running_handlers, a snapshot
   state.actor.store(&actor, std::memory_order_relaxed);
   state.method.store(object.act, std::memory_order_relaxed);
-  object.flow.at = &home.home;
-  state.flow = &object.flow;
-  object.flow.start(object.root);
-  state.flow = nullptr;
-  if (!object.flow.done) return go_on_as_actor(state, active, object.flow);
+  object.own_call.at = &home.home;
+  state.running_call = &object.own_call;
+  object.own_call.start(object.root);
+  state.running_call = nullptr;
+  if (!object.own_call.done) return go_on_as_actor(state, active, object.own_call);
   object.act(&object, &actor, message_act::complete);
   if (!actor.refs.is_only() || mailbox(actor.word).has_mail(active) || !active.empty() || active.marks != 0 ||
       actor.flags != cell::constructed || state.yielded != nullptr || home.supervised.in_use()) [[unlikely]] {
-    return go_on_as_actor(state, active, object.flow);
+    return go_on_as_actor(state, active, object.own_call);
   }
   state.own.add(counted::messages, 1);
   state.own.add(counted::ended, 1);

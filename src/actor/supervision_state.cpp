@@ -106,7 +106,7 @@ bool is_over(const cell& actor) noexcept {
 // The time until then, as a call of a coroutine handler: the messages queue behind it. A stop cuts it short, for what was sent before
 // the stop is to be handled.
 struct reconstruction final : message {
-  explicit reconstruction(std::chrono::nanoseconds backoff) : message(&act_on), waiting(wait(backoff)), flow(*this) {}
+  explicit reconstruction(std::chrono::nanoseconds backoff) : message(&act_on), waiting(wait(backoff)), own_call(*this) {}
   static task<> wait(std::chrono::nanoseconds backoff) { co_await sleep_for(backoff); }
   static const char* act_on(message* base, void*, message_act act) {
     if (act == message_act::describe) return "restart";
@@ -124,7 +124,7 @@ struct reconstruction final : message {
     return nullptr;
   }
   task<> waiting;
-  tasks::flow flow;
+  tasks::async_call own_call;
 };
 
 std::chrono::nanoseconds backoff_of(const supervision_state& own) noexcept {
@@ -152,7 +152,7 @@ void restart(cell& actor, supervision_state& own, kept_failure failed) noexcept 
     if (backoff.count() != 0) {
       try {
         auto& later = *make_message<reconstruction>(backoff);
-        return begin(later.flow, tasks::task_access::root(later.waiting));
+        return begin(later.own_call, tasks::task_access::root(later.waiting));
       } catch (const std::bad_alloc&) {
         return end_failed(actor, std::move(failed));
       }

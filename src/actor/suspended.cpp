@@ -67,7 +67,7 @@ not_held for_each_held(system& home, const std::function<void(activation&)>& loo
     const auto wake = [&](activation& active) { home.executor_of(actor).submit(active); };
     if (!hold_parked(mailbox(actor.word), parked_as, look, wake)) ++missed.actors;
   };
-  home.waiting.for_each_flow([&](const tasks::flow& one) {
+  home.waiting.for_each_call([&](const tasks::async_call& one) {
     hold(*static_cast<cell*>(one.actor),
          [&]() -> activation& { return waiting_lists::activation_of(one); });
   });
@@ -101,21 +101,21 @@ class looker {
   }
   void look_at_reentrant(cell& actor) {
     if (!actor.type->reentrant) return;
-    for (const tasks::flow* one = cell_extras::of(actor).flows; one != nullptr; one = one->next_call) look(actor, *one);
+    for (const tasks::async_call* one = cell_extras::of(actor).async_calls; one != nullptr; one = one->next_call) look(actor, *one);
   }
 
   // Everything is the caller's: nobody runs the actor.
-  void look(const cell& actor, const tasks::flow& flow) noexcept {
-    if (!weak_too_ && flow.awaited != nullptr && flow.awaited->excused) return;
-    add(actor, flow.call, &flow);
+  void look(const cell& actor, const tasks::async_call& call) noexcept {
+    if (!weak_too_ && call.awaited != nullptr && call.awaited->excused) return;
+    add(actor, call.call, &call);
   }
 
-  // A guarded message has no flow.
-  void add(const cell& actor, const message& call, const tasks::flow* flow) noexcept {
+  // A guarded message has no async call.
+  void add(const cell& actor, const message& asked, const tasks::async_call* call) noexcept {
     if (++count > most_) return;
     try {
-      suspended_call line{id_of(actor), actor.type->name, call.act(nullptr, nullptr, message_act::describe), flow == nullptr, {}};
-      if (flow != nullptr && flow->awaited != nullptr) line.waits_for = look_at(*flow->awaited);
+      suspended_call line{id_of(actor), actor.type->name, asked.act(nullptr, nullptr, message_act::describe), call == nullptr, {}};
+      if (call != nullptr && call->awaited != nullptr) line.waits_for = look_at(*call->awaited);
       found.push_back(line);
     } catch (const std::bad_alloc&) {
       // It is counted.

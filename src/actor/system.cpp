@@ -100,7 +100,7 @@ void end_activation(cell& actor) noexcept {
   const std::uintptr_t seen = mailbox(actor.word).look();
   if (!mailbox::is_parked(seen)) return;
   activation& active = mailbox::activation_under(seen);
-  if (active.suspended != nullptr) end_flow(active);
+  if (active.suspended != nullptr) end_call(active);
   // Parked until now, so that whoever ends a wait meets a closed door and says so.
   // order: relaxed  nobody wakes it any more
   actor.word.fetch_and(~mailbox::parked_tag, std::memory_order_relaxed);

@@ -23,7 +23,7 @@
 #include "troupe/actor/cell.hpp"
 #include "troupe/actor/message.hpp"
 #include "troupe/actor/spawn.hpp"
-#include "troupe/task/flow.hpp"
+#include "troupe/task/async_call.hpp"
 
 namespace troupe::actor {
 
@@ -108,11 +108,11 @@ class system {
       slow_path_flags.fetch_and(static_cast<std::uint8_t>(~discards), std::memory_order_relaxed);  // order: relaxed  as above
     }
   }
-  tasks::home home{};            // of its actors' flows
+  tasks::home home{};            // of its actors' async calls
   tasks::home home_reentrant{};  // of those of reentrant actors
-  tasks::home home_asleep{};     // of `asleep`, which is the flow of all tasks that sleep without an actor (asleep.hpp)
+  tasks::home home_asleep{};     // of `asleep`, which is the async call of all tasks that sleep without an actor (asleep.hpp)
   message calls_none{nullptr};
-  tasks::flow asleep{calls_none};
+  tasks::async_call asleep{calls_none};
   std::atomic<std::size_t> sleepers{0};
   std::int64_t began_ns = 0;     // by its clock; set before the first turn
   std::uint8_t main_lane = 0;    // src/task/main_lanes.hpp; set before the first turn

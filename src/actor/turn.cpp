@@ -147,9 +147,9 @@ TROUPE_INLINE std::uintptr_t handle_batch(thread_turn_state& state, system& home
     }
     state.set_aside = false;
     if (urgent) {
-      state.flow = active.suspended;  // whose branches go on, perhaps
+      state.running_call = active.suspended;  // whose branches go on, perhaps
       mail.act(&mail, nullptr, message_act::handle);  // the runtime's own: it never throws
-      state.flow = nullptr;  // a branch that went on has not said so
+      state.running_call = nullptr;  // a branch that went on has not said so
     } else {
       handle_unusual(state, home, actor, mail);
     }
@@ -259,9 +259,9 @@ TROUPE_NOINLINE sched::after_turn go_on(thread_turn_state& state, activation& ac
   // order: relaxed (both)  for running_handlers, a snapshot; the thread's own
   state.actor.store(active.actor, std::memory_order_relaxed);
   message& mail = active.pop_urgent();
-  state.flow = active.suspended;  // whose branches go on, perhaps
+  state.running_call = active.suspended;  // whose branches go on, perhaps
   mail.act(&mail, nullptr, message_act::handle);  // the runtime's own: it never throws
-  state.flow = nullptr;  // a branch that went on has not said so
+  state.running_call = nullptr;  // a branch that went on has not said so
   // order: relaxed  as above
   if (is_suspended(state, active) && !state.unusual.load(std::memory_order_relaxed)) {
     state.own.add(counted::messages, 1);

@@ -25,7 +25,7 @@ struct thread_turn_state {
   bool guard_ready = false;  // the turn's limit came before a guarded message
   activation* active = nullptr;
   construction* building = nullptr;  // the innermost
-  tasks::flow* flow = nullptr;       // whose coroutine runs
+  tasks::async_call* running_call = nullptr;       // whose coroutine runs
   tasks::shared_state* answers = nullptr;  // what an ordinary method will return the future of (call.hpp)
   message* yielded = nullptr;        // waits that go on after this turn
   // The turn's clock (turn.cpp).
@@ -99,7 +99,7 @@ void end_when_over(activation& active) noexcept;
 void leave_parent(cell& actor) noexcept;
 // Whether some of its calls wait.
 inline bool suspends(const activation& active) noexcept {
-  return active.suspended != nullptr || (has_extras(*active.actor) && cell_extras::of(*active.actor).flows != nullptr);
+  return active.suspended != nullptr || (has_extras(*active.actor) && cell_extras::of(*active.actor).async_calls != nullptr);
 }
 const char* stop_now_by_message(message* mail, void* object, message_act act);
 // Under drop_old: it is to look at its mail, though its turn is suspended.
@@ -113,7 +113,7 @@ void cancel_turns(activation& active) noexcept;
 // How many turns of this thread's actors are suspended: those that began here less those that ended here.
 void count_suspended(int change) noexcept;
 // At the runtime's end: a suspended turn is cancelled and comes to its end here and now.
-void end_flow(activation& active) noexcept;
+void end_call(activation& active) noexcept;
 // The same of a reentrant actor's.
 void end_reentrant(cell& actor) noexcept;
 
@@ -122,7 +122,7 @@ inline void leave_mailbox(cell& actor) noexcept {
   if (mail_bound* bound = bound_of(actor)) [[unlikely]] bound->leave();
 }
 
-// The actor's part in a flow (flows.cpp).
+// The actor's part in an async call (async_calls.cpp).
 void make_homes(system& of, tasks::timers* clock, sched::io_driver_slot* io) noexcept;
 
 }  // namespace troupe::actor

@@ -5,7 +5,7 @@
 
 namespace troupe::actor {
 
-void waiting_lists::add(tasks::flow& parked, activation& active) noexcept {
+void waiting_lists::add(tasks::async_call& parked, activation& active) noexcept {
   // order: relaxed  the list's lock publishes it
   parked.call.next.store(reinterpret_cast<std::uintptr_t>(&active), std::memory_order_relaxed);
   parked.listed = true;
@@ -17,12 +17,12 @@ void waiting_lists::add(tasks::flow& parked, activation& active) noexcept {
   to.first = &parked;
 }
 
-activation& waiting_lists::activation_of(const tasks::flow& listed) noexcept {
+activation& waiting_lists::activation_of(const tasks::async_call& listed) noexcept {
   // order: relaxed  as above
   return *reinterpret_cast<activation*>(listed.call.next.load(std::memory_order_relaxed));
 }
 
-void waiting_lists::remove(tasks::flow& done) noexcept {
+void waiting_lists::remove(tasks::async_call& done) noexcept {
   std::lock_guard lock(of(done).mutex);
   *done.call_link = done.next_call;
   if (done.next_call != nullptr) done.next_call->call_link = done.call_link;
@@ -47,10 +47,10 @@ void waiting_lists::remove(cell& reentrant) noexcept {
   extras.listed = false;
 }
 
-void waiting_lists::for_each_flow(const std::function<void(tasks::flow&)>& look) {
+void waiting_lists::for_each_call(const std::function<void(tasks::async_call&)>& look) {
   for (shard& one : shards_) {
     std::lock_guard lock(one.mutex);
-    for (tasks::flow* at = one.first; at != nullptr; at = at->next_call) look(*at);
+    for (tasks::async_call* at = one.first; at != nullptr; at = at->next_call) look(*at);
   }
 }
 

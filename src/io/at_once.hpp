@@ -10,7 +10,7 @@
 
 #include "io/reactor.hpp"
 #include "troupe/io/stream.hpp"
-#include "troupe/task/flow.hpp"
+#include "troupe/task/async_call.hpp"
 
 namespace troupe::io {
 
@@ -30,7 +30,7 @@ struct at_once {
     bool await_ready() const noexcept { return false; }
     template <std::derived_from<tasks::promise_base> Promise>
     bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
-      tasks::flow& in = *who.promise().in;
+      tasks::async_call& in = *who.promise().in;
       is_over_ = in.at_once >= operation_wait::at_once_max;
       in.at_once = is_over_ ? 0 : static_cast<std::uint8_t>(in.at_once + share);
       return false;

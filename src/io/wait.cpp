@@ -57,7 +57,7 @@ void end_wait(limited_wait* one) noexcept {
 }
 
 std::int32_t write_at_once(tasks::coroutine& who, const descriptor& to, std::string_view bytes, bool whole) noexcept {
-  tasks::flow& in = *who.in;
+  tasks::async_call& in = *who.in;
   slot* const at = to.bound_to(*in.at->io);
   const bool others_turn = in.at_once + operation_wait::share >= operation_wait::at_once_max;
   if (at == nullptr || bytes.empty() || bytes.size() > INT32_MAX || in.cancelled || others_turn || observe::tracing()) return 0;
@@ -74,7 +74,7 @@ reactor& operation_wait::home() const noexcept { return *at->owner; }
 
 bool operation_wait::suspend(tasks::coroutine& awaiting, descriptor& on) {
   who = &awaiting;
-  tasks::flow& in = *awaiting.in;
+  tasks::async_call& in = *awaiting.in;
   if (in.cancelled) {
     end_early(reason::cancelled);
     result = -ECANCELED;

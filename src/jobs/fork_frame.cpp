@@ -16,7 +16,7 @@
 #include "troupe/actor/cell.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/memory/block_pool.hpp"
-#include "troupe/task/flow.hpp"
+#include "troupe/task/async_call.hpp"
 
 namespace troupe::jobs {
 namespace {

@@ -352,7 +352,7 @@ TROUPE_NOINLINE future<> when_done(job& of) {
 
 pending_scope::pending_scope(bool runs) : in_(this_stack.top), outer_(pending.scope), began_(pending.made), runs_(runs) {
   const bool in_work = this_stack.top != nullptr && this_stack.top->forks != nullptr;
-  if (in_work || (pending.stack_top == nullptr && actor::current_turn().flow != nullptr)) {
+  if (in_work || (pending.stack_top == nullptr && actor::current_turn().running_call != nullptr)) {
     throw usage_error("troupe: lazy_scope: it belongs to its thread, and a coroutine does not; open it in a plain function that a lazy calls");
   }
   pending.scope = this;

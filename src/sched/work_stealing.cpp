@@ -110,7 +110,7 @@ void work_stealing::run_queue_dry(worker& self) {
   for (;;) {
     if (self.queue.empty()) [[unlikely]] {
       if (ending()) break;
-      if (self.io_flows && poll_once_more(self)) continue;
+      if (self.io_keeps_coming && poll_once_more(self)) continue;
       if (self.expects_mail && await_mail(self)) continue;
       self.deactivate_all();
       if (self.queue.empty()) {
@@ -269,7 +269,7 @@ bool work_stealing::take_from_stuck(worker& self, std::int64_t now) {
 }
 
 bool work_stealing::take_work(worker& self) {
-  return take_gift(self) || take_inbox(self) || (self.io_flows = take_io(self, false)) || steal_somewhere(self);
+  return take_gift(self) || take_inbox(self) || (self.io_keeps_coming = take_io(self, false)) || steal_somewhere(self);
 }
 
 // Inside the lock, which it leaves meanwhile. True when the queue may have something.

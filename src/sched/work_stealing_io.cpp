@@ -14,10 +14,10 @@ void work_stealing::poll(worker& self) {
 }
 
 // Inside the lock, out of work. Who serves many connections finds the next requests here, before it has put away all that
-// defers its deactivation, which they are for: io/echo_64 gains 3 %. Where I/O is rare, it is not looked at twice (io_flows).
+// defers its deactivation, which they are for: io/echo_64 gains 3 %. Where I/O is rare, it is not looked at twice (io_keeps_coming).
 bool work_stealing::poll_once_more(worker& self) {
   self.lock.leave();
-  self.io_flows = take_io(self, false);
+  self.io_keeps_coming = take_io(self, false);
   self.lock.enter();
   return !self.queue.empty();
 }

@@ -178,7 +178,7 @@ class worker {
   unsigned vain_waits = 0, waits_left_out = 0;
   std::uint64_t awaited_turns = 0;  // how many turns were done when it last was out of work, or became busy
   std::int64_t awaited_at_ns = 0;
-  bool io_flows = false;  // its last look, when it was out of work, found that something had come
+  bool io_keeps_coming = false;  // its last look, when it was out of work, found that something had come
   std::atomic<std::uint64_t> steals{0}, stolen{0}, parks{0};  // read by anyone
   std::atomic<std::uint64_t> wakes{0};                        // written by those who wake it
 

@@ -129,7 +129,7 @@ std::int64_t due_in(const timers& clock, std::chrono::nanoseconds span) noexcept
 }
 
 bool sleep_wait::suspend(coroutine& who) {
-  flow& in = *who.in;
+  async_call& in = *who.in;
   if (in.cancelled) {
     ended = outcome::cancelled;
     return false;

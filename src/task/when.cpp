@@ -4,16 +4,16 @@
 #include <new>
 #include <utility>
 
-#include "task/running_flow.hpp"
+#include "task/running_call.hpp"
 #include "troupe/memory/block_pool.hpp"
 #include "troupe/task/current_actor.hpp"
 
 namespace troupe::tasks {
 
-branch::branch(group& within, coroutine& task) : flow(within), of(within), root(task) {}
+branch::branch(group& within, coroutine& task) : async_call(within), of(within), root(task) {}
 
-// The group that the flow is a branch of; null for a call.
-group* group::around(const flow& of) noexcept {
+// The group that the async call is a branch of; null for a call.
+group* group::around(const async_call& of) noexcept {
   return of.at->resume == &resume_branch ? &static_cast<const branch&>(of).of : nullptr;
 }
 
@@ -59,7 +59,7 @@ bool group::start(coroutine& awaiting, std::span<branch> branches) noexcept {
 }
 
 void group::start_all() noexcept {
-  const flow& in = *who->in;
+  const async_call& in = *who->in;
   for (branch& one : branches_) {
     one.actor = in.actor;
     one.at = &at_;
@@ -83,16 +83,16 @@ bool group::count_done(branch& one) noexcept {
 }
 
 // The last thing that touches the group. What is to be resumed then, if it is not at work itself.
-flow* group::end_if_done() noexcept {
+async_call* group::end_if_done() noexcept {
   if (left_ != 0 || !suspended_ || starts_ != nullptr || cancels_ != nullptr) return nullptr;
   suspended_ = false;
-  flow& in = *who->in;
+  async_call& in = *who->in;
   end();
   return in.busy ? nullptr : &in;
 }
 
 void group::go_on_if_done() noexcept {
-  if (flow* const next = end_if_done()) next->at->resume(*next);
+  if (async_call* const next = end_if_done()) next->at->resume(*next);
 }
 
 void group::cancel_all() noexcept {
@@ -106,16 +106,16 @@ void group::cancel_all() noexcept {
 }
 
 // And those that await it, as far as they are branches: in a loop, however many lie within each other.
-const char* group::resume_branch(flow& of) noexcept {
+const char* group::resume_branch(async_call& of) noexcept {
   // What asks in it asks for the call that awaits them all.
-  flow* call = &of;
+  async_call* call = &of;
   while (const group* const all = around(*call)) call = all->who->in;
-  flow* const before = exchange_running(call);
-  flow* next = &of;
+  async_call* const before = exchange_running(call);
+  async_call* next = &of;
   while (next != nullptr && next != call) {
     auto& one = static_cast<branch&>(*next);
     group& all = one.of;
-    if (is_discarding(one.actor)) [[unlikely]] one.cancelled = true;  // as the call would be (actor/flows.cpp)
+    if (is_discarding(one.actor)) [[unlikely]] one.cancelled = true;  // as the call would be (actor/async_calls.cpp)
     all.run(one);
     next = all.end_if_done();
   }

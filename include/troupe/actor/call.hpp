@@ -13,16 +13,16 @@
 #include "troupe/actor/message.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/base/type_name.hpp"
-#include "troupe/task/flow.hpp"
+#include "troupe/task/async_call.hpp"
 #include "troupe/task/future.hpp"
 #include "troupe/task/task.hpp"
 
 namespace troupe::actor {
 
-// In the actor's turn: runs the flow until it suspends or is done; then its call gets `complete`.
-void begin(tasks::flow& call, tasks::coroutine& root) noexcept;
+// In the actor's turn: runs the async call until it suspends or is done; then its call gets `complete`.
+void begin(tasks::async_call& call, tasks::coroutine& root) noexcept;
 // The same of a reentrant actor: when it suspends the turn goes on.
-void begin_reentrant(tasks::flow& call, tasks::coroutine& root) noexcept;
+void begin_reentrant(tasks::async_call& call, tasks::coroutine& root) noexcept;
 // What an ask of this actor's method leaves in its state.
 void link_ask(tasks::ask_link& link, const cell& callee, message::handler method) noexcept;
 // That of it which tells of an actor of the main thread that only run() can bring it about.
@@ -265,7 +265,7 @@ struct coroutine_message final : message {
       to.fail(&act_on, std::move(failure));
       return nullptr;
     }
-    tasks::flow& calls = flow.emplace(*this);
+    tasks::async_call& calls = own_call.emplace(*this);
     if constexpr (!std::is_same_v<Answer, no_answer>) calls.answers = tasks::future_access::state(answer.promised);
     if (actor_is_reentrant) {
       begin_reentrant(calls, tasks::task_access::root(*running));
@@ -280,7 +280,7 @@ struct coroutine_message final : message {
     using value_type = typename answer_of<task_type>::type;
     auto& from = tasks::task_access::result(*running);
     std::exception_ptr failure = from.failure();
-    const bool stopped = flow->cancelled && is_cancelled(failure);
+    const bool stopped = own_call->cancelled && is_cancelled(failure);
     tasks::result_of<value_type> result;
     if constexpr (!std::is_void_v<value_type>) {
       if (failure == nullptr) failure = tasks::failure_of([&] { result.set(from.take()); });
@@ -304,7 +304,7 @@ struct coroutine_message final : message {
   Answer answer;
   Call call;
   std::optional<task_type> running;
-  std::optional<tasks::flow> flow;
+  std::optional<tasks::async_call> own_call;
 };
 
 }  // namespace troupe::actor

@@ -108,7 +108,7 @@ class basic_ref_state {
   }
 
   // The same when there are two, both of which the caller answers for.
-  bool is_only_own_and_flow() const noexcept {
+  bool is_only_own_and_call() const noexcept {
     // order: acquire  as above
     return bits_.load(std::memory_order_acquire) == 2;
   }

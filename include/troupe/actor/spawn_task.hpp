@@ -17,10 +17,10 @@ namespace troupe::actor {
 // The object of a spawned task's actor, and the message that starts it. Without an actor when there was no memory for one.
 struct spawned_task final : message {
   spawned_task(cell* at, message::handler acts, tasks::coroutine& begins, tasks::shared_state* state) noexcept
-      : message(acts), flow(*this), root(begins), result(state) {
-    flow.actor = at;
+      : message(acts), own_call(*this), root(begins), result(state) {
+    own_call.actor = at;
   }
-  tasks::flow flow;
+  tasks::async_call own_call;
   tasks::coroutine& root;
   tasks::shared_state* result;  // owns the root, if it is not null
 };
@@ -70,9 +70,9 @@ struct spawned_state final : tasks::state_of<T> {
   static const char* act_on(message* base, void* caller_ends, message_act act) {
     if (act == message_act::describe) return base::type_name<task<T>>();
     auto& object = static_cast<spawned_task&>(*base);
-    cell* const in = static_cast<cell*>(object.flow.actor);
+    cell* const in = static_cast<cell*>(object.own_call.actor);
     if (act == message_act::handle) {
-      begin(object.flow, object.root);
+      begin(object.own_call, object.root);
       return nullptr;
     }
     if (object.result == nullptr) return end_untaken(object, in, caller_ends, act);
@@ -91,7 +91,7 @@ struct spawned_state final : tasks::state_of<T> {
     }
     // The frame goes before the result is given.
     { const task<T> ended = std::move(self.running); }
-    if (failed && !was_stopped(object.flow, self.result.failure())) [[unlikely]] self.mark_failed(*in);
+    if (failed && !was_stopped(object.own_call, self.result.failure())) [[unlikely]] self.mark_failed(*in);
     self.resolve();
     if (caller_ends == nullptr && in != nullptr) end_spawned(*in);
     return nullptr;
@@ -103,13 +103,13 @@ struct spawned_state final : tasks::state_of<T> {
       task<T> ended = tasks::task_access::of_root<T>(object.root);
       if (act == message_act::complete) failure = tasks::task_access::result(ended).failure();
     }
-    if (failure != nullptr && !was_stopped(object.flow, failure)) report_untaken(*in, &act_on, std::move(failure));
+    if (failure != nullptr && !was_stopped(object.own_call, failure)) report_untaken(*in, &act_on, std::move(failure));
     if (caller_ends == nullptr && in != nullptr) end_spawned(*in);
     return nullptr;
   }
 
   // What a stop ends is no failure, whenever its result is let go of.
-  static bool was_stopped(const tasks::flow& flow, const std::exception_ptr& failure) noexcept { return flow.cancelled && is_cancelled(failure); }
+  static bool was_stopped(const tasks::async_call& call, const std::exception_ptr& failure) noexcept { return call.cancelled && is_cancelled(failure); }
 
   // False: it has failed.
   bool finish() noexcept {

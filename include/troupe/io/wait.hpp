@@ -14,7 +14,7 @@
 #include "troupe/io/buffer.hpp"
 #include "troupe/io/descriptor.hpp"
 #include "troupe/io/operation.hpp"
-#include "troupe/task/flow.hpp"
+#include "troupe/task/async_call.hpp"
 #include "troupe/task/task.hpp"
 #include "troupe/task/timer.hpp"
 

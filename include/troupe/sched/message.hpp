@@ -10,8 +10,8 @@ enum class message_act : std::uint8_t {
   handle,    // do what the message asks of the object, then free the message (also when that throws)
   discard,   // free the message; nobody will handle it
   describe,  // the method's name; the message is not touched and may be null
-  complete,  // of a coroutine handler's (task/flow.hpp): it has come to its end; free the message
-  detach,    // of a wait (task/flow.hpp): not null when it could be ended. Of a spawned task: nobody is left to take its result
+  complete,  // of a coroutine handler's (task/async_call.hpp): it has come to its end; free the message
+  detach,    // of a wait (task/async_call.hpp): not null when it could be ended. Of a spawned task: nobody is left to take its result
   reclaim,    // of a wait that could not: until it is over, at the actor's end
 };
 

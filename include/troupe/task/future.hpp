@@ -13,7 +13,7 @@
 #include "troupe/base/error.hpp"
 #include "troupe/base/platform.hpp"
 #include "troupe/task/callback.hpp"
-#include "troupe/task/flow.hpp"
+#include "troupe/task/async_call.hpp"
 #include "troupe/task/shared_state.hpp"
 #include "troupe/task/task.hpp"
 #include "troupe/task/timer.hpp"

@@ -10,7 +10,7 @@
 
 #include "troupe/memory/block_pool.hpp"
 #include "troupe/sched/message.hpp"
-#include "troupe/task/flow.hpp"
+#include "troupe/task/async_call.hpp"
 #include "troupe/task/result.hpp"
 
 namespace troupe::tasks {
@@ -40,20 +40,20 @@ struct ask_link {
   ~ask_link();
   // Else check_circle would find nothing.
   bool may_close_circle() const noexcept { return by_turn && (asker == asked || (parent != nullptr && callee_active)); }
-  const void* asker = nullptr;      // the actor whose turn asked, if that is a flow and keeps its messages waiting
+  const void* asker = nullptr;      // the actor whose turn asked, if that is an async call and keeps its messages waiting
   const void* asked = nullptr;      // the actor that answers, or has the mailbox; or the job
   sched::message::handler method = nullptr;  // of a job: null
   const char* name = nullptr;                // of a job
-  shared_state* parent = nullptr;   // the ask that the asker's flow answers; counted, while this one is not done. Under the lock
+  shared_state* parent = nullptr;   // the ask that the asker's async call answers; counted, while this one is not done. Under the lock
   std::atomic<shared_state*> forwarded{nullptr};  // what its handler has returned the future of; counted, set once
   source_place at = nullptr;             // where it is awaited
   of kind = of::answer;
-  bool by_turn = false;                  // a flow asked
+  bool by_turn = false;                  // an async call asked
   std::uint8_t passed = 0;               // so many ordinary methods in a row asked before this; no more than passed_max
   static constexpr std::uint8_t passed_max = 250;
   bool callee_active = false;            // when it was asked the callee was not inactive
   std::atomic<std::uint8_t> main_lane{0};  // as shared_state's, until its handler has returned a future, which others may resolve
-  std::atomic<bool> waited{false};       // a flow is suspended for it, with no limit
+  std::atomic<bool> waited{false};       // an async call is suspended for it, with no limit
   std::atomic<bool> given_up{false};     // a timeout, a stop token or the end of the asker has ended the wait for it
   mutable std::atomic<bool> locked{false};  // who looks at `parent` of an ask that is not his own, or drops it
 
@@ -62,8 +62,8 @@ struct ask_link {
   void unlock() const noexcept { locked.store(false, std::memory_order_release); }
 };
 
-// Throws deadlock when the flow that asked, and is about to wait, would wait for itself, as far as a few links tell
-// (src/actor/flows.cpp).
+// Throws deadlock when the async call that asked, and is about to wait, would wait for itself, as far as a few links tell
+// (src/actor/async_calls.cpp).
 void check_circle(const ask_link& of);
 
 struct shared_state {

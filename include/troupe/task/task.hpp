@@ -15,7 +15,7 @@
 
 #include "troupe/base/platform.hpp"
 #include "troupe/task/current_actor.hpp"
-#include "troupe/task/flow.hpp"
+#include "troupe/task/async_call.hpp"
 #include "troupe/task/result.hpp"
 
 namespace troupe {
@@ -154,10 +154,10 @@ struct promise_of<void> final : promise_base {
 // The parent is about to suspend. Most children suspend nowhere: so the child runs here and now, unless that has nested
 // too deep, and the parent suspends only if the child does. False when it need not.
 TROUPE_INLINE bool run_child(coroutine& child, coroutine& parent) noexcept {
-  flow& in = *parent.in;
+  async_call& in = *parent.in;
   child.in = &in;
   const std::uintptr_t awaiting = coroutine::as_parent(parent);
-  if (in.nested == flow::nested_max) [[unlikely]] {
+  if (in.nested == async_call::nested_max) [[unlikely]] {
     child.parent = awaiting;
     in.push(child);
     return true;
@@ -167,7 +167,7 @@ TROUPE_INLINE bool run_child(coroutine& child, coroutine& parent) noexcept {
   child.handle().resume();
   --in.nested;
   if (child.parent == 0) return false;
-  // It goes on in this flow's loop, and so not before this returns.
+  // It goes on in this async call's loop, and so not before this returns.
   child.parent = awaiting;
   return true;
 }

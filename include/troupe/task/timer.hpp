@@ -10,7 +10,7 @@
 #include <stop_token>
 
 #include "troupe/base/platform.hpp"
-#include "troupe/task/flow.hpp"
+#include "troupe/task/async_call.hpp"
 #include "troupe/task/task.hpp"
 
 namespace troupe::tasks {

@@ -14,7 +14,7 @@
 #include <variant>
 #include <vector>
 
-#include "troupe/task/flow.hpp"
+#include "troupe/task/async_call.hpp"
 #include "troupe/task/future.hpp"
 #include "troupe/task/task.hpp"
 #include "troupe/task/timer.hpp"
@@ -25,8 +25,8 @@ namespace tasks {
 
 class group;
 
-// One of the tasks: a flow of its own, so that it can be cancelled without the others.
-struct branch final : flow {
+// One of the tasks: an async call of its own, so that it can be cancelled without the others.
+struct branch final : async_call {
   branch(group& within, coroutine& task);
   group& of;
   coroutine& root;
@@ -53,23 +53,23 @@ class group final : public wait {
   static const group* of(const wait& one) noexcept { return one.act == &act_on ? static_cast<const group*>(&one) : nullptr; }
   std::span<branch> branches() const noexcept { return branches_; }
   bool first_only() const noexcept { return first_only_; }
-  // Who awaits the tasks that this flow is one of; null when it is a call.
-  static coroutine* awaits(const flow& branch) noexcept {
+  // Who awaits the tasks that this async call is one of; null when it is a call.
+  static coroutine* awaits(const async_call& branch) noexcept {
     const group* const all = around(branch);
     return all == nullptr ? nullptr : all->who;
   }
 
  private:
   static const char* act_on(sched::message*, void*, sched::message_act);
-  static const char* resume_branch(flow& of) noexcept;
-  static group* around(const flow& of) noexcept;
+  static const char* resume_branch(async_call& of) noexcept;
+  static group* around(const async_call& of) noexcept;
   template <class Act>
   void nest(group_nest* group::*at, Act act) noexcept;
   void start_all() noexcept;
   void cancel_all() noexcept;
   void run(branch& one) noexcept;
   bool count_done(branch& one) noexcept;  // true for the first
-  flow* end_if_done() noexcept;
+  async_call* end_if_done() noexcept;
   void go_on_if_done() noexcept;
 
   home at_{};

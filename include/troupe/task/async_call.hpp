@@ -1,6 +1,6 @@
-// flow: one call of a coroutine handler, or one spawned task, with all the coroutines that it awaits.
+// async call: one call of a coroutine handler, or one spawned task, with all the coroutines that it awaits.
 //
-// A flow belongs to an actor: its coroutines run in turns of that actor only, so that nothing here but a
+// An async call belongs to an actor: its coroutines run in turns of that actor only, so that nothing here but a
 // wait's `arrived` is touched by two threads. They are resumed by a loop, or by who awaits them, nested to a
 // limit: the depth of the stack does not depend on how many are awaited.
 // The library's own; users meet task, future and the functions that return something to await.
@@ -23,7 +23,7 @@ class io_driver_slot;
 
 namespace troupe::tasks {
 
-class flow;
+class async_call;
 class timers;
 struct shared_state;
 struct wait;
@@ -35,13 +35,13 @@ inline std::source_location location_of(source_place where) noexcept { return st
 // What the promise of every coroutine of ours starts with.
 struct coroutine {
   std::coroutine_handle<> handle() noexcept { return std::coroutine_handle<coroutine>::from_promise(*this); }
-  flow* in = nullptr;                // from the first resumption on
+  async_call* in = nullptr;                // from the first resumption on
   // Of its last co_await. Before it begins: the object whose method it is, or its first argument, if that is of a class, or what the
   // tasks that it is given have there; so `spawn` can tell that it is a part of the actor that is running.
   source_place awaits_at = nullptr;
   void remember_object(const volatile void* object) noexcept { awaits_at = reinterpret_cast<source_place>(const_cast<const void*>(object)); }
   const void* object_before_start() const noexcept { return awaits_at; }
-  // Who awaits it, perhaps tagged; 0: nobody, it is the root of its flow.
+  // Who awaits it, perhaps tagged; 0: nobody, it is the root of its async call.
   std::uintptr_t parent = 0;
   static constexpr std::uintptr_t nested = 1;  // it runs within its parent's co_await, which looks whether it has ended: then it is 0
   static constexpr std::uintptr_t result = 2;  // of a root whose task is asleep: not a parent (src/actor/asleep.cpp)
@@ -53,27 +53,27 @@ struct coroutine {
   void end() noexcept;
 };
 
-// What a flow asks of its actor.
+// What an async call asks of its actor.
 struct home {
   // The wait is over: its coroutine goes on in a turn of the actor. Any thread; takes the wait.
   void (*go_on)(void* actor, wait& over) noexcept;
   // In a turn: the wait is over after it.
   void (*go_on_later)(wait& over) noexcept;
-  // In a turn: runs what is ready. The flow may be gone afterwards. Null: so an act ends by it, and leaves no function to return to
+  // In a turn: runs what is ready. The async call may be gone afterwards. Null: so an act ends by it, and leaves no function to return to
   // (after system calls of the coroutine's a return is a branch that the processor has not foreseen).
-  const char* (*resume)(flow& of) noexcept;
+  const char* (*resume)(async_call& of) noexcept;
   timers* clock = nullptr;
   sched::io_driver_slot* io = nullptr;
-  // In a turn, when a flow begins to wait for what others do: a search for deadlocks is to come, unless `searched_soon`.
+  // In a turn, when an async call begins to wait for what others do: a search for deadlocks is to come, unless `searched_soon`.
   void (*search_soon)(void* actor) noexcept = nullptr;
   const std::atomic<bool>* searched_soon = nullptr;
 };
 
-class flow {
+class async_call {
  public:
-  explicit flow(sched::message& calls) noexcept : call(calls) {}
-  flow(const flow&) = delete;
-  flow& operator=(const flow&) = delete;
+  explicit async_call(sched::message& calls) noexcept : call(calls) {}
+  async_call(const async_call&) = delete;
+  async_call& operator=(const async_call&) = delete;
 
   // To be resumed by the loop.
   void push(coroutine& ready) noexcept {
@@ -103,7 +103,7 @@ class flow {
   // The loop is to be run afterwards.
   void cancel() noexcept;
 
-  // At the actor's end: to the end of the flow, here and now. What is on its way is waited for; what comes later meets
+  // At the actor's end: to the end of the async call, here and now. What is on its way is waited for; what comes later meets
   // a closed mailbox. False when it awaits something that is none of ours, and so never ends.
   bool finish_now() noexcept;
 
@@ -114,13 +114,13 @@ class flow {
 #endif
   }
 
-  sched::message& call;  // what it answers; gets `complete` when the flow is done
+  sched::message& call;  // what it answers; gets `complete` when the async call is done
   void* actor = nullptr;  // a cell
   const tasks::home* at = nullptr;
   wait* awaited = nullptr;  // what the innermost of its coroutines is suspended for
   shared_state* answers = nullptr;  // the ask that it was called by, if it was
-  flow* next_call = nullptr;        // of a reentrant actor's, or of those that are parked (src/actor/waiting.hpp)
-  flow** call_link = nullptr;
+  async_call* next_call = nullptr;        // of a reentrant actor's, or of those that are parked (src/actor/waiting.hpp)
+  async_call** call_link = nullptr;
   std::atomic<std::uintptr_t>* urgent_end = nullptr;  // its actor's (src/actor/activation.hpp)
   bool done = false, cancelled = false;
   bool busy = false;  // in its loop: what becomes ready is resumed there
@@ -149,7 +149,7 @@ TROUPE_INLINE void coroutine::end() noexcept {
 // How a wait ended.
 enum class outcome : std::uint8_t { arrived, timed_out, cancelled, deadlock };
 
-// One suspension of a coroutine until something outside of its flow happens.
+// One suspension of a coroutine until something outside of its async call happens.
 //
 // Ended exactly once: by what it waits for, or by whoever detaches it from that (a timeout, a stop token, the
 // actor's end): they race for it at the source, and the one that wins calls over(). Then it travels to its
@@ -179,7 +179,7 @@ struct wait : sched::message {
   // By the one who has ended it, on any thread. The wait is not to be touched afterwards.
   void over(outcome how) noexcept {
     ended = how;
-    flow& in = *who->in;
+    async_call& in = *who->in;
     in.at->go_on(in.actor, *this);
   }
 

@@ -1,4 +1,4 @@
-#include "troupe/task/flow.hpp"
+#include "troupe/task/async_call.hpp"
 
 #include <utility>
 
@@ -6,7 +6,7 @@
 
 namespace troupe::tasks {
 
-void flow::cancel() noexcept {
+void async_call::cancel() noexcept {
   cancelled = true;
   const bool was_busy = std::exchange(busy, true);
   // Else what it waits for is on its way.
@@ -17,7 +17,7 @@ void flow::cancel() noexcept {
   busy = was_busy;
 }
 
-bool flow::finish_now() noexcept {
+bool async_call::finish_now() noexcept {
   while (!done) {
     cancel();
     if (awaited != nullptr) awaited->act(awaited, nullptr, sched::message_act::reclaim);
@@ -28,7 +28,7 @@ bool flow::finish_now() noexcept {
 
 const char* wait::arrive(wait& self, sched::message_act act) noexcept {
   if (act == sched::message_act::handle) {
-    flow& in = *self.who->in;
+    async_call& in = *self.who->in;
     self.end();
     return in.at->resume(in);
   }

@@ -1,4 +1,4 @@
-// The flows of an actor: how a turn is suspended and goes on.
+// The async calls of an actor: how a turn is suspended and goes on.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -13,7 +13,7 @@
 #include "actor/suspended.hpp"
 #include "actor/system.hpp"
 #include "actor/turn.hpp"
-#include "task/running_flow.hpp"
+#include "task/running_call.hpp"
 #include "troupe/actor/call.hpp"
 #include "troupe/actor/spawn_task.hpp"
 #include "troupe/base/error.hpp"
@@ -32,26 +32,26 @@ void go_on_later(tasks::wait& over) noexcept {
   state.unusual.store(true, std::memory_order_relaxed);  // order: relaxed  as above
 }
 
-// The flow's last loop has ended.
-void complete(tasks::flow& done) noexcept { done.call.act(&done.call, nullptr, message_act::complete); }
+// The async call's last loop has ended.
+void complete(tasks::async_call& done) noexcept { done.call.act(&done.call, nullptr, message_act::complete); }
 
-TROUPE_NOINLINE void trace_part(const tasks::flow& of, observe::event kind) noexcept {
+TROUPE_NOINLINE void trace_part(const tasks::async_call& of, observe::event kind) noexcept {
   const char* what = of.call.act(nullptr, nullptr, message_act::describe);
   if (kind == observe::event::suspended) what = of.awaited == nullptr ? nullptr : of.awaited->act(of.awaited, nullptr, message_act::describe);
   observe::record(kind, what, id_of(*static_cast<const cell*>(of.actor)));
 }
 
-// Within a part of the flow's run.
+// Within a part of the async call's run.
 template <class Part>
-void run(thread_turn_state& state, tasks::flow& of, Part part) noexcept {
-  state.flow = &of;
+void run(thread_turn_state& state, tasks::async_call& of, Part part) noexcept {
+  state.running_call = &of;
   part();
   if (!of.done && observe::tracing()) [[unlikely]] trace_part(of, observe::event::suspended);
-  current_turn().flow = nullptr;
+  current_turn().running_call = nullptr;
 }
 
-// Runs the flow's loop; true when that was the last.
-TROUPE_INLINE bool run_again(tasks::flow& of) noexcept {
+// Runs the async call's loop; true when that was the last.
+TROUPE_INLINE bool run_again(tasks::async_call& of) noexcept {
   thread_turn_state& state = current_turn();
   // It has come to what it waited for although a stop discards, and waits for nothing else: or it would go on for ever.
   if (tasks::is_discarding(of.actor)) [[unlikely]] of.cancelled = true;
@@ -65,14 +65,14 @@ TROUPE_INLINE bool run_again(tasks::flow& of) noexcept {
 }
 
 // What was suspended is so no more: its actor does not wait for it.
-void leave(tasks::flow& done, cell& actor) noexcept {
+void leave(tasks::async_call& done, cell& actor) noexcept {
   count_suspended(-1);
   complete(done);
   if ((actor.flags & cell::ends_soon) != 0 && !suspends(*current_turn().active)) end_with_call(actor);
   drop_in_turn(actor);
 }
 
-const char* resume(tasks::flow& of) noexcept {
+const char* resume(tasks::async_call& of) noexcept {
   if (!run_again(of)) return nullptr;
   cell& actor = *static_cast<cell*>(of.actor);
   if (of.listed) system::of(actor).waiting.remove(of);
@@ -81,24 +81,24 @@ const char* resume(tasks::flow& of) noexcept {
   return nullptr;
 }
 
-void unlist(tasks::flow& of) noexcept {
-  tasks::flow*& next = cell_extras::of(*static_cast<cell*>(of.actor)).next_cancelled;
+void unlist(tasks::async_call& of) noexcept {
+  tasks::async_call*& next = cell_extras::of(*static_cast<cell*>(of.actor)).next_cancelled;
   if (next == &of) next = of.next_call;
   *of.call_link = of.next_call;
   if (of.next_call != nullptr) of.next_call->call_link = of.call_link;
 }
 
-const char* resume_reentrant(tasks::flow& of) noexcept {
+const char* resume_reentrant(tasks::async_call& of) noexcept {
   if (!run_again(of)) return nullptr;
   cell& actor = *static_cast<cell*>(of.actor);
   unlist(of);
-  if (cell_extras::of(actor).flows == nullptr) call_consumer_in(actor);
+  if (cell_extras::of(actor).async_calls == nullptr) call_consumer_in(actor);
   leave(of, actor);
   return nullptr;
 }
 
 // The first run of a call. True when it is suspended: then it keeps its actor alive.
-bool start(thread_turn_state& state, tasks::flow& call, tasks::coroutine& root, const tasks::home& at) noexcept {
+bool start(thread_turn_state& state, tasks::async_call& call, tasks::coroutine& root, const tasks::home& at) noexcept {
   cell& actor = *state.active->actor;
   call.actor = &actor;
   call.at = &at;
@@ -115,11 +115,11 @@ bool start(thread_turn_state& state, tasks::flow& call, tasks::coroutine& root, 
 
 }  // namespace
 
-void begin_reentrant(tasks::flow& call, tasks::coroutine& root) noexcept {
+void begin_reentrant(tasks::async_call& call, tasks::coroutine& root) noexcept {
   thread_turn_state& state = current_turn();
   cell& actor = *state.active->actor;
   if (!start(state, call, root, system::of(actor).home_reentrant)) return;
-  tasks::flow*& first = cell_extras::of(actor).flows;
+  tasks::async_call*& first = cell_extras::of(actor).async_calls;
   call.next_call = first;
   call.call_link = &first;
   if (first != nullptr) first->call_link = &call.next_call;
@@ -127,7 +127,7 @@ void begin_reentrant(tasks::flow& call, tasks::coroutine& root) noexcept {
   if (!cell_extras::of(actor).listed) system::of(actor).waiting.add(actor);
 }
 
-void begin(tasks::flow& call, tasks::coroutine& root) noexcept {
+void begin(tasks::async_call& call, tasks::coroutine& root) noexcept {
   thread_turn_state& state = current_turn();
   if (!start(state, call, root, system::of(*state.active->actor).home)) return;
   state.active->suspend(call);
@@ -139,11 +139,11 @@ void cancel_turns(activation& active) noexcept {
   if (has_extras(*active.actor)) {
     // One that fails meanwhile may have this done again, within it: then nothing is left to do here.
     cell_extras& extras = cell_extras::of(*active.actor);
-    extras.next_cancelled = extras.flows;
-    while (tasks::flow* flow = extras.next_cancelled) {
-      extras.next_cancelled = flow->next_call;
-      flow->cancel();
-      resume_reentrant(*flow);
+    extras.next_cancelled = extras.async_calls;
+    while (tasks::async_call* call = extras.next_cancelled) {
+      extras.next_cancelled = call->next_call;
+      call->cancel();
+      resume_reentrant(*call);
     }
   }
   if (active.suspended == nullptr) return;
@@ -268,7 +268,7 @@ void link_main_lane(tasks::ask_link& link, const cell& callee) noexcept {
 }
 
 void link_ask(tasks::ask_link& link, const cell& callee, message::handler method) noexcept {
-  const tasks::flow* asking = current_turn().flow;
+  const tasks::async_call* asking = current_turn().running_call;
   link.method = method;
   link.asked = &callee;
   link.callee_active = mailbox(const_cast<cell&>(callee).word).look() != mailbox::inactive;
@@ -352,20 +352,20 @@ void drop_in_turn(cell& of) noexcept {
 
 void end_spawned(cell& of) noexcept { drop_in_turn(of); }
 
-void end_flow(activation& active) noexcept {
+void end_call(activation& active) noexcept {
   cell& actor = *active.actor;
   inside_actor inside(actor);
   // The thread may be in a turn of another runtime, whose handler destroys this one.
   thread_turn_state& state = current_turn();
   activation* const active_before = std::exchange(state.active, &active);
-  tasks::flow* const flow_before = state.flow;
-  tasks::flow& flow = *active.suspended;
-  if (flow.listed) system::of(actor).waiting.remove(flow);
-  const bool done = flow.finish_now();  // else its frames are destroyed as they are
+  tasks::async_call* const call_before = state.running_call;
+  tasks::async_call& call = *active.suspended;
+  if (call.listed) system::of(actor).waiting.remove(call);
+  const bool done = call.finish_now();  // else its frames are destroyed as they are
   active.go_on();
-  flow.call.act(&flow.call, nullptr, done ? message_act::complete : message_act::discard);
+  call.call.act(&call.call, nullptr, done ? message_act::complete : message_act::discard);
   state.active = active_before;
-  state.flow = flow_before;
+  state.running_call = call_before;
   drop_ref(actor);
 }
 
@@ -385,15 +385,15 @@ void end_reentrant(cell& actor) noexcept {
   inside_actor inside(actor);
   thread_turn_state& state = current_turn();
   activation* const active_before = std::exchange(state.active, nullptr);
-  tasks::flow* const flow_before = state.flow;
-  while (tasks::flow* flow = cell_extras::of(actor).flows) {
-    const bool done = flow->finish_now();
-    unlist(*flow);
-    flow->call.act(&flow->call, nullptr, done ? message_act::complete : message_act::discard);
+  tasks::async_call* const call_before = state.running_call;
+  while (tasks::async_call* call = cell_extras::of(actor).async_calls) {
+    const bool done = call->finish_now();
+    unlist(*call);
+    call->call.act(&call->call, nullptr, done ? message_act::complete : message_act::discard);
     drop_ref(actor);
   }
   state.active = active_before;
-  state.flow = flow_before;
+  state.running_call = call_before;
 }
 
 std::exception_ptr no_future_error(message::handler method) noexcept try {
@@ -449,7 +449,7 @@ void report_unheard(std::exception_ptr what) noexcept {
   actor::report_failure(&describe_callback, std::move(what));
 }
 
-flow* exchange_running(flow* call) noexcept { return std::exchange(actor::current_turn().flow, call); }
+async_call* exchange_running(async_call* call) noexcept { return std::exchange(actor::current_turn().running_call, call); }
 
 bool is_part_of_current_actor(const void* object) noexcept {
   actor::cell* const running = actor::current_cell();

@@ -1,0 +1,11 @@
+// running_call: what the task layer asks of the actor whose turn it is (src/actor/async_calls.cpp).
+#pragma once
+
+#include "troupe/task/async_call.hpp"
+
+namespace troupe::tasks {
+
+// In a turn: the call whose coroutines run from now on, or null; gives the one before.
+async_call* exchange_running(async_call* call) noexcept;
+
+}  // namespace troupe::tasks
