@@ -2,7 +2,7 @@
 
 #include <new>
 
-#include "actor/system.hpp"
+#include "actor/actor_system.hpp"
 #include "actor/turn.hpp"
 #include "task/timers.hpp"
 #include "troupe/actor/spawn_task.hpp"
@@ -55,7 +55,7 @@ bool is_unknown(activation& active) noexcept {
 }
 
 // The task as an actor that is suspended, and that nobody else knows. Throws std::bad_alloc; then nothing was done.
-activation& make_actor(system& home, tasks::wait& sleep) {
+activation& make_actor(actor_system& home, tasks::wait& sleep) {
   coroutine& root = *root_above(sleep);
   const kept what = kept_by(sleep, root);
   spawned_task& object = make_spawned(home, what.act, root, what.result);
@@ -83,9 +83,9 @@ sleep_wait& as_sleep(tasks::wait& of) noexcept { return static_cast<sleep_wait&>
 // Its time has come. Without memory for its actor it sleeps a little longer; at the runtime's end, until it is ended.
 void wake(void* of, tasks::wait& over) noexcept {
   constexpr std::int64_t while_memory_is_out_ns = 1'000'000;
-  auto& home = *static_cast<system*>(of);
+  auto& home = *static_cast<actor_system*>(of);
   tasks::timers& clock = *home.home.clock;
-  const system::gate_guard here(home);
+  const actor_system::gate_guard here(home);
   if (!here.let_in()) return clock.arm(as_sleep(over), tasks::timers::last_ns);
   try {
     activation& active = make_actor(home, over);
@@ -98,7 +98,7 @@ void wake(void* of, tasks::wait& over) noexcept {
   }
 }
 
-void end(system& home, tasks::wait& sleep) noexcept try {
+void end(actor_system& home, tasks::wait& sleep) noexcept try {
   activation& active = make_actor(home, sleep);
   cell& actor = *active.actor;
   // order: relaxed  nobody sends any more
@@ -118,7 +118,7 @@ void end(system& home, tasks::wait& sleep) noexcept try {
 
 }  // namespace
 
-void make_home_asleep(system& of) noexcept {
+void make_home_asleep(actor_system& of) noexcept {
   of.home_asleep.go_on = &wake;
   of.asleep.at = &of.home_asleep;
   of.asleep.actor = &of;
@@ -129,7 +129,7 @@ bool fall_asleep(activation& active) noexcept {
   tasks::async_call& call = *active.suspended;
   sleep_wait* const sleep = call.awaited == nullptr ? nullptr : sleep_wait::of(*call.awaited);
   if (sleep == nullptr || call.cancelled || !is_unknown(active) || observe::tracing()) return false;
-  system& home = system::of(actor);
+  actor_system& home = actor_system::of(actor);
   auto& object = *static_cast<spawned_task*>(actor.object());
   coroutine& root = object.root;
   if (root_above(*sleep) != &root) return false;
@@ -146,7 +146,7 @@ bool fall_asleep(activation& active) noexcept {
   return true;
 }
 
-std::size_t look_at_asleep(system& of, const std::function<bool(tasks::wait& sleep, message::handler act)>& look) {
+std::size_t look_at_asleep(actor_system& of, const std::function<bool(tasks::wait& sleep, message::handler act)>& look) {
   // order: relaxed  a snapshot
   const std::size_t count = of.sleepers.load(std::memory_order_relaxed);
   if (count == 0) return 0;
@@ -157,7 +157,7 @@ std::size_t look_at_asleep(system& of, const std::function<bool(tasks::wait& sle
   return count;
 }
 
-void end_asleep(system& of) noexcept {
+void end_asleep(actor_system& of) noexcept {
   tasks::timer* next = of.home.clock->take_back_all([&](tasks::timer& one) {
     const sleep_wait* const sleep = sleep_wait::of(one);
     return sleep != nullptr && sleep->who->in == &of.asleep;

@@ -16,15 +16,15 @@
 namespace troupe::actor {
 
 // The system's async call for them.
-void make_home_asleep(system& of) noexcept;
+void make_home_asleep(actor_system& of) noexcept;
 
 // By its owner, who has no use for it before its wait is over: whether it sleeps now. Then actor and activation have gone.
 bool fall_asleep(activation& active) noexcept;
 
 // How many sleep now. `look` is shown some of them, until it returns false; meanwhile no timer expires, and none is armed.
-std::size_t look_at_asleep(system& of, const std::function<bool(tasks::wait& sleep, message::handler act)>& look);
+std::size_t look_at_asleep(actor_system& of, const std::function<bool(tasks::wait& sleep, message::handler act)>& look);
 
 // At the runtime's end, when no timer expires any more: each is cancelled, and runs to its end.
-void end_asleep(system& of) noexcept;
+void end_asleep(actor_system& of) noexcept;
 
 }  // namespace troupe::actor

@@ -11,7 +11,7 @@
 #include "actor/keeping.hpp"
 #include "actor/running.hpp"
 #include "actor/suspended.hpp"
-#include "actor/system.hpp"
+#include "actor/actor_system.hpp"
 #include "actor/turn.hpp"
 #include "task/running_call.hpp"
 #include "troupe/actor/call.hpp"
@@ -75,7 +75,7 @@ void leave(tasks::async_call& done, cell& actor) noexcept {
 const char* resume(tasks::async_call& of) noexcept {
   if (!run_again(of)) return nullptr;
   cell& actor = *static_cast<cell*>(of.actor);
-  if (of.listed) system::of(actor).waiting.remove(of);
+  if (of.listed) actor_system::of(actor).waiting.remove(of);
   current_turn().active->go_on();
   leave(of, actor);
   return nullptr;
@@ -118,18 +118,18 @@ bool start(thread_turn_state& state, tasks::async_call& call, tasks::coroutine& 
 void begin_reentrant(tasks::async_call& call, tasks::coroutine& root) noexcept {
   thread_turn_state& state = current_turn();
   cell& actor = *state.active->actor;
-  if (!start(state, call, root, system::of(actor).home_reentrant)) return;
+  if (!start(state, call, root, actor_system::of(actor).home_reentrant)) return;
   tasks::async_call*& first = cell_extras::of(actor).async_calls;
   call.next_call = first;
   call.call_link = &first;
   if (first != nullptr) first->call_link = &call.next_call;
   first = &call;
-  if (!cell_extras::of(actor).listed) system::of(actor).waiting.add(actor);
+  if (!cell_extras::of(actor).listed) actor_system::of(actor).waiting.add(actor);
 }
 
 void begin(tasks::async_call& call, tasks::coroutine& root) noexcept {
   thread_turn_state& state = current_turn();
-  if (!start(state, call, root, system::of(*state.active->actor).home)) return;
+  if (!start(state, call, root, actor_system::of(*state.active->actor).home)) return;
   state.active->suspend(call);
   state.unusual.store(true, std::memory_order_relaxed);  // order: relaxed  the thread's own
 }
@@ -151,8 +151,8 @@ void cancel_turns(activation& active) noexcept {
   resume(*active.suspended);
 }
 
-void make_homes(system& of, tasks::timers* clock, sched::io_driver_slot* io) noexcept {
-  const auto search_soon = [](void* actor) noexcept { system::of(*static_cast<cell*>(actor)).deadlocks.search_soon(); };
+void make_homes(actor_system& of, tasks::timers* clock, sched::io_driver_slot* io) noexcept {
+  const auto search_soon = [](void* actor) noexcept { actor_system::of(*static_cast<cell*>(actor)).deadlocks.search_soon(); };
   of.home = {&go_on, &go_on_later, &resume, clock, io, search_soon, &of.deadlocks.soon()};
   of.home_reentrant = {&go_on, &go_on_later, &resume_reentrant, clock, io, search_soon, &of.deadlocks.soon()};
   make_home_asleep(of);
@@ -264,7 +264,7 @@ void link_to_answer(tasks::ask_link& link) noexcept {
 
 void link_main_lane(tasks::ask_link& link, const cell& callee) noexcept {
   // order: relaxed  nobody else knows it yet
-  if (callee.lives_on() == system::main_executor) link.main_lane.store(system::of(callee).main_lane, std::memory_order_relaxed);
+  if (callee.lives_on() == actor_system::main_executor) link.main_lane.store(actor_system::of(callee).main_lane, std::memory_order_relaxed);
 }
 
 void link_ask(tasks::ask_link& link, const cell& callee, message::handler method) noexcept {
@@ -274,7 +274,7 @@ void link_ask(tasks::ask_link& link, const cell& callee, message::handler method
   link.callee_active = mailbox(const_cast<cell&>(callee).word).look() != mailbox::inactive;
   link_main_lane(link, callee);
   if (asking == nullptr) {
-    const system& home = system::of(callee);
+    const actor_system& home = actor_system::of(callee);
     // order: relaxed  as link_main_lane
     if (home.is_simulated) link.main_lane.store(home.main_lane, std::memory_order_relaxed);
     return link_to_answer(link);
@@ -321,8 +321,8 @@ void forward_answer(tasks::ask_link& to, tasks::shared_state& from) {
 
 // A runtime that has begun to end hears nothing more.
 void report_untaken(cell& of, message::handler method, std::exception_ptr what) noexcept {
-  system& home = system::of(of);
-  if (const system::gate_guard here(home); here.let_in()) home.report(&of, method, std::move(what));
+  actor_system& home = actor_system::of(of);
+  if (const actor_system::gate_guard here(home); here.let_in()) home.report(&of, method, std::move(what));
 }
 
 void report_keeping(message::handler describes, std::exception_ptr what, kept_memory keeps) noexcept {
@@ -332,14 +332,14 @@ void report_keeping(message::handler describes, std::exception_ptr what, kept_me
   failures_keep = nullptr;
 }
 
-void run_aside(system& home, std::move_only_function<void()> procedure) { home.run_aside(std::move(procedure)); }
+void run_aside(actor_system& home, std::move_only_function<void()> procedure) { home.run_aside(std::move(procedure)); }
 
-void mark_simulated(const system& home, tasks::shared_state& result) noexcept {
+void mark_simulated(const actor_system& home, tasks::shared_state& result) noexcept {
   if (home.is_simulated) result.main_lane = home.main_lane;
 }
 
-system& running_system(const char* who) {
-  if (const cell* running = current_cell()) return system::of(*running);
+actor_system& running_system(const char* who) {
+  if (const cell* running = current_cell()) return actor_system::of(*running);
   throw usage_error(std::string("troupe: ") + who + ": call it in a handler or a task; elsewhere use the runtime's");
 }
 
@@ -360,7 +360,7 @@ void end_call(activation& active) noexcept {
   activation* const active_before = std::exchange(state.active, &active);
   tasks::async_call* const call_before = state.running_call;
   tasks::async_call& call = *active.suspended;
-  if (call.listed) system::of(actor).waiting.remove(call);
+  if (call.listed) actor_system::of(actor).waiting.remove(call);
   const bool done = call.finish_now();  // else its frames are destroyed as they are
   active.go_on();
   call.call.act(&call.call, nullptr, done ? message_act::complete : message_act::discard);
@@ -433,15 +433,15 @@ void send_to_actor(void* held, sched::message& mail) {
 void check_circle(const ask_link& of) { actor::find_circle(of, of.asked); }
 
 void throw_refused(const wait& one) {
-  const std::string why = actor::system::of(*static_cast<const actor::cell*>(one.who->in->actor)).deadlocks.take_text(one);
+  const std::string why = actor::actor_system::of(*static_cast<const actor::cell*>(one.who->in->actor)).deadlocks.take_text(one);
   throw deadlock(why);
 }
 
-bool is_discarding(const void* actor) noexcept { return actor::system::of(*static_cast<const actor::cell*>(actor)).discarding(); }
+bool is_discarding(const void* actor) noexcept { return actor::actor_system::of(*static_cast<const actor::cell*>(actor)).discarding(); }
 
 sched::io_driver_slot* current_io() noexcept {
   const actor::cell* running = actor::current_cell();
-  return running == nullptr ? nullptr : actor::system::of(*running).home.io;
+  return running == nullptr ? nullptr : actor::actor_system::of(*running).home.io;
 }
 
 void report_unheard(std::exception_ptr what) noexcept {

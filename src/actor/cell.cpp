@@ -5,7 +5,7 @@
 #include "actor/activation.hpp"
 #include "actor/extras.hpp"
 #include "actor/running.hpp"
-#include "actor/system.hpp"
+#include "actor/actor_system.hpp"
 #include "actor/turn.hpp"
 #include "memory/stable_pool.hpp"
 #include "troupe/actor/self.hpp"
@@ -17,13 +17,13 @@ namespace troupe::actor {
 
 void add_ref(cell& to) noexcept {
   // order: relaxed  the caller holds a ref already
-  if (to.refs.add()) system::of(to).orphan_refs.fetch_add(1, std::memory_order_relaxed);
+  if (to.refs.add()) actor_system::of(to).orphan_refs.fetch_add(1, std::memory_order_relaxed);
 }
 
 void drop_ref(cell& to) noexcept {
   if (drop_at_home(to) || to.refs.drop_one_of_many()) return;
   // Once the count is zero nothing but the visit keeps the system.
-  system& home = system::of(to);
+  actor_system& home = actor_system::of(to);
   home.enter_gate();
   const ref_state::dropped how = to.refs.drop();
   if (how == ref_state::dropped::last) notify_unreferenced(to);
@@ -112,7 +112,7 @@ void construction::share(cell& of) {
 
 // The actor has its first turn: for what was sent to it meanwhile, if anything.
 void construction::start(cell& made) {
-  system& home = system::of(made);
+  actor_system& home = actor_system::of(made);
   // order: relaxed  set before the last threads ended
   if (home.closing.load(std::memory_order_relaxed)) return turn_type.discard(*activation_);
   home.executor_of(made).submit(*activation_);

@@ -1,6 +1,6 @@
 #include "actor/consumers.hpp"
 
-#include "actor/system.hpp"
+#include "actor/actor_system.hpp"
 #include "actor/turn.hpp"
 
 namespace troupe::actor {
@@ -32,7 +32,7 @@ void hand_over(cell& actor, consume_request& to) noexcept {
   } catch (...) {
     why = std::current_exception();
   }
-  system::of(actor).consumers.end(actor, to);
+  actor_system::of(actor).consumers.end(actor, to);
   if (why != nullptr) return to.fail(std::move(why));
   if (adopted) actor.flags &= static_cast<std::uint8_t>(~cell::constructed);  // nothing is left to be destroyed
   end_object(actor, ended(ended::why::consumed));
@@ -42,7 +42,7 @@ void hand_over(cell& actor, consume_request& to) noexcept {
 void consider(consume_request& one) noexcept {
   activation& active = *current_turn().active;
   cell& actor = *active.actor;
-  system& home = system::of(actor);
+  actor_system& home = actor_system::of(actor);
   if ((actor.flags & (cell::stopped | cell::ends_soon)) != 0 || home.discarding() || one.given_up()) {
     home.consumers.end(actor, one);
     return one.fail(ended_error(one));
@@ -91,11 +91,11 @@ consume_request* consumer_table::call_in(cell& actor) noexcept {
 }
 
 void call_consumer_in(cell& actor) noexcept {
-  if (consume_request* one = system::of(actor).consumers.call_in(actor)) current_turn().active->append(*one);
+  if (consume_request* one = actor_system::of(actor).consumers.call_in(actor)) current_turn().active->append(*one);
 }
 
 void refuse_consumer(cell& actor) noexcept {
-  system& home = system::of(actor);
+  actor_system& home = actor_system::of(actor);
   consume_request* one = home.consumers.call_in(actor);
   if (one == nullptr) return;
   home.consumers.end(actor, *one);
@@ -119,7 +119,7 @@ const char* consume_by_message(message* base, void*, message_act act) {
   if (act == message_act::handle) {
     consider(self);
   } else {
-    if (self.of != nullptr) system::of(*self.of).consumers.end(*self.of, self);
+    if (self.of != nullptr) actor_system::of(*self.of).consumers.end(*self.of, self);
     self.fail(ended_error(self));
   }
   return nullptr;

@@ -14,7 +14,7 @@
 #include "actor/running.hpp"
 #include "actor/spawned.hpp"
 #include "actor/suspended.hpp"
-#include "actor/system.hpp"
+#include "actor/actor_system.hpp"
 #include "actor/turn.hpp"
 #include "actor/two_looks.hpp"
 #include "actor/wait_graph.hpp"
@@ -103,7 +103,7 @@ namespace {
 class collector {
  public:
   // The snapshot's memory is the collector's as long as there is one.
-  collector(system& home, std::uint32_t number, bool second, wait_snapshot& memory) noexcept
+  collector(actor_system& home, std::uint32_t number, bool second, wait_snapshot& memory) noexcept
       : nodes(memory.nodes), leaves(memory.leaves), calls(memory.calls), home_(home), number_(number), second_(second),
         flows_(memory.async_calls), ids_(memory.ids), resolvers_(memory.resolvers), newest_blocked_(memory.newest_blocked) {
     memory.clear();
@@ -187,7 +187,7 @@ class collector {
   // What the async call, a call or one of the tasks that it runs side by side, is suspended for.
   void fill(const cell& actor, const tasks::async_call& root, std::uint32_t at, const tasks::async_call& call) {
     tasks::wait* const wait = call.awaited;
-    if (runs_main_ != nullptr && actor.lives_on() == system::main_executor) return needs_main_thread(actor, root, at, wait);
+    if (runs_main_ != nullptr && actor.lives_on() == actor_system::main_executor) return needs_main_thread(actor, root, at, wait);
     if (wait == nullptr || wait->limited) return;
     if (const tasks::group* const all = tasks::group::of(*wait)) {
       const auto first = static_cast<std::uint32_t>(nodes.size());
@@ -283,7 +283,7 @@ class collector {
     for (const call& one : ids_) calls.push_back(one.node);
   }
 
-  system& home_;
+  actor_system& home_;
   const std::uint32_t number_;
   const bool second_;
   bool failed_ = false;
@@ -301,7 +301,7 @@ constexpr const char* main_thread_words =
 
 // The one that is told: the thread that would call run(), which goes on without the answer; else the youngest actor's. A circle has
 // one of these, for threads that wait for each other's jobs find that themselves.
-told_wait tell(const collector& seen, std::span<const std::uint32_t> circle, const system& home) {
+told_wait tell(const collector& seen, std::span<const std::uint32_t> circle, const actor_system& home) {
   const collector::leaf* told = nullptr;
   std::uint64_t blocked = 0;
   std::string names, lines;
@@ -326,12 +326,12 @@ told_wait tell(const collector& seen, std::span<const std::uint32_t> circle, con
 
 }  // namespace
 
-deadlock_search::deadlock_search(system& home) noexcept : timer(&on_time, true), home_(home) {}
+deadlock_search::deadlock_search(actor_system& home) noexcept : timer(&on_time, true), home_(home) {}
 deadlock_search::~deadlock_search() = default;
 
 void deadlock_search::on_time(timer& base) noexcept {
   auto& self = static_cast<deadlock_search&>(base);
-  const system::gate_guard here(self.home_);
+  const actor_system::gate_guard here(self.home_);
   if (!here.let_in()) return;
   self.rounds_.fetch_add(1, std::memory_order_relaxed);  // order: relaxed  a statistic
   bool ordered = false, was_asked_for = false;

@@ -2,7 +2,7 @@
 #include "actor/activation.hpp"
 #include "actor/running.hpp"
 #include "actor/sending.hpp"
-#include "actor/system.hpp"
+#include "actor/actor_system.hpp"
 #include "actor/turn.hpp"
 #include "sched/worker.hpp"
 #include "troupe/observe/trace.hpp"
@@ -26,7 +26,7 @@ activation& activate(cell& to, message& mail, bool urgent) {
 // What a sender knows of the actor, read before its message is in (sending.hpp).
 struct actor_side {
   actor_side(cell& actor, bool urgent) noexcept
-      : to(actor), home(system::of(actor)), executor(home.executor_of(actor)), urgent(urgent) {}
+      : to(actor), home(actor_system::of(actor)), executor(home.executor_of(actor)), urgent(urgent) {}
 
   void refuse(message& mail) {
     if (urgent) {
@@ -68,7 +68,7 @@ struct actor_side {
   }
 
   cell& to;
-  system& home;
+  actor_system& home;
   sched::executor& executor;
   const bool urgent;
 };
@@ -76,7 +76,7 @@ struct actor_side {
 // Who ends a wait has no ref to its actor, which may go on, and end its program, before the sender is done here.
 TROUPE_NOINLINE void deliver_as_stranger(cell& to, message& mail) {
   actor_side side(to, true);
-  const system::gate_guard here(side.home);
+  const actor_system::gate_guard here(side.home);
   send_from_afar(mailbox(to.word), mail, true, side);
 }
 
@@ -94,7 +94,7 @@ namespace {
 
 // The sender is a worker inside its lock, and the actor was inactive: if it is of this pool it wakes here.
 TROUPE_NOINLINE void deliver_to_inactive(sched::worker& self, cell& to, message& mail) {
-  system& home = system::of(to);
+  actor_system& home = actor_system::of(to);
   // order: relaxed  set when nobody else sends any more
   if (to.executor == 0 && &home.executor_of(to) == self.executor && !home.closing.load(std::memory_order_relaxed) &&
       self.make_room(1)) {
@@ -177,7 +177,7 @@ void deliver_urgent(cell& to, message& mail) { deliver_at_once<true>(to, mail); 
 
 void start_at_home(cell& made) {
   sched::worker* self = sched::worker::current();
-  system& home = system::of(made);
+  actor_system& home = actor_system::of(made);
   // order: relaxed  set when nobody else sends any more
   if (self == nullptr || self->executor != &home.executor_of(made) || home.closing.load(std::memory_order_relaxed)) return;
   if (!self->lock.try_enter()) return;
@@ -217,7 +217,7 @@ bool drop_at_home(cell& to) noexcept {
 }
 
 void deliver_with_its_ref(cell& to, message& mail) {
-  if (own_worker(system::of(to)) != nullptr) return deliver(to, mail);
+  if (own_worker(actor_system::of(to)) != nullptr) return deliver(to, mail);
   struct hold {
     explicit hold(cell& of) noexcept : held(of) { add_ref(held); }
     ~hold() { drop_ref(held); }

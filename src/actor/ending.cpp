@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "actor/running.hpp"
-#include "actor/system.hpp"
+#include "actor/actor_system.hpp"
 #include "actor/turn.hpp"
 #include "troupe/actor/call.hpp"
 
@@ -27,12 +27,12 @@ void end_object(cell& actor, ended how) noexcept {
   actor.flags |= cell::stopped;
   turn_state_of_thread.unusual.store(true, std::memory_order_relaxed);  // order: relaxed  the thread's own
   if (was_stopped) return;
-  count(system::of(actor), counted::ended);
+  count(actor_system::of(actor), counted::ended);
   if (alive) destroy_object(actor);
   if (mail_bound* bound = bound_of(actor)) bound->open();
   make_dead_letters_of_guarded(actor);
   refuse_consumer(actor);
-  system& home = system::of(actor);
+  actor_system& home = actor_system::of(actor);
   supervision_state* const own = supervision_of(actor);
   // A child's join may be on its way to its parent.
   if (!home.supervised.in_use() && (own == nullptr || own->parent == nullptr)) return;
@@ -81,7 +81,7 @@ const char* stop_now_by_message(message* mail, void*, message_act act) {
 }
 
 void notify_unreferenced(cell& to) noexcept try {
-  system& home = system::of(to);
+  actor_system& home = actor_system::of(to);
   // order: relaxed  set before the last threads ended
   if (home.closing.load(std::memory_order_relaxed)) return;
   deliver(to, *make_message<message>(&unreferenced));

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "actor/consumers.hpp"
-#include "actor/system.hpp"
+#include "actor/actor_system.hpp"
 #include "actor/turn.hpp"
 #include "actor/turn_limit.hpp"
 
@@ -61,7 +61,7 @@ void set_aside(guarded_message& one) noexcept {
   thread_turn_state& state = current_turn();
   cell& actor = *state.active->actor;
   actor.flags |= cell::guards;
-  system::of(actor).guards.add(actor, one);
+  actor_system::of(actor).guards.add(actor, one);
   state.set_aside = true;
   state.unusual.store(true, std::memory_order_relaxed);  // order: relaxed  the thread's own
 }
@@ -69,7 +69,7 @@ void set_aside(guarded_message& one) noexcept {
 namespace {
 
 void take_from_guards(cell& actor, guarded_message& one) noexcept {
-  guard_table& all = system::of(actor).guards;
+  guard_table& all = actor_system::of(actor).guards;
   all.remove(actor, one);
   if (all.oldest_of(actor) == nullptr) actor.flags &= static_cast<std::uint8_t>(~cell::guards);
 }
@@ -77,7 +77,7 @@ void take_from_guards(cell& actor, guarded_message& one) noexcept {
 // One whose predicate throws is handled, too: there it throws again, as a handler would.
 guarded_message* ready_guard(cell& actor) noexcept {
   const void* const object = object_of(actor);
-  for (guarded_message* one = system::of(actor).guards.oldest_of(actor); one != nullptr; one = one->next_waiting) {
+  for (guarded_message* one = actor_system::of(actor).guards.oldest_of(actor); one != nullptr; one = one->next_waiting) {
     try {
       if (one->holds(*one, object)) return one;
     } catch (...) {
@@ -89,7 +89,7 @@ guarded_message* ready_guard(cell& actor) noexcept {
 
 }  // namespace
 
-void look_at_guards(thread_turn_state& state, system& home, activation& active, turn_limit& limit) noexcept {
+void look_at_guards(thread_turn_state& state, actor_system& home, activation& active, turn_limit& limit) noexcept {
   if (std::exchange(state.set_aside, false)) return;  // nothing has changed
   cell& actor = *active.actor;
   constexpr unsigned looked_at = cell::guards | cell::constructed | cell::stopped | cell::ends_soon;
@@ -112,7 +112,7 @@ void look_at_guards(thread_turn_state& state, system& home, activation& active, 
 }
 
 void make_dead_letters_of_guarded(cell& actor) noexcept {
-  system& home = system::of(actor);
+  actor_system& home = actor_system::of(actor);
   while ((actor.flags & cell::guards) != 0) {
     guarded_message& one = *home.guards.oldest_of(actor);
     take_from_guards(actor, one);

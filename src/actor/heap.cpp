@@ -1,7 +1,7 @@
 #include "actor/heap.hpp"
 
 #include "actor/extras.hpp"
-#include "actor/system.hpp"
+#include "actor/actor_system.hpp"
 #include "troupe/context/persist.hpp"
 #include "troupe/observe/trace.hpp"
 
@@ -22,7 +22,7 @@ kept_failure report_own(cell& actor, message::handler method, std::exception_ptr
   const kept_memory keeps = heap == nullptr ? kept_memory{} : heap->keep();
   kept_failure failed(std::move(what), keeps.held);
   if (keeps.held != nullptr) failures_keep = &keeps;
-  system::of(actor).report(&actor, method, failed.what);
+  actor_system::of(actor).report(&actor, method, failed.what);
   failures_keep = nullptr;
   return failed;
 }

@@ -6,7 +6,7 @@
 
 #include "actor/activation.hpp"
 #include "actor/extras.hpp"
-#include "actor/system.hpp"
+#include "actor/actor_system.hpp"
 #include "actor/turn.hpp"
 #include "sched/worker.hpp"
 #include "troupe/actor/call.hpp"
@@ -198,7 +198,7 @@ const char* drop_by_message(message* mail, void*, message_act act) {
   return nullptr;
 }
 
-void drop_old(system& home, activation& active) noexcept {
+void drop_old(actor_system& home, activation& active) noexcept {
   cell& actor = *active.actor;
   mail_bound& bound = *bound_of(actor);
   mail_link kept{0};
@@ -234,7 +234,7 @@ bool take_permit(cell& to) noexcept {
 }
 
 void refuse_full(cell& to, message& mail) {
-  if (bound_of(to)->policy() == when_full::drop_new) return system::of(to).make_uncounted_dead_letter(to, mail);
+  if (bound_of(to)->policy() == when_full::drop_new) return actor_system::of(to).make_uncounted_dead_letter(to, mail);
   mail.act(&mail, nullptr, message_act::discard);
   std::rethrow_exception(full_error(to));
 }

@@ -24,7 +24,7 @@ struct listing {
     thread_list& list = thread_list::get();
     std::lock_guard lock(list.mutex);
     // order: relaxed  guarded by the mutex, or the thread's own
-    if (const system* home = state->home.load(std::memory_order_relaxed)) state->own.move_to(&home->elsewhere);
+    if (const actor_system* home = state->home.load(std::memory_order_relaxed)) state->own.move_to(&home->elsewhere);
     thread_turn_state** link = &list.first;
     while (*link != state) link = &(*link)->next_listed;
     *link = state->next_listed;
@@ -36,7 +36,7 @@ const char* describe_procedure(message*, void*, message_act) { return "post"; }
 
 }  // namespace
 
-void enter_system(thread_turn_state& of_thread, const system& home) noexcept {
+void enter_system(thread_turn_state& of_thread, const actor_system& home) noexcept {
   thread_list& list = thread_list::get();
   std::lock_guard lock(list.mutex);
   if (!of_thread.listed) {
@@ -46,14 +46,14 @@ void enter_system(thread_turn_state& of_thread, const system& home) noexcept {
     of_thread.listed = true;
   }
   // order: relaxed  guarded by the mutex, or the thread's own
-  const system* before = of_thread.home.load(std::memory_order_relaxed);
+  const actor_system* before = of_thread.home.load(std::memory_order_relaxed);
   of_thread.own.move_to(before == nullptr ? nullptr : &before->elsewhere);
   of_thread.worker = base::worker_number;
   // order: relaxed  as above
   of_thread.home.store(&home, std::memory_order_relaxed);
 }
 
-void leave_system(const system& home) noexcept {
+void leave_system(const actor_system& home) noexcept {
   thread_list& list = thread_list::get();
   std::lock_guard lock(list.mutex);
   for (thread_turn_state* state = list.first; state != nullptr; state = state->next_listed) {
@@ -64,7 +64,7 @@ void leave_system(const system& home) noexcept {
   }
 }
 
-std::int64_t suspended_turns(const system& home) noexcept {
+std::int64_t suspended_turns(const actor_system& home) noexcept {
   thread_list& list = thread_list::get();
   std::lock_guard lock(list.mutex);
   // Exact when no turn runs, since the count of outstanding work published it.
@@ -76,7 +76,7 @@ std::int64_t suspended_turns(const system& home) noexcept {
   return sum;
 }
 
-void for_each_count(const system& home, const std::function<void(unsigned worker, const counts& its)>& look) {
+void for_each_count(const actor_system& home, const std::function<void(unsigned worker, const counts& its)>& look) {
   look(0, home.elsewhere);
   thread_list& list = thread_list::get();
   std::lock_guard lock(list.mutex);
@@ -86,9 +86,9 @@ void for_each_count(const system& home, const std::function<void(unsigned worker
   }
 }
 
-void count_elsewhere(system& home, counted what, std::int64_t n) noexcept { home.elsewhere.add_shared(what, n); }
+void count_elsewhere(actor_system& home, counted what, std::int64_t n) noexcept { home.elsewhere.add_shared(what, n); }
 
-inside_procedure::inside_procedure(const system& home, message::handler describes) noexcept {
+inside_procedure::inside_procedure(const actor_system& home, message::handler describes) noexcept {
   thread_turn_state& state = current_turn();
   // order: relaxed (all)  for running_handlers, a snapshot
   if (state.home.load(std::memory_order_relaxed) != &home) enter_system(state, home);
@@ -106,14 +106,14 @@ bool is_running() noexcept {
   return current_cell() != nullptr || current_turn().in_procedure.load(std::memory_order_relaxed);
 }
 
-bool is_running(const system& home) noexcept {
-  if (const cell* actor = current_cell()) return &system::of(*actor) == &home;
+bool is_running(const actor_system& home) noexcept {
+  if (const cell* actor = current_cell()) return &actor_system::of(*actor) == &home;
   const thread_turn_state& state = current_turn();
   // order: relaxed  the thread's own
   return state.in_procedure.load(std::memory_order_relaxed) && state.home.load(std::memory_order_relaxed) == &home;
 }
 
-void notice_stop(const system& home) noexcept {
+void notice_stop(const actor_system& home) noexcept {
   thread_list& list = thread_list::get();
   std::lock_guard lock(list.mutex);
   for (thread_turn_state* state = list.first; state != nullptr; state = state->next_listed) {
@@ -122,7 +122,7 @@ void notice_stop(const system& home) noexcept {
   }
 }
 
-std::string running_handlers(const system& home) {
+std::string running_handlers(const actor_system& home) {
   std::string names;
   thread_list& list = thread_list::get();
   std::lock_guard lock(list.mutex);

@@ -8,7 +8,7 @@
 #include "actor/queued_result.hpp"
 #include "actor/running.hpp"
 #include "actor/spawned.hpp"
-#include "actor/system.hpp"
+#include "actor/actor_system.hpp"
 #include "actor/turn.hpp"
 #include "sched/worker.hpp"
 #include "troupe/actor/call.hpp"
@@ -27,7 +27,7 @@ struct task_start {
   message::handler act;
   tasks::coroutine* root;
   tasks::shared_state* result;  // null: nobody takes it
-  system* home;
+  actor_system* home;
 };
 
 }  // namespace
@@ -39,7 +39,7 @@ struct queued_task : sched::runnable {
   message::handler act;
   std::atomic<std::uintptr_t> result;
   tasks::coroutine* root;
-  system* home;
+  actor_system* home;
 };
 
 bool give_up_result(queued_task& of, tasks::shared_state& result) noexcept { return queued_task::result_word(of.result).give_up(result); }
@@ -64,7 +64,7 @@ TROUPE_INLINE spawned_task& make_actor(const task_start& what) { return make_spa
 
 // There is no memory for an actor: that is the result, and a failure when nobody is left to take it.
 TROUPE_NOINLINE void end_not_begun(const task_start& what) noexcept {
-  system& home = *what.home;
+  actor_system& home = *what.home;
   count(home, counted::ended);
   if (what.result == nullptr || what.result->left()) home.report(nullptr, what.act, std::make_exception_ptr(std::bad_alloc()));
   spawned_task not_begun(nullptr, what.act, *what.root, what.result);
@@ -73,7 +73,7 @@ TROUPE_NOINLINE void end_not_begun(const task_start& what) noexcept {
 
 // A stop discards what is sent: a dead letter, without an actor. One that came into the pool would keep the stop from its end, as long
 // as somebody goes on spawning.
-TROUPE_NOINLINE void turn_away(system& home, const task_start& what) noexcept {
+TROUPE_NOINLINE void turn_away(actor_system& home, const task_start& what) noexcept {
   const bool open = home.enter_gate();
   home.count_dead_letter();
   spawned_task not_begun(nullptr, what.act, *what.root, what.result);
@@ -134,7 +134,7 @@ TROUPE_NOINLINE sched::after_turn go_on_as_actor(thread_turn_state& state, activ
 
 sched::after_turn run(sched::runnable& item) {
   const task_start what = take_start(static_cast<queued_task&>(item));
-  system& home = *what.home;
+  actor_system& home = *what.home;
   thread_turn_state& state = current_turn();
   // order: relaxed (both)  as takes_fast_path (turn.cpp)
   if (home.slow_path_flags.load(std::memory_order_relaxed) != 0 || state.home.load(std::memory_order_relaxed) != &home) [[unlikely]] {
@@ -200,11 +200,11 @@ void refuse(sched::runnable& item) noexcept {
   // order: relaxed  still nobody else's
   actor.word.store(mailbox::inactive, std::memory_order_relaxed);
   free_activation(*active);
-  system::of(actor).make_dead_letter(actor, mail, false);
+  actor_system::of(actor).make_dead_letter(actor, mail, false);
 }
 
 // A worker of the pool ends before the pool; others ask whether it still takes anything.
-TROUPE_NOINLINE void submit_patiently(system& home, sched::runnable& item) noexcept {
+TROUPE_NOINLINE void submit_patiently(actor_system& home, sched::runnable& item) noexcept {
   // order: relaxed  there from the beginning
   sched::executor& pool = *home.executors[0].load(std::memory_order_relaxed);
   if (own_worker(home) != nullptr) return pool.submit(item);
@@ -214,7 +214,7 @@ TROUPE_NOINLINE void submit_patiently(system& home, sched::runnable& item) noexc
   if (!open) refuse(item);
 }
 
-TROUPE_INLINE void submit(system& home, sched::runnable& item) noexcept {
+TROUPE_INLINE void submit(actor_system& home, sched::runnable& item) noexcept {
   sched::worker* const self = own_worker(home);
   if (self == nullptr || !self->submit(item)) submit_patiently(home, item);
 }
@@ -251,7 +251,7 @@ TROUPE_NOINLINE void refuse_part_of(cell& running, const void* object) {
 }  // namespace
 
 queued_task* start_spawned(const placement& where, message::handler act, tasks::coroutine& root, tasks::shared_state& result) {
-  system& home = where.home;
+  actor_system& home = where.home;
   if (home.is_simulated) [[unlikely]] result.main_lane = home.main_lane;
   if (const void* const object = root.object_before_start()) {
     if (cell* const running = current_cell()) refuse_part_of(*running, object);

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "actor/extras.hpp"
-#include "actor/system.hpp"
+#include "actor/actor_system.hpp"
 #include "actor/turn.hpp"
 #include "troupe/actor/call.hpp"
 #include "troupe/base/error.hpp"
@@ -29,7 +29,7 @@ struct watch_message final : message {
     if ((actor.flags & cell::stopped) != 0) {
       guard.self->told.set_value(ended(ended::why::before));
     } else {
-      system::of(actor).supervised.add_watch(actor, std::move(guard.self->told));
+      actor_system::of(actor).supervised.add_watch(actor, std::move(guard.self->told));
     }
     return nullptr;
   }
@@ -50,10 +50,10 @@ struct join_message final : message {
       return nullptr;
     }
     try {
-      system::of(parent).supervised.add_child(parent, guard.self->child);
+      actor_system::of(parent).supervised.add_child(parent, guard.self->child);
     } catch (const std::bad_alloc&) {
       // The child goes on, but is not stopped with its parent.
-      system::of(parent).report(&parent, &act_on, std::current_exception());
+      actor_system::of(parent).report(&parent, &act_on, std::current_exception());
     }
     return nullptr;
   }
@@ -98,7 +98,7 @@ kept_failure construct_anew(cell& actor, supervision_state& own) noexcept {
 
 // Nobody constructs its object anew.
 bool is_over(const cell& actor) noexcept {
-  const system& home = system::of(actor);
+  const actor_system& home = actor_system::of(actor);
   // order: relaxed  set before the last threads ended
   return (actor.flags & (cell::stopped | cell::ends_soon)) != 0 || home.discarding() || home.closing.load(std::memory_order_relaxed);
 }
@@ -137,7 +137,7 @@ std::chrono::nanoseconds backoff_of(const supervision_state& own) noexcept {
 
 void restart(cell& actor, supervision_state& own, kept_failure failed) noexcept {
   while (failed.what != nullptr) {
-    const std::int64_t now = tasks::now_ns(*system::of(actor).home.clock);
+    const std::int64_t now = tasks::now_ns(*actor_system::of(actor).home.clock);
     if (own.failures == 0 || now - own.failed_since_ns > own.restart.per.count()) {
       own.failed_since_ns = now;
       own.failures = 0;
@@ -172,7 +172,7 @@ void apply_error_policy(cell& actor, kept_failure failed) noexcept {
   supervision_state& own = *supervision;
   if (own.on_error == error_policy::resume) return;
   if (own.on_error == error_policy::restart && (actor.flags & cell::constructed) == 0) return;  // it is being constructed anew
-  system& home = system::of(actor);
+  actor_system& home = actor_system::of(actor);
   // Once: what its other calls throw when they are cancelled for that is no failure of the parent's.
   if (own.on_error == error_policy::escalate && !std::exchange(own.escalated, true)) {
     if (own.parent == nullptr) {
@@ -226,8 +226,8 @@ void refuse_restart(const char* why) { throw option_error(std::string("troupe: s
 future<ended> watch(cell& of) {
   promise<ended> told;
   future<ended> later = told.get_future();
-  const system& home = system::of(of);
-  if (of.lives_on() == system::main_executor || home.is_simulated) tasks::future_access::state(later).main_lane = home.main_lane;
+  const actor_system& home = actor_system::of(of);
+  if (of.lives_on() == actor_system::main_executor || home.is_simulated) tasks::future_access::state(later).main_lane = home.main_lane;
   deliver_urgent(of, *make_message<watch_message>(std::move(told)));
   return later;
 }

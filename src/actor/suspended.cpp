@@ -54,7 +54,7 @@ awaited look_at(const tasks::wait& one) {
   return {at, what, asked->method(nullptr, nullptr, message_act::describe), asked->asked};
 }
 
-not_held for_each_held(system& home, const std::function<void(activation&)>& look) {
+not_held for_each_held(actor_system& home, const std::function<void(activation&)>& look) {
   not_held missed;
   // order: acquire  pairs with the runtime's store
   sched::executor& pool = *home.executors[0].load(std::memory_order_acquire);
@@ -82,7 +82,7 @@ namespace {
 // Looks at actors one after the other, each while it is its own.
 class looker {
  public:
-  looker(system& home, std::size_t most, bool weak_too) noexcept : home_(home), most_(most), weak_too_(weak_too) {}
+  looker(actor_system& home, std::size_t most, bool weak_too) noexcept : home_(home), most_(most), weak_too_(weak_too) {}
 
   void look_at_all() {
     missed = for_each_held(home_, [this](const activation& of) { look(of); });
@@ -131,7 +131,7 @@ class looker {
     return false;
   }
 
-  system& home_;
+  actor_system& home_;
   const std::size_t most_;
   const bool weak_too_;
 };
@@ -143,7 +143,7 @@ std::string place_of(const std::source_location& where) {
   return path.substr(path.rfind('/') + 1) + ":" + std::to_string(where.line());
 }
 
-std::string line_of(const suspended_call& one, const system& home) {
+std::string line_of(const suspended_call& one, const actor_system& home) {
   std::string text = "\n  " + std::string(one.actor) + (one.id == 0 ? "" : " #" + std::to_string(one.id)) + (one.guarded ? ": " : " in ") + one.method;
   if (one.guarded) return text + " waits for its predicate";
   if (!one.waits_for) return text + " waits for something of its own";
@@ -169,7 +169,7 @@ std::string describe(const not_held& missed) {
   return text;
 }
 
-suspended_text describe_suspended(system& home, std::size_t most, bool weak_too) {
+suspended_text describe_suspended(actor_system& home, std::size_t most, bool weak_too) {
   looker all(home, most, weak_too);
   {
     std::lock_guard lock(home.looking);

@@ -10,7 +10,7 @@
 #include "actor/asleep.hpp"
 #include "actor/out_of_mail.hpp"
 #include "actor/running.hpp"
-#include "actor/system.hpp"
+#include "actor/actor_system.hpp"
 #include "actor/traced.hpp"
 #include "actor/turn_limit.hpp"
 #include "base/clock.hpp"
@@ -25,7 +25,7 @@ namespace {
 
 TROUPE_NOINLINE void fail(cell& actor, message::handler act, std::exception_ptr what) noexcept {
   thread_turn_state& state = turn_state_of_thread;
-  system& home = system::of(actor);
+  actor_system& home = actor_system::of(actor);
   kept_failure failed = report_own(actor, act, std::move(what));
   if ((actor.flags & cell::constructed) == 0) {
     end_object(actor, ended(ended::why::failed, std::move(failed.what), std::move(failed.memory)));
@@ -61,7 +61,7 @@ TROUPE_INLINE void handle(thread_turn_state& state, void* object, message& mail)
 
 }  // namespace
 
-void handle_unusual(thread_turn_state& state, system& home, cell& actor, message& mail) noexcept {
+void handle_unusual(thread_turn_state& state, actor_system& home, cell& actor, message& mail) noexcept {
   if (is_ours(mail)) {
     mail.act(&mail, nullptr, message_act::handle);
     return;
@@ -120,7 +120,7 @@ TROUPE_NOINLINE void end_handler(activation& active) noexcept {
 
 // Handles a batch of mail, oldest first. What is left of it when the turn's limits end it, or when a handler has
 // suspended the turn; else 0.
-TROUPE_INLINE std::uintptr_t handle_batch(thread_turn_state& state, system& home, activation& active, std::uintptr_t link,
+TROUPE_INLINE std::uintptr_t handle_batch(thread_turn_state& state, actor_system& home, activation& active, std::uintptr_t link,
                                           turn_limit& limit) noexcept {
   cell& actor = *active.actor;
   while (link != 0) {
@@ -163,7 +163,7 @@ TROUPE_INLINE std::uintptr_t handle_batch(thread_turn_state& state, system& home
 
 TROUPE_NOINLINE sched::after_turn run_on(thread_turn_state& state, activation& active, unsigned handled, bool batch_done) noexcept {
   cell& actor = *active.actor;
-  system& home = system::of(actor);
+  actor_system& home = actor_system::of(actor);
   // order: relaxed (both)  for running_handlers, a snapshot
   if (state.home.load(std::memory_order_relaxed) != &home) enter_system(state, home);
   state.active = &active;
@@ -238,7 +238,7 @@ namespace {
 
 // Whether an actor is like most: alive, not known to be slow, with the runtime's own limits, on a thread that ran a turn of
 // this runtime before.
-TROUPE_INLINE bool takes_fast_path(const thread_turn_state& state, unsigned flags, const system& home) noexcept {
+TROUPE_INLINE bool takes_fast_path(const thread_turn_state& state, unsigned flags, const actor_system& home) noexcept {
   constexpr unsigned looked_at = cell::constructed | cell::stopped | cell::slow | cell::has_extras | cell::guards;
   // order: relaxed (both)  as discarding; the thread's own
   return (flags & looked_at) == cell::constructed && home.slow_path_flags.load(std::memory_order_relaxed) == 0 &&
@@ -246,7 +246,7 @@ TROUPE_INLINE bool takes_fast_path(const thread_turn_state& state, unsigned flag
 }
 
 // As end_object, in the turn of an actor that was so at its start.
-TROUPE_INLINE void end_on_fast_path(thread_turn_state& state, system& home, cell& actor) noexcept {
+TROUPE_INLINE void end_on_fast_path(thread_turn_state& state, actor_system& home, cell& actor) noexcept {
   if (home.supervised.in_use() || (actor.flags & cell::guards) != 0) [[unlikely]] return end_object(actor, ended(ended::why::unreferred));
   actor.flags |= cell::stopped;
   state.own.add(counted::ended, 1);
@@ -276,7 +276,7 @@ sched::after_turn run(sched::runnable& item) {
   cell& actor = *active.actor;
   const unsigned flags = actor.flags;
   thread_turn_state& state = turn_state_of_thread;
-  const bool fast_path = takes_fast_path(state, flags, system::of(actor));
+  const bool fast_path = takes_fast_path(state, flags, actor_system::of(actor));
   if ((active.marks & ~activation::told_unreferenced) != 0 || !fast_path) [[unlikely]] {
     const bool goes_on = fast_path && active.marks == (activation::waits | activation::has_urgent);
     return goes_on ? go_on(state, active) : run_on(state, active, 0, false);
@@ -310,7 +310,7 @@ sched::after_turn run(sched::runnable& item) {
     const auto ask = [&] { return ask_out_of_mail(actor.refs, mailbox(actor.word), active, !actor.alive()); };
     out_of_mail next = ask();
     if (next == out_of_mail::ends) {
-      end_on_fast_path(state, system::of(actor), actor);
+      end_on_fast_path(state, actor_system::of(actor), actor);
       next = active.empty() ? ask() : out_of_mail::collects;  // the destructor may have sent to its actor
     }
     if (next == out_of_mail::goes) {
@@ -333,11 +333,11 @@ bool deactivate(sched::runnable& item) {
   // It keeps its activation: the end of what it waits for must need no memory.
   if (active.suspended != nullptr && !active.suspended->listed) {
     if (active.actor->type == &spawned_type && fall_asleep(active)) return true;
-    system::of(*active.actor).waiting.add(*active.suspended, active);
+    actor_system::of(*active.actor).waiting.add(*active.suspended, active);
   }
   if (active.suspended == nullptr) cell_extras::of(*active.actor).parked_as = &active;
   const bool waits_for_others = deadlock_search::concerns(active);
-  system& home = system::of(*active.actor);
+  actor_system& home = actor_system::of(*active.actor);
   // It is in no queue then, and nobody's until mail comes that wakes it.
   active.where = sched::run_state::elsewhere;
   // order: relaxed (both)  whoever wakes it sees the parked state first
@@ -361,7 +361,7 @@ bool pending(const sched::runnable& item) {
 }
 
 void free_slot(cell& actor) noexcept {
-  system& home = system::of(actor);
+  actor_system& home = actor_system::of(actor);
   if (has_extras(actor) && cell_extras::of(actor).listed) home.waiting.remove(actor);
   free_cell(actor);
 }
@@ -376,7 +376,7 @@ void dispose(sched::runnable& item) noexcept {
 void discard(sched::runnable& item) noexcept {
   auto& active = static_cast<activation&>(item);
   cell& actor = *active.actor;
-  system& home = system::of(actor);
+  actor_system& home = actor_system::of(actor);
   mailbox box(actor.word);
   do {
     if (box.has_mail(active)) collect(active);

@@ -18,8 +18,8 @@ unsigned look_at_clock(thread_turn_state& state, cell& actor, unsigned handled) 
   }
   state.looked_at_ns = now;
   state.looked_after = handled;
-  update_slow_path(state, system::of(actor));
-  const std::int64_t left = limits_of(system::of(actor), actor).ns - (now - state.turn_began_ns);
+  update_slow_path(state, actor_system::of(actor));
+  const std::int64_t left = limits_of(actor_system::of(actor), actor).ns - (now - state.turn_began_ns);
   if (left < 0) return 0;
   if (slow) return handled + 1;
   // As many as should fit into half of what is left, and not too many at a time: the next handlers may be slower.
@@ -41,7 +41,7 @@ void check_clock(thread_turn_state& state, cell& actor) noexcept {
 
 bool turn_limit::over(thread_turn_state& state, cell& actor) noexcept {
   if (handled >= messages) return true;
-  if (system::of(actor).choose_messages) {  // simulated: the seed alone ends turns
+  if (actor_system::of(actor).choose_messages) {  // simulated: the seed alone ends turns
     look_after = messages;
     return false;
   }

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "actor/system.hpp"
+#include "actor/actor_system.hpp"
 #include "actor/turn.hpp"
 #include "troupe/observe/trace.hpp"
 
@@ -12,13 +12,13 @@ namespace troupe::actor {
 
 // Whether this actor's mail needs a second look: it is not constructed yet, or stopped; its turn is suspended; its mailbox is
 // bounded; it has a context of its own; a trace is taken; a stop discards all; messages wait for predicates.
-inline bool unusual(const system& home, const activation& active) noexcept {
+inline bool unusual(const actor_system& home, const activation& active) noexcept {
   return (active.actor->flags & (cell::constructed | cell::stopped | cell::ends_soon | cell::guards)) != cell::constructed ||
          (active.marks & (activation::waits | activation::has_urgent)) != 0 || active.actor->is_bounded() ||
          heap_of(*active.actor) != nullptr || observe::tracing() || home.discarding();
 }
 
-inline void update_slow_path(thread_turn_state& state, const system& home) noexcept {
+inline void update_slow_path(thread_turn_state& state, const actor_system& home) noexcept {
   // order: relaxed  a stop may be seen a turn late
   state.unusual.store(unusual(home, *state.active), std::memory_order_relaxed);
 }
@@ -43,12 +43,12 @@ TROUPE_INLINE unsigned first_look(unsigned flags) noexcept {
   return (flags & cell::quick) | 1u;  // at most turns_are_short_below
 }
 
-inline limits limits_of(const system& home, const cell& actor) noexcept {
+inline limits limits_of(const actor_system& home, const cell& actor) noexcept {
   return has_extras(actor) && cell_extras::of(actor).turn.messages != 0 ? cell_extras::of(actor).turn : home.turn;
 }
 
 // How many messages this turn may handle.
-TROUPE_INLINE unsigned message_limit(const system& home, const cell& actor) noexcept {
+TROUPE_INLINE unsigned message_limit(const actor_system& home, const cell& actor) noexcept {
   if (!has_extras(actor) && !home.choose_messages) [[likely]] return home.turn.messages;
   const unsigned most = limits_of(home, actor).messages;
   return home.choose_messages ? home.choose_messages(most) : most;

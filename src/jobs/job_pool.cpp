@@ -99,7 +99,7 @@ struct job_pool::runner final : sched::runnable {
   bool jobs_first = true;
 };
 
-job_pool::job_pool(actor::system& home, sched::executor& workers, unsigned runners_max, job_pool_options options,
+job_pool::job_pool(actor::actor_system& home, sched::executor& workers, unsigned runners_max, job_pool_options options,
                    std::function<void(bool)> keeps)
     : home_(home), workers_(workers), options_(options), waits_(std::make_shared<wait_count>(std::move(keeps))),
       id_(living::get().next_id()), memory_(new memory_account(*this, options.resource_bytes)), runners_(runners_max) {
@@ -142,7 +142,7 @@ void job_pool::drop(job& unwanted) noexcept {
 job_pool* job_pool::current() noexcept {
   if (pool_inside != nullptr) return pool_inside;
   // order: relaxed  the thread's own
-  if (const actor::system* home = actor::current_turn().home.load(std::memory_order_relaxed)) {
+  if (const actor::actor_system* home = actor::current_turn().home.load(std::memory_order_relaxed)) {
     if (home->jobs != nullptr) return static_cast<job_pool*>(home->jobs);
   }
   for (; made_here.count != 0; --made_here.count) {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "actor/running.hpp"
-#include "actor/system.hpp"
+#include "actor/actor_system.hpp"
 #include "jobs/job_queue.hpp"
 #include "jobs/memory_account.hpp"
 #include "jobs/runner_count.hpp"
@@ -54,7 +54,7 @@ struct job_pool_options {
 class job_pool {
  public:
   // `keep_alive`: a coroutine waits for a job (true), and does so no more (false).
-  job_pool(actor::system& home, sched::executor& workers, unsigned runners_max, job_pool_options options,
+  job_pool(actor::actor_system& home, sched::executor& workers, unsigned runners_max, job_pool_options options,
            std::function<void(bool)> keep_alive);
   job_pool(const job_pool&) = delete;
   job_pool& operator=(const job_pool&) = delete;
@@ -177,7 +177,7 @@ class job_pool {
   sched::after_turn run_some(runner& self) noexcept;
   bool may_linger(runner& self) noexcept;
 
-  actor::system& home_;
+  actor::actor_system& home_;
   sched::executor& workers_;
   const job_pool_options options_;
   const std::shared_ptr<wait_count> waits_;

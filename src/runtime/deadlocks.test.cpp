@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "actor/running.hpp"
-#include "actor/system.hpp"
+#include "actor/actor_system.hpp"
 #include "troupe/actor/self.hpp"
 #include "troupe/jobs/lazy.hpp"
 #include "troupe/runtime/runtime.hpp"
@@ -22,7 +22,7 @@ namespace troupe::test {
 namespace {
 
 struct first_actor {
-  unchecked<actor::system*> home() { return {&actor::system::of(*actor::current_cell())}; }
+  unchecked<actor::actor_system*> home() { return {&actor::actor_system::of(*actor::current_cell())}; }
   task<int> await_lazy(lazy<int> of, event then) {
     const int value = co_await of;
     co_await then.wait();
@@ -30,12 +30,12 @@ struct first_actor {
   }
   int ping() { return 1; }
   // Searches come and go in the middle of the turn, behind the beginning of the ask's wait.
-  static task<int> outlast_searches(unchecked<const actor::system*> home) {
+  static task<int> outlast_searches(unchecked<const actor::actor_system*> home) {
     const std::uint64_t before = home.value->deadlocks.rounds();
     while (home.value->deadlocks.rounds() < before + 2) std::this_thread::yield();
     co_return 1;
   }
-  task<int> ask_itself(unchecked<const actor::system*> home) {
+  task<int> ask_itself(unchecked<const actor::actor_system*> home) {
     auto [answer, other] =
         co_await when_all(self(this).ask<&first_actor::ping>(), outlast_searches(home));
     co_return answer + other;
@@ -55,7 +55,7 @@ struct second_actor {
 // searches see no thread at all.
 class between_looks {
  public:
-  explicit between_looks(actor::system& of) : of_(of), real_(of.deadlocks.jobs) {
+  explicit between_looks(actor::actor_system& of) : of_(of), real_(of.deadlocks.jobs) {
     current_ = this;
     of_.deadlocks.jobs = &replaced_;
   }
@@ -83,7 +83,7 @@ class between_looks {
     current_->real_->for_each(context, look);
   }
 
-  actor::system& of_;
+  actor::actor_system& of_;
   const actor::job_waits* const real_;
   const std::thread::id thread_ = std::this_thread::get_id();
   static inline between_looks* current_ = nullptr;
@@ -116,7 +116,7 @@ TEST(deadlock_search, takes_a_blocked_thread_only_for_what_it_waited_for_at_both
   runtime rt({.workers = 2});
   auto first = rt.spawn<first_actor>();
   auto second = rt.spawn<second_actor>();  // it would be told
-  actor::system& home = *first.ask<&first_actor::home>().get().value;
+  actor::actor_system& home = *first.ask<&first_actor::home>().get().value;
   promise<int> given;
   auto later = given.get_future();
   event then;
@@ -156,7 +156,7 @@ TEST(deadlock_search, keeps_no_text_of_a_wait_that_was_over_when_it_was_to_be_re
   runtime rt({.workers = 2});
   auto first = rt.spawn<first_actor>();
   auto second = rt.spawn<second_actor>();  // it is to be told
-  actor::system& home = *first.ask<&first_actor::home>().get().value;
+  actor::actor_system& home = *first.ask<&first_actor::home>().get().value;
   between_looks here(home);
   promise<> go;
   auto gone = go.get_future();
@@ -204,12 +204,12 @@ TEST(deadlock_search, finds_a_turn_that_was_in_flight_and_lingers_on_a_busy_work
   runtime rt({.workers = 1});
   auto first = rt.spawn<first_actor>();
   auto one = rt.spawn<restless>(), two = rt.spawn<restless>();
-  actor::system& home = *first.ask<&first_actor::home>().get().value;
+  actor::actor_system& home = *first.ask<&first_actor::home>().get().value;
   one.tell<&restless::know>(two);
   two.tell<&restless::know>(one);
   std::atomic<bool> ends{false};
   one.tell<&restless::go>(unchecked<const std::atomic<bool>*>{&ends});
-  auto asked = first.ask<&first_actor::ask_itself>(unchecked<const actor::system*>{&home});
+  auto asked = first.ask<&first_actor::ask_itself>(unchecked<const actor::actor_system*>{&home});
   EXPECT_TRUE(asked.wait_for(std::chrono::seconds(20))) << "it was not found";
   ends = true;
   EXPECT_THROW(asked.get(), deadlock);
@@ -220,7 +220,7 @@ TEST(deadlock_search, rests_when_it_has_told_one_and_nothing_waits_any_more) {
   runtime rt({.workers = 2});
   auto held = rt.hold();
   auto first = rt.spawn<first_actor>();
-  actor::system& home = *first.ask<&first_actor::home>().get().value;
+  actor::actor_system& home = *first.ask<&first_actor::home>().get().value;
   EXPECT_THROW(first.ask<&first_actor::ask_itself_side_by_side>().get(), deadlock);
   const std::uint64_t before = home.deadlocks.rounds();
   // Some time passes, in which no turn is suspended.
@@ -236,13 +236,13 @@ TEST(deadlock_search, rests_when_it_has_told_one_and_nothing_waits_any_more) {
 
 // A chain of asks, at the end of which one asks somebody who was there before.
 struct link_actor {
-  unchecked<actor::system*> home() { return {&actor::system::of(*actor::current_cell())}; }
+  unchecked<actor::actor_system*> home() { return {&actor::actor_system::of(*actor::current_cell())}; }
   task<int> go(int left, ref<first_actor> last) {
     if (left == 0) co_return co_await last.ask<&first_actor::ping>();
     co_return 1 + co_await spawn<link_actor>().ask<&link_actor::go>(left - 1, last);
   }
 };
-std::int64_t hops_in(const actor::system& home) {
+std::int64_t hops_in(const actor::actor_system& home) {
   std::int64_t sum = 0;
   actor::for_each_count(
       home, [&](unsigned, const actor::counts& its) { sum += its[actor::counted::hops]; });
@@ -259,7 +259,7 @@ TEST(deadlock_search, an_ask_of_who_is_not_suspended_looks_at_no_other) {
            policy::shared_queue});  // where an actor is inactive as soon as it has nothing to do
   auto head = rt.spawn<link_actor>();
   auto last = rt.spawn<first_actor>();
-  actor::system& home = *head.ask<&link_actor::home>().get().value;
+  actor::actor_system& home = *head.ask<&link_actor::home>().get().value;
   static_cast<void>(last.ask<&first_actor::ping>().get());
   EXPECT_EQ(head.ask<&link_actor::go>(links, last).get(), links + 1);
   rt.run();
@@ -271,7 +271,7 @@ TEST(deadlock_search, an_ask_of_who_is_suspended_looks_at_some_of_those_above) {
   runtime rt({.workers = 2});
   auto head = rt.spawn<link_actor>();
   auto last = rt.spawn<first_actor>();
-  actor::system& home = *head.ask<&link_actor::home>().get().value;
+  actor::actor_system& home = *head.ask<&link_actor::home>().get().value;
   event then;
   auto first = last.ask<&first_actor::await_lazy>(lazy<int>([] { return 0; }), then);
   wait_for_suspended(rt, 1);

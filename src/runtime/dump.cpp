@@ -23,7 +23,7 @@ std::string runtime_core::running() const {
 }
 
 std::string runtime_core::dump() {
-  const actor::system::gate_guard here(*system);
+  const actor::actor_system::gate_guard here(*system);
   if (!here.let_in()) return "troupe: dump: the runtime is ending\n";
   const tasks::timers::counts timers = clock->count(&system->deadlocks.own_timer());
   std::size_t holds = 0;

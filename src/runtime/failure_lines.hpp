@@ -9,7 +9,7 @@
 #include <exception>
 #include <mutex>
 
-#include "actor/system.hpp"
+#include "actor/actor_system.hpp"
 
 namespace troupe {
 

@@ -19,7 +19,7 @@
 #include <mutex>
 #include <vector>
 
-#include "actor/system.hpp"
+#include "actor/actor_system.hpp"
 #include "troupe/runtime/options.hpp"
 
 namespace troupe {

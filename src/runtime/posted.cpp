@@ -10,7 +10,7 @@ namespace troupe {
 namespace {
 
 struct posted final : sched::runnable {
-  actor::system* of = nullptr;
+  actor::actor_system* of = nullptr;
   std::move_only_function<void()> procedure;
 };
 
@@ -44,7 +44,7 @@ constexpr sched::runnable_vtable posted_type{&run, &deactivate, &pending, &dispo
 
 }  // namespace
 
-sched::runnable& make_posted(actor::system& home, std::move_only_function<void()> procedure) {
+sched::runnable& make_posted(actor::actor_system& home, std::move_only_function<void()> procedure) {
   auto& made = *::new (memory::allocate(sizeof(posted))) posted;
   made.type = &posted_type;
   made.of = &home;

@@ -3,12 +3,12 @@
 
 #include <functional>
 
-#include "actor/system.hpp"
+#include "actor/actor_system.hpp"
 #include "sched/runnable.hpp"
 
 namespace troupe {
 
 // Made by post(), freed by the scheduler once it has run. Throws std::bad_alloc.
-sched::runnable& make_posted(actor::system& home, std::move_only_function<void()> procedure);
+sched::runnable& make_posted(actor::actor_system& home, std::move_only_function<void()> procedure);
 
 }  // namespace troupe

@@ -9,7 +9,7 @@ namespace {
 
 // A worker disposes inside its lock; a captured ref that went there would enter the lock again (B4).
 TEST(posted, gives_up_what_it_holds_before_it_is_disposed_of) {
-  auto* home = new actor::system(actor::limits{1, 1});
+  auto* home = new actor::actor_system(actor::limits{1, 1});
   const auto held = std::make_shared<int>();
   sched::runnable& item = make_posted(*home, [held] {});
 
@@ -17,7 +17,7 @@ TEST(posted, gives_up_what_it_holds_before_it_is_disposed_of) {
 
   EXPECT_EQ(held.use_count(), 1);
   item.type->dispose(item);
-  actor::system::destroy(home);
+  actor::actor_system::destroy(home);
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ void main_thread::check_may_wait() const {
         "troupe: main_thread::call_and_wait: a handler, and a thread of the pool, must not wait for the main thread; "
         "co_await rt.main().call(f) there");
   }
-  const actor::system& home = actor::system::of(*any_ref(actor_).cell());
+  const actor::actor_system& home = actor::actor_system::of(*any_ref(actor_).cell());
   if (!tasks::main_lanes::waits_for_itself(home.main_lane)) return;
   throw usage_error(
       "troupe: main_thread::call_and_wait: this is the main thread, which would wait for itself; call f() here, or in a task "
@@ -83,7 +83,7 @@ void runtime::dump(std::ostream& to) const { to << core_->dump() << std::flush; 
 std::chrono::nanoseconds runtime::now() const { return core_->now(); }
 std::uint64_t runtime::seed() const noexcept { return core_->options.seed; }
 
-actor::system& runtime::system() const noexcept { return *core_->system; }
+actor::actor_system& runtime::system() const noexcept { return *core_->system; }
 actor::placement runtime::place(const spawn_options& options) const { return core_->place(options); }
 actor::placement runtime::place(const on_thread& where) { return core_->place(where); }
 

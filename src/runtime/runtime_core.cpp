@@ -46,7 +46,7 @@ Named with_names(Named one, const actor::failed_call& where) noexcept {
 }  // namespace
 
 runtime_core::runtime_core(runtime_options chosen)
-    : options(resolve(std::move(chosen))), system(new actor::system(limits_of(options.turn))),
+    : options(resolve(std::move(chosen))), system(new actor::actor_system(limits_of(options.turn))),
       aside(options.blocking_threads) {
   try {
     system->is_simulated = options.policy == policy::simulated;
@@ -57,12 +57,12 @@ runtime_core::runtime_core(runtime_options chosen)
   } catch (...) {
     tasks::main_lanes::give_back(system->main_lane);
     pool.reset();
-    actor::system::destroy(system);
+    actor::actor_system::destroy(system);
     throw;
   }
   if (system->is_simulated) return;  // all it does is done in run(): only a search of another runtime comes to its lane
   const auto search = [](void* of) noexcept {
-    actor::deadlock_search& deadlocks = static_cast<actor::system*>(of)->deadlocks;
+    actor::deadlock_search& deadlocks = static_cast<actor::actor_system*>(of)->deadlocks;
     if (deadlocks.search() == 0) deadlocks.search_soon();  // that one may have missed what was running
   };
   tasks::main_lanes::set_search(system->main_lane, search, system);
@@ -174,15 +174,15 @@ void runtime_core::make_executors() {
   sched::executor* main_lane = nullptr;
   // The executors' places are filled before the pool's threads start to look at them.
   const auto install = [&](std::size_t index, sched::executor& one) {
-    // order: release  publishes the executor; pairs with system::executor_of
+    // order: release  publishes the executor; pairs with actor_system::executor_of
     system->executors[index].store(&one, std::memory_order_release);
   };
   if (options.policy == policy::simulated) {
     // The short ways of turns as often as the long one (src/actor/turn.cpp).
     auto made = std::make_unique<sched::simulated>(options.seed, alive_, [this] {
       // order: relaxed (both)  the simulation's own thread
-      simulated_->choose(2) == 0 ? system->slow_path_flags.fetch_or(actor::system::chooses, std::memory_order_relaxed)
-                                 : system->slow_path_flags.fetch_and(static_cast<std::uint8_t>(~actor::system::chooses), std::memory_order_relaxed);
+      simulated_->choose(2) == 0 ? system->slow_path_flags.fetch_or(actor::actor_system::chooses, std::memory_order_relaxed)
+                                 : system->slow_path_flags.fetch_and(static_cast<std::uint8_t>(~actor::actor_system::chooses), std::memory_order_relaxed);
     });
     simulated_ = made.get();
     main_lane = &simulated_->add_lane();
@@ -267,7 +267,7 @@ void runtime_core::shut_down() {
   jobs.reset();
   system->on_dead_letter = nullptr;
   const std::uint8_t lane = system->main_lane;
-  actor::system::destroy(system);
+  actor::actor_system::destroy(system);
   tasks::main_lanes::give_back(lane);
   lines.tell_left_out();
   print_unheard();
@@ -295,7 +295,7 @@ std::uint16_t runtime_core::pinned_index(const std::string& name) {
   // The runtime ends: an actor that would have had a thread of its own is never constructed.
   if (ending_) return main_index;
   const std::size_t index = main_index + 1 + pinned_indices_.size();
-  if (index >= actor::system::executors_max) {
+  if (index >= actor::actor_system::executors_max) {
     throw option_error("troupe: pinned(\"" + name + "\"): there are 1000 pinned threads already; let actors share them");
   }
   const auto place = pinned_indices_.try_emplace(name, static_cast<std::uint16_t>(index)).first;
@@ -306,7 +306,7 @@ std::uint16_t runtime_core::pinned_index(const std::string& name) {
     pinned_indices_.erase(place);
     throw;
   }
-  // order: release  publishes the executor; pairs with system::executor_of
+  // order: release  publishes the executor; pairs with actor_system::executor_of
   system->executors[index].store(lane, std::memory_order_release);
   return static_cast<std::uint16_t>(index);
 }
@@ -333,7 +333,7 @@ actor::placement actor::place_in(system& home, const spawn_options& chosen) {
   where.on_error = chosen.on_error;
   where.restart = &chosen.restart;
   where.parent = chosen.parent.cell();
-  if (where.parent != nullptr && &system::of(*where.parent) != &home) {
+  if (where.parent != nullptr && &actor_system::of(*where.parent) != &home) {
     throw option_error("troupe: spawn_options::parent: it is an actor of another runtime");
   }
   where.turn_messages = chosen.turn.messages;
@@ -472,7 +472,7 @@ void runtime_core::set_holds_ignored(bool yes) {
 std::chrono::nanoseconds runtime_core::now() const { return std::chrono::nanoseconds(clock->now_ns() - system->began_ns); }
 
 std::chrono::nanoseconds now() {
-  const actor::system& home = actor::running_system("now");
+  const actor::actor_system& home = actor::running_system("now");
   return std::chrono::nanoseconds(tasks::now_ns(*home.home.clock) - home.began_ns);
 }
 

@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "actor/system.hpp"
+#include "actor/actor_system.hpp"
 #include "base/parker.hpp"
 #include "jobs/job_pool.hpp"
 #include "observe/session.hpp"
@@ -38,7 +38,7 @@ class runtime_core : public std::enable_shared_from_this<runtime_core> {
   explicit runtime_core(runtime_options chosen);
   void shut_down();
 
-  static constexpr std::uint16_t main_index = actor::system::main_executor;  // of the system's executors
+  static constexpr std::uint16_t main_index = actor::actor_system::main_executor;  // of the system's executors
   static constexpr std::int64_t internal_actors = 1;  // the main thread's seat
 
   void run();
@@ -59,7 +59,7 @@ class runtime_core : public std::enable_shared_from_this<runtime_core> {
   const runtime_options options;
   failure_log failures{options.failures_kept, options.failure_bytes};
   failure_lines lines{options.failure_lines};
-  actor::system* const system;  // deletes itself (system.hpp)
+  actor::actor_system* const system;  // deletes itself (system.hpp)
   std::unique_ptr<sched::policy> pool;
   std::unique_ptr<tasks::timers> clock;
   sched::io_driver_slot io;
@@ -68,7 +68,7 @@ class runtime_core : public std::enable_shared_from_this<runtime_core> {
 
  private:
   // A pinned thread ends in two steps: first all of them stop running turns, then one after the other
-  // destroys its actors (actor/system.hpp).
+  // destroys its actors (actor/actor_system.hpp).
   struct pinned_thread {
     pinned_thread(runtime_core& core, std::uint16_t index);
     void live();

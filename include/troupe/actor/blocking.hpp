@@ -12,15 +12,15 @@ namespace troupe {
 
 namespace actor {
 
-class system;
-void run_aside(system& home, std::move_only_function<void()> procedure);
+class actor_system;
+void run_aside(actor_system& home, std::move_only_function<void()> procedure);
 // A simulated program has no threads aside: this comes in run() alone.
-void mark_simulated(const system& home, tasks::shared_state& result) noexcept;
+void mark_simulated(const actor_system& home, tasks::shared_state& result) noexcept;
 // The system of the handler that is running. usage_error elsewhere.
-system& running_system(const char* who);
+actor_system& running_system(const char* who);
 
 template <class Function>
-auto call_aside(system& home, Function&& function) {
+auto call_aside(actor_system& home, Function&& function) {
   using result = std::invoke_result_t<std::decay_t<Function>&>;
   promise<result> promised;
   future<result> later = promised.get_future();

@@ -16,7 +16,7 @@ namespace troupe::actor {
 
 using sched::message;
 
-class system;
+class actor_system;
 struct activation;
 
 // What differs between actor classes. One constant for each.

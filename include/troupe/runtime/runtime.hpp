@@ -335,7 +335,7 @@ class runtime {
   std::uint64_t seed() const noexcept;
 
  private:
-  actor::system& system() const noexcept;
+  actor::actor_system& system() const noexcept;
   // Of a task with a context of its own.
   template <class T>
   actor::placement within(const context_options& heap) const {

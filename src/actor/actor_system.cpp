@@ -1,4 +1,4 @@
-#include "actor/system.hpp"
+#include "actor/actor_system.hpp"
 
 #include "actor/activation.hpp"
 #include "actor/asleep.hpp"
@@ -13,7 +13,7 @@ namespace troupe::actor {
 
 constinit thread_local thread_slots slots_of_thread{};
 
-memory::slot_space::magazines* claim_magazines(system& home) noexcept {
+memory::slot_space::magazines* claim_magazines(actor_system& home) noexcept {
   if (slots_of_thread.home != nullptr || own_worker(home) == nullptr) return nullptr;
   slots_of_thread.home = &home;
   return &slots_of_thread.magazines;
@@ -21,18 +21,18 @@ memory::slot_space::magazines* claim_magazines(system& home) noexcept {
 
 constinit thread_local const kept_memory* failures_keep = nullptr;
 
-system::system(limits turn) : turn(turn), slots(this) {
+actor_system::actor_system(limits turn) : turn(turn), slots(this) {
   // order: relaxed  nobody else knows it yet
   if (turn.messages < turns_are_short_below) slow_path_flags.store(short_turns, std::memory_order_relaxed);
   // order: relaxed  as above
   if (observe::tracing()) slow_path_flags.fetch_or(traced, std::memory_order_relaxed);
 }
 
-system::~system() {
+actor_system::~actor_system() {
   slots.for_each([](void* slot) { end_extras(*static_cast<cell*>(slot)); });
 }
 
-void system::report(const cell* actor, message::handler method, std::exception_ptr what) noexcept {
+void actor_system::report(const cell* actor, message::handler method, std::exception_ptr what) noexcept {
   // What a stop that discards ends is no failure.
   if (discarding() && is_cancelled(what)) return;
   failed_call where{"", method != nullptr ? method(nullptr, nullptr, message_act::describe) : "post", 0, {}};
@@ -44,32 +44,32 @@ void system::report(const cell* actor, message::handler method, std::exception_p
   on_failure(where, std::move(what));
 }
 
-bool system::enter_gate() noexcept {
+bool actor_system::enter_gate() noexcept {
   // order: seq_cst  gate_entries in front of closing; close() has it the other way round: one sees the other
   gate_entries.fetch_add(1, std::memory_order_seq_cst);
   return !closing.load(std::memory_order_seq_cst);
 }
 
 // order: release  what the gate_guard did is seen by the end; pairs with close and destroy
-void system::leave() noexcept { gate_entries.fetch_sub(1, std::memory_order_release); }
+void actor_system::leave() noexcept { gate_entries.fetch_sub(1, std::memory_order_release); }
 
-void system::close() noexcept {
+void actor_system::close() noexcept {
   // order: seq_cst  as visit
   closing.store(true, std::memory_order_seq_cst);
   wait_for_gate_entries();
 }
 
-void system::wait_for_gate_entries() const noexcept {
+void actor_system::wait_for_gate_entries() const noexcept {
   // order: seq_cst  as visit; acquires what gate_entries did
   for (int spin = 0; gate_entries.load(std::memory_order_seq_cst) != 0; ++spin) base::std_atomics::wait_a_little(spin);
 }
 
-void system::make_dead_letter(cell& actor, message& mail, bool observed) noexcept {
+void actor_system::make_dead_letter(cell& actor, message& mail, bool observed) noexcept {
   if (is_counted(mail)) leave_mailbox(actor);
   make_uncounted_dead_letter(actor, mail, observed);
 }
 
-void system::make_uncounted_dead_letter(const cell& actor, message& mail, bool observed) noexcept {
+void actor_system::make_uncounted_dead_letter(const cell& actor, message& mail, bool observed) noexcept {
   if (is_ours(mail)) {
     mail.act(&mail, nullptr, message_act::discard);
     return;
@@ -82,10 +82,10 @@ void system::make_uncounted_dead_letter(const cell& actor, message& mail, bool o
 }
 
 // order: relaxed  a statistic
-void system::count_dead_letter() noexcept { dead_letters.fetch_add(1, std::memory_order_relaxed); }
+void actor_system::count_dead_letter() noexcept { dead_letters.fetch_add(1, std::memory_order_relaxed); }
 
 // What the observer sends may be a dead letter at once (at the runtime's end): counted, but not observed.
-void system::observe_dead_letter(const failed_call& where, bool observed) noexcept {
+void actor_system::observe_dead_letter(const failed_call& where, bool observed) noexcept {
   thread_local bool observing = false;
   if (!observed || observing || !on_dead_letter) return;
   observing = true;
@@ -109,7 +109,7 @@ void end_activation(cell& actor) noexcept {
 
 }  // namespace
 
-void system::destroy_actors(std::uint16_t executor) noexcept {
+void actor_system::destroy_actors(std::uint16_t executor) noexcept {
   if (executor == 0) end_asleep(*this);
   // Destructors may drop the last ref to others; they make no new actors any more (cell.cpp).
   slots.for_each([&](void* slot) {
@@ -122,7 +122,7 @@ void system::destroy_actors(std::uint16_t executor) noexcept {
   });
 }
 
-void system::destroy_actor(cell& actor) noexcept {
+void actor_system::destroy_actor(cell& actor) noexcept {
   const bool alive = actor.alive();
   actor.flags |= cell::stopped;
   end_activation(actor);  // also of one that waits to be constructed anew
@@ -135,7 +135,7 @@ void system::destroy_actor(cell& actor) noexcept {
   make_dead_letters_of_guarded(actor);
 }
 
-void system::destroy(system* self) noexcept {
+void actor_system::destroy(actor_system* self) noexcept {
   leave_system(*self);
   self->supervised.end_all();
   constexpr std::int64_t open = std::int64_t{1} << 40;
@@ -154,7 +154,7 @@ void system::destroy(system* self) noexcept {
   if (self->orphan_refs.fetch_sub(open - left, std::memory_order_acq_rel) == open - left) delete self;
 }
 
-void system::drop_orphan_ref() noexcept {
+void actor_system::drop_orphan_ref() noexcept {
   // order: acq_rel  the last one frees what all used
   if (orphan_refs.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
 }

@@ -38,16 +38,16 @@ struct failed_call {
 // What the failures keep that this thread reports now; null for most.
 extern constinit thread_local const kept_memory* failures_keep;
 
-class system {
+class actor_system {
  public:
   // 0 is the pool, 1 the main thread, then the pinned ones.
   static constexpr std::size_t executors_max = 1002;
   static constexpr std::uint16_t main_executor = 1;
 
-  explicit system(limits turn);
-  ~system();
+  explicit actor_system(limits turn);
+  ~actor_system();
 
-  static system& of(const cell& actor) noexcept { return *static_cast<system*>(memory::slab::of(&actor).owner); }
+  static actor_system& of(const cell& actor) noexcept { return *static_cast<actor_system*>(memory::slab::of(&actor).owner); }
 
   // The end, when no turn runs any more and nobody sends. First destroy_actors for each executor, on its own
   // thread, one after the other: objects go, in no particular order. Then destroy: cells that somebody still
@@ -55,7 +55,7 @@ class system {
   void destroy_actors(std::uint16_t executor) noexcept;
   // One of them, which has not ended.
   void destroy_actor(cell& actor) noexcept;
-  static void destroy(system* self) noexcept;
+  static void destroy(actor_system* self) noexcept;
 
   // Threads of anybody wake actors and drop last refs while the end begins: they do so in a visit, and the end
   // waits until no gate_guard is left. False: it has begun, and no actor is woken any more.
@@ -63,14 +63,14 @@ class system {
   void leave() noexcept;
   class gate_guard {
    public:
-    explicit gate_guard(system& of) noexcept : home_(of), open_(of.enter_gate()) {}
+    explicit gate_guard(actor_system& of) noexcept : home_(of), open_(of.enter_gate()) {}
     gate_guard(const gate_guard&) = delete;
     gate_guard& operator=(const gate_guard&) = delete;
     ~gate_guard() { home_.leave(); }
     bool let_in() const noexcept { return open_; }
 
    private:
-    system& home_;
+    actor_system& home_;
     const bool open_;
   };
   void close() noexcept;
@@ -148,23 +148,23 @@ class system {
 
 // A worker's magazines belong to the first system that it works for: its own runtime's.
 struct thread_slots {
-  const system* home = nullptr;
+  const actor_system* home = nullptr;
   memory::slot_space::magazines magazines;
 };
 extern constinit thread_local thread_slots slots_of_thread [[gnu::tls_model("initial-exec")]];
 
 // Makes the calling worker's magazines this system's, if they are nobody's. Null on other threads.
-memory::slot_space::magazines* claim_magazines(system& home) noexcept;
+memory::slot_space::magazines* claim_magazines(actor_system& home) noexcept;
 
 // The magazines of the calling worker for this system's slots; null on other threads.
-inline memory::slot_space::magazines* own_magazines(system& home) noexcept {
+inline memory::slot_space::magazines* own_magazines(actor_system& home) noexcept {
   if (slots_of_thread.home == &home) [[likely]] return &slots_of_thread.magazines;
   return claim_magazines(home);
 }
 
 // Of one that has never begun, or has ended: nobody can look at it any more.
 inline void free_cell(cell& unused) noexcept {
-  system& home = system::of(unused);
+  actor_system& home = actor_system::of(unused);
   end_extras(unused);
   home.slots.free(&unused, own_magazines(home));
 }
