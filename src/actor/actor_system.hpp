@@ -108,9 +108,9 @@ class actor_system {
       slow_path_flags.fetch_and(static_cast<std::uint8_t>(~discards), std::memory_order_relaxed);  // order: relaxed  as above
     }
   }
-  tasks::home home{};            // of its actors' async calls
-  tasks::home home_reentrant{};  // of those of reentrant actors
-  tasks::home home_asleep{};     // of `asleep`, which is the async call of all tasks that sleep without an actor (asleep.hpp)
+  tasks::call_host host{};            // of its actors' async calls
+  tasks::call_host host_reentrant{};  // of those of reentrant actors
+  tasks::call_host host_asleep{};     // of `asleep`, which is the async call of all tasks that sleep without an actor (asleep.hpp)
   message calls_none{nullptr};
   tasks::async_call asleep{calls_none};
   std::atomic<std::size_t> sleepers{0};

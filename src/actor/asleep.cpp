@@ -70,7 +70,7 @@ activation& make_actor(actor_system& home, tasks::wait& sleep) {
   // order: relaxed  a statistic
   home.sleepers.fetch_sub(1, std::memory_order_relaxed);
   root.parent = 0;
-  object.own_call.at = &home.home;
+  object.own_call.at = &home.host;
   move_to(object.own_call, sleep, root);
   sleep.enlist(*sleep.who);
   add_ref(made);  // the async call's
@@ -84,7 +84,7 @@ sleep_wait& as_sleep(tasks::wait& of) noexcept { return static_cast<sleep_wait&>
 void wake(void* of, tasks::wait& over) noexcept {
   constexpr std::int64_t while_memory_is_out_ns = 1'000'000;
   auto& home = *static_cast<actor_system*>(of);
-  tasks::timers& clock = *home.home.clock;
+  tasks::timers& clock = *home.host.clock;
   const actor_system::gate_guard here(home);
   if (!here.let_in()) return clock.arm(as_sleep(over), tasks::timers::last_ns);
   try {
@@ -118,9 +118,9 @@ void end(actor_system& home, tasks::wait& sleep) noexcept try {
 
 }  // namespace
 
-void make_home_asleep(actor_system& of) noexcept {
-  of.home_asleep.go_on = &wake;
-  of.asleep.at = &of.home_asleep;
+void make_host_asleep(actor_system& of) noexcept {
+  of.host_asleep.go_on = &wake;
+  of.asleep.at = &of.host_asleep;
   of.asleep.actor = &of;
 }
 
@@ -133,7 +133,7 @@ bool fall_asleep(activation& active) noexcept {
   auto& object = *static_cast<spawned_task*>(actor.object());
   coroutine& root = object.root;
   if (root_above(*sleep) != &root) return false;
-  const bool sleeps = home.home.clock->while_armed(*sleep, [&] {
+  const bool sleeps = home.host.clock->while_armed(*sleep, [&] {
     keep(*sleep, root, {object.act, object.result});
     move_to(home.asleep, *sleep, root);
     // order: relaxed  a statistic
@@ -150,7 +150,7 @@ std::size_t look_at_asleep(actor_system& of, const std::function<bool(tasks::wai
   // order: relaxed  a snapshot
   const std::size_t count = of.sleepers.load(std::memory_order_relaxed);
   if (count == 0) return 0;
-  of.home.clock->for_each([&](tasks::timer& one) {
+  of.host.clock->for_each([&](tasks::timer& one) {
     sleep_wait* const sleep = sleep_wait::of(one);
     return sleep == nullptr || sleep->who->in != &of.asleep || look(*sleep, kept_by(*sleep, *root_above(*sleep)).act);
   });
@@ -158,7 +158,7 @@ std::size_t look_at_asleep(actor_system& of, const std::function<bool(tasks::wai
 }
 
 void end_asleep(actor_system& of) noexcept {
-  tasks::timer* next = of.home.clock->take_back_all([&](tasks::timer& one) {
+  tasks::timer* next = of.host.clock->take_back_all([&](tasks::timer& one) {
     const sleep_wait* const sleep = sleep_wait::of(one);
     return sleep != nullptr && sleep->who->in == &of.asleep;
   });

@@ -16,7 +16,7 @@
 namespace troupe::actor {
 
 // The system's async call for them.
-void make_home_asleep(actor_system& of) noexcept;
+void make_host_asleep(actor_system& of) noexcept;
 
 // By its owner, who has no use for it before its wait is over: whether it sleeps now. Then actor and activation have gone.
 bool fall_asleep(activation& active) noexcept;

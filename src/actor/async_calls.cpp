@@ -98,7 +98,7 @@ const char* resume_reentrant(tasks::async_call& of) noexcept {
 }
 
 // The first run of a call. True when it is suspended: then it keeps its actor alive.
-bool start(thread_turn_state& state, tasks::async_call& call, tasks::coroutine& root, const tasks::home& at) noexcept {
+bool start(thread_turn_state& state, tasks::async_call& call, tasks::coroutine& root, const tasks::call_host& at) noexcept {
   cell& actor = *state.active->actor;
   call.actor = &actor;
   call.at = &at;
@@ -118,7 +118,7 @@ bool start(thread_turn_state& state, tasks::async_call& call, tasks::coroutine& 
 void begin_reentrant(tasks::async_call& call, tasks::coroutine& root) noexcept {
   thread_turn_state& state = current_turn();
   cell& actor = *state.active->actor;
-  if (!start(state, call, root, actor_system::of(actor).home_reentrant)) return;
+  if (!start(state, call, root, actor_system::of(actor).host_reentrant)) return;
   tasks::async_call*& first = cell_extras::of(actor).async_calls;
   call.next_call = first;
   call.call_link = &first;
@@ -129,7 +129,7 @@ void begin_reentrant(tasks::async_call& call, tasks::coroutine& root) noexcept {
 
 void begin(tasks::async_call& call, tasks::coroutine& root) noexcept {
   thread_turn_state& state = current_turn();
-  if (!start(state, call, root, actor_system::of(*state.active->actor).home)) return;
+  if (!start(state, call, root, actor_system::of(*state.active->actor).host)) return;
   state.active->suspend(call);
   state.unusual.store(true, std::memory_order_relaxed);  // order: relaxed  the thread's own
 }
@@ -153,9 +153,9 @@ void cancel_turns(activation& active) noexcept {
 
 void make_homes(actor_system& of, tasks::timers* clock, sched::io_driver_slot* io) noexcept {
   const auto search_soon = [](void* actor) noexcept { actor_system::of(*static_cast<cell*>(actor)).deadlocks.search_soon(); };
-  of.home = {&go_on, &go_on_later, &resume, clock, io, search_soon, &of.deadlocks.soon()};
-  of.home_reentrant = {&go_on, &go_on_later, &resume_reentrant, clock, io, search_soon, &of.deadlocks.soon()};
-  make_home_asleep(of);
+  of.host = {&go_on, &go_on_later, &resume, clock, io, search_soon, &of.deadlocks.soon()};
+  of.host_reentrant = {&go_on, &go_on_later, &resume_reentrant, clock, io, search_soon, &of.deadlocks.soon()};
+  make_host_asleep(of);
 }
 
 void count_suspended(int change) noexcept { current_turn().own.add(counted::suspended, change); }
@@ -441,7 +441,7 @@ bool is_discarding(const void* actor) noexcept { return actor::actor_system::of(
 
 sched::io_driver_slot* current_io() noexcept {
   const actor::cell* running = actor::current_cell();
-  return running == nullptr ? nullptr : actor::actor_system::of(*running).home.io;
+  return running == nullptr ? nullptr : actor::actor_system::of(*running).host.io;
 }
 
 void report_unheard(std::exception_ptr what) noexcept {

@@ -358,7 +358,7 @@ void deadlock_search::search_after_park() noexcept {
 
 void deadlock_search::arm_first() noexcept {
   std::lock_guard lock(arming_);
-  if (armed_ && (!is_late_ || !home_.home.clock->take_back(*this))) return;  // or it is expiring
+  if (armed_ && (!is_late_ || !home_.host.clock->take_back(*this))) return;  // or it is expiring
   // order: relaxed  a hint
   arm(next_after_ns_.load(std::memory_order_relaxed));
 }
@@ -378,7 +378,7 @@ void deadlock_search::arm_later(bool was_asked_for) noexcept {
 // However late it was to come.
 void deadlock_search::arm_anew() noexcept {
   std::lock_guard lock(arming_);
-  if (armed_ && !home_.home.clock->take_back(*this)) return;  // it is expiring
+  if (armed_ && !home_.host.clock->take_back(*this)) return;  // it is expiring
   request_.expect();
   // order: relaxed  a hint
   arm(next_after_ns_.load(std::memory_order_relaxed));
@@ -391,8 +391,8 @@ void deadlock_search::arm(std::int64_t after_ns) noexcept {
   if (home_.closing.load(std::memory_order_relaxed))
     return;
   try {
-    home_.home.clock->arm(*this,
-                          tasks::due_in(*home_.home.clock, std::chrono::nanoseconds(after_ns)));
+    home_.host.clock->arm(*this,
+                          tasks::due_in(*home_.host.clock, std::chrono::nanoseconds(after_ns)));
     armed_ = true;
   } catch (...) {
     // There is no thread to keep the time: circles are found when the program is out of work.
@@ -417,7 +417,7 @@ std::size_t deadlock_search::search() noexcept {
     in_flight_.store(not_quiet.in_flight != 0, std::memory_order_relaxed);
     return 0;
   }
-  const tasks::timers& clock = *home_.home.clock;  // virtual time under the simulated policy, which is to be the same each time
+  const tasks::timers& clock = *home_.host.clock;  // virtual time under the simulated policy, which is to be the same each time
   const std::int64_t began_ns = clock.now_ns();
   bool incomplete = true;
   std::size_t told = 0;

@@ -153,7 +153,7 @@ sched::after_turn run(sched::runnable& item) {
   // order: relaxed (both)  for running_handlers, a snapshot
   state.actor.store(&actor, std::memory_order_relaxed);
   state.method.store(object.act, std::memory_order_relaxed);
-  object.own_call.at = &home.home;
+  object.own_call.at = &home.host;
   state.running_call = &object.own_call;
   object.own_call.start(object.root);
   state.running_call = nullptr;

@@ -137,7 +137,7 @@ std::chrono::nanoseconds backoff_of(const supervision_state& own) noexcept {
 
 void restart(cell& actor, supervision_state& own, kept_failure failed) noexcept {
   while (failed.what != nullptr) {
-    const std::int64_t now = tasks::now_ns(*actor_system::of(actor).home.clock);
+    const std::int64_t now = tasks::now_ns(*actor_system::of(actor).host.clock);
     if (own.failures == 0 || now - own.failed_since_ns > own.restart.per.count()) {
       own.failed_since_ns = now;
       own.failures = 0;

@@ -152,7 +152,7 @@ class job_pool {
   // Makes up for an offer that came too soon behind a call: who made it may be long in coming to the next one.
   struct late_offer final : tasks::timer {
     explicit late_offer(job_pool& pool) noexcept : timer(&make, true), of(pool) {}
-    ~late_offer() { tasks::cancel(*of.home_.home.clock, *this); }  // parts that are left make offers, too
+    ~late_offer() { tasks::cancel(*of.home_.host.clock, *this); }  // parts that are left make offers, too
     static void make(timer& self) noexcept;
     job_pool& of;
     std::atomic<bool> armed{false};

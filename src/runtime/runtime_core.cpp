@@ -473,7 +473,7 @@ std::chrono::nanoseconds runtime_core::now() const { return std::chrono::nanosec
 
 std::chrono::nanoseconds now() {
   const actor::actor_system& home = actor::running_system("now");
-  return std::chrono::nanoseconds(tasks::now_ns(*home.home.clock) - home.began_ns);
+  return std::chrono::nanoseconds(tasks::now_ns(*home.host.clock) - home.began_ns);
 }
 
 }  // namespace troupe

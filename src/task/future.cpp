@@ -29,7 +29,7 @@ bool future_wait::suspend(coroutine& who) {
       asked->waited.store(true, std::memory_order_relaxed);  // order: relaxed  a hint for check_circle
     }
   }
-  const home& at = *who.in->at;
+  const call_host& at = *who.in->at;
   // order: relaxed  a search that begins now comes too early for this wait; who parks the actor asks again
   if (!limited && !at.searched_soon->load(std::memory_order_relaxed)) [[unlikely]] at.search_soon(who.in->actor);
   begin(who);

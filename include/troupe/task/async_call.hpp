@@ -54,7 +54,7 @@ struct coroutine {
 };
 
 // What an async call asks of its actor.
-struct home {
+struct call_host {
   // The wait is over: its coroutine goes on in a turn of the actor. Any thread; takes the wait.
   void (*go_on)(void* actor, wait& over) noexcept;
   // In a turn: the wait is over after it.
@@ -116,7 +116,7 @@ class async_call {
 
   sched::message& call;  // what it answers; gets `complete` when the async call is done
   void* actor = nullptr;  // a cell
-  const tasks::home* at = nullptr;
+  const tasks::call_host* at = nullptr;
   wait* awaited = nullptr;  // what the innermost of its coroutines is suspended for
   shared_state* answers = nullptr;  // the ask that it was called by, if it was
   async_call* next_call = nullptr;        // of a reentrant actor's, or of those that are parked (src/actor/waiting.hpp)

@@ -72,7 +72,7 @@ class group final : public wait {
   async_call* end_if_done() noexcept;
   void go_on_if_done() noexcept;
 
-  home at_{};
+  call_host at_{};
   std::span<branch> branches_;
   std::size_t left_ = 0, winner_ = SIZE_MAX;
   group_nest *starts_ = nullptr, *cancels_ = nullptr;  // while it does so
