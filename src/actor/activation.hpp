@@ -213,7 +213,7 @@ TROUPE_INLINE activation& make_activation(cell& actor) {
 TROUPE_INLINE void free_activation(activation& rested) noexcept {
   TROUPE_INVARIANT(rested.empty() && rested.deferred_slot < 0, "M3");
   // order: relaxed  nobody's any more (worker.hpp)
-  rested.home.store(nullptr, std::memory_order_relaxed);
+  rested.home_worker.store(nullptr, std::memory_order_relaxed);
   memory::deallocate_stable(&rested);
 }
 

@@ -60,7 +60,7 @@ struct actor_side {
     if (!mailbox::is_activation(seen) || mailbox::is_parked(seen)) return;
     activation& active = mailbox::as_activation(seen);
     // order: relaxed  a wake hint for the wrong worker is passed on (worker.cpp)
-    sched::worker* is_deferred_at = active.home.load(std::memory_order_relaxed);
+    sched::worker* is_deferred_at = active.home_worker.load(std::memory_order_relaxed);
     if (is_deferred_at == nullptr) return;
     is_deferred_at->wake_hints.push(active);
     if (home.enter_gate()) executor.attend();  // the worker may be long in a handler (P11)
@@ -129,7 +129,7 @@ TROUPE_INLINE void deliver_inside(sched::worker& self, cell& to, message& mail) 
     activation& active = mailbox::as_activation(seen);
     // Another worker's, or just now freed by one: never ours by chance, only we make it ours (worker.hpp).
     // order: relaxed  ours is written inside our lock only
-    if (active.home.load(std::memory_order_relaxed) == &self) [[likely]] {
+    if (active.home_worker.load(std::memory_order_relaxed) == &self) [[likely]] {
       if constexpr (Urgent) {
         active.append_urgent(mail);
         self.wake_if_idle(active);
@@ -205,7 +205,7 @@ bool drop_at_home(cell& to) noexcept {
   if (mailbox::is_activation(seen)) {
     activation& active = mailbox::as_activation(seen);
     // order: relaxed  ours is written inside our lock only
-    if (active.home.load(std::memory_order_relaxed) == self && active.where != sched::run_state::running && to.refs.drop_only()) {
+    if (active.home_worker.load(std::memory_order_relaxed) == self && active.where != sched::run_state::running && to.refs.drop_only()) {
       active.set_unreferenced(true);
       if (active.where == sched::run_state::deactivation_deferred) self->push(active);
       done = true;

@@ -341,8 +341,8 @@ bool deactivate(sched::runnable& item) {
   // It is in no queue then, and nobody's until mail comes that wakes it.
   active.where = sched::run_state::elsewhere;
   // order: relaxed (both)  whoever wakes it sees the parked state first
-  sched::worker* const before = active.home.load(std::memory_order_relaxed);
-  active.home.store(nullptr, std::memory_order_relaxed);
+  sched::worker* const before = active.home_worker.load(std::memory_order_relaxed);
+  active.home_worker.store(nullptr, std::memory_order_relaxed);
   if (!active.may_run() && box.park(active)) {
     // A search that came before the park missed it. From here on the activation may be run, and
     // gone.
@@ -350,7 +350,7 @@ bool deactivate(sched::runnable& item) {
     return true;
   }
   // order: relaxed  it was not parked: still ours
-  active.home.store(before, std::memory_order_relaxed);
+  active.home_worker.store(before, std::memory_order_relaxed);
   return false;
 }
 

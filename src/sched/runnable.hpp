@@ -41,7 +41,7 @@ enum class run_state : std::uint8_t { elsewhere, queued, running, deactivation_d
 struct runnable {
   runnable* next = nullptr;  // of the queue or inbox that it is in
   // The worker whose biased lock guards this runnable; null under the other policies and elsewhere.
-  std::atomic<worker*> home{nullptr};
+  std::atomic<worker*> home_worker{nullptr};
   const runnable_vtable* type = nullptr;
   std::int16_t deferred_slot = -1;  // where the home worker remembers it, or -1
   run_state where = run_state::elsewhere;

@@ -52,10 +52,10 @@ worker::wake_hints_taken worker::take_wake_hints() noexcept {
   wake_hints_taken taken;
   const auto look = [&](runnable& item) {
     // order: relaxed  written inside the lock of the home only; what is not ours is somebody else's
-    worker* home = item.home.load(std::memory_order_relaxed);
-    if (home != this) {
-      if (home == nullptr) return;
-      home->wake_hints.push(item);  // it changed hands after its sender had looked
+    worker* home_worker = item.home_worker.load(std::memory_order_relaxed);
+    if (home_worker != this) {
+      if (home_worker == nullptr) return;
+      home_worker->wake_hints.push(item);  // it changed hands after its sender had looked
       ++taken.passed_on;
     } else if (item.where == run_state::running) {
       wake_hints.push(item);  // its turn may have looked for mail too early: once more, when it is over
@@ -98,7 +98,7 @@ unsigned worker::give(worker& thief, runnable*& list, share most, unsigned at_mo
     part_with(item);
     item.where = run_state::elsewhere;
     // order: relaxed  read inside a lock only; this worker's is revoked, the searcher's is its own
-    item.home.store(&thief, std::memory_order_relaxed);
+    item.home_worker.store(&thief, std::memory_order_relaxed);
     item.next = nullptr;
     *end = &item;
     end = &item.next;

@@ -59,7 +59,7 @@ class worker {
     TROUPE_INVARIANT(item.deferred_slot < 0, "W1");
     ++residents_;
     // order: relaxed  read inside the lock only, or as a hint
-    item.home.store(this, std::memory_order_relaxed);
+    item.home_worker.store(this, std::memory_order_relaxed);
   }
 
   // Inside the lock: queues one of this worker's that is not in the queue.
