@@ -13,9 +13,9 @@ namespace troupe::actor {
 
 constinit thread_local thread_slots slots_of_thread{};
 
-memory::slot_space::magazines* claim_magazines(actor_system& home) noexcept {
-  if (slots_of_thread.home != nullptr || own_worker(home) == nullptr) return nullptr;
-  slots_of_thread.home = &home;
+memory::slot_space::magazines* claim_magazines(actor_system& system) noexcept {
+  if (slots_of_thread.system != nullptr || own_worker(system) == nullptr) return nullptr;
+  slots_of_thread.system = &system;
   return &slots_of_thread.magazines;
 }
 

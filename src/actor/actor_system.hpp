@@ -63,14 +63,14 @@ class actor_system {
   void leave() noexcept;
   class gate_guard {
    public:
-    explicit gate_guard(actor_system& of) noexcept : home_(of), open_(of.enter_gate()) {}
+    explicit gate_guard(actor_system& of) noexcept : system_(of), open_(of.enter_gate()) {}
     gate_guard(const gate_guard&) = delete;
     gate_guard& operator=(const gate_guard&) = delete;
-    ~gate_guard() { home_.leave(); }
+    ~gate_guard() { system_.leave(); }
     bool let_in() const noexcept { return open_; }
 
    private:
-    actor_system& home_;
+    actor_system& system_;
     const bool open_;
   };
   void close() noexcept;
@@ -148,25 +148,25 @@ class actor_system {
 
 // A worker's magazines belong to the first system that it works for: its own runtime's.
 struct thread_slots {
-  const actor_system* home = nullptr;
+  const actor_system* system = nullptr;
   memory::slot_space::magazines magazines;
 };
 extern constinit thread_local thread_slots slots_of_thread [[gnu::tls_model("initial-exec")]];
 
 // Makes the calling worker's magazines this system's, if they are nobody's. Null on other threads.
-memory::slot_space::magazines* claim_magazines(actor_system& home) noexcept;
+memory::slot_space::magazines* claim_magazines(actor_system& system) noexcept;
 
 // The magazines of the calling worker for this system's slots; null on other threads.
-inline memory::slot_space::magazines* own_magazines(actor_system& home) noexcept {
-  if (slots_of_thread.home == &home) [[likely]] return &slots_of_thread.magazines;
-  return claim_magazines(home);
+inline memory::slot_space::magazines* own_magazines(actor_system& system) noexcept {
+  if (slots_of_thread.system == &system) [[likely]] return &slots_of_thread.magazines;
+  return claim_magazines(system);
 }
 
 // Of one that has never begun, or has ended: nobody can look at it any more.
 inline void free_cell(cell& unused) noexcept {
-  actor_system& home = actor_system::of(unused);
+  actor_system& system = actor_system::of(unused);
   end_extras(unused);
-  home.slots.free(&unused, own_magazines(home));
+  system.slots.free(&unused, own_magazines(system));
 }
 
 }  // namespace troupe::actor

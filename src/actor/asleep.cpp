@@ -55,22 +55,22 @@ bool is_unknown(activation& active) noexcept {
 }
 
 // The task as an actor that is suspended, and that nobody else knows. Throws std::bad_alloc; then nothing was done.
-activation& make_actor(actor_system& home, tasks::wait& sleep) {
+activation& make_actor(actor_system& system, tasks::wait& sleep) {
   coroutine& root = *root_above(sleep);
   const kept what = kept_by(sleep, root);
-  spawned_task& object = make_spawned(home, what.act, root, what.result);
+  spawned_task& object = make_spawned(system, what.act, root, what.result);
   cell& made = *static_cast<cell*>(object.own_call.actor);
   activation* active = nullptr;
   try {
     active = &make_activation(made);
   } catch (...) {
-    home.slots.free(&made, own_magazines(home));
+    system.slots.free(&made, own_magazines(system));
     throw;
   }
   // order: relaxed  a statistic
-  home.sleepers.fetch_sub(1, std::memory_order_relaxed);
+  system.sleepers.fetch_sub(1, std::memory_order_relaxed);
   root.parent = 0;
-  object.own_call.at = &home.host;
+  object.own_call.at = &system.host;
   move_to(object.own_call, sleep, root);
   sleep.enlist(*sleep.who);
   add_ref(made);  // the async call's
@@ -83,37 +83,37 @@ sleep_wait& as_sleep(tasks::wait& of) noexcept { return static_cast<sleep_wait&>
 // Its time has come. Without memory for its actor it sleeps a little longer; at the runtime's end, until it is ended.
 void wake(void* of, tasks::wait& over) noexcept {
   constexpr std::int64_t while_memory_is_out_ns = 1'000'000;
-  auto& home = *static_cast<actor_system*>(of);
-  tasks::timers& clock = *home.host.clock;
-  const actor_system::gate_guard here(home);
+  auto& system = *static_cast<actor_system*>(of);
+  tasks::timers& clock = *system.host.clock;
+  const actor_system::gate_guard here(system);
   if (!here.let_in()) return clock.arm(as_sleep(over), tasks::timers::last_ns);
   try {
-    activation& active = make_actor(home, over);
+    activation& active = make_actor(system, over);
     active.append_urgent(over);
     // order: relaxed  nobody else knows it yet; the queue publishes it
     active.actor->word.store(mailbox::tagged(active), std::memory_order_relaxed);
-    home.executor_of(*active.actor).submit(active);
+    system.executor_of(*active.actor).submit(active);
   } catch (const std::bad_alloc&) {
     clock.arm(as_sleep(over), clock.now_ns() + while_memory_is_out_ns);
   }
 }
 
-void end(actor_system& home, tasks::wait& sleep) noexcept try {
-  activation& active = make_actor(home, sleep);
+void end(actor_system& system, tasks::wait& sleep) noexcept try {
+  activation& active = make_actor(system, sleep);
   cell& actor = *active.actor;
   // order: relaxed  nobody sends any more
   actor.word.store(mailbox::tagged(active) | mailbox::parked_tag, std::memory_order_relaxed);
   sleep.ended = tasks::outcome::cancelled;
   sleep.end();
-  home.destroy_actor(actor);
+  system.destroy_actor(actor);
   // Else the slot goes with the system.
-  if (!actor.refs.revive()) home.slots.free(&actor, own_magazines(home));
+  if (!actor.refs.revive()) system.slots.free(&actor, own_magazines(system));
 } catch (const std::bad_alloc&) {
   // Its frames are destroyed as they are.
   coroutine& root = *root_above(sleep);
   const kept what = kept_by(sleep, root);
   spawned_task not_begun(nullptr, what.act, root, what.result);
-  what.act(&not_begun, &home, message_act::discard);
+  what.act(&not_begun, &system, message_act::discard);
 }
 
 }  // namespace
@@ -129,20 +129,20 @@ bool fall_asleep(activation& active) noexcept {
   tasks::async_call& call = *active.suspended;
   sleep_wait* const sleep = call.awaited == nullptr ? nullptr : sleep_wait::of(*call.awaited);
   if (sleep == nullptr || call.cancelled || !is_unknown(active) || observe::tracing()) return false;
-  actor_system& home = actor_system::of(actor);
+  actor_system& system = actor_system::of(actor);
   auto& object = *static_cast<spawned_task*>(actor.object());
   coroutine& root = object.root;
   if (root_above(*sleep) != &root) return false;
-  const bool sleeps = home.host.clock->while_armed(*sleep, [&] {
+  const bool sleeps = system.host.clock->while_armed(*sleep, [&] {
     keep(*sleep, root, {object.act, object.result});
-    move_to(home.asleep, *sleep, root);
+    move_to(system.asleep, *sleep, root);
     // order: relaxed  a statistic
-    home.sleepers.fetch_add(1, std::memory_order_relaxed);
+    system.sleepers.fetch_add(1, std::memory_order_relaxed);
   });
   if (!sleeps) return false;
   free_activation(active);
   actor.type->destroy(&object);
-  home.slots.free(&actor, own_magazines(home));
+  system.slots.free(&actor, own_magazines(system));
   return true;
 }
 

@@ -274,9 +274,9 @@ void link_ask(tasks::ask_link& link, const cell& callee, message::handler method
   link.callee_active = mailbox(const_cast<cell&>(callee).word).look() != mailbox::inactive;
   link_main_lane(link, callee);
   if (asking == nullptr) {
-    const actor_system& home = actor_system::of(callee);
+    const actor_system& system = actor_system::of(callee);
     // order: relaxed  as link_main_lane
-    if (home.is_simulated) link.main_lane.store(home.main_lane, std::memory_order_relaxed);
+    if (system.is_simulated) link.main_lane.store(system.main_lane, std::memory_order_relaxed);
     return link_to_answer(link);
   }
   // A reentrant actor answers while it waits, and nobody can ask a spawned task, whose actor may be another one when it goes on.
@@ -321,8 +321,8 @@ void forward_answer(tasks::ask_link& to, tasks::shared_state& from) {
 
 // A runtime that has begun to end hears nothing more.
 void report_untaken(cell& of, message::handler method, std::exception_ptr what) noexcept {
-  actor_system& home = actor_system::of(of);
-  if (const actor_system::gate_guard here(home); here.let_in()) home.report(&of, method, std::move(what));
+  actor_system& system = actor_system::of(of);
+  if (const actor_system::gate_guard here(system); here.let_in()) system.report(&of, method, std::move(what));
 }
 
 void report_keeping(message::handler describes, std::exception_ptr what, kept_memory keeps) noexcept {
@@ -332,10 +332,10 @@ void report_keeping(message::handler describes, std::exception_ptr what, kept_me
   failures_keep = nullptr;
 }
 
-void run_aside(actor_system& home, std::move_only_function<void()> procedure) { home.run_aside(std::move(procedure)); }
+void run_aside(actor_system& system, std::move_only_function<void()> procedure) { system.run_aside(std::move(procedure)); }
 
-void mark_simulated(const actor_system& home, tasks::shared_state& result) noexcept {
-  if (home.is_simulated) result.main_lane = home.main_lane;
+void mark_simulated(const actor_system& system, tasks::shared_state& result) noexcept {
+  if (system.is_simulated) result.main_lane = system.main_lane;
 }
 
 actor_system& running_system(const char* who) {

@@ -23,12 +23,12 @@ void add_ref(cell& to) noexcept {
 void drop_ref(cell& to) noexcept {
   if (drop_at_home(to) || to.refs.drop_one_of_many()) return;
   // Once the count is zero nothing but the visit keeps the system.
-  actor_system& home = actor_system::of(to);
-  home.enter_gate();
+  actor_system& system = actor_system::of(to);
+  system.enter_gate();
   const ref_state::dropped how = to.refs.drop();
   if (how == ref_state::dropped::last) notify_unreferenced(to);
-  home.leave();
-  if (how == ref_state::dropped::orphan) home.drop_orphan_ref();
+  system.leave();
+  if (how == ref_state::dropped::orphan) system.drop_orphan_ref();
 }
 
 std::uint64_t id_of(const cell& actor) noexcept { return memory::slot_space::number_of(&actor); }
@@ -67,7 +67,7 @@ inside_actor::~inside_actor() {
 construction::construction(const placement& where, const cell_type& type)
     : cell_(&make_cell(where, type)),
       // order: relaxed  the ending thread's own, or a handler's that may see it late
-      object_(where.home.closing.load(std::memory_order_relaxed) ? nullptr : cell_->object()) {
+      object_(where.system.closing.load(std::memory_order_relaxed) ? nullptr : cell_->object()) {
   thread_turn_state& state = current_turn();
   // order: relaxed  the thread's own
   inside_before_ = state.actor.load(std::memory_order_relaxed);
@@ -112,10 +112,10 @@ void construction::share(cell& of) {
 
 // The actor has its first turn: for what was sent to it meanwhile, if anything.
 void construction::start(cell& made) {
-  actor_system& home = actor_system::of(made);
+  actor_system& system = actor_system::of(made);
   // order: relaxed  set before the last threads ended
-  if (home.closing.load(std::memory_order_relaxed)) return turn_type.discard(*activation_);
-  home.executor_of(made).submit(*activation_);
+  if (system.closing.load(std::memory_order_relaxed)) return turn_type.discard(*activation_);
+  system.executor_of(made).submit(*activation_);
 }
 
 void construction::fail() noexcept {
@@ -134,7 +134,7 @@ namespace {
 static_assert(cell_type::slots_begin == memory::slot_space::first_slot);
 
 TROUPE_INLINE cell& make_cell_at(const placement& where, const cell_type& type, std::size_t offset, std::size_t slot_bytes, bool bounded) {
-  void* slot = where.home.slots.allocate(slot_bytes, own_magazines(where.home));
+  void* slot = where.system.slots.allocate(slot_bytes, own_magazines(where.system));
   return *::new (slot) cell(type, static_cast<std::uint16_t>(where.executor | (bounded ? cell::bounded : 0)),
                             static_cast<std::uint8_t>(offset / 8));
 }
@@ -173,7 +173,7 @@ cell& make_adopted(const placement& where, const cell_type& type, void* object) 
   }
   cell& made = make_cell(where, type);
   // order: relaxed  as in construction
-  if (where.home.closing.load(std::memory_order_relaxed)) {
+  if (where.system.closing.load(std::memory_order_relaxed)) {
     made.flags |= cell::stopped;
   } else {
     made.flags |= cell::constructed;
@@ -186,7 +186,7 @@ cell& make_cell(const placement& where, const cell_type& type) {
   const bool extras = type.reentrant || type.adopted || (where.has_options && (where.turn_messages != 0 || where.mailbox_messages != 0 ||
                                                               where.on_error != error_policy::resume || where.parent != nullptr || where.context != nullptr));
   cell& made = extras ? make_cell_with_extras(where, type) : make_cell_at(where, type, type.offset, type.slot_bytes, false);
-  count(where.home, counted::spawned);
+  count(where.system, counted::spawned);
   if (observe::tracing()) [[unlikely]] observe::record(observe::event::spawned, type.name, id_of(made));
   return made;
 }

@@ -19,9 +19,9 @@ class cell_table {
   // leaves its next_in_table. Nobody's code may run in it.
   template <class Act>
   auto with(const cell& actor, Act act) {
-    bucket& home = buckets_[(reinterpret_cast<std::uintptr_t>(&actor) / 64) % buckets_.size()];
-    std::lock_guard lock(home.mutex);
-    Node** slot = &home.first;
+    bucket& system = buckets_[(reinterpret_cast<std::uintptr_t>(&actor) / 64) % buckets_.size()];
+    std::lock_guard lock(system.mutex);
+    Node** slot = &system.first;
     while (*slot != nullptr && (*slot)->of != &actor) slot = &(*slot)->next_in_table;
     return act(*slot);
   }
@@ -29,9 +29,9 @@ class cell_table {
   // Under the locks, too.
   template <class Look>
   void for_each(Look look) {
-    for (bucket& home : buckets_) {
-      std::lock_guard lock(home.mutex);
-      for (Node* one = home.first; one != nullptr; one = one->next_in_table) look(*one);
+    for (bucket& system : buckets_) {
+      std::lock_guard lock(system.mutex);
+      for (Node* one = system.first; one != nullptr; one = one->next_in_table) look(*one);
     }
   }
 

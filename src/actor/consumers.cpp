@@ -42,18 +42,18 @@ void hand_over(cell& actor, consume_request& to) noexcept {
 void consider(consume_request& one) noexcept {
   activation& active = *current_turn().active;
   cell& actor = *active.actor;
-  actor_system& home = actor_system::of(actor);
-  if ((actor.flags & (cell::stopped | cell::ends_soon)) != 0 || home.discarding() || one.given_up()) {
-    home.consumers.end(actor, one);
+  actor_system& system = actor_system::of(actor);
+  if ((actor.flags & (cell::stopped | cell::ends_soon)) != 0 || system.discarding() || one.given_up()) {
+    system.consumers.end(actor, one);
     return one.fail(ended_error(one));
   }
-  if (consume_request* other = home.consumers.begin(actor, one)) {
+  if (consume_request* other = system.consumers.begin(actor, one)) {
     if (!other->given_up()) {
       return one.fail(std::make_exception_ptr(usage_error("troupe: consume: somebody else is consuming this actor already")));
     }
-    home.consumers.end(actor, *other);
+    system.consumers.end(actor, *other);
     if (other->waits_outside) other->fail(ended_error(*other));  // else it is still in the mailbox, and finds out there
-    home.consumers.begin(actor, one);
+    system.consumers.begin(actor, one);
   }
   if (mail_is_left(one, active)) return active.append(one);
   one.waits_outside = suspends(active) || (actor.flags & cell::guards) != 0;
@@ -95,10 +95,10 @@ void call_consumer_in(cell& actor) noexcept {
 }
 
 void refuse_consumer(cell& actor) noexcept {
-  actor_system& home = actor_system::of(actor);
-  consume_request* one = home.consumers.call_in(actor);
+  actor_system& system = actor_system::of(actor);
+  consume_request* one = system.consumers.call_in(actor);
   if (one == nullptr) return;
-  home.consumers.end(actor, *one);
+  system.consumers.end(actor, *one);
   one->fail(ended_error(*one));
 }
 

@@ -103,8 +103,8 @@ namespace {
 class collector {
  public:
   // The snapshot's memory is the collector's as long as there is one.
-  collector(actor_system& home, std::uint32_t number, bool second, wait_snapshot& memory) noexcept
-      : nodes(memory.nodes), leaves(memory.leaves), calls(memory.calls), home_(home), number_(number), second_(second),
+  collector(actor_system& system, std::uint32_t number, bool second, wait_snapshot& memory) noexcept
+      : nodes(memory.nodes), leaves(memory.leaves), calls(memory.calls), system_(system), number_(number), second_(second),
         flows_(memory.async_calls), ids_(memory.ids), resolvers_(memory.resolvers), newest_blocked_(memory.newest_blocked) {
     memory.clear();
   }
@@ -112,8 +112,8 @@ class collector {
   void collect() {
     add_main_threads();
     if (!failed_) {
-      std::lock_guard lock(home_.looking);
-      missed = for_each_held(home_, [this](activation& of) { look(of); });
+      std::lock_guard lock(system_.looking);
+      missed = for_each_held(system_, [this](activation& of) { look(of); });
     }
     if (!failed_) add_threads();
     if (failed_) throw std::bad_alloc();
@@ -135,7 +135,7 @@ class collector {
       auto& self = *static_cast<collector*>(given);
       source from;
       if (one.main_thread == 0 || (self.second_ && one.number > self.newest_blocked_) || self.failed_) return;
-      if (!find_source(one.waits_for, self.home_.deadlocks.jobs, from)) return;
+      if (!find_source(one.waits_for, self.system_.deadlocks.jobs, from)) return;
       try {
         self.add_main_thread(one, from);
       } catch (const std::bad_alloc&) {
@@ -152,7 +152,7 @@ class collector {
     tasks::main_lanes::for_each_of(one.main_thread, this, [](void* given, const void* lane) {
       auto& self = *static_cast<collector*>(given);
       self.resolvers_.push_back({lane, self.main_thread_});
-      if (lane == tasks::main_lanes::known_by(self.home_.main_lane)) self.runs_main_ = lane;
+      if (lane == tasks::main_lanes::known_by(self.system_.main_lane)) self.runs_main_ = lane;
     });
   }
 
@@ -202,7 +202,7 @@ class collector {
     const tasks::shared_state* const state = tasks::awaited_by(*wait);
     if (state == nullptr || (second_ && wait->seen_in != number_)) return;
     leaf& one = leaves[at];
-    if (!find_source(*state, home_.deadlocks.jobs, one.from)) return;
+    if (!find_source(*state, system_.deadlocks.jobs, one.from)) return;
     if (!second_) wait->seen_in = number_;
     has_jobs = has_jobs || (state->asked != nullptr && state->asked->kind == tasks::ask_link::of::job);
     one.wait = wait;
@@ -239,7 +239,7 @@ class collector {
       collector* self;
       decltype(add)& adds;
     } context{this, add};
-    home_.deadlocks.jobs->for_each(&context, [](void* given, const void* thread, const void* runner,
+    system_.deadlocks.jobs->for_each(&context, [](void* given, const void* thread, const void* runner,
                                                 std::uint32_t& seen_in) {
       auto& here = *static_cast<both*>(given);
       collector& self = *here.self;
@@ -253,7 +253,7 @@ class collector {
       collector& self = *here.self;
       source from;
       if (one.job_thread == nullptr || (self.second_ && one.number > self.newest_blocked_)) return;
-      if (!find_source(one.waits_for, self.home_.deadlocks.jobs, from)) return;
+      if (!find_source(one.waits_for, self.system_.deadlocks.jobs, from)) return;
       here.adds(here.self, one.job_thread, from);
     }));
   }
@@ -283,7 +283,7 @@ class collector {
     for (const call& one : ids_) calls.push_back(one.node);
   }
 
-  actor_system& home_;
+  actor_system& system_;
   const std::uint32_t number_;
   const bool second_;
   bool failed_ = false;
@@ -301,7 +301,7 @@ constexpr const char* main_thread_words =
 
 // The one that is told: the thread that would call run(), which goes on without the answer; else the youngest actor's. A circle has
 // one of these, for threads that wait for each other's jobs find that themselves.
-told_wait tell(const collector& seen, std::span<const std::uint32_t> circle, const actor_system& home) {
+told_wait tell(const collector& seen, std::span<const std::uint32_t> circle, const actor_system& system) {
   const collector::leaf* told = nullptr;
   std::uint64_t blocked = 0;
   std::string names, lines;
@@ -317,7 +317,7 @@ told_wait tell(const collector& seen, std::span<const std::uint32_t> circle, con
     if (++count > lines_max) continue;
     names += std::string(one.call.method) + " asks ";
     asked = one.call.waits_for ? one.call.waits_for->of : "";
-    lines += line_of(one.call, home);
+    lines += line_of(one.call, system);
   }
   if (count > lines_max) lines += "\n  and " + std::to_string(count - lines_max) + " more";
   if (blocked != 0) return {nullptr, main_thread_words + lines, blocked};
@@ -326,12 +326,12 @@ told_wait tell(const collector& seen, std::span<const std::uint32_t> circle, con
 
 }  // namespace
 
-deadlock_search::deadlock_search(actor_system& home) noexcept : timer(&on_time, true), home_(home) {}
+deadlock_search::deadlock_search(actor_system& system) noexcept : timer(&on_time, true), system_(system) {}
 deadlock_search::~deadlock_search() = default;
 
 void deadlock_search::on_time(timer& base) noexcept {
   auto& self = static_cast<deadlock_search&>(base);
-  const actor_system::gate_guard here(self.home_);
+  const actor_system::gate_guard here(self.system_);
   if (!here.let_in()) return;
   self.rounds_.fetch_add(1, std::memory_order_relaxed);  // order: relaxed  a statistic
   bool ordered = false, was_asked_for = false;
@@ -358,7 +358,7 @@ void deadlock_search::search_after_park() noexcept {
 
 void deadlock_search::arm_first() noexcept {
   std::lock_guard lock(arming_);
-  if (armed_ && (!is_late_ || !home_.host.clock->take_back(*this))) return;  // or it is expiring
+  if (armed_ && (!is_late_ || !system_.host.clock->take_back(*this))) return;  // or it is expiring
   // order: relaxed  a hint
   arm(next_after_ns_.load(std::memory_order_relaxed));
 }
@@ -378,7 +378,7 @@ void deadlock_search::arm_later(bool was_asked_for) noexcept {
 // However late it was to come.
 void deadlock_search::arm_anew() noexcept {
   std::lock_guard lock(arming_);
-  if (armed_ && !home_.host.clock->take_back(*this)) return;  // it is expiring
+  if (armed_ && !system_.host.clock->take_back(*this)) return;  // it is expiring
   request_.expect();
   // order: relaxed  a hint
   arm(next_after_ns_.load(std::memory_order_relaxed));
@@ -388,11 +388,11 @@ void deadlock_search::arm_anew() noexcept {
 void deadlock_search::arm(std::int64_t after_ns) noexcept {
   armed_ = is_late_ = false;
   // order: relaxed  a hint: no search is let in then
-  if (home_.closing.load(std::memory_order_relaxed))
+  if (system_.closing.load(std::memory_order_relaxed))
     return;
   try {
-    home_.host.clock->arm(*this,
-                          tasks::due_in(*home_.host.clock, std::chrono::nanoseconds(after_ns)));
+    system_.host.clock->arm(*this,
+                          tasks::due_in(*system_.host.clock, std::chrono::nanoseconds(after_ns)));
     armed_ = true;
   } catch (...) {
     // There is no thread to keep the time: circles are found when the program is out of work.
@@ -407,17 +407,17 @@ bool deadlock_search::concerns(const activation& of) noexcept {
 
 std::size_t deadlock_search::search() noexcept {
   std::lock_guard lock(searching_);
-  if (suspended_turns(home_) == 0 || home_.discarding()) {
+  if (suspended_turns(system_) == 0 || system_.discarding()) {
     // A turn that has not been suspended yet may have tasks side by side, one of which waits
     // already. order: acquire  pairs with the runtime's store
     const auto not_quiet =
-        home_.executors[0].load(std::memory_order_acquire)->for_each_quiet([](sched::runnable&) {});
+        system_.executors[0].load(std::memory_order_acquire)->for_each_quiet([](sched::runnable&) {});
     // order: relaxed (both)  hints
     incomplete_.store(not_quiet.threads != 0, std::memory_order_relaxed);
     in_flight_.store(not_quiet.in_flight != 0, std::memory_order_relaxed);
     return 0;
   }
-  const tasks::timers& clock = *home_.host.clock;  // virtual time under the simulated policy, which is to be the same each time
+  const tasks::timers& clock = *system_.host.clock;  // virtual time under the simulated policy, which is to be the same each time
   const std::int64_t began_ns = clock.now_ns();
   bool incomplete = true;
   std::size_t told = 0;
@@ -438,7 +438,7 @@ std::size_t deadlock_search::search() noexcept {
 std::size_t deadlock_search::search_locked() {
   struct world {
     collector look(bool second) {
-      collector seen(self.home_, self.number_, second, *self.snapshot_);
+      collector seen(self.system_, self.number_, second, *self.snapshot_);
       seen.collect();
       if (second) return seen;
       // order: relaxed (both)  hints
@@ -452,7 +452,7 @@ std::size_t deadlock_search::search_locked() {
     std::size_t refuse(const collector& seen, const std::vector<std::vector<std::uint32_t>>& circles) {
       std::vector<told_wait> told;
       for (const auto& circle : circles) {
-        told_wait one = tell(seen, circle, self.home_);
+        told_wait one = tell(seen, circle, self.system_);
         if (one.wait != nullptr || one.blocked != 0) told.push_back(std::move(one));
       }
       return self.refuse(std::move(told));
@@ -489,8 +489,8 @@ std::size_t deadlock_search::refuse(std::vector<told_wait> told) {
       }
     }
   };
-  std::lock_guard lock(home_.looking);  // until they have mail: nobody takes the program for out of work meanwhile
-  for_each_held(home_, [&](activation& of) {
+  std::lock_guard lock(system_.looking);  // until they have mail: nobody takes the program for out of work meanwhile
+  for_each_held(system_, [&](activation& of) {
     if (failed) return;
     try {
       if (of.suspended != nullptr) look(*of.suspended);

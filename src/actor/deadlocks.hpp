@@ -51,7 +51,7 @@ struct told_wait {
 
 class deadlock_search : private tasks::timer {
  public:
-  explicit deadlock_search(actor_system& home) noexcept;
+  explicit deadlock_search(actor_system& system) noexcept;
   ~deadlock_search();
 
   // Any thread: there is a search within 100 ms, or 30 times what the last one took. Behind one that found a circle the next
@@ -89,7 +89,7 @@ class deadlock_search : private tasks::timer {
   std::size_t refuse(std::vector<told_wait> told);
   void keep_text(const tasks::wait& refused, std::string text) noexcept;
 
-  actor_system& home_;
+  actor_system& system_;
   search_request<> request_;
   std::mutex arming_;
   bool armed_ = false;    // under that, as the next two

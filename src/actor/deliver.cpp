@@ -26,27 +26,27 @@ activation& activate(cell& to, message& mail, bool urgent) {
 // What a sender knows of the actor, read before its message is in (sending.hpp).
 struct actor_side {
   actor_side(cell& actor, bool urgent) noexcept
-      : to(actor), home(actor_system::of(actor)), executor(home.executor_of(actor)), urgent(urgent) {}
+      : to(actor), system(actor_system::of(actor)), executor(system.executor_of(actor)), urgent(urgent) {}
 
   void refuse(message& mail) {
     if (urgent) {
       mail.act(&mail, nullptr, message_act::discard);
     } else {
-      home.make_dead_letter(to, mail, false);
+      system.make_dead_letter(to, mail, false);
     }
   }
   // A dead letter that somebody may hear of, unless the end has begun.
   void turn_away(message& mail) {
     if (closing()) return refuse(mail);
     const bool open = enter_gate();
-    home.make_dead_letter(to, mail, open);
+    system.make_dead_letter(to, mail, open);
     leave();
   }
   // order: relaxed  a hint; the visit decides
-  bool closing() const noexcept { return home.closing.load(std::memory_order_relaxed); }
+  bool closing() const noexcept { return system.closing.load(std::memory_order_relaxed); }
   bool wakes_always() const noexcept { return to.type->reentrant; }
-  bool enter_gate() noexcept { return home.enter_gate(); }
-  void leave() noexcept { home.leave(); }
+  bool enter_gate() noexcept { return system.enter_gate(); }
+  void leave() noexcept { system.leave(); }
   activation& activate(message& mail) { return actor::activate(to, mail, urgent); }
   static void put_away(activation& made) noexcept {
     made.clear();
@@ -63,12 +63,12 @@ struct actor_side {
     sched::worker* is_deferred_at = active.home_worker.load(std::memory_order_relaxed);
     if (is_deferred_at == nullptr) return;
     is_deferred_at->wake_hints.push(active);
-    if (home.enter_gate()) executor.attend();  // the worker may be long in a handler (P11)
-    home.leave();
+    if (system.enter_gate()) executor.attend();  // the worker may be long in a handler (P11)
+    system.leave();
   }
 
   cell& to;
-  actor_system& home;
+  actor_system& system;
   sched::executor& executor;
   const bool urgent;
 };
@@ -76,15 +76,15 @@ struct actor_side {
 // Who ends a wait has no ref to its actor, which may go on, and end its program, before the sender is done here.
 TROUPE_NOINLINE void deliver_as_stranger(cell& to, message& mail) {
   actor_side side(to, true);
-  const actor_system::gate_guard here(side.home);
+  const actor_system::gate_guard here(side.system);
   send_from_afar(mailbox(to.word), mail, true, side);
 }
 
 TROUPE_NOINLINE void deliver_from_afar(cell& to, message& mail, bool urgent = false) {
   actor_side side(to, urgent);
-  if (urgent && own_worker(side.home) == nullptr) [[unlikely]] return deliver_as_stranger(to, mail);
+  if (urgent && own_worker(side.system) == nullptr) [[unlikely]] return deliver_as_stranger(to, mail);
   // Senders that go on would keep their receiver busy with making_dead_letters, and a stop or the runtime's end would never come.
-  if (!urgent && side.home.discarding() && !is_ours(mail)) [[unlikely]] return side.turn_away(mail);
+  if (!urgent && side.system.discarding() && !is_ours(mail)) [[unlikely]] return side.turn_away(mail);
   send_from_afar(mailbox(to.word), mail, urgent, side);
 }
 
@@ -94,9 +94,9 @@ namespace {
 
 // The sender is a worker inside its lock, and the actor was inactive: if it is of this pool it wakes here.
 TROUPE_NOINLINE void deliver_to_inactive(sched::worker& self, cell& to, message& mail) {
-  actor_system& home = actor_system::of(to);
+  actor_system& system = actor_system::of(to);
   // order: relaxed  set when nobody else sends any more
-  if (to.executor == 0 && &home.executor_of(to) == self.executor && !home.closing.load(std::memory_order_relaxed) &&
+  if (to.executor == 0 && &system.executor_of(to) == self.executor && !system.closing.load(std::memory_order_relaxed) &&
       self.make_room(1)) {
     activation* made = nullptr;
     try {
@@ -177,9 +177,9 @@ void deliver_urgent(cell& to, message& mail) { deliver_at_once<true>(to, mail); 
 
 void start_at_home(cell& made) {
   sched::worker* self = sched::worker::current();
-  actor_system& home = actor_system::of(made);
+  actor_system& system = actor_system::of(made);
   // order: relaxed  set when nobody else sends any more
-  if (self == nullptr || self->executor != &home.executor_of(made) || home.closing.load(std::memory_order_relaxed)) return;
+  if (self == nullptr || self->executor != &system.executor_of(made) || system.closing.load(std::memory_order_relaxed)) return;
   if (!self->lock.try_enter()) return;
   try {
     if (self->make_room(1)) {

@@ -32,11 +32,11 @@ void end_object(cell& actor, ended how) noexcept {
   if (mail_bound* bound = bound_of(actor)) bound->open();
   make_dead_letters_of_guarded(actor);
   refuse_consumer(actor);
-  actor_system& home = actor_system::of(actor);
+  actor_system& system = actor_system::of(actor);
   supervision_state* const own = supervision_of(actor);
   // A child's join may be on its way to its parent.
-  if (!home.supervised.in_use() && (own == nullptr || own->parent == nullptr)) return;
-  home.supervised.end(actor, own == nullptr ? nullptr : own->parent, std::move(how));
+  if (!system.supervised.in_use() && (own == nullptr || own->parent == nullptr)) return;
+  system.supervised.end(actor, own == nullptr ? nullptr : own->parent, std::move(how));
   leave_parent(actor);
 }
 
@@ -81,9 +81,9 @@ const char* stop_now_by_message(message* mail, void*, message_act act) {
 }
 
 void notify_unreferenced(cell& to) noexcept try {
-  actor_system& home = actor_system::of(to);
+  actor_system& system = actor_system::of(to);
   // order: relaxed  set before the last threads ended
-  if (home.closing.load(std::memory_order_relaxed)) return;
+  if (system.closing.load(std::memory_order_relaxed)) return;
   deliver(to, *make_message<message>(&unreferenced));
 } catch (const std::bad_alloc&) {
   // Nobody can tell it, and nobody refers to it: it ends with its runtime.

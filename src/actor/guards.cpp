@@ -89,11 +89,11 @@ guarded_message* ready_guard(cell& actor) noexcept {
 
 }  // namespace
 
-void look_at_guards(thread_turn_state& state, actor_system& home, activation& active, turn_limit& limit) noexcept {
+void look_at_guards(thread_turn_state& state, actor_system& system, activation& active, turn_limit& limit) noexcept {
   if (std::exchange(state.set_aside, false)) return;  // nothing has changed
   cell& actor = *active.actor;
   constexpr unsigned looked_at = cell::guards | cell::constructed | cell::stopped | cell::ends_soon;
-  while ((actor.flags & looked_at) == (cell::guards | cell::constructed) && active.suspended == nullptr && !home.discarding()) {
+  while ((actor.flags & looked_at) == (cell::guards | cell::constructed) && active.suspended == nullptr && !system.discarding()) {
     guarded_message* one = ready_guard(actor);
     if (one == nullptr) return;
     if (limit.handled == limit.look_after && limit.over(state, actor)) {
@@ -104,7 +104,7 @@ void look_at_guards(thread_turn_state& state, actor_system& home, activation& ac
     ++limit.handled;
     take_from_guards(actor, *one);
     const unsigned uncounted = state.uncounted;
-    handle_unusual(state, home, actor, *one);
+    handle_unusual(state, system, actor, *one);
     state.uncounted = uncounted + 1;  // it counted when it was set aside
     state.set_aside = false;
   }
@@ -112,11 +112,11 @@ void look_at_guards(thread_turn_state& state, actor_system& home, activation& ac
 }
 
 void make_dead_letters_of_guarded(cell& actor) noexcept {
-  actor_system& home = actor_system::of(actor);
+  actor_system& system = actor_system::of(actor);
   while ((actor.flags & cell::guards) != 0) {
-    guarded_message& one = *home.guards.oldest_of(actor);
+    guarded_message& one = *system.guards.oldest_of(actor);
     take_from_guards(actor, one);
-    home.make_uncounted_dead_letter(actor, one);
+    system.make_uncounted_dead_letter(actor, one);
   }
 }
 

@@ -198,7 +198,7 @@ const char* drop_by_message(message* mail, void*, message_act act) {
   return nullptr;
 }
 
-void drop_old(actor_system& home, activation& active) noexcept {
+void drop_old(actor_system& system, activation& active) noexcept {
   cell& actor = *active.actor;
   mail_bound& bound = *bound_of(actor);
   mail_link kept{0};
@@ -210,7 +210,7 @@ void drop_old(actor_system& home, activation& active) noexcept {
     if (counts && !bound.too_many()) break;
     active.pop_ordinary(first);
     if (counts) {
-      home.make_dead_letter(actor, mail);
+      system.make_dead_letter(actor, mail);
     } else {
       older.end->store(first, std::memory_order_relaxed);  // order: relaxed  within the owner's list
       older.end = &mail.next;

@@ -27,7 +27,7 @@ struct task_start {
   message::handler act;
   tasks::coroutine* root;
   tasks::shared_state* result;  // null: nobody takes it
-  actor_system* home;
+  actor_system* system;
 };
 
 }  // namespace
@@ -39,7 +39,7 @@ struct queued_task : sched::runnable {
   message::handler act;
   std::atomic<std::uintptr_t> result;
   tasks::coroutine* root;
-  actor_system* home;
+  actor_system* system;
 };
 
 bool give_up_result(queued_task& of, tasks::shared_state& result) noexcept { return queued_task::result_word(of.result).give_up(result); }
@@ -56,30 +56,30 @@ extern const sched::runnable_vtable queued_type, queued_from_outside_type;
 // Once: from then on no taker gives the result up.
 TROUPE_INLINE task_start take_start(queued_task& from) noexcept {
   queued_task::result_word result(from.result);
-  return {from.act, from.root, from.type == &queued_from_outside_type ? result.take() : result.look(), from.home};
+  return {from.act, from.root, from.type == &queued_from_outside_type ? result.take() : result.look(), from.system};
 }
 
 // Nothing counts it: spawn has. Throws std::bad_alloc.
-TROUPE_INLINE spawned_task& make_actor(const task_start& what) { return make_spawned(*what.home, what.act, *what.root, what.result); }
+TROUPE_INLINE spawned_task& make_actor(const task_start& what) { return make_spawned(*what.system, what.act, *what.root, what.result); }
 
 // There is no memory for an actor: that is the result, and a failure when nobody is left to take it.
 TROUPE_NOINLINE void end_not_begun(const task_start& what) noexcept {
-  actor_system& home = *what.home;
-  count(home, counted::ended);
-  if (what.result == nullptr || what.result->left()) home.report(nullptr, what.act, std::make_exception_ptr(std::bad_alloc()));
+  actor_system& system = *what.system;
+  count(system, counted::ended);
+  if (what.result == nullptr || what.result->left()) system.report(nullptr, what.act, std::make_exception_ptr(std::bad_alloc()));
   spawned_task not_begun(nullptr, what.act, *what.root, what.result);
   what.act(&not_begun, nullptr, message_act::discard);
 }
 
 // A stop discards what is sent: a dead letter, without an actor. One that came into the pool would keep the stop from its end, as long
 // as somebody goes on spawning.
-TROUPE_NOINLINE void turn_away(actor_system& home, const task_start& what) noexcept {
-  const bool open = home.enter_gate();
-  home.count_dead_letter();
+TROUPE_NOINLINE void turn_away(actor_system& system, const task_start& what) noexcept {
+  const bool open = system.enter_gate();
+  system.count_dead_letter();
   spawned_task not_begun(nullptr, what.act, *what.root, what.result);
-  what.act(&not_begun, &home, message_act::discard);
-  home.observe_dead_letter({spawned_type.name, what.act(nullptr, nullptr, message_act::describe), 0, {}}, open);
-  home.leave();
+  what.act(&not_begun, &system, message_act::discard);
+  system.observe_dead_letter({spawned_type.name, what.act(nullptr, nullptr, message_act::describe), 0, {}}, open);
+  system.leave();
 }
 
 // What the block held has been read: from now on it is the activation of that actor, of which nobody else knows yet, or null.
@@ -134,10 +134,10 @@ TROUPE_NOINLINE sched::after_turn go_on_as_actor(thread_turn_state& state, activ
 
 sched::after_turn run(sched::runnable& item) {
   const task_start what = take_start(static_cast<queued_task&>(item));
-  actor_system& home = *what.home;
+  actor_system& system = *what.system;
   thread_turn_state& state = current_turn();
   // order: relaxed (both)  as takes_fast_path (turn.cpp)
-  if (home.slow_path_flags.load(std::memory_order_relaxed) != 0 || state.home.load(std::memory_order_relaxed) != &home) [[unlikely]] {
+  if (system.slow_path_flags.load(std::memory_order_relaxed) != 0 || state.system.load(std::memory_order_relaxed) != &system) [[unlikely]] {
     return run_slow_path(item, what);
   }
   spawned_task* made = nullptr;
@@ -153,19 +153,19 @@ sched::after_turn run(sched::runnable& item) {
   // order: relaxed (both)  for running_handlers, a snapshot
   state.actor.store(&actor, std::memory_order_relaxed);
   state.method.store(object.act, std::memory_order_relaxed);
-  object.own_call.at = &home.host;
+  object.own_call.at = &system.host;
   state.running_call = &object.own_call;
   object.own_call.start(object.root);
   state.running_call = nullptr;
   if (!object.own_call.done) return go_on_as_actor(state, active, object.own_call);
   object.act(&object, &actor, message_act::complete);
   if (!actor.refs.is_only() || mailbox(actor.word).has_mail(active) || !active.empty() || active.marks != 0 ||
-      actor.flags != cell::constructed || state.yielded != nullptr || home.supervised.in_use()) [[unlikely]] {
+      actor.flags != cell::constructed || state.yielded != nullptr || system.supervised.in_use()) [[unlikely]] {
     return go_on_as_actor(state, active, object.own_call);
   }
   state.own.add(counted::messages, 1);
   state.own.add(counted::ended, 1);
-  home.slots.free(&actor, own_magazines(home));
+  system.slots.free(&actor, own_magazines(system));
   active.actor = nullptr;
   return leave_turn(state, sched::after_turn::gone);
 }
@@ -204,19 +204,19 @@ void refuse(sched::runnable& item) noexcept {
 }
 
 // A worker of the pool ends before the pool; others ask whether it still takes anything.
-TROUPE_NOINLINE void submit_patiently(actor_system& home, sched::runnable& item) noexcept {
+TROUPE_NOINLINE void submit_patiently(actor_system& system, sched::runnable& item) noexcept {
   // order: relaxed  there from the beginning
-  sched::executor& pool = *home.executors[0].load(std::memory_order_relaxed);
-  if (own_worker(home) != nullptr) return pool.submit(item);
-  const bool open = home.enter_gate();
+  sched::executor& pool = *system.executors[0].load(std::memory_order_relaxed);
+  if (own_worker(system) != nullptr) return pool.submit(item);
+  const bool open = system.enter_gate();
   if (open) pool.submit(item);
-  home.leave();
+  system.leave();
   if (!open) refuse(item);
 }
 
-TROUPE_INLINE void submit(actor_system& home, sched::runnable& item) noexcept {
-  sched::worker* const self = own_worker(home);
-  if (self == nullptr || !self->submit(item)) submit_patiently(home, item);
+TROUPE_INLINE void submit(actor_system& system, sched::runnable& item) noexcept {
+  sched::worker* const self = own_worker(system);
+  if (self == nullptr || !self->submit(item)) submit_patiently(system, item);
 }
 
 // An actor from the beginning.
@@ -226,14 +226,14 @@ TROUPE_NOINLINE void start_slow(const placement& where, const task_start& what) 
   try {
     active = &make_activation(made);
   } catch (...) {
-    count(where.home, counted::ended);
+    count(where.system, counted::ended);
     free_cell(made);
     throw;
   }
   active->append(make_object(made, what.act, *what.root, what.result));
   // order: relaxed  nobody else knows it yet; how a ref travels publishes it
   made.word.store(mailbox::tagged(*active), std::memory_order_relaxed);
-  submit(where.home, *active);
+  submit(where.system, *active);
 }
 
 }  // namespace
@@ -251,25 +251,25 @@ TROUPE_NOINLINE void refuse_part_of(cell& running, const void* object) {
 }  // namespace
 
 queued_task* start_spawned(const placement& where, message::handler act, tasks::coroutine& root, tasks::shared_state& result) {
-  actor_system& home = where.home;
-  if (home.is_simulated) [[unlikely]] result.main_lane = home.main_lane;
+  actor_system& system = where.system;
+  if (system.is_simulated) [[unlikely]] result.main_lane = system.main_lane;
   if (const void* const object = root.object_before_start()) {
     if (cell* const running = current_cell()) refuse_part_of(*running, object);
   }
   // order: relaxed (both)  as takes_fast_path (turn.cpp); the ending thread's own, or a handler's that may see it late
-  if (where.has_options || home.slow_path_flags.load(std::memory_order_relaxed) != 0 || home.closing.load(std::memory_order_relaxed)) [[unlikely]] {
-    const task_start what{act, &root, &result, &home};
-    home.discarding() ? turn_away(home, what) : start_slow(where, what);
+  if (where.has_options || system.slow_path_flags.load(std::memory_order_relaxed) != 0 || system.closing.load(std::memory_order_relaxed)) [[unlikely]] {
+    const task_start what{act, &root, &result, &system};
+    system.discarding() ? turn_away(system, what) : start_slow(where, what);
     return nullptr;
   }
-  const bool outside = own_worker(home) == nullptr;
+  const bool outside = own_worker(system) == nullptr;
   auto& item = make_runnable<queued_task>(outside ? queued_from_outside_type : queued_type);
   item.act = act;
   item.root = &root;
   queued_task::result_word(item.result).set(result);
-  item.home = &home;
-  count(home, counted::spawned);
-  submit(home, item);
+  item.system = &system;
+  count(system, counted::spawned);
+  submit(system, item);
   return outside ? &item : nullptr;
 }
 

@@ -98,9 +98,9 @@ kept_failure construct_anew(cell& actor, supervision_state& own) noexcept {
 
 // Nobody constructs its object anew.
 bool is_over(const cell& actor) noexcept {
-  const actor_system& home = actor_system::of(actor);
+  const actor_system& system = actor_system::of(actor);
   // order: relaxed  set before the last threads ended
-  return (actor.flags & (cell::stopped | cell::ends_soon)) != 0 || home.discarding() || home.closing.load(std::memory_order_relaxed);
+  return (actor.flags & (cell::stopped | cell::ends_soon)) != 0 || system.discarding() || system.closing.load(std::memory_order_relaxed);
 }
 
 // The time until then, as a call of a coroutine handler: the messages queue behind it. A stop cuts it short, for what was sent before
@@ -172,11 +172,11 @@ void apply_error_policy(cell& actor, kept_failure failed) noexcept {
   supervision_state& own = *supervision;
   if (own.on_error == error_policy::resume) return;
   if (own.on_error == error_policy::restart && (actor.flags & cell::constructed) == 0) return;  // it is being constructed anew
-  actor_system& home = actor_system::of(actor);
+  actor_system& system = actor_system::of(actor);
   // Once: what its other calls throw when they are cancelled for that is no failure of the parent's.
   if (own.on_error == error_policy::escalate && !std::exchange(own.escalated, true)) {
     if (own.parent == nullptr) {
-      if (home.on_escalated) home.on_escalated();
+      if (system.on_escalated) system.on_escalated();
     } else {
       try {
         deliver_urgent(*own.parent, *make_message<escalated_message>(failed));
@@ -226,8 +226,8 @@ void refuse_restart(const char* why) { throw option_error(std::string("troupe: s
 future<ended> watch(cell& of) {
   promise<ended> told;
   future<ended> later = told.get_future();
-  const actor_system& home = actor_system::of(of);
-  if (of.lives_on() == actor_system::main_executor || home.is_simulated) tasks::future_access::state(later).main_lane = home.main_lane;
+  const actor_system& system = actor_system::of(of);
+  if (of.lives_on() == actor_system::main_executor || system.is_simulated) tasks::future_access::state(later).main_lane = system.main_lane;
   deliver_urgent(of, *make_message<watch_message>(std::move(told)));
   return later;
 }

@@ -54,24 +54,24 @@ awaited look_at(const tasks::wait& one) {
   return {at, what, asked->method(nullptr, nullptr, message_act::describe), asked->asked};
 }
 
-not_held for_each_held(actor_system& home, const std::function<void(activation&)>& look) {
+not_held for_each_held(actor_system& system, const std::function<void(activation&)>& look) {
   not_held missed;
   // order: acquire  pairs with the runtime's store
-  sched::executor& pool = *home.executors[0].load(std::memory_order_acquire);
+  sched::executor& pool = *system.executors[0].load(std::memory_order_acquire);
   const auto not_quiet = pool.for_each_quiet([&](sched::runnable& item) {
     if (item.type == &turn_type) look(static_cast<activation&>(item));
   });
   missed.workers = not_quiet.threads;
   missed.in_flight = not_quiet.in_flight;
   const auto hold = [&](cell& actor, auto parked_as) {
-    const auto wake = [&](activation& active) { home.executor_of(actor).submit(active); };
+    const auto wake = [&](activation& active) { system.executor_of(actor).submit(active); };
     if (!hold_parked(mailbox(actor.word), parked_as, look, wake)) ++missed.actors;
   };
-  home.waiting.for_each_call([&](const tasks::async_call& one) {
+  system.waiting.for_each_call([&](const tasks::async_call& one) {
     hold(*static_cast<cell*>(one.actor),
          [&]() -> activation& { return waiting_lists::activation_of(one); });
   });
-  home.waiting.for_each_reentrant([&](cell& actor) {
+  system.waiting.for_each_reentrant([&](cell& actor) {
     hold(actor, [&]() -> activation& { return *cell_extras::of(actor).parked_as; });
   });
   return missed;
@@ -82,12 +82,12 @@ namespace {
 // Looks at actors one after the other, each while it is its own.
 class looker {
  public:
-  looker(actor_system& home, std::size_t most, bool weak_too) noexcept : home_(home), most_(most), weak_too_(weak_too) {}
+  looker(actor_system& system, std::size_t most, bool weak_too) noexcept : system_(system), most_(most), weak_too_(weak_too) {}
 
   void look_at_all() {
-    missed = for_each_held(home_, [this](const activation& of) { look(of); });
-    if (weak_too_) count += look_at_asleep(home_, [this](tasks::wait& sleep, message::handler act) { return add_asleep(sleep, act); });
-    home_.guards.for_each([this](const cell& actor, const message& one) { add(actor, one, nullptr); });
+    missed = for_each_held(system_, [this](const activation& of) { look(of); });
+    if (weak_too_) count += look_at_asleep(system_, [this](tasks::wait& sleep, message::handler act) { return add_asleep(sleep, act); });
+    system_.guards.for_each([this](const cell& actor, const message& one) { add(actor, one, nullptr); });
   }
 
   std::vector<suspended_call> found;
@@ -131,7 +131,7 @@ class looker {
     return false;
   }
 
-  actor_system& home_;
+  actor_system& system_;
   const std::size_t most_;
   const bool weak_too_;
 };
@@ -143,14 +143,14 @@ std::string place_of(const std::source_location& where) {
   return path.substr(path.rfind('/') + 1) + ":" + std::to_string(where.line());
 }
 
-std::string line_of(const suspended_call& one, const actor_system& home) {
+std::string line_of(const suspended_call& one, const actor_system& system) {
   std::string text = "\n  " + std::string(one.actor) + (one.id == 0 ? "" : " #" + std::to_string(one.id)) + (one.guarded ? ": " : " in ") + one.method;
   if (one.guarded) return text + " waits for its predicate";
   if (!one.waits_for) return text + " waits for something of its own";
   const awaited& wait = *one.waits_for;
   text += " waits" + (wait.at.line() == 0 ? std::string() : " at " + place_of(wait.at)) + " for " +
           wait.what + wait.of;
-  const std::uint64_t asked = wait.asked == nullptr ? 0 : home.slots.find_number(wait.asked);
+  const std::uint64_t asked = wait.asked == nullptr ? 0 : system.slots.find_number(wait.asked);
   if (asked != 0) text += " (#" + std::to_string(asked) + ")";
   return text;
 }
@@ -169,15 +169,15 @@ std::string describe(const not_held& missed) {
   return text;
 }
 
-suspended_text describe_suspended(actor_system& home, std::size_t most, bool weak_too) {
-  looker all(home, most, weak_too);
+suspended_text describe_suspended(actor_system& system, std::size_t most, bool weak_too) {
+  looker all(system, most, weak_too);
   {
-    std::lock_guard lock(home.looking);
+    std::lock_guard lock(system.looking);
     all.look_at_all();
   }
   std::ranges::sort(all.found, {}, &suspended_call::id);
   suspended_text text{{}, all.count, all.missed};
-  for (const suspended_call& one : all.found) text.lines += line_of(one, home);
+  for (const suspended_call& one : all.found) text.lines += line_of(one, system);
   if (all.count > all.found.size()) text.lines += "\n  and " + std::to_string(all.count - all.found.size()) + " more";
   return text;
 }

@@ -27,7 +27,7 @@ struct suspended_call {
   std::optional<awaited> waits_for;
 };
 awaited look_at(const tasks::wait& one);
-std::string line_of(const suspended_call& one, const actor_system& home);
+std::string line_of(const suspended_call& one, const actor_system& system);
 // Whether the line is one of the library's own coroutines, which no text names: its user can do
 // nothing about it.
 bool is_of_library(const std::source_location& where) noexcept;
@@ -47,7 +47,7 @@ std::string describe(const not_held& missed);
 
 // Looks at the activation of each actor whose turn is suspended, or that is reentrant and has such
 // calls, while it is held: nobody runs it. Needs `actor_system::looking`.
-not_held for_each_held(actor_system& home, const std::function<void(activation&)>& look);
+not_held for_each_held(actor_system& system, const std::function<void(activation&)>& look);
 
 struct suspended_text {
   std::string lines;        // each begins with a line feed
@@ -58,6 +58,6 @@ struct suspended_text {
 // A line for each suspended turn: whose, which handler, where in the source, and what it waits for; at most `most` lines.
 // Any thread, inside a visit or when no turn runs. Without those that run at this instant or are about to go on; and, if
 // asked so, without those that wait for weak timers. Cost: about 1 us for each that is listed; nobody else waits for it all.
-suspended_text describe_suspended(actor_system& home, std::size_t most, bool weak_too);
+suspended_text describe_suspended(actor_system& system, std::size_t most, bool weak_too);
 
 }  // namespace troupe::actor

@@ -25,7 +25,7 @@ namespace {
 
 TROUPE_NOINLINE void fail(cell& actor, message::handler act, std::exception_ptr what) noexcept {
   thread_turn_state& state = turn_state_of_thread;
-  actor_system& home = actor_system::of(actor);
+  actor_system& system = actor_system::of(actor);
   kept_failure failed = report_own(actor, act, std::move(what));
   if ((actor.flags & cell::constructed) == 0) {
     end_object(actor, ended(ended::why::failed, std::move(failed.what), std::move(failed.memory)));
@@ -33,7 +33,7 @@ TROUPE_NOINLINE void fail(cell& actor, message::handler act, std::exception_ptr 
     apply_error_policy(actor, std::move(failed));
   }
   // Not in a turn of its own at the runtime's end, when destructors run.
-  if (state.active != nullptr && state.active->actor == &actor) update_slow_path(state, home);
+  if (state.active != nullptr && state.active->actor == &actor) update_slow_path(state, system);
 }
 
 // From the catch to behind it: within it the exception would have one more holder, which outlives the memory that fail() lets go of.
@@ -61,14 +61,14 @@ TROUPE_INLINE void handle(thread_turn_state& state, void* object, message& mail)
 
 }  // namespace
 
-void handle_unusual(thread_turn_state& state, actor_system& home, cell& actor, message& mail) noexcept {
+void handle_unusual(thread_turn_state& state, actor_system& system, cell& actor, message& mail) noexcept {
   if (is_ours(mail)) {
     mail.act(&mail, nullptr, message_act::handle);
     return;
   }
-  if ((actor.flags & (cell::stopped | cell::ends_soon)) != 0 || home.discarding()) {
+  if ((actor.flags & (cell::stopped | cell::ends_soon)) != 0 || system.discarding()) {
     if ((actor.flags & cell::constructed) == 0) end_object(actor);
-    home.make_uncounted_dead_letter(actor, mail);  // it has left already
+    system.make_uncounted_dead_letter(actor, mail);  // it has left already
     ++state.uncounted;
     return;
   }
@@ -81,7 +81,7 @@ void handle_unusual(thread_turn_state& state, actor_system& home, cell& actor, m
       actor.flags |= cell::constructed;
       if (actor_heap* heap = heap_of(actor)) heap->begin();
     }
-    update_slow_path(state, home);
+    update_slow_path(state, system);
     return;
   } catch (...) {
     keep_thrown();
@@ -120,7 +120,7 @@ TROUPE_NOINLINE void end_handler(activation& active) noexcept {
 
 // Handles a batch of mail, oldest first. What is left of it when the turn's limits end it, or when a handler has
 // suspended the turn; else 0.
-TROUPE_INLINE std::uintptr_t handle_batch(thread_turn_state& state, actor_system& home, activation& active, std::uintptr_t link,
+TROUPE_INLINE std::uintptr_t handle_batch(thread_turn_state& state, actor_system& system, activation& active, std::uintptr_t link,
                                           turn_limit& limit) noexcept {
   cell& actor = *active.actor;
   while (link != 0) {
@@ -139,7 +139,7 @@ TROUPE_INLINE std::uintptr_t handle_batch(thread_turn_state& state, actor_system
     link = activation::after(mail);
     if (!urgent && actor.is_bounded() && is_counted(mail)) [[unlikely]] {
       if (bound_of(actor)->too_many()) {
-        home.make_dead_letter(actor, mail);
+        system.make_dead_letter(actor, mail);
         ++state.uncounted;
         continue;
       }
@@ -151,9 +151,9 @@ TROUPE_INLINE std::uintptr_t handle_batch(thread_turn_state& state, actor_system
       mail.act(&mail, nullptr, message_act::handle);  // the runtime's own: it never throws
       state.running_call = nullptr;  // a branch that went on has not said so
     } else {
-      handle_unusual(state, home, actor, mail);
+      handle_unusual(state, system, actor, mail);
     }
-    if ((actor.flags & cell::guards) != 0) [[unlikely]] look_at_guards(state, home, active, limit);
+    if ((actor.flags & cell::guards) != 0) [[unlikely]] look_at_guards(state, system, active, limit);
     if (contexts::current != nullptr) [[unlikely]] end_handler(active);
   }
   return 0;
@@ -163,27 +163,27 @@ TROUPE_INLINE std::uintptr_t handle_batch(thread_turn_state& state, actor_system
 
 TROUPE_NOINLINE sched::after_turn run_on(thread_turn_state& state, activation& active, unsigned handled, bool batch_done) noexcept {
   cell& actor = *active.actor;
-  actor_system& home = actor_system::of(actor);
+  actor_system& system = actor_system::of(actor);
   // order: relaxed (both)  for running_handlers, a snapshot
-  if (state.home.load(std::memory_order_relaxed) != &home) enter_system(state, home);
+  if (state.system.load(std::memory_order_relaxed) != &system) enter_system(state, system);
   state.active = &active;
   state.actor.store(&actor, std::memory_order_relaxed);
   const traced turn(observe::event::turn_begin, actor.type->name, actor);
   state.turn_looks = state.looked_after = state.uncounted = 0;
-  update_slow_path(state, home);
+  update_slow_path(state, system);
   if ((actor.flags & cell::slow) != 0 && handled == 0) {
     // The turn of a slow one begins by a look, so that it ends with the message that exceeds its time.
     state.turn_began_ns = state.looked_at_ns = base::now_ns();
     state.turn_looks = 1;
     if (sched::worker* self = sched::worker::current()) self->expect_long_turns();
   }
-  turn_limit limit(message_limit(home, actor), first_look(actor.flags));
+  turn_limit limit(message_limit(system, actor), first_look(actor.flags));
   limit.handled = handled;
   // What is urgent overtakes a list however long.
   if (mailbox(actor.word).has_mail(active)) collect(active);
   state.set_aside = state.guard_ready = false;
   context* const context_before = enter_heap(heap_of(actor));
-  if ((actor.flags & cell::guards) != 0) [[unlikely]] look_at_guards(state, home, active, limit);
+  if ((actor.flags & cell::guards) != 0) [[unlikely]] look_at_guards(state, system, active, limit);
   sched::after_turn after = sched::after_turn::again;
   for (;; batch_done = false) {
     if ((active.marks & ~activation::told_unreferenced) != 0) [[unlikely]] {
@@ -192,12 +192,12 @@ TROUPE_NOINLINE sched::after_turn run_on(thread_turn_state& state, activation& a
     }
     if (!batch_done) {
       const mail_list batch = active.take_all();
-      const std::uintptr_t left = handle_batch(state, home, active, batch.oldest, limit);
+      const std::uintptr_t left = handle_batch(state, system, active, batch.oldest, limit);
       if (left != 0) active.put_back(left, batch);
       active.look_for_urgent();
       if (active.suspended != nullptr && !active.urgent_first()) {
         if (mailbox(actor.word).has_mail(active)) collect(active);
-        if (!active.urgent_first() && actor.is_bounded()) drop_old(home, active);
+        if (!active.urgent_first() && actor.is_bounded()) drop_old(system, active);
         if (active.urgent_first()) continue;
         after = sched::after_turn::waits;
         break;
@@ -238,16 +238,16 @@ namespace {
 
 // Whether an actor is like most: alive, not known to be slow, with the runtime's own limits, on a thread that ran a turn of
 // this runtime before.
-TROUPE_INLINE bool takes_fast_path(const thread_turn_state& state, unsigned flags, const actor_system& home) noexcept {
+TROUPE_INLINE bool takes_fast_path(const thread_turn_state& state, unsigned flags, const actor_system& system) noexcept {
   constexpr unsigned looked_at = cell::constructed | cell::stopped | cell::slow | cell::has_extras | cell::guards;
   // order: relaxed (both)  as discarding; the thread's own
-  return (flags & looked_at) == cell::constructed && home.slow_path_flags.load(std::memory_order_relaxed) == 0 &&
-         state.home.load(std::memory_order_relaxed) == &home;
+  return (flags & looked_at) == cell::constructed && system.slow_path_flags.load(std::memory_order_relaxed) == 0 &&
+         state.system.load(std::memory_order_relaxed) == &system;
 }
 
 // As end_object, in the turn of an actor that was so at its start.
-TROUPE_INLINE void end_on_fast_path(thread_turn_state& state, actor_system& home, cell& actor) noexcept {
-  if (home.supervised.in_use() || (actor.flags & cell::guards) != 0) [[unlikely]] return end_object(actor, ended(ended::why::unreferred));
+TROUPE_INLINE void end_on_fast_path(thread_turn_state& state, actor_system& system, cell& actor) noexcept {
+  if (system.supervised.in_use() || (actor.flags & cell::guards) != 0) [[unlikely]] return end_object(actor, ended(ended::why::unreferred));
   actor.flags |= cell::stopped;
   state.own.add(counted::ended, 1);
   actor.type->destroy(actor.object());
@@ -337,7 +337,7 @@ bool deactivate(sched::runnable& item) {
   }
   if (active.suspended == nullptr) cell_extras::of(*active.actor).parked_as = &active;
   const bool waits_for_others = deadlock_search::concerns(active);
-  actor_system& home = actor_system::of(*active.actor);
+  actor_system& system = actor_system::of(*active.actor);
   // It is in no queue then, and nobody's until mail comes that wakes it.
   active.where = sched::run_state::elsewhere;
   // order: relaxed (both)  whoever wakes it sees the parked state first
@@ -346,7 +346,7 @@ bool deactivate(sched::runnable& item) {
   if (!active.may_run() && box.park(active)) {
     // A search that came before the park missed it. From here on the activation may be run, and
     // gone.
-    if (waits_for_others) home.deadlocks.search_after_park();
+    if (waits_for_others) system.deadlocks.search_after_park();
     return true;
   }
   // order: relaxed  it was not parked: still ours
@@ -361,8 +361,8 @@ bool pending(const sched::runnable& item) {
 }
 
 void free_slot(cell& actor) noexcept {
-  actor_system& home = actor_system::of(actor);
-  if (has_extras(actor) && cell_extras::of(actor).listed) home.waiting.remove(actor);
+  actor_system& system = actor_system::of(actor);
+  if (has_extras(actor) && cell_extras::of(actor).listed) system.waiting.remove(actor);
   free_cell(actor);
 }
 
@@ -376,7 +376,7 @@ void dispose(sched::runnable& item) noexcept {
 void discard(sched::runnable& item) noexcept {
   auto& active = static_cast<activation&>(item);
   cell& actor = *active.actor;
-  actor_system& home = actor_system::of(actor);
+  actor_system& system = actor_system::of(actor);
   mailbox box(actor.word);
   do {
     if (box.has_mail(active)) collect(active);
@@ -387,7 +387,7 @@ void discard(sched::runnable& item) noexcept {
       if (ours) {
         mail.act(&mail, nullptr, message_act::discard);
       } else {
-        home.make_dead_letter(actor, mail);
+        system.make_dead_letter(actor, mail);
       }
     }
     // A destructor of what is buried may have sent to the same actor.

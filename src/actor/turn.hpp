@@ -16,7 +16,7 @@ class construction;
 // What the calling thread is in the middle of. Others read it for running.hpp, as a snapshot.
 struct thread_turn_state {
   std::atomic<cell*> actor{nullptr};  // null outside of turns
-  std::atomic<const actor_system*> home{nullptr};
+  std::atomic<const actor_system*> system{nullptr};
   std::atomic<message::handler> method{nullptr};
   std::atomic<bool> in_procedure{false};  // a posted one
   std::atomic<const char*> what{nullptr};  // what that runs, where its kind does not say it all
@@ -86,9 +86,9 @@ void drop_in_turn(cell& of) noexcept;
 
 struct turn_limit;
 // Handles a message of an actor whose mail needs a second look (turn_limit.hpp).
-void handle_unusual(thread_turn_state& state, actor_system& home, cell& actor, message& mail) noexcept;
+void handle_unusual(thread_turn_state& state, actor_system& system, cell& actor, message& mail) noexcept;
 // After a message was handled: guarded ones that hold by now, oldest first (guards.cpp).
-void look_at_guards(thread_turn_state& state, actor_system& home, activation& active, turn_limit& limit) noexcept;
+void look_at_guards(thread_turn_state& state, actor_system& system, activation& active, turn_limit& limit) noexcept;
 // Those that wait become dead letters.
 void make_dead_letters_of_guarded(cell& actor) noexcept;
 
@@ -105,7 +105,7 @@ const char* stop_now_by_message(message* mail, void* object, message_act act);
 // Under drop_old: it is to look at its mail, though its turn is suspended.
 const char* drop_by_message(message* mail, void* object, message_act act);
 // Of the mail that waits behind a suspended turn: under drop_old the oldest that are too many go.
-void drop_old(actor_system& home, activation& active) noexcept;
+void drop_old(actor_system& system, activation& active) noexcept;
 void deliver_urgent(cell& to, message& mail);
 // In its turn: what is suspended is cancelled, and runs as far as it can; what would suspend later is, too.
 void cancel_turns(activation& active) noexcept;

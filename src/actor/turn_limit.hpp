@@ -12,15 +12,15 @@ namespace troupe::actor {
 
 // Whether this actor's mail needs a second look: it is not constructed yet, or stopped; its turn is suspended; its mailbox is
 // bounded; it has a context of its own; a trace is taken; a stop discards all; messages wait for predicates.
-inline bool unusual(const actor_system& home, const activation& active) noexcept {
+inline bool unusual(const actor_system& system, const activation& active) noexcept {
   return (active.actor->flags & (cell::constructed | cell::stopped | cell::ends_soon | cell::guards)) != cell::constructed ||
          (active.marks & (activation::waits | activation::has_urgent)) != 0 || active.actor->is_bounded() ||
-         heap_of(*active.actor) != nullptr || observe::tracing() || home.discarding();
+         heap_of(*active.actor) != nullptr || observe::tracing() || system.discarding();
 }
 
-inline void update_slow_path(thread_turn_state& state, const actor_system& home) noexcept {
+inline void update_slow_path(thread_turn_state& state, const actor_system& system) noexcept {
   // order: relaxed  a stop may be seen a turn late
-  state.unusual.store(unusual(home, *state.active), std::memory_order_relaxed);
+  state.unusual.store(unusual(system, *state.active), std::memory_order_relaxed);
 }
 
 // When a turn is over. What was there at its start is handled up to the limits; of what comes meanwhile
@@ -43,15 +43,15 @@ TROUPE_INLINE unsigned first_look(unsigned flags) noexcept {
   return (flags & cell::quick) | 1u;  // at most turns_are_short_below
 }
 
-inline limits limits_of(const actor_system& home, const cell& actor) noexcept {
-  return has_extras(actor) && cell_extras::of(actor).turn.messages != 0 ? cell_extras::of(actor).turn : home.turn;
+inline limits limits_of(const actor_system& system, const cell& actor) noexcept {
+  return has_extras(actor) && cell_extras::of(actor).turn.messages != 0 ? cell_extras::of(actor).turn : system.turn;
 }
 
 // How many messages this turn may handle.
-TROUPE_INLINE unsigned message_limit(const actor_system& home, const cell& actor) noexcept {
-  if (!has_extras(actor) && !home.choose_messages) [[likely]] return home.turn.messages;
-  const unsigned most = limits_of(home, actor).messages;
-  return home.choose_messages ? home.choose_messages(most) : most;
+TROUPE_INLINE unsigned message_limit(const actor_system& system, const cell& actor) noexcept {
+  if (!has_extras(actor) && !system.choose_messages) [[likely]] return system.turn.messages;
+  const unsigned most = limits_of(system, actor).messages;
+  return system.choose_messages ? system.choose_messages(most) : most;
 }
 
 // Looks at the clock. After how many messages of the turn to look again; 0 when its time is over.

@@ -193,7 +193,7 @@ void run_tree_here(fork_join& root, std::span<fork_frame* const> parts) try {
 
 // Who waits in a coroutine of an actor.
 struct tree_of_task final : fork_tree, tasks::wait {
-  tree_of_task(fork_join& outermost, job_pool& home) : fork_tree(outermost, &home, home.shares() ? home.workers() : 1, &tell), wait(&act_on), counted(home.waits()) {}
+  tree_of_task(fork_join& outermost, job_pool& system) : fork_tree(outermost, &system, system.shares() ? system.workers() : 1, &tell), wait(&act_on), counted(system.waits()) {}
 
   static void tell(fork_tree& base) noexcept {
     auto& self = static_cast<tree_of_task&>(base);

@@ -99,9 +99,9 @@ struct job_pool::runner final : sched::runnable {
   bool jobs_first = true;
 };
 
-job_pool::job_pool(actor::actor_system& home, sched::executor& workers, unsigned runners_max, job_pool_options options,
+job_pool::job_pool(actor::actor_system& system, sched::executor& workers, unsigned runners_max, job_pool_options options,
                    std::function<void(bool)> keeps)
-    : home_(home), workers_(workers), options_(options), waits_(std::make_shared<wait_count>(std::move(keeps))),
+    : system_(system), workers_(workers), options_(options), waits_(std::make_shared<wait_count>(std::move(keeps))),
       id_(living::get().next_id()), memory_(new memory_account(*this, options.resource_bytes)), runners_(runners_max) {
   for (unsigned i = 0; i < runners_max; ++i) {
     all_runners_.push_back(std::make_unique<runner>(*this));
@@ -111,13 +111,13 @@ job_pool::job_pool(actor::actor_system& home, sched::executor& workers, unsigned
     queues_.back()->owner = std::this_thread::get_id();  // until a runner takes it
   }
   enlist(*this, id_);  // last: of one that has no memory for the rest nobody knows
-  home_.jobs = this;
-  home_.deadlocks.jobs = &waits_of_threads;
+  system_.jobs = this;
+  system_.deadlocks.jobs = &waits_of_threads;
 }
 
 job_pool::~job_pool() {
   run_parts_left();
-  home_.jobs = nullptr;
+  system_.jobs = nullptr;
   waits_->end();
   living& all = living::get();
   {
@@ -142,8 +142,8 @@ void job_pool::drop(job& unwanted) noexcept {
 job_pool* job_pool::current() noexcept {
   if (pool_inside != nullptr) return pool_inside;
   // order: relaxed  the thread's own
-  if (const actor::actor_system* home = actor::current_turn().home.load(std::memory_order_relaxed)) {
-    if (home->jobs != nullptr) return static_cast<job_pool*>(home->jobs);
+  if (const actor::actor_system* system = actor::current_turn().system.load(std::memory_order_relaxed)) {
+    if (system->jobs != nullptr) return static_cast<job_pool*>(system->jobs);
   }
   for (; made_here.count != 0; --made_here.count) {
     if (job_pool* pool = living::get().find(made_here.ids[made_here.count - 1])) return pool;
@@ -214,7 +214,7 @@ void job_pool::call_runner() noexcept {
 // Null when there are enough.
 job_pool::runner* job_pool::begin_runner() noexcept {
   // order: relaxed  a hint: at the end nobody is called
-  if (home_.closing.load(std::memory_order_relaxed) || !runners_.may_call() || !runners_.begin()) return nullptr;
+  if (system_.closing.load(std::memory_order_relaxed) || !runners_.may_call() || !runners_.begin()) return nullptr;
   std::lock_guard lock(runners_mutex_);
   return std::exchange(free_runners_, free_runners_->next_free);
 }
@@ -254,7 +254,7 @@ void job_pool::runner_ended() noexcept {
 
 bool job_pool::some_left() const noexcept {
   // order: relaxed  a hint; the end drops what is left
-  if (home_.closing.load(std::memory_order_relaxed)) return false;
+  if (system_.closing.load(std::memory_order_relaxed)) return false;
   if (memory_->some_may_go_on()) return true;
   std::lock_guard lock(mutex_);
   return std::ranges::any_of(queues_, [this](const auto& one) { return may_take_from(*one) && (!one->empty() || !one->parts.empty()); });
@@ -325,7 +325,7 @@ fork_frame* job_pool::steal_part(const fork_deques& mine, const fork_tree* only)
 }
 
 void job_pool::run_job(job& one) noexcept {
-  if (home_.discarding()) return drop(one);
+  if (system_.discarding()) return drop(one);
   // order: relaxed  as it was when it was queued
   if (one.needs_memory.load(std::memory_order_relaxed) && memory_->is_short()) return set_aside(one);
   if (claim(one)) {  // else who wants it runs it
@@ -337,7 +337,7 @@ void job_pool::run_job(job& one) noexcept {
   one.drop_kept();
 }
 
-void job_pool::report(std::exception_ptr what) noexcept { home_.report(nullptr, &describe_lazy, std::move(what)); }
+void job_pool::report(std::exception_ptr what) noexcept { system_.report(nullptr, &describe_lazy, std::move(what)); }
 
 // If enough was freed meanwhile nobody else may see that it lies there.
 void job_pool::set_aside(job& one) noexcept {
@@ -376,7 +376,7 @@ bool job_pool::run_one(job_queue& mine, fork_worker_state& parts, bool jobs_firs
 // take to wake another one. Other runnables of its worker go first.
 bool job_pool::may_linger(runner& self) noexcept {
   // order: relaxed (both)  hints
-  if (!self.found_some || trees_.load(std::memory_order_relaxed) == 0 || home_.closing.load(std::memory_order_relaxed)) return false;
+  if (!self.found_some || trees_.load(std::memory_order_relaxed) == 0 || system_.closing.load(std::memory_order_relaxed)) return false;
   if (workers() < 2 || !shares() || is_simulated()) return false;
   const std::int64_t now = base::now_ns();
   if (self.lingers_since_ns == 0) self.lingers_since_ns = now;
@@ -387,7 +387,7 @@ bool job_pool::may_linger(runner& self) noexcept {
 
 sched::after_turn job_pool::run_some(runner& self) noexcept {
   const inside here(this);
-  const actor::inside_procedure as_procedure(home_, &describe_runner);
+  const actor::inside_procedure as_procedure(system_, &describe_runner);
   const working at_work(*this, true);  // made with the pool: needs no memory
   fork_worker_state parts(this, at_work.queue.parts, true);
   if (!std::exchange(self.arrived, true)) {

@@ -54,7 +54,7 @@ struct job_pool_options {
 class job_pool {
  public:
   // `keep_alive`: a coroutine waits for a job (true), and does so no more (false).
-  job_pool(actor::actor_system& home, sched::executor& workers, unsigned runners_max, job_pool_options options,
+  job_pool(actor::actor_system& system, sched::executor& workers, unsigned runners_max, job_pool_options options,
            std::function<void(bool)> keep_alive);
   job_pool(const job_pool&) = delete;
   job_pool& operator=(const job_pool&) = delete;
@@ -119,11 +119,11 @@ class job_pool {
   void tree_has_ended() noexcept { trees_.fetch_sub(1, std::memory_order_relaxed); }
   // At the end, when the workers have ended.
   void run_parts_left() noexcept;
-  bool discarding() const noexcept { return home_.discarding(); }
+  bool discarding() const noexcept { return system_.discarding(); }
   // Under the simulated policy the seed decides.
   bool slice_over(std::int64_t began_ns) const noexcept;
-  bool is_simulated() const noexcept { return static_cast<bool>(home_.choose_messages); }
-  unsigned choose(unsigned most) const { return home_.choose_messages(most); }
+  bool is_simulated() const noexcept { return static_cast<bool>(system_.choose_messages); }
+  unsigned choose(unsigned most) const { return system_.choose_messages(most); }
   unsigned workers() const noexcept { return static_cast<unsigned>(all_runners_.size()); }
 
   // The caller is about to sleep, and may be one of the workers.
@@ -134,7 +134,7 @@ class job_pool {
   // One that was submitted goes; who waits for it, or wants it later, finds it cancelled.
   void drop(job& unwanted) noexcept;
   const std::shared_ptr<wait_count>& waits() const noexcept { return waits_; }
-  void count_run() noexcept { actor::count(home_, actor::counted::lazies); }
+  void count_run() noexcept { actor::count(system_, actor::counted::lazies); }
   // The calling thread, which has a queue, is about to run this one, and has none under it.
   void begin_run(job& one) noexcept {
     count_run();
@@ -152,7 +152,7 @@ class job_pool {
   // Makes up for an offer that came too soon behind a call: who made it may be long in coming to the next one.
   struct late_offer final : tasks::timer {
     explicit late_offer(job_pool& pool) noexcept : timer(&make, true), of(pool) {}
-    ~late_offer() { tasks::cancel(*of.home_.host.clock, *this); }  // parts that are left make offers, too
+    ~late_offer() { tasks::cancel(*of.system_.host.clock, *this); }  // parts that are left make offers, too
     static void make(timer& self) noexcept;
     job_pool& of;
     std::atomic<bool> armed{false};
@@ -177,7 +177,7 @@ class job_pool {
   sched::after_turn run_some(runner& self) noexcept;
   bool may_linger(runner& self) noexcept;
 
-  actor::actor_system& home_;
+  actor::actor_system& system_;
   sched::executor& workers_;
   const job_pool_options options_;
   const std::shared_ptr<wait_count> waits_;

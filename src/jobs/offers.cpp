@@ -38,7 +38,7 @@ void job_pool::offer(fork_tree& of, std::int64_t now) noexcept {
 void job_pool::offer_later() noexcept {
   // order: relaxed (both)  as in offer; the timers' lock publishes
   if (late_.armed.load(std::memory_order_relaxed) || late_.armed.exchange(true, std::memory_order_relaxed)) return;
-  tasks::timers& clock = *home_.host.clock;
+  tasks::timers& clock = *system_.host.clock;
   try {
     tasks::arm(clock, late_, tasks::due_in(clock, late_offer_after));
   } catch (const std::exception&) {  // no thread for timers, or no memory: the next offer tries again

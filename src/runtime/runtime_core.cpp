@@ -321,11 +321,11 @@ sched::executor& runtime_core::make_lane(const std::string& name, std::uint16_t 
   return pinned_.back()->executor;
 }
 
-actor::placement actor::place_in(system& home, const spawn_options& chosen) {
+actor::placement actor::place_in(actor_system& system, const spawn_options& chosen) {
   if (chosen.turn.time.count() < 0 || (chosen.turn.messages == 0 && chosen.turn.time.count() != 0)) {
     throw option_error("troupe: spawn_options::turn: messages must be at least 1 when a time is set, and time not negative");
   }
-  placement where{home};
+  placement where{system};
   if (chosen.on_error == error_policy::restart && (chosen.restart.times == 0 || chosen.restart.per < std::chrono::milliseconds(1) ||
                                                   chosen.restart.backoff.count() < 0)) {
     throw option_error("troupe: spawn_options::restart: times must be at least 1, per at least 1 ms, backoff not negative");
@@ -333,7 +333,7 @@ actor::placement actor::place_in(system& home, const spawn_options& chosen) {
   where.on_error = chosen.on_error;
   where.restart = &chosen.restart;
   where.parent = chosen.parent.cell();
-  if (where.parent != nullptr && &actor_system::of(*where.parent) != &home) {
+  if (where.parent != nullptr && &actor_system::of(*where.parent) != &system) {
     throw option_error("troupe: spawn_options::parent: it is an actor of another runtime");
   }
   where.turn_messages = chosen.turn.messages;

@@ -13,19 +13,19 @@ namespace troupe {
 namespace actor {
 
 class actor_system;
-void run_aside(actor_system& home, std::move_only_function<void()> procedure);
+void run_aside(actor_system& system, std::move_only_function<void()> procedure);
 // A simulated program has no threads aside: this comes in run() alone.
-void mark_simulated(const actor_system& home, tasks::shared_state& result) noexcept;
+void mark_simulated(const actor_system& system, tasks::shared_state& result) noexcept;
 // The system of the handler that is running. usage_error elsewhere.
 actor_system& running_system(const char* who);
 
 template <class Function>
-auto call_aside(actor_system& home, Function&& function) {
+auto call_aside(actor_system& system, Function&& function) {
   using result = std::invoke_result_t<std::decay_t<Function>&>;
   promise<result> promised;
   future<result> later = promised.get_future();
-  mark_simulated(home, tasks::future_access::state(later));
-  run_aside(home, [promised = std::move(promised), function = std::decay_t<Function>(std::forward<Function>(function))]() mutable {
+  mark_simulated(system, tasks::future_access::state(later));
+  run_aside(system, [promised = std::move(promised), function = std::decay_t<Function>(std::forward<Function>(function))]() mutable {
     std::exception_ptr failure;
     try {
       if constexpr (std::is_void_v<result>) {

@@ -20,7 +20,7 @@ namespace troupe::actor {
 
 // Where a new actor goes, and what differs from the defaults.
 struct placement {
-  actor_system& home;
+  actor_system& system;
   std::uint16_t executor = 0;      // 0: the pool
   bool has_options = false;        // whether any of the following differs
   error_policy on_error = error_policy::resume;

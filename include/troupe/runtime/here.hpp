@@ -15,7 +15,7 @@ namespace troupe {
 
 namespace actor {
 // Throws option_error for what makes no sense.
-placement place_in(system& home, const spawn_options& chosen);
+placement place_in(actor_system& system, const spawn_options& chosen);
 }  // namespace actor
 
 // As runtime::spawn on the pool, in a handler, a constructor, a destructor or a task of an actor; elsewhere usage_error.
