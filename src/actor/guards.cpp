@@ -9,13 +9,13 @@
 
 namespace troupe::actor {
 
-void guard_table::add(cell& actor, guarded_message& one) noexcept {
+void guard_table::add(cell& actor, conditional_message& one) noexcept {
   // order: relaxed (all)  a count and numbers; the tables' locks publish the messages
   waiting_.fetch_add(1, std::memory_order_relaxed);
   if (one.number == 0) one.number = numbers_.fetch_add(1, std::memory_order_relaxed) + 1;
   one.of = &actor;
-  table_.with(actor, [&](guarded_message*& head) {
-    guarded_message* const first = head;
+  table_.with(actor, [&](conditional_message*& head) {
+    conditional_message* const first = head;
     if (first == nullptr || one.number < first->number) {
       one.next_waiting = first;
       one.newest = first == nullptr ? &one : first->newest;
@@ -23,7 +23,7 @@ void guard_table::add(cell& actor, guarded_message& one) noexcept {
       head = &one;
       return;
     }
-    guarded_message* behind = first->newest->number < one.number ? first->newest : first;
+    conditional_message* behind = first->newest->number < one.number ? first->newest : first;
     while (behind->next_waiting != nullptr && behind->next_waiting->number < one.number) behind = behind->next_waiting;
     one.next_waiting = behind->next_waiting;
     behind->next_waiting = &one;
@@ -31,13 +31,13 @@ void guard_table::add(cell& actor, guarded_message& one) noexcept {
   });
 }
 
-void guard_table::remove(cell& actor, guarded_message& one) noexcept {
+void guard_table::remove(cell& actor, conditional_message& one) noexcept {
   // order: relaxed  a count
   waiting_.fetch_sub(1, std::memory_order_relaxed);
-  table_.with(actor, [&](guarded_message*& head) {
-    guarded_message* const first = head;
+  table_.with(actor, [&](conditional_message*& head) {
+    conditional_message* const first = head;
     if (first == &one) {
-      if (guarded_message* next = one.next_waiting) {
+      if (conditional_message* next = one.next_waiting) {
         next->newest = one.newest;
         next->next_in_table = one.next_in_table;
         head = next;
@@ -46,18 +46,18 @@ void guard_table::remove(cell& actor, guarded_message& one) noexcept {
       }
       return;
     }
-    guarded_message* before = first;
+    conditional_message* before = first;
     while (before->next_waiting != &one) before = before->next_waiting;
     before->next_waiting = one.next_waiting;
     if (first->newest == &one) first->newest = before;
   });
 }
 
-guarded_message* guard_table::oldest_of(cell& actor) noexcept {
-  return table_.with(actor, [](guarded_message* head) { return head; });
+conditional_message* guard_table::oldest_of(cell& actor) noexcept {
+  return table_.with(actor, [](conditional_message* head) { return head; });
 }
 
-void set_aside(guarded_message& one) noexcept {
+void set_aside(conditional_message& one) noexcept {
   thread_turn_state& state = current_turn();
   cell& actor = *state.active->actor;
   actor.flags |= cell::guards;
@@ -68,16 +68,16 @@ void set_aside(guarded_message& one) noexcept {
 
 namespace {
 
-void take_from_guards(cell& actor, guarded_message& one) noexcept {
+void take_from_guards(cell& actor, conditional_message& one) noexcept {
   guard_table& all = actor_system::of(actor).guards;
   all.remove(actor, one);
   if (all.oldest_of(actor) == nullptr) actor.flags &= static_cast<std::uint8_t>(~cell::guards);
 }
 
 // One whose predicate throws is handled, too: there it throws again, as a handler would.
-guarded_message* ready_guard(cell& actor) noexcept {
+conditional_message* ready_guard(cell& actor) noexcept {
   const void* const object = object_of(actor);
-  for (guarded_message* one = actor_system::of(actor).guards.oldest_of(actor); one != nullptr; one = one->next_waiting) {
+  for (conditional_message* one = actor_system::of(actor).guards.oldest_of(actor); one != nullptr; one = one->next_waiting) {
     try {
       if (one->holds(*one, object)) return one;
     } catch (...) {
@@ -94,7 +94,7 @@ void look_at_guards(thread_turn_state& state, actor_system& system, activation& 
   cell& actor = *active.actor;
   constexpr unsigned looked_at = cell::guards | cell::constructed | cell::stopped | cell::ends_soon;
   while ((actor.flags & looked_at) == (cell::guards | cell::constructed) && active.suspended == nullptr && !system.discarding()) {
-    guarded_message* one = ready_guard(actor);
+    conditional_message* one = ready_guard(actor);
     if (one == nullptr) return;
     if (limit.handled == limit.look_after && limit.over(state, actor)) {
       limit.end();
@@ -114,7 +114,7 @@ void look_at_guards(thread_turn_state& state, actor_system& system, activation& 
 void make_dead_letters_of_guarded(cell& actor) noexcept {
   actor_system& system = actor_system::of(actor);
   while ((actor.flags & cell::guards) != 0) {
-    guarded_message& one = *system.guards.oldest_of(actor);
+    conditional_message& one = *system.guards.oldest_of(actor);
     take_from_guards(actor, one);
     system.make_uncounted_dead_letter(actor, one);
   }

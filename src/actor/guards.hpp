@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "actor/cell_table.hpp"
-#include "troupe/actor/guarded.hpp"
+#include "troupe/actor/conditional_message.hpp"
 
 namespace troupe::actor {
 
@@ -16,22 +16,22 @@ namespace troupe::actor {
 class guard_table {
  public:
   // By age: one that was reached before stands where it stood.
-  void add(cell& actor, guarded_message& one) noexcept;
-  void remove(cell& actor, guarded_message& one) noexcept;
+  void add(cell& actor, conditional_message& one) noexcept;
+  void remove(cell& actor, conditional_message& one) noexcept;
   // The owner's: the oldest, which the others follow by next_waiting; null when there is none.
-  guarded_message* oldest_of(cell& actor) noexcept;
+  conditional_message* oldest_of(cell& actor) noexcept;
 
   // Exact when no turn runs.
   bool empty() const noexcept { return waiting_.load(std::memory_order_relaxed) == 0; }  // order: relaxed  the count of outstanding work published it
   template <class Look>
   void for_each(Look look) {
-    table_.for_each([&look](const guarded_message& oldest) {
-      for (const guarded_message* one = &oldest; one != nullptr; one = one->next_waiting) look(*oldest.of, *one);
+    table_.for_each([&look](const conditional_message& oldest) {
+      for (const conditional_message* one = &oldest; one != nullptr; one = one->next_waiting) look(*oldest.of, *one);
     });
   }
 
  private:
-  cell_table<guarded_message> table_;  // the oldest of each actor
+  cell_table<conditional_message> table_;  // the oldest of each actor
   std::atomic<std::uint64_t> waiting_{0}, numbers_{0};
 };
 

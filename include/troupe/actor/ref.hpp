@@ -12,7 +12,7 @@
 #include "troupe/actor/call.hpp"
 #include "troupe/actor/cell.hpp"
 #include "troupe/actor/consume.hpp"
-#include "troupe/actor/guarded.hpp"
+#include "troupe/actor/conditional_message.hpp"
 #include "troupe/actor/message.hpp"
 #include "troupe/actor/method.hpp"
 #include "troupe/actor/sendable.hpp"

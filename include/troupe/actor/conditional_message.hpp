@@ -15,34 +15,34 @@ namespace troupe::actor {
 
 struct cell;
 
-struct guarded_message : message {
-  guarded_message(handler acts, bool (*asks)(const guarded_message&, const void*)) noexcept : message(acts), holds(asks) {}
+struct conditional_message : message {
+  conditional_message(handler acts, bool (*asks)(const conditional_message&, const void*)) noexcept : message(acts), holds(asks) {}
 
-  bool (*const holds)(const guarded_message& self, const void* object);  // may throw
+  bool (*const holds)(const conditional_message& self, const void* object);  // may throw
   // While it waits: the system's (src/actor/guards.hpp).
   cell* of = nullptr;
-  guarded_message* next_waiting = nullptr;   // younger, of the same actor
-  guarded_message* newest = nullptr;         // of the oldest
-  guarded_message* next_in_table = nullptr;  // of the oldest
+  conditional_message* next_waiting = nullptr;   // younger, of the same actor
+  conditional_message* newest = nullptr;         // of the oldest
+  conditional_message* next_in_table = nullptr;  // of the oldest
   std::uint64_t number = 0;                  // by age
 };
 
 // In the actor's turn: it does not hold yet.
-void set_aside(guarded_message& one) noexcept;
+void set_aside(conditional_message& one) noexcept;
 
 // Message: what is handled then.
 template <class T, class Predicate, class Message>
-struct guarded final : guarded_message {
+struct conditional_call final : conditional_message {
   template <class Given>
-  guarded(Given&& predicate, message* mail) : guarded_message(&act_on, &asks), when(std::forward<Given>(predicate)), inner(mail) {}
+  conditional_call(Given&& predicate, message* mail) : conditional_message(&act_on, &asks), when(std::forward<Given>(predicate)), inner(mail) {}
 
-  static bool asks(const guarded_message& self, const void* object) {
-    return static_cast<bool>(std::invoke(static_cast<const guarded&>(self).when, *static_cast<const T*>(object)));
+  static bool asks(const conditional_message& self, const void* object) {
+    return static_cast<bool>(std::invoke(static_cast<const conditional_call&>(self).when, *static_cast<const T*>(object)));
   }
 
   static const char* act_on(message* base, void* object, message_act act) {
     if (act == message_act::describe) return Message::act_on(nullptr, nullptr, message_act::describe);
-    auto* self = static_cast<guarded*>(base);
+    auto* self = static_cast<conditional_call*>(base);
     if (act == message_act::handle) {
       bool now = false;
       try {
@@ -69,7 +69,7 @@ struct guarded final : guarded_message {
   }
   void free() noexcept {
     std::destroy_at(this);
-    memory::deallocate(this, sizeof(guarded));
+    memory::deallocate(this, sizeof(conditional_call));
   }
 
   const Predicate when;
@@ -93,7 +93,7 @@ consteval bool fits_guard() {
 // Takes the message.
 template <class T, class Message, class Predicate>
 message* guard(Predicate&& when, message* mail) {
-  using made = guarded<T, std::decay_t<Predicate>, Message>;
+  using made = conditional_call<T, std::decay_t<Predicate>, Message>;
   try {
     return make_message<made>(std::forward<Predicate>(when), mail);
   } catch (...) {
