@@ -27,8 +27,8 @@ std::string plain_host(std::string host) {
 
 }  // namespace
 
-void refuse_seat(seat_kind which) {
-  throw usage_error(which == seat_kind::reading ? "troupe: tls_stream: a read is under way already: await it first"
+void refuse_lock(lock_kind which) {
+  throw usage_error(which == lock_kind::reader ? "troupe: tls_stream: a read is under way already: await it first"
                                                  : "troupe: tls_stream: a write is under way already: await it first");
 }
 
@@ -122,7 +122,7 @@ step connection::write(std::string_view chunk) {
   if (!ticket_given_ && context_->server() && context_->tickets()) SSL_new_session_ticket(ssl_.get());
   ticket_given_ = true;
   std::size_t written = 0;
-  // The caller has the writing seat (T3), and all before was sent: what the system takes at once need not be copied.
+  // The caller has the writer lock (T3), and all before was sent: what the system takes at once need not be copied.
   sends_at_once_ = flying_.empty() && pending_.empty();
   const step how = after(SSL_write_ex(ssl_.get(), chunk.data(), chunk.size(), &written), "write");
   sends_at_once_ = false;
@@ -241,30 +241,30 @@ std::string_view connection::outgoing() {
   return flying_.rest();
 }
 
-bool connection::take_seat(seat_kind which) noexcept {
+bool connection::take_lock(lock_kind which) noexcept {
   std::lock_guard lock(mutex_);
-  bool& taken = which == seat_kind::reading ? reading_ : writing_;
+  bool& taken = which == lock_kind::reader ? reading_ : writing_;
   return !std::exchange(taken, true);
 }
 
-void connection::leave_seat(seat_kind which) noexcept {
+void connection::release_lock(lock_kind which) noexcept {
   std::lock_guard lock(mutex_);
-  (which == seat_kind::reading ? reading_ : writing_) = false;
-  if (which != seat_kind::reading) return;
+  (which == lock_kind::reader ? reading_ : writing_) = false;
+  if (which != lock_kind::reader) return;
   writer_reads_ = false;
   tell_news();
 }
 
-std::optional<future<>> connection::seat_or_news() {
+std::optional<future<>> connection::lock_or_news() {
   std::lock_guard lock(mutex_);
   std::optional<future<>> news = take_or_await_news();
   if (!news) writer_reads_ = true;
   return news;
 }
 
-std::optional<future<>> connection::seat_after_writer() {
+std::optional<future<>> connection::lock_after_writer() {
   std::lock_guard lock(mutex_);
-  if (reading_ && !writer_reads_) refuse_seat(seat_kind::reading);
+  if (reading_ && !writer_reads_) refuse_lock(lock_kind::reader);
   return take_or_await_news();
 }
 

@@ -2,11 +2,11 @@
 //
 // OpenSSL reads from `input_` and writes to `pending_`, by a BIO of ours; nothing here waits. The coroutines that move bytes
 // between those and the stream are in stream.cpp. They keep the connection alive, each for itself.
-// Two coroutines may be at work, on two threads: one has the reading seat, one the writing seat (docs/protocols/tls.md).
+// Two coroutines may be at work, on two threads: one has the reader lock, one the writer lock (docs/protocols/tls.md).
 // Invariants
-//   T1  OpenSSL's object, `pending_`, `failure_` and the seats are touched under `mutex_`; nobody suspends under it.
-//   T2  the input is filled by who has the reading seat, while it is empty: so OpenSSL finds nothing there meanwhile.
-//   T3  `flying_` belongs to who has the writing seat. What is pending goes after it: the order is that of OpenSSL.
+//   T1  OpenSSL's object, `pending_`, `failure_` and the locks are touched under `mutex_`; nobody suspends under it.
+//   T2  the input is filled by who has the reader lock, while it is empty: so OpenSSL finds nothing there meanwhile.
+//   T3  `flying_` belongs to who has the writer lock. What is pending goes after it: the order is that of OpenSSL.
 // Rejected: BIO_s_mem, which keeps its largest size for ever; a reader that waits until its alert is sent: see tell_peer().
 #pragma once
 
@@ -37,7 +37,7 @@ enum class step : std::uint8_t {
   failed,  // throw_failure() says how
 };
 
-enum class seat_kind : std::uint8_t { reading, writing };
+enum class lock_kind : std::uint8_t { reader, writer };
 
 class connection {
  public:
@@ -67,12 +67,12 @@ class connection {
   void sent(std::size_t bytes) noexcept { flying_.advance(bytes); }
 
   // False when somebody has it.
-  bool take_seat(seat_kind which) noexcept;
-  void leave_seat(seat_kind which) noexcept;
-  // The reading seat, or when somebody has that, what to await: that more has come, or that it is free.
-  std::optional<future<>> seat_or_news();
-  // For a read: the same, if a writer has the seat for a moment. Throws usage_error when another read has it.
-  std::optional<future<>> seat_after_writer();
+  bool take_lock(lock_kind which) noexcept;
+  void release_lock(lock_kind which) noexcept;
+  // The reader lock, or when somebody has that, what to await: that more has come, or that it is free.
+  std::optional<future<>> lock_or_news();
+  // For a read: the same, if a writer has the lock for a moment. Throws usage_error when another read has it.
+  std::optional<future<>> lock_after_writer();
 
   // The peer has said that nothing more comes.
   bool peer_is_done();
@@ -115,7 +115,7 @@ class connection {
   std::optional<tls_error> failure_;
   std::optional<event> news_;  // of the reader, for a writer that waits for it
   bool reading_ = false, writing_ = false;
-  bool writer_reads_ = false;  // it has the reading seat as well
+  bool writer_reads_ = false;  // it has the reader lock as well
   bool established_ = false, ticket_given_ = false, memory_failed_ = false;
   bool sends_at_once_ = false;  // in write(): nothing lies in front of what OpenSSL writes
   bool input_ended_ = false, input_was_full_ = false;
@@ -126,25 +126,25 @@ class connection {
   ciphertext pending_, flying_;
 };
 
-[[noreturn]] void refuse_seat(seat_kind which);
+[[noreturn]] void refuse_lock(lock_kind which);
 
-// A seat for a scope.
-class seat {
+// A lock for a scope.
+class held_lock {
  public:
   // Throws usage_error when somebody has it.
-  seat(connection& on, seat_kind which) : on_(&on), which_(which) {
-    if (!on.take_seat(which)) refuse();
+  held_lock(connection& on, lock_kind which) : on_(&on), which_(which) {
+    if (!on.take_lock(which)) refuse();
   }
   struct taken {};
-  seat(connection& on, seat_kind which, taken) noexcept : on_(&on), which_(which) {}
-  seat(const seat&) = delete;
-  seat& operator=(const seat&) = delete;
-  ~seat() { on_->leave_seat(which_); }
+  held_lock(connection& on, lock_kind which, taken) noexcept : on_(&on), which_(which) {}
+  held_lock(const held_lock&) = delete;
+  held_lock& operator=(const held_lock&) = delete;
+  ~held_lock() { on_->release_lock(which_); }
 
  private:
-  void refuse() const { refuse_seat(which_); }
+  void refuse() const { refuse_lock(which_); }
   connection* on_;
-  seat_kind which_;
+  lock_kind which_;
 };
 
 }  // namespace troupe::tls

@@ -34,7 +34,7 @@ task<std::size_t> carry_out(const Operation& asked) {
   co_return co_await asked;
 }
 
-// The writing seat is ours: all that is there is sent.
+// The writer lock is ours: all that is there is sent.
 task<> flush(connection& on, const tasks::limits& within) {
   for (;;) {
     const std::string_view part = on.outgoing();
@@ -64,10 +64,10 @@ task<> fill(connection& on, const tasks::limits& within) {
 
 // The alert that says what is wrong, when it can be sent at once. If somebody writes it goes with that: waiting for him could
 // be for ever, for the peer may wait for us to read.
-task<> tell_peer(connection& on, bool has_seat) {
-  if (!has_seat && !on.take_seat(seat_kind::writing)) co_return;
-  std::optional<seat> sits;
-  if (!has_seat) sits.emplace(on, seat_kind::writing, seat::taken{});
+task<> tell_peer(connection& on, bool has_lock) {
+  if (!has_lock && !on.take_lock(lock_kind::writer)) co_return;
+  std::optional<held_lock> held;
+  if (!has_lock) held.emplace(on, lock_kind::writer, held_lock::taken{});
   const tasks::limits soon(alert_wait_max, {});
   try {
     co_await flush(on, soon);
@@ -76,8 +76,8 @@ task<> tell_peer(connection& on, bool has_seat) {
 }
 
 task<> shake(connection_ptr on, tasks::limits within) {
-  const seat reads(*on, seat_kind::reading);
-  const seat writes(*on, seat_kind::writing);
+  const held_lock reads(*on, lock_kind::reader);
+  const held_lock writes(*on, lock_kind::writer);
   for (;;) {
     const step how = on->shake();
     if (how == step::failed || how == step::ended) {
@@ -90,10 +90,10 @@ task<> shake(connection_ptr on, tasks::limits within) {
   }
 }
 
-// A writer has the reading seat for a moment, or another read has it, which throws.
-task<> await_reading_seat(connection& on, const tasks::limits& within) {
+// A writer has the reader lock for a moment, or another read has it, which throws.
+task<> await_reader_lock(connection& on, const tasks::limits& within) {
   for (;;) {
-    std::optional<future<>> news = on.seat_after_writer();
+    std::optional<future<>> news = on.lock_after_writer();
     if (!news) co_return;
     co_await std::move(*news).timeout(within.left()).stop(within.stop());
   }
@@ -101,8 +101,8 @@ task<> await_reading_seat(connection& on, const tasks::limits& within) {
 
 task<std::size_t> read_bytes(connection_ptr on, std::span<std::byte> to, bool whole, tasks::limits within) {
   on->check_usable();
-  if (!on->take_seat(seat_kind::reading)) co_await await_reading_seat(*on, within);
-  const seat reads(*on, seat_kind::reading, seat::taken{});
+  if (!on->take_lock(lock_kind::reader)) co_await await_reader_lock(*on, within);
+  const held_lock reads(*on, lock_kind::reader, held_lock::taken{});
   std::size_t done = 0;
   while (done < to.size()) {
     std::size_t bytes = 0;
@@ -125,12 +125,12 @@ task<std::size_t> read_bytes(connection_ptr on, std::span<std::byte> to, bool wh
 
 // A message that the peer sends beside its data has come in part: nothing can be written before the rest is there.
 task<> await_input(connection& on, const tasks::limits& within) {
-  std::optional<future<>> news = on.seat_or_news();
+  std::optional<future<>> news = on.lock_or_news();
   if (news) {
     co_await std::move(*news).timeout(within.left()).stop(within.stop());
     co_return;
   }
-  const seat reads(on, seat_kind::reading, seat::taken{});
+  const held_lock reads(on, lock_kind::reader, held_lock::taken{});
   co_await fill(on, within);
 }
 
@@ -138,7 +138,7 @@ task<> let_others_in() { co_await yield(); }
 
 task<std::size_t> write_bytes(connection_ptr on, std::string_view bytes, bool whole, tasks::limits within) {
   on->check_usable();
-  const seat writes(*on, seat_kind::writing);
+  const held_lock writes(*on, lock_kind::writer);
   std::size_t done = 0;
   co_await flush(*on, within);  // what an earlier one has left
   while (done < bytes.size()) {
@@ -167,7 +167,7 @@ task<std::size_t> write_owned(connection_ptr on, std::string bytes, tasks::limit
 
 task<> end_writing(connection_ptr on, tasks::limits within) {
   on->check_usable();
-  const seat writes(*on, seat_kind::writing);
+  const held_lock writes(*on, lock_kind::writer);
   co_await flush(*on, within);
   step how = on->say_goodbye();
   while (how == step::wants_input) {
