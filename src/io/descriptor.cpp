@@ -28,14 +28,14 @@ void descriptor::close() noexcept {
   fd_ = -1;
 }
 
-slot* descriptor::bound_to(const sched::io_driver_slot& seat) const noexcept {
-  return slot_ != nullptr && slot_->owner == seat.taken() ? slot_ : nullptr;
+slot* descriptor::bound_to(const sched::io_driver_slot& driver) const noexcept {
+  return slot_ != nullptr && slot_->owner == driver.taken() ? slot_ : nullptr;
 }
 
-slot& descriptor::bind(sched::io_driver_slot& seat) {
-  if (slot* const known = bound_to(seat)) [[likely]] return *known;
+slot& descriptor::bind(sched::io_driver_slot& driver) {
+  if (slot* const known = bound_to(driver)) [[likely]] return *known;
   if (fd_ == -1) throw usage_error("troupe: I/O: the stream is not open: it was closed or moved from");
-  reactor& here = reactor::of(seat);
+  reactor& here = reactor::of(driver);
   if (slot_ == nullptr) slot_ = &here.open(fd_, borrowed_);
   if (slot_->owner != &here) throw usage_error("troupe: I/O: this stream belongs to another runtime, where it was used first");
   return *slot_;

@@ -20,12 +20,12 @@ void say_once(int refused) {
 
 }  // namespace
 
-std::shared_ptr<reactor> make_reactor(sched::io_driver_slot& seat) {
-  const runtime_services services{seat.keep_alive, seat.aside};
-  if (seat.simulation != nullptr) {
-    return make_readiness_reactor(std::make_unique<simulated_kernel>(*seat.simulation), services);
+std::shared_ptr<reactor> make_reactor(sched::io_driver_slot& driver) {
+  const runtime_services services{driver.keep_alive, driver.aside};
+  if (driver.simulation != nullptr) {
+    return make_readiness_reactor(std::make_unique<simulated_kernel>(*driver.simulation), services);
   }
-  if (static_cast<io_backend>(seat.choice) == io_backend::io_uring) {  // why: docs/decisions/io_rings.md
+  if (static_cast<io_backend>(driver.choice) == io_backend::io_uring) {  // why: docs/decisions/io_rings.md
     int refused = 0;
     if (auto made = make_uring_reactor(system_kernel(), services, refused)) return made;
     say_once(refused);

@@ -7,8 +7,8 @@
 
 namespace troupe::io {
 
-// By the seat's choice, and what the system allows. Throws io_error, std::bad_alloc.
-std::shared_ptr<reactor> make_reactor(sched::io_driver_slot& seat);
+// By the slot's choice, and what the system allows. Throws io_error, std::bad_alloc.
+std::shared_ptr<reactor> make_reactor(sched::io_driver_slot& driver);
 
 std::shared_ptr<reactor> make_readiness_reactor(kernel& calls, runtime_services of);
 std::shared_ptr<reactor> make_readiness_reactor(std::unique_ptr<kernel> calls, runtime_services of);

@@ -16,13 +16,13 @@ constexpr std::size_t slots_a_chunk = 64;
 
 }  // namespace
 
-reactor& reactor::of(sched::io_driver_slot& seat) {
-  return static_cast<reactor&>(seat.take([&] { return make_reactor(seat); }));
+reactor& reactor::of(sched::io_driver_slot& driver) {
+  return static_cast<reactor&>(driver.take([&] { return make_reactor(driver); }));
 }
 
 reactor* reactor::current() {
-  sched::io_driver_slot* seat = tasks::current_io();
-  return seat == nullptr ? nullptr : &of(*seat);
+  sched::io_driver_slot* driver = tasks::current_io();
+  return driver == nullptr ? nullptr : &of(*driver);
 }
 
 void reactor::grow() {

@@ -23,7 +23,7 @@ namespace troupe::io {
 
 // What a reactor has of its runtime.
 struct runtime_services {
-  std::function<void(bool)> keep_alive;                        // the seat's, as the next
+  std::function<void(bool)> keep_alive;                        // the slot's, as the next
   std::function<void(std::move_only_function<void()>)> aside;
 };
 
@@ -33,7 +33,7 @@ class reactor : public sched::poller, public std::enable_shared_from_this<reacto
       : calls(calls), buffers(std::move(leases)), services_(std::move(of)) {}
 
   // The runtime's own, made when it is first asked for. Throws io_error when the system refuses, std::bad_alloc.
-  static reactor& of(sched::io_driver_slot& seat);
+  static reactor& of(sched::io_driver_slot& driver);
   // Of the runtime whose handler the calling thread runs; null elsewhere.
   static reactor* current();
 

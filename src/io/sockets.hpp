@@ -32,7 +32,7 @@ inline int checked(int result, const char* call, const std::string& what) {
 inline descriptor make_socket(int domain, int type, const std::string& what) {
   kernel& calls = current_kernel();
   descriptor made(checked(calls.socket(domain, type, 0), "socket", what));
-  if (sched::io_driver_slot* seat = tasks::current_io()) made.bind(*seat);
+  if (sched::io_driver_slot* driver = tasks::current_io()) made.bind(*driver);
   return made;
 }
 

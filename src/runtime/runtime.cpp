@@ -14,7 +14,7 @@ namespace troupe {
 
 runtime::runtime(runtime_options options) : core_(std::make_shared<runtime_core>(std::move(options))) {
   try {
-    main_ = actor::spawn<main_thread::seat>(actor::placement{*core_->system, runtime_core::main_index});
+    main_ = actor::spawn<main_thread::proxy>(actor::placement{*core_->system, runtime_core::main_index});
     if (core_->options.dump_on_sigquit) listen_for_quit(*core_);
   } catch (...) {
     core_->shut_down();

@@ -39,7 +39,7 @@ class runtime_core : public std::enable_shared_from_this<runtime_core> {
   void shut_down();
 
   static constexpr std::uint16_t main_index = actor::actor_system::main_executor;  // of the system's executors
-  static constexpr std::int64_t internal_actors = 1;  // the main thread's seat
+  static constexpr std::int64_t internal_actors = 1;  // the main thread's slot
 
   void run();
   bool run_round(bool may_wait);

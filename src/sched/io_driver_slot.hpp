@@ -1,6 +1,6 @@
 // io_driver_slot: where a runtime's poller is, from its first operation of I/O on.
 //
-// The runtime makes the seat and knows nothing of I/O; the I/O layer, which it need not be linked with, takes it.
+// The runtime makes the slot and knows nothing of I/O; the I/O layer, which it need not be linked with, takes it.
 #pragma once
 
 #include <atomic>

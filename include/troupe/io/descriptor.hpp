@@ -42,11 +42,11 @@ class descriptor {
 
   // Its slot in the reactor of that runtime; it keeps to the first one. Throws usage_error for another runtime's or when
   // it is not open, io_error, std::bad_alloc.
-  slot& bind(sched::io_driver_slot& seat);
+  slot& bind(sched::io_driver_slot& driver);
   // Its own slot; null before its first operation.
   slot* bound() const noexcept { return slot_; }
   // The same, if it is of that runtime.
-  slot* bound_to(const sched::io_driver_slot& seat) const noexcept;
+  slot* bound_to(const sched::io_driver_slot& driver) const noexcept;
 
   // "127.0.0.1:80" of a socket that has a peer, else "descriptor 7".
   std::string peer() const;

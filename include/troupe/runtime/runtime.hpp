@@ -62,12 +62,12 @@ class main_thread {
   void post(Procedure&& procedure) const {
     static_assert(!tasks::makes_task<Procedure>,
                   "troupe: main_thread::post: this is a coroutine, which nobody would run: co_await call(), or let a procedure spawn it");
-    actor_.tell([procedure = std::forward<Procedure>(procedure)](seat&) mutable { static_cast<void>(procedure()); });
+    actor_.tell([procedure = std::forward<Procedure>(procedure)](proxy&) mutable { static_cast<void>(procedure()); });
   }
   // co_await it: the value, or what it throws, comes back to the caller.
   template <class Function>
   [[nodiscard]] auto call(Function&& function) const {
-    return actor_.ask([function = std::forward<Function>(function)](seat&) mutable -> decltype(auto) { return function(); });
+    return actor_.ask([function = std::forward<Function>(function)](proxy&) mutable -> decltype(auto) { return function(); });
   }
   // For threads of your own: blocks until it was called. Throws usage_error, before anything is sent, on the main thread itself,
   // which would wait for itself, and in handlers and on the pool's threads, where `co_await main().call(f)` is the right call.
@@ -79,10 +79,10 @@ class main_thread {
 
  private:
   friend class runtime;
-  struct seat {};
-  explicit main_thread(ref<seat> actor) noexcept : actor_(std::move(actor)) {}
+  struct proxy {};
+  explicit main_thread(ref<proxy> actor) noexcept : actor_(std::move(actor)) {}
   void check_may_wait() const;
-  ref<seat> actor_;
+  ref<proxy> actor_;
 };
 
 // Of after() and every().
@@ -349,7 +349,7 @@ class runtime {
   actor::placement place(const spawn_options& options) const;
   actor::placement place(const on_thread& where);
   std::shared_ptr<class runtime_core> core_;
-  ref<main_thread::seat> main_;
+  ref<main_thread::proxy> main_;
 };
 
 }  // namespace troupe
