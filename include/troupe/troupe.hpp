@@ -27,7 +27,7 @@
 #include "troupe/io/udp.hpp"
 #include "troupe/io/unix_datagram.hpp"
 #include "troupe/io/unix_socket.hpp"
-#include "troupe/io/wait.hpp"
+#include "troupe/io/suspension.hpp"
 #include "troupe/jobs/lazy.hpp"
 #include "troupe/jobs/parallel_for.hpp"
 #include "troupe/jobs/parallel_reduce.hpp"

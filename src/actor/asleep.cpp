@@ -12,11 +12,11 @@ namespace troupe::actor {
 namespace {
 
 using tasks::coroutine;
-using tasks::sleep_wait;
+using tasks::sleep_suspension;
 
 // Coroutines from the one that sleeps to the root, each awaited by the next. Null when there is more between them than that, or much of
 // it: who sleeps deep in others stays as it is.
-coroutine* root_above(tasks::wait& sleep) noexcept {
+coroutine* root_above(tasks::suspension& sleep) noexcept {
   constexpr int deepest = 16;
   coroutine* at = sleep.who;
   for (int depth = 0; coroutine* const above = at->waiting_parent(); ++depth) {
@@ -26,7 +26,7 @@ coroutine* root_above(tasks::wait& sleep) noexcept {
   return at;
 }
 
-void move_to(tasks::async_call& call, tasks::wait& sleep, coroutine& root) noexcept {
+void move_to(tasks::async_call& call, tasks::suspension& sleep, coroutine& root) noexcept {
   for (coroutine* at = sleep.who; at != &root; at = at->waiting_parent()) at->in = &call;
   root.in = &call;
 }
@@ -36,12 +36,12 @@ struct kept {
   message::handler act;
   tasks::shared_state* result;
 };
-void keep(tasks::wait& sleep, coroutine& root, const kept& what) noexcept {
+void keep(tasks::suspension& sleep, coroutine& root, const kept& what) noexcept {
   // order: relaxed  the clock's lock publishes it
   sleep.next.store(reinterpret_cast<std::uintptr_t>(what.act), std::memory_order_relaxed);
   root.parent = reinterpret_cast<std::uintptr_t>(what.result) | coroutine::result;
 }
-kept kept_by(const tasks::wait& sleep, const coroutine& root) noexcept {
+kept kept_by(const tasks::suspension& sleep, const coroutine& root) noexcept {
   // order: relaxed  as above
   return {reinterpret_cast<message::handler>(sleep.next.load(std::memory_order_relaxed)), reinterpret_cast<tasks::shared_state*>(root.parent & ~coroutine::result)};
 }
@@ -55,7 +55,7 @@ bool is_unknown(activation& active) noexcept {
 }
 
 // The task as an actor that is suspended, and that nobody else knows. Throws std::bad_alloc; then nothing was done.
-activation& make_actor(actor_system& system, tasks::wait& sleep) {
+activation& make_actor(actor_system& system, tasks::suspension& sleep) {
   coroutine& root = *root_above(sleep);
   const kept what = kept_by(sleep, root);
   spawned_task& object = make_spawned(system, what.act, root, what.result);
@@ -78,10 +78,10 @@ activation& make_actor(actor_system& system, tasks::wait& sleep) {
   return *active;
 }
 
-sleep_wait& as_sleep(tasks::wait& of) noexcept { return static_cast<sleep_wait&>(of); }
+sleep_suspension& as_sleep(tasks::suspension& of) noexcept { return static_cast<sleep_suspension&>(of); }
 
 // Its time has come. Without memory for its actor it sleeps a little longer; at the runtime's end, until it is ended.
-void wake(void* of, tasks::wait& over) noexcept {
+void wake(void* of, tasks::suspension& over) noexcept {
   constexpr std::int64_t while_memory_is_out_ns = 1'000'000;
   auto& system = *static_cast<actor_system*>(of);
   tasks::timers& clock = *system.host.clock;
@@ -98,7 +98,7 @@ void wake(void* of, tasks::wait& over) noexcept {
   }
 }
 
-void end(actor_system& system, tasks::wait& sleep) noexcept try {
+void end(actor_system& system, tasks::suspension& sleep) noexcept try {
   activation& active = make_actor(system, sleep);
   cell& actor = *active.actor;
   // order: relaxed  nobody sends any more
@@ -127,7 +127,7 @@ void make_host_asleep(actor_system& of) noexcept {
 bool fall_asleep(activation& active) noexcept {
   cell& actor = *active.actor;
   tasks::async_call& call = *active.suspended;
-  sleep_wait* const sleep = call.awaited == nullptr ? nullptr : sleep_wait::of(*call.awaited);
+  sleep_suspension* const sleep = call.awaited == nullptr ? nullptr : sleep_suspension::of(*call.awaited);
   if (sleep == nullptr || call.cancelled || !is_unknown(active) || observe::tracing()) return false;
   actor_system& system = actor_system::of(actor);
   auto& object = *static_cast<spawned_task*>(actor.object());
@@ -146,12 +146,12 @@ bool fall_asleep(activation& active) noexcept {
   return true;
 }
 
-std::size_t look_at_asleep(actor_system& of, const std::function<bool(tasks::wait& sleep, message::handler act)>& look) {
+std::size_t look_at_asleep(actor_system& of, const std::function<bool(tasks::suspension& sleep, message::handler act)>& look) {
   // order: relaxed  a snapshot
   const std::size_t count = of.sleepers.load(std::memory_order_relaxed);
   if (count == 0) return 0;
   of.host.clock->for_each([&](tasks::timer& one) {
-    sleep_wait* const sleep = sleep_wait::of(one);
+    sleep_suspension* const sleep = sleep_suspension::of(one);
     return sleep == nullptr || sleep->who->in != &of.asleep || look(*sleep, kept_by(*sleep, *root_above(*sleep)).act);
   });
   return count;
@@ -159,11 +159,11 @@ std::size_t look_at_asleep(actor_system& of, const std::function<bool(tasks::wai
 
 void end_asleep(actor_system& of) noexcept {
   tasks::timer* next = of.host.clock->take_back_all([&](tasks::timer& one) {
-    const sleep_wait* const sleep = sleep_wait::of(one);
+    const sleep_suspension* const sleep = sleep_suspension::of(one);
     return sleep != nullptr && sleep->who->in == &of.asleep;
   });
   while (next != nullptr) {
-    sleep_wait& sleep = *sleep_wait::of(*next);
+    sleep_suspension& sleep = *sleep_suspension::of(*next);
     next = next->next;
     end(of, sleep);
   }

@@ -22,7 +22,7 @@ void make_host_asleep(actor_system& of) noexcept;
 bool fall_asleep(activation& active) noexcept;
 
 // How many sleep now. `look` is shown some of them, until it returns false; meanwhile no timer expires, and none is armed.
-std::size_t look_at_asleep(actor_system& of, const std::function<bool(tasks::wait& sleep, message::handler act)>& look);
+std::size_t look_at_asleep(actor_system& of, const std::function<bool(tasks::suspension& sleep, message::handler act)>& look);
 
 // At the runtime's end, when no timer expires any more: each is cancelled, and runs to its end.
 void end_asleep(actor_system& of) noexcept;

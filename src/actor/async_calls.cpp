@@ -22,9 +22,9 @@
 namespace troupe::actor {
 namespace {
 
-void go_on(void* actor, tasks::wait& over) noexcept { deliver_urgent(*static_cast<cell*>(actor), over); }
+void go_on(void* actor, tasks::suspension& over) noexcept { deliver_urgent(*static_cast<cell*>(actor), over); }
 
-void go_on_later(tasks::wait& over) noexcept {
+void go_on_later(tasks::suspension& over) noexcept {
   thread_turn_state& state = current_turn();
   // order: relaxed  the turn's own
   over.next.store(reinterpret_cast<std::uintptr_t>(state.yielded), std::memory_order_relaxed);
@@ -432,7 +432,7 @@ void send_to_actor(void* held, sched::message& mail) {
 
 void check_circle(const ask_link& of) { actor::find_circle(of, of.asked); }
 
-void throw_refused(const wait& one) {
+void throw_refused(const suspension& one) {
   const std::string why = actor::actor_system::of(*static_cast<const actor::cell*>(one.who->in->actor)).deadlocks.take_text(one);
   throw deadlock(why);
 }

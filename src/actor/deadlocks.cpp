@@ -65,7 +65,7 @@ bool find_source(const tasks::shared_state& of, const job_waits* jobs, source& f
 // The memory of a look, which the next look uses again.
 struct wait_snapshot {
   struct leaf {
-    const tasks::wait* wait = nullptr;  // null: a thread
+    const tasks::suspension* wait = nullptr;  // null: a thread
     std::uint64_t blocked = 0;          // of a thread: the number of its wait, which may be refused
     source from;
     suspended_call call{};  // of the second look
@@ -186,7 +186,7 @@ class collector {
 
   // What the async call, a call or one of the tasks that it runs side by side, is suspended for.
   void fill(const cell& actor, const tasks::async_call& root, std::uint32_t at, const tasks::async_call& call) {
-    tasks::wait* const wait = call.awaited;
+    tasks::suspension* const wait = call.awaited;
     if (runs_main_ != nullptr && actor.lives_on() == actor_system::main_executor) return needs_main_thread(actor, root, at, wait);
     if (wait == nullptr || wait->limited) return;
     if (const tasks::group* const all = tasks::group::of(*wait)) {
@@ -211,7 +211,7 @@ class collector {
   }
 
   // Whatever it waits for, its turn is the main thread's, which is blocked.
-  void needs_main_thread(const cell& actor, const tasks::async_call& root, std::uint32_t at, const tasks::wait* wait) {
+  void needs_main_thread(const cell& actor, const tasks::async_call& root, std::uint32_t at, const tasks::suspension* wait) {
     nodes[at].how = waits::for_one;
     leaves[at].from = {nullptr, nullptr, runs_main_};
     if (!second_) return;
@@ -400,7 +400,7 @@ void deadlock_search::arm(std::int64_t after_ns) noexcept {
 }
 
 bool deadlock_search::concerns(const activation& of) noexcept {
-  const tasks::wait* const one = of.suspended == nullptr ? nullptr : of.suspended->awaited;
+  const tasks::suspension* const one = of.suspended == nullptr ? nullptr : of.suspended->awaited;
   if (one == nullptr) return of.suspended == nullptr;
   return !one->limited && (tasks::awaited_by(*one) != nullptr || tasks::group::of(*one) != nullptr);
 }
@@ -470,14 +470,14 @@ std::size_t deadlock_search::refuse(std::vector<told_wait> told) {
   for (told_wait& one : told) count += one.blocked != 0 && tasks::refuse_blocked(one.blocked, std::move(one.text)) ? 1U : 0U;
   std::erase_if(told, [](const told_wait& one) { return one.blocked != 0; });
   if (told.empty()) return count;
-  std::unordered_map<const tasks::wait*, std::size_t> index;
+  std::unordered_map<const tasks::suspension*, std::size_t> index;
   for (std::size_t i = 0; i < told.size(); ++i) index.emplace(told[i].wait, i);
   std::vector<const tasks::async_call*> async_calls;
   bool failed = false;
   const auto look = [&](const tasks::async_call& call) {
     async_calls.assign(1, &call);
     for (std::size_t i = 0; i < async_calls.size(); ++i) {
-      tasks::wait* const wait = async_calls[i]->awaited;
+      tasks::suspension* const wait = async_calls[i]->awaited;
       if (wait == nullptr) continue;
       if (const tasks::group* const all = tasks::group::of(*wait)) {
         for (const tasks::branch& one : all->branches()) {
@@ -511,7 +511,7 @@ std::size_t deadlock_search::refuse(std::vector<told_wait> told) {
 
 // Of a wait that is the caller's to end: its turn takes the text. So no text stays, nor is there
 // one for a later wait in the same memory.
-void deadlock_search::keep_text(const tasks::wait& refused, std::string text) noexcept try {
+void deadlock_search::keep_text(const tasks::suspension& refused, std::string text) noexcept try {
   std::lock_guard lock(texts_mutex_);
   texts_.insert_or_assign(&refused, std::move(text));
 } catch (const std::bad_alloc&) {
@@ -523,7 +523,7 @@ std::size_t deadlock_search::texts_kept() noexcept {
   return texts_.size();
 }
 
-std::string deadlock_search::take_text(const tasks::wait& refused) {
+std::string deadlock_search::take_text(const tasks::suspension& refused) {
   std::lock_guard lock(texts_mutex_);
   const auto found = texts_.find(&refused);
   if (found == texts_.end()) return "troupe: deadlock: turns wait for each other";

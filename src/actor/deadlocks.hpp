@@ -43,10 +43,10 @@ struct job_waits {
 
 // A wait that is to be refused, and what its turn is told.
 struct told_wait {
-  const tasks::wait* wait;
+  const tasks::suspension* wait;
   std::string text;
   std::uint64_t blocked = 0;  // or the wait of a thread that is blocked, by its number (tasks::blocked_thread)
-  tasks::wait* refused = nullptr;
+  tasks::suspension* refused = nullptr;
 };
 
 class deadlock_search : private tasks::timer {
@@ -68,7 +68,7 @@ class deadlock_search : private tasks::timer {
   // Searches now. How many turns and blocked threads were told: those have mail when this returns. Any thread but one in a turn.
   std::size_t search() noexcept;
   // What is thrown where that wait is awaited.
-  std::string take_text(const tasks::wait& refused);
+  std::string take_text(const tasks::suspension& refused);
   // How often its timer has expired.
   // order: relaxed  a statistic
   std::uint64_t rounds() const noexcept { return rounds_.load(std::memory_order_relaxed); }
@@ -87,7 +87,7 @@ class deadlock_search : private tasks::timer {
   void arm_later(bool was_asked_for) noexcept;
   std::size_t search_locked();
   std::size_t refuse(std::vector<told_wait> told);
-  void keep_text(const tasks::wait& refused, std::string text) noexcept;
+  void keep_text(const tasks::suspension& refused, std::string text) noexcept;
 
   actor_system& system_;
   search_request<> request_;
@@ -103,7 +103,7 @@ class deadlock_search : private tasks::timer {
   std::atomic<bool> in_flight_{false};   // some turns were, at the last one
   std::atomic<std::uint64_t> rounds_{0};
   std::mutex texts_mutex_;
-  std::unordered_map<const tasks::wait*, std::string> texts_;
+  std::unordered_map<const tasks::suspension*, std::string> texts_;
 };
 
 }  // namespace troupe::actor

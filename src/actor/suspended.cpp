@@ -27,7 +27,7 @@ bool is_file_of_library(std::string_view file) noexcept {
   return false;
 }
 
-std::source_location place_in_use(const tasks::wait& one) noexcept {
+std::source_location place_in_use(const tasks::suspension& one) noexcept {
   for (const tasks::coroutine* at = one.who; at != nullptr;) {
     const std::source_location place = tasks::location_of(at->awaits_at);
     if (at->awaits_at != nullptr && !is_of_library(place)) return place;
@@ -43,10 +43,10 @@ bool is_of_library(const std::source_location& where) noexcept {
   return is_file_of_library(where.file_name());
 }
 
-awaited look_at(const tasks::wait& one) {
+awaited look_at(const tasks::suspension& one) {
   const std::source_location at = place_in_use(one);
   const tasks::ask_link* const asked = tasks::asked_by(one);
-  if (asked == nullptr) return {at, one.act(const_cast<tasks::wait*>(&one), nullptr, message_act::describe), "", nullptr};
+  if (asked == nullptr) return {at, one.act(const_cast<tasks::suspension*>(&one), nullptr, message_act::describe), "", nullptr};
   if (asked->kind == tasks::ask_link::of::job) return {at, "the value of ", asked->name, nullptr};
   const char* const what = asked->kind == tasks::ask_link::of::room     ? "room in the mailbox of "
                            : asked->kind == tasks::ask_link::of::object ? "the object of "
@@ -86,7 +86,7 @@ class looker {
 
   void look_at_all() {
     missed = for_each_held(system_, [this](const activation& of) { look(of); });
-    if (weak_too_) count += look_at_asleep(system_, [this](tasks::wait& sleep, message::handler act) { return add_asleep(sleep, act); });
+    if (weak_too_) count += look_at_asleep(system_, [this](tasks::suspension& sleep, message::handler act) { return add_asleep(sleep, act); });
     system_.guards.for_each([this](const cell& actor, const message& one) { add(actor, one, nullptr); });
   }
 
@@ -123,7 +123,7 @@ class looker {
   }
 
   // Within the lock of the clock; it has no actor that could be numbered. False: that was enough, or too much.
-  bool add_asleep(tasks::wait& sleep, message::handler act) noexcept try {
+  bool add_asleep(tasks::suspension& sleep, message::handler act) noexcept try {
     if (found.size() >= most_) return false;
     found.push_back({0, spawned_type.name, act(nullptr, nullptr, message_act::describe), false, look_at(sleep)});
     return true;

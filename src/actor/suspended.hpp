@@ -26,7 +26,7 @@ struct suspended_call {
   bool guarded;
   std::optional<awaited> waits_for;
 };
-awaited look_at(const tasks::wait& one);
+awaited look_at(const tasks::suspension& one);
 std::string line_of(const suspended_call& one, const actor_system& system);
 // Whether the line is one of the library's own coroutines, which no text names: its user can do
 // nothing about it.

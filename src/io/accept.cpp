@@ -18,7 +18,7 @@ accept_base::~accept_base() {
   if (unclaimed_ != nullptr) unclaimed_->close_result();
 }
 
-descriptor& accept_base::prepare(operation_wait& wait) noexcept {
+descriptor& accept_base::prepare(operation_suspension& wait) noexcept {
   wait.weak = weak_;
   wait.ahead = ahead_;
   wait.result = -ECANCELED;  // what it never began came to nothing
@@ -26,7 +26,7 @@ descriptor& accept_base::prepare(operation_wait& wait) noexcept {
   return *listener_;
 }
 
-descriptor accept_base::take(operation_wait& wait) {
+descriptor accept_base::take(operation_suspension& wait) {
   wait.check("accept");
   descriptor made(wait.result);
   unclaimed_ = nullptr;
@@ -49,12 +49,12 @@ class room_job {
   using result = void;
   static constexpr action what = action::room;
   room_job(descriptor& of, bool weak, std::int64_t closed) noexcept : of_(&of), closed_(closed), weak_(weak) {}
-  descriptor& prepare(operation_wait& wait) const noexcept {
+  descriptor& prepare(operation_suspension& wait) const noexcept {
     wait.weak = weak_;
     wait.offset = closed_;
     return *of_;
   }
-  void finish(operation_wait& wait) const { wait.check("accept"); }
+  void finish(operation_suspension& wait) const { wait.check("accept"); }
 
  private:
   descriptor* of_;

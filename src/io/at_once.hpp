@@ -31,7 +31,7 @@ struct at_once {
     template <std::derived_from<tasks::promise_base> Promise>
     bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
       tasks::async_call& in = *who.promise().in;
-      is_over_ = in.at_once >= operation_wait::at_once_max;
+      is_over_ = in.at_once >= operation_suspension::at_once_max;
       in.at_once = is_over_ ? 0 : static_cast<std::uint8_t>(in.at_once + share);
       return false;
     }
@@ -39,7 +39,7 @@ struct at_once {
 
    private:
     // 8 records of TLS, 128 KiB, and some 0.1 ms: where 4 connections are sent files at a time 2 cost 4 % more (io/tls_bulk).
-    static constexpr std::uint8_t share = operation_wait::share / 4;
+    static constexpr std::uint8_t share = operation_suspension::share / 4;
     bool is_over_ = false;
   };
 };

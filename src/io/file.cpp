@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t text_max = 200;  // of a path, in the text of an error
 
 // An end that was asked for is no refusal of the system's.
-void check_at(const operation_wait& wait, const char* name, const std::string& path) {
+void check_at(const operation_suspension& wait, const char* name, const std::string& path) {
   if (wait.result < 0 && wait.result != -ECANCELED) throw io_error(name, path, -wait.result);
   wait.check(name);
 }
@@ -54,7 +54,7 @@ open_job::~open_job() {
   if (unclaimed_ != nullptr) unclaimed_->close_result();
 }
 
-descriptor& open_job::prepare(operation_wait& wait) {
+descriptor& open_job::prepare(operation_suspension& wait) {
   wait.extra = flags_of(path_, options_);
   wait.data = reinterpret_cast<std::byte*>(path_.data());
   wait.bytes = options_.permissions;
@@ -64,7 +64,7 @@ descriptor& open_job::prepare(operation_wait& wait) {
   return place_;
 }
 
-file open_job::finish(operation_wait& wait) {
+file open_job::finish(operation_suspension& wait) {
   check_at(wait, "open", path_);
   auto made = std::allocate_shared<open_file>(memory::block_allocator<open_file>(), -1, std::move(path_));
   made->fd = wait.result;
@@ -85,16 +85,16 @@ file file::adopt(int fd, std::string path) {
 
 namespace io {
 
-descriptor& file_job::prepare_at(operation_wait& wait, std::int64_t offset) {
+descriptor& file_job::prepare_at(operation_suspension& wait, std::int64_t offset) {
   if (of_ == nullptr) throw usage_error("troupe: file: it is not open: it was closed or moved from");
   wait.offset = offset;
   place_ = descriptor::borrow(of_->fd);
   return place_;
 }
 
-void file_job::check(const operation_wait& wait, const char* name) const { check_at(wait, name, of_->path); }
+void file_job::check(const operation_suspension& wait, const char* name) const { check_at(wait, name, of_->path); }
 
-descriptor& file_read_job::prepare(operation_wait& wait) {
+descriptor& file_read_job::prepare(operation_suspension& wait) {
   wait.data = to_.data();
   wait.bytes = to_.size();
   wait.whole = whole_;
@@ -102,13 +102,13 @@ descriptor& file_read_job::prepare(operation_wait& wait) {
 }
 
 // Bytes that came are given, whatever came after them.
-std::size_t file_read_job::finish(operation_wait& wait) const {
+std::size_t file_read_job::finish(operation_suspension& wait) const {
   if (whole_ || wait.done == 0) check(wait, whole_ ? "read_exact" : "read");
   if (whole_ && wait.done < to_.size()) throw end_of_file("read_exact", of_->path, wait.done);
   return wait.done;
 }
 
-descriptor& file_write_job::prepare(operation_wait& wait) {
+descriptor& file_write_job::prepare(operation_suspension& wait) {
   if (owns_) bytes_ = owned_;  // which has come to its place by now
   // The system does not write to it.
   wait.data = reinterpret_cast<std::byte*>(const_cast<char*>(bytes_.data()));
@@ -117,23 +117,23 @@ descriptor& file_write_job::prepare(operation_wait& wait) {
   return prepare_at(wait, offset_);
 }
 
-std::size_t file_write_job::finish(operation_wait& wait) const {
+std::size_t file_write_job::finish(operation_suspension& wait) const {
   if (whole_ || wait.done == 0) check(wait, whole_ ? "write_all" : "write");
   if (whole_ && wait.done < wait.bytes) throw io_error("write_all", of_->path, ENOSPC);
   return wait.done;
 }
 
-descriptor& sync_job::prepare(operation_wait& wait) {
+descriptor& sync_job::prepare(operation_suspension& wait) {
   wait.extra = data_alone_ ? 1 : 0;
   return prepare_at(wait, 0);
 }
 
-descriptor& status_job::prepare(operation_wait& wait) {
+descriptor& status_job::prepare(operation_suspension& wait) {
   wait.data = reinterpret_cast<std::byte*>(&found_);
   return prepare_at(wait, 0);
 }
 
-file_status status_job::finish(operation_wait& wait) const {
+file_status status_job::finish(operation_suspension& wait) const {
   check(wait, "status");
   const std::chrono::nanoseconds since_epoch =
       std::chrono::seconds(found_.stx_mtime.tv_sec) + std::chrono::nanoseconds(found_.stx_mtime.tv_nsec);
@@ -145,13 +145,13 @@ file_status status_job::finish(operation_wait& wait) const {
   return known;
 }
 
-descriptor& close_job::prepare(operation_wait& wait) {
+descriptor& close_job::prepare(operation_suspension& wait) {
   shared_ = of_ != nullptr && of_.use_count() > 1;  // whoever has it last closes it
   wait.extra = shared_ ? 1 : 0;
   return prepare_at(wait, 0);
 }
 
-void close_job::finish(operation_wait& wait) {
+void close_job::finish(operation_suspension& wait) {
   // Whatever the system says of it, the descriptor is gone, unless it was not asked.
   if (wait.result != -ECANCELED && !shared_) of_->fd = -1;
   check(wait, "close");

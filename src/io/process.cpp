@@ -57,13 +57,13 @@ struct child {
   bool lost = false;  // somebody else has reaped it
 };
 
-descriptor& exit_job::prepare(operation_wait&) {
+descriptor& exit_job::prepare(operation_suspension&) {
   if (of_ == nullptr) throw usage_error("troupe: process::wait: none was started, or it was moved from");
   asked_ = descriptor::borrow(of_->pidfd);
   return asked_;
 }
 
-exit_status exit_job::finish(operation_wait& wait) {
+exit_status exit_job::finish(operation_suspension& wait) {
   wait.check("process::wait");
   asked_.close();
   // Ready, it has ended.

@@ -6,7 +6,7 @@
 
 #include "io/arrival.hpp"
 #include "io/make_reactor.hpp"
-#include "troupe/io/wait.hpp"
+#include "troupe/io/suspension.hpp"
 #include "troupe/task/current_actor.hpp"
 
 namespace troupe::io {
@@ -104,7 +104,7 @@ void reactor::enter(const operation& one) noexcept {
 }
 
 void operation::completed() noexcept {
-  if (awaited) return static_cast<operation_wait*>(this)->come_to_its_end();
+  if (awaited) return static_cast<operation_suspension*>(this)->come_to_its_end();
   auto& self = *static_cast<arrival*>(this);
   self.came(self);
 }

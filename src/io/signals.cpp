@@ -101,7 +101,7 @@ bool enter(int signal) noexcept {
 
 namespace io {
 
-descriptor& signal_job::prepare(operation_wait& wait) noexcept {
+descriptor& signal_job::prepare(operation_suspension& wait) noexcept {
   wait.data = &came_;
   wait.bytes = 1;
   wait.socket = false;
@@ -109,7 +109,7 @@ descriptor& signal_job::prepare(operation_wait& wait) noexcept {
   return *from_;
 }
 
-int signal_job::finish(operation_wait& wait) const {
+int signal_job::finish(operation_suspension& wait) const {
   wait.check("signal_listener::next");
   return std::to_integer<int>(came_);
 }

@@ -4,7 +4,7 @@
 
 namespace troupe::io {
 
-descriptor& lease_job::prepare(operation_wait& wait) const noexcept {
+descriptor& lease_job::prepare(operation_suspension& wait) const noexcept {
   wait.leased = true;
   wait.socket = kind_ == stream_kind::socket;
   wait.asks_first = kind_ == stream_kind::shared;
@@ -12,7 +12,7 @@ descriptor& lease_job::prepare(operation_wait& wait) const noexcept {
 }
 
 // Bytes that came are given, whatever came after them.
-io_buffer lease_job::finish(operation_wait& wait) const {
+io_buffer lease_job::finish(operation_suspension& wait) const {
   if (wait.done == 0) wait.check("read_some");
   return wait.take_buffer();
 }

@@ -8,7 +8,7 @@
 namespace troupe {
 namespace io {
 
-descriptor& connect_job::prepare(operation_wait& wait) {
+descriptor& connect_job::prepare(operation_suspension& wait) {
   made_ = make_socket(to_.data()->sa_family, SOCK_STREAM, to_.to_string());
   checked(kernel_of(made_).set_option(made_.fd(), IPPROTO_TCP, TCP_NODELAY, 1), "setsockopt", to_.to_string());
   wait.address = to_.data();
@@ -16,7 +16,7 @@ descriptor& connect_job::prepare(operation_wait& wait) {
   return made_;
 }
 
-tcp_stream connect_job::finish(operation_wait& wait) {
+tcp_stream connect_job::finish(operation_suspension& wait) {
   // The peer's name is not to be had from a socket without one.
   if (wait.result < 0 && wait.result != -ECANCELED) throw io_error("connect", to_.to_string(), -wait.result);
   wait.check("connect");

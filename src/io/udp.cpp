@@ -5,7 +5,7 @@
 namespace troupe {
 namespace io {
 
-descriptor& receive_job::prepare(operation_wait& wait) noexcept {
+descriptor& receive_job::prepare(operation_suspension& wait) noexcept {
   wait.data = to_.data();
   wait.bytes = to_.size();
   wait.address = from_.data();
@@ -14,12 +14,12 @@ descriptor& receive_job::prepare(operation_wait& wait) noexcept {
   return *at_;
 }
 
-datagram receive_job::finish(operation_wait& wait) const {
+datagram receive_job::finish(operation_suspension& wait) const {
   wait.check("receive");
   return {wait.done, from_, static_cast<std::size_t>(wait.result) > to_.size()};
 }
 
-descriptor& send_job::prepare(operation_wait& wait) noexcept {
+descriptor& send_job::prepare(operation_suspension& wait) noexcept {
   // The system does not write to it.
   wait.data = reinterpret_cast<std::byte*>(const_cast<char*>(bytes_.data()));
   wait.bytes = bytes_.size();
@@ -30,7 +30,7 @@ descriptor& send_job::prepare(operation_wait& wait) noexcept {
   return *from_;
 }
 
-void send_job::finish(operation_wait& wait) const {
+void send_job::finish(operation_suspension& wait) const {
   // The peer's name is not to be had from the socket.
   if (has_address_ && wait.result < 0 && wait.result != -ECANCELED) throw io_error("send", to_.to_string(), -wait.result);
   wait.check("send");

@@ -8,7 +8,7 @@
 namespace troupe {
 namespace io {
 
-descriptor& unix_receive_job::prepare(operation_wait& wait) noexcept {
+descriptor& unix_receive_job::prepare(operation_suspension& wait) noexcept {
   wait.data = to_.data();
   wait.bytes = to_.size();
   wait.address = reinterpret_cast<sockaddr*>(&from_);
@@ -17,7 +17,7 @@ descriptor& unix_receive_job::prepare(operation_wait& wait) noexcept {
   return *at_;
 }
 
-unix_message unix_receive_job::finish(operation_wait& wait) const {
+unix_message unix_receive_job::finish(operation_suspension& wait) const {
   wait.check("receive");
   unix_message made{wait.done, {}, static_cast<std::size_t>(wait.result) > to_.size()};
   if (const std::size_t bytes = wait.address_bytes; bytes > offsetof(sockaddr_un, sun_path)) {

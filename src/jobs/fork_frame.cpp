@@ -192,8 +192,8 @@ void run_tree_here(fork_join& root, std::span<fork_frame* const> parts) try {
 }
 
 // Who waits in a coroutine of an actor.
-struct tree_of_task final : fork_tree, tasks::wait {
-  tree_of_task(fork_join& outermost, job_pool& system) : fork_tree(outermost, &system, system.shares() ? system.workers() : 1, &tell), wait(&act_on), counted(system.waits()) {}
+struct tree_of_task final : fork_tree, tasks::suspension {
+  tree_of_task(fork_join& outermost, job_pool& system) : fork_tree(outermost, &system, system.shares() ? system.workers() : 1, &tell), suspension(&act_on), counted(system.waits()) {}
 
   static void tell(fork_tree& base) noexcept {
     auto& self = static_cast<tree_of_task&>(base);
@@ -204,7 +204,7 @@ struct tree_of_task final : fork_tree, tasks::wait {
   }
   static const char* act_on(sched::message* base, void*, sched::message_act act) {
     if (act == sched::message_act::describe) return "a fork";
-    auto& self = static_cast<tree_of_task&>(*static_cast<wait*>(base));
+    auto& self = static_cast<tree_of_task&>(*static_cast<suspension*>(base));
     if (act == sched::message_act::detach) {
       self.cancel();
       return nullptr;  // it ends when its parts have

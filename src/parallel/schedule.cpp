@@ -17,10 +17,10 @@ namespace troupe::submissions {
 namespace {
 
 // A sleep that a stop token ends: true when the time came, false when the stop did.
-class pausing final : public tasks::wait, public tasks::timer {
+class pausing final : public tasks::suspension, public tasks::timer {
  public:
   pausing(std::chrono::nanoseconds span, const schedule& of) noexcept
-      : wait(&act_on), timer(&on_time, of.weak), span_(span), stop_(of.stop), where_(of.where) {
+      : suspension(&act_on), timer(&on_time, of.weak), span_(span), stop_(of.stop), where_(of.where) {
     excused = of.weak;
   }
   bool await_ready() const noexcept { return false; }

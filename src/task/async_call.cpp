@@ -10,7 +10,7 @@ void async_call::cancel() noexcept {
   cancelled = true;
   const bool was_busy = std::exchange(busy, true);
   // Else what it waits for is on its way.
-  if (wait* one = awaited; one != nullptr && one->act(one, nullptr, sched::message_act::detach) != nullptr) {
+  if (suspension* one = awaited; one != nullptr && one->act(one, nullptr, sched::message_act::detach) != nullptr) {
     one->ended = outcome::cancelled;
     one->end();
   }
@@ -26,7 +26,7 @@ bool async_call::finish_now() noexcept {
   return true;
 }
 
-const char* wait::arrive(wait& self, sched::message_act act) noexcept {
+const char* suspension::arrive(suspension& self, sched::message_act act) noexcept {
   if (act == sched::message_act::handle) {
     async_call& in = *self.who->in;
     self.end();

@@ -46,7 +46,7 @@ void future_wait::throw_early_end() const {
 
 const char* future_wait::act_on(sched::message* base, void*, sched::message_act act) {
   if (act == sched::message_act::describe) return "a future";
-  auto& self = static_cast<future_wait&>(*static_cast<wait*>(base));
+  auto& self = static_cast<future_wait&>(*static_cast<suspension*>(base));
   if (act != sched::message_act::detach) return arrive(self, act);
   if (!self.of_->detach(self)) return nullptr;
   self.give_up();
@@ -60,16 +60,16 @@ void future_wait::give_up() const noexcept {
   of_->asked->waited.store(false, std::memory_order_relaxed);  // order: relaxed  as above
 }
 
-const shared_state* awaited_by(const wait& one) noexcept {
+const shared_state* awaited_by(const suspension& one) noexcept {
   return one.act == &future_wait::act_on ? static_cast<const future_wait&>(one).of_ : nullptr;
 }
 
-const ask_link* asked_by(const wait& one) noexcept {
+const ask_link* asked_by(const suspension& one) noexcept {
   const shared_state* const of = awaited_by(one);
   return of == nullptr ? nullptr : of->asked;
 }
 
-bool refuse(wait& one) noexcept {
+bool refuse(suspension& one) noexcept {
   auto& self = static_cast<future_wait&>(one);
   if (!self.of_->detach(self)) return false;
   self.give_up();
@@ -85,7 +85,7 @@ void future_wait::end_early(outcome how) noexcept {
   over(how);
 }
 
-bool limited_wait::suspend(coroutine& who, std::chrono::nanoseconds at_most, const std::stop_token& stop) {
+bool limited_suspension::suspend(coroutine& who, std::chrono::nanoseconds at_most, const std::stop_token& stop) {
   if (at_most.count() <= 0 || stop.stop_requested()) {
     ended = stop.stop_requested() ? outcome::cancelled : outcome::timed_out;
     return false;
@@ -108,9 +108,9 @@ bool limited_wait::suspend(coroutine& who, std::chrono::nanoseconds at_most, con
   return true;
 }
 
-void limited_wait::on_time(timer& self) noexcept { static_cast<limited_wait&>(self).end_early(outcome::timed_out); }
+void limited_suspension::on_time(timer& self) noexcept { static_cast<limited_suspension&>(self).end_early(outcome::timed_out); }
 
-void limited_wait::finish() {
+void limited_suspension::finish() {
   stop_.reset();  // waits for a callback that is running
   if (armed_) cancel(*who->in->at->clock, *this);
   future_wait::finish();

@@ -128,7 +128,7 @@ std::int64_t due_in(const timers& clock, std::chrono::nanoseconds span) noexcept
   return span.count() > timers::last_ns - now ? std::max(timers::last_ns, now) : now + span.count();
 }
 
-bool sleep_wait::suspend(coroutine& who) {
+bool sleep_suspension::suspend(coroutine& who) {
   async_call& in = *who.in;
   if (in.cancelled) {
     ended = outcome::cancelled;
@@ -140,16 +140,16 @@ bool sleep_wait::suspend(coroutine& who) {
   return true;
 }
 
-void sleep_wait::on_time(timer& self) noexcept { static_cast<sleep_wait&>(self).over(outcome::arrived); }
+void sleep_suspension::on_time(timer& self) noexcept { static_cast<sleep_suspension&>(self).over(outcome::arrived); }
 
-const char* sleep_wait::act_on(sched::message* base, void*, sched::message_act act) {
+const char* sleep_suspension::act_on(sched::message* base, void*, sched::message_act act) {
   if (act == sched::message_act::describe) return "sleep_for";
-  auto& self = *static_cast<sleep_wait*>(base);
+  auto& self = *static_cast<sleep_suspension*>(base);
   if (act != sched::message_act::detach) return arrive(self, act);
   return cancel(*self.who->in->at->clock, self) ? "detached" : nullptr;
 }
 
-void sleep_wait::await_resume() const {
+void sleep_suspension::await_resume() const {
   if (ended == outcome::cancelled) throw cancelled("troupe: sleep_for: the actor of this task was stopped");
 }
 
@@ -165,7 +165,7 @@ bool yield_wait::suspend(coroutine& awaiting) noexcept {
 const char* yield_wait::act_on(sched::message* base, void*, sched::message_act act) {
   if (act == sched::message_act::describe) return "yield";
   if (act == sched::message_act::detach) return nullptr;
-  return arrive(static_cast<wait&>(*base), act);
+  return arrive(static_cast<suspension&>(*base), act);
 }
 
 void yield_wait::await_resume() const {

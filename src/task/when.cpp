@@ -125,7 +125,7 @@ const char* group::resume_branch(async_call& of) noexcept {
 
 const char* group::act_on(sched::message* base, void*, sched::message_act act) {
   if (act == sched::message_act::describe) return "tasks that run side by side";
-  auto& self = static_cast<group&>(*static_cast<wait*>(base));
+  auto& self = static_cast<group&>(*static_cast<suspension*>(base));
   if (act == sched::message_act::detach) {
     self.cancel_all();
     self.go_on_if_done();

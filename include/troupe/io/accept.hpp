@@ -4,7 +4,7 @@
 #include <stop_token>
 #include <utility>
 
-#include "troupe/io/wait.hpp"
+#include "troupe/io/suspension.hpp"
 #include "troupe/task/task.hpp"
 
 namespace troupe {
@@ -37,15 +37,15 @@ class accept_base {
   accept_base(descriptor& listener, bool weak, bool ahead) noexcept : listener_(&listener), weak_(weak), ahead_(ahead) {}
   accept_base(accept_base&& other) noexcept : listener_(other.listener_), weak_(other.weak_), ahead_(other.ahead_) {}
   ~accept_base();
-  descriptor& prepare(operation_wait& wait) noexcept;
+  descriptor& prepare(operation_suspension& wait) noexcept;
 
  protected:
-  descriptor take(operation_wait& wait);
+  descriptor take(operation_suspension& wait);
 
  private:
   descriptor* listener_;
   bool weak_, ahead_;
-  operation_wait* unclaimed_ = nullptr;  // what it came to is nobody's yet
+  operation_suspension* unclaimed_ = nullptr;  // what it came to is nobody's yet
 };
 
 template <class Stream>
@@ -53,7 +53,7 @@ class accept_job : public accept_base {
  public:
   using accept_base::accept_base;
   using result = Stream;
-  Stream finish(operation_wait& wait) { return Stream(take(wait)); }
+  Stream finish(operation_suspension& wait) { return Stream(take(wait)); }
 };
 
 }  // namespace io

@@ -10,7 +10,7 @@ namespace troupe {
 
 namespace io {
 class buffer_pool;
-class operation_wait;
+class operation_suspension;
 }  // namespace io
 
 // What stream::read_some() gives. Move-only; the memory goes back to its runtime when this goes, on any thread, also when
@@ -54,7 +54,7 @@ class io_buffer {
   }
 
  private:
-  friend io::operation_wait;
+  friend io::operation_suspension;
   io_buffer(io::buffer_pool& from, std::byte* data, std::size_t size) noexcept : from_(&from), data_(data), size_(size) {}
   void give_back() noexcept;
 

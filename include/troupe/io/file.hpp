@@ -12,7 +12,7 @@
 #include <string_view>
 #include <utility>
 
-#include "troupe/io/wait.hpp"
+#include "troupe/io/suspension.hpp"
 
 namespace troupe {
 
@@ -67,14 +67,14 @@ class open_job {
   open_job(std::string_view path, const open_options& options) : path_(path), options_(options) {}
   open_job(open_job&& other) noexcept : path_(std::move(other.path_)), options_(other.options_) {}
   ~open_job();
-  descriptor& prepare(operation_wait& wait);
-  file finish(operation_wait& wait);
+  descriptor& prepare(operation_suspension& wait);
+  file finish(operation_suspension& wait);
 
  private:
   std::string path_;
   open_options options_;
   descriptor place_;
-  operation_wait* unclaimed_ = nullptr;  // what it came to is nobody's yet
+  operation_suspension* unclaimed_ = nullptr;  // what it came to is nobody's yet
 };
 
 // What operations of an open file have in common.
@@ -83,8 +83,8 @@ class file_job {
   explicit file_job(open_file_ptr of) noexcept : of_(std::move(of)) {}
 
  protected:
-  descriptor& prepare_at(operation_wait& wait, std::int64_t offset);
-  void check(const operation_wait& wait, const char* name) const;
+  descriptor& prepare_at(operation_suspension& wait, std::int64_t offset);
+  void check(const operation_suspension& wait, const char* name) const;
   open_file_ptr of_;
 
  private:
@@ -97,8 +97,8 @@ class file_read_job : public file_job {
   static constexpr action what = action::read_at;
   file_read_job(open_file_ptr from, std::int64_t offset, std::span<std::byte> to, bool whole) noexcept
       : file_job(std::move(from)), to_(to), offset_(offset), whole_(whole) {}
-  descriptor& prepare(operation_wait& wait);
-  std::size_t finish(operation_wait& wait) const;
+  descriptor& prepare(operation_suspension& wait);
+  std::size_t finish(operation_suspension& wait) const;
 
  private:
   std::span<std::byte> to_;
@@ -115,8 +115,8 @@ class file_write_job : public file_job {
   // Owns them.
   file_write_job(open_file_ptr to, std::int64_t offset, std::string&& bytes, bool whole) noexcept
       : file_job(std::move(to)), owned_(std::move(bytes)), offset_(offset), whole_(whole), owns_(true) {}
-  descriptor& prepare(operation_wait& wait);
-  std::size_t finish(operation_wait& wait) const;
+  descriptor& prepare(operation_suspension& wait);
+  std::size_t finish(operation_suspension& wait) const;
 
  private:
   std::string owned_;
@@ -130,8 +130,8 @@ class sync_job : public file_job {
   using result = void;
   static constexpr action what = action::sync;
   sync_job(open_file_ptr of, bool data_alone) noexcept : file_job(std::move(of)), data_alone_(data_alone) {}
-  descriptor& prepare(operation_wait& wait);
-  void finish(operation_wait& wait) const { check(wait, data_alone_ ? "fdatasync" : "fsync"); }
+  descriptor& prepare(operation_suspension& wait);
+  void finish(operation_suspension& wait) const { check(wait, data_alone_ ? "fdatasync" : "fsync"); }
 
  private:
   bool data_alone_;
@@ -142,8 +142,8 @@ class status_job : public file_job {
   using result = file_status;
   static constexpr action what = action::status;
   using file_job::file_job;
-  descriptor& prepare(operation_wait& wait);
-  file_status finish(operation_wait& wait) const;
+  descriptor& prepare(operation_suspension& wait);
+  file_status finish(operation_suspension& wait) const;
 
  private:
   struct statx found_ {};
@@ -153,7 +153,7 @@ class size_job : public status_job {
  public:
   using result = std::uint64_t;
   using status_job::status_job;
-  std::uint64_t finish(operation_wait& wait) const { return status_job::finish(wait).bytes; }
+  std::uint64_t finish(operation_suspension& wait) const { return status_job::finish(wait).bytes; }
 };
 
 class close_job : public file_job {
@@ -161,8 +161,8 @@ class close_job : public file_job {
   using result = void;
   static constexpr action what = action::close;
   using file_job::file_job;
-  descriptor& prepare(operation_wait& wait);
-  void finish(operation_wait& wait);
+  descriptor& prepare(operation_suspension& wait);
+  void finish(operation_suspension& wait);
 
  private:
   bool shared_ = false;

@@ -83,8 +83,8 @@ class exit_job {
   using result = exit_status;
   static constexpr action what = action::readable;
   explicit exit_job(std::shared_ptr<child> of) noexcept : of_(std::move(of)) {}
-  descriptor& prepare(operation_wait& wait);
-  exit_status finish(operation_wait& wait);
+  descriptor& prepare(operation_suspension& wait);
+  exit_status finish(operation_suspension& wait);
 
  private:
   std::shared_ptr<child> of_;

@@ -1,7 +1,7 @@
 // readable and writable: when a descriptor of the program's own is ready: an eventfd, a device, a library's socket.
 #pragma once
 
-#include "troupe/io/wait.hpp"
+#include "troupe/io/suspension.hpp"
 
 namespace troupe {
 
@@ -13,8 +13,8 @@ class ready_job {
   using result = void;
   static constexpr action what = Direction;
   explicit ready_job(int fd) noexcept : asked_(descriptor::borrow(fd)) {}
-  descriptor& prepare(operation_wait&) noexcept { return asked_; }
-  void finish(operation_wait& wait) {
+  descriptor& prepare(operation_suspension&) noexcept { return asked_; }
+  void finish(operation_suspension& wait) {
     wait.check(Direction == action::readable ? "readable" : "writable");
     asked_.close();
   }

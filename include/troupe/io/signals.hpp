@@ -6,7 +6,7 @@
 #include <initializer_list>
 #include <utility>
 
-#include "troupe/io/wait.hpp"
+#include "troupe/io/suspension.hpp"
 
 namespace troupe {
 
@@ -17,8 +17,8 @@ class signal_job {
   using result = int;
   static constexpr action what = action::read;
   signal_job(descriptor& from, bool weak) noexcept : from_(&from), weak_(weak) {}
-  descriptor& prepare(operation_wait& wait) noexcept;
-  int finish(operation_wait& wait) const;
+  descriptor& prepare(operation_suspension& wait) noexcept;
+  int finish(operation_suspension& wait) const;
 
  private:
   descriptor* from_;

@@ -10,7 +10,7 @@
 
 #include "troupe/io/buffer.hpp"
 #include "troupe/io/file.hpp"
-#include "troupe/io/wait.hpp"
+#include "troupe/io/suspension.hpp"
 
 namespace troupe {
 
@@ -28,7 +28,7 @@ class read_job {
   static constexpr action what = action::read;
   read_job(descriptor& from, stream_kind kind, std::span<std::byte> to, bool whole) noexcept
       : from_(&from), to_(to), whole_(whole), kind_(kind) {}
-  descriptor& prepare(operation_wait& wait) const noexcept {
+  descriptor& prepare(operation_suspension& wait) const noexcept {
     wait.data = to_.data();
     wait.bytes = to_.size();
     wait.whole = whole_;
@@ -37,7 +37,7 @@ class read_job {
     return *from_;
   }
   // Bytes that came are given, whatever came after them.
-  std::size_t finish(operation_wait& wait) const {
+  std::size_t finish(operation_suspension& wait) const {
     if (whole_) {
       wait.check_whole("read_exact");
     } else if (wait.done == 0) {
@@ -71,7 +71,7 @@ class write_job {
   void give_up_rest() noexcept {
     if (sent_ > 0) io::give_up_rest(*to_);
   }
-  descriptor& prepare(operation_wait& wait) noexcept {
+  descriptor& prepare(operation_suspension& wait) noexcept {
     if (sent_ < 0) {
       wait.result = sent_;
     } else {
@@ -85,7 +85,7 @@ class write_job {
     wait.asks_first = kind_ == stream_kind::shared;
     return *to_;
   }
-  std::size_t finish(operation_wait& wait) const {
+  std::size_t finish(operation_suspension& wait) const {
     if (whole_ || wait.done == 0) wait.check(whole_ ? "write_all" : "write");
     return wait.done;
   }
@@ -104,8 +104,8 @@ class lease_job {
   using result = io_buffer;
   static constexpr action what = action::read;
   lease_job(descriptor& from, stream_kind kind) noexcept : from_(&from), kind_(kind) {}
-  descriptor& prepare(operation_wait& wait) const noexcept;
-  io_buffer finish(operation_wait& wait) const;
+  descriptor& prepare(operation_suspension& wait) const noexcept;
+  io_buffer finish(operation_suspension& wait) const;
 
  private:
   descriptor* from_;
@@ -118,8 +118,8 @@ class send_file_job {
   static constexpr action what = action::send_file;
   send_file_job(descriptor& to, stream_kind kind, open_file_ptr from, std::uint64_t offset, std::size_t bytes, bool whole) noexcept
       : to_(&to), from_(std::move(from)), offset_(offset), bytes_(bytes), whole_(whole), kind_(kind) {}
-  descriptor& prepare(operation_wait& wait) const;
-  std::size_t finish(operation_wait& wait) const;
+  descriptor& prepare(operation_suspension& wait) const;
+  std::size_t finish(operation_suspension& wait) const;
 
  private:
   descriptor* to_;

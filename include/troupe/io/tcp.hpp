@@ -18,8 +18,8 @@ class connect_job {
   using result = tcp_stream;
   static constexpr action what = action::connect;
   explicit connect_job(const endpoint& to) noexcept : to_(to) {}
-  descriptor& prepare(operation_wait& wait);
-  tcp_stream finish(operation_wait& wait);
+  descriptor& prepare(operation_suspension& wait);
+  tcp_stream finish(operation_suspension& wait);
 
  private:
   endpoint to_;

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "troupe/io/endpoint.hpp"
-#include "troupe/io/wait.hpp"
+#include "troupe/io/suspension.hpp"
 
 namespace troupe {
 
@@ -24,8 +24,8 @@ class receive_job {
   using result = datagram;
   static constexpr action what = action::receive;
   receive_job(descriptor& at, std::span<std::byte> to, bool weak) noexcept : at_(&at), to_(to), weak_(weak) {}
-  descriptor& prepare(operation_wait& wait) noexcept;
-  datagram finish(operation_wait& wait) const;
+  descriptor& prepare(operation_suspension& wait) noexcept;
+  datagram finish(operation_suspension& wait) const;
 
  private:
   descriptor* at_;
@@ -41,8 +41,8 @@ class send_job {
   send_job(descriptor& from, std::string_view bytes) noexcept : from_(&from), bytes_(bytes) {}
   send_job(descriptor& from, std::string_view bytes, const endpoint& to) noexcept
       : from_(&from), bytes_(bytes), to_(to), has_address_(true) {}
-  descriptor& prepare(operation_wait& wait) noexcept;
-  void finish(operation_wait& wait) const;
+  descriptor& prepare(operation_suspension& wait) noexcept;
+  void finish(operation_suspension& wait) const;
 
  private:
   descriptor* from_;

@@ -11,7 +11,7 @@
 
 #include "troupe/io/udp.hpp"
 #include "troupe/io/unix_socket.hpp"
-#include "troupe/io/wait.hpp"
+#include "troupe/io/suspension.hpp"
 
 namespace troupe {
 
@@ -29,8 +29,8 @@ class unix_receive_job {
   using result = unix_message;
   static constexpr action what = action::receive;
   unix_receive_job(descriptor& at, std::span<std::byte> to, bool weak) noexcept : at_(&at), to_(to), weak_(weak) {}
-  descriptor& prepare(operation_wait& wait) noexcept;
-  unix_message finish(operation_wait& wait) const;
+  descriptor& prepare(operation_suspension& wait) noexcept;
+  unix_message finish(operation_suspension& wait) const;
 
  private:
   descriptor* at_;

@@ -26,7 +26,7 @@ namespace troupe::tasks {
 class async_call;
 class timers;
 struct shared_state;
-struct wait;
+struct suspension;
 
 // What a std::source_location is made of. As a default argument that is an object of its own in the frame of each co_await.
 using source_place = decltype(__builtin_source_location());
@@ -56,9 +56,9 @@ struct coroutine {
 // What an async call asks of its actor.
 struct call_host {
   // The wait is over: its coroutine goes on in a turn of the actor. Any thread; takes the wait.
-  void (*go_on)(void* actor, wait& over) noexcept;
+  void (*go_on)(void* actor, suspension& over) noexcept;
   // In a turn: the wait is over after it.
-  void (*go_on_later)(wait& over) noexcept;
+  void (*go_on_later)(suspension& over) noexcept;
   // In a turn: runs what is ready. The async call may be gone afterwards. Null: so an act ends by it, and leaves no function to return to
   // (after system calls of the coroutine's a return is a branch that the processor has not foreseen).
   const char* (*resume)(async_call& of) noexcept;
@@ -117,7 +117,7 @@ class async_call {
   sched::message& call;  // what it answers; gets `complete` when the async call is done
   void* actor = nullptr;  // a cell
   const tasks::call_host* at = nullptr;
-  wait* awaited = nullptr;  // what the innermost of its coroutines is suspended for
+  suspension* awaited = nullptr;  // what the innermost of its coroutines is suspended for
   shared_state* answers = nullptr;  // the ask that it was called by, if it was
   async_call* next_call = nullptr;        // of a reentrant actor's, or of those that are parked (src/actor/waiting.hpp)
   async_call** call_link = nullptr;
@@ -154,10 +154,10 @@ enum class outcome : std::uint8_t { arrived, timed_out, cancelled, deadlock };
 // Ended exactly once: by what it waits for, or by whoever detaches it from that (a timeout, a stop token, the
 // actor's end): they race for it at the source, and the one that wins calls over(). Then it travels to its
 // actor as an urgent message, and the coroutine goes on.
-struct wait : sched::message {
+struct suspension : sched::message {
   using sched::message::message;
-  wait(const wait&) = delete;
-  wait& operator=(const wait&) = delete;
+  suspension(const suspension&) = delete;
+  suspension& operator=(const suspension&) = delete;
 
   // The coroutine is about to suspend. The turn only, before anybody else knows of the wait.
   void begin(coroutine& suspended) noexcept {
@@ -184,7 +184,7 @@ struct wait : sched::message {
   }
 
   // What most waits' `act` does but for `describe` and `detach`.
-  static const char* arrive(wait& self, sched::message_act act) noexcept;
+  static const char* arrive(suspension& self, sched::message_act act) noexcept;
 
   coroutine* who = nullptr;
   outcome ended = outcome::arrived;

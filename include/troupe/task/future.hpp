@@ -26,10 +26,10 @@ class future;
 namespace tasks {
 
 // A coroutine's wait for a result.
-class future_wait : public wait, public observer {
+class future_wait : public suspension, public observer {
  public:
   explicit future_wait(shared_state& of, sched::message::handler acts = &act_on) noexcept
-      : wait(acts), observer{&on_resolved}, of_(&of) {}
+      : suspension(acts), observer{&on_resolved}, of_(&of) {}
   bool suspend(coroutine& who);
   void finish() const {  // throws when it did not end by the result
     if (ended != outcome::arrived) [[unlikely]] throw_early_end();
@@ -41,30 +41,30 @@ class future_wait : public wait, public observer {
   void end_early(outcome how) noexcept;
   void give_up() const noexcept;
   [[noreturn]] void throw_early_end() const;
-  friend const shared_state* awaited_by(const wait& one) noexcept;
-  friend bool refuse(wait& one) noexcept;
+  friend const shared_state* awaited_by(const suspension& one) noexcept;
+  friend bool refuse(suspension& one) noexcept;
   shared_state* of_;
 };
 
 // What a wait for a result waits for; null for others.
-const shared_state* awaited_by(const wait& one) noexcept;
+const shared_state* awaited_by(const suspension& one) noexcept;
 // What a wait for an ask's answer waits for; null for others.
-const ask_link* asked_by(const wait& one) noexcept;
+const ask_link* asked_by(const suspension& one) noexcept;
 // Ends a wait for a result that would never end. True: the caller is to call over(). False: its end is on the way.
-bool refuse(wait& one) noexcept;
+bool refuse(suspension& one) noexcept;
 // Throws what was said of that wait (src/actor/deadlocks.cpp).
-[[noreturn]] void throw_refused(const wait& one);
+[[noreturn]] void throw_refused(const suspension& one);
 
 // The same with a limit of time and a stop token, or one of them.
-class limited_wait final : public future_wait, public timer {
+class limited_suspension final : public future_wait, public timer {
  public:
-  explicit limited_wait(shared_state& of) noexcept : future_wait(of), timer(&on_time) {}
+  explicit limited_suspension(shared_state& of) noexcept : future_wait(of), timer(&on_time) {}
   bool suspend(coroutine& who, std::chrono::nanoseconds at_most, const std::stop_token& stop);
   void finish();
 
  private:
   struct on_stop {
-    limited_wait& self;
+    limited_suspension& self;
     void operator()() const noexcept { self.end_early(outcome::cancelled); }
   };
   static void on_time(timer& self) noexcept;
@@ -289,7 +289,7 @@ class future {
 
      private:
       limited of_;
-      tasks::limited_wait wait_;
+      tasks::limited_suspension wait_;
     };
     awaiter operator co_await() && { return awaiter(std::move(*this)); }
     limited timeout(std::chrono::nanoseconds at_most) && {

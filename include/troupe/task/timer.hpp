@@ -44,9 +44,9 @@ std::int64_t now_ns(const timers& clock) noexcept;
 // A span from now on as a time; far ones count as the end of time.
 std::int64_t due_in(const timers& clock, std::chrono::nanoseconds span) noexcept;
 
-class sleep_wait final : public wait, public timer {
+class sleep_suspension final : public suspension, public timer {
  public:
-  sleep_wait(std::int64_t span_ns, bool is_weak) noexcept : wait(&act_on), timer(&on_time, is_weak) {
+  sleep_suspension(std::int64_t span_ns, bool is_weak) noexcept : suspension(&act_on), timer(&on_time, is_weak) {
     due_tick = span_ns;
     excused = is_weak;
   }
@@ -57,8 +57,8 @@ class sleep_wait final : public wait, public timer {
   }
   void await_resume() const;
   // What the wait, or the timer, is a part of; null if that is no sleep.
-  static sleep_wait* of(wait& part) noexcept { return part.act == &act_on ? static_cast<sleep_wait*>(&part) : nullptr; }
-  static sleep_wait* of(timer& part) noexcept { return part.expired == &on_time ? static_cast<sleep_wait*>(&part) : nullptr; }
+  static sleep_suspension* of(suspension& part) noexcept { return part.act == &act_on ? static_cast<sleep_suspension*>(&part) : nullptr; }
+  static sleep_suspension* of(timer& part) noexcept { return part.expired == &on_time ? static_cast<sleep_suspension*>(&part) : nullptr; }
 
  private:
   bool suspend(coroutine& who);
@@ -76,16 +76,16 @@ class sleep {
     if (ns_ >= 0) same.ns_ = ~ns_;
     return same;
   }
-  sleep_wait operator co_await() const noexcept { return ns_ < 0 ? sleep_wait(~ns_, true) : sleep_wait(ns_, false); }
+  sleep_suspension operator co_await() const noexcept { return ns_ < 0 ? sleep_suspension(~ns_, true) : sleep_suspension(ns_, false); }
 
  private:
   std::int64_t ns_;  // less than zero: of a weak one, the complement
 };
 
 // Over as soon as the other actors of the worker had their turn.
-class yield_wait final : public wait {
+class yield_wait final : public suspension {
  public:
-  yield_wait() noexcept : wait(&act_on) {}
+  yield_wait() noexcept : suspension(&act_on) {}
   bool await_ready() const noexcept { return false; }
   template <std::derived_from<promise_base> Promise>
   bool await_suspend(std::coroutine_handle<Promise> awaiting) noexcept {

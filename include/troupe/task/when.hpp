@@ -43,14 +43,14 @@ struct group_nest {
 
 // The wait of the one who awaits them all. It is over when all have ended: of when_any's, too, whose losers are
 // cancelled as soon as there is a winner.
-class group final : public wait {
+class group final : public suspension {
  public:
-  explicit group(bool first_only) noexcept : wait(&act_on), first_only_(first_only) {}
+  explicit group(bool first_only) noexcept : suspension(&act_on), first_only_(first_only) {}
   // False when all are done already. `branches` live as long as the group.
   bool start(coroutine& who, std::span<branch> branches) noexcept;
   std::size_t winner() const noexcept { return winner_; }
   // The wait as one for tasks side by side; null for others.
-  static const group* of(const wait& one) noexcept { return one.act == &act_on ? static_cast<const group*>(&one) : nullptr; }
+  static const group* of(const suspension& one) noexcept { return one.act == &act_on ? static_cast<const group*>(&one) : nullptr; }
   std::span<branch> branches() const noexcept { return branches_; }
   bool first_only() const noexcept { return first_only_; }
   // Who awaits the tasks that this async call is one of; null when it is a call.

@@ -1,4 +1,4 @@
-#include "troupe/io/wait.hpp"
+#include "troupe/io/suspension.hpp"
 
 #include <cerrno>
 #include <memory>
@@ -44,25 +44,25 @@ void trace_end(const operation& of) noexcept {
 
 }  // namespace
 
-void begin_wait(operation_wait*& made, action what) { made = ::new (memory::allocate(sizeof(operation_wait))) operation_wait(what); }
-void begin_wait(limited_wait*& made, action what) { made = ::new (memory::allocate(sizeof(limited_wait))) limited_wait(what); }
+void begin_wait(operation_suspension*& made, action what) { made = ::new (memory::allocate(sizeof(operation_suspension))) operation_suspension(what); }
+void begin_wait(limited_suspension*& made, action what) { made = ::new (memory::allocate(sizeof(limited_suspension))) limited_suspension(what); }
 
-void end_wait(operation_wait* one) noexcept {
+void end_wait(operation_suspension* one) noexcept {
   std::destroy_at(one);
-  memory::deallocate(one, sizeof(operation_wait));
+  memory::deallocate(one, sizeof(operation_suspension));
 }
-void end_wait(limited_wait* one) noexcept {
+void end_wait(limited_suspension* one) noexcept {
   std::destroy_at(one);
-  memory::deallocate(one, sizeof(limited_wait));
+  memory::deallocate(one, sizeof(limited_suspension));
 }
 
 std::int32_t write_at_once(tasks::coroutine& who, const descriptor& to, std::string_view bytes, bool whole) noexcept {
   tasks::async_call& in = *who.in;
   slot* const at = to.bound_to(*in.at->io);
-  const bool others_turn = in.at_once + operation_wait::share >= operation_wait::at_once_max;
+  const bool others_turn = in.at_once + operation_suspension::share >= operation_suspension::at_once_max;
   if (at == nullptr || bytes.empty() || bytes.size() > INT32_MAX || in.cancelled || others_turn || observe::tracing()) return 0;
   // One that is refused, too: else who goes on writing to a peer that has gone would let nobody in.
-  in.at_once = static_cast<std::uint8_t>(in.at_once + operation_wait::share);
+  in.at_once = static_cast<std::uint8_t>(in.at_once + operation_suspension::share);
   return at->owner->write_at_once(*at, bytes, whole);
 }
 
@@ -70,9 +70,9 @@ void give_up_rest(const descriptor& of) noexcept {
   if (slot* const at = of.bound()) at->owner->give_up_rest(*at);
 }
 
-reactor& operation_wait::home() const noexcept { return *at->owner; }
+reactor& operation_suspension::home() const noexcept { return *at->owner; }
 
-bool operation_wait::suspend(tasks::coroutine& awaiting, descriptor& on) {
+bool operation_suspension::suspend(tasks::coroutine& awaiting, descriptor& on) {
   who = &awaiting;
   tasks::async_call& in = *awaiting.in;
   if (in.cancelled) {
@@ -102,13 +102,13 @@ bool operation_wait::suspend(tasks::coroutine& awaiting, descriptor& on) {
   return true;
 }
 
-void operation_wait::come_to_its_end() noexcept {
+void operation_suspension::come_to_its_end() noexcept {
   if (!due) trace_end(*this);
   over(tasks::outcome::arrived);
 }
 
 // Any thread, until the coroutine goes on.
-void operation_wait::end_early(reason why) noexcept {
+void operation_suspension::end_early(reason why) noexcept {
   reason none = reason::none;
   // order: relaxed  read after the wait is over, which orders it
   why_.compare_exchange_strong(none, why, std::memory_order_relaxed);
@@ -120,9 +120,9 @@ void operation_wait::end_early(reason why) noexcept {
   }
 }
 
-const char* operation_wait::act_on(sched::message* base, void*, sched::message_act act) {
+const char* operation_suspension::act_on(sched::message* base, void*, sched::message_act act) {
   if (act == sched::message_act::describe) return "I/O";
-  auto& self = static_cast<operation_wait&>(*static_cast<wait*>(base));
+  auto& self = static_cast<operation_suspension&>(*static_cast<suspension*>(base));
   if (act == sched::message_act::detach) {
     self.end_early(reason::cancelled);
     return nullptr;  // its completion is on its way
@@ -138,7 +138,7 @@ const char* operation_wait::act_on(sched::message* base, void*, sched::message_a
 }
 
 // In its turn. False: what it was told of is not there any more.
-bool operation_wait::carry_out() noexcept {
+bool operation_suspension::carry_out() noexcept {
   if (home().carry_out(*this)) {
     trace_end(*this);
     return true;
@@ -149,13 +149,13 @@ bool operation_wait::carry_out() noexcept {
   return false;
 }
 
-std::string operation_wait::peer() const {
+std::string operation_suspension::peer() const {
   if (at == nullptr) return "a closed descriptor";
   std::lock_guard lock(at->mutex);
   return at->generation == generation_ && at->fd >= 0 ? peer_of(home().calls, at->fd) : "a closed descriptor";
 }
 
-void operation_wait::check(const char* name) const {
+void operation_suspension::check(const char* name) const {
   if (result >= 0) return;
   if (result == -ECANCELED) {
     // order: relaxed  ordered by the wait's end
@@ -167,21 +167,21 @@ void operation_wait::check(const char* name) const {
   throw io_error(name, peer(), -result);
 }
 
-void operation_wait::close_result() noexcept {
+void operation_suspension::close_result() noexcept {
   if (at != nullptr && !pending && result >= 0) home().calls.close(std::exchange(result, -ECANCELED));
 }
 
-io_buffer operation_wait::take_buffer() noexcept {
+io_buffer operation_suspension::take_buffer() noexcept {
   if (at == nullptr || pending || data == nullptr) return {};
   return io_buffer(*home().buffers, std::exchange(data, nullptr), done);
 }
 
-void operation_wait::check_whole(const char* name) const {
+void operation_suspension::check_whole(const char* name) const {
   check(name);
   if (done < bytes) throw end_of_stream(name, peer(), done);
 }
 
-bool limited_wait::suspend(tasks::coroutine& awaiting, descriptor& on, std::chrono::nanoseconds at_most,
+bool limited_suspension::suspend(tasks::coroutine& awaiting, descriptor& on, std::chrono::nanoseconds at_most,
                            const std::stop_token& stop) {
   // The rest of what was begun at once begins in any case, and is then ended as any other: others wait for it.
   if (done == 0 && (at_most.count() <= 0 || stop.stop_requested())) {
@@ -189,7 +189,7 @@ bool limited_wait::suspend(tasks::coroutine& awaiting, descriptor& on, std::chro
     result = -ECANCELED;
     return false;
   }
-  if (!operation_wait::suspend(awaiting, on)) return false;
+  if (!operation_suspension::suspend(awaiting, on)) return false;
   // From here on it may be over at any time; but not gone, for its coroutine goes on after this turn.
   try {
     tasks::timers& clock = *awaiting.in->at->clock;
@@ -205,7 +205,7 @@ bool limited_wait::suspend(tasks::coroutine& awaiting, descriptor& on, std::chro
   return true;
 }
 
-void limited_wait::release() noexcept {
+void limited_suspension::release() noexcept {
   stop_.reset();  // waits for a callback that is running
   if (armed_) tasks::cancel(*who->in->at->clock, *this);
 }

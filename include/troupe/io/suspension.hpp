@@ -26,11 +26,11 @@ struct at_once;
 // The operation lies in a block of the pool, which belongs to the frame of the coroutine that awaits it (its_own), and the
 // buffer in that frame if it is owned. Nothing but its completion ends the wait: a timeout, a stop token and the actor's end
 // ask for that, and wait on. So the frame outlives what the system does with it.
-class operation_wait : public tasks::wait, public operation {
+class operation_suspension : public tasks::suspension, public operation {
  public:
-  explicit operation_wait(action does) noexcept : wait(&act_on), operation(does, true) {}
+  explicit operation_suspension(action does) noexcept : suspension(&act_on), operation(does, true) {}
   // A buffer that was leased and that nobody has asked for goes back.
-  ~operation_wait() {
+  ~operation_suspension() {
     if (leased && data != nullptr) take_buffer();
   }
   // False when it was done at once.
@@ -65,28 +65,28 @@ class operation_wait : public tasks::wait, public operation {
 };
 
 // The same with a limit of time and a stop token, or one of them.
-class limited_wait final : public operation_wait, public tasks::timer {
+class limited_suspension final : public operation_suspension, public tasks::timer {
  public:
-  explicit limited_wait(action does) noexcept : operation_wait(does), timer(&on_time) {}
+  explicit limited_suspension(action does) noexcept : operation_suspension(does), timer(&on_time) {}
   bool suspend(tasks::coroutine& who, descriptor& on, std::chrono::nanoseconds at_most, const std::stop_token& stop);
   // The limits are no more: nobody else touches the wait from here on.
   void release() noexcept;
 
  private:
   struct on_stop {
-    limited_wait& self;
+    limited_suspension& self;
     void operator()() const noexcept { self.end_early(reason::cancelled); }
   };
-  static void on_time(timer& self) noexcept { static_cast<limited_wait&>(self).end_early(reason::timed_out); }
+  static void on_time(timer& self) noexcept { static_cast<limited_suspension&>(self).end_early(reason::timed_out); }
   std::optional<std::stop_callback<on_stop>> stop_;
   bool armed_ = false;
 };
 
 // Not in a coroutine's body, which would keep the address of the pool's thread-local.
-void begin_wait(operation_wait*& made, action what);
-void begin_wait(limited_wait*& made, action what);
-void end_wait(operation_wait* one) noexcept;
-void end_wait(limited_wait* one) noexcept;
+void begin_wait(operation_suspension*& made, action what);
+void begin_wait(limited_suspension*& made, action what);
+void end_wait(operation_suspension* one) noexcept;
+void end_wait(limited_suspension* one) noexcept;
 
 // A wait from where it begins until its coroutine has gone on. Rejected: in the frame itself, where GCC keeps one for each
 // co_await of the coroutine: 160 bytes each, of which one at a time is in use.
@@ -179,7 +179,7 @@ class [[nodiscard]] awaitable {
     if constexpr (may_be_done_at_once<Job>) {
       if (job_.done_at_once(who.promise())) return false;
     }
-    operation_wait& wait = begin_for(wait_, job_);
+    operation_suspension& wait = begin_for(wait_, job_);
     return wait.suspend(who.promise(), job_.prepare(wait));
   }
   typename Job::result await_resume() {
@@ -205,7 +205,7 @@ class [[nodiscard]] awaitable {
   }
 
  private:
-  its_own<operation_wait> wait_;
+  its_own<operation_suspension> wait_;
   Job job_;  // goes first: it looks what has become of an operation that nobody asked for any more
 };
 
@@ -224,7 +224,7 @@ class [[nodiscard]] limited {
     if constexpr (may_be_done_at_once<Job>) {
       if (at_most_.count() > 0 && !stop_.stop_requested() && job_.done_at_once(who.promise())) return false;
     }
-    limited_wait& wait = begin_for(wait_, job_);
+    limited_suspension& wait = begin_for(wait_, job_);
     return wait.suspend(who.promise(), job_.prepare(wait), at_most_, stop_);
   }
   typename Job::result await_resume() {
@@ -254,7 +254,7 @@ class [[nodiscard]] limited {
   }
 
  private:
-  its_own<limited_wait> wait_;
+  its_own<limited_suspension> wait_;
   Job job_;
   std::chrono::nanoseconds at_most_;
   std::stop_token stop_;
