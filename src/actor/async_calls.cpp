@@ -197,7 +197,7 @@ class asks_above {
 
 struct named_ask {
   message::handler method;
-  tasks::source_place at;
+  tasks::source_line at;
 };
 
 [[noreturn]] TROUPE_NOINLINE void throw_circle(std::span<const named_ask> upwards) {
@@ -233,7 +233,7 @@ void find_circle(const tasks::ask_link& of, const void* callee) {
     static_cast<void>(way.next());  // to name the call that it asks in
     for (const tasks::ask_link* one : way.all()) {
       // order: relaxed  for the message; its turn writes it when it begins to wait
-      const std::atomic_ref at(const_cast<tasks::source_place&>(one->at));
+      const std::atomic_ref at(const_cast<tasks::source_line&>(one->at));
       found[count++] = {one->method, at.load(std::memory_order_relaxed)};
     }
   }

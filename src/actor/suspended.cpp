@@ -27,7 +27,7 @@ bool is_file_of_library(std::string_view file) noexcept {
   return false;
 }
 
-std::source_location place_in_use(const tasks::suspension& one) noexcept {
+std::source_location line_in_use(const tasks::suspension& one) noexcept {
   for (const tasks::coroutine* at = one.who; at != nullptr;) {
     const std::source_location place = tasks::location_of(at->awaits_at);
     if (at->awaits_at != nullptr && !is_of_library(place)) return place;
@@ -44,7 +44,7 @@ bool is_of_library(const std::source_location& where) noexcept {
 }
 
 awaited look_at(const tasks::suspension& one) {
-  const std::source_location at = place_in_use(one);
+  const std::source_location at = line_in_use(one);
   const tasks::ask_link* const asked = tasks::asked_by(one);
   if (asked == nullptr) return {at, one.act(const_cast<tasks::suspension*>(&one), nullptr, message_act::describe), "", nullptr};
   if (asked->kind == tasks::ask_link::of::job) return {at, "the value of ", asked->name, nullptr};

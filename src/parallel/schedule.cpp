@@ -64,7 +64,7 @@ class pausing final : public tasks::suspension, public tasks::timer {
 
   const std::chrono::nanoseconds span_;
   const std::stop_token& stop_;
-  const tasks::source_place where_;
+  const tasks::source_line where_;
   tasks::timers* clock_ = nullptr;
   bool cancelled_ = false;
   std::optional<std::stop_callback<on_stop>> callback_;
@@ -96,7 +96,7 @@ class event_awaiter {
 
  private:
   future<>::limited::awaiter wait_;
-  const tasks::source_place where_;
+  const tasks::source_line where_;
 };
 
 class event_wait {

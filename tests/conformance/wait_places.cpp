@@ -9,7 +9,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class wait_places : public conformance {};
+class wait_lines : public conformance {};
 
 struct keeper {
   event never;
@@ -34,11 +34,11 @@ std::vector<std::string> waits_in(const std::string& text) {
 void expect_own_places(const std::string& text, std::size_t waits) {
   const std::vector<std::string> lines = waits_in(text);
   EXPECT_EQ(lines.size(), waits) << text;
-  for (const std::string& line : lines) EXPECT_NE(line.find(" waits at wait_places.cpp:"), std::string::npos) << line;
+  for (const std::string& line : lines) EXPECT_NE(line.find(" waits at wait_lines.cpp:"), std::string::npos) << line;
 }
 
 // What never comes: the program is out of work.
-TEST_P(wait_places, of_a_stall_are_the_users) {
+TEST_P(wait_lines, of_a_stall_are_the_users) {
   runtime rt(options());
   const event never;
   const auto busy = rt.spawn<keeper>(never);
@@ -91,7 +91,7 @@ TEST_P(wait_places, of_a_stall_are_the_users) {
 }
 
 // What comes by itself later: a dump tells of it meanwhile.
-TEST_P(wait_places, of_a_dump_are_the_users) {
+TEST_P(wait_lines, of_a_dump_are_the_users) {
   runtime rt(options());
   const event never;
   const auto busy = rt.spawn<keeper>(never);
@@ -115,10 +115,10 @@ TEST_P(wait_places, of_a_dump_are_the_users) {
   rt.run();
   const std::vector<std::string> lines = waits_in(text);
   EXPECT_GE(lines.size(), 1u) << text;
-  for (const std::string& line : lines) EXPECT_NE(line.find(" waits at wait_places.cpp:"), std::string::npos) << line;
+  for (const std::string& line : lines) EXPECT_NE(line.find(" waits at wait_lines.cpp:"), std::string::npos) << line;
 }
 
-TROUPE_TEST_EACH(wait_places, all_settings);
+TROUPE_TEST_EACH(wait_lines, all_settings);
 
 }  // namespace
 }  // namespace troupe::test

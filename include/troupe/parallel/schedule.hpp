@@ -21,15 +21,15 @@ namespace troupe::submissions {
 
 // An event or a time, and where the user's program says it: the place of a converting call is that of the call around it.
 struct event_at {
-  event_at(const event& set, tasks::source_place here = __builtin_source_location()) : of(set), where(here) {}  // implicit
+  event_at(const event& set, tasks::source_line here = __builtin_source_location()) : of(set), where(here) {}  // implicit
   event of;
-  tasks::source_place where;
+  tasks::source_line where;
 };
 struct span_at {
   template <std::convertible_to<std::chrono::nanoseconds> Span>
-  span_at(const Span& given, tasks::source_place here = __builtin_source_location()) : of(given), where(here) {}  // implicit
+  span_at(const Span& given, tasks::source_line here = __builtin_source_location()) : of(given), where(here) {}  // implicit
   std::chrono::nanoseconds of;
-  tasks::source_place where;
+  tasks::source_line where;
 };
 
 struct schedule {
@@ -39,7 +39,7 @@ struct schedule {
   std::chrono::nanoseconds at_most = std::chrono::nanoseconds::max();  // to wait for that
   std::stop_token stop{};
   bool weak = false;
-  tasks::source_place where = nullptr;  // where it was submitted
+  tasks::source_line where = nullptr;  // where it was submitted
   std::int64_t due_ns = 0;  // of the last call, by the runtime's clock
 };
 

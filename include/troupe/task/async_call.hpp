@@ -29,8 +29,8 @@ struct shared_state;
 struct suspension;
 
 // What a std::source_location is made of. As a default argument that is an object of its own in the frame of each co_await.
-using source_place = decltype(__builtin_source_location());
-inline std::source_location location_of(source_place where) noexcept { return std::bit_cast<std::source_location>(where); }
+using source_line = decltype(__builtin_source_location());
+inline std::source_location location_of(source_line where) noexcept { return std::bit_cast<std::source_location>(where); }
 
 // What the promise of every coroutine of ours starts with.
 struct coroutine {
@@ -38,8 +38,8 @@ struct coroutine {
   async_call* in = nullptr;                // from the first resumption on
   // Of its last co_await. Before it begins: the object whose method it is, or its first argument, if that is of a class, or what the
   // tasks that it is given have there; so `spawn` can tell that it is a part of the actor that is running.
-  source_place awaits_at = nullptr;
-  void remember_object(const volatile void* object) noexcept { awaits_at = reinterpret_cast<source_place>(const_cast<const void*>(object)); }
+  source_line awaits_at = nullptr;
+  void remember_object(const volatile void* object) noexcept { awaits_at = reinterpret_cast<source_line>(const_cast<const void*>(object)); }
   const void* object_before_start() const noexcept { return awaits_at; }
   // Who awaits it, perhaps tagged; 0: nobody, it is the root of its async call.
   std::uintptr_t parent = 0;

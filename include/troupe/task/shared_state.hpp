@@ -46,7 +46,7 @@ struct ask_link {
   const char* name = nullptr;                // of a job
   shared_state* parent = nullptr;   // the ask that the asker's async call answers; counted, while this one is not done. Under the lock
   std::atomic<shared_state*> forwarded{nullptr};  // what its handler has returned the future of; counted, set once
-  source_place at = nullptr;             // where it is awaited
+  source_line at = nullptr;             // where it is awaited
   of kind = of::answer;
   bool by_turn = false;                  // an async call asked
   std::uint8_t passed = 0;               // so many ordinary methods in a row asked before this; no more than passed_max

@@ -73,7 +73,7 @@ struct promise_base : coroutine {
 #undef TROUPE_AWAITED_VALUE
   template <class Awaitable>
     requires(!std::is_scalar_v<std::remove_cvref_t<Awaitable>>)
-  Awaitable&& await_transform(Awaitable&& awaited, source_place where = __builtin_source_location()) noexcept {
+  Awaitable&& await_transform(Awaitable&& awaited, source_line where = __builtin_source_location()) noexcept {
     static_assert(!is_task<std::remove_cvref_t<Awaitable>> || std::is_rvalue_reference_v<Awaitable&&>,
                   "troupe: a task is awaited once: co_await std::move(the_task)");
     awaits_at = where;
