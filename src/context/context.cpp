@@ -144,7 +144,7 @@ snapshot::~snapshot() {
 
 namespace contexts {
 
-place access::beginning(context& of) noexcept {
+mark access::beginning(context& of) noexcept {
   block* const first = reinterpret_cast<block*>(&of) - 1;
   return {first, reinterpret_cast<std::byte*>(&of + 1), nullptr};
 }
@@ -157,7 +157,7 @@ void access::roll_back_newest(context& of) noexcept {
   gone.of_ = nullptr;
 }
 
-void access::roll_back(context& of, const place& since) noexcept {
+void access::roll_back(context& of, const mark& since) noexcept {
   if (of.keeps_ != nullptr && leave_to_keeps(of, since)) [[unlikely]] {
     observe::trace(observe::event::context_kept, nullptr, of.number_);
     return;

@@ -68,7 +68,7 @@ keep& access::keep_now(context& of, bool since_snapshot) {
   return top;
 }
 
-bool access::leave_to_keeps(context& of, const place& since) noexcept {
+bool access::leave_to_keeps(context& of, const mark& since) noexcept {
   keep* all = std::exchange(of.keeps_, nullptr);
   keep* held = nullptr;  // those that others hold, oldest first
   while (all != nullptr) {

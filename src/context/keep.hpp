@@ -35,7 +35,7 @@ struct keep final : share {
 };
 
 // A place in a context; all that is newer is discarded, or left.
-struct place {
+struct mark {
   block* in;
   std::byte* at;
   finalizer* finalizers;
@@ -47,14 +47,14 @@ struct access {
   // Lets all keeps of a level have those below for their base.
   static void chain(keep& newest_of_level, keep* below) noexcept;
   // Discards what is newer than the place: what was allocated since the newest snapshot.
-  static void roll_back(context& of, const place& since) noexcept;
+  static void roll_back(context& of, const mark& since) noexcept;
   static void roll_back_newest(context& of) noexcept;  // and forgets the snapshot
   // False when nobody holds anything that was persisted since the newest snapshot.
-  static bool leave_to_keeps(context& of, const place& since) noexcept;
+  static bool leave_to_keeps(context& of, const mark& since) noexcept;
   static void finalize(context& of, const finalizer* down_to) noexcept;
   static void drop(context& of) noexcept;
   static void end(context& of) noexcept;
-  static place beginning(context& of) noexcept;
+  static mark beginning(context& of) noexcept;
   static std::atomic<const void*>& runs_on(context& of) noexcept;
   static bool has_keeps(const context& of) noexcept;
   // Whether the object is newer than the newest snapshot.

@@ -115,13 +115,13 @@ task<> exchange::read_head_within(http::method asked, tasks::limits soon) {
 namespace {
 
 // A copy of the fields, and where they lie in it.
-void copy_fields(const http::fields& from, std::string& text, std::vector<http::fields::place>& places) {
+void copy_fields(const http::fields& from, std::string& text, std::vector<http::fields::position>& positions) {
   for (const field one : from) {
     const auto name = static_cast<std::uint32_t>(text.size());
     text += one.name;
     const auto value = static_cast<std::uint32_t>(text.size());
     text += one.value;
-    places.push_back({name, static_cast<std::uint32_t>(one.name.size()), value, static_cast<std::uint32_t>(one.value.size())});
+    positions.push_back({name, static_cast<std::uint32_t>(one.name.size()), value, static_cast<std::uint32_t>(one.value.size())});
   }
 }
 
@@ -133,11 +133,11 @@ void exchange::keep_head(const message_head& head) {
   head_.length = head.length;
   keep_ = keep_ && head.keep_alive;
   head_text_ = head.reason;
-  copy_fields(head.fields, head_text_, head_places_);
+  copy_fields(head.fields, head_text_, head_positions_);
   head_.reason = std::string_view(head_text_).substr(0, head.reason.size());
 }
 
-void exchange::keep_trailer(const http::fields& trailer) { copy_fields(trailer, trailer_text_, trailer_places_); }
+void exchange::keep_trailer(const http::fields& trailer) { copy_fields(trailer, trailer_text_, trailer_positions_); }
 
 // The answer has been read. What came behind it was not asked for.
 void exchange::finish() {

@@ -69,8 +69,8 @@ class exchange {
 
   int status() const noexcept { return head_.status; }
   std::string_view reason() const noexcept { return head_.reason; }
-  http::fields fields() const noexcept { return {head_text_.data(), head_places_}; }
-  http::fields trailer() const noexcept { return {trailer_text_.data(), trailer_places_}; }
+  http::fields fields() const noexcept { return {head_text_.data(), head_positions_}; }
+  http::fields trailer() const noexcept { return {trailer_text_.data(), trailer_positions_}; }
   std::optional<std::uint64_t> length() const noexcept {
     return head_.has_length ? std::optional(head_.length) : std::nullopt;
   }
@@ -95,7 +95,7 @@ class exchange {
   wire_ptr wire_;
   message_head head_;  // its views are into head_text_, or empty
   std::string head_text_, trailer_text_;
-  std::vector<http::fields::place> head_places_, trailer_places_;
+  std::vector<http::fields::position> head_positions_, trailer_positions_;
   std::size_t consumed_ = 0;  // by the piece that the caller still looks at
   std::optional<parser::step> piece_;  // for the next read: the one that it came for was given up
   std::uint64_t body_bytes_ = 0;

@@ -255,16 +255,16 @@ response what_is_asked_of(const request& asked, const troupe::file& from, std::u
   if (!wanted.possible) {
     return response(416).field("Content-Range", "bytes */" + std::to_string(bytes)).field("Accept-Ranges", "bytes");
   }
-  short_text place;
-  place.add("bytes ");
-  place.add(wanted.first);
-  place.add("-");
-  place.add(wanted.last);
-  place.add("/");
-  place.add(bytes);
+  short_text range_text;
+  range_text.add("bytes ");
+  range_text.add(wanted.first);
+  range_text.add("-");
+  range_text.add(wanted.last);
+  range_text.add("/");
+  range_text.add(bytes);
   return response::file(from, offset + wanted.first, wanted.last - wanted.first + 1, type)
       .status(206)
-      .field("Content-Range", place)
+      .field("Content-Range", range_text)
       .field("Accept-Ranges", "bytes");
 }
 

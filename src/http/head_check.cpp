@@ -117,8 +117,8 @@ start_line check_status_line(std::string_view section, message_head& to) noexcep
   return {fault::none, end + 2};
 }
 
-fault check_lines(std::string_view section, std::size_t at, std::vector<fields::place>& places) noexcept {
-  for (fields::place& one : places) {
+fault check_lines(std::string_view section, std::size_t at, std::vector<fields::position>& positions) noexcept {
+  for (fields::position& one : positions) {
     if (one.name != at) return is_white(section[at]) ? fault::folded_field : fault::bad_field;
     const std::size_t colon = at + one.name_bytes;
     if (one.name_bytes == 0 || colon >= section.size() || section[colon] != ':') return fault::bad_field;

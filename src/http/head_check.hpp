@@ -22,7 +22,7 @@ start_line check_status_line(std::string_view section, message_head& to) noexcep
 
 // From byte `at` to the end nothing but NAME ":" OWS VALUE OWS CRLF, in the places that llhttp found, and an empty line.
 // Corrects the places: white space is left out.
-fault check_lines(std::string_view section, std::size_t at, std::vector<fields::place>& places) noexcept;
+fault check_lines(std::string_view section, std::size_t at, std::vector<fields::position>& positions) noexcept;
 
 // Of a request: its target's form, and the host.
 fault check_target(message_head& head) noexcept;

@@ -27,24 +27,24 @@ struct parser_callbacks {
   static int name(llhttp_t* state, const char* at, std::size_t bytes) {
     parser& self = of(state);
     if (!self.name_open_) {
-      if (self.places_->size() == self.limits_.fields) return stop(self, fault::too_many_fields);
-      self.places_->push_back({static_cast<std::uint32_t>(self.distance(at)), 0, 0, 0});
+      if (self.positions_->size() == self.limits_.fields) return stop(self, fault::too_many_fields);
+      self.positions_->push_back({static_cast<std::uint32_t>(self.distance(at)), 0, 0, 0});
       self.name_open_ = true;
     }
-    self.places_->back().name_bytes += static_cast<std::uint32_t>(bytes);
+    self.positions_->back().name_bytes += static_cast<std::uint32_t>(bytes);
     return 0;
   }
   static int value(llhttp_t* state, const char* at, std::size_t bytes) {
     parser& self = of(state);
-    fields::place& place = self.places_->back();
+    fields::position& position = self.positions_->back();
     const std::size_t where = self.distance(at);
     if (!self.value_open_) {
-      place.value = static_cast<std::uint32_t>(where);
+      position.value = static_cast<std::uint32_t>(where);
       self.value_open_ = true;
-    } else if (where != std::size_t{place.value} + place.value_bytes) {
+    } else if (where != std::size_t{position.value} + position.value_bytes) {
       return stop(self, fault::folded_field);
     }
-    place.value_bytes += static_cast<std::uint32_t>(bytes);
+    position.value_bytes += static_cast<std::uint32_t>(bytes);
     return 0;
   }
   static int value_complete(llhttp_t* state) {
@@ -137,9 +137,9 @@ parser::parser(http::side reads, const parser_limits& limits) : limits_(limits),
   state->data = this;
 }
 
-void parser::begin_section(std::vector<http::fields::place>& places) noexcept {
-  places_ = &places;
-  places.clear();
+void parser::begin_section(std::vector<http::fields::position>& positions) noexcept {
+  positions_ = &positions;
+  positions.clear();
   scanned_ = target_bytes_ = 0;
   name_open_ = value_open_ = false;
 }
@@ -158,7 +158,7 @@ parser::step parser::next(std::string_view input) {
       phase_ = phase::head;
       begun_ = false;
       trailer_ = {};
-      begin_section(head_places_);
+      begin_section(head_positions_);
       return read_section(input);
     case phase::method_unknown: return name_unknown_method(input);
     case phase::body: return read_body(input);
@@ -235,8 +235,8 @@ fault parser::check_head(std::string_view section) {
   const start_line line =
       side_ == side::requests ? check_request_line(section, target, head_) : check_status_line(section, head_);
   if (line.wrong != fault::none) return line.wrong;
-  if (const fault wrong = check_lines(section, line.bytes, head_places_); wrong != fault::none) return wrong;
-  head_.fields = http::fields(first_, head_places_);
+  if (const fault wrong = check_lines(section, line.bytes, head_positions_); wrong != fault::none) return wrong;
+  head_.fields = http::fields(first_, head_positions_);
   if (side_ == side::requests) {
     if (const fault wrong = check_target(head_); wrong != fault::none) return wrong;
   }
@@ -259,8 +259,8 @@ fault parser::check_head(std::string_view section) {
 }
 
 fault parser::check_trailer(std::string_view section) {
-  if (const fault wrong = check_lines(section, 0, trailer_places_); wrong != fault::none) return wrong;
-  trailer_ = http::fields(first_, trailer_places_);
+  if (const fault wrong = check_lines(section, 0, trailer_positions_); wrong != fault::none) return wrong;
+  trailer_ = http::fields(first_, trailer_positions_);
   return check_trailer_fields(trailer_);
 }
 
@@ -302,7 +302,7 @@ parser::step parser::read_body(std::string_view input) {
   }
   if (saw_last_chunk_) {
     phase_ = phase::trailer;
-    begin_section(trailer_places_);
+    begin_section(trailer_positions_);
     step rest = read_section(input.substr(consumed));
     rest.consumed += consumed;
     return rest;

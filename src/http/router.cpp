@@ -68,7 +68,7 @@ std::size_t parameters_of(const std::vector<segment>& pattern) noexcept {
 
 }  // namespace
 
-struct router::place {
+struct router::route_entry {
   std::vector<segment> segments;
   std::array<route, static_cast<std::size_t>(method::other)> by_method;
   unsigned methods = 0;  // as found::methods
@@ -113,7 +113,7 @@ struct router::place {
   }
 
   // Literals before parameters before a rest, segment by segment.
-  friend bool wins(const place& a, const place& b) {
+  friend bool wins(const route_entry& a, const route_entry& b) {
     const auto rank = [](const segment& one) { return one.is_rest ? 2 : one.is_parameter ? 1 : 0; };
     for (std::size_t i = 0; i < a.segments.size() && i < b.segments.size(); ++i) {
       const int first = rank(a.segments[i]), second = rank(b.segments[i]);
@@ -124,8 +124,8 @@ struct router::place {
 };
 
 struct router::table {
-  std::unordered_map<std::string, std::unique_ptr<place>, text_hash, std::equal_to<>> exact;
-  std::vector<std::unique_ptr<place>> patterns;  // those that win first
+  std::unordered_map<std::string, std::unique_ptr<route_entry>, text_hash, std::equal_to<>> exact;
+  std::vector<std::unique_ptr<route_entry>> patterns;  // those that win first
 };
 
 router::router() : table_(std::make_unique<table>()) {}
@@ -149,17 +149,17 @@ void router::add_call(method on, std::string_view pattern, std::unique_ptr<route
                       ": it has to take each of them, in their order, behind the request or without it");
   }
   if (on == method::other || on == method::connect) fail(pattern, "is for a method that has no routes");
-  place* at = nullptr;
+  route_entry* at = nullptr;
   if (parameters == 0) {
     auto& there = table_->exact[std::string(pattern)];
-    if (there == nullptr) there = std::make_unique<place>();
+    if (there == nullptr) there = std::make_unique<route_entry>();
     at = there.get();
   } else {
     for (const auto& one : table_->patterns) {
       if (one->segments == segments) at = one.get();
     }
     if (at == nullptr) {
-      auto made = std::make_unique<place>();
+      auto made = std::make_unique<route_entry>();
       at = made.get();
       made->segments = std::move(segments);
       const auto before =
@@ -185,7 +185,7 @@ std::size_t router::take_away(std::string_view pattern, unsigned methods) {
   const auto exact = std::ranges::find_if(table_->exact, [&](const auto& one) { return is_exact && one.first == pattern; });
   const auto general = std::ranges::find_if(table_->patterns, [&](const auto& one) { return !is_exact && one->segments == segments; });
   if (exact == table_->exact.end() && general == table_->patterns.end()) return 0;
-  place& at = is_exact ? *exact->second : **general;
+  route_entry& at = is_exact ? *exact->second : **general;
   std::size_t count = 0;
   for (std::size_t i = 0; i < at.by_method.size(); ++i) {
     const auto one = static_cast<method>(i);
@@ -205,7 +205,7 @@ std::size_t router::take_away(std::string_view pattern, unsigned methods) {
 router::found router::find(method by, std::string_view path) const {
   found result;
   // True when it has the method; else one that fits less well may.
-  const auto take = [&](const place& one) {
+  const auto take = [&](const route_entry& one) {
     result.methods |= one.methods;
     result.handler = one.of(by);
     return result.handler != nullptr;

@@ -143,14 +143,14 @@ signal_listener signal_listener::listen(std::initializer_list<int> signals, cons
     if (enter(signal)) continue;
     const int number = errno;
     place->signals.fetch_and(~bit_of(signal), std::memory_order_release);  // order: release  as above
-    made.leave_place();
+    made.release_slot();
     throw io_error("sigaction", "signal " + std::to_string(signal), number);
   }
   return made;
 }
 
 // Under the mutex.
-void signal_listener::leave_place() noexcept {
+void signal_listener::release_slot() noexcept {
   listener_place& place = places[static_cast<std::size_t>(std::exchange(place_, -1))];
   // order: relaxed (all)  under the mutex
   leave_all(place.signals.load(std::memory_order_relaxed));
@@ -170,7 +170,7 @@ signal_listener& signal_listener::operator=(signal_listener&& other) noexcept {
 void signal_listener::close() noexcept {
   if (place_ >= 0) {
     std::lock_guard lock(changes);
-    leave_place();
+    release_slot();
   }
   descriptor_.close();
 }

@@ -360,16 +360,16 @@ pending_scope::pending_scope(bool runs) : in_(this_stack.top), outer_(pending.sc
 
 bool pending_scope::runs(const job& one) const noexcept {
   const pending_scope* at = this;
-  while (at != nullptr && one.place <= at->began_) at = at->outer_;
+  while (at != nullptr && one.position <= at->began_) at = at->outer_;
   return at != nullptr && at->runs_ && at->in_ == one.made_in;
 }
 
 pending_scope::~pending_scope() {
   job_pool* const pool = runs_ ? job_pool::current() : nullptr;
-  while (runs_ && pending.newest != nullptr && pending.newest->place > began_) {
+  while (runs_ && pending.newest != nullptr && pending.newest->position > began_) {
     job& one = *pending.newest;
     if (one.made_in != in_) {
-      pending.drop(one.place - 1, pool);
+      pending.drop(one.position - 1, pool);
       continue;
     }
     pending.remove(one);

@@ -28,7 +28,7 @@ class job_queue {
     lock.enter();
     const bool room = end_() - begin_() <= mask_ || grow();
     if (room) {
-      one.place = end_();
+      one.position = end_();
       one.kept_by.store(this, std::memory_order_relaxed);  // order: relaxed  only the owner compares it with itself
       slots_[end_() & mask_] = &one;
       set(ends_, end_() + 1);
@@ -52,7 +52,7 @@ class job_queue {
   // Owner: takes this one out, if it is still there.
   bool remove(job& one) noexcept {
     lock.enter();
-    const std::size_t at = one.place;
+    const std::size_t at = one.position;
     const bool there = at - begin_() < end_() - begin_() && slots_[at & mask_] == &one;
     if (there && at + 1 == end_()) {
       set(ends_, at);

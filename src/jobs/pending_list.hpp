@@ -15,7 +15,7 @@ namespace troupe::jobs {
 // By age. Its thread's own.
 struct pending_list {
   void append(job& one) noexcept {
-    one.place = ++made;
+    one.position = ++made;
     put_behind(newest, one);
   }
   // As the oldest of all when that is null.
@@ -36,7 +36,7 @@ struct pending_list {
   }
   // Those that are younger go unrun; the pool counts those that nobody will want.
   void drop(std::uint64_t than, job_pool* pool) noexcept {
-    while (newest != nullptr && newest->place > than) {
+    while (newest != nullptr && newest->position > than) {
       job& one = *newest;
       remove(one);
       if (is_orphan(one)) count_unrun(one, pool);

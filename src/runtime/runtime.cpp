@@ -84,8 +84,8 @@ std::chrono::nanoseconds runtime::now() const { return core_->now(); }
 std::uint64_t runtime::seed() const noexcept { return core_->options.seed; }
 
 actor::actor_system& runtime::system() const noexcept { return *core_->system; }
-actor::placement runtime::place(const spawn_options& options) const { return core_->place(options); }
-actor::placement runtime::place(const on_thread& where) { return core_->place(where); }
+actor::placement runtime::placement_of(const spawn_options& options) const { return core_->placement_of(options); }
+actor::placement runtime::placement_of(const on_thread& where) { return core_->placement_of(where); }
 
 hold& hold::operator=(hold&& other) noexcept {
   if (this == &other) return *this;

@@ -349,10 +349,10 @@ actor::placement actor::place_in(actor_system& system, const spawn_options& chos
   return where;
 }
 
-actor::placement runtime_core::place(const spawn_options& chosen) const { return actor::place_in(*system, chosen); }
+actor::placement runtime_core::placement_of(const spawn_options& chosen) const { return actor::place_in(*system, chosen); }
 
-actor::placement runtime_core::place(const on_thread& chosen) {
-  actor::placement where = place(chosen.options());
+actor::placement runtime_core::placement_of(const on_thread& chosen) {
+  actor::placement where = placement_of(chosen.options());
   where.executor = chosen.name().empty() ? main_index : pinned_index(chosen.name());
   return where;
 }

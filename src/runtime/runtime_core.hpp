@@ -49,8 +49,8 @@ class runtime_core : public std::enable_shared_from_this<runtime_core> {
   void post(std::move_only_function<void()> procedure);
   static timer schedule(const std::shared_ptr<runtime_core>& self, std::chrono::nanoseconds span,
                         std::move_only_function<void()> procedure, std::chrono::nanoseconds period, const timer_options& options);
-  actor::placement place(const spawn_options& chosen) const;
-  actor::placement place(const on_thread& chosen);
+  actor::placement placement_of(const spawn_options& chosen) const;
+  actor::placement placement_of(const on_thread& chosen);
   std::chrono::nanoseconds now() const;
   std::string dump();
   runtime_metrics metrics();

@@ -42,16 +42,16 @@ std::string_view take_field_name(std::string_view& lines) noexcept;
 class fields {
  public:
   // Where one lies, from the first byte of the message.
-  struct place {
+  struct position {
     std::uint32_t name, name_bytes, value, value_bytes;
   };
 
   fields() = default;
-  fields(const char* first, std::span<const place> places) noexcept : first_(first), places_(places) {}
+  fields(const char* first, std::span<const position> positions) noexcept : first_(first), positions_(positions) {}
 
-  std::size_t size() const noexcept { return places_.size(); }
+  std::size_t size() const noexcept { return positions_.size(); }
   field operator[](std::size_t at) const noexcept {
-    const place& one = places_[at];
+    const position& one = positions_[at];
     return {{first_ + one.name, one.name_bytes}, {first_ + one.value, one.value_bytes}};
   }
   // The first of that name, in any case of letters; "" when there is none.
@@ -87,7 +87,7 @@ class fields {
 
  private:
   const char* first_ = nullptr;
-  std::span<const place> places_;
+  std::span<const position> positions_;
 };
 
 }  // namespace troupe::http

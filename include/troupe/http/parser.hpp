@@ -111,7 +111,7 @@ class parser {
   step read_body(std::string_view input);
   step name_unknown_method(std::string_view input);
   void count_extensions() noexcept;
-  void begin_section(std::vector<http::fields::place>& places) noexcept;
+  void begin_section(std::vector<http::fields::position>& positions) noexcept;
   fault check_head(std::string_view section);
   fault check_trailer(std::string_view section);
 
@@ -137,8 +137,8 @@ class parser {
   std::uint64_t left_ = 0;         // of a body whose length was said
   std::uint64_t body_bytes_max_ = UINT64_MAX, announced_ = 0;  // the latter of chunks so far
   std::string_view piece_;
-  std::vector<http::fields::place>* places_ = nullptr;  // one of these
-  std::vector<http::fields::place> head_places_, trailer_places_;
+  std::vector<http::fields::position>* positions_ = nullptr;  // one of these
+  std::vector<http::fields::position> head_positions_, trailer_positions_;
   message_head head_;
   http::fields trailer_;
 };

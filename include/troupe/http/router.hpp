@@ -190,7 +190,7 @@ consteval bool is_handler() {
                 "troupe: a member function is no HTTP handler, for it has no object: write a lambda that captures the object and calls it");
   static_assert(found != flaw::has_no_types,
                 "troupe: an HTTP handler is a function, or an object with one operator() whose parameters have types: write "
-                "const troupe::http::request& in place of auto, for a path's parameters are converted to the types that it names");
+                "const troupe::http::request& in route_entry of auto, for a path's parameters are converted to the types that it names");
   static_assert(found != flaw::is_mutable,
                 "troupe: an HTTP handler is called by several threads at a time and cannot change what it captures: its operator() is "
                 "const, so leave out `mutable`, and keep what changes in an actor, a troupe::guarded or a std::atomic");
@@ -349,7 +349,7 @@ class router {
     std::unique_ptr<const route_call> call;
     route_options options;
   };
-  struct place;
+  struct route_entry;
   struct found {
     const route* handler = nullptr;  // null: not by this method
     unsigned methods = 0;            // where it is null: a bit for each that the path has; 0: no such path

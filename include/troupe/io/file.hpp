@@ -218,11 +218,11 @@ class file {
   file share() const noexcept { return file(open_); }
 
   // From that byte on: as many as there are up to the size of the buffer, perhaps fewer, but one at least; 0 at the end.
-  auto read_at(std::uint64_t offset, std::span<std::byte> to) noexcept { return reads(place(offset), to, false); }
-  auto read_at(std::uint64_t offset, std::span<char> to) noexcept { return reads(place(offset), std::as_writable_bytes(to), false); }
+  auto read_at(std::uint64_t offset, std::span<std::byte> to) noexcept { return reads(checked_offset(offset), to, false); }
+  auto read_at(std::uint64_t offset, std::span<char> to) noexcept { return reads(checked_offset(offset), std::as_writable_bytes(to), false); }
   // All of it. Throws end_of_file when there are fewer.
-  auto read_exact_at(std::uint64_t offset, std::span<std::byte> to) noexcept { return reads(place(offset), to, true); }
-  auto read_exact_at(std::uint64_t offset, std::span<char> to) noexcept { return reads(place(offset), std::as_writable_bytes(to), true); }
+  auto read_exact_at(std::uint64_t offset, std::span<std::byte> to) noexcept { return reads(checked_offset(offset), to, true); }
+  auto read_exact_at(std::uint64_t offset, std::span<char> to) noexcept { return reads(checked_offset(offset), std::as_writable_bytes(to), true); }
   // The same from where the last one of these, or of write(), ended.
   auto read(std::span<std::byte> to) noexcept { return reads(here, to, false); }
   auto read(std::span<char> to) noexcept { return reads(here, std::as_writable_bytes(to), false); }
@@ -230,15 +230,15 @@ class file {
   auto read_exact(std::span<char> to) noexcept { return reads(here, std::as_writable_bytes(to), true); }
 
   // How many were written: fewer only when there is no more room, or it was interrupted.
-  auto write_at(std::uint64_t offset, std::string_view bytes) noexcept { return writes(place(offset), bytes, false); }
-  auto write_at(std::uint64_t offset, std::span<const std::byte> bytes) noexcept { return writes(place(offset), text(bytes), false); }
+  auto write_at(std::uint64_t offset, std::string_view bytes) noexcept { return writes(checked_offset(offset), bytes, false); }
+  auto write_at(std::uint64_t offset, std::span<const std::byte> bytes) noexcept { return writes(checked_offset(offset), text(bytes), false); }
   auto write(std::string_view bytes) noexcept { return writes(here, bytes, false); }
   auto write(std::span<const std::byte> bytes) noexcept { return writes(here, text(bytes), false); }
   // All of it; a string that is moved in lives as long as it must.
-  auto write_all_at(std::uint64_t offset, std::string_view bytes) noexcept { return writes(place(offset), bytes, true); }
-  auto write_all_at(std::uint64_t offset, const char* bytes) noexcept { return writes(place(offset), std::string_view(bytes), true); }
-  auto write_all_at(std::uint64_t offset, std::span<const std::byte> bytes) noexcept { return writes(place(offset), text(bytes), true); }
-  auto write_all_at(std::uint64_t offset, std::string&& bytes) noexcept { return writes(place(offset), std::move(bytes), true); }
+  auto write_all_at(std::uint64_t offset, std::string_view bytes) noexcept { return writes(checked_offset(offset), bytes, true); }
+  auto write_all_at(std::uint64_t offset, const char* bytes) noexcept { return writes(checked_offset(offset), std::string_view(bytes), true); }
+  auto write_all_at(std::uint64_t offset, std::span<const std::byte> bytes) noexcept { return writes(checked_offset(offset), text(bytes), true); }
+  auto write_all_at(std::uint64_t offset, std::string&& bytes) noexcept { return writes(checked_offset(offset), std::move(bytes), true); }
   auto write_all(std::string_view bytes) noexcept { return writes(here, bytes, true); }
   auto write_all(const char* bytes) noexcept { return writes(here, std::string_view(bytes), true); }
   auto write_all(std::span<const std::byte> bytes) noexcept { return writes(here, text(bytes), true); }
@@ -267,7 +267,7 @@ class file {
   friend stream;
   static constexpr auto here = static_cast<std::uint64_t>(io::own_position);
   // The system refuses all that are so great; that one would else be the file's position.
-  static constexpr std::uint64_t place(std::uint64_t offset) noexcept { return offset == here ? here - 1 : offset; }
+  static constexpr std::uint64_t checked_offset(std::uint64_t offset) noexcept { return offset == here ? here - 1 : offset; }
   explicit file(io::open_file_ptr open) noexcept : open_(std::move(open)) {}
   static std::string_view text(std::span<const std::byte> bytes) noexcept {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};

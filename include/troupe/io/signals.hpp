@@ -64,7 +64,7 @@ class signal_listener {
   void close() noexcept;
 
  private:
-  void leave_place() noexcept;
+  void release_slot() noexcept;
   io::descriptor descriptor_;
   int place_ = -1;
   bool weak_ = true;

@@ -52,7 +52,7 @@ struct job {
   std::atomic<const void*> kept_by{nullptr};
   job* older = nullptr;
   job* newer = nullptr;
-  std::uint64_t place = 0;         // in the list by age, in the queue by index
+  std::uint64_t position = 0;       // in the list by age, in the queue by index
   const frame* made_in = nullptr;  // its maker's innermost job or work then, which may have gone
   std::atomic<waiting_thread*> run_by{nullptr};
   std::atomic<job_queue*> queues_in{nullptr};  // of the outermost job of a thread: who waits for it may help (docs/protocols/lazies.md)

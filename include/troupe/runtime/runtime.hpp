@@ -124,7 +124,7 @@ class runtime {
   }
   template <class T, class... Args>
   ref<T> spawn(const spawn_options& options, Args&&... args) {
-    return actor::spawn<T>(place(options), std::forward<Args>(args)...);
+    return actor::spawn<T>(placement_of(options), std::forward<Args>(args)...);
   }
 
   // Makes an actor of class T that lives on one thread, given by pinned() or on_main(), and is constructed
@@ -135,7 +135,7 @@ class runtime {
   // Throws, too: option_error for the 1001st pinned thread; std::system_error when the thread cannot be started.
   template <class T, class... Args>
   ref<T> spawn(const on_thread& where, Args&&... args) {
-    return actor::spawn_there<T>(place(where), std::forward<Args>(args)...);
+    return actor::spawn_there<T>(placement_of(where), std::forward<Args>(args)...);
   }
 
   // Makes an actor of an object that nobody else holds, where it lies: on the pool, or where `options` or pinned() and
@@ -161,11 +161,11 @@ class runtime {
   }
   template <class T>
   ref<T> activate(const spawn_options& options, std::unique_ptr<T> object) {
-    return actor::activate_object(place(options), std::move(object));
+    return actor::activate_object(placement_of(options), std::move(object));
   }
   template <class T>
   ref<T> activate(const on_thread& where, std::unique_ptr<T> object) {
-    return actor::activate_object(place(where), std::move(object));
+    return actor::activate_object(placement_of(where), std::move(object));
   }
 
   // Runs a task on the pool: from now on, without being awaited. Its result comes to the future; when that was dropped,
@@ -346,8 +346,8 @@ class runtime {
     where.context = &heap;
     return where;
   }
-  actor::placement place(const spawn_options& options) const;
-  actor::placement place(const on_thread& where);
+  actor::placement placement_of(const spawn_options& options) const;
+  actor::placement placement_of(const on_thread& where);
   std::shared_ptr<class runtime_core> core_;
   ref<main_thread::proxy> main_;
 };
