@@ -1,7 +1,9 @@
-// allocations: the work of the rows context/*, the same for all contestants. README.md says what each measures.
+// allocations: the work of the rows context/*, the same for all contestants. README.md says what
+// each measures.
 //
-// An `Arena` has: allocate(bytes); discard(), which ends all that was allocated; and the types text, numbers and table, with
-// make<T>(args...), which makes one of them in the arena's memory, to be ended by discard() as well.
+// An `Arena` has: allocate(bytes); discard(), which ends all that was allocated; and the types
+// text, numbers and table, with make<T>(args...), which makes one of them in the arena's memory, to
+// be ended by discard() as well.
 #pragma once
 
 #include <array>
@@ -16,7 +18,8 @@ namespace allocations {
 using measure::result;
 using measure::stopwatch;
 
-// ---- allocate: 16 to 256 bytes, discarded a thousand at a time -------------------------------------
+// ---- allocate: 16 to 256 bytes, discarded a thousand at a time
+// -------------------------------------
 
 inline constexpr std::size_t batch = 1'000;
 
@@ -46,7 +49,8 @@ result allocate(std::uint64_t size) {
   return r;
 }
 
-// ---- request: 200 small objects, then all are discarded --------------------------------------------
+// ---- request: 200 small objects, then all are discarded
+// --------------------------------------------
 
 template <class Arena>
 result request(std::uint64_t size) {
@@ -56,7 +60,8 @@ result request(std::uint64_t size) {
   for (std::uint64_t i = 0; i < size; ++i) {
     auto& headers = arena.template make<typename Arena::table>();
     for (int k = 0; k < 20; ++k) {
-      auto& name = arena.template make<typename Arena::text>("a header's name, longer than a string holds itself");
+      auto& name = arena.template make<typename Arena::text>(
+          "a header's name, longer than a string holds itself");
       name.back() = static_cast<char>('a' + k);
       headers.emplace(name, k);
     }

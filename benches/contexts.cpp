@@ -50,7 +50,8 @@ result create_release(unsigned, std::uint64_t size) {
   return r;
 }
 
-// Over 10,000 objects of 32 bytes, in 64 contexts one after the other: by itself it is too short for the clock.
+// Over 10,000 objects of 32 bytes, in 64 contexts one after the other: by itself it is too short
+// for the clock.
 result rollback(unsigned, std::uint64_t size) {
   struct one {
     troupe::owned_context work = troupe::make_context();

@@ -1,11 +1,12 @@
-// mailbox_word: the shipping mailbox word (src/actor/mailbox.hpp) beside a lock of one bit in the same word.
+// mailbox_word: the shipping mailbox word (src/actor/mailbox.hpp) beside a lock of one bit in the
+// same word.
 //
 // Not a row of ./bench: it answers one question, for docs/decisions/mailbox_word.md.
-//   cmake --preset release -DTROUPE_BENCH=ON && cmake --build --preset release --target bench_mailbox_word
-//   build/release/benches/bench_mailbox_word [RUNS]
-// Each line is nanoseconds a message, median (least to most) of RUNS runs (default 9), the two in turn.
-// The last two questions need CPUs 0 and 1. Both words keep the sender's order, which is checked, and take
-// their activations from the same pool.
+//   cmake --preset release -DTROUPE_BENCH=ON && cmake --build --preset release --target
+//   bench_mailbox_word build/release/benches/bench_mailbox_word [RUNS]
+// Each line is nanoseconds a message, median (least to most) of RUNS runs (default 9), the two in
+// turn. The last two questions need CPUs 0 and 1. Both words keep the sender's order, which is
+// checked, and take their activations from the same pool.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -46,8 +47,8 @@ activation& make_activation(message& first) {
   return *::new (troupe::memory::allocate_stable()) activation{&first, &first};
 }
 
-// A box has push: the activation that the caller must hand to the owner, or null; and turn: handles all that
-// is there, oldest first, until the actor is inactive.
+// A box has push: the activation that the caller must hand to the owner, or null; and turn: handles
+// all that is there, oldest first, until the actor is inactive.
 
 class lock_free_box {
  public:
@@ -107,8 +108,8 @@ class locked_box {
       if (seen == 0) {
         if (made == nullptr) made = &make_activation(mail);
         // order: acq_rel  publishes the list; takes over from turn/release
-        if (word_.compare_exchange_strong(seen, reinterpret_cast<std::uintptr_t>(made), std::memory_order_acq_rel,
-                                          std::memory_order_relaxed)) {
+        if (word_.compare_exchange_strong(seen, reinterpret_cast<std::uintptr_t>(made),
+                                          std::memory_order_acq_rel, std::memory_order_relaxed)) {
           return made;
         }
       }
@@ -141,7 +142,8 @@ class locked_box {
 
   bool lock(std::uintptr_t unlocked) {
     // order: acquire  sees the list; pairs with unlock
-    return word_.compare_exchange_strong(unlocked, unlocked | locked, std::memory_order_acquire, std::memory_order_relaxed);
+    return word_.compare_exchange_strong(unlocked, unlocked | locked, std::memory_order_acquire,
+                                         std::memory_order_relaxed);
   }
   // order: release  publishes the list; pairs with lock
   void unlock(std::uintptr_t to) { word_.store(to, std::memory_order_release); }
@@ -160,7 +162,8 @@ class locked_box {
   alignas(troupe::base::line_bytes) word_type word_{0};
 };
 
-// One actor, up to two senders with messages of their own, and a place for the activation to be run.
+// One actor, up to two senders with messages of their own, and a place for the activation to be
+// run.
 template <class Box>
 class scene {
  public:
@@ -182,7 +185,8 @@ class scene {
   }
 
   void take_turn() {
-    // order: acquire  pairs with send/release; at most one is there, since an actor has one activation
+    // order: acquire  pairs with send/release; at most one is there, since an actor has one
+    // activation
     activation* active = runnable_.load(std::memory_order_acquire);
     if (active == nullptr) return;
     // order: relaxed  the next claim comes after the rest in turn()
@@ -207,7 +211,8 @@ class scene {
   alignas(troupe::base::line_bytes) std::array<std::array<message, messages>, 2> mail_;
 };
 
-// ---- the questions: nanoseconds a message -----------------------------------------------------------
+// ---- the questions: nanoseconds a message
+// -----------------------------------------------------------
 
 template <class Box, std::uint64_t Slice>
 double one_thread() {
@@ -250,11 +255,13 @@ double two_senders() {
   return watch.ns_per(2 * count);
 }
 
-// ---- runs -------------------------------------------------------------------------------------------
+// ---- runs
+// -------------------------------------------------------------------------------------------
 
 void print(const char* name, std::vector<double> figures) {
   std::sort(figures.begin(), figures.end());
-  std::printf("  %-10s %7.1f (%.1f to %.1f)\n", name, figures[figures.size() / 2], figures.front(), figures.back());
+  std::printf("  %-10s %7.1f (%.1f to %.1f)\n", name, figures[figures.size() / 2], figures.front(),
+              figures.back());
 }
 
 void compare(const char* question, double (*lock_free)(), double (*locked)(), int runs) {
@@ -272,8 +279,12 @@ void compare(const char* question, double (*lock_free)(), double (*locked)(), in
 
 int main(int argc, char** argv) {
   const int runs = argc > 1 ? std::max(1, std::atoi(argv[1])) : 9;
-  compare("one thread, one message at a time", one_thread<lock_free_box, 1>, one_thread<locked_box, 1>, runs);
-  compare("one thread, 64 at a time", one_thread<lock_free_box, 64>, one_thread<locked_box, 64>, runs);
-  compare("two threads send, one of them handles", two_senders<lock_free_box, true>, two_senders<locked_box, true>, runs);
-  compare("two threads send, a third handles", two_senders<lock_free_box, false>, two_senders<locked_box, false>, runs);
+  compare("one thread, one message at a time", one_thread<lock_free_box, 1>,
+          one_thread<locked_box, 1>, runs);
+  compare("one thread, 64 at a time", one_thread<lock_free_box, 64>, one_thread<locked_box, 64>,
+          runs);
+  compare("two threads send, one of them handles", two_senders<lock_free_box, true>,
+          two_senders<locked_box, true>, runs);
+  compare("two threads send, a third handles", two_senders<lock_free_box, false>,
+          two_senders<locked_box, false>, runs);
 }

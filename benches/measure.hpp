@@ -44,8 +44,8 @@ inline std::int64_t read_clock_ns(clockid_t clock) {
 
 inline std::int64_t now_ns() { return read_clock_ns(CLOCK_MONOTONIC); }
 
-// CPU time of all threads of this process, in the kernel's own nanoseconds: times(2) and getrusage(2)
-// would do for a busy program, but an idle one uses less than their tick.
+// CPU time of all threads of this process, in the kernel's own nanoseconds: times(2) and
+// getrusage(2) would do for a busy program, but an idle one uses less than their tick.
 inline std::int64_t process_cpu_ns() { return read_clock_ns(CLOCK_PROCESS_CPUTIME_ID); }
 
 class stopwatch {
@@ -70,7 +70,8 @@ inline std::int64_t resident_bytes() {
   long total_pages = 0;
   long resident_pages = 0;
   std::FILE* file = std::fopen("/proc/self/statm", "r");
-  if (file == nullptr || std::fscanf(file, "%ld %ld", &total_pages, &resident_pages) != 2) std::abort();
+  if (file == nullptr || std::fscanf(file, "%ld %ld", &total_pages, &resident_pages) != 2)
+    std::abort();
   std::fclose(file);
   return std::int64_t{resident_pages} * sysconf(_SC_PAGESIZE);
 }
@@ -143,7 +144,8 @@ template <std::size_t Count>
     }
   }
   std::fprintf(stderr, "usage: %s BENCH WORKERS [SIZE]\nbenches:", argv[0]);
-  for (const entry& e : table) std::fprintf(stderr, " %.*s", static_cast<int>(e.name.size()), e.name.data());
+  for (const entry& e : table)
+    std::fprintf(stderr, " %.*s", static_cast<int>(e.name.size()), e.name.data());
   std::fprintf(stderr, "\n");
   std::exit(2);
 }

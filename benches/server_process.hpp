@@ -1,4 +1,5 @@
-// server_process: a contestant's server, started on CPU 0 by a load generator on CPU 1, and what it costs.
+// server_process: a contestant's server, started on CPU 0 by a load generator on CPU 1, and what it
+// costs.
 #pragma once
 
 #include <arpa/inet.h>
@@ -26,8 +27,11 @@
 
 namespace load {
 
-// Thrown, so that the server is ended and what lies in temporary folders is removed. The first is of the system's failures.
-[[noreturn]] inline void fail(const std::string& what) { throw std::runtime_error(what + ": " + std::strerror(errno)); }
+// Thrown, so that the server is ended and what lies in temporary folders is removed. The first is
+// of the system's failures.
+[[noreturn]] inline void fail(const std::string& what) {
+  throw std::runtime_error(what + ": " + std::strerror(errno));
+}
 [[noreturn]] inline void refuse(const std::string& why) { throw std::runtime_error(why); }
 
 // The exit status of `body`, or 1 with what it has thrown on standard error.
@@ -119,7 +123,8 @@ class server_process {
     std::FILE* file = std::fopen(("/proc/" + std::to_string(id_) + "/status").c_str(), "r");
     if (file == nullptr) refuse("the server has ended");
     long kb = 0;
-    for (char line[256]; std::fgets(line, sizeof line, file) != nullptr;) std::sscanf(line, "VmRSS: %ld", &kb);
+    for (char line[256]; std::fgets(line, sizeof line, file) != nullptr;)
+      std::sscanf(line, "VmRSS: %ld", &kb);
     std::fclose(file);
     return kb;
   }
@@ -133,7 +138,9 @@ class server_process {
 inline double percentile_us(std::vector<std::int64_t>& of_ns, double part) {
   if (of_ns.empty()) return 0;
   std::sort(of_ns.begin(), of_ns.end());
-  return static_cast<double>(of_ns[static_cast<std::size_t>(part * static_cast<double>(of_ns.size() - 1))]) / 1e3;
+  return static_cast<double>(
+             of_ns[static_cast<std::size_t>(part * static_cast<double>(of_ns.size() - 1))]) /
+         1e3;
 }
 
 }  // namespace load

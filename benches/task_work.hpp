@@ -29,7 +29,8 @@ struct board {
 
 inline bool queen_fits(const board& on, unsigned row, unsigned column) {
   for (unsigned i = 0; i < row; ++i) {
-    const int other = on.column[i], apart = static_cast<int>(row - i), here = static_cast<int>(column);
+    const int other = on.column[i], apart = static_cast<int>(row - i),
+              here = static_cast<int>(column);
     if (other == here || other == here - apart || other == here + apart) return false;
   }
   return true;
@@ -51,7 +52,9 @@ inline std::uint64_t queens_alone(const board& on, unsigned row, unsigned n) {
 // task/nqueens_cut: from this row on by plain calls.
 constexpr unsigned queens_cut_row = 3;
 
-inline double ms_of(std::int64_t began_ns) { return static_cast<double>(measure::now_ns() - began_ns) / 1e6; }
+inline double ms_of(std::int64_t began_ns) {
+  return static_cast<double>(measure::now_ns() - began_ns) / 1e6;
+}
 
 // The loop of task/for.
 inline float shade(float x) { return x * 0.5f + x * x * 0.25f + 1.0f; }
@@ -68,11 +71,13 @@ inline std::uint64_t count_right(const std::vector<float>& all, int rounds) {
     for (int round = 0; round < rounds; ++round) one = shade(one) * 1e-3f;
   }
   std::uint64_t right = 0;
-  for (std::uint64_t i = 0; i < all.size(); ++i) right += all[i] == expected[i % different_floats] ? 1 : 0;
+  for (std::uint64_t i = 0; i < all.size(); ++i)
+    right += all[i] == expected[i % different_floats] ? 1 : 0;
   return right;
 }
 inline void shade_in_place(float& x) { x = shade(x) * 1e-3f; }
-constexpr int loop_rounds = 200;  // 0.2 s: threads that wake for the first one are not what is asked
+// 0.2 s: threads that wake for the first one are not what is asked
+constexpr int loop_rounds = 200;
 
 constexpr std::uint64_t skynet_ways = 10;
 

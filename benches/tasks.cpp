@@ -67,7 +67,8 @@ work<std::uint64_t> queens_work(board on, unsigned row, unsigned n, unsigned cut
   std::vector<work<std::uint64_t>> parts;
   parts.reserve(n - row);
   for (unsigned column = 0; column < n; ++column) {
-    if (queen_fits(on, row, column)) parts.push_back(queens_work(with_queen(on, row, column), row + 1, n, cut));
+    if (queen_fits(on, row, column))
+      parts.push_back(queens_work(with_queen(on, row, column), row + 1, n, cut));
   }
   co_await troupe::fork(std::span(parts));
   std::uint64_t sum = 0;
@@ -79,15 +80,21 @@ measure::result queens(unsigned workers, unsigned n, unsigned cut) {
   const std::uint64_t found = on_pool(workers, queens_work({}, 0, n, cut), ms);
   return {ms, found};
 }
-measure::result nqueens_fork(unsigned workers, std::uint64_t n) { return queens(workers, static_cast<unsigned>(n), static_cast<unsigned>(n)); }
-measure::result nqueens_cut(unsigned workers, std::uint64_t n) { return queens(workers, static_cast<unsigned>(n), queens_cut_row); }
+measure::result nqueens_fork(unsigned workers, std::uint64_t n) {
+  return queens(workers, static_cast<unsigned>(n), static_cast<unsigned>(n));
+}
+measure::result nqueens_cut(unsigned workers, std::uint64_t n) {
+  return queens(workers, static_cast<unsigned>(n), queens_cut_row);
+}
 
 // A loop at each node, which others join when they have nothing to do.
 std::uint64_t queens_shared(const board& on, unsigned row, unsigned n) {
   if (row == n) return 1;
-  return troupe::shared_reduce(0u, n, std::uint64_t{0}, std::plus(), [&](unsigned column) -> std::uint64_t {
-    return queen_fits(on, row, column) ? queens_shared(with_queen(on, row, column), row + 1, n) : 0;
-  });
+  return troupe::shared_reduce(
+      0u, n, std::uint64_t{0}, std::plus(), [&](unsigned column) -> std::uint64_t {
+        return queen_fits(on, row, column) ? queens_shared(with_queen(on, row, column), row + 1, n)
+                                           : 0;
+      });
 }
 measure::result nqueens(unsigned workers, std::uint64_t n) {
   auto all = [](unsigned rows) -> work<std::uint64_t> { co_return queens_shared({}, 0, rows); };
@@ -101,7 +108,8 @@ work<std::uint64_t> skynet_work(std::uint64_t number, std::uint64_t leaves) {
   std::vector<work<std::uint64_t>> parts;
   parts.reserve(skynet_ways);
   const std::uint64_t each = leaves / skynet_ways;
-  for (std::uint64_t i = 0; i < skynet_ways; ++i) parts.push_back(skynet_work(number + i * each, each));
+  for (std::uint64_t i = 0; i < skynet_ways; ++i)
+    parts.push_back(skynet_work(number + i * each, each));
   co_await troupe::fork(std::span(parts));
   std::uint64_t sum = 0;
   for (auto& part : parts) sum += part.take();
@@ -132,7 +140,8 @@ measure::result loop(unsigned workers, std::uint64_t count) {
   return {ms / done, count_right(all, done)};
 }
 
-// A thread on CPU 0 sleeps in get() for a lazy that another thread, on CPU 1, computes: from its end to the getter's going on.
+// A thread on CPU 0 sleeps in get() for a lazy that another thread, on CPU 1, computes: from its
+// end to the getter's going on.
 measure::result wake(unsigned, std::uint64_t times) {
   std::vector<std::int64_t> latencies;
   latencies.reserve(times);

@@ -1,4 +1,5 @@
-// What most sources of the library include, for builds with TROUPE_PRECOMPILE; no source relies on it.
+// What most sources of the library include, for builds with TROUPE_PRECOMPILE; no source relies on
+// it.
 #include <algorithm>
 #include <array>
 #include <atomic>

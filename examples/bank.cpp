@@ -2,13 +2,15 @@
 //
 //     ./run examples/bank.cpp accounts.csv --transfers 100000 --seed 7
 //
-// The file has a line for each account: its name, a comma, its balance in cents, as in `Ada,12550`. A
-// name has 1 to 40 bytes and is there once; a balance is digits only, 10^12 at most. Lines that are
-// empty or begin with # say nothing. Any other line is refused, by its number, before any money moves.
+// The file has a line for each account: its name, a comma, its balance in cents, as in `Ada,12550`.
+// A name has 1 to 40 bytes and is there once; a balance is digits only, 10^12 at most. Lines that
+// are empty or begin with # say nothing. Any other line is refused, by its number, before any money
+// moves.
 //
-// A Transfer asks one Account to withdraw, and when that was done another one to deposit; an Account
-// that has too little says no. The Office draws the transfers by the seed and keeps hundreds of them
-// under way. Money between two accounts is in no balance, so audits are made when all is at rest.
+// A Transfer asks one Account to withdraw, and when that was done another one to deposit; an
+// Account that has too little says no. The Office draws the transfers by the seed and keeps
+// hundreds of them under way. Money between two accounts is in no balance, so audits are made when
+// all is at rest.
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
@@ -192,7 +194,8 @@ struct WrongLine : std::runtime_error {
 };
 
 // True when all of the text is a number from 0 to `most`.
-template <class Number> bool read_number(std::string_view text, Number most, Number& number) {
+template <class Number>
+bool read_number(std::string_view text, Number most, Number& number) {
   const char* const end = text.data() + text.size();
   const auto [rest, bad] = std::from_chars(text.data(), end, number);
   return bad == std::errc{} && rest == end && number <= most && text.front() != '-';
@@ -221,7 +224,8 @@ std::vector<Statement> read_accounts(std::istream& in, const std::string& file) 
     if (line.empty() || line.starts_with('#')) continue;
     try {
       Statement account = read_line(line);
-      if (!names.insert(account.name).second) throw WrongLine("there is a second account of this name");
+      if (!names.insert(account.name).second)
+        throw WrongLine("there is a second account of this name");
       if (accounts.size() == accounts_max) throw WrongLine("there are more than 1000000 accounts");
       accounts.push_back(std::move(account));
     } catch (const WrongLine& bad) {
@@ -249,7 +253,8 @@ Options parse(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     const bool is_file = word == "-" || !word.starts_with('-'), is_seed = word == "--seed";
-    if (!given.insert(is_file ? "file" : word).second) throw WrongUse("'" + word + "' is one too many");
+    if (!given.insert(is_file ? "file" : word).second)
+      throw WrongUse("'" + word + "' is one too many");
     if (is_file) {
       chosen.file = word;
     } else if (!is_seed && word != "--transfers") {

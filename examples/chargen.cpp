@@ -1,7 +1,9 @@
-// A character generator (RFC 864), as a protocol class: each connection gets lines of text for as long as it reads, and costs as
-// much memory after ten gigabytes as after the first line. Ends by SIGINT or SIGTERM.
+// A character generator (RFC 864), as a protocol class: each connection gets lines of text for as
+// long as it reads, and costs as much memory after ten gigabytes as after the first line. Ends by
+// SIGINT or SIGTERM.
 //
-// chargen [PORT]: listens on 127.0.0.1, at a port of the system's choice if none is given, and prints which.
+// chargen [PORT]: listens on 127.0.0.1, at a port of the system's choice if none is given, and
+// prints which.
 #include <charconv>
 #include <csignal>
 #include <cstdint>
@@ -12,8 +14,8 @@
 
 #include "troupe/troupe.hpp"
 
-// What send_complete returns is sent, and when that is done send_complete is called again. The text lies in the connection's
-// context, which the library rolls back in between.
+// What send_complete returns is sent, and when that is done send_complete is called again. The text
+// lies in the connection's context, which the library rolls back in between.
 struct Chargen {
   static constexpr int first = ' ', count = 95, width = 72;
 
@@ -21,13 +23,15 @@ struct Chargen {
   std::string_view send_complete() { return lines(); }
   void data_received(std::string_view) {}  // is ignored, as the RFC has it
 
-  // Each line begins one character further on than the last one; with the 95th it is at the beginning again.
+  // Each line begins one character further on than the last one; with the 95th it is at the
+  // beginning again.
   static std::string_view lines() {
     constexpr std::size_t bytes = std::size_t{count} * (width + 2);
     char* const text = static_cast<char*>(troupe::this_context().allocate(bytes, 1));
     char* to = text;
     for (int line = 0; line < count; ++line) {
-      for (int column = 0; column < width; ++column) *to++ = static_cast<char>(first + (line + column) % count);
+      for (int column = 0; column < width; ++column)
+        *to++ = static_cast<char>(first + (line + column) % count);
       *to++ = '\r';
       *to++ = '\n';
     }

@@ -1,6 +1,8 @@
-// An echo server: what a client sends comes back, a task for each connection. Ends when a client sends "quit".
+// An echo server: what a client sends comes back, a task for each connection. Ends when a client
+// sends "quit".
 //
-// echo [PORT]: listens on 127.0.0.1, at a port of the system's choice if none is given, and prints which.
+// echo [PORT]: listens on 127.0.0.1, at a port of the system's choice if none is given, and prints
+// which.
 #include <array>
 #include <charconv>
 #include <cstdint>

@@ -1,7 +1,8 @@
 // Fetches what a URL names, over http or https, with a progress bar on standard error.
 //
 // fetch URL [-o FILE] [--cacert FILE] [--insecure]
-//   -o FILE        there, instead of to standard output; a FILE that is there is replaced once all has come
+//   -o FILE        there, instead of to standard output; a FILE that is there is replaced once all
+//   has come
 //   --cacert FILE  trusts the certificates in it, instead of the system's
 //   --insecure     trusts anybody: whoever is in between can read and change everything
 #include <algorithm>
@@ -61,8 +62,10 @@ class progress {
     std::string line = "\r";
     if (all_) {
       const std::uint64_t percent = *all_ == 0 ? 100 : done_ * 100 / *all_;
-      const std::size_t full = static_cast<std::size_t>(std::min<std::uint64_t>(percent, 100)) * width / 100;
-      line += "[" + std::string(full, '#') + std::string(width - full, '.') + "] " + std::to_string(percent) + "%";
+      const std::size_t full =
+          static_cast<std::size_t>(std::min<std::uint64_t>(percent, 100)) * width / 100;
+      line += "[" + std::string(full, '#') + std::string(width - full, '.') + "] " +
+              std::to_string(percent) + "%";
     }
     std::fprintf(stderr, "%s  %.1f MB", line.c_str(), static_cast<double>(done_) / 1e6);
   }
@@ -74,7 +77,8 @@ class progress {
 // What has come of a file, beside it; gone when not all has.
 class part_file {
  public:
-  explicit part_file(const std::string& file) : file_(file), part_(file + ".part"), to_(part_, std::ios::binary | std::ios::trunc) {
+  explicit part_file(const std::string& file)
+      : file_(file), part_(file + ".part"), to_(part_, std::ios::binary | std::ios::trunc) {
     check();
   }
   part_file(const part_file&) = delete;
@@ -129,7 +133,8 @@ troupe::task<> fetch(wanted what) {
   troupe::http::client web(options);
   troupe::http::client_response answer = co_await web.get(what.url);
   if (!answer.ok()) {
-    throw std::runtime_error("fetch: " + answer.url() + ": " + std::to_string(answer.status()) + " " + std::string(answer.reason()));
+    throw std::runtime_error("fetch: " + answer.url() + ": " + std::to_string(answer.status()) +
+                             " " + std::string(answer.reason()));
   }
   co_await save(answer, what.file);
 }

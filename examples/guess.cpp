@@ -2,9 +2,10 @@
 //
 //     ./run examples/guess.cpp --most 1000
 //
-// The Console lives on the main thread, where it may wait for a line as long as the player thinks; the
-// pool goes on meanwhile. It asks the Thinker, an actor of the pool, about each guess. The game is one
-// coroutine, which returns when the number is found or the input ends; then there is no work left.
+// The Console lives on the main thread, where it may wait for a line as long as the player thinks;
+// the pool goes on meanwhile. It asks the Thinker, an actor of the pool, about each guess. The game
+// is one coroutine, which returns when the number is found or the input ends; then there is no work
+// left.
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
@@ -89,7 +90,8 @@ class Console {
 constexpr const char* usage =
     "usage: guess [--most N] [--seed S]\n"
     "  --most N  the greatest number there may be, 1 to 1000000000 (default 100)\n"
-    "  --seed S  from 0 to 1000000000; the same one always means the same number (default: by chance)\n"
+    "  --seed S  from 0 to 1000000000; the same one always means the same number (default: by "
+    "chance)\n"
     "Reads a guess from each line of the input; its end ends the game.\n";
 
 struct Options {

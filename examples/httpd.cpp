@@ -1,15 +1,16 @@
 // httpd: a web server: the files of a folder, the pages of the TechEmpower benchmarks, and a chat.
 // needs: sqlite3
 //
-// httpd DIR [--port N] [--database FILE] [--connections N]: listens on 127.0.0.1 and prints where. SIGTERM or SIGINT ends it: requests that
-// have begun are finished.
+// httpd DIR [--port N] [--database FILE] [--connections N]: listens on 127.0.0.1 and prints where.
+// SIGTERM or SIGINT ends it: requests that have begun are finished.
 //
-//   /plaintext /json /db /queries?queries=N /updates?queries=N /fortunes   as TechEmpower asks for them
-//   /chat                                                                  a page, and the WebSocket that it talks to
-//   all else                                                               files of DIR
+//   /plaintext /json /db /queries?queries=N /updates?queries=N /fortunes   as TechEmpower asks for
+//   them /chat                                                                  a page, and the
+//   WebSocket that it talks to all else files of DIR
 //
-// SQLite is called by one actor, on a thread of its own: handlers ask it, and wait without holding a thread. What a request
-// needs is allocated in its context: in the steady state no request takes memory of the general heap.
+// SQLite is called by one actor, on a thread of its own: handlers ask it, and wait without holding
+// a thread. What a request needs is allocated in its context: in the steady state no request takes
+// memory of the general heap.
 #include <sqlite3.h>
 
 #include <algorithm>
@@ -63,12 +64,19 @@ int random_number() {
   return std::uniform_int_distribution<int>(1, worlds)(random);
 }
 
-// A heap of SQLite's own, 8 MiB at first: what it gives back serves it again. One thread at a time: the database's.
+// A heap of SQLite's own, 8 MiB at first: what it gives back serves it again. One thread at a time:
+// the database's.
 class SqliteMemory {
  public:
   static void use() {
-    static const sqlite3_mem_methods methods{take, give_back, again, bytes_of, [](int bytes) { return (bytes + 7) & ~7; },
-                                             [](void*) { return SQLITE_OK; }, [](void*) {}, nullptr};
+    static const sqlite3_mem_methods methods{take,
+                                             give_back,
+                                             again,
+                                             bytes_of,
+                                             [](int bytes) { return (bytes + 7) & ~7; },
+                                             [](void*) { return SQLITE_OK; },
+                                             [](void*) {},
+                                             nullptr};
     sqlite3_config(SQLITE_CONFIG_MALLOC, &methods);
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
   }
@@ -85,12 +93,16 @@ class SqliteMemory {
   static Head* head_of(void* block) { return static_cast<Head*>(block) - 1; }
   static int bytes_of(void* block) { return block == nullptr ? 0 : head_of(block)->bytes; }
   static void* take(int bytes) try {
-    return ::new (pool().allocate(sizeof(Head) + static_cast<std::size_t>(bytes), alignof(Head))) Head{bytes} + 1;
+    return ::new (pool().allocate(sizeof(Head) + static_cast<std::size_t>(bytes), alignof(Head)))
+               Head{bytes} +
+           1;
   } catch (const std::bad_alloc&) {
     return nullptr;
   }
   static void give_back(void* block) {
-    if (block != nullptr) pool().deallocate(head_of(block), sizeof(Head) + static_cast<std::size_t>(bytes_of(block)), alignof(Head));
+    if (block != nullptr)
+      pool().deallocate(head_of(block), sizeof(Head) + static_cast<std::size_t>(bytes_of(block)),
+                        alignof(Head));
   }
   static void* again(void* block, int bytes) {
     void* const larger = take(bytes);
@@ -101,14 +113,15 @@ class SqliteMemory {
   }
 };
 
-// Owns the handle. Its constructor, messages and destructor all run on its thread. Results are put into memory of who asks, which
-// is persisted: it stays even if he goes before he has his answer.
+// Owns the handle. Its constructor, messages and destructor all run on its thread. Results are put
+// into memory of who asks, which is persisted: it stays even if he goes before he has his answer.
 class Database {
  public:
   explicit Database(std::string file) : file_(std::move(file)) {
     sqlite3* opened = nullptr;
     const int code =
-        sqlite3_open_v2(file_.c_str(), &opened, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
+        sqlite3_open_v2(file_.c_str(), &opened,
+                        SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
     handle_.reset(opened);
     check(code == SQLITE_OK);
     execute("PRAGMA synchronous = OFF");
@@ -141,8 +154,9 @@ class Database {
   std::optional<std::size_t> fortunes(troupe::persisted<FortuneRoom> to) {
     std::size_t rows = 0, bytes = 0;
     while (sqlite3_step(fortunes_.get()) == SQLITE_ROW) {
-      const std::string_view text(reinterpret_cast<const char*>(sqlite3_column_text(fortunes_.get(), 1)),
-                                  static_cast<std::size_t>(sqlite3_column_bytes(fortunes_.get(), 1)));
+      const std::string_view text(
+          reinterpret_cast<const char*>(sqlite3_column_text(fortunes_.get(), 1)),
+          static_cast<std::size_t>(sqlite3_column_bytes(fortunes_.get(), 1)));
       if (rows < to->rows.size() && text.size() <= to->texts.size() - bytes) {
         char* const copy = to->texts.data() + bytes;
         text.copy(copy, text.size());
@@ -184,12 +198,13 @@ class Database {
       run(add);
     }
     const Statement tell = prepare("INSERT OR IGNORE INTO fortune VALUES (?, ?)");
-    const char* const messages[] = {"A bad random number generator: 1, 1, 1, 1, 1, 4.33e+67, 1, 1, 1",
-                                    "A computer program does what you tell it to do.",
-                                    "<script>alert(\"This should not be displayed in a browser alert box.\");</script>",
-                                    "フレームワークのベンチマーク",
-                                    "Any program that runs right is obsolete.",
-                                    "Feature: a bug with seniority."};
+    const char* const messages[] = {
+        "A bad random number generator: 1, 1, 1, 1, 1, 4.33e+67, 1, 1, 1",
+        "A computer program does what you tell it to do.",
+        "<script>alert(\"This should not be displayed in a browser alert box.\");</script>",
+        "フレームワークのベンチマーク",
+        "Any program that runs right is obsolete.",
+        "Feature: a bug with seniority."};
     int id = 0;
     for (const char* message : messages) {
       sqlite3_bind_int(tell.get(), 1, ++id);
@@ -236,12 +251,15 @@ class Text {
   void add_one(std::string_view part) { text_ += part; }
   void add_one(int number) {
     std::array<char, 12> digits;
-    text_.append(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr);
+    text_.append(digits.data(),
+                 std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr);
   }
   std::pmr::string& text_;
 };
 
-void add_json(Text& to, const World& one) { to.add("{\"id\":", one.id, ",\"randomNumber\":", one.number, "}"); }
+void add_json(Text& to, const World& one) {
+  to.add("{\"id\":", one.id, ",\"randomNumber\":", one.number, "}");
+}
 
 http::response json_of(troupe::context& memory, Worlds all) {
   Text text(memory);
@@ -252,12 +270,23 @@ http::response json_of(troupe::context& memory, Worlds all) {
 void add_escaped(Text& to, std::string_view text) {
   for (const char& one : text) {
     switch (one) {
-      case '<': to.add("&lt;"); break;
-      case '>': to.add("&gt;"); break;
-      case '&': to.add("&amp;"); break;
-      case '"': to.add("&quot;"); break;
-      case '\'': to.add("&#39;"); break;
-      default: to.add(std::string_view(&one, 1));
+      case '<':
+        to.add("&lt;");
+        break;
+      case '>':
+        to.add("&gt;");
+        break;
+      case '&':
+        to.add("&amp;");
+        break;
+      case '"':
+        to.add("&quot;");
+        break;
+      case '\'':
+        to.add("&#39;");
+        break;
+      default:
+        to.add(std::string_view(&one, 1));
     }
   }
 }
@@ -265,13 +294,17 @@ void add_escaped(Text& to, std::string_view text) {
 http::response page_of(troupe::context& memory, std::span<Fortune> all) {
   std::ranges::sort(all, {}, &Fortune::message);
   Text page(memory);
-  page.add("<!DOCTYPE html><html><head><title>Fortunes</title></head><body><table><tr><th>id</th><th>message</th></tr>");
+  page.add(
+      "<!DOCTYPE "
+      "html><html><head><title>Fortunes</title></head><body><table><tr><th>id</th><th>message</"
+      "th></tr>");
   for (const Fortune& one : all) {
     page.add("<tr><td>", one.id, "</td><td>");
     add_escaped(page, one.message);
     page.add("</td></tr>");
   }
-  return http::response::view(page.add("</table></body></html>").view(), "text/html; charset=utf-8");
+  return http::response::view(page.add("</table></body></html>").view(),
+                              "text/html; charset=utf-8");
 }
 
 // Of the request's memory, for so many.
@@ -350,7 +383,8 @@ troupe::task<> hear(http::websocket& peer, troupe::ref<Room> room, int who) {
     const auto said = co_await peer.receive();
     if (!said) co_return;
     if (!said->is_text) {
-      // Its bytes may be no text, which the other admission tickets could not be sent: this admission ticket has to leave, the others stay.
+      // Its bytes may be no text, which the other admission tickets could not be sent: this
+      // admission ticket has to leave, the others stay.
       co_await peer.close(1003, "the chat takes text only");
       co_return;
     }
@@ -378,13 +412,14 @@ troupe::task<> chat(http::websocket& peer, troupe::ref<Room> room) {
   room.tell<&Room::leave>(who);
 }
 
-// A page of another site must not speak in the name of who looks at it: browsers say of which site the page is, and let it open
-// a WebSocket to any. What is no browser says nothing.
+// A page of another site must not speak in the name of who looks at it: browsers say of which site
+// the page is, and let it open a WebSocket to any. What is no browser says nothing.
 bool is_of_this_site(const http::request& asked) {
   if (!asked.fields().has("Origin")) return true;
   const std::string_view origin = asked.field("Origin");
   const std::size_t scheme_end = origin.find("://");
-  return scheme_end != std::string_view::npos && http::same_word(origin.substr(scheme_end + 3), asked.host());
+  return scheme_end != std::string_view::npos &&
+         http::same_word(origin.substr(scheme_end + 3), asked.host());
 }
 
 constexpr const char chat_page[] = R"(<!DOCTYPE html>
@@ -407,12 +442,14 @@ document.getElementById("form").onsubmit = asked => {
 </script></body></html>
 )";
 
-http::router make_routes(const std::string& folder, troupe::ref<Database> database, troupe::ref<Room> room) {
+http::router make_routes(const std::string& folder, troupe::ref<Database> database,
+                         troupe::ref<Room> room) {
   http::router routes;
   routes.get("/plaintext", [] { return http::response::text("Hello, World!").type("text/plain"); });
   routes.get("/json", [] {
     Text text(troupe::this_context());
-    return http::response::view(text.add("{\"message\":\"", "Hello, World!", "\"}").view(), "application/json");
+    return http::response::view(text.add("{\"message\":\"", "Hello, World!", "\"}").view(),
+                                "application/json");
   });
   routes.get("/db", [database](const http::request& asked) -> troupe::task<http::response> {
     const Worlds found = make_room<World>(asked.memory(), 1);
@@ -440,7 +477,8 @@ http::router make_routes(const std::string& folder, troupe::ref<Database> databa
       all[0] = {0, "Additional fortune added at request time."};
       FortuneRoom others{all.subspan(1), make_room<char>(asked.memory(), rows * 128)};
       auto to = troupe::persist(asked.memory().make<FortuneRoom>(others));
-      const std::optional<std::size_t> found = co_await database.ask<&Database::fortunes>(std::move(to));
+      const std::optional<std::size_t> found =
+          co_await database.ask<&Database::fortunes>(std::move(to));
       if (found) co_return page_of(asked.memory(), all.first(*found + 1));
     }
   });
@@ -448,11 +486,13 @@ http::router make_routes(const std::string& folder, troupe::ref<Database> databa
   speaks.subprotocols = {"chat"};
   speaks.message_bytes = 4096;
   speaks.deflate.emplace();
-  // Admission tickets are many, and few of them talk at a time: who is silent holds no memory of zlib's.
+  // Admission tickets are many, and few of them talk at a time: who is silent holds no memory of
+  // zlib's.
   speaks.deflate->server_no_context_takeover = speaks.deflate->client_no_context_takeover = true;
   routes.get("/chat", [room, speaks](const http::request& asked) {
     if (!asked.head().wants_upgrade) return http::response::html(chat_page);
-    if (!is_of_this_site(asked)) return http::response::text("the page is of another site\n").status(403);
+    if (!is_of_this_site(asked))
+      return http::response::text("the page is of another site\n").status(403);
     return http::response::websocket([room](http::websocket& peer) { return chat(peer, room); },
                                      speaks);
   });
@@ -525,8 +565,11 @@ void serve(const Options& chosen) {
     limits.connections = limits.connections_per_peer = static_cast<std::size_t>(chosen.connections);
   }
   http::server web(
-      make_routes(chosen.folder, rt.spawn<Database>(troupe::pinned("database"), chosen.database), rt.spawn<Room>()), limits);
-  auto listener = troupe::tcp_listener::listen(troupe::endpoint::loopback(static_cast<std::uint16_t>(chosen.port)));
+      make_routes(chosen.folder, rt.spawn<Database>(troupe::pinned("database"), chosen.database),
+                  rt.spawn<Room>()),
+      limits);
+  auto listener = troupe::tcp_listener::listen(
+      troupe::endpoint::loopback(static_cast<std::uint16_t>(chosen.port)));
   rt.spawn(stop_by_signal(web));
   std::cout << "listening on " << listener.local().to_string() << std::endl;
   rt.spawn(web.serve(std::move(listener)));

@@ -3,8 +3,9 @@
 //     ./run examples/mandelbrot.cpp --out set.png --width 1200 --height 800
 //     ./run examples/mandelbrot.cpp --out valley.png --x -0.7436 --y 0.1318 --span 0.004
 //
-// Rows are computed by parallel_for: some take a hundred times as long as others, and whoever is done takes over
-// some that nobody has begun. Each pixel depends on its place only: so the image is the same with any number of workers.
+// Rows are computed by parallel_for: some take a hundred times as long as others, and whoever is
+// done takes over some that nobody has begun. Each pixel depends on its place only: so the image is
+// the same with any number of workers.
 //
 // needs: cairo
 #include <cairo.h>
@@ -36,7 +37,8 @@ double leaves_after(std::complex<double> point, int steps) {
   double x = 0, y = 0;
   for (int step = 0; step < steps; ++step) {
     const double xx = x * x, yy = y * y;
-    if (xx + yy > far * far) return (step + 1 - std::log2(0.5 * std::log2(xx + yy) / std::log2(far))) / steps;
+    if (xx + yy > far * far)
+      return (step + 1 - std::log2(0.5 * std::log2(xx + yy) / std::log2(far))) / steps;
     y = 2 * x * y + point.imag();
     x = xx - yy + point.real();
   }
@@ -46,7 +48,9 @@ double leaves_after(std::complex<double> point, int steps) {
 std::uint32_t colour_of(double leaves) {
   if (leaves >= 1.0) return 0xFF000000;
   const double t = std::sqrt(std::max(leaves, 0.0));
-  const auto part = [t](double phase) { return static_cast<std::uint32_t>(255 * (0.5 - 0.5 * std::cos(6.2832 * (t * 2 + phase)))); };
+  const auto part = [t](double phase) {
+    return static_cast<std::uint32_t>(255 * (0.5 - 0.5 * std::cos(6.2832 * (t * 2 + phase))));
+  };
   return 0xFF000000 | part(0.0) << 16 | part(0.12) << 8 | part(0.3);
 }
 
@@ -57,7 +61,8 @@ std::vector<std::uint32_t> draw(const view& of) {
   const auto draw_row = [&](int row) {
     std::uint32_t* to = pixels.data() + width * static_cast<std::size_t>(row);
     for (int column = 0; column < of.width; ++column) {
-      const std::complex<double> point(of.x + (column - 0.5 * of.width) * pixel, of.y + (row - 0.5 * of.height) * pixel);
+      const std::complex<double> point(of.x + (column - 0.5 * of.width) * pixel,
+                                       of.y + (row - 0.5 * of.height) * pixel);
       *to++ = colour_of(leaves_after(point, of.steps));
     }
   };
@@ -67,16 +72,18 @@ std::vector<std::uint32_t> draw(const view& of) {
 
 bool write_png(const std::string& path, const view& of, std::vector<std::uint32_t>& pixels) {
   const std::unique_ptr<cairo_surface_t, void (*)(cairo_surface_t*)> surface(
-      cairo_image_surface_create_for_data(reinterpret_cast<unsigned char*>(pixels.data()), CAIRO_FORMAT_RGB24, of.width, of.height,
-                                          4 * of.width),
+      cairo_image_surface_create_for_data(reinterpret_cast<unsigned char*>(pixels.data()),
+                                          CAIRO_FORMAT_RGB24, of.width, of.height, 4 * of.width),
       cairo_surface_destroy);
   const cairo_status_t status = cairo_surface_write_to_png(surface.get(), path.c_str());
-  if (status != CAIRO_STATUS_SUCCESS) std::cerr << "mandelbrot: " << path << ": " << cairo_status_to_string(status) << '\n';
+  if (status != CAIRO_STATUS_SUCCESS)
+    std::cerr << "mandelbrot: " << path << ": " << cairo_status_to_string(status) << '\n';
   return status == CAIRO_STATUS_SUCCESS;
 }
 
 int usage() {
-  std::cerr << "usage: mandelbrot [--out FILE.png] [--width PIXELS] [--height PIXELS] [--x REAL] [--y IMAGINARY] [--span WIDTH]\n"
+  std::cerr << "usage: mandelbrot [--out FILE.png] [--width PIXELS] [--height PIXELS] [--x REAL] "
+               "[--y IMAGINARY] [--span WIDTH]\n"
                "                  [--steps N]\n";
   return 2;
 }
@@ -84,7 +91,8 @@ int usage() {
 template <class Number>
 bool read(std::string_view text, Number& number, Number least, Number most) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc{} && end == text.data() + text.size() && number >= least && number <= most;
+  return error == std::errc{} && end == text.data() + text.size() && number >= least &&
+         number <= most;
 }
 
 }  // namespace

@@ -3,10 +3,10 @@
 //
 //     ./run examples/notes.cpp notes.db --writers 20 --notes 1000
 //
-// The Database is pinned to a thread, so SQLite needs no locks and a slow disk holds up nobody else.
-// What is in its mailbox when a transaction begins becomes part of it: the message that commits it is
-// one that the Database sends to itself, and so comes last. A Writer sends a page at a time and goes on
-// when that is safe, so the mailbox never holds more than a page of each.
+// The Database is pinned to a thread, so SQLite needs no locks and a slow disk holds up nobody
+// else. What is in its mailbox when a transaction begins becomes part of it: the message that
+// commits it is one that the Database sends to itself, and so comes last. A Writer sends a page at
+// a time and goes on when that is safe, so the mailbox never holds more than a page of each.
 #include <sqlite3.h>
 
 #include <algorithm>
@@ -52,7 +52,8 @@ class Witness {
   void testify() const {
     if (!closed_) throw std::logic_error("the database was never closed");
     if (threads_.size() != 1)
-      throw std::logic_error("SQLite was called on " + std::to_string(threads_.size()) + " threads");
+      throw std::logic_error("SQLite was called on " + std::to_string(threads_.size()) +
+                             " threads");
     std::cout << calls_ << " calls of SQLite, from open to close on one thread\n";
   }
 
@@ -69,7 +70,8 @@ struct Report {
   std::int64_t rows_due;
 
   void counted(std::int64_t rows, int transactions) {
-    std::cout << rows << " notes written to " << file << " in " << transactions << " transactions\n";
+    std::cout << rows << " notes written to " << file << " in " << transactions
+              << " transactions\n";
     if (rows != rows_due) throw std::runtime_error(std::to_string(rows_due) + " notes were sent");
   }
 };
@@ -87,7 +89,8 @@ class Database {
     call(sqlite3_busy_timeout, opened, busy_wait_ms);
     execute("CREATE TABLE IF NOT EXISTS runs (id INTEGER PRIMARY KEY)");
     execute(
-        "CREATE TABLE IF NOT EXISTS notes (id INTEGER PRIMARY KEY, run INTEGER, writer INTEGER, number "
+        "CREATE TABLE IF NOT EXISTS notes (id INTEGER PRIMARY KEY, run INTEGER, writer INTEGER, "
+        "number "
         "INTEGER, text TEXT)");
     execute("INSERT INTO runs DEFAULT VALUES");
     run_ = call(sqlite3_last_insert_rowid, opened);
@@ -102,7 +105,8 @@ class Database {
     call(sqlite3_bind_int64, insert_.get(), 1, run_);
     call(sqlite3_bind_int, insert_.get(), 2, writer);
     call(sqlite3_bind_int, insert_.get(), 3, number);
-    call(sqlite3_bind_text, insert_.get(), 4, text.c_str(), -1, nullptr);  // the text outlives the step
+    // the text outlives the step
+    call(sqlite3_bind_text, insert_.get(), 4, text.c_str(), -1, nullptr);
     check("cannot insert into", call(sqlite3_step, insert_.get()));
     check("cannot insert into", call(sqlite3_reset, insert_.get()));
   }
@@ -199,8 +203,8 @@ void write_notes(const Options& options) {
   // It stops on an error, for nobody knows what a transaction holds then.
   const auto place = troupe::pinned("notes-db", {.on_error = troupe::error_policy::stop});
   auto database = rt.spawn<Database>(place, options.file, witness);
-  const auto report =
-      rt.spawn<Report>(troupe::on_main(), options.file, std::int64_t{options.writers} * options.notes);
+  const auto report = rt.spawn<Report>(troupe::on_main(), options.file,
+                                       std::int64_t{options.writers} * options.notes);
   for (int number = 1; number <= options.writers; ++number) {
     rt.spawn<Writer>(number, options.notes, database).tell<&Writer::write_page>();
   }
@@ -238,7 +242,8 @@ Options parse(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     const bool is_file = !word.starts_with('-');
-    if (!given.insert(is_file ? "file" : word).second) throw WrongUse("'" + word + "' is one too many");
+    if (!given.insert(is_file ? "file" : word).second)
+      throw WrongUse("'" + word + "' is one too many");
     if (is_file) {
       chosen.file = word;
     } else if (word != "--writers" && word != "--notes") {

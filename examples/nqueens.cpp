@@ -2,8 +2,9 @@
 //
 //     ./run examples/nqueens.cpp 12
 //
-// Each node of the search is a work that forks into the nodes below it: whoever is idle takes some. A node that is
-// worth less than a fork costs is searched by plain calls, from --alone rows before the last on.
+// Each node of the search is a work that forks into the nodes below it: whoever is idle takes some.
+// A node that is worth less than a fork costs is searched by plain calls, from --alone rows before
+// the last on.
 #include <charconv>
 #include <cstdint>
 #include <exception>
@@ -24,7 +25,9 @@ struct attacked {
   std::uint32_t columns = 0, rising = 0, falling = 0;
 
   std::uint32_t any() const { return columns | rising | falling; }
-  attacked with(std::uint32_t queen) const { return {columns | queen, (rising | queen) << 1, (falling | queen) >> 1}; }
+  attacked with(std::uint32_t queen) const {
+    return {columns | queen, (rising | queen) << 1, (falling | queen) >> 1};
+  }
 };
 
 struct board {
@@ -58,8 +61,8 @@ troupe::work<std::uint64_t> count(board on, unsigned alone) {
 }
 
 int usage() {
-  std::cerr << "usage: nqueens N [--alone ROWS]\n  N: 1 to " << queens_max << "\n  ROWS: the last rows, searched without forks ("
-            << alone_by_default << ")\n";
+  std::cerr << "usage: nqueens N [--alone ROWS]\n  N: 1 to " << queens_max
+            << "\n  ROWS: the last rows, searched without forks (" << alone_by_default << ")\n";
   return 2;
 }
 
@@ -78,7 +81,9 @@ int main(int argc, char** argv) try {
   if (words.size() == 3 && (words[1] != "--alone" || !read_number(words[2], alone))) return usage();
 
   const troupe::runtime rt;
-  std::cout << n << " queens: " << count({n, (std::uint32_t{1} << n) - 1, {}}, alone).get() << " ways\n" << std::flush;
+  std::cout << n << " queens: " << count({n, (std::uint32_t{1} << n) - 1, {}}, alone).get()
+            << " ways\n"
+            << std::flush;
   if (!std::cout) throw std::runtime_error("standard output cannot be written");
   return 0;
 } catch (const std::exception& failure) {

@@ -2,15 +2,17 @@
 //
 //     ./run examples/philosophers.cpp --philosophers 5 --meals 100
 //
-// Between any two philosophers lies one fork, and each needs both of theirs to eat. Philosophers and
-// Forks are actors. A Philosopher's evening is one coroutine: waiting for a fork it holds no thread.
+// Between any two philosophers lies one fork, and each needs both of theirs to eat. Philosophers
+// and Forks are actors. A Philosopher's evening is one coroutine: waiting for a fork it holds no
+// thread.
 //
-// Nobody waits for ever. All take the fork of the smaller number first. So who holds the greatest fork
-// that is taken never waits for a taken one: that philosopher eats, and puts both down. Then the same
-// holds for the others. And a Fork goes to whom has waited longest for it.
+// Nobody waits for ever. All take the fork of the smaller number first. So who holds the greatest
+// fork that is taken never waits for a taken one: that philosopher eats, and puts both down. Then
+// the same holds for the others. And a Fork goes to whom has waited longest for it.
 //
-// With --left-first everybody takes the left fork first. Before long all have that one and wait for the
-// right one. The program is then out of work with turns suspended, and run() throws what waits for what.
+// With --left-first everybody takes the left fork first. Before long all have that one and wait for
+// the right one. The program is then out of work with turns suspended, and run() throws what waits
+// for what.
 #include <algorithm>
 #include <charconv>
 #include <chrono>
@@ -33,8 +35,8 @@ constexpr unsigned moment_max_us = 100;  // thinking, reaching for a fork and ea
 
 class Fork {
  public:
-  // The future is ready when the fork is the asker's. The Fork itself does not wait, it hears who puts
-  // it down.
+  // The future is ready when the fork is the asker's. The Fork itself does not wait, it hears who
+  // puts it down.
   troupe::future<> take() {
     troupe::promise<> turn;
     troupe::future<> later = turn.get_future();
@@ -96,7 +98,9 @@ class Philosopher {
   }
 
  private:
-  std::chrono::microseconds moment() { return std::chrono::microseconds(random_() % moment_max_us); }
+  std::chrono::microseconds moment() {
+    return std::chrono::microseconds(random_() % moment_max_us);
+  }
 
   const troupe::runtime& rt_;
   troupe::ref<Fork> first_, second_;
@@ -119,7 +123,8 @@ void dine(const Options& options) {
     const std::size_t right = (left + 1) % count;
     const auto [first, second] =
         options.left_first ? std::pair(left, right) : std::minmax({left, right});
-    const auto one = rt.spawn<Philosopher>(rt, forks[first], forks[second], static_cast<unsigned>(left));
+    const auto one =
+        rt.spawn<Philosopher>(rt, forks[first], forks[second], static_cast<unsigned>(left));
     evenings.push_back(one.ask<&Philosopher::dine>(options.meals));
   }
   rt.run();  // returns when all have eaten
@@ -135,7 +140,8 @@ void dine(const Options& options) {
   for (const auto& fork : forks) uses.push_back(fork.ask<&Fork::uses>());
   rt.run();
   for (auto& one : uses) {
-    if (one.get() != 2 * options.meals) throw std::logic_error("a fork was not used once for each meal");
+    if (one.get() != 2 * options.meals)
+      throw std::logic_error("a fork was not used once for each meal");
   }
   std::cout << "each fork was used " << 2 * options.meals << " times\n";
 }

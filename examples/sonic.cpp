@@ -1,13 +1,13 @@
-// sonic: renders a score to a WAV file, and to a picture of its spectrum, on as many cores as there are.
-// needs: sndfile fftw3 cairo
+// sonic: renders a score to a WAV file, and to a picture of its spectrum, on as many cores as there
+// are. needs: sndfile fftw3 cairo
 //
 //     ./run examples/sonic.cpp examples/sonic/lake.score --spectrogram lake.png
 //
-// A signal that goes from one step to the next is the value of a troupe::lazy: a call that is made when
-// somebody wants its result, by whoever is idle or by who wants it. Each step makes those that it needs
-// and then wants them, so what is done at a time is as many branches of the graph as there are workers,
-// and a signal goes when those that wanted it have it. What is added to what is in the score; so the
-// files are the same to the bit with one worker and with eight.
+// A signal that goes from one step to the next is the value of a troupe::lazy: a call that is made
+// when somebody wants its result, by whoever is idle or by who wants it. Each step makes those that
+// it needs and then wants them, so what is done at a time is as many branches of the graph as there
+// are workers, and a signal goes when those that wanted it have it. What is added to what is in the
+// score; so the files are the same to the bit with one worker and with eight.
 #include <unistd.h>
 
 #include <algorithm>
@@ -42,7 +42,8 @@ class Progress {
   explicit Progress(std::size_t nodes) : nodes_(nodes) {}
   Progress(const Progress&) = delete;
   ~Progress() {
-    if (drawn_ != 0 && done_ != nodes_) std::cerr << '\n';  // what went wrong is told on the next line
+    // what went wrong is told on the next line
+    if (drawn_ != 0 && done_ != nodes_) std::cerr << '\n';
   }
 
   void node_done() {
@@ -63,7 +64,8 @@ class Progress {
 // The graph. Its nodes are calls of its methods; tracks that have the same reverb share its rooms.
 class Studio {
   // A call of one of them that is made later, and that the progress counts.
-  template <class Method, class... Args> auto node(Method method, Args... args) const {
+  template <class Method, class... Args>
+  auto node(Method method, Args... args) const {
     return troupe::parallel([this, method](auto&&... given) {
       auto value = (this->*method)(std::forward<decltype(given)>(given)...);
       if (progress_) progress_->tell<&Progress::node_done>();
@@ -76,7 +78,8 @@ class Studio {
 
   // How many there will be.
   std::size_t nodes(bool with_picture) const {
-    std::size_t count = 2 * score_.tracks.size() + 2 * reverbs().size() + (with_picture ? strips : 0);
+    std::size_t count =
+        2 * score_.tracks.size() + 2 * reverbs().size() + (with_picture ? strips : 0);
     for (const Track& track : score_.tracks) {
       count += 2 * (track.notes.size() - 1) + track.effects.size();
       count += 2 * static_cast<std::size_t>(
@@ -98,7 +101,8 @@ class Studio {
 
   std::vector<troupe::lazy<Strip>> picture_of(const Sound& piece) {
     std::vector<troupe::lazy<Strip>> made;
-    for (int number = 0; number < strips; ++number) made.push_back(node(&Studio::strip, piece, number));
+    for (int number = 0; number < strips; ++number)
+      made.push_back(node(&Studio::strip, piece, number));
     return made;
   }
 
@@ -130,7 +134,8 @@ class Studio {
     return mixed(one.get(), other.get());
   }
 
-  // By halves: so what is made on the way is short, and at most as many sums wait as there are halvings.
+  // By halves: so what is made on the way is short, and at most as many sums wait as there are
+  // halvings.
   Signal mix_of_notes(const Instrument* by, std::span<const Note> notes) const {
     if (notes.size() == 1) return play(notes.front(), *by);
     const std::size_t half = notes.size() / 2;
@@ -145,7 +150,8 @@ class Studio {
     Sound before = node(&Studio::after_effects, track, count - 1);
     const Effect& effect = track->effects[count - 1];
     if (effect.kind == Effect::Kind::stretch) return stretched(before.get(), effect.amount);
-    if (effect.kind != Effect::Kind::reverb) return filtered(before.get(), effect.kind, effect.amount);
+    if (effect.kind != Effect::Kind::reverb)
+      return filtered(before.get(), effect.kind, effect.amount);
     Signal made{.start = before.get().start};
     const auto left = node(&Studio::in_room, before, std::size_t{0}, effect);
     const auto right = node(&Studio::in_room, before, std::size_t{1}, effect);
@@ -158,9 +164,13 @@ class Studio {
     const troupe::lazy<Room>& echo = rooms_.at({effect.amount, side});
     return convolved(dry.get().channels[side], echo.get(), effect.share, long_transform_);
   }
-  Room make_room(double seconds, std::size_t side) const { return room(seconds, side, long_transform_); }
+  Room make_room(double seconds, std::size_t side) const {
+    return room(seconds, side, long_transform_);
+  }
 
-  Strip strip(Sound piece, int number) const { return spectra(piece.get(), number, short_transform_); }
+  Strip strip(Sound piece, int number) const {
+    return spectra(piece.get(), number, short_transform_);
+  }
 
   const Score& score_;
   const Transform long_transform_{1 << 16}, short_transform_{1 << 13};  // of rooms, of the picture
@@ -191,7 +201,8 @@ struct Options {
 bool are_one_file(const std::filesystem::path& one, const std::filesystem::path& other) {
   std::error_code none;
   if (std::filesystem::equivalent(one, other, none)) return true;
-  return std::filesystem::weakly_canonical(one, none) == std::filesystem::weakly_canonical(other, none);
+  return std::filesystem::weakly_canonical(one, none) ==
+         std::filesystem::weakly_canonical(other, none);
 }
 
 Options parse(int argc, char** argv) {
@@ -221,7 +232,8 @@ Options parse(int argc, char** argv) {
     }
   }
   if (chosen.score.empty()) throw WrongUse("there is no score");
-  if (are_one_file(chosen.sound, chosen.score)) throw WrongUse("the sound would overwrite the score");
+  if (are_one_file(chosen.sound, chosen.score))
+    throw WrongUse("the sound would overwrite the score");
   if (chosen.picture.empty()) return chosen;
   if (are_one_file(chosen.picture, chosen.score))
     throw WrongUse("the picture would overwrite the score");

@@ -1,11 +1,12 @@
-// turtle: draws the curves of Koch and Hilbert and the dragon into a PNG file, and a window if it can.
-// needs: cairo sdl2
+// turtle: draws the curves of Koch and Hilbert and the dragon into a PNG file, and a window if it
+// can. needs: cairo sdl2
 //
 //     ./run examples/turtle.cpp all --out curves.png
 //
-// For each curve a Walker on the pool computes the steps and sends them by the block. The Drawing, on
-// the main thread since windows want that, draws each block as it comes and checks in the end that it
-// got every step. A Walker is two blocks ahead of the Drawing at most, however deep the curve.
+// For each curve a Walker on the pool computes the steps and sends them by the block. The Drawing,
+// on the main thread since windows want that, draws each block as it comes and checks in the end
+// that it got every step. A Walker is two blocks ahead of the Drawing at most, however deep the
+// curve.
 #include <SDL.h>
 #include <cairo.h>
 
@@ -43,7 +44,8 @@ constexpr auto frame_every = std::chrono::milliseconds(30);
 struct Curve {
   std::string_view name, formula;
   int depth_default, depth_max;
-  int directions;             // a full turn; heading 0 is to the right, 1 the next one counter-clockwise
+  // a full turn; heading 0 is to the right, 1 the next one counter-clockwise
+  int directions;
   std::array<double, 3> hue;  // where in its range each of red, green and blue begins
   std::uint64_t (*steps)(int depth);
   int (*heading)(int depth, std::uint64_t k);
@@ -52,15 +54,18 @@ struct Curve {
 
 std::uint64_t power_of_four(int depth) { return std::uint64_t{1} << (2 * depth); }
 
-// Each piece of a side becomes four: straight on, turned left, turned right, straight on. So the digits
-// of k to base 4 tell how often step k was turned. The next side begins 120 degrees to the right.
+// Each piece of a side becomes four: straight on, turned left, turned right, straight on. So the
+// digits of k to base 4 tell how often step k was turned. The next side begins 120 degrees to the
+// right.
 int koch_heading(int depth, std::uint64_t k) {
   int heading = -2 * static_cast<int>(k / power_of_four(depth));
-  for (int digit = 0; digit < depth; ++digit, k /= 4) heading += k % 4 == 1 ? 1 : k % 4 == 2 ? -1 : 0;
+  for (int digit = 0; digit < depth; ++digit, k /= 4)
+    heading += k % 4 == 1 ? 1 : k % 4 == 2 ? -1 : 0;
   return heading;
 }
 
-// The k-th cell that Hilbert's curve visits: the first and the last quadrant are mirror images of it.
+// The k-th cell that Hilbert's curve visits: the first and the last quadrant are mirror images of
+// it.
 Place hilbert_cell(int depth, std::uint64_t k) {
   double x = 0, y = 0;
   for (double size = 1; depth > 0; --depth, size *= 2, k /= 4) {
@@ -78,7 +83,8 @@ int hilbert_heading(int depth, std::uint64_t k) {
   return step.real() > 0 ? 0 : step.imag() > 0 ? 1 : step.real() < 0 ? 2 : 3;
 }
 
-// A strip of paper folded in the middle again and again: the bits of k's Gray code are the turns so far.
+// A strip of paper folded in the middle again and again: the bits of k's Gray code are the turns so
+// far.
 int dragon_heading(int, std::uint64_t k) { return std::popcount(k ^ (k >> 1)); }
 
 // clang-format off
@@ -190,7 +196,8 @@ class Drawing {
     Panel& panel = panels_[number];
     const Place size = box.high - box.low, middle = (box.low + box.high) / 2.0;
     const double room_x = panel_width - 2 * margin, room_y = panel_height - margin - caption_height;
-    panel.scale = std::min(room_x / std::max(size.real(), 1.0), room_y / std::max(size.imag(), 1.0));
+    panel.scale =
+        std::min(room_x / std::max(size.real(), 1.0), room_y / std::max(size.imag(), 1.0));
     panel.origin = left_of(number) + Place(panel_width / 2.0, margin + room_y / 2) -
                    panel.scale * std::conj(middle);
   }
@@ -226,7 +233,8 @@ class Drawing {
       throw std::runtime_error(std::string(curve.name) + ": " + counted + " came, not " +
                                std::to_string(panel.job.steps()) + ", or they lead astray");
     }
-    std::cout << curve.name << ": depth " << depth << ", " << counted << " = " << curve.formula << '\n';
+    std::cout << curve.name << ": depth " << depth << ", " << counted << " = " << curve.formula
+              << '\n';
     write(number, std::string(curve.name) + ", depth " + std::to_string(depth) + ": " + counted);
     if (--unfinished_ == 0) save();
   }
@@ -255,7 +263,8 @@ class Drawing {
   }
 
   void write(std::size_t number, const std::string& caption) {
-    cairo_select_font_face(pen_.get(), "sans-serif", CAIRO_FONT_SLANT_NORMAL, CAIRO_FONT_WEIGHT_NORMAL);
+    cairo_select_font_face(pen_.get(), "sans-serif", CAIRO_FONT_SLANT_NORMAL,
+                           CAIRO_FONT_WEIGHT_NORMAL);
     cairo_set_font_size(pen_.get(), 22);
     cairo_text_extents_t extents;
     cairo_text_extents(pen_.get(), caption.c_str(), &extents);
@@ -270,8 +279,8 @@ class Drawing {
     if (written != CAIRO_STATUS_SUCCESS) {
       throw std::runtime_error("cannot write " + file_ + ": " + cairo_status_to_string(written));
     }
-    std::cout << file_ << ": " << cairo_image_surface_get_width(image_.get()) << " x " << panel_height
-              << std::endl;
+    std::cout << file_ << ": " << cairo_image_surface_get_width(image_.get()) << " x "
+              << panel_height << std::endl;
     show();
     linger();
   }
@@ -341,8 +350,10 @@ bool is_set(const char* variable) {
 }
 
 constexpr const char* usage =
-    "usage: turtle [koch|hilbert|dragon|all] [--depth N] [--out FILE.png] [--window | --no-window]\n"
-    "  --depth N    how often a curve is refined: koch 0 to 10 (default 5), hilbert 0 to 10 (6), dragon "
+    "usage: turtle [koch|hilbert|dragon|all] [--depth N] [--out FILE.png] [--window | "
+    "--no-window]\n"
+    "  --depth N    how often a curve is refined: koch 0 to 10 (default 5), hilbert 0 to 10 (6), "
+    "dragon "
     "0 to 20 (12)\n"
     "  --out FILE   where to write the picture (default turtle.png)\n"
     "  --window     show it too, until a key is pressed; the default where there is a display\n"
@@ -374,7 +385,8 @@ Options parse(int argc, char** argv) {
   std::set<std::string> given;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
-    const bool is_name = !word.starts_with('-'), is_window = word == "--window" || word == "--no-window";
+    const bool is_name = !word.starts_with('-'),
+               is_window = word == "--window" || word == "--no-window";
     if (!given.insert(is_name ? "curve" : is_window ? "window" : word).second) {
       throw WrongUse("'" + word + "' is one too many");
     }
@@ -395,7 +407,8 @@ Options parse(int argc, char** argv) {
   for (const Curve& curve : curves) {
     if (name != "all" && name != curve.name) continue;
     if (depth > curve.depth_max) {
-      throw WrongUse("the depth of " + std::string(curve.name) + " is at most " + std::to_string(curve.depth_max));
+      throw WrongUse("the depth of " + std::string(curve.name) + " is at most " +
+                     std::to_string(curve.depth_max));
     }
     chosen.jobs.push_back({curve, depth < 0 ? curve.depth_default : depth});
   }

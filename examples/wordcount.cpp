@@ -2,15 +2,16 @@
 //
 //     ./run examples/wordcount.cpp --top 20 include src
 //
-// A word is a run of the letters A-Z and a-z, as long as can be, in lower case; any other byte ends it,
-// and so does the end of its file. The table for one file is, blank for blank, what this prints:
+// A word is a run of the letters A-Z and a-z, as long as can be, in lower case; any other byte ends
+// it, and so does the end of its file. The table for one file is, blank for blank, what this
+// prints:
 //
 //     export LC_ALL=C
 //     tr -cs A-Za-z '\n' < FILE | tr A-Z a-z | grep . | sort | uniq -c | sort -k1,1nr -k2
 //
-// A Folder lists one folder and makes a Folder or a File for each entry; a File reads its file and sends
-// the words to the Shards, which count; the Desk hands out leave to open files; the Report on the main
-// thread prints. Nobody needs to be told when all is done: out of work, run() returns.
+// A Folder lists one folder and makes a Folder or a File for each entry; a File reads its file and
+// sends the words to the Shards, which count; the Desk hands out leave to open files; the Report on
+// the main thread prints. Nobody needs to be told when all is done: out of work, run() returns.
 #include <unistd.h>
 
 #include <algorithm>
@@ -40,9 +41,10 @@
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t block_bytes = 64 * 1024;  // read in one turn; other actors run between two turns
-constexpr int entries_per_turn = 256;           // of a folder
-constexpr int open_max = 64;                    // files and folders open at a time
+// read in one turn; other actors run between two turns
+constexpr std::size_t block_bytes = 64 * 1024;
+constexpr int entries_per_turn = 256;  // of a folder
+constexpr int open_max = 64;           // files and folders open at a time
 constexpr auto progress_every = std::chrono::milliseconds(100);
 
 struct Tally {
@@ -57,7 +59,8 @@ void keep_top(Rows& rows, std::size_t top) {
     return a.second != b.second ? a.second > b.second : a.first < b.first;
   };
   if (top == 0 || top > rows.size()) top = rows.size();
-  std::partial_sort(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(top), rows.end(), order);
+  std::partial_sort(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(top), rows.end(),
+                    order);
   rows.resize(top);
 }
 
@@ -75,8 +78,8 @@ class Report {
     total_ = now;
     if (!shows_progress_) return;
     clear_line();
-    std::cerr << now.files << " files, " << now.bytes / 1'000'000 << " MB, " << now.words << " words"
-              << std::flush;
+    std::cerr << now.files << " files, " << now.bytes / 1'000'000 << " MB, " << now.words
+              << " words" << std::flush;
   }
 
   // The most frequent words of one shard, and how many it has.
@@ -88,9 +91,11 @@ class Report {
   void print() {
     clear_line();
     keep_top(rows_, top_);
-    for (const auto& [word, count] : rows_) std::cout << std::setw(7) << count << ' ' << word << '\n';
-    std::cout << total_.files << " files, " << total_.words << " words, " << distinct_ << " distinct, "
-              << total_.bytes << " bytes, " << total_.skipped << " skipped" << std::endl;
+    for (const auto& [word, count] : rows_)
+      std::cout << std::setw(7) << count << ' ' << word << '\n';
+    std::cout << total_.files << " files, " << total_.words << " words, " << distinct_
+              << " distinct, " << total_.bytes << " bytes, " << total_.skipped << " skipped"
+              << std::endl;
     if (!std::cout) throw std::runtime_error("cannot write the table to standard output");
   }
 
@@ -203,7 +208,8 @@ class File {
  private:
   void read() {
     std::array<char, block_bytes> block;
-    const std::string_view text(block.data(), std::fread(block.data(), 1, block.size(), file_.get()));
+    const std::string_view text(block.data(),
+                                std::fread(block.data(), 1, block.size(), file_.get()));
     if (std::ferror(file_.get()) != 0) return skip(std::generic_category().message(errno));
     if (!begun_ && text.find('\0') != text.npos) return skip("binary");
     begun_ = true;
@@ -222,8 +228,8 @@ class File {
     go_on();
   }
 
-  // Adds a byte to the word that is being read; true when it ends one. A word that the end of a block
-  // cuts in two waits here for its rest.
+  // Adds a byte to the word that is being read; true when it ends one. A word that the end of a
+  // block cuts in two waits here for its rest.
   bool take(char c) {
     const char lower = static_cast<char>(c | 0x20);
     if (lower >= 'a' && lower <= 'z') {
@@ -242,7 +248,8 @@ class File {
     if (waits_) go_on();
   }
 
-  // Waits for the shards when they are a block behind: with the Desk's bound, that bounds the memory.
+  // Waits for the shards when they are a block behind: with the Desk's bound, that bounds the
+  // memory.
   void go_on() {
     waits_ = under_way_ > (ended_ ? 0 : batches_.size());
     if (waits_) return;
@@ -368,9 +375,11 @@ constexpr const char* usage =
     "usage: wordcount [--top N] [--progress] PATH...\n"
     "  --top N      print the N most frequent words (default 10; 0: all)\n"
     "  --progress   show the progress even if standard error is no terminal\n"
-    "A folder stands for all the files in it and below; symbolic links in it are not followed. Files "
+    "A folder stands for all the files in it and below; symbolic links in it are not followed. "
+    "Files "
     "that\n"
-    "are binary (a zero byte in the first 64 KiB) or cannot be read are named, skipped and counted.\n"
+    "are binary (a zero byte in the first 64 KiB) or cannot be read are named, skipped and "
+    "counted.\n"
     "Ends with 0; with 1 if a PATH is neither file nor folder, or the table cannot be printed.\n";
 
 int main(int argc, char** argv) try {

@@ -13,7 +13,8 @@ asio::awaitable<void> echo(tcp::socket peer) {
   std::array<char, 4096> buffer;
   try {
     for (;;) {
-      const std::size_t bytes = co_await peer.async_read_some(asio::buffer(buffer), asio::use_awaitable);
+      const std::size_t bytes =
+          co_await peer.async_read_some(asio::buffer(buffer), asio::use_awaitable);
       co_await asio::async_write(peer, asio::buffer(buffer, bytes), asio::use_awaitable);
     }
   } catch (const std::exception&) {

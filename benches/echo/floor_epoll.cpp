@@ -7,6 +7,7 @@ int main() {
   std::array<char, 4096> buffer;
   loopback::serve_by_epoll(listener, EPOLLIN | EPOLLET, [&buffer](int fd) {
     const ssize_t part = ::recv(fd, buffer.data(), buffer.size(), 0);
-    return part > 0 && ::send(fd, buffer.data(), static_cast<std::size_t>(part), MSG_NOSIGNAL) == part;
+    return part > 0 &&
+           ::send(fd, buffer.data(), static_cast<std::size_t>(part), MSG_NOSIGNAL) == part;
   });
 }

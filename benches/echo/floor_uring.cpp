@@ -52,7 +52,8 @@ int main() {
       } else {
         io_uring_sqe* next = entry();
         one->sends = true;
-        io_uring_prep_send(next, one->fd, one->buffer.data(), static_cast<std::size_t>(done->res), MSG_NOSIGNAL);
+        io_uring_prep_send(next, one->fd, one->buffer.data(), static_cast<std::size_t>(done->res),
+                           MSG_NOSIGNAL);
         io_uring_sqe_set_data(next, one);
       }
     }

@@ -1,9 +1,10 @@
 // load: asks an echo server as fast as it answers, and says what that cost the server.
 //
-// load SERVER [ARGUMENT...] BENCH WORKERS SIZE starts the server on CPU 0, itself on CPU 1. A server prints the port on
-// which it listens and echoes until it is killed. BENCH is echo_64 or echo_10k: so many connections, each of which sends
-// 64 bytes, waits for them, and sends the next. SIZE: requests in all, after as many again as there are connections.
-// Prints value (requests a second), check (answers that were right), cpu_us (the server's a request), p50 and p99 (us), and
+// load SERVER [ARGUMENT...] BENCH WORKERS SIZE starts the server on CPU 0, itself on CPU 1. A
+// server prints the port on which it listens and echoes until it is killed. BENCH is echo_64 or
+// echo_10k: so many connections, each of which sends 64 bytes, waits for them, and sends the next.
+// SIZE: requests in all, after as many again as there are connections. Prints value (requests a
+// second), check (answers that were right), cpu_us (the server's a request), p50 and p99 (us), and
 // rss_kb (the server's, at the end).
 #include <sys/epoll.h>
 
@@ -70,16 +71,19 @@ int run(char** command, std::size_t connections, long size) {
     }
   }
   const double seconds = static_cast<double>(now_ns() - began) / 1e9;
-  const double cpu_us = static_cast<double>(echo.cpu_ns() - cpu_began) / 1e3 / static_cast<double>(size);
-  std::printf("value=%.0f check=%ld cpu_us=%.3f p50=%.1f p99=%.1f rss_kb=%ld\n", static_cast<double>(size) / seconds, right, cpu_us,
-              percentile_us(late, 0.5), percentile_us(late, 0.99), echo.rss_kb());
+  const double cpu_us =
+      static_cast<double>(echo.cpu_ns() - cpu_began) / 1e3 / static_cast<double>(size);
+  std::printf("value=%.0f check=%ld cpu_us=%.3f p50=%.1f p99=%.1f rss_kb=%ld\n",
+              static_cast<double>(size) / seconds, right, cpu_us, percentile_us(late, 0.5),
+              percentile_us(late, 0.99), echo.rss_kb());
   return 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 5) return std::fprintf(stderr, "usage: load SERVER [ARGUMENT...] BENCH WORKERS SIZE\n"), 2;
+  if (argc < 5)
+    return std::fprintf(stderr, "usage: load SERVER [ARGUMENT...] BENCH WORKERS SIZE\n"), 2;
   const std::size_t connections = std::strcmp(argv[argc - 3], "echo_10k") == 0 ? 10'000 : 64;
   const long size = std::atol(argv[argc - 1]);
   argv[argc - 3] = nullptr;

@@ -1,5 +1,5 @@
-// The floor's benchmarks of many actors at once: big, chameneos, idle_memory. README.md says what one
-// operation of each is.
+// The floor's benchmarks of many actors at once: big, chameneos, idle_memory. README.md says what
+// one operation of each is.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@ using namespace floor_runtime;
 using measure::result;
 using measure::stopwatch;
 
-// ---- big: everybody pings somebody ----------------------------------------------------------------
+// ---- big: everybody pings somebody
+// ----------------------------------------------------------------
 
 struct crowd_member final : actor {
   enum : std::uint32_t { start, ping, pong };
@@ -57,7 +58,8 @@ inline result big(unsigned, std::uint64_t pings) {
   return r;
 }
 
-// ---- chameneos: creatures meet in pairs and take a colour from both --------------------------------
+// ---- chameneos: creatures meet in pairs and take a colour from both
+// --------------------------------
 
 enum chameneos_kind : std::uint32_t { start, ask, meet, change, stop };
 
@@ -69,7 +71,8 @@ struct mall final : actor {
       waiting = m.from;
     } else {
       --meetings;
-      // Forwarded in the second's name: the first answers it without asking the mall for an address.
+      // Forwarded in the second's name: the first answers it without asking the mall for an
+      // address.
       send(waiting, m.from, meet, m.number);
       waiting = nullptr;
     }
@@ -93,7 +96,9 @@ struct creature final : actor {
   }
 
   // Of three colours: the same if both agree, else the one neither has.
-  static std::uint64_t complement(std::uint64_t a, std::uint64_t b) { return a == b ? a : 3 - a - b; }
+  static std::uint64_t complement(std::uint64_t a, std::uint64_t b) {
+    return a == b ? a : 3 - a - b;
+  }
 
   actor* place = nullptr;
   std::uint64_t colour = 0;
@@ -117,7 +122,8 @@ inline result chameneos(unsigned, std::uint64_t meetings) {
   return measure::meetings_result(ns, met);
 }
 
-// ---- idle_memory: actors that do nothing ------------------------------------------------------------
+// ---- idle_memory: actors that do nothing
+// ------------------------------------------------------------
 
 struct sleeper final : actor {
   explicit sleeper(std::uint64_t i) : state(i) {}
@@ -127,13 +133,15 @@ struct sleeper final : actor {
 };
 
 inline result idle_memory(unsigned, std::uint64_t size) {
-  std::vector<actor*> handles(size, nullptr);  // writes every word, so that its pages are counted before
+  // writes every word, so that its pages are counted before
+  std::vector<actor*> handles(size, nullptr);
   const std::int64_t before = measure::resident_bytes();
   for (std::uint64_t i = 0; i < size; ++i) handles[i] = new sleeper(i);
   const std::int64_t after = measure::resident_bytes();
   for (actor* a : handles) send(a, nullptr, 0);
   run();
-  return {.value = static_cast<double>(after - before) / static_cast<double>(size), .check = sleeper::awake};
+  return {.value = static_cast<double>(after - before) / static_cast<double>(size),
+          .check = sleeper::awake};
 }
 
 }  // namespace floor_bench

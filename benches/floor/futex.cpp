@@ -1,5 +1,5 @@
-// The floor under sched/wake_latency: no runtime at all, one thread asleep in FUTEX_WAIT on CPU 0 (where
-// the driver starts the process) and another, on CPU 1, that wakes it once a millisecond.
+// The floor under sched/wake_latency: no runtime at all, one thread asleep in FUTEX_WAIT on CPU 0
+// (where the driver starts the process) and another, on CPU 1, that wakes it once a millisecond.
 #include <atomic>
 #include <climits>
 #include <cstdint>

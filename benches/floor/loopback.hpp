@@ -1,4 +1,5 @@
-// loopback: how a floor that serves begins: a listener on this machine, whose port the driver reads from the first line.
+// loopback: how a floor that serves begins: a listener on this machine, whose port the driver reads
+// from the first line.
 #pragma once
 
 #include <arpa/inet.h>
@@ -27,15 +28,16 @@ inline int listen_and_tell(int flags) {
   at.sin_family = AF_INET;
   at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t bytes = sizeof at;
-  if (::bind(listener, reinterpret_cast<sockaddr*>(&at), bytes) < 0 || ::listen(listener, 4096) < 0) return -1;
+  if (::bind(listener, reinterpret_cast<sockaddr*>(&at), bytes) < 0 || ::listen(listener, 4096) < 0)
+    return -1;
   ::getsockname(listener, reinterpret_cast<sockaddr*>(&at), &bytes);
   std::printf("%d\n", ntohs(at.sin_port));
   std::fflush(stdout);
   return listener;
 }
 
-// For ever: serve(fd) when something has come; false when the connection is over, which is closed then. `how`: EPOLLIN, by
-// level or by edge.
+// For ever: serve(fd) when something has come; false when the connection is over, which is closed
+// then. `how`: EPOLLIN, by level or by edge.
 template <class Serve>
 [[noreturn]] void serve_by_epoll(int listener, std::uint32_t how, Serve serve) {
   const int set = ::epoll_create1(0);
@@ -52,7 +54,8 @@ template <class Serve>
     for (int i = 0; i < count; ++i) {
       const int fd = events[static_cast<std::size_t>(i)].data.fd;
       if (fd == listener) {
-        for (int made; (made = ::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK)) >= 0;) add(made);
+        for (int made; (made = ::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK)) >= 0;)
+          add(made);
       } else if (!serve(fd)) {
         ::close(fd);
       }

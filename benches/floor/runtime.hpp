@@ -1,9 +1,11 @@
-// The floor's "runtime": what a message costs on one core when nothing is paid but the queue itself.
+// The floor's "runtime": what a message costs on one core when nothing is paid but the queue
+// itself.
 //
-// One thread, no stealing, no wake-ups, no errors, no references counted. Yet the mailbox is the real
-// thing: any thread could push to it (a Vyukov queue), so that a message costs one atomic exchange, and
-// a drained mailbox one compare-and-swap. Messages come from a free list, the run queue is first come
-// first served. A full runtime can come near these figures and, on one core, hardly below them.
+// One thread, no stealing, no wake-ups, no errors, no references counted. Yet the mailbox is the
+// real thing: any thread could push to it (a Vyukov queue), so that a message costs one atomic
+// exchange, and a drained mailbox one compare-and-swap. Messages come from a free list, the run
+// queue is first come first served. A full runtime can come near these figures and, on one core,
+// hardly below them.
 #pragma once
 
 #include <atomic>
@@ -82,7 +84,8 @@ class mailbox {
     // order: relaxed  published by the exchange
     m->next.store(nullptr, std::memory_order_relaxed);
     // order: acq_rel  orders pushers among each other; pairs with try_idle
-    const std::uintptr_t before = newest_.exchange(reinterpret_cast<std::uintptr_t>(m), std::memory_order_acq_rel);
+    const std::uintptr_t before =
+        newest_.exchange(reinterpret_cast<std::uintptr_t>(m), std::memory_order_acq_rel);
     // order: release  publishes *m; pairs with take/acquire
     reinterpret_cast<message*>(before & ~idle_bit)->next.store(m, std::memory_order_release);
     return (before & idle_bit) != 0;
@@ -175,10 +178,11 @@ void leave(Actor* self) {
   destroy_leaving = [](actor* a) { delete static_cast<Actor*>(a); };
 }
 
-// Runs until no actor has a message. A turn is up to 100 messages, as a runtime's would be; a sender's
-// messages to itself fall into the same turn, so that in counting it runs ahead of its counter, and the
-// figure includes the cache misses of the backlog. A turn that handled only what was there when it began
-// would make counting three times faster and fork_join_throughput half again as slow.
+// Runs until no actor has a message. A turn is up to 100 messages, as a runtime's would be; a
+// sender's messages to itself fall into the same turn, so that in counting it runs ahead of its
+// counter, and the figure includes the cache misses of the backlog. A turn that handled only what
+// was there when it began would make counting three times faster and fork_join_throughput half
+// again as slow.
 inline void run() {
   constexpr int turn_messages_max = 100;
   while (actor* a = runnables.pop()) {

@@ -16,7 +16,8 @@ using namespace floor_runtime;
 using measure::result;
 using measure::stopwatch;
 
-// ---- ping_pong: the number goes there and back, one more each time -------------------------------
+// ---- ping_pong: the number goes there and back, one more each time
+// -------------------------------
 
 struct ponger final : actor {
   void handle(const message& m) override { send(m.from, this, 0, m.number + 1); }
@@ -43,7 +44,8 @@ inline result ping_pong(unsigned, std::uint64_t rounds) {
   return {.value = watch.ns_per(rounds), .check = ping.last};
 }
 
-// ---- counting: one sender, one counter -----------------------------------------------------------
+// ---- counting: one sender, one counter
+// -----------------------------------------------------------
 
 struct counter final : actor {
   void handle(const message&) override { ++count; }
@@ -74,7 +76,8 @@ inline result counting(unsigned, std::uint64_t size) {
   return {.value = watch.ns_per(size), .check = to.count};
 }
 
-// ---- fork_join_throughput: one sender, 60 counters, round robin ----------------------------------
+// ---- fork_join_throughput: one sender, 60 counters, round robin
+// ----------------------------------
 
 struct round_robin_sender final : actor {
   void handle(const message&) override {
@@ -98,7 +101,8 @@ inline result fork_join_throughput(unsigned, std::uint64_t rounds) {
   return r;
 }
 
-// ---- fork_join_create: an actor is made, handles one message and is destroyed ---------------------
+// ---- fork_join_create: an actor is made, handles one message and is destroyed
+// ---------------------
 
 struct mayfly final : actor {
   explicit mayfly(std::uint64_t& lives) : handled(lives) {}
@@ -130,7 +134,8 @@ inline result fork_join_create(unsigned, std::uint64_t size) {
   return {.value = watch.ns_per(size), .check = p.handled};
 }
 
-// ---- thread_ring: one token, handed on until its hops are used up ---------------------------------
+// ---- thread_ring: one token, handed on until its hops are used up
+// ---------------------------------
 
 struct ring_member final : actor {
   void handle(const message& m) override {

@@ -1,4 +1,5 @@
-// The floor of the rows task/*: plain calls on one thread, and a bare futex. README.md says what each measures.
+// The floor of the rows task/*: plain calls on one thread, and a bare futex. README.md says what
+// each measures.
 #include <atomic>
 #include <cstdint>
 #include <thread>
@@ -15,7 +16,8 @@ namespace {
 using namespace task_work;
 
 // Not inlined into itself, or it would be another work.
-[[gnu::noinline, gnu::optimize("no-inline", "no-optimize-sibling-calls")]] std::uint64_t call_fib(std::uint64_t n) {
+[[gnu::noinline, gnu::optimize("no-inline", "no-optimize-sibling-calls")]] std::uint64_t call_fib(
+    std::uint64_t n) {
   return n < 2 ? n : call_fib(n - 1) + call_fib(n - 2);
 }
 measure::result fib(unsigned, std::uint64_t n) {
@@ -33,7 +35,8 @@ measure::result nqueens(unsigned, std::uint64_t n) {
 std::uint64_t call_skynet(std::uint64_t number, std::uint64_t leaves) {
   if (leaves == 1) return number;
   std::uint64_t sum = 0;
-  for (std::uint64_t i = 0; i < skynet_ways; ++i) sum += call_skynet(number + i * (leaves / skynet_ways), leaves / skynet_ways);
+  for (std::uint64_t i = 0; i < skynet_ways; ++i)
+    sum += call_skynet(number + i * (leaves / skynet_ways), leaves / skynet_ways);
   return sum;
 }
 measure::result skynet(unsigned, std::uint64_t leaves) {
@@ -74,8 +77,13 @@ measure::result wake(unsigned, std::uint64_t times) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  static constexpr measure::entry table[] = {
-      {"fib", 34, fib}, {"fib_lazy", 30, fib}, {"nqueens", 13, nqueens}, {"nqueens_fork", 13, nqueens}, {"nqueens_cut", 13, nqueens},
-      {"skynet", 1'000'000, skynet}, {"for", 10'000'000, loop}, {"wake", 1'000, wake}};
+  static constexpr measure::entry table[] = {{"fib", 34, fib},
+                                             {"fib_lazy", 30, fib},
+                                             {"nqueens", 13, nqueens},
+                                             {"nqueens_fork", 13, nqueens},
+                                             {"nqueens_cut", 13, nqueens},
+                                             {"skynet", 1'000'000, skynet},
+                                             {"for", 10'000'000, loop},
+                                             {"wake", 1'000, wake}};
   measure::run_program(argc, argv, table);
 }

@@ -1,4 +1,5 @@
-// answers: reads the answers of one connection, as they come, and compares every byte of their bodies.
+// answers: reads the answers of one connection, as they come, and compares every byte of their
+// bodies.
 #pragma once
 
 #include <strings.h>
@@ -22,7 +23,8 @@ namespace load {
 inline std::size_t length_in(std::string_view head) {
   if (!head.starts_with("HTTP/1.1 200 ")) refuse("not answered 200", head);
   constexpr std::string_view name = "\r\ncontent-length:";
-  for (std::size_t at = head.find("\r\n"); at + name.size() < head.size(); at = head.find("\r\n", at + 2)) {
+  for (std::size_t at = head.find("\r\n"); at + name.size() < head.size();
+       at = head.find("\r\n", at + 2)) {
     if (::strncasecmp(head.data() + at, name.data(), name.size()) == 0) {
       return std::strtoul(head.data() + at + name.size(), nullptr, 10);
     }
@@ -30,8 +32,8 @@ inline std::size_t length_in(std::string_view head) {
   refuse("an answer without Content-Length", head);
 }
 
-// A head that is byte for byte the last one, as nearly all are, is not looked at again: the load generator has one core, and
-// must not be what is measured.
+// A head that is byte for byte the last one, as nearly all are, is not looked at again: the load
+// generator has one core, and must not be what is measured.
 class head_memory {
  public:
   bool begins(std::string_view text) const { return !head_.empty() && text.starts_with(head_); }

@@ -1,6 +1,8 @@
-// The floor: a bare loop over epoll that looks for the end of a request and nothing else, and answers all that came at once.
+// The floor: a bare loop over epoll that looks for the end of a request and nothing else, and
+// answers all that came at once.
 //
-// floor BENCH FOLDER. For http_static it opens what the first line names, without a look at where that leads.
+// floor BENCH FOLDER. For http_static it opens what the first line names, without a look at where
+// that leads.
 #include <fcntl.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
@@ -15,7 +17,8 @@
 namespace {
 
 constexpr std::string_view answer =
-    "HTTP/1.1 200 OK\r\nServer: floor\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nContent-Type: text/plain\r\n"
+    "HTTP/1.1 200 OK\r\nServer: floor\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nContent-Type: "
+    "text/plain\r\n"
     "Content-Length: 13\r\n\r\nHello, World!";
 
 int files = -1;  // the folder, for http_static
@@ -23,7 +26,8 @@ std::string out;
 std::unordered_map<int, std::string> begun;  // requests that are not all there yet
 
 bool send_all(int fd, std::string_view bytes, int flags) {
-  return ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL | flags) == static_cast<ssize_t>(bytes.size());
+  return ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL | flags) ==
+         static_cast<ssize_t>(bytes.size());
 }
 
 // "GET /d1/f2.txt HTTP/1.1"
@@ -33,13 +37,15 @@ bool send_file(int fd, std::string_view request) {
   struct stat is {};
   if (file < 0 || ::fstat(file, &is) != 0) return false;
   std::array<char, 256> head;
-  const int bytes = std::snprintf(head.data(), head.size(),
-                                  "HTTP/1.1 200 OK\r\nServer: floor\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
-                                  "Content-Type: text/plain\r\n"
-                                  "Content-Length: %ld\r\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n\r\n",
-                                  static_cast<long>(is.st_size));
-  const bool sent = send_all(fd, {head.data(), static_cast<std::size_t>(bytes)}, MSG_MORE) &&
-                    ::sendfile(fd, file, nullptr, static_cast<std::size_t>(is.st_size)) == is.st_size;
+  const int bytes =
+      std::snprintf(head.data(), head.size(),
+                    "HTTP/1.1 200 OK\r\nServer: floor\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
+                    "Content-Type: text/plain\r\n"
+                    "Content-Length: %ld\r\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n\r\n",
+                    static_cast<long>(is.st_size));
+  const bool sent =
+      send_all(fd, {head.data(), static_cast<std::size_t>(bytes)}, MSG_MORE) &&
+      ::sendfile(fd, file, nullptr, static_cast<std::size_t>(is.st_size)) == is.st_size;
   ::close(file);
   return sent;
 }
@@ -47,7 +53,8 @@ bool send_file(int fd, std::string_view request) {
 // What is left over of it; false in `well` when an answer could not be sent.
 std::string_view answer_all(int fd, std::string_view text, bool& well) {
   out.clear();
-  for (std::size_t end; well && (end = text.find("\r\n\r\n")) != std::string_view::npos; text.remove_prefix(end + 4)) {
+  for (std::size_t end; well && (end = text.find("\r\n\r\n")) != std::string_view::npos;
+       text.remove_prefix(end + 4)) {
     if (files >= 0) {
       well = send_file(fd, text);
     } else {

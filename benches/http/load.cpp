@@ -1,9 +1,11 @@
-// load: asks a server of HTTP as fast as it answers, checks every answer, and says what that cost the server.
+// load: asks a server of HTTP as fast as it answers, checks every answer, and says what that cost
+// the server.
 //
-// load SERVER [ARGUMENT...] BENCH WORKERS SIZE starts SERVER ARGUMENT... BENCH FOLDER on CPU 0, itself on CPU 1. In FOLDER there
-// are the files that http_static asks for (files/). SIZE: requests in all, after a first round that is not counted.
-// Prints value (requests a second), check (answers that were right), cpu_us (the server's a request), p50 and p99 (us), and
-// rss_kb (the server's, at the end). For http_idle SIZE is connections, value bytes a connection.
+// load SERVER [ARGUMENT...] BENCH WORKERS SIZE starts SERVER ARGUMENT... BENCH FOLDER on CPU 0,
+// itself on CPU 1. In FOLDER there are the files that http_static asks for (files/). SIZE: requests
+// in all, after a first round that is not counted. Prints value (requests a second), check (answers
+// that were right), cpu_us (the server's a request), p50 and p99 (us), and rss_kb (the server's, at
+// the end). For http_idle SIZE is connections, value bytes a connection.
 #include <poll.h>
 #include <sys/epoll.h>
 
@@ -30,7 +32,9 @@ constexpr shape shapes[] = {
     {"json_pipelined", 64, 16, "/json"},      {"http_idle", 0, 1, "/plaintext"},
 };
 
-std::string request_for(std::string_view path) { return "GET " + std::string(path) + " HTTP/1.1\r\nHost: localhost\r\n\r\n"; }
+std::string request_for(std::string_view path) {
+  return "GET " + std::string(path) + " HTTP/1.1\r\nHost: localhost\r\n\r\n";
+}
 
 std::string body_of(std::string_view path) {
   if (path != "/json") return "Hello, World!";
@@ -42,7 +46,8 @@ std::string body_of(std::string_view path) {
 }
 
 void send_all(int fd, std::string_view bytes) {
-  if (::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(bytes.size())) fail("send");
+  if (::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(bytes.size()))
+    fail("send");
 }
 
 struct connection {
@@ -56,7 +61,12 @@ struct connection {
 class asking {
  public:
   asking(const server_process& server, const shape& how, std::size_t size)
-      : server_(server), how_(how), warm_(how.connections * how.depth), left_(warm_ + size), size_(size), body_(body_of(how.path)) {
+      : server_(server),
+        how_(how),
+        warm_(how.connections * how.depth),
+        left_(warm_ + size),
+        size_(size),
+        body_(body_of(how.path)) {
     for (std::size_t i = 0; i < how.depth; ++i) requests_ += request_for(how.path);
     one_bytes_ = requests_.size() / how.depth;
   }
@@ -104,7 +114,8 @@ class asking {
     const ssize_t part = ::recv(one.fd, buffer_.data(), buffer_.size(), 0);
     if (part < 0) fail("recv");
     if (part == 0) refuse("a connection was closed by the server");
-    const std::size_t whole = one.got.take(std::string_view(buffer_.data(), static_cast<std::size_t>(part)), one.body, heads_);
+    const std::size_t whole = one.got.take(
+        std::string_view(buffer_.data(), static_cast<std::size_t>(part)), one.body, heads_);
     if (whole > one.waits_for) refuse("more answers than requests");
     if (whole == 0) return;
     one.waits_for -= whole;
@@ -120,10 +131,12 @@ class asking {
   }
 
   void print() {
-    const double seconds = static_cast<double>(now_ns() - began_) / 1e9, count = static_cast<double>(size_);
+    const double seconds = static_cast<double>(now_ns() - began_) / 1e9,
+                 count = static_cast<double>(size_);
     const double cpu_us = static_cast<double>(server_.cpu_ns() - cpu_began_) / 1e3 / count;
-    std::printf("value=%.0f check=%zu cpu_us=%.3f p50=%.1f p99=%.1f rss_kb=%ld\n", count / seconds, late_.size(), cpu_us,
-                percentile_us(late_, 0.5), percentile_us(late_, 0.99), server_.rss_kb());
+    std::printf("value=%.0f check=%zu cpu_us=%.3f p50=%.1f p99=%.1f rss_kb=%ld\n", count / seconds,
+                late_.size(), cpu_us, percentile_us(late_, 0.5), percentile_us(late_, 0.99),
+                server_.rss_kb());
   }
 
   const server_process& server_;
@@ -150,7 +163,9 @@ bool is_answered(int fd, head_memory& heads) {
     if (::poll(&wanted, 1, 10'000) <= 0) return false;
     const ssize_t part = ::recv(fd, buffer.data(), buffer.size(), 0);
     if (part <= 0) return false;
-    if (got.take(std::string_view(buffer.data(), static_cast<std::size_t>(part)), "Hello, World!", heads) == 1) return true;
+    if (got.take(std::string_view(buffer.data(), static_cast<std::size_t>(part)), "Hello, World!",
+                 heads) == 1)
+      return true;
   }
 }
 
@@ -168,7 +183,9 @@ void idle(const server_process& server, std::size_t size) {
   const long grown = std::max(0L, server.rss_kb() - before);
   std::size_t alive = 0;
   for (const int fd : all) alive += is_answered(fd, heads) ? 1 : 0;
-  std::printf("value=%.1f check=%zu rss_kb=%ld\n", static_cast<double>(grown) * 1024 / static_cast<double>(size), alive, server.rss_kb());
+  std::printf("value=%.1f check=%zu rss_kb=%ld\n",
+              static_cast<double>(grown) * 1024 / static_cast<double>(size), alive,
+              server.rss_kb());
 }
 
 }  // namespace
@@ -179,7 +196,8 @@ int main(int argc, char** argv) {
     if (argc >= 5 && one.bench == argv[argc - 3]) how = &one;
   }
   const long size = argc >= 5 ? std::atol(argv[argc - 1]) : 0;
-  if (how == nullptr || size < 1) return std::fprintf(stderr, "usage: load SERVER [ARGUMENT...] BENCH WORKERS SIZE\n"), 2;
+  if (how == nullptr || size < 1)
+    return std::fprintf(stderr, "usage: load SERVER [ARGUMENT...] BENCH WORKERS SIZE\n"), 2;
   return run_main([&] {
     allow_many_files();
     const temporary_folder folder;

@@ -1,11 +1,15 @@
-// load_tls: asks a server of HTTP over TLS, checks every answer, and says what that cost the server.
+// load_tls: asks a server of HTTP over TLS, checks every answer, and says what that cost the
+// server.
 //
-// load_tls SERVER [ARGUMENT...] BENCH WORKERS SIZE starts SERVER ARGUMENT... BENCH FOLDER on CPU 0, itself on CPU 1. In FOLDER there
-// are certificate.pem, key.pem and files/bulk.txt, of 1 MiB. TLS 1.3, TLS_AES_128_GCM_SHA256, X25519; nothing is resumed.
-//   tls_handshakes  16 connections at a time: each is made, asks for /hello, and is closed by the server, in order. SIZE: connections.
-//   tls_bulk        4 connections, each of which asks for /bulk.txt again and again. SIZE: answers, of 1 MiB each.
-// Prints value (handshakes, or MiB, a second), check (answers that were right), cpu_us (the server's for one of them), p50 and
-// p99 (us, from the beginning of one to its end), and rss_kb (the server's, at the end).
+// load_tls SERVER [ARGUMENT...] BENCH WORKERS SIZE starts SERVER ARGUMENT... BENCH FOLDER on CPU 0,
+// itself on CPU 1. In FOLDER there are certificate.pem, key.pem and files/bulk.txt, of 1 MiB.
+// TLS 1.3, TLS_AES_128_GCM_SHA256, X25519; nothing is resumed.
+//   tls_handshakes  16 connections at a time: each is made, asks for /hello, and is closed by the
+//   server, in order. SIZE: connections. tls_bulk        4 connections, each of which asks for
+//   /bulk.txt again and again. SIZE: answers, of 1 MiB each.
+// Prints value (handshakes, or MiB, a second), check (answers that were right), cpu_us (the
+// server's for one of them), p50 and p99 (us, from the beginning of one to its end), and rss_kb
+// (the server's, at the end).
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <sys/epoll.h>
@@ -44,7 +48,11 @@ struct connection {
 class asking {
  public:
   asking(const server_process& server, bool handshakes, std::size_t size, std::string body)
-      : server_(server), handshakes_(handshakes), size_(size), body_(std::move(body)), all_(handshakes ? 16 : 4),
+      : server_(server),
+        handshakes_(handshakes),
+        size_(size),
+        body_(std::move(body)),
+        all_(handshakes ? 16 : 4),
         left_(all_.size() + size),
         request_(handshakes ? "GET /hello HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
                             : "GET /bulk.txt HTTP/1.1\r\nHost: localhost\r\n\r\n"),
@@ -67,10 +75,12 @@ class asking {
       if (count == 0) refuse("no answer within 10 s");
       for (int i = 0; i < count; ++i) go_on(events[static_cast<std::size_t>(i)].data.u64);
     }
-    const double seconds = static_cast<double>(now_ns() - began_) / 1e9, count = static_cast<double>(size_);
+    const double seconds = static_cast<double>(now_ns() - began_) / 1e9,
+                 count = static_cast<double>(size_);
     const double cpu_us = static_cast<double>(server_.cpu_ns() - cpu_began_) / 1e3 / count;
-    std::printf("value=%.1f check=%zu cpu_us=%.2f p50=%.1f p99=%.1f rss_kb=%ld\n", count / seconds, late_.size(), cpu_us,
-                percentile_us(late_, 0.5), percentile_us(late_, 0.99), server_.rss_kb());
+    std::printf("value=%.1f check=%zu cpu_us=%.2f p50=%.1f p99=%.1f rss_kb=%ld\n", count / seconds,
+                late_.size(), cpu_us, percentile_us(late_, 0.5), percentile_us(late_, 0.99),
+                server_.rss_kb());
   }
 
  private:
@@ -115,7 +125,8 @@ class asking {
         if (SSL_get_error(one.tls.get(), bytes) == SSL_ERROR_ZERO_RETURN) return closed(which);
         return must_wait(one, bytes, "read");
       }
-      const std::size_t whole = one.got.take(std::string_view(buffer_.data(), static_cast<std::size_t>(bytes)), body_, heads_);
+      const std::size_t whole = one.got.take(
+          std::string_view(buffer_.data(), static_cast<std::size_t>(bytes)), body_, heads_);
       if (whole == 0) continue;
       one.answered += whole;
       if (!handshakes_) {
@@ -183,7 +194,8 @@ int main(int argc, char** argv) {
     const server_process server(argv + 1);
     pin(1);
     const bool handshakes = bench == "tls_handshakes";
-    asking(server, handshakes, static_cast<std::size_t>(size), handshakes ? "Hello, World!" : bulk).run();
+    asking(server, handshakes, static_cast<std::size_t>(size), handshakes ? "Hello, World!" : bulk)
+        .run();
     return 0;
   });
 }

@@ -19,7 +19,8 @@ namespace {
 
 using troupe::http::response;
 
-// Two handlers, the same but for where their containers are: those of the first go with the request, unread.
+// Two handlers, the same but for where their containers are: those of the first go with the
+// request, unread.
 response json_in_context() {
   troupe::context& memory = troupe::this_context();
   auto fields = memory.make<std::pmr::map<std::pmr::string, std::pmr::string>>();

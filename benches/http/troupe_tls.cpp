@@ -1,7 +1,8 @@
 // Our server of TLS, on one worker: a task a connection, which answers what it is asked in HTTP.
 //
-// bench_tls BENCH FOLDER. http::server has no TLS of its own yet; this reads a request to its end, looks at its target, and answers
-// /hello with a line and all else with FOLDER/files/bulk.txt, which it reads as it sends it, as a server of files does.
+// bench_tls BENCH FOLDER. http::server has no TLS of its own yet; this reads a request to its end,
+// looks at its target, and answers /hello with a line and all else with FOLDER/files/bulk.txt,
+// which it reads as it sends it, as a server of files does.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,7 +19,8 @@
 namespace {
 
 std::string head_for(std::size_t bytes, bool closes) {
-  return "HTTP/1.1 200 OK\r\nServer: troupe\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nContent-Type: text/plain\r\nContent-Length: " +
+  return "HTTP/1.1 200 OK\r\nServer: troupe\r\nDate: Sun, 06 Nov 1994 08:49:37 "
+         "GMT\r\nContent-Type: text/plain\r\nContent-Length: " +
          std::to_string(bytes) + (closes ? "\r\nConnection: close\r\n\r\n" : "\r\n\r\n");
 }
 

@@ -1,4 +1,5 @@
-// Our benchmarks of many actors at once: big and chameneos. ../README.md says what one operation is.
+// Our benchmarks of many actors at once: big and chameneos. ../README.md says what one operation
+// is.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +14,15 @@ namespace troupe_bench {
 using measure::result;
 using measure::stopwatch;
 
-// ---- big: everybody pings random others, one at a time ---------------------------------------------
+// ---- big: everybody pings random others, one at a time
+// ---------------------------------------------
 
 struct big_actor;
 using big_crowd = std::vector<troupe::ref<big_actor>>;
 
 struct big_actor {
-  big_actor(std::uint64_t pings, std::uint64_t seed, std::atomic<std::uint64_t>& count) : left(pings), random(seed), answered(count) {}
+  big_actor(std::uint64_t pings, std::uint64_t seed, std::atomic<std::uint64_t>& count)
+      : left(pings), random(seed), answered(count) {}
   void meet(std::shared_ptr<const big_crowd> everybody, std::uint32_t index) {
     crowd = std::move(everybody);
     me = index;
@@ -50,7 +53,8 @@ inline result big(unsigned workers, std::uint64_t pings) {
   troupe::runtime rt({.workers = workers});
   std::atomic<std::uint64_t> answered{0};
   auto crowd = std::make_shared<big_crowd>();
-  for (std::uint32_t i = 0; i < actors; ++i) crowd->push_back(rt.spawn<big_actor>(pings, i * 0x9E3779B97F4A7C15u + 1, answered));
+  for (std::uint32_t i = 0; i < actors; ++i)
+    crowd->push_back(rt.spawn<big_actor>(pings, i * 0x9E3779B97F4A7C15u + 1, answered));
   for (std::uint32_t i = 0; i < actors; ++i) (*crowd)[i].tell<&big_actor::meet>(crowd, i);
   rt.run();
   const stopwatch watch;
@@ -59,7 +63,8 @@ inline result big(unsigned workers, std::uint64_t pings) {
   return {.value = watch.ns_per(pings * actors), .check = answered.load()};
 }
 
-// ---- chameneos: creatures meet in pairs at a mall and change their colours --------------------------
+// ---- chameneos: creatures meet in pairs at a mall and change their colours
+// --------------------------
 
 struct creature;
 
@@ -71,7 +76,8 @@ struct mall {
 };
 
 struct creature {
-  creature(troupe::ref<mall> place, std::uint8_t own, std::uint64_t& count) : at(std::move(place)), colour(own), met(count) {}
+  creature(troupe::ref<mall> place, std::uint8_t own, std::uint64_t& count)
+      : at(std::move(place)), colour(own), met(count) {}
   void start() { ask(); }
   void partner(troupe::ref<creature> other, std::uint8_t its_colour) {
     ++met;
@@ -118,7 +124,8 @@ inline result chameneos(unsigned workers, std::uint64_t meetings) {
     all.push_back(rt.spawn<creature>(place, static_cast<std::uint8_t>(i % 3), counts[i].count));
   }
   const stopwatch watch;
-  // In one procedure: a main thread that is preempted between two sends would give some a long start.
+  // In one procedure: a main thread that is preempted between two sends would give some a long
+  // start.
   rt.post([all] {
     for (const auto& one : all) one.tell<&creature::start>();
   });

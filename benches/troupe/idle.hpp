@@ -32,20 +32,23 @@ inline result idle_memory(unsigned workers, std::uint64_t size) {
     one.tell<&sleeper::answer>();
     if (workers > 0) rt.run();
   }
-  return {.value = static_cast<double>(after - before) / static_cast<double>(size), .check = answers};
+  return {.value = static_cast<double>(after - before) / static_cast<double>(size),
+          .check = answers};
 }
 
 inline result idle_cpu(unsigned workers, std::uint64_t seconds) {
   troupe::runtime rt({.workers = workers});
   std::uint64_t answers = 0;
   auto one = rt.spawn<sleeper>(answers);
-  auto pinned = rt.spawn<sleeper>(troupe::pinned("idle"), troupe::unchecked<std::uint64_t&>{answers});
+  auto pinned =
+      rt.spawn<sleeper>(troupe::pinned("idle"), troupe::unchecked<std::uint64_t&>{answers});
   auto open = rt.hold();
   std::thread main_part([&rt] { rt.run(); });  // the main thread's queue, parked too
   measure::sleep_ms(500);
   const std::int64_t cpu = measure::process_cpu_ns(), began = measure::now_ns();
   measure::sleep_ms(static_cast<std::int64_t>(seconds) * 1000);
-  const double busy = static_cast<double>(measure::process_cpu_ns() - cpu), wall = static_cast<double>(measure::now_ns() - began);
+  const double busy = static_cast<double>(measure::process_cpu_ns() - cpu),
+               wall = static_cast<double>(measure::now_ns() - began);
   one.tell<&sleeper::answer>();
   open.release();
   main_part.join();

@@ -1,5 +1,5 @@
-// Our benchmarks ramp_*: as many parts as workers, each of which sleeps for 20 ms, so that any number of workers can be asked of two
-// processors. ../README.md says what one operation is.
+// Our benchmarks ramp_*: as many parts as workers, each of which sleeps for 20 ms, so that any
+// number of workers can be asked of two processors. ../README.md says what one operation is.
 #pragma once
 
 #include <algorithm>
@@ -59,7 +59,8 @@ inline work<> ramp_reduce(ramp_round& in, unsigned count) {
   co_await troupe::parallel_reduce(numbers, 0, std::plus(), naps);
 }
 
-// Each thread sleeps in the first piece that it does not divide: there it compares neighbours in their places.
+// Each thread sleeps in the first piece that it does not divide: there it compares neighbours in
+// their places.
 struct ramp_less {
   ramp_round* in;
   bool operator()(const int& one, const int& two) const {

@@ -16,7 +16,8 @@ namespace troupe_bench {
 using measure::result;
 using measure::stopwatch;
 
-// ---- memory: tasks that sleep for an hour ----------------------------------------------------------
+// ---- memory: tasks that sleep for an hour
+// ----------------------------------------------------------
 
 struct naps {
   std::atomic<std::uint64_t> begun{0}, ended{0};
@@ -37,12 +38,15 @@ inline result memory(unsigned workers, std::uint64_t size) {
   while (all.begun < size) measure::sleep_ms(10);
   measure::sleep_ms(500);  // the last ones fall asleep
   const std::int64_t after = measure::resident_bytes();
-  return {.value = static_cast<double>(after - before) / static_cast<double>(size), .check = all.begun - all.ended};
+  return {.value = static_cast<double>(after - before) / static_cast<double>(size),
+          .check = all.begun - all.ended};
 }
 
-// ---- timers: calls that are due in an hour; all are armed, then all are cancelled --------------------
+// ---- timers: calls that are due in an hour; all are armed, then all are cancelled
+// --------------------
 
-inline std::uint64_t arm_and_cancel(troupe::runtime& rt, std::vector<troupe::timer>& all, std::uint64_t& called) {
+inline std::uint64_t arm_and_cancel(troupe::runtime& rt, std::vector<troupe::timer>& all,
+                                    std::uint64_t& called) {
   std::uint64_t in_time = 0;
   for (auto& one : all) one = rt.after(std::chrono::hours(1), [&called] { ++called; });
   for (auto& one : all) in_time += one.cancel() ? 1 : 0;

@@ -1,4 +1,5 @@
-// Our benchmarks of one message after another: ping_pong, counting, the two fork-joins and the rings.
+// Our benchmarks of one message after another: ping_pong, counting, the two fork-joins and the
+// rings.
 // ../README.md says what one operation of each is.
 #pragma once
 
@@ -14,7 +15,8 @@ namespace troupe_bench {
 using measure::result;
 using measure::stopwatch;
 
-// ---- ping_pong: the number goes there and back, one more each time -------------------------------
+// ---- ping_pong: the number goes there and back, one more each time
+// -------------------------------
 
 struct pinger;
 
@@ -24,7 +26,8 @@ struct ponger {
 };
 
 struct pinger {
-  pinger(troupe::ref<ponger> partner, std::uint64_t count, std::uint64_t& seen) : other(std::move(partner)), rounds(count), last(seen) {}
+  pinger(troupe::ref<ponger> partner, std::uint64_t count, std::uint64_t& seen)
+      : other(std::move(partner)), rounds(count), last(seen) {}
   void ball(std::uint64_t number) {
     last = number;
     if (last < rounds) other.tell<&ponger::ball>(last);
@@ -49,7 +52,8 @@ inline result ping_pong(unsigned workers, std::uint64_t rounds) {
   return {.value = watch.ns_per(rounds), .check = last};
 }
 
-// ---- counting: one sender, one counter -----------------------------------------------------------
+// ---- counting: one sender, one counter
+// -----------------------------------------------------------
 
 struct counter {
   explicit counter(std::uint64_t& into) : count(into) {}
@@ -79,10 +83,12 @@ inline result counting(unsigned workers, std::uint64_t size) {
   return {.value = watch.ns_per(size), .check = count};
 }
 
-// ---- fork_join_throughput: one sender, 60 counters, round robin ----------------------------------
+// ---- fork_join_throughput: one sender, 60 counters, round robin
+// ----------------------------------
 
 struct round_robin_sender {
-  round_robin_sender(std::vector<troupe::ref<counter>> counters, std::uint64_t count) : to(std::move(counters)), rounds(count) {}
+  round_robin_sender(std::vector<troupe::ref<counter>> counters, std::uint64_t count)
+      : to(std::move(counters)), rounds(count) {}
   void round() {
     for (const auto& one : to) one.tell<&counter::increment>();
     if (--rounds > 0) troupe::self(this).tell<&round_robin_sender::round>();
@@ -108,7 +114,8 @@ inline result fork_join_throughput(unsigned workers, std::uint64_t rounds) {
   return r;
 }
 
-// ---- fork_join_create: an actor is made, handles one message and is destroyed ---------------------
+// ---- fork_join_create: an actor is made, handles one message and is destroyed
+// ---------------------
 
 struct mayfly {
   explicit mayfly(std::atomic<std::uint64_t>& lives) : handled(lives) {}
@@ -117,7 +124,8 @@ struct mayfly {
 };
 
 struct parent {
-  parent(troupe::runtime& runtime, std::atomic<std::uint64_t>& lives, std::uint64_t size) : rt(runtime), handled(lives), left(size) {}
+  parent(troupe::runtime& runtime, std::atomic<std::uint64_t>& lives, std::uint64_t size)
+      : rt(runtime), handled(lives), left(size) {}
   void slice() {
     const std::uint64_t now = std::min<std::uint64_t>(left, 64);
     for (std::uint64_t i = 0; i < now; ++i) rt.spawn<mayfly>(handled).tell<&mayfly::live>();
@@ -139,7 +147,8 @@ inline result fork_join_create(unsigned workers, std::uint64_t size) {
   return {.value = watch.ns_per(size), .check = handled.load()};
 }
 
-// ---- thread_ring: one token, handed on until its hops are used up ---------------------------------
+// ---- thread_ring: one token, handed on until its hops are used up
+// ---------------------------------
 
 struct ring_member {
   ring_member(std::size_t index, std::size_t& holder) : number(index), last_holder(holder) {}

@@ -1,4 +1,5 @@
-// Our benchmarks of asks and of tasks that wait or hand over: ask, ask_chain, spawn, await_ready, switch.
+// Our benchmarks of asks and of tasks that wait or hand over: ask, ask_chain, spawn, await_ready,
+// switch.
 // ../README.md says what one operation of each is.
 #pragma once
 
@@ -15,14 +16,16 @@ namespace troupe_bench {
 using measure::result;
 using measure::stopwatch;
 
-// ---- ask: an actor asks another one, and waits for the answer before it asks again ----------------
+// ---- ask: an actor asks another one, and waits for the answer before it asks again
+// ----------------
 
 struct answerer {
   std::uint64_t next(std::uint64_t number) { return number + 1; }
 };
 
 struct asker {
-  asker(troupe::ref<answerer> partner, std::uint64_t& seen) : other(std::move(partner)), last(seen) {}
+  asker(troupe::ref<answerer> partner, std::uint64_t& seen)
+      : other(std::move(partner)), last(seen) {}
   troupe::task<> ask_often(std::uint64_t times) {
     std::uint64_t number = 0;
     while (number < times) number = co_await other.ask<&answerer::next>(number);
@@ -42,12 +45,14 @@ inline result ask(unsigned workers, std::uint64_t times) {
   return {.value = watch.ns_per(times), .check = last};
 }
 
-// ---- ask_chain: each actor's handler asks the next one, and answers when that has ------------------
+// ---- ask_chain: each actor's handler asks the next one, and answers when that has
+// ------------------
 
 struct chain_link {
   troupe::task<std::uint64_t> go(std::uint64_t left) {
     if (left == 0) co_return 0;
-    const std::uint64_t behind = co_await troupe::spawn<chain_link>().ask<&chain_link::go>(left - 1);
+    const std::uint64_t behind =
+        co_await troupe::spawn<chain_link>().ask<&chain_link::go>(left - 1);
     co_return behind + 1;
   }
 };
@@ -60,7 +65,8 @@ inline result ask_chain(unsigned workers, std::uint64_t links) {
   return {.value = watch.ns_per(links), .check = all.get()};
 }
 
-// ---- spawn: tasks that do nothing, a thousand at a time -------------------------------------------
+// ---- spawn: tasks that do nothing, a thousand at a time
+// -------------------------------------------
 
 inline troupe::task<std::uint64_t> one_more() { co_return 1; }
 
@@ -83,7 +89,8 @@ inline result spawn(unsigned workers, std::uint64_t size) {
   return {.value = watch.ns_per(size), .check = done.get()};
 }
 
-// ---- await_ready: a task that returns at once ------------------------------------------------------
+// ---- await_ready: a task that returns at once
+// ------------------------------------------------------
 
 inline troupe::task<std::uint64_t> await_often(std::uint64_t size) {
   std::uint64_t sum = 0;
@@ -99,7 +106,8 @@ inline result await_ready(unsigned workers, std::uint64_t size) {
   return {.value = watch.ns_per(size), .check = sum.get()};
 }
 
-// ---- switch: two tasks, each of which waits for a future that the other one resolves ---------------
+// ---- switch: two tasks, each of which waits for a future that the other one resolves
+// ---------------
 
 // Not by yield(): that leaves the choice of who is next to the scheduler, and waits for nobody.
 struct table {

@@ -25,8 +25,8 @@ struct BadOutput : std::runtime_error {
       : std::runtime_error("cannot write " + file + ": " + why + "; name another file") {}
 };
 
-// Found out before the work: whether it can be opened. Leaves what is there as it is, a link to what is
-// not there yet, too.
+// Found out before the work: whether it can be opened. Leaves what is there as it is, a link to
+// what is not there yet, too.
 inline void check_writable(const std::string& file) {
   const bool is_new = !std::filesystem::exists(file);
   if (!std::ofstream(file, std::ios::app)) throw BadOutput(file, "it cannot be opened");
@@ -40,7 +40,8 @@ inline void write_wav(const Signal& piece, const std::string& file) {
   info.samplerate = frames_per_s;
   info.channels = 2;
   info.format = SF_FORMAT_WAV | SF_FORMAT_PCM_24;
-  std::unique_ptr<SNDFILE, int (*)(SNDFILE*)> out(sf_open(file.c_str(), SFM_WRITE, &info), &sf_close);
+  std::unique_ptr<SNDFILE, int (*)(SNDFILE*)> out(sf_open(file.c_str(), SFM_WRITE, &info),
+                                                  &sf_close);
   if (out == nullptr) throw BadOutput(file, sf_strerror(nullptr));
   sf_command(out.get(), SFC_SET_CLIPPING, nullptr, SF_TRUE);
   std::vector<float> both;
@@ -129,7 +130,8 @@ class Picture {
     pen_.reset(cairo_create(image_.get()));
     cairo_set_source_rgb(pen_.get(), 0.055, 0.067, 0.1);
     cairo_paint(pen_.get());
-    cairo_select_font_face(pen_.get(), "sans-serif", CAIRO_FONT_SLANT_NORMAL, CAIRO_FONT_WEIGHT_NORMAL);
+    cairo_select_font_face(pen_.get(), "sans-serif", CAIRO_FONT_SLANT_NORMAL,
+                           CAIRO_FONT_WEIGHT_NORMAL);
     cairo_set_source_rgb(pen_.get(), 0.75, 0.78, 0.85);
   }
 

@@ -20,7 +20,8 @@
 #include <vector>
 
 constexpr double length_max_s = 300, pitch_min_hz = 16, pitch_max_hz = 20'000;
-constexpr std::size_t notes_max = 10'000, tracks_max = 64, harmonics_max = 64, score_bytes_max = 1 << 20;
+constexpr std::size_t notes_max = 10'000, tracks_max = 64, harmonics_max = 64,
+                      score_bytes_max = 1 << 20;
 
 struct Note {
   double start_s, length_s, hz, loudness;
@@ -30,7 +31,8 @@ struct Note {
 struct Instrument {
   std::vector<double> harmonics{1};  // how loud the first, the second, ... is
   double attack_s = 0.01, decay_s = 0.1, sustain = 0.7, release_s = 0.2;
-  double ring_s = 0;        // in which the first harmonic halves, the n-th n times as fast; 0: none does
+  // in which the first harmonic halves, the n-th n times as fast; 0: none does
+  double ring_s = 0;
   double detune_cents = 0;  // from the left channel to the right one
 };
 
@@ -131,7 +133,8 @@ class ScoreReader {
           std::accumulate(words.begin() + 1, words.end(), words.front(),
                           [](const auto& said, const auto& word) { return said + ' ' + word; });
     } else if (keyword == "tempo") {
-      if (!score_.tracks.empty()) refuse("'tempo' holds for all tracks; put it above the first one");
+      if (!score_.tracks.empty())
+        refuse("'tempo' holds for all tracks; put it above the first one");
       score_.tempo = numbers(keyword, words, {{"beats a minute", 10, 1000}})[0];
     } else if (keyword == "instrument") {
       begin_instrument(words);
@@ -142,14 +145,16 @@ class ScoreReader {
     } else if (!score_.tracks.empty()) {
       set_track(score_.tracks.back(), keyword, words);
     } else {
-      refuse(quoted(keyword) + " belongs below an instrument or a track; begin with 'instrument NAME'");
+      refuse(quoted(keyword) +
+             " belongs below an instrument or a track; begin with 'instrument NAME'");
     }
   }
 
   void begin_instrument(const Words& words) {
     if (words.size() != 1) refuse("'instrument' wants one word, its name");
     const auto [at, is_new] = score_.instruments.try_emplace(words[0]);
-    if (!is_new) refuse("there is an instrument " + quoted(words[0]) + " already; choose another name");
+    if (!is_new)
+      refuse("there is an instrument " + quoted(words[0]) + " already; choose another name");
     instrument_ = &at->second;
   }
 
@@ -268,8 +273,8 @@ class ScoreReader {
 
   double pitch(const std::string& name) const {
     constexpr std::array<int, 7> of_letter{9, 11, 0, 2, 4, 5, 7};  // half tones above C, from A on
-    if (double hz = 0;
-        name.ends_with("hz") && read_number(std::string_view(name).substr(0, name.size() - 2), hz)) {
+    if (double hz = 0; name.ends_with("hz") &&
+                       read_number(std::string_view(name).substr(0, name.size() - 2), hz)) {
       if (hz >= pitch_min_hz && hz <= pitch_max_hz) return hz;
       refuse(quoted(name) + " is out of range; pitches go from 16hz to 20000hz");
     }
@@ -282,7 +287,8 @@ class ScoreReader {
     const auto [end, error] = std::from_chars(name.data() + at, name.data() + name.size(), octave);
     if (!has_letter || error == std::errc::invalid_argument || end != name.data() + name.size()) {
       refuse(quoted(name) +
-             " is no pitch; write a letter from A to G, then # or b, then the octave, as in F#4 or Bb3, "
+             " is no pitch; write a letter from A to G, then # or b, then the octave, as in F#4 or "
+             "Bb3, "
              "or 440hz");
     }
     if (error != std::errc{} || octave < 0 || octave > 9)
@@ -297,7 +303,8 @@ class ScoreReader {
     std::vector<double> got(wanted.size());
     bool right = words.size() == wanted.size();
     for (std::size_t i = 0; right && i < wanted.size(); ++i) {
-      right = read_number(words[i], got[i]) && got[i] >= wanted[i].least && got[i] <= wanted[i].most;
+      right =
+          read_number(words[i], got[i]) && got[i] >= wanted[i].least && got[i] <= wanted[i].most;
     }
     if (right) return got;
     std::ostringstream said;
@@ -316,7 +323,8 @@ class ScoreReader {
   }
 
   void check() {
-    if (notes_ == 0) throw BadScore(file_, 0, "there is no note in it; write 'play C4:1' below a track");
+    if (notes_ == 0)
+      throw BadScore(file_, 0, "there is no note in it; write 'play C4:1' below a track");
     for (const Track& track : score_.tracks) {
       double length_s =
           track.beats * 60 / score_.tempo + score_.instruments.at(track.instrument).release_s;
@@ -326,8 +334,9 @@ class ScoreReader {
         if (effect.kind == Effect::Kind::reverb) length_s += effect.amount;
       }
       if (length_s > length_max_s)
-        throw BadScore(file_, track.line,
-                       "with its effects this track is longer than 300 seconds; shorten one of them");
+        throw BadScore(
+            file_, track.line,
+            "with its effects this track is longer than 300 seconds; shorten one of them");
     }
     std::erase_if(score_.tracks, [](const Track& track) { return track.notes.empty(); });
   }

@@ -1,6 +1,6 @@
-// Signals, and the functions that make one out of others. Each is a function of its arguments and of
-// nothing else, and adds up in an order of its own: the same call gives the same bits, on whatever
-// thread.
+// Signals, and the functions that make one out of others. Each is a function of its arguments and
+// of nothing else, and adds up in an order of its own: the same call gives the same bits, on
+// whatever thread.
 #pragma once
 
 #include <fftw3.h>
@@ -34,8 +34,8 @@ struct Signal {
 
 using Bins = std::vector<std::complex<double>>;
 
-// The Fourier transform of one size. FFTW plans on one thread only and executes on all: make it before
-// them. The plan is an estimate and not measured, so that it is the same in each run.
+// The Fourier transform of one size. FFTW plans on one thread only and executes on all: make it
+// before them. The plan is an estimate and not measured, so that it is the same in each run.
 class Transform {
  public:
   explicit Transform(std::size_t size) : size_(size) {
@@ -81,8 +81,8 @@ inline double noise(std::uint64_t seed, std::uint64_t index) {
   return std::ldexp(static_cast<double>(bits >> 11), -52) - 1;
 }
 
-// Up to 1 in the attack, down to the sustained level in the decay; there until the note ends, then down
-// to nothing.
+// Up to 1 in the attack, down to the sustained level in the decay; there until the note ends, then
+// down to nothing.
 inline double envelope(const Instrument& by, double length_s, double at_s) {
   const auto held = [&](double s) {
     if (s < by.attack_s) return s / by.attack_s;
@@ -109,12 +109,15 @@ inline Signal play(const Note& note, const Instrument& by) {
         note.hz * std::exp2((static_cast<double>(side) - 0.5) * by.detune_cents / 1200);
     std::vector<double> sum(frames);
     for (std::size_t n = 1; n <= by.harmonics.size(); ++n) {
-      const double number = static_cast<double>(n), hz = base_hz * number, level = by.harmonics[n - 1];
+      const double number = static_cast<double>(n), hz = base_hz * number,
+                   level = by.harmonics[n - 1];
       if (level == 0 || hz >= frames_per_s / 2.0) continue;
       // A pointer that turns by one frame's angle, and shrinks as the harmonic rings away.
       const double halvings = by.ring_s == 0 ? 0 : number / (by.ring_s * frames_per_s);
-      const std::complex<double> turn = std::polar(std::exp2(-halvings), 2 * pi * hz / frames_per_s);
-      const double audible = by.ring_s == 0 ? static_cast<double>(frames) : silence_halvings / halvings;
+      const std::complex<double> turn =
+          std::polar(std::exp2(-halvings), 2 * pi * hz / frames_per_s);
+      const double audible =
+          by.ring_s == 0 ? static_cast<double>(frames) : silence_halvings / halvings;
       const std::size_t end = std::min(frames, static_cast<std::size_t>(audible));
       double re = level, im = 0;
       for (std::size_t i = 0; i < end; ++i) {
@@ -177,8 +180,9 @@ inline std::vector<double> hann(std::size_t frames) {
   return window;
 }
 
-// Longer or shorter at the same pitch: short grains of the signal, each as it was, laid out at another
-// pace. A grain is taken from a little beside its place, else their pace would be heard as a tone.
+// Longer or shorter at the same pitch: short grains of the signal, each as it was, laid out at
+// another pace. A grain is taken from a little beside its place, else their pace would be heard as
+// a tone.
 inline Signal stretched(const Signal& in, double times) {
   constexpr std::size_t grain = 4096, hop = grain / 4;
   constexpr double beside = hop / 2.0;
@@ -196,14 +200,15 @@ inline Signal stretched(const Signal& in, double times) {
     for (const std::size_t side : sides) {
       const float* const source = in.channels[side].data() + first;
       float* const out = made.channels[side].data() + to;
-      for (std::size_t i = 0; i < length; ++i) out[i] += static_cast<float>(source[i] * window[i] / 2);
+      for (std::size_t i = 0; i < length; ++i)
+        out[i] += static_cast<float>(source[i] * window[i] / 2);
     }
   }
   return made;
 }
 
-// What is heard after a clap in a room, ready to be convolved with: transforms of blocks of half the
-// transform's size.
+// What is heard after a clap in a room, ready to be convolved with: transforms of blocks of half
+// the transform's size.
 struct Room {
   std::size_t frames = 0;
   std::vector<Bins> blocks{};
@@ -231,7 +236,8 @@ inline Room room(double seconds, std::size_t side, const Transform& transform) {
 }
 
 // The channel in the room, blended with the channel as it is.
-inline Channel convolved(const Channel& in, const Room& with, double share, const Transform& transform) {
+inline Channel convolved(const Channel& in, const Room& with, double share,
+                         const Transform& transform) {
   const std::size_t block = transform.size() / 2;
   Channel out(in.size() + with.frames);
   for (std::size_t i = 0; i < in.size(); ++i) out[i] = static_cast<float>((1 - share) * in[i]);

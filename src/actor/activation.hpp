@@ -2,20 +2,21 @@
 //
 // From a pool of its own that never gives memory back, since a sender may look at the `home` of an
 // activation that has just changed hands (it then finds another worker's, never garbage).
-// Owner: the thread in the actor's turn; between turns whoever holds the lock of `home` (worker.hpp).
+// Owner: the thread in the actor's turn; between turns whoever holds the lock of `home`
+// (worker.hpp).
 #pragma once
 
 #include <cstddef>
 
 #include "actor/extras.hpp"
 #include "actor/mailbox.hpp"
+#include "base/invariant.hpp"
 #include "memory/stable_pool.hpp"
 #include "sched/runnable.hpp"
 #include "troupe/actor/cell.hpp"
 #include "troupe/actor/message.hpp"
 #include "troupe/base/platform.hpp"
 #include "troupe/task/async_call.hpp"
-#include "base/invariant.hpp"
 
 namespace troupe::actor {
 
@@ -30,13 +31,13 @@ struct mail_list {
 struct activation : sched::runnable {
   enum mark : std::uint8_t {
     told_unreferenced = 1,  // the actor was told that its last ref went
-    waits = 2,          // `suspended` is not null
-    has_urgent = 4,     // urgent mail is in the list, or in the one that was taken last
+    waits = 2,              // `suspended` is not null
+    has_urgent = 4,         // urgent mail is in the list, or in the one that was taken last
   };
   std::uint8_t marks = 0;
   cell* actor = nullptr;
   mail_link oldest{0};
-  mail_link* end = &oldest;          // where the next one is linked: never a branch
+  mail_link* end = &oldest;                // where the next one is linked: never a branch
   tasks::async_call* suspended = nullptr;  // the turn waits for this: only urgent mail is handled
 
   void append(message& mail) noexcept {
@@ -62,7 +63,8 @@ struct activation : sched::runnable {
     marks |= has_urgent;
   }
 
-  // As the first message. Also of an activation that nobody has claimed yet: the actor is not the caller's then.
+  // As the first message. Also of an activation that nobody has claimed yet: the actor is not the
+  // caller's then.
   void begin_urgent(message& mail) noexcept {
     set(mail.next, 0);
     set(oldest, as_link(&mail) | urgent_tag);
@@ -94,7 +96,9 @@ struct activation : sched::runnable {
   }
 
   // Links of a list that was taken: 0 at its end; the message, and what is behind it.
-  static message* as_message(std::uintptr_t link) noexcept { return reinterpret_cast<message*>(link & ~urgent_tag); }
+  static message* as_message(std::uintptr_t link) noexcept {
+    return reinterpret_cast<message*>(link & ~urgent_tag);
+  }
   std::uintptr_t first() const noexcept { return get(oldest); }
   // Takes the first message, which is an ordinary one, out of the list.
   message& pop_ordinary(std::uintptr_t first) noexcept {
@@ -140,7 +144,8 @@ struct activation : sched::runnable {
   }
   bool unreferenced() const noexcept { return (marks & told_unreferenced) != 0; }
   void set_unreferenced(bool told) noexcept {
-    marks = static_cast<std::uint8_t>((marks & ~told_unreferenced) | (told ? told_unreferenced : 0));
+    marks =
+        static_cast<std::uint8_t>((marks & ~told_unreferenced) | (told ? told_unreferenced : 0));
   }
   // Whether a turn has something to do.
   bool may_run() const noexcept { return suspended == nullptr ? !empty() : urgent_first(); }
@@ -148,8 +153,8 @@ struct activation : sched::runnable {
  private:
   static constexpr std::uintptr_t urgent_tag = 8;
 
-  // Where the urgent mail of the list ends, for those to whom much of it may come: kept where there is room. Null when that
-  // is not known, as when the list was taken or put back.
+  // Where the urgent mail of the list ends, for those to whom much of it may come: kept where there
+  // is room. Null when that is not known, as when the list was taken or put back.
   mail_link** urgent_end() noexcept {
     if (suspended != nullptr) return &suspended->urgent_end;
     return has_extras(*actor) ? &cell_extras::of(*actor).urgent_end : nullptr;
@@ -159,7 +164,8 @@ struct activation : sched::runnable {
     if (mail_link** known = urgent_end()) *known = nullptr;
   }
 
-  // The urgent ones that came meanwhile go in front of the ordinary ones of the rest, behind its urgent ones.
+  // The urgent ones that came meanwhile go in front of the ordinary ones of the rest, behind its
+  // urgent ones.
   void put_back_behind_urgent(std::uintptr_t first, const mail_list& taken) noexcept {
     const mail_list meanwhile = take_all();
     set(oldest, first);
@@ -174,9 +180,15 @@ struct activation : sched::runnable {
   }
 
   // order: relaxed (both)  within the owner's list; the mailbox word publishes
-  static std::uintptr_t get(const mail_link& of) noexcept { return of.load(std::memory_order_relaxed); }
-  static void set(mail_link& of, std::uintptr_t to) noexcept { of.store(to, std::memory_order_relaxed); }
-  static std::uintptr_t as_link(message* mail) noexcept { return reinterpret_cast<std::uintptr_t>(mail); }
+  static std::uintptr_t get(const mail_link& of) noexcept {
+    return of.load(std::memory_order_relaxed);
+  }
+  static void set(mail_link& of, std::uintptr_t to) noexcept {
+    of.store(to, std::memory_order_relaxed);
+  }
+  static std::uintptr_t as_link(message* mail) noexcept {
+    return reinterpret_cast<std::uintptr_t>(mail);
+  }
 };
 
 using mailbox = mailbox_word<message, activation, std::atomic<std::uintptr_t>>;
@@ -184,8 +196,8 @@ using mailbox = mailbox_word<message, activation, std::atomic<std::uintptr_t>>;
 // How the scheduler handles an activation (turn.cpp).
 extern const sched::runnable_vtable turn_type;
 
-// Throws std::bad_alloc. A recycled block is not constructed anew: `home` may be looked at by a sender with
-// an old address.
+// Throws std::bad_alloc. A recycled block is not constructed anew: `home` may be looked at by a
+// sender with an old address.
 template <class Runnable>
 Runnable& make_runnable(const sched::runnable_vtable& type) {
   static_assert(sizeof(Runnable) <= memory::stable_bytes);

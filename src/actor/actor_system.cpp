@@ -4,8 +4,8 @@
 #include "actor/asleep.hpp"
 #include "actor/running.hpp"
 #include "actor/turn.hpp"
-#include "sched/worker.hpp"
 #include "base/atomics.hpp"
+#include "sched/worker.hpp"
 #include "troupe/actor/call.hpp"
 #include "troupe/observe/trace.hpp"
 
@@ -23,7 +23,8 @@ constinit thread_local const kept_memory* failures_keep = nullptr;
 
 actor_system::actor_system(limits turn) : turn(turn), slots(this) {
   // order: relaxed  nobody else knows it yet
-  if (turn.messages < turns_are_short_below) slow_path_flags.store(short_turns, std::memory_order_relaxed);
+  if (turn.messages < turns_are_short_below)
+    slow_path_flags.store(short_turns, std::memory_order_relaxed);
   // order: relaxed  as above
   if (observe::tracing()) slow_path_flags.fetch_or(traced, std::memory_order_relaxed);
 }
@@ -32,10 +33,12 @@ actor_system::~actor_system() {
   slots.for_each([](void* slot) { end_extras(*static_cast<cell*>(slot)); });
 }
 
-void actor_system::report(const cell* actor, message::handler method, std::exception_ptr what) noexcept {
+void actor_system::report(const cell* actor, message::handler method,
+                          std::exception_ptr what) noexcept {
   // What a stop that discards ends is no failure.
   if (discarding() && is_cancelled(what)) return;
-  failed_call where{"", method != nullptr ? method(nullptr, nullptr, message_act::describe) : "post", 0, {}};
+  failed_call where{
+      "", method != nullptr ? method(nullptr, nullptr, message_act::describe) : "post", 0, {}};
   if (actor != nullptr) {
     where.actor = actor->type->name;
     where.id = id_of(*actor);
@@ -45,7 +48,8 @@ void actor_system::report(const cell* actor, message::handler method, std::excep
 }
 
 bool actor_system::enter_gate() noexcept {
-  // order: seq_cst  gate_entries in front of closing; close() has it the other way round: one sees the other
+  // order: seq_cst  gate_entries in front of closing; close() has it the other way round: one sees
+  // the other
   gate_entries.fetch_add(1, std::memory_order_seq_cst);
   return !closing.load(std::memory_order_seq_cst);
 }
@@ -61,7 +65,8 @@ void actor_system::close() noexcept {
 
 void actor_system::wait_for_gate_entries() const noexcept {
   // order: seq_cst  as visit; acquires what gate_entries did
-  for (int spin = 0; gate_entries.load(std::memory_order_seq_cst) != 0; ++spin) base::std_atomics::wait_a_little(spin);
+  for (int spin = 0; gate_entries.load(std::memory_order_seq_cst) != 0; ++spin)
+    base::std_atomics::wait_a_little(spin);
 }
 
 void actor_system::make_dead_letter(cell& actor, message& mail, bool observed) noexcept {
@@ -69,22 +74,27 @@ void actor_system::make_dead_letter(cell& actor, message& mail, bool observed) n
   make_uncounted_dead_letter(actor, mail, observed);
 }
 
-void actor_system::make_uncounted_dead_letter(const cell& actor, message& mail, bool observed) noexcept {
+void actor_system::make_uncounted_dead_letter(const cell& actor, message& mail,
+                                              bool observed) noexcept {
   if (is_ours(mail)) {
     mail.act(&mail, nullptr, message_act::discard);
     return;
   }
   count_dead_letter();
   // The last ref to the actor, and to its runtime when that has ended, may go with the message.
-  const failed_call where{actor.type->name, mail.act(nullptr, nullptr, message_act::describe), id_of(actor), {}};
+  const failed_call where{
+      actor.type->name, mail.act(nullptr, nullptr, message_act::describe), id_of(actor), {}};
   mail.act(&mail, nullptr, message_act::discard);
   observe_dead_letter(where, observed);
 }
 
 // order: relaxed  a statistic
-void actor_system::count_dead_letter() noexcept { dead_letters.fetch_add(1, std::memory_order_relaxed); }
+void actor_system::count_dead_letter() noexcept {
+  dead_letters.fetch_add(1, std::memory_order_relaxed);
+}
 
-// What the observer sends may be a dead letter at once (at the runtime's end): counted, but not observed.
+// What the observer sends may be a dead letter at once (at the runtime's end): counted, but not
+// observed.
 void actor_system::observe_dead_letter(const failed_call& where, bool observed) noexcept {
   thread_local bool observing = false;
   if (!observed || observing || !on_dead_letter) return;
@@ -151,7 +161,8 @@ void actor_system::destroy(actor_system* self) noexcept {
   // Those who dropped a last ref before it could be counted.
   self->wait_for_gate_entries();
   // order: acq_rel  as drop_orphan_ref
-  if (self->orphan_refs.fetch_sub(open - left, std::memory_order_acq_rel) == open - left) delete self;
+  if (self->orphan_refs.fetch_sub(open - left, std::memory_order_acq_rel) == open - left)
+    delete self;
 }
 
 void actor_system::drop_orphan_ref() noexcept {

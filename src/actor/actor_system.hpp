@@ -1,4 +1,5 @@
-// system: what the actors of one runtime share: their slots, their executors, and where failures go.
+// system: what the actors of one runtime share: their slots, their executors, and where failures
+// go.
 //
 // A cell finds its system by masking its own address (memory/slot_space.hpp).
 #pragma once
@@ -47,18 +48,22 @@ class actor_system {
   explicit actor_system(limits turn);
   ~actor_system();
 
-  static actor_system& of(const cell& actor) noexcept { return *static_cast<actor_system*>(memory::slab::of(&actor).owner); }
+  static actor_system& of(const cell& actor) noexcept {
+    return *static_cast<actor_system*>(memory::slab::of(&actor).owner);
+  }
 
-  // The end, when no turn runs any more and nobody sends. First destroy_actors for each executor, on its own
-  // thread, one after the other: objects go, in no particular order. Then destroy: cells that somebody still
-  // refers to are orphans, and the system deletes itself when the last such ref goes.
+  // The end, when no turn runs any more and nobody sends. First destroy_actors for each executor,
+  // on its own thread, one after the other: objects go, in no particular order. Then destroy: cells
+  // that somebody still refers to are orphans, and the system deletes itself when the last such ref
+  // goes.
   void destroy_actors(std::uint16_t executor) noexcept;
   // One of them, which has not ended.
   void destroy_actor(cell& actor) noexcept;
   static void destroy(actor_system* self) noexcept;
 
-  // Threads of anybody wake actors and drop last refs while the end begins: they do so in a visit, and the end
-  // waits until no gate_guard is left. False: it has begun, and no actor is woken any more.
+  // Threads of anybody wake actors and drop last refs while the end begins: they do so in a visit,
+  // and the end waits until no gate_guard is left. False: it has begun, and no actor is woken any
+  // more.
   bool enter_gate() noexcept;
   void leave() noexcept;
   class gate_guard {
@@ -86,7 +91,8 @@ class actor_system {
   void drop_orphan_ref() noexcept;
 
   sched::executor& executor_of(const cell& actor) const noexcept {
-    // order: acquire  sees the executor whole; pairs with the runtime's store of a new pinned thread
+    // order: acquire  sees the executor whole; pairs with the runtime's store of a new pinned
+    // thread
     return *executors[actor.lives_on()].load(std::memory_order_acquire);
   }
 
@@ -100,23 +106,27 @@ class actor_system {
   };
   std::atomic<std::uint8_t> slow_path_flags{0};
   // order: relaxed  a stop need not be seen by the very next message
-  bool discarding() const noexcept { return (slow_path_flags.load(std::memory_order_relaxed) & discards) != 0; }
+  bool discarding() const noexcept {
+    return (slow_path_flags.load(std::memory_order_relaxed) & discards) != 0;
+  }
   void discard(bool from_now_on) noexcept {
     if (from_now_on) {
       slow_path_flags.fetch_or(discards, std::memory_order_relaxed);  // order: relaxed  as above
     } else {
-      slow_path_flags.fetch_and(static_cast<std::uint8_t>(~discards), std::memory_order_relaxed);  // order: relaxed  as above
+      // order: relaxed  as above
+      slow_path_flags.fetch_and(static_cast<std::uint8_t>(~discards), std::memory_order_relaxed);
     }
   }
   tasks::call_host host{};            // of its actors' async calls
   tasks::call_host host_reentrant{};  // of those of reentrant actors
-  tasks::call_host host_asleep{};     // of `asleep`, which is the async call of all tasks that sleep without an actor (asleep.hpp)
+  // of `asleep`, which is the async call of all tasks that sleep without an actor (asleep.hpp)
+  tasks::call_host host_asleep{};
   message calls_none{nullptr};
   tasks::async_call asleep{calls_none};
   std::atomic<std::size_t> sleepers{0};
-  std::int64_t began_ns = 0;     // by its clock; set before the first turn
-  std::uint8_t main_lane = 0;    // src/task/main_lanes.hpp; set before the first turn
-  bool is_simulated = false;     // all turns are the main thread's; set before the first turn
+  std::int64_t began_ns = 0;   // by its clock; set before the first turn
+  std::uint8_t main_lane = 0;  // src/task/main_lanes.hpp; set before the first turn
+  bool is_simulated = false;   // all turns are the main thread's; set before the first turn
   memory::slot_space slots;
   supervision_table supervised;
   guard_table guards;
@@ -127,7 +137,7 @@ class actor_system {
   deadlock_search deadlocks{*this};
   std::array<std::atomic<sched::executor*>, executors_max> executors{};
   std::atomic<std::uint64_t> dead_letters{0};
-  std::atomic<bool> closing{false};     // no actor is woken any more
+  std::atomic<bool> closing{false};  // no actor is woken any more
   std::atomic<std::uint32_t> gate_entries{0};
   std::atomic<std::int64_t> orphan_refs{0};
   mutable counts elsewhere;  // of threads that have gone on or ended, or run no turns
@@ -158,7 +168,8 @@ memory::slot_space::magazines* claim_magazines(actor_system& system) noexcept;
 
 // The magazines of the calling worker for this system's slots; null on other threads.
 inline memory::slot_space::magazines* own_magazines(actor_system& system) noexcept {
-  if (slots_of_thread.system == &system) [[likely]] return &slots_of_thread.magazines;
+  if (slots_of_thread.system == &system) [[likely]]
+    return &slots_of_thread.magazines;
   return claim_magazines(system);
 }
 

@@ -14,8 +14,8 @@ namespace {
 using tasks::coroutine;
 using tasks::sleep_suspension;
 
-// Coroutines from the one that sleeps to the root, each awaited by the next. Null when there is more between them than that, or much of
-// it: who sleeps deep in others stays as it is.
+// Coroutines from the one that sleeps to the root, each awaited by the next. Null when there is
+// more between them than that, or much of it: who sleeps deep in others stays as it is.
 coroutine* root_above(tasks::suspension& sleep) noexcept {
   constexpr int deepest = 16;
   coroutine* at = sleep.who;
@@ -31,7 +31,8 @@ void move_to(tasks::async_call& call, tasks::suspension& sleep, coroutine& root)
   root.in = &call;
 }
 
-// What is kept of the task while it sleeps: in its wait, which is no mail yet, and in its root, which has no parent.
+// What is kept of the task while it sleeps: in its wait, which is no mail yet, and in its root,
+// which has no parent.
 struct kept {
   message::handler act;
   tasks::shared_state* result;
@@ -43,18 +44,21 @@ void keep(tasks::suspension& sleep, coroutine& root, const kept& what) noexcept 
 }
 kept kept_by(const tasks::suspension& sleep, const coroutine& root) noexcept {
   // order: relaxed  as above
-  return {reinterpret_cast<message::handler>(sleep.next.load(std::memory_order_relaxed)), reinterpret_cast<tasks::shared_state*>(root.parent & ~coroutine::result)};
+  return {reinterpret_cast<message::handler>(sleep.next.load(std::memory_order_relaxed)),
+          reinterpret_cast<tasks::shared_state*>(root.parent & ~coroutine::result)};
 }
 
 // Whether nobody but itself and its wait knows the actor, which has nothing to do.
 bool is_unknown(activation& active) noexcept {
   cell& actor = *active.actor;
   constexpr unsigned usual = cell::quick | cell::slow;
-  return (actor.flags & ~usual) == cell::constructed && actor.executor == 0 && actor.refs.is_only_own_and_call() && active.marks == activation::waits &&
-         active.empty() && !mailbox(actor.word).has_mail(active);
+  return (actor.flags & ~usual) == cell::constructed && actor.executor == 0 &&
+         actor.refs.is_only_own_and_call() && active.marks == activation::waits && active.empty() &&
+         !mailbox(actor.word).has_mail(active);
 }
 
-// The task as an actor that is suspended, and that nobody else knows. Throws std::bad_alloc; then nothing was done.
+// The task as an actor that is suspended, and that nobody else knows. Throws std::bad_alloc; then
+// nothing was done.
 activation& make_actor(actor_system& system, tasks::suspension& sleep) {
   coroutine& root = *root_above(sleep);
   const kept what = kept_by(sleep, root);
@@ -78,9 +82,12 @@ activation& make_actor(actor_system& system, tasks::suspension& sleep) {
   return *active;
 }
 
-sleep_suspension& as_sleep(tasks::suspension& of) noexcept { return static_cast<sleep_suspension&>(of); }
+sleep_suspension& as_sleep(tasks::suspension& of) noexcept {
+  return static_cast<sleep_suspension&>(of);
+}
 
-// Its time has come. Without memory for its actor it sleeps a little longer; at the runtime's end, until it is ended.
+// Its time has come. Without memory for its actor it sleeps a little longer; at the runtime's end,
+// until it is ended.
 void wake(void* of, tasks::suspension& over) noexcept {
   constexpr std::int64_t while_memory_is_out_ns = 1'000'000;
   auto& system = *static_cast<actor_system*>(of);
@@ -127,7 +134,8 @@ void make_host_asleep(actor_system& of) noexcept {
 bool fall_asleep(activation& active) noexcept {
   cell& actor = *active.actor;
   tasks::async_call& call = *active.suspended;
-  sleep_suspension* const sleep = call.awaited == nullptr ? nullptr : sleep_suspension::of(*call.awaited);
+  sleep_suspension* const sleep =
+      call.awaited == nullptr ? nullptr : sleep_suspension::of(*call.awaited);
   if (sleep == nullptr || call.cancelled || !is_unknown(active) || observe::tracing()) return false;
   actor_system& system = actor_system::of(actor);
   auto& object = *static_cast<spawned_task*>(actor.object());
@@ -146,13 +154,16 @@ bool fall_asleep(activation& active) noexcept {
   return true;
 }
 
-std::size_t look_at_asleep(actor_system& of, const std::function<bool(tasks::suspension& sleep, message::handler act)>& look) {
+std::size_t look_at_asleep(
+    actor_system& of,
+    const std::function<bool(tasks::suspension& sleep, message::handler act)>& look) {
   // order: relaxed  a snapshot
   const std::size_t count = of.sleepers.load(std::memory_order_relaxed);
   if (count == 0) return 0;
   of.host.clock->for_each([&](tasks::timer& one) {
     sleep_suspension* const sleep = sleep_suspension::of(one);
-    return sleep == nullptr || sleep->who->in != &of.asleep || look(*sleep, kept_by(*sleep, *root_above(*sleep)).act);
+    return sleep == nullptr || sleep->who->in != &of.asleep ||
+           look(*sleep, kept_by(*sleep, *root_above(*sleep)).act);
   });
   return count;
 }

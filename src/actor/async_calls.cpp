@@ -6,12 +6,12 @@
 #include <new>
 #include <span>
 
+#include "actor/actor_system.hpp"
 #include "actor/asleep.hpp"
 #include "actor/deadlocks.hpp"
 #include "actor/keeping.hpp"
 #include "actor/running.hpp"
 #include "actor/suspended.hpp"
-#include "actor/actor_system.hpp"
 #include "actor/turn.hpp"
 #include "task/running_call.hpp"
 #include "troupe/actor/call.hpp"
@@ -22,7 +22,9 @@
 namespace troupe::actor {
 namespace {
 
-void go_on(void* actor, tasks::suspension& over) noexcept { deliver_urgent(*static_cast<cell*>(actor), over); }
+void go_on(void* actor, tasks::suspension& over) noexcept {
+  deliver_urgent(*static_cast<cell*>(actor), over);
+}
 
 void go_on_later(tasks::suspension& over) noexcept {
   thread_turn_state& state = current_turn();
@@ -33,11 +35,15 @@ void go_on_later(tasks::suspension& over) noexcept {
 }
 
 // The async call's last loop has ended.
-void complete(tasks::async_call& done) noexcept { done.call.act(&done.call, nullptr, message_act::complete); }
+void complete(tasks::async_call& done) noexcept {
+  done.call.act(&done.call, nullptr, message_act::complete);
+}
 
 TROUPE_NOINLINE void trace_part(const tasks::async_call& of, observe::event kind) noexcept {
   const char* what = of.call.act(nullptr, nullptr, message_act::describe);
-  if (kind == observe::event::suspended) what = of.awaited == nullptr ? nullptr : of.awaited->act(of.awaited, nullptr, message_act::describe);
+  if (kind == observe::event::suspended)
+    what = of.awaited == nullptr ? nullptr
+                                 : of.awaited->act(of.awaited, nullptr, message_act::describe);
   observe::record(kind, what, id_of(*static_cast<const cell*>(of.actor)));
 }
 
@@ -46,21 +52,26 @@ template <class Part>
 void run(thread_turn_state& state, tasks::async_call& of, Part part) noexcept {
   state.running_call = &of;
   part();
-  if (!of.done && observe::tracing()) [[unlikely]] trace_part(of, observe::event::suspended);
+  if (!of.done && observe::tracing()) [[unlikely]]
+    trace_part(of, observe::event::suspended);
   current_turn().running_call = nullptr;
 }
 
 // Runs the async call's loop; true when that was the last.
 TROUPE_INLINE bool run_again(tasks::async_call& of) noexcept {
   thread_turn_state& state = current_turn();
-  // It has come to what it waited for although a stop discards, and waits for nothing else: or it would go on for ever.
-  if (tasks::is_discarding(of.actor)) [[unlikely]] of.cancelled = true;
+  // It has come to what it waited for although a stop discards, and waits for nothing else: or it
+  // would go on for ever.
+  if (tasks::is_discarding(of.actor)) [[unlikely]]
+    of.cancelled = true;
   // order: relaxed  for running_handlers, a snapshot
   state.method.store(of.call.act, std::memory_order_relaxed);
   const bool traced = observe::tracing();
-  if (traced) [[unlikely]] trace_part(of, observe::event::handle_begin);
+  if (traced) [[unlikely]]
+    trace_part(of, observe::event::handle_begin);
   run(state, of, [&] { of.loop(); });
-  if (traced) [[unlikely]] trace_part(of, observe::event::handle_end);
+  if (traced) [[unlikely]]
+    trace_part(of, observe::event::handle_end);
   return of.done;
 }
 
@@ -68,7 +79,8 @@ TROUPE_INLINE bool run_again(tasks::async_call& of) noexcept {
 void leave(tasks::async_call& done, cell& actor) noexcept {
   count_suspended(-1);
   complete(done);
-  if ((actor.flags & cell::ends_soon) != 0 && !suspends(*current_turn().active)) end_with_call(actor);
+  if ((actor.flags & cell::ends_soon) != 0 && !suspends(*current_turn().active))
+    end_with_call(actor);
   drop_in_turn(actor);
 }
 
@@ -98,7 +110,8 @@ const char* resume_reentrant(tasks::async_call& of) noexcept {
 }
 
 // The first run of a call. True when it is suspended: then it keeps its actor alive.
-bool start(thread_turn_state& state, tasks::async_call& call, tasks::coroutine& root, const tasks::call_host& at) noexcept {
+bool start(thread_turn_state& state, tasks::async_call& call, tasks::coroutine& root,
+           const tasks::call_host& at) noexcept {
   cell& actor = *state.active->actor;
   call.actor = &actor;
   call.at = &at;
@@ -137,7 +150,8 @@ void begin(tasks::async_call& call, tasks::coroutine& root) noexcept {
 void cancel_turns(activation& active) noexcept {
   active.actor->flags |= cell::cancels;
   if (has_extras(*active.actor)) {
-    // One that fails meanwhile may have this done again, within it: then nothing is left to do here.
+    // One that fails meanwhile may have this done again, within it: then nothing is left to do
+    // here.
     cell_extras& extras = cell_extras::of(*active.actor);
     extras.next_cancelled = extras.async_calls;
     while (tasks::async_call* call = extras.next_cancelled) {
@@ -152,9 +166,12 @@ void cancel_turns(activation& active) noexcept {
 }
 
 void make_homes(actor_system& of, tasks::timers* clock, sched::io_driver_slot* io) noexcept {
-  const auto search_soon = [](void* actor) noexcept { actor_system::of(*static_cast<cell*>(actor)).deadlocks.search_soon(); };
+  const auto search_soon = [](void* actor) noexcept {
+    actor_system::of(*static_cast<cell*>(actor)).deadlocks.search_soon();
+  };
   of.host = {&go_on, &go_on_later, &resume, clock, io, search_soon, &of.deadlocks.soon()};
-  of.host_reentrant = {&go_on, &go_on_later, &resume_reentrant, clock, io, search_soon, &of.deadlocks.soon()};
+  of.host_reentrant = {&go_on, &go_on_later, &resume_reentrant,   clock,
+                       io,     search_soon,  &of.deadlocks.soon()};
   make_host_asleep(of);
 }
 
@@ -162,8 +179,9 @@ void count_suspended(int change) noexcept { current_turn().own.add(counted::susp
 
 namespace {
 
-// Asks that lead from one to its askers, each kept as it is until the end of this: what is above one goes only when its `parent`
-// is dropped, which needs its lock. Locks are taken upwards, so that nobody waits in a circle for them.
+// Asks that lead from one to its askers, each kept as it is until the end of this: what is above
+// one goes only when its `parent` is dropped, which needs its lock. Locks are taken upwards, so
+// that nobody waits in a circle for them.
 class asks_above {
  public:
   // The caller holds `first`.
@@ -205,7 +223,9 @@ struct named_ask {
   for (const named_ask& one : upwards) {
     const std::string method = one.method(nullptr, nullptr, message_act::describe);
     names = names.empty() ? method : method + " asks " + names;
-    if (one.at != nullptr) places = "\n  " + place_of(tasks::location_of(one.at)) + " waits for the answer of " + method + places;
+    if (one.at != nullptr)
+      places = "\n  " + place_of(tasks::location_of(one.at)) + " waits for the answer of " +
+               method + places;
   }
   throw deadlock("troupe: ask: this would wait for itself: " + names + places);
 }
@@ -251,20 +271,24 @@ void link_to(tasks::ask_link& link, tasks::shared_state& parent) noexcept {
   parent.add_ref();
 }
 
-// Of an ask by an ordinary method: it waits for nothing, but whoever asked it does if it returns the future.
+// Of an ask by an ordinary method: it waits for nothing, but whoever asked it does if it returns
+// the future.
 void link_to_answer(tasks::ask_link& link) noexcept {
   tasks::shared_state* const answers = current_turn().answers;
   if (answers == nullptr || answers->asked->asked != current_cell()) return;
-  link.passed = static_cast<std::uint8_t>(std::min(answers->asked->passed + 1, int{tasks::ask_link::passed_max}));
+  link.passed = static_cast<std::uint8_t>(
+      std::min(answers->asked->passed + 1, int{tasks::ask_link::passed_max}));
   // Else no turn waits.
-  if (answers->asked->asker != nullptr || answers->asked->parent != nullptr) link_to(link, *answers);
+  if (answers->asked->asker != nullptr || answers->asked->parent != nullptr)
+    link_to(link, *answers);
 }
 
 }  // namespace
 
 void link_main_lane(tasks::ask_link& link, const cell& callee) noexcept {
   // order: relaxed  nobody else knows it yet
-  if (callee.lives_on() == actor_system::main_executor) link.main_lane.store(actor_system::of(callee).main_lane, std::memory_order_relaxed);
+  if (callee.lives_on() == actor_system::main_executor)
+    link.main_lane.store(actor_system::of(callee).main_lane, std::memory_order_relaxed);
 }
 
 void link_ask(tasks::ask_link& link, const cell& callee, message::handler method) noexcept {
@@ -279,25 +303,28 @@ void link_ask(tasks::ask_link& link, const cell& callee, message::handler method
     if (system.is_simulated) link.main_lane.store(system.main_lane, std::memory_order_relaxed);
     return link_to_answer(link);
   }
-  // A reentrant actor answers while it waits, and nobody can ask a spawned task, whose actor may be another one when it goes on.
+  // A reentrant actor answers while it waits, and nobody can ask a spawned task, whose actor may be
+  // another one when it goes on.
   const cell_type* const type = static_cast<const cell*>(asking->actor)->type;
   if (!type->reentrant && type != &spawned_type) link.asker = asking->actor;
   link.by_turn = true;
   if (asking->answers != nullptr) link_to(link, *asking->answers);
 }
 
-answering::answering(tasks::shared_state& to) noexcept : before_(std::exchange(current_turn().answers, &to)) {}
+answering::answering(tasks::shared_state& to) noexcept
+    : before_(std::exchange(current_turn().answers, &to)) {}
 answering::~answering() { current_turn().answers = before_; }
 
-// Of an ask the state stays until its resolver is done with it, whoever leaves it; and `to` is resolved after it. Not of one that was
-// asked elsewhere, nor behind many that pass an answer on: those go one within the other.
+// Of an ask the state stays until its resolver is done with it, whoever leaves it; and `to` is
+// resolved after it. Not of one that was asked elsewhere, nor behind many that pass an answer on:
+// those go one within the other.
 namespace {
 
 // A result of which nobody knows who resolves it. Never freed.
 tasks::shared_state& unknown_source() noexcept {
   alignas(tasks::shared_state) static std::byte storage[sizeof(tasks::shared_state)];
-  static tasks::shared_state& instance =
-      *::new (storage) tasks::shared_state([](tasks::shared_state&, bool) noexcept { return false; });
+  static tasks::shared_state& instance = *::new (storage) tasks::shared_state(
+      [](tasks::shared_state&, bool) noexcept { return false; });
   return instance;
 }
 
@@ -305,13 +332,15 @@ tasks::shared_state& unknown_source() noexcept {
 
 void forward_answer(tasks::ask_link& to, tasks::shared_state& from) {
   // order: relaxed  on the thread in run(), or of no interest
-  const auto lane = from.asked == nullptr ? decltype(to.main_lane.load()){} : from.asked->main_lane.load(std::memory_order_relaxed);
+  const auto lane = from.asked == nullptr ? decltype(to.main_lane.load()){}
+                                          : from.asked->main_lane.load(std::memory_order_relaxed);
   to.main_lane.store(lane, std::memory_order_relaxed);  // order: relaxed  as above
   if (from.asked != nullptr && from.asked->parent != nullptr && from.asked->parent->asked == &to) {
     find_circle(*from.asked, from.asked->asked);
   }
   // From here on no turn of this actor gives the answer. A chain of any length would be freed by as
-  // deep a recursion: what does not follow from this very ask is taken for resolved by nobody we know.
+  // deep a recursion: what does not follow from this very ask is taken for resolved by nobody we
+  // know.
   const bool follows = from.asked == nullptr || from.asked->passed == to.passed + 1;
   tasks::shared_state& source = follows ? from : unknown_source();
   source.add_ref();
@@ -322,17 +351,21 @@ void forward_answer(tasks::ask_link& to, tasks::shared_state& from) {
 // A runtime that has begun to end hears nothing more.
 void report_untaken(cell& of, message::handler method, std::exception_ptr what) noexcept {
   actor_system& system = actor_system::of(of);
-  if (const actor_system::gate_guard here(system); here.let_in()) system.report(&of, method, std::move(what));
+  if (const actor_system::gate_guard here(system); here.let_in())
+    system.report(&of, method, std::move(what));
 }
 
-void report_keeping(message::handler describes, std::exception_ptr what, kept_memory keeps) noexcept {
+void report_keeping(message::handler describes, std::exception_ptr what,
+                    kept_memory keeps) noexcept {
   if (current_cell() == nullptr) std::terminate();
   failures_keep = &keeps;
   report_failure(describes, std::move(what));
   failures_keep = nullptr;
 }
 
-void run_aside(actor_system& system, std::move_only_function<void()> procedure) { system.run_aside(std::move(procedure)); }
+void run_aside(actor_system& system, std::move_only_function<void()> procedure) {
+  system.run_aside(std::move(procedure));
+}
 
 void mark_simulated(const actor_system& system, tasks::shared_state& result) noexcept {
   if (system.is_simulated) result.main_lane = system.main_lane;
@@ -340,13 +373,15 @@ void mark_simulated(const actor_system& system, tasks::shared_state& result) noe
 
 actor_system& running_system(const char* who) {
   if (const cell* running = current_cell()) return actor_system::of(*running);
-  throw usage_error(std::string("troupe: ") + who + ": call it in a handler or a task; elsewhere use the runtime's");
+  throw usage_error(std::string("troupe: ") + who +
+                    ": call it in a handler or a task; elsewhere use the runtime's");
 }
 
 // Nobody else can make a ref of the one that the actor's own turn drops.
 void drop_in_turn(cell& of) noexcept {
   activation* const active = current_turn().active;
-  if (current_cell() == &of && active != nullptr && active->actor == &of && of.refs.drop_only()) return active->set_unreferenced(true);
+  if (current_cell() == &of && active != nullptr && active->actor == &of && of.refs.drop_only())
+    return active->set_unreferenced(true);
   drop_ref(of);
 }
 
@@ -397,16 +432,17 @@ void end_reentrant(cell& actor) noexcept {
 }
 
 std::exception_ptr no_future_error(message::handler method) noexcept try {
-  return std::make_exception_ptr(usage_error(std::string("troupe: ask: the handler returned a future without a result: ") +
-                                             method(nullptr, nullptr, message_act::describe)));
+  return std::make_exception_ptr(
+      usage_error(std::string("troupe: ask: the handler returned a future without a result: ") +
+                  method(nullptr, nullptr, message_act::describe)));
 } catch (const std::bad_alloc&) {
   return std::current_exception();
 }
 
 std::exception_ptr stopped_error(message::handler method) noexcept try {
-  return std::make_exception_ptr(
-      actor_stopped(std::string("troupe: ask: the actor has stopped, or was stopped before it handled ") +
-                    method(nullptr, nullptr, message_act::describe)));
+  return std::make_exception_ptr(actor_stopped(
+      std::string("troupe: ask: the actor has stopped, or was stopped before it handled ") +
+      method(nullptr, nullptr, message_act::describe)));
 } catch (const std::bad_alloc&) {
   return std::current_exception();
 }
@@ -416,7 +452,9 @@ std::exception_ptr stopped_error(message::handler method) noexcept try {
 namespace troupe::tasks {
 namespace {
 
-const char* describe_callback(sched::message*, void*, sched::message_act) { return sched::described_as_callback; }
+const char* describe_callback(sched::message*, void*, sched::message_act) {
+  return sched::described_as_callback;
+}
 
 }  // namespace
 
@@ -433,11 +471,15 @@ void send_to_actor(void* held, sched::message& mail) {
 void check_circle(const ask_link& of) { actor::find_circle(of, of.asked); }
 
 void throw_refused(const suspension& one) {
-  const std::string why = actor::actor_system::of(*static_cast<const actor::cell*>(one.who->in->actor)).deadlocks.take_text(one);
+  const std::string why =
+      actor::actor_system::of(*static_cast<const actor::cell*>(one.who->in->actor))
+          .deadlocks.take_text(one);
   throw deadlock(why);
 }
 
-bool is_discarding(const void* actor) noexcept { return actor::actor_system::of(*static_cast<const actor::cell*>(actor)).discarding(); }
+bool is_discarding(const void* actor) noexcept {
+  return actor::actor_system::of(*static_cast<const actor::cell*>(actor)).discarding();
+}
 
 sched::io_driver_slot* current_io() noexcept {
   const actor::cell* running = actor::current_cell();
@@ -449,7 +491,9 @@ void report_unheard(std::exception_ptr what) noexcept {
   actor::report_failure(&describe_callback, std::move(what));
 }
 
-async_call* exchange_running(async_call* call) noexcept { return std::exchange(actor::current_turn().running_call, call); }
+async_call* exchange_running(async_call* call) noexcept {
+  return std::exchange(actor::current_turn().running_call, call);
+}
 
 bool is_part_of_current_actor(const void* object) noexcept {
   actor::cell* const running = actor::current_cell();
@@ -458,7 +502,8 @@ bool is_part_of_current_actor(const void* object) noexcept {
 
 void check_may_block(const char* what) {
   if (!actor::is_running()) return;
-  throw usage_error(std::string("troupe: ") + what + ": a handler must not hold its thread; co_await the future, or use then()");
+  throw usage_error(std::string("troupe: ") + what +
+                    ": a handler must not hold its thread; co_await the future, or use then()");
 }
 
 }  // namespace troupe::tasks

@@ -3,15 +3,15 @@
 #include <utility>
 
 #include "actor/activation.hpp"
+#include "actor/actor_system.hpp"
 #include "actor/extras.hpp"
 #include "actor/running.hpp"
-#include "actor/actor_system.hpp"
 #include "actor/turn.hpp"
+#include "base/invariant.hpp"
 #include "memory/stable_pool.hpp"
 #include "troupe/actor/self.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/observe/trace.hpp"
-#include "base/invariant.hpp"
 
 namespace troupe::actor {
 
@@ -37,8 +37,11 @@ std::uint64_t id_of(const cell& actor) noexcept { return memory::slot_space::num
 cell* current_cell() noexcept { return current_turn().actor.load(std::memory_order_relaxed); }
 
 void refuse_far_base(std::size_t offset) {
-  throw usage_error("troupe: ref: the base class lies " + std::to_string(offset) + " bytes behind the beginning of the object, and a ref can be of one up to " +
-                    std::to_string(address::offset_max) + ": let the class derive from it first, or keep what is large in a std::unique_ptr");
+  throw usage_error(
+      "troupe: ref: the base class lies " + std::to_string(offset) +
+      " bytes behind the beginning of the object, and a ref can be of one up to " +
+      std::to_string(address::offset_max) +
+      ": let the class derive from it first, or keep what is large in a std::unique_ptr");
 }
 
 bool current_is_reentrant() noexcept { return current_cell()->type->reentrant; }
@@ -47,13 +50,15 @@ std::size_t offset_in_self(cell* running, const void* object, std::size_t bytes)
   const std::size_t offset = running == nullptr ? SIZE_MAX : offset_in(*running, object);
   if (offset > address::offset_max || (offset != 0 && offset + bytes > running->type->bytes)) {
     throw usage_error(
-        "troupe: self() is for the actor whose handler is running, called with `this`; elsewhere keep the ref that spawn() returned");
+        "troupe: self() is for the actor whose handler is running, called with `this`; elsewhere "
+        "keep the ref that spawn() returned");
   }
   construction::share(*running);
   return offset;
 }
 
-inside_actor::inside_actor(cell& of) noexcept : before_(current_cell()), context_before_(enter_heap(heap_of(of))) {
+inside_actor::inside_actor(cell& of) noexcept
+    : before_(current_cell()), context_before_(enter_heap(heap_of(of))) {
   // order: relaxed  the thread's own
   current_turn().actor.store(&of, std::memory_order_relaxed);
 }
@@ -92,7 +97,8 @@ cell& construction::finish() {
     return made;
   }
   made.flags |= cell::constructed;
-  if (actor_heap* heap = heap_of(made)) [[unlikely]] heap->begin();
+  if (actor_heap* heap = heap_of(made)) [[unlikely]]
+    heap->begin();
   if (activation_ != nullptr) [[unlikely]] {
     start(made);
   } else {
@@ -133,16 +139,19 @@ namespace {
 
 static_assert(cell_type::slots_begin == memory::slot_space::first_slot);
 
-TROUPE_INLINE cell& make_cell_at(const placement& where, const cell_type& type, std::size_t offset, std::size_t slot_bytes, bool bounded) {
+TROUPE_INLINE cell& make_cell_at(const placement& where, const cell_type& type, std::size_t offset,
+                                 std::size_t slot_bytes, bool bounded) {
   void* slot = where.system.slots.allocate(slot_bytes, own_magazines(where.system));
-  return *::new (slot) cell(type, static_cast<std::uint16_t>(where.executor | (bounded ? cell::bounded : 0)),
-                            static_cast<std::uint8_t>(offset / 8));
+  return *::new (slot)
+      cell(type, static_cast<std::uint16_t>(where.executor | (bounded ? cell::bounded : 0)),
+           static_cast<std::uint8_t>(offset / 8));
 }
 
 TROUPE_NOINLINE cell& make_cell_with_extras(const placement& where, const cell_type& type) {
   std::unique_ptr<mail_bound> bound;
   if (where.mailbox_messages != 0) {
-    bound = std::make_unique<mail_bound>(where.mailbox_messages, static_cast<when_full>(where.when_full));
+    bound = std::make_unique<mail_bound>(where.mailbox_messages,
+                                         static_cast<when_full>(where.when_full));
   }
   std::unique_ptr<supervision_state> supervision;
   if (where.on_error != error_policy::resume || where.parent != nullptr) {
@@ -151,12 +160,17 @@ TROUPE_NOINLINE cell& make_cell_with_extras(const placement& where, const cell_t
     if (where.restart != nullptr) supervision->restart = *where.restart;
   }
   std::unique_ptr<actor_heap> heap;
-  if (where.context != nullptr) heap = std::make_unique<actor_heap>(*where.context, where.rolls_back);
+  if (where.context != nullptr)
+    heap = std::make_unique<actor_heap>(*where.context, where.rolls_back);
   constexpr std::size_t extra = sizeof(cell_extras);
-  cell& made = make_cell_at(where, type, type.offset_behind(extra), type.slot_bytes_behind(extra), bound != nullptr);
+  cell& made = make_cell_at(where, type, type.offset_behind(extra), type.slot_bytes_behind(extra),
+                            bound != nullptr);
   made.flags |= cell::has_extras;
-  auto& extras =
-      *::new (&made + 1) cell_extras{{where.turn_messages, where.turn_ns}, nullptr, std::move(bound), std::move(heap), std::move(supervision)};
+  auto& extras = *::new (&made + 1) cell_extras{{where.turn_messages, where.turn_ns},
+                                                nullptr,
+                                                std::move(bound),
+                                                std::move(heap),
+                                                std::move(supervision)};
   if (where.parent != nullptr) {
     add_ref(*where.parent);
     extras.supervision->parent = where.parent;
@@ -167,9 +181,12 @@ TROUPE_NOINLINE cell& make_cell_with_extras(const placement& where, const cell_t
 }  // namespace
 
 cell& make_adopted(const placement& where, const cell_type& type, void* object) {
-  if (where.on_error == error_policy::restart) refuse_restart("an object that was given to activate() cannot be constructed anew");
+  if (where.on_error == error_policy::restart)
+    refuse_restart("an object that was given to activate() cannot be constructed anew");
   if (where.context != nullptr) {
-    throw option_error("troupe: spawn_options::context: an object that was given to activate() may be taken back, and its memory would go before it");
+    throw option_error(
+        "troupe: spawn_options::context: an object that was given to activate() may be taken back, "
+        "and its memory would go before it");
   }
   cell& made = make_cell(where, type);
   // order: relaxed  as in construction
@@ -183,11 +200,16 @@ cell& make_adopted(const placement& where, const cell_type& type, void* object) 
 }
 
 cell& make_cell(const placement& where, const cell_type& type) {
-  const bool extras = type.reentrant || type.adopted || (where.has_options && (where.turn_messages != 0 || where.mailbox_messages != 0 ||
-                                                              where.on_error != error_policy::resume || where.parent != nullptr || where.context != nullptr));
-  cell& made = extras ? make_cell_with_extras(where, type) : make_cell_at(where, type, type.offset, type.slot_bytes, false);
+  const bool extras =
+      type.reentrant || type.adopted ||
+      (where.has_options && (where.turn_messages != 0 || where.mailbox_messages != 0 ||
+                             where.on_error != error_policy::resume || where.parent != nullptr ||
+                             where.context != nullptr));
+  cell& made = extras ? make_cell_with_extras(where, type)
+                      : make_cell_at(where, type, type.offset, type.slot_bytes, false);
   count(where.system, counted::spawned);
-  if (observe::tracing()) [[unlikely]] observe::record(observe::event::spawned, type.name, id_of(made));
+  if (observe::tracing()) [[unlikely]]
+    observe::record(observe::event::spawned, type.name, id_of(made));
   return made;
 }
 

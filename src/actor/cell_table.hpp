@@ -1,4 +1,5 @@
-// cell_table: something that few actors have for a while, found by the actor. The nodes bring their own state.
+// cell_table: something that few actors have for a while, found by the actor. The nodes bring their
+// own state.
 #pragma once
 
 #include <array>
@@ -15,8 +16,8 @@ namespace troupe::actor {
 template <class Node>
 class cell_table {
  public:
-  // Calls act(slot) under the lock: slot is the actor's node, or null. One to put there ends the chain; one to take away
-  // leaves its next_in_table. Nobody's code may run in it.
+  // Calls act(slot) under the lock: slot is the actor's node, or null. One to put there ends the
+  // chain; one to take away leaves its next_in_table. Nobody's code may run in it.
   template <class Act>
   auto with(const cell& actor, Act act) {
     bucket& system = buckets_[(reinterpret_cast<std::uintptr_t>(&actor) / 64) % buckets_.size()];

@@ -7,8 +7,9 @@ namespace troupe::actor {
 namespace {
 
 std::exception_ptr ended_error(const consume_request& one) noexcept try {
-  return std::make_exception_ptr(actor_stopped(std::string("troupe: consume: the actor has ended: ") +
-                                               one.which(nullptr, nullptr, message_act::describe)));
+  return std::make_exception_ptr(
+      actor_stopped(std::string("troupe: consume: the actor has ended: ") +
+                    one.which(nullptr, nullptr, message_act::describe)));
 } catch (const std::bad_alloc&) {
   return std::current_exception();
 }
@@ -26,7 +27,8 @@ void hand_over(cell& actor, consume_request& to) noexcept {
   try {
     if (heap_of(actor) != nullptr) {
       throw usage_error(std::string("troupe: consume: ") + actor.type->name +
-                        " has a context of its own (spawn_options::context), which would go before what is taken out of it");
+                        " has a context of its own (spawn_options::context), which would go before "
+                        "what is taken out of it");
     }
     to.take(object_of(actor), adopted);
   } catch (...) {
@@ -34,7 +36,8 @@ void hand_over(cell& actor, consume_request& to) noexcept {
   }
   actor_system::of(actor).consumers.end(actor, to);
   if (why != nullptr) return to.fail(std::move(why));
-  if (adopted) actor.flags &= static_cast<std::uint8_t>(~cell::constructed);  // nothing is left to be destroyed
+  // nothing is left to be destroyed
+  if (adopted) actor.flags &= static_cast<std::uint8_t>(~cell::constructed);
   end_object(actor, ended(ended::why::consumed));
   to.give();
 }
@@ -43,16 +46,19 @@ void consider(consume_request& one) noexcept {
   activation& active = *current_turn().active;
   cell& actor = *active.actor;
   actor_system& system = actor_system::of(actor);
-  if ((actor.flags & (cell::stopped | cell::ends_soon)) != 0 || system.discarding() || one.given_up()) {
+  if ((actor.flags & (cell::stopped | cell::ends_soon)) != 0 || system.discarding() ||
+      one.given_up()) {
     system.consumers.end(actor, one);
     return one.fail(ended_error(one));
   }
   if (consume_request* other = system.consumers.begin(actor, one)) {
     if (!other->given_up()) {
-      return one.fail(std::make_exception_ptr(usage_error("troupe: consume: somebody else is consuming this actor already")));
+      return one.fail(std::make_exception_ptr(
+          usage_error("troupe: consume: somebody else is consuming this actor already")));
     }
     system.consumers.end(actor, *other);
-    if (other->waits_outside) other->fail(ended_error(*other));  // else it is still in the mailbox, and finds out there
+    // else it is still in the mailbox, and finds out there
+    if (other->waits_outside) other->fail(ended_error(*other));
     system.consumers.begin(actor, one);
   }
   if (mail_is_left(one, active)) return active.append(one);
@@ -91,7 +97,8 @@ consume_request* consumer_table::call_in(cell& actor) noexcept {
 }
 
 void call_consumer_in(cell& actor) noexcept {
-  if (consume_request* one = actor_system::of(actor).consumers.call_in(actor)) current_turn().active->append(*one);
+  if (consume_request* one = actor_system::of(actor).consumers.call_in(actor))
+    current_turn().active->append(*one);
 }
 
 void refuse_consumer(cell& actor) noexcept {
@@ -103,13 +110,18 @@ void refuse_consumer(cell& actor) noexcept {
 }
 
 std::exception_ptr self_consumed_error(message::handler which) {
-  return std::make_exception_ptr(deadlock(std::string("troupe: consume: an actor cannot wait for its own object, since its handler runs until then: ") +
-                                          which(nullptr, nullptr, message_act::describe)));
+  return std::make_exception_ptr(
+      deadlock(std::string("troupe: consume: an actor cannot wait for its own object, since its "
+                           "handler runs until then: ") +
+               which(nullptr, nullptr, message_act::describe)));
 }
 
 std::exception_ptr base_consumed_error(const cell& of, const char* base) {
-  return std::make_exception_ptr(usage_error(std::string("troupe: consume: this ref is of ") + base + ", a base of the actor's class " + of.type->name +
-                                             ", whose object would be cut; consume it by a ref of its own class, or activate() it and give the "
+  return std::make_exception_ptr(usage_error(std::string("troupe: consume: this ref is of ") +
+                                             base + ", a base of the actor's class " +
+                                             of.type->name +
+                                             ", whose object would be cut; consume it by a ref of "
+                                             "its own class, or activate() it and give the "
                                              "base a virtual destructor"));
 }
 

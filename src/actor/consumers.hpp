@@ -1,8 +1,8 @@
 // consumers: who asks for the object of an actor, one for each actor.
 //
-// The request is a message of the runtime's own, which goes behind the other mail again for as long as there is some. An
-// actor that is quiet but for calls that wait (of a reentrant one) or guarded messages keeps it outside of the mailbox until
-// those are done.
+// The request is a message of the runtime's own, which goes behind the other mail again for as long
+// as there is some. An actor that is quiet but for calls that wait (of a reentrant one) or guarded
+// messages keeps it outside of the mailbox until those are done.
 #pragma once
 
 #include <atomic>

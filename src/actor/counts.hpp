@@ -21,25 +21,36 @@ inline constexpr std::size_t counted_kinds = 6;
 
 class counts {
  public:
-  std::int64_t operator[](counted what) const noexcept { return at(what).load(std::memory_order_relaxed); }  // order: relaxed  a statistic
+  // order: relaxed  a statistic
+  std::int64_t operator[](counted what) const noexcept {
+    return at(what).load(std::memory_order_relaxed);
+  }
   // By the thread that they are of.
   TROUPE_INLINE void add(counted what, std::int64_t n) noexcept {
     // order: relaxed (both)  a statistic; nobody else writes
     at(what).store(at(what).load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
   }
   // By any thread.
-  void add_shared(counted what, std::int64_t n) noexcept { at(what).fetch_add(n, std::memory_order_relaxed); }  // order: relaxed  a statistic
+  // order: relaxed  a statistic
+  void add_shared(counted what, std::int64_t n) noexcept {
+    at(what).fetch_add(n, std::memory_order_relaxed);
+  }
   // What is there goes over to another one, which several threads write.
   void move_to(counts* other) noexcept {
     for (std::size_t i = 0; i < counted_kinds; ++i) {
-      const std::int64_t n = all_[i].exchange(0, std::memory_order_relaxed);  // order: relaxed  a statistic
+      // order: relaxed  a statistic
+      const std::int64_t n = all_[i].exchange(0, std::memory_order_relaxed);
       if (other != nullptr) other->add_shared(static_cast<counted>(i), n);
     }
   }
 
  private:
-  std::atomic<std::int64_t>& at(counted what) noexcept { return all_[static_cast<std::size_t>(what)]; }
-  const std::atomic<std::int64_t>& at(counted what) const noexcept { return all_[static_cast<std::size_t>(what)]; }
+  std::atomic<std::int64_t>& at(counted what) noexcept {
+    return all_[static_cast<std::size_t>(what)];
+  }
+  const std::atomic<std::int64_t>& at(counted what) const noexcept {
+    return all_[static_cast<std::size_t>(what)];
+  }
   std::array<std::atomic<std::int64_t>, counted_kinds> all_{};
 };
 

@@ -3,7 +3,8 @@
 // A turn that begins to wait for what others do records nothing but the wait itself, which names
 // what it is for; and asks for a search, unless one is to come. The search holds each suspended
 // turn for an instant, copies what it waits for, and looks for circles. Invariants
-//   D1  a wait that a search has come to carries its number (wait::seen_in, and the like of a thread
+//   D1  a wait that a search has come to carries its number (wait::seen_in, and the like of a
+//   thread
 //       that waits for a job), and a later wait in the same memory does not; the wait of a thread
 //       that is blocked for a state has a number of its own, and a later wait has a higher one.
 //   D2  a turn is told only by a search that came to each wait of its circle twice, and found it
@@ -45,7 +46,8 @@ struct job_waits {
 struct told_wait {
   const tasks::suspension* wait;
   std::string text;
-  std::uint64_t blocked = 0;  // or the wait of a thread that is blocked, by its number (tasks::blocked_thread)
+  // or the wait of a thread that is blocked, by its number (tasks::blocked_thread)
+  std::uint64_t blocked = 0;
   tasks::suspension* refused = nullptr;
 };
 
@@ -54,8 +56,9 @@ class deadlock_search : private tasks::timer {
   explicit deadlock_search(actor_system& system) noexcept;
   ~deadlock_search();
 
-  // Any thread: there is a search within 100 ms, or 30 times what the last one took. Behind one that found a circle the next
-  // comes within 1 ms, or twice what that took: what goes on now may soon wait for itself again.
+  // Any thread: there is a search within 100 ms, or 30 times what the last one took. Behind one
+  // that found a circle the next comes within 1 ms, or twice what that took: what goes on now may
+  // soon wait for itself again.
   void search_soon() noexcept;
   const std::atomic<bool>& soon() const noexcept { return request_.soon(); }
   // For those who count the timers of users alone.
@@ -65,7 +68,8 @@ class deadlock_search : private tasks::timer {
   // Who has parked such an actor, which may be run by another thread already.
   void search_after_park() noexcept;
 
-  // Searches now. How many turns and blocked threads were told: those have mail when this returns. Any thread but one in a turn.
+  // Searches now. How many turns and blocked threads were told: those have mail when this returns.
+  // Any thread but one in a turn.
   std::size_t search() noexcept;
   // What is thrown where that wait is awaited.
   std::string take_text(const tasks::suspension& refused);
@@ -97,7 +101,8 @@ class deadlock_search : private tasks::timer {
   std::int64_t later_ns_ = 0;
   std::mutex searching_;  // one at a time
   std::uint32_t number_ = 0;
-  std::unique_ptr<wait_snapshot> snapshot_;  // kept, so that a search like the last one allocates nothing
+  // kept, so that a search like the last one allocates nothing
+  std::unique_ptr<wait_snapshot> snapshot_;
   std::atomic<std::int64_t> next_after_ns_{longest_ns};
   std::atomic<bool> incomplete_{false};  // the last one could not look at all
   std::atomic<bool> in_flight_{false};   // some turns were, at the last one

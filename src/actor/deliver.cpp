@@ -1,17 +1,18 @@
 // deliver: a message's way from its sender to the mailbox, and the actor's into a queue.
 #include "actor/activation.hpp"
+#include "actor/actor_system.hpp"
 #include "actor/running.hpp"
 #include "actor/sending.hpp"
-#include "actor/actor_system.hpp"
 #include "actor/turn.hpp"
+#include "base/invariant.hpp"
 #include "sched/worker.hpp"
 #include "troupe/observe/trace.hpp"
-#include "base/invariant.hpp"
 
 namespace troupe::actor {
 namespace {
 
-// Makes the activation of an inactive actor, with its first mail. Frees the mail when memory is out.
+// Makes the activation of an inactive actor, with its first mail. Frees the mail when memory is
+// out.
 activation& activate(cell& to, message& mail, bool urgent) {
   try {
     activation& made = make_activation(to);
@@ -26,7 +27,10 @@ activation& activate(cell& to, message& mail, bool urgent) {
 // What a sender knows of the actor, read before its message is in (sending.hpp).
 struct actor_side {
   actor_side(cell& actor, bool urgent) noexcept
-      : to(actor), system(actor_system::of(actor)), executor(system.executor_of(actor)), urgent(urgent) {}
+      : to(actor),
+        system(actor_system::of(actor)),
+        executor(system.executor_of(actor)),
+        urgent(urgent) {}
 
   void refuse(message& mail) {
     if (urgent) {
@@ -54,8 +58,9 @@ struct actor_side {
   }
   void wake(activation& made) noexcept { executor.submit(made); }
 
-  // The first new mail of an active actor: if it defers its deactivation on some worker, nobody else would tell. By now it
-  // may have gone on, and its activation may be another actor's: whoever takes the wake hint checks.
+  // The first new mail of an active actor: if it defers its deactivation on some worker, nobody
+  // else would tell. By now it may have gone on, and its activation may be another actor's: whoever
+  // takes the wake hint checks.
   void wake_hint(std::uintptr_t seen) noexcept {
     if (!mailbox::is_activation(seen) || mailbox::is_parked(seen)) return;
     activation& active = mailbox::as_activation(seen);
@@ -73,7 +78,8 @@ struct actor_side {
   const bool urgent;
 };
 
-// Who ends a wait has no ref to its actor, which may go on, and end its program, before the sender is done here.
+// Who ends a wait has no ref to its actor, which may go on, and end its program, before the sender
+// is done here.
 TROUPE_NOINLINE void deliver_as_stranger(cell& to, message& mail) {
   actor_side side(to, true);
   const actor_system::gate_guard here(side.system);
@@ -82,9 +88,12 @@ TROUPE_NOINLINE void deliver_as_stranger(cell& to, message& mail) {
 
 TROUPE_NOINLINE void deliver_from_afar(cell& to, message& mail, bool urgent = false) {
   actor_side side(to, urgent);
-  if (urgent && own_worker(side.system) == nullptr) [[unlikely]] return deliver_as_stranger(to, mail);
-  // Senders that go on would keep their receiver busy with making_dead_letters, and a stop or the runtime's end would never come.
-  if (!urgent && side.system.discarding() && !is_ours(mail)) [[unlikely]] return side.turn_away(mail);
+  if (urgent && own_worker(side.system) == nullptr) [[unlikely]]
+    return deliver_as_stranger(to, mail);
+  // Senders that go on would keep their receiver busy with making_dead_letters, and a stop or the
+  // runtime's end would never come.
+  if (!urgent && side.system.discarding() && !is_ours(mail)) [[unlikely]]
+    return side.turn_away(mail);
   send_from_afar(mailbox(to.word), mail, urgent, side);
 }
 
@@ -92,12 +101,13 @@ TROUPE_NOINLINE void deliver_from_afar(cell& to, message& mail, bool urgent = fa
 
 namespace {
 
-// The sender is a worker inside its lock, and the actor was inactive: if it is of this pool it wakes here.
+// The sender is a worker inside its lock, and the actor was inactive: if it is of this pool it
+// wakes here.
 TROUPE_NOINLINE void deliver_to_inactive(sched::worker& self, cell& to, message& mail) {
   actor_system& system = actor_system::of(to);
   // order: relaxed  set when nobody else sends any more
-  if (to.executor == 0 && &system.executor_of(to) == self.executor && !system.closing.load(std::memory_order_relaxed) &&
-      self.make_room(1)) {
+  if (to.executor == 0 && &system.executor_of(to) == self.executor &&
+      !system.closing.load(std::memory_order_relaxed) && self.make_room(1)) {
     activation* made = nullptr;
     try {
       made = &make_activation(to);
@@ -127,8 +137,8 @@ TROUPE_INLINE void deliver_inside(sched::worker& self, cell& to, message& mail) 
   const std::uintptr_t seen = mailbox(to.word).look();
   if (mailbox::is_activation(seen)) {
     activation& active = mailbox::as_activation(seen);
-    // Another worker's, or just now freed by one: never ours by chance, only we make it ours (worker.hpp).
-    // order: relaxed  ours is written inside our lock only
+    // Another worker's, or just now freed by one: never ours by chance, only we make it ours
+    // (worker.hpp). order: relaxed  ours is written inside our lock only
     if (active.home_worker.load(std::memory_order_relaxed) == &self) [[likely]] {
       if constexpr (Urgent) {
         active.append_urgent(mail);
@@ -138,7 +148,8 @@ TROUPE_INLINE void deliver_inside(sched::worker& self, cell& to, message& mail) 
         self.wake_if_deferred(active);
       }
       self.lock.leave();
-      if (self.unwatched()) [[unlikely]] self.ask_for_watch();  // this handler may take long (P11)
+      if (self.unwatched()) [[unlikely]]
+        self.ask_for_watch();  // this handler may take long (P11)
       return;
     }
   }
@@ -157,20 +168,23 @@ TROUPE_NOINLINE void deliver_patiently(cell& to, message& mail) {
 template <bool Urgent>
 TROUPE_INLINE void deliver_at_once(cell& to, message& mail) {
   sched::worker* self = sched::worker::current();
-  if (self == nullptr || !self->lock.enter_at_once()) [[unlikely]] return deliver_patiently<Urgent>(to, mail);
+  if (self == nullptr || !self->lock.enter_at_once()) [[unlikely]]
+    return deliver_patiently<Urgent>(to, mail);
   deliver_inside<Urgent>(*self, to, mail);
 }
 
 }  // namespace
 
 TROUPE_NOINLINE void trace_sent(const cell& to, const message& mail) noexcept {
-  observe::record(observe::event::sent, mail.act(nullptr, nullptr, message_act::describe), id_of(to));
+  observe::record(observe::event::sent, mail.act(nullptr, nullptr, message_act::describe),
+                  id_of(to));
 }
 
 // The way of most messages: the actor is active on the sender's own worker, and nothing of another
 // processor is touched.
 void deliver(cell& to, message& mail) {
-  if (observe::tracing()) [[unlikely]] trace_sent(to, mail);
+  if (observe::tracing()) [[unlikely]]
+    trace_sent(to, mail);
   deliver_at_once<false>(to, mail);
 }
 void deliver_urgent(cell& to, message& mail) { deliver_at_once<true>(to, mail); }
@@ -179,7 +193,9 @@ void start_at_home(cell& made) {
   sched::worker* self = sched::worker::current();
   actor_system& system = actor_system::of(made);
   // order: relaxed  set when nobody else sends any more
-  if (self == nullptr || self->executor != &system.executor_of(made) || system.closing.load(std::memory_order_relaxed)) return;
+  if (self == nullptr || self->executor != &system.executor_of(made) ||
+      system.closing.load(std::memory_order_relaxed))
+    return;
   if (!self->lock.try_enter()) return;
   try {
     if (self->make_room(1)) {
@@ -195,8 +211,8 @@ void start_at_home(cell& made) {
   self->lock.leave();
 }
 
-// Waiting in this worker's queue or deferred here, the actor runs nowhere; so it cannot take a ref to
-// itself, and the caller's is the only way to it.
+// Waiting in this worker's queue or deferred here, the actor runs nowhere; so it cannot take a ref
+// to itself, and the caller's is the only way to it.
 bool drop_at_home(cell& to) noexcept {
   sched::worker* self = sched::worker::current();
   if (self == nullptr || !self->lock.try_enter()) return false;
@@ -205,14 +221,16 @@ bool drop_at_home(cell& to) noexcept {
   if (mailbox::is_activation(seen)) {
     activation& active = mailbox::as_activation(seen);
     // order: relaxed  ours is written inside our lock only
-    if (active.home_worker.load(std::memory_order_relaxed) == self && active.where != sched::run_state::running && to.refs.drop_only()) {
+    if (active.home_worker.load(std::memory_order_relaxed) == self &&
+        active.where != sched::run_state::running && to.refs.drop_only()) {
       active.set_unreferenced(true);
       if (active.where == sched::run_state::deactivation_deferred) self->push(active);
       done = true;
     }
   }
   self->lock.leave();
-  if (done && self->unwatched()) [[unlikely]] self->ask_for_watch();
+  if (done && self->unwatched()) [[unlikely]]
+    self->ask_for_watch();
   return done;
 }
 

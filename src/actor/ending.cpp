@@ -1,8 +1,8 @@
 // How an actor ends, and the messages that tell it to.
 #include <utility>
 
-#include "actor/running.hpp"
 #include "actor/actor_system.hpp"
+#include "actor/running.hpp"
 #include "actor/turn.hpp"
 #include "troupe/actor/call.hpp"
 
@@ -19,13 +19,15 @@ const char* unreferenced(message* mail, void*, message_act act) {
 }  // namespace
 
 bool is_ours(const message& mail) noexcept {
-  return mail.act == &unreferenced || mail.act == &stop_by_message || mail.act == &consume_by_message || mail.act == &drop_by_message;
+  return mail.act == &unreferenced || mail.act == &stop_by_message ||
+         mail.act == &consume_by_message || mail.act == &drop_by_message;
 }
 
 void end_object(cell& actor, ended how) noexcept {
   const bool was_stopped = (actor.flags & cell::stopped) != 0, alive = actor.alive();
   actor.flags |= cell::stopped;
-  turn_state_of_thread.unusual.store(true, std::memory_order_relaxed);  // order: relaxed  the thread's own
+  // order: relaxed  the thread's own
+  turn_state_of_thread.unusual.store(true, std::memory_order_relaxed);
   if (was_stopped) return;
   count(actor_system::of(actor), counted::ended);
   if (alive) destroy_object(actor);
@@ -42,7 +44,8 @@ void end_object(cell& actor, ended how) noexcept {
 
 void leave_parent(cell& actor) noexcept {
   if (!has_extras(actor) || cell_extras::of(actor).supervision == nullptr) return;
-  if (cell* parent = std::exchange(cell_extras::of(actor).supervision->parent, nullptr)) drop_ref(*parent);
+  if (cell* parent = std::exchange(cell_extras::of(actor).supervision->parent, nullptr))
+    drop_ref(*parent);
 }
 
 // The actor ends now, or with its last call that is suspended and cannot be cancelled at once.

@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "actor/heap.hpp"
-#include "actor/supervision_state.hpp"
 #include "actor/mail_bound.hpp"
+#include "actor/supervision_state.hpp"
 #include "troupe/actor/cell.hpp"
 #include "troupe/task/async_call.hpp"
 
@@ -21,35 +21,53 @@ struct limits {
 };
 
 struct cell_extras {
-  limits turn{0, 0};                  // no messages: the system's
-  tasks::async_call* async_calls = nullptr;       // of a reentrant actor: those that are suspended
-  std::unique_ptr<mail_bound> bound;  // of a bounded mailbox
-  std::unique_ptr<actor_heap> heap;   // of an actor with a context of its own; what refers to it goes first
-  std::unique_ptr<supervision_state> supervision;        // of a supervised actor
+  limits turn{0, 0};                         // no messages: the system's
+  tasks::async_call* async_calls = nullptr;  // of a reentrant actor: those that are suspended
+  std::unique_ptr<mail_bound> bound;         // of a bounded mailbox
+  // of an actor with a context of its own; what refers to it goes first
+  std::unique_ptr<actor_heap> heap;
+  std::unique_ptr<supervision_state> supervision;     // of a supervised actor
   std::atomic<std::uintptr_t>* urgent_end = nullptr;  // its activation's (activation.hpp)
-  void* adopted = nullptr;                            // the object of an actor that was made by activate()
+  // the object of an actor that was made by activate()
+  void* adopted = nullptr;
   activation* parked_as =
       nullptr;  // of a reentrant actor with suspended calls: when it was parked last
-  bool listed = false;                                // in the system's waiting_lists, by these links
+  // in the system's waiting_lists, by these links
+  bool listed = false;
   cell* next_listed = nullptr;
   cell** listed_link = nullptr;
-  tasks::async_call* next_cancelled = nullptr;              // the one of `async_calls` that cancel_turns comes to next
+  // the one of `async_calls` that cancel_turns comes to next
+  tasks::async_call* next_cancelled = nullptr;
 
-  static cell_extras& of(cell& actor) noexcept { return *reinterpret_cast<cell_extras*>(&actor + 1); }
-  static const cell_extras& of(const cell& actor) noexcept { return *reinterpret_cast<const cell_extras*>(&actor + 1); }
+  static cell_extras& of(cell& actor) noexcept {
+    return *reinterpret_cast<cell_extras*>(&actor + 1);
+  }
+  static const cell_extras& of(const cell& actor) noexcept {
+    return *reinterpret_cast<const cell_extras*>(&actor + 1);
+  }
 };
 
 inline bool has_extras(const cell& actor) noexcept { return (actor.flags & cell::has_extras) != 0; }
-// The policy and supervision state of one that has any; a handler that throws has consequences for it.
-inline supervision_state* supervision_of(cell& actor) noexcept { return has_extras(actor) ? cell_extras::of(actor).supervision.get() : nullptr; }
-inline bool is_adopted(const cell& actor) noexcept { return has_extras(actor) && cell_extras::of(actor).adopted != nullptr; }
-inline void* object_of(cell& actor) noexcept { return is_adopted(actor) ? cell_extras::of(actor).adopted : actor.object(); }
+// The policy and supervision state of one that has any; a handler that throws has consequences for
+// it.
+inline supervision_state* supervision_of(cell& actor) noexcept {
+  return has_extras(actor) ? cell_extras::of(actor).supervision.get() : nullptr;
+}
+inline bool is_adopted(const cell& actor) noexcept {
+  return has_extras(actor) && cell_extras::of(actor).adopted != nullptr;
+}
+inline void* object_of(cell& actor) noexcept {
+  return is_adopted(actor) ? cell_extras::of(actor).adopted : actor.object();
+}
 // How far behind the object's beginning this lies; SIZE_MAX if it is no part of it.
 inline std::size_t offset_in(cell& actor, const void* part) noexcept {
-  const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(part) - reinterpret_cast<std::uintptr_t>(object_of(actor));
+  const std::uintptr_t offset =
+      reinterpret_cast<std::uintptr_t>(part) - reinterpret_cast<std::uintptr_t>(object_of(actor));
   return offset < actor.type->bytes ? offset : SIZE_MAX;
 }
-inline mail_bound* bound_of(cell& actor) noexcept { return actor.is_bounded() ? cell_extras::of(actor).bound.get() : nullptr; }
+inline mail_bound* bound_of(cell& actor) noexcept {
+  return actor.is_bounded() ? cell_extras::of(actor).bound.get() : nullptr;
+}
 
 // The cell's slot is about to be freed.
 inline void end_extras(cell& actor) noexcept {

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "actor/consumers.hpp"
 #include "actor/actor_system.hpp"
+#include "actor/consumers.hpp"
 #include "actor/turn.hpp"
 #include "actor/turn_limit.hpp"
 
@@ -24,7 +24,8 @@ void guard_table::add(cell& actor, conditional_message& one) noexcept {
       return;
     }
     conditional_message* behind = first->newest->number < one.number ? first->newest : first;
-    while (behind->next_waiting != nullptr && behind->next_waiting->number < one.number) behind = behind->next_waiting;
+    while (behind->next_waiting != nullptr && behind->next_waiting->number < one.number)
+      behind = behind->next_waiting;
     one.next_waiting = behind->next_waiting;
     behind->next_waiting = &one;
     if (first->newest == behind) first->newest = &one;
@@ -77,7 +78,8 @@ void take_from_guards(cell& actor, conditional_message& one) noexcept {
 // One whose predicate throws is handled, too: there it throws again, as a handler would.
 conditional_message* ready_guard(cell& actor) noexcept {
   const void* const object = object_of(actor);
-  for (conditional_message* one = actor_system::of(actor).guards.oldest_of(actor); one != nullptr; one = one->next_waiting) {
+  for (conditional_message* one = actor_system::of(actor).guards.oldest_of(actor); one != nullptr;
+       one = one->next_waiting) {
     try {
       if (one->holds(*one, object)) return one;
     } catch (...) {
@@ -89,11 +91,13 @@ conditional_message* ready_guard(cell& actor) noexcept {
 
 }  // namespace
 
-void look_at_guards(thread_turn_state& state, actor_system& system, activation& active, turn_limit& limit) noexcept {
+void look_at_guards(thread_turn_state& state, actor_system& system, activation& active,
+                    turn_limit& limit) noexcept {
   if (std::exchange(state.set_aside, false)) return;  // nothing has changed
   cell& actor = *active.actor;
   constexpr unsigned looked_at = cell::guards | cell::constructed | cell::stopped | cell::ends_soon;
-  while ((actor.flags & looked_at) == (cell::guards | cell::constructed) && active.suspended == nullptr && !system.discarding()) {
+  while ((actor.flags & looked_at) == (cell::guards | cell::constructed) &&
+         active.suspended == nullptr && !system.discarding()) {
     conditional_message* one = ready_guard(actor);
     if (one == nullptr) return;
     if (limit.handled == limit.look_after && limit.over(state, actor)) {

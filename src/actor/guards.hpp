@@ -1,7 +1,8 @@
 // guards: messages that wait until a predicate over their actor's state holds.
 //
-// Set aside when they are reached and do not hold; looked at again after each message that is handled, oldest first. They
-// are in no mailbox then: a bounded one has room for another message instead.
+// Set aside when they are reached and do not hold; looked at again after each message that is
+// handled, oldest first. They are in no mailbox then: a bounded one has room for another message
+// instead.
 #pragma once
 
 #include <atomic>
@@ -22,11 +23,13 @@ class guard_table {
   conditional_message* oldest_of(cell& actor) noexcept;
 
   // Exact when no turn runs.
-  bool empty() const noexcept { return waiting_.load(std::memory_order_relaxed) == 0; }  // order: relaxed  the count of outstanding work published it
+  // order: relaxed  the count of outstanding work published it
+  bool empty() const noexcept { return waiting_.load(std::memory_order_relaxed) == 0; }
   template <class Look>
   void for_each(Look look) {
     table_.for_each([&look](const conditional_message& oldest) {
-      for (const conditional_message* one = &oldest; one != nullptr; one = one->next_waiting) look(*oldest.of, *one);
+      for (const conditional_message* one = &oldest; one != nullptr; one = one->next_waiting)
+        look(*oldest.of, *one);
     });
   }
 

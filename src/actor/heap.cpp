@@ -1,7 +1,7 @@
 #include "actor/heap.hpp"
 
-#include "actor/extras.hpp"
 #include "actor/actor_system.hpp"
+#include "actor/extras.hpp"
 #include "troupe/context/persist.hpp"
 #include "troupe/observe/trace.hpp"
 
@@ -9,13 +9,19 @@ namespace troupe::actor {
 
 kept_memory actor_heap::keep() noexcept try {
   contexts::share& held = contexts::keep_since_snapshot(*memory_);
-  return {std::shared_ptr<const void>(&held, [](const void* share) { const_cast<contexts::share*>(static_cast<const contexts::share*>(share))->drop(); }),
+  return {std::shared_ptr<const void>(
+              &held,
+              [](const void* share) {
+                const_cast<contexts::share*>(static_cast<const contexts::share*>(share))->drop();
+              }),
           memory_->bytes()};
 } catch (const std::bad_alloc&) {
   return {};
 }
 
-actor_heap* heap_of(cell& actor) noexcept { return has_extras(actor) ? cell_extras::of(actor).heap.get() : nullptr; }
+actor_heap* heap_of(cell& actor) noexcept {
+  return has_extras(actor) ? cell_extras::of(actor).heap.get() : nullptr;
+}
 
 kept_failure report_own(cell& actor, message::handler method, std::exception_ptr what) noexcept {
   actor_heap* const heap = heap_of(actor);
@@ -28,7 +34,8 @@ kept_failure report_own(cell& actor, message::handler method, std::exception_ptr
 }
 
 void destroy_object(cell& actor) noexcept {
-  if (observe::tracing()) [[unlikely]] observe::record(observe::event::ended, actor.type->name, id_of(actor));
+  if (observe::tracing()) [[unlikely]]
+    observe::record(observe::event::ended, actor.type->name, id_of(actor));
   actor_heap* const heap = heap_of(actor);
   if (heap != nullptr) heap->close();
   actor.type->destroy(object_of(actor));

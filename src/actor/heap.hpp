@@ -12,11 +12,13 @@
 
 namespace troupe::actor {
 
-// In the actor's extras; used in its turns only. As long as it is alive what its constructor allocated stays. When it ends, or
-// is constructed anew, all goes, in one step; the context itself stays until the cell goes, for it may be the current one.
+// In the actor's extras; used in its turns only. As long as it is alive what its constructor
+// allocated stays. When it ends, or is constructed anew, all goes, in one step; the context itself
+// stays until the cell goes, for it may be the current one.
 class actor_heap {
  public:
-  actor_heap(const context_options& options, bool rolls_back) : memory_(make_context(options)), empty_(*memory_), rolls_back_(rolls_back) {}
+  actor_heap(const context_options& options, bool rolls_back)
+      : memory_(make_context(options)), empty_(*memory_), rolls_back_(rolls_back) {}
 
   context& memory() noexcept { return *memory_; }
   // The constructor has returned.
@@ -34,7 +36,8 @@ class actor_heap {
     memory_->rollback(empty_);
     memory_->trim();
   }
-  // Holds what the handler has allocated, to which what it throws may refer. Null when memory is out.
+  // Holds what the handler has allocated, to which what it throws may refer. Null when memory is
+  // out.
   kept_memory keep() noexcept;
 
  private:
@@ -47,11 +50,15 @@ class actor_heap {
 // Null for most.
 actor_heap* heap_of(cell& actor) noexcept;
 
-// The calling thread's current context is the actor's own from now on, or there is none; contexts::leave() with what it returns
-// undoes that. So what an actor without one allocates never lies in the context of another one, which constructs it for instance.
-inline context* enter_heap(actor_heap* own) noexcept { return contexts::enter(own == nullptr ? nullptr : &own->memory()); }
+// The calling thread's current context is the actor's own from now on, or there is none;
+// contexts::leave() with what it returns undoes that. So what an actor without one allocates never
+// lies in the context of another one, which constructs it for instance.
+inline context* enter_heap(actor_heap* own) noexcept {
+  return contexts::enter(own == nullptr ? nullptr : &own->memory());
+}
 
-// In the actor's turn: a failure of its own, which may refer to what it allocated: that stays for as long as what this returns is there.
+// In the actor's turn: a failure of its own, which may refer to what it allocated: that stays for
+// as long as what this returns is there.
 kept_failure report_own(cell& actor, message::handler method, std::exception_ptr what) noexcept;
 
 // Destroys the actor's object, and discards what it allocated.

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "actor/activation.hpp"
-#include "actor/extras.hpp"
 #include "actor/actor_system.hpp"
+#include "actor/extras.hpp"
 #include "actor/turn.hpp"
 #include "sched/worker.hpp"
 #include "troupe/actor/call.hpp"
@@ -20,7 +20,9 @@ mail_bound::taken mail_bound::take() noexcept {
   std::lock_guard lock(mutex_);
   if (count_ >= limit_ && policy_ != when_full::drop_old && !open_) return taken::no;
   ++count_;
-  if (policy_ != when_full::drop_old || count_ / 2 < limit_ || count_ - limit_ < spare || open_ || calls_) return taken::yes;
+  if (policy_ != when_full::drop_old || count_ / 2 < limit_ || count_ - limit_ < spare || open_ ||
+      calls_)
+    return taken::yes;
   calls_ = true;
   return taken::overflows;
 }
@@ -45,14 +47,16 @@ mail_bound::waiting& mail_bound::waiting::operator=(waiting&& other) noexcept {
   return *this;
 }
 
-// Nobody is told of an ask that never came in: whoever asked has given it up, or the runtime has gone.
+// Nobody is told of an ask that never came in: whoever asked has given it up, or the runtime has
+// gone.
 mail_bound::waiting::~waiting() {
   if (ask != nullptr) ask->act(ask, nullptr, message_act::discard);
 }
 
 bool mail_bound::waiting::gave_up() const noexcept {
   // order: relaxed  a hint; who gives up at that very instant has asked
-  return ask == nullptr ? granted->abandoned() : answer->asked->given_up.load(std::memory_order_relaxed);
+  return ask == nullptr ? granted->abandoned()
+                        : answer->asked->given_up.load(std::memory_order_relaxed);
 }
 
 bool mail_bound::waiting::come_in() noexcept {
@@ -88,8 +92,8 @@ void mail_bound::leave() noexcept {
   --count_;
 }
 
-// One room is free, and an ask is the first that waits. To deliver one may make dead letters of it, which frees its room, and so on for each that
-// waits: hence a loop, and one thread at a time.
+// One room is free, and an ask is the first that waits. To deliver one may make dead letters of it,
+// which frees its room, and so on for each that waits: hence a loop, and one thread at a time.
 void mail_bound::give_room(std::unique_lock<std::mutex>& lock) noexcept {
   giving_ = true;
   freed_ = 1;
@@ -189,7 +193,9 @@ void wait_for_permit(cell& to, promise<permit>&& waiter) {
 
 bool ask_waits_for_room(cell& to) noexcept { return bound_of(to)->policy() == when_full::suspend; }
 
-void deliver_when_room(cell& to, message& ask, const tasks::shared_state& answer) { bound_of(to)->wait_for(ask, answer, to); }
+void deliver_when_room(cell& to, message& ask, const tasks::shared_state& answer) {
+  bound_of(to)->wait_for(ask, answer, to);
+}
 
 const char* drop_by_message(message* mail, void*, message_act act) {
   if (act == message_act::describe) return "drop_old";
@@ -212,11 +218,12 @@ void drop_old(actor_system& system, activation& active) noexcept {
     if (counts) {
       system.make_dead_letter(actor, mail);
     } else {
-      older.end->store(first, std::memory_order_relaxed);  // order: relaxed  within the owner's list
+      // order: relaxed  within the owner's list
+      older.end->store(first, std::memory_order_relaxed);
       older.end = &mail.next;
     }
   }
-  older.end->store(0, std::memory_order_relaxed);  // order: relaxed  as above
+  older.end->store(0, std::memory_order_relaxed);       // order: relaxed  as above
   older.oldest = kept.load(std::memory_order_relaxed);  // order: relaxed  as above
   if (older.oldest != 0) active.put_back(older.oldest, older);
 }
@@ -234,14 +241,16 @@ bool take_permit(cell& to) noexcept {
 }
 
 void refuse_full(cell& to, message& mail) {
-  if (bound_of(to)->policy() == when_full::drop_new) return actor_system::of(to).make_uncounted_dead_letter(to, mail);
+  if (bound_of(to)->policy() == when_full::drop_new)
+    return actor_system::of(to).make_uncounted_dead_letter(to, mail);
   mail.act(&mail, nullptr, message_act::discard);
   std::rethrow_exception(full_error(to));
 }
 
 std::exception_ptr full_error(const cell& to) {
-  return std::make_exception_ptr(mailbox_full(std::string("troupe: the mailbox of ") + to.type->name +
-                                              " is full: send less, co_await send(), or raise spawn_options::mailbox"));
+  return std::make_exception_ptr(
+      mailbox_full(std::string("troupe: the mailbox of ") + to.type->name +
+                   " is full: send less, co_await send(), or raise spawn_options::mailbox"));
 }
 
 }  // namespace troupe::actor

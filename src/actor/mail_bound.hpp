@@ -1,7 +1,9 @@
-// mail_bound: how many messages wait in a bounded mailbox, and who waits for room: a sender, or an ask itself.
+// mail_bound: how many messages wait in a bounded mailbox, and who waits for room: a sender, or an
+// ask itself.
 //
 // Invariants
-//   L1  count_ is at most the limit, but under drop_old; each is a message that waits or a room that
+//   L1  count_ is at most the limit, but under drop_old; each is a message that waits or a room
+//   that
 //       was given to somebody who will send.
 //   L2  nobody waits while there is room, but for as long as a thread that gives room is at it.
 //   L3  room is given in the order in which those who wait began to, and an ask is delivered before
@@ -29,7 +31,8 @@ class mail_bound {
 
   when_full policy() const noexcept { return policy_; }
   enum class taken : std::uint8_t { no, yes, overflows };
-  // `overflows`, once: there is room, for the oldest goes, but the owner has not come to its mail for long and is to be called.
+  // `overflows`, once: there is room, for the oldest goes, but the owner has not come to its mail
+  // for long and is to be called.
   taken take() noexcept;
   // It has come; or it could not be called.
   void called() noexcept;
@@ -52,10 +55,15 @@ class mail_bound {
   bool open_ = false, calls_ = false;
   // One who waits for room: a sender that is told, or an ask that is delivered.
   struct waiting {
-    waiting(promise<permit>&& sender, cell& actor) noexcept : granted(std::move(sender)), to(&actor) {}
-    waiting(message& asks, const tasks::shared_state& of, cell& actor) noexcept : ask(&asks), answer(&of), to(&actor) {}
+    waiting(promise<permit>&& sender, cell& actor) noexcept
+        : granted(std::move(sender)), to(&actor) {}
+    waiting(message& asks, const tasks::shared_state& of, cell& actor) noexcept
+        : ask(&asks), answer(&of), to(&actor) {}
     waiting(waiting&& other) noexcept
-        : granted(std::move(other.granted)), ask(std::exchange(other.ask, nullptr)), answer(other.answer), to(other.to) {}
+        : granted(std::move(other.granted)),
+          ask(std::exchange(other.ask, nullptr)),
+          answer(other.answer),
+          to(other.to) {}
     waiting& operator=(waiting&& other) noexcept;
     ~waiting();
     bool gave_up() const noexcept;
@@ -72,7 +80,8 @@ class mail_bound {
   void give_room(std::unique_lock<std::mutex>& lock) noexcept;
 
   std::deque<waiting> waiting_;
-  std::size_t freed_ = 0;   // rooms that came free while a thread delivers asks: it gives these, too (L3)
+  // rooms that came free while a thread delivers asks: it gives these, too (L3)
+  std::size_t freed_ = 0;
   bool giving_ = false;
   std::size_t prune_at_ = 16;  // who gave up is forgotten then
 };

@@ -2,8 +2,9 @@
 //
 //   inactive              0
 //   active, no new mail  activation | 1
-//   active, new mail     the newest message; each links to the next older, the oldest to activation | 1
-//   parked               the same two, | 4: in no queue, since a call of it waits; urgent mail wakes it, of a reentrant
+//   active, new mail     the newest message; each links to the next older, the oldest to activation
+//   | 1 parked               the same two, | 4: in no queue, since a call of it waits; urgent mail
+//   wakes it, of a reentrant
 //                        one any mail
 //   closed               2: the runtime has gone
 // An urgent message's address carries | 8.
@@ -14,11 +15,11 @@
 // Invariants
 //   M1  a message is whole before it is linked.
 //   M2  messages come out of collect in the order in which append (or claim) took effect.
-//   M3  rest succeeds only when no message is there, park only when none is there that wakes: none is forgotten.
-//   M4  between a claim and the rest that ends it there is one activation.
-//   M5  who takes the parked state away wakes the activation, and nobody else does.
-// A sender retries a bounded number of times, then appends by an exchange that cannot fail; the owner may
-// then have to wait for the sender's next instruction, never a sender for an owner (P4).
+//   M3  rest succeeds only when no message is there, park only when none is there that wakes: none
+//   is forgotten. M4  between a claim and the rest that ends it there is one activation. M5  who
+//   takes the parked state away wakes the activation, and nobody else does.
+// A sender retries a bounded number of times, then appends by an exchange that cannot fail; the
+// owner may then have to wait for the sender's next instruction, never a sender for an owner (P4).
 // Measured against a one-bit lock and a list: docs/decisions/mailbox_word.md.
 #pragma once
 
@@ -28,15 +29,19 @@
 
 namespace troupe::actor {
 
-// Message needs `Atomics::atomic<std::uintptr_t> next` and an address that 16 divides, Activation one that 8 does.
+// Message needs `Atomics::atomic<std::uintptr_t> next` and an address that 16 divides, Activation
+// one that 8 does.
 template <class Message, class Activation, class Word, class Atomics = base::std_atomics>
 class mailbox_word {
  public:
-  static constexpr std::uintptr_t inactive = 0, active_tag = 1, closed = 2, parked_tag = 4, urgent_tag = 8, tags = 15;
+  static constexpr std::uintptr_t inactive = 0, active_tag = 1, closed = 2, parked_tag = 4,
+                                  urgent_tag = 8, tags = 15;
 
   explicit mailbox_word(Word& word) noexcept : word_(word) {}
 
-  static std::uintptr_t tagged(Activation& active) noexcept { return reinterpret_cast<std::uintptr_t>(&active) | active_tag; }
+  static std::uintptr_t tagged(Activation& active) noexcept {
+    return reinterpret_cast<std::uintptr_t>(&active) | active_tag;
+  }
   static bool is_activation(std::uintptr_t seen) noexcept { return (seen & active_tag) != 0; }
   static bool is_parked(std::uintptr_t seen) noexcept { return (seen & parked_tag) != 0; }
   static Activation& as_activation(std::uintptr_t seen) noexcept {
@@ -44,60 +49,71 @@ class mailbox_word {
   }
 
   std::uintptr_t look() const noexcept {
-    // order: relaxed  only compared: collect takes the messages, and who looks into an activation that is not
-    // his own checks what he finds
+    // order: relaxed  only compared: collect takes the messages, and who looks into an activation
+    // that is not his own checks what he finds
     return word_.load(std::memory_order_relaxed);
   }
 
   // The actor was inactive: it becomes active with this activation. False when it was not inactive.
   bool claim(Activation& with) noexcept {
     std::uintptr_t seen = inactive;
-    // order: acquire  takes over the actor from rest/release; its first mail is published by the queue that the
-    // activation goes into
-    return word_.compare_exchange_strong(seen, tagged(with), std::memory_order_acquire, std::memory_order_relaxed);
+    // order: acquire  takes over the actor from rest/release; its first mail is published by the
+    // queue that the activation goes into
+    return word_.compare_exchange_strong(seen, tagged(with), std::memory_order_acquire,
+                                         std::memory_order_relaxed);
   }
 
-  // The word was `seen`, an active or parked state: the mail is the newest. False when the word has changed. One that
-  // wakes takes the parked state away: then the caller must wake the activation_under(seen) (M5).
+  // The word was `seen`, an active or parked state: the mail is the newest. False when the word has
+  // changed. One that wakes takes the parked state away: then the caller must wake the
+  // activation_under(seen) (M5).
   bool append(std::uintptr_t seen, Message& mail, bool urgent, bool wakes) noexcept {
     // order: relaxed  published by the compare-and-swap below
     mail.next.store(seen, std::memory_order_relaxed);
-    // order: acq_rel  publishes the message (M1), pairs with collect/acquire; takes a parked actor over as claim does
-    return word_.compare_exchange_strong(seen, linked(mail, urgent, wakes ? 0 : seen), std::memory_order_acq_rel, std::memory_order_relaxed);
+    // order: acq_rel  publishes the message (M1), pairs with collect/acquire; takes a parked actor
+    // over as claim does
+    return word_.compare_exchange_strong(seen, linked(mail, urgent, wakes ? 0 : seen),
+                                         std::memory_order_acq_rel, std::memory_order_relaxed);
   }
 
-  // The ordinary mail is the newest, whatever the word was. The state found: when that was inactive (or closed), the caller
-  // is the one that must finish(): nobody else touches the chain's end. When it was parked the caller must wake it.
+  // The ordinary mail is the newest, whatever the word was. The state found: when that was inactive
+  // (or closed), the caller is the one that must finish(): nobody else touches the chain's end.
+  // When it was parked the caller must wake it.
   std::uintptr_t append_always(Message& mail) noexcept {
     // order: relaxed  published by the exchange below
     mail.next.store(unlinked, std::memory_order_relaxed);
-    // order: acq_rel  publishes the message as append does (M1), takes over an inactive actor as claim does
+    // order: acq_rel  publishes the message as append does (M1), takes over an inactive actor as
+    // claim does
     const std::uintptr_t seen = word_.exchange(linked(mail, false, 0), std::memory_order_acq_rel);
     if (seen != inactive && seen != closed) finish(mail, seen);
     return seen;
   }
   void finish(Message& mail, std::uintptr_t older) noexcept {
-    // order: release  the sender's last touch of a message that the owner then frees; pairs with collect/acquire
+    // order: release  the sender's last touch of a message that the owner then frees; pairs with
+    // collect/acquire
     mail.next.store(older, std::memory_order_release);
   }
 
-  // By the one who has taken the parked state `seen` away: nobody collects before he wakes the activation.
+  // By the one who has taken the parked state `seen` away: nobody collects before he wakes the
+  // activation.
   static Activation& activation_under(std::uintptr_t seen) noexcept {
     while (!is_activation(seen)) seen = older_than(as_message(seen));
     return as_activation(seen);
   }
 
-  // Anybody, who found the parked state `seen`: takes it away for a look at the actor, without any mail. False when it has
-  // changed. Afterwards let_go().
+  // Anybody, who found the parked state `seen`: takes it away for a look at the actor, without any
+  // mail. False when it has changed. Afterwards let_go().
   bool seize(std::uintptr_t seen) noexcept {
     // order: acquire  takes over the actor from park/release, or from let_go/release
-    return word_.compare_exchange_strong(seen, seen & ~parked_tag, std::memory_order_acquire, std::memory_order_relaxed);
+    return word_.compare_exchange_strong(seen, seen & ~parked_tag, std::memory_order_acquire,
+                                         std::memory_order_relaxed);
   }
-  // Parks it again. False when mail came, of any kind: then the caller must wake the activation_under(seen) (M5).
+  // Parks it again. False when mail came, of any kind: then the caller must wake the
+  // activation_under(seen) (M5).
   bool let_go(std::uintptr_t seen) noexcept {
     std::uintptr_t taken = seen & ~parked_tag;
     // order: release  hands the actor over as park does; relaxed: who wakes it goes through a queue
-    return word_.compare_exchange_strong(taken, seen, std::memory_order_release, std::memory_order_relaxed);
+    return word_.compare_exchange_strong(taken, seen, std::memory_order_release,
+                                         std::memory_order_relaxed);
   }
 
   // Owner: whether new mail is there.
@@ -107,18 +123,20 @@ class mailbox_word {
   bool has_urgent_mail(Activation& active) const noexcept {
     const std::uintptr_t end = tagged(active);
     // order: acquire  as collect
-    for (std::uintptr_t at = word_.load(std::memory_order_acquire); at != end; at = older_than(as_message(at)) & ~parked_tag) {
+    for (std::uintptr_t at = word_.load(std::memory_order_acquire); at != end;
+         at = older_than(as_message(at)) & ~parked_tag) {
       if ((at & urgent_tag) != 0) return true;
     }
     return false;
   }
 
-  // Owner, after has_mail: takes the new mail and calls `take(message, urgent)` for each, newest first.
+  // Owner, after has_mail: takes the new mail and calls `take(message, urgent)` for each, newest
+  // first.
   template <class Take>
   void collect(Activation& active, Take take) noexcept {
     const std::uintptr_t end = tagged(active);
-    // order: acquire  sees the messages whole (M1), older ones too: each exchange in between keeps what earlier
-    // ones published; pairs with append, append_always
+    // order: acquire  sees the messages whole (M1), older ones too: each exchange in between keeps
+    // what earlier ones published; pairs with append, append_always
     std::uintptr_t at = word_.exchange(end, std::memory_order_acquire);
     while (at != end) {
       Message& mail = as_message(at);
@@ -132,22 +150,28 @@ class mailbox_word {
   bool rest(Activation& active) noexcept {
     std::uintptr_t seen = tagged(active);
     // order: release  hands the actor over to the next claim/acquire; relaxed: collect looks again
-    return word_.compare_exchange_strong(seen, inactive, std::memory_order_release, std::memory_order_relaxed);
+    return word_.compare_exchange_strong(seen, inactive, std::memory_order_release,
+                                         std::memory_order_relaxed);
   }
 
   // Owner: the actor waits for mail that wakes it. False when new mail is there, of any kind.
   bool park(Activation& active) noexcept {
     std::uintptr_t seen = tagged(active);
-    // order: release  hands the actor over to the append/acq_rel that wakes it; relaxed: collect looks again
-    return word_.compare_exchange_strong(seen, seen | parked_tag, std::memory_order_release, std::memory_order_relaxed);
+    // order: release  hands the actor over to the append/acq_rel that wakes it; relaxed: collect
+    // looks again
+    return word_.compare_exchange_strong(seen, seen | parked_tag, std::memory_order_release,
+                                         std::memory_order_relaxed);
   }
 
  private:
   static constexpr std::uintptr_t unlinked = 2;
 
-  static Message& as_message(std::uintptr_t link) noexcept { return *reinterpret_cast<Message*>(link & ~tags); }
+  static Message& as_message(std::uintptr_t link) noexcept {
+    return *reinterpret_cast<Message*>(link & ~tags);
+  }
   static std::uintptr_t linked(Message& mail, bool urgent, std::uintptr_t seen) noexcept {
-    return reinterpret_cast<std::uintptr_t>(&mail) | (urgent ? urgent_tag : 0) | (seen & parked_tag);
+    return reinterpret_cast<std::uintptr_t>(&mail) | (urgent ? urgent_tag : 0) |
+           (seen & parked_tag);
   }
   static std::uintptr_t older_than(Message& mail) noexcept {
     for (int spin = 0;; ++spin) {

@@ -105,7 +105,8 @@ TEST(mailbox, ordinary_mail_leaves_it_parked_and_urgent_mail_wakes_it) {
   ASSERT_TRUE(mail.append(mail.look(), third, false, false));
   EXPECT_FALSE(box::is_parked(mail.look()));
   std::vector<letter*> found;
-  EXPECT_EQ(collected(mail, owner, &found), (std::vector<letter*>{&first, &second, &urgent, &third}));
+  EXPECT_EQ(collected(mail, owner, &found),
+            (std::vector<letter*>{&first, &second, &urgent, &third}));
   EXPECT_EQ(found, std::vector<letter*>{&urgent});
   EXPECT_TRUE(mail.rest(owner));
 }

@@ -1,5 +1,5 @@
-// out_of_mail: what becomes of an actor in whose list there is no mail any more (docs/protocols/unreferenced.md).
-// A template, so that the model runs it.
+// out_of_mail: what becomes of an actor in whose list there is no mail any more
+// (docs/protocols/unreferenced.md). A template, so that the model runs it.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,18 @@ namespace troupe::actor {
 enum class out_of_mail : std::uint8_t {
   collects,  // there is some in the word
   rests,
-  ends,      // nobody refers to it: its object is destroyed, and then it is asked again, since the destructor
-             // may send to its actor, or give its address away
-  goes,      // the object is gone, too
+  // nobody refers to it: its object is destroyed, and then it is asked again, since the destructor
+  // may send to its actor, or give its address away
+  ends,
+  goes,  // the object is gone, too
 };
 
 // In the actor's turn, with an empty list.
 template <class Refs, class Mailbox, class Activation>
-TROUPE_INLINE out_of_mail ask_out_of_mail(Refs& refs, Mailbox box, Activation& active, bool stopped) noexcept {
-  // In this order: what a former holder sent before it dropped its ref is seen by the look behind it.
+TROUPE_INLINE out_of_mail ask_out_of_mail(Refs& refs, Mailbox box, Activation& active,
+                                          bool stopped) noexcept {
+  // In this order: what a former holder sent before it dropped its ref is seen by the look behind
+  // it.
   if (active.unreferenced() && refs.revive()) active.set_unreferenced(false);
   if (box.has_mail(active)) return out_of_mail::collects;
   if (!active.unreferenced()) return out_of_mail::rests;

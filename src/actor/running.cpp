@@ -24,7 +24,8 @@ struct listing {
     thread_list& list = thread_list::get();
     std::lock_guard lock(list.mutex);
     // order: relaxed  guarded by the mutex, or the thread's own
-    if (const actor_system* system = state->system.load(std::memory_order_relaxed)) state->own.move_to(&system->elsewhere);
+    if (const actor_system* system = state->system.load(std::memory_order_relaxed))
+      state->own.move_to(&system->elsewhere);
     thread_turn_state** link = &list.first;
     while (*link != state) link = &(*link)->next_listed;
     *link = state->next_listed;
@@ -71,12 +72,14 @@ std::int64_t suspended_turns(const actor_system& system) noexcept {
   std::int64_t sum = system.elsewhere[counted::suspended];
   for (const thread_turn_state* state = list.first; state != nullptr; state = state->next_listed) {
     // order: relaxed  guarded by the mutex, or the thread's own
-    if (state->system.load(std::memory_order_relaxed) == &system) sum += state->own[counted::suspended];
+    if (state->system.load(std::memory_order_relaxed) == &system)
+      sum += state->own[counted::suspended];
   }
   return sum;
 }
 
-void for_each_count(const actor_system& system, const std::function<void(unsigned worker, const counts& its)>& look) {
+void for_each_count(const actor_system& system,
+                    const std::function<void(unsigned worker, const counts& its)>& look) {
   look(0, system.elsewhere);
   thread_list& list = thread_list::get();
   std::lock_guard lock(list.mutex);
@@ -86,13 +89,17 @@ void for_each_count(const actor_system& system, const std::function<void(unsigne
   }
 }
 
-void count_elsewhere(actor_system& system, counted what, std::int64_t n) noexcept { system.elsewhere.add_shared(what, n); }
+void count_elsewhere(actor_system& system, counted what, std::int64_t n) noexcept {
+  system.elsewhere.add_shared(what, n);
+}
 
-inside_procedure::inside_procedure(const actor_system& system, message::handler describes) noexcept {
+inside_procedure::inside_procedure(const actor_system& system,
+                                   message::handler describes) noexcept {
   thread_turn_state& state = current_turn();
   // order: relaxed (all)  for running_handlers, a snapshot
   if (state.system.load(std::memory_order_relaxed) != &system) enter_system(state, system);
-  state.method.store(describes == nullptr ? &describe_procedure : describes, std::memory_order_relaxed);
+  state.method.store(describes == nullptr ? &describe_procedure : describes,
+                     std::memory_order_relaxed);
   state.in_procedure.store(true, std::memory_order_relaxed);
 }
 
@@ -110,7 +117,8 @@ bool is_running(const actor_system& system) noexcept {
   if (const cell* actor = current_cell()) return &actor_system::of(*actor) == &system;
   const thread_turn_state& state = current_turn();
   // order: relaxed  the thread's own
-  return state.in_procedure.load(std::memory_order_relaxed) && state.system.load(std::memory_order_relaxed) == &system;
+  return state.in_procedure.load(std::memory_order_relaxed) &&
+         state.system.load(std::memory_order_relaxed) == &system;
 }
 
 void notice_stop(const actor_system& system) noexcept {
@@ -118,7 +126,8 @@ void notice_stop(const actor_system& system) noexcept {
   std::lock_guard lock(list.mutex);
   for (thread_turn_state* state = list.first; state != nullptr; state = state->next_listed) {
     // order: relaxed  a turn that begins just now may overwrite it, and be seen at its end only
-    if (state->system.load(std::memory_order_relaxed) == &system) state->unusual.store(true, std::memory_order_relaxed);
+    if (state->system.load(std::memory_order_relaxed) == &system)
+      state->unusual.store(true, std::memory_order_relaxed);
   }
 }
 
@@ -133,13 +142,17 @@ std::string running_handlers(const actor_system& system) {
     const cell* actor = state->actor.load(std::memory_order_relaxed);
     // order: relaxed  a snapshot
     const bool inside = actor != nullptr || state->in_procedure.load(std::memory_order_relaxed);
-    if (state->system.load(std::memory_order_relaxed) != &system || !inside || method == nullptr) continue;
+    if (state->system.load(std::memory_order_relaxed) != &system || !inside || method == nullptr)
+      continue;
     if (!names.empty()) names += "; ";
     names += method(nullptr, nullptr, message_act::describe);
     // order: relaxed  a snapshot
-    if (const char* what = state->what.load(std::memory_order_relaxed); what != nullptr && actor == nullptr) names += std::string(": ") + what;
+    if (const char* what = state->what.load(std::memory_order_relaxed);
+        what != nullptr && actor == nullptr)
+      names += std::string(": ") + what;
     // It may have gone by now.
-    if (const std::uint64_t id = actor == nullptr ? 0 : system.slots.find_number(actor); id != 0) names += " (#" + std::to_string(id) + ")";
+    if (const std::uint64_t id = actor == nullptr ? 0 : system.slots.find_number(actor); id != 0)
+      names += " (#" + std::to_string(id) + ")";
   }
   return names.empty() ? "none" : names;
 }

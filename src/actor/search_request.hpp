@@ -10,7 +10,8 @@
 namespace troupe::actor {
 
 // Threads: any; searches are one at a time.
-template <class Atomics = base::std_atomics> class search_request {
+template <class Atomics = base::std_atomics>
+class search_request {
  public:
   using flag = typename Atomics::template atomic<bool>;
 

@@ -1,14 +1,15 @@
-// A spawned task's way: a place in a queue until its first turn; in that an actor, whose memory the next one takes over at once
-// when it waits for nothing, as most; an actor that is suspended when it does.
-// What is unlike most, as all are of a runtime that traces or simulates, is an actor from the beginning.
+// A spawned task's way: a place in a queue until its first turn; in that an actor, whose memory the
+// next one takes over at once when it waits for nothing, as most; an actor that is suspended when
+// it does. What is unlike most, as all are of a runtime that traces or simulates, is an actor from
+// the beginning.
 #include <cstddef>
 #include <string>
 
+#include "actor/actor_system.hpp"
 #include "actor/extras.hpp"
 #include "actor/queued_result.hpp"
 #include "actor/running.hpp"
 #include "actor/spawned.hpp"
-#include "actor/actor_system.hpp"
 #include "actor/turn.hpp"
 #include "sched/worker.hpp"
 #include "troupe/actor/call.hpp"
@@ -16,9 +17,10 @@
 
 namespace troupe::actor {
 
-constinit const cell_type spawned_type{sizeof(spawned_task), alignof(spawned_task),
-                                       [](void* object) noexcept { std::destroy_at(static_cast<spawned_task*>(object)); }, "a spawned task",
-                                       false};
+constinit const cell_type spawned_type{
+    sizeof(spawned_task), alignof(spawned_task),
+    [](void* object) noexcept { std::destroy_at(static_cast<spawned_task*>(object)); },
+    "a spawned task", false};
 
 namespace {
 
@@ -32,8 +34,8 @@ struct task_start {
 
 }  // namespace
 
-// It waits for that turn in the block that then is the actor's activation. Where that has the head of its list this has the result:
-// a taker who goes may look at a block that has changed hands.
+// It waits for that turn in the block that then is the actor's activation. Where that has the head
+// of its list this has the result: a taker who goes may look at a block that has changed hands.
 struct queued_task : sched::runnable {
   using result_word = queued_result<tasks::shared_state, std::atomic<std::uintptr_t>>;
   message::handler act;
@@ -42,7 +44,9 @@ struct queued_task : sched::runnable {
   actor_system* system;
 };
 
-bool give_up_result(queued_task& of, tasks::shared_state& result) noexcept { return queued_task::result_word(of.result).give_up(result); }
+bool give_up_result(queued_task& of, tasks::shared_state& result) noexcept {
+  return queued_task::result_word(of.result).give_up(result);
+}
 
 namespace {
 
@@ -56,33 +60,40 @@ extern const sched::runnable_vtable queued_type, queued_from_outside_type;
 // Once: from then on no taker gives the result up.
 TROUPE_INLINE task_start take_start(queued_task& from) noexcept {
   queued_task::result_word result(from.result);
-  return {from.act, from.root, from.type == &queued_from_outside_type ? result.take() : result.look(), from.system};
+  return {from.act, from.root,
+          from.type == &queued_from_outside_type ? result.take() : result.look(), from.system};
 }
 
 // Nothing counts it: spawn has. Throws std::bad_alloc.
-TROUPE_INLINE spawned_task& make_actor(const task_start& what) { return make_spawned(*what.system, what.act, *what.root, what.result); }
+TROUPE_INLINE spawned_task& make_actor(const task_start& what) {
+  return make_spawned(*what.system, what.act, *what.root, what.result);
+}
 
-// There is no memory for an actor: that is the result, and a failure when nobody is left to take it.
+// There is no memory for an actor: that is the result, and a failure when nobody is left to take
+// it.
 TROUPE_NOINLINE void end_not_begun(const task_start& what) noexcept {
   actor_system& system = *what.system;
   count(system, counted::ended);
-  if (what.result == nullptr || what.result->left()) system.report(nullptr, what.act, std::make_exception_ptr(std::bad_alloc()));
+  if (what.result == nullptr || what.result->left())
+    system.report(nullptr, what.act, std::make_exception_ptr(std::bad_alloc()));
   spawned_task not_begun(nullptr, what.act, *what.root, what.result);
   what.act(&not_begun, nullptr, message_act::discard);
 }
 
-// A stop discards what is sent: a dead letter, without an actor. One that came into the pool would keep the stop from its end, as long
-// as somebody goes on spawning.
+// A stop discards what is sent: a dead letter, without an actor. One that came into the pool would
+// keep the stop from its end, as long as somebody goes on spawning.
 TROUPE_NOINLINE void turn_away(actor_system& system, const task_start& what) noexcept {
   const bool open = system.enter_gate();
   system.count_dead_letter();
   spawned_task not_begun(nullptr, what.act, *what.root, what.result);
   what.act(&not_begun, &system, message_act::discard);
-  system.observe_dead_letter({spawned_type.name, what.act(nullptr, nullptr, message_act::describe), 0, {}}, open);
+  system.observe_dead_letter(
+      {spawned_type.name, what.act(nullptr, nullptr, message_act::describe), 0, {}}, open);
   system.leave();
 }
 
-// What the block held has been read: from now on it is the activation of that actor, of which nobody else knows yet, or null.
+// What the block held has been read: from now on it is the activation of that actor, of which
+// nobody else knows yet, or null.
 TROUPE_INLINE activation& become_activation(sched::runnable& item, cell* made) noexcept {
   // order: none  keeps the compiler from writing before the reading: the types differ
   std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -112,15 +123,18 @@ sched::after_turn run_slow_path(sched::runnable& item, const task_start& what) {
 }
 
 // It goes on as an actor, which others know, or which waits.
-TROUPE_NOINLINE sched::after_turn go_on_as_actor(thread_turn_state& state, activation& active, tasks::async_call& of) noexcept {
+TROUPE_NOINLINE sched::after_turn go_on_as_actor(thread_turn_state& state, activation& active,
+                                                 tasks::async_call& of) noexcept {
   cell& made = *active.actor;
   active.type = &turn_type;
   if (of.done) {
     end_spawned(made);
   } else {
     auto& object = *static_cast<spawned_task*>(made.object());
-    // It outlives its first turn, and nobody is left who could take the result: that goes, and the root is the object's own.
-    if (object.result != nullptr && object.result->left()) object.act(&object, nullptr, message_act::detach);
+    // It outlives its first turn, and nobody is left who could take the result: that goes, and the
+    // root is the object's own.
+    if (object.result != nullptr && object.result->left())
+      object.act(&object, nullptr, message_act::detach);
     add_ref(made);
     count_suspended(1);
     active.suspend(of);
@@ -137,7 +151,8 @@ sched::after_turn run(sched::runnable& item) {
   actor_system& system = *what.system;
   thread_turn_state& state = current_turn();
   // order: relaxed (both)  as takes_fast_path (turn.cpp)
-  if (system.slow_path_flags.load(std::memory_order_relaxed) != 0 || state.system.load(std::memory_order_relaxed) != &system) [[unlikely]] {
+  if (system.slow_path_flags.load(std::memory_order_relaxed) != 0 ||
+      state.system.load(std::memory_order_relaxed) != &system) [[unlikely]] {
     return run_slow_path(item, what);
   }
   spawned_task* made = nullptr;
@@ -159,8 +174,9 @@ sched::after_turn run(sched::runnable& item) {
   state.running_call = nullptr;
   if (!object.own_call.done) return go_on_as_actor(state, active, object.own_call);
   object.act(&object, &actor, message_act::complete);
-  if (!actor.refs.is_only() || mailbox(actor.word).has_mail(active) || !active.empty() || active.marks != 0 ||
-      actor.flags != cell::constructed || state.yielded != nullptr || system.supervised.in_use()) [[unlikely]] {
+  if (!actor.refs.is_only() || mailbox(actor.word).has_mail(active) || !active.empty() ||
+      active.marks != 0 || actor.flags != cell::constructed || state.yielded != nullptr ||
+      system.supervised.in_use()) [[unlikely]] {
     return go_on_as_actor(state, active, object.own_call);
   }
   state.own.add(counted::messages, 1);
@@ -185,15 +201,19 @@ void discard(sched::runnable& item) noexcept {
 }
 
 const sched::runnable_vtable queued_type{&run, &deactivate, &pending, &dispose, &discard};
-// Of one that was spawned by a thread of somebody else, who may spawn many before the first of them begins: so its state goes at once
-// when nobody wants the result.
-const sched::runnable_vtable queued_from_outside_type{&run, &deactivate, &pending, &dispose, &discard};
-bool is_queued(const sched::runnable& item) noexcept { return item.type == &queued_type || item.type == &queued_from_outside_type; }
+// Of one that was spawned by a thread of somebody else, who may spawn many before the first of them
+// begins: so its state goes at once when nobody wants the result.
+const sched::runnable_vtable queued_from_outside_type{&run, &deactivate, &pending, &dispose,
+                                                      &discard};
+bool is_queued(const sched::runnable& item) noexcept {
+  return item.type == &queued_type || item.type == &queued_from_outside_type;
+}
 
 // The end has begun, and others may be done with it: nobody hears of the dead letter.
 void refuse(sched::runnable& item) noexcept {
-  activation* const active =
-      is_queued(item) ? become_actor(item, take_start(static_cast<queued_task&>(item))) : &static_cast<activation&>(item);
+  activation* const active = is_queued(item)
+                                 ? become_actor(item, take_start(static_cast<queued_task&>(item)))
+                                 : &static_cast<activation&>(item);
   if (active == nullptr) return dispose(item);
   cell& actor = *active->actor;
   message& mail = *activation::as_message(active->take_all().oldest);
@@ -243,21 +263,28 @@ namespace {
 // It would run beside the turns of the actor, which may be gone before it.
 TROUPE_NOINLINE void refuse_part_of(cell& running, const void* object) {
   if (offset_in(running, object) == SIZE_MAX) return;
-  throw usage_error(std::string("troupe: spawn: the task is a method of ") + running.type->name + " #" + std::to_string(id_of(running)) +
-                    ", whose handler is running, or refers to a part of it: it would run beside the actor's turns. Send it to the actor, "
-                    "troupe::self(this).tell<&T::method>(...), or co_await it; or give the task values of its own");
+  throw usage_error(std::string("troupe: spawn: the task is a method of ") + running.type->name +
+                    " #" + std::to_string(id_of(running)) +
+                    ", whose handler is running, or refers to a part of it: it would run beside "
+                    "the actor's turns. Send it to the actor, "
+                    "troupe::self(this).tell<&T::method>(...), or co_await it; or give the task "
+                    "values of its own");
 }
 
 }  // namespace
 
-queued_task* start_spawned(const placement& where, message::handler act, tasks::coroutine& root, tasks::shared_state& result) {
+queued_task* start_spawned(const placement& where, message::handler act, tasks::coroutine& root,
+                           tasks::shared_state& result) {
   actor_system& system = where.system;
-  if (system.is_simulated) [[unlikely]] result.main_lane = system.main_lane;
+  if (system.is_simulated) [[unlikely]]
+    result.main_lane = system.main_lane;
   if (const void* const object = root.object_before_start()) {
     if (cell* const running = current_cell()) refuse_part_of(*running, object);
   }
-  // order: relaxed (both)  as takes_fast_path (turn.cpp); the ending thread's own, or a handler's that may see it late
-  if (where.has_options || system.slow_path_flags.load(std::memory_order_relaxed) != 0 || system.closing.load(std::memory_order_relaxed)) [[unlikely]] {
+  // order: relaxed (both)  as takes_fast_path (turn.cpp); the ending thread's own, or a handler's
+  // that may see it late
+  if (where.has_options || system.slow_path_flags.load(std::memory_order_relaxed) != 0 ||
+      system.closing.load(std::memory_order_relaxed)) [[unlikely]] {
     const task_start what{act, &root, &result, &system};
     system.discarding() ? turn_away(system, what) : start_slow(where, what);
     return nullptr;

@@ -11,14 +11,18 @@ namespace troupe::actor {
 
 extern const cell_type spawned_type;
 
-inline spawned_task& make_object(cell& made, message::handler act, tasks::coroutine& root, tasks::shared_state* result) noexcept {
+inline spawned_task& make_object(cell& made, message::handler act, tasks::coroutine& root,
+                                 tasks::shared_state* result) noexcept {
   made.flags |= cell::constructed;
   return *::new (made.object()) spawned_task(&made, act, root, result);
 }
 // The task's actor, of which nobody else knows. It is not counted. Throws std::bad_alloc.
-TROUPE_INLINE spawned_task& make_spawned(actor_system& system, message::handler act, tasks::coroutine& root, tasks::shared_state* result) {
+TROUPE_INLINE spawned_task& make_spawned(actor_system& system, message::handler act,
+                                         tasks::coroutine& root, tasks::shared_state* result) {
   void* const slot = system.slots.allocate(spawned_type.slot_bytes, own_magazines(system));
-  return make_object(*::new (slot) cell(spawned_type, 0, static_cast<std::uint8_t>(spawned_type.offset / 8)), act, root, result);
+  return make_object(
+      *::new (slot) cell(spawned_type, 0, static_cast<std::uint8_t>(spawned_type.offset / 8)), act,
+      root, result);
 }
 
 }  // namespace troupe::actor

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "actor/extras.hpp"
 #include "actor/actor_system.hpp"
+#include "actor/extras.hpp"
 #include "actor/turn.hpp"
 #include "troupe/actor/call.hpp"
 #include "troupe/base/error.hpp"
@@ -66,13 +66,16 @@ struct escalated_message final : message {
   static const char* act_on(message* base, void*, message_act act) {
     if (act == message_act::describe) return "escalate";
     message_guard<escalated_message> guard{static_cast<escalated_message*>(base)};
-    if (act == message_act::handle) apply_error_policy(*current_cell(), std::move(guard.self->failed));
+    if (act == message_act::handle)
+      apply_error_policy(*current_cell(), std::move(guard.self->failed));
     return nullptr;
   }
   kept_failure failed;
 };
 
-const char* describe_constructor(message*, void*, message_act) { return sched::described_as_constructor; }
+const char* describe_constructor(message*, void*, message_act) {
+  return sched::described_as_constructor;
+}
 
 void restart(cell& actor, supervision_state& own, kept_failure failed) noexcept;
 
@@ -100,13 +103,15 @@ kept_failure construct_anew(cell& actor, supervision_state& own) noexcept {
 bool is_over(const cell& actor) noexcept {
   const actor_system& system = actor_system::of(actor);
   // order: relaxed  set before the last threads ended
-  return (actor.flags & (cell::stopped | cell::ends_soon)) != 0 || system.discarding() || system.closing.load(std::memory_order_relaxed);
+  return (actor.flags & (cell::stopped | cell::ends_soon)) != 0 || system.discarding() ||
+         system.closing.load(std::memory_order_relaxed);
 }
 
-// The time until then, as a call of a coroutine handler: the messages queue behind it. A stop cuts it short, for what was sent before
-// the stop is to be handled.
+// The time until then, as a call of a coroutine handler: the messages queue behind it. A stop cuts
+// it short, for what was sent before the stop is to be handled.
 struct reconstruction final : message {
-  explicit reconstruction(std::chrono::nanoseconds backoff) : message(&act_on), waiting(wait(backoff)), own_call(*this) {}
+  explicit reconstruction(std::chrono::nanoseconds backoff)
+      : message(&act_on), waiting(wait(backoff)), own_call(*this) {}
   static task<> wait(std::chrono::nanoseconds backoff) { co_await sleep_for(backoff); }
   static const char* act_on(message* base, void*, message_act act) {
     if (act == message_act::describe) return "restart";
@@ -116,7 +121,8 @@ struct reconstruction final : message {
     cell& actor = *current_cell();
     if (act != message_act::complete) return nullptr;
     if (is_over(actor)) {
-      end_object(actor);  // it has none, and what is sent to it later must not be taken for its constructor
+      // it has none, and what is sent to it later must not be taken for its constructor
+      end_object(actor);
       return nullptr;
     }
     supervision_state& own = *cell_extras::of(actor).supervision;
@@ -131,7 +137,8 @@ std::chrono::nanoseconds backoff_of(const supervision_state& own) noexcept {
   const auto& limit = own.restart;
   const std::chrono::nanoseconds longest = std::max(limit.backoff, limit.backoff_max);
   std::chrono::nanoseconds wait = limit.backoff;
-  for (unsigned i = 1; i < own.failures && wait < longest; ++i) wait = wait > longest / 2 ? longest : wait * 2;
+  for (unsigned i = 1; i < own.failures && wait < longest; ++i)
+    wait = wait > longest / 2 ? longest : wait * 2;
   return wait;
 }
 
@@ -142,8 +149,10 @@ void restart(cell& actor, supervision_state& own, kept_failure failed) noexcept 
       own.failed_since_ns = now;
       own.failures = 0;
     }
-    const bool stops = (actor.flags & cell::cancels) != 0, constructed = (actor.flags & cell::constructed) != 0;
-    if (++own.failures > own.restart.times || (stops && !constructed)) return end_failed(actor, std::move(failed));
+    const bool stops = (actor.flags & cell::cancels) != 0,
+               constructed = (actor.flags & cell::constructed) != 0;
+    if (++own.failures > own.restart.times || (stops && !constructed))
+      return end_failed(actor, std::move(failed));
     if (constructed) {
       actor.flags &= static_cast<std::uint8_t>(~cell::constructed);
       destroy_object(actor);
@@ -171,9 +180,11 @@ void apply_error_policy(cell& actor, kept_failure failed) noexcept {
   if (supervision == nullptr || (actor.flags & cell::stopped) != 0) return;
   supervision_state& own = *supervision;
   if (own.on_error == error_policy::resume) return;
-  if (own.on_error == error_policy::restart && (actor.flags & cell::constructed) == 0) return;  // it is being constructed anew
+  // it is being constructed anew
+  if (own.on_error == error_policy::restart && (actor.flags & cell::constructed) == 0) return;
   actor_system& system = actor_system::of(actor);
-  // Once: what its other calls throw when they are cancelled for that is no failure of the parent's.
+  // Once: what its other calls throw when they are cancelled for that is no failure of the
+  // parent's.
   if (own.on_error == error_policy::escalate && !std::exchange(own.escalated, true)) {
     if (own.parent == nullptr) {
       if (system.on_escalated) system.on_escalated();
@@ -197,7 +208,8 @@ void apply_error_policy(cell& actor, kept_failure failed) noexcept {
     actor.flags |= cell::ends_soon;  // not to be waited for: the rest comes with the end of that
     own.failure_after_calls = std::move(failed);
     own.cancels_then = cancelled_before;
-    current_turn().unusual.store(true, std::memory_order_relaxed);  // order: relaxed  the thread's own
+    // order: relaxed  the thread's own
+    current_turn().unusual.store(true, std::memory_order_relaxed);
   } else if (own.on_error != error_policy::restart) {
     end_failed(actor, std::move(failed));
   } else {
@@ -208,26 +220,37 @@ void apply_error_policy(cell& actor, kept_failure failed) noexcept {
 
 void end_with_call(cell& actor) noexcept {
   supervision_state* const own = supervision_of(actor);
-  kept_failure failed = own == nullptr ? kept_failure() : std::exchange(own->failure_after_calls, {});
+  kept_failure failed =
+      own == nullptr ? kept_failure() : std::exchange(own->failure_after_calls, {});
   if (failed.what == nullptr) return end_object(actor);
   if (own->on_error != error_policy::restart) return end_failed(actor, std::move(failed));
-  actor.flags = static_cast<std::uint8_t>((actor.flags & ~(cell::ends_soon | cell::cancels)) | own->cancels_then);
+  actor.flags = static_cast<std::uint8_t>((actor.flags & ~(cell::ends_soon | cell::cancels)) |
+                                          own->cancels_then);
   restart(actor, *own, std::move(failed));
 }
 
-void set_factory(cell& of, std::move_only_function<void(void*)> make) { cell_extras::of(of).supervision->make = std::move(make); }
+void set_factory(cell& of, std::move_only_function<void(void*)> make) {
+  cell_extras::of(of).supervision->make = std::move(make);
+}
 
-void join_parent(cell& parent, cell& child) { deliver_urgent(parent, *make_message<join_message>(child)); }
+void join_parent(cell& parent, cell& child) {
+  deliver_urgent(parent, *make_message<join_message>(child));
+}
 
-void refuse_no_object() { throw usage_error("troupe: activate: there is no object; give a std::unique_ptr that has one"); }
+void refuse_no_object() {
+  throw usage_error("troupe: activate: there is no object; give a std::unique_ptr that has one");
+}
 
-void refuse_restart(const char* why) { throw option_error(std::string("troupe: spawn_options::on_error = restart: ") + why); }
+void refuse_restart(const char* why) {
+  throw option_error(std::string("troupe: spawn_options::on_error = restart: ") + why);
+}
 
 future<ended> watch(cell& of) {
   promise<ended> told;
   future<ended> later = told.get_future();
   const actor_system& system = actor_system::of(of);
-  if (of.lives_on() == actor_system::main_executor || system.is_simulated) tasks::future_access::state(later).main_lane = system.main_lane;
+  if (of.lives_on() == actor_system::main_executor || system.is_simulated)
+    tasks::future_access::state(later).main_lane = system.main_lane;
   deliver_urgent(of, *make_message<watch_message>(std::move(told)));
   return later;
 }
@@ -291,7 +314,9 @@ void supervision_table::leave(cell& parent, supervision_state& child) noexcept {
   if (child.child_link == nullptr) return;
   const auto found = children_.find(&parent);
   *child.child_link = child.next_child;
-  (child.next_child == nullptr ? found->second.end : cell_extras::of(*child.next_child).supervision->child_link) = child.child_link;
+  (child.next_child == nullptr ? found->second.end
+                               : cell_extras::of(*child.next_child).supervision->child_link) =
+      child.child_link;
   if (found->second.first == nullptr) children_.erase(found);
 }
 

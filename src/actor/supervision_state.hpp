@@ -1,4 +1,5 @@
-// supervision state: an actor's supervision: its policy, how it is constructed anew, its parent and children, and who watches it.
+// supervision state: an actor's supervision: its policy, how it is constructed anew, its parent and
+// children, and who watches it.
 #pragma once
 
 #include <atomic>
@@ -14,7 +15,8 @@
 
 namespace troupe::actor {
 
-// Of a supervised actor, or a child; in its extras. Its owner's, but for what supervision_table's mutex guards.
+// Of a supervised actor, or a child; in its extras. Its owner's, but for what supervision_table's
+// mutex guards.
 struct supervision_state {
   error_policy on_error = error_policy::resume;
   restart_limit restart{};
@@ -22,14 +24,16 @@ struct supervision_state {
   std::int64_t failed_since_ns = 0;  // when the period began in which `failures` are counted
   unsigned failures = 0;
   bool applies_error_policy = false;  // its calls are being cancelled for a failure
-  bool escalated = false;  // its parent has its failure
-  kept_failure failure_after_calls;  // what it fails by once its calls are over that could not be cancelled at once
-  std::uint8_t cancels_then = 0;    // cell::cancels, or not, if it is constructed anew then
-  cell* parent = nullptr;  // counted
+  bool escalated = false;             // its parent has its failure
+  // what it fails by once its calls are over that could not be cancelled at once
+  kept_failure failure_after_calls;
+  std::uint8_t cancels_then = 0;  // cell::cancels, or not, if it is constructed anew then
+  cell* parent = nullptr;         // counted
   // Guarded by supervision_table's mutex:
   bool has_ended = false;
-  cell* next_child = nullptr;     // of the same parent, in the order of their joining
-  cell** child_link = nullptr;    // what points here; null: it has not joined, or its parent has ended
+  cell* next_child = nullptr;  // of the same parent, in the order of their joining
+  // what points here; null: it has not joined, or its parent has ended
+  cell** child_link = nullptr;
 };
 
 // In the actor's turn: it has failed, and has what its policy says.
@@ -55,7 +59,8 @@ class supervision_table {
 
  private:
   std::atomic<bool> in_use_{false};
-  // Not counted: a child leaves before it goes. By their own links, so that each leaves at once, however many there are.
+  // Not counted: a child leaves before it goes. By their own links, so that each leaves at once,
+  // however many there are.
   struct children {
     children() = default;
     children(const children&) = delete;

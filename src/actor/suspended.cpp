@@ -12,15 +12,19 @@
 namespace troupe::actor {
 namespace {
 
-// Who awaits a coroutine of the library, up to one of the user's: its place is what he can do something about. The library's own
-// lie in its headers, under a folder of a layer, and beside this file.
+// Who awaits a coroutine of the library, up to one of the user's: its place is what he can do
+// something about. The library's own lie in its headers, under a folder of a layer, and beside this
+// file.
 bool is_file_of_library(std::string_view file) noexcept {
   static constexpr std::string_view here = __FILE__, own = "actor/suspended.cpp";
-  if (here.ends_with(own) && file.starts_with(here.substr(0, here.size() - own.size()))) return !file.ends_with(".test.cpp");
-  for (std::size_t at = file.find("troupe/"); at != std::string_view::npos; at = file.find("troupe/", at + 1)) {
+  if (here.ends_with(own) && file.starts_with(here.substr(0, here.size() - own.size())))
+    return !file.ends_with(".test.cpp");
+  for (std::size_t at = file.find("troupe/"); at != std::string_view::npos;
+       at = file.find("troupe/", at + 1)) {
     const std::string_view rest = file.substr(at + 7);
     if (!rest.ends_with(".hpp")) return false;
-    for (const std::string_view layer : {"actor/", "task/", "jobs/", "io/", "runtime/", "parallel/", "protocol/", "dns/", "tls/", "http/"}) {
+    for (const std::string_view layer : {"actor/", "task/", "jobs/", "io/", "runtime/", "parallel/",
+                                         "protocol/", "dns/", "tls/", "http/"}) {
       if (rest.starts_with(layer)) return true;
     }
   }
@@ -46,7 +50,9 @@ bool is_of_library(const std::source_location& where) noexcept {
 awaited look_at(const tasks::suspension& one) {
   const std::source_location at = line_in_use(one);
   const tasks::ask_link* const asked = tasks::asked_by(one);
-  if (asked == nullptr) return {at, one.act(const_cast<tasks::suspension*>(&one), nullptr, message_act::describe), "", nullptr};
+  if (asked == nullptr)
+    return {at, one.act(const_cast<tasks::suspension*>(&one), nullptr, message_act::describe), "",
+            nullptr};
   if (asked->kind == tasks::ask_link::of::job) return {at, "the value of ", asked->name, nullptr};
   const char* const what = asked->kind == tasks::ask_link::of::room     ? "room in the mailbox of "
                            : asked->kind == tasks::ask_link::of::object ? "the object of "
@@ -82,12 +88,17 @@ namespace {
 // Looks at actors one after the other, each while it is its own.
 class looker {
  public:
-  looker(actor_system& system, std::size_t most, bool weak_too) noexcept : system_(system), most_(most), weak_too_(weak_too) {}
+  looker(actor_system& system, std::size_t most, bool weak_too) noexcept
+      : system_(system), most_(most), weak_too_(weak_too) {}
 
   void look_at_all() {
     missed = for_each_held(system_, [this](const activation& of) { look(of); });
-    if (weak_too_) count += look_at_asleep(system_, [this](tasks::suspension& sleep, message::handler act) { return add_asleep(sleep, act); });
-    system_.guards.for_each([this](const cell& actor, const message& one) { add(actor, one, nullptr); });
+    if (weak_too_)
+      count += look_at_asleep(system_, [this](tasks::suspension& sleep, message::handler act) {
+        return add_asleep(sleep, act);
+      });
+    system_.guards.for_each(
+        [this](const cell& actor, const message& one) { add(actor, one, nullptr); });
   }
 
   std::vector<suspended_call> found;
@@ -101,7 +112,9 @@ class looker {
   }
   void look_at_reentrant(cell& actor) {
     if (!actor.type->reentrant) return;
-    for (const tasks::async_call* one = cell_extras::of(actor).async_calls; one != nullptr; one = one->next_call) look(actor, *one);
+    for (const tasks::async_call* one = cell_extras::of(actor).async_calls; one != nullptr;
+         one = one->next_call)
+      look(actor, *one);
   }
 
   // Everything is the caller's: nobody runs the actor.
@@ -114,7 +127,11 @@ class looker {
   void add(const cell& actor, const message& asked, const tasks::async_call* call) noexcept {
     if (++count > most_) return;
     try {
-      suspended_call line{id_of(actor), actor.type->name, asked.act(nullptr, nullptr, message_act::describe), call == nullptr, {}};
+      suspended_call line{id_of(actor),
+                          actor.type->name,
+                          asked.act(nullptr, nullptr, message_act::describe),
+                          call == nullptr,
+                          {}};
       if (call != nullptr && call->awaited != nullptr) line.waits_for = look_at(*call->awaited);
       found.push_back(line);
     } catch (const std::bad_alloc&) {
@@ -122,10 +139,12 @@ class looker {
     }
   }
 
-  // Within the lock of the clock; it has no actor that could be numbered. False: that was enough, or too much.
+  // Within the lock of the clock; it has no actor that could be numbered. False: that was enough,
+  // or too much.
   bool add_asleep(tasks::suspension& sleep, message::handler act) noexcept try {
     if (found.size() >= most_) return false;
-    found.push_back({0, spawned_type.name, act(nullptr, nullptr, message_act::describe), false, look_at(sleep)});
+    found.push_back({0, spawned_type.name, act(nullptr, nullptr, message_act::describe), false,
+                     look_at(sleep)});
     return true;
   } catch (const std::bad_alloc&) {
     return false;
@@ -144,7 +163,9 @@ std::string place_of(const std::source_location& where) {
 }
 
 std::string line_of(const suspended_call& one, const actor_system& system) {
-  std::string text = "\n  " + std::string(one.actor) + (one.id == 0 ? "" : " #" + std::to_string(one.id)) + (one.guarded ? ": " : " in ") + one.method;
+  std::string text = "\n  " + std::string(one.actor) +
+                     (one.id == 0 ? "" : " #" + std::to_string(one.id)) +
+                     (one.guarded ? ": " : " in ") + one.method;
   if (one.guarded) return text + " waits for its predicate";
   if (!one.waits_for) return text + " waits for something of its own";
   const awaited& wait = *one.waits_for;
@@ -178,7 +199,8 @@ suspended_text describe_suspended(actor_system& system, std::size_t most, bool w
   std::ranges::sort(all.found, {}, &suspended_call::id);
   suspended_text text{{}, all.count, all.missed};
   for (const suspended_call& one : all.found) text.lines += line_of(one, system);
-  if (all.count > all.found.size()) text.lines += "\n  and " + std::to_string(all.count - all.found.size()) + " more";
+  if (all.count > all.found.size())
+    text.lines += "\n  and " + std::to_string(all.count - all.found.size()) + " more";
   return text;
 }
 

@@ -36,8 +36,8 @@ std::string place_of(const std::source_location& where);
 
 // What could not be looked at.
 struct not_held {
-  unsigned workers = 0;  // each was in its own lock at each try
-  unsigned actors = 0;   // parked; mail came for each at each try
+  unsigned workers = 0;       // each was in its own lock at each try
+  unsigned actors = 0;        // parked; mail came for each at each try
   std::size_t in_flight = 0;  // queued, or in their turn, on a worker: they go on, and some of them
                               // defer their deactivation there afterwards
   unsigned any() const noexcept { return workers + actors; }
@@ -50,14 +50,15 @@ std::string describe(const not_held& missed);
 not_held for_each_held(actor_system& system, const std::function<void(activation&)>& look);
 
 struct suspended_text {
-  std::string lines;        // each begins with a line feed
-  std::size_t count = 0;    // of those that are suspended, listed or not
+  std::string lines;      // each begins with a line feed
+  std::size_t count = 0;  // of those that are suspended, listed or not
   not_held missed;
 };
 
-// A line for each suspended turn: whose, which handler, where in the source, and what it waits for; at most `most` lines.
-// Any thread, inside a visit or when no turn runs. Without those that run at this instant or are about to go on; and, if
-// asked so, without those that wait for weak timers. Cost: about 1 us for each that is listed; nobody else waits for it all.
+// A line for each suspended turn: whose, which handler, where in the source, and what it waits for;
+// at most `most` lines. Any thread, inside a visit or when no turn runs. Without those that run at
+// this instant or are about to go on; and, if asked so, without those that wait for weak timers.
+// Cost: about 1 us for each that is listed; nobody else waits for it all.
 suspended_text describe_suspended(actor_system& system, std::size_t most, bool weak_too);
 
 }  // namespace troupe::actor

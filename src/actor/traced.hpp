@@ -11,18 +11,23 @@ namespace troupe::actor {
 // From its construction to its end; nothing when no trace is taken.
 class traced {
  public:
-  traced(observe::event begin, const char* what, const cell& of) noexcept : end_(static_cast<observe::event>(static_cast<int>(begin) + 1)) {
-    if (!observe::tracing()) [[likely]] return;
+  traced(observe::event begin, const char* what, const cell& of) noexcept
+      : end_(static_cast<observe::event>(static_cast<int>(begin) + 1)) {
+    if (!observe::tracing()) [[likely]]
+      return;
     what_ = what;
     id_ = id_of(of);
     observe::record(begin, what_, id_);
   }
   traced(observe::event begin, message::handler method, const cell& of) noexcept
-      : traced(begin, observe::tracing() ? method(nullptr, nullptr, message_act::describe) : nullptr, of) {}
+      : traced(begin,
+               observe::tracing() ? method(nullptr, nullptr, message_act::describe) : nullptr, of) {
+  }
   traced(const traced&) = delete;
   traced& operator=(const traced&) = delete;
   ~traced() {
-    if (what_ != nullptr) [[unlikely]] observe::record(end_, what_, id_);
+    if (what_ != nullptr) [[unlikely]]
+      observe::record(end_, what_, id_);
   }
 
  private:

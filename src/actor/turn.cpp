@@ -7,16 +7,16 @@
 #include <memory>
 #include <new>
 
+#include "actor/actor_system.hpp"
 #include "actor/asleep.hpp"
 #include "actor/out_of_mail.hpp"
 #include "actor/running.hpp"
-#include "actor/actor_system.hpp"
 #include "actor/traced.hpp"
 #include "actor/turn_limit.hpp"
 #include "base/clock.hpp"
-#include "troupe/actor/call.hpp"
-#include "sched/worker.hpp"
 #include "base/invariant.hpp"
+#include "sched/worker.hpp"
+#include "troupe/actor/call.hpp"
 
 namespace troupe::actor {
 constinit thread_local thread_turn_state turn_state_of_thread;
@@ -36,9 +36,13 @@ TROUPE_NOINLINE void fail(cell& actor, message::handler act, std::exception_ptr 
   if (state.active != nullptr && state.active->actor == &actor) update_slow_path(state, system);
 }
 
-// From the catch to behind it: within it the exception would have one more holder, which outlives the memory that fail() lets go of.
-alignas(std::exception_ptr) constinit thread_local std::byte thrown_here[sizeof(std::exception_ptr)]{};
-TROUPE_NOINLINE void keep_thrown() noexcept { ::new (static_cast<void*>(thrown_here)) std::exception_ptr(std::current_exception()); }
+// From the catch to behind it: within it the exception would have one more holder, which outlives
+// the memory that fail() lets go of.
+alignas(std::exception_ptr) constinit thread_local std::byte
+    thrown_here[sizeof(std::exception_ptr)]{};
+TROUPE_NOINLINE void keep_thrown() noexcept {
+  ::new (static_cast<void*>(thrown_here)) std::exception_ptr(std::current_exception());
+}
 TROUPE_NOINLINE void fail_thrown(cell& actor, message::handler act) noexcept {
   auto& thrown = *std::launder(reinterpret_cast<std::exception_ptr*>(thrown_here));
   std::exception_ptr what = std::move(thrown);
@@ -56,12 +60,14 @@ TROUPE_INLINE void handle(thread_turn_state& state, void* object, message& mail)
     keep_thrown();
   }
   // order: relaxed  the thread's own
-  fail_thrown(*turn_state_of_thread.active->actor, turn_state_of_thread.method.load(std::memory_order_relaxed));
+  fail_thrown(*turn_state_of_thread.active->actor,
+              turn_state_of_thread.method.load(std::memory_order_relaxed));
 }
 
 }  // namespace
 
-void handle_unusual(thread_turn_state& state, actor_system& system, cell& actor, message& mail) noexcept {
+void handle_unusual(thread_turn_state& state, actor_system& system, cell& actor,
+                    message& mail) noexcept {
   if (is_ours(mail)) {
     mail.act(&mail, nullptr, message_act::handle);
     return;
@@ -118,13 +124,15 @@ TROUPE_NOINLINE void end_handler(activation& active) noexcept {
   if (heap != nullptr && active.actor->alive() && !suspends(active)) heap->end_handler();
 }
 
-// Handles a batch of mail, oldest first. What is left of it when the turn's limits end it, or when a handler has
-// suspended the turn; else 0.
-TROUPE_INLINE std::uintptr_t handle_batch(thread_turn_state& state, actor_system& system, activation& active, std::uintptr_t link,
+// Handles a batch of mail, oldest first. What is left of it when the turn's limits end it, or when
+// a handler has suspended the turn; else 0.
+TROUPE_INLINE std::uintptr_t handle_batch(thread_turn_state& state, actor_system& system,
+                                          activation& active, std::uintptr_t link,
                                           turn_limit& limit) noexcept {
   cell& actor = *active.actor;
   while (link != 0) {
-    if (limit.handled == limit.look_after && limit.over(state, actor)) [[unlikely]] return link;
+    if (limit.handled == limit.look_after && limit.over(state, actor)) [[unlikely]]
+      return link;
     message& mail = *activation::as_message(link);
     // order: relaxed  a stop need not be seen by the very next message
     if (!state.unusual.load(std::memory_order_relaxed)) [[likely]] {
@@ -147,21 +155,24 @@ TROUPE_INLINE std::uintptr_t handle_batch(thread_turn_state& state, actor_system
     }
     state.set_aside = false;
     if (urgent) {
-      state.running_call = active.suspended;  // whose branches go on, perhaps
+      state.running_call = active.suspended;          // whose branches go on, perhaps
       mail.act(&mail, nullptr, message_act::handle);  // the runtime's own: it never throws
-      state.running_call = nullptr;  // a branch that went on has not said so
+      state.running_call = nullptr;                   // a branch that went on has not said so
     } else {
       handle_unusual(state, system, actor, mail);
     }
-    if ((actor.flags & cell::guards) != 0) [[unlikely]] look_at_guards(state, system, active, limit);
-    if (contexts::current != nullptr) [[unlikely]] end_handler(active);
+    if ((actor.flags & cell::guards) != 0) [[unlikely]]
+      look_at_guards(state, system, active, limit);
+    if (contexts::current != nullptr) [[unlikely]]
+      end_handler(active);
   }
   return 0;
 }
 
 }  // namespace
 
-TROUPE_NOINLINE sched::after_turn run_on(thread_turn_state& state, activation& active, unsigned handled, bool batch_done) noexcept {
+TROUPE_NOINLINE sched::after_turn run_on(thread_turn_state& state, activation& active,
+                                         unsigned handled, bool batch_done) noexcept {
   cell& actor = *active.actor;
   actor_system& system = actor_system::of(actor);
   // order: relaxed (both)  for running_handlers, a snapshot
@@ -172,7 +183,8 @@ TROUPE_NOINLINE sched::after_turn run_on(thread_turn_state& state, activation& a
   state.turn_looks = state.looked_after = state.uncounted = 0;
   update_slow_path(state, system);
   if ((actor.flags & cell::slow) != 0 && handled == 0) {
-    // The turn of a slow one begins by a look, so that it ends with the message that exceeds its time.
+    // The turn of a slow one begins by a look, so that it ends with the message that exceeds its
+    // time.
     state.turn_began_ns = state.looked_at_ns = base::now_ns();
     state.turn_looks = 1;
     if (sched::worker* self = sched::worker::current()) self->expect_long_turns();
@@ -183,7 +195,8 @@ TROUPE_NOINLINE sched::after_turn run_on(thread_turn_state& state, activation& a
   if (mailbox(actor.word).has_mail(active)) collect(active);
   state.set_aside = state.guard_ready = false;
   context* const context_before = enter_heap(heap_of(actor));
-  if ((actor.flags & cell::guards) != 0) [[unlikely]] look_at_guards(state, system, active, limit);
+  if ((actor.flags & cell::guards) != 0) [[unlikely]]
+    look_at_guards(state, system, active, limit);
   sched::after_turn after = sched::after_turn::again;
   for (;; batch_done = false) {
     if ((active.marks & ~activation::told_unreferenced) != 0) [[unlikely]] {
@@ -208,7 +221,8 @@ TROUPE_NOINLINE sched::after_turn run_on(thread_turn_state& state, activation& a
       if (limit.arrivals_over()) break;
       continue;
     }
-    const out_of_mail next = ask_out_of_mail(actor.refs, mailbox(actor.word), active, (actor.flags & cell::stopped) != 0);
+    const out_of_mail next = ask_out_of_mail(actor.refs, mailbox(actor.word), active,
+                                             (actor.flags & cell::stopped) != 0);
     if (next == out_of_mail::collects) {
       collect(active);
       if (limit.handled != 0 && limit.arrivals_over()) break;
@@ -223,31 +237,38 @@ TROUPE_NOINLINE sched::after_turn run_on(thread_turn_state& state, activation& a
   }
   contexts::leave(context_before);
   state.own.add(counted::messages, std::int64_t{limit.handled} - state.uncounted);
-  if (state.guard_ready && after == sched::after_turn::quiet) [[unlikely]] after = sched::after_turn::again;
-  while (state.yielded != nullptr) [[unlikely]] {
-    message& over = *state.yielded;
-    state.yielded = activation::as_message(activation::after(over));
-    active.append_urgent(over);
+  if (state.guard_ready && after == sched::after_turn::quiet) [[unlikely]]
     after = sched::after_turn::again;
-  }
-  state.unusual.store(false, std::memory_order_relaxed);  // order: relaxed  the next turn looks by itself
+  while (state.yielded != nullptr) [[unlikely]] {
+      message& over = *state.yielded;
+      state.yielded = activation::as_message(activation::after(over));
+      active.append_urgent(over);
+      after = sched::after_turn::again;
+    }
+  // order: relaxed  the next turn looks by itself
+  state.unusual.store(false, std::memory_order_relaxed);
   return leave_turn(state, after);
 }
 
 namespace {
 
-// Whether an actor is like most: alive, not known to be slow, with the runtime's own limits, on a thread that ran a turn of
-// this runtime before.
-TROUPE_INLINE bool takes_fast_path(const thread_turn_state& state, unsigned flags, const actor_system& system) noexcept {
-  constexpr unsigned looked_at = cell::constructed | cell::stopped | cell::slow | cell::has_extras | cell::guards;
+// Whether an actor is like most: alive, not known to be slow, with the runtime's own limits, on a
+// thread that ran a turn of this runtime before.
+TROUPE_INLINE bool takes_fast_path(const thread_turn_state& state, unsigned flags,
+                                   const actor_system& system) noexcept {
+  constexpr unsigned looked_at =
+      cell::constructed | cell::stopped | cell::slow | cell::has_extras | cell::guards;
   // order: relaxed (both)  as discarding; the thread's own
-  return (flags & looked_at) == cell::constructed && system.slow_path_flags.load(std::memory_order_relaxed) == 0 &&
+  return (flags & looked_at) == cell::constructed &&
+         system.slow_path_flags.load(std::memory_order_relaxed) == 0 &&
          state.system.load(std::memory_order_relaxed) == &system;
 }
 
 // As end_object, in the turn of an actor that was so at its start.
-TROUPE_INLINE void end_on_fast_path(thread_turn_state& state, actor_system& system, cell& actor) noexcept {
-  if (system.supervised.in_use() || (actor.flags & cell::guards) != 0) [[unlikely]] return end_object(actor, ended(ended::why::unreferred));
+TROUPE_INLINE void end_on_fast_path(thread_turn_state& state, actor_system& system,
+                                    cell& actor) noexcept {
+  if (system.supervised.in_use() || (actor.flags & cell::guards) != 0) [[unlikely]]
+    return end_object(actor, ended(ended::why::unreferred));
   actor.flags |= cell::stopped;
   state.own.add(counted::ended, 1);
   actor.type->destroy(actor.object());
@@ -259,9 +280,9 @@ TROUPE_NOINLINE sched::after_turn go_on(thread_turn_state& state, activation& ac
   // order: relaxed (both)  for running_handlers, a snapshot; the thread's own
   state.actor.store(active.actor, std::memory_order_relaxed);
   message& mail = active.pop_urgent();
-  state.running_call = active.suspended;  // whose branches go on, perhaps
+  state.running_call = active.suspended;          // whose branches go on, perhaps
   mail.act(&mail, nullptr, message_act::handle);  // the runtime's own: it never throws
-  state.running_call = nullptr;  // a branch that went on has not said so
+  state.running_call = nullptr;                   // a branch that went on has not said so
   // order: relaxed  as above
   if (is_suspended(state, active) && !state.unusual.load(std::memory_order_relaxed)) {
     state.own.add(counted::messages, 1);
@@ -270,7 +291,8 @@ TROUPE_NOINLINE sched::after_turn go_on(thread_turn_state& state, activation& ac
   return run_on(state, active, 1, false);
 }
 
-// Most turns are a few quick messages: this handles those, up to the first look at the clock, and asks no more than it must.
+// Most turns are a few quick messages: this handles those, up to the first look at the clock, and
+// asks no more than it must.
 sched::after_turn run(sched::runnable& item) {
   auto& active = static_cast<activation&>(item);
   cell& actor = *active.actor;
@@ -288,34 +310,44 @@ sched::after_turn run(sched::runnable& item) {
   std::uintptr_t link = active.first();
   while (link != 0) {
     // order: relaxed  a stop need not be seen by the very next message
-    if (left == 0 || state.unusual.load(std::memory_order_relaxed) || activation::is_urgent(link)) [[unlikely]] break;
+    if (left == 0 || state.unusual.load(std::memory_order_relaxed) || activation::is_urgent(link))
+        [[unlikely]]
+      break;
     --left;
     message& mail = active.pop_ordinary(link);
     handle(state, actor.object(), mail);
     link = active.first();
   }
   if (link == 0 && active.marks == 0 && !mailbox(actor.word).has_mail(active)) [[likely]] {
-    // An actor that was quick may be slow by now. Whether one message is does not matter; of several it does.
+    // An actor that was quick may be slow by now. Whether one message is does not matter; of
+    // several it does.
     state.own.add(counted::messages, first_look(flags) - left);
-    if (left < cell::quick && (actor.flags & cell::quick) != 0 && (state.saw_slow_turns || ++state.unlooked == turns_between_clock_checks)) [[unlikely]] check_clock(state, actor);
+    if (left < cell::quick && (actor.flags & cell::quick) != 0 &&
+        (state.saw_slow_turns || ++state.unlooked == turns_between_clock_checks)) [[unlikely]]
+      check_clock(state, actor);
     return leave_turn(state, sched::after_turn::quiet);
   }
   const unsigned handled = first_look(flags) - left;
   if (is_suspended(state, active)) {
     state.own.add(counted::messages, handled);
-    state.unusual.store(false, std::memory_order_relaxed);  // order: relaxed  the next turn looks by itself
+    // order: relaxed  the next turn looks by itself
+    state.unusual.store(false, std::memory_order_relaxed);
     return leave_turn(state, sched::after_turn::waits);
   }
   if (link == 0 && active.marks == activation::told_unreferenced) {
-    const auto ask = [&] { return ask_out_of_mail(actor.refs, mailbox(actor.word), active, !actor.alive()); };
+    const auto ask = [&] {
+      return ask_out_of_mail(actor.refs, mailbox(actor.word), active, !actor.alive());
+    };
     out_of_mail next = ask();
     if (next == out_of_mail::ends) {
       end_on_fast_path(state, actor_system::of(actor), actor);
-      next = active.empty() ? ask() : out_of_mail::collects;  // the destructor may have sent to its actor
+      // the destructor may have sent to its actor
+      next = active.empty() ? ask() : out_of_mail::collects;
     }
     if (next == out_of_mail::goes) {
       state.own.add(counted::messages, handled);
-      state.unusual.store(false, std::memory_order_relaxed);  // order: relaxed  the next turn looks by itself
+      // order: relaxed  the next turn looks by itself
+      state.unusual.store(false, std::memory_order_relaxed);
       return leave_turn(state, sched::after_turn::gone);
     }
   }

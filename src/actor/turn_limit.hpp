@@ -10,12 +10,15 @@
 
 namespace troupe::actor {
 
-// Whether this actor's mail needs a second look: it is not constructed yet, or stopped; its turn is suspended; its mailbox is
-// bounded; it has a context of its own; a trace is taken; a stop discards all; messages wait for predicates.
+// Whether this actor's mail needs a second look: it is not constructed yet, or stopped; its turn is
+// suspended; its mailbox is bounded; it has a context of its own; a trace is taken; a stop discards
+// all; messages wait for predicates.
 inline bool unusual(const actor_system& system, const activation& active) noexcept {
-  return (active.actor->flags & (cell::constructed | cell::stopped | cell::ends_soon | cell::guards)) != cell::constructed ||
-         (active.marks & (activation::waits | activation::has_urgent)) != 0 || active.actor->is_bounded() ||
-         heap_of(*active.actor) != nullptr || observe::tracing() || system.discarding();
+  return (active.actor->flags & (cell::constructed | cell::stopped | cell::ends_soon |
+                                 cell::guards)) != cell::constructed ||
+         (active.marks & (activation::waits | activation::has_urgent)) != 0 ||
+         active.actor->is_bounded() || heap_of(*active.actor) != nullptr || observe::tracing() ||
+         system.discarding();
 }
 
 inline void update_slow_path(thread_turn_state& state, const actor_system& system) noexcept {
@@ -23,17 +26,20 @@ inline void update_slow_path(thread_turn_state& state, const actor_system& syste
   state.unusual.store(unusual(system, *state.active), std::memory_order_relaxed);
 }
 
-// When a turn is over. What was there at its start is handled up to the limits; of what comes meanwhile
-// only the first few, for the next turn has the rest: an actor that feeds another one by messages to itself
-// would else run ahead until what it made no longer fits the cache, and one message a turn is slow.
+// When a turn is over. What was there at its start is handled up to the limits; of what comes
+// meanwhile only the first few, for the next turn has the rest: an actor that feeds another one by
+// messages to itself would else run ahead until what it made no longer fits the cache, and one
+// message a turn is slow.
 inline constexpr unsigned arrivals_max = 16;  // messages of a turn when some came after its start
 
-// The clock is looked at after 9, 36, 144 … messages while the actor's handlers are quick, more often towards the end
-// of the turn's time; after the first message until there was a look, and after each one while they are slow.
+// The clock is looked at after 9, 36, 144 … messages while the actor's handlers are quick, more
+// often towards the end of the turn's time; after the first message until there was a look, and
+// after each one while they are slow.
 inline constexpr std::int64_t slow_ns = 5'000;  // a handler that takes longer is slow
 
-// After so many turns of several messages, but too few for a look, a check of the clock at the clock tells whether they were slow;
-// if so, the actors of the next ones are looked at as if nobody had done so yet.
+// After so many turns of several messages, but too few for a look, a check of the clock at the
+// clock tells whether they were slow; if so, the actors of the next ones are looked at as if nobody
+// had done so yet.
 inline constexpr unsigned turns_between_clock_checks = 16;
 void check_clock(thread_turn_state& state, cell& actor) noexcept;
 
@@ -44,12 +50,15 @@ TROUPE_INLINE unsigned first_look(unsigned flags) noexcept {
 }
 
 inline limits limits_of(const actor_system& system, const cell& actor) noexcept {
-  return has_extras(actor) && cell_extras::of(actor).turn.messages != 0 ? cell_extras::of(actor).turn : system.turn;
+  return has_extras(actor) && cell_extras::of(actor).turn.messages != 0
+             ? cell_extras::of(actor).turn
+             : system.turn;
 }
 
 // How many messages this turn may handle.
 TROUPE_INLINE unsigned message_limit(const actor_system& system, const cell& actor) noexcept {
-  if (!has_extras(actor) && !system.choose_messages) [[likely]] return system.turn.messages;
+  if (!has_extras(actor) && !system.choose_messages) [[likely]]
+    return system.turn.messages;
   const unsigned most = limits_of(system, actor).messages;
   return system.choose_messages ? system.choose_messages(most) : most;
 }
@@ -58,7 +67,8 @@ TROUPE_INLINE unsigned message_limit(const actor_system& system, const cell& act
 unsigned look_at_clock(thread_turn_state& state, cell& actor, unsigned handled) noexcept;
 
 struct turn_limit {
-  turn_limit(unsigned most, unsigned first_look) noexcept : messages(most), look_after(std::min(most, first_look)) {}
+  turn_limit(unsigned most, unsigned first_look) noexcept
+      : messages(most), look_after(std::min(most, first_look)) {}
 
   bool over(thread_turn_state& state, cell& actor) noexcept;
 

@@ -1,5 +1,6 @@
-// two_looks: the order of a search for circles of waits: a look at all, a second look if that found one, and the refusal.
-// A template, so that tests/models/wait_circles.cpp checks this very source (docs/protocols/deadlocks.md).
+// two_looks: the order of a search for circles of waits: a look at all, a second look if that found
+// one, and the refusal. A template, so that tests/models/wait_circles.cpp checks this very source
+// (docs/protocols/deadlocks.md).
 #pragma once
 
 #include <cstddef>
@@ -9,10 +10,12 @@
 namespace troupe::actor {
 
 // World:
-//   Graph look(bool second)         `nodes` and `calls`; the second look takes only waits that the first one came to, and that are
+//   Graph look(bool second)         `nodes` and `calls`; the second look takes only waits that the
+//   first one came to, and that are
 //                                   not over
 //   void went_on()                  what the first look found was none
-//   size_t refuse(Graph, circles)   one wait of each, if it is that wait still, and not over; how many
+//   size_t refuse(Graph, circles)   one wait of each, if it is that wait still, and not over; how
+//   many
 template <class World>
 std::size_t search_by_two_looks(World& world) {
   {

@@ -36,7 +36,8 @@ class reverse_edges {
 };
 
 // What a stuck node needs, of which it is stuck.
-std::uint32_t stuck_for(std::span<const wait_node> nodes, const std::vector<bool>& stuck, std::uint32_t node) {
+std::uint32_t stuck_for(std::span<const wait_node> nodes, const std::vector<bool>& stuck,
+                        std::uint32_t node) {
   std::uint32_t at = nodes[node].target;
   while (!stuck[at]) ++at;
   return at;
@@ -70,11 +71,13 @@ std::vector<bool> find_stuck(std::span<const wait_node> nodes) {
   return stuck;
 }
 
-std::vector<std::vector<std::uint32_t>> find_circles(std::span<const wait_node> nodes, const std::vector<bool>& stuck,
+std::vector<std::vector<std::uint32_t>> find_circles(std::span<const wait_node> nodes,
+                                                     const std::vector<bool>& stuck,
                                                      std::span<const std::uint32_t> order) {
   std::vector<std::vector<std::uint32_t>> circles;
   if (stuck.empty()) return circles;
-  std::vector<std::uint32_t> reached_from(nodes.size(), wait_node::none);  // where the way began that came to this node first
+  // where the way began that came to this node first
+  std::vector<std::uint32_t> reached_from(nodes.size(), wait_node::none);
   for (const std::uint32_t start : order) {
     if (!stuck[start]) continue;
     std::uint32_t at = start;

@@ -43,7 +43,8 @@ void waiting_lists::remove(cell& reentrant) noexcept {
   cell_extras& extras = cell_extras::of(reentrant);
   std::lock_guard lock(reentrants_mutex_);
   *extras.listed_link = extras.next_listed;
-  if (extras.next_listed != nullptr) cell_extras::of(*extras.next_listed).listed_link = extras.listed_link;
+  if (extras.next_listed != nullptr)
+    cell_extras::of(*extras.next_listed).listed_link = extras.listed_link;
   extras.listed = false;
 }
 

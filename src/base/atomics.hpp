@@ -12,8 +12,9 @@
 namespace troupe::base {
 
 // An asymmetric pair of fences: one light() on the frequent side and one heavy() on the rare side
-// order stores before loads on both sides, like two seq_cst fences, where the kernel can fence other threads
-// for us (membarrier). Where it cannot, the frequent side needs a full fence. See docs/protocols/biased_lock.md.
+// order stores before loads on both sides, like two seq_cst fences, where the kernel can fence
+// other threads for us (membarrier). Where it cannot, the frequent side needs a full fence. See
+// docs/protocols/biased_lock.md.
 namespace asymmetric {
 
 // Asked once, whoever asks first: runtimes may be globals.
@@ -28,8 +29,9 @@ inline void light_or_full() noexcept {
   kernel_fences() ? light() : std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
-// About a microsecond: an interrupt to every processor that runs a thread of this process. False when the kernel
-// refuses: the program has forbidden itself the system call since it started. Then nothing is ordered.
+// About a microsecond: an interrupt to every processor that runs a thread of this process. False
+// when the kernel refuses: the program has forbidden itself the system call since it started. Then
+// nothing is ordered.
 bool heavy() noexcept;
 
 }  // namespace asymmetric

@@ -6,7 +6,8 @@
 
 namespace troupe::base {
 
-[[noreturn]] void fail_invariant(const char* condition, const char* label, const char* file, int line) noexcept;
+[[noreturn]] void fail_invariant(const char* condition, const char* label, const char* file,
+                                 int line) noexcept;
 
 }  // namespace troupe::base
 

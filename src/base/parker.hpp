@@ -4,8 +4,10 @@
 //   P1  a notify that comes before the wait is not lost: the wait returns at once.
 //   P2  notifies do not add up: two of them before a wait count as one.
 //   P3  what notifiers did before is seen by the owner when a wait returns for them.
-//   P4  a notify of an owner that sleeps elsewhere (in a poller) says so, and the notifier wakes it there.
-// Rejected: condition_variable (a mutex more, and 64 bytes); eventfd (a system call even when nobody waits).
+//   P4  a notify of an owner that sleeps elsewhere (in a poller) says so, and the notifier wakes it
+//   there.
+// Rejected: condition_variable (a mutex more, and 64 bytes); eventfd (a system call even when
+// nobody waits).
 #pragma once
 
 #include <atomic>
@@ -16,11 +18,12 @@
 
 namespace troupe::base {
 
-// The kernel's part: it compares the word and sleeps in one step, until it is woken, or for `limit` if there
-// is one; it may return for no reason.
+// The kernel's part: it compares the word and sleeps in one step, until it is woken, or for `limit`
+// if there is one; it may return for no reason.
 struct kernel_futex {
   using word = std::atomic<std::uint32_t>;
-  static void wait(word& at, std::uint32_t expected, const std::chrono::nanoseconds* limit) noexcept;
+  static void wait(word& at, std::uint32_t expected,
+                   const std::chrono::nanoseconds* limit) noexcept;
   static void wake_one(word& at) noexcept;
 };
 
@@ -34,19 +37,23 @@ class basic_parker {
       Futex::wait(state_, asleep, nullptr);
       std::uint32_t seen = notified;
       // order: acquire  sees what the notifiers did (P3); pairs with notify/release
-      if (state_.compare_exchange_strong(seen, idle, std::memory_order_acquire, std::memory_order_relaxed)) return;
+      if (state_.compare_exchange_strong(seen, idle, std::memory_order_acquire,
+                                         std::memory_order_relaxed))
+        return;
     }
   }
 
   // As wait(), but for `limit` at most. True when notified.
   bool wait_for(std::chrono::nanoseconds limit) noexcept {
     if (prepare()) return true;
-    Futex::wait(state_, asleep, &limit);  // a spurious return counts as the end of the time: callers look again
+    // a spurious return counts as the end of the time: callers look again
+    Futex::wait(state_, asleep, &limit);
     // order: acquire  sees what the notifiers did (P3); pairs with notify/release
     return state_.exchange(idle, std::memory_order_acquire) == notified;
   }
 
-  // The owner is about to sleep elsewhere. False when a notify came since its last wait, which is taken by that.
+  // The owner is about to sleep elsewhere. False when a notify came since its last wait, which is
+  // taken by that.
   bool go_elsewhere() noexcept { return !prepare(elsewhere); }
 
   // It is back from there. True when notified.
@@ -58,8 +65,8 @@ class basic_parker {
   // Wakes the owner, or lets its next wait return at once. Costs a system call only if it sleeps.
   // True when it sleeps elsewhere, or is about to: the caller wakes it there (P4).
   bool notify() noexcept {
-    // order: release  publishes what the notifier did (P3); pairs with the owner's acquires, also when another
-    // notify has come in between
+    // order: release  publishes what the notifier did (P3); pairs with the owner's acquires, also
+    // when another notify has come in between
     const std::uint32_t seen = state_.exchange(notified, std::memory_order_release);
     if (seen == asleep) Futex::wake_one(state_);
     return seen == elsewhere;
@@ -72,7 +79,9 @@ class basic_parker {
   bool prepare(std::uint32_t sleeps = asleep) noexcept {
     std::uint32_t seen = idle;
     // order: relaxed  takes and publishes nothing
-    if (state_.compare_exchange_strong(seen, sleeps, std::memory_order_relaxed, std::memory_order_relaxed)) return false;
+    if (state_.compare_exchange_strong(seen, sleeps, std::memory_order_relaxed,
+                                       std::memory_order_relaxed))
+      return false;
     // order: acquire  sees what the notifiers did (P3); pairs with notify/release
     state_.exchange(idle, std::memory_order_acquire);
     return true;

@@ -3,7 +3,8 @@
 // Invariants
 //   X1  one holder at a time, who sees what the one before did.
 //   X2  while somebody sleeps the word is `awaited`, or who left it so is about to wake one.
-//   X3  unlock touches nothing of the holder's object but the word's address, after the word is free: a wake that comes when the
+//   X3  unlock touches nothing of the holder's object but the word's address, after the word is
+//   free: a wake that comes when the
 //       object has gone finds nobody, or lets a sleeper look again for no reason.
 // Rejected: std::mutex (40 bytes, a call each way); a spin lock (its holder may be preempted).
 // Model: tests/models/small_mutex.cpp.
@@ -26,22 +27,27 @@ class basic_small_mutex {
   void lock() noexcept {
     std::uint32_t seen = open;
     // order: acquire  sees what the holder before did (X1); pairs with unlock/release
-    if (word_.compare_exchange_strong(seen, taken, std::memory_order_acquire, std::memory_order_relaxed)) return;
+    if (word_.compare_exchange_strong(seen, taken, std::memory_order_acquire,
+                                      std::memory_order_relaxed))
+      return;
     lock_slowly();
   }
 
   void unlock() noexcept {
-    // order: release  publishes what was done under it (X1); pairs with lock/acquire and lock_slowly/acquire
+    // order: release  publishes what was done under it (X1); pairs with lock/acquire and
+    // lock_slowly/acquire
     if (word_.exchange(open, std::memory_order_release) == awaited) Futex::wake_one(word_);
   }
 
  private:
   enum : std::uint32_t { open, taken, awaited };
 
-  // Whoever has waited leaves the word as `awaited`, since others may sleep still (X2): that costs one wake too many.
+  // Whoever has waited leaves the word as `awaited`, since others may sleep still (X2): that costs
+  // one wake too many.
   TROUPE_NOINLINE void lock_slowly() noexcept {
     // order: acquire  as in lock()
-    while (word_.exchange(awaited, std::memory_order_acquire) != open) Futex::wait(word_, awaited, nullptr);
+    while (word_.exchange(awaited, std::memory_order_acquire) != open)
+      Futex::wait(word_, awaited, nullptr);
   }
 
   typename Atomics::template atomic<std::uint32_t> word_{open};

@@ -16,6 +16,8 @@ inline void name_this_thread(const char* role, unsigned number) noexcept {
   std::snprintf(name, sizeof name, "%s %u", role, number);
   ::pthread_setname_np(::pthread_self(), name);
 }
-inline void name_this_thread(const char* role) noexcept { ::pthread_setname_np(::pthread_self(), role); }
+inline void name_this_thread(const char* role) noexcept {
+  ::pthread_setname_np(::pthread_self(), role);
+}
 
 }  // namespace troupe::base

@@ -39,9 +39,12 @@ TEST(type_name, a_lambda_and_a_local_class_have_some_name) {
 }
 
 TEST(type_name, a_method_with_its_class) {
-  EXPECT_NE(std::string(value_name<&bank::Account::deposit>()).find("bank::Account::deposit"), std::string::npos);
-  EXPECT_NE(std::string(value_name<&bank::Account::read>()).find("bank::Account::read"), std::string::npos);
-  EXPECT_NE(std::string(value_name<&bank::Account::convert<int>>()).find("bank::Account::convert"), std::string::npos);
+  EXPECT_NE(std::string(value_name<&bank::Account::deposit>()).find("bank::Account::deposit"),
+            std::string::npos);
+  EXPECT_NE(std::string(value_name<&bank::Account::read>()).find("bank::Account::read"),
+            std::string::npos);
+  EXPECT_NE(std::string(value_name<&bank::Account::convert<int>>()).find("bank::Account::convert"),
+            std::string::npos);
 }
 
 TEST(type_name, names_end_where_the_compiler_ends_them) {

@@ -26,7 +26,8 @@ void mark(chunk_map& map, std::uintptr_t chunk, bool here) noexcept {
   const std::uint64_t bit = std::uint64_t{1} << (chunk % 64);
   const std::atomic_ref word(map[chunk / 64]);
   // order: relaxed  see is_chunk
-  here ? word.fetch_or(bit, std::memory_order_relaxed) : word.fetch_and(~bit, std::memory_order_relaxed);
+  here ? word.fetch_or(bit, std::memory_order_relaxed)
+       : word.fetch_and(~bit, std::memory_order_relaxed);
 }
 
 std::uintptr_t address_of(const void* of) noexcept { return reinterpret_cast<std::uintptr_t>(of); }
@@ -38,7 +39,8 @@ void set_owner(block& of, context* owner) noexcept {
   const std::size_t first = (at >> page_shift) % chunk_pages;
   const std::size_t last = std::min(first + of.bytes / page_bytes, chunk_pages);
   // order: relaxed  see owner_of
-  for (std::size_t page = first; page < last; ++page) head.owners[page].store(owner, std::memory_order_relaxed);
+  for (std::size_t page = first; page < last; ++page)
+    head.owners[page].store(owner, std::memory_order_relaxed);
 }
 
 // Chunks in one piece, entered in the maps.
@@ -97,7 +99,7 @@ std::array<depot_class, own_class>& depot() {
 constexpr std::array<std::size_t, own_class> own_max{64, 16, 4, 1, 1};
 constexpr std::size_t idle_chunks_max = 16;
 
-constinit thread_local std::array<free_list, own_class> own [[gnu::tls_model("initial-exec")]] {};
+constinit thread_local std::array<free_list, own_class> own [[gnu::tls_model("initial-exec")]]{};
 
 void give_back(std::uint8_t size_class, std::size_t leave) noexcept {
   depot_class& to = depot()[size_class];
@@ -106,7 +108,8 @@ void give_back(std::uint8_t size_class, std::size_t leave) noexcept {
     block& one = *own[size_class].pop();
     to.free.push(one);
     if (size_class == own_class - 1 && to.free.count > idle_chunks_max) {
-      ::madvise(reinterpret_cast<std::byte*>(&one) + page_bytes, one.bytes - page_bytes, MADV_DONTNEED);
+      ::madvise(reinterpret_cast<std::byte*>(&one) + page_bytes, one.bytes - page_bytes,
+                MADV_DONTNEED);
     }
   }
 }
@@ -137,7 +140,8 @@ TROUPE_NOINLINE block& refill(std::uint8_t size_class) {
   at_thread_end.armed = true;
   depot_class& from = depot()[size_class];
   std::lock_guard lock(from.mutex);
-  for (std::size_t i = 1; i < own_max[size_class] / 2 && from.free.first != nullptr; ++i) own[size_class].push(*from.free.pop());
+  for (std::size_t i = 1; i < own_max[size_class] / 2 && from.free.first != nullptr; ++i)
+    own[size_class].push(*from.free.pop());
   if (block* one = from.free.pop()) return *one;
   return cut(from, size_class);
 }
@@ -161,7 +165,8 @@ block& take_block(std::uint8_t size_class, std::size_t at_least, context* owner)
     taken = &take_own(at_least);
   } else {
     taken = own[size_class].pop();
-    if (taken == nullptr) [[unlikely]] taken = &refill(size_class);
+    if (taken == nullptr) [[unlikely]]
+      taken = &refill(size_class);
   }
   taken->older = taken->newer = nullptr;
   taken->end = reinterpret_cast<std::byte*>(taken) + taken->bytes;
@@ -178,7 +183,8 @@ void return_block(block& one) noexcept {
   poison(one.begin(), one.bytes - sizeof(block));
   const std::uint8_t size_class = one.size_class;
   if (size_class == own_class) {
-    return return_chunks(reinterpret_cast<std::byte*>(&one) - page_bytes, (one.bytes + page_bytes) / chunk_bytes);
+    return return_chunks(reinterpret_cast<std::byte*>(&one) - page_bytes,
+                         (one.bytes + page_bytes) / chunk_bytes);
   }
   if (own[size_class].count == own_max[size_class]) [[unlikely]] {
     at_thread_end.armed = true;

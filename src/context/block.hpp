@@ -1,8 +1,8 @@
 // block: what a context's memory is made of: whole pages within one chunk, or a chunk of its own.
 //
-// Threads: any. A thread keeps a few free blocks of each size for itself, others go through a locked depot.
-// Limits: chunks stay with the process for reuse; beyond 32 MiB of free ones the kernel has their pages back. What is too
-// large for a chunk is mapped for itself, and unmapped.
+// Threads: any. A thread keeps a few free blocks of each size for itself, others go through a
+// locked depot. Limits: chunks stay with the process for reuse; beyond 32 MiB of free ones the
+// kernel has their pages back. What is too large for a chunk is mapped for itself, and unmapped.
 #pragma once
 
 #include <array>
@@ -18,10 +18,12 @@ namespace troupe::contexts {
 struct block {
   block* older;
   block* newer;
-  std::byte* end;     // of what its context may give out; less than its size when something persisted has the rest
+  // of what its context may give out; less than its size when something persisted has the rest
+  std::byte* end;
   std::size_t bytes;
   std::size_t total;  // bytes of this block and of all older ones of the context
-  std::atomic<std::uint32_t> shares;  // by share_count: its context's, and one for each keep that has a part of it
+  // by share_count: its context's, and one for each keep that has a part of it
+  std::atomic<std::uint32_t> shares;
   std::uint8_t size_class;
 
   std::byte* begin() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
@@ -29,12 +31,13 @@ struct block {
 };
 
 // Of whole pages; the last one is all of a chunk but its head. A block of its own: `own_class`.
-inline constexpr std::array<std::size_t, 5> class_bytes{4 << 10, 16 << 10, 64 << 10, 256 << 10, chunk_bytes - page_bytes};
+inline constexpr std::array<std::size_t, 5> class_bytes{4 << 10, 16 << 10, 64 << 10, 256 << 10,
+                                                        chunk_bytes - page_bytes};
 inline constexpr std::uint8_t own_class = class_bytes.size();
 inline constexpr std::size_t block_room_max = class_bytes.back() - sizeof(block);
 
-// With one share. Room for `at_least` bytes, which may exceed the class: then it is one of its own. `owner` null: the
-// context that is about to be made at its beginning. Throws std::bad_alloc.
+// With one share. Room for `at_least` bytes, which may exceed the class: then it is one of its own.
+// `owner` null: the context that is about to be made at its beginning. Throws std::bad_alloc.
 block& take_block(std::uint8_t size_class, std::size_t at_least, context* owner);
 void return_block(block& one) noexcept;
 

@@ -12,7 +12,9 @@
 namespace troupe::contexts {
 namespace {
 
-std::string home_of(const context* home) { return home != nullptr ? describe(*home) : std::string("no context"); }
+std::string home_of(const context* home) {
+  return home != nullptr ? describe(*home) : std::string("no context");
+}
 
 }  // namespace
 
@@ -25,17 +27,23 @@ void check_references(const void* object, std::size_t bytes, const char* what) {
     std::memcpy(&word, at + i, sizeof word);
     const context* const other = owner_of(word);
     if (other == nullptr || access::has_keeps(*other)) continue;
-    const std::string text = std::string("troupe: ") + what + " in " + home_of(home) + " would refer to ";
+    const std::string text =
+        std::string("troupe: ") + what + " in " + home_of(home) + " would refer to ";
     if (other != home) {
-      throw foreign_context_error(text + describe(*other) + ", which may end before it: persist() or promote() what is to be stored");
+      throw foreign_context_error(
+          text + describe(*other) +
+          ", which may end before it: persist() or promote() what is to be stored");
     }
     if (access::between(*home, object, word) != nullptr) {
       throw foreign_context_error(text + "what is newer than a snapshot of " + describe(*other) +
-                                  ", and goes with a rollback to that: promote() it into the older memory, or allocate it there");
+                                  ", and goes with a rollback to that: promote() it into the older "
+                                  "memory, or allocate it there");
     }
   }
 }
 
-bool access::has_keeps(const context& of) noexcept { return !share_count(const_cast<context&>(of).shares_).alone(); }
+bool access::has_keeps(const context& of) noexcept {
+  return !share_count(const_cast<context&>(of).shares_).alone();
+}
 
 }  // namespace troupe::contexts

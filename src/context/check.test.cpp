@@ -47,7 +47,8 @@ TEST_F(check, another_context_is_named_with_ones_own) {
   auto one = work->make<node>();
   auto two = other->make<node>();
   one->to = two.get();
-  EXPECT_NE(refusal(*one).find("in context " + std::to_string(work->number()) + " (first) would refer to context " +
+  EXPECT_NE(refusal(*one).find("in context " + std::to_string(work->number()) +
+                               " (first) would refer to context " +
                                std::to_string(other->number()) + " (second)"),
             std::string::npos);
   EXPECT_NE(refusal({1, one.get()}).find("in no context"), std::string::npos);

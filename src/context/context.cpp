@@ -23,18 +23,24 @@ namespace {
 // Between two objects where AddressSanitizer looks, and it knows memory by eight bytes.
 constexpr std::size_t red_zone = contexts::poisons ? 16 : 0, grain = contexts::poisons ? 8 : 1;
 
-std::size_t size_on(std::size_t bytes) noexcept { return (bytes + grain - 1) / grain * grain + red_zone; }
+std::size_t size_on(std::size_t bytes) noexcept {
+  return (bytes + grain - 1) / grain * grain + red_zone;
+}
 
 // How the blocks of a context grow, while its limit allows.
 std::uint8_t next_class(const block& newest, std::size_t need, std::size_t left) noexcept {
-  auto chosen = std::min<std::uint8_t>(static_cast<std::uint8_t>(newest.size_class + 1), contexts::own_class - 1);
-  while (chosen > 0 && contexts::class_bytes[chosen] > left && contexts::class_bytes[chosen - 1u] - sizeof(block) >= need) --chosen;
+  auto chosen = std::min<std::uint8_t>(static_cast<std::uint8_t>(newest.size_class + 1),
+                                       contexts::own_class - 1);
+  while (chosen > 0 && contexts::class_bytes[chosen] > left &&
+         contexts::class_bytes[chosen - 1u] - sizeof(block) >= need)
+    --chosen;
   return chosen;
 }
 
 std::uint64_t next_number() {
   contexts::tally& mine = contexts::tally_here();
-  return mine.number << 40 | static_cast<std::uint64_t>(contexts::count(mine, &contexts::tally::made, 1));
+  return mine.number << 40 |
+         static_cast<std::uint64_t>(contexts::count(mine, &contexts::tally::made, 1));
 }
 
 }  // namespace
@@ -47,7 +53,8 @@ context::context(block& first, const context_options& options) noexcept
 
 owned_context make_context(const context_options& options) {
   if (options.bytes_max < contexts::page_bytes) {
-    throw option_error("troupe: make_context: bytes_max is less than the 4096 of the first block; give it more");
+    throw option_error(
+        "troupe: make_context: bytes_max is less than the 4096 of the first block; give it more");
   }
   contexts::tally& mine = contexts::tally_here();
   block& first = contexts::take_block(0, sizeof(context), nullptr);
@@ -55,7 +62,8 @@ owned_context make_context(const context_options& options) {
   contexts::unpoison(first.begin(), sizeof(context));
   auto& made = *::new (first.begin()) context(first, options);
   contexts::count(mine, &contexts::tally::active, 1);
-  observe::trace(observe::event::context_made, *options.name == '\0' ? nullptr : options.name, made.number());
+  observe::trace(observe::event::context_made, *options.name == '\0' ? nullptr : options.name,
+                 made.number());
   return owned_context(made);
 }
 
@@ -64,13 +72,17 @@ void owned_context::end(context& of) noexcept { access::end(of); }
 std::size_t context::bytes() const noexcept { return last_->total; }
 
 void* context::allocate_slowly(std::size_t bytes, std::size_t alignment) {
-  if (!open_) throw usage_error("troupe: a context was released, and something persisted in it is being written; it is constant");
+  if (!open_)
+    throw usage_error(
+        "troupe: a context was released, and something persisted in it is being written; it is "
+        "constant");
   contexts::check_running(*this, runs_on_);
   if (bytes > SIZE_MAX / 4 || alignment > SIZE_MAX / 4) throw std::bad_alloc();
   const std::size_t need = size_on(bytes);
   alignment = std::max(alignment, grain);
   for (;;) {
-    const std::uintptr_t begin = (reinterpret_cast<std::uintptr_t>(at_) + alignment - 1) & ~(alignment - 1);
+    const std::uintptr_t begin =
+        (reinterpret_cast<std::uintptr_t>(at_) + alignment - 1) & ~(alignment - 1);
     const auto end = reinterpret_cast<std::uintptr_t>(end_);
     if (begin <= end && need <= end - begin) {
       at_ = reinterpret_cast<std::byte*>(begin) + need;
@@ -101,7 +113,9 @@ void context::take_block(std::size_t room) {
   end_ = next->end;
 }
 
-void context::do_deallocate(void* memory, std::size_t bytes, std::size_t) { contexts::poison(memory, bytes); }
+void context::do_deallocate(void* memory, std::size_t bytes, std::size_t) {
+  contexts::poison(memory, bytes);
+}
 
 void context::trim() noexcept { trim_to(block_->total); }
 
@@ -117,17 +131,26 @@ void context::trim_to(std::size_t total) noexcept {
 
 void context::rollback(snapshot& to) {
   if (to.of_ != this) {
-    throw usage_error(to.of_ == nullptr ? "troupe: rollback: the snapshot has gone with what was newer than an older one"
-                                        : "troupe: rollback: the snapshot is of another context");
+    throw usage_error(
+        to.of_ == nullptr
+            ? "troupe: rollback: the snapshot has gone with what was newer than an older one"
+            : "troupe: rollback: the snapshot is of another context");
   }
-  if (discarding_) throw usage_error("troupe: rollback: in a destructor that a rollback or the context's end calls");
+  if (discarding_)
+    throw usage_error(
+        "troupe: rollback: in a destructor that a rollback or the context's end calls");
   // Level by level: what was persisted holds its own, and older ones as it says.
   while (newest_ != &to) [[unlikely]] access::roll_back_newest(*this);
   access::roll_back(*this, {to.block_, to.at_, to.finalizers_});
 }
 
 snapshot::snapshot(context& of) noexcept
-    : of_(&of), older_(of.newest_), block_(of.block_), at_(of.at_), finalizers_(of.finalizers_), keeps_(std::exchange(of.keeps_, nullptr)) {
+    : of_(&of),
+      older_(of.newest_),
+      block_(of.block_),
+      at_(of.at_),
+      finalizers_(of.finalizers_),
+      keeps_(std::exchange(of.keeps_, nullptr)) {
   of.newest_ = this;
 }
 
@@ -199,7 +222,9 @@ void access::end(context& of) noexcept {
   drop(of);
 }
 
-bool is_since_snapshot(const context& of, const void* object) noexcept { return access::is_since(of, object); }
+bool is_since_snapshot(const context& of, const void* object) noexcept {
+  return access::is_since(of, object);
+}
 
 }  // namespace contexts
 

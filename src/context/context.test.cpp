@@ -1,4 +1,5 @@
-// Allocation from a context, its blocks, snapshots and rollbacks; what is persisted has tests of its own.
+// Allocation from a context, its blocks, snapshots and rollbacks; what is persisted has tests of
+// its own.
 #include "troupe/context/context.hpp"
 
 #include <gtest/gtest.h>
@@ -21,7 +22,9 @@
 namespace troupe {
 namespace {
 
-bool is_aligned(const void* address, std::size_t alignment) { return reinterpret_cast<std::uintptr_t>(address) % alignment == 0; }
+bool is_aligned(const void* address, std::size_t alignment) {
+  return reinterpret_cast<std::uintptr_t>(address) % alignment == 0;
+}
 
 // Writes down when it is destroyed.
 struct witness {
@@ -37,7 +40,8 @@ TEST(context, memory_is_aligned_and_does_not_overlap_and_is_found_by_its_owner) 
   std::minstd_rand random(1);
   std::vector<std::pair<unsigned char*, std::size_t>> all;
   for (int i = 0; i < 3000; ++i) {
-    const std::size_t bytes = i % 500 == 499 ? random() % 3'000'000 : random() % 700, alignment = std::size_t{1} << random() % 9;
+    const std::size_t bytes = i % 500 == 499 ? random() % 3'000'000 : random() % 700,
+                      alignment = std::size_t{1} << random() % 9;
     auto* memory = static_cast<unsigned char*>(one->allocate(bytes, alignment));
     ASSERT_TRUE(is_aligned(memory, alignment));
     if (bytes == 0) continue;
@@ -57,9 +61,11 @@ TEST(context, owner_of_what_is_elsewhere_is_null) {
   int local = 0;
   auto heap = std::make_unique<int>();
   owned_context work = make_context();
-  for (const void* address : {static_cast<const void*>(&fixed), static_cast<const void*>(&local), static_cast<const void*>(heap.get()),
-                              static_cast<const void*>(nullptr), reinterpret_cast<const void*>(~std::uintptr_t{0}),
-                              reinterpret_cast<const void*>(std::uintptr_t{1} << 62)}) {
+  for (const void* address :
+       {static_cast<const void*>(&fixed), static_cast<const void*>(&local),
+        static_cast<const void*>(heap.get()), static_cast<const void*>(nullptr),
+        reinterpret_cast<const void*>(~std::uintptr_t{0}),
+        reinterpret_cast<const void*>(std::uintptr_t{1} << 62)}) {
     EXPECT_EQ(owner_of(address), nullptr);
   }
   const void* mine = work->allocate(8);
@@ -70,15 +76,18 @@ TEST(context, owner_of_what_is_elsewhere_is_null) {
 TEST(context, every_byte_of_a_block_of_many_chunks_has_its_owner) {
   owned_context work = make_context();
   const auto* large = static_cast<const char*>(work->allocate(std::size_t{9} << 20));
-  for (std::size_t at = 0; at < std::size_t{9} << 20; at += 4096) ASSERT_EQ(owner_of(large + at), work.get());
+  for (std::size_t at = 0; at < std::size_t{9} << 20; at += 4096)
+    ASSERT_EQ(owner_of(large + at), work.get());
   work.release();
-  for (std::size_t at = 0; at < std::size_t{9} << 20; at += 4096) ASSERT_EQ(owner_of(large + at), nullptr);
+  for (std::size_t at = 0; at < std::size_t{9} << 20; at += 4096)
+    ASSERT_EQ(owner_of(large + at), nullptr);
 }
 
 TEST(context, containers_and_their_parts_live_in_it) {
   owned_context work = make_context();
   auto words = work->make<std::pmr::vector<std::pmr::string>>();
-  for (int i = 0; i < 1000; ++i) words->emplace_back("a word that is longer than a string holds by itself");
+  for (int i = 0; i < 1000; ++i)
+    words->emplace_back("a word that is longer than a string holds by itself");
   for (const auto& word : *words) ASSERT_EQ(owner_of(word.data()), work.get());
   auto tree = work->make<std::pmr::map<int, std::pmr::string>>();
   tree->emplace(1, "another word that is longer than a string holds by itself");
@@ -225,7 +234,8 @@ TEST(context, a_smaller_block_is_taken_where_a_larger_one_would_exceed_the_limit
   EXPECT_EQ(work->bytes(), 4096u + 16'384u + 4096u);
 }
 
-// Each point of a piece of work at which a block is wanted: refused there, it leaves nothing behind.
+// Each point of a piece of work at which a block is wanted: refused there, it leaves nothing
+// behind.
 TEST(context, refused_at_any_block_nothing_leaks) {
   const context_counters before = count_contexts();
   for (std::size_t limit = 4096; limit < 1 << 20; limit = limit * 3 / 2) {
@@ -262,7 +272,8 @@ TEST(context, without_memory_from_the_kernel_it_says_so_and_goes_on) {
     ::rlimit none{0, 0};
     ::setrlimit(RLIMIT_AS, &none);
     int refused = 0;
-    constexpr int enough = 90;  // what tests before this one have left for others is given out first
+    // what tests before this one have left for others is given out first
+    constexpr int enough = 90;
     for (int i = 0; i < 2'000 && refused < enough; ++i) {
       try {
         std::memset(work->allocate(1 << 20), 1, 1 << 20);

@@ -15,7 +15,8 @@ void share::drop() noexcept {
 
 keep::keep(context& within) noexcept : share(&keep::free), of(within) {}
 
-// With the shares of the older ones that end by this, one after the other: there may be as many as snapshots.
+// With the shares of the older ones that end by this, one after the other: there may be as many as
+// snapshots.
 void keep::free(share& self) noexcept {
   for (keep* next = static_cast<keep*>(&self); next != nullptr;) {
     keep& one = *next;
@@ -55,7 +56,9 @@ void access::chain(keep& newest_of_level, keep* below) noexcept {
 
 keep& access::keep_now(context& of, bool since_snapshot) {
   if (of.discarding_) {
-    throw usage_error("troupe: persist: in a destructor that a rollback or a context's end calls; what is discarded cannot be kept");
+    throw usage_error(
+        "troupe: persist: in a destructor that a rollback or a context's end calls; what is "
+        "discarded cannot be kept");
   }
   keep& top = ensure(of, of.keeps_, of.shares_);
   if (since_snapshot) return top;

@@ -1,11 +1,14 @@
-// keep: holds the memory that something persisted needs, from the first persist() after a snapshot on.
+// keep: holds the memory that something persisted needs, from the first persist() after a snapshot
+// on.
 //
-// As long as the context has that memory itself, a keep only counts. A rollback, or the context's end, that finds the count
-// held by others leaves all memory since then to the keep, with the destructors that are still to be called; whoever drops
-// the last share calls these and frees it. docs/protocols/escape.md has the argument.
+// As long as the context has that memory itself, a keep only counts. A rollback, or the context's
+// end, that finds the count held by others leaves all memory since then to the keep, with the
+// destructors that are still to be called; whoever drops the last share calls these and frees it.
+// docs/protocols/escape.md has the argument.
 //
-// The keeps of one level, that is of the time between two snapshots, are in a list; each has the next older one for its base,
-// so that it holds that, too. The oldest of a level has the newest of the level below, once something was persisted whole.
+// The keeps of one level, that is of the time between two snapshots, are in a list; each has the
+// next older one for its base, so that it holds that, too. The oldest of a level has the newest of
+// the level below, once something was persisted whole.
 //
 // Threads: the context's, but for the count. Whoever frees it has it alone.
 #pragma once
@@ -24,9 +27,9 @@ struct keep final : share {
   explicit keep(context& within) noexcept;
   static void free(share& self) noexcept;
 
-  context& of;           // counted
-  keep* older = nullptr; // of the context's list for the same level
-  keep* base = nullptr;  // counted: older memory, which what is persisted may refer to
+  context& of;            // counted
+  keep* older = nullptr;  // of the context's list for the same level
+  keep* base = nullptr;   // counted: older memory, which what is persisted may refer to
   // What was left to it:
   block* blocks = nullptr;  // linked by `newer`
   block* part = nullptr;    // the end of this one; the rest is the context's
@@ -42,7 +45,8 @@ struct mark {
 };
 
 struct access {
-  // The keep for all that the context has now; since the newest snapshot only, or with all that is older.
+  // The keep for all that the context has now; since the newest snapshot only, or with all that is
+  // older.
   static keep& keep_now(context& of, bool since_snapshot);
   // Lets all keeps of a level have those below for their base.
   static void chain(keep& newest_of_level, keep* below) noexcept;

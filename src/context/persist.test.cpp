@@ -57,7 +57,8 @@ TEST(persist, it_outlives_a_rollback_which_is_counted_as_kept) {
   for (int i = 0; i < 1000; ++i) work->make<std::pmr::vector<int>>(100, i);
   EXPECT_EQ(*kept, long_text);
   work->rollback(here);
-  EXPECT_EQ(count_contexts().rollbacks_kept - before.rollbacks_kept, 1) << "nothing of that was persisted";
+  EXPECT_EQ(count_contexts().rollbacks_kept - before.rollbacks_kept, 1)
+      << "nothing of that was persisted";
   EXPECT_EQ(*kept, long_text);
 }
 
@@ -234,7 +235,8 @@ struct item {
   std::pmr::vector<int> values;
 };
 
-// Contexts go round, are rolled back and released, while other threads read and drop what was persisted in them.
+// Contexts go round, are rolled back and released, while other threads read and drop what was
+// persisted in them.
 TEST(persist, threads_hold_and_drop_while_the_context_goes_on) {
   struct held {
     persisted<item> one;

@@ -13,25 +13,29 @@ namespace troupe::contexts {
 
 inline constexpr bool poisons = TROUPE_PLAIN_BLOCKS != 0;
 
-inline void poison([[maybe_unused]] const void* begin, [[maybe_unused]] std::size_t bytes) noexcept {
+inline void poison([[maybe_unused]] const void* begin,
+                   [[maybe_unused]] std::size_t bytes) noexcept {
 #if TROUPE_PLAIN_BLOCKS
   __asan_poison_memory_region(begin, bytes);
 #endif
 }
 
-inline void unpoison([[maybe_unused]] const void* begin, [[maybe_unused]] std::size_t bytes) noexcept {
+inline void unpoison([[maybe_unused]] const void* begin,
+                     [[maybe_unused]] std::size_t bytes) noexcept {
 #if TROUPE_PLAIN_BLOCKS
   __asan_unpoison_memory_region(begin, bytes);
 #endif
 }
 
 // What lies there may refer to blocks of malloc's, which then are no leaks.
-inline void watch_for_leaks([[maybe_unused]] const void* begin, [[maybe_unused]] std::size_t bytes) noexcept {
+inline void watch_for_leaks([[maybe_unused]] const void* begin,
+                            [[maybe_unused]] std::size_t bytes) noexcept {
 #if TROUPE_PLAIN_BLOCKS
   __lsan_register_root_region(begin, bytes);
 #endif
 }
-inline void forget_for_leaks([[maybe_unused]] const void* begin, [[maybe_unused]] std::size_t bytes) noexcept {
+inline void forget_for_leaks([[maybe_unused]] const void* begin,
+                             [[maybe_unused]] std::size_t bytes) noexcept {
 #if TROUPE_PLAIN_BLOCKS
   __lsan_unregister_root_region(begin, bytes);
 #endif

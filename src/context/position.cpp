@@ -1,4 +1,5 @@
-// Where objects lie in a context, in the order in which it was filled. It goes through the blocks: for checks and rare calls.
+// Where objects lie in a context, in the order in which it was filled. It goes through the blocks:
+// for checks and rare calls.
 #include <functional>
 #include <utility>
 
@@ -7,10 +8,12 @@
 namespace troupe::contexts {
 namespace {
 
-using position = std::pair<std::size_t, const std::byte*>;  // bytes up to the end of its block, and the address
+// bytes up to the end of its block, and the address
+using position = std::pair<std::size_t, const std::byte*>;
 
 bool is_before(const position& one, const position& other) noexcept {
-  return one.first != other.first ? one.first < other.first : std::less<>()(one.second, other.second);
+  return one.first != other.first ? one.first < other.first
+                                  : std::less<>()(one.second, other.second);
 }
 
 bool is_in(const block& one, const std::byte* address) noexcept {
@@ -18,7 +21,8 @@ bool is_in(const block& one, const std::byte* address) noexcept {
   return !std::less<>()(address, begin) && std::less<>()(address, begin + one.bytes);
 }
 
-// What is in none of its blocks any more counts as older than all: it was left to something persisted.
+// What is in none of its blocks any more counts as older than all: it was left to something
+// persisted.
 position find(const block* newest, const void* object) noexcept {
   const auto* address = static_cast<const std::byte*>(object);
   for (const block* one = newest; one != nullptr; one = one->older) {
@@ -31,7 +35,8 @@ position find(const block* newest, const void* object) noexcept {
 
 bool access::is_since(const context& of, const void* object) noexcept {
   const snapshot* newest = of.newest_;
-  return newest == nullptr || !is_before(find(of.block_, object), {newest->block_->total, newest->at_});
+  return newest == nullptr ||
+         !is_before(find(of.block_, object), {newest->block_->total, newest->at_});
 }
 
 const snapshot* access::between(const context& of, const void* older, const void* newer) noexcept {

@@ -38,10 +38,14 @@ inline constexpr bool promoted_by_copy<point> = true;
 
 namespace {
 
-static_assert(promotable<int> && promotable<std::string> && promotable<text> && promotable<point> && promotable<person>);
-static_assert(promotable<std::pmr::map<text, std::pmr::vector<person>>> && promotable<std::optional<text>>);
-static_assert(promotable<std::variant<std::monostate, text, int>> && promotable<std::pair<const int, std::array<text, 2>>>);
-static_assert(!promotable<int*> && !promotable<std::string_view> && !promotable<opaque> && !promotable<std::vector<int*>>);
+static_assert(promotable<int> && promotable<std::string> && promotable<text> && promotable<point> &&
+              promotable<person>);
+static_assert(promotable<std::pmr::map<text, std::pmr::vector<person>>> &&
+              promotable<std::optional<text>>);
+static_assert(promotable<std::variant<std::monostate, text, int>> &&
+              promotable<std::pair<const int, std::array<text, 2>>>);
+static_assert(!promotable<int*> && !promotable<std::string_view> && !promotable<opaque> &&
+              !promotable<std::vector<int*>>);
 static_assert(!promotable<std::pmr::map<text, opaque>> && !promotable<std::unique_ptr<int>>);
 
 TEST(promote, a_copy_has_nothing_in_the_context) {

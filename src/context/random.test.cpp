@@ -1,7 +1,9 @@
-// Random nests of everything that a context can do, held against an oracle that has each object's content in ordinary memory.
+// Random nests of everything that a context can do, held against an oracle that has each object's
+// content in ordinary memory.
 //
-// Of each object the oracle knows its bytes, whether it was destroyed, and what else was there when it was persisted. So it
-// finds memory that is given out twice, an object that is destroyed twice, not at all, too early or in the wrong order.
+// Of each object the oracle knows its bytes, whether it was destroyed, and what else was there when
+// it was persisted. So it finds memory that is given out twice, an object that is destroyed twice,
+// not at all, too early or in the wrong order.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -35,14 +37,22 @@ class oracle {
 
   void step() {
     switch (random_() % 16) {
-      case 0: return take_snapshot();
-      case 1: return roll_back();
-      case 2: return end_snapshot();
-      case 3: return persist_one();
-      case 4: return drop_one();
-      case 5: return random_() % 64 == 0 ? release() : void();
-      case 6: return fill(random_() % 256 == 0 ? 300'000 : random_() % 6000);
-      default: return random_() % 3 == 0 ? make() : fill(random_() % 200);
+      case 0:
+        return take_snapshot();
+      case 1:
+        return roll_back();
+      case 2:
+        return end_snapshot();
+      case 3:
+        return persist_one();
+      case 4:
+        return drop_one();
+      case 5:
+        return random_() % 64 == 0 ? release() : void();
+      case 6:
+        return fill(random_() % 256 == 0 ? 300'000 : random_() % 6000);
+      default:
+        return random_() % 3 == 0 ? make() : fill(random_() % 200);
     }
   }
 
@@ -112,7 +122,8 @@ class oracle {
   void fill(std::size_t bytes) {
     if (bytes == 0) return;
     const std::size_t alignment = std::size_t{1} << random_() % 8;
-    plain made{static_cast<unsigned char*>(work_->allocate(bytes, alignment)), bytes, static_cast<unsigned char>(random_())};
+    plain made{static_cast<unsigned char*>(work_->allocate(bytes, alignment)), bytes,
+               static_cast<unsigned char>(random_())};
     ASSERT_EQ(reinterpret_cast<std::uintptr_t>(made.begin) % alignment, 0u);
     std::memset(made.begin, made.pattern, bytes);
     plains_.push_back(made);
@@ -128,12 +139,14 @@ class oracle {
   }
 
   void discard(level down_to) {
-    for (std::size_t i = down_to.objects; i < objects_.size(); ++i) discarded_.push_back(objects_[i]);
+    for (std::size_t i = down_to.objects; i < objects_.size(); ++i)
+      discarded_.push_back(objects_[i]);
     objects_.resize(down_to.objects);
     plains_.resize(down_to.plains);
     check_all();
     if (!held_.empty()) return;
-    for (const std::uint64_t id : discarded_) ASSERT_NE(at(id).destroyed, 0u) << "nobody holds anything";
+    for (const std::uint64_t id : discarded_)
+      ASSERT_NE(at(id).destroyed, 0u) << "nobody holds anything";
     discarded_.clear();
     if (objects_.empty()) forget();
   }
@@ -159,12 +172,14 @@ class oracle {
     if (objects_.empty() || held_.size() > 8) return;
     const std::uint64_t id = objects_[random_() % objects_.size()];
     const level newest = open_.empty() ? level{0, 0} : open_.back().before;
-    const bool only_new = random_() % 2 == 0 && !open_.empty() && id > (newest.objects == 0 ? 0 : objects_[newest.objects - 1]);
+    const bool only_new = random_() % 2 == 0 && !open_.empty() &&
+                          id > (newest.objects == 0 ? 0 : objects_[newest.objects - 1]);
     const level from = only_new ? newest : level{0, 0};
     holder made;
     made.one = only_new ? hold<true>(*at(id).address) : hold<false>(*at(id).address);
     for (std::size_t i = from.objects; i < objects_.size(); ++i) made.with.push_back(objects_[i]);
-    for (std::size_t i = from.plains; i < plains_.size(); i += 1 + plains_.size() / 32) made.memory.push_back(plains_[i]);
+    for (std::size_t i = from.plains; i < plains_.size(); i += 1 + plains_.size() / 32)
+      made.memory.push_back(plains_[i]);
     held_.push_back(std::move(made));
   }
 
@@ -172,15 +187,17 @@ class oracle {
   template <bool Since>
   static persisted<object> hold(const object& one) {
     return contexts::persisting::make<object>(
-        one, Since && contexts::is_since_snapshot(*owner_of(&one), &one) ? contexts::keep_since_snapshot(*owner_of(&one))
-                                                                        : contexts::keep_whole(*owner_of(&one)));
+        one, Since && contexts::is_since_snapshot(*owner_of(&one), &one)
+                 ? contexts::keep_since_snapshot(*owner_of(&one))
+                 : contexts::keep_whole(*owner_of(&one)));
   }
 
   void drop_one() {
     if (held_.empty()) return;
     std::swap(held_[random_() % held_.size()], held_.back());
     check_held(held_.back());
-    // What is left to several keeps may go by this: what is older than one may be newer than what that has for its base.
+    // What is left to several keeps may go by this: what is older than one may be newer than what
+    // that has for its base.
     last_destroyed_ = UINT64_MAX;
     ordered_ = false;
     held_.pop_back();
@@ -232,7 +249,8 @@ TEST(random, all_that_a_context_does_agrees_with_an_oracle) {
     for (int i = 0; i < steps && !testing::Test::HasFatalFailure();) {
       // From thread to thread.
       std::thread([&] {
-        for (const int end = i + steps / 4; i < end && !testing::Test::HasFatalFailure(); ++i) one.step();
+        for (const int end = i + steps / 4; i < end && !testing::Test::HasFatalFailure(); ++i)
+          one.step();
       }).join();
     }
     one.end();

@@ -1,6 +1,5 @@
 #include "context/running.hpp"
 
-
 namespace troupe {
 namespace contexts {
 
@@ -23,7 +22,8 @@ TROUPE_NOINLINE context* current_context() noexcept { return contexts::current; 
 TROUPE_NOINLINE context& this_context() {
   if (contexts::current == nullptr) {
     throw usage_error(
-        "troupe: this_context: this thread runs no work that has a context; make one and a context_scope, and in a coroutine "
+        "troupe: this_context: this thread runs no work that has a context; make one and a "
+        "context_scope, and in a coroutine "
         "take a context& as a parameter");
   }
   return *contexts::current;
@@ -40,9 +40,10 @@ context_scope::context_scope(context& here) : before_(contexts::current), here_(
 
 context_scope::~context_scope() {
   contexts::current = before_;
-  // One that is nested in another scope of the same context is looked at no more from here on; that is a check less.
-  // order: relaxed  as in check_running
-  if constexpr (contexts::checked) contexts::access::runs_on(here_).store(nullptr, std::memory_order_relaxed);
+  // One that is nested in another scope of the same context is looked at no more from here on; that
+  // is a check less. order: relaxed  as in check_running
+  if constexpr (contexts::checked)
+    contexts::access::runs_on(here_).store(nullptr, std::memory_order_relaxed);
 }
 
 }  // namespace troupe

@@ -23,17 +23,20 @@ const void* this_thread() noexcept;
 // Not for the body of a coroutine, which may go on on another thread.
 extern constinit thread_local context* current [[gnu::tls_model("initial-exec")]];
 
-// For the scheduler: makes it the thread's current one, or lets there be none; leave() with what it returns undoes that.
+// For the scheduler: makes it the thread's current one, or lets there be none; leave() with what it
+// returns undoes that.
 TROUPE_INLINE context* enter(context* to) noexcept {
   context* const before = current;
   current = to;
   // order: relaxed  as in check_running
-  if (checked && to != nullptr) access::runs_on(*to).store(this_thread(), std::memory_order_relaxed);
+  if (checked && to != nullptr)
+    access::runs_on(*to).store(this_thread(), std::memory_order_relaxed);
   return before;
 }
 TROUPE_INLINE void leave(context* before) noexcept {
   // order: relaxed  as in check_running
-  if (checked && current != nullptr) access::runs_on(*current).store(nullptr, std::memory_order_relaxed);
+  if (checked && current != nullptr)
+    access::runs_on(*current).store(nullptr, std::memory_order_relaxed);
   current = before;
 }
 
@@ -45,7 +48,9 @@ inline void check_running(const context& of, const std::atomic<const void*>& run
     // order: relaxed  a wrong program that is caught only sometimes
     const void* on = runs_on.load(std::memory_order_relaxed);
     if (on != nullptr && on != this_thread()) {
-      throw unguarded_error("troupe: " + describe(of) + " is used by two threads at once: persist or promote what the other one is to have");
+      throw unguarded_error(
+          "troupe: " + describe(of) +
+          " is used by two threads at once: persist or promote what the other one is to have");
     }
   }
 }

@@ -37,7 +37,8 @@ thread_local leaver at_thread_end;
 std::int64_t sum(std::atomic<std::int64_t> tally::*what) {
   std::int64_t total = 0;
   // order: relaxed  a statistic
-  for (const tally* one = all_tallies::get().first; one != nullptr; one = one->next) total += (one->*what).load(std::memory_order_relaxed);
+  for (const tally* one = all_tallies::get().first; one != nullptr; one = one->next)
+    total += (one->*what).load(std::memory_order_relaxed);
   return total;
 }
 
@@ -67,8 +68,8 @@ TROUPE_NOINLINE tally& begin_tally() {
 context_counters count_contexts() {
   using contexts::tally;
   std::lock_guard lock(contexts::all_tallies::get().mutex);
-  return {contexts::sum(&tally::active), contexts::sum(&tally::persisted), contexts::sum(&tally::bytes),
-          contexts::sum(&tally::rollbacks_kept)};
+  return {contexts::sum(&tally::active), contexts::sum(&tally::persisted),
+          contexts::sum(&tally::bytes), contexts::sum(&tally::rollbacks_kept)};
 }
 
 }  // namespace troupe

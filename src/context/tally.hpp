@@ -1,4 +1,5 @@
-// tally: what a thread has counted of contexts: by itself, so that no line of memory is fought for. Readers add all up.
+// tally: what a thread has counted of contexts: by itself, so that no line of memory is fought for.
+// Readers add all up.
 #pragma once
 
 #include <atomic>
@@ -30,7 +31,8 @@ TROUPE_INLINE tally& tally_here() {
   return mine != nullptr ? *mine : begin_tally();
 }
 
-TROUPE_INLINE std::int64_t count(tally& mine, std::atomic<std::int64_t> tally::*what, std::int64_t difference) noexcept {
+TROUPE_INLINE std::int64_t count(tally& mine, std::atomic<std::int64_t> tally::*what,
+                                 std::int64_t difference) noexcept {
   // order: relaxed  a statistic; one writer
   const std::int64_t now = (mine.*what).load(std::memory_order_relaxed) + difference;
   // order: relaxed  as above

@@ -60,7 +60,10 @@ task<> attempt(race& all, std::size_t which, endpoint to, const tasks::limits& w
 
 task<tcp_stream> connect_to_first(std::vector<endpoint> given, tasks::limits within) {
   if (given.empty()) throw option_error("troupe: connect: there is no address");
-  if (given.size() == 1) co_return co_await tcp_stream::connect(given.front()).timeout(within.left()).stop(within.stop());
+  if (given.size() == 1)
+    co_return co_await tcp_stream::connect(given.front())
+        .timeout(within.left())
+        .stop(within.stop());
   const std::vector<endpoint> to = by_turns(given);
   race all(to.size());
   std::vector<task<>> attempts;
@@ -71,8 +74,10 @@ task<tcp_stream> connect_to_first(std::vector<endpoint> given, tasks::limits wit
   co_return std::move(all.won);
 }
 
-task<tcp_stream> connect_by_name(std::string host, std::uint16_t port, resolver by, tasks::limits within) {
-  std::vector<endpoint> found = co_await by.resolve(std::move(host), port).timeout(within.left()).stop(within.stop());
+task<tcp_stream> connect_by_name(std::string host, std::uint16_t port, resolver by,
+                                 tasks::limits within) {
+  std::vector<endpoint> found =
+      co_await by.resolve(std::move(host), port).timeout(within.left()).stop(within.stop());
   task<tcp_stream> connecting_to = connect_to_first(std::move(found), std::move(within));
   co_return co_await std::move(connecting_to);
 }
@@ -80,7 +85,8 @@ task<tcp_stream> connect_by_name(std::string host, std::uint16_t port, resolver 
 }  // namespace
 
 task<tcp_stream> connect_call::start(tasks::limits within) && {
-  if (!host_.empty()) return connect_by_name(std::move(host_), port_, std::move(by_), std::move(within));
+  if (!host_.empty())
+    return connect_by_name(std::move(host_), port_, std::move(by_), std::move(within));
   return connect_to_first(std::move(to_), std::move(within));
 }
 

@@ -16,7 +16,9 @@ constexpr std::string_view localhost = "localhost";
 
 bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-bool may_be_in_name(char c) noexcept { return is_digit(c) || (lower(c) >= 'a' && lower(c) <= 'z') || c == '-' || c == '_'; }
+bool may_be_in_name(char c) noexcept {
+  return is_digit(c) || (lower(c) >= 'a' && lower(c) <= 'z') || c == '-' || c == '_';
+}
 
 [[noreturn]] void bad(std::string_view host, const char* why) {
   throw resolve_error(resolve_failure::bad_name, std::string(host.substr(0, name_bytes_max)), why);
@@ -24,7 +26,8 @@ bool may_be_in_name(char c) noexcept { return is_digit(c) || (lower(c) >= 'a' &&
 
 std::optional<endpoint> parse_v4(const std::string& text, std::uint16_t port) {
   endpoint at = endpoint::any(port);
-  if (::inet_pton(AF_INET, text.c_str(), &reinterpret_cast<sockaddr_in*>(at.data())->sin_addr) != 1) return std::nullopt;
+  if (::inet_pton(AF_INET, text.c_str(), &reinterpret_cast<sockaddr_in*>(at.data())->sin_addr) != 1)
+    return std::nullopt;
   return at;
 }
 
@@ -44,7 +47,9 @@ std::optional<endpoint> parse_v6(std::string text, std::uint16_t port) {
 bool is_localhost(std::string_view name) {
   if (name.size() < localhost.size()) return false;
   const std::string_view end = name.substr(name.size() - localhost.size());
-  if (!std::equal(end.begin(), end.end(), localhost.begin(), [](char a, char b) { return lower(a) == b; })) return false;
+  if (!std::equal(end.begin(), end.end(), localhost.begin(),
+                  [](char a, char b) { return lower(a) == b; }))
+    return false;
   return name.size() == localhost.size() || name[name.size() - localhost.size() - 1] == '.';
 }
 
@@ -57,16 +62,20 @@ void check_name(std::string_view host, std::string_view name) {
     if (label.empty()) bad(host, "a part of it is empty");
     if (label.size() > label_bytes_max) bad(host, "a part of it is longer than 63 bytes");
     if (!std::all_of(label.begin(), label.end(), may_be_in_name)) {
-      bad(host, "it has a character that no host's name has; names beyond ASCII are given in their xn-- form");
+      bad(host,
+          "it has a character that no host's name has; names beyond ASCII are given in their xn-- "
+          "form");
     }
   }
   // 127.1 and 1.2.3.4.5: programs disagree about what they mean, and no name ends so.
-  if (std::all_of(label.begin(), label.end(), is_digit)) bad(host, "it is neither a name nor an address");
+  if (std::all_of(label.begin(), label.end(), is_digit))
+    bad(host, "it is neither a name nor an address");
 }
 
 }  // namespace
 
-std::optional<std::vector<endpoint>> known_address(std::string_view host, std::uint16_t port, address_family family) {
+std::optional<std::vector<endpoint>> known_address(std::string_view host, std::uint16_t port,
+                                                   address_family family) {
   std::string_view name = host;
   if (name.find('\0') != std::string_view::npos) bad(host, "it has a zero byte");
   const bool bracketed = name.size() >= 2 && name.front() == '[' && name.back() == ']';
@@ -79,8 +88,11 @@ std::optional<std::vector<endpoint>> known_address(std::string_view host, std::u
     literal = parse_v4(std::string(name), port);
   }
   if (literal) {
-    const bool wanted = family == address_family::any || literal->is_v6() == (family == address_family::v6);
-    if (!wanted) throw resolve_error(resolve_failure::no_data, std::string(host), "it is an address of the other family");
+    const bool wanted =
+        family == address_family::any || literal->is_v6() == (family == address_family::v6);
+    if (!wanted)
+      throw resolve_error(resolve_failure::no_data, std::string(host),
+                          "it is an address of the other family");
     return std::vector<endpoint>{*literal};
   }
   if (name.ends_with('.')) name.remove_suffix(1);

@@ -10,8 +10,9 @@
 
 namespace troupe::dns {
 
-// An address in digits, or localhost; nothing for a name that must be asked for. Throws resolve_error: bad_name for what no
-// host can be called, no_data for an address of another family.
-std::optional<std::vector<endpoint>> known_address(std::string_view host, std::uint16_t port, address_family family);
+// An address in digits, or localhost; nothing for a name that must be asked for. Throws
+// resolve_error: bad_name for what no host can be called, no_data for an address of another family.
+std::optional<std::vector<endpoint>> known_address(std::string_view host, std::uint16_t port,
+                                                   address_family family);
 
 }  // namespace troupe::dns

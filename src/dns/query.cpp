@@ -25,10 +25,14 @@ void begin_library() {
 
 resolve_failure failure_of(int status) noexcept {
   switch (status) {
-    case ARES_ENOTFOUND: return resolve_failure::host_not_found;
-    case ARES_ENODATA: return resolve_failure::no_data;
-    case ARES_EBADNAME: return resolve_failure::bad_name;
-    default: return resolve_failure::try_again;
+    case ARES_ENOTFOUND:
+      return resolve_failure::host_not_found;
+    case ARES_ENODATA:
+      return resolve_failure::no_data;
+    case ARES_EBADNAME:
+      return resolve_failure::bad_name;
+    default:
+      return resolve_failure::try_again;
   }
 }
 
@@ -68,7 +72,8 @@ void query::make_channel(const resolver_options& options) {
   }
   const int status = ares_init_options(&channel_, &chosen, mask);
   if (status == ARES_ENOMEM) throw std::bad_alloc();
-  if (status != ARES_SUCCESS) throw resolve_error(resolve_failure::try_again, host_, ares_strerror(status));
+  if (status != ARES_SUCCESS)
+    throw resolve_error(resolve_failure::try_again, host_, ares_strerror(status));
   if (options.servers.empty()) return;
 
   std::vector<ares_addr_port_node> nodes(options.servers.size());
@@ -79,9 +84,12 @@ void query::make_channel(const resolver_options& options) {
     node.family = server.data()->sa_family;
     node.udp_port = node.tcp_port = server.port();
     if (server.is_v6()) {
-      std::memcpy(&node.addr.addr6, &reinterpret_cast<const sockaddr_in6*>(server.data())->sin6_addr, sizeof node.addr.addr6);
+      std::memcpy(&node.addr.addr6,
+                  &reinterpret_cast<const sockaddr_in6*>(server.data())->sin6_addr,
+                  sizeof node.addr.addr6);
     } else {
-      std::memcpy(&node.addr.addr4, &reinterpret_cast<const sockaddr_in*>(server.data())->sin_addr, sizeof node.addr.addr4);
+      std::memcpy(&node.addr.addr4, &reinterpret_cast<const sockaddr_in*>(server.data())->sin_addr,
+                  sizeof node.addr.addr4);
     }
   }
   if (ares_set_servers_ports(channel_, nodes.data()) != ARES_SUCCESS) throw std::bad_alloc();
@@ -94,7 +102,9 @@ query::~query() {
 
 void query::start() {
   ares_addrinfo_hints hints{};
-  hints.ai_family = family_ == address_family::any ? AF_UNSPEC : family_ == address_family::v4 ? AF_INET : AF_INET6;
+  hints.ai_family = family_ == address_family::any  ? AF_UNSPEC
+                    : family_ == address_family::v4 ? AF_INET
+                                                    : AF_INET6;
   hints.ai_socktype = SOCK_STREAM;
   ares_getaddrinfo(channel_, host_.c_str(), nullptr, &hints, &on_answer, this);
 }
@@ -107,7 +117,8 @@ void query::on_socket(void* self, ares_socket_t fd, int readable, int writable) 
   wanted.data.fd = fd;
   if (wanted.events == 0) {
     ::epoll_ctl(of.set_, EPOLL_CTL_DEL, fd, nullptr);
-  } else if (::epoll_ctl(of.set_, EPOLL_CTL_MOD, fd, &wanted) != 0 && ::epoll_ctl(of.set_, EPOLL_CTL_ADD, fd, &wanted) != 0) {
+  } else if (::epoll_ctl(of.set_, EPOLL_CTL_MOD, fd, &wanted) != 0 &&
+             ::epoll_ctl(of.set_, EPOLL_CTL_ADD, fd, &wanted) != 0) {
     of.set_failed_ = true;
   }
 }
@@ -134,7 +145,8 @@ void query::keep(const ares_addrinfo& found) {
       to.sin6_addr = from.sin6_addr;
       to.sin6_scope_id = from.sin6_scope_id;
     } else if (one->ai_family == AF_INET) {
-      reinterpret_cast<sockaddr_in*>(at.data())->sin_addr = reinterpret_cast<const sockaddr_in*>(one->ai_addr)->sin_addr;
+      reinterpret_cast<sockaddr_in*>(at.data())->sin_addr =
+          reinterpret_cast<const sockaddr_in*>(one->ai_addr)->sin_addr;
     } else {
       continue;
     }
@@ -147,7 +159,8 @@ std::chrono::nanoseconds query::next() const {
   const timeval* due = ares_timeout(channel_, nullptr, &room);
   if (due == nullptr) return std::chrono::nanoseconds::max();
   // One more millisecond: c-ares does not count a time as over that is over just now.
-  return std::chrono::seconds(due->tv_sec) + std::chrono::microseconds(due->tv_usec) + std::chrono::milliseconds(1);
+  return std::chrono::seconds(due->tv_sec) + std::chrono::microseconds(due->tv_usec) +
+         std::chrono::milliseconds(1);
 }
 
 void query::process() {
@@ -157,18 +170,23 @@ void query::process() {
     const epoll_event& one = events[static_cast<std::size_t>(i)];
     // What went wrong with a socket shows when it is used.
     const bool failed = (one.events & (EPOLLERR | EPOLLHUP)) != 0;
-    const bool reads = failed || (one.events & EPOLLIN) != 0, writes = failed || (one.events & EPOLLOUT) != 0;
+    const bool reads = failed || (one.events & EPOLLIN) != 0,
+               writes = failed || (one.events & EPOLLOUT) != 0;
     // It may have been closed by the one before; c-ares finds it nowhere then.
-    ares_process_fd(channel_, reads ? one.data.fd : ARES_SOCKET_BAD, writes ? one.data.fd : ARES_SOCKET_BAD);
+    ares_process_fd(channel_, reads ? one.data.fd : ARES_SOCKET_BAD,
+                    writes ? one.data.fd : ARES_SOCKET_BAD);
   }
-  if (count <= 0 && !done_) ares_process_fd(channel_, ARES_SOCKET_BAD, ARES_SOCKET_BAD);  // times that are over
+  // times that are over
+  if (count <= 0 && !done_) ares_process_fd(channel_, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
 }
 
 std::vector<endpoint> query::take() {
   if (memory_failed_ || status_ == ARES_ENOMEM) throw std::bad_alloc();
   if (set_failed_ && status_ != ARES_SUCCESS) throw io_error("epoll_ctl", host_, ENOMEM);
-  if (status_ != ARES_SUCCESS) throw resolve_error(failure_of(status_), host_, ares_strerror(status_));
-  if (found_.empty()) throw resolve_error(resolve_failure::no_data, host_, "the answer has no address");
+  if (status_ != ARES_SUCCESS)
+    throw resolve_error(failure_of(status_), host_, ares_strerror(status_));
+  if (found_.empty())
+    throw resolve_error(resolve_failure::no_data, host_, "the answer has no address");
   return std::move(found_);
 }
 

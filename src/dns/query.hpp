@@ -1,8 +1,9 @@
 // query: one name that c-ares is asked for, with a channel of its own.
 //
-// A channel belongs to one query, since channels may not be used by two threads, and since then each has a port of its own.
-// Its sockets are in one set (epoll), which is itself a descriptor to wait for.
-// Owner: the coroutine that asks; one thread at a time. c-ares calls back within start(), process() and the destructor only.
+// A channel belongs to one query, since channels may not be used by two threads, and since then
+// each has a port of its own. Its sockets are in one set (epoll), which is itself a descriptor to
+// wait for. Owner: the coroutine that asks; one thread at a time. c-ares calls back within start(),
+// process() and the destructor only.
 #pragma once
 
 #include <ares.h>

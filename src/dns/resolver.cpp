@@ -14,25 +14,34 @@ constexpr int tries_max = 10;
 
 const char* what_to_do(resolve_failure why) noexcept {
   switch (why) {
-    case resolve_failure::host_not_found: return "check the name";
-    case resolve_failure::no_data: return "ask for the other family of addresses, or for another name";
-    case resolve_failure::try_again: return "try again later, or other servers";
-    case resolve_failure::bad_name: return "check the name";
-    case resolve_failure::in_simulation: return "give an address in digits, or localhost";
+    case resolve_failure::host_not_found:
+      return "check the name";
+    case resolve_failure::no_data:
+      return "ask for the other family of addresses, or for another name";
+    case resolve_failure::try_again:
+      return "try again later, or other servers";
+    case resolve_failure::bad_name:
+      return "check the name";
+    case resolve_failure::in_simulation:
+      return "give an address in digits, or localhost";
   }
   return "";
 }
 
 }  // namespace
 
-resolve_error::resolve_error(resolve_failure why, const std::string& host, const std::string& detail)
-    : error("troupe: resolve \"" + host + "\": " + detail + ": " + what_to_do(why)), reason_(why), host_(host) {}
+resolve_error::resolve_error(resolve_failure why, const std::string& host,
+                             const std::string& detail)
+    : error("troupe: resolve \"" + host + "\": " + detail + ": " + what_to_do(why)),
+      reason_(why),
+      host_(host) {}
 
 resolver::resolver(resolver_options options) {
   if (options.try_for < std::chrono::milliseconds(1) || options.try_for > std::chrono::hours(1)) {
     throw option_error("troupe: resolver_options::try_for must be from 1 ms to 1 h");
   }
-  if (options.tries < 1 || options.tries > tries_max) throw option_error("troupe: resolver_options::tries must be from 1 to 10");
+  if (options.tries < 1 || options.tries > tries_max)
+    throw option_error("troupe: resolver_options::tries must be from 1 to 10");
   options_ = std::make_shared<const resolver_options>(std::move(options));
 }
 
@@ -52,19 +61,21 @@ task<waited> wait_for(int fd, std::chrono::nanoseconds at_most, std::stop_token 
   co_return waited::ready;
 }
 
-task<std::vector<endpoint>> look_up(std::shared_ptr<const resolver_options> given, std::string host, std::uint16_t port,
-                                    tasks::limits within) {
+task<std::vector<endpoint>> look_up(std::shared_ptr<const resolver_options> given, std::string host,
+                                    std::uint16_t port, tasks::limits within) {
   static const resolver_options defaults;
   const resolver_options& options = given == nullptr ? defaults : *given;
   std::optional<std::vector<endpoint>> known = known_address(host, port, options.family);
   if (known) co_return std::move(*known);
   if (&io::current_kernel() != &io::system_kernel()) {
-    throw resolve_error(resolve_failure::in_simulation, host, "there are no servers in the simulation");
+    throw resolve_error(resolve_failure::in_simulation, host,
+                        "there are no servers in the simulation");
   }
   query asked(options, host, port);
   if (!within.over() && !within.stop().stop_requested()) asked.start();
   while (!asked.done()) {
-    const waited how = co_await wait_for(asked.fd(), std::min(asked.next(), within.left()), within.stop());
+    const waited how =
+        co_await wait_for(asked.fd(), std::min(asked.next(), within.left()), within.stop());
     if (how == waited::cancelled) throw cancelled("troupe: resolve \"" + host + "\": cancelled");
     if (how == waited::timed_out && within.over()) {
       throw timed_out("troupe: resolve \"" + host + "\": no answer came in time");

@@ -1,4 +1,5 @@
-// admission ticket: a connection that counts, for its server and for its address, from its acceptance to its end.
+// admission ticket: a connection that counts, for its server and for its address, from its
+// acceptance to its end.
 #pragma once
 
 #include <memory>
@@ -11,7 +12,8 @@ namespace troupe::http {
 
 class admission_ticket {
  public:
-  admission_ticket(std::shared_ptr<server_state> of, const std::string& address) : of_(std::move(of)), is_welcome_(of_->admit(address, peer_)) {}
+  admission_ticket(std::shared_ptr<server_state> of, const std::string& address)
+      : of_(std::move(of)), is_welcome_(of_->admit(address, peer_)) {}
   admission_ticket(admission_ticket&& other) noexcept = default;
   admission_ticket& operator=(admission_ticket&& other) noexcept {
     std::swap(of_, other.of_);

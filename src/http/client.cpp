@@ -10,17 +10,19 @@
 namespace troupe::http {
 namespace {
 
-constexpr std::size_t small_body_bytes = 16 * 1024;    // goes with the head
+constexpr std::size_t small_body_bytes = 16 * 1024;     // goes with the head
 constexpr std::size_t redirect_body_bytes = 64 * 1024;  // is read for the sake of the connection
 constexpr std::size_t head_bytes_max = std::size_t{1} << 30;
 
 client_options checked(client_options options) {
-  if (options.redirects < 0) throw option_error("troupe: http::client_options::redirects must not be negative");
+  if (options.redirects < 0)
+    throw option_error("troupe: http::client_options::redirects must not be negative");
   if (options.head_bytes < 128 || options.head_bytes > head_bytes_max) {
     throw option_error("troupe: http::client_options::head_bytes must be from 128 bytes to 1 GiB");
   }
   for (const char one : options.user_agent) {
-    if (one < ' ' || one == 0x7f) throw option_error("troupe: http::client_options::user_agent has a control byte");
+    if (one < ' ' || one == 0x7f)
+      throw option_error("troupe: http::client_options::user_agent has a control byte");
   }
   options.tls.alpn = {"http/1.1"};
   return options;
@@ -41,13 +43,15 @@ bool may_be_repeated(std::string_view method) noexcept {
 }
 
 std::string head_of(const client_core& core, client_request& asked, const url& at) {
-  std::string head = asked.method() + " " + at.target() + " HTTP/1.1\r\nHost: " + at.authority() + "\r\n";
+  std::string head =
+      asked.method() + " " + at.target() + " HTTP/1.1\r\nHost: " + at.authority() + "\r\n";
   if (!core.options.user_agent.empty()) head += "User-Agent: " + core.options.user_agent + "\r\n";
   head += client_access::fields(asked);
   const std::string& method = asked.method();
   if (client_access::upload(asked)) {
     head += "Transfer-Encoding: chunked\r\n";
-  } else if (client_access::has_body(asked) || method == "POST" || method == "PUT" || method == "PATCH") {
+  } else if (client_access::has_body(asked) || method == "POST" || method == "PUT" ||
+             method == "PATCH") {
     head += "Content-Length: " + std::to_string(client_access::body(asked).size()) + "\r\n";
   }
   return head + "\r\n";
@@ -77,8 +81,8 @@ struct attempt {
   bool stale = false;  // the connection was of no use: no byte came
 };
 
-// A server may answer, and close or read no more, before it has all of the request: so what cannot be sent is no failure when there
-// is an answer.
+// A server may answer, and close or read no more, before it has all of the request: so what cannot
+// be sent is no failure when there is an answer.
 task<attempt> try_once(exchange& by, client_request& asked, const std::string& head) {
   attempt made;
   try {
@@ -108,7 +112,8 @@ task<attempt> try_once(exchange& by, client_request& asked, const std::string& h
   co_return made;
 }
 
-task<std::shared_ptr<exchange>> ask(std::shared_ptr<client_core> core, client_request& asked, url at, tasks::limits life) {
+task<std::shared_ptr<exchange>> ask(std::shared_ptr<client_core> core, client_request& asked,
+                                    url at, tasks::limits life) {
   const std::string head = head_of(*core, asked, at), origin = at.origin();
   const bool repeats = may_be_repeated(asked.method()) && !client_access::upload(asked);
   for (bool again = false;; again = true) {
@@ -154,39 +159,47 @@ url target_of(const exchange& answer) {
 // What is asked there. False when the body would be needed again, and is gone.
 bool turn_to(client_request& asked, int status, const url& from, const url& to) {
   std::string& method = client_access::method(asked);
-  const bool to_get = (status == 303 && method != "HEAD" && method != "GET") || ((status == 301 || status == 302) && method == "POST");
+  const bool to_get = (status == 303 && method != "HEAD" && method != "GET") ||
+                      ((status == 301 || status == 302) && method == "POST");
   if (to_get) {
     method = "GET";
     client_access::body(asked).clear();
     client_access::upload(asked) = nullptr;
     client_access::has_body(asked) = false;
-    strip(client_access::fields(asked), {"Content-Type", "Content-Encoding", "Content-Language", "Content-Location"});
+    strip(client_access::fields(asked),
+          {"Content-Type", "Content-Encoding", "Content-Language", "Content-Location"});
   }
-  if (from.origin() != to.origin()) strip(client_access::fields(asked), {"Authorization", "Cookie", "Proxy-Authorization"});
+  if (from.origin() != to.origin())
+    strip(client_access::fields(asked), {"Authorization", "Cookie", "Proxy-Authorization"});
   return !client_access::upload(asked);
 }
 
-task<client_response> perform(std::shared_ptr<client_core> core, client_request asked, tasks::limits within) {
+task<client_response> perform(std::shared_ptr<client_core> core, client_request asked,
+                              tasks::limits within) {
   const tasks::limits life = within.within(core->options.total_time);
   url at = url::parse(asked.url());
   for (int followed = 0;; ++followed) {
     std::shared_ptr<exchange> answer = co_await ask(core, asked, at, life);
     const int status = answer->status();
     if (status == 206 && !client_access::ranged(asked)) {
-      throw client_error(client_failure::bad_response, answer->where(), "a part came that was not asked for");
+      throw client_error(client_failure::bad_response, answer->where(),
+                         "a part came that was not asked for");
     }
     if (!is_redirect(status) || core->options.redirects == 0 || !answer->fields().has("Location")) {
       co_return client_access::make(std::move(answer));
     }
     if (followed == core->options.redirects) {
-      throw client_error(client_failure::too_many_redirects, answer->where(), std::to_string(followed + 1) + " redirects");
+      throw client_error(client_failure::too_many_redirects, answer->where(),
+                         std::to_string(followed + 1) + " redirects");
     }
     url next = target_of(*answer);
     if (at.secure() && !next.secure()) {
-      throw client_error(client_failure::insecure_redirect, answer->where(), "it leads to " + next.to_string());
+      throw client_error(client_failure::insecure_redirect, answer->where(),
+                         "it leads to " + next.to_string());
     }
     if (!turn_to(asked, status, at, next)) {
-      throw client_error(client_failure::bad_redirect, answer->where(), "the body that was sent is wanted again");
+      throw client_error(client_failure::bad_redirect, answer->where(),
+                         "the body that was sent is wanted again");
     }
     co_await pass_over_body(*answer);
     at = std::move(next);

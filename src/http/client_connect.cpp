@@ -6,8 +6,9 @@ namespace troupe::http {
 namespace {
 
 task<wire_ptr> connect_within(client_core& core, const url& to, const tasks::limits& within) {
-  tcp_stream plain =
-      co_await troupe::connect(to.host(), to.port(), core.options.resolver).timeout(within.left()).stop(within.stop());
+  tcp_stream plain = co_await troupe::connect(to.host(), to.port(), core.options.resolver)
+                         .timeout(within.left())
+                         .stop(within.stop());
   if (!to.secure()) co_return core.make_wire(std::move(plain));
   const tls_context trust = co_await core.trust(within);
   tls_stream secure = tls_stream::client(trust, std::move(plain), to.host());

@@ -11,15 +11,24 @@ namespace {
 
 const char* what_to_do(client_failure why) noexcept {
   switch (why) {
-    case client_failure::bad_url: return "correct it";
-    case client_failure::too_many_redirects: return "look whether they go in a circle, or allow more (client_options::redirects)";
-    case client_failure::bad_redirect: return "ask for another URL, or set client_options::redirects to 0 and look at the answer";
-    case client_failure::insecure_redirect: return "ask for the other URL yourself if you mean to";
-    case client_failure::bad_response: return "the server is at fault, or it is none of HTTP/1.1";
-    case client_failure::body_too_large: return "take it in pieces with read(), or allow more (client_options::body_bytes)";
-    case client_failure::too_slow: return "try again later, or allow less (client_options::body_rate)";
-    case client_failure::truncated: return "take what came as incomplete; ask again for the whole or for the rest of it";
-    case client_failure::closed: return "try again if asking twice does no harm";
+    case client_failure::bad_url:
+      return "correct it";
+    case client_failure::too_many_redirects:
+      return "look whether they go in a circle, or allow more (client_options::redirects)";
+    case client_failure::bad_redirect:
+      return "ask for another URL, or set client_options::redirects to 0 and look at the answer";
+    case client_failure::insecure_redirect:
+      return "ask for the other URL yourself if you mean to";
+    case client_failure::bad_response:
+      return "the server is at fault, or it is none of HTTP/1.1";
+    case client_failure::body_too_large:
+      return "take it in pieces with read(), or allow more (client_options::body_bytes)";
+    case client_failure::too_slow:
+      return "try again later, or allow less (client_options::body_rate)";
+    case client_failure::truncated:
+      return "take what came as incomplete; ask again for the whole or for the rest of it";
+    case client_failure::closed:
+      return "try again if asking twice does no harm";
     case client_failure::not_upgraded:
       return "ask for a URL at which there is a WebSocket, with the fields that the server wants";
     case client_failure::bad_handshake:
@@ -37,11 +46,13 @@ bool is_token(std::string_view text) noexcept {
 }
 
 bool has_control(std::string_view text) noexcept {
-  return std::any_of(text.begin(), text.end(), [](char c) { return (c >= 0 && c < ' ' && c != '\t') || c == 0x7f; });
+  return std::any_of(text.begin(), text.end(),
+                     [](char c) { return (c >= 0 && c < ' ' && c != '\t') || c == 0x7f; });
 }
 
 void check_value(std::string_view value) {
-  if (has_control(value)) throw usage_error("troupe: http::client_request: a control byte in the value of a field");
+  if (has_control(value))
+    throw usage_error("troupe: http::client_request: a control byte in the value of a field");
 }
 
 }  // namespace
@@ -53,15 +64,22 @@ client_error::client_error(client_failure reason, const std::string& url, std::s
       why_(why),
       status_(status) {}
 
-client_request::client_request(std::string method, std::string url) : method_(std::move(method)), url_(std::move(url)) {
-  if (!is_token(method_)) throw usage_error("troupe: http::client_request: that is no name of a method");
-  if (method_ == "CONNECT") throw usage_error("troupe: http::client_request: CONNECT is for proxies, which there are not");
+client_request::client_request(std::string method, std::string url)
+    : method_(std::move(method)), url_(std::move(url)) {
+  if (!is_token(method_))
+    throw usage_error("troupe: http::client_request: that is no name of a method");
+  if (method_ == "CONNECT")
+    throw usage_error("troupe: http::client_request: CONNECT is for proxies, which there are not");
 }
 
 client_request& client_request::field(std::string_view name, std::string_view value) {
-  if (!is_token(name)) throw usage_error("troupe: http::client_request: that is no name of a field");
-  for (const std::string_view own : {"Host", "Content-Length", "Transfer-Encoding", "Connection", "Upgrade", "TE", "Trailer", "Expect"}) {
-    if (same_word(name, own)) throw usage_error("troupe: http::client_request: the field " + std::string(own) + " is the client's own");
+  if (!is_token(name))
+    throw usage_error("troupe: http::client_request: that is no name of a field");
+  for (const std::string_view own : {"Host", "Content-Length", "Transfer-Encoding", "Connection",
+                                     "Upgrade", "TE", "Trailer", "Expect"}) {
+    if (same_word(name, own))
+      throw usage_error("troupe: http::client_request: the field " + std::string(own) +
+                        " is the client's own");
   }
   check_value(value);
   ranged_ = ranged_ || same_word(name, "Range");
@@ -75,7 +93,9 @@ void strip(std::string& fields, std::initializer_list<std::string_view> names) {
     const std::string_view line = rest.substr(0, rest.find('\n') + 1);
     rest.remove_prefix(line.size());
     const std::string_view name = line.substr(0, line.find(':'));
-    if (std::none_of(names.begin(), names.end(), [&](std::string_view one) { return same_word(one, name); })) kept += line;
+    if (std::none_of(names.begin(), names.end(),
+                     [&](std::string_view one) { return same_word(one, name); }))
+      kept += line;
   }
   fields = std::move(kept);
 }
@@ -103,7 +123,8 @@ client_request& client_request::body(upload_function how, std::string_view type)
 }
 
 client_request& client_request::range(std::uint64_t first, std::optional<std::uint64_t> last) {
-  if (last && *last < first) throw usage_error("troupe: http::client_request: the range ends before it begins");
+  if (last && *last < first)
+    throw usage_error("troupe: http::client_request: the range ends before it begins");
   only_field("Range", "bytes=" + std::to_string(first) + "-" + (last ? std::to_string(*last) : ""));
   return *this;
 }
@@ -133,7 +154,8 @@ std::optional<content_range> client_response::range() const noexcept {
     return true;
   };
   content_range made;
-  if (!take(made.first, "-") || !take(made.last, "/") || made.last < made.first) return std::nullopt;
+  if (!take(made.first, "-") || !take(made.last, "/") || made.last < made.first)
+    return std::nullopt;
   if (text == "*") return made;
   std::uint64_t all = 0;
   if (!take(all, "") || !text.empty() || all <= made.last) return std::nullopt;
@@ -144,7 +166,9 @@ std::optional<content_range> client_response::range() const noexcept {
 namespace {
 
 // Each keeps the exchange, whatever becomes of the response.
-task<std::string_view> read_piece(std::shared_ptr<exchange> from) { co_return co_await from->next_piece(); }
+task<std::string_view> read_piece(std::shared_ptr<exchange> from) {
+  co_return co_await from->next_piece();
+}
 task<std::string> read_rest(std::shared_ptr<exchange> from) { co_return co_await from->read_all(); }
 
 }  // namespace

@@ -16,7 +16,9 @@ namespace {
 class client_transport final : public transport {
  public:
   client_transport(wire_ptr wire, const client_options& options) noexcept
-      : wire_(std::move(wire)), write_time_(options.write_time), pace_{options.body_rate, options.body_grace} {}
+      : wire_(std::move(wire)),
+        write_time_(options.write_time),
+        pace_{options.body_rate, options.body_grace} {}
 
   slowest_pace message_pace() const noexcept override { return pace_; }
 
@@ -146,8 +148,8 @@ task<std::unique_ptr<websocket>> open(std::shared_ptr<client_core> core, client_
   wire_ptr wire = handshake.take_wire();
   std::string begun(wire->input());
   wire->release_buffer();
-  co_return std::make_unique<client_websocket>(std::move(wire), core->options,
-                                               std::move(begun), options, std::move(terms));
+  co_return std::make_unique<client_websocket>(std::move(wire), core->options, std::move(begun),
+                                               options, std::move(terms));
 }
 
 }  // namespace

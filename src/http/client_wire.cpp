@@ -21,7 +21,8 @@ void client_wire::make_room() {
     end_ -= begin_;
     begin_ = 0;
   } else {
-    buffer_.resize(std::max(buffer_bytes, buffer_.size() * 2));  // a head; the parser knows when it is too large
+    // a head; the parser knows when it is too large
+    buffer_.resize(std::max(buffer_bytes, buffer_.size() * 2));
   }
 }
 
@@ -38,7 +39,8 @@ task<std::size_t> client_wire::receive(const tasks::limits& within) {
   co_return bytes;
 }
 
-task<> client_wire::send(std::string_view bytes, const tasks::limits& within, std::chrono::nanoseconds piece_time) {
+task<> client_wire::send(std::string_view bytes, const tasks::limits& within,
+                         std::chrono::nanoseconds piece_time) {
   while (!bytes.empty()) {
     const std::string_view piece = bytes.substr(0, piece_bytes);
     const tasks::limits now = within.within(piece_time);
@@ -61,9 +63,12 @@ task<std::size_t> client_wire::receive_some(std::span<char> to, std::chrono::nan
   co_return co_await plain_.read(to).timeout(at_most);
 }
 
-bool client_wire::has_news() const { return secure_.has_input() || io::current_kernel().look(fd(), POLLIN | POLLRDHUP) != 0; }
+bool client_wire::has_news() const {
+  return secure_.has_input() || io::current_kernel().look(fd(), POLLIN | POLLRDHUP) != 0;
+}
 
-wire_ptr wire_pool::take_latest(const std::string& origin, std::chrono::nanoseconds now, idle_list& ended) {
+wire_ptr wire_pool::take_latest(const std::string& origin, std::chrono::nanoseconds now,
+                                idle_list& ended) {
   std::lock_guard lock(mutex_);
   const auto found = all_.find(origin);
   if (found == all_.end()) return nullptr;
@@ -94,7 +99,9 @@ void wire_pool::put(const std::string& origin, wire_ptr one) {
   idle_list ended;
   std::lock_guard lock(mutex_);
   // Those that are too old, wherever they are; then the oldest, where there are too many.
-  const auto old = [&](const wire_ptr& other) { return one->idle_since - other->idle_since >= idle_time_; };
+  const auto old = [&](const wire_ptr& other) {
+    return one->idle_since - other->idle_since >= idle_time_;
+  };
   for (auto at = all_.begin(); at != all_.end();) {
     idle_list& list = at->second;
     const auto kept = std::find_if_not(list.begin(), list.end(), old);
@@ -108,9 +115,10 @@ void wire_pool::put(const std::string& origin, wire_ptr one) {
     return;
   }
   if (count_ >= most_) {
-    const auto oldest = std::min_element(all_.begin(), all_.end(), [](const auto& a, const auto& b) {
-      return a.second.front()->idle_since < b.second.front()->idle_since;
-    });
+    const auto oldest =
+        std::min_element(all_.begin(), all_.end(), [](const auto& a, const auto& b) {
+          return a.second.front()->idle_since < b.second.front()->idle_since;
+        });
     ended.push_back(std::move(oldest->second.front()));
     oldest->second.erase(oldest->second.begin());
     if (oldest->second.empty()) all_.erase(oldest);

@@ -22,8 +22,10 @@ namespace troupe::http {
 // One exchange at a time.
 class client_wire {
  public:
-  client_wire(tcp_stream plain, const parser_limits& limits) : reads(side::responses, limits), plain_(std::move(plain)) {}
-  client_wire(tls_stream secure, const parser_limits& limits) : reads(side::responses, limits), secure_(std::move(secure)) {}
+  client_wire(tcp_stream plain, const parser_limits& limits)
+      : reads(side::responses, limits), plain_(std::move(plain)) {}
+  client_wire(tls_stream secure, const parser_limits& limits)
+      : reads(side::responses, limits), secure_(std::move(secure)) {}
 
   // What came and was not taken yet.
   std::string_view input() const noexcept { return {buffer_.data() + begin_, end_ - begin_}; }
@@ -31,7 +33,8 @@ class client_wire {
   // More of it; 0 at the end. The views into what is there move.
   task<std::size_t> receive(const tasks::limits& within);
   // All of it, each piece within that time.
-  task<> send(std::string_view bytes, const tasks::limits& within, std::chrono::nanoseconds piece_time);
+  task<> send(std::string_view bytes, const tasks::limits& within,
+              std::chrono::nanoseconds piece_time);
 
   // Without the buffer above: some of it, or into `to`, 0 at the end.
   task<std::size_t> send_some(std::string_view bytes, std::chrono::nanoseconds at_most);

@@ -46,12 +46,14 @@ connection::~connection() {
   server_->buffered.fetch_sub(counted_, std::memory_order_relaxed);
 }
 
-// ---- what others ask ---------------------------------------------------------------------------------------------
+// ---- what others ask
+// ---------------------------------------------------------------------------------------------
 
 void connection::end(ending why) noexcept {
   // order: relaxed  the mutex orders them
   if (why == ending::parking && ending_.load(std::memory_order_relaxed) != ending::none) return;
-  // order: release  read by who finds its operation cancelled; pairs with finish_ended_read/acquire and await_body/acquire
+  // order: release  read by who finds its operation cancelled; pairs with finish_ended_read/acquire
+  // and await_body/acquire
   ending_.store(why, std::memory_order_release);
   idle_stop_.request_stop();
   if (why != ending::draining && why != ending::parking) busy_stop_.request_stop();
@@ -68,44 +70,51 @@ std::int64_t connection::expiry_ns() const noexcept {
   return expiry_ns_.load(std::memory_order_relaxed);  // order: relaxed  a time; publishes nothing
 }
 std::int64_t connection::idle_since_ns() const noexcept {
-  return idle_since_ns_.load(std::memory_order_relaxed);  // order: relaxed  a time; publishes nothing
+  // order: relaxed  a time; publishes nothing
+  return idle_since_ns_.load(std::memory_order_relaxed);
 }
 std::int64_t connection::parking_ns() const noexcept {
   const phase now_in = phase_now();
   if (!parks_ || (now_in != phase::idle && now_in != phase::fresh)) return never_ns;
   // order: relaxed  the mutex orders it
-  return ending_.load(std::memory_order_relaxed) == ending::none ? idle_since_ns() + soon_ns : never_ns;
+  return ending_.load(std::memory_order_relaxed) == ending::none ? idle_since_ns() + soon_ns
+                                                                 : never_ns;
 }
 bool connection::is_idle(phase at, std::int64_t since_ns, std::int64_t now_ns) noexcept {
   return at == phase::idle || (at == phase::fresh && now_ns - since_ns >= fresh_ns);
 }
 
 bool connection::may_park() const noexcept {
-  const ending why = ending_.load(std::memory_order_relaxed);  // order: relaxed  the mutex orders it
+  // order: relaxed  the mutex orders it
+  const ending why = ending_.load(std::memory_order_relaxed);
   return why == ending::none || why == ending::parking;
 }
 
 bool connection::stay() {
   if (!may_park()) return false;
-  ending_.store(ending::none, std::memory_order_relaxed);  // order: relaxed  our own, and the mutex orders it
+  // order: relaxed  our own, and the mutex orders it
+  ending_.store(ending::none, std::memory_order_relaxed);
   idle_stop_ = std::stop_source();
   return true;
 }
 
-void connection::begin_wait(phase now_in, std::chrono::nanoseconds span, std::int64_t now_ns) noexcept {
-  phase_.store(now_in, std::memory_order_relaxed);                   // order: relaxed  a hint for the sweep
+void connection::begin_wait(phase now_in, std::chrono::nanoseconds span,
+                            std::int64_t now_ns) noexcept {
+  // order: relaxed  a hint for the sweep
+  phase_.store(now_in, std::memory_order_relaxed);
   expiry_ns_.store(after(now_ns, span), std::memory_order_relaxed);  // order: relaxed  the same
 }
 
 void connection::end_wait() noexcept {
-  expiry_ns_.store(never_ns, std::memory_order_relaxed);    // order: relaxed  a hint for the sweep
-  phase_.store(phase::busy, std::memory_order_relaxed);  // order: relaxed  the same
+  expiry_ns_.store(never_ns, std::memory_order_relaxed);  // order: relaxed  a hint for the sweep
+  phase_.store(phase::busy, std::memory_order_relaxed);   // order: relaxed  the same
 }
 
 void connection::wait_for_head(std::int64_t now_ns) noexcept {
   if (in_.empty()) {
     head_expiry_ns_ = 0;
-    idle_since_ns_.store(now_ns, std::memory_order_relaxed);  // order: relaxed  a hint for the sweep
+    // order: relaxed  a hint for the sweep
+    idle_since_ns_.store(now_ns, std::memory_order_relaxed);
     begin_wait(past_.answered_one ? phase::idle : phase::fresh, server_->options.idle_time, now_ns);
     return;
   }
@@ -113,21 +122,24 @@ void connection::wait_for_head(std::int64_t now_ns) noexcept {
   begin_wait(phase::head, std::chrono::nanoseconds(head_expiry_ns_ - now_ns), now_ns);
 }
 
-// Like a peer that has sent nothing yet: it may go when the server stops, or when another one needs its place.
+// Like a peer that has sent nothing yet: it may go when the server stops, or when another one needs
+// its place.
 void connection::wait_for_handshake(std::int64_t now_ns) noexcept {
   idle_since_ns_.store(now_ns, std::memory_order_relaxed);  // order: relaxed  a hint for who sheds
   begin_wait(phase::fresh, server_->options.head_time, now_ns);
 }
 
 void connection::count_buffers() noexcept {
-  const std::size_t has = in_.capacity() + out_.capacity() + body_in_.capacity() + request_.collected_.capacity();
+  const std::size_t has =
+      in_.capacity() + out_.capacity() + body_in_.capacity() + request_.collected_.capacity();
   if (has == counted_) return;
   // order: relaxed  a count, read as a hint; what wraps round comes back
   server_->buffered.fetch_add(has - counted_, std::memory_order_relaxed);
   counted_ = has;
 }
 
-// ---- requests ----------------------------------------------------------------------------------------------------
+// ---- requests
+// ----------------------------------------------------------------------------------------------------
 
 connection::next connection::advance() {
   for (;;) {
@@ -186,7 +198,9 @@ bool connection::not_found() {
   std::string fields;
   if (route_.methods != 0 || everything) {
     status = head.method == method::options ? 204 : head.method == method::other ? 501 : 405;
-    fields = "Allow: " + router::allowed(everything ? server_->routes.all_methods() : route_.methods) + "\r\n";
+    fields =
+        "Allow: " + router::allowed(everything ? server_->routes.all_methods() : route_.methods) +
+        "\r\n";
   }
   if (!body_ended_) closing_ = lingers_ = true;
   answer_plainly(status, fields);
@@ -201,14 +215,15 @@ constexpr char encoded_slash = '\0';
 
 std::size_t find_encoded_slash(std::string_view text) noexcept {
   std::size_t at = text.find("%2");
-  while (at != std::string_view::npos && (at + 2 == text.size() || (text[at + 2] | 0x20) != 'f')) at = text.find("%2", at + 1);
+  while (at != std::string_view::npos && (at + 2 == text.size() || (text[at + 2] | 0x20) != 'f'))
+    at = text.find("%2", at + 1);
   return at;
 }
 
 }  // namespace
 
-// The decoded path is in place, unless nothing has to be decoded. A slash that was encoded parts no segments: it is the next
-// function that makes it one.
+// The decoded path is in place, unless nothing has to be decoded. A slash that was encoded parts no
+// segments: it is the next function that makes it one.
 bool connection::decode_path() {
   request_.path_ = parser_.head().path;
   if (request_.path_.find('%') == std::string_view::npos) return true;
@@ -227,7 +242,8 @@ bool connection::decode_path() {
 void connection::find_route() {
   route_ = server_->routes.find(parser_.head().method, request_.path_);
   // The route's values are views into it.
-  if (request_.path_.data() == path_.data()) std::replace(path_.begin(), path_.end(), encoded_slash, '/');
+  if (request_.path_.data() == path_.data())
+    std::replace(path_.begin(), path_.end(), encoded_slash, '/');
 }
 
 std::uint64_t connection::body_limit() const noexcept {
@@ -297,7 +313,8 @@ void connection::close_after_this() noexcept {
 }
 
 void connection::finish_request() noexcept {
-  if (watch_ != nullptr) [[unlikely]] watch_.reset();
+  if (watch_ != nullptr) [[unlikely]]
+    watch_.reset();
   past_.answered_one = true;
   answer_begun_ = false;  // what is malformed behind it is answered, too
   request_.body_ = {};
@@ -327,7 +344,8 @@ void connection::peer_ended() {
   answer_plainly(400);  // it may have closed its half only
 }
 
-// ---- requests that wait ---------------------------------------------------------------------------------------
+// ---- requests that wait
+// ---------------------------------------------------------------------------------------
 
 task<bool> connection::serve() {
   end_wait();
@@ -390,7 +408,8 @@ std::stop_token connection::client_gone() {
 std::size_t connection::unread_bytes() const noexcept {
   constexpr std::uint64_t most = 1024 * 1024;
   const message_head& head = parser_.head();
-  const std::uint64_t left = std::min(head.has_length ? head.length - body_bytes_ : most, std::min(body_limit(), most));
+  const std::uint64_t left =
+      std::min(head.has_length ? head.length - body_bytes_ : most, std::min(body_limit(), most));
   return static_cast<std::size_t>(left + left / 16 + 16 * 1024);
 }
 

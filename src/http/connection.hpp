@@ -1,9 +1,10 @@
-// connection: one peer's requests, one after the other, and their answers. All of it but the stream itself: that is
-// connection_over<Stream>'s (connection_over.hpp).
+// connection: one peer's requests, one after the other, and their answers. All of it but the stream
+// itself: that is connection_over<Stream>'s (connection_over.hpp).
 //
-// Requests that have come together are answered together: advance() goes through the input for as long as it needs nobody,
-// puts the answers of handlers that do not wait into the output, and says what is to be done then.
-// Threads: the flow of its task; `expiry_ns_`, `phase_` and end() are anybody's who holds the server's mutex.
+// Requests that have come together are answered together: advance() goes through the input for as
+// long as it needs nobody, puts the answers of handlers that do not wait into the output, and says
+// what is to be done then. Threads: the flow of its task; `expiry_ns_`, `phase_` and end() are
+// anybody's who holds the server's mutex.
 #pragma once
 
 #include <atomic>
@@ -35,7 +36,8 @@ class connection : public transport, private request_source {
   explicit connection(std::shared_ptr<server_state> of, const connection_past& was = {});
   connection(const connection&) = delete;
 
-  enum class phase : std::uint8_t { fresh, idle, head, busy, upgraded };  // fresh: idle, before the first request
+  // fresh: idle, before the first request
+  enum class phase : std::uint8_t { fresh, idle, head, busy, upgraded };
   using ending = connection_ending;
 
   // By who holds the server's mutex: what is awaited ends as cancelled.
@@ -48,7 +50,8 @@ class connection : public transport, private request_source {
   std::int64_t idle_since_ns() const noexcept;
   // When it is to be parked, if nothing comes.
   std::int64_t parking_ns() const noexcept;
-  phase phase_now() const noexcept { return phase_.load(std::memory_order_relaxed); }  // order: relaxed  a hint: its end may come as a request does
+  // order: relaxed  a hint: its end may come as a request does
+  phase phase_now() const noexcept { return phase_.load(std::memory_order_relaxed); }
   // It may be ended to make room: idle, and if it is fresh for long enough.
   static bool is_idle(phase at, std::int64_t since_ns, std::int64_t now_ns) noexcept;
   // What a handler has thrown; the caller's from now on.
@@ -76,7 +79,8 @@ class connection : public transport, private request_source {
 
   // Nothing more is to be sent, or only what a wait lets through.
   bool is_ended() const noexcept {
-    const ending why = ending_.load(std::memory_order_relaxed);  // order: relaxed  who ends it just now meets the next wait
+    // order: relaxed  who ends it just now meets the next wait
+    const ending why = ending_.load(std::memory_order_relaxed);
     return why != ending::none && why != ending::parking && why != ending::draining;
   }
 
@@ -98,7 +102,8 @@ class connection : public transport, private request_source {
   }
   // Nothing has come of the next request.
   bool is_between() const noexcept { return in_.empty() && !parser_.inside(); }
-  // Requests have not come so soon after each other that the next one is worth being waited for with all that there is.
+  // Requests have not come so soon after each other that the next one is worth being waited for
+  // with all that there is.
   bool is_slow() const noexcept { return past_.pace < pace_most; }
 
   static constexpr std::uint8_t pace_most = 4;
@@ -109,12 +114,13 @@ class connection : public transport, private request_source {
   std::stop_source idle_stop_, busy_stop_;
   input in_;
   output out_;
-  bool lingers_ = false;  // the peer may still be sending: read on for a while, so that it sees the answer
-  bool leaves_ = false;         // the next request is the last
-  bool closing_ = false;        // after this one
-  bool incomplete_ = false;     // an answer is, so far
-  bool cut_off_ = false;        // something was sent in part, and its rest will never be
-  bool broken_ = false;         // nothing can be sent, or nothing received, any more
+  // the peer may still be sending: read on for a while, so that it sees the answer
+  bool lingers_ = false;
+  bool leaves_ = false;      // the next request is the last
+  bool closing_ = false;     // after this one
+  bool incomplete_ = false;  // an answer is, so far
+  bool cut_off_ = false;     // something was sent in part, and its rest will never be
+  bool broken_ = false;      // nothing can be sent, or nothing received, any more
   std::atomic<phase> phase_{phase::busy};
   std::atomic<ending> ending_{ending::none};
   std::int64_t head_expiry_ns_ = 0;  // of the head that is being read; 0: none has begun
@@ -122,9 +128,11 @@ class connection : public transport, private request_source {
  private:
   friend struct server_state;
   using event = parser::event;
-  static constexpr std::size_t flush_bytes = 64 * 1024;        // of answers, that are sent before more are made
+  // of answers, that are sent before more are made
+  static constexpr std::size_t flush_bytes = 64 * 1024;
   static constexpr std::size_t skipped_bytes_max = 64 * 1024;  // of a body that nobody wants
-  static constexpr std::size_t kept_body_bytes = 64 * 1024;    // of room for a body, until the next one
+  // of room for a body, until the next one
+  static constexpr std::size_t kept_body_bytes = 64 * 1024;
 
   bool take_head();
   void begin_memory();
@@ -132,7 +140,8 @@ class connection : public transport, private request_source {
   bool collect_here();
   bool not_found();
   void answer(response& with);
-  void add_head(const response& with, int status, bool has_length, std::uint64_t length, bool chunked);
+  void add_head(const response& with, int status, bool has_length, std::uint64_t length,
+                bool chunked);
   void add_status(int status);
   void answer_plainly(int status, std::string_view fields = {});
   bool decode_path();
@@ -158,9 +167,10 @@ class connection : public transport, private request_source {
 
   parser parser_;
   http::request request_;
-  owned_context memory_;       // of the request; none while the connection is idle
+  owned_context memory_;  // of the request; none while the connection is idle
   std::optional<snapshot> empty_memory_;
-  std::exception_ptr failure_;  // what a handler threw: it may refer to the memory, and goes before it
+  // what a handler threw: it may refer to the memory, and goes before it
+  std::exception_ptr failure_;
   router::found route_;
   std::string path_;  // decoded, if it had to be
   response answer_;
@@ -173,12 +183,12 @@ class connection : public transport, private request_source {
   std::uint64_t body_bytes_ = 0;
   std::int64_t body_waited_ns_ = 0;
   std::string_view piece_;  // of the body, for the next read: the one that it came for was given up
-  input body_in_;  // of a body that is longer than what came with its head
+  input body_in_;           // of a body that is longer than what came with its head
   bool reads_aside_ = false;
-  bool may_watch_ = false;   // it is in serve(), and not talking by another protocol
-  bool is_gone_ = false;     // its client, as the watch said
-  bool made_room_ = false;   // for its body, so that the watch sees what comes behind that
-  gone_watch_ptr watch_;     // of this request, if its handler has asked for it
+  bool may_watch_ = false;  // it is in serve(), and not talking by another protocol
+  bool is_gone_ = false;    // its client, as the watch said
+  bool made_room_ = false;  // for its body, so that the watch sees what comes behind that
+  gone_watch_ptr watch_;    // of this request, if its handler has asked for it
   std::size_t counted_ = 0;
 
   std::atomic<std::int64_t> expiry_ns_{0}, idle_since_ns_{0};

@@ -15,7 +15,8 @@ namespace troupe::http {
 
 namespace {
 
-// "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n", made once a second and thread. Called in turns only, never over a suspension.
+// "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n", made once a second and thread. Called in turns only,
+// never over a suspension.
 TROUPE_NOINLINE std::string_view date_line() {
   struct cache {
     std::time_t second = -1;
@@ -47,7 +48,8 @@ void connection::add_status(int status) {
   out_.add("\r\n");
 }
 
-void connection::add_head(const response& with, int status, bool has_length, std::uint64_t length, bool chunked) {
+void connection::add_head(const response& with, int status, bool has_length, std::uint64_t length,
+                          bool chunked) {
   if (with.closes_ || server_->stopping.stop_requested()) close_after_this();
   add_status(status);
   out_.add(date_line());
@@ -103,7 +105,8 @@ void connection::answer(response& with) {
     return;
   }
   std::string_view body = with.body();
-  if (with.status_ >= 400 && body.empty() && with.type_.empty() && !has_type_of_its_own(with.fields_)) [[unlikely]] {
+  if (with.status_ >= 400 && body.empty() && with.type_.empty() &&
+      !has_type_of_its_own(with.fields_)) [[unlikely]] {
     with.type_ = "text/plain";
     with.body_.append(reason_of(with.status_)).append("\n");
     body = with.body_;
@@ -159,7 +162,9 @@ void connection::answer_exception(std::exception_ptr thrown) {
 task<> connection::answer_waiting(response& with) {
   const message_head& head = parser_.head();
   // What is left of the body would take too long, or never come.
-  if (!body_ended_ && (continue_due_ || (head.has_length && head.length - body_bytes_ > skipped_bytes_max))) closing_ = true;
+  if (!body_ended_ &&
+      (continue_due_ || (head.has_length && head.length - body_bytes_ > skipped_bytes_max)))
+    closing_ = true;
   if (with.special_ == nullptr) {
     answer(with);
     co_return;
@@ -175,8 +180,12 @@ task<> connection::answer_waiting(response& with) {
       }
       break;
     case response::special::kind::stream:
-    case response::special::kind::events: co_await send_stream(with); break;
-    case response::special::kind::websocket: co_await talk(with); break;
+    case response::special::kind::events:
+      co_await send_stream(with);
+      break;
+    case response::special::kind::websocket:
+      co_await talk(with);
+      break;
   }
 }
 
@@ -189,7 +198,8 @@ task<> connection::send_part(const file_part& part) {
 }
 
 task<> connection::send_stream(response& with) {
-  const bool has_body = may_have_body(with.status_), chunked = has_body && parser_.head().minor_version == 1;
+  const bool has_body = may_have_body(with.status_),
+             chunked = has_body && parser_.head().minor_version == 1;
   if (has_body && !chunked) closing_ = true;
   add_head(with, with.status_, false, 0, chunked);
   answer_begun_ = true;

@@ -10,7 +10,8 @@
 namespace troupe::http {
 
 task<std::string_view> connection::next_piece() {
-  const one_at_a_time alone(is_read_, "troupe: http::request: a read is under way already: await it first");
+  const one_at_a_time alone(is_read_,
+                            "troupe: http::request: a read is under way already: await it first");
   while (!body_ended_ && piece_.empty()) {
     input& from = reads_aside_ ? body_in_ : in_;
     const parser::step step = parser_.next(from.view());
@@ -48,7 +49,10 @@ task<> connection::await_body() {
   if (options.body_rate != 0) {
     const std::chrono::nanoseconds due = std::chrono::seconds(body_bytes_ / options.body_rate);
     const std::chrono::nanoseconds longest = std::chrono::nanoseconds::max() - due;
-    begin_wait(phase::busy, std::min(options.body_grace, longest) - std::chrono::nanoseconds(body_waited_ns_) + due, begun_ns);
+    begin_wait(
+        phase::busy,
+        std::min(options.body_grace, longest) - std::chrono::nanoseconds(body_waited_ns_) + due,
+        begun_ns);
   }
   const std::span<char> room = body_in_.room(4096);
   count_buffers();
@@ -60,10 +64,12 @@ task<> connection::await_body() {
     is_over = true;
   }
   end_wait();
-  body_waited_ns_ += now().count() - begun_ns;  // by reads that are given up, too: else who polls would wait for ever
+  // by reads that are given up, too: else who polls would wait for ever
+  body_waited_ns_ += now().count() - begun_ns;
   if (is_over) {
     // order: acquire  pairs with connection::end/release
-    if (ending_.load(std::memory_order_acquire) != ending::late) throw cancelled("troupe: http: the connection is ended");
+    if (ending_.load(std::memory_order_acquire) != ending::late)
+      throw cancelled("troupe: http: the connection is ended");
     broken_ = false;
     server_->revive(*this);
     throw refused(fault::too_slow);

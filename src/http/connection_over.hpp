@@ -1,4 +1,5 @@
-// connection_over: a connection's stream, and the loop that reads and writes it. Instantiated in serve.cpp.
+// connection_over: a connection's stream, and the loop that reads and writes it. Instantiated in
+// serve.cpp.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +11,8 @@
 #include <string>
 #include <utility>
 
-#include "http/connection.hpp"
 #include "http/admission_ticket.hpp"
+#include "http/connection.hpp"
 #include "http/parked.hpp"
 #include "http/send_order.hpp"
 #include "io/at_once.hpp"
@@ -28,7 +29,8 @@ task<> converse(admission_ticket who, Stream over, connection_past was);
 
 template <class Stream>
 struct parked_over final : parked {
-  parked_over(admission_ticket&& is, Stream&& over, const connection_past& was, std::int64_t now_ns) noexcept
+  parked_over(admission_ticket&& is, Stream&& over, const connection_past& was,
+              std::int64_t now_ns) noexcept
       : parked(*is.of(), was, now_ns), who(std::move(is)), stream(std::move(over)) {}
   void revive() override {
     constexpr std::int64_t soon_ns = 1'000'000'000;
@@ -50,8 +52,8 @@ class connection_over final : public connection {
   ~connection_over() override = default;
 
   // To the end of the connection, or until it is parked. Throws what the stream throws.
-  // What happens with every batch of requests happens here: a coroutine for it would cost a frame each time. And no
-  // temporary stands in a ?: within a co_await, which GCC 12 destroys twice.
+  // What happens with every batch of requests happens here: a coroutine for it would cost a frame
+  // each time. And no temporary stands in a ?: within a co_await, which GCC 12 destroys twice.
   task<> run() {
     if constexpr (is_secure) {
       wait_for_handshake(now().count());
@@ -120,7 +122,8 @@ class connection_over final : public connection {
       if (is_idle && is_slow()) ++past_.pace;
       end_wait();
     }
-    // Over TLS the end is declared, for a body may have no other one; but not in the middle of an answer.
+    // Over TLS the end is declared, for a body may have no other one; but not in the middle of an
+    // answer.
     if (is_secure && (incomplete_ || broken_)) co_return;
     if (lingers_ || !in_.empty()) {
       co_await linger();
@@ -134,7 +137,8 @@ class connection_over final : public connection {
     if constexpr (is_secure) co_return;  // a handshake would cost more than the peer is worth now
     refuse_for_now();
     co_await flush_all();
-    // Each that lingers has a place: those of one address would else have all of them, one after the other.
+    // Each that lingers has a place: those of one address would else have all of them, one after
+    // the other.
     const server_state::rejection_linger said(*server_);
     if (said.may_linger()) co_await linger();
   }
@@ -144,19 +148,22 @@ class connection_over final : public connection {
       try {
         return stream_.peer();
       } catch (const io_error&) {
-        // The peer has reset the connection: nobody is left to be answered, and the handler that ends
-        // by this is no failure of the program.
+        // The peer has reset the connection: nobody is left to be answered, and the handler that
+        // ends by this is no failure of the program.
         broken_ = true;
         tell_gone();
         throw;
       }
     } else {
-      throw usage_error("troupe: http::request::peer: the server's listener is a Unix socket, whose clients have no address");
+      throw usage_error(
+          "troupe: http::request::peer: the server's listener is a Unix socket, whose clients have "
+          "no address");
     }
   }
 
   task<std::size_t> receive(std::span<char> to, std::chrono::nanoseconds at_most) override {
-    const bool upgraded = phase_.load(std::memory_order_relaxed) == phase::upgraded;  // order: relaxed  our own
+    // order: relaxed  our own
+    const bool upgraded = phase_.load(std::memory_order_relaxed) == phase::upgraded;
     std::stop_token token = upgraded ? idle_stop_.get_token() : busy_stop_.get_token();
     std::size_t bytes = 0;
     try {
@@ -168,7 +175,9 @@ class connection_over final : public connection {
     if (bytes == 0) broken_ = true;
     co_return bytes;
   }
-  slowest_pace message_pace() const noexcept override { return {server_->options.body_rate, server_->options.body_grace}; }
+  slowest_pace message_pace() const noexcept override {
+    return {server_->options.body_rate, server_->options.body_grace};
+  }
   // In pieces, so that a peer is seen to take some.
   task<> send(std::string_view bytes) override {
     check_whole();
@@ -187,17 +196,23 @@ class connection_over final : public connection {
     end_wait();
   }
   // In pieces, too.
-  task<std::uint64_t> send_file(const file& from, std::uint64_t offset, std::uint64_t bytes) override {
+  task<std::uint64_t> send_file(const file& from, std::uint64_t offset,
+                                std::uint64_t bytes) override {
     std::uint64_t sent = 0;
     while (sent < bytes) {
-      const auto piece = static_cast<std::size_t>(std::min<std::uint64_t>(bytes - sent, file_bytes_at_once));
+      const auto piece =
+          static_cast<std::size_t>(std::min<std::uint64_t>(bytes - sent, file_bytes_at_once));
       std::size_t went = 0;
       if constexpr (requires { stream_.send_file_some(from, offset, piece); }) {
-        begin_wait(phase_.load(std::memory_order_relaxed), server_->options.write_time, now().count());  // order: relaxed  our own
+        // order: relaxed  our own
+        begin_wait(phase_.load(std::memory_order_relaxed), server_->options.write_time,
+                   now().count());
         try {
-          went = co_await stream_.send_file_some(from, offset + sent, piece).stop(busy_stop_.get_token());
+          went = co_await stream_.send_file_some(from, offset + sent, piece)
+                     .stop(busy_stop_.get_token());
         } catch (const io_error& e) {
-          if (!io::is_of_file(e)) note_break();  // else its handler's doing, as where it is read here
+          // else its handler's doing, as where it is read here
+          if (!io::is_of_file(e)) note_break();
           throw;
         } catch (...) {
           note_break();
@@ -225,7 +240,9 @@ class connection_over final : public connection {
     for (std::string_view left = bytes; !left.empty(); in_part = true) {
       std::size_t sent = 0;
       try {
-        sent = co_await stream_.write(left).timeout(server_->options.write_time).stop(busy_stop_.get_token());
+        sent = co_await stream_.write(left)
+                   .timeout(server_->options.write_time)
+                   .stop(busy_stop_.get_token());
       } catch (...) {
         note_break(in_part);
         throw;
@@ -247,7 +264,8 @@ class connection_over final : public connection {
   bool park(std::int64_t since_ns) {
     if constexpr (!is_secure) {
       if (!is_between() || leaves_) return false;
-      auto at_rest = std::make_unique<parked_over<Stream>>(std::move(who_), std::move(stream_), past_, since_ns);
+      auto at_rest = std::make_unique<parked_over<Stream>>(std::move(who_), std::move(stream_),
+                                                           past_, since_ns);
       if (server_->park(*this, *at_rest, at_rest->stream)) {
         static_cast<void>(at_rest.release());
         return true;
@@ -258,10 +276,11 @@ class connection_over final : public connection {
     return false;
   }
 
-  static constexpr bool is_secure = requires(Stream& over) { over.handshake(); };
+  static constexpr bool is_secure = requires(Stream & over) { over.handshake(); };
 
-  // In a handler of what an operation of the stream has thrown. A branch that a handler has cancelled itself breaks nothing,
-  // unless it had sent something in part: what comes behind it would be taken for the rest.
+  // In a handler of what an operation of the stream has thrown. A branch that a handler has
+  // cancelled itself breaks nothing, unless it had sent something in part: what comes behind it
+  // would be taken for the rest.
   void note_break(bool in_part = false) noexcept {
     try {
       throw;
@@ -289,7 +308,8 @@ class connection_over final : public connection {
 
   // After a read that was ended: what is to be said, or what came nevertheless.
   task<std::size_t> finish_ended_read(bool is_idle) {
-    const ending why = ending_.load(std::memory_order_acquire);  // order: acquire  pairs with connection::end/release
+    // order: acquire  pairs with connection::end/release
+    const ending why = ending_.load(std::memory_order_acquire);
     if (!is_idle && why == ending::late) {
       server_->revive(*this);
       refuse(fault::too_slow);
@@ -297,8 +317,10 @@ class connection_over final : public connection {
     if (!is_idle || (why != ending::draining && why != ending::shed)) co_return 0;
     // A request that is here already counts as accepted; it is the last.
     leaves_ = true;
-    if (why == ending::draining && past_.answered_one) lingers_ = true;  // the last answer may still be on its way
-    const std::chrono::nanoseconds span = past_.answered_one || why == ending::shed ? last_look : first_look;
+    // the last answer may still be on its way
+    if (why == ending::draining && past_.answered_one) lingers_ = true;
+    const std::chrono::nanoseconds span =
+        past_.answered_one || why == ending::shed ? last_look : first_look;
     std::size_t bytes = 0;
     try {
       bytes = co_await stream_.read(in_.room(least_room)).timeout(span);
@@ -308,7 +330,8 @@ class connection_over final : public connection {
     co_return bytes;
   }
 
-  // Closing at once would reset the connection if the peer is still sending, and it might never see the answer.
+  // Closing at once would reset the connection if the peer is still sending, and it might never see
+  // the answer.
   task<> linger() {
     co_await end_writing();
     in_.release();

@@ -11,12 +11,16 @@ namespace {
 
 using namespace std::chrono;
 
-constexpr std::array<std::string_view, 7> days{"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"};
-constexpr std::array<std::string_view, 12> months{"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+constexpr std::array<std::string_view, 7> days{"Sunday",   "Monday", "Tuesday", "Wednesday",
+                                               "Thursday", "Friday", "Saturday"};
+constexpr std::array<std::string_view, 12> months{"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                                  "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 constexpr std::size_t short_name = 3;
-constexpr sys_seconds first = sys_days(year(0) / 1 / 1), last = sys_days(year(9999) / 12 / 31) + 24h - 1s;
+constexpr sys_seconds first = sys_days(year(0) / 1 / 1),
+                      last = sys_days(year(9999) / 12 / 31) + 24h - 1s;
 
-// Takes what it is asked for from the front of a text; once it was not there nothing else is either.
+// Takes what it is asked for from the front of a text; once it was not there nothing else is
+// either.
 class reader {
  public:
   explicit reader(std::string_view text) noexcept : left_(text) {}
@@ -68,9 +72,13 @@ struct parts {
     second = from.number(2);
   }
   std::optional<std::time_t> time() const noexcept {
-    const year_month_day date{std::chrono::year(year), std::chrono::month(month + 1), std::chrono::day(static_cast<unsigned>(day))};
-    if (!date.ok() || hour > 23 || minute > 59 || second > 60) return std::nullopt;  // a leap second is there in some
-    return (sys_days(date) + hours(hour) + minutes(minute) + seconds(second)).time_since_epoch().count();
+    const year_month_day date{std::chrono::year(year), std::chrono::month(month + 1),
+                              std::chrono::day(static_cast<unsigned>(day))};
+    // a leap second is there in some
+    if (!date.ok() || hour > 23 || minute > 59 || second > 60) return std::nullopt;
+    return (sys_days(date) + hours(hour) + minutes(minute) + seconds(second))
+        .time_since_epoch()
+        .count();
   }
 };
 
@@ -134,7 +142,8 @@ std::optional<std::time_t> read_date(std::string_view text, std::time_t now) noe
   from.word(" GMT");
   if (!from.is_whole()) return std::nullopt;
   if (is_old) {
-    const int this_year = int{year_month_day(floor<std::chrono::days>(sys_seconds(seconds(now)))).year()};
+    const int this_year =
+        int{year_month_day(floor<std::chrono::days>(sys_seconds(seconds(now)))).year()};
     made.year += this_year - this_year % 100;
     if (made.year > this_year + 50) made.year -= 100;
   }

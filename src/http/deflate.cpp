@@ -22,13 +22,15 @@ void* take(void*, unsigned count, unsigned bytes) {
 }
 void give_back(void*, void* block) { ::operator delete(block); }
 
-constexpr int between_blocks = 128;  // of data_type, whose lower bits count those of a byte that are left
+// of data_type, whose lower bits count those of a byte that are left
+constexpr int between_blocks = 128;
 
 const Bytef* bytes_of(std::string_view text) noexcept {
   return reinterpret_cast<const Bytef*>(text.data());
 }
 
-template <class Stream> bool make(Stream& to) noexcept {
+template <class Stream>
+bool make(Stream& to) noexcept {
   to.reset(new (std::nothrow) z_stream{});
   if (to == nullptr) return false;
   to->zalloc = take;
@@ -120,7 +122,8 @@ inflate_result message_inflater::run(std::string_view piece, std::string& to,
     }
     if (said != Z_OK && said != Z_BUF_ERROR) return inflate_result::malformed;
     // With nothing to read zlib would forget that it stands behind a block.
-    if (stream_->avail_in == 0 && stream_->data_type == between_blocks) return inflate_result::whole;
+    if (stream_->avail_in == 0 && stream_->data_type == between_blocks)
+      return inflate_result::whole;
     if (stream_->avail_out > 0) return inflate_result::whole;  // it has taken all of the piece
   }
 }

@@ -46,11 +46,14 @@ void exchange::refuse(fault why) {
 
 void exchange::end_early() {
   wire_.reset();
-  if (heard_) throw client_error(client_failure::truncated, where_, "the connection ended in the middle of the answer");
+  if (heard_)
+    throw client_error(client_failure::truncated, where_,
+                       "the connection ended in the middle of the answer");
   throw client_error(client_failure::closed, where_, "the connection ended before the answer");
 }
 
-// False at the end of the stream. One that somebody else has made counts as truncated, whatever HTTP would say.
+// False at the end of the stream. One that somebody else has made counts as truncated, whatever
+// HTTP would say.
 task<bool> exchange::receive(const tasks::limits& within) {
   bool cut = false;
   std::size_t bytes = 0;
@@ -85,8 +88,10 @@ task<> exchange::read_head(http::method asked) {
   try {
     co_await read_head_within(asked, life_.within(core_->options.head_time));
   } catch (const timed_out&) {
-    throw timed_out("troupe: http: " + where_ + ": no answer in time: try again, or allow more (client_options::head_time, or the " +
-                    "request's own)");
+    throw timed_out(
+        "troupe: http: " + where_ +
+        ": no answer in time: try again, or allow more (client_options::head_time, or the " +
+        "request's own)");
   }
 }
 
@@ -115,13 +120,15 @@ task<> exchange::read_head_within(http::method asked, tasks::limits soon) {
 namespace {
 
 // A copy of the fields, and where they lie in it.
-void copy_fields(const http::fields& from, std::string& text, std::vector<http::fields::position>& positions) {
+void copy_fields(const http::fields& from, std::string& text,
+                 std::vector<http::fields::position>& positions) {
   for (const field one : from) {
     const auto name = static_cast<std::uint32_t>(text.size());
     text += one.name;
     const auto value = static_cast<std::uint32_t>(text.size());
     text += one.value;
-    positions.push_back({name, static_cast<std::uint32_t>(one.name.size()), value, static_cast<std::uint32_t>(one.value.size())});
+    positions.push_back({name, static_cast<std::uint32_t>(one.name.size()), value,
+                         static_cast<std::uint32_t>(one.value.size())});
   }
 }
 
@@ -137,7 +144,9 @@ void exchange::keep_head(const message_head& head) {
   head_.reason = std::string_view(head_text_).substr(0, head.reason.size());
 }
 
-void exchange::keep_trailer(const http::fields& trailer) { copy_fields(trailer, trailer_text_, trailer_positions_); }
+void exchange::keep_trailer(const http::fields& trailer) {
+  copy_fields(trailer, trailer_text_, trailer_positions_);
+}
 
 // The answer has been read. What came behind it was not asked for.
 void exchange::finish() {
@@ -146,20 +155,25 @@ void exchange::finish() {
   wire_.reset();
 }
 
-void exchange::throw_slow() const { throw client_error(client_failure::too_slow, where_, "the body comes too slowly"); }
+void exchange::throw_slow() const {
+  throw client_error(client_failure::too_slow, where_, "the body comes too slowly");
+}
 
 task<std::string_view> exchange::next_piece() {
   if (done_) co_return std::string_view();
-  const one_at_a_time alone(is_read_, "troupe: http::client_response: a read is under way already: await it first");
+  const one_at_a_time alone(
+      is_read_, "troupe: http::client_response: a read is under way already: await it first");
   if (wire_ == nullptr && is_slow_) throw_slow();  // again: who heard of it may have been given up
-  if (wire_ == nullptr) throw client_error(client_failure::truncated, where_, "an earlier read of it has failed");
+  if (wire_ == nullptr)
+    throw client_error(client_failure::truncated, where_, "an earlier read of it has failed");
   wire_->consume(std::exchange(consumed_, 0));
   const client_options& options = core_->options;
   while (!piece_) {
     // Slow is who makes us wait: not a caller that takes its time.
     std::chrono::nanoseconds patience = std::chrono::nanoseconds::max();
     if (options.body_rate != 0) {
-      const std::uint64_t seconds = std::min<std::uint64_t>(body_bytes_ / options.body_rate, 1'000'000'000);
+      const std::uint64_t seconds =
+          std::min<std::uint64_t>(body_bytes_ / options.body_rate, 1'000'000'000);
       patience = options.body_grace + std::chrono::seconds(seconds) - body_waited_;
     }
     const tasks::limits soon = life_.within(patience);
@@ -209,8 +223,9 @@ task<std::string> exchange::read_all() {
     if (piece.empty()) co_return all;
     if (piece.size() > core_->options.body_bytes - all.size()) {
       wire_.reset();
-      throw client_error(client_failure::body_too_large, where_,
-                         "the body has more than " + std::to_string(core_->options.body_bytes) + " bytes");
+      throw client_error(
+          client_failure::body_too_large, where_,
+          "the body has more than " + std::to_string(core_->options.body_bytes) + " bytes");
     }
     all += piece;
   }

@@ -23,8 +23,12 @@ class client_core : public std::enable_shared_from_this<client_core> {
   explicit client_core(client_options chosen);
   // Made when it is first needed, on a thread that may block: the system's store is large.
   task<tls_context> trust(tasks::limits within);
-  wire_ptr make_wire(tcp_stream plain) const { return std::make_unique<client_wire>(std::move(plain), limits); }
-  wire_ptr make_wire(tls_stream secure) const { return std::make_unique<client_wire>(std::move(secure), limits); }
+  wire_ptr make_wire(tcp_stream plain) const {
+    return std::make_unique<client_wire>(std::move(plain), limits);
+  }
+  wire_ptr make_wire(tls_stream secure) const {
+    return std::make_unique<client_wire>(std::move(secure), limits);
+  }
 
   const client_options options;
   const parser_limits limits;
@@ -37,13 +41,17 @@ class client_core : public std::enable_shared_from_this<client_core> {
   std::optional<tls_context> trust_;
 };
 
-// A connection to that origin, kept or made. Throws resolve_error, io_error, tls_error, timed_out, cancelled.
+// A connection to that origin, kept or made. Throws resolve_error, io_error, tls_error, timed_out,
+// cancelled.
 task<wire_ptr> connect(client_core& core, const url& to, const tasks::limits& within);
 
 class exchange {
  public:
   exchange(std::shared_ptr<client_core> by, url at, tasks::limits within)
-      : core_(std::move(by)), at_(std::move(at)), where_(at_.to_string()), life_(std::move(within)) {}
+      : core_(std::move(by)),
+        at_(std::move(at)),
+        where_(at_.to_string()),
+        life_(std::move(within)) {}
   exchange(const exchange&) = delete;
   exchange& operator=(const exchange&) = delete;
 
@@ -96,7 +104,7 @@ class exchange {
   message_head head_;  // its views are into head_text_, or empty
   std::string head_text_, trailer_text_;
   std::vector<http::fields::position> head_positions_, trailer_positions_;
-  std::size_t consumed_ = 0;  // by the piece that the caller still looks at
+  std::size_t consumed_ = 0;           // by the piece that the caller still looks at
   std::optional<parser::step> piece_;  // for the next read: the one that it came for was given up
   std::uint64_t body_bytes_ = 0;
   std::chrono::nanoseconds body_waited_{0};
@@ -112,7 +120,9 @@ void strip(std::string& fields, std::initializer_list<std::string_view> names);
 // Between the public types and these.
 class client_access {
  public:
-  static client_response make(std::shared_ptr<exchange> of) noexcept { return client_response(std::move(of)); }
+  static client_response make(std::shared_ptr<exchange> of) noexcept {
+    return client_response(std::move(of));
+  }
   static exchange& of(const client_response& answer) noexcept { return *answer.of_; }
   static std::string& method(client_request& asked) noexcept { return asked.method_; }
   static std::string& fields(client_request& asked) noexcept { return asked.fields_; }

@@ -79,14 +79,16 @@ struct folder {
 
 constexpr int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;  // a pipe does not hold us up
 
-// Where the kernel cannot keep the look-up within the folder: step by step, and no symbolic link at all.
+// Where the kernel cannot keep the look-up within the folder: step by step, and no symbolic link at
+// all.
 int open_step_by_step(int root, std::pmr::string path) noexcept {
   int at = ::dup(root);
   for (char* name = path.data(); at >= 0;) {
     char* const slash = std::find(name, path.data() + path.size(), '/');
     const bool last = slash == path.data() + path.size();
     *slash = '\0';
-    const int next = ::openat(at, name, last ? flags | O_NOFOLLOW : O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    const int next = ::openat(
+        at, name, last ? flags | O_NOFOLLOW : O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     ::close(at);
     at = next;
     if (last) break;
@@ -107,17 +109,20 @@ int open_within(int root, const std::pmr::string& path) noexcept {
     opened = ::syscall(SYS_openat2, root, path.c_str(), &how, sizeof how);
     if (opened >= 0 || errno != EAGAIN) break;
   }
-  if (opened >= 0 || (errno != ENOSYS && errno != EPERM && errno != EINVAL)) return static_cast<int>(opened);
+  if (opened >= 0 || (errno != ENOSYS && errno != EPERM && errno != EINVAL))
+    return static_cast<int>(opened);
   return open_step_by_step(root, path);
 }
 
 // Nothing but plain names, of which none hides or leads upwards.
 bool is_plain(std::string_view path, bool hidden) noexcept {
-  if (path.find('\\') != std::string_view::npos || path.find('\0') != std::string_view::npos) return false;
+  if (path.find('\\') != std::string_view::npos || path.find('\0') != std::string_view::npos)
+    return false;
   while (!path.empty()) {
     const std::size_t slash = path.find('/');
     const std::string_view name = path.substr(0, slash);
-    if (name.empty() || name == "." || name == ".." || (!hidden && name.front() == '.')) return false;
+    if (name.empty() || name == "." || name == ".." || (!hidden && name.front() == '.'))
+      return false;
     if (slash == std::string_view::npos) return true;
     path.remove_prefix(slash + 1);
   }
@@ -142,7 +147,9 @@ struct short_text {
     bytes += text.size();
   }
   void add(std::uint64_t number, int base = 10) noexcept {
-    bytes = static_cast<std::size_t>(std::to_chars(letters.data() + bytes, letters.data() + letters.size(), number, base).ptr - letters.data());
+    bytes = static_cast<std::size_t>(
+        std::to_chars(letters.data() + bytes, letters.data() + letters.size(), number, base).ptr -
+        letters.data());
   }
   operator std::string_view() const noexcept { return {letters.data(), bytes}; }
 };
@@ -223,7 +230,8 @@ range read_range(std::string_view text, std::uint64_t bytes) noexcept {
   return one;
 }
 
-// What the peer knows is what is here, or it wants nothing (RFC 9110, 13.2.2: asked for before all else).
+// What the peer knows is what is here, or it wants nothing (RFC 9110, 13.2.2: asked for before all
+// else).
 bool is_expected(const request& asked, std::string_view tag, std::time_t modified) {
   if (asked.fields().has("if-match")) return names_tag(asked, "if-match", tag, comparison::strong);
   const auto since = read_date(asked.field("if-unmodified-since"), std::time(nullptr));
@@ -231,7 +239,8 @@ bool is_expected(const request& asked, std::string_view tag, std::time_t modifie
 }
 
 bool is_unchanged(const request& asked, std::string_view tag, std::time_t modified) {
-  if (asked.fields().has("if-none-match")) return names_tag(asked, "if-none-match", tag, comparison::weak);
+  if (asked.fields().has("if-none-match"))
+    return names_tag(asked, "if-none-match", tag, comparison::weak);
   const auto since = read_date(asked.field("if-modified-since"), std::time(nullptr));
   return since && modified <= *since;
 }
@@ -244,16 +253,20 @@ bool wants_range(const request& asked, std::string_view tag, std::time_t modifie
   return since && modified == *since;
 }
 
-response all_of(const troupe::file& from, std::uint64_t offset, std::uint64_t bytes, std::string_view type) {
+response all_of(const troupe::file& from, std::uint64_t offset, std::uint64_t bytes,
+                std::string_view type) {
   return response::file(from, offset, bytes, type).field("Accept-Ranges", "bytes");
 }
 
-response what_is_asked_of(const request& asked, const troupe::file& from, std::uint64_t offset, std::uint64_t bytes, std::string_view type) {
+response what_is_asked_of(const request& asked, const troupe::file& from, std::uint64_t offset,
+                          std::uint64_t bytes, std::string_view type) {
   range wanted;
   if (asked.method() == method::get) wanted = read_range(asked.field("range"), bytes);
   if (!wanted.asked) return all_of(from, offset, bytes, type);
   if (!wanted.possible) {
-    return response(416).field("Content-Range", "bytes */" + std::to_string(bytes)).field("Accept-Ranges", "bytes");
+    return response(416)
+        .field("Content-Range", "bytes */" + std::to_string(bytes))
+        .field("Accept-Ranges", "bytes");
   }
   short_text range_text;
   range_text.add("bytes ");
@@ -268,8 +281,8 @@ response what_is_asked_of(const request& asked, const troupe::file& from, std::u
       .field("Accept-Ranges", "bytes");
 }
 
-response give(const request& asked, const troupe::file& from, const struct stat& file, std::string_view name,
-              const file_options& options) {
+response give(const request& asked, const troupe::file& from, const struct stat& file,
+              std::string_view name, const file_options& options) {
   const short_text tag = etag_of(file);
   const auto bytes = static_cast<std::uint64_t>(file.st_size);
   const auto dress = [&](response&& made) {
@@ -279,14 +292,17 @@ response give(const request& asked, const troupe::file& from, const struct stat&
     return std::move(made);
   };
   if (!is_expected(asked, tag, file.st_mtim.tv_sec)) return dress(response(412));
-  if (is_unchanged(asked, tag, file.st_mtim.tv_sec)) return dress(response(304).field("Accept-Ranges", "bytes"));
-  if (!wants_range(asked, tag, file.st_mtim.tv_sec)) return dress(all_of(from, 0, bytes, type_of(name)));
+  if (is_unchanged(asked, tag, file.st_mtim.tv_sec))
+    return dress(response(304).field("Accept-Ranges", "bytes"));
+  if (!wants_range(asked, tag, file.st_mtim.tv_sec))
+    return dress(all_of(from, 0, bytes, type_of(name)));
   return dress(what_is_asked_of(asked, from, 0, bytes, type_of(name)));
 }
 
 response find_file(const folder& root, const request& asked, std::string_view rest) {
   const bool is_folder = rest.empty() || rest.ends_with('/');
-  std::pmr::string path(is_folder && !rest.empty() ? rest.substr(0, rest.size() - 1) : rest, &asked.memory());
+  std::pmr::string path(is_folder && !rest.empty() ? rest.substr(0, rest.size() - 1) : rest,
+                        &asked.memory());
   if (hides_slash(asked.head().path) || !is_plain(path, root.options.hidden)) return response(404);
   if (is_folder) {
     if (root.options.index.empty()) return response(404);
@@ -301,7 +317,9 @@ response find_file(const folder& root, const request& asked, std::string_view re
   if (::fstat(fd, &file) != 0) return response(404);
   if (S_ISDIR(file.st_mode) && !is_folder) {
     const std::string_view query = asked.query();
-    return response::redirect(std::string(asked.head().path) + "/" + (query.empty() ? "" : "?" + std::string(query)), 301);
+    return response::redirect(
+        std::string(asked.head().path) + "/" + (query.empty() ? "" : "?" + std::string(query)),
+        301);
   }
   if (!S_ISREG(file.st_mode)) return response(404);
   return give(asked, from, file, path, root.options);
@@ -310,15 +328,17 @@ response find_file(const folder& root, const request& asked, std::string_view re
 }  // namespace
 
 // What an If-Range would be compared with is not known here.
-response file_response(const request& asked, const file& from, std::uint64_t offset, std::uint64_t bytes, std::string_view type) {
-  return asked.fields().has("if-range") ? all_of(from, offset, bytes, type) : what_is_asked_of(asked, from, offset, bytes, type);
+response file_response(const request& asked, const file& from, std::uint64_t offset,
+                       std::uint64_t bytes, std::string_view type) {
+  return asked.fields().has("if-range") ? all_of(from, offset, bytes, type)
+                                        : what_is_asked_of(asked, from, offset, bytes, type);
 }
 
 std::size_t read_file(const file_part& part, std::uint64_t offset, std::span<char> to) noexcept {
   std::size_t done = 0;
   while (done < to.size()) {
-    const ssize_t got =
-        ::pread(part.from.fd(), to.data() + done, to.size() - done, static_cast<off_t>(part.offset + offset + done));
+    const ssize_t got = ::pread(part.from.fd(), to.data() + done, to.size() - done,
+                                static_cast<off_t>(part.offset + offset + done));
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) break;
     done += static_cast<std::size_t>(got);
@@ -326,15 +346,21 @@ std::size_t read_file(const file_part& part, std::uint64_t offset, std::span<cha
   return done;
 }
 
-router& router::files(std::string_view prefix, const std::string& path) { return files(prefix, path, file_options()); }
+router& router::files(std::string_view prefix, const std::string& path) {
+  return files(prefix, path, file_options());
+}
 
-router& router::files(std::string_view prefix, const std::string& path, const file_options& options) {
-  if (!prefix.ends_with('/')) throw usage_error("troupe: http::router: '" + std::string(prefix) + "' does not end with '/'");
+router& router::files(std::string_view prefix, const std::string& path,
+                      const file_options& options) {
+  if (!prefix.ends_with('/'))
+    throw usage_error("troupe: http::router: '" + std::string(prefix) + "' does not end with '/'");
   const int fd = ::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) throw io_error("open", path, errno);
   const auto root = std::make_shared<const folder>(fd, options);
   return get(std::string(prefix) + "{path...}",
-             [root](const request& asked, std::string_view rest) { return find_file(*root, asked, rest); });
+             [root](const request& asked, std::string_view rest) {
+               return find_file(*root, asked, rest);
+             });
 }
 
 }  // namespace troupe::http

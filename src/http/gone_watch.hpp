@@ -1,12 +1,13 @@
 // gone_watch: requests a stop when the client of a request has gone while its handler works.
 //
-// The system tells it of the end of the connection, whatever has come before that and is not read yet: the rest of the body, the next
-// request, the goodbye of TLS. There is none until a handler asks for request::client_gone(): other requests cost nothing.
-// Rejected: a read ahead, which would have to be put back in front of the next request; a look from time to time.
-// Threads: the connection's flow owns it; the reactor tells it on any thread.
-// Invariants
-//   W1  it is freed by who drops the last of two shares: the connection's, and the one that the reactor has while it is armed.
-//   W2  the connection does not give its stream away while the watch is armed. It may read.
+// The system tells it of the end of the connection, whatever has come before that and is not read
+// yet: the rest of the body, the next request, the goodbye of TLS. There is none until a handler
+// asks for request::client_gone(): other requests cost nothing. Rejected: a read ahead, which would
+// have to be put back in front of the next request; a look from time to time. Threads: the
+// connection's flow owns it; the reactor tells it on any thread. Invariants
+//   W1  it is freed by who drops the last of two shares: the connection's, and the one that the
+//   reactor has while it is armed. W2  the connection does not give its stream away while the watch
+//   is armed. It may read.
 #pragma once
 
 #include <poll.h>
@@ -37,7 +38,8 @@ class gone_watch final : public io::arrival {
   // In a turn; once. The stream was used before.
   void arm(stream& of) noexcept {
     armed_ = true;
-    shares_.fetch_add(1, std::memory_order_relaxed);  // order: relaxed  the connection has a share meanwhile
+    // order: relaxed  the connection has a share meanwhile
+    shares_.fetch_add(1, std::memory_order_relaxed);
     if (begin(of)) return;
     if (at != nullptr) note();
     told_.set();
@@ -45,9 +47,10 @@ class gone_watch final : public io::arrival {
   }
   // In a turn, where nobody waits long enough for it to be armed.
   void look(stream& of) { note(io::current_kernel().look(of.fd(), ends_)); }
-  // In a turn. So many bytes that nobody reads may come before the end does: the system buffers them. It takes the least size of a
-  // read as a word for that, and keeps the room that it made when that is taken back; it goes on sizing the buffer by itself, as it
-  // does not behind SO_RCVBUF.
+  // In a turn. So many bytes that nobody reads may come before the end does: the system buffers
+  // them. It takes the least size of a read as a word for that, and keeps the room that it made
+  // when that is taken back; it goes on sizing the buffer by itself, as it does not behind
+  // SO_RCVBUF.
   void make_room(stream& of, std::size_t bytes) {
     io::kernel& calls = io::current_kernel();
     static_cast<void>(calls.set_option(of.fd(), SOL_SOCKET, SO_RCVLOWAT, static_cast<int>(bytes)));

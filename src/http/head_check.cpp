@@ -22,7 +22,9 @@ int minor_version_at(std::string_view section, std::size_t at) noexcept {
 }
 
 // One empty line is passed over: old clients send it behind a body.
-std::size_t first_line_of(std::string_view section) noexcept { return is_line_end(section, 0) ? 2 : 0; }
+std::size_t first_line_of(std::string_view section) noexcept {
+  return is_line_end(section, 0) ? 2 : 0;
+}
 
 // A name, an address of IPv4, or one of IPv6 in brackets; with a port or without.
 bool is_host(std::string_view text) noexcept {
@@ -32,7 +34,8 @@ bool is_host(std::string_view text) noexcept {
     if (close == std::string_view::npos || close < 3) return false;
     for (const char one : text.substr(1, close - 1)) {
       const char letter = static_cast<char>(one | 0x20);
-      if (!is_digit(one) && !(letter >= 'a' && letter <= 'f') && one != ':' && one != '.') return false;
+      if (!is_digit(one) && !(letter >= 'a' && letter <= 'f') && one != ':' && one != '.')
+        return false;
     }
     port = text.substr(close + 1);
     if (!port.empty() && port.front() != ':') return false;
@@ -79,11 +82,13 @@ struct codings {
 
 }  // namespace
 
-start_line check_request_line(std::string_view section, std::string_view target, message_head& to) noexcept {
+start_line check_request_line(std::string_view section, std::string_view target,
+                              message_head& to) noexcept {
   const std::size_t begin = first_line_of(section);
   if (section[begin] == '\r' || section[begin] == '\n') return {fault::bad_start_line};
   const std::size_t space = section.find(' ', begin);
-  if (space == std::string_view::npos || target.empty() || target.data() != section.data() + space + 1) {
+  if (space == std::string_view::npos || target.empty() ||
+      target.data() != section.data() + space + 1) {
     return {fault::bad_start_line};
   }
   to.method_name = section.substr(begin, space - begin);
@@ -117,11 +122,13 @@ start_line check_status_line(std::string_view section, message_head& to) noexcep
   return {fault::none, end + 2};
 }
 
-fault check_lines(std::string_view section, std::size_t at, std::vector<fields::position>& positions) noexcept {
+fault check_lines(std::string_view section, std::size_t at,
+                  std::vector<fields::position>& positions) noexcept {
   for (fields::position& one : positions) {
     if (one.name != at) return is_white(section[at]) ? fault::folded_field : fault::bad_field;
     const std::size_t colon = at + one.name_bytes;
-    if (one.name_bytes == 0 || colon >= section.size() || section[colon] != ':') return fault::bad_field;
+    if (one.name_bytes == 0 || colon >= section.size() || section[colon] != ':')
+      return fault::bad_field;
     std::size_t value = colon + 1;
     while (value < section.size() && is_white(section[value])) ++value;
     if (one.value_bytes == 0) {
@@ -131,7 +138,8 @@ fault check_lines(std::string_view section, std::size_t at, std::vector<fields::
     }
     const std::size_t end = std::size_t{one.value} + one.value_bytes;
     if (!is_line_end(section, end)) return fault::bad_line_end;
-    while (one.value_bytes != 0 && is_white(section[one.value + one.value_bytes - 1])) --one.value_bytes;
+    while (one.value_bytes != 0 && is_white(section[one.value + one.value_bytes - 1]))
+      --one.value_bytes;
     at = end + 2;
   }
   if (at < section.size() && is_white(section[at])) return fault::folded_field;
@@ -141,7 +149,8 @@ fault check_lines(std::string_view section, std::size_t at, std::vector<fields::
 fault check_target(message_head& head) noexcept {
   std::string_view target = head.target;
   if (head.method == method::connect) return fault::unknown_method;
-  if (std::any_of(target.begin(), target.end(), [](char one) { return one <= ' ' || one >= 127 || one == '#'; })) {
+  if (std::any_of(target.begin(), target.end(),
+                  [](char one) { return one <= ' ' || one >= 127 || one == '#'; })) {
     return fault::bad_target;
   }
   if (target == "*") {
@@ -208,14 +217,16 @@ fault check_meaning(side reads, message_head& head) noexcept {
       case 17:
         if (same_word(one.name, "transfer-encoding")) coded.add(one.value);
         break;
-      default: break;
+      default:
+        break;
     }
   }
   if (lengths > 1) return fault::bad_length;
   head.has_length = lengths == 1;
   if (coded.chunked + coded.others > 0) {
     if (head.has_length) return fault::length_and_coding;
-    if (coded.malformed || !coded.last_is_chunked || coded.chunked != 1 || head.minor_version == 0) return fault::bad_coding;
+    if (coded.malformed || !coded.last_is_chunked || coded.chunked != 1 || head.minor_version == 0)
+      return fault::bad_coding;
     if (coded.others > 0) return fault::unknown_coding;
     head.chunked = true;
   }
@@ -232,7 +243,8 @@ fault check_meaning(side reads, message_head& head) noexcept {
 
 fault check_trailer_fields(const fields& trailer) noexcept {
   for (const field one : trailer) {
-    for (const std::string_view name : {"content-length", "transfer-encoding", "host", "connection", "trailer", "upgrade"}) {
+    for (const std::string_view name :
+         {"content-length", "transfer-encoding", "host", "connection", "trailer", "upgrade"}) {
       if (same_word(one.name, name)) return fault::bad_trailer;
     }
   }

@@ -1,4 +1,5 @@
-// input: bytes that came and were not yet used up, in one piece: in memory of its own, or in a leased buffer.
+// input: bytes that came and were not yet used up, in one piece: in memory of its own, or in a
+// leased buffer.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +20,8 @@ class input {
   void use(std::size_t bytes) noexcept { begin_ += bytes; }
   std::size_t capacity() const noexcept { return capacity_; }
 
-  // Room for more, at least `least` bytes of it; what was used up is gone, and what is there may lie elsewhere.
+  // Room for more, at least `least` bytes of it; what was used up is gone, and what is there may
+  // lie elsewhere.
   std::span<char> room(std::size_t least) {
     if (begin_ == end_) begin_ = end_ = 0;
     if (capacity_ - end_ < least) {

@@ -8,10 +8,12 @@ namespace troupe::http {
 
 namespace {
 
-constexpr std::array<std::string_view, 10> method_names{"GET",    "HEAD",    "POST",    "PUT",   "PATCH",
-                                                        "DELETE", "OPTIONS", "CONNECT", "TRACE", ""};
+constexpr std::array<std::string_view, 10> method_names{
+    "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE", ""};
 
-constexpr char lower(char one) noexcept { return one >= 'A' && one <= 'Z' ? static_cast<char>(one | 0x20) : one; }
+constexpr char lower(char one) noexcept {
+  return one >= 'A' && one <= 'Z' ? static_cast<char>(one | 0x20) : one;
+}
 
 constexpr std::pair<int, std::string_view> reasons[] = {
     {100, "Continue"},
@@ -62,7 +64,9 @@ constexpr std::pair<int, std::string_view> reasons[] = {
 
 }  // namespace
 
-std::string_view name_of(method one) noexcept { return method_names[static_cast<std::size_t>(one)]; }
+std::string_view name_of(method one) noexcept {
+  return method_names[static_cast<std::size_t>(one)];
+}
 
 method method_named(std::string_view name) noexcept {
   for (std::size_t i = 0; i + 1 < method_names.size(); ++i) {

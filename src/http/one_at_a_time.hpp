@@ -1,4 +1,5 @@
-// one_at_a_time: a call of which no second one may begin while one is under way, also when that is given up.
+// one_at_a_time: a call of which no second one may begin while one is under way, also when that is
+// given up.
 #pragma once
 
 #include "troupe/base/error.hpp"

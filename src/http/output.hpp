@@ -1,4 +1,5 @@
-// output: bytes that are to be sent; keeps its memory, or leaves it to the next one on the same thread.
+// output: bytes that are to be sent; keeps its memory, or leaves it to the next one on the same
+// thread.
 #pragma once
 
 #include <charconv>

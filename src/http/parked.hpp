@@ -1,13 +1,16 @@
-// parked: an idle connection of which nothing is kept but its stream and who it is: no task, no parser, no buffer, no timer.
+// parked: an idle connection of which nothing is kept but its stream and who it is: no task, no
+// parser, no buffer, no timer.
 //
-// A connection that is idle parks at once, unless requests come thick and fast: then it waits for the next one with all that it
-// has, and parks when none has come for a second. What comes is told of on whichever thread finds it; one task, for as long as there
-// are parked connections, takes those that were told of and begins their tasks anew (server_state::wake).
+// A connection that is idle parks at once, unless requests come thick and fast: then it waits for
+// the next one with all that it has, and parks when none has come for a second. What comes is told
+// of on whichever thread finds it; one task, for as long as there are parked connections, takes
+// those that were told of and begins their tasks anew (server_state::wake).
 //
-// Threads: the links and `why` are the server's mutex's, `next_told` its other mutex's; the rest does not change.
-// Invariants
-//   K1  a connection is in one of the server's lists, live or parked, from its acceptance to its end: who ends all misses none.
-//   K2  one that is in the list of the parked waits, or was told of and not yet taken; it is freed only by who takes it there,
+// Threads: the links and `why` are the server's mutex's, `next_told` its other mutex's; the rest
+// does not change. Invariants
+//   K1  a connection is in one of the server's lists, live or parked, from its acceptance to its
+//   end: who ends all misses none. K2  one that is in the list of the parked waits, or was told of
+//   and not yet taken; it is freed only by who takes it there,
 //       so who holds the mutex may end any that is in the list.
 #pragma once
 
@@ -38,7 +41,9 @@ struct parked : io::arrival {
   virtual void revive() = 0;
 
   static void* operator new(std::size_t bytes) { return memory::allocate(bytes); }
-  static void operator delete(void* one, std::size_t bytes) noexcept { memory::deallocate(one, bytes); }
+  static void operator delete(void* one, std::size_t bytes) noexcept {
+    memory::deallocate(one, bytes);
+  }
 
   server_state& server;
   connection_past past;
@@ -47,7 +52,9 @@ struct parked : io::arrival {
   parked* next_told = nullptr;
 
  private:
-  static void on_arrival(arrival& self) noexcept { static_cast<parked&>(self).server.told_of(static_cast<parked&>(self)); }
+  static void on_arrival(arrival& self) noexcept {
+    static_cast<parked&>(self).server.told_of(static_cast<parked&>(self));
+  }
 };
 
 }  // namespace troupe::http

@@ -10,7 +10,8 @@
 
 namespace troupe::http {
 
-// Of the task that wakes them. When that is ended by another than itself, the runtime mostly, so are they.
+// Of the task that wakes them. When that is ended by another than itself, the runtime mostly, so
+// are they.
 class server_state::waker {
  public:
   explicit waker(std::shared_ptr<server_state> of) noexcept : of_(std::move(of)) {}
@@ -38,7 +39,8 @@ bool server_state::park(connection& one, parked& as, stream& of) {
           unlink(as);
           link(one);
         }
-        // Or the task would wait for nothing: it may have been begun for this very one, which is to end meanwhile.
+        // Or the task would wait for nothing: it may have been begun for this very one, which is to
+        // end meanwhile.
         if (newest_parked_ == nullptr) told_.set();
         return false;
       }
@@ -128,7 +130,8 @@ void server_state::end_parked_for_good() noexcept {
   }
 }
 
-// ---- the list, which is ordered by time: under the mutex ---------------------------------------------------------
+// ---- the list, which is ordered by time: under the mutex
+// ---------------------------------------------------------
 
 void server_state::link(parked& one) noexcept {
   parked* older = newest_parked_;
@@ -158,7 +161,8 @@ void server_state::end_parked(connection_ending why) noexcept {
 std::int64_t server_state::end_late_parked(std::int64_t now_ns) noexcept {
   const std::int64_t idle_ns = options.idle_time.count();
   for (parked* one = oldest_parked_; one != nullptr; one = one->newer) {
-    const std::int64_t expiry = one->since_ns > never_ns - idle_ns ? never_ns : one->since_ns + idle_ns;
+    const std::int64_t expiry =
+        one->since_ns > never_ns - idle_ns ? never_ns : one->since_ns + idle_ns;
     if (expiry > now_ns) return expiry;
     end_parked(*one, connection_ending::late);
   }

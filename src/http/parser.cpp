@@ -9,7 +9,8 @@
 
 namespace troupe::http {
 
-// What llhttp calls. Places are kept as distances: the bytes may lie elsewhere when more of them are there.
+// What llhttp calls. Places are kept as distances: the bytes may lie elsewhere when more of them
+// are there.
 struct parser_callbacks {
   static parser& of(llhttp_t* state) noexcept { return *static_cast<parser*>(state->data); }
 
@@ -61,7 +62,8 @@ struct parser_callbacks {
   }
   static int chunk(llhttp_t* state) {
     parser& self = of(state);
-    if (state->content_length > self.body_bytes_max_ - self.announced_) return stop(self, fault::body_too_large);
+    if (state->content_length > self.body_bytes_max_ - self.announced_)
+      return stop(self, fault::body_too_large);
     self.announced_ += state->content_length;
     self.chunk_bytes_ = state->content_length;
     self.is_line_new_ = true;
@@ -95,30 +97,44 @@ constexpr llhttp_settings_t make_settings() {
 }
 constexpr llhttp_settings_t settings = make_settings();
 
-llhttp_t* state_of(std::byte* bytes) noexcept { return std::launder(reinterpret_cast<llhttp_t*>(bytes)); }
+llhttp_t* state_of(std::byte* bytes) noexcept {
+  return std::launder(reinterpret_cast<llhttp_t*>(bytes));
+}
 
 fault fault_of(int number, bool in_head) noexcept {
   switch (number) {
-    case HPE_INVALID_URL: return fault::bad_target;
-    case HPE_PAUSED_H2_UPGRADE: return fault::bad_version;
+    case HPE_INVALID_URL:
+      return fault::bad_target;
+    case HPE_PAUSED_H2_UPGRADE:
+      return fault::bad_version;
     case HPE_INVALID_HEADER_TOKEN:
-    case HPE_UNEXPECTED_SPACE: return fault::bad_field;
-    case HPE_STRICT: return in_head ? fault::bad_line_end : fault::bad_chunk;
+    case HPE_UNEXPECTED_SPACE:
+      return fault::bad_field;
+    case HPE_STRICT:
+      return in_head ? fault::bad_line_end : fault::bad_chunk;
     case HPE_LF_EXPECTED:
-    case HPE_CR_EXPECTED: return fault::bad_line_end;
-    case HPE_INVALID_CONTENT_LENGTH: return fault::bad_length;
-    case HPE_INVALID_CHUNK_SIZE: return fault::bad_chunk;
-    case HPE_INVALID_TRANSFER_ENCODING: return fault::bad_coding;
-    default: return fault::bad_start_line;
+    case HPE_CR_EXPECTED:
+      return fault::bad_line_end;
+    case HPE_INVALID_CONTENT_LENGTH:
+      return fault::bad_length;
+    case HPE_INVALID_CHUNK_SIZE:
+      return fault::bad_chunk;
+    case HPE_INVALID_TRANSFER_ENCODING:
+      return fault::bad_coding;
+    default:
+      return fault::bad_start_line;
   }
 }
 
-// The line as far as llhttp has taken it: whether it is wrong for its version, which is one of HTTP's.
+// The line as far as llhttp has taken it: whether it is wrong for its version, which is one of
+// HTTP's.
 fault fault_of_version(std::string_view line) noexcept {
   const std::size_t begin = line.rfind("HTTP/");
-  const std::string_view version = begin == std::string_view::npos ? std::string_view() : line.substr(begin + 5);
+  const std::string_view version =
+      begin == std::string_view::npos ? std::string_view() : line.substr(begin + 5);
   const auto digit = [](char one) { return one >= '0' && one <= '9'; };
-  const bool whole = version.size() == 3 && digit(version[0]) && version[1] == '.' && digit(version[2]);
+  const bool whole =
+      version.size() == 3 && digit(version[0]) && version[1] == '.' && digit(version[2]);
   return whole && version != "1.0" && version != "1.1" ? fault::bad_version : fault::bad_start_line;
 }
 
@@ -152,17 +168,23 @@ parser::step parser::refuse(fault why) noexcept {
 
 parser::step parser::next(std::string_view input) {
   switch (phase_) {
-    case phase::failed: return {event::refused, 0, {}};
-    case phase::ended: phase_ = phase::between; return {event::end, 0, {}};
+    case phase::failed:
+      return {event::refused, 0, {}};
+    case phase::ended:
+      phase_ = phase::between;
+      return {event::end, 0, {}};
     case phase::between:
       phase_ = phase::head;
       begun_ = false;
       trailer_ = {};
       begin_section(head_positions_);
       return read_section(input);
-    case phase::method_unknown: return name_unknown_method(input);
-    case phase::body: return read_body(input);
-    default: return read_section(input);
+    case phase::method_unknown:
+      return name_unknown_method(input);
+    case phase::body:
+      return read_body(input);
+    default:
+      return read_section(input);
   }
 }
 
@@ -175,13 +197,15 @@ parser::step parser::read_section(std::string_view input) {
   const llhttp_errno_t said = llhttp_execute(state, first_ + scanned_, most - scanned_);
   if (said == HPE_OK) {
     scanned_ = most;
-    return most < limits_.head_bytes ? step{event::need_more, 0, {}} : refuse(fault::head_too_large);
+    return most < limits_.head_bytes ? step{event::need_more, 0, {}}
+                                     : refuse(fault::head_too_large);
   }
   if (said != HPE_PAUSED) {
     if (said == HPE_USER) return refuse(why_);
     if (said == HPE_INVALID_METHOD && phase_ == phase::head) return name_unknown_method(input);
     if (said == HPE_UNEXPECTED_CONTENT_LENGTH) {
-      return refuse(state->flags & F_TRANSFER_ENCODING ? fault::length_and_coding : fault::bad_length);
+      return refuse(state->flags & F_TRANSFER_ENCODING ? fault::length_and_coding
+                                                       : fault::bad_length);
     }
     if (said == HPE_INVALID_VERSION) {
       return refuse(fault_of_version(input.substr(0, distance(llhttp_get_error_pos(state)))));
@@ -214,8 +238,9 @@ parser::step parser::read_section(std::string_view input) {
   return {event::head, bytes, {}};
 }
 
-// llhttp stops at the first letter that makes no method. Whether it is an unknown one or nothing like a request is
-// said when the word is whole, so that the answer does not depend on how the bytes came.
+// llhttp stops at the first letter that makes no method. Whether it is an unknown one or nothing
+// like a request is said when the word is whole, so that the answer does not depend on how the
+// bytes came.
 parser::step parser::name_unknown_method(std::string_view input) {
   constexpr std::size_t method_bytes_max = 32;
   phase_ = phase::method_unknown;
@@ -232,10 +257,11 @@ parser::step parser::name_unknown_method(std::string_view input) {
 fault parser::check_head(std::string_view section) {
   head_ = {};
   const std::string_view target(first_ + target_at_, target_bytes_);
-  const start_line line =
-      side_ == side::requests ? check_request_line(section, target, head_) : check_status_line(section, head_);
+  const start_line line = side_ == side::requests ? check_request_line(section, target, head_)
+                                                  : check_status_line(section, head_);
   if (line.wrong != fault::none) return line.wrong;
-  if (const fault wrong = check_lines(section, line.bytes, head_positions_); wrong != fault::none) return wrong;
+  if (const fault wrong = check_lines(section, line.bytes, head_positions_); wrong != fault::none)
+    return wrong;
   head_.fields = http::fields(first_, head_positions_);
   if (side_ == side::requests) {
     if (const fault wrong = check_target(head_); wrong != fault::none) return wrong;
@@ -243,14 +269,18 @@ fault parser::check_head(std::string_view section) {
   if (const fault wrong = check_meaning(side_, head_); wrong != fault::none) return wrong;
   const llhttp_t* const state = state_of(state_.data());
   // Both have read the same; else one of them is wrong about where the message ends.
-  const bool chunked = (state->flags & F_CHUNKED) != 0, sized = (state->flags & F_CONTENT_LENGTH) != 0;
-  if (chunked != head_.chunked || sized != head_.has_length || (sized && state->content_length != head_.length)) {
+  const bool chunked = (state->flags & F_CHUNKED) != 0,
+             sized = (state->flags & F_CONTENT_LENGTH) != 0;
+  if (chunked != head_.chunked || sized != head_.has_length ||
+      (sized && state->content_length != head_.length)) {
     return fault::bad_length;
   }
   head_.has_body = head_.chunked || head_.length > 0;
-  bool is_bare = false;  // whatever its fields say, it ends with its head, of which llhttp is not told
+  // whatever its fields say, it ends with its head, of which llhttp is not told
+  bool is_bare = false;
   if (side_ == side::responses) {
-    is_bare = answers_ == method::head || head_.status < 200 || head_.status == 204 || head_.status == 304;
+    is_bare = answers_ == method::head || head_.status < 200 || head_.status == 204 ||
+              head_.status == 304;
     head_.until_close = !is_bare && !head_.chunked && !head_.has_length;
     head_.has_body = !is_bare && (head_.has_body || head_.until_close);
   }
@@ -259,7 +289,8 @@ fault parser::check_head(std::string_view section) {
 }
 
 fault parser::check_trailer(std::string_view section) {
-  if (const fault wrong = check_lines(section, 0, trailer_positions_); wrong != fault::none) return wrong;
+  if (const fault wrong = check_lines(section, 0, trailer_positions_); wrong != fault::none)
+    return wrong;
   trailer_ = http::fields(first_, trailer_positions_);
   return check_trailer_fields(trailer_);
 }
@@ -278,7 +309,8 @@ parser::step parser::read_body(std::string_view input) {
   piece_ = {};
   saw_last_chunk_ = false;
   const llhttp_errno_t said = llhttp_execute(state, input.data(), input.size());
-  if (said != HPE_OK && said != HPE_PAUSED) return refuse(said == HPE_CB_CHUNK_HEADER ? why_ : fault_of(said, false));
+  if (said != HPE_OK && said != HPE_PAUSED)
+    return refuse(said == HPE_CB_CHUNK_HEADER ? why_ : fault_of(said, false));
   std::size_t consumed = input.size();
   if (said == HPE_PAUSED) {
     consumed = static_cast<std::size_t>(llhttp_get_error_pos(state) - input.data());
@@ -288,7 +320,8 @@ parser::step parser::read_body(std::string_view input) {
   if (framing_bytes_ > chunk_line_bytes_max) return refuse(fault::chunk_line_too_long);
   if (is_line_new_ && (!piece_.empty() || saw_last_chunk_)) {
     count_extensions();
-    if (extension_bytes_ > limits_.chunk_extension_bytes) return refuse(fault::chunk_extensions_too_long);
+    if (extension_bytes_ > limits_.chunk_extension_bytes)
+      return refuse(fault::chunk_extensions_too_long);
   }
   if (!piece_.empty()) {
     framing_bytes_ = 0;

@@ -39,7 +39,9 @@ response response::events(event_function how) {
   return made;
 }
 
-response response::websocket(websocket_function talk) { return websocket(std::move(talk), websocket_options()); }
+response response::websocket(websocket_function talk) {
+  return websocket(std::move(talk), websocket_options());
+}
 
 response response::websocket(websocket_function talk, const websocket_options& options) {
   check_options(options);
@@ -50,7 +52,8 @@ response response::websocket(websocket_function talk, const websocket_options& o
   return made;
 }
 
-response response::file(const troupe::file& from, std::uint64_t offset, std::uint64_t bytes, std::string_view type) {
+response response::file(const troupe::file& from, std::uint64_t offset, std::uint64_t bytes,
+                        std::string_view type) {
   if (!from.is_open()) throw usage_error("troupe: http::response::file: the file is not open");
   response made;
   made.type_ = type;
@@ -74,11 +77,13 @@ response& response::field(std::string_view name, std::string_view value) & {
   }
   for (const std::string_view own : {"Content-Length", "Transfer-Encoding", "Connection", "Date"}) {
     if (same_word(name, own)) {
-      throw usage_error("troupe: http::response: the field '" + std::string(name) + "' is the server's own");
+      throw usage_error("troupe: http::response: the field '" + std::string(name) +
+                        "' is the server's own");
     }
   }
   // At once for what most answers have: growing would copy it several times.
-  if (fields_.capacity() - fields_.size() < name.size() + value.size() + 4) fields_.reserve(fields_.size() + name.size() + value.size() + 160);
+  if (fields_.capacity() - fields_.size() < name.size() + value.size() + 4)
+    fields_.reserve(fields_.size() + name.size() + value.size() + 160);
   fields_.append(name).append(": ").append(value).append("\r\n");
   return *this;
 }

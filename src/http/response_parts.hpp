@@ -1,4 +1,5 @@
-// response_parts: what the answers have that are more than a body; and what a connection needs of files and WebSockets.
+// response_parts: what the answers have that are more than a body; and what a connection needs of
+// files and WebSockets.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +15,16 @@ namespace troupe::http {
 
 struct response::special {
   static void* operator new(std::size_t bytes) { return memory::allocate(bytes); }
-  static void operator delete(void* one, std::size_t bytes) noexcept { memory::deallocate(one, bytes); }
+  static void operator delete(void* one, std::size_t bytes) noexcept {
+    memory::deallocate(one, bytes);
+  }
 
   enum class kind : std::uint8_t { file, stream, events, websocket };
-  static constexpr std::uint64_t small_bytes_max = 64 * 1024;  // of a file that is sent with its head
-  bool is_small_file() const noexcept { return what == kind::file && file.bytes <= small_bytes_max; }
+  // of a file that is sent with its head
+  static constexpr std::uint64_t small_bytes_max = 64 * 1024;
+  bool is_small_file() const noexcept {
+    return what == kind::file && file.bytes <= small_bytes_max;
+  }
 
   kind what = kind::file;
   file_part file;
@@ -28,8 +34,8 @@ struct response::special {
   websocket_options socket;
 };
 
-// From `offset` of the part on: how many bytes; less at the end of the file. What is not in the system's memory is read from
-// the disk meanwhile: `to` is to be small.
+// From `offset` of the part on: how many bytes; less at the end of the file. What is not in the
+// system's memory is read from the disk meanwhile: `to` is to be small.
 std::size_t read_file(const file_part& part, std::uint64_t offset, std::span<char> to) noexcept;
 
 // What a request for a WebSocket is answered.

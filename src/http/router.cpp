@@ -21,7 +21,9 @@ constexpr unsigned bit_of(method one) noexcept { return 1u << static_cast<unsign
 
 struct text_hash {
   using is_transparent = void;
-  std::size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>()(text); }
+  std::size_t operator()(std::string_view text) const noexcept {
+    return std::hash<std::string_view>()(text);
+  }
 };
 
 // "/a/b" as "a", "b"; "/" as "".
@@ -48,7 +50,8 @@ std::vector<segment> read_pattern(std::string_view pattern) {
     if (!made.empty() && made.back().is_rest) fail(pattern, "goes on behind a rest");
     segment next;
     if (one.starts_with('{')) {
-      if (!one.ends_with('}') || one.size() < 3) fail(pattern, "has a '{' without its '}', or without a name");
+      if (!one.ends_with('}') || one.size() < 3)
+        fail(pattern, "has a '{' without its '}', or without a name");
       next.is_parameter = true;
       next.is_rest = one.ends_with("...}");
       if (++parameters > path_values::most) fail(pattern, "has more than 8 parameters");
@@ -63,7 +66,8 @@ std::vector<segment> read_pattern(std::string_view pattern) {
 }
 
 std::size_t parameters_of(const std::vector<segment>& pattern) noexcept {
-  return static_cast<std::size_t>(std::ranges::count_if(pattern, [](const segment& one) { return one.is_parameter; }));
+  return static_cast<std::size_t>(
+      std::ranges::count_if(pattern, [](const segment& one) { return one.is_parameter; }));
 }
 
 }  // namespace
@@ -108,7 +112,8 @@ struct router::route_entry {
     methods = 0;
     for (std::size_t i = 0; i < by_method.size(); ++i) {
       const auto one = static_cast<method>(i);
-      if (by_method[i].call != nullptr) methods |= bit_of(one) | (one == method::get ? bit_of(method::head) : 0);
+      if (by_method[i].call != nullptr)
+        methods |= bit_of(one) | (one == method::get ? bit_of(method::head) : 0);
     }
   }
 
@@ -136,19 +141,24 @@ router::~router() = default;
 void router::check_is_here() const {
   if (table_ != nullptr) return;
   throw usage_error(
-      "troupe: http::router: its routes were moved away, as into a server, which keeps them as they are: add and remove routes "
+      "troupe: http::router: its routes were moved away, as into a server, which keeps them as "
+      "they are: add and remove routes "
       "before that, and make a router for each server");
 }
 
-void router::add_call(method on, std::string_view pattern, std::unique_ptr<route_call> call, const route_options& options) {
+void router::add_call(method on, std::string_view pattern, std::unique_ptr<route_call> call,
+                      const route_options& options) {
   check_is_here();
   std::vector<segment> segments = read_pattern(pattern);
   const std::size_t parameters = parameters_of(segments);
   if (call->parameters != parameters) {
-    fail(pattern, "has " + std::to_string(parameters) + (parameters == 1 ? " parameter" : " parameters") + " in braces, but its handler takes " + std::to_string(call->parameters) +
-                      ": it has to take each of them, in their order, behind the request or without it");
+    fail(pattern,
+         "has " + std::to_string(parameters) + (parameters == 1 ? " parameter" : " parameters") +
+             " in braces, but its handler takes " + std::to_string(call->parameters) +
+             ": it has to take each of them, in their order, behind the request or without it");
   }
-  if (on == method::other || on == method::connect) fail(pattern, "is for a method that has no routes");
+  if (on == method::other || on == method::connect)
+    fail(pattern, "is for a method that has no routes");
   route_entry* at = nullptr;
   if (parameters == 0) {
     auto& there = table_->exact[std::string(pattern)];
@@ -162,8 +172,8 @@ void router::add_call(method on, std::string_view pattern, std::unique_ptr<route
       auto made = std::make_unique<route_entry>();
       at = made.get();
       made->segments = std::move(segments);
-      const auto before =
-          std::find_if(table_->patterns.begin(), table_->patterns.end(), [&](const auto& one) { return wins(*made, *one); });
+      const auto before = std::find_if(table_->patterns.begin(), table_->patterns.end(),
+                                       [&](const auto& one) { return wins(*made, *one); });
       table_->patterns.insert(before, std::move(made));
     }
   }
@@ -175,15 +185,19 @@ void router::add_call(method on, std::string_view pattern, std::unique_ptr<route
 }
 
 std::size_t router::remove(std::string_view pattern) { return take_away(pattern, ~0u); }
-std::size_t router::remove(method of, std::string_view pattern) { return take_away(pattern, bit_of(of)); }
+std::size_t router::remove(method of, std::string_view pattern) {
+  return take_away(pattern, bit_of(of));
+}
 
 std::size_t router::take_away(std::string_view pattern, unsigned methods) {
   check_is_here();
   const std::vector<segment> segments = read_pattern(pattern);
   const bool is_exact = parameters_of(segments) == 0;
   // Not by its hash: the one call of that is a part of find(), which is called for each request.
-  const auto exact = std::ranges::find_if(table_->exact, [&](const auto& one) { return is_exact && one.first == pattern; });
-  const auto general = std::ranges::find_if(table_->patterns, [&](const auto& one) { return !is_exact && one->segments == segments; });
+  const auto exact = std::ranges::find_if(
+      table_->exact, [&](const auto& one) { return is_exact && one.first == pattern; });
+  const auto general = std::ranges::find_if(
+      table_->patterns, [&](const auto& one) { return !is_exact && one->segments == segments; });
   if (exact == table_->exact.end() && general == table_->patterns.end()) return 0;
   route_entry& at = is_exact ? *exact->second : **general;
   std::size_t count = 0;
@@ -232,8 +246,10 @@ unsigned router::all_methods() const noexcept {
 std::string router::allowed(unsigned methods) {
   methods |= bit_of(method::options);
   std::string list;
-  for (auto one = method::get; one != method::other; one = static_cast<method>(static_cast<unsigned>(one) + 1)) {
-    if ((methods & bit_of(one)) != 0) list += (list.empty() ? "" : ", ") + std::string(name_of(one));
+  for (auto one = method::get; one != method::other;
+       one = static_cast<method>(static_cast<unsigned>(one) + 1)) {
+    if ((methods & bit_of(one)) != 0)
+      list += (list.empty() ? "" : ", ") + std::string(name_of(one));
   }
   return list;
 }

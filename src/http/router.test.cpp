@@ -14,7 +14,8 @@ std::string found_at(const router& routes, std::string_view path) {
   const router::found found = routes.find(method::get, path);
   if (found.handler == nullptr) return "none";
   std::string values = std::to_string(found.handler->options.body_bytes);
-  for (std::size_t i = 0; i < found.values.count; ++i) values += " " + std::string(found.values.value[i]);
+  for (std::size_t i = 0; i < found.values.count; ++i)
+    values += " " + std::string(found.values.value[i]);
   return values;
 }
 
@@ -66,7 +67,8 @@ TEST(http_router, a_path_has_the_methods_of_all_patterns_that_fit_it) {
   routes.post("/{rest...}", one, {.body_bytes = 4});
   const auto found = [&](method by, std::string_view path) {
     const router::found at = routes.find(by, path);
-    return at.handler == nullptr ? router::allowed(at.methods) : std::to_string(at.handler->options.body_bytes);
+    return at.handler == nullptr ? router::allowed(at.methods)
+                                 : std::to_string(at.handler->options.body_bytes);
   };
   EXPECT_EQ(found(method::get, "/users/me"), "1");
   EXPECT_EQ(found(method::head, "/users/me"), "1");
@@ -82,7 +84,9 @@ TEST(http_router, remove_takes_a_route_away) {
   router routes;
   const auto one = [](std::string) { return response(); };
   routes.get("/a", none).post("/a", none).add(method::head, "/a", none);
-  routes.get("/users/{id}", one, {.body_bytes = 1}).del("/users/{name}", one, {.body_bytes = 2}).get("/{rest...}", one, {.body_bytes = 3});
+  routes.get("/users/{id}", one, {.body_bytes = 1})
+      .del("/users/{name}", one, {.body_bytes = 2})
+      .get("/{rest...}", one, {.body_bytes = 3});
   EXPECT_EQ(routes.remove("/b"), 0u);
   EXPECT_EQ(routes.remove("/{x}"), 0u);
   EXPECT_EQ(routes.remove(method::put, "/a"), 0u);
@@ -90,7 +94,8 @@ TEST(http_router, remove_takes_a_route_away) {
   EXPECT_THROW(static_cast<void>(routes.remove("a")), usage_error);
 
   EXPECT_EQ(routes.remove(method::get, "/a"), 1u);
-  EXPECT_EQ(router::allowed(routes.find(method::put, "/a").methods), "GET, HEAD, POST, OPTIONS") << "of /{rest...}, too";
+  EXPECT_EQ(router::allowed(routes.find(method::put, "/a").methods), "GET, HEAD, POST, OPTIONS")
+      << "of /{rest...}, too";
   EXPECT_EQ(found_at(routes, "/a"), "3 a");
   EXPECT_NE(routes.find(method::head, "/a").handler, nullptr) << "HEAD had a handler of its own";
   EXPECT_EQ(routes.remove("/a"), 2u);
@@ -132,10 +137,14 @@ TEST(http_router, a_handler_with_other_parameters_than_its_pattern_is_told_how_m
     }
     return std::string("nothing");
   };
-  const std::string lacking = said([&] { routes.get("/users/{id}", [](int, int) { return response(); }); });
-  EXPECT_NE(lacking.find("'/users/{id}' has 1 parameter in braces, but its handler takes 2"), std::string::npos) << lacking;
+  const std::string lacking =
+      said([&] { routes.get("/users/{id}", [](int, int) { return response(); }); });
+  EXPECT_NE(lacking.find("'/users/{id}' has 1 parameter in braces, but its handler takes 2"),
+            std::string::npos)
+      << lacking;
   const std::string unused = said([&] { routes.get("/users/{id}", none); });
-  EXPECT_NE(unused.find("has 1 parameter in braces, but its handler takes 0"), std::string::npos) << unused;
+  EXPECT_NE(unused.find("has 1 parameter in braces, but its handler takes 0"), std::string::npos)
+      << unused;
 }
 
 TEST(http_response, fields_that_would_end_the_head_are_refused) {

@@ -50,9 +50,11 @@ class entry {
   connection& of_;
 };
 
-// The address is asked for here, for the stream below is no TCP stream any more then. Nothing: its peer has gone already.
+// The address is asked for here, for the stream below is no TCP stream any more then. Nothing: its
+// peer has gone already.
 struct secret_stream : tls_stream {
-  secret_stream(tls_stream&& is, std::optional<endpoint> at) noexcept : tls_stream(std::move(is)), at_(at) {}
+  secret_stream(tls_stream&& is, std::optional<endpoint> at) noexcept
+      : tls_stream(std::move(is)), at_(at) {}
   endpoint peer() const {
     if (!at_) throw io_error("getpeername", "a connection whose client has gone", ENOTCONN);
     return *at_;
@@ -78,7 +80,8 @@ task<> converse_secretly(admission_ticket who, tcp_stream over, tls_context self
 }
 
 template <class Stream>
-void begin(const std::shared_ptr<server_state>& state, Stream over, const std::optional<tls_context>& secret) {
+void begin(const std::shared_ptr<server_state>& state, Stream over,
+           const std::optional<tls_context>& secret) {
   admission_ticket who(state, peer_of(over));
   if constexpr (std::is_same_v<Stream, tcp_stream>) {
     if (secret) {
@@ -99,14 +102,16 @@ task<bool> await_room(server_state& state) {
       co_await state.changed.wait().timeout(overload_wait).stop(state.accepting.get_token());
     } catch (const timed_out&) {
     } catch (const cancelled&) {
-      if (!state.accepting.stop_requested()) throw;  // it is the server's task that ends: it would go round for ever
+      // it is the server's task that ends: it would go round for ever
+      if (!state.accepting.stop_requested()) throw;
     }
   }
   co_return false;
 }
 
 bool is_out_of_descriptors(const io_error& why) noexcept {
-  return why.code() == std::errc::too_many_files_open || why.code() == std::errc::too_many_files_open_in_system ||
+  return why.code() == std::errc::too_many_files_open ||
+         why.code() == std::errc::too_many_files_open_in_system ||
          why.code() == std::errc::not_enough_memory || why.code() == std::errc::no_buffer_space;
 }
 // Of the one connection, not of the listener.
@@ -116,7 +121,8 @@ bool is_passing(const io_error& why) noexcept {
 }
 
 template <class Listener>
-task<> accept_all(std::shared_ptr<server_state> state, Listener& listener, const std::optional<tls_context>& secret) {
+task<> accept_all(std::shared_ptr<server_state> state, Listener& listener,
+                  const std::optional<tls_context>& secret) {
   for (;;) {
     const bool room = co_await await_room(*state);
     if (!room) co_return;
@@ -145,7 +151,8 @@ task<> accept_all(std::shared_ptr<server_state> state, Listener& listener, const
 }
 
 template <class Listener>
-task<> accept_backlog(std::shared_ptr<server_state> state, Listener& listener, const std::optional<tls_context>& secret) {
+task<> accept_backlog(std::shared_ptr<server_state> state, Listener& listener,
+                      const std::optional<tls_context>& secret) {
   try {
     for (int i = 0; i < backlog_most && !state->is_full(); ++i) {
       auto peer = co_await listener.accept().timeout(backlog_wait);
@@ -157,7 +164,8 @@ task<> accept_backlog(std::shared_ptr<server_state> state, Listener& listener, c
 }
 
 template <class Listener>
-task<> serve_on(std::shared_ptr<server_state> state, Listener listener, std::optional<tls_context> secret = {}) {
+task<> serve_on(std::shared_ptr<server_state> state, Listener listener,
+                std::optional<tls_context> secret = {}) {
   co_await accept_all(state, listener, secret);
   co_await accept_backlog(state, listener, secret);
   listener.close();
@@ -171,7 +179,8 @@ task<> serve_on(std::shared_ptr<server_state> state, Listener listener, std::opt
   state->end_all();
   try {
     co_await state->drained.wait().timeout(end_wait);
-  } catch (const timed_out&) {  // a handler waits for something else than its peer: it is not ours to end
+  } catch (const timed_out&) {  // a handler waits for something else than its peer: it is not ours
+                                // to end
   }
 }
 
@@ -179,7 +188,9 @@ task<> serve_on(std::shared_ptr<server_state> state, Listener listener, std::opt
 
 namespace {
 
-const char* describe_handler(sched::message*, void*, sched::message_act) { return "a handler of HTTP"; }
+const char* describe_handler(sched::message*, void*, sched::message_act) {
+  return "a handler of HTTP";
+}
 
 }  // namespace
 
@@ -201,7 +212,8 @@ task<> converse(admission_ticket who, Stream over, connection_past was) {
   } catch (const timed_out&) {  // or is too slow,
   } catch (const cancelled&) {  // or was given up
   }
-  if (std::exception_ptr what = talk.take_failure()) submissions::report(std::move(what), talk.failed_memory(), &describe_handler);
+  if (std::exception_ptr what = talk.take_failure())
+    submissions::report(std::move(what), talk.failed_memory(), &describe_handler);
 }
 
 server::server(router routes, const server_options& options) {
@@ -210,7 +222,9 @@ server::server(router routes, const server_options& options) {
 }
 
 task<> server::serve(tcp_listener listener) { return serve_on(state_, std::move(listener)); }
-task<> server::serve(tcp_listener listener, tls_context self) { return serve_on(state_, std::move(listener), std::move(self)); }
+task<> server::serve(tcp_listener listener, tls_context self) {
+  return serve_on(state_, std::move(listener), std::move(self));
+}
 task<> server::serve(unix_listener listener) { return serve_on(state_, std::move(listener)); }
 
 void server::stop() const { state_->stop(); }

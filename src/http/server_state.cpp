@@ -28,7 +28,8 @@ void check(bool holds, const char* what) {
 
 }  // namespace
 
-server_state::server_state(router table, const server_options& chosen) : routes(std::move(table)), options(chosen) {
+server_state::server_state(router table, const server_options& chosen)
+    : routes(std::move(table)), options(chosen) {
   check(options.head_bytes >= 128, "head_bytes is less than 128");
   check(options.head_bytes <= 1 << 30, "head_bytes is more than 1 GiB");
   check(options.fields >= 1, "fields is 0");
@@ -58,7 +59,8 @@ bool server_state::admit(const std::string& peer, peer_count*& count) {
 void server_state::dismiss(peer_count* of) noexcept {
   std::lock_guard lock(mutex_);
   if (of != nullptr && --of->second == 0) of_peer_.erase(of_peer_.find(of->first));
-  if (count_.fetch_sub(1, std::memory_order_relaxed) == 1) drained.set();  // order: relaxed  as in admit
+  // order: relaxed  as in admit
+  if (count_.fetch_sub(1, std::memory_order_relaxed) == 1) drained.set();
   changed.set();
 }
 
@@ -68,7 +70,8 @@ void server_state::enter(connection& one) {
     std::lock_guard lock(mutex_);
     link(one);
     // Those that are there by now have been told.
-    if (stopping.stop_requested()) one.end(all_end_ ? connection_ending::aborted : connection_ending::draining);
+    if (stopping.stop_requested())
+      one.end(all_end_ ? connection_ending::aborted : connection_ending::draining);
     start_sweep = !std::exchange(sweeping_, true);
   }
   if (start_sweep) static_cast<void>(spawn(sweep(shared_from_this())));
@@ -100,9 +103,12 @@ std::atomic<std::size_t> shared_from{sharing_from_default};
 
 // order: relaxed (both)  a choice of tests, made before there is a server
 std::size_t sharing_from() noexcept { return shared_from.load(std::memory_order_relaxed); }
-void set_sharing_from(std::size_t connections) noexcept { shared_from.store(connections, std::memory_order_relaxed); }
+void set_sharing_from(std::size_t connections) noexcept {
+  shared_from.store(connections, std::memory_order_relaxed);
+}
 
-std::size_t server_state::count() const { return count_.load(std::memory_order_relaxed); }  // order: relaxed  a hint
+// order: relaxed  a hint
+std::size_t server_state::count() const { return count_.load(std::memory_order_relaxed); }
 
 server_state::rejection_linger::rejection_linger(server_state& of) noexcept : of_(of) {
   // order: relaxed  a count that nothing is published by
@@ -110,11 +116,15 @@ server_state::rejection_linger::rejection_linger(server_state& of) noexcept : of
   may_linger_ = others < std::max(rejection_lingers_least, of.options.connections / shed_share);
 }
 // order: relaxed  as above
-server_state::rejection_linger::~rejection_linger() { of_.turned_away_.fetch_sub(1, std::memory_order_relaxed); }
+server_state::rejection_linger::~rejection_linger() {
+  of_.turned_away_.fetch_sub(1, std::memory_order_relaxed);
+}
 
 bool server_state::is_full() const noexcept {
-  return count_.load(std::memory_order_relaxed) >= options.connections ||  // order: relaxed  a hint: who accepts looks again
-         buffered.load(std::memory_order_relaxed) >= options.buffer_bytes;  // order: relaxed  the same
+  // order: relaxed  a hint: who accepts looks again
+  return count_.load(std::memory_order_relaxed) >= options.connections ||
+         // order: relaxed  the same
+         buffered.load(std::memory_order_relaxed) >= options.buffer_bytes;
 }
 
 bool server_state::shed() {
@@ -127,15 +137,18 @@ bool server_state::shed() {
   std::lock_guard lock(mutex_);
   std::vector<candidate> idle;
   for (connection* one = first_; one != nullptr; one = one->next_) {
-    if (connection::is_idle(one->phase_now(), one->idle_since_ns(), now_ns)) idle.push_back({one->idle_since_ns(), one, nullptr});
+    if (connection::is_idle(one->phase_now(), one->idle_since_ns(), now_ns))
+      idle.push_back({one->idle_since_ns(), one, nullptr});
   }
   for (parked* one = oldest_parked_; one != nullptr; one = one->newer) {
     const auto at = one->past.answered_one ? connection::phase::idle : connection::phase::fresh;
-    if (one->past.why == connection_ending::none && connection::is_idle(at, one->since_ns, now_ns)) idle.push_back({one->since_ns, nullptr, one});
+    if (one->past.why == connection_ending::none && connection::is_idle(at, one->since_ns, now_ns))
+      idle.push_back({one->since_ns, nullptr, one});
   }
   if (idle.empty()) return false;
   const auto last = idle.begin() + static_cast<std::ptrdiff_t>((idle.size() - 1) / shed_share);
-  std::nth_element(idle.begin(), last, idle.end(), [](const candidate& a, const candidate& b) { return a.since_ns < b.since_ns; });
+  std::nth_element(idle.begin(), last, idle.end(),
+                   [](const candidate& a, const candidate& b) { return a.since_ns < b.since_ns; });
   std::for_each(idle.begin(), last + 1, [](const candidate& one) {
     if (one.live != nullptr) {
       one.live->end(connection_ending::shed);
@@ -149,7 +162,8 @@ bool server_state::shed() {
 void server_state::end_all() noexcept {
   std::lock_guard lock(mutex_);
   all_end_ = true;
-  for (connection* one = first_; one != nullptr; one = one->next_) one->end(connection_ending::aborted);
+  for (connection* one = first_; one != nullptr; one = one->next_)
+    one->end(connection_ending::aborted);
   end_parked(connection_ending::aborted);
 }
 
@@ -163,7 +177,8 @@ void server_state::stop() {
   stopping.request_stop();
   accepting.request_stop();
   std::lock_guard lock(mutex_);
-  for (connection* one = first_; one != nullptr; one = one->next_) one->end(connection_ending::draining);
+  for (connection* one = first_; one != nullptr; one = one->next_)
+    one->end(connection_ending::draining);
   end_parked(connection_ending::draining);
 }
 

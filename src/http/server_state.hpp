@@ -1,8 +1,9 @@
-// server_state: what the connections of a server share: its routes and limits, who they are, and the sweep that ends those
-// whose time is over.
+// server_state: what the connections of a server share: its routes and limits, who they are, and
+// the sweep that ends those whose time is over.
 //
-// Threads: any; the lists and the counts are the mutex's. Connections enter and leave it; they are in it for as long as they
-// live or are parked, so that who holds the mutex may end one (connection::end), which only asks its operation to end.
+// Threads: any; the lists and the counts are the mutex's. Connections enter and leave it; they are
+// in it for as long as they live or are parked, so that who holds the mutex may end one
+// (connection::end), which only asks its operation to end.
 #pragma once
 
 #include <atomic>
@@ -30,13 +31,15 @@ namespace troupe::http {
 class connection;
 struct parked;
 
-// Why a connection is asked to end. `draining` is for those that are idle, or talk by another protocol; the others go on.
+// Why a connection is asked to end. `draining` is for those that are idle, or talk by another
+// protocol; the others go on.
 enum class connection_ending : std::uint8_t { none, parking, late, shed, aborted, draining };
 
 inline constexpr std::int64_t never_ns = std::numeric_limits<std::int64_t>::max();
 
-// Connections of a server, from which on they read and write in memory that they share: a request lies where the last one lay,
-// and one that waits has no buffer. Fewer have buffers of their own, which all fit into the processor's caches.
+// Connections of a server, from which on they read and write in memory that they share: a request
+// lies where the last one lay, and one that waits has no buffer. Fewer have buffers of their own,
+// which all fit into the processor's caches.
 inline constexpr std::size_t sharing_from_default = 256;
 std::size_t sharing_from() noexcept;
 void set_sharing_from(std::size_t connections) noexcept;  // for tests
@@ -50,15 +53,16 @@ struct server_state : std::enable_shared_from_this<server_state> {
   // How many an address has.
   using peer_count = std::pair<const std::string, std::size_t>;
 
-  // One more was accepted, from that address ("" for none), or is no more. False when that has too many: then it does not count
-  // for it. `count`: where it does, or null.
+  // One more was accepted, from that address ("" for none), or is no more. False when that has too
+  // many: then it does not count for it. `count`: where it does, or null.
   bool admit(const std::string& peer, peer_count*& count);
   void dismiss(peer_count* of) noexcept;
   // It is there to be looked after, or is no more.
   void enter(connection& one);
   void leave(connection& one) noexcept;
   bool is_full() const noexcept;
-  // Ends idle connections, the longest first: one in sixteen, one at least. False when there is none.
+  // Ends idle connections, the longest first: one in sixteen, one at least. False when there is
+  // none.
   bool shed();
   void end_all() noexcept;
   // One that was late can send its answer.
@@ -67,8 +71,8 @@ struct server_state : std::enable_shared_from_this<server_state> {
   // Ends those that are late, until there are no connections.
   static task<> sweep(std::shared_ptr<server_state> self);
 
-  // Of an idle connection. True: `as` is in its place, which has its stream (`of`), and may have gone already. False: there is
-  // something to be read, or it is to end; all is as before.
+  // Of an idle connection. True: `as` is in its place, which has its stream (`of`), and may have
+  // gone already. False: there is something to be read, or it is to end; all is as before.
   bool park(connection& one, parked& as, stream& of);
   // One that was to be parked goes on, unless it is to end: then false.
   bool unpark(connection& one);
@@ -82,7 +86,8 @@ struct server_state : std::enable_shared_from_this<server_state> {
 
   std::size_t count() const;
 
-  // Of a connection that is turned away: whether it may wait until its peer has read why. So may one in sixteen of all places.
+  // Of a connection that is turned away: whether it may wait until its peer has read why. So may
+  // one in sixteen of all places.
   class rejection_linger {
    public:
     explicit rejection_linger(server_state& of) noexcept;

@@ -20,16 +20,20 @@ constexpr std::uint16_t http_port = 80, https_port = 443;
   throw client_error(client_failure::bad_url, shown, why);
 }
 
-char lower(char one) noexcept { return one >= 'A' && one <= 'Z' ? static_cast<char>(one - 'A' + 'a') : one; }
+char lower(char one) noexcept {
+  return one >= 'A' && one <= 'Z' ? static_cast<char>(one - 'A' + 'a') : one;
+}
 
 bool is_in_host(char one) noexcept {
-  return (one >= '0' && one <= '9') || (lower(one) >= 'a' && lower(one) <= 'z') || one == '-' || one == '.' || one == '_';
+  return (one >= '0' && one <= '9') || (lower(one) >= 'a' && lower(one) <= 'z') || one == '-' ||
+         one == '.' || one == '_';
 }
 
 void append_encoded(std::string& to, char one) {
   constexpr char digits[] = "0123456789ABCDEF";
   const auto byte = static_cast<unsigned char>(one);
-  if (byte > ' ' && byte < 0x7f && std::string_view("\"<>\\^`{|}").find(one) == std::string_view::npos) {
+  if (byte > ' ' && byte < 0x7f &&
+      std::string_view("\"<>\\^`{|}").find(one) == std::string_view::npos) {
     to += one;
   } else {
     to += '%';
@@ -71,15 +75,18 @@ url url::parse(std::string_view text) {
   text = checked(text);
   url made;
   const std::size_t colon = text.find("://");
-  if (colon == std::string_view::npos) refuse(whole, "it has no scheme: begin it with https:// or http://");
+  if (colon == std::string_view::npos)
+    refuse(whole, "it has no scheme: begin it with https:// or http://");
   const std::string_view scheme = text.substr(0, colon);
   made.secure_ = same_word(scheme, "https");
-  if (!made.secure_ && !same_word(scheme, "http")) refuse(whole, "its scheme is neither http nor https");
+  if (!made.secure_ && !same_word(scheme, "http"))
+    refuse(whole, "its scheme is neither http nor https");
   text.remove_prefix(colon + 3);
 
   const std::size_t end = std::min(text.find_first_of("/?"), text.size());
   std::string_view authority = text.substr(0, end), target = text.substr(end);
-  if (authority.find('@') != std::string_view::npos) refuse(whole, "it names a user: give the field Authorization instead");
+  if (authority.find('@') != std::string_view::npos)
+    refuse(whole, "it names a user: give the field Authorization instead");
   std::size_t host_end = authority.find(':');
   if (authority.starts_with('[')) {
     host_end = authority.find(']');
@@ -91,7 +98,8 @@ url url::parse(std::string_view text) {
   if (host.starts_with('[')) {
     in6_addr room;
     const std::string address(host.substr(1, host.size() - 2));
-    if (::inet_pton(AF_INET6, address.c_str(), &room) != 1) refuse(whole, "in the brackets is no address");
+    if (::inet_pton(AF_INET6, address.c_str(), &room) != 1)
+      refuse(whole, "in the brackets is no address");
   } else if (host.empty() || !std::all_of(host.begin(), host.end(), is_in_host)) {
     refuse(whole, "its host is none; names beyond ASCII are given in their xn-- form");
   }
@@ -102,7 +110,8 @@ url url::parse(std::string_view text) {
     port.remove_prefix(1);
     if (!port.empty()) {
       const auto [rest, bad] = std::from_chars(port.data(), port.data() + port.size(), made.port_);
-      if (bad != std::errc{} || rest != port.data() + port.size() || made.port_ == 0) refuse(whole, "its port is none");
+      if (bad != std::errc{} || rest != port.data() + port.size() || made.port_ == 0)
+        refuse(whole, "its port is none");
     }
   }
   if (!target.starts_with('/')) made.target_ = "/";
@@ -124,7 +133,8 @@ url url::resolve(std::string_view reference) const {
   } else {
     const std::size_t mark = std::min(text.find('?'), text.size());
     std::string path(text.substr(0, mark));
-    if (!path.starts_with('/')) path = std::string(my_path.substr(0, my_path.rfind('/') + 1)) + path;
+    if (!path.starts_with('/'))
+      path = std::string(my_path.substr(0, my_path.rfind('/') + 1)) + path;
     target = without_dots(path) + std::string(text.substr(mark));
   }
   return parse(origin() + target);

@@ -7,7 +7,9 @@ namespace troupe::http {
 
 // No overlong forms, no surrogates, nothing above U+10FFFF.
 inline bool is_utf8(std::string_view text) noexcept {
-  const auto at = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
+  const auto at = [&](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
+  };
   const auto follows = [&](std::size_t i) { return (at(i) & 0xC0) == 0x80; };
   for (std::size_t i = 0; i < text.size();) {
     const unsigned first = at(i);
@@ -18,14 +20,15 @@ inline bool is_utf8(std::string_view text) noexcept {
       i += 2;
     } else if (first >= 0xE0 && first <= 0xEF) {
       const unsigned second = at(i + 1);
-      if (!follows(i + 1) || !follows(i + 2) || (first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F)) {
+      if (!follows(i + 1) || !follows(i + 2) || (first == 0xE0 && second < 0xA0) ||
+          (first == 0xED && second > 0x9F)) {
         return false;
       }
       i += 3;
     } else if (first >= 0xF0 && first <= 0xF4) {
       const unsigned second = at(i + 1);
-      if (!follows(i + 1) || !follows(i + 2) || !follows(i + 3) || (first == 0xF0 && second < 0x90) ||
-          (first == 0xF4 && second > 0x8F)) {
+      if (!follows(i + 1) || !follows(i + 2) || !follows(i + 3) ||
+          (first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F)) {
         return false;
       }
       i += 4;

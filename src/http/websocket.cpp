@@ -32,7 +32,8 @@ constexpr int last_frame = 0x80, first_reserved_bit = 0x40;
 constexpr std::size_t control_bytes_max = 125;
 
 bool may_be_sent(int code) noexcept {
-  return (code >= 1000 && code <= 1014 && code != 1004 && code != 1005 && code != 1006) || (code >= 3000 && code <= 4999);
+  return (code >= 1000 && code <= 1014 && code != 1004 && code != 1005 && code != 1006) ||
+         (code >= 3000 && code <= 4999);
 }
 
 // Of the frames of a message that becomes so many bytes: flushes between its fragments make it
@@ -52,8 +53,8 @@ int close_code_of(std::string_view payload) noexcept {
 bool is_key(std::string_view key) noexcept {
   if (key.size() != 24 || key.substr(22) != "==") return false;
   return std::all_of(key.begin(), key.end() - 2, [](char one) {
-    return (one >= 'a' && one <= 'z') || (one >= 'A' && one <= 'Z') || (one >= '0' && one <= '9') || one == '+' ||
-           one == '/';
+    return (one >= 'a' && one <= 'z') || (one >= 'A' && one <= 'Z') || (one >= '0' && one <= '9') ||
+           one == '+' || one == '/';
   });
 }
 
@@ -94,14 +95,17 @@ namespace {
 
 // A list may be spread over several fields.
 bool any_lists(const fields& all, std::string_view name, std::string_view word) noexcept {
-  return std::any_of(all.begin(), all.end(), [&](field one) { return same_word(one.name, name) && lists_word(one.value, word); });
+  return std::any_of(all.begin(), all.end(), [&](field one) {
+    return same_word(one.name, name) && lists_word(one.value, word);
+  });
 }
 
 }  // namespace
 
 websocket_answer websocket_handshake(const message_head& head, const websocket_options& options) {
   websocket_answer made;
-  const bool asks = head.method == method::get && head.wants_upgrade && any_lists(head.fields, "upgrade", "websocket");
+  const bool asks = head.method == method::get && head.wants_upgrade &&
+                    any_lists(head.fields, "upgrade", "websocket");
   if (!asks || head.fields["sec-websocket-version"] != "13") {
     made.fields = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n";
     made.status = 426;
@@ -109,8 +113,11 @@ websocket_answer websocket_handshake(const message_head& head, const websocket_o
   }
   const std::string_view key = head.fields["sec-websocket-key"];
   // Of two, a proxy may have looked at the other one.
-  if (!is_key(key) || head.fields.count("sec-websocket-key") != 1 || head.fields.count("sec-websocket-version") != 1) {
-    made.why = "Sec-WebSocket-Key has to be there once, as 16 bytes in base64, and Sec-WebSocket-Version once";
+  if (!is_key(key) || head.fields.count("sec-websocket-key") != 1 ||
+      head.fields.count("sec-websocket-version") != 1) {
+    made.why =
+        "Sec-WebSocket-Key has to be there once, as 16 bytes in base64, and Sec-WebSocket-Version "
+        "once";
     return made;
   }
   made.why = accept_terms(head.fields, options, made.terms, made.fields);
@@ -121,7 +128,8 @@ websocket_answer websocket_handshake(const message_head& head, const websocket_o
 }
 
 struct websocket_end {
-  // Of what the function threw: it sent something behind a close that was not its own, of which it had not heard yet.
+  // Of what the function threw: it sent something behind a close that was not its own, of which it
+  // had not heard yet.
   static bool is_cause(const websocket& of, const io_error& thrown) noexcept {
     return of.is_ended_ && thrown.code() == std::errc::broken_pipe;
   }
@@ -177,7 +185,11 @@ struct websocket::parts {
 
 websocket::websocket(transport& over, std::string begun, const websocket_options& options,
                      websocket_terms terms)
-    : over_(over), options_(options), terms_(std::move(terms)), in_(std::move(begun)), next_bytes_(in_.size()) {
+    : over_(over),
+      options_(options),
+      terms_(std::move(terms)),
+      in_(std::move(begun)),
+      next_bytes_(in_.size()) {
   if (terms_.deflate) parts_ = std::make_unique<parts>(terms_);
 }
 websocket::~websocket() = default;
@@ -260,7 +272,8 @@ task<> websocket::send(std::string words) {
 task<> websocket::send_binary(std::string bytes) { co_await send_frame(binary, std::move(bytes)); }
 
 task<> websocket::close(int code, std::string reason) {
-  if (!may_be_sent(code)) throw usage_error("troupe: http::websocket: " + std::to_string(code) + " may not be sent");
+  if (!may_be_sent(code))
+    throw usage_error("troupe: http::websocket: " + std::to_string(code) + " may not be sent");
   if (reason.size() > control_bytes_max - 2) {
     throw usage_error("troupe: http::websocket: the reason is longer than 123 bytes");
   }
@@ -336,7 +349,8 @@ task<bool> websocket::more() {
       in_.append(buffer.data(), bytes);
       co_return true;
     }
-    if (given_up && (is_over || is_quiet)) throw cancelled("troupe: http::websocket: the receive was given up");
+    if (given_up && (is_over || is_quiet))
+      throw cancelled("troupe: http::websocket: the receive was given up");
     if (is_quiet && patience().count() <= 0) {
       co_await fail(1008);
       co_return false;
@@ -465,7 +479,8 @@ task<bool> websocket::read_payload(std::string& to) {
       const bool came = co_await more();
       if (!came) co_return false;
     }
-    const auto bytes = static_cast<std::size_t>(std::min<std::uint64_t>(frame_.bytes - frame_done_, in_.size() - at_));
+    const auto bytes = static_cast<std::size_t>(
+        std::min<std::uint64_t>(frame_.bytes - frame_done_, in_.size() - at_));
     const std::span<char> piece(in_.data() + at_, bytes);
     if (!terms_.is_client) {
       for (std::size_t i = 0; i < bytes; ++i)
@@ -496,7 +511,8 @@ task<> websocket::send_answer() {
       if (!ends) throw;  // else the peer has gone as it said
     }
   }
-  if (ends) closed(close_code_of(*answer_), answer_->size() > 2 ? answer_->substr(2) : std::string());
+  if (ends)
+    closed(close_code_of(*answer_), answer_->size() > 2 ? answer_->substr(2) : std::string());
   answer_.reset();
 }
 
@@ -504,8 +520,10 @@ task<> websocket::send_answer() {
 task<bool> websocket::take_control() {
   if (frame_.code == pong) co_return true;
   if (frame_.code == close_frame) {
-    const bool wrong = control_.size() == 1 || (control_.size() >= 2 && !may_be_sent(close_code_of(control_)));
-    if (wrong || !is_utf8(std::string_view(control_).substr(std::min<std::size_t>(control_.size(), 2)))) {
+    const bool wrong =
+        control_.size() == 1 || (control_.size() >= 2 && !may_be_sent(close_code_of(control_)));
+    if (wrong ||
+        !is_utf8(std::string_view(control_).substr(std::min<std::size_t>(control_.size(), 2)))) {
       co_await fail(wrong ? 1002 : 1007);
       co_return false;
     }
@@ -516,7 +534,8 @@ task<bool> websocket::take_control() {
 }
 
 task<std::optional<websocket_message>> websocket::receive() {
-  const one_at_a_time alone(is_received_, "troupe: http::websocket: a receive is under way already: await it first");
+  const one_at_a_time alone(
+      is_received_, "troupe: http::websocket: a receive is under way already: await it first");
   if (!in_message_) message_.clear();
   while (close_code_ == 0 && !is_whole_) {
     if (answer_) {

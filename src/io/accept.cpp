@@ -38,17 +38,19 @@ namespace {
 
 bool is_exhaustion(const io_error& what) noexcept {
   const std::error_code code = what.code();
-  return code == std::errc::too_many_files_open || code == std::errc::too_many_files_open_in_system ||
-         code == std::errc::no_buffer_space || code == std::errc::not_enough_memory;
+  return code == std::errc::too_many_files_open ||
+         code == std::errc::too_many_files_open_in_system || code == std::errc::no_buffer_space ||
+         code == std::errc::not_enough_memory;
 }
 
-// Somebody of this runtime closes a descriptor. What others close nobody tells of: so it is not awaited for long, and a look
-// costs a few microseconds, far below a percent of a core.
+// Somebody of this runtime closes a descriptor. What others close nobody tells of: so it is not
+// awaited for long, and a look costs a few microseconds, far below a percent of a core.
 class room_job {
  public:
   using result = void;
   static constexpr action what = action::room;
-  room_job(descriptor& of, bool weak, std::int64_t closed) noexcept : of_(&of), closed_(closed), weak_(weak) {}
+  room_job(descriptor& of, bool weak, std::int64_t closed) noexcept
+      : of_(&of), closed_(closed), weak_(weak) {}
   descriptor& prepare(operation_suspension& wait) const noexcept {
     wait.weak = weak_;
     wait.offset = closed_;
@@ -62,7 +64,8 @@ class room_job {
   bool weak_;
 };
 
-constexpr std::chrono::nanoseconds pause_min = std::chrono::milliseconds(1), pause_max = std::chrono::milliseconds(100);
+constexpr std::chrono::nanoseconds pause_min = std::chrono::milliseconds(1),
+                                   pause_max = std::chrono::milliseconds(100);
 
 template <class Stream, class Listener>
 task<Stream> accept_patiently(Listener& from, descriptor& on, bool weak, std::stop_token end) {
@@ -88,7 +91,8 @@ task<Stream> accept_patiently(Listener& from, descriptor& on, bool weak, std::st
 
 namespace troupe {
 
-// Not in the headers: GCC emits coroutines that nobody calls, and a program without I/O need not link this library.
+// Not in the headers: GCC emits coroutines that nobody calls, and a program without I/O need not
+// link this library.
 task<tcp_stream> tcp_listener::accept_when_able(std::stop_token end) {
   return io::accept_patiently<tcp_stream>(*this, descriptor_, weak_, std::move(end));
 }

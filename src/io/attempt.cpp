@@ -20,7 +20,8 @@ std::ptrdiff_t transfer(kernel& calls, const slot& at, operation& one) noexcept 
     if (found <= 0) return found == 0 ? -EAGAIN : found;
   }
   if (one.what == action::read) {
-    return one.socket ? calls.receive(at.fd, data, bytes, nullptr, nullptr) : calls.read(at.fd, data, bytes);
+    return one.socket ? calls.receive(at.fd, data, bytes, nullptr, nullptr)
+                      : calls.read(at.fd, data, bytes);
   }
   return one.socket ? calls.send(at.fd, data, bytes, nullptr, 0) : calls.write(at.fd, data, bytes);
 }
@@ -28,7 +29,8 @@ std::ptrdiff_t transfer(kernel& calls, const slot& at, operation& one) noexcept 
 bool datagram(kernel& calls, slot& at, operation& one) noexcept {
   const bool in = one.what == action::receive;
   const std::ptrdiff_t result = uninterrupted([&] {
-    return in ? calls.receive(at.fd, one.data, one.bytes, one.address, one.address == nullptr ? nullptr : &one.address_bytes)
+    return in ? calls.receive(at.fd, one.data, one.bytes, one.address,
+                              one.address == nullptr ? nullptr : &one.address_bytes)
               : calls.send(at.fd, one.data, one.bytes, one.address, one.address_bytes);
   });
   if (would_block(result)) {
@@ -52,8 +54,10 @@ bool send_file(kernel& calls, slot& at, operation& one) noexcept {
       }
       if (found < 0) return finish(one, found);
     }
-    const std::ptrdiff_t part =
-        uninterrupted([&] { return calls.send_file(at.fd, one.extra, one.offset + static_cast<std::int64_t>(one.done), bytes); });
+    const std::ptrdiff_t part = uninterrupted([&] {
+      return calls.send_file(at.fd, one.extra, one.offset + static_cast<std::int64_t>(one.done),
+                             bytes);
+    });
     if (would_block(part)) {
       at.can_write = false;
       return false;
@@ -111,9 +115,17 @@ bool has_ended(kernel& calls, const slot& at, operation& one) noexcept {
 
 bool is_of_the_peer(std::ptrdiff_t result) noexcept {
   switch (-result) {
-    case ECONNABORTED: case EPROTO: case ENETDOWN: case ENOPROTOOPT: case EHOSTDOWN: case ENONET: case EHOSTUNREACH:
-    case ENETUNREACH: return true;
-    default: return false;
+    case ECONNABORTED:
+    case EPROTO:
+    case ENETDOWN:
+    case ENOPROTOOPT:
+    case EHOSTDOWN:
+    case ENONET:
+    case EHOSTUNREACH:
+    case ENETUNREACH:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -124,15 +136,22 @@ bool attempt(kernel& calls, slot& at, operation& one) noexcept {
       const auto part = [&] { return transfer(calls, at, one); };
       return one.leased ? lease(at, one, part) : stream(at, one, part);
     }
-    case action::accept: return accept(calls, at, one);
-    case action::connect: return connect(calls, at, one);
+    case action::accept:
+      return accept(calls, at, one);
+    case action::connect:
+      return connect(calls, at, one);
     case action::readable:
-    case action::writable: return readiness(calls, at, one);
-    case action::ended: return has_ended(calls, at, one);
+    case action::writable:
+      return readiness(calls, at, one);
+    case action::ended:
+      return has_ended(calls, at, one);
     case action::receive:
-    case action::send: return datagram(calls, at, one);
-    case action::send_file: return send_file(calls, at, one);
-    default: break;
+    case action::send:
+      return datagram(calls, at, one);
+    case action::send_file:
+      return send_file(calls, at, one);
+    default:
+      break;
   }
   return finish(one, -EINVAL);
 }
@@ -140,31 +159,42 @@ bool attempt(kernel& calls, slot& at, operation& one) noexcept {
 bool attempt_file(kernel& calls, int fd, operation& one, bool at_once) noexcept {
   for (;;) {
     const std::size_t bytes = std::min(one.bytes - one.done, step_bytes_max);
-    const std::int64_t offset = one.offset == own_position ? own_position : one.offset + static_cast<std::int64_t>(one.done);
+    const std::int64_t offset = one.offset == own_position
+                                    ? own_position
+                                    : one.offset + static_cast<std::int64_t>(one.done);
     bool transfers = false;
     const std::ptrdiff_t result = uninterrupted([&]() -> std::ptrdiff_t {
       switch (one.what) {
-        case action::status: return calls.status(fd, reinterpret_cast<struct statx*>(one.data));
+        case action::status:
+          return calls.status(fd, reinterpret_cast<struct statx*>(one.data));
         case action::open:
           // What it would change of a directory is written to the disk.
           if (at_once && (one.extra & (O_CREAT | O_TRUNC)) != 0) return -EAGAIN;
-          return calls.open(reinterpret_cast<const char*>(one.data), one.extra, static_cast<mode_t>(one.bytes), at_once);
-        case action::read_at: transfers = true; return calls.read_at(fd, one.data + one.done, bytes, offset, at_once);
+          return calls.open(reinterpret_cast<const char*>(one.data), one.extra,
+                            static_cast<mode_t>(one.bytes), at_once);
+        case action::read_at:
+          transfers = true;
+          return calls.read_at(fd, one.data + one.done, bytes, offset, at_once);
         case action::close:
           if (one.extra != 0) return 0;
           break;
-        default: break;
+        default:
+          break;
       }
       if (at_once) return -EAGAIN;
       switch (one.what) {
-        case action::write_at: transfers = true; return calls.write_at(fd, one.data + one.done, bytes, offset);
-        case action::sync: return calls.sync(fd, one.extra != 0);
+        case action::write_at:
+          transfers = true;
+          return calls.write_at(fd, one.data + one.done, bytes, offset);
+        case action::sync:
+          return calls.sync(fd, one.extra != 0);
         // Interrupted or not, the descriptor is gone, and may be another one's already.
         case action::close: {
           const int closed = calls.close(fd);
           return closed == -EINTR ? 0 : closed;
         }
-        default: return -EINVAL;
+        default:
+          return -EINVAL;
       }
     });
     if (at_once && would_block(result)) return false;

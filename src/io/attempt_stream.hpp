@@ -1,4 +1,5 @@
-// attempt_stream: a stream's transfers by system calls, here and now. Inline: message_calls.hpp says why.
+// attempt_stream: a stream's transfers by system calls, here and now. Inline: message_calls.hpp
+// says why.
 #pragma once
 
 #include <algorithm>
@@ -30,8 +31,8 @@ inline bool finish(operation& one, std::ptrdiff_t result) noexcept {
   return true;
 }
 
-// Of a socket a part that is short says that there is no more: of what is there, or of room. So the next call would be in
-// vain, unless the peer has closed: of that no further edge tells.
+// Of a socket a part that is short says that there is no more: of what is there, or of room. So the
+// next call would be in vain, unless the peer has closed: of that no further edge tells.
 template <class Transfer>
 TROUPE_INLINE bool stream(slot& at, operation& one, Transfer transfer) noexcept {
   bool& can = one.what == action::read ? at.can_read : at.can_write;
@@ -65,13 +66,17 @@ TROUPE_INLINE bool lease(slot& at, operation& one, Transfer transfer) noexcept {
 
 // A read of a socket.
 TROUPE_INLINE bool read_socket(kernel& calls, slot& at, operation& one) noexcept {
-  const auto part = [&] { return receive_some(calls, at.fd, one.data + one.done, one.bytes - one.done); };
+  const auto part = [&] {
+    return receive_some(calls, at.fd, one.data + one.done, one.bytes - one.done);
+  };
   return one.leased ? lease(at, one, part) : stream(at, one, part);
 }
 
-// To a socket, the slot's mutex held: how many bytes the system takes now, or -errno. It knows afterwards whether it can write more.
+// To a socket, the slot's mutex held: how many bytes the system takes now, or -errno. It knows
+// afterwards whether it can write more.
 TROUPE_INLINE std::ptrdiff_t send_now(kernel& calls, slot& at, std::string_view bytes) noexcept {
-  const std::ptrdiff_t result = uninterrupted([&] { return send_some(calls, at.fd, bytes.data(), bytes.size()); });
+  const std::ptrdiff_t result =
+      uninterrupted([&] { return send_some(calls, at.fd, bytes.data(), bytes.size()); });
   const bool is_short = result > 0 && static_cast<std::size_t>(result) < bytes.size();
   if (would_block(result) || (is_short && !at.hung_up)) at.can_write = false;
   return would_block(result) ? 0 : result;

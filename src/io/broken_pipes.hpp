@@ -9,7 +9,8 @@ namespace troupe::io {
 inline void ignore_broken_pipes() {
   static const bool done = [] {
     struct sigaction seen {};
-    if (::sigaction(SIGPIPE, nullptr, &seen) == 0 && seen.sa_handler == SIG_DFL) ::signal(SIGPIPE, SIG_IGN);
+    if (::sigaction(SIGPIPE, nullptr, &seen) == 0 && seen.sa_handler == SIG_DFL)
+      ::signal(SIGPIPE, SIG_IGN);
     return true;
   }();
   static_cast<void>(done);

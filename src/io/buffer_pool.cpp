@@ -11,7 +11,9 @@ void io_buffer::give_back() noexcept {
 
 namespace io {
 
-std::byte* buffer_pool::make() noexcept { return static_cast<std::byte*>(::operator new(whole_bytes, std::nothrow)); }
+std::byte* buffer_pool::make() noexcept {
+  return static_cast<std::byte*>(::operator new(whole_bytes, std::nothrow));
+}
 void buffer_pool::destroy(std::byte* data) noexcept { ::operator delete(data); }
 
 buffer_pool::~buffer_pool() {

@@ -1,8 +1,9 @@
-// buffer_pool: the memory of a runtime's leased buffers. Those that nobody holds wait in it, the last one given back first.
+// buffer_pool: the memory of a runtime's leased buffers. Those that nobody holds wait in it, the
+// last one given back first.
 //
 // It lives until its reactor has let go of it and all its buffers have come back.
-// Nobody waits for a buffer: when there is none one is made. What is kept here is bounded, what is leased is its holders'.
-// Threads: any.
+// Nobody waits for a buffer: when there is none one is made. What is kept here is bounded, what is
+// leased is its holders'. Threads: any.
 #pragma once
 
 #include <atomic>
@@ -44,7 +45,8 @@ class buffer_pool {
 
   // order: relaxed (both)  a count, changed under the mutex
   void count(int change) noexcept {
-    leased_.store(leased_.load(std::memory_order_relaxed) + static_cast<std::size_t>(change), std::memory_order_relaxed);
+    leased_.store(leased_.load(std::memory_order_relaxed) + static_cast<std::size_t>(change),
+                  std::memory_order_relaxed);
   }
   virtual ~buffer_pool();
   mutable base::small_mutex mutex_;

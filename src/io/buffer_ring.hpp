@@ -1,11 +1,12 @@
-// buffer_ring: a pool whose buffers lie in a ring that io_uring takes them from when something has come (5.19 and later).
+// buffer_ring: a pool whose buffers lie in a ring that io_uring takes them from when something has
+// come (5.19 and later).
 //
-// It begins empty: a read that finds none there waits until the socket can be read, and then takes one of the pool, as on the
-// other backends. Whoever gives it back gives it to the ring. So the ring grows to what was in use at a time, and no reader
-// waits for another one's buffer.
-// Invariants
+// It begins empty: a read that finds none there waits until the socket can be read, and then takes
+// one of the pool, as on the other backends. Whoever gives it back gives it to the ring. So the
+// ring grows to what was in use at a time, and no reader waits for another one's buffer. Invariants
 //   B1  a buffer is in one place: lent to the system under one number, in the pool, or leased.
-//   B2  the pool owns what the system has, and the ring's memory: both outlive the io_uring, whoever holds a lease.
+//   B2  the pool owns what the system has, and the ring's memory: both outlive the io_uring,
+//   whoever holds a lease.
 #pragma once
 
 #include <liburing.h>
@@ -25,7 +26,8 @@ class buffer_ring final : public buffer_pool {
   static constexpr int group = 0;
 
   // So many numbers: a power of 2, or 0 for none. Throws std::bad_alloc.
-  explicit buffer_ring(unsigned entries) : shared_(make_shared_memory(entries)), lent_(entries, nullptr) {
+  explicit buffer_ring(unsigned entries)
+      : shared_(make_shared_memory(entries)), lent_(entries, nullptr) {
     free_.reserve(entries);
   }
   ~buffer_ring() override {
@@ -62,7 +64,8 @@ class buffer_ring final : public buffer_pool {
     const std::uint16_t number = free_.back();
     free_.pop_back();
     lent_[number] = data;
-    io_uring_buf_ring_add(shared_.get(), data, buffer_bytes, number, io_uring_buf_ring_mask(static_cast<unsigned>(lent_.size())), 0);
+    io_uring_buf_ring_add(shared_.get(), data, buffer_bytes, number,
+                          io_uring_buf_ring_mask(static_cast<unsigned>(lent_.size())), 0);
     io_uring_buf_ring_advance(shared_.get(), 1);
     return true;
   }
@@ -75,7 +78,8 @@ class buffer_ring final : public buffer_pool {
   static memory make_shared_memory(unsigned entries) {
     constexpr std::size_t page_bytes = 4096;
     const std::size_t pages = entries * sizeof(io_uring_buf) / page_bytes + 1;
-    memory made(static_cast<io_uring_buf_ring*>(std::aligned_alloc(page_bytes, pages * page_bytes)));
+    memory made(
+        static_cast<io_uring_buf_ring*>(std::aligned_alloc(page_bytes, pages * page_bytes)));
     if (made == nullptr) throw std::bad_alloc();
     return made;
   }

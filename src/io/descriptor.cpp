@@ -10,13 +10,16 @@ namespace troupe::io {
 std::string peer_of(kernel& calls, int fd) {
   endpoint peer;
   socklen_t bytes = endpoint::capacity();
-  if (calls.peer_name(fd, peer.data(), &bytes) >= 0 && (peer.data()->sa_family == AF_INET || peer.is_v6())) {
+  if (calls.peer_name(fd, peer.data(), &bytes) >= 0 &&
+      (peer.data()->sa_family == AF_INET || peer.is_v6())) {
     return peer.to_string();
   }
   return "descriptor " + std::to_string(fd);
 }
 
-std::string descriptor::peer() const { return peer_of(slot_ != nullptr ? slot_->owner->calls : system_kernel(), fd_); }
+std::string descriptor::peer() const {
+  return peer_of(slot_ != nullptr ? slot_->owner->calls : system_kernel(), fd_);
+}
 
 void descriptor::close() noexcept {
   if (slot_ != nullptr) {
@@ -33,11 +36,15 @@ slot* descriptor::bound_to(const sched::io_driver_slot& driver) const noexcept {
 }
 
 slot& descriptor::bind(sched::io_driver_slot& driver) {
-  if (slot* const known = bound_to(driver)) [[likely]] return *known;
-  if (fd_ == -1) throw usage_error("troupe: I/O: the stream is not open: it was closed or moved from");
+  if (slot* const known = bound_to(driver)) [[likely]]
+    return *known;
+  if (fd_ == -1)
+    throw usage_error("troupe: I/O: the stream is not open: it was closed or moved from");
   reactor& here = reactor::of(driver);
   if (slot_ == nullptr) slot_ = &here.open(fd_, borrowed_);
-  if (slot_->owner != &here) throw usage_error("troupe: I/O: this stream belongs to another runtime, where it was used first");
+  if (slot_->owner != &here)
+    throw usage_error(
+        "troupe: I/O: this stream belongs to another runtime, where it was used first");
   return *slot_;
 }
 

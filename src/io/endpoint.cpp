@@ -12,7 +12,8 @@ namespace troupe {
 namespace {
 
 [[noreturn]] void refuse(std::string_view text) {
-  throw option_error("troupe: endpoint \"" + std::string(text) + "\": must be like 127.0.0.1:80 or [::1]:80");
+  throw option_error("troupe: endpoint \"" + std::string(text) +
+                     "\": must be like 127.0.0.1:80 or [::1]:80");
 }
 
 std::uint16_t port_of(std::string_view text, std::string_view digits) {
@@ -62,11 +63,14 @@ endpoint endpoint::parse(std::string_view text) {
   return made;
 }
 
-std::uint16_t endpoint::port() const noexcept { return ntohs(is_v6() ? address_.v6.sin6_port : address_.v4.sin_port); }
+std::uint16_t endpoint::port() const noexcept {
+  return ntohs(is_v6() ? address_.v6.sin6_port : address_.v4.sin_port);
+}
 
 std::string endpoint::to_string() const {
   std::array<char, INET6_ADDRSTRLEN> host{};
-  const void* bytes = is_v6() ? static_cast<const void*>(&address_.v6.sin6_addr) : &address_.v4.sin_addr;
+  const void* bytes =
+      is_v6() ? static_cast<const void*>(&address_.v6.sin6_addr) : &address_.v4.sin_addr;
   ::inet_ntop(address_.family.sa_family, bytes, host.data(), host.size());
   const std::string port = ":" + std::to_string(this->port());
   return is_v6() ? "[" + std::string(host.data()) + "]" + port : host.data() + port;

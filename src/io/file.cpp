@@ -25,13 +25,15 @@ void check_at(const operation_suspension& wait, const char* name, const std::str
 
 [[noreturn]] void refuse(const std::string& path, const char* why) {
   // A zero would end the text before the reason.
-  throw option_error("troupe: file::open (" + path.substr(0, std::min(path.find('\0'), text_max)) + "): " + why);
+  throw option_error("troupe: file::open (" + path.substr(0, std::min(path.find('\0'), text_max)) +
+                     "): " + why);
 }
 
 // It does not wait for the other end of a named pipe: no thread can be stuck in that.
 int flags_of(const std::string& path, const open_options& chosen) {
   if (!chosen.read && !chosen.write) refuse(path, "neither to read nor to write");
-  if (!chosen.write && (chosen.create || chosen.truncate || chosen.append)) refuse(path, "create, truncate and append need write");
+  if (!chosen.write && (chosen.create || chosen.truncate || chosen.append))
+    refuse(path, "create, truncate and append need write");
   if (chosen.exclusive && !chosen.create) refuse(path, "exclusive needs create");
   if (path.find('\0') != std::string::npos) refuse(path, "a path has no zero in it");
   int flags = O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
@@ -66,7 +68,8 @@ descriptor& open_job::prepare(operation_suspension& wait) {
 
 file open_job::finish(operation_suspension& wait) {
   check_at(wait, "open", path_);
-  auto made = std::allocate_shared<open_file>(memory::block_allocator<open_file>(), -1, std::move(path_));
+  auto made =
+      std::allocate_shared<open_file>(memory::block_allocator<open_file>(), -1, std::move(path_));
   made->fd = wait.result;
   unclaimed_ = nullptr;
   return file(std::move(made));
@@ -76,7 +79,8 @@ file open_job::finish(operation_suspension& wait) {
 
 file file::adopt(int fd, std::string path) {
   try {
-    return file(std::allocate_shared<io::open_file>(memory::block_allocator<io::open_file>(), fd, std::move(path)));
+    return file(std::allocate_shared<io::open_file>(memory::block_allocator<io::open_file>(), fd,
+                                                    std::move(path)));
   } catch (...) {
     io::system_kernel().close(fd);
     throw;
@@ -86,13 +90,16 @@ file file::adopt(int fd, std::string path) {
 namespace io {
 
 descriptor& file_job::prepare_at(operation_suspension& wait, std::int64_t offset) {
-  if (of_ == nullptr) throw usage_error("troupe: file: it is not open: it was closed or moved from");
+  if (of_ == nullptr)
+    throw usage_error("troupe: file: it is not open: it was closed or moved from");
   wait.offset = offset;
   place_ = descriptor::borrow(of_->fd);
   return place_;
 }
 
-void file_job::check(const operation_suspension& wait, const char* name) const { check_at(wait, name, of_->path); }
+void file_job::check(const operation_suspension& wait, const char* name) const {
+  check_at(wait, name, of_->path);
+}
 
 descriptor& file_read_job::prepare(operation_suspension& wait) {
   wait.data = to_.data();
@@ -135,11 +142,12 @@ descriptor& status_job::prepare(operation_suspension& wait) {
 
 file_status status_job::finish(operation_suspension& wait) const {
   check(wait, "status");
-  const std::chrono::nanoseconds since_epoch =
-      std::chrono::seconds(found_.stx_mtime.tv_sec) + std::chrono::nanoseconds(found_.stx_mtime.tv_nsec);
+  const std::chrono::nanoseconds since_epoch = std::chrono::seconds(found_.stx_mtime.tv_sec) +
+                                               std::chrono::nanoseconds(found_.stx_mtime.tv_nsec);
   file_status known;
   known.bytes = found_.stx_size;
-  known.modified = std::chrono::system_clock::time_point(std::chrono::duration_cast<std::chrono::system_clock::duration>(since_epoch));
+  known.modified = std::chrono::system_clock::time_point(
+      std::chrono::duration_cast<std::chrono::system_clock::duration>(since_epoch));
   known.is_regular = S_ISREG(found_.stx_mode);
   known.is_directory = S_ISDIR(found_.stx_mode);
   return known;

@@ -25,7 +25,9 @@ Result checked(Result result) noexcept {
 }
 
 // What a system, or a file system, says that has no such way.
-bool lacks_this(std::ptrdiff_t result) noexcept { return result == -EOPNOTSUPP || result == -ENOSYS || result == -EINVAL; }
+bool lacks_this(std::ptrdiff_t result) noexcept {
+  return result == -EOPNOTSUPP || result == -ENOSYS || result == -EINVAL;
+}
 
 class real final : public kernel {
  public:
@@ -34,22 +36,30 @@ class real final : public kernel {
   int socket(int domain, int type, int protocol) noexcept override {
     return checked(::socket(domain, type | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol));
   }
-  int bind(int fd, const sockaddr* to, socklen_t bytes) noexcept override { return checked(::bind(fd, to, bytes)); }
+  int bind(int fd, const sockaddr* to, socklen_t bytes) noexcept override {
+    return checked(::bind(fd, to, bytes));
+  }
   int listen(int fd, int backlog) noexcept override { return checked(::listen(fd, backlog)); }
   int accept(int fd, sockaddr* peer, socklen_t* bytes) noexcept override {
     return checked(::accept4(fd, peer, bytes, SOCK_NONBLOCK | SOCK_CLOEXEC));
   }
-  int connect(int fd, const sockaddr* to, socklen_t bytes) noexcept override { return checked(::connect(fd, to, bytes)); }
+  int connect(int fd, const sockaddr* to, socklen_t bytes) noexcept override {
+    return checked(::connect(fd, to, bytes));
+  }
   int shutdown(int fd, int how) noexcept override { return checked(::shutdown(fd, how)); }
   int close(int fd) noexcept override { return checked(::close(fd)); }
 
-  std::ptrdiff_t receive(int fd, void* data, std::size_t bytes, sockaddr* peer, socklen_t* peer_bytes) noexcept override {
+  std::ptrdiff_t receive(int fd, void* data, std::size_t bytes, sockaddr* peer,
+                         socklen_t* peer_bytes) noexcept override {
     return receive_from(fd, data, bytes, peer == nullptr ? 0 : MSG_TRUNC, peer, peer_bytes);
   }
-  std::ptrdiff_t send(int fd, const void* data, std::size_t bytes, const sockaddr* to, socklen_t to_bytes) noexcept override {
+  std::ptrdiff_t send(int fd, const void* data, std::size_t bytes, const sockaddr* to,
+                      socklen_t to_bytes) noexcept override {
     return send_to(fd, data, bytes, MSG_NOSIGNAL, to, to_bytes);
   }
-  std::ptrdiff_t read(int fd, void* data, std::size_t bytes) noexcept override { return checked(::read(fd, data, bytes)); }
+  std::ptrdiff_t read(int fd, void* data, std::size_t bytes) noexcept override {
+    return checked(::read(fd, data, bytes));
+  }
   std::ptrdiff_t write(int fd, const void* data, std::size_t bytes) noexcept override {
     return checked(::write(fd, data, bytes));
   }
@@ -60,23 +70,29 @@ class real final : public kernel {
     how.flags = static_cast<std::uint64_t>(flags);
     how.mode = (flags & O_CREAT) != 0 ? permissions : 0;
     how.resolve = RESOLVE_CACHED;
-    const auto made = static_cast<int>(checked(::syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how)));
+    const auto made =
+        static_cast<int>(checked(::syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how)));
     return lacks_this(made) || made == -EPERM ? -EAGAIN : made;
   }
-  std::ptrdiff_t read_at(int fd, void* data, std::size_t bytes, std::int64_t offset, bool at_once) noexcept override {
+  std::ptrdiff_t read_at(int fd, void* data, std::size_t bytes, std::int64_t offset,
+                         bool at_once) noexcept override {
     const iovec whole{data, bytes};
     const std::ptrdiff_t part = checked(::preadv2(fd, &whole, 1, offset, at_once ? RWF_NOWAIT : 0));
     return at_once && lacks_this(part) ? -EAGAIN : part;
   }
-  std::ptrdiff_t write_at(int fd, const void* data, std::size_t bytes, std::int64_t offset) noexcept override {
+  std::ptrdiff_t write_at(int fd, const void* data, std::size_t bytes,
+                          std::int64_t offset) noexcept override {
     const iovec whole{const_cast<void*>(data), bytes};
     return checked(::pwritev2(fd, &whole, 1, offset, 0));
   }
-  int sync(int fd, bool data_alone) noexcept override { return checked(data_alone ? ::fdatasync(fd) : ::fsync(fd)); }
+  int sync(int fd, bool data_alone) noexcept override {
+    return checked(data_alone ? ::fdatasync(fd) : ::fsync(fd));
+  }
   int status(int fd, struct statx* to) noexcept override {
     return checked(::statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, to));
   }
-  std::ptrdiff_t send_file(int to, int from, std::int64_t offset, std::size_t bytes) noexcept override {
+  std::ptrdiff_t send_file(int to, int from, std::int64_t offset,
+                           std::size_t bytes) noexcept override {
     off_t at = offset;
     return checked(::sendfile(to, from, &at, bytes));
   }
@@ -89,8 +105,12 @@ class real final : public kernel {
     socklen_t bytes = sizeof number;
     return ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &number, &bytes) < 0 ? errno : number;
   }
-  int local_name(int fd, sockaddr* name, socklen_t* bytes) noexcept override { return checked(::getsockname(fd, name, bytes)); }
-  int peer_name(int fd, sockaddr* name, socklen_t* bytes) noexcept override { return checked(::getpeername(fd, name, bytes)); }
+  int local_name(int fd, sockaddr* name, socklen_t* bytes) noexcept override {
+    return checked(::getsockname(fd, name, bytes));
+  }
+  int peer_name(int fd, sockaddr* name, socklen_t* bytes) noexcept override {
+    return checked(::getpeername(fd, name, bytes));
+  }
   int look(int fd, short events) noexcept override {
     pollfd one{fd, events, 0};
     const int found = checked(::poll(&one, 1, 0));
@@ -104,7 +124,9 @@ class real final : public kernel {
     wanted.data.u64 = tag;
     return checked(::epoll_ctl(set, EPOLL_CTL_ADD, fd, &wanted));
   }
-  int remove(int set, int fd) noexcept override { return checked(::epoll_ctl(set, EPOLL_CTL_DEL, fd, nullptr)); }
+  int remove(int set, int fd) noexcept override {
+    return checked(::epoll_ctl(set, EPOLL_CTL_DEL, fd, nullptr));
+  }
   int wait_events(int set, epoll_event* events, int most, int timeout_ms) noexcept override {
     return checked(::epoll_wait(set, events, most, timeout_ms));
   }
@@ -122,12 +144,16 @@ std::atomic<kernel*> replacement{nullptr};
 int kernel::make_ring(unsigned entries, io_uring* made, io_uring_params* how) noexcept {
   return io_uring_queue_init_params(entries, made, how);
 }
-int kernel::enter_ring(int ring, unsigned submitted, unsigned least, unsigned flags, void* arg, std::size_t bytes) noexcept {
-  return io_uring_enter2(static_cast<unsigned>(ring), submitted, least, flags, static_cast<sigset_t*>(arg), bytes);
+int kernel::enter_ring(int ring, unsigned submitted, unsigned least, unsigned flags, void* arg,
+                       std::size_t bytes) noexcept {
+  return io_uring_enter2(static_cast<unsigned>(ring), submitted, least, flags,
+                         static_cast<sigset_t*>(arg), bytes);
 }
 #else
 int kernel::make_ring(unsigned, io_uring*, io_uring_params*) noexcept { return -ENOSYS; }
-int kernel::enter_ring(int, unsigned, unsigned, unsigned, void*, std::size_t) noexcept { return -ENOSYS; }
+int kernel::enter_ring(int, unsigned, unsigned, unsigned, void*, std::size_t) noexcept {
+  return -ENOSYS;
+}
 #endif
 
 kernel& real_kernel() noexcept {
@@ -142,7 +168,9 @@ kernel& system_kernel() noexcept {
 }
 
 // order: release  publishes the test's kernel; pairs with system_kernel/acquire
-replaced_kernel::replaced_kernel(kernel& by) noexcept { replacement.store(&by, std::memory_order_release); }
+replaced_kernel::replaced_kernel(kernel& by) noexcept {
+  replacement.store(&by, std::memory_order_release);
+}
 replaced_kernel::~replaced_kernel() { replacement.store(nullptr, std::memory_order_release); }
 
 }  // namespace troupe::io

@@ -1,5 +1,5 @@
-// kernel: the system calls that I/O makes, as a table: the real ones, a simulated network's, or ones that fail by
-// a test's script.
+// kernel: the system calls that I/O makes, as a table: the real ones, a simulated network's, or
+// ones that fail by a test's script.
 //
 // Each returns what the call does, or -errno. None blocks but wait_events, and those of files.
 #pragma once
@@ -40,20 +40,25 @@ class kernel {
   virtual int close(int fd) noexcept = 0;
 
   // With `peer`, of a datagram: how long it is, be there room for it or not.
-  virtual std::ptrdiff_t receive(int fd, void* data, std::size_t bytes, sockaddr* peer, socklen_t* peer_bytes) noexcept = 0;
-  virtual std::ptrdiff_t send(int fd, const void* data, std::size_t bytes, const sockaddr* to, socklen_t to_bytes) noexcept = 0;
+  virtual std::ptrdiff_t receive(int fd, void* data, std::size_t bytes, sockaddr* peer,
+                                 socklen_t* peer_bytes) noexcept = 0;
+  virtual std::ptrdiff_t send(int fd, const void* data, std::size_t bytes, const sockaddr* to,
+                              socklen_t to_bytes) noexcept = 0;
   virtual std::ptrdiff_t read(int fd, void* data, std::size_t bytes) noexcept = 0;
   virtual std::ptrdiff_t write(int fd, const void* data, std::size_t bytes) noexcept = 0;
 
-  // Of files. `at_once`: -EAGAIN where it would have to wait for the disk; without it these may block. An offset of -1 is
-  // the file's own position.
+  // Of files. `at_once`: -EAGAIN where it would have to wait for the disk; without it these may
+  // block. An offset of -1 is the file's own position.
   virtual int open(const char* path, int flags, mode_t permissions, bool at_once) noexcept = 0;
-  virtual std::ptrdiff_t read_at(int fd, void* data, std::size_t bytes, std::int64_t offset, bool at_once) noexcept = 0;
-  virtual std::ptrdiff_t write_at(int fd, const void* data, std::size_t bytes, std::int64_t offset) noexcept = 0;
+  virtual std::ptrdiff_t read_at(int fd, void* data, std::size_t bytes, std::int64_t offset,
+                                 bool at_once) noexcept = 0;
+  virtual std::ptrdiff_t write_at(int fd, const void* data, std::size_t bytes,
+                                  std::int64_t offset) noexcept = 0;
   virtual int sync(int fd, bool data_alone) noexcept = 0;
   virtual int status(int fd, struct statx* to) noexcept = 0;
   // From a file to a stream. May wait for the disk.
-  virtual std::ptrdiff_t send_file(int to, int from, std::int64_t offset, std::size_t bytes) noexcept = 0;
+  virtual std::ptrdiff_t send_file(int to, int from, std::int64_t offset,
+                                   std::size_t bytes) noexcept = 0;
 
   virtual int set_option(int fd, int level, int name, int value) noexcept = 0;
   // SO_ERROR, as a positive number.
@@ -63,7 +68,8 @@ class kernel {
   // What of `events` poll(2) finds now; 0 when nothing.
   virtual int look(int fd, short events) noexcept = 0;
 
-  // A set of descriptors to be told of, edge-triggered (epoll), and a way to interrupt who waits for it.
+  // A set of descriptors to be told of, edge-triggered (epoll), and a way to interrupt who waits
+  // for it.
   virtual int make_set() noexcept = 0;
   virtual int add(int set, int fd, std::uint32_t events, std::uint64_t tag) noexcept = 0;
   virtual int remove(int set, int fd) noexcept = 0;
@@ -72,10 +78,13 @@ class kernel {
   virtual int make_bell() noexcept = 0;
   virtual void ring(int bell) noexcept = 0;
 
-  // Of io_uring, as io_uring_queue_init_params and io_uring_enter2; -ENOSYS where this library was built without it.
+  // Of io_uring, as io_uring_queue_init_params and io_uring_enter2; -ENOSYS where this library was
+  // built without it.
   virtual int make_ring(unsigned entries, io_uring* made, io_uring_params* how) noexcept;
-  virtual int enter_ring(int ring, unsigned submitted, unsigned least, unsigned flags, void* arg, std::size_t bytes) noexcept;
-  // Of a test's script: whether it sees what a ring is asked for, and may change it, and what that came to.
+  virtual int enter_ring(int ring, unsigned submitted, unsigned least, unsigned flags, void* arg,
+                         std::size_t bytes) noexcept;
+  // Of a test's script: whether it sees what a ring is asked for, and may change it, and what that
+  // came to.
   virtual bool scripts_rings() const noexcept { return false; }
   virtual void asked(io_uring_sqe&) noexcept {}
   virtual int came_to(std::uint64_t /*mark*/, int result) noexcept { return result; }
@@ -90,7 +99,8 @@ class kernel {
 kernel& system_kernel() noexcept;
 kernel& real_kernel() noexcept;
 
-// For tests: replaces system_kernel() while it lives. No runtime may use I/O when it begins or ends.
+// For tests: replaces system_kernel() while it lives. No runtime may use I/O when it begins or
+// ends.
 class replaced_kernel {
  public:
   explicit replaced_kernel(kernel& by) noexcept;

@@ -1,6 +1,6 @@
-// lease_queue: buffers that have come before they were asked for, in order. Each one's note lies in its own memory, behind its
-// bytes: so nothing is allocated for one that has come, and nothing can be lost.
-// Threads: under the mutex of whoever has it.
+// lease_queue: buffers that have come before they were asked for, in order. Each one's note lies in
+// its own memory, behind its bytes: so nothing is allocated for one that has come, and nothing can
+// be lost. Threads: under the mutex of whoever has it.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,8 @@ class lease_queue {
     last_ = data;
   }
 
-  // The first one, which is the caller's from here on, and how many bytes it has. Not when it is empty.
+  // The first one, which is the caller's from here on, and how many bytes it has. Not when it is
+  // empty.
   std::byte* take(std::size_t& bytes) noexcept {
     std::byte* const data = first_;
     const note one = note_of(data);
@@ -52,7 +53,8 @@ class lease_queue {
     std::byte* next;
     std::uint32_t begin, end;
   };
-  static_assert(sizeof(note) <= buffer_pool::whole_bytes - buffer_pool::buffer_bytes && buffer_pool::buffer_bytes % alignof(note) == 0);
+  static_assert(sizeof(note) <= buffer_pool::whole_bytes - buffer_pool::buffer_bytes &&
+                buffer_pool::buffer_bytes % alignof(note) == 0);
   static note& note_of(std::byte* data) noexcept {
     return *std::launder(reinterpret_cast<note*>(data + buffer_pool::buffer_bytes));
   }

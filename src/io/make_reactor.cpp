@@ -25,7 +25,8 @@ std::shared_ptr<reactor> make_reactor(sched::io_driver_slot& driver) {
   if (driver.simulation != nullptr) {
     return make_readiness_reactor(std::make_unique<simulated_kernel>(*driver.simulation), services);
   }
-  if (static_cast<io_backend>(driver.choice) == io_backend::io_uring) {  // why: docs/decisions/io_rings.md
+  // why: docs/decisions/io_rings.md
+  if (static_cast<io_backend>(driver.choice) == io_backend::io_uring) {
     int refused = 0;
     if (auto made = make_uring_reactor(system_kernel(), services, refused)) return made;
     say_once(refused);

@@ -19,7 +19,8 @@ namespace troupe {
 namespace io {
 
 struct child {
-  child(pid_t number, int descriptor, std::string program) noexcept : pid(number), pidfd(descriptor), name(std::move(program)) {}
+  child(pid_t number, int descriptor, std::string program) noexcept
+      : pid(number), pidfd(descriptor), name(std::move(program)) {}
   child(const child&) = delete;
   child& operator=(const child&) = delete;
   ~child() {
@@ -58,7 +59,8 @@ struct child {
 };
 
 descriptor& exit_job::prepare(operation_suspension&) {
-  if (of_ == nullptr) throw usage_error("troupe: process::wait: none was started, or it was moved from");
+  if (of_ == nullptr)
+    throw usage_error("troupe: process::wait: none was started, or it was moved from");
   asked_ = descriptor::borrow(of_->pidfd);
   return asked_;
 }
@@ -101,8 +103,8 @@ int checked(int result, const char* call, const std::string& program) {
   return result;
 }
 
-// One of the child's streams, and this side's end of its pipe. What the child is to have lies behind the three, so that no copy
-// to one of them can overwrite what another one is copied from.
+// One of the child's streams, and this side's end of its pipe. What the child is to have lies
+// behind the three, so that no copy to one of them can overwrite what another one is copied from.
 struct wired {
   owned_fd theirs, ours;
 };
@@ -130,7 +132,9 @@ class spawning {
   }
 
   void put(int fd, int as) { number(::posix_spawn_file_actions_adddup2(&actions_, fd, as)); }
-  void go_to(const std::string& directory) { number(::posix_spawn_file_actions_addchdir_np(&actions_, directory.c_str())); }
+  void go_to(const std::string& directory) {
+    number(::posix_spawn_file_actions_addchdir_np(&actions_, directory.c_str()));
+  }
   void begin_afresh(bool new_session) {
     number(::posix_spawn_file_actions_addclosefrom_np(&actions_, first_free));
     sigset_t none, all;
@@ -138,13 +142,15 @@ class spawning {
     sigfillset(&all);
     ::posix_spawnattr_setsigmask(&attributes_, &none);
     ::posix_spawnattr_setsigdefault(&attributes_, &all);
-    const int flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | (new_session ? POSIX_SPAWN_SETSID : 0);
+    const int flags =
+        POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | (new_session ? POSIX_SPAWN_SETSID : 0);
     ::posix_spawnattr_setflags(&attributes_, static_cast<short>(flags));
   }
   // The child's number, or -errno.
   int start(const std::string& program, char* const* arguments, char* const* environment) noexcept {
     pid_t made = 0;
-    const int result = ::posix_spawnp(&made, program.c_str(), &actions_, &attributes_, arguments, environment);
+    const int result =
+        ::posix_spawnp(&made, program.c_str(), &actions_, &attributes_, arguments, environment);
     return result == 0 ? made : -result;
   }
 
@@ -158,7 +164,8 @@ class spawning {
 
 // The program would be given what is in front of it.
 void check_no_zero(const std::string& text, const char* what) {
-  if (text.find('\0') != std::string::npos) throw option_error(std::string("troupe: process::start: there is a zero byte in ") + what);
+  if (text.find('\0') != std::string::npos)
+    throw option_error(std::string("troupe: process::start: there is a zero byte in ") + what);
 }
 
 std::vector<char*> pointers(const std::vector<std::string>& texts, const std::string* first) {
@@ -172,18 +179,23 @@ std::vector<char*> pointers(const std::vector<std::string>& texts, const std::st
 
 [[noreturn]] void refuse(const std::string& program, const process_options& options, int number) {
   struct stat found {};
-  const bool no_directory = !options.directory.empty() && (::stat(options.directory.c_str(), &found) != 0 || !S_ISDIR(found.st_mode));
-  throw io_error("process::start", no_directory ? program + ", in " + options.directory : program, number);
+  const bool no_directory =
+      !options.directory.empty() &&
+      (::stat(options.directory.c_str(), &found) != 0 || !S_ISDIR(found.st_mode));
+  throw io_error("process::start", no_directory ? program + ", in " + options.directory : program,
+                 number);
 }
 
 }  // namespace
 
 std::string exit_status::to_string() const {
   const std::string number = std::to_string(number_);
-  return by_signal_ ? "killed by signal " + number + " (" + ::strsignal(number_) + ")" : "exited with " + number;
+  return by_signal_ ? "killed by signal " + number + " (" + ::strsignal(number_) + ")"
+                    : "exited with " + number;
 }
 
-process process::start(const std::string& program, const std::vector<std::string>& arguments, const process_options& options) {
+process process::start(const std::string& program, const std::vector<std::string>& arguments,
+                       const process_options& options) {
   check_no_zero(program, "the program's name");
   for (const std::string& one : arguments) check_no_zero(one, "an argument");
   if (options.environment) {
@@ -197,15 +209,20 @@ process process::start(const std::string& program, const std::vector<std::string
     const child_stream& wanted = chosen[i];
     wired& one = streams[static_cast<std::size_t>(i)];
     switch (wanted.from_) {
-      case child_stream::from::inherited: continue;
-      case child_stream::from::pipe: give_pipe(one, i == STDIN_FILENO, program); break;
+      case child_stream::from::inherited:
+        continue;
+      case child_stream::from::pipe:
+        give_pipe(one, i == STDIN_FILENO, program);
+        break;
       case child_stream::from::null: {
         const owned_fd low(checked(::open("/dev/null", O_RDWR | O_CLOEXEC), "open", "/dev/null"));
-        one.theirs.reset(checked(::fcntl(low.get(), F_DUPFD_CLOEXEC, first_free), "fcntl", program));
+        one.theirs.reset(
+            checked(::fcntl(low.get(), F_DUPFD_CLOEXEC, first_free), "fcntl", program));
         break;
       }
       case child_stream::from::descriptor:
-        one.theirs.reset(checked(::fcntl(wanted.fd_, F_DUPFD_CLOEXEC, first_free), "process::start: a descriptor for", program));
+        one.theirs.reset(checked(::fcntl(wanted.fd_, F_DUPFD_CLOEXEC, first_free),
+                                 "process::start: a descriptor for", program));
         break;
     }
     how.put(one.theirs.get(), i);
@@ -214,7 +231,8 @@ process process::start(const std::string& program, const std::vector<std::string
   how.begin_afresh(options.new_session);
 
   const std::vector<char*> words = pointers(arguments, &program);
-  const std::vector<char*> own = options.environment ? pointers(*options.environment, nullptr) : std::vector<char*>();
+  const std::vector<char*> own =
+      options.environment ? pointers(*options.environment, nullptr) : std::vector<char*>();
   process made;
   for (int i = 0; i < 3; ++i) {
     wired& one = streams[static_cast<std::size_t>(i)];
@@ -241,7 +259,8 @@ process process::start(const std::string& program, const std::vector<std::string
 }
 
 bool process::kill(int signal) {
-  if (child_ == nullptr) throw usage_error("troupe: process::kill: none was started, or it was moved from");
+  if (child_ == nullptr)
+    throw usage_error("troupe: process::kill: none was started, or it was moved from");
   if (child_->look()) return false;
   if (::syscall(SYS_pidfd_send_signal, child_->pidfd, signal, nullptr, 0) == 0) return true;
   if (errno == ESRCH) return false;

@@ -50,7 +50,8 @@ slot& reactor::open(int fd, bool borrowed) {
   made->fd = fd;
   made->borrowed = borrowed;
   made->registered = made->duplicated = made->hung_up = made->rest_comes = made->closing = false;
-  made->reader_ends = made->writer_ends = made->watcher_ends = made->shoots = made->shots_end = made->floods = false;
+  made->reader_ends = made->writer_ends = made->watcher_ends = made->shoots = made->shots_end =
+      made->floods = false;
   made->came.reset();
   made->can_read = made->can_write = true;
   return *made;
@@ -92,15 +93,17 @@ std::size_t reactor::open_slots() const noexcept {
 sched::poller::counts reactor::count() const noexcept {
   // order: relaxed (both)  statistics
   const std::int64_t in_flight = in_flight_.load(std::memory_order_relaxed);
-  return {waits_.load(std::memory_order_relaxed), static_cast<std::uint64_t>(std::max<std::int64_t>(in_flight, 0)), open_slots()};
+  return {waits_.load(std::memory_order_relaxed),
+          static_cast<std::uint64_t>(std::max<std::int64_t>(in_flight, 0)), open_slots()};
 }
 
-// Who makes something pending is counted himself, as a busy worker or by a hold; so when the first comes just as the
-// last one goes, the order of the two calls does not matter.
+// Who makes something pending is counted himself, as a busy worker or by a hold; so when the first
+// comes just as the last one goes, the order of the two calls does not matter.
 void reactor::enter(const operation& one) noexcept {
   waits_.fetch_add(1, std::memory_order_relaxed);  // order: relaxed  a statistic
   // order: relaxed  the count alone; the count of outstanding work orders the rest
-  if (!one.weak && in_flight_.fetch_add(1, std::memory_order_relaxed) == 0) services_.keep_alive(true);
+  if (!one.weak && in_flight_.fetch_add(1, std::memory_order_relaxed) == 0)
+    services_.keep_alive(true);
 }
 
 void operation::completed() noexcept {

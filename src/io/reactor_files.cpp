@@ -1,9 +1,11 @@
-// What all reactors do with operations of files that would wait: a thread of the runtime's that may block carries them out.
+// What all reactors do with operations of files that would wait: a thread of the runtime's that may
+// block carries them out.
 //
 // Invariant
-//   F1  a call that was handed aside finds, in its slot, an operation that nobody has begun, and begins it; or it finds
-//       none, since that was taken back. Should the slot be another file's operation's by then, that one is begun: its own
-//       call finds it begun, or gone.
+//   F1  a call that was handed aside finds, in its slot, an operation that nobody has begun, and
+//   begins it; or it finds
+//       none, since that was taken back. Should the slot be another file's operation's by then,
+//       that one is begun: its own call finds it begun, or gone.
 #include <cerrno>
 #include <exception>
 #include <utility>
@@ -13,12 +15,13 @@
 
 namespace troupe::io {
 
-// Dropped without having been called, it ends the operation: as cancelled at the runtime's end, and when there is no room
-// for it in the list of calls by that error.
+// Dropped without having been called, it ends the operation: as cancelled at the runtime's end, and
+// when there is no room for it in the list of calls by that error.
 class reactor::call_aside {
  public:
   call_aside(std::shared_ptr<reactor> by, slot& at) noexcept : by_(std::move(by)), at_(&at) {}
-  call_aside(call_aside&& other) noexcept : by_(std::move(other.by_)), at_(std::exchange(other.at_, nullptr)) {}
+  call_aside(call_aside&& other) noexcept
+      : by_(std::move(other.by_)), at_(std::exchange(other.at_, nullptr)) {}
   call_aside& operator=(call_aside&&) = delete;
   ~call_aside() {
     operation* const one = at_ == nullptr ? nullptr : begin();
@@ -54,7 +57,9 @@ class reactor::call_aside {
   slot* at_;
 };
 
-bool reactor::try_file(operation& one) noexcept { return attempt_file(calls, one.at->fd, one, true); }
+bool reactor::try_file(operation& one) noexcept {
+  return attempt_file(calls, one.at->fd, one, true);
+}
 
 void reactor::start_aside(operation& one) noexcept {
   slot& at = *one.at;

@@ -1,12 +1,14 @@
-// The backend over epoll, and over a simulated kernel: it tries each operation first, and again when the system tells
-// that something has changed.
+// The backend over epoll, and over a simulated kernel: it tries each operation first, and again
+// when the system tells that something has changed.
 //
-// A leased read holds a buffer from then on until its coroutine has had its turn. While many do, one more is not tried but told
-// that it is due, and tried in that turn. So buffers are not leased faster than they are used. Rejected: to do so always, for which
-// the row io/echo_64 is 3 % slower (a read after a read is quicker than one after a write); to do so for reads without a lease.
+// A leased read holds a buffer from then on until its coroutine has had its turn. While many do,
+// one more is not tried but told that it is due, and tried in that turn. So buffers are not leased
+// faster than they are used. Rejected: to do so always, for which the row io/echo_64 is 3 % slower
+// (a read after a read is quicker than one after a write); to do so for reads without a lease.
 // Invariants
-//   R1  an operation that is due is the first of its queue, or was taken out by abandon(); only its turn makes it not due.
-//   R2  each time that an operation becomes due it is told so once, and nothing else is: its frame waits for that.
+//   R1  an operation that is due is the first of its queue, or was taken out by abandon(); only its
+//   turn makes it not due. R2  each time that an operation becomes due it is told so once, and
+//   nothing else is: its frame waits for that.
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -23,13 +25,15 @@ namespace {
 
 std::atomic<unsigned> leases_ahead{leases_ahead_most};
 
-// Events of one look. A busy worker takes fewer than it runs turns until its next look: with more, turns queue up, and what they
-// are to use has left the processor's caches by then (io/echo_10k: 64 cost 8 % more than 16; 8 are as good).
+// Events of one look. A busy worker takes fewer than it runs turns until its next look: with more,
+// turns queue up, and what they are to use has left the processor's caches by then (io/echo_10k: 64
+// cost 8 % more than 16; 8 are as good).
 constexpr int events_max = 64, events_beside_turns = 16;
 
 constexpr std::uint32_t interests = EPOLLIN | EPOLLOUT | EPOLLRDHUP;
 
-// A tag of epoll's: a slot's address, and its generation in the upper bits, which no address of ours has.
+// A tag of epoll's: a slot's address, and its generation in the upper bits, which no address of
+// ours has.
 constexpr int generation_shift = 48;
 std::uint64_t tag_of(const slot& at) noexcept {
   return reinterpret_cast<std::uintptr_t>(&at) | std::uint64_t{at.generation} << generation_shift;
@@ -37,7 +41,9 @@ std::uint64_t tag_of(const slot& at) noexcept {
 slot* slot_of(std::uint64_t tag) noexcept {
   return reinterpret_cast<slot*>(tag & ((std::uint64_t{1} << generation_shift) - 1));
 }
-std::uint16_t generation_of(std::uint64_t tag) noexcept { return static_cast<std::uint16_t>(tag >> generation_shift); }
+std::uint16_t generation_of(std::uint64_t tag) noexcept {
+  return static_cast<std::uint16_t>(tag >> generation_shift);
+}
 
 class readiness_reactor final : public reactor {
  public:
@@ -56,7 +62,8 @@ class readiness_reactor final : public reactor {
 
   bool start(operation& one) noexcept override {
     slot& at = *one.at;
-    if (one.what >= action::ended) [[unlikely]] return start_other(at, one);
+    if (one.what >= action::ended) [[unlikely]]
+      return start_other(at, one);
     if (one.what == action::write && one.done != 0) return start_rest(at, one);
     std::lock_guard lock(at.mutex);
     operation_queue& queue = reads(one) ? at.readers : at.writers;
@@ -132,7 +139,9 @@ class readiness_reactor final : public reactor {
     leave(one.weak);
   }
 
-  bool look(bool busy) noexcept override { return fetch(0, busy ? events_beside_turns : events_max); }
+  bool look(bool busy) noexcept override {
+    return fetch(0, busy ? events_beside_turns : events_max);
+  }
   bool wait(const std::chrono::nanoseconds* limit) noexcept override {
     if (limit == nullptr) return fetch(-1, events_max);
     const auto ms = (limit->count() + 999'999) / 1'000'000;
@@ -144,14 +153,16 @@ class readiness_reactor final : public reactor {
 
   void dispatch() noexcept override {
     for (int i = 0; i < fetched_; ++i) {
-      if (slot* at = slot_of(events_[static_cast<std::size_t>(i)].data.u64)) serve(*at, events_[static_cast<std::size_t>(i)]);
+      if (slot* at = slot_of(events_[static_cast<std::size_t>(i)].data.u64))
+        serve(*at, events_[static_cast<std::size_t>(i)]);
     }
     fetched_ = 0;
   }
 
  protected:
   bool abandon(slot& at, operation_queue& ended) noexcept override {
-    // A duplicate elsewhere would keep what is borrowed in the set; what is closed leaves it by itself.
+    // A duplicate elsewhere would keep what is borrowed in the set; what is closed leaves it by
+    // itself.
     if (at.registered && at.borrowed) calls.remove(set_, at.fd);
     for (operation_queue* queue : {&at.readers, &at.writers, &at.watchers}) {
       while (operation* one = queue->front()) {
@@ -205,7 +216,8 @@ class readiness_reactor final : public reactor {
     if (set_ >= 0) calls.close(set_);
   }
 
-  // From now on the set tells of this slot, of what can be done by then as well. False: `one` is done instead.
+  // From now on the set tells of this slot, of what can be done by then as well. False: `one` is
+  // done instead.
   bool tell_of(slot& at, operation& one) noexcept {
     int result = calls.add(set_, at.fd, interests, tag_of(at));
     // Somebody else waits for the same descriptor: so by another name for it.
@@ -219,7 +231,9 @@ class readiness_reactor final : public reactor {
     }
     if (result >= 0) return at.registered = true;
     // What epoll does not take (a file) never blocks.
-    one.result = result == -EPERM && (one.what == action::readable || one.what == action::writable) ? POLLIN | POLLOUT : result;
+    one.result = result == -EPERM && (one.what == action::readable || one.what == action::writable)
+                     ? POLLIN | POLLOUT
+                     : result;
     return false;
   }
 
@@ -264,7 +278,8 @@ class readiness_reactor final : public reactor {
     if (after.due != nullptr) after.due->completed();
   }
 
-  // One that waits for a reset alone goes on waiting when the peer has ended its half: a reset comes with an edge of its own.
+  // One that waits for a reset alone goes on waiting when the peer has ended its half: a reset
+  // comes with an edge of its own.
   void end_watchers(slot& at, news& after) noexcept {
     for (operation* one = at.watchers.front(); one != nullptr;) {
       operation* const next = at.watchers.behind(*one);
@@ -278,12 +293,15 @@ class readiness_reactor final : public reactor {
   }
 
   TROUPE_INLINE bool try_now(slot& at, operation& one) noexcept {
-    return one.what == action::read && one.socket && !one.asks_first ? read_socket(calls, at, one) : attempt(calls, at, one);
+    return one.what == action::read && one.socket && !one.asks_first ? read_socket(calls, at, one)
+                                                                     : attempt(calls, at, one);
   }
 
-  TROUPE_INLINE void go_on(slot& at, operation_queue& queue, const bool& can, news& after) noexcept {
+  TROUPE_INLINE void go_on(slot& at, operation_queue& queue, const bool& can,
+                           news& after) noexcept {
     while (operation* one = can ? queue.front() : nullptr) {
-      if (one->due) return;  // R2, though leases may have come back since; not written again: its turn may be reading it
+      // R2, though leases may have come back since; not written again: its turn may be reading it
+      if (one->due) return;
       // order: relaxed  a test sets it before there is a reactor
       if (one->in_turn && buffers->leased() >= leases_ahead.load(std::memory_order_relaxed)) {
         one->due = true;
@@ -306,13 +324,16 @@ class readiness_reactor final : public reactor {
 }  // namespace
 
 // order: relaxed  as above
-void set_leases_ahead(unsigned most) noexcept { leases_ahead.store(most, std::memory_order_relaxed); }
+void set_leases_ahead(unsigned most) noexcept {
+  leases_ahead.store(most, std::memory_order_relaxed);
+}
 
 std::shared_ptr<reactor> make_readiness_reactor(kernel& calls, runtime_services of) {
   return std::make_shared<readiness_reactor>(calls, nullptr, std::move(of));
 }
 
-std::shared_ptr<reactor> make_readiness_reactor(std::unique_ptr<kernel> calls, runtime_services of) {
+std::shared_ptr<reactor> make_readiness_reactor(std::unique_ptr<kernel> calls,
+                                                runtime_services of) {
   kernel& made = *calls;
   return std::make_shared<readiness_reactor>(made, std::move(calls), std::move(of));
 }

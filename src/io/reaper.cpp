@@ -42,7 +42,9 @@ constexpr int round_ms = 50;
 // Under the mutex.
 void look_at(std::vector<pollfd>& children, std::size_t first) noexcept {
   const auto begin = children.begin() + static_cast<std::ptrdiff_t>(first);
-  children.erase(std::remove_if(begin, children.end(), [](const pollfd& one) { return reaped(one.fd); }), children.end());
+  children.erase(
+      std::remove_if(begin, children.end(), [](const pollfd& one) { return reaped(one.fd); }),
+      children.end());
 }
 
 void live(reaper& self) {

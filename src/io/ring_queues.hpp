@@ -1,10 +1,13 @@
-// ring_queues: the two queues of an io_uring. What is to be submitted is collected, and goes with the next look or wait.
+// ring_queues: the two queues of an io_uring. What is to be submitted is collected, and goes with
+// the next look or wait.
 //
-// Threads: add() and wake() are anybody's; look, wait and take_all are for who is inside the poller's door.
-// Invariants
-//   U1  what is added is submitted: by the next look or wait, or, when somebody sleeps inside, at once; should the system
+// Threads: add() and wake() are anybody's; look, wait and take_all are for who is inside the
+// poller's door. Invariants
+//   U1  what is added is submitted: by the next look or wait, or, when somebody sleeps inside, at
+//   once; should the system
 //       have no memory for it just now, by who added it, as soon as it has.
-//   U3  a bell that was taken out of the ring since the last wait ends the next one: whoever rang it must be heard.
+//   U3  a bell that was taken out of the ring since the last wait ends the next one: whoever rang
+//   it must be heard.
 #pragma once
 
 #include <liburing.h>
@@ -27,7 +30,8 @@ class ring_queues {
   enum : std::uint64_t { bell = 0, unheard = 1 };
 
   // Throws io_error where the system refuses a ring, or has one without what is needed here.
-  ring_queues(kernel& calls, unsigned submissions, unsigned completions) : calls_(calls), scripted_(calls.scripts_rings()) {
+  ring_queues(kernel& calls, unsigned submissions, unsigned completions)
+      : calls_(calls), scripted_(calls.scripts_rings()) {
     io_uring_params wanted{};
     wanted.flags = IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP;
     wanted.cq_entries = completions;
@@ -64,7 +68,9 @@ class ring_queues {
     fill(lock, mark, prepare);
     give(lock);
   }
-  void wake() noexcept { submit(bell, [](io_uring_sqe& entry) { io_uring_prep_nop(&entry); }); }
+  void wake() noexcept {
+    submit(bell, [](io_uring_sqe& entry) { io_uring_prep_nop(&entry); });
+  }
 
   // Whether something has come that take_all() is to be called for.
   bool look() noexcept {
@@ -72,7 +78,8 @@ class ring_queues {
     return something_came();
   }
 
-  // The same, but sleeps until something comes, the limit is over (null: none), or wake() was called.
+  // The same, but sleeps until something comes, the limit is over (null: none), or wake() was
+  // called.
   bool wait(const std::chrono::nanoseconds* limit) noexcept {
     const unsigned count = hand_over(true);
     if (!something_came() && !rung_) {
@@ -83,7 +90,8 @@ class ring_queues {
         span.tv_nsec = limit->count() % 1'000'000'000;
         arg.ts = reinterpret_cast<std::uint64_t>(&span);
       }
-      calls_.enter_ring(ring_.ring_fd, count, 1, IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG, &arg, sizeof arg);
+      calls_.enter_ring(ring_.ring_fd, count, 1, IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG,
+                        &arg, sizeof arg);
     } else if (count != 0) {
       enter(count, 0);
     }
@@ -94,8 +102,9 @@ class ring_queues {
     return came;
   }
 
-  // take(mark, result, flags) of the completions that are there now: 256 at most, so that what these hold, buffers above all, is
-  // used before more of it is taken. The next look finds the others.
+  // take(mark, result, flags) of the completions that are there now: 256 at most, so that what
+  // these hold, buffers above all, is used before more of it is taken. The next look finds the
+  // others.
   template <class Take>
   void take_all(Take take) noexcept {
     unsigned count = std::min(io_uring_cq_ready(&ring_), 256u);
@@ -130,27 +139,33 @@ class ring_queues {
     if (scripted_) calls_.asked(*entry);
   }
 
-  // Makes what was pushed visible to the system, as io_uring_submit() does: how many it has not taken yet.
+  // Makes what was pushed visible to the system, as io_uring_submit() does: how many it has not
+  // taken yet.
   unsigned publish() noexcept {
     io_uring_sq& queue = ring_.sq;
     const unsigned mask = *queue.kring_mask;
     unsigned tail = *queue.ktail;
-    for (; queue.sqe_head != queue.sqe_tail; ++queue.sqe_head, ++tail) queue.array[tail & mask] = queue.sqe_head & mask;
+    for (; queue.sqe_head != queue.sqe_tail; ++queue.sqe_head, ++tail)
+      queue.array[tail & mask] = queue.sqe_head & mask;
     io_uring_smp_store_release(queue.ktail, tail);
     return tail - io_uring_smp_load_acquire(queue.khead);
   }
 
-  int enter(unsigned count, unsigned flags) noexcept { return calls_.enter_ring(ring_.ring_fd, count, 0, flags, nullptr, 0); }
+  int enter(unsigned count, unsigned flags) noexcept {
+    return calls_.enter_ring(ring_.ring_fd, count, 0, flags, nullptr, 0);
+  }
 
-  // Until the system has all there is: it may take a part, or have no memory just now, or first want completions to be taken
-  // away, for which others need the mutex.
+  // Until the system has all there is: it may take a part, or have no memory just now, or first
+  // want completions to be taken away, for which others need the mutex.
   void give(std::unique_lock<std::mutex>& lock) noexcept {
     while (const unsigned count = publish()) {
       const int given = enter(count, 0);
       if (given >= 0 || given == -EINTR) continue;
-      if (given != -EAGAIN && given != -EBUSY && given != -ENOMEM && given != -ENOBUFS) return;  // the ring is no more
+      // the ring is no more
+      if (given != -EAGAIN && given != -EBUSY && given != -ENOMEM && given != -ENOBUFS) return;
       lock.unlock();
-      std::this_thread::sleep_for(std::chrono::microseconds(100));  // sleeps: nobody tells when the system has memory again
+      // sleeps: nobody tells when the system has memory again
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
       lock.lock();
     }
   }
@@ -164,7 +179,8 @@ class ring_queues {
       count = publish();
     }
     // What did not fit into the ring of completions comes when the system is asked for events.
-    const bool overflowed = (io_uring_smp_load_acquire(ring_.sq.kflags) & IORING_SQ_CQ_OVERFLOW) != 0;
+    const bool overflowed =
+        (io_uring_smp_load_acquire(ring_.sq.kflags) & IORING_SQ_CQ_OVERFLOW) != 0;
     if (overflowed || (!sleeps && count != 0)) {
       enter(count, overflowed ? IORING_ENTER_GETEVENTS : 0);
       count = 0;

@@ -7,7 +7,8 @@
 namespace troupe::io {
 
 descriptor& send_file_job::prepare(operation_suspension& wait) const {
-  if (from_ == nullptr) throw usage_error("troupe: send_file: the file is not open: it was closed or moved from");
+  if (from_ == nullptr)
+    throw usage_error("troupe: send_file: the file is not open: it was closed or moved from");
   ignore_broken_pipes();
   wait.offset = static_cast<std::int64_t>(offset_);
   wait.extra = from_->fd;

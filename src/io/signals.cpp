@@ -18,7 +18,8 @@
 namespace troupe {
 namespace {
 
-// Who listens: to which signals, and where to write what came. The handler may look at any time, on any thread.
+// Who listens: to which signals, and where to write what came. The handler may look at any time, on
+// any thread.
 struct listener_place {
   std::atomic<std::uint64_t> signals{0};  // the bit of each; 0: nobody listens here
   std::atomic<int> pipe{-1};
@@ -28,7 +29,8 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 constexpr std::size_t listeners_max = 32;
 constexpr int signals_max = 64;
 constinit std::array<listener_place, listeners_max> places;
-constinit std::atomic<int> handling{0};  // handlers that run now: none of them may be about to write to what is closed
+// handlers that run now: none of them may be about to write to what is closed
+constinit std::atomic<int> handling{0};
 
 std::mutex changes;  // guards the rest
 struct disposition {
@@ -41,13 +43,15 @@ constexpr std::uint64_t bit_of(int signal) { return std::uint64_t{1} << (signal 
 
 void on_signal(int signal) {
   const int before = errno;
-  // order: seq_cst (both)  either this sees that the listener has gone, or that one waits for this; pairs with stop_writing
+  // order: seq_cst (both)  either this sees that the listener has gone, or that one waits for this;
+  // pairs with stop_writing
   handling.fetch_add(1, std::memory_order_seq_cst);
   for (listener_place& one : places) {
     if ((one.signals.load(std::memory_order_seq_cst) & bit_of(signal)) == 0) continue;
     const auto number = static_cast<unsigned char>(signal);
     // order: relaxed  written before the signals were
-    [[maybe_unused]] const auto written = ::write(one.pipe.load(std::memory_order_relaxed), &number, 1);
+    [[maybe_unused]] const auto written =
+        ::write(one.pipe.load(std::memory_order_relaxed), &number, 1);
   }
   // order: release  what was written is written; pairs with stop_writing's load
   handling.fetch_sub(1, std::memory_order_release);
@@ -62,11 +66,13 @@ void stop_writing(listener_place& at) noexcept {
 
 void check_can_listen(int signal) {
   const bool known = signal > 0 && signal <= signals_max;
-  const bool ours = signal != SIGKILL && signal != SIGSTOP && signal != SIGSEGV && signal != SIGBUS && signal != SIGFPE &&
-                    signal != SIGILL && signal != SIGTRAP && signal != SIGSYS;
+  const bool ours = signal != SIGKILL && signal != SIGSTOP && signal != SIGSEGV &&
+                    signal != SIGBUS && signal != SIGFPE && signal != SIGILL && signal != SIGTRAP &&
+                    signal != SIGSYS;
   if (known && ours) return;
   throw option_error("troupe: signal_listener: signal " + std::to_string(signal) +
-                     ": it must be one from 1 to 64 that can be caught, and not one of a broken program (SIGSEGV and its like)");
+                     ": it must be one from 1 to 64 that can be caught, and not one of a broken "
+                     "program (SIGSEGV and its like)");
 }
 
 // Under the mutex.
@@ -116,7 +122,8 @@ int signal_job::finish(operation_suspension& wait) const {
 
 }  // namespace io
 
-signal_listener signal_listener::listen(std::initializer_list<int> signals, const signal_options& options) {
+signal_listener signal_listener::listen(std::initializer_list<int> signals,
+                                        const signal_options& options) {
   std::uint64_t wanted = 0;
   for (const int signal : signals) {
     check_can_listen(signal);
@@ -127,11 +134,16 @@ signal_listener signal_listener::listen(std::initializer_list<int> signals, cons
 
   std::lock_guard lock(changes);
   // order: relaxed  under the mutex
-  const auto is_free = [](const listener_place& one) { return one.pipe.load(std::memory_order_relaxed) < 0; };
+  const auto is_free = [](const listener_place& one) {
+    return one.pipe.load(std::memory_order_relaxed) < 0;
+  };
   const auto place = std::ranges::find_if(places, is_free);
-  if (place == places.end()) throw usage_error("troupe: signal_listener: 32 listen already; share one, or close what is not needed");
+  if (place == places.end())
+    throw usage_error(
+        "troupe: signal_listener: 32 listen already; share one, or close what is not needed");
   std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) < 0) throw io_error("pipe", "signal_listener", errno);
+  if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) < 0)
+    throw io_error("pipe", "signal_listener", errno);
   made.descriptor_ = io::descriptor(ends[0]);
   made.place_ = static_cast<int>(place - places.begin());
   place->pipe.store(ends[1], std::memory_order_relaxed);  // order: relaxed  as above
@@ -142,7 +154,8 @@ signal_listener signal_listener::listen(std::initializer_list<int> signals, cons
     place->signals.fetch_or(bit_of(signal), std::memory_order_release);
     if (enter(signal)) continue;
     const int number = errno;
-    place->signals.fetch_and(~bit_of(signal), std::memory_order_release);  // order: release  as above
+    // order: release  as above
+    place->signals.fetch_and(~bit_of(signal), std::memory_order_release);
     made.release_slot();
     throw io_error("sigaction", "signal " + std::to_string(signal), number);
   }

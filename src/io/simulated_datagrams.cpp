@@ -1,5 +1,5 @@
-// The part of the simulated network that is datagrams: those of UDP travel each for itself, and find their way by the address;
-// those of the Unix domain by the path, one behind the other.
+// The part of the simulated network that is datagrams: those of UDP travel each for itself, and
+// find their way by the address; those of the Unix domain by the path, one behind the other.
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -37,7 +37,8 @@ int simulated_kernel::connect_to_receiver(end& at, const std::string& path) cons
 }
 
 // None is lost, and they come in order; who sends to a peer waits for room.
-std::ptrdiff_t simulated_kernel::send_by_path(const end_ptr& from, const void* data, std::size_t bytes, const sockaddr* to,
+std::ptrdiff_t simulated_kernel::send_by_path(const end_ptr& from, const void* data,
+                                              std::size_t bytes, const sockaddr* to,
                                               socklen_t to_bytes) {
   if (to == nullptr && from->is != end::state::connected) return -ENOTCONN;
   if (bytes > unix_datagram_max) return -EMSGSIZE;
@@ -69,7 +70,8 @@ simulated_kernel::end_ptr simulated_kernel::receiver_at(const endpoint& to) cons
 }
 
 // Whom nobody receives, or has room for, is lost.
-std::ptrdiff_t simulated_kernel::send_packet(end& from, const void* data, std::size_t bytes, const sockaddr* to, socklen_t to_bytes) {
+std::ptrdiff_t simulated_kernel::send_packet(end& from, const void* data, std::size_t bytes,
+                                             const sockaddr* to, socklen_t to_bytes) {
   if (to == nullptr && from.is != end::state::connected) return -EDESTADDRREQ;
   if (bytes > datagram_max) return -EMSGSIZE;
   name_if_unbound(from);
@@ -79,7 +81,8 @@ std::ptrdiff_t simulated_kernel::send_packet(end& from, const void* data, std::s
   if (ended_ || at == nullptr) return sent;
   // What was sent from everywhere was sent from here.
   endpoint sender = from.local;
-  if (sender == with_port(endpoint::any(0), sender.port())) sender = endpoint::loopback(sender.port());
+  if (sender == with_port(endpoint::any(0), sender.port()))
+    sender = endpoint::loopback(sender.port());
   if (sender == endpoint::any_v6(sender.port())) sender = endpoint::loopback_v6(sender.port());
   if (at->is == end::state::connected && at->peer != sender) return sent;
   std::size_t queued = at->under_way + bytes;
@@ -87,12 +90,15 @@ std::ptrdiff_t simulated_kernel::send_packet(end& from, const void* data, std::s
   if (queued > queue_max) return sent;
   at->under_way += bytes;
   ++at->packets_under_way;
-  const std::int64_t due = simulation_.now_ns() + static_cast<std::int64_t>(simulation_.choose(delay_ns_max));
-  under_way_.push({due, sent_++, at, news::packet, std::string(static_cast<const char*>(data), bytes), nullptr, sender});
+  const std::int64_t due =
+      simulation_.now_ns() + static_cast<std::int64_t>(simulation_.choose(delay_ns_max));
+  under_way_.push({due, sent_++, at, news::packet,
+                   std::string(static_cast<const char*>(data), bytes), nullptr, sender});
   return sent;
 }
 
-std::ptrdiff_t simulated_kernel::receive_packet(end& at, void* data, std::size_t bytes, sockaddr* peer, socklen_t* peer_bytes) {
+std::ptrdiff_t simulated_kernel::receive_packet(end& at, void* data, std::size_t bytes,
+                                                sockaddr* peer, socklen_t* peer_bytes) {
   if (at.packets.empty()) return -EAGAIN;
   const end::packet first = std::move(at.packets.front());
   at.packets.pop_front();

@@ -15,34 +15,43 @@ namespace troupe::io {
 
 // One side of a connection, a listener, or a socket for datagrams.
 struct simulated_kernel::end {
-  enum class state : std::uint8_t { fresh, listening, connecting, connected, failed } is = state::fresh;
+  enum class state : std::uint8_t {
+    fresh,
+    listening,
+    connecting,
+    connected,
+    failed
+  } is = state::fresh;
   endpoint local, peer;
   bool bound = false;
-  bool datagrams = false;            // a socket of UDP: has a peer when it is connected, and is never full
-  std::string path, peer_path;       // of one of the Unix domain, which has no endpoints
+  // a socket of UDP: has a peer when it is connected, and is never full
+  bool datagrams = false;
+  std::string path, peer_path;  // of one of the Unix domain, which has no endpoints
   bool is_unix = false;
   std::weak_ptr<end> other;
-  std::string in;                    // came, and was not read yet
-  std::size_t under_way = 0;         // bytes on their way here
-  std::size_t capacity = 65'536;     // of both together
-  std::deque<end_ptr> connections;   // of a listener
+  std::string in;                   // came, and was not read yet
+  std::size_t under_way = 0;        // bytes on their way here
+  std::size_t capacity = 65'536;    // of both together
+  std::deque<end_ptr> connections;  // of a listener
   struct packet {
     endpoint from;
     std::string path;  // or by whom of the Unix domain
     std::string bytes;
   };
-  std::deque<packet> packets;        // that came
+  std::deque<packet> packets;  // that came
   std::size_t packets_under_way = 0;
-  std::int64_t last_due_ns = 0;      // of what is on its way here
+  std::int64_t last_due_ns = 0;  // of what is on its way here
   int error = 0;
-  bool finished = false;             // the peer writes no more
-  bool written = false;              // nor does this side
-  bool gone = false;                 // the peer was closed
+  bool finished = false;  // the peer writes no more
+  bool written = false;   // nor does this side
+  bool gone = false;      // the peer was closed
   bool wants_room = false;
   std::uint64_t tag = 0;
   std::uint32_t interests = 0, raised = 0;
 
-  bool can_read() const noexcept { return !in.empty() || finished || error != 0 || !connections.empty() || !packets.empty(); }
+  bool can_read() const noexcept {
+    return !in.empty() || finished || error != 0 || !connections.empty() || !packets.empty();
+  }
   bool can_write() const noexcept {
     if (is == state::failed || datagrams) return !wants_room;
     if (is != state::connected) return false;
@@ -77,16 +86,18 @@ inline int give_name(const endpoint& from, sockaddr* to, socklen_t* bytes) noexc
 
 inline endpoint with_port(endpoint of, std::uint16_t port) {
   const bool v6 = of.is_v6();
-  reinterpret_cast<sockaddr_in*>(of.data())->sin_port = htons(port);  // lies where that of IPv6 does
+  // lies where that of IPv6 does
+  reinterpret_cast<sockaddr_in*>(of.data())->sin_port = htons(port);
   static_cast<void>(v6);
   return of;
 }
 
 inline bool accepts(const endpoint& listener, const endpoint& to) {
-  return listener == to || (listener.port() == to.port() && with_port(endpoint::any(0), to.port()) == listener && !to.is_v6()) ||
+  return listener == to ||
+         (listener.port() == to.port() && with_port(endpoint::any(0), to.port()) == listener &&
+          !to.is_v6()) ||
          (listener.port() == to.port() && listener == endpoint::any_v6(to.port()));
 }
-
 
 inline std::string path_from(const sockaddr* from, socklen_t bytes) {
   const auto* text = reinterpret_cast<const char*>(from) + offsetof(sockaddr, sa_data);

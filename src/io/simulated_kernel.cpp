@@ -48,12 +48,15 @@ simulated_kernel::end_ptr simulated_kernel::listener_at(const std::string& path)
 }
 
 // On its way for a while, behind what was sent there before.
-void simulated_kernel::send_news(const end_ptr& to, news what, std::string bytes, end_ptr connection) {
+void simulated_kernel::send_news(const end_ptr& to, news what, std::string bytes,
+                                 end_ptr connection) {
   if (ended_) return;
-  const std::int64_t due = simulation_.now_ns() + static_cast<std::int64_t>(simulation_.choose(delay_ns_max));
+  const std::int64_t due =
+      simulation_.now_ns() + static_cast<std::int64_t>(simulation_.choose(delay_ns_max));
   to->last_due_ns = std::max(to->last_due_ns, due);
   to->under_way += bytes.size();
-  under_way_.push({to->last_due_ns, sent_++, to, what, std::move(bytes), std::move(connection), {}});
+  under_way_.push(
+      {to->last_due_ns, sent_++, to, what, std::move(bytes), std::move(connection), {}});
 }
 
 void simulated_kernel::arrive(arrival& one) {
@@ -86,11 +89,14 @@ void simulated_kernel::arrive(arrival& one) {
       to->finished = to->gone = true;
       to->error = ECONNRESET;
       return raise(*to, EPOLLIN | EPOLLOUT | EPOLLERR | EPOLLHUP);
-    case news::room: return raise(*to, EPOLLOUT);
+    case news::room:
+      return raise(*to, EPOLLOUT);
     case news::packet:
       to->under_way -= one.bytes.size();
       --to->packets_under_way;
-      to->packets.push_back({one.from, one.connection == nullptr ? std::string() : one.connection->path, std::move(one.bytes)});
+      to->packets.push_back({one.from,
+                             one.connection == nullptr ? std::string() : one.connection->path,
+                             std::move(one.bytes)});
       return raise(*to, EPOLLIN);
   }
 }
@@ -170,7 +176,8 @@ int simulated_kernel::wait_events(int set, epoll_event* events, int most, int ti
 int simulated_kernel::socket(int domain, int type, int) noexcept {
   const lock_of lock(mutex_);
   const bool is_unix = domain == AF_UNIX;
-  if ((domain != AF_INET && domain != AF_INET6 && !is_unix) || (type != SOCK_STREAM && type != SOCK_DGRAM)) {
+  if ((domain != AF_INET && domain != AF_INET6 && !is_unix) ||
+      (type != SOCK_STREAM && type != SOCK_DGRAM)) {
     return -EAFNOSUPPORT;
   }
   const end_ptr made = make(domain);
@@ -191,7 +198,8 @@ int simulated_kernel::bind(int fd, const sockaddr* to, socklen_t bytes) noexcept
   }
   endpoint name = endpoint_from(to, bytes);
   if (name.port() == 0) name = with_port(name, next_port_++);
-  if (at->datagrams ? receiver_at(name) != nullptr : listener_at(name) != nullptr) return -EADDRINUSE;
+  if (at->datagrams ? receiver_at(name) != nullptr : listener_at(name) != nullptr)
+    return -EADDRINUSE;
   at->local = name;
   at->bound = true;
   return 0;
@@ -240,7 +248,9 @@ int simulated_kernel::connect(int fd, const sockaddr* to, socklen_t bytes) noexc
   const auto found = ends_.find(fd);
   if (found == ends_.end()) return -EBADF;
   const end_ptr at = found->second;
-  if (at->is_unix) return at->datagrams ? connect_to_receiver(*at, path_from(to, bytes)) : connect_unix(at, path_from(to, bytes));
+  if (at->is_unix)
+    return at->datagrams ? connect_to_receiver(*at, path_from(to, bytes))
+                         : connect_unix(at, path_from(to, bytes));
   at->peer = endpoint_from(to, bytes);
   name_if_unbound(*at);
   if (at->datagrams) {
@@ -272,7 +282,8 @@ int simulated_kernel::shutdown(int fd, int) noexcept {
   end* at = find(fd);
   if (at == nullptr) return -EBADF;
   if (at->is != end::state::connected) return -ENOTCONN;
-  if (const end_ptr to = at->other.lock(); to != nullptr && !at->written) send_news(to, news::finished);
+  if (const end_ptr to = at->other.lock(); to != nullptr && !at->written)
+    send_news(to, news::finished);
   at->written = true;
   return 0;
 }
@@ -288,18 +299,22 @@ int simulated_kernel::close(int fd) noexcept {
     const end_ptr to = gone.other.lock();
     if (to == nullptr) return;
     send_news(to, lost ? news::reset : news::finished);
-    if (std::exchange(to->wants_room, false)) send_news(to, news::room);  // who waits for it finds that nobody is there
+    // who waits for it finds that nobody is there
+    if (std::exchange(to->wants_room, false)) send_news(to, news::room);
   };
   leave(*at, !at->in.empty());
   for (const end_ptr& one : at->connections) leave(*one, true);
-  if (at->is_unix && at->datagrams) tell_of_room(*at);  // those that wait for it find that it has gone
+  // those that wait for it find that it has gone
+  if (at->is_unix && at->datagrams) tell_of_room(*at);
   return 0;
 }
 
-std::ptrdiff_t simulated_kernel::receive(int fd, void* data, std::size_t bytes, sockaddr* peer, socklen_t* peer_bytes) noexcept {
+std::ptrdiff_t simulated_kernel::receive(int fd, void* data, std::size_t bytes, sockaddr* peer,
+                                         socklen_t* peer_bytes) noexcept {
   const lock_of lock(mutex_);
   end* at = find(fd);
-  if (at == nullptr) return fd >= first_fd ? -EBADF : real_kernel().receive(fd, data, bytes, peer, peer_bytes);
+  if (at == nullptr)
+    return fd >= first_fd ? -EBADF : real_kernel().receive(fd, data, bytes, peer, peer_bytes);
   if (interrupts()) return -EINTR;
   if (at->datagrams) return receive_packet(*at, data, bytes, peer, peer_bytes);
   if (at->in.empty()) {
@@ -316,10 +331,12 @@ std::ptrdiff_t simulated_kernel::receive(int fd, void* data, std::size_t bytes, 
   return static_cast<std::ptrdiff_t>(part);
 }
 
-std::ptrdiff_t simulated_kernel::send(int fd, const void* data, std::size_t bytes, const sockaddr* to, socklen_t to_bytes) noexcept {
+std::ptrdiff_t simulated_kernel::send(int fd, const void* data, std::size_t bytes,
+                                      const sockaddr* to, socklen_t to_bytes) noexcept {
   const lock_of lock(mutex_);
   end* at = find(fd);
-  if (at == nullptr) return fd >= first_fd ? -EBADF : real_kernel().send(fd, data, bytes, to, to_bytes);
+  if (at == nullptr)
+    return fd >= first_fd ? -EBADF : real_kernel().send(fd, data, bytes, to, to_bytes);
   if (interrupts()) return -EINTR;
   if (at->datagrams && at->is_unix) return send_by_path(ends_.at(fd), data, bytes, to, to_bytes);
   if (at->datagrams) return send_packet(*at, data, bytes, to, to_bytes);
@@ -342,7 +359,9 @@ std::ptrdiff_t simulated_kernel::send(int fd, const void* data, std::size_t byte
   return static_cast<std::ptrdiff_t>(part);
 }
 
-std::ptrdiff_t simulated_kernel::read(int fd, void* data, std::size_t bytes) noexcept { return real_kernel().read(fd, data, bytes); }
+std::ptrdiff_t simulated_kernel::read(int fd, void* data, std::size_t bytes) noexcept {
+  return real_kernel().read(fd, data, bytes);
+}
 std::ptrdiff_t simulated_kernel::write(int fd, const void* data, std::size_t bytes) noexcept {
   return real_kernel().write(fd, data, bytes);
 }
@@ -383,7 +402,9 @@ int simulated_kernel::look(int fd, short events) noexcept {
   return static_cast<int>(at->level() & (static_cast<std::uint32_t>(events) | EPOLLERR | EPOLLHUP));
 }
 
-int simulated_kernel::duplicate(int fd) noexcept { return fd >= first_fd ? -EBADF : real_kernel().duplicate(fd); }
+int simulated_kernel::duplicate(int fd) noexcept {
+  return fd >= first_fd ? -EBADF : real_kernel().duplicate(fd);
+}
 int simulated_kernel::make_bell() noexcept { return real_kernel().make_bell(); }
 void simulated_kernel::ring(int bell) noexcept { real_kernel().ring(bell); }
 

@@ -1,10 +1,11 @@
-// simulated_kernel: a network within the process, for the simulated policy: what is sent arrives later, by virtual time
-// and the seed's choices: in parts, each at its own time, those of different connections in any order.
+// simulated_kernel: a network within the process, for the simulated policy: what is sent arrives
+// later, by virtual time and the seed's choices: in parts, each at its own time, those of different
+// connections in any order.
 //
-// Sockets are simulated; all other descriptors (pipes, eventfds, files) are the machine's own, and real calls are made. Of
-// those of files the seed chooses which have to wait for a disk, are interrupted, or come to a part: so a program that leaves
-// its files as it found them is repeated exactly.
-// Threads: the simulation's own; others may only close and ring.
+// Sockets are simulated; all other descriptors (pipes, eventfds, files) are the machine's own, and
+// real calls are made. Of those of files the seed chooses which have to wait for a disk, are
+// interrupted, or come to a part: so a program that leaves its files as it found them is repeated
+// exactly. Threads: the simulation's own; others may only close and ring.
 #pragma once
 
 #include <deque>
@@ -32,16 +33,21 @@ class simulated_kernel final : public kernel {
   int connect(int fd, const sockaddr* to, socklen_t bytes) noexcept override;
   int shutdown(int fd, int how) noexcept override;
   int close(int fd) noexcept override;
-  std::ptrdiff_t receive(int fd, void* data, std::size_t bytes, sockaddr* peer, socklen_t* peer_bytes) noexcept override;
-  std::ptrdiff_t send(int fd, const void* data, std::size_t bytes, const sockaddr* to, socklen_t to_bytes) noexcept override;
+  std::ptrdiff_t receive(int fd, void* data, std::size_t bytes, sockaddr* peer,
+                         socklen_t* peer_bytes) noexcept override;
+  std::ptrdiff_t send(int fd, const void* data, std::size_t bytes, const sockaddr* to,
+                      socklen_t to_bytes) noexcept override;
   std::ptrdiff_t read(int fd, void* data, std::size_t bytes) noexcept override;
   std::ptrdiff_t write(int fd, const void* data, std::size_t bytes) noexcept override;
   int open(const char* path, int flags, mode_t permissions, bool at_once) noexcept override;
-  std::ptrdiff_t read_at(int fd, void* data, std::size_t bytes, std::int64_t offset, bool at_once) noexcept override;
-  std::ptrdiff_t write_at(int fd, const void* data, std::size_t bytes, std::int64_t offset) noexcept override;
+  std::ptrdiff_t read_at(int fd, void* data, std::size_t bytes, std::int64_t offset,
+                         bool at_once) noexcept override;
+  std::ptrdiff_t write_at(int fd, const void* data, std::size_t bytes,
+                          std::int64_t offset) noexcept override;
   int sync(int fd, bool data_alone) noexcept override;
   int status(int fd, struct statx* to) noexcept override;
-  std::ptrdiff_t send_file(int to, int from, std::int64_t offset, std::size_t bytes) noexcept override;
+  std::ptrdiff_t send_file(int to, int from, std::int64_t offset,
+                           std::size_t bytes) noexcept override;
   int set_option(int fd, int level, int name, int value) noexcept override;
   int pending_error(int fd) noexcept override;
   int local_name(int fd, sockaddr* name, socklen_t* bytes) noexcept override;
@@ -61,7 +67,16 @@ class simulated_kernel final : public kernel {
   struct end;
   using end_ptr = std::shared_ptr<end>;
   // What is under way to an end.
-  enum class news : std::uint8_t { bytes, connection, connected, refused, finished, reset, room, packet };
+  enum class news : std::uint8_t {
+    bytes,
+    connection,
+    connected,
+    refused,
+    finished,
+    reset,
+    room,
+    packet
+  };
   struct arrival {
     std::int64_t due_ns;
     std::uint64_t number;  // those that are due together arrive in the order sent
@@ -87,14 +102,18 @@ class simulated_kernel final : public kernel {
   end_ptr receiver_at(const endpoint& to) const;
   end_ptr receiver_at(const std::string& path) const;
   int connect_to_receiver(end& at, const std::string& path) const;
-  std::ptrdiff_t send_by_path(const end_ptr& from, const void* data, std::size_t bytes, const sockaddr* to, socklen_t to_bytes);
+  std::ptrdiff_t send_by_path(const end_ptr& from, const void* data, std::size_t bytes,
+                              const sockaddr* to, socklen_t to_bytes);
   void tell_of_room(const end& at);
   int connect_unix(const end_ptr& at, const std::string& path);
   static void pair_up(const end_ptr& at, const end_ptr& theirs);
   void name_if_unbound(end& at);
-  std::ptrdiff_t send_packet(end& from, const void* data, std::size_t bytes, const sockaddr* to, socklen_t to_bytes);
-  std::ptrdiff_t receive_packet(end& at, void* data, std::size_t bytes, sockaddr* peer, socklen_t* peer_bytes);
-  void send_news(const end_ptr& to, news what, std::string bytes = {}, end_ptr connection = nullptr);
+  std::ptrdiff_t send_packet(end& from, const void* data, std::size_t bytes, const sockaddr* to,
+                             socklen_t to_bytes);
+  std::ptrdiff_t receive_packet(end& at, void* data, std::size_t bytes, sockaddr* peer,
+                                socklen_t* peer_bytes);
+  void send_news(const end_ptr& to, news what, std::string bytes = {},
+                 end_ptr connection = nullptr);
   void arrive(arrival& one);
   void raise(end& at, std::uint32_t events);
   void catch_up();

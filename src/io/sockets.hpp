@@ -37,13 +37,15 @@ inline descriptor make_socket(int domain, int type, const std::string& what) {
 }
 
 inline void shutdown_write_of(const descriptor& open) {
-  checked(kernel_of(open).shutdown(open.fd(), SHUT_WR), "shutdown", "descriptor " + std::to_string(open.fd()));
+  checked(kernel_of(open).shutdown(open.fd(), SHUT_WR), "shutdown",
+          "descriptor " + std::to_string(open.fd()));
 }
 
 inline endpoint local_of(const descriptor& open) {
   endpoint name;
   socklen_t bytes = endpoint::capacity();
-  checked(kernel_of(open).local_name(open.fd(), name.data(), &bytes), "getsockname", "descriptor " + std::to_string(open.fd()));
+  checked(kernel_of(open).local_name(open.fd(), name.data(), &bytes), "getsockname",
+          "descriptor " + std::to_string(open.fd()));
   return name;
 }
 

@@ -16,36 +16,59 @@ namespace {
 
 const char* name_of(action what) noexcept {
   switch (what) {
-    case action::read: return "read";
-    case action::write: return "write";
-    case action::accept: return "accept";
-    case action::connect: return "connect";
-    case action::readable: return "readable";
-    case action::writable: return "writable";
-    case action::receive: return "receive";
-    case action::send: return "send";
-    case action::send_file: return "send_file";
-    case action::ended: return "ended";
-    case action::room: return "room";
-    case action::open: return "open";
-    case action::read_at: return "read_at";
-    case action::write_at: return "write_at";
-    case action::sync: return "sync";
-    case action::close: return "close";
-    case action::status: return "status";
+    case action::read:
+      return "read";
+    case action::write:
+      return "write";
+    case action::accept:
+      return "accept";
+    case action::connect:
+      return "connect";
+    case action::readable:
+      return "readable";
+    case action::writable:
+      return "writable";
+    case action::receive:
+      return "receive";
+    case action::send:
+      return "send";
+    case action::send_file:
+      return "send_file";
+    case action::ended:
+      return "ended";
+    case action::room:
+      return "room";
+    case action::open:
+      return "open";
+    case action::read_at:
+      return "read_at";
+    case action::write_at:
+      return "write_at";
+    case action::sync:
+      return "sync";
+    case action::close:
+      return "close";
+    case action::status:
+      return "status";
   }
   return "operation";
 }
 
 void trace_end(const operation& of) noexcept {
-  if (!observe::tracing()) [[likely]] return;
-  observe::record(observe::event::io_end, name_of(of.what), of.done != 0 ? of.done : static_cast<std::uint64_t>(std::int64_t{of.result}));
+  if (!observe::tracing()) [[likely]]
+    return;
+  observe::record(observe::event::io_end, name_of(of.what),
+                  of.done != 0 ? of.done : static_cast<std::uint64_t>(std::int64_t{of.result}));
 }
 
 }  // namespace
 
-void begin_wait(operation_suspension*& made, action what) { made = ::new (memory::allocate(sizeof(operation_suspension))) operation_suspension(what); }
-void begin_wait(limited_suspension*& made, action what) { made = ::new (memory::allocate(sizeof(limited_suspension))) limited_suspension(what); }
+void begin_wait(operation_suspension*& made, action what) {
+  made = ::new (memory::allocate(sizeof(operation_suspension))) operation_suspension(what);
+}
+void begin_wait(limited_suspension*& made, action what) {
+  made = ::new (memory::allocate(sizeof(limited_suspension))) limited_suspension(what);
+}
 
 void end_wait(operation_suspension* one) noexcept {
   std::destroy_at(one);
@@ -56,11 +79,15 @@ void end_wait(limited_suspension* one) noexcept {
   memory::deallocate(one, sizeof(limited_suspension));
 }
 
-std::int32_t write_at_once(tasks::coroutine& who, const descriptor& to, std::string_view bytes, bool whole) noexcept {
+std::int32_t write_at_once(tasks::coroutine& who, const descriptor& to, std::string_view bytes,
+                           bool whole) noexcept {
   tasks::async_call& in = *who.in;
   slot* const at = to.bound_to(*in.at->io);
-  const bool others_turn = in.at_once + operation_suspension::share >= operation_suspension::at_once_max;
-  if (at == nullptr || bytes.empty() || bytes.size() > INT32_MAX || in.cancelled || others_turn || observe::tracing()) return 0;
+  const bool others_turn =
+      in.at_once + operation_suspension::share >= operation_suspension::at_once_max;
+  if (at == nullptr || bytes.empty() || bytes.size() > INT32_MAX || in.cancelled || others_turn ||
+      observe::tracing())
+    return 0;
   // One that is refused, too: else who goes on writing to a peer that has gone would let nobody in.
   in.at_once = static_cast<std::uint8_t>(in.at_once + operation_suspension::share);
   return at->owner->write_at_once(*at, bytes, whole);
@@ -85,7 +112,8 @@ bool operation_suspension::suspend(tasks::coroutine& awaiting, descriptor& on) {
   if (what == action::write && result < 0) return false;  // that was tried (write_at_once)
   excused = weak;
   in_turn = leased;
-  if (observe::tracing()) [[unlikely]] observe::record(observe::event::io_begin, name_of(what), static_cast<std::uint64_t>(on.fd()));
+  if (observe::tracing()) [[unlikely]]
+    observe::record(observe::event::io_begin, name_of(what), static_cast<std::uint64_t>(on.fd()));
   // A read for which there is no room is not one of a byte that may never come.
   const bool is_empty = what == action::read && bytes == 0 && !leased;
   if (!is_empty && !(what == action::room ? home().start_room(*this) : home().start(*this))) {
@@ -94,7 +122,8 @@ bool operation_suspension::suspend(tasks::coroutine& awaiting, descriptor& on) {
     return true;
   }
   trace_end(*this);
-  in.at_once = static_cast<std::uint8_t>(in.at_once + (what == action::accept ? accept_share : share));
+  in.at_once =
+      static_cast<std::uint8_t>(in.at_once + (what == action::accept ? accept_share : share));
   if (in.at_once < at_once_max) return false;
   in.at_once = 0;
   enlist(awaiting);
@@ -152,7 +181,8 @@ bool operation_suspension::carry_out() noexcept {
 std::string operation_suspension::peer() const {
   if (at == nullptr) return "a closed descriptor";
   std::lock_guard lock(at->mutex);
-  return at->generation == generation_ && at->fd >= 0 ? peer_of(home().calls, at->fd) : "a closed descriptor";
+  return at->generation == generation_ && at->fd >= 0 ? peer_of(home().calls, at->fd)
+                                                      : "a closed descriptor";
 }
 
 void operation_suspension::check(const char* name) const {
@@ -168,7 +198,8 @@ void operation_suspension::check(const char* name) const {
 }
 
 void operation_suspension::close_result() noexcept {
-  if (at != nullptr && !pending && result >= 0) home().calls.close(std::exchange(result, -ECANCELED));
+  if (at != nullptr && !pending && result >= 0)
+    home().calls.close(std::exchange(result, -ECANCELED));
 }
 
 io_buffer operation_suspension::take_buffer() noexcept {
@@ -181,16 +212,18 @@ void operation_suspension::check_whole(const char* name) const {
   if (done < bytes) throw end_of_stream(name, peer(), done);
 }
 
-bool limited_suspension::suspend(tasks::coroutine& awaiting, descriptor& on, std::chrono::nanoseconds at_most,
-                           const std::stop_token& stop) {
-  // The rest of what was begun at once begins in any case, and is then ended as any other: others wait for it.
+bool limited_suspension::suspend(tasks::coroutine& awaiting, descriptor& on,
+                                 std::chrono::nanoseconds at_most, const std::stop_token& stop) {
+  // The rest of what was begun at once begins in any case, and is then ended as any other: others
+  // wait for it.
   if (done == 0 && (at_most.count() <= 0 || stop.stop_requested())) {
     end_early(stop.stop_requested() ? reason::cancelled : reason::timed_out);
     result = -ECANCELED;
     return false;
   }
   if (!operation_suspension::suspend(awaiting, on)) return false;
-  // From here on it may be over at any time; but not gone, for its coroutine goes on after this turn.
+  // From here on it may be over at any time; but not gone, for its coroutine goes on after this
+  // turn.
   try {
     tasks::timers& clock = *awaiting.in->at->clock;
     timer::weak = operation::weak;

@@ -10,7 +10,8 @@ namespace io {
 
 descriptor& connect_job::prepare(operation_suspension& wait) {
   made_ = make_socket(to_.data()->sa_family, SOCK_STREAM, to_.to_string());
-  checked(kernel_of(made_).set_option(made_.fd(), IPPROTO_TCP, TCP_NODELAY, 1), "setsockopt", to_.to_string());
+  checked(kernel_of(made_).set_option(made_.fd(), IPPROTO_TCP, TCP_NODELAY, 1), "setsockopt",
+          to_.to_string());
   wait.address = to_.data();
   wait.address_bytes = to_.size();
   return made_;
@@ -18,7 +19,8 @@ descriptor& connect_job::prepare(operation_suspension& wait) {
 
 tcp_stream connect_job::finish(operation_suspension& wait) {
   // The peer's name is not to be had from a socket without one.
-  if (wait.result < 0 && wait.result != -ECANCELED) throw io_error("connect", to_.to_string(), -wait.result);
+  if (wait.result < 0 && wait.result != -ECANCELED)
+    throw io_error("connect", to_.to_string(), -wait.result);
   wait.check("connect");
   return tcp_stream(std::move(made_));
 }
@@ -28,7 +30,8 @@ tcp_stream connect_job::finish(operation_suspension& wait) {
 void tcp_stream::shutdown_write() { io::shutdown_write_of(descriptor_); }
 
 void tcp_stream::set_no_delay(bool on) {
-  io::checked(io::kernel_of(descriptor_).set_option(fd(), IPPROTO_TCP, TCP_NODELAY, on ? 1 : 0), "setsockopt", descriptor_.peer());
+  io::checked(io::kernel_of(descriptor_).set_option(fd(), IPPROTO_TCP, TCP_NODELAY, on ? 1 : 0),
+              "setsockopt", descriptor_.peer());
 }
 
 endpoint tcp_stream::local() const { return io::local_of(descriptor_); }
@@ -36,7 +39,8 @@ endpoint tcp_stream::local() const { return io::local_of(descriptor_); }
 endpoint tcp_stream::peer() const {
   endpoint name;
   socklen_t bytes = endpoint::capacity();
-  io::checked(io::kernel_of(descriptor_).peer_name(fd(), name.data(), &bytes), "getpeername", "descriptor " + std::to_string(fd()));
+  io::checked(io::kernel_of(descriptor_).peer_name(fd(), name.data(), &bytes), "getpeername",
+              "descriptor " + std::to_string(fd()));
   return name;
 }
 
@@ -48,7 +52,9 @@ tcp_listener tcp_listener::listen(const endpoint& at, const listen_options& opti
   made.descriptor_ = io::make_socket(at.data()->sa_family, SOCK_STREAM, name);
   io::kernel& calls = io::kernel_of(made.descriptor_);
   const int fd = made.fd();
-  const auto set = [&](int level, int option) { io::checked(calls.set_option(fd, level, option, 1), "setsockopt", name); };
+  const auto set = [&](int level, int option) {
+    io::checked(calls.set_option(fd, level, option, 1), "setsockopt", name);
+  };
   if (options.reuse_address) set(SOL_SOCKET, SO_REUSEADDR);
   if (options.reuse_port) set(SOL_SOCKET, SO_REUSEPORT);
   set(IPPROTO_TCP, TCP_NODELAY);  // its connections have it from there

@@ -32,7 +32,8 @@ descriptor& send_job::prepare(operation_suspension& wait) noexcept {
 
 void send_job::finish(operation_suspension& wait) const {
   // The peer's name is not to be had from the socket.
-  if (has_address_ && wait.result < 0 && wait.result != -ECANCELED) throw io_error("send", to_.to_string(), -wait.result);
+  if (has_address_ && wait.result < 0 && wait.result != -ECANCELED)
+    throw io_error("send", to_.to_string(), -wait.result);
   wait.check("send");
 }
 
@@ -43,7 +44,8 @@ udp_socket udp_socket::make(const endpoint& like, const udp_options& options) {
   made.weak_ = options.weak;
   made.descriptor_ = io::make_socket(like.data()->sa_family, SOCK_DGRAM, like.to_string());
   const auto set = [&](int option) {
-    io::checked(io::kernel_of(made.descriptor_).set_option(made.fd(), SOL_SOCKET, option, 1), "setsockopt", like.to_string());
+    io::checked(io::kernel_of(made.descriptor_).set_option(made.fd(), SOL_SOCKET, option, 1),
+                "setsockopt", like.to_string());
   };
   if (options.reuse_port) set(SO_REUSEPORT);
   if (options.broadcast) set(SO_BROADCAST);
@@ -52,13 +54,15 @@ udp_socket udp_socket::make(const endpoint& like, const udp_options& options) {
 
 udp_socket udp_socket::bind(const endpoint& at, const udp_options& options) {
   udp_socket made = make(at, options);
-  io::checked(io::kernel_of(made.descriptor_).bind(made.fd(), at.data(), at.size()), "bind", at.to_string());
+  io::checked(io::kernel_of(made.descriptor_).bind(made.fd(), at.data(), at.size()), "bind",
+              at.to_string());
   return made;
 }
 
 udp_socket udp_socket::connect(const endpoint& to, const udp_options& options) {
   udp_socket made = make(to, options);
-  io::checked(io::kernel_of(made.descriptor_).connect(made.fd(), to.data(), to.size()), "connect", to.to_string());
+  io::checked(io::kernel_of(made.descriptor_).connect(made.fd(), to.data(), to.size()), "connect",
+              to.to_string());
   return made;
 }
 

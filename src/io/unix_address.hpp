@@ -22,7 +22,8 @@ class unix_address {
   socklen_t bytes_ = 0;
 };
 
-// The file that it made, if it is one. What a dead one of the same type has left there is replaced. Throws io_error.
+// The file that it made, if it is one. What a dead one of the same type has left there is replaced.
+// Throws io_error.
 socket_file bind_unix(const descriptor& made, const std::string& path, int type);
 
 }  // namespace troupe::io

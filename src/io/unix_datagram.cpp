@@ -21,9 +21,11 @@ unix_message unix_receive_job::finish(operation_suspension& wait) const {
   wait.check("receive");
   unix_message made{wait.done, {}, static_cast<std::size_t>(wait.result) > to_.size()};
   if (const std::size_t bytes = wait.address_bytes; bytes > offsetof(sockaddr_un, sun_path)) {
-    const std::size_t most = std::min(bytes - offsetof(sockaddr_un, sun_path), sizeof from_.sun_path);
+    const std::size_t most =
+        std::min(bytes - offsetof(sockaddr_un, sun_path), sizeof from_.sun_path);
     // A path ends with a zero, a name has one in front.
-    made.from.assign(from_.sun_path, from_.sun_path[0] == '\0' ? most : ::strnlen(from_.sun_path, most));
+    made.from.assign(from_.sun_path,
+                     from_.sun_path[0] == '\0' ? most : ::strnlen(from_.sun_path, most));
   }
   return made;
 }
@@ -44,10 +46,12 @@ unix_datagram unix_datagram::bind(const std::string& path, const unix_datagram_o
   return make(path, options);
 }
 
-unix_datagram unix_datagram::connect(const std::string& to, const std::string& own, const unix_datagram_options& options) {
+unix_datagram unix_datagram::connect(const std::string& to, const std::string& own,
+                                     const unix_datagram_options& options) {
   const io::unix_address at(to);
   unix_datagram made = make(own, options);
-  io::checked(io::kernel_of(made.descriptor_).connect(made.fd(), at.data(), at.size()), "connect", to);
+  io::checked(io::kernel_of(made.descriptor_).connect(made.fd(), at.data(), at.size()), "connect",
+              to);
   return made;
 }
 

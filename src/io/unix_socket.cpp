@@ -30,7 +30,8 @@ socket_file& socket_file::operator=(socket_file&& other) noexcept {
 
 void socket_file::remove() noexcept {
   struct stat found {};
-  if (!path_.empty() && ::stat(path_.c_str(), &found) == 0 && found.st_dev == device_ && found.st_ino == number_) {
+  if (!path_.empty() && ::stat(path_.c_str(), &found) == 0 && found.st_dev == device_ &&
+      found.st_ino == number_) {
     static_cast<void>(::unlink(path_.c_str()));
   }
   path_.clear();
@@ -38,14 +39,17 @@ void socket_file::remove() noexcept {
 
 unix_address::unix_address(const std::string& path) {
   if (path.empty() || path.size() >= sizeof name_.sun_path) {
-    throw option_error("troupe: unix socket \"" + path + "\": a path has 1 to " + std::to_string(sizeof name_.sun_path - 1) +
-                       " bytes; this one has " + std::to_string(path.size()));
+    throw option_error("troupe: unix socket \"" + path + "\": a path has 1 to " +
+                       std::to_string(sizeof name_.sun_path - 1) + " bytes; this one has " +
+                       std::to_string(path.size()));
   }
   // The system would take what is in front of it for the path.
-  if (path.front() != '\0' && path.find('\0') != std::string::npos) throw option_error("troupe: unix socket: a path has no zero byte in it");
+  if (path.front() != '\0' && path.find('\0') != std::string::npos)
+    throw option_error("troupe: unix socket: a path has no zero byte in it");
   name_.sun_family = AF_UNIX;
   std::memcpy(name_.sun_path, path.data(), path.size());
-  bytes_ = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size() + (path.front() == '\0' ? 0 : 1));
+  bytes_ = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size() +
+                                  (path.front() == '\0' ? 0 : 1));
 }
 
 namespace {

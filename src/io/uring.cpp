@@ -1,12 +1,14 @@
 // The backend over io_uring. One ring.
 //
-// Transfers over sockets, accept and connect are the ring's own operations. All else waits in the ring until it is ready
-// and is then tried (attempt.hpp). One operation of a slot and direction is in the ring at a time; the others queue.
-// Some reads and accepts are made once for many (multishot): the slot *shoots*, and what comes ahead waits in the slot.
-// Invariants
-//   U2  the first of a slot's queue is in the ring, and no other; only its completion, or abandon(), moves the queue. But
+// Transfers over sockets, accept and connect are the ring's own operations. All else waits in the
+// ring until it is ready and is then tried (attempt.hpp). One operation of a slot and direction is
+// in the ring at a time; the others queue. Some reads and accepts are made once for many
+// (multishot): the slot *shoots*, and what comes ahead waits in the slot. Invariants
+//   U2  the first of a slot's queue is in the ring, and no other; only its completion, or
+//   abandon(), moves the queue. But
 //       where the slot shoots, none of its readers is.
-//   U4  who shoots says once that this ends. The reactor waits for that before it goes: `armed_` counts them.
+//   U4  who shoots says once that this ends. The reactor waits for that before it goes: `armed_`
+//   counts them.
 #include "io/make_reactor.hpp"
 
 #if TROUPE_HAS_LIBURING
@@ -30,7 +32,8 @@ namespace {
 
 unsigned submission_entries = 256, completion_entries = 4096, buffer_entries = 256;
 
-constexpr std::uint16_t ahead_max = 64;  // connections, or buffers, of a slot; then it is told to end
+// connections, or buffers, of a slot; then it is told to end
+constexpr std::uint16_t ahead_max = 64;
 
 class uring_reactor final : public reactor {
  public:
@@ -38,7 +41,8 @@ class uring_reactor final : public reactor {
       : reactor(calls, std::move(of), buffer_pool_ptr(new buffer_ring(buffer_entries))),
         queues_(calls, submission_entries, completion_entries),
         provides_(leases().open(queues_.ring())),
-        shoots_leases_(provides_ && queues_.knows(IORING_OP_SEND_ZC)) {}  // that came with it, in 6.0
+        // that came with it, in 6.0
+        shoots_leases_(provides_ && queues_.knows(IORING_OP_SEND_ZC)) {}
   // Whoever still shoots was told to end when its slot was closed: what it has come to is dropped.
   ~uring_reactor() override {
     // order: relaxed  nobody else is here any more
@@ -55,7 +59,9 @@ class uring_reactor final : public reactor {
     std::lock_guard lock(at.mutex);
     operation_queue& queue = queue_of(one);
     const bool first = queue.empty();
-    if (first && (one.what == action::send_file || one.what == action::ended) && attempt(calls, at, one)) return true;
+    if (first && (one.what == action::send_file || one.what == action::ended) &&
+        attempt(calls, at, one))
+      return true;
     if (first && from_ahead(at, one)) return true;
     one.pending = true;
     enter(one);
@@ -64,13 +70,15 @@ class uring_reactor final : public reactor {
     return false;
   }
 
-  // The system is asked here and now, while the operation cannot complete: so none that has its address later is meant.
+  // The system is asked here and now, while the operation cannot complete: so none that has its
+  // address later is meant.
   void cancel(operation& one) noexcept override {
     {
       slot& at = *one.at;
       std::lock_guard lock(at.mutex);
       if (!one.pending || (one.aside && one.begun)) return;
-      if (queue_of(one).front() == &one && !one.aside && !(reads(one) && at.shoots)) return ask_for_end(one);
+      if (queue_of(one).front() == &one && !one.aside && !(reads(one) && at.shoots))
+        return ask_for_end(one);
       queue_of(one).remove(one);
       one.pending = false;
       one.result = -ECANCELED;
@@ -98,7 +106,8 @@ class uring_reactor final : public reactor {
         ask_for_end(*first);
         at.closing = true;
       }
-      while (operation* one = in_ring ? queue->behind(*first) : queue->front()) end(*queue, *one, -ECANCELED, ended);
+      while (operation* one = in_ring ? queue->behind(*first) : queue->front())
+        end(*queue, *one, -ECANCELED, ended);
     }
     if (at.shoots) end_shots(at);
     at.shoots = false;
@@ -116,17 +125,21 @@ class uring_reactor final : public reactor {
   buffer_ring& leases() const noexcept { return static_cast<buffer_ring&>(*buffers); }
   // All of these under the slot's mutex.
 
-  static void end(operation_queue& queue, operation& one, int result, operation_queue& ended) noexcept {
+  static void end(operation_queue& queue, operation& one, int result,
+                  operation_queue& ended) noexcept {
     queue.remove(one);
     one.pending = false;
     one.result = result;
     ended.push(one);
   }
 
-  // A shot costs the system a try in vain behind the last bytes: so only where more had come than a read took.
+  // A shot costs the system a try in vain behind the last bytes: so only where more had come than a
+  // read took.
   bool can_shoot(const slot& at, const operation& one) const noexcept {
-    if (one.what == action::accept) return one.ahead && provides_;  // that is as old as rings of buffers
-    return one.leased && one.socket && shoots_leases_ && !one.begun && at.floods && (at.came != nullptr || tells_of_its_end(at.fd));
+    // that is as old as rings of buffers
+    if (one.what == action::accept) return one.ahead && provides_;
+    return one.leased && one.socket && shoots_leases_ && !one.begun && at.floods &&
+           (at.came != nullptr || tells_of_its_end(at.fd));
   }
 
   // The first of a queue. Who reads while the slot shoots waits for that.
@@ -141,16 +154,19 @@ class uring_reactor final : public reactor {
   }
 
   void push(operation& one) noexcept {
-    queues_.add(reinterpret_cast<std::uint64_t>(&one), [&](io_uring_sqe& entry) { prepare(entry, one); });
+    queues_.add(reinterpret_cast<std::uint64_t>(&one),
+                [&](io_uring_sqe& entry) { prepare(entry, one); });
   }
 
   void shoot(slot& at, const operation& one) noexcept {
     at.shoots = true;
     at.listens = one.what == action::accept;
-    armed_.fetch_add(1, std::memory_order_relaxed);  // order: relaxed  read when nobody else is here
+    // order: relaxed  read when nobody else is here
+    armed_.fetch_add(1, std::memory_order_relaxed);
     queues_.add(mark_of(at), [&](io_uring_sqe& entry) {
       if (at.listens) {
-        io_uring_prep_multishot_accept(&entry, at.fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        io_uring_prep_multishot_accept(&entry, at.fd, nullptr, nullptr,
+                                       SOCK_NONBLOCK | SOCK_CLOEXEC);
       } else {
         prepare_lease(entry, at);
         entry.ioprio |= IORING_RECV_MULTISHOT;
@@ -161,7 +177,8 @@ class uring_reactor final : public reactor {
   void end_shots(slot& at) noexcept {
     if (std::exchange(at.shots_end, true)) return;
     const std::uint64_t mark = mark_of(at);
-    queues_.submit(ring_queues::unheard, [mark](io_uring_sqe& entry) { io_uring_prep_cancel64(&entry, mark, 0); });
+    queues_.submit(ring_queues::unheard,
+                   [mark](io_uring_sqe& entry) { io_uring_prep_cancel64(&entry, mark, 0); });
   }
 
   // Whether what has come ahead is enough for this one; a part of it may be.
@@ -184,7 +201,8 @@ class uring_reactor final : public reactor {
       }
     } else if (one.what == action::read) {
       while (!came.leases.empty()) {
-        const std::size_t part = came.leases.copy(one.data + one.done, one.bytes - one.done, *buffers);
+        const std::size_t part =
+            came.leases.copy(one.data + one.done, one.bytes - one.done, *buffers);
         one.done += part;
         one.result = static_cast<int>(part);
         came.count = came.leases.empty() ? 0 : came.count;
@@ -209,12 +227,16 @@ class uring_reactor final : public reactor {
   void prepare(io_uring_sqe& entry, operation& one) const noexcept {
     const int fd = one.at->fd;
     const int flags = one.whole ? MSG_WAITALL : 0;
-    const std::size_t bytes = std::min(one.bytes - one.done, step_bytes_max);  // an entry has 32 bits for it
+    // an entry has 32 bits for it
+    const std::size_t bytes = std::min(one.bytes - one.done, step_bytes_max);
     if (is_of_file(one.what)) {
       prepare_of_file(entry, one);
     } else if (is_polled(one)) {
       const bool watches = one.what == action::ended;
-      io_uring_prep_poll_add(&entry, fd, watches ? static_cast<unsigned>(one.extra) : reads(one) ? POLLIN : POLLOUT);
+      io_uring_prep_poll_add(&entry, fd,
+                             watches      ? static_cast<unsigned>(one.extra)
+                             : reads(one) ? POLLIN
+                                          : POLLOUT);
     } else if (one.what == action::read && one.leased) {
       prepare_lease(entry, *one.at);
     } else if (one.what == action::read) {
@@ -223,7 +245,8 @@ class uring_reactor final : public reactor {
     } else if (one.what == action::write) {
       io_uring_prep_send(&entry, fd, one.data + one.done, bytes, flags | MSG_NOSIGNAL);
     } else if (one.what == action::accept) {
-      io_uring_prep_accept(&entry, fd, one.address, one.address == nullptr ? nullptr : &one.address_bytes,
+      io_uring_prep_accept(&entry, fd, one.address,
+                           one.address == nullptr ? nullptr : &one.address_bytes,
                            SOCK_NONBLOCK | SOCK_CLOEXEC);
     } else {
       io_uring_prep_connect(&entry, fd, one.address, one.address_bytes);
@@ -238,7 +261,8 @@ class uring_reactor final : public reactor {
   // The operation is in the ring.
   void ask_for_end(operation& one) noexcept {
     ends(one) = true;
-    queues_.submit(ring_queues::unheard, [&one](io_uring_sqe& entry) { io_uring_prep_cancel(&entry, &one, 0); });
+    queues_.submit(ring_queues::unheard,
+                   [&one](io_uring_sqe& entry) { io_uring_prep_cancel(&entry, &one, 0); });
   }
 
   // From here on a completion has come, and no mutex is held.
@@ -257,7 +281,8 @@ class uring_reactor final : public reactor {
     {
       std::unique_lock lock(at.mutex);
       receive_lease(one, result, flags);
-      if (result == -EAGAIN && is_of_file(one.what) && one.what != action::close) {  // some file systems know no other way
+      // some file systems know no other way
+      if (result == -EAGAIN && is_of_file(one.what) && one.what != action::close) {
         if (!ends(one)) {
           one.aside = true;
           lock.unlock();
@@ -279,7 +304,9 @@ class uring_reactor final : public reactor {
   // Of a slot that shoots, or did: then it is another one's by now, or nobody's.
   void hit(std::uint64_t mark, int result, unsigned flags) noexcept {
     slot& at = slot_of(mark);
-    std::byte* const came = (flags & IORING_CQE_F_BUFFER) == 0 ? nullptr : leases().taken(flags >> IORING_CQE_BUFFER_SHIFT);
+    std::byte* const came = (flags & IORING_CQE_F_BUFFER) == 0
+                                ? nullptr
+                                : leases().taken(flags >> IORING_CQE_BUFFER_SHIFT);
     const bool over = (flags & IORING_CQE_F_MORE) == 0;
     if (over) armed_.fetch_sub(1, std::memory_order_relaxed);  // order: relaxed  as in shoot()
     operation_queue ended;
@@ -293,7 +320,8 @@ class uring_reactor final : public reactor {
       keep(at, came, result, flags);
       if (over) at.shoots = at.shots_end = false;
       operation* const first = at.readers.front();
-      if (result == -ENOBUFS && first != nullptr && first->leased) first->begun = true;  // as in is_over()
+      // as in is_over()
+      if (result == -ENOBUFS && first != nullptr && first->leased) first->begun = true;
       go_on(at, at.readers, ended);
       if (at.shoots && at.came->count >= ahead_max) end_shots(at);
     }
@@ -307,16 +335,19 @@ class uring_reactor final : public reactor {
       if (!at.came->keep(result)) calls.close(result);
       return;
     }
-    if (result > 0) return ++at.came->count, at.came->leases.push(came, static_cast<std::size_t>(result));
+    if (result > 0)
+      return ++at.came->count, at.came->leases.push(came, static_cast<std::size_t>(result));
     if (result == -ECANCELED || result == -EINTR || result == -EAGAIN) return;
     if (at.listens ? is_of_the_peer(result) : result == -ENOBUFS) return;
     // That the process has no descriptor left is true just now alone.
     if (!at.listens || !at.readers.empty()) at.came->last = result;
   }
 
-  // The buffer that the system has chosen. A socket of which it does not say so has nothing more: it need not be tried first.
+  // The buffer that the system has chosen. A socket of which it does not say so has nothing more:
+  // it need not be tried first.
   void receive_lease(operation& one, int result, unsigned flags) noexcept {
-    if (one.what == action::read) one.at->floods = one.at->can_read = (flags & IORING_CQE_F_SOCK_NONEMPTY) != 0;
+    if (one.what == action::read)
+      one.at->floods = one.at->can_read = (flags & IORING_CQE_F_SOCK_NONEMPTY) != 0;
     if ((flags & IORING_CQE_F_BUFFER) == 0) return;
     std::byte* const came = leases().taken(flags >> IORING_CQE_BUFFER_SHIFT);
     if (result > 0) {
@@ -326,8 +357,8 @@ class uring_reactor final : public reactor {
     }
   }
 
-  // What the ring says of an operation. False when it is to be asked once more. Who asked for its end meanwhile was not heard
-  // by the system: so that is heard here.
+  // What the ring says of an operation. False when it is to be asked once more. Who asked for its
+  // end meanwhile was not heard by the system: so that is heard here.
   bool take(slot& at, operation& one, int result) noexcept {
     if (is_over(at, one, result)) return true;
     if (!at.closing && !ends(one)) return false;
@@ -338,8 +369,10 @@ class uring_reactor final : public reactor {
   bool is_over(slot& at, operation& one, int result) noexcept {
     one.result = result;
     // Whatever it says, its descriptor is gone, and may be another one's by now.
-    if (one.what == action::close && result != -ECANCELED) return one.result = result == -EINTR ? 0 : result, true;
-    // No buffer is in the ring just now, whether or not something has come: so first it waits for that.
+    if (one.what == action::close && result != -ECANCELED)
+      return one.result = result == -EINTR ? 0 : result, true;
+    // No buffer is in the ring just now, whether or not something has come: so first it waits for
+    // that.
     if (result == -ENOBUFS && one.leased && !one.begun) return one.begun = true, false;
     // The system cancels by itself what a thread submitted that ends; another one asks again.
     if (result == -EINTR || result == -EAGAIN || result == -ECANCELED) return false;
@@ -353,7 +386,7 @@ class uring_reactor final : public reactor {
   bool is_polled(const operation& one) const noexcept { return io::is_polled(one, provides_); }
 
   ring_queues queues_;
-  const bool provides_;       // the system takes buffers of the ring's
+  const bool provides_;  // the system takes buffers of the ring's
   const bool shoots_leases_;
   std::atomic<int> armed_{0};
 };

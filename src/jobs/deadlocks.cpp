@@ -13,7 +13,9 @@ bool stays(const waiting_thread& one) noexcept {
   // order: relaxed  under the mutex
   if (one.refused.load(std::memory_order_relaxed)) return false;
   // order: acquire  as job::is_done
-  return one.at.one != nullptr ? !one.at.one->is_done() : one.at.all != nullptr && !one.at.ended->load(std::memory_order_acquire);
+  return one.at.one != nullptr
+             ? !one.at.one->is_done()
+             : one.at.all != nullptr && !one.at.ended->load(std::memory_order_acquire);
 }
 
 bool has_fork_frames(const waiting_thread& one, const fork_tree* of) noexcept {
@@ -25,7 +27,9 @@ bool has_fork_frames(const waiting_thread& one, const fork_tree* of) noexcept {
 // The threads that were reached, as a queue.
 class search {
  public:
-  explicit search(waiting_thread& self) noexcept : number_(++searches), last_(&self) { reach(self, nullptr); }
+  explicit search(waiting_thread& self) noexcept : number_(++searches), last_(&self) {
+    reach(self, nullptr);
+  }
   // False when that one was reached before.
   bool reach(waiting_thread& one, waiting_thread* from) noexcept {
     if (one.reached_in == number_) return false;
@@ -46,7 +50,8 @@ class search {
 std::string name_of(const job* one) { return one == nullptr ? "a fork" : one->name; }
 
 // What lies above that on the stack.
-void name_above(std::vector<std::string>& names, const waiting_thread& on, const waiting_thread::place& wanted) {
+void name_above(std::vector<std::string>& names, const waiting_thread& on,
+                const waiting_thread::place& wanted) {
   std::vector<std::string> above;
   for (const frame* at = on.at.top; at != nullptr; at = at->below) {
     if (wanted.one != nullptr ? at->runs == wanted.one : at->forks == wanted.all) break;

@@ -49,23 +49,30 @@ void fork_join::fail(std::exception_ptr what) noexcept {
 }
 
 void refuse_begun_work() {
-  throw usage_error("troupe: work: it was moved from, or has begun already; make another one by calling the coroutine again");
+  throw usage_error(
+      "troupe: work: it was moved from, or has begun already; make another one by calling the "
+      "coroutine again");
 }
 
 void refuse_work_without_value() {
   throw usage_error(
-      "troupe: work: take: it has no value: co_await fork(std::span(works)) first; one that threw, was dropped when another one threw, or "
+      "troupe: work: take: it has no value: co_await fork(std::span(works)) first; one that threw, "
+      "was dropped when another one threw, or "
       "was moved from has none");
 }
 
 namespace {
-[[noreturn]] void throw_cancelled() { throw cancelled("troupe: fork: it was cancelled: another part has failed, or the runtime was stopped"); }
+[[noreturn]] void throw_cancelled() {
+  throw cancelled(
+      "troupe: fork: it was cancelled: another part has failed, or the runtime was stopped");
+}
 }  // namespace
 
 void fork_join::throw_status() {
   // order: relaxed (both)  behind the end of all parts
   const state how = status.load(std::memory_order_relaxed);
-  if (parent != nullptr) tree->failures.fetch_sub(1, std::memory_order_relaxed);  // else the tree may have gone
+  // else the tree may have gone
+  if (parent != nullptr) tree->failures.fetch_sub(1, std::memory_order_relaxed);
   if (how == state::no_memory) throw std::bad_alloc();
   if (how == state::cancelled) throw_cancelled();
   const std::exception_ptr what = std::exchange(error, nullptr);
@@ -82,7 +89,8 @@ bool fork_join::is_cancelled() const noexcept {
   }
 }
 
-// All fork frames on this stack rest, the forker too, unless the parts that it saw end were the last.
+// All fork frames on this stack rest, the forker too, unless the parts that it saw end were the
+// last.
 bool fork_join::leave(fork_frame& forker, std::uint32_t ended) noexcept {
   fork_worker_state& on = *forker.here;
   const bool before = std::exchange(forker.rested, true);  // before somebody else may go on with it
@@ -94,15 +102,21 @@ bool fork_join::leave(fork_frame& forker, std::uint32_t ended) noexcept {
 }
 
 fork_worker_state::fork_worker_state(job_pool* pool, fork_deques& parts, bool slices) noexcept
-    : deques(parts), stack_end(static_cast<const std::byte*>(__builtin_frame_address(0)) - stack_max), pool_(pool), slices_(slices),
-      asked_(slices ? 0 : forks_of_fresh_part), began_ns_(base::now_ns()), looked_ns_(began_ns_) {}
+    : deques(parts),
+      stack_end(static_cast<const std::byte*>(__builtin_frame_address(0)) - stack_max),
+      pool_(pool),
+      slices_(slices),
+      asked_(slices ? 0 : forks_of_fresh_part),
+      began_ns_(base::now_ns()),
+      looked_ns_(began_ns_) {}
 
 void fork_worker_state::run(fork_frame& part) noexcept {
   tree = part.within->tree;
   const frame here(*tree);
   // order: relaxed  a hint
   if (pool_ != nullptr && pool_->discarding()) tree->cancel();
-  if (tree->outermost->failures.load(std::memory_order_relaxed) != 0 && part.within->is_cancelled()) {
+  if (tree->outermost->failures.load(std::memory_order_relaxed) != 0 &&
+      part.within->is_cancelled()) {
     drop(part);
   } else {
     part.rested = true;
@@ -117,7 +131,8 @@ void fork_worker_state::run(fork_frame& part) noexcept {
 
 void fork_worker_state::drop(fork_frame& part) noexcept {
   fork_join& of = *part.within;
-  of.mark(fork_join::state::cancelled);  // what failed may be further out, and who forked would find a part undone
+  // what failed may be further out, and who forked would find a part undone
+  of.mark(fork_join::state::cancelled);
   part.handle().destroy();
   of.end_part(*this);
 }
@@ -142,7 +157,8 @@ void fork_worker_state::look() noexcept {
   const bool asked = asked_ > 0;
   if (asked) --asked_;
   if (span < look_ns_min && !asked) forks_a_look_ = std::min(2 * forks_a_look_, forks_a_look_max);
-  if (span > look_ns_max) forks_a_look_ = std::max(static_cast<std::int32_t>(forks_a_look_ * look_ns_max / span), 1);
+  if (span > look_ns_max)
+    forks_a_look_ = std::max(static_cast<std::int32_t>(forks_a_look_ * look_ns_max / span), 1);
   forks_left = slice_over() || asked_ > 0 ? 0 : forks_a_look_;
   if (!deques.empty()) pool_->offer(*tree, now);
 }
@@ -183,7 +199,8 @@ void run_tree_here(fork_join& root, std::span<fork_frame* const> parts) try {
   const bottom under(deques);
   push_all(deques, root, parts);
   if (pool != nullptr) pool->tree_begins();
-  if (pool != nullptr && parts.size() > 1) pool->offer(tree, base::now_ns());  // the first may be long
+  // the first may be long
+  if (pool != nullptr && parts.size() > 1) pool->offer(tree, base::now_ns());
   help(tree, deques, under);
   if (pool != nullptr) pool->tree_has_ended();
 } catch (...) {
@@ -193,7 +210,10 @@ void run_tree_here(fork_join& root, std::span<fork_frame* const> parts) try {
 
 // Who waits in a coroutine of an actor.
 struct tree_of_task final : fork_tree, tasks::suspension {
-  tree_of_task(fork_join& outermost, job_pool& system) : fork_tree(outermost, &system, system.shares() ? system.workers() : 1, &tell), suspension(&act_on), counted(system.waits()) {}
+  tree_of_task(fork_join& outermost, job_pool& system)
+      : fork_tree(outermost, &system, system.shares() ? system.workers() : 1, &tell),
+        suspension(&act_on),
+        counted(system.waits()) {}
 
   static void tell(fork_tree& base) noexcept {
     auto& self = static_cast<tree_of_task&>(base);
@@ -222,7 +242,8 @@ void free_tree(tree_of_task& of) noexcept {
 
 namespace {
 
-bool run_tree_on(job_pool* pool, fork_join& root, std::span<fork_frame* const> parts, tasks::coroutine& who, tree_of_task*& kept) try {
+bool run_tree_on(job_pool* pool, fork_join& root, std::span<fork_frame* const> parts,
+                 tasks::coroutine& who, tree_of_task*& kept) try {
   if (pool == nullptr) throw usage_error("troupe: fork: the task runs in no runtime");
   kept = ::new (memory::allocate(sizeof(tree_of_task))) tree_of_task(root, *pool);
   root.begin(kept, nullptr, static_cast<std::uint32_t>(parts.size()));
@@ -246,7 +267,8 @@ bool run_tree_on(job_pool* pool, fork_join& root, std::span<fork_frame* const> p
 
 }  // namespace
 
-bool run_tree_for(fork_join& root, std::span<fork_frame* const> parts, tasks::coroutine& who, tree_of_task*& kept) {
+bool run_tree_for(fork_join& root, std::span<fork_frame* const> parts, tasks::coroutine& who,
+                  tree_of_task*& kept) {
   job_pool* const pool = job_pool::current();
   if (pool == nullptr || !pool->is_serial()) return run_tree_on(pool, root, parts, who, kept);
   if (who.in->cancelled) {

@@ -50,10 +50,12 @@ bool run_on_fresh_thread(job& one) {
   }
 }
 
-// A deadline that passes names it, if it is the first that the posted procedure, or what else the thread is in, wants.
+// A deadline that passes names it, if it is the first that the posted procedure, or what else the
+// thread is in, wants.
 struct named_in_procedure {
   explicit named_in_procedure(const job& one) noexcept {
-    if (first) what.store(one.name, std::memory_order_relaxed);  // order: relaxed  for running_handlers, a snapshot
+    // order: relaxed  for running_handlers, a snapshot
+    if (first) what.store(one.name, std::memory_order_relaxed);
   }
   named_in_procedure(const named_in_procedure&) = delete;
   named_in_procedure& operator=(const named_in_procedure&) = delete;
@@ -61,7 +63,8 @@ struct named_in_procedure {
     if (first) what.store(nullptr, std::memory_order_relaxed);  // order: relaxed  as above
   }
   std::atomic<const char*>& what = actor::current_turn().what;
-  const bool first = what.load(std::memory_order_relaxed) == nullptr;  // order: relaxed  the thread's own
+  // order: relaxed  the thread's own
+  const bool first = what.load(std::memory_order_relaxed) == nullptr;
 };
 
 // Runs it here, or on a fresh stack when this one is used up, and waits for that.
@@ -100,15 +103,17 @@ bool submit_unwanted(job_pool& pool, job& one) noexcept try {
 bool drop_if_over(job_pool* pool, job& one) {
   // order: relaxed  a hint: somebody else has begun it
   const bool claimed = one.claimed.load(std::memory_order_relaxed);
-  if (!claimed && (!pending_list::is_orphan(one) || (pending.scope != nullptr && pending.scope->runs(one)))) return false;
+  if (!claimed &&
+      (!pending_list::is_orphan(one) || (pending.scope != nullptr && pending.scope->runs(one))))
+    return false;
   pending.remove(one);
   if (!claimed && pool != nullptr) pool->count_dropped();
   one.drop_kept();
   return true;
 }
 
-// Of a thread that wants none itself, and gives what it makes to others: what these have run, or let go, goes. Each time that it has
-// made as many more as there were left.
+// Of a thread that wants none itself, and gives what it makes to others: what these have run, or
+// let go, goes. Each time that it has made as many more as there were left.
 TROUPE_NOINLINE void sweep_pending() noexcept {
   constexpr std::uint64_t sweep_after_min = 1'000;
   pending.sweep_at = ~std::uint64_t{0};  // what goes may make others
@@ -129,15 +134,19 @@ bool submit_one(job_pool& pool, job_queue& mine, job& one) {
   return pool.submit(one, mine);
 }
 
-// All but the wanted one. Thieves take what was submitted first, so that is what is wanted last: who wants the newest of what it has made
-// goes on to older ones (lazies that nest: the oldest is the largest), who wants another one goes from the oldest on. What the queue has
-// no room for stays, and runs in the thread that wants it: never here, on top of what it may need. What is dropped may hold something whose
-// destructor wants lazies: then the list is another one, and is looked through again.
+// All but the wanted one. Thieves take what was submitted first, so that is what is wanted last:
+// who wants the newest of what it has made goes on to older ones (lazies that nest: the oldest is
+// the largest), who wants another one goes from the oldest on. What the queue has no room for
+// stays, and runs in the thread that wants it: never here, on top of what it may need. What is
+// dropped may hold something whose destructor wants lazies: then the list is another one, and is
+// looked through again.
 void submit_pending(job_pool& pool, const job* wanted) {
   job_queue& mine = pool.queue_here();
   const bool oldest_first = pending.newest == wanted && wanted != nullptr;
-  // What only those hold that nobody wants is older than they are. Not each time when there are more than there is room for.
-  for (job* at = oldest_first && pool.has_room(mine) ? pending.newest->older : nullptr; at != nullptr;) {
+  // What only those hold that nobody wants is older than they are. Not each time when there are
+  // more than there is room for.
+  for (job* at = oldest_first && pool.has_room(mine) ? pending.newest->older : nullptr;
+       at != nullptr;) {
     job& one = *std::exchange(at, at->older);
     const std::uint64_t before = pending.removed;
     drop_if_over(&pool, one);
@@ -175,7 +184,10 @@ void take_back(job& one, job_pool* pool) {
 
 // Runs a job that another thread keeps, which may never submit it.
 struct proxy_job final : job {
-  proxy_job(job_pool& in, job& wanted) noexcept : job(&perform, wanted.name, true), pool(in), of(wanted) { of.add_ref(); }
+  proxy_job(job_pool& in, job& wanted) noexcept
+      : job(&perform, wanted.name, true), pool(in), of(wanted) {
+    of.add_ref();
+  }
   ~proxy_job() { of.drop_ref(); }
   static void perform(job& base, act what) noexcept {
     auto& self = static_cast<proxy_job&>(base);
@@ -199,11 +211,14 @@ void submit_wanted(job_pool& pool, job& wanted) {
   if (wanted.claimed.load(std::memory_order_relaxed)) return;
   // One that may be set aside needs an proxy job.
   // order: relaxed (both)  as above
-  if (!wanted.needs_memory.load(std::memory_order_relaxed) && wanted.kept_by.load(std::memory_order_relaxed) == &mine) return;
+  if (!wanted.needs_memory.load(std::memory_order_relaxed) &&
+      wanted.kept_by.load(std::memory_order_relaxed) == &mine)
+    return;
   if (pending.has(wanted)) {
     job* const behind = wanted.older;
     pending.remove(wanted);
-    wanted.needs_memory.store(false, std::memory_order_relaxed);  // order: relaxed  the queue publishes it
+    // order: relaxed  the queue publishes it
+    wanted.needs_memory.store(false, std::memory_order_relaxed);
     if (pool.submit(wanted, mine, true)) return;
     pending.put_behind(behind, wanted);
     throw std::bad_alloc();
@@ -218,7 +233,8 @@ void submit_wanted(job_pool& pool, job& wanted) {
 // The program is not out of work while one is attached, whoever runs the job.
 struct told_future final : waiter {
   // Who awaits it has a handle of the job.
-  told_future(std::shared_ptr<wait_count> counts, const job& of) : waiter(&tell), counted(std::move(counts)), promised(promise_for(of)) {}
+  told_future(std::shared_ptr<wait_count> counts, const job& of)
+      : waiter(&tell), counted(std::move(counts)), promised(promise_for(of)) {}
   static promise<> promise_for(const job& of) {
     auto& state = *::new (memory::allocate(sizeof(actor::ask_state<void>))) actor::ask_state<void>;
     state.link.kind = tasks::ask_link::of::job;
@@ -238,9 +254,12 @@ struct told_future final : waiter {
 }  // namespace
 
 // A job that runs inside a handler (serial_lazies) may.
-bool may_block_here() noexcept { return actor::current_cell() == nullptr || pending.stack_top != nullptr || pending.inside_handler; }
+bool may_block_here() noexcept {
+  return actor::current_cell() == nullptr || pending.stack_top != nullptr || pending.inside_handler;
+}
 
-blocking_allowed::blocking_allowed() noexcept : before_(std::exchange(pending.inside_handler, true)) {}
+blocking_allowed::blocking_allowed() noexcept
+    : before_(std::exchange(pending.inside_handler, true)) {}
 blocking_allowed::~blocking_allowed() { pending.inside_handler = before_; }
 
 bool claim(job& one) noexcept {
@@ -251,14 +270,16 @@ bool claim(job& one) noexcept {
 
 void run(job& one) noexcept {
   observe::trace(observe::event::lazy_begin, one.name);
-  one.run_by.store(&this_thread(), std::memory_order_relaxed);  // order: relaxed  in front of any wait's mutex
+  // order: relaxed  in front of any wait's mutex
+  one.run_by.store(&this_thread(), std::memory_order_relaxed);
   {
     const frame here(one);
     one.perform(one, job::act::run);
   }
   observe::trace(observe::event::lazy_end, one.name);
-  // Nobody has a handle, nor can get one: what it throws, nobody hears. Asked before it is done: who lets go of a handle later may have
-  // heard it. The ref that is left is the caller's, who has taken it from where it was kept.
+  // Nobody has a handle, nor can get one: what it throws, nobody hears. Asked before it is done:
+  // who lets go of a handle later may have heard it. The ref that is left is the caller's, who has
+  // taken it from where it was kept.
   const bool unheard = pending_list::is_orphan(one);
   finish(one);
   if (unheard) one.perform(one, job::act::report);
@@ -292,7 +313,8 @@ void job::drop_ref() noexcept {
   };
   if (refs_of_job(refs).drop_handle(forget)) return free_job(*this);
   // This thread keeps it, and nobody else knows of it.
-  if (last_of_mine && !(pending.scope != nullptr && pending.scope->runs(*this))) [[unlikely]] pending.drop_orphan(*this);
+  if (last_of_mine && !(pending.scope != nullptr && pending.scope->runs(*this))) [[unlikely]]
+    pending.drop_orphan(*this);
 }
 
 void job::drop_kept() noexcept {
@@ -322,7 +344,8 @@ TROUPE_NOINLINE void need(job& of) {
     return run_nested(of);
   }
   if (pool != nullptr) pool->attend();
-  if (pool != nullptr && pool->shares() && !pool->is_simulated() && this_stack.top == nullptr) return wait_and_help(of, *pool);
+  if (pool != nullptr && pool->shares() && !pool->is_simulated() && this_stack.top == nullptr)
+    return wait_and_help(of, *pool);
   wait_until_done(of);
 }
 
@@ -350,10 +373,13 @@ TROUPE_NOINLINE future<> when_done(job& of) {
   return later;
 }
 
-pending_scope::pending_scope(bool runs) : in_(this_stack.top), outer_(pending.scope), began_(pending.made), runs_(runs) {
+pending_scope::pending_scope(bool runs)
+    : in_(this_stack.top), outer_(pending.scope), began_(pending.made), runs_(runs) {
   const bool in_work = this_stack.top != nullptr && this_stack.top->forks != nullptr;
   if (in_work || (pending.stack_top == nullptr && actor::current_turn().running_call != nullptr)) {
-    throw usage_error("troupe: lazy_scope: it belongs to its thread, and a coroutine does not; open it in a plain function that a lazy calls");
+    throw usage_error(
+        "troupe: lazy_scope: it belongs to its thread, and a coroutine does not; open it in a "
+        "plain function that a lazy calls");
   }
   pending.scope = this;
 }
@@ -373,8 +399,10 @@ pending_scope::~pending_scope() {
       continue;
     }
     pending.remove(one);
-    one.needs_memory.store(false, std::memory_order_relaxed);  // order: relaxed  the queue publishes it
-    if (pool == nullptr || pool->is_serial() || !submit_unwanted(*pool, one)) run_unshared(one, pool);
+    // order: relaxed  the queue publishes it
+    one.needs_memory.store(false, std::memory_order_relaxed);
+    if (pool == nullptr || pool->is_serial() || !submit_unwanted(*pool, one))
+      run_unshared(one, pool);
   }
   pending.drop(began_, job_pool::current());
   pending.scope = outer_;

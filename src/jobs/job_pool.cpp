@@ -16,7 +16,9 @@ namespace {
 constexpr std::int64_t slice_ns = 500'000;  // of a runner's turn; a job is not interrupted
 constexpr std::int64_t linger_ns = 50'000;  // of a runner that has found nothing
 
-const char* describe_runner(sched::message*, void*, sched::message_act) { return "lazies and forks"; }
+const char* describe_runner(sched::message*, void*, sched::message_act) {
+  return "lazies and forks";
+}
 const char* describe_lazy(sched::message*, void*, sched::message_act) { return "lazy"; }
 
 // The pools that live, for threads that are none of theirs.
@@ -46,7 +48,8 @@ fork_frame* pop_part(fork_deques& of) noexcept {
 }
 
 constinit thread_local job_pool* pool_inside [[gnu::tls_model("initial-exec")]] = nullptr;
-// Of the pools that this thread has made, the last few. Plain data: it may be asked while the thread ends.
+// Of the pools that this thread has made, the last few. Plain data: it may be asked while the
+// thread ends.
 struct made_pools {
   static constexpr unsigned most = 8;
   std::uint64_t ids[most] = {};  // oldest first
@@ -89,7 +92,8 @@ struct job_pool::runner final : sched::runnable {
     }
     arrived ? of.runner_ended() : of.runners_.end_unarrived();
   }
-  static constexpr sched::runnable_vtable runner_type{&run, &deactivate, &pending, &dispose, &dispose};
+  static constexpr sched::runnable_vtable runner_type{&run, &deactivate, &pending, &dispose,
+                                                      &dispose};
 
   job_pool& of;
   runner* next_free = nullptr;
@@ -99,10 +103,15 @@ struct job_pool::runner final : sched::runnable {
   bool jobs_first = true;
 };
 
-job_pool::job_pool(actor::actor_system& system, sched::executor& workers, unsigned runners_max, job_pool_options options,
-                   std::function<void(bool)> keeps)
-    : system_(system), workers_(workers), options_(options), waits_(std::make_shared<wait_count>(std::move(keeps))),
-      id_(living::get().next_id()), memory_(new memory_account(*this, options.resource_bytes)), runners_(runners_max) {
+job_pool::job_pool(actor::actor_system& system, sched::executor& workers, unsigned runners_max,
+                   job_pool_options options, std::function<void(bool)> keeps)
+    : system_(system),
+      workers_(workers),
+      options_(options),
+      waits_(std::make_shared<wait_count>(std::move(keeps))),
+      id_(living::get().next_id()),
+      memory_(new memory_account(*this, options.resource_bytes)),
+      runners_(runners_max) {
   for (unsigned i = 0; i < runners_max; ++i) {
     all_runners_.push_back(std::make_unique<runner>(*this));
     all_runners_.back()->next_free = std::exchange(free_runners_, all_runners_.back().get());
@@ -142,7 +151,8 @@ void job_pool::drop(job& unwanted) noexcept {
 job_pool* job_pool::current() noexcept {
   if (pool_inside != nullptr) return pool_inside;
   // order: relaxed  the thread's own
-  if (const actor::actor_system* system = actor::current_turn().system.load(std::memory_order_relaxed)) {
+  if (const actor::actor_system* system =
+          actor::current_turn().system.load(std::memory_order_relaxed)) {
     if (system->jobs != nullptr) return static_cast<job_pool*>(system->jobs);
   }
   for (; made_here.count != 0; --made_here.count) {
@@ -158,7 +168,9 @@ constinit thread_local job_pool::known_queue job_pool::known_;
 
 job_queue& job_pool::make_queue_here(bool as_runner) {
   const std::thread::id self = std::this_thread::get_id();
-  const auto is_mine = [&](const auto& one) { return one->owner == self && std::ranges::find(for_runners_, one.get()) == for_runners_.end(); };
+  const auto is_mine = [&](const auto& one) {
+    return one->owner == self && std::ranges::find(for_runners_, one.get()) == for_runners_.end();
+  };
   std::lock_guard lock(mutex_);
   job_queue* mine = nullptr;
   if (const auto at = std::ranges::find_if(queues_, is_mine); at != queues_.end()) {
@@ -166,7 +178,8 @@ job_queue& job_pool::make_queue_here(bool as_runner) {
   } else if (as_runner && !for_runners_.empty()) {
     mine = for_runners_.back();
     for_runners_.pop_back();
-  } else if (const auto none = std::ranges::find_if(queues_, [](const auto& one) { return one->owner == std::thread::id{}; });
+  } else if (const auto none = std::ranges::find_if(
+                 queues_, [](const auto& one) { return one->owner == std::thread::id{}; });
              none != queues_.end()) {
     mine = none->get();
   } else {
@@ -198,11 +211,13 @@ bool job_pool::submit(job& one, job_queue& mine, bool urgent) noexcept {
     observe::trace(observe::event::lazy_taken, one.name);
     return false;
   }
-  if (runners_.wants_one()) [[unlikely]] call_runner();
+  if (runners_.wants_one()) [[unlikely]]
+    call_runner();
   // order: relaxed  a hint: one that is lost costs parallelism
   if (mine.wants_work.load(std::memory_order_relaxed) != nullptr) [[unlikely]] {
     // order: acquire  its parker was made; pairs with help/release
-    if (waiting_thread* const helps = mine.wants_work.exchange(nullptr, std::memory_order_acquire)) helps->parker.notify();
+    if (waiting_thread* const helps = mine.wants_work.exchange(nullptr, std::memory_order_acquire))
+      helps->parker.notify();
   }
   return true;
 }
@@ -214,13 +229,15 @@ void job_pool::call_runner() noexcept {
 // Null when there are enough.
 job_pool::runner* job_pool::begin_runner() noexcept {
   // order: relaxed  a hint: at the end nobody is called
-  if (system_.closing.load(std::memory_order_relaxed) || !runners_.may_call() || !runners_.begin()) return nullptr;
+  if (system_.closing.load(std::memory_order_relaxed) || !runners_.may_call() || !runners_.begin())
+    return nullptr;
   std::lock_guard lock(runners_mutex_);
   return std::exchange(free_runners_, free_runners_->next_free);
 }
 
-// When a runner's turn begins, and behind each steal: what was just taken may be long, and until it is done nobody looks. Two are
-// called, if there is something for each, so that their number doubles with each wake-up; who is on the way already counts.
+// When a runner's turn begins, and behind each steal: what was just taken may be long, and until it
+// is done nobody looks. Two are called, if there is something for each, so that their number
+// doubles with each wake-up; who is on the way already counts.
 void job_pool::hand_on() noexcept {
   constexpr std::size_t calls_max = 2;
   if (!shares() || is_simulated() || !runners_.may_call()) return;
@@ -257,7 +274,9 @@ bool job_pool::some_left() const noexcept {
   if (system_.closing.load(std::memory_order_relaxed)) return false;
   if (memory_->some_may_go_on()) return true;
   std::lock_guard lock(mutex_);
-  return std::ranges::any_of(queues_, [this](const auto& one) { return may_take_from(*one) && (!one->empty() || !one->parts.empty()); });
+  return std::ranges::any_of(queues_, [this](const auto& one) {
+    return may_take_from(*one) && (!one->empty() || !one->parts.empty());
+  });
 }
 
 std::size_t job_pool::queued() const {
@@ -268,7 +287,9 @@ std::size_t job_pool::queued() const {
 }
 
 // order: relaxed  a hint
-bool job_pool::may_take_from(const job_queue& one) const noexcept { return shares() || !one.busy.load(std::memory_order_relaxed); }
+bool job_pool::may_take_from(const job_queue& one) const noexcept {
+  return shares() || !one.busy.load(std::memory_order_relaxed);
+}
 
 job* job_pool::steal_job(const job_queue& mine) noexcept {
   std::lock_guard lock(mutex_);
@@ -292,8 +313,10 @@ bool job_pool::help(const job& with, waiting_thread* wants_work) noexcept {
   {
     std::lock_guard lock(mutex_);
     // It may be another pool's, which has gone.
-    if (std::ranges::find(queues_, in, &std::unique_ptr<job_queue>::get) == queues_.end()) return false;
-    // order: release  a thread that waits for the first time has just made its parker; pairs with submit/acquire
+    if (std::ranges::find(queues_, in, &std::unique_ptr<job_queue>::get) == queues_.end())
+      return false;
+    // order: release  a thread that waits for the first time has just made its parker; pairs with
+    // submit/acquire
     if (wants_work != nullptr) in->wants_work.store(wants_work, std::memory_order_release);
     // order: relaxed  the index was published with the queue
     one = in->steal_from(in->runs_from.load(std::memory_order_relaxed));
@@ -327,17 +350,22 @@ fork_frame* job_pool::steal_part(const fork_deques& mine, const fork_tree* only)
 void job_pool::run_job(job& one) noexcept {
   if (system_.discarding()) return drop(one);
   // order: relaxed  as it was when it was queued
-  if (one.needs_memory.load(std::memory_order_relaxed) && memory_->is_short()) return set_aside(one);
+  if (one.needs_memory.load(std::memory_order_relaxed) && memory_->is_short())
+    return set_aside(one);
   if (claim(one)) {  // else who wants it runs it
     if (!one.is_proxy_job) begin_run(one);
-    actor::current_turn().what.store(one.name, std::memory_order_relaxed);  // order: relaxed  for running_handlers, a snapshot
+    // order: relaxed  for running_handlers, a snapshot
+    actor::current_turn().what.store(one.name, std::memory_order_relaxed);
     run(one);
-    actor::current_turn().what.store(nullptr, std::memory_order_relaxed);  // order: relaxed  as above
+    // order: relaxed  as above
+    actor::current_turn().what.store(nullptr, std::memory_order_relaxed);
   }
   one.drop_kept();
 }
 
-void job_pool::report(std::exception_ptr what) noexcept { system_.report(nullptr, &describe_lazy, std::move(what)); }
+void job_pool::report(std::exception_ptr what) noexcept {
+  system_.report(nullptr, &describe_lazy, std::move(what));
+}
 
 // If enough was freed meanwhile nobody else may see that it lies there.
 void job_pool::set_aside(job& one) noexcept {
@@ -347,12 +375,15 @@ void job_pool::set_aside(job& one) noexcept {
   one.drop_kept();
 }
 
-// Neither kind keeps the other one waiting for longer than a slice: each goes first in every other one.
-bool job_pool::run_one(job_queue& mine, fork_worker_state& parts, bool jobs_first, bool hands_on) noexcept {
+// Neither kind keeps the other one waiting for longer than a slice: each goes first in every other
+// one.
+bool job_pool::run_one(job_queue& mine, fork_worker_state& parts, bool jobs_first,
+                       bool hands_on) noexcept {
   job* one = jobs_first ? mine.pop() : nullptr;
   if (one == nullptr && memory_->has_limit() && memory_->some_may_go_on()) {
     one = memory_->take_up();
-    if (memory_->some_may_go_on() && runners_.may_call()) call_runner();  // who gave bytes back has called one
+    // who gave bytes back has called one
+    if (memory_->some_may_go_on() && runners_.may_call()) call_runner();
   }
   fork_frame* part = one == nullptr ? pop_part(mine.parts) : nullptr;
   if (part == nullptr && one == nullptr && !jobs_first) one = mine.pop();
@@ -372,11 +403,13 @@ bool job_pool::run_one(job_queue& mine, fork_worker_state& parts, bool jobs_firs
   return part != nullptr || one != nullptr;
 }
 
-// A runner that has taken part, and finds nothing now, looks on for a while if there may be more soon: about as long as it would
-// take to wake another one. Other runnables of its worker go first.
+// A runner that has taken part, and finds nothing now, looks on for a while if there may be more
+// soon: about as long as it would take to wake another one. Other runnables of its worker go first.
 bool job_pool::may_linger(runner& self) noexcept {
   // order: relaxed (both)  hints
-  if (!self.found_some || trees_.load(std::memory_order_relaxed) == 0 || system_.closing.load(std::memory_order_relaxed)) return false;
+  if (!self.found_some || trees_.load(std::memory_order_relaxed) == 0 ||
+      system_.closing.load(std::memory_order_relaxed))
+    return false;
   if (workers() < 2 || !shares() || is_simulated()) return false;
   const std::int64_t now = base::now_ns();
   if (self.lingers_since_ns == 0) self.lingers_since_ns = now;

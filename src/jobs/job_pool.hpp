@@ -1,10 +1,11 @@
 // job_pool: how the jobs of one runtime find threads.
 //
-// Each thread that submits has a queue. The pool's workers take part by runners, runnables as an actor's turn is one, so that
-// jobs and actors share the workers: a runner takes jobs and parts of forks, its thread's newest first, then others' oldest,
-// until there are none or its turn is over. There are at most as many runners as workers. Whoever submits calls one more
-// behind a light fence if there is room for it, and a runner that ends looks for jobs behind a heavy one: so none is left
-// without.
+// Each thread that submits has a queue. The pool's workers take part by runners, runnables as an
+// actor's turn is one, so that jobs and actors share the workers: a runner takes jobs and parts of
+// forks, its thread's newest first, then others' oldest, until there are none or its turn is over.
+// There are at most as many runners as workers. Whoever submits calls one more behind a light fence
+// if there is room for it, and a runner that ends looks for jobs behind a heavy one: so none is
+// left without.
 #pragma once
 
 #include <atomic>
@@ -15,8 +16,8 @@
 #include <mutex>
 #include <vector>
 
-#include "actor/running.hpp"
 #include "actor/actor_system.hpp"
+#include "actor/running.hpp"
 #include "jobs/job_queue.hpp"
 #include "jobs/memory_account.hpp"
 #include "jobs/runner_count.hpp"
@@ -25,8 +26,8 @@
 
 namespace troupe::jobs {
 
-// Counts the coroutines that wait for jobs, so that the program is not out of work. It may outlive the pool: an outside thread
-// runs the last job.
+// Counts the coroutines that wait for jobs, so that the program is not out of work. It may outlive
+// the pool: an outside thread runs the last job.
 class wait_count {
  public:
   explicit wait_count(std::function<void(bool)> keep_alive) : keep_alive_(std::move(keep_alive)) {}
@@ -48,21 +49,22 @@ struct job_pool_options {
   std::size_t queued_max = 10'000;  // jobs of one thread; what comes past it stays with its maker
   bool serial = false;              // all run in the thread that wants them
   std::size_t resource_bytes = 0;   // the limit of resources; 0: none
-  bool steals = true;               // no: nobody takes from the queue of a thread that is at work on it
+  // no: nobody takes from the queue of a thread that is at work on it
+  bool steals = true;
 };
 
 class job_pool {
  public:
   // `keep_alive`: a coroutine waits for a job (true), and does so no more (false).
-  job_pool(actor::actor_system& system, sched::executor& workers, unsigned runners_max, job_pool_options options,
-           std::function<void(bool)> keep_alive);
+  job_pool(actor::actor_system& system, sched::executor& workers, unsigned runners_max,
+           job_pool_options options, std::function<void(bool)> keep_alive);
   job_pool(const job_pool&) = delete;
   job_pool& operator=(const job_pool&) = delete;
   // When its workers have ended. What nobody has taken is dropped.
   ~job_pool();
 
-  // The pool that the calling thread's jobs belong to: of its handler, task or job; else of the runtime that it made last.
-  // Null when there is none.
+  // The pool that the calling thread's jobs belong to: of its handler, task or job; else of the
+  // runtime that it made last. Null when there is none.
   static job_pool* current() noexcept;
 
   // The calling thread belongs to a pool until the end of this.
@@ -96,18 +98,23 @@ class job_pool {
   // Takes the ref. False when memory is out, or the queue is full and the job not urgent.
   bool submit(job& one, job_queue& mine, bool urgent = false) noexcept;
   // A good deal of it.
-  bool has_room(const job_queue& mine) const noexcept { return mine.count() <= options_.queued_max / 2; }
+  bool has_room(const job_queue& mine) const noexcept {
+    return mine.count() <= options_.queued_max / 2;
+  }
   bool is_serial() const noexcept { return options_.serial; }
   // Whether what a thread has made is to be queued where others find it.
   bool shares() const noexcept { return !options_.serial && options_.steals; }
 
-  // The caller waits for a job that another thread runs: runs one that this thread has queued meanwhile. False when there is none; then
-  // `wants_work`, if it is not null, is notified when there is.
+  // The caller waits for a job that another thread runs: runs one that this thread has queued
+  // meanwhile. False when there is none; then `wants_work`, if it is not null, is notified when
+  // there is.
   bool help(const job& with, waiting_thread* wants_work) noexcept;
 
-  // Of forks (fork_frame.cpp). Something was pushed: one more runner comes, if there is room for one.
+  // Of forks (fork_frame.cpp). Something was pushed: one more runner comes, if there is room for
+  // one.
   void call_runner() noexcept;
-  // Parts lie in the caller's deques, or are about to: others may take part. The caller's thread has a queue.
+  // Parts lie in the caller's deques, or are about to: others may take part. The caller's thread
+  // has a queue.
   void offer(fork_tree& of, std::int64_t now) noexcept;
   // The oldest part that some other thread has left, of this tree if it is not null; or null.
   fork_frame* steal_part(const fork_deques& mine, const fork_tree* only) noexcept;
@@ -139,20 +146,25 @@ class job_pool {
   void begin_run(job& one) noexcept {
     count_run();
     if (known_.pool != id_) return;
-    known_.queue->runs_from.store(known_.queue->mark(), std::memory_order_relaxed);  // order: relaxed  the next store publishes it
+    // order: relaxed  the next store publishes it
+    known_.queue->runs_from.store(known_.queue->mark(), std::memory_order_relaxed);
     // order: release  pairs with help/acquire
     one.queues_in.store(known_.queue, std::memory_order_release);
   }
-  void count_dropped() noexcept { dropped_.fetch_add(1, std::memory_order_relaxed); }  // order: relaxed  a statistic
+  // order: relaxed  a statistic
+  void count_dropped() noexcept { dropped_.fetch_add(1, std::memory_order_relaxed); }
   std::size_t queued() const;  // now
-  std::uint64_t dropped() const noexcept { return dropped_.load(std::memory_order_relaxed); }  // order: relaxed  the same
+  // order: relaxed  the same
+  std::uint64_t dropped() const noexcept { return dropped_.load(std::memory_order_relaxed); }
 
  private:
   struct runner;
-  // Makes up for an offer that came too soon behind a call: who made it may be long in coming to the next one.
+  // Makes up for an offer that came too soon behind a call: who made it may be long in coming to
+  // the next one.
   struct late_offer final : tasks::timer {
     explicit late_offer(job_pool& pool) noexcept : timer(&make, true), of(pool) {}
-    ~late_offer() { tasks::cancel(*of.system_.host.clock, *this); }  // parts that are left make offers, too
+    // parts that are left make offers, too
+    ~late_offer() { tasks::cancel(*of.system_.host.clock, *this); }
     static void make(timer& self) noexcept;
     job_pool& of;
     std::atomic<bool> armed{false};
@@ -195,7 +207,8 @@ class job_pool {
   std::atomic<std::uint64_t> dropped_{0};
   mutable std::mutex mutex_;  // of queues_; a thief holds it
   std::vector<std::unique_ptr<job_queue>> queues_;
-  std::vector<job_queue*> for_runners_;  // of them: made for the workers, so that these need no memory
+  // of them: made for the workers, so that these need no memory
+  std::vector<job_queue*> for_runners_;
   std::size_t next_victim_ = 0;
   late_offer late_{*this};
 };

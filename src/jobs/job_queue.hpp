@@ -1,10 +1,11 @@
-// job_queue: the jobs that one thread has submitted, until somebody takes them; and the parts of its forks, which have a
-// deques of their own.
+// job_queue: the jobs that one thread has submitted, until somebody takes them; and the parts of
+// its forks, which have a deques of their own.
 //
-// The owner works at the new end, thieves take the oldest. A ring that doubles when it is full; one that was taken out of
-// the middle leaves a hole. Guarded by a biased lock, the owner's; thieves come one at a time.
-// Invariants
-//   J1  a job in the ring has a ref of the ring's, `place` is its index there, and `kept_by` the queue.
+// The owner works at the new end, thieves take the oldest. A ring that doubles when it is full; one
+// that was taken out of the middle leaves a hole. Guarded by a biased lock, the owner's; thieves
+// come one at a time. Invariants
+//   J1  a job in the ring has a ref of the ring's, `place` is its index there, and `kept_by` the
+//   queue.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +17,8 @@
 #include <utility>
 
 #include "sched/biased_lock.hpp"
-#include "troupe/jobs/job.hpp"
 #include "troupe/jobs/fork_frame.hpp"
+#include "troupe/jobs/job.hpp"
 
 namespace troupe::jobs {
 
@@ -29,7 +30,8 @@ class job_queue {
     const bool room = end_() - begin_() <= mask_ || grow();
     if (room) {
       one.position = end_();
-      one.kept_by.store(this, std::memory_order_relaxed);  // order: relaxed  only the owner compares it with itself
+      // order: relaxed  only the owner compares it with itself
+      one.kept_by.store(this, std::memory_order_relaxed);
       slots_[end_() & mask_] = &one;
       set(ends_, end_() + 1);
     }
@@ -80,7 +82,8 @@ class job_queue {
   job* steal_from(std::uint64_t first) noexcept {
     if (end_() <= first || !lock.try_revoke()) return nullptr;
     job* one = nullptr;
-    for (std::size_t at = std::max<std::size_t>(begin_(), first); one == nullptr && at < end_(); ++at) {
+    for (std::size_t at = std::max<std::size_t>(begin_(), first); one == nullptr && at < end_();
+         ++at) {
       one = std::exchange(slots_[at & mask_], nullptr);
     }
     lock.restore();
@@ -98,11 +101,12 @@ class job_queue {
   }
 
   std::thread::id owner{};  // none: anybody may become it; guarded by the pool's mutex
-  fork_deques parts;      // of the forks and loops that the thread has begun
-  std::atomic<std::uint64_t> runs_from{0};  // what was pushed since the owner's outermost job began has this index or a later one
+  fork_deques parts;        // of the forks and loops that the thread has begun
+  // what was pushed since the owner's outermost job began has this index or a later one
+  std::atomic<std::uint64_t> runs_from{0};
   // A thread that waits for what the owner runs, and would help when something is queued; a hint.
   std::atomic<waiting_thread*> wants_work{nullptr};
-  std::atomic<bool> busy{false};  // the owner is at work here; written by it
+  std::atomic<bool> busy{false};   // the owner is at work here; written by it
   std::int64_t offered_at_ns = 0;  // the owner's: when it last called somebody to take part
 
  private:
@@ -115,13 +119,16 @@ class job_queue {
   // order: relaxed (all)  a hint for those outside of the lock
   std::size_t begin_() const noexcept { return begins_.load(std::memory_order_relaxed); }
   std::size_t end_() const noexcept { return ends_.load(std::memory_order_relaxed); }
-  static void set(std::atomic<std::size_t>& of, std::size_t to) noexcept { of.store(to, std::memory_order_relaxed); }
+  static void set(std::atomic<std::size_t>& of, std::size_t to) noexcept {
+    of.store(to, std::memory_order_relaxed);
+  }
 
   bool grow() noexcept {
     const std::size_t room = 2 * (mask_ + 1);
     auto* larger = new (std::nothrow) job*[room];
     if (larger == nullptr) return false;
-    for (std::size_t at = begin_(); at != end_(); ++at) larger[at & (room - 1)] = slots_[at & mask_];
+    for (std::size_t at = begin_(); at != end_(); ++at)
+      larger[at & (room - 1)] = slots_[at & mask_];
     slots_.reset(larger);
     mask_ = room - 1;
     return true;

@@ -6,8 +6,9 @@
 //
 // Invariants
 //   W1  the result is whole before the word says done, and whoever sees that sees the result.
-//   W2  a waiter that attached is in the list that finish() gives, once; one that was refused, or detached, is not.
-//   W3  who detaches is one that the end of the job waits for, by whatever way: so finish() comes behind it.
+//   W2  a waiter that attached is in the list that finish() gives, once; one that was refused, or
+//   detached, is not. W3  who detaches is one that the end of the job waits for, by whatever way:
+//   so finish() comes behind it.
 #pragma once
 
 #include <cstdint>
@@ -34,19 +35,23 @@ class job_word {
     while (seen != done) {
       one.next = reinterpret_cast<Waiter*>(seen);
       // order: release  publishes the waiter to finish (W2); acquire: as above
-      if (word_.compare_exchange_strong(seen, reinterpret_cast<std::uintptr_t>(&one), std::memory_order_release,
-                                        std::memory_order_acquire)) {
+      if (word_.compare_exchange_strong(seen, reinterpret_cast<std::uintptr_t>(&one),
+                                        std::memory_order_release, std::memory_order_acquire)) {
         return true;
       }
     }
     return false;
   }
 
-  // Takes out one that attached, while others may attach. One at a time, and only while the job cannot end (W3).
+  // Takes out one that attached, while others may attach. One at a time, and only while the job
+  // cannot end (W3).
   void detach(Waiter& one) noexcept {
     auto seen = reinterpret_cast<std::uintptr_t>(&one);
-    // order: acquire  sees the waiters that came since, to find the one before it; keeps what the others have published (W2)
-    if (word_.compare_exchange_strong(seen, reinterpret_cast<std::uintptr_t>(static_cast<Waiter*>(one.next)), std::memory_order_acquire)) {
+    // order: acquire  sees the waiters that came since, to find the one before it; keeps what the
+    // others have published (W2)
+    if (word_.compare_exchange_strong(
+            seen, reinterpret_cast<std::uintptr_t>(static_cast<Waiter*>(one.next)),
+            std::memory_order_acquire)) {
       return;
     }
     auto* at = reinterpret_cast<Waiter*>(seen);
@@ -54,10 +59,11 @@ class job_word {
     at->next = static_cast<Waiter*>(one.next);
   }
 
-  // The result is there. Who waits for it, newest first; read the next one before one of them is told.
+  // The result is there. Who waits for it, newest first; read the next one before one of them is
+  // told.
   Waiter* finish() noexcept {
-    // order: acq_rel  publishes the result (W1); sees the waiters whole, older ones too: each compare-and-swap in between
-    // keeps what earlier ones published
+    // order: acq_rel  publishes the result (W1); sees the waiters whole, older ones too: each
+    // compare-and-swap in between keeps what earlier ones published
     return reinterpret_cast<Waiter*>(word_.exchange(done, std::memory_order_acq_rel));
   }
 

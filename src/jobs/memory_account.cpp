@@ -80,7 +80,9 @@ void discharge(memory_account& of, std::size_t bytes) noexcept { of.discharge(by
 
 std::size_t check_bytes(std::size_t bytes) {
   constexpr std::size_t most = std::size_t{1} << 47;  // of addresses
-  if (bytes > most) throw usage_error("troupe: resource: " + std::to_string(bytes) + " bytes are more than any process can have");
+  if (bytes > most)
+    throw usage_error("troupe: resource: " + std::to_string(bytes) +
+                      " bytes are more than any process can have");
   return bytes;
 }
 

@@ -1,8 +1,10 @@
-// memory_gate: how many bytes are in use, and how many jobs lie aside until there are fewer (docs/protocols/lazies.md).
+// memory_gate: how many bytes are in use, and how many jobs lie aside until there are fewer
+// (docs/protocols/lazies.md).
 //
-// A runner puts a job aside, then asks whether memory is still short; who gives bytes back then asks whether jobs lie aside.
-// Invariants
-//   G1  of a job that is put aside beside bytes that are given back, one of the two sides sees the other.
+// A runner puts a job aside, then asks whether memory is still short; who gives bytes back then
+// asks whether jobs lie aside. Invariants
+//   G1  of a job that is put aside beside bytes that are given back, one of the two sides sees the
+//   other.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +19,8 @@ class memory_gate {
   explicit memory_gate(std::size_t limit) noexcept : limit_(limit) {}
 
   bool has_limit() const noexcept { return limit_ != 0; }
-  std::size_t used() const noexcept { return used_.load(std::memory_order_relaxed); }  // order: relaxed  a statistic
+  // order: relaxed  a statistic
+  std::size_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
 
   // What is used then.
   std::size_t take(std::size_t bytes) noexcept {
@@ -34,11 +37,15 @@ class memory_gate {
 
   // One lies there.
   void put_aside() noexcept {
-    aside_.fetch_add(1, std::memory_order_seq_cst);  // order: seq_cst  in front of is_short (G1); pairs with give
+    // order: seq_cst  in front of is_short (G1); pairs with give
+    aside_.fetch_add(1, std::memory_order_seq_cst);
   }
   // order: seq_cst  behind put_aside (G1); pairs with give
-  bool is_short() const noexcept { return has_limit() && used_.load(std::memory_order_seq_cst) > limit_; }
-  void took_up() noexcept { aside_.fetch_sub(1, std::memory_order_relaxed); }  // order: relaxed  a hint
+  bool is_short() const noexcept {
+    return has_limit() && used_.load(std::memory_order_seq_cst) > limit_;
+  }
+  // order: relaxed  a hint
+  void took_up() noexcept { aside_.fetch_sub(1, std::memory_order_relaxed); }
   // order: relaxed  a hint: the runner that has put one aside knows
   std::size_t aside() const noexcept { return aside_.load(std::memory_order_relaxed); }
   bool some_aside() const noexcept { return aside() != 0; }

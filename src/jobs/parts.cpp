@@ -28,7 +28,8 @@ class alignas(base::line_bytes) stretch {
   }
   // False when none is left.
   bool take(std::size_t& part) noexcept {
-    // order: relaxed (both)  who takes which; what parts do is published by the ends of their takers
+    // order: relaxed (both)  who takes which; what parts do is published by the ends of their
+    // takers
     if (next_.load(std::memory_order_relaxed) >= end_) return false;
     part = next_.fetch_add(1, std::memory_order_relaxed);
     return part < end_;
@@ -44,7 +45,9 @@ class shared_parts {
  public:
   shared_parts(const part_body& body, std::size_t count, std::size_t threads)
       : body_(body), stretches_(std::make_unique<stretch[]>(threads)), threads_(threads) {
-    const auto begin_of = [=](std::size_t i) { return count / threads * i + std::min(i, count % threads); };
+    const auto begin_of = [=](std::size_t i) {
+      return count / threads * i + std::min(i, count % threads);
+    };
     for (std::size_t i = 0; i < threads; ++i) stretches_[i].begin(begin_of(i), begin_of(i + 1));
   }
 
@@ -57,7 +60,9 @@ class shared_parts {
       while (stretches_[(mine + i) % threads_].take(part)) {
         body_.run_part(part);
         // order: relaxed  a hint, as at a fork
-        const bool look = --on.forks_left < 0 || on.tree->failures.load(std::memory_order_relaxed) != 0 || on.is_look_due(look_ns);
+        const bool look = --on.forks_left < 0 ||
+                          on.tree->failures.load(std::memory_order_relaxed) != 0 ||
+                          on.is_look_due(look_ns);
         if (!look) continue;
         on.forks_left = 0;
         return true;
@@ -89,7 +94,8 @@ class takes_some {
   fork_frame* self_ = nullptr;
 };
 
-// How many threads may take part. The next fork calls them, since the loop's first part may be long.
+// How many threads may take part. The next fork calls them, since the loop's first part may be
+// long.
 class asks_for_threads {
  public:
   bool await_ready() const noexcept { return false; }
@@ -114,8 +120,11 @@ class fork_of_takers {
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
     for (auto& each : works_) work_access::begin(each);
-    const auto part = [parts = works_.data()](std::uint32_t i) -> fork_frame& { return work_access::fork_frame_of(parts[i]); };
-    return join_.start<&fork_deques::loops>(who.promise(), static_cast<std::uint32_t>(works_.size()), part);
+    const auto part = [parts = works_.data()](std::uint32_t i) -> fork_frame& {
+      return work_access::fork_frame_of(parts[i]);
+    };
+    return join_.start<&fork_deques::loops>(who.promise(),
+                                            static_cast<std::uint32_t>(works_.size()), part);
   }
   void await_resume() { join_.check(); }
   fork_awaiter<fork_of_takers> operator co_await() && noexcept { return {*this}; }
@@ -158,7 +167,8 @@ work<> run_parts(const part_body& body, std::size_t count) {
 
 void refuse_negative_first(const char* loop) {
   throw usage_error(std::string("troupe: ") + loop +
-                    ": the first number is negative, but numbers are unsigned, as one end is; make both ends signed");
+                    ": the first number is negative, but numbers are unsigned, as one end is; make "
+                    "both ends signed");
 }
 
 std::size_t grain_by_workers(std::size_t count) noexcept {

@@ -24,10 +24,13 @@ struct pending_list {
     one.newer = behind == nullptr ? oldest : behind->newer;
     (one.older == nullptr ? oldest : one.older->newer) = &one;
     (one.newer == nullptr ? newest : one.newer->older) = &one;
-    one.kept_by.store(this, std::memory_order_relaxed);  // order: relaxed  only this thread compares it with itself
+    // order: relaxed  only this thread compares it with itself
+    one.kept_by.store(this, std::memory_order_relaxed);
   }
   // order: relaxed  as above
-  bool has(const job& one) const noexcept { return one.kept_by.load(std::memory_order_relaxed) == this; }
+  bool has(const job& one) const noexcept {
+    return one.kept_by.load(std::memory_order_relaxed) == this;
+  }
   void remove(job& one) noexcept {
     ++removed;
     (one.older == nullptr ? oldest : one.older->newer) = one.newer;
@@ -43,8 +46,8 @@ struct pending_list {
       one.drop_kept();
     }
   }
-  // One that has lost its last handle. What it holds may be the last handle of others, and they of others again: one after the other, or
-  // the stack would end before a long chain does.
+  // One that has lost its last handle. What it holds may be the last handle of others, and they of
+  // others again: one after the other, or the stack would end before a long chain does.
   void drop_orphan(job& one) noexcept {
     remove(one);
     one.older = std::exchange(orphans, &one);
@@ -59,7 +62,9 @@ struct pending_list {
   }
 
   // Nobody but where it is kept.
-  static bool is_orphan(job& one) noexcept { return job_refs<std::atomic<std::uint32_t>>(one.refs).is_orphan(); }
+  static bool is_orphan(job& one) noexcept {
+    return job_refs<std::atomic<std::uint32_t>>(one.refs).is_orphan();
+  }
   static void count_unrun(const job& one, job_pool* pool) noexcept {
     // order: relaxed  somebody had it, and has run it
     if (pool != nullptr && !one.claimed.load(std::memory_order_relaxed)) pool->count_dropped();

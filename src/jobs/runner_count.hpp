@@ -1,8 +1,9 @@
-// runner_count: how many runners there are, so that no queued job is left without one (docs/protocols/lazies.md).
+// runner_count: how many runners there are, so that no queued job is left without one
+// (docs/protocols/lazies.md).
 //
-// Whoever queues a job asks wants_one() behind that; a runner that has found nothing says end() and looks once more.
-// While a called runner has not arrived, it is the one that will see what is queued: it calls the next ones.
-// Invariants
+// Whoever queues a job asks wants_one() behind that; a runner that has found nothing says end() and
+// looks once more. While a called runner has not arrived, it is the one that will see what is
+// queued: it calls the next ones. Invariants
 //   R1  of a job queued beside a runner's end, one of the two sides sees the other.
 //   R2  of a job queued beside a runner's arrival, one of the two sides sees the other.
 #pragma once
@@ -42,8 +43,8 @@ class runner_count {
     do {
       if (runners(seen) >= most_) return false;
       // order: relaxed (both)  as above
-    } while (!word_.compare_exchange_weak(seen, seen + one_runner + one_coming, std::memory_order_relaxed,
-                                          std::memory_order_relaxed));
+    } while (!word_.compare_exchange_weak(seen, seen + one_runner + one_coming,
+                                          std::memory_order_relaxed, std::memory_order_relaxed));
     return true;
   }
 
@@ -56,9 +57,12 @@ class runner_count {
 
   // How many have been called and have not arrived; a hint.
   // order: relaxed  a hint
-  std::uint32_t on_their_way() const noexcept { return coming(word_.load(std::memory_order_relaxed)); }
+  std::uint32_t on_their_way() const noexcept {
+    return coming(word_.load(std::memory_order_relaxed));
+  }
 
-  // One is gone; the caller looks for jobs behind this. False when there is no fence: then a look says nothing.
+  // One is gone; the caller looks for jobs behind this. False when there is no fence: then a look
+  // says nothing.
   bool end() noexcept {
     // order: relaxed  in front of the fence (R1)
     word_.fetch_sub(one_runner, std::memory_order_relaxed);
@@ -74,8 +78,12 @@ class runner_count {
  private:
   // The low half counts runners, the high one those of them that have not arrived.
   static constexpr std::uint64_t one_runner = 1, one_coming = std::uint64_t{1} << 32;
-  static constexpr std::uint32_t runners(std::uint64_t word) noexcept { return static_cast<std::uint32_t>(word); }
-  static constexpr std::uint32_t coming(std::uint64_t word) noexcept { return static_cast<std::uint32_t>(word >> 32); }
+  static constexpr std::uint32_t runners(std::uint64_t word) noexcept {
+    return static_cast<std::uint32_t>(word);
+  }
+  static constexpr std::uint32_t coming(std::uint64_t word) noexcept {
+    return static_cast<std::uint32_t>(word >> 32);
+  }
 
   const std::uint32_t most_;
   typename Atomics::template atomic<std::uint64_t> word_{0};

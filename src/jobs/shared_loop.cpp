@@ -40,7 +40,8 @@ struct loop_tree final : tree_of_thread {
   fork_join parts;
 };
 
-// The loops that were begun in the same fork frame, or job, or in plain code outside of any, are waited for and cancelled together.
+// The loops that were begun in the same fork frame, or job, or in plain code outside of any, are
+// waited for and cancelled together.
 struct loop_segment {
   loop_segment();
   loop_segment(const loop_segment&) = delete;
@@ -54,7 +55,8 @@ struct loop_segment {
   const own_loops before;
 };
 
-loop_tree::loop_tree(const loop_segment& in, fork_tree* inside_of) noexcept : tree_of_thread(parts, in.pool, in.threads) {
+loop_tree::loop_tree(const loop_segment& in, fork_tree* inside_of) noexcept
+    : tree_of_thread(parts, in.pool, in.threads) {
   within = inside_of;
   if (within != nullptr) outermost = within->outermost;
   parts.begin(this, nullptr, 1);
@@ -65,7 +67,9 @@ namespace {
 void set_pace(own_loops& here, std::int64_t now) noexcept {
   const std::int64_t span = now - std::exchange(looked_ns, now);
   if (span < look_ns_min) here.looks_after = std::min(2 * here.looks_after, looks_after_max);
-  if (span > look_ns_max) here.looks_after = std::max(static_cast<std::int32_t>(here.looks_after * look_ns_max / span), 1);
+  if (span > look_ns_max)
+    here.looks_after =
+        std::max(static_cast<std::int32_t>(here.looks_after * look_ns_max / span), 1);
   here.round = here.looks_after < looks_after_of_long_rounds ? 1 : long_round;
 }
 
@@ -93,7 +97,8 @@ void give_half(loop_segment& in, shared_loop& of, fork_deques& to, bool begun) n
   to.loops.push(*given->part);
 }
 
-// The outermost that has something left. What lies outside of one that has given had nothing left when it did, or is too far away.
+// The outermost that has something left. What lies outside of one that has given had nothing left
+// when it did, or is too far away.
 shared_loop& find_outermost(shared_loop& innermost) noexcept {
   shared_loop* found = &innermost;
   int seen = 0;
@@ -104,8 +109,11 @@ shared_loop& find_outermost(shared_loop& innermost) noexcept {
   return *found;
 }
 
-// A thief that looks at a part makes it seem gone. One given part more would lie on top of it, and be taken back in its place.
-bool has_none_given(fork_deques& in) noexcept { return in.newest_given == nullptr || in.loops.is_empty(); }
+// A thief that looks at a part makes it seem gone. One given part more would lie on top of it, and
+// be taken back in its place.
+bool has_none_given(fork_deques& in) noexcept {
+  return in.newest_given == nullptr || in.loops.is_empty();
+}
 
 // Others find something in this thread's deque, if there is something that they could do.
 void give(own_loops& here, std::int64_t now) noexcept {
@@ -152,7 +160,8 @@ loop_segment::~loop_segment() {
 
 void run_in_segment(void (*function)(void*), void* argument) {
   if (!may_block_here()) {
-    throw usage_error("troupe: shared_for: a handler must not hold its thread; co_await a work that calls it");
+    throw usage_error(
+        "troupe: shared_for: a handler must not hold its thread; co_await a work that calls it");
   }
   const loop_segment here;
   function(argument);
@@ -167,9 +176,13 @@ void shared_loop::look() {
     return;
   }
   // order: relaxed  a hint
-  const bool failed = in.tree != nullptr && in.tree->outermost->failures.load(std::memory_order_relaxed) != 0 && in.tree->root.is_cancelled();
+  const bool failed = in.tree != nullptr &&
+                      in.tree->outermost->failures.load(std::memory_order_relaxed) != 0 &&
+                      in.tree->root.is_cancelled();
   if (failed || in.pool->discarding()) {
-    throw cancelled("troupe: shared_for: it was cancelled: another call has failed, or the runtime was stopped");
+    throw cancelled(
+        "troupe: shared_for: it was cancelled: another call has failed, or the runtime was "
+        "stopped");
   }
   if (in.pool->is_simulated()) {
     here.looks_after = sim_looks_after;
@@ -196,7 +209,8 @@ bool shared_loop::go_on() {
 bool shared_loop::take_back() noexcept {
   if (tree == nullptr || newest_given == nullptr) return false;
   fork_deques& deques = loops_here.segment->works->queue.parts;
-  if (deques.newest_given != newest_given) return false;  // it gave, or a loop outside of it, when the deque was empty
+  // it gave, or a loop outside of it, when the deque was empty
+  if (deques.newest_given != newest_given) return false;
   deques.newest_given = nullptr;
   fork_frame* const one = deques.loops.pop();
   if (one == nullptr) return false;

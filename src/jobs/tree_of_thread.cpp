@@ -7,7 +7,8 @@
 namespace troupe::jobs {
 
 unsigned threads_of(const job_pool* pool) noexcept {
-  return pool == nullptr || !pool->shares() ? 1 : pool->workers() + (base::worker_number == 0 ? 1 : 0);
+  return pool == nullptr || !pool->shares() ? 1
+                                            : pool->workers() + (base::worker_number == 0 ? 1 : 0);
 }
 
 tree_of_thread::tree_of_thread(fork_join& top, job_pool* system, unsigned takes_part)
@@ -49,7 +50,8 @@ void help(tree_of_thread& tree, fork_deques& deques, const bottom& under) noexce
     } else if (!wants_work) {
       if (tree.pool != nullptr) tree.pool->count_call(true);
       say(true);
-      // order: seq_cst  who has pushed a part and did not see this is seen by one more search; pairs with offer
+      // order: seq_cst  who has pushed a part and did not see this is seen by one more search;
+      // pairs with offer
       std::atomic_thread_fence(std::memory_order_seq_cst);
     } else {
       if (tree.pool != nullptr) tree.pool->attend();

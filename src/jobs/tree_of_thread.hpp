@@ -1,4 +1,5 @@
-// tree_of_thread: a tree of forks whose end a thread waits for. It helps meanwhile: with that tree, and what is within it.
+// tree_of_thread: a tree of forks whose end a thread waits for. It helps meanwhile: with that tree,
+// and what is within it.
 #pragma once
 
 #include <atomic>
@@ -13,7 +14,8 @@ unsigned threads_of(const job_pool* pool) noexcept;
 
 struct tree_of_thread : fork_tree {
   // The calling thread is the one that waits.
-  tree_of_thread(fork_join& top, job_pool* system, unsigned takes_part);  // throws std::bad_alloc at a thread's first call
+  // throws std::bad_alloc at a thread's first call
+  tree_of_thread(fork_join& top, job_pool* system, unsigned takes_part);
   static void tell(fork_tree& base) noexcept;
   // order: acquire  sees what the parts did; pairs with tell
   bool done() const noexcept { return told.load(std::memory_order_acquire); }
@@ -23,7 +25,8 @@ struct tree_of_thread : fork_tree {
 // What a thread had when it came lies under this; what it pushes then, above.
 class bottom {
  public:
-  explicit bottom(const fork_deques& of) noexcept : forks_(of.forks.mark()), loops_(of.loops.mark()) {}
+  explicit bottom(const fork_deques& of) noexcept
+      : forks_(of.forks.mark()), loops_(of.loops.mark()) {}
   // The newest above it.
   fork_frame* pop(fork_deques& of) const noexcept {
     fork_frame* const one = of.forks.mark() > forks_ ? of.forks.pop() : nullptr;
@@ -34,8 +37,8 @@ class bottom {
   const std::int64_t forks_, loops_;
 };
 
-// Takes part in this tree, and in nothing else, until it has ended: what lies under it on this stack may wait for the tree, and so
-// never for what is put on top.
+// Takes part in this tree, and in nothing else, until it has ended: what lies under it on this
+// stack may wait for the tree, and so never for what is put on top.
 void help(tree_of_thread& tree, fork_deques& deques, const bottom& under) noexcept;
 
 }  // namespace troupe::jobs

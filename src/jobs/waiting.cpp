@@ -27,7 +27,8 @@ struct all_threads {
     (one.newer == nullptr ? newest : one.newer->older) = one.older;
     if (one.older != nullptr) one.older->newer = one.newer;
     one.at = {};
-    one.refused.store(false, std::memory_order_relaxed);  // order: relaxed  its own thread reads it, and others under the mutex
+    // order: relaxed  its own thread reads it, and others under the mutex
+    one.refused.store(false, std::memory_order_relaxed);
   }
   static all_threads& get() {
     static all_threads& instance = *new all_threads;
@@ -59,7 +60,9 @@ struct undo {
 };
 
 struct asleep_span {
-  explicit asleep_span(const char* what) noexcept : name(what) { observe::trace(observe::event::asleep_begin, name); }
+  explicit asleep_span(const char* what) noexcept : name(what) {
+    observe::trace(observe::event::asleep_begin, name);
+  }
   ~asleep_span() { observe::trace(observe::event::asleep_end, name); }
   const char* const name;
 };
@@ -92,7 +95,8 @@ constinit thread_local own_stack this_stack;
 waiting_thread& make_this_thread() {
   all_threads& all = all_threads::get();
   std::lock_guard lock(all.mutex);
-  this_stack.thread = all.free == nullptr ? new waiting_thread : std::exchange(all.free, all.free->next_free);
+  this_stack.thread =
+      all.free == nullptr ? new waiting_thread : std::exchange(all.free, all.free->next_free);
   gives_back.armed = true;
   tasks::job_thread = this_stack.thread;
   return *this_stack.thread;
@@ -116,9 +120,11 @@ waits_for::waits_for(const job& of, joins) noexcept : self_(this_thread()) {
   all.add(self_);
 }
 
-// A circle has one that waits for a job and may be refused that: who waits for a tree, or joins a thread, waits for what is younger than
-// all that its stack had before, so that no circle is made of these alone.
-waits_for::waits_for(const fork_tree& of, const std::atomic<bool>& ended) noexcept : self_(this_thread()) {
+// A circle has one that waits for a job and may be refused that: who waits for a tree, or joins a
+// thread, waits for what is younger than all that its stack had before, so that no circle is made
+// of these alone.
+waits_for::waits_for(const fork_tree& of, const std::atomic<bool>& ended) noexcept
+    : self_(this_thread()) {
   all_threads& all = all_threads::get();
   std::lock_guard lock(all.mutex);
   self_.at = {.all = &of, .ended = &ended, .top = this_stack.top};
@@ -150,7 +156,8 @@ void wake_those_that_want_work(const job_pool& of) noexcept {
   for (waiting_thread* at = all.newest; at != nullptr; at = at->older) {
     const fork_tree* const tree = at->at.all;
     // order: relaxed  a hint
-    if (tree != nullptr && tree->pool == &of && tree->wants_work.load(std::memory_order_relaxed)) at->parker.notify();
+    if (tree != nullptr && tree->pool == &of && tree->wants_work.load(std::memory_order_relaxed))
+      at->parker.notify();
   }
 }
 

@@ -1,8 +1,9 @@
 // waiting: the threads that wait for jobs and forks, and who waits for whom.
 //
-// Whatever lies on a thread's stack needs what lies above it, and all of it needs what the thread waits for. A job is run by one
-// thread; a tree of forks needs each thread that has one of its fork frames on its stack. So the way from a wait over threads to their
-// waits is exact, and one that comes back is a deadlock. It is looked for by the last one that begins to wait, under one mutex.
+// Whatever lies on a thread's stack needs what lies above it, and all of it needs what the thread
+// waits for. A job is run by one thread; a tree of forks needs each thread that has one of its fork
+// frames on its stack. So the way from a wait over threads to their waits is exact, and one that
+// comes back is a deadlock. It is looked for by the last one that begins to wait, under one mutex.
 #pragma once
 
 #include <atomic>
@@ -31,30 +32,37 @@ class frame {
   frame& operator=(const frame&) = delete;
   TROUPE_INLINE ~frame();
 
-  const job* const runs;        // or null:
+  const job* const runs;  // or null:
   fork_tree* const forks;
   const frame* const below;
   const frame* const forks_below;  // the next one that has forks, from here on: this one, too
 };
 
 TROUPE_INLINE frame::frame(job& one) noexcept
-    : runs(&one), forks(nullptr), below(this_stack.top), forks_below(below == nullptr ? nullptr : below->forks_below) {
+    : runs(&one),
+      forks(nullptr),
+      below(this_stack.top),
+      forks_below(below == nullptr ? nullptr : below->forks_below) {
   this_stack.top = this;
 }
-inline frame::frame(fork_tree& works_at) noexcept : runs(nullptr), forks(&works_at), below(this_stack.top), forks_below(this) { this_stack.top = this; }
+inline frame::frame(fork_tree& works_at) noexcept
+    : runs(nullptr), forks(&works_at), below(this_stack.top), forks_below(this) {
+  this_stack.top = this;
+}
 TROUPE_INLINE frame::~frame() { this_stack.top = below; }
 
-// Never freed, but used again by another thread: whoever looks for a deadlock may look at one whose job has just ended.
+// Never freed, but used again by another thread: whoever looks for a deadlock may look at one whose
+// job has just ended.
 struct waiting_thread {
   base::parker parker;
   std::atomic<bool> refused{false};  // what it waits for waits for it; `chain` says how
 
   // Under the mutex.
   struct place {
-    const job* one = nullptr;                   // it waits for this,
-    const fork_tree* all = nullptr;             // or for all fork frames of this
-    const std::atomic<bool>* ended = nullptr;   // of the tree
-    const frame* top = nullptr;                 // of its stack, which stays as it is
+    const job* one = nullptr;                  // it waits for this,
+    const fork_tree* all = nullptr;            // or for all fork frames of this
+    const std::atomic<bool>* ended = nullptr;  // of the tree
+    const frame* top = nullptr;                // of its stack, which stays as it is
     bool may_refuse = false;
     std::uint32_t seen_in = 0;  // the last search for circles of actors and threads that came here
   } at;
@@ -67,9 +75,12 @@ struct waiting_thread {
   waiting_thread* next_free = nullptr;
 };
 
-// The calling thread's. The first call of a thread throws std::bad_alloc: so it comes before what cannot be undone.
+// The calling thread's. The first call of a thread throws std::bad_alloc: so it comes before what
+// cannot be undone.
 TROUPE_NOINLINE waiting_thread& make_this_thread();
-inline waiting_thread& this_thread() { return this_stack.thread != nullptr ? *this_stack.thread : make_this_thread(); }
+inline waiting_thread& this_thread() {
+  return this_stack.thread != nullptr ? *this_stack.thread : make_this_thread();
+}
 
 // The calling thread waits for what other ones do, until the end of this.
 class waits_for {

@@ -126,7 +126,8 @@ TROUPE_NOINLINE free_block* detail::refill(std::size_t size_class) {
   flusher.armed = true;
   magazine& mine = magazines[size_class];
   if (!refill_from_depot(mine, depot::get().lists[size_class])) {
-    refill_from_span(mine, size_class == stable_class ? stable_bytes : (size_class + 1) * class_step);
+    refill_from_span(mine,
+                     size_class == stable_class ? stable_bytes : (size_class + 1) * class_step);
   }
   return mine.take();
 }
@@ -136,7 +137,8 @@ TROUPE_NOINLINE void detail::store(std::size_t size_class, free_block* surplus) 
   batch_list& list = depot::get().lists[size_class];
   std::lock_guard lock(list.mutex);
   try {
-    // At once for more than there mostly are: programs in their steady state take nothing more from the heap.
+    // At once for more than there mostly are: programs in their steady state take nothing more from
+    // the heap.
     if (list.full.capacity() == 0) list.full.reserve(64);
     list.full.push_back(surplus);
   } catch (const std::bad_alloc&) {

@@ -49,7 +49,9 @@ TEST(block_pool, blocks_travel_between_threads) {
         std::swap(shared[at], shared.back());
         const auto [other, size] = shared.back();
         shared.pop_back();
-        if (other[0] != static_cast<unsigned char>(size) || other[size - 1] != static_cast<unsigned char>(size)) std::abort();
+        if (other[0] != static_cast<unsigned char>(size) ||
+            other[size - 1] != static_cast<unsigned char>(size))
+          std::abort();
         deallocate(other, size);
       }
     }

@@ -1,7 +1,8 @@
 // chunk: 2 MiB of fresh memory from the kernel, on a huge page where the kernel allows it.
 //
-// A huge page is resident as a whole from its first byte on. So who takes chunk after chunk takes small pages first: a small program
-// stays small, and a large one is none the slower for its first megabytes.
+// A huge page is resident as a whole from its first byte on. So who takes chunk after chunk takes
+// small pages first: a small program stays small, and a large one is none the slower for its first
+// megabytes.
 #pragma once
 
 #include <cstddef>

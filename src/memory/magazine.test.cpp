@@ -44,7 +44,8 @@ TEST(magazine, what_was_given_is_taken_last_in_first_out) {
 TEST(magazine, it_keeps_two_batches_and_gives_back_the_third) {
   magazine one;
   std::size_t given = 0;
-  for (; given < 2 * magazine::batch; ++given) ASSERT_EQ(one.give(&blocks[given]), nullptr) << given;
+  for (; given < 2 * magazine::batch; ++given)
+    ASSERT_EQ(one.give(&blocks[given]), nullptr) << given;
   free_block* surplus = one.give(&blocks[given]);
   ASSERT_NE(surplus, nullptr);
   EXPECT_EQ(length(surplus), magazine::batch);
@@ -58,7 +59,8 @@ TEST(magazine, ebb_and_flow_around_a_full_batch_never_goes_to_the_depot) {
   magazine one;
   for (std::size_t i = 0; i < magazine::batch; ++i) ASSERT_EQ(one.give(&blocks[i]), nullptr);
   for (int round = 0; round < 10; ++round) {
-    for (std::size_t i = 0; i < magazine::batch; ++i) ASSERT_EQ(one.give(&blocks[magazine::batch + i]), nullptr);
+    for (std::size_t i = 0; i < magazine::batch; ++i)
+      ASSERT_EQ(one.give(&blocks[magazine::batch + i]), nullptr);
     for (std::size_t i = 0; i < magazine::batch; ++i) ASSERT_NE(one.take(), nullptr);
   }
 }

@@ -12,7 +12,9 @@ namespace {
 
 free_block* as_block(void* slot) noexcept { return static_cast<free_block*>(slot); }
 
-std::uintptr_t chunk_of(const slab* one) noexcept { return reinterpret_cast<std::uintptr_t>(one) / chunk_bytes; }
+std::uintptr_t chunk_of(const slab* one) noexcept {
+  return reinterpret_cast<std::uintptr_t>(one) / chunk_bytes;
+}
 
 }  // namespace
 
@@ -84,7 +86,8 @@ void slot_space::store(std::size_t size_class, free_block* surplus) noexcept {
 }
 
 // A list of free slots, at most a batch. The class is locked.
-free_block* slot_space::refill(size_class& from, std::size_t index, std::size_t at_most, std::size_t& got) {
+free_block* slot_space::refill(size_class& from, std::size_t index, std::size_t at_most,
+                               std::size_t& got) {
   if (!from.full.empty()) {
     free_block* slots = from.full.back();
     from.full.pop_back();
@@ -117,7 +120,8 @@ slab* slot_space::new_slab(std::size_t size_class) {
     chunk_ = static_cast<std::byte*>(map_chunk(chunks_++));
     chunk_left_ = chunk_bytes;
   }
-  auto* made = ::new (chunk_) slab{owner_, bytes_of(size_class), size_class, 0, nullptr, nullptr, slabs_made_++};
+  auto* made = ::new (chunk_)
+      slab{owner_, bytes_of(size_class), size_class, 0, nullptr, nullptr, slabs_made_++};
   chunk_ += slab_bytes;
   chunk_left_ -= slab_bytes;
   slabs_.append(*made);
@@ -139,8 +143,10 @@ void* slot_space::allocate_alone(std::size_t bytes) {
 
 std::uint64_t slot_space::number_of(const void* slot) noexcept {
   const slab& home = slab::of(slot);
-  const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(slot) - reinterpret_cast<const std::byte*>(&home));
-  return home.number * slots_max + (home.size_class == alone ? 0 : (offset - first_slot) / home.slot_bytes) + 1;
+  const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(slot) -
+                                               reinterpret_cast<const std::byte*>(&home));
+  return home.number * slots_max +
+         (home.size_class == alone ? 0 : (offset - first_slot) / home.slot_bytes) + 1;
 }
 
 std::uint64_t slot_space::find_number(const void* slot) const noexcept {

@@ -1,12 +1,11 @@
 // slot_space: slots for objects that must be found again: all of one runtime's actors.
 //
-// Slots of one size lie together in slabs of 64 KiB, whose head says whose they are: owner_of(pointer) is
-// one mask and one load. An object too large for that has a block of its own, which begins as a slab does.
-// for_each visits every slot in use, which is how a runtime finds the actors that nobody refers to but each
-// other.
-// Threads: any. A worker passes its own magazines, others share a locked set.
-// Limits: the memory of slabs stays with the space for slots of the same size; blocks of their own are
-// malloc's.
+// Slots of one size lie together in slabs of 64 KiB, whose head says whose they are:
+// owner_of(pointer) is one mask and one load. An object too large for that has a block of its own,
+// which begins as a slab does. for_each visits every slot in use, which is how a runtime finds the
+// actors that nobody refers to but each other. Threads: any. A worker passes its own magazines,
+// others share a locked set. Limits: the memory of slabs stays with the space for slots of the same
+// size; blocks of their own are malloc's.
 #pragma once
 
 #include <array>
@@ -35,7 +34,7 @@ struct slab {
   std::size_t carved;      // slots given out so far, at least once
   slab* next;
   slab* previous;
-  std::uint64_t number;    // no two of a space, ever
+  std::uint64_t number;  // no two of a space, ever
 
   static slab& of(const void* slot) noexcept {
     return *reinterpret_cast<slab*>(reinterpret_cast<std::uintptr_t>(slot) & ~(slab_bytes - 1));
@@ -52,7 +51,8 @@ struct slab_list {
 
 class slot_space {
  public:
-  static constexpr std::size_t first_slot = 64;  // bytes from the slab's head, which is aligned to its size
+  // bytes from the slab's head, which is aligned to its size
+  static constexpr std::size_t first_slot = 64;
   static constexpr std::size_t small_step = 8, small_max = 256, middle_step = 64, middle_max = 4096;
   static constexpr std::size_t large_step = 1024, large_max = 16 * 1024;
   static constexpr std::size_t slots_max = 4096;  // of a slab: none is smaller than its head
@@ -70,12 +70,13 @@ class slot_space {
   slot_space& operator=(const slot_space&) = delete;
   ~slot_space();
 
-  // At least `bytes`, aligned to 8. When `bytes` is a multiple of a greater power of two (up to slab_bytes),
-  // the slot begins first_slot behind a multiple of that. Zeroed `in_use`, the caller sets it. `mine` may be
-  // null. Throws std::bad_alloc.
+  // At least `bytes`, aligned to 8. When `bytes` is a multiple of a greater power of two (up to
+  // slab_bytes), the slot begins first_slot behind a multiple of that. Zeroed `in_use`, the caller
+  // sets it. `mine` may be null. Throws std::bad_alloc.
   TROUPE_INLINE void* allocate(std::size_t bytes, magazines* mine) {
     if (mine != nullptr && bytes <= middle_max) [[likely]] {
-      if (free_block* slot = (*mine)[class_of(bytes)].take()) [[likely]] return slot;
+      if (free_block* slot = (*mine)[class_of(bytes)].take()) [[likely]]
+        return slot;
     }
     return allocate_slowly(bytes, mine);
   }
@@ -84,16 +85,19 @@ class slot_space {
     static_cast<slot_head*>(slot)->in_use = nullptr;
     const std::size_t index = slab::of(slot).size_class;
     if (mine == nullptr || index >= own_classes) return free_slowly(slot);
-    if (free_block* surplus = (*mine)[index].give(static_cast<free_block*>(slot))) [[unlikely]] store(index, surplus);
+    if (free_block* surplus = (*mine)[index].give(static_cast<free_block*>(slot))) [[unlikely]]
+      store(index, surplus);
   }
 
-  // A number for the slot: no other slot of the space that is in use has it. From 1 on; dense for slots of one size.
+  // A number for the slot: no other slot of the space that is in use has it. From 1 on; dense for
+  // slots of one size.
   static std::uint64_t number_of(const void* slot) noexcept;
-  // The same of what may be freed already, or was never a slot: 0 when it lies in none of the space's slabs.
+  // The same of what may be freed already, or was never a slot: 0 when it lies in none of the
+  // space's slabs.
   std::uint64_t find_number(const void* slot) const noexcept;
 
-  // Calls for every slot in use. Other threads may not allocate or free meanwhile; what `visit` itself
-  // allocates may be visited or not, and that alone it may free.
+  // Calls for every slot in use. Other threads may not allocate or free meanwhile; what `visit`
+  // itself allocates may be visited or not, and that alone it may free.
   void for_each(const std::function<void(void*)>& visit);
 
  private:
@@ -112,7 +116,8 @@ class slot_space {
   static constexpr std::size_t class_of(std::size_t bytes) noexcept {
     if (bytes < sizeof(slot_head)) bytes = sizeof(slot_head);
     if (bytes <= small_max) return (bytes + small_step - 1) / small_step - 1;
-    if (bytes <= middle_max) return small_classes + (bytes - small_max + middle_step - 1) / middle_step - 1;
+    if (bytes <= middle_max)
+      return small_classes + (bytes - small_max + middle_step - 1) / middle_step - 1;
     return own_classes + (bytes - middle_max + large_step - 1) / large_step - 1;
   }
   void* allocate_slowly(std::size_t bytes, magazines* mine);

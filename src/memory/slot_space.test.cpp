@@ -26,8 +26,9 @@ std::set<void*> in_use(slot_space& space) {
   return found;
 }
 
-const std::size_t sizes[] = {1,    8,    16,   24,   40,     255,    256,    257,    320,   4032,
-                             4095, 4096, 4097, 5120, 16'384, 16'385, 65'000, 65'472, 65'473, 300'000};
+const std::size_t sizes[] = {1,      8,      16,     24,     40,     255,    256,
+                             257,    320,    4032,   4095,   4096,   4097,   5120,
+                             16'384, 16'385, 65'000, 65'472, 65'473, 300'000};
 
 TEST(slot_space, the_owner_of_any_slot_is_found_from_its_address) {
   int owner = 0, other_owner = 0;
@@ -56,11 +57,13 @@ TEST(slot_space, slots_hold_what_was_asked_for_and_do_not_overlap) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     // Behind the head.
     if (all[i].second > sizeof(slot_head)) {
-      std::memset(all[i].first + sizeof(slot_head), static_cast<int>(i % 251), all[i].second - sizeof(slot_head));
+      std::memset(all[i].first + sizeof(slot_head), static_cast<int>(i % 251),
+                  all[i].second - sizeof(slot_head));
     }
   }
   for (std::size_t i = 0; i < all.size(); ++i) {
-    for (std::size_t k = sizeof(slot_head); k < all[i].second; ++k) ASSERT_EQ(all[i].first[k], i % 251);
+    for (std::size_t k = sizeof(slot_head); k < all[i].second; ++k)
+      ASSERT_EQ(all[i].first[k], i % 251);
     space.free(all[i].first, nullptr);
   }
   EXPECT_TRUE(in_use(space).empty());
@@ -102,12 +105,14 @@ TEST(slot_space, no_two_slots_have_one_number) {
 TEST(slot_space, many_slots_share_a_slab) {
   int owner = 0;
   slot_space space(&owner);
-  for (const std::size_t bytes : {16u, 64u, 96u, 300u, 1000u, 4096u, 4097u, 5000u, 7000u, 10'000u, 16'000u}) {
+  for (const std::size_t bytes :
+       {16u, 64u, 96u, 300u, 1000u, 4096u, 4097u, 5000u, 7000u, 10'000u, 16'000u}) {
     constexpr std::size_t count = 1000;
     std::set<slab*> slabs;
     for (std::size_t i = 0; i < count; ++i) slabs.insert(&slab::of(take(space, bytes)));
     // The rest of a slab that is too small for one more slot is never touched.
-    EXPECT_LE(slabs.size() * slab_bytes / count, bytes + bytes / 2 + slot_space::first_slot) << bytes;
+    EXPECT_LE(slabs.size() * slab_bytes / count, bytes + bytes / 2 + slot_space::first_slot)
+        << bytes;
   }
 }
 
@@ -138,7 +143,8 @@ TEST(slot_space, slots_with_a_block_of_their_own_are_freed_in_any_order) {
   std::vector<void*> taken;
   std::set<void*> expected;
   for (int i = 0; i < 6; ++i) expected.insert(taken.emplace_back(take(space, 50'000)));
-  for (const std::size_t at : {2u, 0u, 5u, 4u}) {  // in the middle, the first, the last, the last again
+  // in the middle, the first, the last, the last again
+  for (const std::size_t at : {2u, 0u, 5u, 4u}) {
     space.free(taken[at], nullptr);
     expected.erase(taken[at]);
     ASSERT_EQ(in_use(space), expected);

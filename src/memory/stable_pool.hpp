@@ -1,8 +1,8 @@
 // stable_pool: blocks of one size that are never used for anything else and never given back.
 //
-// A thread may look into such a block after it was freed and find what another owner of the same kind
-// wrote: for protocols that check again what they read. The first word is the pool's while a block is free;
-// all others stay as they were, and are zero in a fresh block.
+// A thread may look into such a block after it was freed and find what another owner of the same
+// kind wrote: for protocols that check again what they read. The first word is the pool's while a
+// block is free; all others stay as they were, and are zero in a fresh block.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +15,14 @@ inline constexpr std::size_t stable_bytes = 64;
 
 // Threads: any. Throws std::bad_alloc.
 [[nodiscard]] inline void* allocate_stable() {
-  if (free_block* block = detail::magazines[detail::stable_class].take()) [[likely]] return block;
+  if (free_block* block = detail::magazines[detail::stable_class].take()) [[likely]]
+    return block;
   return detail::refill(detail::stable_class);
 }
 
 inline void deallocate_stable(void* block) noexcept {
-  if (free_block* surplus = detail::magazines[detail::stable_class].give(static_cast<free_block*>(block))) [[unlikely]] {
+  if (free_block* surplus = detail::magazines[detail::stable_class].give(
+          static_cast<free_block*>(block))) [[unlikely]] {
     detail::store(detail::stable_class, surplus);
   }
 }

@@ -23,7 +23,8 @@ class thread_writer {
       : to_(to), of_(of), began_(began), now_(now) {}
 
   void write() noexcept {
-    to_ << ",\n{\"ph\":\"M\",\"pid\":1,\"tid\":" << std::uint64_t{of_.number} << ",\"name\":\"thread_name\",\"args\":{\"name\":\"";
+    to_ << ",\n{\"ph\":\"M\",\"pid\":1,\"tid\":" << std::uint64_t{of_.number}
+        << ",\"name\":\"thread_name\",\"args\":{\"name\":\"";
     to_.quoted(of_.name) << "\"}}";
     const std::uint64_t written = of_.events.written();
     for (std::uint64_t at = ring::events_of_thread::oldest(written); at < written; ++at) {
@@ -41,7 +42,9 @@ class thread_writer {
         if (depth_ < depth_max) open_[depth_] = one;
         ++depth_;
         break;
-      case phase::end: end(one); break;
+      case phase::end:
+        end(one);
+        break;
       case phase::instant:
         begin("i", one, one.ticks);
         to_ << ",\"s\":\"t\"}";
@@ -76,7 +79,8 @@ class thread_writer {
   void begin(std::string_view kind, const event_data& one, std::uint64_t ticks) noexcept {
     const kind_of_event& is = kinds[one.kind];
     const std::string_view text = text_of(one);
-    to_ << ",\n{\"ph\":\"" << kind << "\",\"pid\":1,\"tid\":" << std::uint64_t{of_.number} << ",\"ts\":";
+    to_ << ",\n{\"ph\":\"" << kind << "\",\"pid\":1,\"tid\":" << std::uint64_t{of_.number}
+        << ",\"ts\":";
     to_.thousandths(ns(ticks)) << ",\"cat\":\"" << is.category << "\",\"name\":\"";
     // Stretches are called by what they are about, so that viewers add up the same ones.
     if (is.when == phase::instant || text.empty()) to_ << is.name;
@@ -87,7 +91,9 @@ class thread_writer {
     to_.signed_number(one.id) << '}';
   }
 
-  std::uint64_t ns(std::uint64_t ticks) const noexcept { return static_cast<std::uint64_t>(now_.ns_since(began_, ticks)); }
+  std::uint64_t ns(std::uint64_t ticks) const noexcept {
+    return static_cast<std::uint64_t>(now_.ns_since(began_, ticks));
+  }
 
   output& to_;
   const ring& of_;
@@ -103,7 +109,8 @@ bool write_chrome(int fd, const tick_scale& began) noexcept {
   const tick_scale now;
   output to(fd);
   std::uint64_t lost = 0;
-  to << "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{\"name\":\"troupe\"}}";
+  to << "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n{\"ph\":\"M\",\"pid\":1,\"name\":\"process_"
+        "name\",\"args\":{\"name\":\"troupe\"}}";
   for (const ring* one = first_ring(); one != nullptr; one = one->next) {
     lost += ring::events_of_thread::oldest(one->events.written());
     thread_writer(to, *one, began, now).write();

@@ -1,10 +1,10 @@
 // event_ring: the last events of one thread. Fixed size: the oldest are overwritten.
 //
-// Writer: the thread that has it. Readers: whoever writes the trace out, which is rare; also in a signal handler, so that nothing
-// here allocates or locks.
-// Invariants
+// Writer: the thread that has it. Readers: whoever writes the trace out, which is rare; also in a
+// signal handler, so that nothing here allocates or locks. Invariants
 //   E1  event i lies in slot i modulo the size; those below `written` are whole.
-//   E2  what was read of event i counts if afterwards `written` is less than i + size: else the writer may have begun to overwrite it.
+//   E2  what was read of event i counts if afterwards `written` is less than i + size: else the
+//   writer may have begun to overwrite it.
 #pragma once
 
 #include <cstddef>
@@ -51,7 +51,9 @@ class event_ring {
 
   // order: acquire  sees the events below it (E1); pairs with put/release
   std::uint64_t written() const noexcept { return written_.load(std::memory_order_acquire); }
-  static std::uint64_t oldest(std::uint64_t written) noexcept { return written < Size ? 0 : written - Size + 1; }
+  static std::uint64_t oldest(std::uint64_t written) noexcept {
+    return written < Size ? 0 : written - Size + 1;
+  }
 
   // An event that was written. False when it was overwritten meanwhile.
   bool read(std::uint64_t at, event_data& to) const noexcept {
@@ -68,8 +70,8 @@ class event_ring {
 
  private:
   TROUPE_INLINE static void fill(slot& to, const event_data& one) noexcept {
-    // order: release (both)  behind the number of those before it, so that who reads a new part sees that number (E2); pairs
-    // with read/acquire
+    // order: release (both)  behind the number of those before it, so that who reads a new part
+    // sees that number (E2); pairs with read/acquire
     to.ticks.store(one.ticks, std::memory_order_release);
     to.id.store(one.id, std::memory_order_release);
     // order: release (both)  as above

@@ -71,14 +71,16 @@ class output {
     }
     return *this;
   }
-  // On one line, whatever it is: control characters as \x0a, which would break a table and may command a terminal.
+  // On one line, whatever it is: control characters as \x0a, which would break a table and may
+  // command a terminal.
   output& visible(std::string_view text) noexcept {
     for (const char one : text) {
       const auto code = static_cast<unsigned char>(one);
       if (code >= 0x20 && code != 0x7f) {
         put(one);
       } else {
-        *this << "\\x" << "0123456789abcdef"[code / 16] << "0123456789abcdef"[code % 16];
+        *this << "\\x"
+              << "0123456789abcdef"[code / 16] << "0123456789abcdef"[code % 16];
       }
     }
     return *this;
@@ -113,7 +115,11 @@ class output {
   static std::size_t bytes_of_character(std::string_view text) noexcept {
     const auto at = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
     if (at(0) < 0x80) return 1;
-    const std::size_t bytes = at(0) >= 0xf5 ? 0 : at(0) >= 0xf0 ? 4 : at(0) >= 0xe0 ? 3 : at(0) >= 0xc2 ? 2 : 0;
+    const std::size_t bytes = at(0) >= 0xf5   ? 0
+                              : at(0) >= 0xf0 ? 4
+                              : at(0) >= 0xe0 ? 3
+                              : at(0) >= 0xc2 ? 2
+                                              : 0;
     if (bytes == 0 || text.size() < bytes) return 0;
     for (std::size_t i = 1; i < bytes; ++i) {
       if ((at(i) & 0xc0) != 0x80) return 0;

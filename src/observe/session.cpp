@@ -39,12 +39,16 @@ struct recording {
     if (file < 0) return write_table(STDERR_FILENO, began);
     struct ::stat is = {};
     // A pipe has nothing to empty.
-    const bool empty = ::fstat(file, &is) == 0 && (!S_ISREG(is.st_mode) || (::ftruncate(file, 0) == 0 && ::lseek(file, 0, SEEK_SET) == 0));
+    const bool empty =
+        ::fstat(file, &is) == 0 &&
+        (!S_ISREG(is.st_mode) || (::ftruncate(file, 0) == 0 && ::lseek(file, 0, SEEK_SET) == 0));
     return write_chrome(file, began) && empty;
   }
 };
 
-void say(const char* text) noexcept { [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text, std::strlen(text)); }
+void say(const char* text) noexcept {
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text, std::strlen(text));
+}
 
 struct crash {
   int signal;
@@ -68,12 +72,14 @@ void write_crash() noexcept {
   crash_written.store(true, std::memory_order_release);  // order: release  pairs with await_writer
 }
 
-// The signal of a second thread would end the process while the first one writes: the same bug in two workers is the usual way to
-// crash. Bounded, for the first may hang. Polls, as a handler may not wait for a lock.
+// The signal of a second thread would end the process while the first one writes: the same bug in
+// two workers is the usual way to crash. Bounded, for the first may hang. Polls, as a handler may
+// not wait for a lock.
 void await_writer() noexcept {
   constexpr int naps_max = 30'000, nap_ms = 1;
   // order: acquire  pairs with write_crash
-  for (int i = 0; i < naps_max && !crash_written.load(std::memory_order_acquire); ++i) ::poll(nullptr, 0, nap_ms);
+  for (int i = 0; i < naps_max && !crash_written.load(std::memory_order_acquire); ++i)
+    ::poll(nullptr, 0, nap_ms);
 }
 
 // With what the kernel said of it, as the address: who handled it before may look at that.
@@ -120,15 +126,18 @@ void begin(recording& now) {
   const std::string wanted = setting;
   if (wanted != "text") {
     if (!wanted.ends_with(".json")) {
-      throw option_error("troupe: environment variable TROUPE_TRACE=" + wanted + ": must be text, or a file's name that ends in .json");
+      throw option_error("troupe: environment variable TROUPE_TRACE=" + wanted +
+                         ": must be text, or a file's name that ends in .json");
     }
     now.file = ::open(setting, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (now.file < 0) {
-      throw option_error("troupe: environment variable TROUPE_TRACE=" + wanted + ": cannot be written: " + std::strerror(errno));
+      throw option_error("troupe: environment variable TROUPE_TRACE=" + wanted +
+                         ": cannot be written: " + std::strerror(errno));
     }
   }
   now.began = tick_scale();
-  is_on.store(true, std::memory_order_relaxed);  // order: relaxed  nobody else runs yet, or may notice late
+  // order: relaxed  nobody else runs yet, or may notice late
+  is_on.store(true, std::memory_order_relaxed);
   catch_crashes();
   std::atexit(&at_exit);
 }

@@ -45,7 +45,8 @@ class table {
     for (;;) {
       place* first = nullptr;
       for (std::size_t i = 0; i < count_; ++i) {
-        if (places[i].there && (first == nullptr || places[i].next.ticks < first->next.ticks)) first = &places[i];
+        if (places[i].there && (first == nullptr || places[i].next.ticks < first->next.ticks))
+          first = &places[i];
       }
       if (first == nullptr) break;
       add(*first->of, first->next);
@@ -81,7 +82,9 @@ class table {
     const auto kind = static_cast<event>(one.kind);
     const kind_of_event& is = kinds[one.kind];
     if (kind == event::lazy_queued) ++queued_;
-    if (queued_ != 0 && (kind == event::lazy_taken || kind == event::lazy_stolen || (kind == event::lazy_inline && one.id != 0))) --queued_;
+    if (queued_ != 0 && (kind == event::lazy_taken || kind == event::lazy_stolen ||
+                         (kind == event::lazy_inline && one.id != 0)))
+      --queued_;
     if (kind == event::park_begin || kind == event::asleep_begin) ++asleep_;
     if (asleep_ != 0 && (kind == event::park_end || kind == event::asleep_end)) --asleep_;
     to_.right(of.number, 4) << ' ';

@@ -29,7 +29,8 @@ std::mutex& rings_mutex() {
 }
 
 constinit thread_local ring* of_thread [[gnu::tls_model("initial-exec")]] = nullptr;
-constinit thread_local bool without [[gnu::tls_model("initial-exec")]] = false;  // it ends, or memory is out
+// it ends, or memory is out
+constinit thread_local bool without [[gnu::tls_model("initial-exec")]] = false;
 
 struct leaving {
   bool armed = false;
@@ -94,7 +95,8 @@ TROUPE_NOINLINE ring* make_ring() noexcept {
     rings.store(made, std::memory_order_release);
   }
   // order: relaxed  seen soon enough; a ring that has a worker's events stays one
-  if (base::worker_number != 0 || ::gettid() == ::getpid()) made->lasts.store(true, std::memory_order_relaxed);
+  if (base::worker_number != 0 || ::gettid() == ::getpid())
+    made->lasts.store(true, std::memory_order_relaxed);
   left.armed = true;
   make_crash_stack();
   return of_thread = made;
@@ -111,7 +113,8 @@ TROUPE_NOINLINE void record(event kind, const char* what, std::uint64_t id) noex
     to = make_ring();
     if (to == nullptr) return;
   }
-  to->events.put({now_ticks(), id, reinterpret_cast<std::uintptr_t>(what), static_cast<std::uint64_t>(kind)});
+  to->events.put(
+      {now_ticks(), id, reinterpret_cast<std::uintptr_t>(what), static_cast<std::uint64_t>(kind)});
 }
 
 }  // namespace troupe::observe

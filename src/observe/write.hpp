@@ -5,10 +5,12 @@
 
 namespace troupe::observe {
 
-// Chrome's format, which ui.perfetto.dev and speedscope open. False when something could not be written.
+// Chrome's format, which ui.perfetto.dev and speedscope open. False when something could not be
+// written.
 bool write_chrome(int fd, const tick_scale& began) noexcept;
 
-// A table: thread, lazies queued, threads asleep, time, event. What it has printed before it does not print again.
+// A table: thread, lazies queued, threads asleep, time, event. What it has printed before it does
+// not print again.
 bool write_table(int fd, const tick_scale& began) noexcept;
 
 }  // namespace troupe::observe

@@ -194,7 +194,8 @@ TEST(guarded, a_pointer_into_a_context_is_found_in_checked_builds) {
       EXPECT_NE(said.find("(request)"), std::string::npos) << said;
     }
   }
-  EXPECT_THROW(static_cast<void>(name.try_read()), foreign_context_error) << "those who come next are told, too";
+  EXPECT_THROW(static_cast<void>(name.try_read()), foreign_context_error)
+      << "those who come next are told, too";
   EXPECT_THROW(name.read().get(), foreign_context_error);
   (*name.try_write())->text = "fixed";
   EXPECT_EQ((*name.try_read())->text, std::string("fixed"));

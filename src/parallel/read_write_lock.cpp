@@ -39,7 +39,8 @@ void read_write_lock::enter(std::unique_ptr<waiter> waiting) noexcept {
 
 void read_write_lock::leave(access how) noexcept {
   std::unique_lock lock(mutex_);
-  TROUPE_INVARIANT(how == access::write ? writer_ && readers_ == 0 : !writer_ && readers_ != 0, "G1");
+  TROUPE_INVARIANT(how == access::write ? writer_ && readers_ == 0 : !writer_ && readers_ != 0,
+                   "G1");
   if (how == access::write) {
     writer_ = false;
   } else {

@@ -20,7 +20,11 @@ namespace {
 class pausing final : public tasks::suspension, public tasks::timer {
  public:
   pausing(std::chrono::nanoseconds span, const schedule& of) noexcept
-      : suspension(&act_on), timer(&on_time, of.weak), span_(span), stop_(of.stop), where_(of.where) {
+      : suspension(&act_on),
+        timer(&on_time, of.weak),
+        span_(span),
+        stop_(of.stop),
+        where_(of.where) {
     excused = of.weak;
   }
   bool await_ready() const noexcept { return false; }
@@ -43,7 +47,8 @@ class pausing final : public tasks::suspension, public tasks::timer {
   bool await_resume() {
     callback_.reset();  // waits for one that is running
     if (ended == tasks::outcome::arrived) return true;
-    if (cancelled_ || who->in->cancelled) throw cancelled("troupe: submit: the call's time had not come when it was ended");
+    if (cancelled_ || who->in->cancelled)
+      throw cancelled("troupe: submit: the call's time had not come when it was ended");
     return false;
   }
 
@@ -54,7 +59,9 @@ class pausing final : public tasks::suspension, public tasks::timer {
       if (tasks::cancel(*self.clock_, self)) self.over(tasks::outcome::cancelled);
     }
   };
-  static void on_time(timer& self) noexcept { static_cast<pausing&>(self).over(tasks::outcome::arrived); }
+  static void on_time(timer& self) noexcept {
+    static_cast<pausing&>(self).over(tasks::outcome::arrived);
+  }
   static const char* act_on(sched::message* base, void*, sched::message_act act) {
     if (act == sched::message_act::describe) return "the time of a submitted call";
     auto& self = *static_cast<pausing*>(base);
@@ -84,7 +91,9 @@ class pause {
 // The wait for an event, at the user's place instead of the library's.
 class event_awaiter {
  public:
-  explicit event_awaiter(const schedule& of) : wait_(of.when->wait().timeout(of.at_most).stop(of.stop).operator co_await()), where_(of.where) {}
+  explicit event_awaiter(const schedule& of)
+      : wait_(of.when->wait().timeout(of.at_most).stop(of.stop).operator co_await()),
+        where_(of.where) {}
   event_awaiter(event_awaiter&&) = delete;
   bool await_ready() const noexcept { return wait_.await_ready(); }
   template <std::derived_from<tasks::promise_base> Promise>
@@ -184,12 +193,15 @@ void report(std::exception_ptr what, owned_context of, sched::message::handler d
   } catch (const std::bad_alloc&) {
     // The error itself is still told.
   }
-  actor::report_keeping(describes != nullptr ? describes : &describe_call, std::move(what), std::move(keeps));
+  actor::report_keeping(describes != nullptr ? describes : &describe_call, std::move(what),
+                        std::move(keeps));
 }
 
-// A message of its own: at the runtime's end it may outlive the task that waits for it, and is discarded then.
+// A message of its own: at the runtime's end it may outlive the task that waits for it, and is
+// discarded then.
 struct turn_of_actor final : sched::message {
-  turn_of_actor(void* given, void (*runs)(void*) noexcept) noexcept : message(&act_on), what(given), run(runs) {}
+  turn_of_actor(void* given, void (*runs)(void*) noexcept) noexcept
+      : message(&act_on), what(given), run(runs) {}
 
   static const char* act_on(sched::message* base, void*, sched::message_act act) {
     if (act == sched::message_act::describe) return sched::described_as_submitted;

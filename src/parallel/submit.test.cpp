@@ -40,21 +40,28 @@ class submit : public testing::TestWithParam<policy> {
     EXPECT_EQ(count_contexts().persisted, before.persisted);
   }
 };
-INSTANTIATE_TEST_SUITE_P(policies, submit, testing::Values(policy::work_stealing, policy::simulated),
-                         [](const auto& one) { return one.param == policy::simulated ? "simulated" : "work_stealing"; });
+INSTANTIATE_TEST_SUITE_P(policies, submit,
+                         testing::Values(policy::work_stealing, policy::simulated),
+                         [](const auto& one) {
+                           return one.param == policy::simulated ? "simulated" : "work_stealing";
+                         });
 
 TEST_P(submit, the_value_comes_to_the_callback_in_the_calls_context) {
   bool same = false;
   std::string got;
   context* of_call = nullptr;
-  troupe::submit(rt, [&](context& here, std::string word) {
-    of_call = &here;
-    same = &this_context() == &here;
-    return std::pmr::vector<text>(2, text(word, &here), &here);
-  }, std::string(long_text)).then([&](const std::pmr::vector<text>& words) {
-    same = same && &this_context() == of_call && owner_of(words.back().data()) == of_call;
-    got = words.back();
-  });
+  troupe::submit(
+      rt,
+      [&](context& here, std::string word) {
+        of_call = &here;
+        same = &this_context() == &here;
+        return std::pmr::vector<text>(2, text(word, &here), &here);
+      },
+      std::string(long_text))
+      .then([&](const std::pmr::vector<text>& words) {
+        same = same && &this_context() == of_call && owner_of(words.back().data()) == of_call;
+        got = words.back();
+      });
   rt.run();
   EXPECT_TRUE(same);
   EXPECT_EQ(got, long_text);
@@ -63,7 +70,10 @@ TEST_P(submit, the_value_comes_to_the_callback_in_the_calls_context) {
 TEST_P(submit, without_a_callback_it_runs_at_the_end_of_the_statement) {
   std::atomic<int> ran{0};
   troupe::submit(rt, [&] { ++ran; });
-  { auto later = troupe::submit(rt, [&](int n) { ran += n; }, 10); }
+  {
+    auto later = troupe::submit(
+        rt, [&](int n) { ran += n; }, 10);
+  }
   rt.run();
   EXPECT_EQ(ran, 11);
 }
@@ -71,10 +81,12 @@ TEST_P(submit, without_a_callback_it_runs_at_the_end_of_the_statement) {
 TEST_P(submit, many_run_side_by_side) {
   std::atomic<int> sum{0};
   for (int i = 0; i < 200; ++i) {
-    troupe::submit(rt, [](context& here, int n) { return std::pmr::vector<int>(1000, n, &here); }, i).then([&](const auto& all) {
-      for (const int n : all) ASSERT_EQ(n, all.front());
-      sum += all.front();
-    });
+    troupe::submit(
+        rt, [](context& here, int n) { return std::pmr::vector<int>(1000, n, &here); }, i)
+        .then([&](const auto& all) {
+          for (const int n : all) ASSERT_EQ(n, all.front());
+          sum += all.front();
+        });
   }
   rt.run();
   EXPECT_EQ(sum, 199 * 200 / 2);
@@ -86,21 +98,23 @@ TEST_P(submit, an_error_comes_to_the_errback_and_its_context_is_still_there) {
   };
   std::string why;
   troupe::submit(rt, [](context& here) { throw refused{here.make<text>(long_text)->c_str()}; })
-      .then([] { FAIL(); }, [&](const std::exception_ptr& error) {
-        try {
-          std::rethrow_exception(error);
-        } catch (const refused& what) {
-          why = what.why;
-        }
-      });
+      .then([] { FAIL(); },
+            [&](const std::exception_ptr& error) {
+              try {
+                std::rethrow_exception(error);
+              } catch (const refused& what) {
+                why = what.why;
+              }
+            });
   rt.run();
   EXPECT_EQ(why, long_text);
 }
 
 TEST_P(submit, an_error_of_the_callback_comes_to_the_errback) {
   std::string why;
-  troupe::submit(rt, [] { return 1; }).then([](int) { throw std::runtime_error("of the callback"); },
-                                            [&](const std::exception_ptr& error) { why = what_of(error); });
+  troupe::submit(rt, [] { return 1; })
+      .then([](int) { throw std::runtime_error("of the callback"); },
+            [&](const std::exception_ptr& error) { why = what_of(error); });
   rt.run();
   EXPECT_EQ(why, "of the callback");
 }
@@ -109,8 +123,9 @@ TEST_P(submit, an_error_of_the_callback_comes_to_the_errback) {
 TEST_P(submit, errors_of_errbacks_come_to_run_one_at_a_time_and_in_order) {
   runtime one({.workers = 1, .policy = GetParam()});
   for (int i = 0; i < 3; ++i) {
-    troupe::submit_after(one, (i + 1) * 2ms, [] { throw std::runtime_error("of the call"); })
-        .then([] {}, [i](const std::exception_ptr&) { throw std::runtime_error(std::to_string(i)); });
+    troupe::submit_after(one, (i + 1) * 2ms, [] {
+      throw std::runtime_error("of the call");
+    }).then([] {}, [i](const std::exception_ptr&) { throw std::runtime_error(std::to_string(i)); });
   }
   for (int i = 0; i < 3; ++i) {
     try {
@@ -163,7 +178,8 @@ task<> fails_slowly() {
 
 TEST_P(submit, what_a_coroutine_throws_comes_to_the_errback) {
   std::string why;
-  troupe::submit(rt, &fails_slowly).then([] { FAIL(); }, [&](const std::exception_ptr& error) { why = what_of(error); });
+  troupe::submit(rt, &fails_slowly)
+      .then([] { FAIL(); }, [&](const std::exception_ptr& error) { why = what_of(error); });
   rt.run();
   EXPECT_EQ(why, "slowly");
 }
@@ -189,7 +205,8 @@ struct Asker {
   void start(int n) {
     for (int i = 0; i < n; ++i) {
       troupe::submit([](int k) { return k % 2 == 0 ? k : throw std::runtime_error("odd"); }, i)
-          .then([this](int k) { enter(), got += k, leave(); }, [this](const std::exception_ptr&) { enter(), ++errors, leave(); });
+          .then([this](int k) { enter(), got += k, leave(); },
+                [this](const std::exception_ptr&) { enter(), ++errors, leave(); });
     }
   }
   void enter() { overlapped = std::exchange(busy, true) || overlapped; }
@@ -218,7 +235,9 @@ TEST_P(submit, an_error_for_an_actor_that_has_stopped_comes_to_run) {
   auto asker = rt.spawn<Asker>();
   event go;
   asker.tell([go](Asker&) {
-    troupe::submit_when(go, 1h, [] { throw std::runtime_error("nobody hears"); }).then([] {}, [](const std::exception_ptr&) { FAIL(); });
+    troupe::submit_when(go, 1h, [] {
+      throw std::runtime_error("nobody hears");
+    }).then([] {}, [](const std::exception_ptr&) { FAIL(); });
   });
   asker.stop();
   rt.after(2ms, [go] { go.set(); });
@@ -237,11 +256,14 @@ TEST_P(submit, again_and_again_until_it_is_stopped_each_time_in_a_new_context) {
   std::stop_source enough;
   std::vector<std::uint64_t> numbers;
   int errors = 0;
-  troupe::submit_every(rt, 1ms, [&](context& here) {
-    numbers.push_back(here.number());
-    if (numbers.size() == 2) throw std::runtime_error("one of them");
-    if (numbers.size() == 5) enough.request_stop();
-  }).stop(enough.get_token()).then([] {}, [&](const std::exception_ptr&) { ++errors; });
+  troupe::submit_every(rt, 1ms,
+                       [&](context& here) {
+                         numbers.push_back(here.number());
+                         if (numbers.size() == 2) throw std::runtime_error("one of them");
+                         if (numbers.size() == 5) enough.request_stop();
+                       })
+      .stop(enough.get_token())
+      .then([] {}, [&](const std::exception_ptr&) { ++errors; });
   rt.run();
   EXPECT_EQ(errors, 1);
   ASSERT_EQ(numbers.size(), 5u);
@@ -255,7 +277,9 @@ TEST_P(submit, when_an_event_is_set_or_not_in_time) {
   bool ran = false;
   std::string why;
   troupe::submit_when(rt, go, 1h, [&] { ran = true; });
-  troupe::submit_when(rt, never, 2ms, [] { FAIL(); }).then([] { FAIL(); }, [&](const std::exception_ptr& error) { why = what_of(error); });
+  troupe::submit_when(rt, never, 2ms, [] {
+    FAIL();
+  }).then([] { FAIL(); }, [&](const std::exception_ptr& error) { why = what_of(error); });
   rt.after(3ms, [go] { go.set(); });
   rt.run();
   EXPECT_TRUE(ran);
@@ -266,19 +290,25 @@ TEST_P(submit, one_that_waits_is_ended_with_the_runtime_or_stopped) {
   std::stop_source stop;
   stop.request_stop();
   event never;
-  troupe::submit_when(rt, never, 1h, [] { FAIL(); }).stop(stop.get_token()).then([] { FAIL(); }, [](const std::exception_ptr&) { FAIL(); });
+  troupe::submit_when(rt, never, 1h, [] { FAIL(); })
+      .stop(stop.get_token())
+      .then([] { FAIL(); }, [](const std::exception_ptr&) { FAIL(); });
   troupe::submit_after(rt, 1h, [] { FAIL(); }).weak();
   rt.run();
 }
 
 TEST_P(submit, what_is_persisted_outlives_the_call) {
   persisted<text> kept;
-  troupe::submit(rt, [](context& here) { return persist(here.make<text>(long_text)); }).then([&](persisted<text> value) { kept = std::move(value); });
+  troupe::submit(rt, [](context& here) {
+    return persist(here.make<text>(long_text));
+  }).then([&](persisted<text> value) { kept = std::move(value); });
   rt.run();
   EXPECT_EQ(*kept, long_text);
 }
 
-TEST_P(submit, outside_of_handlers_it_wants_the_runtime) { EXPECT_THROW(troupe::submit([] {}), usage_error); }
+TEST_P(submit, outside_of_handlers_it_wants_the_runtime) {
+  EXPECT_THROW(troupe::submit([] {}), usage_error);
+}
 
 }  // namespace
 }  // namespace troupe

@@ -23,7 +23,8 @@ task<bool> connection_limit::wait(std::stop_token end) {
   }
 }
 
-connection_limit::permit::permit(std::shared_ptr<connection_limit> in) noexcept : in_(std::move(in)) {
+connection_limit::permit::permit(std::shared_ptr<connection_limit> in) noexcept
+    : in_(std::move(in)) {
   std::lock_guard lock(in_->mutex_);
   ++in_->taken_;
 }

@@ -15,7 +15,8 @@
 namespace troupe {
 
 line_too_long::line_too_long(std::size_t most)
-    : error("troupe: protocol: a peer sent a line of more than " + std::to_string(most) + " bytes (protocol_options::line_bytes_max)") {}
+    : error("troupe: protocol: a peer sent a line of more than " + std::to_string(most) +
+            " bytes (protocol_options::line_bytes_max)") {}
 
 namespace protocols {
 namespace {
@@ -43,8 +44,8 @@ struct runner {
   io_buffer came{};  // what is sent may lie in it
   given to_callback{};
   outgoing out{};
-  bool something = false;   // was sent since the last callback
-  bool by_peer = false;     // what is thrown is the stream's, or its time's
+  bool something = false;  // was sent since the last callback
+  bool by_peer = false;    // what is thrown is the stream's, or its time's
   std::size_t read_bytes = first_read_bytes;
   std::string unfinished{};  // of a line
   bool too_long = false;     // behind the lines that were given
@@ -81,7 +82,8 @@ struct runner {
     return !out.owned.empty() || !out.view.empty() || out.file != nullptr || !here.more_.empty();
   }
 
-  // What a connection does not do while it is idle is done by tasks of their own: what those need goes with them.
+  // What a connection does not do while it is idle is done by tasks of their own: what those need
+  // goes with them.
 
   // The context keeps a callback's memory until all that it returned was sent.
   task<> converse() {
@@ -136,9 +138,11 @@ struct runner {
 
   task<std::size_t> receive_much() {
     begin_memory();
-    const std::span<std::byte> connection_limit(static_cast<std::byte*>(memory->allocate(read_bytes, 1)), read_bytes);
+    const std::span<std::byte> connection_limit(
+        static_cast<std::byte*>(memory->allocate(read_bytes, 1)), read_bytes);
     by_peer = true;
-    const std::size_t bytes = co_await line().read(connection_limit).timeout(options.idle_max).stop(options.stop);
+    const std::size_t bytes =
+        co_await line().read(connection_limit).timeout(options.idle_max).stop(options.stop);
     by_peer = false;
     receive(connection_limit.first(bytes));
     co_return bytes;
@@ -162,14 +166,16 @@ struct runner {
     std::string_view whole = text.substr(0, last + 1);
     if (!unfinished.empty()) {
       // The two parts of a line come together.
-      auto* const joined = static_cast<char*>(memory->allocate(unfinished.size() + whole.size(), 1));
+      auto* const joined =
+          static_cast<char*>(memory->allocate(unfinished.size() + whole.size(), 1));
       std::memcpy(joined, unfinished.data(), unfinished.size());
       std::memcpy(joined + unfinished.size(), whole.data(), whole.size());
       whole = {joined, unfinished.size() + whole.size()};
     }
     unfinished.assign(text.substr(last + 1));
     too_long = is_too_long(unfinished);
-    // They lie in the context, for a callback that is a coroutine reads them after this function has returned.
+    // They lie in the context, for a callback that is a coroutine reads them after this function
+    // has returned.
     auto& lines = *memory->make<std::pmr::vector<std::string_view>>();
     lines.reserve(static_cast<std::size_t>(std::ranges::count(whole, '\n')));
     for (std::size_t begin = 0; begin < whole.size();) {
@@ -188,7 +194,9 @@ struct runner {
     call([this] { its.received(here, to_callback, out); });
   }
   // What may be half of its end does not count.
-  bool is_too_long(std::string_view line) const noexcept { return line.size() - (line.ends_with('\r') ? 1 : 0) > options.line_bytes_max; }
+  bool is_too_long(std::string_view line) const noexcept {
+    return line.size() - (line.ends_with('\r') ? 1 : 0) > options.line_bytes_max;
+  }
 
   // A peer that sends much is read in great parts, an idle one costs little.
   void adapt(std::size_t got) noexcept {
@@ -197,7 +205,8 @@ struct runner {
     } else if (got < read_bytes / 4) {
       read_bytes = std::max(first_read_bytes, read_bytes / 2);
     }
-    read_bytes = std::clamp<std::size_t>(read_bytes, 1, std::max<std::size_t>(1, options.receive_bytes_max));
+    read_bytes =
+        std::clamp<std::size_t>(read_bytes, 1, std::max<std::size_t>(1, options.receive_bytes_max));
   }
 
   task<> write(std::string_view bytes) {
@@ -223,7 +232,9 @@ struct runner {
     while (done < left) {
       std::size_t sent = 0;
       try {
-        sent = co_await line().send_file_some(from, what.offset + done, left - done).timeout(options.stall_max);
+        sent = co_await line()
+                   .send_file_some(from, what.offset + done, left - done)
+                   .timeout(options.stall_max);
       } catch (const io_error& e) {
         if (!io::is_of_file(e)) throw;
         by_peer = false;
@@ -237,12 +248,14 @@ struct runner {
     if (!what.after.empty()) co_await write(what.after);
   }
 
-  // A stream that is closed with bytes that were not read is reset, and its peer may lose what was sent last: so they are read.
+  // A stream that is closed with bytes that were not read is reset, and its peer may lose what was
+  // sent last: so they are read.
   task<> linger_after_rejection() {
     by_peer = true;
     here.wire_.shut_down_write(line());
     std::array<std::byte, first_read_bytes> unread;
-    const std::chrono::nanoseconds until = now() + rejection_linger_max;  // for all of it, however little comes at a time
+    // for all of it, however little comes at a time
+    const std::chrono::nanoseconds until = now() + rejection_linger_max;
     for (std::size_t all = 0; all < rejection_linger_bytes_max;) {
       const std::chrono::nanoseconds left = until - now();
       if (left.count() <= 0) break;

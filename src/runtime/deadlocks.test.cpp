@@ -10,8 +10,8 @@
 #include <functional>
 #include <thread>
 
-#include "actor/running.hpp"
 #include "actor/actor_system.hpp"
+#include "actor/running.hpp"
 #include "troupe/actor/self.hpp"
 #include "troupe/jobs/lazy.hpp"
 #include "troupe/runtime/runtime.hpp"
@@ -22,7 +22,9 @@ namespace troupe::test {
 namespace {
 
 struct first_actor {
-  unchecked<actor::actor_system*> home() { return {&actor::actor_system::of(*actor::current_cell())}; }
+  unchecked<actor::actor_system*> home() {
+    return {&actor::actor_system::of(*actor::current_cell())};
+  }
   task<int> await_lazy(lazy<int> of, event then) {
     const int value = co_await of;
     co_await then.wait();
@@ -236,7 +238,9 @@ TEST(deadlock_search, rests_when_it_has_told_one_and_nothing_waits_any_more) {
 
 // A chain of asks, at the end of which one asks somebody who was there before.
 struct link_actor {
-  unchecked<actor::actor_system*> home() { return {&actor::actor_system::of(*actor::current_cell())}; }
+  unchecked<actor::actor_system*> home() {
+    return {&actor::actor_system::of(*actor::current_cell())};
+  }
   task<int> go(int left, ref<first_actor> last) {
     if (left == 0) co_return co_await last.ask<&first_actor::ping>();
     co_return 1 + co_await spawn<link_actor>().ask<&link_actor::go>(left - 1, last);

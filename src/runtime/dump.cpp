@@ -8,7 +8,9 @@ namespace {
 
 constexpr std::size_t dumped_lines_max = 1'000;
 
-std::string counted(std::size_t n, const char* what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); }
+std::string counted(std::size_t n, const char* what) {
+  return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+}
 
 }  // namespace
 
@@ -18,7 +20,8 @@ std::string runtime_core::running() const {
   const std::size_t calls = blocking_calls_.load(std::memory_order_relaxed);
   const std::string names = actor::running_handlers(*system);
   if (calls == 0) return names;
-  const std::string side_calls = calls == 1 ? "a blocking call" : std::to_string(calls) + " blocking calls";
+  const std::string side_calls =
+      calls == 1 ? "a blocking call" : std::to_string(calls) + " blocking calls";
   return names == "none" ? side_calls : names + "; " + side_calls;
 }
 
@@ -32,8 +35,9 @@ std::string runtime_core::dump() {
     holds = static_cast<std::size_t>(holds_);
   }
   if (timers.strong != 0 && holds != 0) --holds;  // theirs
-  std::string text = "troupe: dump: " + counted(pool->workers(), "worker") + ", " + counted(pool->queued(), "turn") +
-                     " queued, " + counted(timers.armed, "timer") + " armed, " + counted(holds, "hold") + ", " +
+  std::string text = "troupe: dump: " + counted(pool->workers(), "worker") + ", " +
+                     counted(pool->queued(), "turn") + " queued, " +
+                     counted(timers.armed, "timer") + " armed, " + counted(holds, "hold") + ", " +
                      // order: relaxed  a statistic
                      counted(system->dead_letters.load(std::memory_order_relaxed), "dead letter") +
                      "\n  running: " + running();

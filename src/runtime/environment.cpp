@@ -22,8 +22,9 @@ bool read_number(const char* name, std::uint64_t least, std::uint64_t most, std:
   std::uint64_t number = 0;
   const auto parsed = std::from_chars(text, end, number);
   if (parsed.ec != std::errc{} || parsed.ptr != end || number < least || number > most) {
-    throw option_error(std::string("troupe: environment variable ") + name + "=" + text + ": must be a whole number from " +
-                       std::to_string(least) + " to " + std::to_string(most));
+    throw option_error(std::string("troupe: environment variable ") + name + "=" + text +
+                       ": must be a whole number from " + std::to_string(least) + " to " +
+                       std::to_string(most));
   }
   value = number;
   return true;
@@ -41,24 +42,30 @@ io_backend resolve_io(io_backend chosen, policy with) {
     } else if (wanted == "simulated") {
       chosen = io_backend::simulated;
     } else {
-      throw option_error("troupe: environment variable TROUPE_IO=" + wanted + ": must be auto, io_uring, epoll or simulated");
+      throw option_error("troupe: environment variable TROUPE_IO=" + wanted +
+                         ": must be auto, io_uring, epoll or simulated");
     }
   }
   if (with == policy::simulated) return io_backend::simulated;
   if (chosen == io_backend::simulated) {
-    throw option_error("troupe: runtime_options::io = simulated: it needs policy::simulated, whose time is virtual");
+    throw option_error(
+        "troupe: runtime_options::io = simulated: it needs policy::simulated, whose time is "
+        "virtual");
   }
   return chosen;
 }
 
 void resolve_failures(runtime_options& options) {
   if (options.failures_kept == 0) {
-    throw option_error("troupe: runtime_options::failures_kept = 0: must be at least 1, for run() throws the first failure");
+    throw option_error(
+        "troupe: runtime_options::failures_kept = 0: must be at least 1, for run() throws the "
+        "first failure");
   }
   std::uint64_t number = 0;
   if (read_number("TROUPE_FAILURES_KEPT", 1, SIZE_MAX, number)) options.failures_kept = number;
   if (read_number("TROUPE_FAILURE_BYTES", 0, SIZE_MAX, number)) options.failure_bytes = number;
-  if (read_number("TROUPE_FAILURE_LINES", 0, UINT_MAX, number)) options.failure_lines = static_cast<unsigned>(number);
+  if (read_number("TROUPE_FAILURE_LINES", 0, UINT_MAX, number))
+    options.failure_lines = static_cast<unsigned>(number);
   if (read_number("TROUPE_STOP_ON_FAILURE", 0, 1, number)) options.stop_on_failure = number != 0;
 }
 
@@ -67,15 +74,18 @@ void resolve_failures(runtime_options& options) {
 runtime_options resolve(runtime_options options) {
   std::uint64_t number = 0;
   if (options.workers > workers_max) {
-    throw option_error("troupe: runtime_options::workers = " + std::to_string(options.workers) + ": must be at most " +
-                       std::to_string(workers_max) + "; 0 means one for each usable CPU");
+    throw option_error("troupe: runtime_options::workers = " + std::to_string(options.workers) +
+                       ": must be at most " + std::to_string(workers_max) +
+                       "; 0 means one for each usable CPU");
   }
   if (options.blocking_threads == 0 || options.blocking_threads > workers_max) {
-    throw option_error("troupe: runtime_options::blocking_threads = " + std::to_string(options.blocking_threads) +
-                       ": must be 1 to " + std::to_string(workers_max));
+    throw option_error(
+        "troupe: runtime_options::blocking_threads = " + std::to_string(options.blocking_threads) +
+        ": must be 1 to " + std::to_string(workers_max));
   }
   if (options.turn.messages == 0 || options.turn.time.count() < 0) {
-    throw option_error("troupe: runtime_options::turn: messages must be at least 1, and time not negative");
+    throw option_error(
+        "troupe: runtime_options::turn: messages must be at least 1, and time not negative");
   }
   if (read_number("TROUPE_WORKERS", 1, workers_max, number) && options.workers == 0) {
     options.workers = static_cast<unsigned>(number);

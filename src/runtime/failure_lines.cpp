@@ -87,7 +87,8 @@ class without_sigpipe {
   bool was_pending_ = false;
 };
 
-// One at a time: between the look whether there is room and the writing nobody of ours takes that room.
+// One at a time: between the look whether there is room and the writing nobody of ours takes that
+// room.
 std::timed_mutex& get_writing() noexcept {
   // Never destroyed, since threads may end after the program's statics; and without an allocation,
   // since memory may be what is out.
@@ -145,7 +146,9 @@ void add_what(line& to, const std::exception_ptr& what) noexcept {
     to.add(text, what_max);
     if (type == nullptr) return;
     char* const name = abi::__cxa_demangle(type->name(), nullptr, nullptr, nullptr);
-    to.add(text.empty() ? "" : " (").add(name != nullptr ? name : type->name(), 200).add(text.empty() ? "" : ")");
+    to.add(text.empty() ? "" : " (")
+        .add(name != nullptr ? name : type->name(), 200)
+        .add(text.empty() ? "" : ")");
     std::free(name);
   };
   try {
@@ -163,12 +166,17 @@ void add_what(line& to, const std::exception_ptr& what) noexcept {
 
 bool write_left_out(std::uint64_t count) noexcept {
   line text;
-  return text.add("troupe: failure: … and ").add(count, true).add(" more in the last second").end().write();
+  return text.add("troupe: failure: … and ")
+      .add(count, true)
+      .add(" more in the last second")
+      .end()
+      .write();
 }
 
 }  // namespace
 
-bool failure_lines::write_failure(const std::exception_ptr& what, const actor::failed_call& where, std::uint64_t left_out_before) noexcept {
+bool failure_lines::write_failure(const std::exception_ptr& what, const actor::failed_call& where,
+                                  std::uint64_t left_out_before) noexcept {
   if (left_out_before != 0) write_left_out(left_out_before);
   line text;
   text.add("troupe: failure: ");
@@ -183,7 +191,8 @@ void failure_lines::write_text(const char* text) noexcept {
   one.add(text).end().write();
 }
 
-failure_lines::told failure_lines::tell(const std::exception_ptr& what, const actor::failed_call& where) noexcept {
+failure_lines::told failure_lines::tell(const std::exception_ptr& what,
+                                        const actor::failed_call& where) noexcept {
   if (a_second_max_ == 0) return {false, false};
   std::uint64_t left_out_before = 0;
   {

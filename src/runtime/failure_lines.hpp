@@ -1,8 +1,10 @@
-// failure_lines: failures as lines on standard error, so many a second at most; those that are left out are counted.
+// failure_lines: failures as lines on standard error, so many a second at most; those that are left
+// out are counted.
 //
-// Threads: any. The mutex guards the counts only, and is not held while the user's what() runs or a line is written. A line is
-// written at once or not at all: a reader of standard error that has stopped reading holds a thread up for 20 ms at most, and its
-// line counts as left out. A standard error that is closed does no harm, nor does a SIGPIPE come of it.
+// Threads: any. The mutex guards the counts only, and is not held while the user's what() runs or a
+// line is written. A line is written at once or not at all: a reader of standard error that has
+// stopped reading holds a thread up for 20 ms at most, and its line counts as left out. A standard
+// error that is closed does no harm, nor does a SIGPIPE come of it.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +21,8 @@ class failure_lines {
 
   struct told {
     bool written;
-    bool arm;  // the caller is to have tell_left_out() called after a second, or to say cannot_arm()
+    // the caller is to have tell_left_out() called after a second, or to say cannot_arm()
+    bool arm;
   };
   told tell(const std::exception_ptr& what, const actor::failed_call& where) noexcept;
   void cannot_arm() noexcept;
@@ -31,7 +34,8 @@ class failure_lines {
   bool any() const noexcept { return a_second_max_ != 0; }
 
   // Without a limit: for the runtime's end.
-  static bool write_failure(const std::exception_ptr& what, const actor::failed_call& where, std::uint64_t left_out_before) noexcept;
+  static bool write_failure(const std::exception_ptr& what, const actor::failed_call& where,
+                            std::uint64_t left_out_before) noexcept;
   static void write_text(const char* text) noexcept;
 
  private:

@@ -26,13 +26,16 @@ void failure_log::entry::swap(entry& other) noexcept {
   std::swap(heard, other.heard);
 }
 
-failure_log::failure_log(std::size_t kept_max, std::size_t bytes_max) : kept_max_(kept_max), bytes_max_(bytes_max), spare_(spare_max) {
+failure_log::failure_log(std::size_t kept_max, std::size_t bytes_max)
+    : kept_max_(kept_max), bytes_max_(bytes_max), spare_(spare_max) {
   entry& others = others_.emplace_back();
-  others.what = std::make_exception_ptr(error("troupe: memory was out, and failures that happened then could not be kept"));
+  others.what = std::make_exception_ptr(
+      error("troupe: memory was out, and failures that happened then could not be kept"));
   others.of_others = true;
 }
 
-std::size_t failure_log::bytes_of(const std::exception_ptr& what, const actor::failed_call& where) noexcept {
+std::size_t failure_log::bytes_of(const std::exception_ptr& what,
+                                  const actor::failed_call& where) noexcept {
   std::size_t text = 0;
   try {
     std::rethrow_exception(what);
@@ -44,7 +47,8 @@ std::size_t failure_log::bytes_of(const std::exception_ptr& what, const actor::f
   return sizeof(entry) + exception_bytes + text + where.keeps.bytes;
 }
 
-void failure_log::add(std::exception_ptr what, const actor::failed_call& where, bool heard) noexcept {
+void failure_log::add(std::exception_ptr what, const actor::failed_call& where,
+                      bool heard) noexcept {
   const std::size_t bytes = bytes_of(what, where);
   std::list<entry> node, gone;
   try {
@@ -74,7 +78,9 @@ void failure_log::add(std::exception_ptr what, const actor::failed_call& where, 
 // Under the mutex.
 void failure_log::put(std::list<entry>& node, std::list<entry>& gone) noexcept {
   const std::size_t bytes = node.front().bytes;
-  const bool is_early = newest_.empty() && (first_.empty() || (first_.size() < (kept_max_ + 1) / 2 && first_bytes_ + bytes <= bytes_max_ / 2));
+  const bool is_early =
+      newest_.empty() && (first_.empty() || (first_.size() < (kept_max_ + 1) / 2 &&
+                                             first_bytes_ + bytes <= bytes_max_ / 2));
   bytes_ += bytes;
   if (is_early) {
     first_bytes_ += bytes;
@@ -85,7 +91,8 @@ void failure_log::put(std::list<entry>& node, std::list<entry>& gone) noexcept {
   drop_surplus(gone);
 }
 
-// Under the mutex. The first one stays (L2): when all of the first were thrown the oldest of the others is that.
+// Under the mutex. The first one stays (L2): when all of the first were thrown the oldest of the
+// others is that.
 void failure_log::drop_surplus(std::list<entry>& gone) noexcept {
   if (first_.empty() && !newest_.empty()) {
     first_bytes_ += newest_.front().bytes;

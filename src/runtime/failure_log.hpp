@@ -1,14 +1,15 @@
 // failure_log: the failures that no run() has thrown yet, in the order in which they happened.
 //
-// Threads: any. A failure is kept also when memory is out, which may be why something failed: the log has nodes for 16 more
-// at any time. When those are used up too, one entry says that there were others.
+// Threads: any. A failure is kept also when memory is out, which may be why something failed: the
+// log has nodes for 16 more at any time. When those are used up too, one entry says that there were
+// others.
 //
-// Bounded by number and by bytes: the first failures stay, up to half of each limit, and behind them the newest. What lies
-// between is dropped, and its context released.
-// Invariants
+// Bounded by number and by bytes: the first failures stay, up to half of each limit, and behind
+// them the newest. What lies between is dropped, and its context released. Invariants
 //   L1  everything in `first_` happened before everything in `newest_`, and each list is in order.
 //   L2  the first failure of all is never dropped: run() throws it.
-//   L3  an exception is destroyed outside of the mutex, for its destructor is the user's, and before the memory that it may
+//   L3  an exception is destroyed outside of the mutex, for its destructor is the user's, and
+//   before the memory that it may
 //       refer to, which its entry keeps.
 #pragma once
 
@@ -42,13 +43,14 @@ class failure_log {
   void throw_first();  // nothing when there is none
   // At the runtime's end, when nothing is added any more: those that nobody has heard of.
   std::vector<failure> unheard() const;
-  // All goes, but what an exception that is on its way out of the runtime's scope refers to: that goes with the next such
-  // one of this thread, or with the thread.
+  // All goes, but what an exception that is on its way out of the runtime's scope refers to: that
+  // goes with the next such one of this thread, or with the thread.
   void end() noexcept;
 
  private:
   struct entry {
-    actor::failed_call where;  // keeps what `what` refers to: declared first, so that it goes last (L3)
+    // keeps what `what` refers to: declared first, so that it goes last (L3)
+    actor::failed_call where;
     std::exception_ptr what;
     std::size_t bytes = 0;
     bool of_others = false;  // that could not be kept
@@ -56,7 +58,8 @@ class failure_log {
     void swap(entry& other) noexcept;
   };
   static constexpr std::size_t spare_max = 16;
-  static std::size_t bytes_of(const std::exception_ptr& what, const actor::failed_call& where) noexcept;
+  static std::size_t bytes_of(const std::exception_ptr& what,
+                              const actor::failed_call& where) noexcept;
   static failure as_failure(const entry& of);
   void put(std::list<entry>& node, std::list<entry>& gone) noexcept;
   void drop_surplus(std::list<entry>& gone) noexcept;

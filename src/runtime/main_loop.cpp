@@ -1,4 +1,5 @@
-// The main thread's part in a runtime: run(), and its rounds for a program that has a loop of its own.
+// The main thread's part in a runtime: run(), and its rounds for a program that has a loop of its
+// own.
 #include "actor/running.hpp"
 #include "actor/suspended.hpp"
 #include "runtime/runtime_core.hpp"
@@ -13,17 +14,21 @@ constexpr int turns_a_round = 64;
 
 }  // namespace
 
-// Simulated: what comes by I/O comes between any two turns, and so do timers, since turns take time.
+// Simulated: what comes by I/O comes between any two turns, and so do timers, since turns take
+// time.
 bool runtime_core::step_main() {
   if (simulated_ == nullptr) return main_->run_one();
   clock->expire();
-  return (simulated_->has_io() && simulated_->choose(4) == 0 && simulated_->look()) || simulated_->step();
+  return (simulated_->has_io() && simulated_->choose(4) == 0 && simulated_->look()) ||
+         simulated_->step();
 }
 
-// Simulated: with nothing else to do the next timer's time comes at once. A stop does not wait for timers.
+// Simulated: with nothing else to do the next timer's time comes at once. A stop does not wait for
+// timers.
 bool runtime_core::pass_time() {
   // order: relaxed  a hint; the next look sees it
-  if (simulated_ == nullptr || stop_asked_.load(std::memory_order_relaxed) || alive_.empty()) return false;
+  if (simulated_ == nullptr || stop_asked_.load(std::memory_order_relaxed) || alive_.empty())
+    return false;
   if (simulated_->look()) return true;
   const auto timer = clock->next_ns(), completion = simulated_->next_io_ns();
   if (!timer && !completion) return false;
@@ -32,14 +37,16 @@ bool runtime_core::pass_time() {
   return true;
 }
 
-// Who looks at an actor for a dump may find that mail came for it meanwhile: then it is work only when he lets it go.
+// Who looks at an actor for a dump may find that mail came for it meanwhile: then it is work only
+// when he lets it go.
 bool runtime_core::out_of_work() {
   if (!alive_.empty()) return false;
   const std::lock_guard wait(system->looking);
   return alive_.empty();
 }
 
-// Turns that wait for each other: one of them is told, and goes on. Not in front of a stop, which may be for them.
+// Turns that wait for each other: one of them is told, and goes on. Not in front of a stop, which
+// may be for them.
 bool runtime_core::tells_of_deadlock() {
   // order: relaxed  a hint; who stops the program is not told of what it ends
   if (stop_asked_.load(std::memory_order_relaxed)) return false;
@@ -59,7 +66,8 @@ void runtime_core::wait_main() {
   } else if (limit == steady_clock::time_point::max()) {
     main_->wait();
   } else {
-    main_->wait_for(std::max(nanoseconds(1), duration_cast<nanoseconds>(limit - steady_clock::now())));
+    main_->wait_for(
+        std::max(nanoseconds(1), duration_cast<nanoseconds>(limit - steady_clock::now())));
   }
 }
 
@@ -68,7 +76,9 @@ class runtime_core::entry {
  public:
   explicit entry(runtime_core& core) : core_(core) {
     if (actor::is_running()) {
-      throw usage_error("troupe: run() was called in a handler: it would wait for that very handler; send a message instead");
+      throw usage_error(
+          "troupe: run() was called in a handler: it would wait for that very handler; send a "
+          "message instead");
     }
     // order: acq_rel  a run takes over from the one before it
     if (core.running_.exchange(true, std::memory_order_acq_rel)) {
@@ -109,7 +119,8 @@ void runtime_core::forget_stop() {
 void runtime_core::throw_stalled() {
   if (actor::suspended_turns(*system) == 0 && system->guards.empty()) return;
   const actor::suspended_text which = actor::describe_suspended(*system, stalled_lines_max, false);
-  if (which.count != 0) throw stalled("troupe: run: out of work, while turns are still suspended:" + which.lines);
+  if (which.count != 0)
+    throw stalled("troupe: run: out of work, while turns are still suspended:" + which.lines);
 }
 
 // One round for a loop of the user's own. False when that was the last one.

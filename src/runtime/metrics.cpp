@@ -12,11 +12,14 @@ namespace {
 using actor::counted;
 
 // What others count down and what counts up may be read in the wrong order.
-std::uint64_t not_negative(std::int64_t n) noexcept { return static_cast<std::uint64_t>(std::max<std::int64_t>(n, 0)); }
+std::uint64_t not_negative(std::int64_t n) noexcept {
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(n, 0));
+}
 
 void add(worker_metrics& to, const worker_metrics& more) noexcept {
-  for (const auto part : {&worker_metrics::turns, &worker_metrics::messages, &worker_metrics::spawned, &worker_metrics::ended,
-                          &worker_metrics::lazies, &worker_metrics::steals, &worker_metrics::stolen, &worker_metrics::parks,
+  for (const auto part : {&worker_metrics::turns, &worker_metrics::messages,
+                          &worker_metrics::spawned, &worker_metrics::ended, &worker_metrics::lazies,
+                          &worker_metrics::steals, &worker_metrics::stolen, &worker_metrics::parks,
                           &worker_metrics::woken, &worker_metrics::queued}) {
     to.*part += more.*part;
   }
@@ -27,20 +30,30 @@ void add(worker_metrics& to, const worker_metrics& more) noexcept {
 runtime_metrics runtime_core::metrics() {
   runtime_metrics now;
   for (const auto& of : pool->count()) {
-    now.workers.push_back({.turns = of.turns, .steals = of.steals, .stolen = of.stolen, .parks = of.parks, .woken = of.wakes, .queued = of.queued});
+    now.workers.push_back({.turns = of.turns,
+                           .steals = of.steals,
+                           .stolen = of.stolen,
+                           .parks = of.parks,
+                           .woken = of.wakes,
+                           .queued = of.queued});
   }
   std::int64_t suspended = 0, alive = 0;
   actor::for_each_count(*system, [&](unsigned number, const actor::counts& of) {
-    worker_metrics& to = number != 0 && number <= now.workers.size() ? now.workers[number - 1] : simulated_ != nullptr ? now.workers.front() : now.others;
-    add(to, {.messages = not_negative(of[counted::messages]), .spawned = not_negative(of[counted::spawned]),
-             .ended = not_negative(of[counted::ended]), .lazies = not_negative(of[counted::lazies])});
+    worker_metrics& to = number != 0 && number <= now.workers.size() ? now.workers[number - 1]
+                         : simulated_ != nullptr                     ? now.workers.front()
+                                                                     : now.others;
+    add(to, {.messages = not_negative(of[counted::messages]),
+             .spawned = not_negative(of[counted::spawned]),
+             .ended = not_negative(of[counted::ended]),
+             .lazies = not_negative(of[counted::lazies])});
     suspended += of[counted::suspended];
     alive += of[counted::spawned] - of[counted::ended];
   });
   for (const worker_metrics& one : now.workers) add(now.total, one);
   add(now.total, now.others);
 
-  now.dead_letters = system->dead_letters.load(std::memory_order_relaxed);  // order: relaxed  a statistic
+  // order: relaxed  a statistic
+  now.dead_letters = system->dead_letters.load(std::memory_order_relaxed);
   const failure_log::counts failed = failures.count();
   now.failures = failed.added;
   now.failures_dropped = failed.dropped;

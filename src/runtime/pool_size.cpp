@@ -26,7 +26,8 @@ unsigned affinity_cpus() {
 // The quota of one cgroup folder in CPUs; 0 when it has none.
 double quota_of(const std::string& folder) {
   double quota = 0, period = 0;
-  if (std::ifstream v2(folder + "/cpu.max"); v2 >> quota >> period && period > 0) return quota / period;
+  if (std::ifstream v2(folder + "/cpu.max"); v2 >> quota >> period && period > 0)
+    return quota / period;
   std::ifstream v1_quota(folder + "/cpu.cfs_quota_us"), v1_period(folder + "/cpu.cfs_period_us");
   if (v1_quota >> quota && v1_period >> period && quota > 0 && period > 0) return quota / period;
   return 0;

@@ -13,7 +13,8 @@ class pool_size : public testing::Test {
  protected:
   pool_size() {
     const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    root_ = std::filesystem::path(testing::TempDir()) / (std::string("troupe_pool_size_") + test->name());
+    root_ = std::filesystem::path(testing::TempDir()) /
+            (std::string("troupe_pool_size_") + test->name());
     std::filesystem::remove_all(root_);
   }
   ~pool_size() override { std::filesystem::remove_all(root_); }

@@ -19,14 +19,16 @@
 namespace troupe {
 namespace {
 
-// An eventfd; never closed, since a handler may be about to write to it whatever became of its disposition.
+// An eventfd; never closed, since a handler may be about to write to it whatever became of its
+// disposition.
 constinit std::atomic<int> bell{-1};
 static_assert(std::atomic<int>::is_always_lock_free);
 
 void ring() noexcept {
   const std::uint64_t one = 1;
   // order: relaxed  written before the handler was installed
-  [[maybe_unused]] const auto written = ::write(bell.load(std::memory_order_relaxed), &one, sizeof one);
+  [[maybe_unused]] const auto written =
+      ::write(bell.load(std::memory_order_relaxed), &one, sizeof one);
 }
 
 void on_quit(int) {
@@ -88,7 +90,9 @@ class listener {
     // order: relaxed (both)  under the mutex of changes
     if (bell.load(std::memory_order_relaxed) < 0) {
       const int fd = ::eventfd(0, EFD_CLOEXEC);
-      if (fd < 0) throw std::system_error(errno, std::generic_category(), "troupe: runtime_options::dump_on_sigquit: eventfd");
+      if (fd < 0)
+        throw std::system_error(errno, std::generic_category(),
+                                "troupe: runtime_options::dump_on_sigquit: eventfd");
       bell.store(fd, std::memory_order_relaxed);  // order: relaxed  as above
     }
     // order: relaxed  the thread starts afterwards

@@ -1,8 +1,8 @@
 // quit_signal: SIGQUIT as a question: what is this program doing? For runtimes that ask for it.
 //
-// One thread for all runtimes of the process, while there are any that listen, writes their dumps to stderr. The handler
-// only wakes it, so that no worker need be at leisure. With the last one SIGQUIT means what it did before, unless somebody
-// else has taken it meanwhile.
+// One thread for all runtimes of the process, while there are any that listen, writes their dumps
+// to stderr. The handler only wakes it, so that no worker need be at leisure. With the last one
+// SIGQUIT means what it did before, unless somebody else has taken it meanwhile.
 #pragma once
 
 namespace troupe {

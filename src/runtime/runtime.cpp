@@ -12,9 +12,11 @@
 
 namespace troupe {
 
-runtime::runtime(runtime_options options) : core_(std::make_shared<runtime_core>(std::move(options))) {
+runtime::runtime(runtime_options options)
+    : core_(std::make_shared<runtime_core>(std::move(options))) {
   try {
-    main_ = actor::spawn<main_thread::proxy>(actor::placement{*core_->system, runtime_core::main_index});
+    main_ = actor::spawn<main_thread::proxy>(
+        actor::placement{*core_->system, runtime_core::main_index});
     if (core_->options.dump_on_sigquit) listen_for_quit(*core_);
   } catch (...) {
     core_->shut_down();
@@ -25,7 +27,8 @@ runtime::runtime(runtime_options options) : core_(std::make_shared<runtime_core>
 runtime::~runtime() {
   if (actor::is_running(*core_->system)) {
     std::fputs(
-        "troupe: ~runtime was called in a handler of this runtime, for whose end it would wait; call stop() there, "
+        "troupe: ~runtime was called in a handler of this runtime, for whose end it would wait; "
+        "call stop() there, "
         "and destroy the runtime on the thread that called run()\n",
         stderr);
     std::terminate();
@@ -37,13 +40,15 @@ runtime::~runtime() {
 void main_thread::check_may_wait() const {
   if (actor::is_running() || base::worker_number != 0) {
     throw usage_error(
-        "troupe: main_thread::call_and_wait: a handler, and a thread of the pool, must not wait for the main thread; "
+        "troupe: main_thread::call_and_wait: a handler, and a thread of the pool, must not wait "
+        "for the main thread; "
         "co_await rt.main().call(f) there");
   }
   const actor::actor_system& home = actor::actor_system::of(*any_ref(actor_).cell());
   if (!tasks::main_lanes::waits_for_itself(home.main_lane)) return;
   throw usage_error(
-      "troupe: main_thread::call_and_wait: this is the main thread, which would wait for itself; call f() here, or in a task "
+      "troupe: main_thread::call_and_wait: this is the main thread, which would wait for itself; "
+      "call f() here, or in a task "
       "co_await rt.main().call(f)");
 }
 
@@ -51,15 +56,21 @@ void runtime::post(std::move_only_function<void()> procedure) { core_->post(std:
 void runtime::run() { core_->run(); }
 bool runtime::run_once() { return core_->run_round(true); }
 bool runtime::poll() { return core_->run_round(false); }
-void runtime::stop(stop_mode mode, std::chrono::nanoseconds deadline) { core_->stop(mode, deadline); }
+void runtime::stop(stop_mode mode, std::chrono::nanoseconds deadline) {
+  core_->stop(mode, deadline);
+}
 
-timer runtime::after(std::chrono::nanoseconds span, std::move_only_function<void()> procedure, timer_options options) {
-  if (!procedure) throw usage_error("troupe: after: the procedure is empty; give it something to call");
+timer runtime::after(std::chrono::nanoseconds span, std::move_only_function<void()> procedure,
+                     timer_options options) {
+  if (!procedure)
+    throw usage_error("troupe: after: the procedure is empty; give it something to call");
   return runtime_core::schedule(core_, span, std::move(procedure), {}, options);
 }
 
-timer runtime::every(std::chrono::nanoseconds period, std::move_only_function<void()> procedure, timer_options options) {
-  if (!procedure) throw usage_error("troupe: every: the procedure is empty; give it something to call");
+timer runtime::every(std::chrono::nanoseconds period, std::move_only_function<void()> procedure,
+                     timer_options options) {
+  if (!procedure)
+    throw usage_error("troupe: every: the procedure is empty; give it something to call");
   if (period.count() <= 0) throw option_error("troupe: every: the period must be longer than zero");
   return runtime_core::schedule(core_, period, std::move(procedure), period, options);
 }
@@ -84,8 +95,12 @@ std::chrono::nanoseconds runtime::now() const { return core_->now(); }
 std::uint64_t runtime::seed() const noexcept { return core_->options.seed; }
 
 actor::actor_system& runtime::system() const noexcept { return *core_->system; }
-actor::placement runtime::placement_of(const spawn_options& options) const { return core_->placement_of(options); }
-actor::placement runtime::placement_of(const on_thread& where) { return core_->placement_of(where); }
+actor::placement runtime::placement_of(const spawn_options& options) const {
+  return core_->placement_of(options);
+}
+actor::placement runtime::placement_of(const on_thread& where) {
+  return core_->placement_of(where);
+}
 
 hold& hold::operator=(hold&& other) noexcept {
   if (this == &other) return *this;

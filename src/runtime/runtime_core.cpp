@@ -9,6 +9,7 @@
 #include "actor/running.hpp"
 #include "actor/turn.hpp"
 #include "base/clock.hpp"
+#include "base/invariant.hpp"
 #include "runtime/environment.hpp"
 #include "runtime/posted.hpp"
 #include "sched/shared_queue.hpp"
@@ -16,7 +17,6 @@
 #include "task/main_lanes.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/runtime/here.hpp"
-#include "base/invariant.hpp"
 
 namespace troupe {
 namespace {
@@ -46,7 +46,8 @@ Named with_names(Named one, const actor::failed_call& where) noexcept {
 }  // namespace
 
 runtime_core::runtime_core(runtime_options chosen)
-    : options(resolve(std::move(chosen))), system(new actor::actor_system(limits_of(options.turn))),
+    : options(resolve(std::move(chosen))),
+      system(new actor::actor_system(limits_of(options.turn))),
       aside(options.blocking_threads) {
   try {
     system->is_simulated = options.policy == policy::simulated;
@@ -60,10 +61,12 @@ runtime_core::runtime_core(runtime_options chosen)
     actor::actor_system::destroy(system);
     throw;
   }
-  if (system->is_simulated) return;  // all it does is done in run(): only a search of another runtime comes to its lane
+  // all it does is done in run(): only a search of another runtime comes to its lane
+  if (system->is_simulated) return;
   const auto search = [](void* of) noexcept {
     actor::deadlock_search& deadlocks = static_cast<actor::actor_system*>(of)->deadlocks;
-    if (deadlocks.search() == 0) deadlocks.search_soon();  // that one may have missed what was running
+    // that one may have missed what was running
+    if (deadlocks.search() == 0) deadlocks.search_soon();
   };
   tasks::main_lanes::set_search(system->main_lane, search, system);
 }
@@ -71,8 +74,8 @@ runtime_core::runtime_core(runtime_options chosen)
 void runtime_core::make_clock() {
   const bool real = options.policy != policy::simulated;
   clock = std::make_unique<tasks::timers>(
-      [this, real] { return real ? base::now_ns() : simulated_->now_ns(); }, [this](bool armed) { armed ? hold() : release(); },
-      real);
+      [this, real] { return real ? base::now_ns() : simulated_->now_ns(); },
+      [this](bool armed) { armed ? hold() : release(); }, real);
   system->began_ns = real ? base::now_ns() : 0;
   actor::make_homes(*system, clock.get(), &io);
 }
@@ -82,7 +85,8 @@ void runtime_core::make_side_pool() {
   struct at_work {
     explicit at_work(runtime_core& core) : core(&core) {
       core.alive_.enter();
-      core.blocking_calls_.fetch_add(1, std::memory_order_relaxed);  // order: relaxed  for running(), a snapshot
+      // order: relaxed  for running(), a snapshot
+      core.blocking_calls_.fetch_add(1, std::memory_order_relaxed);
     }
     at_work(at_work&& other) noexcept : core(std::exchange(other.core, nullptr)) {}
     at_work& operator=(at_work&&) = delete;
@@ -98,14 +102,16 @@ void runtime_core::make_side_pool() {
     if (system->closing.load(std::memory_order_relaxed)) return;
     if (simulated_ != nullptr) return post(std::move(call));
     aside.run([this, counted = at_work(*this), call = std::move(call)]() mutable {
-      const jobs::job_pool::inside here(jobs.get());  // its lazies, loops and resources are this runtime's
+      // its lazies, loops and resources are this runtime's
+      const jobs::job_pool::inside here(jobs.get());
       call();
       call = nullptr;  // the result's way first, then the count
     });
   };
 }
 
-// What is kept is told last: from then on the exception may go on another thread, and what it refers to with it.
+// What is kept is told last: from then on the exception may go on another thread, and what it
+// refers to with it.
 void runtime_core::fail(const actor::failed_call& where, std::exception_ptr what) noexcept {
   const bool heard = options.on_error != nullptr || print(where, what);
   if (!options.on_error) {
@@ -122,7 +128,8 @@ void runtime_core::fail(const actor::failed_call& where, std::exception_ptr what
 
 bool runtime_core::print(const actor::failed_call& where, const std::exception_ptr& what) noexcept {
   const failure_lines::told told = lines.tell(what, where);
-  // A simulation's time is not that of its reader: there those that were left out are told when run() ends.
+  // A simulation's time is not that of its reader: there those that were left out are told when
+  // run() ends.
   if (!told.arm || simulated_ != nullptr) return told.written;
   try {
     clock->arm(tells_left_out_, tasks::due_in(*clock, std::chrono::seconds(1)));
@@ -139,14 +146,17 @@ void runtime_core::print_unheard() noexcept {
   try {
     const std::vector<failure> all = failures.unheard();
     for (std::size_t i = 0; i < std::min(all.size(), printed_max); ++i) {
-      failure_lines::write_failure(all[i].what, {all[i].actor.c_str(), all[i].method.c_str(), all[i].actor_id, {}}, 0);
+      failure_lines::write_failure(
+          all[i].what, {all[i].actor.c_str(), all[i].method.c_str(), all[i].actor_id, {}}, 0);
     }
     if (all.size() > printed_max) {
-      const std::string rest = "troupe: failure: … and " + std::to_string(all.size() - printed_max) + " more that were kept";
+      const std::string rest = "troupe: failure: … and " +
+                               std::to_string(all.size() - printed_max) + " more that were kept";
       failure_lines::write_text(rest.c_str());
     }
   } catch (const std::bad_alloc&) {
-    failure_lines::write_text("troupe: failure: some failures could not be told, for memory was out");
+    failure_lines::write_text(
+        "troupe: failure: some failures could not be told, for memory was out");
   }
 }
 
@@ -155,15 +165,19 @@ void runtime_core::print_never_run(std::uint64_t lost) noexcept {
   if (lost == 0 || has_run_ || std::uncaught_exceptions() != 0) return;
   char text[256];
   std::snprintf(text, sizeof text,
-                "troupe: ~runtime: run() was never called: %llu message%s for %s lost; call run(), run_once() or poll() before the "
+                "troupe: ~runtime: run() was never called: %llu message%s for %s lost; call run(), "
+                "run_once() or poll() before the "
                 "runtime ends",
                 static_cast<unsigned long long>(lost), lost == 1 ? "" : "s",
-                simulated_ != nullptr ? "a simulated program, which runs inside it, are" : "actors of the main thread are");
+                simulated_ != nullptr ? "a simulated program, which runs inside it, are"
+                                      : "actors of the main thread are");
   failure_lines::write_text(text);
 }
 
 void runtime_core::make_executors() {
-  system->on_failure = [this](const actor::failed_call& where, std::exception_ptr what) { fail(where, std::move(what)); };
+  system->on_failure = [this](const actor::failed_call& where, std::exception_ptr what) {
+    fail(where, std::move(what));
+  };
   if (options.on_dead_letter) {
     system->on_dead_letter = [this](const actor::failed_call& where) {
       options.on_dead_letter(with_names<dead_letter>({}, where));
@@ -181,8 +195,11 @@ void runtime_core::make_executors() {
     // The short ways of turns as often as the long one (src/actor/turn.cpp).
     auto made = std::make_unique<sched::simulated>(options.seed, alive_, [this] {
       // order: relaxed (both)  the simulation's own thread
-      simulated_->choose(2) == 0 ? system->slow_path_flags.fetch_or(actor::actor_system::chooses, std::memory_order_relaxed)
-                                 : system->slow_path_flags.fetch_and(static_cast<std::uint8_t>(~actor::actor_system::chooses), std::memory_order_relaxed);
+      simulated_->choose(2) == 0 ? system->slow_path_flags.fetch_or(actor::actor_system::chooses,
+                                                                    std::memory_order_relaxed)
+                                 : system->slow_path_flags.fetch_and(
+                                       static_cast<std::uint8_t>(~actor::actor_system::chooses),
+                                       std::memory_order_relaxed);
     });
     simulated_ = made.get();
     main_lane = &simulated_->add_lane();
@@ -198,8 +215,8 @@ void runtime_core::make_executors() {
     if (options.policy == policy::shared_queue) {
       pool = std::make_unique<sched::shared_queue>(options.workers, alive_, out_of_work);
     } else {
-      pool = std::make_unique<sched::work_stealing>(sched::work_stealing_options{options.workers, options.seed}, alive_,
-                                                    out_of_work);
+      pool = std::make_unique<sched::work_stealing>(
+          sched::work_stealing_options{options.workers, options.seed}, alive_, out_of_work);
     }
   }
   io.choice = static_cast<std::uint8_t>(options.io);
@@ -220,13 +237,15 @@ void runtime_core::make_executors() {
   };
   install(main_index, *main_lane);
   install(0, *pool);
-  jobs = std::make_unique<jobs::job_pool>(*system, *pool, options.workers,
-                                          jobs::job_pool_options{options.queued_lazies, options.serial_lazies, options.resource_bytes,
-                                                                 options.steal_lazies},
-                                          [this](bool waits) { waits ? hold() : release(); });
+  jobs = std::make_unique<jobs::job_pool>(
+      *system, *pool, options.workers,
+      jobs::job_pool_options{options.queued_lazies, options.serial_lazies, options.resource_bytes,
+                             options.steal_lazies},
+      [this](bool waits) { waits ? hold() : release(); });
 }
 
-// Other threads may send to actors and drop refs meanwhile; that nobody uses the runtime itself is the user's part.
+// Other threads may send to actors and drop refs meanwhile; that nobody uses the runtime itself is
+// the user's part.
 void runtime_core::shut_down() {
   tasks::main_lanes::set_search(system->main_lane, nullptr, nullptr);
   // order: relaxed  the threads that must see it are stopped and joined below
@@ -245,7 +264,8 @@ void runtime_core::shut_down() {
     thread->executor.poke();
     thread->stopped.wait();
   }
-  const auto dead_letters = [this] { return system->dead_letters.load(std::memory_order_relaxed); };  // order: relaxed  a statistic
+  // order: relaxed  a statistic
+  const auto dead_letters = [this] { return system->dead_letters.load(std::memory_order_relaxed); };
   std::uint64_t lost_from = dead_letters();
   pool->shut_down();
   for (auto& thread : pinned_) {
@@ -276,7 +296,10 @@ void runtime_core::shut_down() {
 }
 
 runtime_core::pinned_thread::pinned_thread(runtime_core& core, std::uint16_t index)
-    : core(core), index(index), executor(core.alive_, [&core] { core.came_to_rest(); }), thread([this] { live(); }) {}
+    : core(core),
+      index(index),
+      executor(core.alive_, [&core] { core.came_to_rest(); }),
+      thread([this] { live(); }) {}
 
 void runtime_core::pinned_thread::live() {
   // order: acquire  pairs with shut_down/release
@@ -291,12 +314,14 @@ void runtime_core::pinned_thread::live() {
 
 std::uint16_t runtime_core::pinned_index(const std::string& name) {
   std::lock_guard lock(pinned_mutex_);
-  if (const auto known = pinned_indices_.find(name); known != pinned_indices_.end()) return known->second;
+  if (const auto known = pinned_indices_.find(name); known != pinned_indices_.end())
+    return known->second;
   // The runtime ends: an actor that would have had a thread of its own is never constructed.
   if (ending_) return main_index;
   const std::size_t index = main_index + 1 + pinned_indices_.size();
   if (index >= actor::actor_system::executors_max) {
-    throw option_error("troupe: pinned(\"" + name + "\"): there are 1000 pinned threads already; let actors share them");
+    throw option_error("troupe: pinned(\"" + name +
+                       "\"): there are 1000 pinned threads already; let actors share them");
   }
   const auto place = pinned_indices_.try_emplace(name, static_cast<std::uint16_t>(index)).first;
   sched::executor* lane = nullptr;
@@ -322,13 +347,19 @@ sched::executor& runtime_core::make_lane(const std::string& name, std::uint16_t 
 }
 
 actor::placement actor::place_in(actor_system& system, const spawn_options& chosen) {
-  if (chosen.turn.time.count() < 0 || (chosen.turn.messages == 0 && chosen.turn.time.count() != 0)) {
-    throw option_error("troupe: spawn_options::turn: messages must be at least 1 when a time is set, and time not negative");
+  if (chosen.turn.time.count() < 0 ||
+      (chosen.turn.messages == 0 && chosen.turn.time.count() != 0)) {
+    throw option_error(
+        "troupe: spawn_options::turn: messages must be at least 1 when a time is set, and time not "
+        "negative");
   }
   placement where{system};
-  if (chosen.on_error == error_policy::restart && (chosen.restart.times == 0 || chosen.restart.per < std::chrono::milliseconds(1) ||
-                                                  chosen.restart.backoff.count() < 0)) {
-    throw option_error("troupe: spawn_options::restart: times must be at least 1, per at least 1 ms, backoff not negative");
+  if (chosen.on_error == error_policy::restart &&
+      (chosen.restart.times == 0 || chosen.restart.per < std::chrono::milliseconds(1) ||
+       chosen.restart.backoff.count() < 0)) {
+    throw option_error(
+        "troupe: spawn_options::restart: times must be at least 1, per at least 1 ms, backoff not "
+        "negative");
   }
   where.on_error = chosen.on_error;
   where.restart = &chosen.restart;
@@ -341,7 +372,8 @@ actor::placement actor::place_in(actor_system& system, const spawn_options& chos
   where.mailbox_messages = chosen.mailbox.messages;
   where.when_full = static_cast<std::uint8_t>(chosen.mailbox.when_full);
   if (chosen.rolls_back && !chosen.context) {
-    throw option_error("troupe: spawn_options::rolls_back: there is nothing to roll back; set a context, too");
+    throw option_error(
+        "troupe: spawn_options::rolls_back: there is nothing to roll back; set a context, too");
   }
   where.context = chosen.context ? &*chosen.context : nullptr;
   where.rolls_back = chosen.rolls_back;
@@ -349,7 +381,9 @@ actor::placement actor::place_in(actor_system& system, const spawn_options& chos
   return where;
 }
 
-actor::placement runtime_core::placement_of(const spawn_options& chosen) const { return actor::place_in(*system, chosen); }
+actor::placement runtime_core::placement_of(const spawn_options& chosen) const {
+  return actor::place_in(*system, chosen);
+}
 
 actor::placement runtime_core::placement_of(const on_thread& chosen) {
   actor::placement where = placement_of(chosen.options());
@@ -358,7 +392,8 @@ actor::placement runtime_core::placement_of(const on_thread& chosen) {
 }
 
 void runtime_core::post(std::move_only_function<void()> procedure) {
-  if (!procedure) throw usage_error("troupe: post: the procedure is empty; give it something to call");
+  if (!procedure)
+    throw usage_error("troupe: post: the procedure is empty; give it something to call");
   if (system->discarding()) return;  // from before the pool ends, too
   pool->submit(make_posted(*system, std::move(procedure)));
 }
@@ -378,8 +413,8 @@ void runtime_core::end_stop() {
   ignore_holds(false);
 }
 
-// A stop whose deadline has passed lasts until nothing of what it discards is left: only then do holds count
-// again and messages arrive. That may come about while nobody is in run().
+// A stop whose deadline has passed lasts until nothing of what it discards is left: only then do
+// holds count again and messages arrive. That may come about while nobody is in run().
 bool runtime_core::end_overdue() {
   std::lock_guard lock(holds_mutex_);
   if (!overdue_) return false;
@@ -401,7 +436,8 @@ void runtime_core::discard_mail() {
   actor::notice_stop(*system);
 }
 
-// Carries out a stop, and looks at its deadline. Throws deadline_error when nothing else is left to do.
+// Carries out a stop, and looks at its deadline. Throws deadline_error when nothing else is left to
+// do.
 bool runtime_core::overdue() {
   std::optional<stop_request> request;
   {
@@ -418,8 +454,8 @@ bool runtime_core::overdue() {
     overdue_ = true;
   }
   if (alive_.empty()) end_overdue();  // it came to rest just now, and nobody else will tell
-  throw deadline_error("troupe: stop: the deadline passed with handlers still running: " + running() +
-                       "; what was queued is discarded");
+  throw deadline_error("troupe: stop: the deadline passed with handlers still running: " +
+                       running() + "; what was queued is discarded");
 }
 
 void runtime_core::stop(stop_mode mode, std::chrono::nanoseconds deadline) {
@@ -427,7 +463,9 @@ void runtime_core::stop(stop_mode mode, std::chrono::nanoseconds deadline) {
   {
     std::lock_guard lock(stop_mutex_);
     // The stricter of two calls counts.
-    const auto until = now + std::clamp<std::chrono::nanoseconds>(deadline, std::chrono::nanoseconds(0), std::chrono::hours(24 * 365));
+    const auto until =
+        now + std::clamp<std::chrono::nanoseconds>(deadline, std::chrono::nanoseconds(0),
+                                                   std::chrono::hours(24 * 365));
     if (!stop_) {
       stop_ = stop_request{mode, until};
     } else {
@@ -469,7 +507,9 @@ void runtime_core::set_holds_ignored(bool yes) {
   }
 }
 
-std::chrono::nanoseconds runtime_core::now() const { return std::chrono::nanoseconds(clock->now_ns() - system->began_ns); }
+std::chrono::nanoseconds runtime_core::now() const {
+  return std::chrono::nanoseconds(clock->now_ns() - system->began_ns);
+}
 
 std::chrono::nanoseconds now() {
   const actor::actor_system& home = actor::running_system("now");

@@ -21,9 +21,9 @@
 #include "runtime/failure_lines.hpp"
 #include "runtime/failure_log.hpp"
 #include "runtime/side_pool.hpp"
-#include "sched/outstanding_work.hpp"
 #include "sched/executor.hpp"
 #include "sched/io_driver_slot.hpp"
+#include "sched/outstanding_work.hpp"
 #include "sched/simulated.hpp"
 #include "sched/thread_executor.hpp"
 #include "task/timers.hpp"
@@ -38,7 +38,8 @@ class runtime_core : public std::enable_shared_from_this<runtime_core> {
   explicit runtime_core(runtime_options chosen);
   void shut_down();
 
-  static constexpr std::uint16_t main_index = actor::actor_system::main_executor;  // of the system's executors
+  // of the system's executors
+  static constexpr std::uint16_t main_index = actor::actor_system::main_executor;
   static constexpr std::int64_t internal_actors = 1;  // the main thread's slot
 
   void run();
@@ -48,7 +49,8 @@ class runtime_core : public std::enable_shared_from_this<runtime_core> {
   void release();
   void post(std::move_only_function<void()> procedure);
   static timer schedule(const std::shared_ptr<runtime_core>& self, std::chrono::nanoseconds span,
-                        std::move_only_function<void()> procedure, std::chrono::nanoseconds period, const timer_options& options);
+                        std::move_only_function<void()> procedure, std::chrono::nanoseconds period,
+                        const timer_options& options);
   actor::placement placement_of(const spawn_options& chosen) const;
   actor::placement placement_of(const on_thread& chosen);
   std::chrono::nanoseconds now() const;
@@ -67,8 +69,8 @@ class runtime_core : public std::enable_shared_from_this<runtime_core> {
   std::unique_ptr<jobs::job_pool> jobs;
 
  private:
-  // A pinned thread ends in two steps: first all of them stop running turns, then one after the other
-  // destroys its actors (actor/actor_system.hpp).
+  // A pinned thread ends in two steps: first all of them stop running turns, then one after the
+  // other destroys its actors (actor/actor_system.hpp).
   struct pinned_thread {
     pinned_thread(runtime_core& core, std::uint16_t index);
     void live();
@@ -126,11 +128,12 @@ class runtime_core : public std::enable_shared_from_this<runtime_core> {
   std::mutex holds_mutex_;
   std::int64_t holds_ = 0;
   bool holds_ignored_ = false;  // a stop that drains does not wait for outside sources
-  bool overdue_ = false;        // a stop missed its deadline, and what it discards has not all gone yet
+  // a stop missed its deadline, and what it discards has not all gone yet
+  bool overdue_ = false;
   std::atomic<std::size_t> blocking_calls_{0};  // of blocking(); the side pool has others, too
 
-  sched::simulated* simulated_ = nullptr;          // the pool, under that policy
-  std::unique_ptr<sched::thread_executor> main_;   // the main thread's, under the others
+  sched::simulated* simulated_ = nullptr;         // the pool, under that policy
+  std::unique_ptr<sched::thread_executor> main_;  // the main thread's, under the others
   std::mutex pinned_mutex_;
   std::map<std::string, std::uint16_t> pinned_indices_;
   std::vector<std::unique_ptr<pinned_thread>> pinned_;  // changes no more once ending_

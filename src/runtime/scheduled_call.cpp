@@ -6,12 +6,15 @@
 
 namespace troupe {
 
-scheduled_call::scheduled_call(std::shared_ptr<runtime_core> in, std::move_only_function<void()> calls,
+scheduled_call::scheduled_call(std::shared_ptr<runtime_core> in,
+                               std::move_only_function<void()> calls,
                                std::chrono::nanoseconds again, const timer_options& options)
     : timer(&on_time, options.weak),
       core_(std::move(in)),
       procedure_(std::move(calls)),
-      rare_(again == std::chrono::nanoseconds::zero() && !options.stop.stop_possible() ? nullptr : new rare{again, {}, {}}) {}
+      rare_(again == std::chrono::nanoseconds::zero() && !options.stop.stop_possible()
+                ? nullptr
+                : new rare{again, {}, {}}) {}
 
 void scheduled_call::start(std::chrono::nanoseconds span, const std::stop_token& stop) {
   const std::int64_t due_ns = tasks::due_in(*core_->clock, span);
@@ -39,7 +42,8 @@ bool scheduled_call::cancel() noexcept {
 
 void scheduled_call::on_time(timer& self) noexcept {
   auto& one = static_cast<scheduled_call&>(self);
-  const std::shared_ptr<runtime_core> core = one.core_;  // a call that cannot be posted has ended when that is known
+  // a call that cannot be posted has ended when that is known
+  const std::shared_ptr<runtime_core> core = one.core_;
   try {
     core->post(firing(one));
   } catch (...) {
@@ -55,22 +59,28 @@ void scheduled_call::call() {
 
 // After the call, or instead of one that was thrown away.
 void scheduled_call::go_on() noexcept {
-  // order: relaxed  set by the thread that ends the runtime, which then ends this one, or waits for it
+  // order: relaxed  set by the thread that ends the runtime, which then ends this one, or waits for
+  // it
   if (!is_periodic() || core_->system->closing.load(std::memory_order_relaxed)) return end();
   step expected = step::runs;
   // order: relaxed  as cancel
-  if (!step_.compare_exchange_strong(expected, step::waits, std::memory_order_relaxed) && expected == step::cancelled) return end();
+  if (!step_.compare_exchange_strong(expected, step::waits, std::memory_order_relaxed) &&
+      expected == step::cancelled)
+    return end();
   const std::chrono::nanoseconds now(core_->clock->now_ns());
   const std::chrono::nanoseconds period = rare_->period;
   std::chrono::nanoseconds& due = rare_->due;
-  if (period > std::chrono::nanoseconds(tasks::timers::last_ns) - std::max(due, now)) return end();  // it would come after the end of time
+  // it would come after the end of time
+  if (period > std::chrono::nanoseconds(tasks::timers::last_ns) - std::max(due, now)) return end();
   due += period;
-  if (due <= now) due += (now - due) / period * period + period;  // those that were missed are left out
+  // those that were missed are left out
+  if (due <= now) due += (now - due) / period * period + period;
   // order: relaxed  there is one already
   refs_.fetch_add(1, std::memory_order_relaxed);  // armed it may come and end at once
-  core_->clock->arm(*this, due.count());         // the time's thread runs already
+  core_->clock->arm(*this, due.count());          // the time's thread runs already
   // order: relaxed  as cancel
-  if (step_.load(std::memory_order_relaxed) == step::cancelled && core_->clock->take_back(*this)) end();
+  if (step_.load(std::memory_order_relaxed) == step::cancelled && core_->clock->take_back(*this))
+    end();
   drop_ref();
 }
 
@@ -93,15 +103,19 @@ void scheduled_call::drop_ref() noexcept {
 bool timer::cancel() noexcept { return call_ != nullptr && call_->cancel(); }
 void timer::drop() noexcept { call_->drop_ref(); }
 
-timer runtime_core::schedule(const std::shared_ptr<runtime_core>& self, std::chrono::nanoseconds span,
-                             std::move_only_function<void()> procedure, std::chrono::nanoseconds period, const timer_options& options) {
+timer runtime_core::schedule(const std::shared_ptr<runtime_core>& self,
+                             std::chrono::nanoseconds span,
+                             std::move_only_function<void()> procedure,
+                             std::chrono::nanoseconds period, const timer_options& options) {
   // order: relaxed  set before the pool ends, by the thread that ends it
-  if (options.stop.stop_requested() || self->system->closing.load(std::memory_order_relaxed)) return {};
+  if (options.stop.stop_requested() || self->system->closing.load(std::memory_order_relaxed))
+    return {};
   auto& made = *new scheduled_call(self, std::move(procedure), period, options);
   timer handle(made);
   try {
     made.start(span, options.stop);
-    if (self->simulated_ != nullptr) self->simulated_->poke();  // another thread's may be the first thing in a while
+    // another thread's may be the first thing in a while
+    if (self->simulated_ != nullptr) self->simulated_->poke();
   } catch (...) {
     made.drop_ref();
     throw;

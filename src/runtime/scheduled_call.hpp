@@ -1,9 +1,10 @@
 // scheduled_call: what after() and every() leave with the timers.
 //
-// It is in one of three places: armed, on its way to a worker as a posted procedure, or done. Who takes it out of the
-// timers, by its time or by a cancel, has it; so procedure and period need no lock. A call that begins and a cancel change
-// `step_`, and one of them comes first. Whoever arms it again looks at that once more behind the arming, and a cancel looks for
-// it among the armed ones behind its change: one of the two finds the other, since both pass the timers' lock.
+// It is in one of three places: armed, on its way to a worker as a posted procedure, or done. Who
+// takes it out of the timers, by its time or by a cancel, has it; so procedure and period need no
+// lock. A call that begins and a cancel change `step_`, and one of them comes first. Whoever arms
+// it again looks at that once more behind the arming, and a cancel looks for it among the armed
+// ones behind its change: one of the two finds the other, since both pass the timers' lock.
 #pragma once
 
 #include <atomic>
@@ -21,11 +22,13 @@ namespace troupe {
 
 struct scheduled_call final : tasks::timer {
   // `again`: zero for once. Throws std::bad_alloc.
-  scheduled_call(std::shared_ptr<runtime_core> in, std::move_only_function<void()> calls, std::chrono::nanoseconds again,
-                 const timer_options& options);
+  scheduled_call(std::shared_ptr<runtime_core> in, std::move_only_function<void()> calls,
+                 std::chrono::nanoseconds again, const timer_options& options);
 
   static void* operator new(std::size_t bytes) { return memory::allocate(bytes); }
-  static void operator delete(void* call, std::size_t bytes) noexcept { memory::deallocate(call, bytes); }
+  static void operator delete(void* call, std::size_t bytes) noexcept {
+    memory::deallocate(call, bytes);
+  }
 
   // Arms it; the caller keeps a ref. Throws std::system_error.
   void start(std::chrono::nanoseconds span, const std::stop_token& stop);
@@ -53,7 +56,9 @@ struct scheduled_call final : tasks::timer {
   void call();
   void go_on() noexcept;
   void end() noexcept;
-  bool is_periodic() const noexcept { return rare_ != nullptr && rare_->period != std::chrono::nanoseconds::zero(); }
+  bool is_periodic() const noexcept {
+    return rare_ != nullptr && rare_->period != std::chrono::nanoseconds::zero();
+  }
 
   // What few calls have: so a million of them take less memory.
   struct rare {

@@ -39,7 +39,8 @@ void side_pool::live() {
     calls_.pop_front();
     lock.unlock();
     call();
-    under_way_.fetch_sub(1, std::memory_order_relaxed);  // order: relaxed  a statistic, before what the call holds goes
+    // order: relaxed  a statistic, before what the call holds goes
+    under_way_.fetch_sub(1, std::memory_order_relaxed);
     call = nullptr;
     lock.lock();
   }

@@ -1,6 +1,7 @@
 // side_pool: threads for calls that block, so that none of the workers does.
 //
-// A thread is started when a call comes and none is free, up to the limit, and then waits for more. Oldest call first.
+// A thread is started when a call comes and none is free, up to the limit, and then waits for more.
+// Oldest call first.
 #pragma once
 
 #include <atomic>
@@ -20,11 +21,13 @@ class side_pool {
   side_pool& operator=(const side_pool&) = delete;
   ~side_pool() { shut_down(); }
 
-  // Any thread. False when it has been shut down. Throws std::bad_alloc, or std::system_error when there is no thread at all.
+  // Any thread. False when it has been shut down. Throws std::bad_alloc, or std::system_error when
+  // there is no thread at all.
   bool run(std::move_only_function<void()> call);
 
   // Calls that run, or wait for a thread.
-  std::size_t count() const noexcept { return under_way_.load(std::memory_order_relaxed); }  // order: relaxed  a statistic
+  // order: relaxed  a statistic
+  std::size_t count() const noexcept { return under_way_.load(std::memory_order_relaxed); }
 
   // Waits for the calls that run; those that have not begun are dropped.
   void shut_down();

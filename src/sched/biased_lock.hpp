@@ -1,14 +1,15 @@
 // biased_lock: a lock that its owner takes without a locked instruction.
 //
-// The owner (a worker) takes it for every message; a searcher takes it a few times a millisecond at most.
-// Owner: try_enter / leave, about 1 ns. Searcher (one at a time): try_revoke / restore, a few µs.
-// Invariants
+// The owner (a worker) takes it for every message; a searcher takes it a few times a millisecond at
+// most. Owner: try_enter / leave, about 1 ns. Searcher (one at a time): try_revoke / restore, a few
+// µs. Invariants
 //   B1  the owner is never between enter and leave while a searcher is between revoke and restore.
 //   B2  the owner never waits in try_enter; a searcher waits for a bounded time in try_revoke.
 //   B3  what either side wrote inside is seen by the other side inside.
 //   B4  the owner does not enter while it is inside: its first leave would let a searcher in.
-// Rejected: a spin-lock (5 ns a message even when nobody else is there); Chase-Lev (guards a deque, not
-// the mailboxes beside it). Proof sketch and the losing interleavings: docs/protocols/biased_lock.md.
+// Rejected: a spin-lock (5 ns a message even when nobody else is there); Chase-Lev (guards a deque,
+// not the mailboxes beside it). Proof sketch and the losing interleavings:
+// docs/protocols/biased_lock.md.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,8 @@ namespace troupe::sched {
 template <class Atomics = base::std_atomics>
 class biased_lock {
  public:
-  // Owner only. False when a searcher is inside, or when that is not so easily seen: then try_enter().
+  // Owner only. False when a searcher is inside, or when that is not so easily seen: then
+  // try_enter().
   TROUPE_INLINE bool enter_at_once() noexcept {
     // order: relaxed  the owner's own
     TROUPE_INVARIANT(inside_.load(std::memory_order_relaxed) == 0, "B4");
@@ -29,7 +31,8 @@ class biased_lock {
     inside_.store(1, std::memory_order_relaxed);
     Atomics::light_fence();
     // order: acquire  sees what the last searcher did (B3); pairs with restore/release
-    if (revoked_.load(std::memory_order_acquire) == 0) [[likely]] return true;
+    if (revoked_.load(std::memory_order_acquire) == 0) [[likely]]
+      return true;
     leave();
     return false;
   }
@@ -48,7 +51,8 @@ class biased_lock {
     inside_.store(0, std::memory_order_release);
   }
 
-  // Searcher only. False when the owner stayed inside (it was preempted there), or there is no fence: try another victim.
+  // Searcher only. False when the owner stayed inside (it was preempted there), or there is no
+  // fence: try another victim.
   bool try_revoke() noexcept {
     // order: relaxed  announced by the fence, not by the store
     revoked_.store(by_thief, std::memory_order_relaxed);

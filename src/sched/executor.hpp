@@ -18,18 +18,19 @@ class executor {
   executor& operator=(const executor&) = delete;
   virtual ~executor() = default;
 
-  // Any thread. The runnable runs once on this executor, some time later. Needs no memory: whoever has a runnable
-  // can get rid of it, also when memory is out.
+  // Any thread. The runnable runs once on this executor, some time later. Needs no memory: whoever
+  // has a runnable can get rid of it, also when memory is out.
   virtual void submit(runnable& item) noexcept = 0;
 
   // The same, for whichever of its threads is idle rather than the calling one.
   virtual void submit_to_any(runnable& item) noexcept { submit(item); }
 
-  // The same, for a thread that sleeps, which is woken for it whoever else is awake and may take something else first.
+  // The same, for a thread that sleeps, which is woken for it whoever else is awake and may take
+  // something else first.
   virtual void submit_to_sleeper(runnable& item) noexcept { submit_to_any(item); }
 
-  // Mail was left for a runnable that one of its threads holds: somebody should be awake to see it in case
-  // that thread is long in a handler.
+  // Mail was left for a runnable that one of its threads holds: somebody should be awake to see it
+  // in case that thread is long in a handler.
   virtual void attend() noexcept {}
 
   // Calls `look` for each runnable that one of its threads holds and does not run, where such are
@@ -69,7 +70,8 @@ class policy : public executor {
 
   virtual unsigned workers() const noexcept = 0;
 
-  // Once, on any thread: from now on the pool's threads wait for I/O, too. The poller lives as long as the pool.
+  // Once, on any thread: from now on the pool's threads wait for I/O, too. The poller lives as long
+  // as the pool.
   virtual void attach(poller& io) = 0;
 };
 

@@ -1,12 +1,13 @@
 // idle_life: what a worker does from when it has nothing to do until it has work.
 //
-// It becomes the searcher or sleeps (idle_workers.hpp). A searcher that finds work hands its role on and goes to work.
-// One that finds none sleeps, and keeps watch if others are busy: then it looks again after a while. It dozes when
-// those are all stuck with nothing behind them: it looks ever more rarely, and counts as one that must be called.
-// Where there is a poller (poller.hpp), who sleeps for good or dozes does so inside it, if nobody else does; with what
-// comes there it goes to work, whatever its role.
-// No wake-up is lost because both ways out of the searcher's role look once more afterwards: at the inbox, and, when
-// nobody is left who watches, at what lies behind the busy ones (docs/protocols/idle_workers.md).
+// It becomes the searcher or sleeps (idle_workers.hpp). A searcher that finds work hands its role
+// on and goes to work. One that finds none sleeps, and keeps watch if others are busy: then it
+// looks again after a while. It dozes when those are all stuck with nothing behind them: it looks
+// ever more rarely, and counts as one that must be called. Where there is a poller (poller.hpp),
+// who sleeps for good or dozes does so inside it, if nobody else does; with what comes there it
+// goes to work, whatever its role. No wake-up is lost because both ways out of the searcher's role
+// look once more afterwards: at the inbox, and, when nobody is left who watches, at what lies
+// behind the busy ones (docs/protocols/idle_workers.md).
 #pragma once
 
 #include <algorithm>
@@ -17,29 +18,31 @@
 
 namespace troupe::sched {
 
-// Nanoseconds. A timed searcher looks again after a time that doubles. While nobody is busy it goes on for a while, less
-// often: bursts of work that follow each other need not wake a timed searcher each. After some 100 ms it sleeps for good.
+// Nanoseconds. A timed searcher looks again after a time that doubles. While nobody is busy it goes
+// on for a while, less often: bursts of work that follow each other need not wake a timed searcher
+// each. After some 100 ms it sleeps for good.
 struct watch_times {
-  static constexpr std::int64_t first = 50'000, last = 1'000'000, last_while_idle = 2'000'000, last_dozing = 128'000'000;
+  static constexpr std::int64_t first = 50'000, last = 1'000'000, last_while_idle = 2'000'000,
+                                last_dozing = 128'000'000;
   static constexpr int idle_watches_max = 48;
 };
 
 // Pool needs `idle_workers_` and, for its idle workers:
 //   bool ending()              the pool ends; whoever made it so notifies all parkers afterwards
-//   bool take_work(Worker&)    true when the worker's queue got something; it is counted as busy then. What a call gave the
+//   bool take_work(Worker&)    true when the worker's queue got something; it is counted as busy
+//   then. What a call gave the
 //                              worker is taken first
 //   void take_gift(Worker&)    takes that only, for a worker that is busy
-//   void hand_on(Worker&)      a searcher no more: calls others for what it has left, or cannot do at once
-//   bool inbox_has_some()      a hint
-//   bool anyone_busy()         a hint
-//   std::uint64_t turns_done() a hint; of all workers
-//   bool nothing_left(Worker&) behind a heavy fence: no other worker has work lying where only a search finds it
-//   bool unattended()          there is a poller, and nobody inside
-//   rested rest(Worker&, const nanoseconds* limit, bool inside)  sleeps until notified or for `limit`; inside the
+//   void hand_on(Worker&)      a searcher no more: calls others for what it has left, or cannot do
+//   at once bool inbox_has_some()      a hint bool anyone_busy()         a hint std::uint64_t
+//   turns_done() a hint; of all workers bool nothing_left(Worker&) behind a heavy fence: no other
+//   worker has work lying where only a search finds it bool unattended()          there is a
+//   poller, and nobody inside rested rest(Worker&, const nanoseconds* limit, bool inside)  sleeps
+//   until notified or for `limit`; inside the
 //                              poller if it may and can
-//   void take_what_came(Worker&)  after rested::with_io: the worker is counted as busy, has what came, and has left
-//   unsigned workers()         how many there are
-//   void wake(Worker*)         notifies it, if it is one
+//   void take_what_came(Worker&)  after rested::with_io: the worker is counted as busy, has what
+//   came, and has left unsigned workers()         how many there are void wake(Worker*) notifies
+//   it, if it is one
 // Worker needs what the set of idle workers wants.
 template <class Pool, class Worker, class Times = watch_times>
 class idle_life {
@@ -77,7 +80,8 @@ class idle_life {
       const bool idle = !pool_.anyone_busy();
       idle_watches = idle ? idle_watches + 1 : 0;
       const std::uint64_t turns = pool_.turns_done();
-      const bool dozing = !idle && watch_ns > Times::last && turns == turns_before && pool_.nothing_left(self_);
+      const bool dozing =
+          !idle && watch_ns > Times::last && turns == turns_before && pool_.nothing_left(self_);
       turns_before = turns;
       const bool watch = pool_.workers() > 1 && idle_watches <= Times::idle_watches_max && !dozing;
       const bool timed = pool_.idle_workers_.sleep(self_, watch);
@@ -88,7 +92,9 @@ class idle_life {
         watch_ns = Times::first;
         continue;
       }
-      watch_ns = std::min(watch_ns, idle ? Times::last_while_idle : dozing ? Times::last_dozing : Times::last);
+      watch_ns = std::min(watch_ns, idle     ? Times::last_while_idle
+                                    : dozing ? Times::last_dozing
+                                             : Times::last);
       do {
         const std::chrono::nanoseconds limit(watch_ns);
         const rested how = pool_.rest(self_, &limit, !timed);
@@ -101,16 +107,18 @@ class idle_life {
     return false;
   }
 
-  // Whether work is left where only a search finds it while nobody searches or watches. Who leaves work later than
-  // this finds the set of idle workers lonely.
+  // Whether work is left where only a search finds it while nobody searches or watches. Who leaves
+  // work later than this finds the set of idle workers lonely.
   bool left_alone() {
     // Whoever changes it after the caller did has the same duty.
     return is_lonely() && !pool_.nothing_left(self_);
   }
 
-  // Nobody is the searcher any more, or nobody inside the poller: whoever made it so looks at what that one would see.
+  // Nobody is the searcher any more, or nobody inside the poller: whoever made it so looks at what
+  // that one would see.
   void look_back() {
-    if (pool_.inbox_has_some() || left_alone() || (is_lonely() && pool_.unattended())) pool_.wake(pool_.idle_workers_.call());
+    if (pool_.inbox_has_some() || left_alone() || (is_lonely() && pool_.unattended()))
+      pool_.wake(pool_.idle_workers_.call());
   }
 
   // order: relaxed  as left_alone

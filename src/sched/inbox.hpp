@@ -22,7 +22,8 @@ class inbox {
     do {
       item.next = top;
       // order: release  publishes the item (I1); pairs with take_all/acquire
-    } while (!top_.compare_exchange_weak(top, &item, std::memory_order_release, std::memory_order_relaxed));
+    } while (!top_.compare_exchange_weak(top, &item, std::memory_order_release,
+                                         std::memory_order_relaxed));
     return top == nullptr;
   }
 

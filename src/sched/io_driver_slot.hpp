@@ -1,6 +1,7 @@
 // io_driver_slot: where a runtime's poller is, from its first operation of I/O on.
 //
-// The runtime makes the slot and knows nothing of I/O; the I/O layer, which it need not be linked with, takes it.
+// The runtime makes the slot and knows nothing of I/O; the I/O layer, which it need not be linked
+// with, takes it.
 #pragma once
 
 #include <atomic>
@@ -19,12 +20,13 @@ namespace troupe::sched {
 class io_driver_slot {
  public:
   // Set by the runtime before the first turn.
-  std::uint8_t choice = 0;                // troupe::io_backend
+  std::uint8_t choice = 0;  // troupe::io_backend
   policy* pool = nullptr;
-  simulated* simulation = nullptr;        // the pool, under that policy
-  std::function<void(bool)> keep_alive;   // the first operation is in flight (true), the last one is not any more
-  // Calls on a thread that may block (in a simulation: after a while of virtual time), or drops the call when the runtime ends.
-  // Throws std::bad_alloc, std::system_error.
+  simulated* simulation = nullptr;  // the pool, under that policy
+  // the first operation is in flight (true), the last one is not any more
+  std::function<void(bool)> keep_alive;
+  // Calls on a thread that may block (in a simulation: after a while of virtual time), or drops the
+  // call when the runtime ends. Throws std::bad_alloc, std::system_error.
   std::function<void(std::move_only_function<void()>)> aside;
 
   // order: acquire  sees the poller whole; pairs with take/release

@@ -1,9 +1,8 @@
 // count of outstanding work: the count of what keeps the program alive.
 //
-// Counted: each busy worker of the pool; each runnable handed to an inbox or to a pinned thread, from
-// before it is handed over until its turn has ended; each hold. Not counted: what lies in a busy worker's
-// own queue (its worker is counted).
-// Invariants
+// Counted: each busy worker of the pool; each runnable handed to an inbox or to a pinned thread,
+// from before it is handed over until its turn has ended; each hold. Not counted: what lies in a
+// busy worker's own queue (its worker is counted). Invariants
 //   C1  whoever makes work is counted himself, or is an outside thread: so the count never passes
 //       through zero while work is left.
 //   C2  exactly one leave() returns true for each time the count comes to zero.
@@ -25,12 +24,13 @@ class basic_outstanding_work {
 
   // True when that was the last: the caller tells whoever waits for the end (C2).
   [[nodiscard]] bool leave(std::int64_t n = 1) noexcept {
-    // order: acq_rel  all that was done before the end is seen by whoever sees the end; pairs with itself and empty
+    // order: acq_rel  all that was done before the end is seen by whoever sees the end; pairs with
+    // itself and empty
     return count_.fetch_sub(n, std::memory_order_acq_rel) == n;
   }
 
-  // `n` things that were counted become work of the caller's, who is counted for all of it: he was so before, or
-  // keeps the count of one of them (C1).
+  // `n` things that were counted become work of the caller's, who is counted for all of it: he was
+  // so before, or keeps the count of one of them (C1).
   void take_over(std::int64_t n, bool counted_before) noexcept {
     const std::int64_t surplus = counted_before ? n : n - 1;
     [[maybe_unused]] const bool last = surplus != 0 && leave(surplus);

@@ -1,8 +1,9 @@
-// poller: where completed I/O comes from. One idle worker sleeps in it; busy ones look into it now and then.
+// poller: where completed I/O comes from. One idle worker sleeps in it; busy ones look into it now
+// and then.
 //
-// The one seam between the scheduler and the I/O layer (src/io/reactor.hpp). A runtime has none until its first
-// operation that waits. Protocol: docs/protocols/io.md.
-// Threads: one at a time is inside, by the door; wake() is anybody's.
+// The one seam between the scheduler and the I/O layer (src/io/reactor.hpp). A runtime has none
+// until its first operation that waits. Protocol: docs/protocols/io.md. Threads: one at a time is
+// inside, by the door; wake() is anybody's.
 #pragma once
 
 #include <chrono>
@@ -16,8 +17,10 @@ namespace troupe::sched {
 // The door of a poller: who holds it is inside.
 // Invariants
 //   D1  one thread is inside at a time, and sees what those before it did there.
-//   D2  who finds the door shut and then sleeps without a limit has told the set of idle workers before; who leaves looks at the
-//       set of idle workers after. So either the sleeper finds the door open, or who left finds the set of idle workers lonely.
+//   D2  who finds the door shut and then sleeps without a limit has told the set of idle workers
+//   before; who leaves looks at the
+//       set of idle workers after. So either the sleeper finds the door open, or who left finds the
+//       set of idle workers lonely.
 template <class Atomics = base::std_atomics>
 class basic_door {
  public:
@@ -31,7 +34,8 @@ class basic_door {
   void leave() noexcept {
     // order: release  publishes what was done inside (D1); pairs with try_enter/acquire
     shut_.store(0, std::memory_order_release);
-    Atomics::full_fence();  // D2: pairs with the fences in idle_workers::sleep and idle_workers::hand_over
+    // D2: pairs with the fences in idle_workers::sleep and idle_workers::hand_over
+    Atomics::full_fence();
   }
 
   // order: relaxed  behind the caller's fence
@@ -48,12 +52,11 @@ class poller {
   poller& operator=(const poller&) = delete;
   virtual ~poller() = default;
 
-  // Inside: whether something has come that dispatch() is to send on its way. `busy`: the caller has other turns to run, and
-  // will look again soon; a little is enough.
+  // Inside: whether something has come that dispatch() is to send on its way. `busy`: the caller
+  // has other turns to run, and will look again soon; a little is enough.
   virtual bool look(bool busy) noexcept = 0;
-  // Inside: the same, but sleeps until something comes, the limit is over (null: none), or wake() was called. A wake()
-  // before it counts.
-  // For metrics; any thread.
+  // Inside: the same, but sleeps until something comes, the limit is over (null: none), or wake()
+  // was called. A wake() before it counts. For metrics; any thread.
   struct counts {
     std::uint64_t waits = 0;      // operations that were not done at once, so far
     std::uint64_t in_flight = 0;  // of these, now
@@ -81,7 +84,8 @@ enum class rested : std::uint8_t {
   with_io,   // dispatch() has something to do; the worker is still inside
 };
 
-// A worker sleeps in the poller, inside its door already. It has left it when this returns anything but with_io.
+// A worker sleeps in the poller, inside its door already. It has left it when this returns anything
+// but with_io.
 template <class Poller, class Parker>
 rested rest_inside(Poller& io, Parker& parker, const std::chrono::nanoseconds* limit) noexcept {
   if (!parker.go_elsewhere()) {

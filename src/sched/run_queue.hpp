@@ -1,20 +1,19 @@
 // run_queue: runnables waiting for a worker, oldest first.
 //
-// A ring that doubles when it is full. Plain data: the worker's biased lock guards it, only the count may
-// be read by anyone.
-// Invariants
+// A ring that doubles when it is full. Plain data: the worker's biased lock guards it, only the
+// count may be read by anyone. Invariants
 //   Q1  a push has room: keep_room was called for all that may be in the queue at a time.
-// Rejected: an intrusive list (a searcher would walk it, a cache miss a runnable, inside the victim's lock; and
-// push_if could not do without a branch that nobody can predict).
+// Rejected: an intrusive list (a searcher would walk it, a cache miss a runnable, inside the
+// victim's lock; and push_if could not do without a branch that nobody can predict).
 #pragma once
 
 #include <cstddef>
 #include <memory>
 #include <new>
 
-#include "sched/runnable.hpp"
 #include "base/atomics.hpp"
 #include "base/invariant.hpp"
+#include "sched/runnable.hpp"
 
 namespace troupe::sched {
 
@@ -27,15 +26,15 @@ class basic_run_queue {
   // Makes room for so many items in all. False when memory is out; then the room is what it was.
   [[nodiscard]] TROUPE_INLINE bool keep_room(std::size_t items) noexcept {
     while (items > mask_) [[unlikely]] {
-      if (!grow()) return false;
-    }
+        if (!grow()) return false;
+      }
     return true;
   }
 
   TROUPE_INLINE void push(Item& item) noexcept { push_if(item, true); }
 
-  // Pushes or does nothing, at the same cost: whether a message finds its actor queued already is as good
-  // as random (Q1).
+  // Pushes or does nothing, at the same cost: whether a message finds its actor queued already is
+  // as good as random (Q1).
   TROUPE_INLINE void push_if(Item& item, bool really) noexcept {
     const std::size_t end = get(end_);
     TROUPE_INVARIANT(end - get(begin_) + (really ? 1u : 0u) <= mask_, "Q1");
@@ -78,7 +77,8 @@ class basic_run_queue {
 
   TROUPE_NOINLINE bool grow() noexcept try {
     auto larger = std::make_unique<slot[]>(2 * (mask_ + 1));
-    for (std::size_t at = get(begin_); at != get(end_); ++at) larger[at & (2 * mask_ + 1)] = items_[at & mask_];
+    for (std::size_t at = get(begin_); at != get(end_); ++at)
+      larger[at & (2 * mask_ + 1)] = items_[at & mask_];
     items_ = std::move(larger);
     mask_ = 2 * mask_ + 1;
     return true;

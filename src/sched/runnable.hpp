@@ -1,5 +1,5 @@
-// runnable: what the scheduler runs. An actor's turn and a naked procedure are runnables; the scheduler
-// knows nothing else of them.
+// runnable: what the scheduler runs. An actor's turn and a naked procedure are runnables; the
+// scheduler knows nothing else of them.
 //
 // A runnable is at one place at a time: in one queue, running, deferred (see worker.hpp), or with
 // whoever is about to submit it. Whoever holds it in that sense may touch its plain members.
@@ -21,15 +21,19 @@ enum class after_turn : std::uint8_t {
   gone,   // finished: the executor disposes of it
 };
 
-constexpr bool is_quiet(after_turn after) noexcept { return after == after_turn::quiet || after == after_turn::waits; }
+constexpr bool is_quiet(after_turn after) noexcept {
+  return after == after_turn::quiet || after == after_turn::waits;
+}
 
 struct runnable_vtable {
   after_turn (*run)(runnable&);
-  // Lets a quiet runnable go inactive. False when work came in between: then it goes back to the queue.
+  // Lets a quiet runnable go inactive. False when work came in between: then it goes back to the
+  // queue.
   bool (*deactivate)(runnable&);
   // Whether work came to a quiet runnable. Any thread that holds it; a hint for others.
   bool (*pending)(const runnable&);
-  // After a turn that returned `gone`: frees its memory, and runs nobody's code: a worker is inside its lock.
+  // After a turn that returned `gone`: frees its memory, and runs nobody's code: a worker is inside
+  // its lock.
   void (*dispose)(runnable&) noexcept;
   // Throws the work away, and the runnable with it (a stop that discards).
   void (*discard)(runnable&) noexcept;
@@ -47,6 +51,8 @@ struct runnable {
   run_state where = run_state::elsewhere;
 };
 
-inline bool is_idle(const runnable& item) noexcept { return item.where >= run_state::deactivation_deferred; }
+inline bool is_idle(const runnable& item) noexcept {
+  return item.where >= run_state::deactivation_deferred;
+}
 
 }  // namespace troupe::sched

@@ -1,4 +1,5 @@
-// runnable_list: runnables waiting, oldest first, linked through their `next`: nothing in it can fail.
+// runnable_list: runnables waiting, oldest first, linked through their `next`: nothing in it can
+// fail.
 //
 // Plain data; whoever owns it says which lock or thread guards it.
 #pragma once

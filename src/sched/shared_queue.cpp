@@ -9,7 +9,8 @@ shared_queue::shared_queue(outstanding_work& alive, std::function<void()> out_of
     : alive_(alive), out_of_work_(std::move(out_of_work)) {}
 
 // Delegates, so that the destructor ends the threads that were started when one cannot be.
-shared_queue::shared_queue(unsigned workers, outstanding_work& alive, std::function<void()> out_of_work)
+shared_queue::shared_queue(unsigned workers, outstanding_work& alive,
+                           std::function<void()> out_of_work)
     : shared_queue(alive, std::move(out_of_work)) {
   counters_.resize(workers);
   threads_.reserve(workers);

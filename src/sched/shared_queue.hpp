@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "sched/outstanding_work.hpp"
 #include "sched/executor.hpp"
+#include "sched/outstanding_work.hpp"
 #include "sched/poller.hpp"
 #include "sched/runnable_list.hpp"
 

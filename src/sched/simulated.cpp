@@ -82,7 +82,8 @@ bool simulated::look() {
 }
 
 bool simulated::awaited() const {
-  return poked_ || std::any_of(lanes_.begin(), lanes_.end(), [](const auto& lane) { return !lane->queue.empty(); });
+  return poked_ || std::any_of(lanes_.begin(), lanes_.end(),
+                               [](const auto& lane) { return !lane->queue.empty(); });
 }
 
 void simulated::wait_until(std::chrono::steady_clock::time_point limit) {
@@ -92,7 +93,8 @@ void simulated::wait_until(std::chrono::steady_clock::time_point limit) {
   } else if (!awaited() && io_->door.try_enter()) {
     inside_ = true;
     lock.unlock();
-    const auto span = std::max<std::chrono::nanoseconds>(limit - std::chrono::steady_clock::now(), std::chrono::nanoseconds(0));
+    const auto span = std::max<std::chrono::nanoseconds>(limit - std::chrono::steady_clock::now(),
+                                                         std::chrono::nanoseconds(0));
     if (io_->wait(&span)) io_->dispatch();
     io_->door.leave();
     lock.lock();

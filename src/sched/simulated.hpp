@@ -1,8 +1,9 @@
 // simulated: one thread, a seeded choice at every turn, virtual time.
 //
-// Whole programs run inside step(): the pool, the pinned threads and the main thread are lanes of the
-// same loop. The lane of the pool gives any of its 256 oldest runnables, a lane of one thread its oldest. The
-// same seed makes the same choices, so a failure replays, as long as no outside thread takes part.
+// Whole programs run inside step(): the pool, the pinned threads and the main thread are lanes of
+// the same loop. The lane of the pool gives any of its 256 oldest runnables, a lane of one thread
+// its oldest. The same seed makes the same choices, so a failure replays, as long as no outside
+// thread takes part.
 #pragma once
 
 #include <atomic>
@@ -16,8 +17,8 @@
 #include <random>
 #include <vector>
 
-#include "sched/outstanding_work.hpp"
 #include "sched/executor.hpp"
+#include "sched/outstanding_work.hpp"
 #include "sched/poller.hpp"
 
 namespace troupe::sched {
@@ -42,7 +43,9 @@ class simulated final : public policy {
   // What has come by now goes on its way. False when that is nothing, or there is no I/O.
   bool look();
   // When the next thing comes by itself, if something does.
-  std::optional<std::int64_t> next_io_ns() { return io_ == nullptr ? std::nullopt : io_->next_ns(); }
+  std::optional<std::int64_t> next_io_ns() {
+    return io_ == nullptr ? std::nullopt : io_->next_ns();
+  }
 
   // One turn of a runnable chosen by the seed. False when there is none.
   bool step();
@@ -65,7 +68,8 @@ class simulated final : public policy {
 
  private:
   struct lane;
-  static constexpr std::size_t choices_max = 256;  // runnables of the pool: a step takes time for each
+  // runnables of the pool: a step takes time for each
+  static constexpr std::size_t choices_max = 256;
   void submit_to(lane& to, runnable& item) noexcept;
   void put(lane& to, runnable& item) noexcept;
   bool awaited() const;
@@ -81,7 +85,7 @@ class simulated final : public policy {
   std::condition_variable filled_;
   bool poked_ = false;
   poller* io_ = nullptr;
-  bool inside_ = false;  // wait_until() sleeps in the poller
+  bool inside_ = false;                       // wait_until() sleeps in the poller
   std::vector<std::unique_ptr<lane>> lanes_;  // lane 0 is the pool
 };
 

@@ -13,7 +13,9 @@ bool thread_executor::run_one() {
   if (item == nullptr) return false;
   const runnable_vtable& type = *item->type;
   switch (type.run(*item)) {
-    case after_turn::again: queue_.push(*item); break;
+    case after_turn::again:
+      queue_.push(*item);
+      break;
     case after_turn::quiet:
     case after_turn::waits:
       if (type.deactivate(*item)) {
@@ -38,7 +40,8 @@ void thread_executor::discard_all() noexcept {
 }
 
 runnable* thread_executor::pop() noexcept {
-  // New arrivals go behind what is here, at every turn: an actor that is never done cannot keep them out.
+  // New arrivals go behind what is here, at every turn: an actor that is never done cannot keep
+  // them out.
   for (runnable* item = inbox_.take_all(); item != nullptr;) {
     runnable* next = item->next;
     queue_.push(*item);

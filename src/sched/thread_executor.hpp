@@ -1,17 +1,17 @@
 // thread_executor: a queue for one thread: a pinned one, or the main thread.
 //
 // Submitters: any thread; each pays a compare-and-swap, and a system call when the thread sleeps.
-// Everything submitted is counted in the count of outstanding work until its turn has ended for good.
-// Owner: the one thread that calls run_one, wait and discard_all.
+// Everything submitted is counted in the count of outstanding work until its turn has ended for
+// good. Owner: the one thread that calls run_one, wait and discard_all.
 #pragma once
 
 #include <atomic>
 #include <functional>
 
 #include "base/parker.hpp"
-#include "sched/outstanding_work.hpp"
 #include "sched/executor.hpp"
 #include "sched/inbox.hpp"
+#include "sched/outstanding_work.hpp"
 #include "sched/runnable_list.hpp"
 #include "troupe/observe/trace.hpp"
 

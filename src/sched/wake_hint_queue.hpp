@@ -1,13 +1,13 @@
 // wake_hint_queue: which deferred runnables of a worker have got mail from other threads.
 //
-// A wake hint says "look at this one": it may come twice, or for one that has changed hands or was freed (its
-// memory stays of its kind), so whoever takes it checks. When more come than the box holds, the oldest are
-// lost and take() says so: then all are looked at.
-// Threads: push, any; take, who holds the worker's lock. Cost of a push: two atomic exchanges.
-// Invariants
+// A wake hint says "look at this one": it may come twice, or for one that has changed hands or was
+// freed (its memory stays of its kind), so whoever takes it checks. When more come than the box
+// holds, the oldest are lost and take() says so: then all are looked at. Threads: push, any; take,
+// who holds the worker's lock. Cost of a push: two atomic exchanges. Invariants
 //   N1  the item of each finished push is taken, or a take() after it returns true.
 //   N2  what the pusher did before is seen by who takes its wake hint.
-// Rejected: looking at all deferred runnables in turn (a cache miss each, and late when they are many).
+// Rejected: looking at all deferred runnables in turn (a cache miss each, and late when they are
+// many).
 #pragma once
 
 #include <array>
@@ -25,13 +25,16 @@ class wake_hint_queue {
     // order: relaxed  a place in the box; the cell publishes
     const std::uint64_t place = next_.fetch_add(1, std::memory_order_relaxed);
     auto& cell = cells_[place % Size];
-    // order: acq_rel  publishes what the pusher did (N2), sees taken_ if a taker was here; pairs with take
+    // order: acq_rel  publishes what the pusher did (N2), sees taken_ if a taker was here; pairs
+    // with take
     const bool overwrote = cell.exchange(&item, std::memory_order_acq_rel) != nullptr;
-    // order: relaxed  a taker that passed this cell by stored taken_ before its exchange, which ours has read
-    const bool passed_by = taken_.load(std::memory_order_relaxed) > place && cell.load(std::memory_order_relaxed) == &item;
+    // order: relaxed  a taker that passed this cell by stored taken_ before its exchange, which
+    // ours has read
+    const bool passed_by = taken_.load(std::memory_order_relaxed) > place &&
+                           cell.load(std::memory_order_relaxed) == &item;
     if (overwrote || passed_by) {
-      // order: acq_rel  pairs with take/acquire: the lost ones' work is seen by who looks at all. An exchange,
-      // since a store would hide what an earlier one published.
+      // order: acq_rel  pairs with take/acquire: the lost ones' work is seen by who looks at all.
+      // An exchange, since a store would hide what an earlier one published.
       lost_.exchange(1, std::memory_order_acq_rel);
       // All may have been taken before: an empty place more, so that empty() shows it.
       // order: release  who takes that place sees that some were lost; pairs with take/acquire
@@ -40,7 +43,9 @@ class wake_hint_queue {
   }
 
   // order: relaxed  a hint
-  bool empty() const noexcept { return next_.load(std::memory_order_relaxed) == taken_.load(std::memory_order_relaxed); }
+  bool empty() const noexcept {
+    return next_.load(std::memory_order_relaxed) == taken_.load(std::memory_order_relaxed);
+  }
 
   // Another number than before when something was pushed since.
   // order: relaxed  a hint
@@ -62,14 +67,16 @@ class wake_hint_queue {
       if (Item* item = cell.exchange(nullptr, std::memory_order_acq_rel)) look(*item);
     }
     // order: acquire  pairs with push/release
-    return lost_.load(std::memory_order_relaxed) != 0 && lost_.exchange(0, std::memory_order_acquire) != 0;
+    return lost_.load(std::memory_order_relaxed) != 0 &&
+           lost_.exchange(0, std::memory_order_acquire) != 0;
   }
 
  private:
   alignas(base::line_bytes) typename Atomics::template atomic<std::uint64_t> next_{0};
   typename Atomics::template atomic<std::uint32_t> lost_{0};
   std::array<typename Atomics::template atomic<Item*>, Size> cells_{};
-  alignas(base::line_bytes) typename Atomics::template atomic<std::uint64_t> taken_{0};  // written inside the lock
+  // written inside the lock
+  alignas(base::line_bytes) typename Atomics::template atomic<std::uint64_t> taken_{0};
 };
 
 }  // namespace troupe::sched

@@ -34,11 +34,13 @@ work_stealing::work_stealing(outstanding_work& alive, std::function<void()> out_
     : alive_(alive), out_of_work_(std::move(out_of_work)) {}
 
 // Delegates, so that the destructor ends the threads that were started when one cannot be.
-work_stealing::work_stealing(const work_stealing_options& options, outstanding_work& alive, std::function<void()> out_of_work)
+work_stealing::work_stealing(const work_stealing_options& options, outstanding_work& alive,
+                             std::function<void()> out_of_work)
     : work_stealing(alive, std::move(out_of_work)) {
   workers_.reserve(options.workers);
   for (unsigned i = 0; i < options.workers; ++i) {
-    workers_.push_back(&worker::take_from_free_list(*this, *this, idle_workers_.lonely(), (options.seed + i) * 0x9E3779B97F4A7C15u));
+    workers_.push_back(&worker::take_from_free_list(*this, *this, idle_workers_.lonely(),
+                                                    (options.seed + i) * 0x9E3779B97F4A7C15u));
   }
   for (unsigned i = 0; i < options.workers; ++i) {
     workers_[i]->thread = std::thread([this, i] {
@@ -85,7 +87,8 @@ void work_stealing::shut_down() {
     if (alive_.leave()) out_of_work_();
   };
   for (worker* w : workers_) {
-    if (runnable* const item = std::exchange(w->gift, nullptr)) discard(*item);  // it was called when it had ended
+    // it was called when it had ended
+    if (runnable* const item = std::exchange(w->gift, nullptr)) discard(*item);
   }
   for (runnable* item = inbox_.take_all(); item != nullptr;) {
     runnable* next = item->next;
@@ -104,7 +107,8 @@ void work_stealing::work(worker& self) {
   worker::set_current(nullptr);
 }
 
-// Runs until nothing is left here, nor in the inbox. The lock is left only for the turns themselves.
+// Runs until nothing is left here, nor in the inbox. The lock is left only for the turns
+// themselves.
 void work_stealing::run_queue_dry(worker& self) {
   self.lock.enter();
   for (;;) {
@@ -125,12 +129,15 @@ void work_stealing::run_queue_dry(worker& self) {
     item->where = run_state::running;
     self.lock.leave();
     // Nobody can tell how long this turn takes: with work behind it somebody must keep watch (P11).
-    if (backlog && self.unwatched()) [[unlikely]] attend();
+    if (backlog && self.unwatched()) [[unlikely]]
+      attend();
     const after_turn after = item->type->run(*item);
     const std::uint64_t turns = add(self.turns, 1);
-    if (turns >= self.look_after && (!self.wake_hints.empty() || inbox_has_some() || turns >= self.rebalance_after)) [[unlikely]] {
+    if (turns >= self.look_after && (!self.wake_hints.empty() || inbox_has_some() ||
+                                     turns >= self.rebalance_after)) [[unlikely]] {
       const bool polls = housekeeping(self, turns);
-      // Here, too, since a queue may never run dry: each turn that ends as quiet may have woken somebody.
+      // Here, too, since a queue may never run dry: each turn that ends as quiet may have woken
+      // somebody.
       if (polls || ending()) {
         // What comes out of the poller may be for this very item.
         self.lock.enter();
@@ -144,10 +151,12 @@ void work_stealing::run_queue_dry(worker& self) {
     }
     self.lock.enter();
     if (is_quiet(after)) [[likely]] {
-      self.defer_deactivation(*item, after == after_turn::quiet ? run_state::deactivation_deferred : run_state::waiting);
+      self.defer_deactivation(*item, after == after_turn::quiet ? run_state::deactivation_deferred
+                                                                : run_state::waiting);
       continue;
     }
-    if (after == after_turn::gone && item->deferred_slot < 0) {  // as the first turn of a task that waits for nothing
+    // as the first turn of a task that waits for nothing
+    if (after == after_turn::gone && item->deferred_slot < 0) {
       self.part_with_unseen();
       item->type->dispose(*item);
     } else {
@@ -155,7 +164,8 @@ void work_stealing::run_queue_dry(worker& self) {
     }
     if (ending()) break;
   }
-  // A stop: what is queued is thrown away by its owner. The destructors of what is thrown away may make more.
+  // A stop: what is queued is thrown away by its owner. The destructors of what is thrown away may
+  // make more.
   for (;;) {
     self.deactivate_all();
     runnable* item = self.queue.pop();
@@ -171,9 +181,15 @@ void work_stealing::run_queue_dry(worker& self) {
 // After its turn, inside the lock.
 void work_stealing::put_away(worker& self, runnable& item, after_turn after) noexcept {
   switch (after) {
-    case after_turn::quiet: self.defer_deactivation(item, run_state::deactivation_deferred); break;
-    case after_turn::again: self.push(item); break;
-    case after_turn::waits: self.defer_deactivation(item, run_state::waiting); break;
+    case after_turn::quiet:
+      self.defer_deactivation(item, run_state::deactivation_deferred);
+      break;
+    case after_turn::again:
+      self.push(item);
+      break;
+    case after_turn::waits:
+      self.defer_deactivation(item, run_state::waiting);
+      break;
     case after_turn::gone:
       self.part_with(item);
       item.type->dispose(item);
@@ -181,8 +197,8 @@ void work_stealing::put_away(worker& self, runnable& item, after_turn after) noe
   }
 }
 
-// What came from other threads need not wait for another turn (P11). But while turns are quick and more comes all
-// the time, it is taken after every few: a look costs its senders a cache line, too.
+// What came from other threads need not wait for another turn (P11). But while turns are quick and
+// more comes all the time, it is taken after every few: a look costs its senders a cache line, too.
 // True when it is time to look into the poller, too.
 bool work_stealing::housekeeping(worker& self, std::uint64_t turns) {
   const std::int64_t now = base::now_ns();
@@ -202,13 +218,14 @@ bool work_stealing::housekeeping(worker& self, std::uint64_t turns) {
   if (turns < self.rebalance_after) return false;
   rebalance(self, now, turns);
   // order: relaxed  a hint
-  if (poller_.load(std::memory_order_relaxed) == nullptr || now - self.polled_at_ns < poll_every_ns) return false;
+  if (poller_.load(std::memory_order_relaxed) == nullptr || now - self.polled_at_ns < poll_every_ns)
+    return false;
   self.polled_at_ns = now;
   return true;
 }
 
-// Fairness among busy workers: when one has many actors in its round and another one few, the few would
-// be served far more often for ever, since nobody is idle and steals.
+// Fairness among busy workers: when one has many actors in its round and another one few, the few
+// would be served far more often for ever, since nobody is idle and steals.
 void work_stealing::rebalance(worker& self, std::int64_t now, std::uint64_t turns) {
   const std::int64_t span = now - self.rebalanced_at_ns;
   const auto done = static_cast<std::int64_t>(turns - self.rebalanced_turns);
@@ -216,8 +233,9 @@ void work_stealing::rebalance(worker& self, std::int64_t now, std::uint64_t turn
   const bool serves = poller_.load(std::memory_order_relaxed) != nullptr;
   // Again after about as many turns as take that long.
   const std::int64_t every = serves ? rebalance_beside_io_ns : rebalance_every_ns;
-  self.rebalance_after = turns + static_cast<std::uint64_t>(
-      std::clamp<std::int64_t>(done * every / std::max<std::int64_t>(span, 1), 1, turns_per_rebalance));
+  self.rebalance_after =
+      turns + static_cast<std::uint64_t>(std::clamp<std::int64_t>(
+                  done * every / std::max<std::int64_t>(span, 1), 1, turns_per_rebalance));
   const auto mine = static_cast<std::int64_t>(self.queue.count()) * span / done;
   // Where rounds are long a turn may well be: then the comparison below does.
   const bool is_quick = mine <= rescue_every_ns / 4 && workers_.size() > 1;
@@ -243,24 +261,28 @@ void work_stealing::rebalance(worker& self, std::int64_t now, std::uint64_t turn
   }
   if (victim == nullptr) return;
   // Who is stuck runs none of his.
-  const std::size_t theirs = victim->queue.count() + (is_stuck ? 1 : 0), ours = is_stuck ? 0 : self.queue.count();
+  const std::size_t theirs = victim->queue.count() + (is_stuck ? 1 : 0),
+                    ours = is_stuck ? 0 : self.queue.count();
   if (theirs <= ours + 1) return;
   steal_from(self, *victim, worker::share::half, static_cast<unsigned>((theirs - ours) / 2));
   attend();  // as above: it took the victim's wake hints
 }
 
-// Those behind a turn that does not end get none, while all others go on: a worker that is busy takes them all, since nobody
-// else does (a searcher takes half, and is busy then).
+// Those behind a turn that does not end get none, while all others go on: a worker that is busy
+// takes them all, since nobody else does (a searcher takes half, and is busy then).
 bool work_stealing::take_from_stuck(worker& self, std::int64_t now) {
   self.rescued_at_ns = now;
   const std::size_t at = next_random(self.random) % workers_.size();
   worker* const next = workers_[workers_[at] == &self ? (at + 1) % workers_.size() : at];
   // order: relaxed  a hint
-  const std::uint64_t turns_before = std::exchange(self.watched_turns, next->turns.load(std::memory_order_relaxed));
+  const std::uint64_t turns_before =
+      std::exchange(self.watched_turns, next->turns.load(std::memory_order_relaxed));
   worker* const victim = std::exchange(self.watched, next);
   if (victim == nullptr || !victim->has_some_left()) return false;
   // order: relaxed (both)  hints
-  if (!victim->busy.load(std::memory_order_relaxed) || victim->turns.load(std::memory_order_relaxed) != turns_before) return false;
+  if (!victim->busy.load(std::memory_order_relaxed) ||
+      victim->turns.load(std::memory_order_relaxed) != turns_before)
+    return false;
   std::unique_lock steal(steal_mutex_, std::try_to_lock);
   if (!steal || !steal_from(self, *victim, worker::share::all, worker::steal_max)) return false;
   steal.unlock();
@@ -269,14 +291,15 @@ bool work_stealing::take_from_stuck(worker& self, std::int64_t now) {
 }
 
 bool work_stealing::take_work(worker& self) {
-  return take_gift(self) || take_inbox(self) || (self.io_keeps_coming = take_io(self, false)) || steal_somewhere(self);
+  return take_gift(self) || take_inbox(self) || (self.io_keeps_coming = take_io(self, false)) ||
+         steal_somewhere(self);
 }
 
 // Inside the lock, which it leaves meanwhile. True when the queue may have something.
-// Actors of this worker and of another one feed each other through a bounded mailbox. This worker has
-// nothing to do until the other one has handled a message, which takes less time than to sleep and be
-// woken. If it slept, its senders would have no home, and the receiver's worker would wake each of them
-// into its own queue, behind the receiver.
+// Actors of this worker and of another one feed each other through a bounded mailbox. This worker
+// has nothing to do until the other one has handled a message, which takes less time than to sleep
+// and be woken. If it slept, its senders would have no home, and the receiver's worker would wake
+// each of them into its own queue, behind the receiver.
 bool work_stealing::await_mail(worker& self) {
   self.expects_mail = false;
   // order: relaxed  its own
@@ -313,17 +336,20 @@ bool work_stealing::await_mail(worker& self) {
   return found;
 }
 
-// Takes a quarter of a backlog: what it takes stays with this worker, and more would only be taken back.
+// Takes a quarter of a backlog: what it takes stays with this worker, and more would only be taken
+// back.
 bool work_stealing::steal_awake(worker& self, std::int64_t now) {
   worker& victim = *workers_[next_random(self.random) % workers_.size()];
   // order: relaxed  a hint
   if (&victim == &self || !victim.busy.load(std::memory_order_relaxed)) return false;
   // order: relaxed (all)  hints
   const std::uint64_t turns = victim.turns.load(std::memory_order_relaxed);
-  const auto done = static_cast<std::int64_t>(turns - victim.seen_turns.load(std::memory_order_relaxed));
+  const auto done =
+      static_cast<std::int64_t>(turns - victim.seen_turns.load(std::memory_order_relaxed));
   const std::int64_t span = now - victim.seen_at_ns.load(std::memory_order_relaxed);
   const std::size_t count = victim.queue.count();
-  if (done == 0 || static_cast<std::int64_t>(count) * span < worth_stealing_awake_ns * done) return false;
+  if (done == 0 || static_cast<std::int64_t>(count) * span < worth_stealing_awake_ns * done)
+    return false;
   std::unique_lock steal(steal_mutex_, std::try_to_lock);
   const auto few = static_cast<unsigned>(std::min<std::size_t>(count / 4 + 1, worker::steal_max));
   if (!steal || !steal_from(self, victim, worker::share::half, few)) return false;
@@ -363,10 +389,12 @@ void work_stealing::take_list(worker& self, runnable* item) {
   }
   self.lock.leave();
   alive_.take_over(taken, was_busy);
-  if (item != nullptr) [[unlikely]] put_back(item);
+  if (item != nullptr) [[unlikely]]
+    put_back(item);
 }
 
-// Memory is out, and this worker's queue full: who is idle has room, or this worker itself when it is done.
+// Memory is out, and this worker's queue full: who is idle has room, or this worker itself when it
+// is done.
 void work_stealing::put_back(runnable* list) noexcept {
   while (list != nullptr) {
     runnable* next = list->next;
@@ -387,8 +415,11 @@ bool work_stealing::steal_somewhere(worker& self) {
     // order: relaxed  a hint; an idle worker has nothing (W3)
     if (&victim == &self || !victim.busy.load(std::memory_order_relaxed)) continue;
     const pace seen = look_at(victim, now);
-    const std::int64_t worth = seen.turn_ns < short_turn_ns ? worth_stealing_short_ns : worth_stealing_ns;
-    if (seen.backlog_ns < worth || !victim.has_some_left() || !steal_from(self, victim, worker::share::half, worker::steal_max)) continue;
+    const std::int64_t worth =
+        seen.turn_ns < short_turn_ns ? worth_stealing_short_ns : worth_stealing_ns;
+    if (seen.backlog_ns < worth || !victim.has_some_left() ||
+        !steal_from(self, victim, worker::share::half, worker::steal_max))
+      continue;
     self.victim = &victim;
     self.victim_turn_ns = seen.turn_ns;
     return true;
@@ -396,30 +427,37 @@ bool work_stealing::steal_somewhere(worker& self) {
   return false;
 }
 
-// Who called this searcher has seen how long its victim's turns are. What the victim has done since may say otherwise.
+// Who called this searcher has seen how long its victim's turns are. What the victim has done since
+// may say otherwise.
 bool work_stealing::steal_by_hint(worker& self, std::int64_t now) {
   worker* const victim = std::exchange(self.victim, nullptr);
   if (victim == nullptr) return false;
   const pace seen = look_at(*victim, now);
   if (seen.turn_ns != 0) self.victim_turn_ns = seen.turn_ns;
   const std::size_t left = victim->queue.count();
-  if (!is_worth_a_call(left, self.victim_turn_ns) || !steal_from(self, *victim, worker::share::half, worker::steal_max)) return false;
+  if (!is_worth_a_call(left, self.victim_turn_ns) ||
+      !steal_from(self, *victim, worker::share::half, worker::steal_max))
+    return false;
   self.victim = victim;
   return true;
 }
 
 bool work_stealing::is_worth_a_call(std::size_t left, std::int64_t turn_ns) noexcept {
-  return left != 0 && (turn_ns >= stuck_ns || static_cast<std::int64_t>(left) * turn_ns >= worth_calling_ns);
+  return left != 0 &&
+         (turn_ns >= stuck_ns || static_cast<std::int64_t>(left) * turn_ns >= worth_calling_ns);
 }
 
-// One for what the victim has left, and one for what this worker has taken and cannot begin at once: so those who are called
-// double each time, and the first of them that finds turns to be short calls nobody.
+// One for what the victim has left, and one for what this worker has taken and cannot begin at
+// once: so those who are called double each time, and the first of them that finds turns to be
+// short calls nobody.
 void work_stealing::hand_on(worker& self) noexcept {
   worker* const victim = std::exchange(self.victim, nullptr);
   if (victim == nullptr) return;
   const std::size_t mine = self.queue.count();
-  if (is_worth_a_call(victim->queue.count(), self.victim_turn_ns)) call_for(*victim, self.victim_turn_ns);
-  if (mine > 1 && is_worth_a_call(mine - 1, self.victim_turn_ns)) call_for(self, self.victim_turn_ns);
+  if (is_worth_a_call(victim->queue.count(), self.victim_turn_ns))
+    call_for(*victim, self.victim_turn_ns);
+  if (mine > 1 && is_worth_a_call(mine - 1, self.victim_turn_ns))
+    call_for(self, self.victim_turn_ns);
 }
 
 void work_stealing::call_for(worker& victim, std::int64_t turn_ns) noexcept {
@@ -430,14 +468,16 @@ void work_stealing::call_for(worker& victim, std::int64_t turn_ns) noexcept {
 }
 
 // What the victim has to do, by its pace since it was last looked at, or became busy.
-work_stealing::pace work_stealing::look_at(worker& victim, std::int64_t now, std::int64_t memory) noexcept {
+work_stealing::pace work_stealing::look_at(worker& victim, std::int64_t now,
+                                           std::int64_t memory) noexcept {
   // order: relaxed (all)  hints
   const std::uint64_t turns = victim.turns.load(std::memory_order_relaxed);
   const std::int64_t span = now - victim.seen_at_ns.load(std::memory_order_relaxed);
   const std::uint64_t done = turns - victim.seen_turns.load(std::memory_order_relaxed);
   if (done == 0) {
     // Stuck in one turn: whatever waits there is worth saving.
-    return span >= stuck_ns ? pace{worth_stealing_short_ns * 1000, span, span >= rebalance_every_ns} : pace{};
+    return span >= stuck_ns ? pace{worth_stealing_short_ns * 1000, span, span >= rebalance_every_ns}
+                            : pace{};
   }
   victim.seen_turns.store(turns, std::memory_order_relaxed);  // order: relaxed  as above
   victim.seen_at_ns.store(now, std::memory_order_relaxed);    // order: relaxed  as above
@@ -489,7 +529,8 @@ bool work_stealing::nothing_left(const worker& self) const noexcept {
   base::asymmetric::heavy();
   for (const worker* one : workers_) {
     // order: relaxed  a hint; an idle worker has nothing (W3), only wake hints that came too late
-    if (one != &self && one->busy.load(std::memory_order_relaxed) && one->has_some_left()) return false;
+    if (one != &self && one->busy.load(std::memory_order_relaxed) && one->has_some_left())
+      return false;
   }
   return true;
 }

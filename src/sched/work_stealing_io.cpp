@@ -5,16 +5,19 @@
 
 namespace troupe::sched {
 
-// A worker that never runs dry looks into the poller by the clock: else what comes there waits as long as all are busy.
+// A worker that never runs dry looks into the poller by the clock: else what comes there waits as
+// long as all are busy.
 void work_stealing::poll(worker& self) {
   take_io(self, true);
   // Who went to sleep meanwhile may have found the door shut (D2).
   // order: relaxed  behind the door's fence
-  if (idle_workers_.lonely().load(std::memory_order_relaxed) != 0 && unattended()) wake(idle_workers_.call());
+  if (idle_workers_.lonely().load(std::memory_order_relaxed) != 0 && unattended())
+    wake(idle_workers_.call());
 }
 
-// Inside the lock, out of work. Who serves many connections finds the next requests here, before it has put away all that
-// defers its deactivation, which they are for: io/echo_64 gains 3 %. Where I/O is rare, it is not looked at twice (io_keeps_coming).
+// Inside the lock, out of work. Who serves many connections finds the next requests here, before it
+// has put away all that defers its deactivation, which they are for: io/echo_64 gains 3 %. Where
+// I/O is rare, it is not looked at twice (io_keeps_coming).
 bool work_stealing::poll_once_more(worker& self) {
   self.lock.leave();
   self.io_keeps_coming = take_io(self, false);
@@ -34,7 +37,8 @@ bool work_stealing::take_io(worker& self, bool busy) {
   return true;
 }
 
-// What is inside belongs to this worker from here on: it is busy before any of it is in its queue (C1, W3).
+// What is inside belongs to this worker from here on: it is busy before any of it is in its queue
+// (C1, W3).
 void work_stealing::take_what_came(worker& self) {
   // order: relaxed  its own
   if (!self.busy.load(std::memory_order_relaxed)) {
@@ -47,7 +51,8 @@ void work_stealing::take_what_came(worker& self) {
   io->door.leave();
 }
 
-rested work_stealing::rest(worker& self, const std::chrono::nanoseconds* limit, bool inside) noexcept {
+rested work_stealing::rest(worker& self, const std::chrono::nanoseconds* limit,
+                           bool inside) noexcept {
   const observe::parked here;
   // order: relaxed (both)  a statistic, written by the owner
   self.parks.store(self.parks.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);

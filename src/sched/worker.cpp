@@ -58,7 +58,8 @@ worker::wake_hints_taken worker::take_wake_hints() noexcept {
       home_worker->wake_hints.push(item);  // it changed hands after its sender had looked
       ++taken.passed_on;
     } else if (item.where == run_state::running) {
-      wake_hints.push(item);  // its turn may have looked for mail too early: once more, when it is over
+      // its turn may have looked for mail too early: once more, when it is over
+      wake_hints.push(item);
       ++taken.kept;
     } else if (is_idle(item) && item.type->pending(item)) {
       push(item);
@@ -92,7 +93,8 @@ unsigned worker::give(worker& thief, runnable*& list, share most, unsigned at_mo
   unsigned given = 0;
   runnable** end = &list;
   const std::size_t count = queue.count();
-  const auto mine = static_cast<unsigned>(std::min<std::size_t>(most == share::all ? count : (count + 1) / 2, at_most));
+  const auto mine = static_cast<unsigned>(
+      std::min<std::size_t>(most == share::all ? count : (count + 1) / 2, at_most));
   for (; given < mine; ++given) {
     runnable& item = *queue.pop();
     part_with(item);
@@ -131,8 +133,8 @@ void worker::ask_for_watch() noexcept {
   if (!queue.empty()) pool->attend();
 }
 
-worker& worker::take_from_free_list(work_stealing& for_pool, sched::executor& as, const std::atomic<std::uint32_t>& lonely,
-                                std::uint64_t seed) {
+worker& worker::take_from_free_list(work_stealing& for_pool, sched::executor& as,
+                                    const std::atomic<std::uint32_t>& lonely, std::uint64_t seed) {
   auto deactivation_deferred = std::make_unique_for_overwrite<runnable*[]>(deferred_max);
   free_list& all = free_list::get();
   worker* self = nullptr;
@@ -163,7 +165,8 @@ void worker::put_on_free_list(worker& ended) {
   TROUPE_REQUIRE(ended.queue.empty() && ended.deferred_count_ == 0 && ended.residents_ == 0, "W3");
   ended.deferred_.reset();
   // order: relaxed  statistics of the pool that has ended
-  for (auto* statistic : {&ended.turns, &ended.steals, &ended.stolen}) statistic->store(0, std::memory_order_relaxed);
+  for (auto* statistic : {&ended.turns, &ended.steals, &ended.stolen})
+    statistic->store(0, std::memory_order_relaxed);
   // order: relaxed  a hint
   ended.busy.store(false, std::memory_order_relaxed);
   ended.called = false;

@@ -10,7 +10,8 @@ void async_call::cancel() noexcept {
   cancelled = true;
   const bool was_busy = std::exchange(busy, true);
   // Else what it waits for is on its way.
-  if (suspension* one = awaited; one != nullptr && one->act(one, nullptr, sched::message_act::detach) != nullptr) {
+  if (suspension* one = awaited;
+      one != nullptr && one->act(one, nullptr, sched::message_act::detach) != nullptr) {
     one->ended = outcome::cancelled;
     one->end();
   }
@@ -33,11 +34,13 @@ const char* suspension::arrive(suspension& self, sched::message_act act) noexcep
     return in.at->resume(in);
   }
   if (act == sched::message_act::discard) {
-    // order: release  the last touch of a wait that the actor's end then takes; pairs with the acquire below
+    // order: release  the last touch of a wait that the actor's end then takes; pairs with the
+    // acquire below
     self.reclaimable.store(true, std::memory_order_release);
   } else if (act == sched::message_act::reclaim) {
     // order: acquire  whoever ended it is done with it; pairs with the release above
-    for (int spin = 0; !self.reclaimable.load(std::memory_order_acquire); ++spin) base::std_atomics::wait_a_little(spin);
+    for (int spin = 0; !self.reclaimable.load(std::memory_order_acquire); ++spin)
+      base::std_atomics::wait_a_little(spin);
     self.end();
   }
   return nullptr;

@@ -64,8 +64,10 @@ void latch::count_down(std::size_t by) const {
   std::size_t seen = left_->load(std::memory_order_relaxed);
   do {
     if (by > seen) throw usage_error("troupe: latch::count_down: by more than is left");
-    // order: acq_rel  who waits sees what all did that counted down: the last one passes it on; relaxed: only compared
-  } while (!left_->compare_exchange_weak(seen, seen - by, std::memory_order_acq_rel, std::memory_order_relaxed));
+    // order: acq_rel  who waits sees what all did that counted down: the last one passes it on;
+    // relaxed: only compared
+  } while (!left_->compare_exchange_weak(seen, seen - by, std::memory_order_acq_rel,
+                                         std::memory_order_relaxed));
   if (seen == by && by != 0) opened_.set();
 }
 

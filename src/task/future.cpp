@@ -6,7 +6,8 @@
 namespace troupe::tasks {
 
 std::exception_ptr broken_error() noexcept try {
-  return std::make_exception_ptr(broken_promise("troupe: the promise was dropped before it was resolved"));
+  return std::make_exception_ptr(
+      broken_promise("troupe: the promise was dropped before it was resolved"));
 } catch (const std::bad_alloc&) {
   return std::current_exception();
 }
@@ -19,19 +20,22 @@ bool future_wait::suspend(coroutine& who) {
   if (ask_link* const asked = of_->asked) {
     // order: relaxed  for messages; whoever follows the chain of askers reads it at any time
     std::atomic_ref(asked->at).store(who.awaits_at, std::memory_order_relaxed);
-    // Of the call that asked itself, and alone: of what another task awaits, or what others may outrun,
-    // only the search knows enough.
+    // Of the call that asked itself, and alone: of what another task awaits, or what others may
+    // outrun, only the search knows enough.
     const bool by_asker = asked->by_turn && group::awaits(*who.in) == nullptr &&
                           who.in->answers == asked->parent &&
                           (asked->asker == nullptr || asked->asker == who.in->actor);
     if (!limited && by_asker) {
       if (asked->may_close_circle()) check_circle(*asked);
-      asked->waited.store(true, std::memory_order_relaxed);  // order: relaxed  a hint for check_circle
+      // order: relaxed  a hint for check_circle
+      asked->waited.store(true, std::memory_order_relaxed);
     }
   }
   const call_host& at = *who.in->at;
-  // order: relaxed  a search that begins now comes too early for this wait; who parks the actor asks again
-  if (!limited && !at.searched_soon->load(std::memory_order_relaxed)) [[unlikely]] at.search_soon(who.in->actor);
+  // order: relaxed  a search that begins now comes too early for this wait; who parks the actor
+  // asks again
+  if (!limited && !at.searched_soon->load(std::memory_order_relaxed)) [[unlikely]]
+    at.search_soon(who.in->actor);
   begin(who);
   if (of_->attach(*this)) return true;
   forget();
@@ -76,7 +80,9 @@ bool refuse(suspension& one) noexcept {
   return true;
 }
 
-void future_wait::on_resolved(observer& self) noexcept { static_cast<future_wait&>(self).over(outcome::arrived); }
+void future_wait::on_resolved(observer& self) noexcept {
+  static_cast<future_wait&>(self).over(outcome::arrived);
+}
 
 // By a timer or a stop, on any thread. Whoever detaches the wait from the result has ended it.
 void future_wait::end_early(outcome how) noexcept {
@@ -85,14 +91,16 @@ void future_wait::end_early(outcome how) noexcept {
   over(how);
 }
 
-bool limited_suspension::suspend(coroutine& who, std::chrono::nanoseconds at_most, const std::stop_token& stop) {
+bool limited_suspension::suspend(coroutine& who, std::chrono::nanoseconds at_most,
+                                 const std::stop_token& stop) {
   if (at_most.count() <= 0 || stop.stop_requested()) {
     ended = stop.stop_requested() ? outcome::cancelled : outcome::timed_out;
     return false;
   }
   limited = at_most != std::chrono::nanoseconds::max() || stop.stop_possible();
   if (!future_wait::suspend(who)) return false;
-  // From here on the wait may be over at any time; but not gone, for its coroutine goes on after this turn.
+  // From here on the wait may be over at any time; but not gone, for its coroutine goes on after
+  // this turn.
   try {
     if (at_most != std::chrono::nanoseconds::max()) {
       timers& clock = *who.in->at->clock;
@@ -108,7 +116,9 @@ bool limited_suspension::suspend(coroutine& who, std::chrono::nanoseconds at_mos
   return true;
 }
 
-void limited_suspension::on_time(timer& self) noexcept { static_cast<limited_suspension&>(self).end_early(outcome::timed_out); }
+void limited_suspension::on_time(timer& self) noexcept {
+  static_cast<limited_suspension&>(self).end_early(outcome::timed_out);
+}
 
 void limited_suspension::finish() {
   stop_.reset();  // waits for a callback that is running

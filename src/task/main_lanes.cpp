@@ -44,8 +44,10 @@ std::uint64_t own_thread() noexcept {
 std::uint8_t main_lanes::claim() noexcept {
   for (unsigned lane = 1; lane < lanes.size(); ++lane) {
     std::uint64_t expected = 0;
-    // order: relaxed (both)  who carries the number has it from the runtime, which is published later
-    if (lanes[lane].compare_exchange_strong(expected, own_thread() << thread_shift, std::memory_order_relaxed, std::memory_order_relaxed)) {
+    // order: relaxed (both)  who carries the number has it from the runtime, which is published
+    // later
+    if (lanes[lane].compare_exchange_strong(expected, own_thread() << thread_shift,
+                                            std::memory_order_relaxed, std::memory_order_relaxed)) {
       return static_cast<std::uint8_t>(lane);
     }
   }
@@ -57,7 +59,8 @@ void main_lanes::give_back(std::uint8_t lane) noexcept {
   if (lane != 0) lanes[lane].store(0, std::memory_order_relaxed);
 }
 
-void main_lanes::set_search(std::uint8_t lane, void (*search)(void* context) noexcept, void* context) noexcept {
+void main_lanes::set_search(std::uint8_t lane, void (*search)(void* context) noexcept,
+                            void* context) noexcept {
   search_hooks& hooks = search_hooks::get();
   std::lock_guard lock(hooks.mutex);
   if (lane != 0) hooks.all[lane] = {search, context};
@@ -73,11 +76,13 @@ void main_lanes::search_all() noexcept {
 
 void main_lanes::enter(std::uint8_t lane) noexcept {
   // order: relaxed  a time; the runtime orders its runs
-  if (lane != 0) lanes[lane].store((own_thread() << thread_shift) | in_run, std::memory_order_relaxed);
+  if (lane != 0)
+    lanes[lane].store((own_thread() << thread_shift) | in_run, std::memory_order_relaxed);
 }
 
 void main_lanes::leave(std::uint8_t lane) noexcept {
-  // order: release  what was handled in run() is seen by who finds nobody in it; pairs with belongs_to/acquire
+  // order: release  what was handled in run() is seen by who finds nobody in it; pairs with
+  // belongs_to/acquire
   if (lane != 0) lanes[lane].store(own_thread() << thread_shift, std::memory_order_release);
 }
 
@@ -90,12 +95,16 @@ bool main_lanes::belongs_to(std::uint8_t lane, std::uint64_t thread) noexcept {
 
 bool main_lanes::is_run_by(std::uint8_t lane, std::uint64_t thread) noexcept {
   // order: relaxed  of the calling thread, or a hint
-  return lane != 0 && lanes[lane].load(std::memory_order_relaxed) == ((thread << thread_shift) | in_run);
+  return lane != 0 &&
+         lanes[lane].load(std::memory_order_relaxed) == ((thread << thread_shift) | in_run);
 }
 
-const void* main_lanes::known_by(std::uint8_t lane) noexcept { return lane == 0 ? nullptr : &lanes[lane]; }
+const void* main_lanes::known_by(std::uint8_t lane) noexcept {
+  return lane == 0 ? nullptr : &lanes[lane];
+}
 
-void main_lanes::for_each_of(std::uint64_t thread, void* context, void (*look)(void* context, const void* lane)) {
+void main_lanes::for_each_of(std::uint64_t thread, void* context,
+                             void (*look)(void* context, const void* lane)) {
   for (unsigned lane = 1; lane < lanes.size(); ++lane) {
     const auto number = static_cast<std::uint8_t>(lane);
     if (belongs_to(number, thread)) look(context, known_by(number));

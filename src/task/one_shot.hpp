@@ -1,16 +1,17 @@
-// one_shot: the word between the one that resolves a result and its taker, the one that may wait for it.
+// one_shot: the word between the one that resolves a result and its taker, the one that may wait
+// for it.
 //
 //   0         not resolved, nobody waits
 //   observer  not resolved, this one waits
 //   1         resolved
 //   2         not resolved, and nobody will take it: not yet, or not any more
 //
-// Either side touches the result for the last time by resolve() or leave(), and one of the two is told to free it.
-// Invariants
+// Either side touches the result for the last time by resolve() or leave(), and one of the two is
+// told to free it. Invariants
 //   O1  the result is whole before the word says resolved, and whoever sees that sees the result.
 //   O2  an observer that attached is told exactly once, unless detach() gave it back.
-//   O3  an observer that attach() refused, or that detach() gave back, is never touched by the resolver.
-//   O4  the result is freed once, by whoever is the last to touch it.
+//   O3  an observer that attach() refused, or that detach() gave back, is never touched by the
+//   resolver. O4  the result is freed once, by whoever is the last to touch it.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +35,9 @@ class one_shot {
   bool attach(Observer& waiting) noexcept {
     std::uintptr_t seen = 0;
     // order: release  publishes the observer to resolve/acq_rel; acquire: sees the result (O1)
-    if (word_.compare_exchange_strong(seen, as_word(waiting), std::memory_order_release, std::memory_order_acquire)) return true;
+    if (word_.compare_exchange_strong(seen, as_word(waiting), std::memory_order_release,
+                                      std::memory_order_acquire))
+      return true;
     TROUPE_REQUIRE(seen == done, "O2");
     return false;
   }
@@ -52,25 +55,32 @@ class one_shot {
   };
   // The result is there.
   resolved_for resolve() noexcept {
-    // order: acq_rel  publishes the result (O1); sees the observer whole, and what the taker did that has left (O4)
+    // order: acq_rel  publishes the result (O1); sees the observer whole, and what the taker did
+    // that has left (O4)
     const std::uintptr_t seen = word_.exchange(done, std::memory_order_acq_rel);
     TROUPE_REQUIRE(seen != done, "O1");
     if (seen == untaken) return {nullptr, true};
     return {reinterpret_cast<Observer*>(seen), false};
   }
 
-  // The taker goes; no observer of its is attached. True when it is resolved: then the caller frees it (O4).
+  // The taker goes; no observer of its is attached. True when it is resolved: then the caller frees
+  // it (O4).
   bool leave() noexcept {
     if (resolved()) return true;
     std::uintptr_t seen = 0;
-    // order: release  what the taker did is seen by the one that frees it (O4); acquire: as resolved()
-    if (word_.compare_exchange_strong(seen, untaken, std::memory_order_release, std::memory_order_acquire)) return false;
+    // order: release  what the taker did is seen by the one that frees it (O4); acquire: as
+    // resolved()
+    if (word_.compare_exchange_strong(seen, untaken, std::memory_order_release,
+                                      std::memory_order_acquire))
+      return false;
     TROUPE_REQUIRE(seen == done, "O2");
     return true;
   }
 
  private:
-  static std::uintptr_t as_word(Observer& one) noexcept { return reinterpret_cast<std::uintptr_t>(&one); }
+  static std::uintptr_t as_word(Observer& one) noexcept {
+    return reinterpret_cast<std::uintptr_t>(&one);
+  }
   Word& word_;
 };
 

@@ -21,7 +21,8 @@ namespace {
 using shot = one_shot<observer, std::atomic<std::uintptr_t>>;
 
 struct blocked : observer {
-  blocked() noexcept : observer{[](observer& self) noexcept { static_cast<blocked&>(self).tell(); }} {}
+  blocked() noexcept
+      : observer{[](observer& self) noexcept { static_cast<blocked&>(self).tell(); }} {}
   void tell() noexcept {
     std::lock_guard lock(mutex);
     told = true;
@@ -40,7 +41,8 @@ struct blocked : observer {
   std::string text;  // of what refused it
 };
 
-// Threads that run jobs, or the main thread's part of a runtime, while they are blocked without a limit.
+// Threads that run jobs, or the main thread's part of a runtime, while they are blocked without a
+// limit.
 struct enlisted_thread {
   blocked_thread seen;
   shared_state& state;
@@ -60,7 +62,8 @@ struct blocked_list {
 class enlisted {
  public:
   enlisted(shared_state& of, blocked& waits) noexcept
-      : self_{{job_thread, 0, 0, of}, of, waits}, listed_(job_thread != nullptr || main_lanes::this_thread() != 0) {
+      : self_{{job_thread, 0, 0, of}, of, waits},
+        listed_(job_thread != nullptr || main_lanes::this_thread() != 0) {
     if (!listed_) return;
     blocked_list& all = blocked_list::get();
     std::lock_guard lock(all.mutex);
@@ -156,7 +159,8 @@ TROUPE_NOINLINE void forget_parent(ask_link& of) noexcept {
 
 void ask_link::lock() const noexcept {
   // order: acquire  sees what the one before did; pairs with unlock/release
-  for (int spin = 0; locked.exchange(true, std::memory_order_acquire); ++spin) base::std_atomics::wait_a_little(spin);
+  for (int spin = 0; locked.exchange(true, std::memory_order_acquire); ++spin)
+    base::std_atomics::wait_a_little(spin);
 }
 
 std::uint64_t for_each_blocked(void* context, void (*look)(void* context, const blocked_thread&)) {
@@ -180,13 +184,16 @@ bool refuse_blocked(std::uint64_t number, std::string&& text) noexcept {
 }
 
 std::uint8_t lane_of(const shared_state& of) noexcept {
-  // order: relaxed  what a run() wrote is seen by who finds nobody in it; else it says no more than that it was not handled yet
+  // order: relaxed  what a run() wrote is seen by who finds nobody in it; else it says no more than
+  // that it was not handled yet
   return of.asked == nullptr ? of.main_lane : of.asked->main_lane.load(std::memory_order_relaxed);
 }
 
 void shared_state::be_done() noexcept {
   // order: acquire  as drop_ref; nobody makes this one a parent any more
-  if (asked != nullptr && asked->parent != nullptr && refs.load(std::memory_order_acquire) != 1) [[unlikely]] forget_parent(*asked);
+  if (asked != nullptr && asked->parent != nullptr && refs.load(std::memory_order_acquire) != 1)
+      [[unlikely]]
+    forget_parent(*asked);
   drop_ref();
 }
 
@@ -206,20 +213,23 @@ namespace {
 
 constexpr auto longest_between_looks = std::chrono::nanoseconds(std::chrono::hours(1));
 
-// Whether only run() on the calling thread can resolve it. It may have been handled meanwhile, and forwarded.
-bool is_own_to_run(const shared_state& of, bool (*owns)(std::uint8_t lane, std::uint64_t thread) noexcept) noexcept {
+// Whether only run() on the calling thread can resolve it. It may have been handled meanwhile, and
+// forwarded.
+bool is_own_to_run(const shared_state& of,
+                   bool (*owns)(std::uint8_t lane, std::uint64_t thread) noexcept) noexcept {
   const auto lane = [&] { return lane_of(of); };
   return owns(lane(), main_lanes::this_thread()) && owns(lane(), main_lanes::this_thread());
 }
 
 [[noreturn]] void throw_waits_for_itself() {
   throw usage_error(
-      "troupe: future::get and wait: the result can only come in run(), which this thread would call, and it would wait here for ever; "
+      "troupe: future::get and wait: the result can only come in run(), which this thread would "
+      "call, and it would wait here for ever; "
       "call run() first, or co_await the future in a task");
 }
 
-// A thread that has made a runtime or called run() looks now and then whether it waits for itself: at once when it is in run(),
-// else when another thread has had the time to call it.
+// A thread that has made a runtime or called run() looks now and then whether it waits for itself:
+// at once when it is in run(), else when another thread has had the time to call it.
 void wait_without_limit(shared_state& of) {
   if (is_own_to_run(of, &main_lanes::is_run_by)) throw_waits_for_itself();
   blocked here;
@@ -258,8 +268,10 @@ bool shared_state::wait(std::chrono::nanoseconds at_most) {
   if (!attach(here)) return true;
   std::unique_lock lock(here.mutex);
   // Now and that must be a time that there is.
-  const auto longest = std::chrono::steady_clock::time_point::max() - std::chrono::steady_clock::now() - std::chrono::hours(24);
-  const auto span = std::clamp<std::chrono::nanoseconds>(at_most, std::chrono::nanoseconds(0), longest);
+  const auto longest = std::chrono::steady_clock::time_point::max() -
+                       std::chrono::steady_clock::now() - std::chrono::hours(24);
+  const auto span =
+      std::clamp<std::chrono::nanoseconds>(at_most, std::chrono::nanoseconds(0), longest);
   if (here.changed.wait_for(lock, span, [&] { return here.told; })) return true;
   lock.unlock();
   if (detach(here)) return false;

@@ -11,8 +11,8 @@ namespace {
 
 #if !TROUPE_PLAIN_BLOCKS
 
-// Frames that are too large for the block pool: a thread keeps the last ones that it freed, a few of each size.
-// Rejected: larger blocks in the pool, whose batches would be of 256 KiB and more.
+// Frames that are too large for the block pool: a thread keeps the last ones that it freed, a few
+// of each size. Rejected: larger blocks in the pool, whose batches would be of 256 KiB and more.
 constexpr std::size_t step_bytes = 128, frame_bytes_max = 4096, kept_most = 16;
 constexpr std::size_t classes = (frame_bytes_max - memory::block_bytes_max) / step_bytes;
 
@@ -21,7 +21,8 @@ struct kept_frames {
   std::size_t count = 0;
 };
 constinit thread_local std::array<kept_frames, classes> kept{};
-constinit thread_local bool ended = false;  // the thread's own objects are destroyed: nothing is kept any more
+// the thread's own objects are destroyed: nothing is kept any more
+constinit thread_local bool ended = false;
 
 struct thread_end {
   bool armed = false;
@@ -37,21 +38,26 @@ struct thread_end {
 };
 thread_local thread_end at_thread_end;
 
-constexpr bool is_kept(std::size_t bytes) noexcept { return bytes <= frame_bytes_max; }  // of those that are no blocks
-constexpr std::size_t class_of(std::size_t bytes) noexcept { return (bytes - memory::block_bytes_max - 1) / step_bytes; }
+// of those that are no blocks
+constexpr bool is_kept(std::size_t bytes) noexcept { return bytes <= frame_bytes_max; }
+constexpr std::size_t class_of(std::size_t bytes) noexcept {
+  return (bytes - memory::block_bytes_max - 1) / step_bytes;
+}
 
 TROUPE_NOINLINE void* allocate_large(std::size_t bytes) {
   if (!is_kept(bytes)) return ::operator new(bytes);
   kept_frames& of = kept[class_of(bytes)];
   memory::free_block* const frame = of.first;
-  if (frame == nullptr) return ::operator new(memory::block_bytes_max + (class_of(bytes) + 1) * step_bytes);
+  if (frame == nullptr)
+    return ::operator new(memory::block_bytes_max + (class_of(bytes) + 1) * step_bytes);
   of.first = frame->next;
   --of.count;
   return frame;
 }
 
 TROUPE_NOINLINE void deallocate_large(void* frame, std::size_t bytes) noexcept {
-  if (!is_kept(bytes) || kept[class_of(bytes)].count == kept_most || ended) return ::operator delete(frame);
+  if (!is_kept(bytes) || kept[class_of(bytes)].count == kept_most || ended)
+    return ::operator delete(frame);
   at_thread_end.armed = true;
   kept_frames& of = kept[class_of(bytes)];
   of.first = ::new (frame) memory::free_block{of.first};
@@ -72,7 +78,8 @@ TROUPE_NOINLINE void* allocate_frame(std::size_t bytes) {
 }
 
 TROUPE_NOINLINE void deallocate_frame(void* frame, std::size_t bytes) noexcept {
-  bytes <= memory::block_bytes_max ? memory::deallocate(frame, bytes) : deallocate_large(frame, bytes);
+  bytes <= memory::block_bytes_max ? memory::deallocate(frame, bytes)
+                                   : deallocate_large(frame, bytes);
 }
 
 }  // namespace troupe::tasks

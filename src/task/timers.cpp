@@ -9,7 +9,8 @@
 
 namespace troupe::tasks {
 
-timers::timers(std::function<std::int64_t()> clock, std::function<void(bool)> keep_alive, bool has_thread)
+timers::timers(std::function<std::int64_t()> clock, std::function<void(bool)> keep_alive,
+               bool has_thread)
     : clock_(std::move(clock)), keep_alive_(std::move(keep_alive)), has_thread_(has_thread) {}
 
 timers::~timers() { shut_down(); }
@@ -25,14 +26,15 @@ void timers::shut_down() {
 
 void timers::arm(timer& one, std::int64_t due_ns) {
   std::unique_lock lock(mutex_);
-  if (has_thread_ && !thread_.joinable() && !ending_) thread_ = std::thread([this] { keep_time(); });
+  if (has_thread_ && !thread_.joinable() && !ending_)
+    thread_ = std::thread([this] { keep_time(); });
   one.due_tick = wheel::tick_of(due_ns);
   // A wheel that was empty for long is not behind.
   if (wheel_.empty()) wheel_.advance(clock_() / wheel::tick_ns);
   wheel_.insert(one);
   if (!one.weak && armed_++ == 0) keep_alive_(true);
   if (one.due_tick >= sleeps_until_) return;  // or awake, and about to look
-  sleeps_until_ = 0;  // one notification is enough
+  sleeps_until_ = 0;                          // one notification is enough
   lock.unlock();
   changed_.notify_one();
 }
@@ -91,7 +93,8 @@ void timers::keep_time() {
     if (next == wheel::never) {
       changed_.wait(lock, [&] { return ending_ || sleeps_until_ != next; });
     } else {
-      const auto span = std::chrono::nanoseconds(std::max<std::int64_t>(next * wheel::tick_ns - clock_(), 0));
+      const auto span =
+          std::chrono::nanoseconds(std::max<std::int64_t>(next * wheel::tick_ns - clock_(), 0));
       changed_.wait_for(lock, std::min<std::chrono::nanoseconds>(span, std::chrono::hours(1)),
                         [&] { return ending_ || sleeps_until_ != next; });
     }
@@ -140,7 +143,9 @@ bool sleep_suspension::suspend(coroutine& who) {
   return true;
 }
 
-void sleep_suspension::on_time(timer& self) noexcept { static_cast<sleep_suspension&>(self).over(outcome::arrived); }
+void sleep_suspension::on_time(timer& self) noexcept {
+  static_cast<sleep_suspension&>(self).over(outcome::arrived);
+}
 
 const char* sleep_suspension::act_on(sched::message* base, void*, sched::message_act act) {
   if (act == sched::message_act::describe) return "sleep_for";
@@ -150,7 +155,8 @@ const char* sleep_suspension::act_on(sched::message* base, void*, sched::message
 }
 
 void sleep_suspension::await_resume() const {
-  if (ended == outcome::cancelled) throw cancelled("troupe: sleep_for: the actor of this task was stopped");
+  if (ended == outcome::cancelled)
+    throw cancelled("troupe: sleep_for: the actor of this task was stopped");
 }
 
 bool yield_wait::suspend(coroutine& awaiting) noexcept {

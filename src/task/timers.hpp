@@ -1,7 +1,8 @@
 // timers: keeps the time of one runtime: a wheel, and a thread that sleeps until something is due.
 //
-// The thread is its own, so that no long handler delays a timer; it is started by the first one. Under the
-// simulated policy there is no thread: the simulation moves the clock when nothing else is left to do.
+// The thread is its own, so that no long handler delays a timer; it is started by the first one.
+// Under the simulated policy there is no thread: the simulation moves the clock when nothing else
+// is left to do.
 #pragma once
 
 #include <atomic>
@@ -20,12 +21,15 @@ namespace troupe::tasks {
 
 class timers {
  public:
-  // The end of time: a simulation that comes to it goes on, and what is a little later must be a time, too.
-  static constexpr std::int64_t last_ns = INT64_MAX - std::chrono::nanoseconds(std::chrono::hours(24)).count();
+  // The end of time: a simulation that comes to it goes on, and what is a little later must be a
+  // time, too.
+  static constexpr std::int64_t last_ns =
+      INT64_MAX - std::chrono::nanoseconds(std::chrono::hours(24)).count();
 
-  // `clock`: nanoseconds that never go back. `keep_alive`: the first timer is armed (true), the last one is
-  // gone (false).
-  timers(std::function<std::int64_t()> clock, std::function<void(bool)> keep_alive, bool has_thread);
+  // `clock`: nanoseconds that never go back. `keep_alive`: the first timer is armed (true), the
+  // last one is gone (false).
+  timers(std::function<std::int64_t()> clock, std::function<void(bool)> keep_alive,
+         bool has_thread);
   ~timers();
   void shut_down();
 
@@ -33,7 +37,8 @@ class timers {
   bool cancel(timer& one) noexcept;
   // The same, without a wait for its function: for a timer that keeps itself alive.
   bool take_back(timer& one) noexcept;
-  // Within the lock, and only while it has not expired and does not: whoever it wakes sees what `change` did.
+  // Within the lock, and only while it has not expired and does not: whoever it wakes sees what
+  // `change` did.
   template <class Change>
   bool while_armed(const timer& one, Change change) {
     std::lock_guard lock(mutex_);
@@ -87,8 +92,8 @@ class timers {
   std::condition_variable changed_;
   wheel wheel_;
   std::int64_t armed_ = 0;
-  std::int64_t sleeps_until_ = 0;       // a tick; the thread wakes then by itself
-  const timer* expiring_ = nullptr;     // its function is running
+  std::int64_t sleeps_until_ = 0;    // a tick; the thread wakes then by itself
+  const timer* expiring_ = nullptr;  // its function is running
   bool ending_ = false;
   std::thread thread_;
 };

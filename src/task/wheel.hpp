@@ -1,12 +1,11 @@
 // wheel: timers by the time when they are due, in a hierarchy of slots.
 //
-// Level n has 64 slots of 64^n ticks each. A timer lies in the lowest level on which its time and the present
-// differ; when its slot comes round it moves down, or is due. A tick is 65,536 ns, and eight levels reach as
-// far as 63 bits of nanoseconds do: 292 years.
-// Threads: the caller's lock guards all of it. Cost: insert and remove a few instructions.
-// Invariants
-//   T1  a timer is due no earlier than its time, and no more than a tick after it, if advance() is called then.
-//   T2  next_tick() is never later than the time of the first timer.
+// Level n has 64 slots of 64^n ticks each. A timer lies in the lowest level on which its time and
+// the present differ; when its slot comes round it moves down, or is due. A tick is 65,536 ns, and
+// eight levels reach as far as 63 bits of nanoseconds do: 292 years. Threads: the caller's lock
+// guards all of it. Cost: insert and remove a few instructions. Invariants
+//   T1  a timer is due no earlier than its time, and no more than a tick after it, if advance() is
+//   called then. T2  next_tick() is never later than the time of the first timer.
 #pragma once
 
 #include <array>
@@ -42,7 +41,8 @@ class wheel {
     one.is = timer::state::idle;
   }
 
-  // When advance() has something to do next; `never` when nothing is armed. May come before anything is due.
+  // When advance() has something to do next; `never` when nothing is armed. May come before
+  // anything is due.
   std::int64_t next_tick() const noexcept {
     if (due_ != nullptr) return now_;
     for (unsigned level = 0; level < levels; ++level) {
@@ -62,7 +62,8 @@ class wheel {
     if (tick > now_) now_ = tick;
   }
 
-  // The next one that is due, oldest slot first; null when there is none. It is not the wheel's any more.
+  // The next one that is due, oldest slot first; null when there is none. It is not the wheel's any
+  // more.
   timer* take_due() noexcept { return due_ == nullptr ? nullptr : &take(*due_); }
 
   // Until `look` returns false; it may remove the one that it is shown.
@@ -145,7 +146,8 @@ class wheel {
   std::int64_t next_tick_of(unsigned level) const noexcept {
     if (filled_[level] == 0) return never;
     // All of a level's timers lie in the present round of it, behind the present slot.
-    const std::int64_t round = level + 1 < levels ? (now_ >> shift_of(level + 1)) << shift_of(level + 1) : 0;
+    const std::int64_t round =
+        level + 1 < levels ? (now_ >> shift_of(level + 1)) << shift_of(level + 1) : 0;
     return round + (static_cast<std::int64_t>(std::countr_zero(filled_[level])) << shift_of(level));
   }
 

@@ -31,7 +31,8 @@ TROUPE_NOINLINE void arm(wheel& in, alarm& one, std::int64_t due_ns) {
   in.insert(one);
 }
 
-// Goes from one next_tick() to the next until something is due. How many steps that took; it is due at `now`.
+// Goes from one next_tick() to the next until something is due. How many steps that took; it is due
+// at `now`.
 unsigned steps_to_due(wheel& in, std::int64_t& now) {
   for (unsigned steps = 0;; ++steps) {
     const std::int64_t next = in.next_tick();
@@ -69,7 +70,8 @@ TEST(wheel, it_is_due_at_its_very_tick_at_all_borders) {
     for (const std::int64_t slot : {1, 2, 31, 32, 63, 64, 65}) {
       const std::int64_t at = slot << (level * slot_bits);
       if (at > last_tick) continue;
-      for (const std::int64_t near : {at - 1, at, at + 1}) borders.push_back(std::min(near, last_tick));
+      for (const std::int64_t near : {at - 1, at, at + 1})
+        borders.push_back(std::min(near, last_tick));
     }
   }
   for (const std::int64_t start : borders) {
@@ -98,7 +100,8 @@ TEST(wheel, one_advance_over_any_distance_finds_what_is_due_and_no_more) {
   }
   const std::size_t half = all.size() / 2;
   clock.advance(all[half]->due_tick - 1);
-  for (std::size_t i = 0; i < half; ++i) EXPECT_EQ(clock.take_due(), all[i].get()) << "the earliest first";
+  for (std::size_t i = 0; i < half; ++i)
+    EXPECT_EQ(clock.take_due(), all[i].get()) << "the earliest first";
   EXPECT_EQ(clock.take_due(), nullptr);
   clock.advance(last_tick);
   for (std::size_t i = half; i < all.size(); ++i) EXPECT_EQ(clock.take_due(), all[i].get());
@@ -129,7 +132,8 @@ TEST(wheel, the_far_ends_of_the_range_are_kept) {
 }
 
 TEST(wheel, a_wheel_that_has_long_been_behind_is_not_early) {
-  for (const std::int64_t idle : {std::int64_t{1}, std::int64_t{63}, std::int64_t{64}, day / tick, 3'000 * day / tick}) {
+  for (const std::int64_t idle :
+       {std::int64_t{1}, std::int64_t{63}, std::int64_t{64}, day / tick, 3'000 * day / tick}) {
     wheel clock;
     alarm far, near;
     arm(clock, far, 20'000 * day);  // so that it is not empty: nobody has advanced it meanwhile
@@ -184,7 +188,9 @@ class both {
       if (what < 45) {
         insert();
       } else if (what < 60) {
-        if (!armed_.empty()) remove(*std::next(armed_.begin(), static_cast<std::ptrdiff_t>(pick(armed_.size())))->second);
+        if (!armed_.empty())
+          remove(
+              *std::next(armed_.begin(), static_cast<std::ptrdiff_t>(pick(armed_.size())))->second);
       } else {
         advance();
       }
@@ -192,17 +198,21 @@ class both {
     }
   }
   void finish() {
-    while (!armed_.empty() && !::testing::Test::HasFatalFailure()) advance_to(time_of(armed_.rbegin()->first));
+    while (!armed_.empty() && !::testing::Test::HasFatalFailure())
+      advance_to(time_of(armed_.rbegin()->first));
     EXPECT_TRUE(wheel_.empty());
   }
   std::size_t fired = 0, removed_armed = 0, removed_due = 0;
 
  private:
   static std::int64_t time_of(std::int64_t at) { return at > last_tick ? INT64_MAX : at * tick; }
-  std::size_t pick(std::size_t below) { return std::uniform_int_distribution<std::size_t>(0, below - 1)(random_); }
+  std::size_t pick(std::size_t below) {
+    return std::uniform_int_distribution<std::size_t>(0, below - 1)(random_);
+  }
   // As many of each order of magnitude.
   std::int64_t span(std::int64_t most) {
-    const double exponent = std::uniform_real_distribution<double>(0, std::log2(static_cast<double>(most)))(random_);
+    const double exponent =
+        std::uniform_real_distribution<double>(0, std::log2(static_cast<double>(most)))(random_);
     return static_cast<std::int64_t>(std::exp2(exponent)) - 1;
   }
 
@@ -212,7 +222,8 @@ class both {
     alarm& one = *idle_.back();
     idle_.pop_back();
     std::int64_t due_ns = now_ns_ + span(400 * day);
-    if (pick(4) == 0) due_ns -= due_ns % (tick << (slot_bits * pick(5)));  // at a border, or in the past
+    // at a border, or in the past
+    if (pick(4) == 0) due_ns -= due_ns % (tick << (slot_bits * pick(5)));
     arm(wheel_, one, due_ns);
     armed_.emplace(one.due_tick, &one);
   }
@@ -235,7 +246,8 @@ class both {
     const auto how = pick(10);
     if (how == 0) return advance_to(now_ns_ + span(2 * day));
     if (how < 3 || armed_.empty()) return advance_to(now_ns_ + span(10 * second));
-    // To the next visit, to the first one that is due, or just in front of that; in small steps when it is far.
+    // To the next visit, to the first one that is due, or just in front of that; in small steps
+    // when it is far.
     const std::int64_t first = time_of(armed_.begin()->first);
     const std::int64_t to = how < 6 ? time_of(wheel_.next_tick()) : how < 8 ? first : first - 1;
     advance_to(std::clamp(to, now_ns_, now_ns_ + span(day)));
@@ -288,14 +300,16 @@ TEST(wheel, four_hundred_days_are_as_a_sorted_list_keeps_them) {
   }
 }
 
-// Whoever sleeps until next_tick() wakes a few times for each timer, however far it is, and not for empty slots.
+// Whoever sleeps until next_tick() wakes a few times for each timer, however far it is, and not for
+// empty slots.
 TEST(wheel, the_visits_are_bounded_by_the_timers_and_not_by_the_time) {
   wheel clock;
   std::vector<std::unique_ptr<alarm>> all;
   std::mt19937_64 random(7);
   for (int i = 0; i < 1000; ++i) {
     all.push_back(std::make_unique<alarm>());
-    arm(clock, *all.back(), std::uniform_int_distribution<std::int64_t>(0, INT64_MAX - tick)(random));
+    arm(clock, *all.back(),
+        std::uniform_int_distribution<std::int64_t>(0, INT64_MAX - tick)(random));
   }
   std::size_t visits = 0, fired = 0;
   std::int64_t before = -1;

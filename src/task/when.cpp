@@ -105,7 +105,8 @@ void group::cancel_all() noexcept {
   });
 }
 
-// And those that await it, as far as they are branches: in a loop, however many lie within each other.
+// And those that await it, as far as they are branches: in a loop, however many lie within each
+// other.
 const char* group::resume_branch(async_call& of) noexcept {
   // What asks in it asks for the call that awaits them all.
   async_call* call = &of;
@@ -115,7 +116,9 @@ const char* group::resume_branch(async_call& of) noexcept {
   while (next != nullptr && next != call) {
     auto& one = static_cast<branch&>(*next);
     group& all = one.of;
-    if (is_discarding(one.actor)) [[unlikely]] one.cancelled = true;  // as the call would be (actor/async_calls.cpp)
+    // as the call would be (actor/async_calls.cpp)
+    if (is_discarding(one.actor)) [[unlikely]]
+      one.cancelled = true;
     all.run(one);
     next = all.end_if_done();
   }
@@ -140,7 +143,8 @@ const char* group::act_on(sched::message* base, void*, sched::message_act act) {
   return nullptr;  // it ends when its branches have
 }
 
-group_awaiter::group_awaiter(bool first_only, std::span<coroutine* const> roots) : group_(first_only) {
+group_awaiter::group_awaiter(bool first_only, std::span<coroutine* const> roots)
+    : group_(first_only) {
   if (roots.empty()) return;
   auto* place = static_cast<branch*>(memory::allocate(roots.size() * sizeof(branch)));
   for (std::size_t i = 0; i < roots.size(); ++i) ::new (place + i) branch(group_, *roots[i]);

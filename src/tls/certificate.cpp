@@ -24,7 +24,8 @@ std::string hexadecimal(const unsigned char* bytes, std::size_t count) {
 std::string name_of(const X509_NAME* name) {
   const tls::bio_ptr to(BIO_new(BIO_s_mem()));
   if (!to) throw std::bad_alloc();
-  X509_NAME_print_ex(to.get(), name, 0, XN_FLAG_RFC2253 & ~static_cast<unsigned long>(ASN1_STRFLGS_ESC_MSB));
+  X509_NAME_print_ex(to.get(), name, 0,
+                     XN_FLAG_RFC2253 & ~static_cast<unsigned long>(ASN1_STRFLGS_ESC_MSB));
   char* text = nullptr;
   const long bytes = BIO_get_mem_data(to.get(), &text);
   return {text, static_cast<std::size_t>(bytes)};
@@ -37,7 +38,8 @@ std::chrono::sys_seconds time_of(const ASN1_TIME* when) {
 }
 
 std::string text_of(const ASN1_STRING* of) {
-  return {reinterpret_cast<const char*>(ASN1_STRING_get0_data(of)), static_cast<std::size_t>(ASN1_STRING_length(of))};
+  return {reinterpret_cast<const char*>(ASN1_STRING_get0_data(of)),
+          static_cast<std::size_t>(ASN1_STRING_length(of))};
 }
 
 std::vector<std::string> names_of(const X509& one) {
@@ -50,7 +52,9 @@ std::vector<std::string> names_of(const X509& one) {
     if (name->type == GEN_IPADD) {
       const std::string bytes = text_of(name->d.iPAddress);
       std::array<char, INET6_ADDRSTRLEN> text{};
-      if (::inet_ntop(bytes.size() == 4 ? AF_INET : AF_INET6, bytes.data(), text.data(), text.size())) names.push_back(text.data());
+      if (::inet_ntop(bytes.size() == 4 ? AF_INET : AF_INET6, bytes.data(), text.data(),
+                      text.size()))
+        names.push_back(text.data());
     }
   }
   return names;
@@ -61,7 +65,8 @@ tls_certificate describe(const X509& one) {
   made.subject = name_of(X509_get_subject_name(&one));
   made.issuer = name_of(X509_get_issuer_name(&one));
   const ASN1_INTEGER* serial = X509_get0_serialNumber(&one);
-  made.serial = hexadecimal(ASN1_STRING_get0_data(serial), static_cast<std::size_t>(ASN1_STRING_length(serial)));
+  made.serial = hexadecimal(ASN1_STRING_get0_data(serial),
+                            static_cast<std::size_t>(ASN1_STRING_length(serial)));
   made.names = names_of(one);
   made.not_before = time_of(X509_get0_notBefore(&one));
   made.not_after = time_of(X509_get0_notAfter(&one));
@@ -80,13 +85,16 @@ std::string tls_stream::alpn() const {
     const unsigned char* chosen = nullptr;
     unsigned int bytes = 0;
     SSL_get0_alpn_selected(&ssl, &chosen, &bytes);
-    return chosen == nullptr ? std::string() : std::string(reinterpret_cast<const char*>(chosen), bytes);
+    return chosen == nullptr ? std::string()
+                             : std::string(reinterpret_cast<const char*>(chosen), bytes);
   });
 }
 
 std::string tls_stream::version() const {
   if (connection_.is == nullptr) return {};
-  return connection_.is->look([](SSL& ssl) { return std::string(SSL_is_init_finished(&ssl) != 0 ? SSL_get_version(&ssl) : ""); });
+  return connection_.is->look([](SSL& ssl) {
+    return std::string(SSL_is_init_finished(&ssl) != 0 ? SSL_get_version(&ssl) : "");
+  });
 }
 
 std::string tls_stream::cipher() const {
@@ -98,7 +106,8 @@ std::string tls_stream::cipher() const {
 }
 
 bool tls_stream::resumed() const {
-  return connection_.is != nullptr && connection_.is->look([](SSL& ssl) { return SSL_session_reused(&ssl) != 0; });
+  return connection_.is != nullptr &&
+         connection_.is->look([](SSL& ssl) { return SSL_session_reused(&ssl) != 0; });
 }
 
 std::optional<tls_certificate> tls_stream::peer_certificate() const {

@@ -1,5 +1,5 @@
-// ciphertext: a block of what goes over the wire. Blocks are kept for others when they are not needed: so an idle connection
-// has none, and a busy one does not allocate.
+// ciphertext: a block of what goes over the wire. Blocks are kept for others when they are not
+// needed: so an idle connection has none, and a busy one does not allocate.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,9 @@ class ciphertext {
 
   bool has_block() const noexcept { return data_ != nullptr; }
   bool empty() const noexcept { return begin_ == end_; }
-  std::string_view rest() const noexcept { return {reinterpret_cast<const char*>(data_.get()) + begin_, end_ - begin_}; }
+  std::string_view rest() const noexcept {
+    return {reinterpret_cast<const char*>(data_.get()) + begin_, end_ - begin_};
+  }
   void advance(std::size_t bytes) noexcept { begin_ += bytes; }
   // At the end; larger than a block when it must be. Throws std::bad_alloc.
   void append(const void* bytes, std::size_t count);

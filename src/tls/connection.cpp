@@ -15,12 +15,14 @@ namespace {
 
 bool is_address(const std::string& host) noexcept {
   std::array<unsigned char, 16> room;
-  return ::inet_pton(AF_INET, host.c_str(), room.data()) == 1 || ::inet_pton(AF_INET6, host.c_str(), room.data()) == 1;
+  return ::inet_pton(AF_INET, host.c_str(), room.data()) == 1 ||
+         ::inet_pton(AF_INET6, host.c_str(), room.data()) == 1;
 }
 
 // As certificates have it: neither the dot at its end nor an address' brackets.
 std::string plain_host(std::string host) {
-  if (host.size() > 2 && host.front() == '[' && host.back() == ']') return host.substr(1, host.size() - 2);
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']')
+    return host.substr(1, host.size() - 2);
   if (host.ends_with('.')) host.pop_back();
   return host;
 }
@@ -28,16 +30,20 @@ std::string plain_host(std::string host) {
 }  // namespace
 
 void refuse_lock(lock_kind which) {
-  throw usage_error(which == lock_kind::reader ? "troupe: tls_stream: a read is under way already: await it first"
-                                                 : "troupe: tls_stream: a write is under way already: await it first");
+  throw usage_error(which == lock_kind::reader
+                        ? "troupe: tls_stream: a read is under way already: await it first"
+                        : "troupe: tls_stream: a write is under way already: await it first");
 }
 
-connection::connection(std::shared_ptr<context_state> context, stream&& in, stream&& out, std::string host)
+connection::connection(std::shared_ptr<context_state> context, stream&& in, stream&& out,
+                       std::string host)
     : context_(std::move(context)),
       in_(std::move(in)),
       out_(std::move(out)),
       host_(plain_host(std::move(host))),
-      name_(context_->server() ? "a client" : host_.empty() ? "a server" : host_),
+      name_(context_->server() ? "a client"
+            : host_.empty()    ? "a server"
+                               : host_),
       two_ways_(!out_.is_open()),
       ssl_(SSL_new(context_->get())) {
   ERR_clear_error();
@@ -54,7 +60,8 @@ connection::connection(std::shared_ptr<context_state> context, stream&& in, stre
   SSL_set_connect_state(ssl_.get());
   verify_host();
   if (context_->tickets()) {
-    if (const session_ptr before = context_->take_session(host_)) SSL_set_session(ssl_.get(), before.get());
+    if (const session_ptr before = context_->take_session(host_))
+      SSL_set_session(ssl_.get(), before.get());
   }
   ERR_clear_error();
 }
@@ -66,24 +73,30 @@ connection::~connection() {
 
 void connection::verify_host() {
   if (host_.empty()) {
-    if (context_->verifies()) throw option_error("troupe: tls_stream::client: whose certificate is wanted? host is empty");
+    if (context_->verifies())
+      throw option_error("troupe: tls_stream::client: whose certificate is wanted? host is empty");
     return;
   }
   // A dot in front would let all names below pass.
-  const auto odd = [](char c) { return static_cast<unsigned char>(c) <= ' ' || static_cast<unsigned char>(c) >= 0x7f; };
+  const auto odd = [](char c) {
+    return static_cast<unsigned char>(c) <= ' ' || static_cast<unsigned char>(c) >= 0x7f;
+  };
   if (host_.front() == '.' || std::any_of(host_.begin(), host_.end(), odd)) {
     throw option_error("troupe: tls_stream::client: \"" + host_ + "\" is not the name of a host");
   }
   const bool address = is_address(host_);
   // SSL_set_tlsext_host_name, without its cast of old.
   void* name = const_cast<char*>(host_.c_str());
-  if (!address && SSL_ctrl(ssl_.get(), SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, name) != 1) {
+  if (!address &&
+      SSL_ctrl(ssl_.get(), SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, name) != 1) {
     throw option_error("troupe: tls_stream::client: \"" + host_ + "\" is too long for a host");
   }
   if (!context_->verifies()) return;
   X509_VERIFY_PARAM* wanted = SSL_get0_param(ssl_.get());
-  X509_VERIFY_PARAM_set_hostflags(wanted, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
-  const int set = address ? X509_VERIFY_PARAM_set1_ip_asc(wanted, host_.c_str()) : X509_VERIFY_PARAM_set1_host(wanted, host_.c_str(), 0);
+  X509_VERIFY_PARAM_set_hostflags(
+      wanted, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
+  const int set = address ? X509_VERIFY_PARAM_set1_ip_asc(wanted, host_.c_str())
+                          : X509_VERIFY_PARAM_set1_host(wanted, host_.c_str(), 0);
   if (set != 1) throw std::bad_alloc();
 }
 
@@ -108,7 +121,8 @@ step connection::read(std::span<std::byte> to, std::size_t& bytes) {
   const step how = after(SSL_read_ex(ssl_.get(), to.data(), to.size(), &bytes), "read");
   // What reading answers goes with the next write, if there is one.
   if (how == step::failed || pending_.rest().size() <= unsent_bytes_max) return how;
-  failure_.emplace(tls_failure::protocol, "read", name_, "the peer wants more answers than it gets");
+  failure_.emplace(tls_failure::protocol, "read", name_,
+                   "the peer wants more answers than it gets");
   return step::failed;
 }
 
@@ -119,10 +133,12 @@ step connection::write(std::string_view chunk) {
     throw usage_error("troupe: tls_stream: nothing can be written after shutdown()");
   }
   ERR_clear_error();
-  if (!ticket_given_ && context_->server() && context_->tickets()) SSL_new_session_ticket(ssl_.get());
+  if (!ticket_given_ && context_->server() && context_->tickets())
+    SSL_new_session_ticket(ssl_.get());
   ticket_given_ = true;
   std::size_t written = 0;
-  // The caller has the writer lock (T3), and all before was sent: what the system takes at once need not be copied.
+  // The caller has the writer lock (T3), and all before was sent: what the system takes at once
+  // need not be copied.
   sends_at_once_ = flying_.empty() && pending_.empty();
   const step how = after(SSL_write_ex(ssl_.get(), chunk.data(), chunk.size(), &written), "write");
   sends_at_once_ = false;
@@ -176,10 +192,15 @@ step connection::after(int result, const char* operation) {
   const int how = SSL_get_error(ssl_.get(), result);
   if (memory_failed_) throw std::bad_alloc();
   switch (how) {
-    case SSL_ERROR_NONE: return step::done;
-    case SSL_ERROR_WANT_READ: return step::wants_input;
-    case SSL_ERROR_ZERO_RETURN: return step::ended;
-    default: fail(operation); return step::failed;
+    case SSL_ERROR_NONE:
+      return step::done;
+    case SSL_ERROR_WANT_READ:
+      return step::wants_input;
+    case SSL_ERROR_ZERO_RETURN:
+      return step::ended;
+    default:
+      fail(operation);
+      return step::failed;
   }
 }
 
@@ -189,18 +210,23 @@ void connection::fail(const char* operation) {
   const long verified = SSL_get_verify_result(ssl_.get());
   if (reason == SSL_R_CERTIFICATE_VERIFY_FAILED) {
     const char* why = X509_verify_cert_error_string(verified);
-    failure_.emplace(tls_failure::certificate, operation, name_, take_reasons("") + " (" + why + ")", verified);
+    failure_.emplace(tls_failure::certificate, operation, name_,
+                     take_reasons("") + " (" + why + ")", verified);
   } else if (reason == SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE) {
     failure_.emplace(tls_failure::certificate, operation, name_, take_reasons(""));
-  } else if (!established_ && first == 0 && (SSL_get_shutdown(ssl_.get()) & SSL_RECEIVED_SHUTDOWN) != 0) {
-    failure_.emplace(tls_failure::truncated, operation, name_, "the peer said goodbye during the handshake");
+  } else if (!established_ && first == 0 &&
+             (SSL_get_shutdown(ssl_.get()) & SSL_RECEIVED_SHUTDOWN) != 0) {
+    failure_.emplace(tls_failure::truncated, operation, name_,
+                     "the peer said goodbye during the handshake");
   } else if (input_ended_ && (reason == SSL_R_UNEXPECTED_EOF_WHILE_READING || first == 0)) {
     failure_.emplace(tls_failure::truncated, operation, name_,
-                     established_ ? "the stream ended without the peer's close_notify" : "the peer closed during the handshake");
+                     established_ ? "the stream ended without the peer's close_notify"
+                                  : "the peer closed during the handshake");
   } else if (reason >= SSL_AD_REASON_OFFSET) {
     failure_.emplace(tls_failure::refused_by_peer, operation, name_, take_reasons(""));
   } else {
-    failure_.emplace(tls_failure::protocol, operation, name_, take_reasons("OpenSSL gives no reason"));
+    failure_.emplace(tls_failure::protocol, operation, name_,
+                     take_reasons("OpenSSL gives no reason"));
   }
   ERR_clear_error();
 }
@@ -280,7 +306,9 @@ void connection::tell_news() noexcept {
   news_.reset();
 }
 
-void connection::keep_session(session_ptr one) noexcept { context_->keep_session(host_, std::move(one)); }
+void connection::keep_session(session_ptr one) noexcept {
+  context_->keep_session(host_, std::move(one));
+}
 
 const BIO_METHOD* connection::bio_method() {
   static const BIO_METHOD* is = [] {
@@ -307,7 +335,8 @@ int connection::bio_read(BIO* bio, char* to, std::size_t room, std::size_t* coun
   return 1;
 }
 
-int connection::bio_write(BIO* bio, const char* from, std::size_t count, std::size_t* written) noexcept {
+int connection::bio_write(BIO* bio, const char* from, std::size_t count,
+                          std::size_t* written) noexcept {
   auto& self = *static_cast<connection*>(BIO_get_data(bio));
   BIO_clear_retry_flags(bio);
   *written = count;
@@ -328,10 +357,14 @@ int connection::bio_write(BIO* bio, const char* from, std::size_t count, std::si
 long connection::bio_control(BIO* bio, int what, long, void*) noexcept {
   const auto& self = *static_cast<const connection*>(BIO_get_data(bio));
   switch (what) {
-    case BIO_CTRL_FLUSH: return 1;
-    case BIO_CTRL_EOF: return self.input_ended_ && self.input_begin_ == self.input_end_ ? 1 : 0;
-    case BIO_CTRL_PENDING: return static_cast<long>(self.input_end_ - self.input_begin_);
-    default: return 0;
+    case BIO_CTRL_FLUSH:
+      return 1;
+    case BIO_CTRL_EOF:
+      return self.input_ended_ && self.input_begin_ == self.input_end_ ? 1 : 0;
+    case BIO_CTRL_PENDING:
+      return static_cast<long>(self.input_end_ - self.input_begin_);
+    default:
+      return 0;
   }
 }
 

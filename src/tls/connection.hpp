@@ -1,13 +1,16 @@
-// connection: one connection of TLS: OpenSSL's object, and what is under way between it and the stream below.
+// connection: one connection of TLS: OpenSSL's object, and what is under way between it and the
+// stream below.
 //
-// OpenSSL reads from `input_` and writes to `pending_`, by a BIO of ours; nothing here waits. The coroutines that move bytes
-// between those and the stream are in stream.cpp. They keep the connection alive, each for itself.
-// Two coroutines may be at work, on two threads: one has the reader lock, one the writer lock (docs/protocols/tls.md).
-// Invariants
-//   T1  OpenSSL's object, `pending_`, `failure_` and the locks are touched under `mutex_`; nobody suspends under it.
-//   T2  the input is filled by who has the reader lock, while it is empty: so OpenSSL finds nothing there meanwhile.
-//   T3  `flying_` belongs to who has the writer lock. What is pending goes after it: the order is that of OpenSSL.
-// Rejected: BIO_s_mem, which keeps its largest size for ever; a reader that waits until its alert is sent: see tell_peer().
+// OpenSSL reads from `input_` and writes to `pending_`, by a BIO of ours; nothing here waits. The
+// coroutines that move bytes between those and the stream are in stream.cpp. They keep the
+// connection alive, each for itself. Two coroutines may be at work, on two threads: one has the
+// reader lock, one the writer lock (docs/protocols/tls.md). Invariants
+//   T1  OpenSSL's object, `pending_`, `failure_` and the locks are touched under `mutex_`; nobody
+//   suspends under it. T2  the input is filled by who has the reader lock, while it is empty: so
+//   OpenSSL finds nothing there meanwhile. T3  `flying_` belongs to who has the writer lock. What
+//   is pending goes after it: the order is that of OpenSSL.
+// Rejected: BIO_s_mem, which keeps its largest size for ever; a reader that waits until its alert
+// is sent: see tell_peer().
 #pragma once
 
 #include <array>
@@ -69,9 +72,11 @@ class connection {
   // False when somebody has it.
   bool take_lock(lock_kind which) noexcept;
   void release_lock(lock_kind which) noexcept;
-  // The reader lock, or when somebody has that, what to await: that more has come, or that it is free.
+  // The reader lock, or when somebody has that, what to await: that more has come, or that it is
+  // free.
   std::optional<future<>> lock_or_news();
-  // For a read: the same, if a writer has the lock for a moment. Throws usage_error when another read has it.
+  // For a read: the same, if a writer has the lock for a moment. Throws usage_error when another
+  // read has it.
   std::optional<future<>> lock_after_writer();
 
   // The peer has said that nothing more comes.
@@ -92,11 +97,13 @@ class connection {
 
  private:
   static constexpr std::size_t small_bytes = 1024;  // an idle connection waits with that
-  static constexpr std::size_t unsent_bytes_max = 64 * 1024;  // what a writer has there is a quarter of that
+  // what a writer has there is a quarter of that
+  static constexpr std::size_t unsent_bytes_max = 64 * 1024;
 
   static const BIO_METHOD* bio_method();
   static int bio_read(BIO* bio, char* to, std::size_t room, std::size_t* count) noexcept;
-  static int bio_write(BIO* bio, const char* from, std::size_t count, std::size_t* written) noexcept;
+  static int bio_write(BIO* bio, const char* from, std::size_t count,
+                       std::size_t* written) noexcept;
   static long bio_control(BIO* bio, int what, long number, void* data) noexcept;
 
   void verify_host();

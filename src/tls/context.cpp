@@ -10,8 +10,12 @@
 
 namespace troupe {
 
-tls_context tls_context::client(const tls_options& options) { return tls::context_access::make(options, false); }
-tls_context tls_context::server(const tls_options& options) { return tls::context_access::make(options, true); }
+tls_context tls_context::client(const tls_options& options) {
+  return tls::context_access::make(options, false);
+}
+tls_context tls_context::server(const tls_options& options) {
+  return tls::context_access::make(options, true);
+}
 
 namespace tls {
 namespace {
@@ -36,9 +40,13 @@ bio_ptr reader_of(const std::string& text) {
   return made;
 }
 
-x509_ptr next_certificate(BIO& from) { return x509_ptr(PEM_read_bio_X509_AUX(&from, nullptr, nullptr, nullptr)); }
+x509_ptr next_certificate(BIO& from) {
+  return x509_ptr(PEM_read_bio_X509_AUX(&from, nullptr, nullptr, nullptr));
+}
 
-int version_of(tls_version one) noexcept { return one == tls_version::v1_3 ? TLS1_3_VERSION : TLS1_2_VERSION; }
+int version_of(tls_version one) noexcept {
+  return one == tls_version::v1_3 ? TLS1_3_VERSION : TLS1_2_VERSION;
+}
 
 int on_new_session(SSL* of, SSL_SESSION* one) {
   static_cast<connection*>(SSL_get_app_data(of))->keep_session(session_ptr(one));
@@ -69,13 +77,14 @@ context_state::context_state(const tls_options& options, bool server)
   if (!protocols_.empty()) {
     if (server) {
       SSL_CTX_set_alpn_select_cb(get(), &choose_protocol, this);
-    } else if (SSL_CTX_set_alpn_protos(get(), reinterpret_cast<const unsigned char*>(protocols_.data()),
+    } else if (SSL_CTX_set_alpn_protos(get(),
+                                       reinterpret_cast<const unsigned char*>(protocols_.data()),
                                        static_cast<unsigned int>(protocols_.size())) != 0) {
       throw std::bad_alloc();
     }
   }
-  // A server's tickets go with what it writes first (connection::write): a peer that does not read them does not keep the
-  // handshake from ending.
+  // A server's tickets go with what it writes first (connection::write): a peer that does not read
+  // them does not keep the handshake from ending.
   SSL_CTX_set_num_tickets(get(), 0);
   if (!tickets_) SSL_CTX_set_options(get(), SSL_OP_NO_TICKET);
   if (server) {
@@ -93,12 +102,14 @@ context_state::context_state(const tls_options& options, bool server)
 
 void context_state::trust(const tls_options& options) {
   if (!verifies_) return SSL_CTX_set_verify(get(), SSL_VERIFY_NONE, nullptr);
-  SSL_CTX_set_verify(get(), SSL_VERIFY_PEER | (server_ ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0), nullptr);
+  SSL_CTX_set_verify(get(), SSL_VERIFY_PEER | (server_ ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0),
+                     nullptr);
   const std::string text = text_of(options.ca_file, options.ca_pem, "ca");
   if (text.empty()) {
     if (server_) refuse("verify_clients: whom to trust must be named (ca_file, ca_pem)");
     if (!options.ca_file.empty()) refuse("ca_file: " + options.ca_file + " is empty");
-    if (SSL_CTX_set_default_verify_paths(get()) != 1) refuse("the system's store of certificates: " + take_reasons("it cannot be read"));
+    if (SSL_CTX_set_default_verify_paths(get()) != 1)
+      refuse("the system's store of certificates: " + take_reasons("it cannot be read"));
     return;
   }
   const bio_ptr from = reader_of(text);
@@ -113,15 +124,18 @@ void context_state::trust(const tls_options& options) {
 }
 
 void context_state::identify(const tls_options& options) {
-  const std::string certificates = text_of(options.certificate_file, options.certificate_pem, "certificate");
+  const std::string certificates =
+      text_of(options.certificate_file, options.certificate_pem, "certificate");
   const std::string key = text_of(options.key_file, options.key_pem, "key");
   if (certificates.empty() || key.empty()) {
-    if (server_ || certificates.empty() != key.empty()) refuse("a certificate and its key are needed");
+    if (server_ || certificates.empty() != key.empty())
+      refuse("a certificate and its key are needed");
     return;
   }
   identities_.push_back(make_identity(certificates, key));
   const identity& first = identities_.front();
-  if (SSL_CTX_use_cert_and_key(get(), first.own.get(), first.key.get(), first.between.get(), 1) != 1) {
+  if (SSL_CTX_use_cert_and_key(get(), first.own.get(), first.key.get(), first.between.get(), 1) !=
+      1) {
     refuse("certificate: " + take_reasons("it is not taken"));
   }
   if (options.more.empty()) return;
@@ -146,12 +160,14 @@ int context_state::choose_identity(SSL* of, void* self) noexcept {
   return 1;
 }
 
-int context_state::choose_protocol(SSL*, const unsigned char** chosen, unsigned char* length, const unsigned char* offered,
-                                   unsigned int offered_length, void* self) noexcept {
+int context_state::choose_protocol(SSL*, const unsigned char** chosen, unsigned char* length,
+                                   const unsigned char* offered, unsigned int offered_length,
+                                   void* self) noexcept {
   const std::string& ours = static_cast<const context_state*>(self)->protocols_;
   unsigned char* found = nullptr;
-  const int how = SSL_select_next_proto(&found, length, reinterpret_cast<const unsigned char*>(ours.data()),
-                                        static_cast<unsigned int>(ours.size()), offered, offered_length);
+  const int how =
+      SSL_select_next_proto(&found, length, reinterpret_cast<const unsigned char*>(ours.data()),
+                            static_cast<unsigned int>(ours.size()), offered, offered_length);
   *chosen = found;
   return how == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
@@ -174,7 +190,8 @@ session_ptr context_state::take_session(const std::string& host) {
 void context_state::keep_session(const std::string& host, session_ptr one) noexcept {
   std::lock_guard lock(mutex_);
   try {
-    if (sessions_.size() >= sessions_max && !sessions_.contains(host)) sessions_.erase(sessions_.begin());
+    if (sessions_.size() >= sessions_max && !sessions_.contains(host))
+      sessions_.erase(sessions_.begin());
     sessions_[host] = std::move(one);
   } catch (const std::bad_alloc&) {  // the next connection begins from scratch
   }

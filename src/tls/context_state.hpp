@@ -30,22 +30,25 @@ class context_state {
  private:
   static constexpr std::size_t sessions_max = 256;  // an arbitrary one makes room
 
-  static int choose_protocol(SSL*, const unsigned char** chosen, unsigned char* length, const unsigned char* offered,
-                             unsigned int offered_length, void* self) noexcept;
+  static int choose_protocol(SSL*, const unsigned char** chosen, unsigned char* length,
+                             const unsigned char* offered, unsigned int offered_length,
+                             void* self) noexcept;
   static int choose_identity(SSL* of, void* self) noexcept;
   void trust(const tls_options& options);
   void identify(const tls_options& options);
 
   ssl_ctx_ptr context_;
   std::vector<identity> identities_;  // the first is whom we are else
-  std::string protocols_;  // as ALPN has them: each behind its length
+  std::string protocols_;             // as ALPN has them: each behind its length
   const bool server_, verifies_, tickets_;
   std::mutex mutex_;
   std::map<std::string, session_ptr> sessions_;
 };
 
 struct context_access {
-  static const std::shared_ptr<context_state>& state(const tls_context& of) noexcept { return of.state_; }
+  static const std::shared_ptr<context_state>& state(const tls_context& of) noexcept {
+    return of.state_;
+  }
   static tls_context make(const tls_options& options, bool server) {
     return tls_context(std::make_shared<context_state>(options, server));
   }

@@ -7,18 +7,25 @@ namespace {
 
 const char* what_to_do(tls_failure why) noexcept {
   switch (why) {
-    case tls_failure::certificate: return "check the host's name and the clock, or name the certificate that has signed it (ca_file)";
-    case tls_failure::refused_by_peer: return "see what the peer has to say about it";
-    case tls_failure::protocol: return "check the port, and the versions that both allow";
-    case tls_failure::truncated: return "take what came as incomplete";
+    case tls_failure::certificate:
+      return "check the host's name and the clock, or name the certificate that has signed it "
+             "(ca_file)";
+    case tls_failure::refused_by_peer:
+      return "see what the peer has to say about it";
+    case tls_failure::protocol:
+      return "check the port, and the versions that both allow";
+    case tls_failure::truncated:
+      return "take what came as incomplete";
   }
   return "";
 }
 
 }  // namespace
 
-tls_error::tls_error(tls_failure why, const char* operation, const std::string& peer, const std::string& detail, long verify_result)
-    : error(std::string("troupe: TLS ") + operation + " (" + peer + "): " + detail + ": " + what_to_do(why)),
+tls_error::tls_error(tls_failure why, const char* operation, const std::string& peer,
+                     const std::string& detail, long verify_result)
+    : error(std::string("troupe: TLS ") + operation + " (" + peer + "): " + detail + ": " +
+            what_to_do(why)),
       reason_(why),
       verify_result_(verify_result) {}
 

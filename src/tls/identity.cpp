@@ -9,7 +9,9 @@
 namespace troupe::tls {
 namespace {
 
-[[noreturn]] void refuse(const std::string& what) { throw option_error("troupe: tls_options: " + what); }
+[[noreturn]] void refuse(const std::string& what) {
+  throw option_error("troupe: tls_options: " + what);
+}
 
 bio_ptr reader_of(const std::string& text) {
   bio_ptr made(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
@@ -17,7 +19,9 @@ bio_ptr reader_of(const std::string& text) {
   return made;
 }
 
-x509_ptr next_certificate(BIO& from) { return x509_ptr(PEM_read_bio_X509_AUX(&from, nullptr, nullptr, nullptr)); }
+x509_ptr next_certificate(BIO& from) {
+  return x509_ptr(PEM_read_bio_X509_AUX(&from, nullptr, nullptr, nullptr));
+}
 
 int no_passphrase(char*, int, int, void*) { return -1; }
 
@@ -38,7 +42,8 @@ identity make_identity(const std::string& certificates, const std::string& key) 
   const bio_ptr key_from = reader_of(key);
   made.key.reset(PEM_read_bio_PrivateKey(key_from.get(), nullptr, &no_passphrase, nullptr));
   if (!made.key) refuse("key: " + take_reasons("there is none"));
-  if (X509_check_private_key(made.own.get(), made.key.get()) != 1) refuse("key: " + take_reasons("it is not the certificate's"));
+  if (X509_check_private_key(made.own.get(), made.key.get()) != 1)
+    refuse("key: " + take_reasons("it is not the certificate's"));
   return made;
 }
 

@@ -22,7 +22,9 @@ struct identity {
   key_ptr key;
 
   // Whether it is that host's, by its names; wildcards count.
-  bool is_for(const char* host) const noexcept { return X509_check_host(own.get(), host, 0, 0, nullptr) == 1; }
+  bool is_for(const char* host) const noexcept {
+    return X509_check_host(own.get(), host, 0, 0, nullptr) == 1;
+  }
 };
 
 // From PEM. Throws option_error, std::bad_alloc.

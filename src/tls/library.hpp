@@ -1,5 +1,5 @@
-// What OpenSSL's objects and its queue of errors need. The queue is the thread's own: so it is emptied before each call
-// and read right after it, with no suspension in between.
+// What OpenSSL's objects and its queue of errors need. The queue is the thread's own: so it is
+// emptied before each call and read right after it, with no suspension in between.
 #pragma once
 
 #include <openssl/bio.h>

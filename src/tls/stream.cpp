@@ -10,16 +10,19 @@ namespace troupe {
 namespace tls {
 namespace {
 
-// How long an alert may take to be sent. What is wrong is to be told to our side; telling the peer is a courtesy.
+// How long an alert may take to be sent. What is wrong is to be told to our side; telling the peer
+// is a courtesy.
 constexpr std::chrono::milliseconds alert_wait_max{100};
 
-// An operation with limits has a frame of its own, and is named by a reference: so no frame is too large for the pool of
-// blocks.
+// An operation with limits has a frame of its own, and is named by a reference: so no frame is too
+// large for the pool of blocks.
 struct limited_read {
   stream& from;
   std::span<std::byte> to;
   const tasks::limits& within;
-  io::limited<io::read_job> operator co_await() const { return from.read(to).timeout(within.left()).stop(within.stop()); }
+  io::limited<io::read_job> operator co_await() const {
+    return from.read(to).timeout(within.left()).stop(within.stop());
+  }
 };
 struct limited_write {
   stream& to;
@@ -62,8 +65,8 @@ task<> fill(connection& on, const tasks::limits& within) {
   on.arrived(bytes);
 }
 
-// The alert that says what is wrong, when it can be sent at once. If somebody writes it goes with that: waiting for him could
-// be for ever, for the peer may wait for us to read.
+// The alert that says what is wrong, when it can be sent at once. If somebody writes it goes with
+// that: waiting for him could be for ever, for the peer may wait for us to read.
 task<> tell_peer(connection& on, bool has_lock) {
   if (!has_lock && !on.take_lock(lock_kind::writer)) co_return;
   std::optional<held_lock> held;
@@ -99,7 +102,8 @@ task<> await_reader_lock(connection& on, const tasks::limits& within) {
   }
 }
 
-task<std::size_t> read_bytes(connection_ptr on, std::span<std::byte> to, bool whole, tasks::limits within) {
+task<std::size_t> read_bytes(connection_ptr on, std::span<std::byte> to, bool whole,
+                             tasks::limits within) {
   on->check_usable();
   if (!on->take_lock(lock_kind::reader)) co_await await_reader_lock(*on, within);
   const held_lock reads(*on, lock_kind::reader, held_lock::taken{});
@@ -123,7 +127,8 @@ task<std::size_t> read_bytes(connection_ptr on, std::span<std::byte> to, bool wh
   co_return done;
 }
 
-// A message that the peer sends beside its data has come in part: nothing can be written before the rest is there.
+// A message that the peer sends beside its data has come in part: nothing can be written before the
+// rest is there.
 task<> await_input(connection& on, const tasks::limits& within) {
   std::optional<future<>> news = on.lock_or_news();
   if (news) {
@@ -136,7 +141,8 @@ task<> await_input(connection& on, const tasks::limits& within) {
 
 task<> let_others_in() { co_await yield(); }
 
-task<std::size_t> write_bytes(connection_ptr on, std::string_view bytes, bool whole, tasks::limits within) {
+task<std::size_t> write_bytes(connection_ptr on, std::string_view bytes, bool whole,
+                              tasks::limits within) {
   on->check_usable();
   const held_lock writes(*on, lock_kind::writer);
   std::size_t done = 0;
@@ -184,8 +190,12 @@ task<> end_writing(connection_ptr on, tasks::limits within) {
 
 }  // namespace
 
-task<> handshake_call::start(tasks::limits within) && { return shake(std::move(on_), std::move(within)); }
-task<> shutdown_call::start(tasks::limits within) && { return end_writing(std::move(on_), std::move(within)); }
+task<> handshake_call::start(tasks::limits within) && {
+  return shake(std::move(on_), std::move(within));
+}
+task<> shutdown_call::start(tasks::limits within) && {
+  return end_writing(std::move(on_), std::move(within));
+}
 task<std::size_t> read_call::start(tasks::limits within) && {
   return read_bytes(std::move(on_), to_, whole_, std::move(within));
 }
@@ -199,16 +209,22 @@ task<std::size_t> write_call::start(tasks::limits within) && {
 tls_stream tls_stream::client(const tls_context& trust, stream&& over, const std::string& host) {
   return client(trust, std::move(over), stream(), host);
 }
-tls_stream tls_stream::client(const tls_context& trust, stream&& in, stream&& out, const std::string& host) {
+tls_stream tls_stream::client(const tls_context& trust, stream&& in, stream&& out,
+                              const std::string& host) {
   const auto& state = tls::context_access::state(trust);
-  if (state->server()) throw option_error("troupe: tls_stream::client: that is the context of a server");
+  if (state->server())
+    throw option_error("troupe: tls_stream::client: that is the context of a server");
   return tls_stream(std::make_shared<tls::connection>(state, std::move(in), std::move(out), host));
 }
-tls_stream tls_stream::server(const tls_context& self, stream&& over) { return server(self, std::move(over), stream()); }
+tls_stream tls_stream::server(const tls_context& self, stream&& over) {
+  return server(self, std::move(over), stream());
+}
 tls_stream tls_stream::server(const tls_context& self, stream&& in, stream&& out) {
   const auto& state = tls::context_access::state(self);
-  if (!state->server()) throw option_error("troupe: tls_stream::server: that is the context of a client");
-  return tls_stream(std::make_shared<tls::connection>(state, std::move(in), std::move(out), std::string()));
+  if (!state->server())
+    throw option_error("troupe: tls_stream::server: that is the context of a client");
+  return tls_stream(
+      std::make_shared<tls::connection>(state, std::move(in), std::move(out), std::string()));
 }
 
 const tls::connection_ptr& tls_stream::on() const {
@@ -216,9 +232,15 @@ const tls::connection_ptr& tls_stream::on() const {
   return connection_.is;
 }
 
-bool tls_stream::is_open() const noexcept { return connection_.is != nullptr && connection_.is->in().is_open(); }
-int tls_stream::fd() const noexcept { return connection_.is == nullptr ? -1 : connection_.is->in().fd(); }
-bool tls_stream::has_input() const noexcept { return connection_.is != nullptr && connection_.is->has_input(); }
+bool tls_stream::is_open() const noexcept {
+  return connection_.is != nullptr && connection_.is->in().is_open();
+}
+int tls_stream::fd() const noexcept {
+  return connection_.is == nullptr ? -1 : connection_.is->in().fd();
+}
+bool tls_stream::has_input() const noexcept {
+  return connection_.is != nullptr && connection_.is->has_input();
+}
 void tls_stream::close() noexcept {
   if (connection_.is != nullptr) connection_.is->close();
 }

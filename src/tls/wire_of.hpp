@@ -1,4 +1,5 @@
-// wire_of: the stream below a tls_stream, for who looks whether its peer is still there. The library's own.
+// wire_of: the stream below a tls_stream, for who looks whether its peer is still there. The
+// library's own.
 #pragma once
 
 #include "tls/connection.hpp"

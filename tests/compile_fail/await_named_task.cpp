@@ -1,6 +1,6 @@
 // expect: troupe: a task is awaited once: co_await std::move(the_task)
-#include <utility>
 #include <troupe/troupe.hpp>
+#include <utility>
 
 troupe::task<int> one() { co_return 1; }
 

@@ -1,7 +1,7 @@
 // A guard of a pointer guards the pointer, and what it points to may be a context's.
 // expect: troupe: guarded: T is or has a pointer, a view or a std::pmr allocator
-#include <vector>
 #include <troupe/troupe.hpp>
+#include <vector>
 
 void use() {
 #ifdef CONTROL

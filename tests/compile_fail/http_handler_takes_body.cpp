@@ -11,6 +11,8 @@ void use(troupe::http::router& routes) {
 #ifdef CONTROL
   routes.post("/", [](const request& asked) { return response::text(std::string(asked.body())); });
 #else
-  routes.post("/", [](const request&, std::unique_ptr<char[]> body) { return response::text(std::string(body.get())); });
+  routes.post("/", [](const request&, std::unique_ptr<char[]> body) {
+    return response::text(std::string(body.get()));
+  });
 #endif
 }

@@ -1,10 +1,11 @@
 // Containers and wrappers are looked into.
-// expect: troupe: tell: a parameter of the method is a pointer, a view, an iterator, a lock or a reference wrapper
+// expect: troupe: tell: a parameter of the method is a pointer, a view, an iterator, a lock or a
+// reference wrapper
 #include <functional>
 #include <memory>
 #include <optional>
-#include <vector>
 #include <troupe/troupe.hpp>
+#include <vector>
 
 struct Keeper {
   void keep(std::vector<std::optional<int*>>) {}

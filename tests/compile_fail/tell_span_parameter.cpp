@@ -1,8 +1,9 @@
 // A span dangles as a view of text does.
-// expect: troupe: tell: a parameter of the method is a pointer, a view, an iterator, a lock or a reference wrapper
+// expect: troupe: tell: a parameter of the method is a pointer, a view, an iterator, a lock or a
+// reference wrapper
 #include <span>
-#include <vector>
 #include <troupe/troupe.hpp>
+#include <vector>
 
 struct Sum {
   void add(std::span<const int> numbers) { n += numbers.size(); }

@@ -1,5 +1,6 @@
 // A predicate over what it may change.
-// expect: troupe: tell_when: the predicate must be callable with (const T&), as a constant, and give a bool
+// expect: troupe: tell_when: the predicate must be callable with (const T&), as a constant, and
+// give a bool
 #include <troupe/troupe.hpp>
 
 struct Counter {
@@ -14,4 +15,3 @@ void use(troupe::ref<Counter> counter) {
   counter.tell_when<&Counter::add>([](Counter& self) { return ++self.n == 0; }, 1);
 #endif
 }
-

@@ -93,7 +93,8 @@ TEST_P(activation, an_object_becomes_an_actor_and_comes_back_the_same) {
     runtime rt(chosen);
     auto made = std::make_unique<ledger>();
     ledger* const address = made.get();
-    ref<ledger> one = std::visit([&](const auto& there) { return rt.activate(there, std::move(made)); }, where);
+    ref<ledger> one =
+        std::visit([&](const auto& there) { return rt.activate(there, std::move(made)); }, where);
     for (int i = 0; i < 100; ++i) one.tell<&ledger::add>(1);
     one.tell<&ledger::add_later>(50);
     auto end = one.watch();
@@ -259,7 +260,8 @@ TEST_P(activation, what_ends_otherwise_tells_its_consumer) {
       EXPECT_STREQ(e.what(), "ledger");
     }
     const outcome seen = how.get();
-    EXPECT_EQ(seen, kind == 3 ? outcome::object : outcome::stopped) << kind << " (a wish takes no room, and is not dropped)";
+    EXPECT_EQ(seen, kind == 3 ? outcome::object : outcome::stopped)
+        << kind << " (a wish takes no room, and is not dropped)";
   }
   EXPECT_EQ(live.load(), 0);
 }
@@ -310,7 +312,8 @@ TEST_P(activation, a_stall_names_who_waits_for_an_object) {
 TEST_P(activation, what_makes_no_actor_is_refused) {
   runtime rt(options());
   EXPECT_THROW(rt.activate(std::unique_ptr<ledger>()), usage_error);
-  EXPECT_THROW(rt.activate({.on_error = error_policy::restart}, std::make_unique<ledger>()), option_error);
+  EXPECT_THROW(rt.activate({.on_error = error_policy::restart}, std::make_unique<ledger>()),
+               option_error);
   EXPECT_THROW(static_cast<void>(ref<ledger>().consume()), usage_error);
   EXPECT_EQ(live.load(), 0);
 }
@@ -355,7 +358,8 @@ TEST_P(activation, storms_of_consumers_messages_and_stops_lose_nothing) {
       if (i % 3 == 0) static_cast<void>(all.back().ask<&ledger::wait>(open));
       if (i % 11 == 0) all.back().stop_now();
       hows.push_back(rt.spawn(take(all.back(), &back[static_cast<std::size_t>(i) * 2])));
-      if (i % 2 == 0) hows.push_back(rt.spawn(take(all.back(), &back[static_cast<std::size_t>(i) * 2 + 1])));
+      if (i % 2 == 0)
+        hows.push_back(rt.spawn(take(all.back(), &back[static_cast<std::size_t>(i) * 2 + 1])));
       all.back().tell<&ledger::add_later>(i % 5);
       if (i % 4 == 0) all.back() = {};
     }

@@ -1,5 +1,5 @@
-// When memory is out, tell(), post() and spawn() throw std::bad_alloc, and nothing is lost, sent or leaked; what has
-// begun, and what needs no memory of its own, goes on.
+// When memory is out, tell(), post() and spawn() throw std::bad_alloc, and nothing is lost, sent or
+// leaked; what has begun, and what needs no memory of its own, goes on.
 #include <gmock/gmock.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -21,7 +21,8 @@
 
 namespace {
 
-// After how many more allocations of this thread the next one fails; -1: none. And all that come later, if it lasts.
+// After how many more allocations of this thread the next one fails; -1: none. And all that come
+// later, if it lasts.
 constinit thread_local long allocations_left = -1;
 constinit thread_local bool lasts = false;
 constinit thread_local bool failed = false;
@@ -34,7 +35,8 @@ void* allocate_or_fail(std::size_t bytes, std::size_t alignment) {
   }
   if (allocations_left > 0) --allocations_left;
   void* block = alignment == 0 ? std::malloc(bytes == 0 ? 1 : bytes)
-                               : std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+                               : std::aligned_alloc(
+                                     alignment, (bytes + alignment - 1) / alignment * alignment);
   if (block == nullptr) throw std::bad_alloc();
   return block;
 }
@@ -49,7 +51,9 @@ void* operator new(std::size_t bytes, std::align_val_t alignment) {
 [[gnu::noinline]] void operator delete(void* block) noexcept { std::free(block); }
 [[gnu::noinline]] void operator delete(void* block, std::size_t) noexcept { std::free(block); }
 [[gnu::noinline]] void operator delete(void* block, std::align_val_t) noexcept { std::free(block); }
-[[gnu::noinline]] void operator delete(void* block, std::size_t, std::align_val_t) noexcept { std::free(block); }
+[[gnu::noinline]] void operator delete(void* block, std::size_t, std::align_val_t) noexcept {
+  std::free(block);
+}
 
 namespace troupe::test {
 namespace {
@@ -66,8 +70,9 @@ void have_memory_again() {
   lasts = false;
 }
 
-// Calls it with the first allocation failing, then with that one and all that follow, then with the second one, and so
-// on until it succeeds, be it that none failed or that it could do without. How often it failed.
+// Calls it with the first allocation failing, then with that one and all that follow, then with the
+// second one, and so on until it succeeds, be it that none failed or that it could do without. How
+// often it failed.
 template <class Call>
 int fail_everywhere(Call call) {
   int failures = 0;
@@ -95,7 +100,9 @@ struct counted {
   std::atomic<int>* alive;
   std::vector<int> block;
   std::string text;
-  explicit counted(std::atomic<int>* alive) : alive(alive), block(1000), text(100, 'x') { ++*alive; }
+  explicit counted(std::atomic<int>* alive) : alive(alive), block(1000), text(100, 'x') {
+    ++*alive;
+  }
   counted(const counted&) = delete;
   ~counted() { --*alive; }
   int handled = 0;
@@ -113,11 +120,11 @@ TEST_P(allocation_failure, tell_throws_and_sends_nothing) {
   auto one = rt.spawn<counted>(&alive);
   const int with_text = fail_everywhere([&] { one.tell<&counted::take>(text, token); });
   EXPECT_GE(with_text, 1);
-  const int large = fail_everywhere([&] { one.tell<&counted::take_large>(std::array<char, 2000>{}, token); });
+  const int large =
+      fail_everywhere([&] { one.tell<&counted::take_large>(std::array<char, 2000>{}, token); });
   EXPECT_GE(large, 1);
-  const int callable = fail_everywhere([&] {
-    one.tell([text, token](counted& self) { self.handled += *token; });
-  });
+  const int callable =
+      fail_everywhere([&] { one.tell([text, token](counted& self) { self.handled += *token; }); });
   EXPECT_GE(callable, 1);
   int handled = 0;
   one.tell([&handled](counted& self) { handled = self.handled; });
@@ -139,8 +146,11 @@ TEST_P(allocation_failure, what_is_promoted_or_submitted_is_whole_or_not_at_all)
     EXPECT_GE(fail_everywhere([&] { static_cast<void>(auto_escape(words)); }), 5);
     fail_everywhere([&] { static_cast<void>(persist(words)); });
     EXPECT_GE(fail_everywhere([&] {
-      troupe::submit(rt, [&calls](const std::string&, const std::shared_ptr<int>&) { ++calls; }, text, token);
-    }), 1);
+                troupe::submit(
+                    rt, [&calls](const std::string&, const std::shared_ptr<int>&) { ++calls; },
+                    text, token);
+              }),
+              1);
     guarded<int> number(0);
     auto inside = number.try_write();
     future<writing<int>> next;
@@ -185,9 +195,8 @@ TEST_P(allocation_failure, post_throws_and_runs_nothing) {
   std::atomic<int> ran{0};
   auto token = std::make_shared<int>(1);
   runtime rt(options());
-  const int failures = fail_everywhere([&] {
-    rt.post([token, &ran, block = std::array<char, 1000>{}] { ran += block[999] + 1; });
-  });
+  const int failures = fail_everywhere(
+      [&] { rt.post([token, &ran, block = std::array<char, 1000>{}] { ran += block[999] + 1; }); });
   EXPECT_GE(failures, 1);
   rt.run();
   EXPECT_EQ(ran.load(), 1);
@@ -204,7 +213,8 @@ TEST_P(allocation_failure, spawn_throws_and_leaves_no_actor) {
   rt.run();
   EXPECT_EQ(alive.load(), 0);
   for (const place& where : {place(spawn_options{.turn = {5, {}}}), place(on_main())}) {
-    static_cast<void>(fail_everywhere([&] { made = spawn_at<counted>(rt, where, unchecked{&alive}); }));
+    static_cast<void>(
+        fail_everywhere([&] { made = spawn_at<counted>(rt, where, unchecked{&alive}); }));
     made = {};
     rt.run();
     EXPECT_EQ(alive.load(), 0);
@@ -231,7 +241,9 @@ TEST_P(allocation_failure, a_pinned_thread_is_started_whole_or_not_at_all) {
     std::atomic<int>* alive;
     std::thread::id born = std::this_thread::get_id();
     std::atomic<int>* wrong;
-    resident(std::atomic<int>* alive, std::atomic<int>* wrong) : alive(alive), wrong(wrong) { ++*alive; }
+    resident(std::atomic<int>* alive, std::atomic<int>* wrong) : alive(alive), wrong(wrong) {
+      ++*alive;
+    }
     ~resident() {
       --*alive;
       if (std::this_thread::get_id() != born) ++*wrong;
@@ -244,7 +256,9 @@ TEST_P(allocation_failure, a_pinned_thread_is_started_whole_or_not_at_all) {
     kept.reserve(1000);
     for (int i = 0; i < 3; ++i) {
       const place where = pinned("a thread with a name that is not short " + std::to_string(i));
-      const int failures = fail_everywhere([&] { kept.push_back(spawn_at<resident>(rt, where, unchecked{&alive}, unchecked{&wrong})); });
+      const int failures = fail_everywhere([&] {
+        kept.push_back(spawn_at<resident>(rt, where, unchecked{&alive}, unchecked{&wrong}));
+      });
       EXPECT_GE(failures, 1);
     }
     rt.run();
@@ -261,7 +275,8 @@ TEST_P(allocation_failure, a_runtime_is_made_whole_or_not_at_all) {
   EXPECT_GE(failures, 3);
 }
 
-// Lazies and works of a thread belong to the runtime that it made last: not to one that was not made.
+// Lazies and works of a thread belong to the runtime that it made last: not to one that was not
+// made.
 TEST_P(allocation_failure, a_runtime_that_could_not_be_made_has_no_lazies) {
   const int failures = fail_everywhere([&] {
     try {
@@ -277,7 +292,9 @@ TEST_P(allocation_failure, a_runtime_that_could_not_be_made_has_no_lazies) {
   EXPECT_GE(failures, 3);
 }
 
-work<int> counts_owners(std::shared_ptr<int> token) { co_return static_cast<int>(token.use_count()); }
+work<int> counts_owners(std::shared_ptr<int> token) {
+  co_return static_cast<int>(token.use_count());
+}
 
 TEST_P(allocation_failure, a_fork_in_serial_mode_throws_and_drops_its_parts_once) {
   auto token = std::make_shared<int>(1);
@@ -428,7 +445,8 @@ TEST_P(allocation_failure, a_handler_fills_a_queue_that_cannot_grow) {
   EXPECT_EQ(handled.load(), 3 * crowd);
 }
 
-// The threads of the pool themselves, while they take, run, deactivate and dispose of what is there.
+// The threads of the pool themselves, while they take, run, deactivate and dispose of what is
+// there.
 TEST_P(allocation_failure, the_pools_threads_go_on_without_memory) {
   std::atomic<int> handled{0}, inside{0};
   runtime rt(options());
@@ -546,7 +564,8 @@ class memory_limit {
   rlimit before_{};
 };
 
-// A task that sleeps has no actor (conformance/asleep.cpp): without memory for a new one it sleeps on.
+// A task that sleeps has no actor (conformance/asleep.cpp): without memory for a new one it sleeps
+// on.
 TEST_P(allocation_failure, who_sleeps_wakes_when_there_is_memory_again) {
   if (!threaded()) GTEST_SKIP() << "one thread: it handles what wakes before the next one does";
   constexpr int count = 60'000;
@@ -569,7 +588,8 @@ TEST_P(allocation_failure, who_sleeps_wakes_when_there_is_memory_again) {
   const bool in_time = woken.load() == 0;
   {
     const memory_limit limit(1 << 20);
-    if (in_time) std::this_thread::sleep_for(std::chrono::milliseconds(450));  // sleeps: until all wanted to wake
+    // sleeps: until all wanted to wake
+    if (in_time) std::this_thread::sleep_for(std::chrono::milliseconds(450));
     go_on.count_down();
     while (woken.load() < count) std::this_thread::yield();
   }
@@ -586,7 +606,8 @@ TEST_P(allocation_failure, what_was_sent_before_memory_was_out_is_handled) {
     runtime rt(options());
     auto one = rt.spawn<one_of_many>(&handled);
     std::vector<ref<counted>> dropped;
-    for (const place& where : places("dropped")) dropped.push_back(spawn_at<counted>(rt, where, unchecked{&alive}));
+    for (const place& where : places("dropped"))
+      dropped.push_back(spawn_at<counted>(rt, where, unchecked{&alive}));
     rt.run();
     std::latch entered(threaded() ? 1 : 0), leave(1);
     if (threaded()) {
@@ -642,7 +663,8 @@ struct a_quarter_of_a_slab {
   std::array<char, 15'000> bytes;
 };
 
-// What a task's first turn needs is there when it was spawned, but for an actor's slot: memory for those may be out by then.
+// What a task's first turn needs is there when it was spawned, but for an actor's slot: memory for
+// those may be out by then.
 TEST_P(allocation_failure, a_task_that_has_no_memory_for_its_first_turn_says_so) {
   runtime_options chosen = options();
   chosen.workers = 1;
@@ -660,7 +682,9 @@ TEST_P(allocation_failure, a_task_that_has_no_memory_for_its_first_turn_says_so)
       result.emplace(rt.spawn(task_of(waits)));
       rt.post([&] { limit.reset(); });
       limit.emplace(0);
-      EXPECT_THROW(while (others.size() < others.capacity()) others.push_back(rt.spawn<a_quarter_of_a_slab>()), std::bad_alloc);
+      EXPECT_THROW(while (others.size() < others.capacity())
+                       others.push_back(rt.spawn<a_quarter_of_a_slab>()),
+                   std::bad_alloc);
     });
     rt.run();
     ASSERT_TRUE(result.has_value());
@@ -724,7 +748,8 @@ TEST_P(allocation_failure, a_reentrant_actor_with_calls_that_wait_goes_on) {
   for (const place& where : places("door")) {
     auto one = spawn_at<doorman>(rt, where);
     auto sleeping = spawn_at<doorman>(rt, where);
-    auto before = spawn_at<doorman>(rt, where).ask<&doorman::pass>();  // its block's class has some from now on
+    // its block's class has some from now on
+    auto before = spawn_at<doorman>(rt, where).ask<&doorman::pass>();
     rt.run();
     EXPECT_EQ(before.get(), 1);
     promise<int> first, second;
@@ -733,7 +758,8 @@ TEST_P(allocation_failure, a_reentrant_actor_with_calls_that_wait_goes_on) {
     EXPECT_THROW(rt.run(), stalled) << "both wait";
     {
       const no_activations exhausted;
-      EXPECT_THROW(static_cast<void>(sleeping.ask<&doorman::pass>()), std::bad_alloc) << "the asker is told";
+      EXPECT_THROW(static_cast<void>(sleeping.ask<&doorman::pass>()), std::bad_alloc)
+          << "the asker is told";
       first.set_value(10);
       auto passed = one.ask<&doorman::pass>();
       EXPECT_THROW(rt.run(), stalled) << "one waits still";
@@ -741,7 +767,8 @@ TEST_P(allocation_failure, a_reentrant_actor_with_calls_that_wait_goes_on) {
       second.set_value(20);
       rt.run();
     }
-    EXPECT_THAT(first_answer.get(), testing::AnyOf(10, 11)) << "the other one may have been let in before";
+    EXPECT_THAT(first_answer.get(), testing::AnyOf(10, 11))
+        << "the other one may have been let in before";
     EXPECT_EQ(second_answer.get(), 21);
     auto passed = sleeping.ask<&doorman::pass>();
     rt.run();

@@ -124,7 +124,9 @@ struct asks_itself {
   ref<asks_itself> next;
   promise<int> first;
   void meet(ref<asks_itself> other) { next = std::move(other); }
-  future<int> count(int left) { return left == 0 ? first.get_future() : next.ask<&asks_itself::count>(left - 1); }
+  future<int> count(int left) {
+    return left == 0 ? first.get_future() : next.ask<&asks_itself::count>(left - 1);
+  }
   void resolve(int n) { first.set_value(n); }
   void fail() { first.set_exception(std::make_exception_ptr(std::out_of_range("the first"))); }
   void drop() { first = {}; }

@@ -1,4 +1,5 @@
-// Turns that wait for each other, whoever asked first: one of them is told, with the chain, and nobody else is.
+// Turns that wait for each other, whoever asked first: one of them is told, with the chain, and
+// nobody else is.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -18,7 +19,9 @@ using namespace std::chrono_literals;
 
 class ask_circles : public conformance {};
 
-bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+bool has(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
 
 struct ledger {
   std::atomic<int> values{0}, deadlocks{0}, others{0};
@@ -30,7 +33,8 @@ struct ledger {
   }
 };
 
-// Keeps the program open until all is deactivated: so no stall, but the search, comes to what waits for itself.
+// Keeps the program open until all is deactivated: so no stall, but the search, comes to what waits
+// for itself.
 task<> hold_open(event done, std::shared_ptr<troupe::hold> held) {
   co_await done.wait();
   held->release();
@@ -116,9 +120,14 @@ struct told {
 };
 
 struct pair_of {
-  explicit pair_of(runtime& rt, const place& where = spawn_options{}) : one(spawn_at<told>(rt, where)), two(rt.spawn<told>()) {
-    one.tell([this_texts = texts, other = two](told& self) { self.other = other, self.texts = this_texts; });
-    two.tell([this_texts = texts, other = one](told& self) { self.other = other, self.texts = this_texts; });
+  explicit pair_of(runtime& rt, const place& where = spawn_options{})
+      : one(spawn_at<told>(rt, where)), two(rt.spawn<told>()) {
+    one.tell([this_texts = texts, other = two](told& self) {
+      self.other = other, self.texts = this_texts;
+    });
+    two.tell([this_texts = texts, other = one](told& self) {
+      self.other = other, self.texts = this_texts;
+    });
   }
   ~pair_of() {
     one.tell([](told& self) { self.other = {}; });
@@ -206,17 +215,21 @@ struct grouper {
     auto [a, b] = co_await when_all(std::move(one), std::move(two));
     co_return a + b;
   }
-  void know(ref<grouper> second, ref<grouper> last) { other = std::move(second), third = std::move(last); }
+  void know(ref<grouper> second, ref<grouper> last) {
+    other = std::move(second), third = std::move(last);
+  }
 };
 
 struct trio {
-  explicit trio(runtime& rt) : one(rt.spawn<grouper>()), two(rt.spawn<grouper>()), three(rt.spawn<grouper>()) {
+  explicit trio(runtime& rt)
+      : one(rt.spawn<grouper>()), two(rt.spawn<grouper>()), three(rt.spawn<grouper>()) {
     one.tell<&grouper::know>(two, three);
     two.tell<&grouper::know>(one, ref<grouper>());
     three.tell<&grouper::know>(one, ref<grouper>());
   }
   ~trio() {
-    for (const auto& each : {one, two, three}) each.tell<&grouper::know>(ref<grouper>(), ref<grouper>());
+    for (const auto& each : {one, two, three})
+      each.tell<&grouper::know>(ref<grouper>(), ref<grouper>());
   }
   ref<grouper> one, two, three;
 };
@@ -285,7 +298,9 @@ struct open_one {
   task<int> back(ref<account> whom) { co_return co_await whom.ask<&account::deposit>(1); }
 };
 struct closed_one {
-  task<int> asks(ref<open_one> whom, ref<account> self_ref) { co_return co_await whom.ask<&open_one::back>(self_ref); }
+  task<int> asks(ref<open_one> whom, ref<account> self_ref) {
+    co_return co_await whom.ask<&open_one::back>(self_ref);
+  }
 };
 
 TEST_P(ask_circles, a_reentrant_actor_closes_none) {
@@ -303,7 +318,9 @@ struct self_waiter {
   int n = 0;
   int ping() { return ++n; }
   task<int> await_lazy(lazy<int> of) { co_return co_await of; }
-  static task<int> asks(ref<self_waiter> whom) { co_return co_await whom.ask<&self_waiter::ping>(); }
+  static task<int> asks(ref<self_waiter> whom) {
+    co_return co_await whom.ask<&self_waiter::ping>();
+  }
   task<int> await_task() {
     auto helper = asks(self(this));
     auto later = spawn(std::move(helper));
@@ -320,7 +337,8 @@ TEST_P(ask_circles, through_a_lazy_that_asks_who_awaits_it) {
     std::optional<lazy<int>> first, second;
     first.emplace([&] { return one.ask<&self_waiter::await_lazy>(*first).get(); });
     EXPECT_THROW(first->get(), deadlock);
-    // And behind another one, which is run by another thread. A worker may be it: then one more is needed for the turn that is told.
+    // And behind another one, which is run by another thread. A worker may be it: then one more is
+    // needed for the turn that is told.
     if (workers() < 2) continue;
     std::atomic<bool> begun{false};
     first.emplace([&] {
@@ -589,11 +607,13 @@ TEST_P(ask_circles, searches_beside_waits_that_end_tell_nobody_wrongly) {
   outcomes.left = count * each;
   // Only upwards: nothing of it waits for itself, however much waits for each other.
   struct chain {
-    static task<> step(std::vector<ref<account>> whom, int first, int times, unchecked<ledger*> to) {
+    static task<> step(std::vector<ref<account>> whom, int first, int times,
+                       unchecked<ledger*> to) {
       for (int i = 0; i < times; ++i) {
         const auto from = static_cast<std::size_t>(first);
         const auto target = from + 1 + static_cast<std::size_t>(i) % (whom.size() - from);
-        const auto ask = [a = whom[from], b = target < whom.size() ? whom[target] : whom[from], self_only = target >= whom.size()] {
+        const auto ask = [a = whom[from], b = target < whom.size() ? whom[target] : whom[from],
+                          self_only = target >= whom.size()] {
           return self_only ? a.ask<&account::deposit>(1) : a.ask<&account::transfer>(b, 1);
         };
         co_await deactivates(ask, to);

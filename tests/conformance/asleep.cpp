@@ -1,4 +1,5 @@
-// Spawned tasks that sleep for long: nothing is kept of them but their frames, and they go on as if it were otherwise.
+// Spawned tasks that sleep for long: nothing is kept of them but their frames, and they go on as if
+// it were otherwise.
 #include <map>
 #include <memory>
 #include <random>
@@ -19,7 +20,9 @@ class asleep : public conformance {
   void TearDown() override { EXPECT_EQ(live.load(), 0); }
 };
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 // As the dump names one that has no actor: without a number.
 constexpr const char* without_actor = "\n  a spawned task in troupe::task";
@@ -94,7 +97,8 @@ TEST_P(asleep, failures_go_to_the_result_or_to_run) {
 TEST_P(asleep, whoever_awaits_the_sleeper_goes_on_after_it) {
   runtime rt(options());
   std::map<int, future<int>> all;
-  for (const int depth : {0, 1, 2, 14, 15, 16, 17, 31, 32, 33, 34, 100}) all.emplace(depth, rt.spawn(deep(depth, 2ms)));
+  for (const int depth : {0, 1, 2, 14, 15, 16, 17, 31, 32, 33, 34, 100})
+    all.emplace(depth, rt.spawn(deep(depth, 2ms)));
   rt.run();
   for (auto& [depth, one] : all) EXPECT_EQ(one.get(), depth + 1);
 }
@@ -108,9 +112,15 @@ TEST_P(asleep, many_naps_in_a_row_and_all_else_in_between) {
       int woken = 0;
       for (int i = 0; i < 30; ++i) {
         switch (random() % 5) {
-          case 0: co_await sleep_for(std::chrono::microseconds(random() % 3000)); break;
-          case 1: co_await yield(); break;
-          case 2: woken += co_await deep(static_cast<int>(random() % 3), 100us) > 0 ? 0 : 100; break;
+          case 0:
+            co_await sleep_for(std::chrono::microseconds(random() % 3000));
+            break;
+          case 1:
+            co_await yield();
+            break;
+          case 2:
+            woken += co_await deep(static_cast<int>(random() % 3), 100us) > 0 ? 0 : 100;
+            break;
           case 3: {
             auto both = when_all(nap(50us, 1), nap(1ms, 2));
             const auto [one, two] = co_await std::move(both);
@@ -129,7 +139,8 @@ TEST_P(asleep, many_naps_in_a_row_and_all_else_in_between) {
     }
   };
   std::vector<future<int>> all;
-  for (int n = 0; n < fewer(100); ++n) all.push_back(rt.spawn(sleeper::sleep(static_cast<unsigned>(n))));
+  for (int n = 0; n < fewer(100); ++n)
+    all.push_back(rt.spawn(sleeper::sleep(static_cast<unsigned>(n))));
   rt.run();
   for (auto& one : all) EXPECT_EQ(one.get(), 30);
   EXPECT_EQ(rt.metrics().actors, 0u);
@@ -321,12 +332,14 @@ TEST_P(asleep, a_crowd_needs_its_frames_and_little_more) {
   constexpr int count = 50'000;
   constexpr std::size_t at_most = 256;
   runtime rt(options());
-  // What waits to begin, and what has just begun to wait, takes more, by how far the pool lags: the first crowds make room
-  // for that of the later ones, and the crowd that found its room made says what a sleeper needs.
+  // What waits to begin, and what has just begun to wait, takes more, by how far the pool lags: the
+  // first crowds make room for that of the later ones, and the crowd that found its room made says
+  // what a sleeper needs.
   const auto put_to_sleep = [&rt](int from) {
     for (int n = from; n < from + count; ++n) {
       rt.spawn(nap(1h, n));
-      while (n % 1000 == 0 && rt.metrics().suspended + 1000 < static_cast<std::uint64_t>(n)) std::this_thread::yield();
+      while (n % 1000 == 0 && rt.metrics().suspended + 1000 < static_cast<std::uint64_t>(n))
+        std::this_thread::yield();
     }
     wait_until_asleep(rt, from + count);
   };

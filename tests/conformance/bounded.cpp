@@ -23,7 +23,9 @@ struct sink {
   task<> hold(event until) { co_await until.wait(); }
 };
 
-spawn_options limited_to(std::size_t messages, when_full policy) { return {.mailbox = {messages, policy}}; }
+spawn_options limited_to(std::size_t messages, when_full policy) {
+  return {.mailbox = {messages, policy}};
+}
 
 // A sink that handles nothing before `go` is set, so that what is sent waits.
 ref<sink> stuck(runtime& rt, const spawn_options& chosen, const event& go) {
@@ -138,21 +140,24 @@ task<int> feed(ref<sink> to, int from, int count) {
 struct curious {
   int called = 0, handled = 0;
   void begin(ref<sink> of) {
-    of.ask<&sink::put>(7).then([this](int n) { called += n; }, [](const std::exception_ptr&) { FAIL(); });
+    of.ask<&sink::put>(7).then([this](int n) { called += n; },
+                               [](const std::exception_ptr&) { FAIL(); });
   }
   task<> hold(event until) { co_await until.wait(); }
   void handle() { ++handled; }
   std::pair<int, int> all() { return {called, handled}; }
 };
 
-// What the actor is owed, its constructor and the callbacks of its futures, has no part in the limit, and is never dropped.
+// What the actor is owed, its constructor and the callbacks of its futures, has no part in the
+// limit, and is never dropped.
 TEST_P(bounded, callbacks_and_constructors_do_not_count) {
   for (const bool pinned_one : {false, true}) {
     for (const when_full policy : {when_full::fail, when_full::drop_old}) {
       runtime rt(options());
       event go;
       auto of = rt.spawn<sink>();
-      auto to = pinned_one ? rt.spawn<curious>(pinned("curious", limited_to(3, policy))) : rt.spawn<curious>(limited_to(3, policy));
+      auto to = pinned_one ? rt.spawn<curious>(pinned("curious", limited_to(3, policy)))
+                           : rt.spawn<curious>(limited_to(3, policy));
       to.tell<&curious::begin>(of);
       to.tell<&curious::hold>(go);
       EXPECT_THROW(rt.run(), stalled);  // the answer has come, and waits behind the turn
@@ -182,7 +187,8 @@ TEST_P(bounded, suspend_lets_senders_wait_and_loses_nothing) {
   auto seen = seen_by(rt, to);
   for (int s = 0; s < 7; ++s) {
     std::vector<int> of_one;
-    std::copy_if(seen.begin(), seen.end(), std::back_inserter(of_one), [&](int n) { return n / each == s; });
+    std::copy_if(seen.begin(), seen.end(), std::back_inserter(of_one),
+                 [&](int n) { return n / each == s; });
     EXPECT_EQ(of_one, numbers(s * each, (s + 1) * each)) << "in the order sent";
   }
   EXPECT_EQ(seen.size(), static_cast<std::size_t>(7 * each));
@@ -246,13 +252,15 @@ TEST_P(bounded, suspend_lets_asks_wait_and_answers_each) {
     rt.run();
     for (int s = 0; s < 3; ++s) {
       const auto those = numbers(s * each, (s + 1) * each);
-      EXPECT_EQ(sums[static_cast<std::size_t>(s)].get(), std::accumulate(those.begin(), those.end(), 0));
+      EXPECT_EQ(sums[static_cast<std::size_t>(s)].get(),
+                std::accumulate(those.begin(), those.end(), 0));
     }
     const auto seen = seen_by(rt, to);
     EXPECT_EQ(seen.size(), 3u * each);
     for (int s = 0; s < 3; ++s) {
       std::vector<int> of_one;
-      std::copy_if(seen.begin(), seen.end(), std::back_inserter(of_one), [&](int n) { return n / each == s; });
+      std::copy_if(seen.begin(), seen.end(), std::back_inserter(of_one),
+                   [&](int n) { return n / each == s; });
       EXPECT_EQ(of_one, numbers(s * each, (s + 1) * each)) << "in the order asked";
     }
   }
@@ -274,7 +282,8 @@ TEST_P(bounded, asks_of_coroutines_and_callables_wait_for_room_too) {
   auto to = rt.spawn<slow_sink>(limited_to(1, when_full::suspend));
   std::vector<future<int>> all;
   for (int i = 0; i < 100; ++i) all.push_back(to.ask<&slow_sink::put>(i));
-  for (int i = 100; i < 200; ++i) all.push_back(to.ask([held = std::make_unique<int>(i)](slow_sink&) { return *held; }));
+  for (int i = 100; i < 200; ++i)
+    all.push_back(to.ask([held = std::make_unique<int>(i)](slow_sink&) { return *held; }));
   rt.run();
   for (int i = 0; i < 200; ++i) EXPECT_EQ(all[static_cast<std::size_t>(i)].get(), i);
 }
@@ -290,7 +299,8 @@ TEST_P(bounded, asks_and_sends_come_in_in_the_order_in_which_they_began_to_wait)
     if (i % 2 == 0) {
       asked.push_back(to.ask<&sink::put>(i));
     } else {
-      sent.push_back(rt.spawn([](ref<sink> whom, int n) -> task<> { co_await whom.send<&sink::put>(n); }(to, i)));
+      sent.push_back(rt.spawn(
+          [](ref<sink> whom, int n) -> task<> { co_await whom.send<&sink::put>(n); }(to, i)));
       EXPECT_THROW(rt.run(), stalled) << "it waits";
     }
     EXPECT_THROW(to.tell<&sink::put>(i), mailbox_full);
@@ -311,13 +321,17 @@ TEST_P(bounded, an_ask_that_is_given_up_while_it_waits_for_room_asks_nothing) {
   };
   auto stopped = rt.spawn<asker>();
   stopped.tell<&asker::one>(to, 1);
-  auto late = rt.spawn([](ref<sink> whom) -> task<> { co_await whom.ask<&sink::put>(2).timeout(1ms); }(to));
-  auto told = rt.spawn([](ref<sink> whom, std::stop_token stop) -> task<> { co_await whom.ask<&sink::put>(3).stop(stop); }(to, source.get_token()));
+  auto late =
+      rt.spawn([](ref<sink> whom) -> task<> { co_await whom.ask<&sink::put>(2).timeout(1ms); }(to));
+  auto told = rt.spawn([](ref<sink> whom, std::stop_token stop) -> task<> {
+    co_await whom.ask<&sink::put>(3).stop(stop);
+  }(to, source.get_token()));
   EXPECT_THROW(rt.run(), stalled);
   stopped.stop();
   source.request_stop();
   auto stays = rt.spawn(ask_many(to, 4, 3));
-  { const auto dropped = to.ask<&sink::put>(7); }  // nobody takes its answer, and it is asked all the same
+  // nobody takes its answer, and it is asked all the same
+  { const auto dropped = to.ask<&sink::put>(7); }
   EXPECT_THROW(rt.run(), stalled);
   EXPECT_THROW(late.get(), timed_out);
   EXPECT_THROW(told.get(), cancelled);
@@ -352,7 +366,8 @@ TEST_P(bounded, asks_that_are_given_up_again_and_again_are_forgotten) {
   EXPECT_EQ(counted.use_count(), 1);
 }
 
-// Many asks wait when their actor, or its runtime, ends: each is answered, and the stack does not grow with their number.
+// Many asks wait when their actor, or its runtime, ends: each is answered, and the stack does not
+// grow with their number.
 TEST_P(bounded, asks_that_wait_for_room_of_one_that_ends_hear_of_it) {
   constexpr int count = fewer(20'000, 20);
   for (const int how : {0, 1, 2, 3}) {

@@ -1,5 +1,5 @@
-// Cancelling at every suspension point: a program that waits in every way there is, interrupted at the first, second, …
-// wait, has exactly one outcome and leaves nothing behind.
+// Cancelling at every suspension point: a program that waits in every way there is, interrupted at
+// the first, second, … wait, has exactly one outcome and leaves nothing behind.
 #include <memory>
 #include <optional>
 
@@ -41,7 +41,8 @@ struct cargo {
 
 // How the program is interrupted.
 enum class by { nothing, stop, stop_now, stop_from_outside, token, timeout, runtime_end };
-constexpr by all_kinds[] = {by::stop, by::stop_now, by::stop_from_outside, by::token, by::timeout, by::runtime_end};
+constexpr by all_kinds[] = {by::stop,  by::stop_now, by::stop_from_outside,
+                            by::token, by::timeout,  by::runtime_end};
 
 struct subject;
 struct poker {
@@ -192,15 +193,21 @@ outcome outcome_of(future<int>& result) {
 // `ready`: what is waited for may be there already, so that the last waits are none.
 bool may_be(by kind, outcome how, bool ready) {
   switch (kind) {
-    case by::nothing: return how == outcome::value;
+    case by::nothing:
+      return how == outcome::value;
     case by::stop:
-    case by::stop_now: return how == outcome::stopped || (ready && how == outcome::value);
+    case by::stop_now:
+      return how == outcome::stopped || (ready && how == outcome::value);
     // The end may come when the program is done but for its answer.
-    case by::stop_from_outside: return how == outcome::stopped || how == outcome::value;
+    case by::stop_from_outside:
+      return how == outcome::stopped || how == outcome::value;
     // A blocking call that had not begun is dropped.
-    case by::runtime_end: return how == outcome::stopped || how == outcome::broken || how == outcome::value;
-    case by::token: return how == outcome::cancelled || how == outcome::value;
-    case by::timeout: return how == outcome::late || how == outcome::value;
+    case by::runtime_end:
+      return how == outcome::stopped || how == outcome::broken || how == outcome::value;
+    case by::token:
+      return how == outcome::cancelled || how == outcome::value;
+    case by::timeout:
+      return how == outcome::late || how == outcome::value;
   }
   return false;
 }
@@ -224,7 +231,8 @@ int play(const runtime_options& options, by kind, int at) {
   waits = in->waits;
   if (kind == by::runtime_end) how = outcome_of(result);
   in.reset();
-  EXPECT_TRUE(may_be(kind, how, threaded && at + 1 == waits)) << static_cast<int>(how) << " by " << static_cast<int>(kind) << " at " << at;
+  EXPECT_TRUE(may_be(kind, how, threaded && at + 1 == waits))
+      << static_cast<int>(how) << " by " << static_cast<int>(kind) << " at " << at;
   EXPECT_EQ(live.load(), 0) << static_cast<int>(kind) << " at " << at;
   return waits;
 }
@@ -236,7 +244,8 @@ TEST_P(cancellation, at_every_wait_has_one_outcome_and_leaves_nothing) {
     const int waits = play(chosen, by::nothing, -1);
     EXPECT_GE(waits, 17);
     for (const by kind : all_kinds) {
-      for (int at = 0; at < waits && !HasFailure(); at += threaded() ? fewer(1, 3) : 1) play(chosen, kind, at);
+      for (int at = 0; at < waits && !HasFailure(); at += threaded() ? fewer(1, 3) : 1)
+        play(chosen, kind, at);
     }
   }
 }

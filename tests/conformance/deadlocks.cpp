@@ -1,4 +1,5 @@
-// Circles of waits through lazies, forks and loops: somebody is told, with the chain, whoever runs what; and nobody else is.
+// Circles of waits through lazies, forks and loops: somebody is told, with the chain, whoever runs
+// what; and nobody else is.
 #include <cstdlib>
 #include <future>
 #include <memory>
@@ -27,7 +28,9 @@ std::string chain_of(const Wants& wants) {
   }
   return "no deadlock";
 }
-bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+bool has(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
 
 work<std::uint64_t> gets(const number& of) { co_return of.get(); }
 work<std::uint64_t> nothing() { co_return 0; }
@@ -49,7 +52,8 @@ TEST_P(deadlocks, of_a_lazy_whose_fork_wants_it_are_found) {
   EXPECT_TRUE(has(chain, "wants a fork wants")) << chain;
   of.two.emplace([&of] {
     std::vector<int> all(20);
-    parallel_for(all, [&of](int& each) { each = static_cast<int>(of.two->get()); }, {.grain = 1}).get();
+    parallel_for(all, [&of](int& each) { each = static_cast<int>(of.two->get()); }, {.grain = 1})
+        .get();
     return std::uint64_t{1};
   });
   auto answer = rt.spawn(awaits(*of.two));
@@ -69,7 +73,8 @@ TEST_P(deadlocks, through_lazies_and_forks_are_found_where_a_task_awaits_them) {
     });
     auto one = rt.spawn(awaits(*of.one)), two = rt.spawn(awaits(*of.two));
     std::future<void> outside;
-    if (threaded()) outside = std::async(std::launch::async, [&] { EXPECT_THROW(of.two->get(), deadlock); });
+    if (threaded())
+      outside = std::async(std::launch::async, [&] { EXPECT_THROW(of.two->get(), deadlock); });
     EXPECT_THROW(of.one->get(), deadlock);
     rt.run();
     EXPECT_THROW(one.get(), deadlock);
@@ -78,7 +83,8 @@ TEST_P(deadlocks, through_lazies_and_forks_are_found_where_a_task_awaits_them) {
   }
 }
 
-// The thread that began the fork may be the last to sleep: it cannot leave, so that the other one is told.
+// The thread that began the fork may be the last to sleep: it cannot leave, so that the other one
+// is told.
 TEST_P(deadlocks, of_a_part_that_another_thread_has_taken_are_found) {
   if (!threaded()) GTEST_SKIP();
   runtime rt(options());
@@ -93,7 +99,8 @@ TEST_P(deadlocks, of_a_part_that_another_thread_has_taken_are_found) {
   for (int round = 0; round < fewer(40, 8); ++round) {
     knot of;
     std::atomic<bool> begun{false};
-    of.one.emplace([&] { return fork(stays(begun), taken(begun, *of.one)).get(), std::uint64_t{1}; });
+    of.one.emplace(
+        [&] { return fork(stays(begun), taken(begun, *of.one)).get(), std::uint64_t{1}; });
     const std::string chain = chain_of([&] { return of.one->get(); });
     EXPECT_TRUE(has(chain, "wants a fork wants")) << chain;
   }
@@ -141,7 +148,8 @@ TEST_P(deadlocks, of_many_parts_are_found) {
   }
 }
 
-// Random graphs with and without circles: who comes to a circle gets deadlock, and nobody else does.
+// Random graphs with and without circles: who comes to a circle gets deadlock, and nobody else
+// does.
 struct graph {
   std::vector<std::vector<unsigned>> wants;
   std::vector<std::uint64_t> value;  // of those that come to no circle
@@ -195,7 +203,8 @@ struct graph {
 };
 
 TEST_P(deadlocks, of_any_graph_are_found_and_no_others) {
-  // Under `./test --deep` 10,000 graphs simulated, each with a seed of its own, and as many on threads.
+  // Under `./test --deep` 10,000 graphs simulated, each with a seed of its own, and as many on
+  // threads.
   const bool deep = std::getenv("TROUPE_DEEP") != nullptr && !slow;
   const int rounds = deep ? threaded() ? 1'250 : 3'400 : fewer(120, 8);
   std::mt19937_64 random(GetParam().seed * 6007 + workers());
@@ -214,7 +223,8 @@ TEST_P(deadlocks, of_any_graph_are_found_and_no_others) {
     of.solve();
     of.nodes.resize(size);
     for (std::size_t i = 0; i < size; ++i) {
-      of.nodes[i].emplace([&of, i, how = static_cast<unsigned>(random() % 3)] { return of.compute(i, how); });
+      of.nodes[i].emplace(
+          [&of, i, how = static_cast<unsigned>(random() % 3)] { return of.compute(i, how); });
     }
     std::vector<std::pair<std::size_t, future<std::uint64_t>>> tasks;
     for (int i = 0; i < 3; ++i) {

@@ -1,4 +1,5 @@
-// P3: no message is lost or handled twice while its receiver lives; one to a stopped actor is a dead letter.
+// P3: no message is lost or handled twice while its receiver lives; one to a stopped actor is a
+// dead letter.
 #include <mutex>
 #include <random>
 
@@ -21,7 +22,8 @@ struct node {
     // Some work, so that queues build up and thieves come.
     volatile unsigned sink = 0;
     for (unsigned i = 0; i < random() % 64; ++i) sink = sink + i;
-    if (step + 1 < steps) out[random() % out.size()].tell<&node::visit>(std::move(token), step + 1, steps);
+    if (step + 1 < steps)
+      out[random() % out.size()].tell<&node::visit>(std::move(token), step + 1, steps);
   }
   void forget() { out.clear(); }
 };
@@ -50,7 +52,8 @@ TEST_P(p3_delivery, every_message_through_a_random_graph_is_handled_exactly_once
   }
   rt.run();
   std::thread outside([&, open = rt.hold()] {
-    for (std::size_t t = 0; t < tokens / 2; ++t) all[t % nodes].tell<&node::visit>(std::make_unique<std::size_t>(t), 0, steps);
+    for (std::size_t t = 0; t < tokens / 2; ++t)
+      all[t % nodes].tell<&node::visit>(std::make_unique<std::size_t>(t), 0, steps);
   });
   rt.post([&] {
     for (std::size_t t = tokens / 2; t < tokens; ++t) {
@@ -126,7 +129,8 @@ TEST_P(p3_delivery, an_observer_of_dead_letters_may_tell_an_actor) {
     gone.tell<&worker_actor::work>();
     rt.run();
     EXPECT_EQ(lines.load(), 1);
-    // Letters that die while the runtime ends, when the log takes no more: their observer must not chase its tail.
+    // Letters that die while the runtime ends, when the log takes no more: their observer must not
+    // chase its tail.
     auto late = rt.spawn<worker_actor>(on_main());
     late.tell<&worker_actor::work>();
   }

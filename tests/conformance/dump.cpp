@@ -17,7 +17,9 @@ using namespace std::chrono_literals;
 
 class dump : public conformance {};
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 struct oven {
   event hot;
@@ -61,7 +63,8 @@ TEST_P(dump, names_who_waits_for_what_wherever_it_lives) {
     EXPECT_TRUE(has(text, "baker #" + std::to_string(one.id()) + " in &")) << text;
     EXPECT_TRUE(has(text, "oven #" + std::to_string(stove.id()) + " in &")) << text;
     EXPECT_TRUE(has(text, "hall #" + std::to_string(admission_tickets.id()) + " in &")) << text;
-    EXPECT_TRUE(has(text, "bake (#" + std::to_string(stove.id()) + ")")) << "whom it asks: " << text;
+    EXPECT_TRUE(has(text, "bake (#" + std::to_string(stove.id()) + ")"))
+        << "whom it asks: " << text;
     EXPECT_TRUE(has(text, "dump.cpp:")) << text;
     EXPECT_TRUE(has(text, "running: none")) << text;
     hot.set();
@@ -136,8 +139,14 @@ TEST_P(dump, ids_are_the_same_in_refs_failures_dead_letters_and_stalls) {
   runtime_options chosen = options();
   std::mutex mutex;
   std::vector<std::uint64_t> failed, dead;
-  chosen.on_error = [&](const failure& one) { std::lock_guard lock(mutex); failed.push_back(one.actor_id); };
-  chosen.on_dead_letter = [&](const dead_letter& one) { std::lock_guard lock(mutex); dead.push_back(one.actor_id); };
+  chosen.on_error = [&](const failure& one) {
+    std::lock_guard lock(mutex);
+    failed.push_back(one.actor_id);
+  };
+  chosen.on_dead_letter = [&](const dead_letter& one) {
+    std::lock_guard lock(mutex);
+    dead.push_back(one.actor_id);
+  };
   runtime rt(chosen);
   struct fragile {
     char large[20'000] = {};  // has a block of its own
@@ -166,7 +175,8 @@ TEST_P(dump, ids_are_the_same_in_refs_failures_dead_letters_and_stalls) {
   EXPECT_EQ(dead, std::vector{all[2].id()});
 }
 
-// Whoever is looked at is not where others expect it: nothing may be lost by that, nor the end come early.
+// Whoever is looked at is not where others expect it: nothing may be lost by that, nor the end come
+// early.
 TEST_P(dump, storms_of_dumps_disturb_nobody) {
   const int rounds = fewer(60, 6), actors = 20;
   runtime rt(options());
@@ -227,7 +237,8 @@ class captured_stderr {
       const ssize_t got = ::read(ends_[0], bytes, sizeof bytes);
       if (got <= 0) break;
       text.append(bytes, static_cast<std::size_t>(got));
-      while (times > 0 && (at = text.find(part, at)) != std::string::npos) --times, at += part.size();
+      while (times > 0 && (at = text.find(part, at)) != std::string::npos)
+        --times, at += part.size();
       if (at == std::string::npos) at = text.size() > part.size() ? text.size() - part.size() : 0;
     }
     return text;
@@ -244,7 +255,8 @@ class captured_stderr {
 volatile std::sig_atomic_t quits_of_ours = 0;
 
 TEST_P(dump, sigquit_asks_all_runtimes_that_listen_and_none_other) {
-  struct sigaction ours {}, before {}, now {};
+  struct sigaction ours {
+  }, before{}, now{};
   ours.sa_handler = [](int) { quits_of_ours = quits_of_ours + 1; };
   ASSERT_EQ(::sigaction(SIGQUIT, &ours, &before), 0);
   quits_of_ours = 0;

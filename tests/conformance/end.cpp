@@ -106,14 +106,16 @@ TEST_P(p6_end, work_bounces_between_pool_pinned_and_main_until_the_end) {
     void meet(std::vector<ref<bouncer>> all) { others = std::move(all); }
     void hit(int left) {
       ++*seen;
-      if (left > 1) others[static_cast<unsigned>(left) % others.size()].template tell<&bouncer::hit>(left - 1);
+      if (left > 1)
+        others[static_cast<unsigned>(left) % others.size()].template tell<&bouncer::hit>(left - 1);
     }
   };
   std::atomic<int> seen{0};
   runtime rt(options());
-  std::vector<ref<bouncer>> all{rt.spawn<bouncer>(&seen), rt.spawn<bouncer>(pinned("one"), unchecked{&seen}),
-                                rt.spawn<bouncer>(on_main(), unchecked{&seen}), rt.spawn<bouncer>(pinned("two"), unchecked{&seen}),
-                                rt.spawn<bouncer>(&seen)};
+  std::vector<ref<bouncer>> all{
+      rt.spawn<bouncer>(&seen), rt.spawn<bouncer>(pinned("one"), unchecked{&seen}),
+      rt.spawn<bouncer>(on_main(), unchecked{&seen}),
+      rt.spawn<bouncer>(pinned("two"), unchecked{&seen}), rt.spawn<bouncer>(&seen)};
   for (auto& one : all) one.tell<&bouncer::meet>(all);
   const int hops = fewer(2000);
   all[0].tell<&bouncer::hit>(hops);

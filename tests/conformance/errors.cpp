@@ -1,4 +1,5 @@
-// P8: no error vanishes; a throwing handler neither wedges its actor nor drops the messages behind it.
+// P8: no error vanishes; a throwing handler neither wedges its actor nor drops the messages behind
+// it.
 #include <latch>
 #include <mutex>
 
@@ -11,7 +12,8 @@ class p8_errors : public conformance {};
 
 struct numbered : std::runtime_error {
   int number;
-  explicit numbered(int number) : std::runtime_error("number " + std::to_string(number)), number(number) {}
+  explicit numbered(int number)
+      : std::runtime_error("number " + std::to_string(number)), number(number) {}
 };
 
 struct fragile {
@@ -129,7 +131,8 @@ TEST_P(p8_errors, the_order_is_that_of_the_failures_across_actors) {
   std::atomic<int> failed{0};
   ref<careful> head;
   for (int i = 0; i < 20; ++i) {
-    head = spawn_at<careful>(rt, i % 5 == 3 ? place(pinned("careful")) : place(), head, unchecked{&failed});
+    head = spawn_at<careful>(rt, i % 5 == 3 ? place(pinned("careful")) : place(), head,
+                             unchecked{&failed});
   }
   head.tell<&careful::go>(1);
   for (int i = 1; i <= 20; ++i) EXPECT_EQ(number_thrown_by(rt), i);
@@ -191,7 +194,9 @@ TEST_P(p8_errors, a_pool_actors_constructor_throws_at_spawn) {
 TEST_P(p8_errors, a_pinned_actors_constructor_that_throws_is_a_failure_and_its_mail_dead) {
   struct not_begun {
     std::shared_ptr<int> held;
-    not_begun(std::shared_ptr<int> held, int number) : held(std::move(held)) { throw numbered(number); }
+    not_begun(std::shared_ptr<int> held, int number) : held(std::move(held)) {
+      throw numbered(number);
+    }
     void work() {}
   };
   auto token = std::make_shared<int>(1);
@@ -281,7 +286,8 @@ TEST_P(p8_errors, many_failures_from_many_actors_are_all_recorded) {
   chosen.failure_bytes = std::size_t{64} << 20;
   runtime rt(chosen);
   for (int i = 0; i < 50; ++i) {
-    auto one = i % 10 == 0 ? rt.spawn<fragile>(pinned("many"), unchecked{&handled}) : rt.spawn<fragile>(&handled);
+    auto one = i % 10 == 0 ? rt.spawn<fragile>(pinned("many"), unchecked{&handled})
+                           : rt.spawn<fragile>(&handled);
     for (int k = 0; k < each; ++k) {
       one.tell<&fragile::fail>(1);
       one.tell<&fragile::work>();

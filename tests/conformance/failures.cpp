@@ -1,4 +1,5 @@
-// Failures that nobody handles: kept within limits, told on standard error, released in the right order.
+// Failures that nobody handles: kept within limits, told on standard error, released in the right
+// order.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -85,7 +86,8 @@ TEST_P(failures, are_kept_the_first_and_the_newest) {
   for (const place& where : places("fragile")) {
     runtime rt(chosen);
     auto one = spawn_at<fragile>(rt, where);
-    for (int i = 1; i <= 100; ++i) i % 2 == 0 ? one.tell<&fragile::fail>(i) : one.tell<&fragile::fail_later>(i);
+    for (int i = 1; i <= 100; ++i)
+      i % 2 == 0 ? one.tell<&fragile::fail>(i) : one.tell<&fragile::fail_later>(i);
     EXPECT_EQ(thrown_by(rt), 1);
     EXPECT_EQ(numbers_in(rt.errors()), (std::vector{2, 3, 4, 5, 96, 97, 98, 99, 100}));
     const runtime_metrics now = rt.metrics();
@@ -128,7 +130,10 @@ struct lies_there {
 // Refers to it, until it ends.
 struct refers_to_it : std::runtime_error {
   std::shared_ptr<token> of;
-  explicit refers_to_it(std::shared_ptr<token> t) : std::runtime_error("it lies in a context"), of(std::move(t)) { ++of->alive; }
+  explicit refers_to_it(std::shared_ptr<token> t)
+      : std::runtime_error("it lies in a context"), of(std::move(t)) {
+    ++of->alive;
+  }
   refers_to_it(const refers_to_it& other) : std::runtime_error(other), of(other.of) { ++of->alive; }
   refers_to_it& operator=(const refers_to_it&) = delete;
   ~refers_to_it() override {
@@ -239,13 +244,15 @@ TEST_P(failures, what_is_dropped_releases_its_context) {
     chosen.workers = 1;  // the token is not for several threads
     runtime rt(chosen);
     std::vector<std::shared_ptr<token>> all;
-    for (int i = 0; i < count; ++i) fail_in_context(rt, all.emplace_back(std::make_shared<token>()));
+    for (int i = 0; i < count; ++i)
+      fail_in_context(rt, all.emplace_back(std::make_shared<token>()));
     EXPECT_THROW(rt.run(), refers_to_it);
     const runtime_metrics now = rt.metrics();
     EXPECT_LE(now.failure_bytes, std::size_t{1} << 20);
     EXPECT_EQ(now.failures, static_cast<std::uint64_t>(count));
     EXPECT_EQ(now.failures_dropped + now.failures_kept + 1, now.failures);
-    EXPECT_LE(count_contexts().active - before.active, 60) << "20,000 bytes each, and one that was thrown";
+    EXPECT_LE(count_contexts().active - before.active, 60)
+        << "20,000 bytes each, and one that was thrown";
     for (const auto& one : all) EXPECT_EQ(one->late, 0);
   }
   EXPECT_EQ(count_contexts().active, before.active);
@@ -290,12 +297,14 @@ TEST_P(failures, keep_the_context_for_who_watches) {
   chosen.failure_lines = 0;
   for (const bool later : {false, true}) {
     for (const bool rolls_back : {false, true}) {
-      for (const error_policy policy : {error_policy::stop, error_policy::restart, error_policy::escalate}) {
+      for (const error_policy policy :
+           {error_policy::stop, error_policy::restart, error_policy::escalate}) {
         const in_context held, dropped, survived, survived_too;
         ended how;
         {
           runtime rt(chosen);
-          auto top = rt.spawn<heaped>({.on_error = error_policy::stop, .context = context_options{.name = "top"}});
+          auto top = rt.spawn<heaped>(
+              {.on_error = error_policy::stop, .context = context_options{.name = "top"}});
           const spawn_options own{.on_error = policy,
                                   .restart = {.times = 1, .per = 1h},
                                   .parent = top,
@@ -319,7 +328,8 @@ TEST_P(failures, keep_the_context_for_who_watches) {
             EXPECT_EQ(how.reason, ended::why::failed);
           }
         }
-        // With one of two children that escalate the parent ends the other one, perhaps before that has failed.
+        // With one of two children that escalate the parent ends the other one, perhaps before that
+        // has failed.
         const bool both = policy != error_policy::escalate;
         if (both) dropped.expect_right_order("nobody looked at it");
         if (policy == error_policy::restart) survived.expect_right_order("it began anew");
@@ -342,7 +352,8 @@ TEST_P(failures, keep_the_context_until_all_calls_are_over) {
   ended how;
   {
     runtime rt(chosen);
-    const spawn_options own{.on_error = error_policy::stop, .context = context_options{.name = "own"}};
+    const spawn_options own{.on_error = error_policy::stop,
+                            .context = context_options{.name = "own"}};
     auto one = rt.spawn<stubborn>(own), other = rt.spawn<stubborn>(own);
     auto end = one.watch();
     one.tell<&stubborn::stay>();
@@ -367,9 +378,12 @@ TEST_P(failures, keep_the_context_on_their_way_up) {
   std::vector<ended> ends;
   {
     runtime rt(chosen);
-    auto top = rt.spawn<heaped>({.on_error = error_policy::stop, .context = context_options{.name = "top"}});
+    auto top = rt.spawn<heaped>(
+        {.on_error = error_policy::stop, .context = context_options{.name = "top"}});
     auto middle = rt.spawn<heaped>({.on_error = error_policy::escalate, .parent = top});
-    auto low = rt.spawn<heaped>({.on_error = error_policy::escalate, .parent = middle, .context = context_options{.name = "low"}});
+    auto low = rt.spawn<heaped>({.on_error = error_policy::escalate,
+                                 .parent = middle,
+                                 .context = context_options{.name = "low"}});
     auto end = top.watch(), middle_end = middle.watch();
     low.tell<&heaped::fail>(held.of);
     run_and_forget(rt);
@@ -437,7 +451,10 @@ TEST_P(failures, are_lines_on_standard_error) {
     EXPECT_THROW(rt.run(), std::logic_error);
     rt.post([] { throw 42; });
     EXPECT_THROW(rt.run(), int);
-    rt.spawn([]() -> task<int> { throw numbered(5); co_return 1; }());
+    rt.spawn([]() -> task<int> {
+      throw numbered(5);
+      co_return 1;
+    }());
     EXPECT_EQ(thrown_by(rt), 5);
     one.tell([](fragile& self) { troupe::self(&self).ask<&fragile::fail>(6).then([] {}); });
     EXPECT_EQ(thrown_by(rt), 6);
@@ -449,7 +466,10 @@ TEST_P(failures, are_lines_on_standard_error) {
   ASSERT_EQ(lines.size(), 7u) << text;
   for (const std::size_t at : {0u, 1u}) {
     EXPECT_NE(lines[at].find("fragile #"), std::string::npos) << lines[at];
-    EXPECT_NE(lines[at].find(at == 0 ? "fragile::fail: number 1 (" : "fragile::fail_later: number 2 ("), std::string::npos) << lines[at];
+    EXPECT_NE(
+        lines[at].find(at == 0 ? "fragile::fail: number 1 (" : "fragile::fail_later: number 2 ("),
+        std::string::npos)
+        << lines[at];
     EXPECT_NE(lines[at].find("numbered)"), std::string::npos) << lines[at];
   }
   EXPECT_EQ(lines[2], "troupe: failure: a posted procedure: two lines (std::logic_error)");
@@ -498,7 +518,8 @@ TEST_P(failures, that_were_left_out_and_nobody_asked_for_are_lines_at_the_end) {
     EXPECT_EQ(thrown_by(rt), 2);
   }
   const std::string text = out.take();
-  for (int i = 3; i <= 5; ++i) EXPECT_NE(text.find("number " + std::to_string(i)), std::string::npos) << text;
+  for (int i = 3; i <= 5; ++i)
+    EXPECT_NE(text.find("number " + std::to_string(i)), std::string::npos) << text;
 }
 
 TEST_P(failures, are_no_lines_where_somebody_listens_or_none_are_wanted) {
@@ -560,7 +581,8 @@ TEST_P(failures, a_standard_error_that_nobody_reads_stops_no_worker) {
 TEST_P(failures, have_their_limits_from_the_environment) {
   captured out;
   {
-    const scoped_environment kept("TROUPE_FAILURES_KEPT", "3"), lines("TROUPE_FAILURE_LINES", "0"), stops("TROUPE_STOP_ON_FAILURE", "1");
+    const scoped_environment kept("TROUPE_FAILURES_KEPT", "3"), lines("TROUPE_FAILURE_LINES", "0"),
+        stops("TROUPE_STOP_ON_FAILURE", "1");
     runtime rt(options());
     const hold open = rt.hold();
     auto one = rt.spawn<fragile>();

@@ -1,7 +1,8 @@
-// P11: no starvation. A runnable actor runs within a bounded time, whatever the others do. P10: idle threads use no CPU.
+// P11: no starvation. A runnable actor runs within a bounded time, whatever the others do. P10:
+// idle threads use no CPU.
 //
-// These measure time, so they run alone; bounds are several times what is seen on a quiet machine, and what a
-// busy machine takes from the test's own threads is measured beside and allowed for.
+// These measure time, so they run alone; bounds are several times what is seen on a quiet machine,
+// and what a busy machine takes from the test's own threads is measured beside and allowed for.
 #include <algorithm>
 #include <latch>
 
@@ -14,12 +15,14 @@ namespace {
 class p11_fairness : public conformance {};
 class p10_idle : public conformance {};
 
-// Two actors that keep each other busy without end: each message to itself brings the other one fifty.
+// Two actors that keep each other busy without end: each message to itself brings the other one
+// fifty.
 struct flooder {
   ref<flooder> other;
   std::atomic<bool>* end;
   std::atomic<std::uint64_t>* handled;
-  flooder(std::atomic<bool>* end, std::atomic<std::uint64_t>* handled) : end(end), handled(handled) {}
+  flooder(std::atomic<bool>* end, std::atomic<std::uint64_t>* handled)
+      : end(end), handled(handled) {}
   void meet(ref<flooder> one) { other = std::move(one); }
   void flood() {
     noise();
@@ -37,7 +40,8 @@ struct flooder {
 struct patient {
   std::vector<std::uint64_t>* waits;
   std::atomic<std::uint64_t>* flooded;
-  patient(std::vector<std::uint64_t>* waits, std::atomic<std::uint64_t>* flooded) : waits(waits), flooded(flooded) {
+  patient(std::vector<std::uint64_t>* waits, std::atomic<std::uint64_t>* flooded)
+      : waits(waits), flooded(flooded) {
     waits->reserve(64);
   }
   void hear(std::uint64_t sent) { waits->push_back(flooded->load() - sent); }
@@ -46,7 +50,8 @@ struct patient {
 // Measured in messages of the flood, for a wall clock would measure what else the machine does.
 TEST_P(p11_fairness, quiet_actors_do_not_wait_behind_a_flooding_pair) {
   const int count = 1000, rounds = fewer(20);
-  // A fair share is one turn of each flooder: of so many messages at most, and less when they come one by one.
+  // A fair share is one turn of each flooder: of so many messages at most, and less when they come
+  // one by one.
   const std::uint64_t allowed = 5 * 2 * turn_limits{}.messages;
   std::uint64_t best = UINT64_MAX;
   for (int attempt = 0; attempt < attempts_max && best > allowed; ++attempt) {
@@ -83,7 +88,8 @@ TEST_P(p11_fairness, quiet_actors_do_not_wait_behind_a_flooding_pair) {
     best = std::min(best, worst[worst.size() * 99 / 100]);
   }
   RecordProperty("messages_waited", std::to_string(best));
-  EXPECT_LE(best, allowed) << "messages of the flood while a quiet actor waited, p99, the best of " << attempts_max;
+  EXPECT_LE(best, allowed) << "messages of the flood while a quiet actor waited, p99, the best of "
+                           << attempts_max;
 }
 
 // Always busy, by messages to itself, each of some length.
@@ -103,11 +109,13 @@ struct turner {
   }
 };
 
-// Starts a group on the worker where it runs. Two of them wait for each other: so they are on different ones.
+// Starts a group on the worker where it runs. Two of them wait for each other: so they are on
+// different ones.
 struct starter {
   std::vector<ref<turner>> mine;
   std::atomic<int>* started;
-  starter(std::vector<ref<turner>> mine, std::atomic<int>* started) : mine(std::move(mine)), started(started) {}
+  starter(std::vector<ref<turner>> mine, std::atomic<int>* started)
+      : mine(std::move(mine)), started(started) {}
   void start() {
     ++*started;
     while (started->load() < 2) std::this_thread::yield();
@@ -152,8 +160,10 @@ double unfairness(runtime_options chosen, int few, int many, nanoseconds length)
 
 void expect_balance(const runtime_options& chosen, int few, int many, nanoseconds length) {
   double best = 1e9;
-  for (int attempt = 0; attempt < attempts_max && best > 4; ++attempt) best = std::min(best, unfairness(chosen, few, many, length));
-  EXPECT_LE(best, slow ? 20.0 : 4.0) << "turns of the most served actor by those of the least served one";
+  for (int attempt = 0; attempt < attempts_max && best > 4; ++attempt)
+    best = std::min(best, unfairness(chosen, few, many, length));
+  EXPECT_LE(best, slow ? 20.0 : 4.0)
+      << "turns of the most served actor by those of the least served one";
 }
 
 TEST_P(p11_fairness, groups_that_settle_on_one_worker_are_balanced_again) {
@@ -197,7 +207,8 @@ TEST_P(p10_idle, parked_threads_use_less_than_a_thousandth_of_a_core) {
     outside.join();
   }
   // Sanitizers have threads of their own.
-  EXPECT_LE(best.count(), (std::chrono::microseconds(span) / (slow ? 20 : 1000)).count()) << "microseconds";
+  EXPECT_LE(best.count(), (std::chrono::microseconds(span) / (slow ? 20 : 1000)).count())
+      << "microseconds";
 }
 
 TROUPE_TEST_EACH(p11_fairness, threaded_settings);

@@ -1,4 +1,5 @@
-// Times at the ends of what a clock can say: what is long past is due at once, what is far away does not come.
+// Times at the ends of what a clock can say: what is long past is due at once, what is far away
+// does not come.
 #include <thread>
 
 #include "support/conformance.hpp"
@@ -38,11 +39,14 @@ TEST_P(far_times, a_thread_that_waits_almost_for_ever_waits_until_the_result) {
   resolver.join();
 }
 
-TEST_P(far_times, a_wait_with_a_far_limit_is_ended_by_its_result_and_one_with_a_past_limit_at_once) {
+TEST_P(far_times,
+       a_wait_with_a_far_limit_is_ended_by_its_result_and_one_with_a_past_limit_at_once) {
   runtime rt(options());
   event go;
-  auto far = rt.spawn([](event until) -> task<> { co_await until.wait().timeout(nanoseconds::max() - 1ns); }(go));
-  auto past = rt.spawn([](event never) -> task<> { co_await never.wait().timeout(nanoseconds::min()); }(event()));
+  auto far = rt.spawn(
+      [](event until) -> task<> { co_await until.wait().timeout(nanoseconds::max() - 1ns); }(go));
+  auto past = rt.spawn(
+      [](event never) -> task<> { co_await never.wait().timeout(nanoseconds::min()); }(event()));
   rt.post([go] { go.set(); });
   rt.run();
   EXPECT_NO_THROW(far.get());

@@ -1,4 +1,5 @@
-// Works and forks: the same values on any number of workers, from plain code, handlers and lazies; errors, cancelling, depth.
+// Works and forks: the same values on any number of workers, from plain code, handlers and lazies;
+// errors, cancelling, depth.
 #include <chrono>
 #include <future>
 #include <numeric>
@@ -61,7 +62,8 @@ TEST_P(forks, give_values_of_every_kind) {
   runtime rt(options());
   int ran = 0, here = 7;
   auto all = [](int& count, int& place) -> work<std::string> {
-    auto [one, unit, same, mine] = co_await fork(text("one"), nothing(count), refers(place), owned(5));
+    auto [one, unit, same, mine] =
+        co_await fork(text("one"), nothing(count), refers(place), owned(5));
     static_assert(std::is_same_v<decltype(unit), std::monostate>);
     static_assert(std::is_same_v<decltype(same), int&>);
     same += *mine;
@@ -79,12 +81,17 @@ TEST_P(forks, give_values_of_every_kind) {
   EXPECT_EQ(a + b, "a!b!");
 }
 
-// Calls for others that came in vain make the next ones rare; one that is left out then is made up for.
+// Calls for others that came in vain make the next ones rare; one that is left out then is made up
+// for.
 TEST_P(forks, are_shared_though_many_that_were_over_at_once_went_before) {
   if (!threaded()) GTEST_SKIP();
   runtime rt(options());
-  auto waits = [](std::atomic<bool>& other_runs) -> work<> { co_return wait_for(other_runs, true); };
-  auto tells = [](std::atomic<bool>& other_runs) -> work<> { co_return set_and_wake(other_runs, true); };
+  auto waits = [](std::atomic<bool>& other_runs) -> work<> {
+    co_return wait_for(other_runs, true);
+  };
+  auto tells = [](std::atomic<bool>& other_runs) -> work<> {
+    co_return set_and_wake(other_runs, true);
+  };
   auto nothing = []() -> work<> { co_return; };
   for (int round = 0; round < fewer(20, 4); ++round) {
     const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(3);
@@ -94,7 +101,7 @@ TEST_P(forks, are_shared_though_many_that_were_over_at_once_went_before) {
   }
 }
 
-work<int> square(int n) { co_return n * n; }
+work<int> square(int n) { co_return n* n; }
 work<int> squares(int count) {
   std::vector<work<int>> all;
   for (int n = 0; n < count; ++n) all.push_back(square(n));
@@ -103,7 +110,8 @@ work<int> squares(int count) {
   for (int n = 0; n < count; ++n) again.push_back(square(n));
   co_await fork(std::span(again));
   int sum = 0;
-  for (int n = 0; n < count; ++n) sum += values[static_cast<std::size_t>(n)] - again[static_cast<std::size_t>(n)].take() + n;
+  for (int n = 0; n < count; ++n)
+    sum += values[static_cast<std::size_t>(n)] - again[static_cast<std::size_t>(n)].take() + n;
   co_return sum;
 }
 
@@ -117,8 +125,13 @@ TEST_P(forks, of_as_many_as_the_program_finds_out) {
 
 TEST_P(forks, leave_values_that_are_taken_where_they_are_and_where_they_were_moved_to) {
   runtime rt(options());
-  auto text_of = [](int n) -> work<std::string> { co_return std::string(100, static_cast<char>('a' + n)); };
-  auto fails = []() -> work<std::string> { throw std::runtime_error("none"); co_return ""; };
+  auto text_of = [](int n) -> work<std::string> {
+    co_return std::string(100, static_cast<char>('a' + n));
+  };
+  auto fails = []() -> work<std::string> {
+    throw std::runtime_error("none");
+    co_return "";
+  };
   auto same = [](int& n) -> work<int&> { co_return n; };
   auto nothing = []() -> work<> { co_return; };
   const auto refused = [](auto& one) { EXPECT_THROW(static_cast<void>(one.take()), usage_error); };
@@ -195,7 +208,9 @@ TEST_P(forks, that_fail_throw_the_error_when_all_have_ended_and_begin_no_more) {
   };
   const std::string what = caught(begun).get();
   EXPECT_EQ(what, "part 05");
-  if (!threaded()) { EXPECT_EQ(begun.load(), 1); }
+  if (!threaded()) {
+    EXPECT_EQ(begun.load(), 1);
+  }
 }
 
 work<> endless(std::atomic<bool>& running, std::atomic<int>& cancelled_ones) {
@@ -220,12 +235,13 @@ TEST_P(forks, that_fail_cancel_what_runs_beside) {
   runtime rt(options());
   std::atomic<bool> running{false};
   std::atomic<int> cancelled_ones{0};
-  EXPECT_THROW(fork(endless(running, cancelled_ones), fails_beside(running)).get(), std::runtime_error);
+  EXPECT_THROW(fork(endless(running, cancelled_ones), fails_beside(running)).get(),
+               std::runtime_error);
   EXPECT_EQ(cancelled_ones.load(), 1);
 }
 
-// Who forks at the end of a slice leaves its parts to a later visit. Beside it something fails in between: they are dropped, and who
-// forked must not go on as if they were done.
+// Who forks at the end of a slice leaves its parts to a later visit. Beside it something fails in
+// between: they are dropped, and who forked must not go on as if they were done.
 struct failing_beside {
   std::atomic<bool> stolen{false}, forks{false}, fails{false}, went_on{false};
 
@@ -387,17 +403,22 @@ TEST_P(forks, of_any_shape_run_each_part_once) {
       const unsigned size = 1 + static_cast<unsigned>(random() % 400);
       made->parts.resize(size);
       made->ran = std::vector<std::atomic<int>>(size);
-      for (unsigned node = 1; node < size; ++node) made->parts[random() % std::min(node, 1 + static_cast<unsigned>(random() % size))].push_back(node);
+      for (unsigned node = 1; node < size; ++node)
+        made->parts[random() % std::min(node, 1 + static_cast<unsigned>(random() % size))]
+            .push_back(node);
       return made;
     };
-    const auto expected = [](const shape& of) { return of.parts.size() * (of.parts.size() - 1) / 2; };
+    const auto expected = [](const shape& of) {
+      return of.parts.size() * (of.parts.size() - 1) / 2;
+    };
     std::vector<std::unique_ptr<shape>> all;
     for (int i = 0; i < 6; ++i) all.push_back(make());
     auto wants = [](shape& of) -> task<std::uint64_t> { co_return co_await walk(of, 0); };
     auto one = rt.spawn(wants(*all[0])), two = rt.spawn(wants(*all[1]));
     std::vector<std::future<void>> threads;
     for (std::size_t t = 2; t < 5; ++t) {
-      threads.push_back(std::async(std::launch::async, [&, t] { EXPECT_EQ(walk(*all[t], 0).get(), expected(*all[t])); }));
+      threads.push_back(std::async(
+          std::launch::async, [&, t] { EXPECT_EQ(walk(*all[t], 0).get(), expected(*all[t])); }));
     }
     EXPECT_EQ(walk(*all[5], 0).get(), expected(*all[5]));
     for (auto& each : threads) each.get();
@@ -476,7 +497,9 @@ TEST_P(forks, end_with_their_runtime) {
   std::atomic<int> ended{0};
   {
     runtime rt(options());
-    auto wants = [](std::atomic<bool>& begun, std::atomic<int>& count) -> task<> { co_await endless(begun, count); };
+    auto wants = [](std::atomic<bool>& begun, std::atomic<int>& count) -> task<> {
+      co_await endless(begun, count);
+    };
     rt.spawn(wants(running, ended));
     if (threaded()) wait_for(running, true);
   }
@@ -487,7 +510,9 @@ TEST_P(forks, are_cancelled_by_a_stop_that_discards) {
   runtime rt(options());
   std::atomic<bool> running{false};
   std::atomic<int> ended{0};
-  auto wants = [](std::atomic<bool>& begun, std::atomic<int>& count) -> task<> { co_await endless(begun, count); };
+  auto wants = [](std::atomic<bool>& begun, std::atomic<int>& count) -> task<> {
+    co_await endless(begun, count);
+  };
   auto answer = rt.spawn(wants(running, ended));
   std::thread stopper;
   if (threaded()) {
@@ -512,7 +537,9 @@ TEST_P(forks, let_others_run) {
   runtime rt(options());
   std::atomic<bool> running{false};
   std::atomic<int> ended{0};
-  auto wants = [](std::atomic<bool>& begun, std::atomic<int>& count) -> task<> { co_await endless(begun, count); };
+  auto wants = [](std::atomic<bool>& begun, std::atomic<int>& count) -> task<> {
+    co_await endless(begun, count);
+  };
   struct chatty {
     explicit chatty(runtime& to_stop) : of(to_stop) {}
     void say(ref<chatty> self, int left) {
@@ -552,7 +579,8 @@ TEST_P(forks, and_lazies_that_outlive_a_deadline_are_named) {
     rt.run();
     ADD_FAILURE() << "no deadline_error";
   } catch (const deadline_error& error) {
-    EXPECT_NE(std::string(error.what()).find("lazies and forks: "), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("lazies and forks: "), std::string::npos)
+        << error.what();
   }
   EXPECT_NE(rt.dump().find("lazies and forks: "), std::string::npos);
   set_and_wake(ends, true);

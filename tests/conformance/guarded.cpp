@@ -40,7 +40,9 @@ struct busy_till : till {
 auto has(int n) {
   return [n](const till& self) { return self.coins >= n; };
 }
-std::vector<std::string> words(std::initializer_list<const char*> all) { return {all.begin(), all.end()}; }
+std::vector<std::string> words(std::initializer_list<const char*> all) {
+  return {all.begin(), all.end()};
+}
 
 TEST_P(guarded, waits_until_it_holds_and_lets_others_pass) {
   for (const place& where : places("g")) {
@@ -55,7 +57,8 @@ TEST_P(guarded, waits_until_it_holds_and_lets_others_pass) {
     auto log = one.ask<&till::read>();
     auto left = one.ask<&till::left>();
     rt.run();
-    EXPECT_EQ(log.get(), words({"first", "four", "ten", "behind"})) << "at once behind what made it hold";
+    EXPECT_EQ(log.get(), words({"first", "four", "ten", "behind"}))
+        << "at once behind what made it hold";
     EXPECT_EQ(left.get(), 0);
   }
   EXPECT_EQ(live.load(), 0);
@@ -80,8 +83,8 @@ TEST_P(guarded, of_several_that_hold_the_oldest_goes_first) {
   one.tell_when<&till::pay>(has(5), 5, std::string("1"));
   one.tell_when<&till::pay>(has(3), 3, std::string("2"));
   one.tell_when<&till::pay>(has(1), 1, std::string("3"));
-  one.tell<&till::put>(2);   // 3 holds
-  one.tell<&till::put>(7);   // now 1 (8), then 2 (3)
+  one.tell<&till::put>(2);  // 3 holds
+  one.tell<&till::put>(7);  // now 1 (8), then 2 (3)
   one.tell_when<&till::pay>(has(1), 1, std::string("4"));
   one.tell_when<&till::pay_slowly>(has(2), 2, std::string("5"));
   one.tell_when<&till::pay>(has(2), 2, std::string("6"));
@@ -140,7 +143,10 @@ TEST_P(guarded, what_never_holds_is_a_stall_and_then_a_dead_letter) {
   runtime_options chosen = options();
   std::vector<std::string> dead;
   std::mutex mutex;
-  chosen.on_dead_letter = [&](const dead_letter& one) { std::lock_guard lock(mutex); dead.push_back(one.method); };
+  chosen.on_dead_letter = [&](const dead_letter& one) {
+    std::lock_guard lock(mutex);
+    dead.push_back(one.method);
+  };
   {
     runtime rt(chosen);
     auto one = rt.spawn<till>();
@@ -148,7 +154,8 @@ TEST_P(guarded, what_never_holds_is_a_stall_and_then_a_dead_letter) {
     auto third = rt.spawn<till>();
     const counted argument;
     for (auto& to : {one, other, third}) {
-      to.tell_when([argument](const till& self) { return self.coins > 0; }, [argument](till& self) { self.coins = 0; });
+      to.tell_when([argument](const till& self) { return self.coins > 0; },
+                   [argument](till& self) { self.coins = 0; });
       to.tell_when<&till::pay>(has(10), 10, std::string("ten"));
     }
     std::string said;
@@ -176,7 +183,8 @@ TEST_P(guarded, what_never_holds_is_a_stall_and_then_a_dead_letter) {
 TEST_P(guarded, a_restarted_actor_keeps_them_for_the_new_object) {
   for (const auto backoff : {0ns, 1'000'000ns}) {
     runtime rt(options());
-    auto one = rt.spawn<till>({.on_error = error_policy::restart, .restart = {.times = 5, .per = 1h, .backoff = backoff}});
+    auto one = rt.spawn<till>({.on_error = error_policy::restart,
+                               .restart = {.times = 5, .per = 1h, .backoff = backoff}});
     one.tell<&till::put>(5);
     one.tell_when<&till::pay>(has(6), 6, std::string("six"));
     one.tell<&till::fail>();
@@ -256,7 +264,8 @@ TEST_P(guarded, a_bounded_buffer_loses_and_reorders_nothing) {
   struct producer {
     void make(ref<buffer> to, int from, int count) {
       for (int i = 0; i < 20 && count > 0; ++i, --count, ++from) {
-        to.tell_when<&buffer::put>([](const buffer& self) { return self.items.size() < buffer::room; }, from);
+        to.tell_when<&buffer::put>(
+            [](const buffer& self) { return self.items.size() < buffer::room; }, from);
       }
       if (count > 0) self(this).tell<&producer::make>(to, from, count);
     }
@@ -295,7 +304,8 @@ TEST_P(guarded, many_that_become_ready_at_once_keep_nobody_out) {
   chosen.turn = {.messages = 16, .time = 100us};
   runtime rt(chosen);
   auto one = rt.spawn<till>();
-  for (int i = 0; i < many; ++i) one.tell_when<&till::note>([](const till& self) { return self.coins != 0; }, std::to_string(i));
+  for (int i = 0; i < many; ++i)
+    one.tell_when<&till::note>([](const till& self) { return self.coins != 0; }, std::to_string(i));
   one.tell<&till::put>(1);
   rt.run();
   auto log = one.ask<&till::read>();
@@ -317,7 +327,8 @@ TEST_P(guarded, storms_with_stops_leave_nothing_behind) {
       all.push_back(rt.spawn<till>());
       const counted argument;
       for (int k = 1; k <= 10; ++k) {
-        all.back().tell_when([k](const till& self) { return self.coins >= k; }, [argument, &handled](till&) { ++handled; });
+        all.back().tell_when([k](const till& self) { return self.coins >= k; },
+                             [argument, &handled](till&) { ++handled; });
       }
     }
     struct shaker {

@@ -1,4 +1,5 @@
-// Actors and tasks with a context of their own: this_context() in each of their parts, and what goes when.
+// Actors and tasks with a context of their own: this_context() in each of their parts, and what
+// goes when.
 #include <memory_resource>
 
 #include "support/conformance.hpp"
@@ -22,7 +23,8 @@ struct diary {
   context* const mine = &this_context();
   std::pmr::vector<int> pages{mine};
   std::shared_ptr<std::atomic<int>> wrong, scraps;
-  diary(std::shared_ptr<std::atomic<int>> errors, std::shared_ptr<std::atomic<int>> left) : wrong(std::move(errors)), scraps(std::move(left)) {
+  diary(std::shared_ptr<std::atomic<int>> errors, std::shared_ptr<std::atomic<int>> left)
+      : wrong(std::move(errors)), scraps(std::move(left)) {
     pages.resize(100, 7);
   }
   ~diary() { check(); }
@@ -71,7 +73,8 @@ struct diary {
 };
 
 struct counts {
-  std::shared_ptr<std::atomic<int>> wrong = std::make_shared<std::atomic<int>>(0), scraps = std::make_shared<std::atomic<int>>(0);
+  std::shared_ptr<std::atomic<int>> wrong = std::make_shared<std::atomic<int>>(0),
+                                    scraps = std::make_shared<std::atomic<int>>(0);
 };
 
 TEST_P(heaps, this_context_is_the_actors_own_in_all_of_its_parts) {
@@ -147,7 +150,8 @@ TEST_P(heaps, a_failure_keeps_what_it_refers_to_until_it_was_delivered) {
 TEST_P(heaps, an_actor_that_is_constructed_anew_begins_with_an_empty_one) {
   const counts of;
   runtime rt(options());
-  auto one = rt.spawn<diary>({.on_error = error_policy::restart, .context = context_options{}}, of.wrong, of.scraps);
+  auto one = rt.spawn<diary>({.on_error = error_policy::restart, .context = context_options{}},
+                             of.wrong, of.scraps);
   for (int i = 0; i < 50; ++i) one.tell<&diary::write>();
   one.tell<&diary::fail>();
   one.tell<&diary::write>();
@@ -210,7 +214,9 @@ TEST_P(heaps, a_task_has_its_own_after_each_wait) {
   {
     runtime rt(options());
     std::vector<future<int>> all;
-    for (int i = 0; i < 10; ++i) all.push_back(rt.spawn(context_options{.name = "letters"}, letters(std::string(20, 'a'), of.wrong)));
+    for (int i = 0; i < 10; ++i)
+      all.push_back(
+          rt.spawn(context_options{.name = "letters"}, letters(std::string(20, 'a'), of.wrong)));
     rt.run();
     for (auto& one : all) EXPECT_EQ(one.get(), 20);
     auto never = rt.spawn(context_options{}, letters(std::string(20, 'b'), of.wrong));
@@ -223,7 +229,8 @@ TEST_P(heaps, a_task_has_its_own_after_each_wait) {
 TEST_P(heaps, what_cannot_be_is_refused) {
   runtime rt(options());
   EXPECT_THROW(rt.spawn<bystander>({.rolls_back = true}), option_error);
-  EXPECT_THROW(rt.activate({.context = context_options{}}, std::make_unique<bystander>()), option_error);
+  EXPECT_THROW(rt.activate({.context = context_options{}}, std::make_unique<bystander>()),
+               option_error);
   EXPECT_THROW(rt.spawn<bystander>({.context = context_options{.bytes_max = 10}}), option_error);
 }
 
@@ -253,7 +260,8 @@ struct greedy {
 
 TEST_P(heaps, a_full_one_is_the_handlers_failure) {
   runtime rt(options());
-  auto one = rt.spawn<greedy>({.context = context_options{.bytes_max = 1 << 16}, .rolls_back = true});
+  auto one =
+      rt.spawn<greedy>({.context = context_options{.bytes_max = 1 << 16}, .rolls_back = true});
   one.tell<&greedy::take>();
   EXPECT_THROW(rt.run(), context_full);
 }

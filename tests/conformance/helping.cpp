@@ -12,7 +12,8 @@ namespace {
 
 class helping : public conformance {};
 
-// Calls it from the main thread, an outside thread, and a posted procedure, which needs a worker beside the one that it waits for.
+// Calls it from the main thread, an outside thread, and a posted procedure, which needs a worker
+// beside the one that it waits for.
 template <class Function>
 void from_each_thread(runtime& rt, unsigned workers, const Function& function) {
   function();
@@ -41,7 +42,8 @@ TEST_P(helping, a_waiter_runs_what_the_awaited_lazy_has_queued) {
     wait_for(ends, true);
   };
   for (unsigned i = 1; i < workers(); ++i) rt.post(hold);
-  for (int seen = stuck.load(); seen != static_cast<int>(workers()) - 1; seen = stuck.load()) stuck.wait(seen);
+  for (int seen = stuck.load(); seen != static_cast<int>(workers()) - 1; seen = stuck.load())
+    stuck.wait(seen);
   for (int round = 0; round < fewer(50, 5); ++round) {
     std::atomic<bool> begun{false}, helped{false};
     const lazy awaited([&] {
@@ -62,7 +64,8 @@ TEST_P(helping, a_waiter_runs_what_the_awaited_lazy_has_queued) {
   rt.run();
 }
 
-// X waits for the third, and has the second in its queue, which needs the first, which lies under it on X's stack.
+// X waits for the third, and has the second in its queue, which needs the first, which lies under
+// it on X's stack.
 TEST_P(helping, no_task_is_buried_by_what_its_thread_has_queued) {
   if (!threaded()) GTEST_SKIP();
   runtime rt(options());
@@ -72,7 +75,8 @@ TEST_P(helping, no_task_is_buried_by_what_its_thread_has_queued) {
     const lazy third([&] {
       set_and_wake(begun, true);
       wait_for(waits, true);
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));  // sleeps: the other one is to be asleep by then
+      // sleeps: the other one is to be asleep by then
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
       return 3;
     });
     auto other = begin_on_pool(rt, third);
@@ -88,7 +92,8 @@ TEST_P(helping, no_task_is_buried_by_what_its_thread_has_queued) {
   });
 }
 
-// What the awaited one has queued may need who waits for it, though the awaited one does not need that.
+// What the awaited one has queued may need who waits for it, though the awaited one does not need
+// that.
 TEST_P(helping, no_task_is_buried_by_what_the_awaited_one_has_queued) {
   if (!threaded()) GTEST_SKIP();
   runtime rt(options());
@@ -100,7 +105,7 @@ TEST_P(helping, no_task_is_buried_by_what_the_awaited_one_has_queued) {
       wait_for(waits, true);
       left.emplace([&] { return waiting->get() + 1; });
       const lazy other([] { return 1; });
-      other.get();  // submits both
+      other.get();                                                // submits both
       std::this_thread::sleep_for(std::chrono::milliseconds(1));  // sleeps: somebody may take it
       return 3;
     });

@@ -9,12 +9,13 @@ namespace {
 
 class p1_isolation : public conformance {};
 
-// Says when two of the actor's handlers overlap, or one sees less than all that the one before it wrote.
+// Says when two of the actor's handlers overlap, or one sees less than all that the one before it
+// wrote.
 struct guarded {
   std::atomic<bool>* broken;
   std::atomic<bool> inside{false};
-  std::uint64_t handled = 0;                 // plain: a data race here is what sanitizers look for
-  std::array<std::uint64_t, 16> copies{};    // all equal outside of handlers
+  std::uint64_t handled = 0;               // plain: a data race here is what sanitizers look for
+  std::array<std::uint64_t, 16> copies{};  // all equal outside of handlers
 
   explicit guarded(std::atomic<bool>* broken) : broken(broken) {}
 
@@ -71,7 +72,8 @@ TEST_P(p1_isolation, handlers_of_one_actor_never_overlap_under_cross_traffic) {
     one.tell<&crowd_member::forget>();
   }
   rt.run();
-  const auto expected = 40ull * 4 * static_cast<unsigned>(hops + 1) + 2ull * static_cast<unsigned>(fewer(200)) * 40 * 2;
+  const auto expected = 40ull * 4 * static_cast<unsigned>(hops + 1) +
+                        2ull * static_cast<unsigned>(fewer(200)) * 40 * 2;
   EXPECT_EQ(handled.load(), expected);
 }
 
@@ -115,7 +117,8 @@ struct early_riser {
   bool built = false;
   early_riser(runtime& rt, std::atomic<int>* order, bool wait) : order(order) {
     self(this).tell<&early_riser::wake>();
-    // A pool that is free to run handlers has run this one when it has run these (with one worker, at least).
+    // A pool that is free to run handlers has run this one when it has run these (with one worker,
+    // at least).
     std::atomic<int> passed{0};
     for (int i = 0; wait && i < 64; ++i) {
       rt.post([&passed] { passed += 1, passed.notify_all(); });

@@ -63,7 +63,9 @@ TEST_P(lazies, a_value_is_shared_by_all_copies_and_threads) {
     seen.push_back(std::async(std::launch::async, [copy = text] { return &copy.get(); }));
   }
   for (auto& one : seen) EXPECT_EQ(one.get(), &text.get());
-  auto reads = [](lazy<std::string> wanted) -> task<std::size_t> { co_return (co_await wanted).size(); };
+  auto reads = [](lazy<std::string> wanted) -> task<std::size_t> {
+    co_return (co_await wanted).size();
+  };
   auto size = rt.spawn(reads(text));
   rt.run();
   EXPECT_EQ(size.get(), 100u);
@@ -357,7 +359,9 @@ TEST_P(lazies, that_nobody_can_want_go_at_once) {
     EXPECT_EQ(rt.metrics().lazies_dropped, 2u);
     std::optional<lazy<long>> last;
     for (long i = 0; i < fewer(200'000); ++i) {
-      const auto next = [before = std::exchange(last, {}), i] { return before ? before->get() + i : i; };
+      const auto next = [before = std::exchange(last, {}), i] {
+        return before ? before->get() + i : i;
+      };
       last.emplace(next);
     }
     last.reset();
@@ -373,7 +377,9 @@ TEST_P(lazies, that_others_let_go_of_do_not_stay_with_their_maker) {
     for (int round = 0; round < 100; ++round) {
       std::vector<lazy<int>> given;
       for (int i = 0; i < 100; ++i) given.emplace_back([held] { return *held; });
-      std::async(std::launch::async, [theirs = std::move(given)]() mutable { theirs.clear(); }).get();
+      std::async(std::launch::async, [theirs = std::move(given)]() mutable {
+        theirs.clear();
+      }).get();
       ASSERT_LE(held.use_count(), 2'000);
     }
   }).get();
@@ -440,8 +446,10 @@ TEST_P(lazies, a_value_goes_with_the_last_handle_though_its_maker_still_keeps_th
   }
 }
 
-static_assert(std::is_nothrow_default_constructible_v<lazy<int>> && std::is_nothrow_default_constructible_v<lazy<void>>);
-static_assert(!std::is_convertible_v<lazy<int>, bool> && std::is_constructible_v<bool, const lazy<int>&>);
+static_assert(std::is_nothrow_default_constructible_v<lazy<int>> &&
+              std::is_nothrow_default_constructible_v<lazy<void>>);
+static_assert(!std::is_convertible_v<lazy<int>, bool> &&
+              std::is_constructible_v<bool, const lazy<int>&>);
 
 TEST_P(lazies, are_empty_until_they_are_assigned) {
   runtime rt(options());
@@ -475,7 +483,8 @@ TEST_P(lazies, are_empty_until_they_are_assigned) {
     lazy<int>().get();
     FAIL() << "an empty lazy gave a value";
   } catch (const usage_error& said) {
-    EXPECT_NE(std::string(said.what()).find("troupe: lazy: it is empty"), std::string::npos) << said.what();
+    EXPECT_NE(std::string(said.what()).find("troupe: lazy: it is empty"), std::string::npos)
+        << said.what();
   }
 }
 
@@ -498,8 +507,10 @@ TEST_P(lazies, that_are_empty_may_be_members_of_an_actor) {
   EXPECT_EQ(after.get(), 7);
 }
 
-static_assert(std::ranges::range<lazy<std::vector<int>>> && std::ranges::random_access_range<const lazy<std::string>>);
-static_assert(!std::ranges::range<lazy<int>> && !std::ranges::range<lazy<void>> && !std::ranges::range<lazy<lazy<int>>>);
+static_assert(std::ranges::range<lazy<std::vector<int>>> &&
+              std::ranges::random_access_range<const lazy<std::string>>);
+static_assert(!std::ranges::range<lazy<int>> && !std::ranges::range<lazy<void>> &&
+              !std::ranges::range<lazy<lazy<int>>>);
 
 TEST_P(lazies, are_ranges_when_their_values_are_and_functions_become_parallel) {
   runtime rt(options());
@@ -513,9 +524,11 @@ TEST_P(lazies, are_ranges_when_their_values_are_and_functions_become_parallel) {
   EXPECT_EQ(sum, 30);
 }
 
-// Random graphs: each node adds what some older ones come to. Wanted from several threads and tasks at once.
+// Random graphs: each node adds what some older ones come to. Wanted from several threads and tasks
+// at once.
 TEST_P(lazies, of_any_graph_run_once_each) {
-  // Under `./test --deep` 10,000 graphs simulated, each with a seed of its own, and as many on threads.
+  // Under `./test --deep` 10,000 graphs simulated, each with a seed of its own, and as many on
+  // threads.
   const bool deep = std::getenv("TROUPE_DEEP") != nullptr && !slow;
   const int rounds = deep ? threaded() ? 1'250 : 3'400 : fewer(60, 6);
   std::mt19937_64 random(GetParam().seed * 7919 + workers());
@@ -543,7 +556,9 @@ TEST_P(lazies, of_any_graph_run_once_each) {
         return value;
       });
     }
-    auto reads = [](lazy<std::uint64_t> wanted) -> task<std::uint64_t> { co_return co_await wanted; };
+    auto reads = [](lazy<std::uint64_t> wanted) -> task<std::uint64_t> {
+      co_return co_await wanted;
+    };
     std::vector<future<std::uint64_t>> tasks;
     for (std::size_t i = 0; i < 5; ++i) tasks.push_back(rt.spawn(reads(nodes[random() % size])));
     std::vector<std::future<void>> threads;

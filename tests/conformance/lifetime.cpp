@@ -1,4 +1,5 @@
-// P14 and counted refs: an actor dies once it is inactive and nobody refers to it; cycles die at shutdown.
+// P14 and counted refs: an actor dies once it is inactive and nobody refers to it; cycles die at
+// shutdown.
 #include <latch>
 
 #include "support/conformance.hpp"
@@ -127,7 +128,8 @@ TEST_P(p14_lifetime, an_actor_takes_a_ref_to_itself_after_all_others_went) {
 struct parting : counted {
   ref<struct heir> to;
   bool* told;
-  parting(outstanding_work* in, ref<struct heir> to, bool* told) : counted(in), to(std::move(to)), told(told) {}
+  parting(outstanding_work* in, ref<struct heir> to, bool* told)
+      : counted(in), to(std::move(to)), told(told) {}
   ~parting();
   void work() { *told = true; }
 };
@@ -195,7 +197,8 @@ TEST_P(p14_lifetime, cycles_are_destroyed_at_shutdown) {
                         : i % 10 == 1 ? rt.spawn<ring>(on_main(), unchecked{&all})
                                       : rt.spawn<ring>(&all));
     }
-    for (std::size_t i = 0; i < members.size(); ++i) members[i].tell<&ring::link>(members[(i + 1) % members.size()]);
+    for (std::size_t i = 0; i < members.size(); ++i)
+      members[i].tell<&ring::link>(members[(i + 1) % members.size()]);
     auto alone = rt.spawn<ring>(&all);
     alone.tell<&ring::link>(alone);
     rt.run();
@@ -230,7 +233,9 @@ TEST_P(p14_lifetime, a_runtime_ends_beside_threads_that_still_send_and_drop) {
       runtime rt(options());
       for (int t = 0; t < 2; ++t) {
         std::vector<ref<simple>> mine;
-        for (int i = 0; i < 20; ++i) mine.push_back(i % 5 == 0 ? rt.spawn<simple>(pinned("late"), unchecked{&all}) : rt.spawn<simple>(&all));
+        for (int i = 0; i < 20; ++i)
+          mine.push_back(i % 5 == 0 ? rt.spawn<simple>(pinned("late"), unchecked{&all})
+                                    : rt.spawn<simple>(&all));
         outside.emplace_back([&, mine = std::move(mine)]() mutable {
           ready.arrive_and_wait();
           while (!mine.empty()) {
@@ -252,7 +257,10 @@ TEST_P(p14_lifetime, stop_ends_an_actor_behind_the_messages_sent_before) {
     std::atomic<int>* seen;
     stoppable(outstanding_work* in, std::atomic<int>* seen) : counted(in), seen(seen) {}
     void work() { ++*seen; }
-    void last() { self(this).template tell<&stoppable::work>(), self(this).stop(), self(this).template tell<&stoppable::work>(); }
+    void last() {
+      self(this).template tell<&stoppable::work>(), self(this).stop(),
+          self(this).template tell<&stoppable::work>();
+    }
   };
   outstanding_work all;
   std::atomic<int> seen{0};
@@ -290,7 +298,8 @@ TEST_P(p14_lifetime, actors_spawn_actors_in_constructors_and_destructors) {
     int depth;
     std::vector<ref<tree>> children;
     tree(runtime* rt, outstanding_work* in, int depth) : counted(in), rt(rt), depth(depth) {
-      for (int i = 0; i < 2 && depth > 0; ++i) children.push_back(rt->spawn<tree>(rt, in, depth - 1));
+      for (int i = 0; i < 2 && depth > 0; ++i)
+        children.push_back(rt->spawn<tree>(rt, in, depth - 1));
     }
     ~tree() {
       // The dying one still has heirs, which die at once.
@@ -337,7 +346,8 @@ TEST_P(p14_lifetime, destructors_send_spawn_and_post_while_the_runtime_ends) {
     std::vector<ref<busy_end>> kept;
     for (int i = 0; i < 10; ++i) {
       kept.push_back(rt.spawn<busy_end>(&rt, &all, other, token));
-      kept.push_back(rt.spawn<busy_end>(pinned("busy"), unchecked{&rt}, unchecked{&all}, other, token));
+      kept.push_back(
+          rt.spawn<busy_end>(pinned("busy"), unchecked{&rt}, unchecked{&all}, other, token));
       kept.push_back(rt.spawn<busy_end>(on_main(), unchecked{&rt}, unchecked{&all}, other, token));
     }
     rt.run();
@@ -346,7 +356,8 @@ TEST_P(p14_lifetime, destructors_send_spawn_and_post_while_the_runtime_ends) {
   EXPECT_EQ(token.use_count(), 1);
 }
 
-TEST_P(p14_lifetime, a_destructor_that_always_spawns_its_own_kind_does_not_keep_the_end_from_ending) {
+TEST_P(p14_lifetime,
+       a_destructor_that_always_spawns_its_own_kind_does_not_keep_the_end_from_ending) {
   struct phoenix : counted {
     runtime* rt;
     phoenix(runtime* rt, outstanding_work* in) : counted(in), rt(rt) {}
@@ -376,7 +387,8 @@ TEST_P(p14_lifetime, handlers_spawn_pinned_actors_while_the_runtime_ends) {
     void go() {
       started->count_down();
       for (int i = 0; i < 20; ++i) {
-        rt->spawn<simple>(pinned("thread" + std::to_string(i)), unchecked{in}).tell<&simple::work>();
+        rt->spawn<simple>(pinned("thread" + std::to_string(i)), unchecked{in})
+            .tell<&simple::work>();
       }
     }
   };
@@ -411,7 +423,8 @@ TEST_P(p14_lifetime, a_handler_of_one_runtime_may_destroy_another) {
   struct owner {
     std::unique_ptr<runtime> other;
     std::atomic<bool>* gone;
-    owner(std::unique_ptr<runtime> other, std::atomic<bool>* gone) : other(std::move(other)), gone(gone) {}
+    owner(std::unique_ptr<runtime> other, std::atomic<bool>* gone)
+        : other(std::move(other)), gone(gone) {}
     void finish() {
       other.reset();
       *gone = true;
@@ -529,7 +542,8 @@ TEST_P(p14_lifetime, a_handler_may_destroy_another_runtime_with_a_suspended_turn
   }
 }
 
-// A worker's queue that never runs dry is no reason to go on: each task wakes the other one before it waits itself.
+// A worker's queue that never runs dry is no reason to go on: each task wakes the other one before
+// it waits itself.
 TEST_P(p14_lifetime, tasks_that_wake_each_other_for_ever_go_with_their_runtime) {
   if (!threaded()) GTEST_SKIP() << "nothing runs before run()";
   struct table {

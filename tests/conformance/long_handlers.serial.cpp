@@ -1,5 +1,6 @@
-// P11 beside long handlers: while another worker is idle they delay nobody; when all are in long handlers others wait
-// for those that run now, not for several of each. P10: who watches over a handler that takes long uses no CPU.
+// P11 beside long handlers: while another worker is idle they delay nobody; when all are in long
+// handlers others wait for those that run now, not for several of each. P10: who watches over a
+// handler that takes long uses no CPU.
 //
 // These measure time, as fairness.serial.cpp does.
 #include <algorithm>
@@ -58,7 +59,8 @@ struct waits_for_another {
       co_return;
     }(heard));
     const auto began = clock::now();
-    while (!*heard && clock::now() - began < at_most) std::this_thread::sleep_for(100us);  // sleeps: a handler that blocks
+    // sleeps: a handler that blocks
+    while (!*heard && clock::now() - began < at_most) std::this_thread::sleep_for(100us);
     return *heard;
   }
 };
@@ -111,7 +113,8 @@ nanoseconds wait_for_what_it_sent(const runtime_options& chosen) {
 
 TEST_P(p11_long_handlers, a_long_handler_does_not_delay_what_it_sent_itself) {
   if (workers() < 2) GTEST_SKIP() << "nobody else is there";
-  expect_within(10ms, [&] { return wait_for_what_it_sent<&sleeper_on_cpu::hold_the_worker>(options()); });
+  expect_within(10ms,
+                [&] { return wait_for_what_it_sent<&sleeper_on_cpu::hold_the_worker>(options()); });
 }
 
 TEST_P(p11_long_handlers, a_long_handler_does_not_delay_actors_deferred_on_its_worker) {
@@ -168,10 +171,13 @@ TEST_P(p11_long_handlers, long_handlers_in_one_queue_run_on_all_workers_at_once)
   }
 }
 
-// The same when the handler has blocked for so long that whoever watches over its worker hardly looks any more.
+// The same when the handler has blocked for so long that whoever watches over its worker hardly
+// looks any more.
 TEST_P(p11_long_handlers, what_a_handler_sends_after_a_long_wait_is_not_delayed) {
   if (workers() < 2) GTEST_SKIP() << "nobody else is there";
-  expect_within(10ms, [&] { return wait_for_what_it_sent<&sleeper_on_cpu::wait_and_hold_the_worker>(options()); });
+  expect_within(10ms, [&] {
+    return wait_for_what_it_sent<&sleeper_on_cpu::wait_and_hold_the_worker>(options());
+  });
 }
 
 TEST_P(p11_long_handlers, what_a_handler_posts_after_a_long_wait_is_not_delayed) {
@@ -193,17 +199,18 @@ TEST_P(p11_long_handlers, what_comes_from_outside_after_a_long_wait_is_not_delay
   if (workers() < 2) GTEST_SKIP() << "nobody else is there";
   for (const bool is_deferred : {true, false}) {
     expect_within(10ms, [&] {
-      return worst_wait(options(), [is_deferred](runtime& rt, auto& busy, auto& other, auto& entered) {
-        rt.post([busy, other, is_deferred] {
-          if (is_deferred) other.template tell<&quiet::hear>(clock::now());
-          busy.template tell<&sleeper_on_cpu::warm_up>(50);
-          busy.template tell<&sleeper_on_cpu::wait_and_hold_the_worker>();
-        });
-        std::thread([&entered, other, open = rt.hold()] {
-          wait_for(entered, true);
-          other.template tell<&quiet::hear>(clock::now());
-        }).join();
-      });
+      return worst_wait(options(),
+                        [is_deferred](runtime& rt, auto& busy, auto& other, auto& entered) {
+                          rt.post([busy, other, is_deferred] {
+                            if (is_deferred) other.template tell<&quiet::hear>(clock::now());
+                            busy.template tell<&sleeper_on_cpu::warm_up>(50);
+                            busy.template tell<&sleeper_on_cpu::wait_and_hold_the_worker>();
+                          });
+                          std::thread([&entered, other, open = rt.hold()] {
+                            wait_for(entered, true);
+                            other.template tell<&quiet::hear>(clock::now());
+                          }).join();
+                        });
     });
   }
 }
@@ -227,8 +234,10 @@ struct occupant {
   }
 };
 
-// How long messages from outside wait when all of the pool's workers, or a pinned thread, are in long handlers.
-nanoseconds wait_beside_occupants(const runtime_options& chosen, const place& where, unsigned occupants, bool to_new_ones) {
+// How long messages from outside wait when all of the pool's workers, or a pinned thread, are in
+// long handlers.
+nanoseconds wait_beside_occupants(const runtime_options& chosen, const place& where,
+                                  unsigned occupants, bool to_new_ones) {
   std::atomic<bool> end{false};
   std::atomic<unsigned> entered{0};
   std::vector<nanoseconds> waits;
@@ -256,21 +265,28 @@ nanoseconds wait_beside_occupants(const runtime_options& chosen, const place& wh
   return waits[waits.size() / 2];
 }
 
-// At best the rest of one handler. Allowed: three, for on a pinned thread and in a queue some are in front.
+// At best the rest of one handler. Allowed: three, for on a pinned thread and in a queue some are
+// in front.
 TEST_P(p11_long_handlers, messages_from_outside_do_not_wait_for_several_handlers_of_each_worker) {
   for (const bool to_new_ones : {true, false}) {
-    expect_within(3 * long_handler, [&] { return wait_beside_occupants(options(), spawn_options{}, workers(), to_new_ones); });
+    expect_within(3 * long_handler, [&] {
+      return wait_beside_occupants(options(), spawn_options{}, workers(), to_new_ones);
+    });
   }
 }
 
-TEST_P(p11_long_handlers, messages_from_outside_do_not_wait_for_several_handlers_of_a_pinned_thread) {
+TEST_P(p11_long_handlers,
+       messages_from_outside_do_not_wait_for_several_handlers_of_a_pinned_thread) {
   for (const bool to_new_ones : {true, false}) {
-    expect_within(3 * long_handler, [&] { return wait_beside_occupants(options(), pinned("occupied"), 1, to_new_ones); });
+    expect_within(3 * long_handler, [&] {
+      return wait_beside_occupants(options(), pinned("occupied"), 1, to_new_ones);
+    });
   }
 }
 
-// Nobody knows the actor's pace, those before it were quick, and many of its messages are there. Allowed: as many as
-// lie before the second look, when the first one came after a quick one (the constructor, on a pinned thread).
+// Nobody knows the actor's pace, those before it were quick, and many of its messages are there.
+// Allowed: as many as lie before the second look, when the first one came after a quick one (the
+// constructor, on a pinned thread).
 TEST_P(p11_long_handlers, a_turn_ends_with_the_first_slow_handlers) {
   struct worker_on_it {
     void quick() {}

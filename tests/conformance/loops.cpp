@@ -32,11 +32,14 @@ work<> forks_all(const Body& body, int count) {
 
 // One is told by the first part; it must not wait for the last.
 struct listener {
-  void hear(std::shared_ptr<std::atomic<int>> done, std::shared_ptr<std::atomic<int>> heard_at) { *heard_at = done->load(); }
+  void hear(std::shared_ptr<std::atomic<int>> done, std::shared_ptr<std::atomic<int>> heard_at) {
+    *heard_at = done->load();
+  }
 };
 template <class Loop>
 int count_parts_before_an_actor_is_heard(runtime& rt, const Loop& loop) {
-  auto done = std::make_shared<std::atomic<int>>(0), heard_at = std::make_shared<std::atomic<int>>(-1);
+  auto done = std::make_shared<std::atomic<int>>(0),
+       heard_at = std::make_shared<std::atomic<int>>(-1);
   auto other = rt.spawn<listener>();
   const auto body = [done, heard_at, other](int i) {
     if (i == 0) other.template tell<&listener::hear>(done, heard_at);
@@ -52,12 +55,14 @@ int count_parts_before_an_actor_is_heard(runtime& rt, const Loop& loop) {
 template <class Loop>
 void expect_an_actor_is_heard_before(int bound, runtime& rt, const Loop& loop) {
   int least = bound;
-  for (int i = 0; i < attempts_max && least >= bound; ++i) least = std::min(least, count_parts_before_an_actor_is_heard(rt, loop));
+  for (int i = 0; i < attempts_max && least >= bound; ++i)
+    least = std::min(least, count_parts_before_an_actor_is_heard(rt, loop));
   EXPECT_LT(least, bound);
 }
 
 TEST_P(loops, of_long_parts_let_others_run) {
-  if (!threaded() || workers() > 3) GTEST_SKIP();  // with many more threads than processors it is the kernel that delays
+  // with many more threads than processors it is the kernel that delays
+  if (!threaded() || workers() > 3) GTEST_SKIP();
   constexpr int count = 1'000;
   runtime rt(options());
   const auto by_fork = [](const auto& body) { return forks_all(body, count); };
@@ -68,7 +73,8 @@ TEST_P(loops, of_long_parts_let_others_run) {
 
 // Short parts make looks at the clock rare.
 TEST_P(loops, of_long_parts_behind_short_ones_let_others_run) {
-  if (!threaded() || workers() > 3) GTEST_SKIP();  // with many more threads than processors it is the kernel that delays
+  // with many more threads than processors it is the kernel that delays
+  if (!threaded() || workers() > 3) GTEST_SKIP();
   constexpr int count = 1'500;
   runtime rt(options());
   const auto by_fork = [](const auto& body) -> work<> {
@@ -89,10 +95,13 @@ TEST_P(loops, others_take_what_lies_behind_a_long_part) {
   for (const int count : {2, 3, 64, 1'000}) {
     runtime rt(options());
     std::atomic<int> left{count - 1};
-    parallel_for(0, count, [&](int i) {
-      if (i == 0) return wait_for(left, 0);
-      if (--left == 0) left.notify_all();
-    }, {.grain = 1}).get();
+    parallel_for(0, count,
+                 [&](int i) {
+                   if (i == 0) return wait_for(left, 0);
+                   if (--left == 0) left.notify_all();
+                 },
+                 {.grain = 1})
+        .get();
     EXPECT_EQ(left.load(), 0);
   }
 }
@@ -116,23 +125,28 @@ TEST_P(loops, in_loops_run_each_part_once) {
   for (const std::size_t outer : {1u, 3u, 40u}) {
     for (const std::size_t inner : {1u, 7u, 300u}) {
       std::vector<std::vector<std::uint8_t>> ran(outer, std::vector<std::uint8_t>(inner));
-      auto rows = [&](std::size_t i) { parallel_for(ran[i], [](std::uint8_t& one) { ++one; }, {.grain = 1}).get(); };
+      auto rows = [&](std::size_t i) {
+        parallel_for(ran[i], [](std::uint8_t& one) { ++one; }, {.grain = 1}).get();
+      };
       parallel_for(std::size_t{0}, outer, rows, {.grain = 1}).get();
       auto forked = [](std::vector<std::vector<std::uint8_t>>& all) -> work<> {
         std::vector<work<>> parts;
-        for (auto& row : all) parts.push_back(parallel_for(row, [](std::uint8_t& one) { ++one; }, {.grain = 2}));
+        for (auto& row : all)
+          parts.push_back(parallel_for(row, [](std::uint8_t& one) { ++one; }, {.grain = 2}));
         co_await fork(std::move(parts));
       };
       auto wants = [](work<> all) -> task<> { co_await std::move(all); };
       auto ended = rt.spawn(wants(forked(ran)));
       rt.run();
       ended.get();
-      for (const auto& row : ran) EXPECT_TRUE(std::ranges::all_of(row, [](int times) { return times == 2; }));
+      for (const auto& row : ran)
+        EXPECT_TRUE(std::ranges::all_of(row, [](int times) { return times == 2; }));
     }
   }
 }
 
-// A loop within a fork that has failed beside it throws `cancelled`: who goes on behind it would find parts undone.
+// A loop within a fork that has failed beside it throws `cancelled`: who goes on behind it would
+// find parts undone.
 TEST_P(loops, of_a_failed_fork_do_not_go_on) {
   runtime rt(options());
   for (int round = 0; round < fewer(50, 10); ++round) {

@@ -26,7 +26,9 @@ struct actor : base_actor {
   std::vector<std::string> said;
   mutable int const_calls = 0;
 
-  void move_only(std::unique_ptr<int> one, std::unique_ptr<int> two) { said.push_back(std::to_string(*one + *two)); }
+  void move_only(std::unique_ptr<int> one, std::unique_ptr<int> two) {
+    said.push_back(std::to_string(*one + *two));
+  }
   void by_rvalue(std::string&& text) { said.push_back(std::move(text)); }
   void by_const_ref(const std::string& text) { said.push_back(text); }
   void by_value(std::string text, int n) { said.push_back(text + std::to_string(n)); }
@@ -45,7 +47,8 @@ struct actor : base_actor {
   }
   void one_tuple(std::tuple<int> one) { said.push_back(std::to_string(std::get<0>(one))); }
   void anything(std::any what) { said.push_back(std::to_string(std::any_cast<int>(what))); }
-  void containers(std::vector<std::string> list, std::map<int, std::string> table, std::optional<int> maybe) {
+  void containers(std::vector<std::string> list, std::map<int, std::string> table,
+                  std::optional<int> maybe) {
     said.push_back(list[0] + table[1] + std::to_string(*maybe));
   }
   void call(std::function<int()> f) { said.push_back(std::to_string(f())); }
@@ -90,7 +93,8 @@ TEST_P(messages, arguments_of_all_kinds_arrive_as_they_were_sent) {
     one.tell<&actor::tuples>(std::tuple<int, std::string>(1, "in a tuple"), std::tuple<>());
     one.tell<&actor::one_tuple>(std::tuple<int>(7));
     one.tell<&actor::anything>(std::any(8));
-    one.tell<&actor::containers>(std::vector<std::string>{"a"}, std::map<int, std::string>{{1, "b"}}, 9);
+    one.tell<&actor::containers>(std::vector<std::string>{"a"},
+                                 std::map<int, std::string>{{1, "b"}}, 9);
     one.tell<&actor::call>([] { return 10; });
     one.tell<&actor::call_once>([n = std::make_unique<int>(11)] { return *n; });
     std::array<char, 5000> block{};
@@ -100,10 +104,14 @@ TEST_P(messages, arguments_of_all_kinds_arrive_as_they_were_sent) {
     one.tell<&actor::widened>(13, 1.5f);
     one.tell<&actor::vouched>(unchecked<const int*>{&table});
     one.tell<&actor::function>(&twice);
-    const std::vector<std::string> expected{"3",      "moved",  "made of a literal", "text",       "literal", "value3",
-                                            "nothing", "4",      "lvalue",            "answered",   "int",     "string",
-                                            "overridden", "in a tuple", "7",          "8",          "ab9",     "10",
-                                            "11",     "z",      "12",                "131",        "11",      "2"};
+    const std::vector<std::string> expected{"3",          "moved",      "made of a literal",
+                                            "text",       "literal",    "value3",
+                                            "nothing",    "4",          "lvalue",
+                                            "answered",   "int",        "string",
+                                            "overridden", "in a tuple", "7",
+                                            "8",          "ab9",        "10",
+                                            "11",         "z",          "12",
+                                            "131",        "11",         "2"};
     EXPECT_EQ(said_by(rt, one), expected);
   }
 }
@@ -130,15 +138,19 @@ TEST_P(messages, callables_of_all_kinds_are_called_with_the_actor) {
   runtime rt(options());
   auto one = rt.spawn<actor>();
   one.tell([](actor& self) { self.said.push_back("lambda"); });
-  one.tell([held = std::make_unique<int>(1)](actor& self) mutable { self.said.push_back("move only " + std::to_string(*held)); });
+  one.tell([held = std::make_unique<int>(1)](actor& self) mutable {
+    self.said.push_back("move only " + std::to_string(*held));
+  });
   one.tell(functor{2});
   one.tell(+[](actor& self) { self.said.push_back("function"); });
   std::function<void(actor&)> kept = [](actor& self) { self.said.push_back("std::function"); };
   one.tell(kept);
-  one.tell(std::move_only_function<void(actor&)>([](actor& self) { self.said.push_back("move_only_function"); }));
+  one.tell(std::move_only_function<void(actor&)>(
+      [](actor& self) { self.said.push_back("move_only_function"); }));
   one.tell([](const actor&) { return 5; });
   EXPECT_EQ(said_by(rt, one),
-            (std::vector<std::string>{"lambda", "move only 1", "functor2", "function", "std::function", "move_only_function"}));
+            (std::vector<std::string>{"lambda", "move only 1", "functor2", "function",
+                                      "std::function", "move_only_function"}));
 }
 
 TEST_P(messages, a_bound_method_is_a_value_that_fires_later_and_often) {
@@ -163,7 +175,9 @@ TEST_P(messages, refs_travel_in_messages) {
     std::vector<ref<friends>> known;
     std::vector<int> heard;
     void meet(ref<friends> one) { known.push_back(std::move(one)); }
-    void meet_all(std::vector<ref<friends>> all) { known.insert(known.end(), all.begin(), all.end()); }
+    void meet_all(std::vector<ref<friends>> all) {
+      known.insert(known.end(), all.begin(), all.end());
+    }
     void introduce(ref<friends> to) {
       for (const auto& one : known) to.template tell<&friends::meet>(one);
     }
@@ -174,7 +188,8 @@ TEST_P(messages, refs_travel_in_messages) {
     void forget() { known.clear(); }
   };
   runtime rt(options());
-  auto a = rt.spawn<friends>(), b = rt.spawn<friends>(pinned("b")), c = rt.spawn<friends>(on_main());
+  auto a = rt.spawn<friends>(), b = rt.spawn<friends>(pinned("b")),
+       c = rt.spawn<friends>(on_main());
   a.tell<&friends::meet_all>(std::vector{b, c, a});
   a.tell<&friends::introduce>(c);
   rt.run();
@@ -266,13 +281,10 @@ TEST_P(messages, self_is_only_for_the_running_actor) {
   std::string said;
   runtime rt(options());
   rt.spawn<asks>(&said, &alone).tell<&asks::ask>();
-  rt.post([&alone] {
-    EXPECT_THROW(static_cast<void>(self(&alone)), usage_error);
-  });
+  rt.post([&alone] { EXPECT_THROW(static_cast<void>(self(&alone)), usage_error); });
   rt.run();
   EXPECT_EQ(said, "mine not the other's");
 }
-
 
 // A ref of a base class, wherever that lies in the actor's object.
 struct first_base {
@@ -321,7 +333,8 @@ void use_as_bases(runtime& rt, ref<T> whole) {
   EXPECT_EQ(passed.get(), 5);
   auto called = as_second.ask([](second_base& self) { return self.second; });
   as_second.template bind<&second_base::set>()(3);
-  as_second.template tell_when<&second_base::set>([](const second_base& self) { return self.second == 6; }, 60);
+  as_second.template tell_when<&second_base::set>(
+      [](const second_base& self) { return self.second == 6; }, 60);
   as_second.tell([](second_base& self) { self.second = 6; });
   auto itself = as_second.template ask<&second_base::itself>();
   rt.run();
@@ -363,7 +376,8 @@ TEST_P(messages, a_ref_of_a_class_is_one_of_its_bases) {
   const ref<second_base> none = ref<of_both<false>>();
   EXPECT_FALSE(none);
   EXPECT_THROW(none.tell<&second_base::set>(1), usage_error);
-  static_assert(!std::is_convertible_v<ref<second_base>, ref<of_both<false>>> && !std::is_convertible_v<ref<first_base>, ref<second_base>>);
+  static_assert(!std::is_convertible_v<ref<second_base>, ref<of_both<false>>> &&
+                !std::is_convertible_v<ref<first_base>, ref<second_base>>);
   static_assert(sizeof(ref<second_base>) == sizeof(void*));
 }
 

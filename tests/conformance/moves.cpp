@@ -1,5 +1,5 @@
-// How actors move between workers, in counts and not in times: what lies behind a stuck turn is taken in
-// one piece, and senders that wait for room in a mailbox go on beside their receiver.
+// How actors move between workers, in counts and not in times: what lies behind a stuck turn is
+// taken in one piece, and senders that wait for room in a mailbox go on beside their receiver.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -87,7 +87,8 @@ struct source {
     for (std::uint64_t i = 0; i < items; ++i) {
       co_await to.send<&sink::put>(mix(i));
       const std::thread::id receiver = shared->receiver.load(std::memory_order_relaxed);
-      shared->beside.fetch_add(receiver != std::this_thread::get_id() ? 1 : 0, std::memory_order_relaxed);
+      shared->beside.fetch_add(receiver != std::this_thread::get_id() ? 1 : 0,
+                               std::memory_order_relaxed);
     }
   }
 };
@@ -123,11 +124,13 @@ round_counts run_pipeline(std::uint64_t each) {
   rt.run();
   EXPECT_EQ(shared.handled.load(), sources * each);
   const std::uint64_t stolen = rt.metrics().total.stolen;
-  return {shared.handled.load(), shared.beside.load(), stolen, preempted_so_far() - preempted_before};
+  return {shared.handled.load(), shared.beside.load(), stolen,
+          preempted_so_far() - preempted_before};
 }
 
 TEST(moves, senders_that_wait_for_room_go_on_beside_their_receiver) {
-  // While other programs use the processors, mostly one worker runs at a time. Such rounds prove nothing.
+  // While other programs use the processors, mostly one worker runs at a time. Such rounds prove
+  // nothing.
   constexpr int rounds_max = 40, enough = 15;
   std::uint64_t best_percent = 0, least_stolen_percent = 100;
   int undisturbed = 0;
@@ -138,10 +141,13 @@ TEST(moves, senders_that_wait_for_room_go_on_beside_their_receiver) {
     ++undisturbed;
     best_percent = std::max(best_percent, seen.beside * 100 / seen.handled);
   }
-  // A worker that loses its processor in the middle of a turn is stolen from more often: the best round counts here, too.
+  // A worker that loses its processor in the middle of a turn is stolen from more often: the best
+  // round counts here, too.
   EXPECT_LE(least_stolen_percent, 25u);
-  if (best_percent < 40 && undisturbed < enough) GTEST_SKIP() << "other programs use the processors";
-  // A sender that comes home to the receiver's worker goes on beside it once for each time that it is stolen: at most 20 %.
+  if (best_percent < 40 && undisturbed < enough)
+    GTEST_SKIP() << "other programs use the processors";
+  // A sender that comes home to the receiver's worker goes on beside it once for each time that it
+  // is stolen: at most 20 %.
   EXPECT_GE(best_percent, 40u) << "in " << undisturbed << " undisturbed rounds";
 }
 

@@ -60,7 +60,8 @@ TEST_P(options_of, bad_spawn_options_are_refused_by_name) {
   }
   EXPECT_THROW(static_cast<void>(pinned("")), option_error);
   for (const turn_limits right : {turn_limits{1, 0us}, turn_limits{0, 0us}}) {
-    for (const place& where : places("db", {.turn = right})) EXPECT_EQ(spawn_complaint(rt, where), "");
+    for (const place& where : places("db", {.turn = right}))
+      EXPECT_EQ(spawn_complaint(rt, where), "");
   }
 }
 
@@ -69,7 +70,8 @@ TEST_P(options_of, the_longest_time_of_a_turn_is_no_limit_of_time) {
   struct slow_one {
     void work() {
       const auto began = std::chrono::steady_clock::now();
-      while (std::chrono::steady_clock::now() - began < 10us) {}
+      while (std::chrono::steady_clock::now() - began < 10us) {
+      }
     }
   };
   constexpr turn_limits longest{.messages = 4096, .time = std::chrono::microseconds::max()};
@@ -78,7 +80,8 @@ TEST_P(options_of, the_longest_time_of_a_turn_is_no_limit_of_time) {
     chosen.workers = 1;
     if (!own) chosen.turn = longest;
     runtime rt(chosen);
-    const auto one = own ? rt.spawn<slow_one>(spawn_options{.turn = longest}) : rt.spawn<slow_one>();
+    const auto one =
+        own ? rt.spawn<slow_one>(spawn_options{.turn = longest}) : rt.spawn<slow_one>();
     rt.post([one] {
       for (int i = 0; i < 100; ++i) one.tell<&slow_one::work>();
     });
@@ -101,7 +104,8 @@ TEST_P(options_of, environment_variables_are_read_and_checked) {
     const scoped_environment set("TROUPE_WORKERS", "");
     EXPECT_EQ(complaint(by_default), "");
   }
-  for (const char* bad : {"0", "-1", "1025", "many", "2 ", " 2", "2.5", "0x2", "99999999999999999999999"}) {
+  for (const char* bad :
+       {"0", "-1", "1025", "many", "2 ", " 2", "2.5", "0x2", "99999999999999999999999"}) {
     const scoped_environment set("TROUPE_WORKERS", bad);
     const std::string said = complaint(by_default);
     EXPECT_NE(said.find("TROUPE_WORKERS"), std::string::npos) << bad;
@@ -151,7 +155,8 @@ TEST_P(options_of, the_pool_has_a_worker_for_each_cpu_that_the_process_may_use) 
 TEST_P(options_of, a_thousand_pinned_threads_and_not_one_more) {
   if (threaded()) GTEST_SKIP() << "the simulated policy counts them as well, without the threads";
   runtime rt(options());
-  for (int i = 0; i < 1000; ++i) ASSERT_EQ(spawn_complaint(rt, pinned("thread" + std::to_string(i))), "");
+  for (int i = 0; i < 1000; ++i)
+    ASSERT_EQ(spawn_complaint(rt, pinned("thread" + std::to_string(i))), "");
   EXPECT_NE(spawn_complaint(rt, pinned("one too many")).find("one too many"), std::string::npos);
   EXPECT_EQ(spawn_complaint(rt, pinned("thread5")), "") << "those that exist are shared";
   rt.run();

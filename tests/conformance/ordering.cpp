@@ -110,7 +110,8 @@ TEST_P(p2_ordering, delivery_is_causal_through_third_actors) {
   runtime rt(options());
   const int rounds = fewer(500);
   const int tellers = 6, chain = 4;
-  std::vector<ref<ledger>> books{rt.spawn<ledger>(&wrong), rt.spawn<ledger>(pinned("ledger"), unchecked{&wrong}),
+  std::vector<ref<ledger>> books{rt.spawn<ledger>(&wrong),
+                                 rt.spawn<ledger>(pinned("ledger"), unchecked{&wrong}),
                                  rt.spawn<ledger>(on_main(), unchecked{&wrong})};
   for (const auto& book : books) {
     for (int id = 0; id < tellers; ++id) {

@@ -1,4 +1,5 @@
-// Waits of the main thread for what only it can do: they are refused, and those that others end are not.
+// Waits of the main thread for what only it can do: they are refused, and those that others end are
+// not.
 #include <latch>
 #include <thread>
 
@@ -11,10 +12,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Another thread has this long to call run(). Short where a test waits for a refusal, and endless where it must not come.
+// Another thread has this long to call run(). Short where a test waits for a refusal, and endless
+// where it must not come.
 class time_to_call_run {
  public:
-  explicit time_to_call_run(std::chrono::nanoseconds time) : before_(tasks::main_lanes::time_to_call_run()) {
+  explicit time_to_call_run(std::chrono::nanoseconds time)
+      : before_(tasks::main_lanes::time_to_call_run()) {
     tasks::main_lanes::set_time_to_call_run(time);
   }
   time_to_call_run(const time_to_call_run&) = delete;
@@ -133,7 +136,8 @@ TEST_P(own_waits, call_and_wait_is_refused_before_it_sends) {
     all[4] = try_it();
   });
   rt.run();
-  for (const std::string& one : all) EXPECT_NE(one.find("co_await rt.main().call(f)"), std::string::npos) << one;
+  for (const std::string& one : all)
+    EXPECT_NE(one.find("co_await rt.main().call(f)"), std::string::npos) << one;
   EXPECT_EQ(calls, 0) << "nothing was sent";
 }
 
@@ -185,7 +189,8 @@ TEST_P(own_waits, while_another_thread_runs_the_program_are_let) {
   }
   open.reset();
   runner.join();
-  EXPECT_FALSE(here.ask<&teller::tell>().wait_for(0ns)) << "this one is no more the thread that runs it";
+  EXPECT_FALSE(here.ask<&teller::tell>().wait_for(0ns))
+      << "this one is no more the thread that runs it";
 }
 
 TEST_P(own_waits, of_other_threads_for_the_main_one_are_let) {
@@ -222,7 +227,8 @@ TEST_P(own_waits, are_looked_at_for_each_runtime) {
 // How many threads are blocked that may have to call run().
 std::size_t blocked_threads() {
   std::size_t count = 0;
-  static_cast<void>(tasks::for_each_blocked(&count, [](void* of, const tasks::blocked_thread&) { ++*static_cast<std::size_t*>(of); }));
+  static_cast<void>(tasks::for_each_blocked(
+      &count, [](void* of, const tasks::blocked_thread&) { ++*static_cast<std::size_t*>(of); }));
   return count;
 }
 
@@ -270,7 +276,8 @@ struct middle {
     co_return static_cast<int>(first.index());
   }
   task<int> ask_all() {
-    const auto [a, b] = co_await when_all(main.ask<&teller::tell>(), main.ask<&teller::tell_later>());
+    const auto [a, b] =
+        co_await when_all(main.ask<&teller::tell>(), main.ask<&teller::tell_later>());
     co_return a + b;
   }
 };
@@ -288,13 +295,18 @@ TEST_P(own_waits, for_what_needs_the_main_thread_in_its_turn_are_refused) {
     auto here = rt.spawn<teller>(on_main(), 7);
     auto one = rt.spawn<middle>(here);
     auto pinned_one = rt.spawn<outer>(pinned("far"), one);
-    auto spawned = rt.spawn([](ref<teller> main) -> task<int> { co_return co_await main.ask<&teller::tell_later>(); }(here));
-    auto called = rt.spawn([](main_thread main) -> task<int> { co_return co_await main.call([] { return 8; }); }(rt.main()));
+    auto spawned = rt.spawn([](ref<teller> main) -> task<int> {
+      co_return co_await main.ask<&teller::tell_later>();
+    }(here));
+    auto called = rt.spawn([](main_thread main) -> task<int> {
+      co_return co_await main.call([] { return 8; });
+    }(rt.main()));
     auto chain = pinned_one.ask<&outer::ask_next>();
     auto all = rt.spawn<middle>(here).ask<&middle::ask_all>();
     auto passed = rt.spawn<middle>(here).ask<&middle::pass_on>();
     const std::string said = deadlocked([&] { chain.get(); });
-    for (const char* part : {"call run() first", "outer #", "middle #", "teller::tell", "own_waits.cpp:"}) {
+    for (const char* part :
+         {"call run() first", "outer #", "middle #", "teller::tell", "own_waits.cpp:"}) {
       EXPECT_NE(said.find(part), std::string::npos) << said;
     }
     EXPECT_LT(said.find("outer #"), said.find("middle #")) << "in the order of the waits";
@@ -327,7 +339,9 @@ TEST_P(own_waits, for_a_suspended_turn_of_the_main_thread_are_refused) {
   runtime rt(options());
   event go;
   auto here = rt.spawn<resident>(on_main());
-  auto answer = rt.spawn([](ref<resident> main, event what) -> task<int> { co_return co_await main.ask<&resident::wait_for>(what); }(here, go));
+  auto answer = rt.spawn([](ref<resident> main, event what) -> task<int> {
+    co_return co_await main.ask<&resident::wait_for>(what);
+  }(here, go));
   auto open = std::make_optional(rt.hold());
   while (rt.metrics().suspended < 2) rt.poll();
   go.set();

@@ -1,4 +1,5 @@
-// The parallel algorithms: what std's come to, on any number of workers, with any grain; errors; who may call them.
+// The parallel algorithms: what std's come to, on any number of workers, with any grain; errors;
+// who may call them.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -28,7 +29,9 @@ TEST_P(parallel_algorithms, for_each_element_and_each_number_once) {
     parallel_for(calls, [](int& one) { ++one; }).get();
     on_pool(rt, parallel_for(std::span(calls), [](int& one) { ++one; }, {.grain = 7}));
     parallel_for(std::size_t{0}, size, [&](std::size_t i) { ++calls[i]; }).get();
-    parallel_for(0, static_cast<int>(size), [&](int i) { ++calls[static_cast<std::size_t>(i)]; }, {.grain = size + 100}).get();
+    parallel_for(0, static_cast<int>(size), [&](int i) { ++calls[static_cast<std::size_t>(i)]; },
+                 {.grain = size + 100})
+        .get();
     EXPECT_TRUE(std::ranges::all_of(calls, [](int n) { return n == 4; }));
   }
   parallel_for(5, -5, [](int) { FAIL(); }).get();
@@ -70,7 +73,8 @@ TEST_P(parallel_algorithms, reduce_in_an_order_that_the_range_alone_decides) {
   std::vector<double> numbers(fewer(20'000));
   for (double& one : numbers) one = any(random);
   const auto square = [](double one) { return one * one; };
-  const double alone = parallel_reduce(numbers, 0.5, std::plus(), square).get();  // without a runtime
+  // without a runtime
+  const double alone = parallel_reduce(numbers, 0.5, std::plus(), square).get();
   runtime rt(options());
   for (int i = 0; i < 5; ++i) {
     const double here = parallel_reduce(numbers, 0.5, std::plus(), square).get();
@@ -82,8 +86,12 @@ TEST_P(parallel_algorithms, reduce_in_an_order_that_the_range_alone_decides) {
   std::vector<std::string> letters;
   for (int i = 0; i < 500; ++i) letters.push_back(std::string(1, static_cast<char>('a' + i % 26)));
   const std::string text = std::accumulate(letters.begin(), letters.end(), std::string(">"));
-  EXPECT_EQ(parallel_reduce(letters, std::string(">"), std::plus(), std::identity(), {.grain = 3}).get(), text);
-  EXPECT_EQ(parallel_reduce(std::vector<int>().empty() ? std::span<int>() : std::span<int>(), 9).get(), 9);
+  EXPECT_EQ(
+      parallel_reduce(letters, std::string(">"), std::plus(), std::identity(), {.grain = 3}).get(),
+      text);
+  EXPECT_EQ(
+      parallel_reduce(std::vector<int>().empty() ? std::span<int>() : std::span<int>(), 9).get(),
+      9);
 }
 
 // Text that tells how often it was copied.
@@ -99,15 +107,22 @@ struct copied {
 TEST_P(parallel_algorithms, reduce_without_copies_of_what_elements_come_to) {
   runtime rt(options());
   std::atomic<int> copies{0};
-  const auto letter = [&](int i) { return copied(std::string(1, static_cast<char>('a' + i % 26)), copies); };
+  const auto letter = [&](int i) {
+    return copied(std::string(1, static_cast<char>('a' + i % 26)), copies);
+  };
   const auto join = [](copied one, copied other) {
     one.text += other.text;
     return one;
   };
   const std::vector<int> numbers = {0, 1, 2, 3, 4, 5, 6};
   for (const std::size_t grain : {1u, 2u, 3u, 100u}) {
-    EXPECT_EQ(parallel_reduce(numbers, copied(">", copies), join, letter, {.grain = grain}).get().text, ">abcdefg");
-    EXPECT_EQ(on_pool(rt, parallel_reduce(numbers, copied(">", copies), join, letter, {.grain = grain})).text, ">abcdefg");
+    EXPECT_EQ(
+        parallel_reduce(numbers, copied(">", copies), join, letter, {.grain = grain}).get().text,
+        ">abcdefg");
+    EXPECT_EQ(
+        on_pool(rt, parallel_reduce(numbers, copied(">", copies), join, letter, {.grain = grain}))
+            .text,
+        ">abcdefg");
   }
   EXPECT_EQ(copies.load(), 0);
   // Nor need there be any.
@@ -149,7 +164,8 @@ TEST_P(parallel_algorithms, sort_as_the_serial_one) {
   }
   for (const std::size_t size : sizes) {
     std::vector<std::unique_ptr<int>> owned;
-    for (std::size_t i = 0; i < size; ++i) owned.push_back(std::make_unique<int>(static_cast<int>(random() % 1000)));
+    for (std::size_t i = 0; i < size; ++i)
+      owned.push_back(std::make_unique<int>(static_cast<int>(random() % 1000)));
     const auto by_value = [](const auto& a, const auto& b) { return *a < *b; };
     parallel_sort(owned, by_value, {.grain = 9}).get();
     EXPECT_TRUE(std::ranges::is_sorted(owned, by_value));
@@ -162,10 +178,15 @@ TEST_P(parallel_algorithms, sort_by_comparisons_that_contradict_each_other) {
   std::mt19937 random(9);
   for (const std::size_t size : {2u, 10u, 25u, 400u, 20'000u}) {
     std::vector<double> numbers(size + 2);
-    for (double& one : numbers) one = random() % 3 == 0 ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(random() % 50);
+    for (double& one : numbers)
+      one = random() % 3 == 0 ? std::numeric_limits<double>::quiet_NaN()
+                              : static_cast<double>(random() % 50);
     numbers.front() = numbers.back() = -1;  // it would move these in first
     const std::span<double> all(numbers.begin() + 1, size);
-    const auto count = [&] { return std::pair(std::ranges::count_if(all, [](double one) { return one != one; }), std::ranges::count(all, 7.0)); };
+    const auto count = [&] {
+      return std::pair(std::ranges::count_if(all, [](double one) { return one != one; }),
+                       std::ranges::count(all, 7.0));
+    };
     const auto before = count();
     std::atomic<unsigned> asked{0};
     for (const std::size_t grain : {0u, 9u, 100u}) {
@@ -173,7 +194,9 @@ TEST_P(parallel_algorithms, sort_by_comparisons_that_contradict_each_other) {
       parallel_sort(all, std::less_equal(), {.grain = grain}).get();
       parallel_sort(all, [](double, double) { return true; }, {.grain = grain}).get();
       parallel_sort(all, [](double, double) { return false; }, {.grain = grain}).get();
-      parallel_sort(all, [&](double, double) { return ++asked * 2'654'435'761u >> 31 != 0; }, {.grain = grain}).get();
+      parallel_sort(all, [&](double, double) { return ++asked * 2'654'435'761u >> 31 != 0; },
+                    {.grain = grain})
+          .get();
       ASSERT_EQ(count(), before);
       ASSERT_TRUE(numbers.front() == -1 && numbers.back() == -1);
     }
@@ -191,7 +214,8 @@ TEST_P(parallel_algorithms, that_throw_while_sorting_leave_valid_elements) {
     return a < b;
   };
   EXPECT_THROW(parallel_sort(numbers, fails, {.grain = 50}).get(), std::runtime_error);
-  for (const int one : numbers) ASSERT_TRUE(one >= 0 && one < 5'000) << "as std::sort, which may have it twice";
+  for (const int one : numbers)
+    ASSERT_TRUE(one >= 0 && one < 5'000) << "as std::sort, which may have it twice";
 }
 
 TEST_P(parallel_algorithms, nest_in_works) {
@@ -199,7 +223,8 @@ TEST_P(parallel_algorithms, nest_in_works) {
   auto both = [](std::vector<long>& numbers) -> work<long> {
     const auto doubles = [](long& one) { one *= 2; };
     co_await parallel_for(numbers, doubles);
-    auto [unit, sum] = co_await fork(parallel_sort(numbers), parallel_reduce(std::views::iota(0L, 100L), 0L));
+    auto [unit, sum] =
+        co_await fork(parallel_sort(numbers), parallel_reduce(std::views::iota(0L, 100L), 0L));
     static_cast<void>(unit);
     co_return sum + numbers.front();
   };
@@ -217,7 +242,8 @@ TEST_P(parallel_algorithms, take_intervals_of_any_ends) {
     EXPECT_TRUE(i == least || i == 0);
     throw std::runtime_error("enough");
   };
-  EXPECT_THROW(parallel_for(least, most, first_only, {.grain = std::size_t{1} << 31}).get(), std::runtime_error);
+  EXPECT_THROW(parallel_for(least, most, first_only, {.grain = std::size_t{1} << 31}).get(),
+               std::runtime_error);
   // Ends of both signs: what they are counts, not what they become.
   const auto none = [](auto) { FAIL(); };
   parallel_for(5u, -5, none).get();
@@ -245,7 +271,8 @@ TEST_P(parallel_algorithms, a_grain_larger_than_all_is_one_part) {
     std::atomic<int> called{0};
     parallel_for(numbers, [&](int) { ++called; }, {.grain = grain}).get();
     EXPECT_EQ(called.load(), 1'000);
-    EXPECT_EQ(parallel_reduce(numbers, 0, std::plus<>(), std::identity(), {.grain = grain}).get(), 1'000);
+    EXPECT_EQ(parallel_reduce(numbers, 0, std::plus<>(), std::identity(), {.grain = grain}).get(),
+              1'000);
   }
 }
 

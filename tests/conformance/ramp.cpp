@@ -1,5 +1,6 @@
-// As many long parts as workers: whoever takes one and leaves some calls others at once, so that all begin before one ends.
-// Parts wait for each other, hence a way that leaves one part behind a long one hangs until its limit; two processors suffice.
+// As many long parts as workers: whoever takes one and leaves some calls others at once, so that
+// all begin before one ends. Parts wait for each other, hence a way that leaves one part behind a
+// long one hangs until its limit; two processors suffice.
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -26,14 +27,16 @@ class meeting {
     std::unique_lock lock(mutex_);
     ++begun_;
     if (begun_ >= wanted_ || given_up_) return all_here_.notify_all();
-    given_up_ = !all_here_.wait_for(lock, 60s, [this] { return begun_ >= wanted_ || given_up_; }) || given_up_;
+    given_up_ = !all_here_.wait_for(lock, 60s, [this] { return begun_ >= wanted_ || given_up_; }) ||
+                given_up_;
     if (!given_up_) return;
     if (missed_at_ == 0) missed_at_ = begun_;
     all_here_.notify_all();
   }
   std::string verdict() const {
     if (missed_at_ == 0 && begun_ >= wanted_) return "all began before one ended";
-    return "only " + std::to_string(missed_at_ == 0 ? begun_ : missed_at_) + " of " + std::to_string(wanted_) + " parts had begun after a minute";
+    return "only " + std::to_string(missed_at_ == 0 ? begun_ : missed_at_) + " of " +
+           std::to_string(wanted_) + " parts had begun after a minute";
   }
 
  private:
@@ -82,7 +85,8 @@ work<int> reduce(meeting& all, unsigned count) {
   co_return co_await parallel_reduce(numbers, 0, std::plus(), waits);
 }
 
-// Each thread waits the first time that it compares two neighbours in their places, which is in a piece that is not divided any more.
+// Each thread waits the first time that it compares two neighbours in their places, which is in a
+// piece that is not divided any more.
 struct waits_in_first_piece {
   meeting* all;
   bool operator()(const int& one, const int& two) const {
@@ -163,7 +167,9 @@ int run_actors(runtime& rt, meeting& all, unsigned count) {
   rt.run();
   return std::accumulate(came.begin(), came.end(), 0);
 }
-int run_lazies(runtime& rt, meeting& all, unsigned count) { return run_works(rt, &by_lazies, all, count); }
+int run_lazies(runtime& rt, meeting& all, unsigned count) {
+  return run_works(rt, &by_lazies, all, count);
+}
 
 struct kind {
   const char* name;
@@ -171,11 +177,14 @@ struct kind {
 };
 std::vector<kind> kinds() {
   const auto work_of = [](work<int> (*make)(meeting&, unsigned)) {
-    return [make](runtime& rt, meeting& all, unsigned count) { return run_works(rt, make, all, count); };
+    return [make](runtime& rt, meeting& all, unsigned count) {
+      return run_works(rt, make, all, count);
+    };
   };
-  return {{"fork_span", work_of(&fork_span)}, {"fork_halves", work_of(&halves)}, {"parallel_for", work_of(&loop)},
-          {"parallel_reduce", work_of(&reduce)}, {"parallel_sort", work_of(&sort)}, {"lazies", &run_lazies},
-          {"spawned_tasks", &run_tasks}, {"told_actors", &run_actors}};
+  return {{"fork_span", work_of(&fork_span)}, {"fork_halves", work_of(&halves)},
+          {"parallel_for", work_of(&loop)},   {"parallel_reduce", work_of(&reduce)},
+          {"parallel_sort", work_of(&sort)},  {"lazies", &run_lazies},
+          {"spawned_tasks", &run_tasks},      {"told_actors", &run_actors}};
 }
 
 struct ramp_setting {
@@ -183,7 +192,9 @@ struct ramp_setting {
   troupe::policy policy;
   unsigned workers;
 };
-std::ostream& operator<<(std::ostream& out, const ramp_setting& one) { return out << one.of.name << '_' << one.workers; }
+std::ostream& operator<<(std::ostream& out, const ramp_setting& one) {
+  return out << one.of.name << '_' << one.workers;
+}
 
 class ramp : public testing::TestWithParam<ramp_setting> {
  protected:
@@ -206,9 +217,11 @@ TEST_P(ramp, as_many_long_parts_as_workers_all_begin_before_one_ends) {
     const std::uint64_t before = rt.metrics().total.woken;
     EXPECT_EQ(of.run(rt, all, workers), static_cast<int>(workers));
     ASSERT_EQ(all.verdict(), "all began before one ended");
-    // One for each part would do; whoever finds that others were quicker sleeps again. The shared queue wakes for each turn.
+    // One for each part would do; whoever finds that others were quicker sleeps again. The shared
+    // queue wakes for each turn.
     if (policy != troupe::policy::work_stealing) continue;
-    EXPECT_LE(rt.metrics().total.woken - before, 3 * workers) << "more were woken than there was work for";
+    EXPECT_LE(rt.metrics().total.woken - before, 3 * workers)
+        << "more were woken than there was work for";
   }
 }
 
@@ -223,7 +236,8 @@ std::vector<ramp_setting> ramp_settings() {
   return all;
 }
 INSTANTIATE_TEST_SUITE_P(ways, ramp, ::testing::ValuesIn(ramp_settings()), [](const auto& one) {
-  return std::string(one.param.of.name) + "_" + name_of(one.param.policy) + "_" + std::to_string(one.param.workers);
+  return std::string(one.param.of.name) + "_" + name_of(one.param.policy) + "_" +
+         std::to_string(one.param.workers);
 });
 
 }  // namespace

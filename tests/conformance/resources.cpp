@@ -1,4 +1,5 @@
-// Resources: counted handles, bytes that come back, and a limit that holds a render that would not fit.
+// Resources: counted handles, bytes that come back, and a limit that holds a render that would not
+// fit.
 #include <cstdlib>
 #include <numeric>
 #include <vector>
@@ -72,8 +73,8 @@ TEST_P(resources, that_a_blocking_call_makes_count_as_well_and_so_do_its_lazies)
   }
 }
 
-// Groups of blocks are mixed, and each group gives its blocks up. All are queued at once; without a limit workers would make nearly
-// all blocks before the first group is mixed.
+// Groups of blocks are mixed, and each group gives its blocks up. All are queued at once; without a
+// limit workers would make nearly all blocks before the first group is mixed.
 struct render {
   std::size_t groups, blocks_a_group, block_bytes;
   double run(std::atomic<long>& made) const {
@@ -131,14 +132,18 @@ TEST_P(resources, a_render_stays_near_the_limit_whatever_it_makes_in_total) {
 
 // The worst consumer: it comes when the workers have done all that they would.
 TEST_P(resources, workers_do_not_run_ahead_of_who_consumes) {
-  const bool deep = std::getenv("TROUPE_DEEP") != nullptr && !slow;  // then 20 GB in all, in blocks of 8 MB, under 1 GB
-  const std::size_t blocks = deep ? 2560 : 100, block_bytes = deep ? 8u << 20 : 64u << 10, limit = (deep ? 64 : 10) * block_bytes;
+  // then 20 GB in all, in blocks of 8 MB, under 1 GB
+  const bool deep = std::getenv("TROUPE_DEEP") != nullptr && !slow;
+  const std::size_t blocks = deep ? 2560 : 100, block_bytes = deep ? 8u << 20 : 64u << 10,
+                    limit = (deep ? 64 : 10) * block_bytes;
   auto chosen = options();
   chosen.resource_bytes = limit;
   runtime rt(chosen);
   std::vector<lazy<resource<samples>>> all;
   for (std::size_t i = 0; i < blocks; ++i) {
-    all.emplace_back([i, block_bytes] { return resource<samples>(samples(block_bytes / sizeof(float), static_cast<float>(i))); });
+    all.emplace_back([i, block_bytes] {
+      return resource<samples>(samples(block_bytes / sizeof(float), static_cast<float>(i)));
+    });
   }
   const std::size_t most = limit + (workers() + 1) * (block_bytes + 64);
   for (std::size_t i = 0; i < blocks; ++i) {
@@ -171,7 +176,8 @@ TEST_P(resources, past_the_limit_what_is_wanted_runs_nevertheless) {
   for (int i = 0; i < 25; ++i) EXPECT_EQ(results[static_cast<std::size_t>(i)].get(), i);
 }
 
-// Who wants one may take it, run it and free it while a worker sets it aside; a race is seen by tsan.
+// Who wants one may take it, run it and free it while a worker sets it aside; a race is seen by
+// tsan.
 TEST_P(resources, that_are_wanted_while_they_are_set_aside_run_once) {
   auto chosen = options();
   chosen.resource_bytes = 1;

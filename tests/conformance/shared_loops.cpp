@@ -1,5 +1,5 @@
-// shared_for and shared_reduce: each call once, in whichever thread; what is left goes to whoever is idle, late and deep, too; errors,
-// stops, and who may call them.
+// shared_for and shared_reduce: each call once, in whichever thread; what is left goes to whoever
+// is idle, late and deep, too; errors, stops, and who may call them.
 #include <atomic>
 #include <chrono>
 #include <deque>
@@ -58,7 +58,8 @@ TEST_P(shared_loops, call_each_element_and_each_number_once) {
 }
 
 TEST_P(shared_loops, without_a_runtime_are_plain_loops) {
-  EXPECT_EQ(shared_reduce(0, 100, 0, std::plus(), [](int i) { return shared_reduce(0, i, 0); }), 161'700);
+  EXPECT_EQ(shared_reduce(0, 100, 0, std::plus(), [](int i) { return shared_reduce(0, i, 0); }),
+            161'700);
 }
 
 // The calls of a tree of loops, which the seed decides; each node is heard once.
@@ -69,7 +70,9 @@ struct random_tree {
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
     return x ^ (x >> 27);
   }
-  unsigned below(std::uint64_t node, int depth) const { return depth == 0 ? 0 : static_cast<unsigned>(next(node) % 7); }
+  unsigned below(std::uint64_t node, int depth) const {
+    return depth == 0 ? 0 : static_cast<unsigned>(next(node) % 7);
+  }
   std::string serial(std::uint64_t node, int depth) const {
     std::string all = std::to_string(node % 10);
     for (unsigned i = 0; i < below(node, depth); ++i) all += serial(node * 8 + i, depth - 1);
@@ -119,8 +122,10 @@ void chain(int depth, const Bottom& bottom, const Side& side) {
   shared_for(0, 2, [&](int i) { i == 0 ? chain(depth - 1, bottom, side) : side(); });
 }
 
-// The only way to the end is that another thread takes what is left, though it has slept since long.
-TEST_P(shared_loops, are_shared_with_a_thread_that_has_nothing_to_do_late_and_deep_in_an_unbalanced_tree) {
+// The only way to the end is that another thread takes what is left, though it has slept since
+// long.
+TEST_P(shared_loops,
+       are_shared_with_a_thread_that_has_nothing_to_do_late_and_deep_in_an_unbalanced_tree) {
   if (!threaded()) GTEST_SKIP();
   runtime rt(options());
   for (const int depth : {1, 10, 300}) {
@@ -128,16 +133,21 @@ TEST_P(shared_loops, are_shared_with_a_thread_that_has_nothing_to_do_late_and_de
       std::atomic<int> taken{0};
       const auto here = std::this_thread::get_id();
       const auto side = [&] { taken += std::this_thread::get_id() == here ? 0 : 1; };
-      chain(depth, [&] {
-        busy_for(std::chrono::milliseconds(3));  // whoever was awake sleeps
-        while (taken == 0) shared_for(0, 4, [](int) { busy_for(std::chrono::microseconds(1)); });
-      }, side);
+      chain(
+          depth,
+          [&] {
+            busy_for(std::chrono::milliseconds(3));  // whoever was awake sleeps
+            while (taken == 0)
+              shared_for(0, 4, [](int) { busy_for(std::chrono::microseconds(1)); });
+          },
+          side);
       EXPECT_GE(taken.load(), 1);
     }
   }
 }
 
-// As many threads as there are meet in the sides of one chain: what one of them has taken is divided on.
+// As many threads as there are meet in the sides of one chain: what one of them has taken is
+// divided on.
 TEST_P(shared_loops, are_divided_on_by_those_who_have_taken_some) {
   if (!threaded()) GTEST_SKIP();
   runtime rt(options());
@@ -153,7 +163,8 @@ TEST_P(shared_loops, are_divided_on_by_those_who_have_taken_some) {
   EXPECT_EQ(met.load(), threads);
 }
 
-// Calls for others that came in vain make the next ones rare; one that is left out then is made up for.
+// Calls for others that came in vain make the next ones rare; one that is left out then is made up
+// for.
 TEST_P(shared_loops, are_shared_though_many_that_were_over_at_once_went_before) {
   if (!threaded()) GTEST_SKIP();
   runtime rt(options());
@@ -161,7 +172,8 @@ TEST_P(shared_loops, are_shared_though_many_that_were_over_at_once_went_before) 
     const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(3);
     while (std::chrono::steady_clock::now() < until) shared_for(0, 2, [](int) {});
     std::atomic<bool> other_runs{false};
-    shared_for(0, 2, [&](int i) { i == 0 ? wait_for(other_runs, true) : set_and_wake(other_runs, true); });
+    shared_for(
+        0, 2, [&](int i) { i == 0 ? wait_for(other_runs, true) : set_and_wake(other_runs, true); });
   }
 }
 
@@ -180,7 +192,8 @@ TEST_P(shared_loops, a_thread_that_waits_for_what_it_gave_helps_with_it) {
       busy_for(std::chrono::milliseconds(1));  // the first has ended, and sleeps
       shared_for(0, 100, [&](int) {
         if (std::this_thread::get_id() == here) helped = true;
-        for (int n = 0; n < 1'000 && !helped; ++n) shared_for(0, 4, [](int) { busy_for(std::chrono::microseconds(1)); });
+        for (int n = 0; n < 1'000 && !helped; ++n)
+          shared_for(0, 4, [](int) { busy_for(std::chrono::microseconds(1)); });
       });
     });
     EXPECT_TRUE(helped.load());
@@ -272,7 +285,9 @@ TEST_P(shared_loops, whose_sum_throws_when_it_is_moved_are_left) {
   runtime rt(options());
   constexpr int numbers = 50, moves_max = 500;
   constexpr long unlimited = 1'000'000'000;
-  const auto add = [](throws_when_moved a, throws_when_moved b) { return throws_when_moved(a.number + b.number); };
+  const auto add = [](throws_when_moved a, throws_when_moved b) {
+    return throws_when_moved(a.number + b.number);
+  };
   const auto number = [](int i) {
     busy_for(std::chrono::microseconds(2));
     return throws_when_moved(i);
@@ -284,7 +299,8 @@ TEST_P(shared_loops, whose_sum_throws_when_it_is_moved_are_left) {
       try {
         throws_when_moved none(0);
         throws_when_moved::moves_left = moves;
-        EXPECT_EQ(shared_reduce(0, numbers, std::move(none), add, number).number, numbers * (numbers - 1) / 2);
+        EXPECT_EQ(shared_reduce(0, numbers, std::move(none), add, number).number,
+                  numbers * (numbers - 1) / 2);
       } catch (const std::runtime_error&) {
       }
       throws_when_moved::moves_left = unlimited;
@@ -316,23 +332,30 @@ TEST_P(shared_loops, a_lazy_in_a_loop_that_is_cancelled_is_not) {
   if (!threaded()) GTEST_SKIP();
   runtime rt(options());
   for (int round = 0; round < fewer(20, 4); ++round) {
-    const lazy value([] { return shared_reduce(0, 300, 0, std::plus(), [](int i) { return busy_for(std::chrono::microseconds(2)), i; }); });
+    const lazy value([] {
+      return shared_reduce(0, 300, 0, std::plus(),
+                           [](int i) { return busy_for(std::chrono::microseconds(2)), i; });
+    });
     std::atomic<bool> wants{false};
-    EXPECT_THROW(shared_for(0, 2, [&](int i) {
-      if (i == 0) {
-        while (!wants) shared_for(0, 4, [](int) {});
-        throw std::runtime_error("beside");
-      }
-      wants = true;
-      value.get();
-    }), std::runtime_error);
+    EXPECT_THROW(shared_for(0, 2,
+                            [&](int i) {
+                              if (i == 0) {
+                                while (!wants) shared_for(0, 4, [](int) {});
+                                throw std::runtime_error("beside");
+                              }
+                              wants = true;
+                              value.get();
+                            }),
+                 std::runtime_error);
     EXPECT_EQ(value.get(), 44'850);
   }
 }
 
 TEST_P(shared_loops, are_refused_in_a_handler_and_awaited_there_in_a_work) {
   struct computes {
-    void at_once() { shared_for(0, 3, [](int) {}); }
+    void at_once() {
+      shared_for(0, 3, [](int) {});
+    }
     task<int> later() {
       auto sum = []() -> work<int> { co_return shared_reduce(0, 1'000, 0); };
       co_return co_await sum();
@@ -392,7 +415,8 @@ TEST_P(shared_loops, are_cancelled_by_a_stop_that_discards) {
 TEST_P(shared_loops, in_forks_and_lazies_and_around_them_end) {
   runtime rt(options());
   auto twice = [](int n) -> work<int> {
-    co_return shared_reduce(0, n, 0, std::plus(), [](int i) { return busy_for(std::chrono::microseconds(1)), i; });
+    co_return shared_reduce(0, n, 0, std::plus(),
+                            [](int i) { return busy_for(std::chrono::microseconds(1)), i; });
   };
   auto forked = [&](int n) -> work<int> {
     auto [one, two] = co_await fork(twice(n), twice(n));
@@ -400,7 +424,9 @@ TEST_P(shared_loops, in_forks_and_lazies_and_around_them_end) {
   };
   from_everywhere(rt, [&] {
     const int sum = shared_reduce(0, 12, 0, std::plus(), [&](int i) {
-      const lazy below([&] { return shared_reduce(0, 10, 0, std::plus(), [&](int j) { return forked(i + j).get(); }); });
+      const lazy below([&] {
+        return shared_reduce(0, 10, 0, std::plus(), [&](int j) { return forked(i + j).get(); });
+      });
       const lazy beside([&] { return twice(i).get(); });
       return below.get() + beside.get();
     });

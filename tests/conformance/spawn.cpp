@@ -17,7 +17,9 @@ template <std::size_t Bytes>
 struct sized {
   std::array<unsigned char, Bytes> block{};
   std::atomic<int>* right;
-  explicit sized(std::atomic<int>* right) : right(right) { block.fill(static_cast<unsigned char>(Bytes)); }
+  explicit sized(std::atomic<int>* right) : right(right) {
+    block.fill(static_cast<unsigned char>(Bytes));
+  }
   ~sized() { check(); }
   void check() {
     for (const unsigned char one : block) {
@@ -43,7 +45,8 @@ TEST_P(spawn, actors_of_all_sizes) {
   std::atomic<int> right{0};
   {
     runtime rt(options());
-    spawn_sizes<1, 8, 232, 240, 256, 1000, 4064, 4072, 4080, 5000, 16'352, 16'384, 20'000, 65'536, 300'000>(rt, right, 20);
+    spawn_sizes<1, 8, 232, 240, 256, 1000, 4064, 4072, 4080, 5000, 16'352, 16'384, 20'000, 65'536,
+                300'000>(rt, right, 20);
   }
   EXPECT_EQ(right.load(), 15 * 20 * 2);
 }
@@ -52,11 +55,16 @@ template <std::size_t Alignment, std::size_t Bytes>
 struct alignas(Alignment) aligned {
   std::array<unsigned char, Bytes> block;
   std::atomic<int>* wrong;
-  explicit aligned(std::atomic<int>* wrong) : wrong(wrong) { block.fill(static_cast<unsigned char>(Alignment / 8)); }
+  explicit aligned(std::atomic<int>* wrong) : wrong(wrong) {
+    block.fill(static_cast<unsigned char>(Alignment / 8));
+  }
   ~aligned() { check(); }
   void check() {
     *wrong += reinterpret_cast<std::uintptr_t>(this) % Alignment == 0 ? 0 : 1;
-    *wrong += std::count(block.begin(), block.end(), static_cast<unsigned char>(Alignment / 8)) == Bytes ? 0 : 1;
+    *wrong +=
+        std::count(block.begin(), block.end(), static_cast<unsigned char>(Alignment / 8)) == Bytes
+            ? 0
+            : 1;
   }
 };
 
@@ -80,9 +88,10 @@ TEST_P(layout, over_aligned_objects_of_all_sizes_are_aligned) {
   std::atomic<int> wrong{0};
   {
     runtime rt(options());
-    const auto one_alignment = [&]<std::size_t Alignment>(std::integral_constant<std::size_t, Alignment>) {
-      spawn_aligned<Alignment, 1, 200, 1000, 4096, 20'000, 300'000>(rt, wrong);
-    };
+    const auto one_alignment =
+        [&]<std::size_t Alignment>(std::integral_constant<std::size_t, Alignment>) {
+          spawn_aligned<Alignment, 1, 200, 1000, 4096, 20'000, 300'000>(rt, wrong);
+        };
     one_alignment(std::integral_constant<std::size_t, 16>{});
     one_alignment(std::integral_constant<std::size_t, 64>{});
     one_alignment(std::integral_constant<std::size_t, 256>{});
@@ -91,7 +100,8 @@ TEST_P(layout, over_aligned_objects_of_all_sizes_are_aligned) {
   EXPECT_EQ(wrong.load(), 0);
 }
 
-// Of each of many actors of this class, with its activation (64 bytes) while it defers its deactivation.
+// Of each of many actors of this class, with its activation (64 bytes) while it defers its
+// deactivation.
 template <class Actor>
 std::size_t resident_bytes_each(const runtime_options& options, int count) {
   std::atomic<int> wrong{0};
@@ -107,7 +117,9 @@ std::size_t resident_bytes_each(const runtime_options& options, int count) {
 TEST_P(layout, an_actor_takes_about_the_memory_of_its_object) {
   if (slow) GTEST_SKIP() << "sanitizers have memory of their own";
   constexpr std::size_t chunk = 2 << 20;  // what comes from the kernel at a time
-  const auto about = [](std::size_t object, std::size_t count) { return object + 64 + chunk / count; };
+  const auto about = [](std::size_t object, std::size_t count) {
+    return object + 64 + chunk / count;
+  };
   using small = aligned<16, 16>;
   EXPECT_LE(resident_bytes_each<small>(options(), 50'000), about(sizeof(small), 50'000));
   using line = aligned<64, 16>;
@@ -123,7 +135,10 @@ struct resident {
   std::set<std::thread::id>* threads;
   std::atomic<int>* handled;
   ref<resident> partner;
-  resident(std::set<std::thread::id>* threads, std::atomic<int>* handled) : threads(threads), handled(handled) { note(); }
+  resident(std::set<std::thread::id>* threads, std::atomic<int>* handled)
+      : threads(threads), handled(handled) {
+    note();
+  }
   ~resident() { note(); }
   void note() { threads->insert(std::this_thread::get_id()); }
   void meet(ref<resident> one) {
@@ -171,8 +186,10 @@ TEST_P(spawn, actors_that_name_one_thread_share_it) {
   {
     runtime rt(options());
     std::vector<ref<resident>> all;
-    for (int i = 0; i < 10; ++i) all.push_back(rt.spawn<resident>(pinned("shared"), unchecked{&threads}, unchecked{&handled}));
-    for (std::size_t i = 0; i < all.size(); ++i) all[i].tell<&resident::meet>(all[(i + 1) % all.size()]);
+    for (int i = 0; i < 10; ++i)
+      all.push_back(rt.spawn<resident>(pinned("shared"), unchecked{&threads}, unchecked{&handled}));
+    for (std::size_t i = 0; i < all.size(); ++i)
+      all[i].tell<&resident::meet>(all[(i + 1) % all.size()]);
     for (auto& one : all) one.tell<&resident::hit>(20);
     rt.run();
     for (auto& one : all) one.stop();
@@ -206,7 +223,8 @@ TEST_P(spawn, arguments_of_pinned_constructors_are_copied_or_moved_there) {
     std::string text, literal;
     std::unique_ptr<int> number;
     built(const std::string& text, std::string_view literal, std::unique_ptr<int> number)
-        : text(text), literal(literal), number(std::move(number)) {}  // the arguments live until it returns
+        // the arguments live until it returns
+        : text(text), literal(literal), number(std::move(number)) {}
   };
   runtime rt(options());
   for (const place& where : places("built")) {
@@ -214,7 +232,8 @@ TEST_P(spawn, arguments_of_pinned_constructors_are_copied_or_moved_there) {
     auto one = spawn_at<built>(rt, where, text, "literal", std::make_unique<int>(3));
     text = "changed";
     std::string seen;
-    one.tell([&seen](built& self) { seen = self.text + self.literal + std::to_string(*self.number); });
+    one.tell(
+        [&seen](built& self) { seen = self.text + self.literal + std::to_string(*self.number); });
     rt.run();
     EXPECT_EQ(seen, "textliteral3");
   }
@@ -260,7 +279,8 @@ int longest_run(const std::vector<int>& order) {
   return longest;
 }
 
-// Two actors on one thread, each with many messages: sent by a handler there, so that both are in the queue.
+// Two actors on one thread, each with many messages: sent by a handler there, so that both are in
+// the queue.
 std::vector<int> order_of_two(runtime& rt, const place& where, int messages) {
   std::vector<int> order;
   const auto make = [&](int id) { return spawn_at<taker>(rt, where, unchecked{&order}, id); };
@@ -317,7 +337,8 @@ TEST_P(spawn, a_turn_ends_when_its_time_is_over) {
   chosen.turn.time = std::chrono::microseconds(500);
   runtime rt(chosen);
   std::vector<int> order;
-  auto one = rt.spawn<slow_taker>(pinned("slow"), unchecked{&order}, 1), two = rt.spawn<slow_taker>(pinned("slow"), unchecked{&order}, 2);
+  auto one = rt.spawn<slow_taker>(pinned("slow"), unchecked{&order}, 1),
+       two = rt.spawn<slow_taker>(pinned("slow"), unchecked{&order}, 2);
   rt.run();
   rt.spawn<slow_taker>(pinned("slow"), unchecked{&order}, 3).tell([one, two](slow_taker&) {
     for (int i = 0; i < 100; ++i) {
@@ -327,7 +348,8 @@ TEST_P(spawn, a_turn_ends_when_its_time_is_over) {
   });
   rt.run();
   ASSERT_EQ(order.size(), 200u);
-  // Three would be exact; the clock is not looked at after every message of a thread that was quick so far.
+  // Three would be exact; the clock is not looked at after every message of a thread that was quick
+  // so far.
   EXPECT_LE(longest_run(order), 16);
   EXPECT_LE(longest_run({order.begin() + 50, order.begin() + 150}), 5);
 }

@@ -1,4 +1,5 @@
-// Spawned tasks: those that wait for nothing, which are over with their first turn, and those that turn into actors in it.
+// Spawned tasks: those that wait for nothing, which are over with their first turn, and those that
+// turn into actors in it.
 #include <functional>
 #include <memory>
 #include <memory_resource>
@@ -19,7 +20,15 @@ class spawned : public conformance {
   void TearDown() override { EXPECT_EQ(live.load(), 0); }
 };
 
-enum class kind : std::uint8_t { at_once, yields, sleeps, throws, throws_later, waits_for_another, kinds };
+enum class kind : std::uint8_t {
+  at_once,
+  yields,
+  sleeps,
+  throws,
+  throws_later,
+  waits_for_another,
+  kinds
+};
 
 task<int> number(int n) {
   const counted here;
@@ -30,7 +39,8 @@ task<int> of_kind(kind one, int n) {
   const counted here;
   if (one == kind::yields || one == kind::throws_later) co_await yield();
   if (one == kind::sleeps) co_await sleep_for(100us);
-  if (one == kind::throws || one == kind::throws_later) throw std::runtime_error("task " + std::to_string(n));
+  if (one == kind::throws || one == kind::throws_later)
+    throw std::runtime_error("task " + std::to_string(n));
   int more = 0;
   if (one == kind::waits_for_another) more = co_await spawn(number(1000));
   co_return n + more;
@@ -48,7 +58,8 @@ void check(future<int>& of, int n) {
 
 std::vector<future<int>> spawn_all(runtime& rt, int count) {
   std::vector<future<int>> all;
-  for (int n = 0; n < count; ++n) all.push_back(rt.spawn(of_kind(static_cast<kind>(n % static_cast<int>(kind::kinds)), n)));
+  for (int n = 0; n < count; ++n)
+    all.push_back(rt.spawn(of_kind(static_cast<kind>(n % static_cast<int>(kind::kinds)), n)));
   return all;
 }
 
@@ -117,7 +128,8 @@ TEST_P(spawned, a_failure_that_a_callback_or_an_answer_has_taken_is_told_nowhere
   rt.run();
 }
 
-// Spawned on the pool and let go of before its first turn: when it waits then it is freed of its result.
+// Spawned on the pool and let go of before its first turn: when it waits then it is freed of its
+// result.
 template <class T>
 task<> let_go_of(task<T> (*makes)(std::atomic<int>&), int count, std::atomic<int>& over) {
   const counted here;
@@ -131,47 +143,59 @@ TEST_P(spawned, those_whose_result_nobody_can_take_run_on_to_their_ends) {
   static int anything = 0;
   {
     runtime rt(options());
-    rt.spawn(let_go_of<void>([](std::atomic<int>& sum) -> task<> {
-      const counted here;
-      co_await sleep_for(10us);
-      co_await yield();
-      ++sum;
-    }, count, over));
-    rt.spawn(let_go_of<int&>([](std::atomic<int>& sum) -> task<int&> {
-      const counted here;
-      co_await yield();
-      ++sum;
-      co_return anything;
-    }, count, over));
-    rt.spawn(let_go_of<std::unique_ptr<counted>>([](std::atomic<int>& sum) -> task<std::unique_ptr<counted>> {
-      co_await yield();
-      ++sum;
-      co_return std::make_unique<counted>();
-    }, count, over));
+    rt.spawn(let_go_of<void>(
+        [](std::atomic<int>& sum) -> task<> {
+          const counted here;
+          co_await sleep_for(10us);
+          co_await yield();
+          ++sum;
+        },
+        count, over));
+    rt.spawn(let_go_of<int&>(
+        [](std::atomic<int>& sum) -> task<int&> {
+          const counted here;
+          co_await yield();
+          ++sum;
+          co_return anything;
+        },
+        count, over));
+    rt.spawn(let_go_of<std::unique_ptr<counted>>(
+        [](std::atomic<int>& sum) -> task<std::unique_ptr<counted>> {
+          co_await yield();
+          ++sum;
+          co_return std::make_unique<counted>();
+        },
+        count, over));
     rt.run();
     EXPECT_EQ(over.load(), 3 * count);
     EXPECT_EQ(live.load(), 0);
-    rt.spawn(let_go_of<std::string>([](std::atomic<int>&) -> task<std::string> {
-      const counted here;
-      co_await yield();
-      throw std::runtime_error("nobody takes this");
-    }, 1, over));
+    rt.spawn(let_go_of<std::string>(
+        [](std::atomic<int>&) -> task<std::string> {
+          const counted here;
+          co_await yield();
+          throw std::runtime_error("nobody takes this");
+        },
+        1, over));
     EXPECT_THROW(rt.run(), std::runtime_error);
     // By the end, which nobody hears of.
-    rt.spawn(let_go_of<void>([](std::atomic<int>&) -> task<> {
-      const counted here;
-      co_await sleep_for(1h).weak();
-    }, count, over));
+    rt.spawn(let_go_of<void>(
+        [](std::atomic<int>&) -> task<> {
+          const counted here;
+          co_await sleep_for(1h).weak();
+        },
+        count, over));
     rt.run();
   }
   EXPECT_EQ(live.load(), 0);
   runtime rt(options());
   over = 0;
-  rt.spawn(let_go_of<void>([](std::atomic<int>& sum) -> task<> {
-    const counted here;
-    ++sum;
-    co_await sleep_for(1h);
-  }, count, over));
+  rt.spawn(let_go_of<void>(
+      [](std::atomic<int>& sum) -> task<> {
+        const counted here;
+        ++sum;
+        co_await sleep_for(1h);
+      },
+      count, over));
   auto stops = [](runtime& in, int when, std::atomic<int>& sum) -> task<> {
     while (sum < when) co_await yield();
     co_await sleep_for(1ms);
@@ -216,7 +240,8 @@ TEST_P(spawned, a_task_that_is_over_calls_back_in_its_own_turns) {
 
 struct spawns_at_its_end {
   spawns_at_its_end(runtime& in, std::atomic<int>& counts) : rt(&in), count(&counts) {}
-  spawns_at_its_end(spawns_at_its_end&& other) noexcept : rt(std::exchange(other.rt, nullptr)), count(other.count) {}
+  spawns_at_its_end(spawns_at_its_end&& other) noexcept
+      : rt(std::exchange(other.rt, nullptr)), count(other.count) {}
   ~spawns_at_its_end() {
     if (rt == nullptr) return;
     rt->spawn(number(1)).then([to = count](int n) { *to += n; });
@@ -244,7 +269,8 @@ TEST_P(spawned, a_stop_that_discards_ends_those_that_wait_for_their_first_turn) 
   auto fills_and_stops = [](runtime& in, std::vector<future<int>>& to) -> task<> {
     for (int n = 0; n < 50; ++n) to.push_back(in.spawn(number(n)));
     in.stop(stop_mode::discard);
-    std::this_thread::sleep_for(20ms);  // sleeps: the thread in run() discards; too short a time would fail the test
+    // sleeps: the thread in run() discards; too short a time would fail the test
+    std::this_thread::sleep_for(20ms);
     co_return;
   };
   rt.spawn(fills_and_stops(rt, all));
@@ -399,11 +425,14 @@ struct spawns_made {
       EXPECT_GT(live.load(), 0);
       co_return n;
     }));
-    all.push_back(troupe::spawn([here = counted(), kept = std::make_unique<int>(n)] { return number(*kept); }));
-    all.push_back(troupe::spawn([](std::string text, const counted&, std::unique_ptr<int> more) -> task<int> {
-      co_await sleep_for(10us);
-      co_return static_cast<int>(text.size()) + *more;
-    }, "four", counted(), std::make_unique<int>(n - 4)));
+    all.push_back(troupe::spawn(
+        [here = counted(), kept = std::make_unique<int>(n)] { return number(*kept); }));
+    all.push_back(troupe::spawn(
+        [](std::string text, const counted&, std::unique_ptr<int> more) -> task<int> {
+          co_await sleep_for(10us);
+          co_return static_cast<int>(text.size()) + *more;
+        },
+        "four", counted(), std::make_unique<int>(n - 4)));
     all.push_back(troupe::spawn([here = counted(), calls = n - 1]() mutable -> task<int> {
       co_await yield();
       co_return ++calls;
@@ -431,12 +460,15 @@ TEST_P(spawned, what_makes_a_task_is_kept_until_it_has_ended) {
     co_await sleep_for(10us);
     co_return "made";
   });
-  auto in_a_context = rt.spawn({.name = "made"}, [here = counted()](int n) -> task<int> {
-    std::pmr::vector<int> ours(&this_context());
-    ours.push_back(n);
-    co_await yield();
-    co_return ours[0];
-  }, 8);
+  auto in_a_context = rt.spawn(
+      {.name = "made"},
+      [here = counted()](int n) -> task<int> {
+        std::pmr::vector<int> ours(&this_context());
+        ours.push_back(n);
+        co_await yield();
+        co_return ours[0];
+      },
+      8);
   rt.run();
   EXPECT_EQ(from_outside.get(), "made");
   EXPECT_EQ(in_a_context.get(), 8);
@@ -456,11 +488,14 @@ TEST_P(spawned, what_made_a_task_is_gone_when_its_result_comes) {
 
 TEST_P(spawned, what_makes_a_task_may_throw_instead) {
   runtime rt(options());
-  auto failed = rt.spawn([here = counted()]() -> task<int> { throw std::runtime_error("no task"); });
-  auto never_made = rt.spawn([here = counted()](int n) {
-    if (n == 1) throw std::logic_error("not made");
-    return number(n);
-  }, 1);
+  auto failed =
+      rt.spawn([here = counted()]() -> task<int> { throw std::runtime_error("no task"); });
+  auto never_made = rt.spawn(
+      [here = counted()](int n) {
+        if (n == 1) throw std::logic_error("not made");
+        return number(n);
+      },
+      1);
   rt.run();
   EXPECT_THROW(failed.get(), std::runtime_error);
   EXPECT_THROW(never_made.get(), std::logic_error);
@@ -489,7 +524,8 @@ TEST_P(spawned, what_makes_a_task_goes_with_it_when_it_is_stopped_or_never_begin
   EXPECT_EQ(live.load(), 0);
   {
     runtime rt(options());
-    for (int n = 0; n < 20; ++n) rt.spawn([here = counted()]() -> task<> { co_await sleep_for(1h).weak(); });
+    for (int n = 0; n < 20; ++n)
+      rt.spawn([here = counted()]() -> task<> { co_await sleep_for(1h).weak(); });
   }
   EXPECT_EQ(live.load(), 0);
 }
@@ -500,7 +536,7 @@ struct scales {
   counted here{};
   task<int> scale(int n) const {
     co_await yield();
-    co_return n * by;
+    co_return n* by;
   }
 };
 task<int> length_of(const std::string& text, int more) {
@@ -514,12 +550,15 @@ TEST_P(spawned, functions_methods_and_objects_make_tasks) {
   auto by_function = rt.spawn(length_of, "a literal", 1);
   auto by_pointer = rt.spawn(&length_of, std::string("text"), 1);
   auto by_method = rt.spawn(&scales::scale, scales{3}, 4);
-  auto by_object = rt.spawn(std::function<task<int>(int)>([](int n) -> task<int> { co_return n + 1; }), 1);
-  auto writes = rt.spawn([](int& to) -> task<int&> {
-    co_await yield();
-    to = 9;
-    co_return to;
-  }, unchecked<int&>{written});
+  auto by_object =
+      rt.spawn(std::function<task<int>(int)>([](int n) -> task<int> { co_return n + 1; }), 1);
+  auto writes = rt.spawn(
+      [](int& to) -> task<int&> {
+        co_await yield();
+        to = 9;
+        co_return to;
+      },
+      unchecked<int&>{written});
   const auto kept = [here = counted()](int n) -> task<int> {
     co_await yield();
     co_return n;
@@ -535,8 +574,8 @@ TEST_P(spawned, functions_methods_and_objects_make_tasks) {
   EXPECT_EQ(by_copy.get(), 5);
 }
 
-
-// A method that is a coroutine, spawned in a handler of its actor, would run beside the actor's turns.
+// A method that is a coroutine, spawned in a handler of its actor, would run beside the actor's
+// turns.
 struct padded {
   int pad = 0;
 };
@@ -603,7 +642,9 @@ struct own_spawner : padded, helper {
     expect_refused([&] { troupe::spawn(work().timeout(1h)); });
     expect_refused([&] { troupe::spawn(when_all(work(), look())); });
     expect_refused([&] { rt.value->spawn(when_all(work(), look()).timeout(1h)); });
-    expect_refused([&] { troupe::spawn(when_any(takes_value(kept), takes_text(elsewhere), sleep_for(1h), work())); });
+    expect_refused([&] {
+      troupe::spawn(when_any(takes_value(kept), takes_text(elsewhere), sleep_for(1h), work()));
+    });
     expect_refused([&] { rt.value->spawn(context_options{.name = "own"}, when_all(all_of_it())); });
     expect_refused([&] { troupe::spawn(when_any(all_of_it()).timeout(1h)); });
     expect_refused([&] { troupe::spawn(runs(runs(work()))); });

@@ -64,7 +64,8 @@ TEST_P(stop, drain_does_not_wait_for_holds) {
 TEST_P(stop, discard_ends_programs_that_would_never_end) {
   std::atomic<int> seen{0};
   runtime rt(options());
-  std::vector<ref<runner>> all{rt.spawn<runner>(&seen), rt.spawn<runner>(pinned("runner"), unchecked{&seen}),
+  std::vector<ref<runner>> all{rt.spawn<runner>(&seen),
+                               rt.spawn<runner>(pinned("runner"), unchecked{&seen}),
                                rt.spawn<runner>(on_main(), unchecked{&seen})};
   rt.run();  // else the birth of those with a thread of their own may be discarded as well
   for (auto& one : all) one.tell<&runner::for_ever>();
@@ -82,9 +83,11 @@ TEST_P(stop, discard_ends_programs_that_would_never_end) {
 
 task<> sleep_for_an_hour() { co_await sleep_for(1h); }
 
-// Tasks that always go on, by themselves or by each other; as they are, or as branches of another one.
+// Tasks that always go on, by themselves or by each other; as they are, or as branches of another
+// one.
 TEST_P(stop, discard_ends_tasks_that_would_never_end) {
-  for (const auto& [alone, nested] : {std::pair(true, false), {false, false}, {true, true}, {false, true}}) {
+  for (const auto& [alone, nested] :
+       {std::pair(true, false), {false, false}, {true, true}, {false, true}}) {
     auto rt = std::make_unique<runtime>(options());
     std::atomic<int> rounds{0}, ended{0};
     event first, second;
@@ -104,7 +107,9 @@ TEST_P(stop, discard_ends_tasks_that_would_never_end) {
         ++ended;
       }
     };
-    auto both = [&]() -> task<> { co_await when_all(goes_on(first, second), goes_on(second, first)); };
+    auto both = [&]() -> task<> {
+      co_await when_all(goes_on(first, second), goes_on(second, first));
+    };
     auto outer = [&]() -> task<> { co_await when_any(both(), sleep_for_an_hour()); };
     if (nested) {
       rt->spawn(outer());
@@ -311,7 +316,8 @@ TEST_P(stop, a_missed_deadline_discards_until_the_stuck_handler_has_ended) {
   const int handled = seen.load();  // the main thread's, perhaps
   // The next run waits for the end of that, although it was called before it.
   std::thread later([&] {
-    std::this_thread::sleep_for(20ms);  // sleeps: run() is likely to have begun then, and the test holds if it has not
+    // sleeps: run() is likely to have begun then, and the test holds if it has not
+    std::this_thread::sleep_for(20ms);
     set_and_wake(go_on, true);
   });
   open.release();
@@ -380,7 +386,8 @@ TEST_P(stop, a_deadline_names_blocking_calls_that_still_run) {
     wait_for(entered, true);
     rt.stop(stop_mode::drain, 1ms);
     const std::string said = run_past_deadline(rt);
-    const std::string expected = calls == 1 ? "running: a blocking call;" : "running: 2 blocking calls;";
+    const std::string expected =
+        calls == 1 ? "running: a blocking call;" : "running: 2 blocking calls;";
     EXPECT_NE(said.find(expected), std::string::npos) << said;
     EXPECT_NE(rt.dump().find("blocking call"), std::string::npos);
     set_and_wake(go_on, true);
@@ -406,7 +413,8 @@ TEST_P(stop, a_deadline_that_is_met_throws_nothing) {
 TEST_P(stop, a_program_that_never_drains_meets_its_deadline) {
   std::atomic<int> seen{0};
   runtime rt(options());
-  std::vector<ref<runner>> all{rt.spawn<runner>(&seen), rt.spawn<runner>(pinned("runner"), unchecked{&seen}),
+  std::vector<ref<runner>> all{rt.spawn<runner>(&seen),
+                               rt.spawn<runner>(pinned("runner"), unchecked{&seen}),
                                rt.spawn<runner>(on_main(), unchecked{&seen})};
   for (auto& one : all) one.tell<&runner::for_ever>();
   rt.stop(stop_mode::drain, 5ms);
@@ -422,7 +430,8 @@ TEST_P(stop, handlers_and_senders_race_a_stop_that_discards) {
     runtime rt(options());
     std::vector<ref<runner>> all;
     for (int i = 0; i < 20; ++i) {
-      all.push_back(i % 7 == 0 ? rt.spawn<runner>(pinned("runner"), unchecked{&seen}) : rt.spawn<runner>(&seen));
+      all.push_back(i % 7 == 0 ? rt.spawn<runner>(pinned("runner"), unchecked{&seen})
+                               : rt.spawn<runner>(&seen));
       all.back().tell<&runner::for_ever>();
     }
     std::atomic<bool> end{false};
@@ -449,7 +458,8 @@ TEST_P(stop, senders_that_go_on_hold_up_neither_a_stop_nor_the_end) {
   std::vector<std::thread> senders;
   {
     runtime rt(options());
-    const std::vector<ref<runner>> all{rt.spawn<runner>(&seen), rt.spawn<runner>(pinned("runner"), unchecked{&seen}),
+    const std::vector<ref<runner>> all{rt.spawn<runner>(&seen),
+                                       rt.spawn<runner>(pinned("runner"), unchecked{&seen}),
                                        rt.spawn<runner>(on_main(), unchecked{&seen})};
     std::atomic<bool> stopped{false};
     for (int i = 0; i < 3; ++i) {

@@ -1,4 +1,5 @@
-// What becomes of an actor that fails: restart with a budget and backoff, stop, escalate; parents, children and watches.
+// What becomes of an actor that fails: restart with a budget and backoff, stop, escalate; parents,
+// children and watches.
 #include <algorithm>
 
 #include "support/conformance.hpp"
@@ -14,7 +15,8 @@ struct worker {
   std::shared_ptr<std::atomic<int>> born, alive;
   std::string name;
   int handled = 0;
-  worker(std::shared_ptr<std::atomic<int>> births, std::shared_ptr<std::atomic<int>> living, std::string called)
+  worker(std::shared_ptr<std::atomic<int>> births, std::shared_ptr<std::atomic<int>> living,
+         std::string called)
       : born(std::move(births)), alive(std::move(living)), name(std::move(called)) {
     ++*born;
     ++*alive;
@@ -31,7 +33,8 @@ struct worker {
 };
 
 struct counts {
-  std::shared_ptr<std::atomic<int>> born = std::make_shared<std::atomic<int>>(0), alive = std::make_shared<std::atomic<int>>(0);
+  std::shared_ptr<std::atomic<int>> born = std::make_shared<std::atomic<int>>(0),
+                                    alive = std::make_shared<std::atomic<int>>(0);
 };
 
 void run_through_failures(runtime& rt) {
@@ -49,7 +52,8 @@ TEST_P(supervision, a_restarted_actor_begins_anew_and_handles_what_came_behind) 
   runtime rt(options());
   for (const bool pinned_one : {false, true}) {
     const counts of;
-    const spawn_options chosen{.on_error = error_policy::restart, .restart = {.times = 3, .per = 1h}};
+    const spawn_options chosen{.on_error = error_policy::restart,
+                               .restart = {.times = 3, .per = 1h}};
     auto one = pinned_one ? rt.spawn<worker>(pinned("one", chosen), of.born, of.alive, "one")
                           : rt.spawn<worker>(chosen, of.born, of.alive, "one");
     one.tell<&worker::work>();
@@ -78,8 +82,9 @@ TEST_P(supervision, a_restarted_actor_begins_anew_and_handles_what_came_behind) 
 TEST_P(supervision, backoff_delays_the_new_one_and_doubles) {
   runtime rt(options());
   const counts of;
-  auto one = rt.spawn<worker>({.on_error = error_policy::restart, .restart = {.times = 3, .per = 1h, .backoff = 2ms}}, of.born,
-                              of.alive, "slow");
+  auto one = rt.spawn<worker>(
+      {.on_error = error_policy::restart, .restart = {.times = 3, .per = 1h, .backoff = 2ms}},
+      of.born, of.alive, "slow");
   const auto before = rt.now();
   for (int i = 0; i < 3; ++i) one.tell<&worker::fail>();
   one.tell<&worker::work>();
@@ -95,8 +100,10 @@ TEST_P(supervision, backoff_may_double_up_to_the_end_of_time) {
   runtime rt(options());
   const counts of;
   constexpr auto ever = std::chrono::nanoseconds::max();
-  auto one = rt.spawn<worker>({.on_error = error_policy::restart, .restart = {.times = 30, .per = ever, .backoff = 1h, .backoff_max = ever}},
-                              of.born, of.alive, "slow");
+  auto one =
+      rt.spawn<worker>({.on_error = error_policy::restart,
+                        .restart = {.times = 30, .per = ever, .backoff = 1h, .backoff_max = ever}},
+                       of.born, of.alive, "slow");
   for (int i = 0; i < 30; ++i) one.tell<&worker::fail>();
   auto count = one.ask<&worker::count>();
   run_through_failures(rt);
@@ -107,8 +114,10 @@ TEST_P(supervision, backoff_may_double_up_to_the_end_of_time) {
 TEST_P(supervision, a_stop_during_the_backoff_ends_it) {
   runtime rt(options());
   const counts of;
-  auto one = rt.spawn<worker>({.on_error = error_policy::restart, .restart = {.times = 3, .per = 1h, .backoff = 1h, .backoff_max = 1h}},
-                              of.born, of.alive, "slow");
+  auto one =
+      rt.spawn<worker>({.on_error = error_policy::restart,
+                        .restart = {.times = 3, .per = 1h, .backoff = 1h, .backoff_max = 1h}},
+                       of.born, of.alive, "slow");
   auto end = one.watch();
   one.tell<&worker::fail>();
   one.tell<&worker::work>();
@@ -123,8 +132,10 @@ TEST_P(supervision, a_stop_cuts_the_backoff_short) {
   for (const bool behind_it : {false, true}) {
     runtime rt(options());
     const counts of;
-    auto one = rt.spawn<worker>({.on_error = error_policy::restart, .restart = {.times = 3, .per = 1h, .backoff = 1h, .backoff_max = 1h}},
-                                of.born, of.alive, "slow");
+    auto one =
+        rt.spawn<worker>({.on_error = error_policy::restart,
+                          .restart = {.times = 3, .per = 1h, .backoff = 1h, .backoff_max = 1h}},
+                         of.born, of.alive, "slow");
     auto end = one.watch();
     one.tell<&worker::work>();
     one.tell<&worker::fail>();
@@ -147,7 +158,9 @@ TEST_P(supervision, a_stop_cuts_the_backoff_short) {
 TEST_P(supervision, a_backoff_that_ends_during_a_stop_that_discards_ends_the_actor) {
   runtime rt(options());
   const counts of;
-  auto one = rt.spawn<worker>({.on_error = error_policy::restart, .restart = {.times = 3, .per = 1h, .backoff = 1ms}}, of.born, of.alive, "slow");
+  auto one = rt.spawn<worker>(
+      {.on_error = error_policy::restart, .restart = {.times = 3, .per = 1h, .backoff = 1ms}},
+      of.born, of.alive, "slow");
   one.tell<&worker::fail>();
   rt.post([&rt] {
     rt.stop(stop_mode::discard, 1h);
@@ -177,8 +190,10 @@ struct born_once {
 TEST_P(supervision, one_that_is_stopped_is_tried_to_be_constructed_once) {
   runtime rt(options());
   const auto births = std::make_shared<std::atomic<int>>(0);
-  auto one = rt.spawn<born_once>({.on_error = error_policy::restart, .restart = {.times = 1'000'000'000, .per = 1h, .backoff = 1h, .backoff_max = 1h}},
-                                 births);
+  auto one = rt.spawn<born_once>(
+      {.on_error = error_policy::restart,
+       .restart = {.times = 1'000'000'000, .per = 1h, .backoff = 1h, .backoff_max = 1h}},
+      births);
   auto end = one.watch();
   one.tell<&born_once::fail>();
   auto answer = one.ask<&born_once::answer>();
@@ -193,7 +208,8 @@ TEST_P(supervision, one_that_is_stopped_is_tried_to_be_constructed_once) {
 TEST_P(supervision, a_constructor_may_fail_very_often_in_a_row) {
   runtime rt(options());
   const auto births = std::make_shared<std::atomic<int>>(0);
-  auto one = rt.spawn<born_once>({.on_error = error_policy::restart, .restart = {.times = 20'000, .per = 1h}}, births);
+  auto one = rt.spawn<born_once>(
+      {.on_error = error_policy::restart, .restart = {.times = 20'000, .per = 1h}}, births);
   auto end = one.watch();
   one.tell<&born_once::fail>();
   run_through_failures(rt);
@@ -208,12 +224,14 @@ struct grower {
   int one() { return 1; }
   task<int> grow() {
     int sum = 0;
-    for (int i = 0; i < 3; ++i) sum += co_await spawn<grower>({.parent = self(this)}, alive).ask<&grower::one>();
+    for (int i = 0; i < 3; ++i)
+      sum += co_await spawn<grower>({.parent = self(this)}, alive).ask<&grower::one>();
     co_return sum;
   }
 };
 
-// GCC 12 destroys the options of such an expression twice: the parent's ref would go while others are there.
+// GCC 12 destroys the options of such an expression twice: the parent's ref would go while others
+// are there.
 TEST_P(supervision, options_may_be_made_in_the_expression_that_awaits) {
   const counts of;
   {
@@ -251,7 +269,8 @@ struct door {
 // Each failure ends the actor again, within the cancelling of its calls.
 TEST_P(supervision, calls_that_fail_when_they_are_cancelled_are_cancelled_once) {
   constexpr int calls = door::calls;
-  for (const error_policy policy : {error_policy::stop, error_policy::escalate, error_policy::resume}) {
+  for (const error_policy policy :
+       {error_policy::stop, error_policy::escalate, error_policy::resume}) {
     for (int failing = 1; failing < 1 << calls; failing = 2 * failing + 1) {
       runtime rt(options());
       auto one = rt.spawn<door>({.on_error = policy});
@@ -270,7 +289,9 @@ struct again {
 TEST_P(supervision, a_bounded_actor_restarts_as_any_other) {
   struct eager {
     std::shared_ptr<std::atomic<int>> alive;
-    explicit eager(std::shared_ptr<std::atomic<int>> living) : alive(std::move(living)) { ++*alive; }
+    explicit eager(std::shared_ptr<std::atomic<int>> living) : alive(std::move(living)) {
+      ++*alive;
+    }
     eager(const eager&) = delete;
     ~eager() { --*alive; }
     task<> fail_at_once() {
@@ -283,8 +304,10 @@ TEST_P(supervision, a_bounded_actor_restarts_as_any_other) {
     const counts of;
     {
       runtime rt(options());
-      auto one = rt.spawn<eager>({.on_error = error_policy::restart, .restart = {.times = 9, .per = 1h, .backoff = backoff},
-                                  .mailbox = {.messages = 100}}, of.alive);
+      auto one = rt.spawn<eager>({.on_error = error_policy::restart,
+                                  .restart = {.times = 9, .per = 1h, .backoff = backoff},
+                                  .mailbox = {.messages = 100}},
+                                 of.alive);
       for (int i = 0; i < 3; ++i) one.tell<&eager::fail_at_once>();
       auto answer = one.ask<&eager::fine>();
       run_through_failures(rt);
@@ -299,9 +322,10 @@ TEST_P(supervision, a_runtime_may_end_during_the_backoff) {
   const counts of;
   for (const bool later : {false, true}) {
     runtime rt(options());
-    auto one = rt.spawn<worker>({.on_error = error_policy::restart,
-                                 .restart = {.times = 3, .per = 1h, .backoff = later ? 1h : 1ns, .backoff_max = 1h}},
-                                of.born, of.alive, "slow");
+    auto one = rt.spawn<worker>(
+        {.on_error = error_policy::restart,
+         .restart = {.times = 3, .per = 1h, .backoff = later ? 1h : 1ns, .backoff_max = 1h}},
+        of.born, of.alive, "slow");
     one.tell<&worker::work>();
     one.tell<&worker::fail>();
     one.tell<&worker::work>();
@@ -319,7 +343,8 @@ TEST_P(supervision, what_cannot_be_restarted_is_refused) {
   const spawn_options chosen{.on_error = error_policy::restart};
   EXPECT_THROW(rt.spawn<moved>(chosen, std::make_unique<int>(1)), option_error);
   EXPECT_THROW(rt.spawn<again>(chosen), option_error);
-  EXPECT_THROW(rt.spawn<counts>({.on_error = error_policy::restart, .restart = {.times = 0}}), option_error);
+  EXPECT_THROW(rt.spawn<counts>({.on_error = error_policy::restart, .restart = {.times = 0}}),
+               option_error);
   runtime other(options());
   EXPECT_THROW(rt.spawn<counts>({.parent = other.spawn<counts>()}), option_error);
 }
@@ -386,7 +411,8 @@ TEST_P(supervision, children_end_with_their_parent_at_any_depth) {
   auto end = late.watch();
   rt.run();
   const ended how = end.get();
-  EXPECT_TRUE(how.reason == ended::why::stopped || how.reason == ended::why::before) << "its parent had ended before";
+  EXPECT_TRUE(how.reason == ended::why::stopped || how.reason == ended::why::before)
+      << "its parent had ended before";
 }
 
 TEST_P(supervision, a_child_keeps_its_parent_and_goes_when_nobody_refers_to_it) {
@@ -405,9 +431,13 @@ TEST_P(supervision, a_child_keeps_its_parent_and_goes_when_nobody_refers_to_it) 
 TEST_P(supervision, escalation_goes_up_to_who_can_help) {
   runtime rt(options());
   const counts of, above;
-  auto top = rt.spawn<worker>({.on_error = error_policy::restart, .restart = {.times = 5, .per = 1h}}, above.born, above.alive, "top");
-  auto middle = rt.spawn<worker>({.on_error = error_policy::escalate, .parent = top}, of.born, of.alive, "middle");
-  auto low = rt.spawn<worker>({.on_error = error_policy::escalate, .parent = middle}, of.born, of.alive, "low");
+  auto top =
+      rt.spawn<worker>({.on_error = error_policy::restart, .restart = {.times = 5, .per = 1h}},
+                       above.born, above.alive, "top");
+  auto middle = rt.spawn<worker>({.on_error = error_policy::escalate, .parent = top}, of.born,
+                                 of.alive, "middle");
+  auto low = rt.spawn<worker>({.on_error = error_policy::escalate, .parent = middle}, of.born,
+                              of.alive, "low");
   auto end = low.watch(), middle_end = middle.watch();
   low.tell<&worker::fail>();
   run_through_failures(rt);
@@ -446,7 +476,9 @@ struct fragile {
 TEST_P(supervision, what_calls_throw_that_are_cancelled_for_a_failure_is_not_escalated_again) {
   runtime rt(options());
   const counts of;
-  auto parent = rt.spawn<worker>({.on_error = error_policy::restart, .restart = {.times = 3, .per = 1h}}, of.born, of.alive, "parent");
+  auto parent =
+      rt.spawn<worker>({.on_error = error_policy::restart, .restart = {.times = 3, .per = 1h}},
+                       of.born, of.alive, "parent");
   auto child = rt.spawn<fragile>({.on_error = error_policy::escalate, .parent = parent});
   for (int i = 0; i < 4; ++i) child.tell<&fragile::fail_at_the_end>();
   child.tell<&fragile::fail>();
@@ -479,7 +511,8 @@ TEST_P(supervision, who_waits_for_what_is_on_its_way_has_the_failure_of_its_chil
     for (int round = 0; round < fewer(40); ++round) {
       runtime rt(options());
       const counts of;
-      auto parent = rt.spawn<busy>({.on_error = chosen, .restart = {.times = 3, .per = 1h}}, of.born);
+      auto parent =
+          rt.spawn<busy>({.on_error = chosen, .restart = {.times = 3, .per = 1h}}, of.born);
       auto child = rt.spawn<child_of_busy>({.on_error = error_policy::escalate, .parent = parent});
       auto end = parent.watch();
       parent.tell<&busy::yield_while_it_fails>(child);
@@ -503,7 +536,9 @@ TEST_P(supervision, one_that_is_stopped_before_it_could_begin_anew_does_not) {
   for (const bool now : {true, false}) {
     runtime rt(options());
     const counts of;
-    auto parent = rt.spawn<busy>({.on_error = error_policy::restart, .restart = {.times = 3, .per = 1h, .backoff = 1h}}, of.born);
+    auto parent = rt.spawn<busy>(
+        {.on_error = error_policy::restart, .restart = {.times = 3, .per = 1h, .backoff = 1h}},
+        of.born);
     auto child = rt.spawn<child_of_busy>({.on_error = error_policy::escalate, .parent = parent});
     auto end = parent.watch();
     parent.tell<&busy::yield_for_ever>();
@@ -532,12 +567,16 @@ TEST_P(supervision, storms_of_failures_lose_nobody) {
   const int groups = fewer(50, 5);
   std::vector<ref<worker>> all;
   for (int g = 0; g < groups; ++g) {
-    auto parent = rt.spawn<worker>({.on_error = g % 2 == 0 ? error_policy::stop : error_policy::restart,
-                                    .restart = {.times = 2, .per = 1h}}, of.born, of.alive, "parent");
+    auto parent =
+        rt.spawn<worker>({.on_error = g % 2 == 0 ? error_policy::stop : error_policy::restart,
+                          .restart = {.times = 2, .per = 1h}},
+                         of.born, of.alive, "parent");
     all.push_back(parent);
     for (int c = 0; c < 8; ++c) {
-      const spawn_options chosen{.on_error = c % 2 == 0 ? error_policy::escalate : error_policy::restart,
-                                 .restart = {.times = 2, .per = 1h, .backoff = std::chrono::microseconds(c * 10)}, .parent = parent};
+      const spawn_options chosen{
+          .on_error = c % 2 == 0 ? error_policy::escalate : error_policy::restart,
+          .restart = {.times = 2, .per = 1h, .backoff = std::chrono::microseconds(c * 10)},
+          .parent = parent};
       all.push_back(rt.spawn<worker>(chosen, of.born, of.alive, "child"));
     }
   }

@@ -27,10 +27,12 @@ TEST_P(supervised_crowds, children_leave_in_any_order) {
     for (int i = 0; i < 40; ++i) {
       all[static_cast<std::size_t>(i * step % 50)].stop();
       if (i % 8 == 0) rt.run();
-      if (i == 20) all.push_back(rt.spawn<node>({.parent = top})), ends.push_back(all.back().watch());
+      if (i == 20)
+        all.push_back(rt.spawn<node>({.parent = top})), ends.push_back(all.back().watch());
     }
     rt.run();
-    EXPECT_EQ(std::count_if(ends.begin(), ends.end(), [](const auto& one) { return one.ready(); }), 40);
+    EXPECT_EQ(std::count_if(ends.begin(), ends.end(), [](const auto& one) { return one.ready(); }),
+              40);
     top.stop();
     rt.run();
     for (auto& one : ends) EXPECT_EQ(one.get().reason, ended::why::stopped);
@@ -50,10 +52,12 @@ TEST_P(supervised_crowds, the_end_of_a_child_takes_as_long_among_many) {
   const auto begin = std::chrono::steady_clock::now();
   while (!children.empty()) children.pop_back();  // the youngest first
   rt.run();
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, 2s) << "about 0.1 s; it was 4 s when each was looked for among all";
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 2s)
+      << "about 0.1 s; it was 4 s when each was looked for among all";
 }
 
-// Some have ended before, some with their runtime, which destroys parents and children in any order.
+// Some have ended before, some with their runtime, which destroys parents and children in any
+// order.
 TEST_P(supervised_crowds, a_runtime_ends_with_families) {
   std::vector<ref<node>> kept;
   {

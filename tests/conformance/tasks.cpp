@@ -147,14 +147,17 @@ TEST_P(tasks, an_ask_gives_a_value_or_an_exception) {
 TEST_P(tasks, a_suspended_turn_is_exclusive_and_messages_queue_behind_it) {
   runtime rt(options());
   for (auto where : {0, 1, 2}) {
-    auto a = where == 0 ? rt.spawn<account>() : where == 1 ? rt.spawn<account>(pinned("one")) : rt.spawn<account>(on_main());
+    auto a = where == 0   ? rt.spawn<account>()
+             : where == 1 ? rt.spawn<account>(pinned("one"))
+                          : rt.spawn<account>(on_main());
     a.tell<&account::slow>("first");
     a.tell<&account::note>("second");
     a.tell<&account::slow>("third");
     a.tell<&account::note>("fourth");
     auto seen = a.ask<&account::all>();
     rt.run();
-    EXPECT_EQ(seen.get(), (std::vector<std::string>{"first begins", "first ends", "second", "third begins", "third ends", "fourth"}));
+    EXPECT_EQ(seen.get(), (std::vector<std::string>{"first begins", "first ends", "second",
+                                                    "third begins", "third ends", "fourth"}));
   }
   EXPECT_EQ(live.load(), 0);
 }
@@ -250,7 +253,8 @@ TEST_P(tasks, threads_of_your_own_resolve_and_wait) {
       co_return value + 1;
     };
     auto got = rt.spawn(wait(answer.get_future()));
-    std::thread outside([answer = std::move(answer), open = rt.hold(), i]() mutable { answer.set_value(i); });
+    std::thread outside(
+        [answer = std::move(answer), open = rt.hold(), i]() mutable { answer.set_value(i); });
     rt.run();
     EXPECT_EQ(got.get(), i + 1);
     outside.join();
@@ -275,8 +279,10 @@ TEST_P(tasks, callbacks_run_in_the_turns_of_who_asked) {
     ref<account> of;
     std::vector<std::string> seen{};
     void go() {
-      of.ask<&account::read>().then([this](int n) { seen.push_back(std::to_string(n)); }, [](std::exception_ptr) {});
-      of.ask<&account::refuse>().then([](int) {}, [this](std::exception_ptr) { seen.push_back("refused"); });
+      of.ask<&account::read>().then([this](int n) { seen.push_back(std::to_string(n)); },
+                                    [](std::exception_ptr) {});
+      of.ask<&account::refuse>().then([](int) {},
+                                      [this](std::exception_ptr) { seen.push_back("refused"); });
       of.ask<&account::read>().then([](int) { throw std::logic_error("in on_value"); },
                                     [this](std::exception_ptr) { seen.push_back("own error"); });
       of.ask<&account::read>().then([](int) { throw std::logic_error("unheard"); });
@@ -309,7 +315,10 @@ TEST_P(tasks, an_ask_that_would_wait_for_itself_throws_at_once) {
     std::vector<ref<link>> ring;
     for (int i = 0; i < length; ++i) ring.push_back(rt.spawn<link>());
     for (int i = 0; i < length; ++i) {
-      ring[static_cast<std::size_t>(i)].tell([next = ring[static_cast<std::size_t>((i + 1) % length)]](link& self) { self.next = next; });
+      ring[static_cast<std::size_t>(i)].tell(
+          [next = ring[static_cast<std::size_t>((i + 1) % length)]](link& self) {
+            self.next = next;
+          });
     }
     auto fine = ring[0].ask<&link::go>(length - 1);
     rt.run();
@@ -397,10 +406,12 @@ TEST_P(tasks, an_ask_that_would_wait_for_itself_through_returned_futures_throws_
       stuck.get();
       FAIL();
     } catch (const deadlock& e) {
-      EXPECT_NE(std::string(e.what()).find("passes_on::begin asks "), std::string::npos) << e.what();
+      EXPECT_NE(std::string(e.what()).find("passes_on::begin asks "), std::string::npos)
+          << e.what();
     }
     auto further = ring[0].ask<&passes_on::begin>(length);
-    auto none = ring[0].ask<&passes_on::pass>(3 * length);  // it comes by where it was asked first, and waits nowhere
+    // it comes by where it was asked first, and waits nowhere
+    auto none = ring[0].ask<&passes_on::pass>(3 * length);
     EXPECT_NO_THROW(rt.run());
     EXPECT_THROW(further.get(), deadlock);
     EXPECT_EQ(none.get(), 7);
@@ -415,7 +426,8 @@ TEST_P(tasks, an_ask_that_would_wait_for_itself_through_returned_futures_throws_
   EXPECT_EQ(live.load(), 0);
 }
 
-// Who was asked has begun something else, and answers before that has ended: then nobody above waits for it.
+// Who was asked has begun something else, and answers before that has ended: then nobody above
+// waits for it.
 struct begins_jobs {
   struct job {
     task<int> work(ref<begins_jobs> of, event go) {
@@ -475,7 +487,8 @@ TEST_P(tasks, an_ask_that_was_given_up_closes_no_circle) {
   promise<int> got;
   auto answer = got.get_future();
   auto one = rt.spawn<gives_up_by_time>();
-  auto done = one.ask<&gives_up_by_time::ask>(rt.spawn<gives_up_by_time::slow>(), event(), std::move(got));
+  auto done =
+      one.ask<&gives_up_by_time::ask>(rt.spawn<gives_up_by_time::slow>(), event(), std::move(got));
   EXPECT_NO_THROW(rt.run());
   EXPECT_EQ(done.get(), 1u);
   EXPECT_EQ(answer.get(), 3);
@@ -597,7 +610,8 @@ TEST_P(tasks, side_by_side_all_or_the_first) {
   EXPECT_EQ(live.load(), 0);
 }
 
-// What each waits for comes between the last turn and the runtime's end: nobody can cancel it, and no turn handles it.
+// What each waits for comes between the last turn and the runtime's end: nobody can cancel it, and
+// no turn handles it.
 TEST_P(tasks, the_end_finds_a_winner_among_those_that_were_on_their_way) {
   auto wait = [](future<int> one, future<int> two, int* got, bool all) -> task<> {
     counted here;
@@ -675,7 +689,8 @@ TEST_P(tasks, the_main_thread_answers_in_the_order_asked) {
   rt.run();
   EXPECT_EQ(got.get(), std::this_thread::get_id());
   EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
-  std::thread outside([main = rt.main(), open = rt.hold()] { EXPECT_EQ(main.call_and_wait([] { return 5; }), 5); });
+  std::thread outside(
+      [main = rt.main(), open = rt.hold()] { EXPECT_EQ(main.call_and_wait([] { return 5; }), 5); });
   while (rt.run_once()) {
   }
   outside.join();
@@ -686,8 +701,16 @@ TEST_P(tasks, timers_come_again_and_weak_ones_let_the_program_end) {
   runtime rt(options());
   std::stop_source enough;
   std::atomic<int> ticks{0}, faults{0}, once{0}, never{0};
-  rt.every(100us, [&] { if (++ticks >= 5 && faults >= 2) enough.request_stop(); }, {.stop = enough.get_token()});
-  rt.every(50us, [&] { if (++faults == 1) throw std::runtime_error("tick"); }, {.stop = enough.get_token()});
+  rt.every(100us,
+           [&] {
+             if (++ticks >= 5 && faults >= 2) enough.request_stop();
+           },
+           {.stop = enough.get_token()});
+  rt.every(50us,
+           [&] {
+             if (++faults == 1) throw std::runtime_error("tick");
+           },
+           {.stop = enough.get_token()});
   rt.after(1h, [&] { ++never; }, {.weak = true});
   rt.after(1us, [&] { ++once; });
   EXPECT_THROW(rt.run(), std::runtime_error);
@@ -748,17 +771,20 @@ TEST_P(tasks, timers_are_stopped_beside_the_end) {
   }
 }
 
-// Whoever cancels races with the time, the call, and the stop token: a call is taken back or it comes.
+// Whoever cancels races with the time, the call, and the stop token: a call is taken back or it
+// comes.
 TEST_P(tasks, timers_are_cancelled_at_any_time) {
   runtime rt(options());
   std::atomic<int> came{0};
   int taken_back = 0;
   std::vector<timer> all;
-  for (int i = 0; i < 2000; ++i) all.push_back(rt.after(std::chrono::microseconds(i), [&] { ++came; }));
+  for (int i = 0; i < 2000; ++i)
+    all.push_back(rt.after(std::chrono::microseconds(i), [&] { ++came; }));
   std::atomic<int> periods{0};
   std::vector<timer> often;
   std::stop_source enough;
-  for (int i = 0; i < 20; ++i) often.push_back(rt.every(70us, [&] { ++periods; }, {.stop = enough.get_token()}));
+  for (int i = 0; i < 20; ++i)
+    often.push_back(rt.every(70us, [&] { ++periods; }, {.stop = enough.get_token()}));
   for (std::size_t i = 0; i < all.size(); i += 3) taken_back += all[i].cancel() ? 1 : 0;
   for (std::size_t i = 0; i < often.size(); i += 2) often[i].cancel();
   enough.request_stop();
@@ -774,7 +800,8 @@ TEST_P(tasks, sleeps_are_never_short) {
     co_return on->now() - before >= span;
   };
   std::vector<future<bool>> all;
-  for (int i = 0; i < 200; ++i) all.push_back(rt.spawn(nap(&rt, std::chrono::microseconds(i * 17 % 3000))));
+  for (int i = 0; i < 200; ++i)
+    all.push_back(rt.spawn(nap(&rt, std::chrono::microseconds(i * 17 % 3000))));
   rt.run();
   for (auto& one : all) EXPECT_TRUE(one.get());
 }
@@ -824,7 +851,6 @@ TEST_P(tasks, storms_of_asks_resolve_each_exactly_once) {
   EXPECT_EQ(live.load(), 0);
 }
 
-
 // Whatever a task can await, side by side.
 task<int> number_later(int n) {
   co_await yield();
@@ -844,16 +870,19 @@ struct answers_side_by_side {
   int fails() { throw std::runtime_error("it fails"); }
 };
 
-task<> await_all_kinds(ref<answers_side_by_side> one, future<std::unique_ptr<int>> promised, event set, int& reached) {
+task<> await_all_kinds(ref<answers_side_by_side> one, future<std::unique_ptr<int>> promised,
+                       event set, int& reached) {
   using asked = answers_side_by_side;
   auto [twice, task_value, owned, limited, nothing, woke, slept] =
-      co_await when_all(one.ask<&asked::twice>(1), number_later(2), std::move(promised), one.ask<&asked::twice>(4).timeout(1h),
-                        one.ask<&asked::nothing>(), set.wait(), sleep_for(1us));
+      co_await when_all(one.ask<&asked::twice>(1), number_later(2), std::move(promised),
+                        one.ask<&asked::twice>(4).timeout(1h), one.ask<&asked::nothing>(),
+                        set.wait(), sleep_for(1us));
   EXPECT_EQ(twice, 2);
   EXPECT_EQ(task_value, 2);
   EXPECT_EQ(*owned, 3);
   EXPECT_EQ(limited, 8);
-  static_assert(std::is_same_v<decltype(nothing), std::monostate> && std::is_same_v<decltype(slept), std::monostate>);
+  static_assert(std::is_same_v<decltype(nothing), std::monostate> &&
+                std::is_same_v<decltype(slept), std::monostate>);
   static_cast<void>(woke);
   ++reached;
 
@@ -867,7 +896,8 @@ task<> await_all_kinds(ref<answers_side_by_side> one, future<std::unique_ptr<int
   EXPECT_EQ(limits.at(1), 2);
   ++reached;
 
-  auto first = co_await when_any(sleep_for(1h), troupe::spawn(number_later(7)), number_much_later(8));
+  auto first =
+      co_await when_any(sleep_for(1h), troupe::spawn(number_later(7)), number_much_later(8));
   EXPECT_EQ(first.index(), 1u);
   std::vector<future<int>> race;
   race.push_back(promise<int>().get_future());

@@ -1,4 +1,5 @@
-// What a report of waits says of each kind of wait: the line of the user's program, and none of the library's.
+// What a report of waits says of each kind of wait: the line of the user's program, and none of the
+// library's.
 #include <algorithm>
 #include <sstream>
 
@@ -34,7 +35,8 @@ std::vector<std::string> waits_in(const std::string& text) {
 void expect_own_places(const std::string& text, std::size_t waits) {
   const std::vector<std::string> lines = waits_in(text);
   EXPECT_EQ(lines.size(), waits) << text;
-  for (const std::string& line : lines) EXPECT_NE(line.find(" waits at wait_lines.cpp:"), std::string::npos) << line;
+  for (const std::string& line : lines)
+    EXPECT_NE(line.find(" waits at wait_lines.cpp:"), std::string::npos) << line;
 }
 
 // What never comes: the program is out of work.
@@ -42,7 +44,8 @@ TEST_P(wait_lines, of_a_stall_are_the_users) {
   runtime rt(options());
   const event never;
   const auto busy = rt.spawn<keeper>(never);
-  const auto full = rt.spawn<keeper>({.mailbox = {.messages = 1, .when_full = when_full::suspend}}, never);
+  const auto full =
+      rt.spawn<keeper>({.mailbox = {.messages = 1, .when_full = when_full::suspend}}, never);
   promise<int> unset;
   future<int> later = unset.get_future();
   promise<> unset_too;
@@ -57,7 +60,8 @@ TEST_P(wait_lines, of_a_stall_are_the_users) {
   rt.spawn([never]() -> task<> { co_await never.wait(); });
   rt.spawn([later = std::move(later)]() mutable -> task<> { co_await std::move(later); });
   rt.spawn([never]() -> task<> { co_await when_all(never.wait(), never.wait()); });
-  rt.spawn([never, busy]() -> task<> { co_await when_any(never.wait(), busy.ask<&keeper::keep>()); });
+  rt.spawn(
+      [never, busy]() -> task<> { co_await when_any(never.wait(), busy.ask<&keeper::keep>()); });
   rt.spawn([never]() -> task<> {
     std::vector<future<>> all;
     for (int i = 0; i < 3; ++i) all.push_back(never.wait());
@@ -97,7 +101,8 @@ TEST_P(wait_lines, of_a_dump_are_the_users) {
   const auto busy = rt.spawn<keeper>(never);
   rt.spawn([]() -> task<> { co_await sleep_for(1h); });
   rt.spawn([never]() -> task<> { co_await never.wait().timeout(1h); });
-  rt.spawn([busy]() -> task<> { static_cast<void>(co_await busy.ask<&keeper::keep>().timeout(1h)); });
+  rt.spawn(
+      [busy]() -> task<> { static_cast<void>(co_await busy.ask<&keeper::keep>().timeout(1h)); });
   rt.spawn([never]() -> task<> {
     auto slow = [](event e) -> task<> { co_await e.wait(); };
     task<> one = slow(never);
@@ -115,7 +120,8 @@ TEST_P(wait_lines, of_a_dump_are_the_users) {
   rt.run();
   const std::vector<std::string> lines = waits_in(text);
   EXPECT_GE(lines.size(), 1u) << text;
-  for (const std::string& line : lines) EXPECT_NE(line.find(" waits at wait_lines.cpp:"), std::string::npos) << line;
+  for (const std::string& line : lines)
+    EXPECT_NE(line.find(" waits at wait_lines.cpp:"), std::string::npos) << line;
 }
 
 TROUPE_TEST_EACH(wait_lines, all_settings);

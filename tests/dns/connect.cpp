@@ -13,15 +13,18 @@ using namespace std::chrono_literals;
 class dns_connect : public io_conformance {};
 
 std::vector<io_setting> connect_settings() {
-  std::vector<io_setting> all{{{policy::work_stealing, 2, 1}, io_backend::epoll}, {{policy::work_stealing, 2, 1}, io_backend::io_uring}};
-  for (const std::uint64_t seed : {1u, 2u, 3u}) all.push_back({{policy::simulated, 1, seed}, io_backend::simulated});
+  std::vector<io_setting> all{{{policy::work_stealing, 2, 1}, io_backend::epoll},
+                              {{policy::work_stealing, 2, 1}, io_backend::io_uring}};
+  for (const std::uint64_t seed : {1u, 2u, 3u})
+    all.push_back({{policy::simulated, 1, seed}, io_backend::simulated});
   return all;
 }
 
 endpoint v6(std::uint16_t port) { return endpoint::loopback_v6(port); }
 endpoint v4(std::uint16_t port) { return endpoint::loopback(port); }
 
-// One of each family, at one port: the system chooses it, and another one may have it in the other family.
+// One of each family, at one port: the system chooses it, and another one may have it in the other
+// family.
 struct two_listeners {
   tcp_listener six, four;
   explicit two_listeners(const listen_options& of_six = {}) {

@@ -1,8 +1,8 @@
 // resolve: what servers answer, and what they should not.
-#include <algorithm>
-#include <optional>
 #include <sys/resource.h>
 #include <unistd.h>
+#include <algorithm>
+#include <optional>
 
 #include <sstream>
 
@@ -43,7 +43,8 @@ std::string text_of(const std::vector<endpoint>& all) {
   return text;
 }
 const char* text_of(resolve_failure why) {
-  constexpr const char* names[] = {"host_not_found", "no_data", "try_again", "bad_name", "in_simulation"};
+  constexpr const char* names[] = {"host_not_found", "no_data", "try_again", "bad_name",
+                                   "in_simulation"};
   return names[static_cast<std::size_t>(why)];
 }
 
@@ -187,7 +188,8 @@ TEST_P(dns_queries, many_names_at_a_time_by_one_resolver_that_goes) {
     const std::vector<std::string> got = co_await when_all(std::move(all));
     for (std::size_t i = 1; i <= got.size(); ++i) {
       const std::string port = std::to_string(i);
-      EXPECT_EQ(got[i - 1], i % 2 != 0 ? "127.0.0.1:" + port + " [::1]:" + port + " " : "host_not_found");
+      EXPECT_EQ(got[i - 1],
+                i % 2 != 0 ? "127.0.0.1:" + port + " [::1]:" + port + " " : "host_not_found");
     }
     for (std::size_t i = 1; i <= elsewhere.size(); ++i) {
       const std::string one = co_await std::move(elsewhere[i - 1]);
@@ -211,16 +213,19 @@ TEST_P(dns_queries, a_limit_of_time_and_a_token_end_it_at_any_step) {
           for (int i = 0; i < turns; ++i) co_await yield();
           asks.request_stop();
         };
-        auto [got, stopped] = co_await when_all(outcome_of(by.resolve(name, 1).stop(source.get_token())), later(source, yields));
+        auto [got, stopped] = co_await when_all(
+            outcome_of(by.resolve(name, 1).stop(source.get_token())), later(source, yields));
         EXPECT_EQ(got, "cancelled");
       }
     }
     std::stop_source before;
     before.request_stop();
-    const std::string got = co_await outcome_of(by.resolve("both.test", 1).stop(before.get_token()));
+    const std::string got =
+        co_await outcome_of(by.resolve("both.test", 1).stop(before.get_token()));
     EXPECT_EQ(got, "cancelled");
     // The winner ends the other one.
-    const auto first = co_await when_any(outcome_of(by.resolve("silent.test", 1)), outcome_of(by.resolve("both.test", 1)));
+    const auto first = co_await when_any(outcome_of(by.resolve("silent.test", 1)),
+                                         outcome_of(by.resolve("both.test", 1)));
     EXPECT_EQ(first.index(), 1u);
     // Time enough changes nothing.
     const std::string in_time = co_await outcome_of(by.resolve("both.test", 1).timeout(30s));
@@ -292,7 +297,9 @@ task<std::string> addresses_that_need_no_server() {
       {"a..b", "bad_name"},
       {".a", "bad_name"},
       {"a b", "bad_name"},
-      {"b\xc3\xbc" "cher.example", "bad_name"},
+      {"b\xc3\xbc"
+       "cher.example",
+       "bad_name"},
       {"x\r\ny", "bad_name"},
       {"127.1", "bad_name"},
       {"1.2.3.4.5", "bad_name"},
@@ -306,8 +313,9 @@ task<std::string> addresses_that_need_no_server() {
     const std::string got = co_await outcome_of(resolve(name, 9));
     if (got != expected) wrong << name << " came to " << got << '\n';
   }
-  for (const std::string& name : {std::string(64, 'a') + ".test", std::string("a\0b", 3), std::string(126, 'a').replace(60, 1, ".") + "." +
-                                  std::string(126, 'a').replace(60, 1, ".") + ".test"}) {
+  for (const std::string& name : {std::string(64, 'a') + ".test", std::string("a\0b", 3),
+                                  std::string(126, 'a').replace(60, 1, ".") + "." +
+                                      std::string(126, 'a').replace(60, 1, ".") + ".test"}) {
     const std::string got = co_await outcome_of(resolve(name, 9));
     if (got != "bad_name") wrong << name << " came to " << got << '\n';
   }
@@ -346,8 +354,11 @@ TEST(dns_options, what_makes_no_sense_is_refused) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(backends, dns_queries, ::testing::ValuesIn(dns_settings()), [](const auto& one) { return name_of(one.param); });
-INSTANTIATE_TEST_SUITE_P(backends, dns_simulated, ::testing::Values(io_setting{{policy::simulated, 1, 1}, io_backend::simulated}),
+INSTANTIATE_TEST_SUITE_P(backends, dns_queries, ::testing::ValuesIn(dns_settings()),
+                         [](const auto& one) { return name_of(one.param); });
+INSTANTIATE_TEST_SUITE_P(backends, dns_simulated,
+                         ::testing::Values(io_setting{{policy::simulated, 1, 1},
+                                                      io_backend::simulated}),
                          [](const auto& one) { return name_of(one.param); });
 
 }  // namespace

@@ -1,4 +1,5 @@
-// A server of DNS for the tests, on 127.0.0.1, over UDP and TCP. What it answers follows from the first label of the name.
+// A server of DNS for the tests, on 127.0.0.1, over UDP and TCP. What it answers follows from the
+// first label of the name.
 #pragma once
 
 #include <array>
@@ -22,7 +23,9 @@ struct dns_question {
 
 inline constexpr std::uint16_t type_a = 1, type_cname = 5, type_aaaa = 28;
 
-inline std::string two_bytes(unsigned value) { return {static_cast<char>(value >> 8), static_cast<char>(value)}; }
+inline std::string two_bytes(unsigned value) {
+  return {static_cast<char>(value >> 8), static_cast<char>(value)};
+}
 
 inline dns_question question_of(std::string_view packet) {
   dns_question asked;
@@ -30,7 +33,8 @@ inline dns_question question_of(std::string_view packet) {
   while (at < packet.size() && packet[at] != 0) {
     const auto length = static_cast<std::size_t>(static_cast<unsigned char>(packet[at]));
     if (!asked.name.empty()) asked.name += '.';
-    for (const char c : packet.substr(at + 1, length)) asked.name += static_cast<char>(std::tolower(c));
+    for (const char c : packet.substr(at + 1, length))
+      asked.name += static_cast<char>(std::tolower(c));
     at += length + 1;
   }
   if (at + 5 > packet.size()) return asked;
@@ -51,15 +55,20 @@ inline std::string encoded(std::string_view name) {
 }
 
 // Of the name that was asked for (a pointer to it), or of `owner`.
-inline std::string record(std::uint16_t type, const std::string& data, const std::string& owner = "\xc0\x0c") {
-  return owner + two_bytes(type) + two_bytes(1) + std::string("\0\0\0\x3c", 4) + two_bytes(static_cast<unsigned>(data.size())) + data;
+inline std::string record(std::uint16_t type, const std::string& data,
+                          const std::string& owner = "\xc0\x0c") {
+  return owner + two_bytes(type) + two_bytes(1) + std::string("\0\0\0\x3c", 4) +
+         two_bytes(static_cast<unsigned>(data.size())) + data;
 }
 inline std::string v4_data(unsigned last) { return {'\x7f', 0, 0, static_cast<char>(last)}; }
-inline std::string v6_data(unsigned last) { return std::string(15, '\0') + static_cast<char>(last); }
+inline std::string v6_data(unsigned last) {
+  return std::string(15, '\0') + static_cast<char>(last);
+}
 
-inline std::string reply(std::string_view packet, const dns_question& asked, unsigned flags, int records, const std::string& body) {
-  return std::string(packet.substr(0, 2)) + two_bytes(0x8180 | flags) + two_bytes(1) + two_bytes(static_cast<unsigned>(records)) +
-         std::string(4, '\0') + asked.bytes + body;
+inline std::string reply(std::string_view packet, const dns_question& asked, unsigned flags,
+                         int records, const std::string& body) {
+  return std::string(packet.substr(0, 2)) + two_bytes(0x8180 | flags) + two_bytes(1) +
+         two_bytes(static_cast<unsigned>(records)) + std::string(4, '\0') + asked.bytes + body;
 }
 
 class dns_server {
@@ -125,18 +134,22 @@ class dns_server {
     int times = 0;
     {
       std::lock_guard lock(mutex_);
-      times = ++seen_[asked.name + (asked.type == type_a ? "/a" : "/aaaa") + (by_stream ? "/tcp" : "")];
+      times =
+          ++seen_[asked.name + (asked.type == type_a ? "/a" : "/aaaa") + (by_stream ? "/tcp" : "")];
     }
     const bool v4 = asked.type == type_a;
     const std::string kind = asked.name.substr(0, asked.name.find('.'));
     const std::string address = v4 ? record(type_a, v4_data(1)) : record(type_aaaa, v6_data(1));
     const std::string good = reply(packet, asked, 0, 1, address);
     if (kind == "both") return {good};
-    if (kind == "v4") return {v4 ? reply(packet, asked, 0, 2, address + record(type_a, v4_data(2))) : reply(packet, asked, 0, 0, "")};
+    if (kind == "v4")
+      return {v4 ? reply(packet, asked, 0, 2, address + record(type_a, v4_data(2)))
+                 : reply(packet, asked, 0, 0, "")};
     if (kind == "v6") return {v4 ? reply(packet, asked, 0, 0, "") : good};
     if (kind == "alias") {
       const std::string to = encoded("both.test");
-      const std::string there = v4 ? record(type_a, v4_data(7), to) : record(type_aaaa, v6_data(1), to);
+      const std::string there =
+          v4 ? record(type_a, v4_data(7), to) : record(type_aaaa, v6_data(1), to);
       return {reply(packet, asked, 0, 2, record(type_cname, to) + there)};
     }
     if (kind == "loop") return {reply(packet, asked, 0, 1, record(type_cname, "\xc0\x0c"))};
@@ -145,20 +158,25 @@ class dns_server {
     if (kind == "broken") return {reply(packet, asked, 2, 0, "")};
     if (kind == "refused") return {reply(packet, asked, 5, 0, "")};
     if (kind == "big") return {by_stream ? good : reply(packet, asked, 0x0200, 0, "")};
-    if (kind == "bigsilent") return by_stream ? std::vector<std::string>{} : std::vector{reply(packet, asked, 0x0200, 0, "")};
+    if (kind == "bigsilent")
+      return by_stream ? std::vector<std::string>{}
+                       : std::vector{reply(packet, asked, 0x0200, 0, "")};
     if (kind == "late") return times > 1 ? std::vector{good} : std::vector<std::string>{};
     if (kind == "garbage") return {std::string(packet.substr(0, 2)) + std::string(40, '\xee')};
     if (kind == "short") return {std::string(packet.substr(0, 3)), good};
     if (kind == "lies") return {reply(packet, asked, 0, 9, address.substr(0, 11))};
     if (kind == "wrongid") {
-      std::string forged = reply(packet, asked, 0, 1, v4 ? record(type_a, v4_data(66)) : record(type_aaaa, v6_data(66)));
+      std::string forged = reply(packet, asked, 0, 1,
+                                 v4 ? record(type_a, v4_data(66)) : record(type_aaaa, v6_data(66)));
       forged[0] = static_cast<char>(forged[0] ^ 0x55);
       return {forged, good};
     }
     if (kind == "wrongname") {
       dns_question other = asked;
       other.bytes[1] = 'x';
-      return {reply(packet, other, 0, 1, v4 ? record(type_a, v4_data(66)) : record(type_aaaa, v6_data(66))), good};
+      return {reply(packet, other, 0, 1,
+                    v4 ? record(type_a, v4_data(66)) : record(type_aaaa, v6_data(66))),
+              good};
     }
     return {};  // "silent"
   }

@@ -1,5 +1,6 @@
-// httpd's handlers take no memory of the general heap in the steady state: not one malloc, nor what stands on it, a request.
-// SQLite has a heap of its own (SqliteMemory), which counts like all else when it grows.
+// httpd's handlers take no memory of the general heap in the steady state: not one malloc, nor what
+// stands on it, a request. SQLite has a heap of its own (SqliteMemory), which counts like all else
+// when it grows.
 #define main httpd_main
 #include "../../examples/httpd.cpp"
 #undef main
@@ -28,7 +29,8 @@ constinit std::atomic<long> allocations{0};
 constinit thread_local bool is_client = false;
 
 void count() noexcept {
-  if (!is_client) allocations.fetch_add(1, std::memory_order_relaxed);  // order: relaxed  a count, read when the server is idle
+  // order: relaxed  a count, read when the server is idle
+  if (!is_client) allocations.fetch_add(1, std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -73,7 +75,8 @@ class PlainClient {
   ~PlainClient() { ::close(fd_); }
   // Whether it was answered 200, and with all of its body.
   bool ask(const std::string& request) {
-    if (::send(fd_, request.data(), request.size(), 0) != static_cast<ssize_t>(request.size())) return false;
+    if (::send(fd_, request.data(), request.size(), 0) != static_cast<ssize_t>(request.size()))
+      return false;
     std::string got;
     for (std::size_t wanted = 0; wanted == 0 || got.size() < wanted;) {
       std::array<char, 65536> part;
@@ -81,7 +84,8 @@ class PlainClient {
       if (bytes <= 0) return false;
       got.append(part.data(), static_cast<std::size_t>(bytes));
       const std::size_t end = got.find("\r\n\r\n"), length = got.find("Content-Length: ");
-      if (end != std::string::npos && length < end) wanted = end + 4 + std::stoul(got.substr(length + 16));
+      if (end != std::string::npos && length < end)
+        wanted = end + 4 + std::stoul(got.substr(length + 16));
     }
     return got.starts_with("HTTP/1.1 200 ");
   }
@@ -97,7 +101,8 @@ bool none(const std::map<std::string, long>& grown) {
 class httpd_memory : public testing::TestWithParam<troupe::io_backend> {};
 
 TEST_P(httpd_memory, no_steady_request_takes_any_of_the_general_heap) {
-  const std::filesystem::path folder = std::filesystem::temp_directory_path() / ("troupe_httpd_" + std::to_string(::getpid()));
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("troupe_httpd_" + std::to_string(::getpid()));
   std::filesystem::create_directories(folder / "a_folder_with_quite_a_long_name");
   const std::string small = "/a_folder_with_quite_a_long_name/small.txt", large = "/large.bin";
   std::ofstream(folder.string() + small) << std::string(4'000, 'x');
@@ -107,7 +112,9 @@ TEST_P(httpd_memory, no_steady_request_takes_any_of_the_general_heap) {
   options.workers = 1;
   options.io = GetParam();
   troupe::runtime rt(options);
-  http::server web(make_routes(folder.string(), rt.spawn<Database>(troupe::pinned("database"), ":memory:"), rt.spawn<Room>()));
+  http::server web(make_routes(folder.string(),
+                               rt.spawn<Database>(troupe::pinned("database"), ":memory:"),
+                               rt.spawn<Room>()));
   auto listener = troupe::tcp_listener::listen(troupe::endpoint::loopback(0));
   const troupe::endpoint at = listener.local();
   rt.spawn(web.serve(std::move(listener)));
@@ -117,14 +124,16 @@ TEST_P(httpd_memory, no_steady_request_takes_any_of_the_general_heap) {
     is_client = true;
     {
       PlainClient client(at);
-      const std::vector<std::string> paths{"/plaintext", "/json", "/db", "/queries?queries=20", "/updates?queries=5", "/fortunes",
-                                           small, large};
-      // Once the pools are full: each thread has its own, and the clock's, which wakes the server's sweep, may fill late. What a
-      // request takes, each round counts a thousand times.
+      const std::vector<std::string> paths{
+          "/plaintext",         "/json",     "/db", "/queries?queries=20",
+          "/updates?queries=5", "/fortunes", small, large};
+      // Once the pools are full: each thread has its own, and the clock's, which wakes the server's
+      // sweep, may fill late. What a request takes, each round counts a thousand times.
       constexpr int rounds_most = 4;
       for (int round = 0; round <= rounds_most && (round < 2 || !none(grown)); ++round) {
         for (const std::string& path : paths) {
-          const std::string request = "GET " + path + " HTTP/1.1\r\nHost: localhost\r\nAccept: */*\r\n\r\n";
+          const std::string request =
+              "GET " + path + " HTTP/1.1\r\nHost: localhost\r\nAccept: */*\r\n\r\n";
           const long before = allocations.load();
           for (int i = 0; i < 1'000; ++i) well = client.ask(request) && well;
           grown[path] = allocations.load() - before;
@@ -140,8 +149,11 @@ TEST_P(httpd_memory, no_steady_request_takes_any_of_the_general_heap) {
   for (const auto& [path, count] : grown) EXPECT_EQ(count, 0) << "1,000 requests to " << path;
 }
 
-INSTANTIATE_TEST_SUITE_P(backends, httpd_memory, testing::Values(troupe::io_backend::epoll, troupe::io_backend::io_uring),
-                         [](const auto& one) { return one.param == troupe::io_backend::epoll ? "epoll" : "io_uring"; });
+INSTANTIATE_TEST_SUITE_P(backends, httpd_memory,
+                         testing::Values(troupe::io_backend::epoll, troupe::io_backend::io_uring),
+                         [](const auto& one) {
+                           return one.param == troupe::io_backend::epoll ? "epoll" : "io_uring";
+                         });
 
 // Before SQLite is used.
 [[maybe_unused]] const bool memory_chosen = (SqliteMemory::use(), true);

@@ -17,7 +17,9 @@ struct text_body {
    public:
     template <bool isRequest, class Fields>
     reader(boost::beast::http::header<isRequest, Fields>&, value_type& to) : to_(to) {}
-    void init(const boost::optional<std::uint64_t>&, boost::beast::error_code& failed) { failed = {}; }
+    void init(const boost::optional<std::uint64_t>&, boost::beast::error_code& failed) {
+      failed = {};
+    }
     template <class Buffers>
     std::size_t put(const Buffers& buffers, boost::beast::error_code& failed) {
       failed = {};
@@ -49,7 +51,8 @@ reading by_beast(std::string_view bytes) {
   std::size_t at = 0;
   while (!parser.is_done()) {
     beast::error_code failed;
-    const std::size_t taken = parser.put(boost::asio::buffer(bytes.data() + at, bytes.size() - at), failed);
+    const std::size_t taken =
+        parser.put(boost::asio::buffer(bytes.data() + at, bytes.size() - at), failed);
     at += taken;
     if (failed == beast::http::error::need_more) return all;
     if (failed) {
@@ -65,7 +68,8 @@ reading by_beast(std::string_view bytes) {
   one.target = std::string(message.target());
   one.minor_version = static_cast<int>(message.version() % 10);
   one.body = message.body();
-  for (const auto& field : message) one.fields.emplace_back(std::string(field.name_string()), std::string(field.value()));
+  for (const auto& field : message)
+    one.fields.emplace_back(std::string(field.name_string()), std::string(field.value()));
   one.end = at;
   all.requests.push_back(std::move(one));
   return all;

@@ -11,31 +11,38 @@ namespace {
 
 using http::fault;
 
-// Where we are stricter, on purpose. What of a message is refused so has no other meaning that both could have read: the
-// difference is that Beast leaves it to the program behind it.
+// Where we are stricter, on purpose. What of a message is refused so has no other meaning that both
+// could have read: the difference is that Beast leaves it to the program behind it.
 bool is_strictness(fault why, const framed& theirs, std::string_view bytes) noexcept {
   switch (why) {
-    case fault::bad_start_line: return http::method_named(theirs.method) == http::method::other;  // longer than 32 bytes, PRI of HTTP/2
-    case fault::bad_chunk: return bytes.find(';') != std::string_view::npos;  // control bytes in an extension's quotes
-    case fault::bad_target:           // RFC 9112 3.2 has four forms; Beast takes any bytes
-    case fault::bad_version:          // HTTP/2.0 and the like: Beast's parser hands them on
-    case fault::unknown_method:       // CONNECT, and words that are none of HTTP's
-    case fault::target_too_long:      // limits of ours
+    // longer than 32 bytes, PRI of HTTP/2
+    case fault::bad_start_line:
+      return http::method_named(theirs.method) == http::method::other;
+    // control bytes in an extension's quotes
+    case fault::bad_chunk:
+      return bytes.find(';') != std::string_view::npos;
+    case fault::bad_target:       // RFC 9112 3.2 has four forms; Beast takes any bytes
+    case fault::bad_version:      // HTTP/2.0 and the like: Beast's parser hands them on
+    case fault::unknown_method:   // CONNECT, and words that are none of HTTP's
+    case fault::target_too_long:  // limits of ours
     case fault::head_too_large:
     case fault::too_many_fields:
     case fault::chunk_line_too_long:
     case fault::chunk_extensions_too_long:
-    case fault::folded_field:         // RFC 9112 5.2: a server may refuse it; Beast makes a space of it
-    case fault::no_host:              // RFC 9112 3.2: must be answered 400
+    // RFC 9112 5.2: a server may refuse it; Beast makes a space of it
+    case fault::folded_field:
+    case fault::no_host:  // RFC 9112 3.2: must be answered 400
     case fault::several_hosts:
     case fault::bad_host:
-    case fault::bad_length:           // RFC 9110 8.6: the same number twice may be refused
-    case fault::length_and_coding:    // RFC 9112 6.3: may be a smuggled request
-    case fault::bad_coding:           // RFC 9112 6.1: chunked is the last, and there once
+    case fault::bad_length:         // RFC 9110 8.6: the same number twice may be refused
+    case fault::length_and_coding:  // RFC 9112 6.3: may be a smuggled request
+    case fault::bad_coding:         // RFC 9112 6.1: chunked is the last, and there once
     case fault::unknown_coding:
-    case fault::bad_trailer:          // RFC 9110 6.5.1: no framing in trailers
-    case fault::bad_expectation: return true;
-    default: return false;
+    case fault::bad_trailer:  // RFC 9110 6.5.1: no framing in trailers
+    case fault::bad_expectation:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -45,7 +52,8 @@ std::string lower(std::string text) {
 }
 
 // By name, since Beast puts fields of one name together.
-std::multimap<std::string, std::string> by_name(const std::vector<std::pair<std::string, std::string>>& fields) {
+std::multimap<std::string, std::string> by_name(
+    const std::vector<std::pair<std::string, std::string>>& fields) {
   std::multimap<std::string, std::string> sorted;
   for (const auto& [name, value] : fields) sorted.emplace(lower(name), value);
   return sorted;
@@ -64,18 +72,22 @@ std::string in_words(const reading& one) {
 }
 
 // One empty line before a request is passed over by us (RFC 9112 2.2), and by Beast not.
-std::string_view without_empty_line(std::string_view bytes) { return bytes.starts_with("\r\n") ? bytes.substr(2) : bytes; }
+std::string_view without_empty_line(std::string_view bytes) {
+  return bytes.starts_with("\r\n") ? bytes.substr(2) : bytes;
+}
 
 // Where Beast is stricter, and we are not, on purpose.
 bool is_laxness(const reading& theirs, const framed& ours) {
-  // A Connection that is no list of tokens: it has none of the words that we know, and says nothing of the framing.
+  // A Connection that is no list of tokens: it has none of the words that we know, and says nothing
+  // of the framing.
   if (theirs.reason == "bad value") {
     return std::ranges::any_of(ours.fields, [](const auto& one) {
       const std::string name = lower(one.first);
       return name == "connection" || name == "proxy-connection";
     });
   }
-  // What an extension of a chunk is like does not matter to who passes them all over (RFC 9112 7.1.1): it ends with its line.
+  // What an extension of a chunk is like does not matter to who passes them all over (RFC
+  // 9112 7.1.1): it ends with its line.
   return theirs.reason == "bad chunk extension";
 }
 
@@ -84,16 +96,23 @@ std::string compare(std::string_view bytes, const framed* ours, const reading& w
   const std::size_t skipped = bytes.size() - without_empty_line(bytes).size();
   if (ours != nullptr) {
     if (theirs.refused && is_laxness(theirs, *ours)) return "";
-    if (theirs.requests.empty()) return "we read " + in_words(*ours) + ", and Beast: " + in_words(theirs);
+    if (theirs.requests.empty())
+      return "we read " + in_words(*ours) + ", and Beast: " + in_words(theirs);
     framed both = theirs.requests.front();
     both.end += skipped;
-    return in_words(*ours) == in_words(both) ? "" : "we read " + in_words(*ours) + ", and Beast " + in_words(both);
+    return in_words(*ours) == in_words(both)
+               ? ""
+               : "we read " + in_words(*ours) + ", and Beast " + in_words(both);
   }
   if (theirs.requests.empty()) return "";
-  // The preface of HTTP/2, 24 bytes, is refused when it is whole; what begins like it and goes on otherwise, then.
+  // The preface of HTTP/2, 24 bytes, is refused when it is whole; what begins like it and goes on
+  // otherwise, then.
   if (!whole.refused && theirs.requests.front().method == "PRI") return "";
   if (!whole.refused) return "we want more, and Beast has read " + in_words(theirs);
-  return is_strictness(whole.why, theirs.requests.front(), bytes.substr(0, theirs.requests.front().end + skipped)) ? "" : "we refuse: " + whole.reason + ", and Beast reads " + in_words(theirs);
+  return is_strictness(whole.why, theirs.requests.front(),
+                       bytes.substr(0, theirs.requests.front().end + skipped))
+             ? ""
+             : "we refuse: " + whole.reason + ", and Beast reads " + in_words(theirs);
 }
 
 }  // namespace
@@ -113,7 +132,8 @@ reading by_us(std::string_view bytes, std::span<const std::size_t> arrivals) {
       one.target = head.target;
       one.minor_version = head.minor_version;
       one.last = !head.keep_alive;
-      for (const http::field field : head.fields) one.fields.emplace_back(std::string(field.name), std::string(field.value));
+      for (const http::field field : head.fields)
+        one.fields.emplace_back(std::string(field.name), std::string(field.value));
     }
     if (step.what == http::parser::event::refused) {
       all.refused = true;
@@ -123,14 +143,16 @@ reading by_us(std::string_view bytes, std::span<const std::size_t> arrivals) {
     }
     at += step.consumed;
     if (step.what == http::parser::event::end) {
-      for (const http::field field : parser.trailer()) one.fields.emplace_back(std::string(field.name), std::string(field.value));
+      for (const http::field field : parser.trailer())
+        one.fields.emplace_back(std::string(field.name), std::string(field.value));
       one.end = at;
       all.requests.push_back(std::exchange(one, {}));
     }
     input.erase(0, step.consumed);
     if (step.what != http::parser::event::need_more) continue;
     if (given == bytes.size()) break;
-    const std::size_t upto = next < arrivals.size() ? std::clamp(arrivals[next++], given, bytes.size()) : bytes.size();
+    const std::size_t upto =
+        next < arrivals.size() ? std::clamp(arrivals[next++], given, bytes.size()) : bytes.size();
     input.append(bytes.substr(given, upto - given));
     input.shrink_to_fit();  // elsewhere than before
     given = upto;
@@ -143,7 +165,8 @@ std::string difference(std::string_view bytes) {
   std::vector<std::size_t> each;
   for (std::size_t at = 1; at < bytes.size(); ++at) each.push_back(at);
   const std::array<std::size_t, 2> parts{bytes.size() / 3, bytes.size() / 3 * 2};
-  for (const std::span<const std::size_t> arrivals : {std::span<const std::size_t>(each), std::span<const std::size_t>(parts)}) {
+  for (const std::span<const std::size_t> arrivals :
+       {std::span<const std::size_t>(each), std::span<const std::size_t>(parts)}) {
     if (const reading again = by_us(bytes, arrivals); in_words(again) != in_words(ours)) {
       return "whole: " + in_words(ours) + ", in parts: " + in_words(again);
     }

@@ -1,4 +1,5 @@
-// framing: what our parser and Boost.Beast's read of the same bytes, and where they differ without a reason.
+// framing: what our parser and Boost.Beast's read of the same bytes, and where they differ without
+// a reason.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +18,9 @@ struct framed {
   std::string method, target, body;
   int minor_version = 1;
   bool last = false;  // of its connection, as we read it
-  std::vector<std::pair<std::string, std::string>> fields;  // and those of the trailer; those of one name in their order
-  std::size_t end = 0;                                      // where the next one begins
+  // and those of the trailer; those of one name in their order
+  std::vector<std::pair<std::string, std::string>> fields;
+  std::size_t end = 0;  // where the next one begins
 };
 
 // All requests of some bytes, and how it went on behind them.
@@ -39,7 +41,8 @@ reading by_us(std::string_view bytes, std::span<const std::size_t> arrivals = {}
 bool beast_is_here() noexcept;
 reading by_beast(std::string_view bytes);
 
-// How we and Beast differ, or we and ourselves when the bytes come in parts; empty when that is as it should be.
+// How we and Beast differ, or we and ourselves when the bytes come in parts; empty when that is as
+// it should be.
 std::string difference(std::string_view bytes);
 
 }  // namespace troupe::test

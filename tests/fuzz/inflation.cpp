@@ -22,7 +22,8 @@ struct outcome {
   bool operator==(const outcome&) const = default;
 };
 
-// The plainest way to do it: the whole message and the end of its flush at once, into as much room as it wants.
+// The plainest way to do it: the whole message and the end of its flush at once, into as much room
+// as it wants.
 class reference {
  public:
   reference(int bits, bool keeps_context) : bits_(bits), keeps_context_(keeps_context) {}
@@ -34,7 +35,8 @@ class reference {
     made.how = run(message, made.text, bytes_max);
     if (made.how == inflate_result::whole && !is_between_blocks()) {
       made.how = run(std::string_view("\0\0\xff\xff", 4), made.text, bytes_max);
-      if (made.how == inflate_result::whole && !is_between_blocks()) made.how = inflate_result::malformed;
+      if (made.how == inflate_result::whole && !is_between_blocks())
+        made.how = inflate_result::malformed;
     }
     if (!keeps_context_) stream_.reset();
     return made;
@@ -53,7 +55,8 @@ class reference {
   }
   // Of a byte that is begun its lower bits are how much of it is left; 128: behind a block.
   bool is_between_blocks() const noexcept { return stream_->data_type == 128; }
-  // There is room for a byte more than there may be, so that nothing depends on how often there was none.
+  // There is room for a byte more than there may be, so that nothing depends on how often there was
+  // none.
   inflate_result run(std::string_view piece, std::string& to, std::size_t bytes_max) {
     const std::size_t before = to.size();
     to.resize(bytes_max + 1);
@@ -64,11 +67,13 @@ class reference {
     int said = Z_OK;
     do {
       said = inflate(stream_.get(), Z_SYNC_FLUSH);
-      if (said == Z_STREAM_END && inflateResetKeep(stream_.get()) != Z_OK) return inflate_result::malformed;
+      if (said == Z_STREAM_END && inflateResetKeep(stream_.get()) != Z_OK)
+        return inflate_result::malformed;
     } while (said == Z_STREAM_END && stream_->avail_in > 0 && stream_->avail_out > 0);
     if (stream_->avail_out == 0) return inflate_result::too_large;
     to.resize(to.size() - stream_->avail_out);
-    return said == Z_OK || said == Z_STREAM_END || said == Z_BUF_ERROR ? inflate_result::whole : inflate_result::malformed;
+    return said == Z_OK || said == Z_STREAM_END || said == Z_BUF_ERROR ? inflate_result::whole
+                                                                       : inflate_result::malformed;
   }
 
   std::unique_ptr<z_stream, ends> stream_;
@@ -77,8 +82,8 @@ class reference {
 };
 
 // Ours, in pieces. Nothing if it has kept more than it may.
-std::optional<outcome> inflate_in_pieces(http::message_inflater& by, std::string_view message, std::size_t piece_bytes,
-                                         std::size_t bytes_max) {
+std::optional<outcome> inflate_in_pieces(http::message_inflater& by, std::string_view message,
+                                         std::size_t piece_bytes, std::size_t bytes_max) {
   outcome made;
   while (!message.empty() && made.how == inflate_result::whole) {
     const std::string_view piece = message.substr(0, piece_bytes);
@@ -110,16 +115,19 @@ std::string inflation_difference(std::string_view input) {
 
   http::message_inflater ours(bits, keeps_context);
   reference theirs(bits, keeps_context);
-  for (const std::string_view message : {messages.substr(0, first_bytes), messages.substr(first_bytes)}) {
+  for (const std::string_view message :
+       {messages.substr(0, first_bytes), messages.substr(first_bytes)}) {
     const std::optional<outcome> got = inflate_in_pieces(ours, message, piece_bytes, bytes_max);
     if (!got) return "more is kept than a message may have";
     const outcome wanted = theirs.inflate_message(message, bytes_max);
     // What refers back farther than its window zlib reads as long as it happens to have that still.
     if (got->how == inflate_result::malformed && bits < 15) break;
-    if (got->how != wanted.how || (wanted.how == inflate_result::whole && got->text != wanted.text)) {
+    if (got->how != wanted.how ||
+        (wanted.how == inflate_result::whole && got->text != wanted.text)) {
       return name_of(*got) + ", and by zlib alone " + name_of(wanted);
     }
-    if (!keeps_context && got->how == inflate_result::whole && ours.holds_memory()) return "memory is held without a context";
+    if (!keeps_context && got->how == inflate_result::whole && ours.holds_memory())
+      return "memory is held without a context";
     if (got->how != inflate_result::whole) break;  // a connection ends then
   }
   return "";

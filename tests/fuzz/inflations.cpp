@@ -6,7 +6,8 @@
 #include "fuzz/inflation.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {
-  const std::string how = troupe::test::inflation_difference({reinterpret_cast<const char*>(data), bytes});
+  const std::string how =
+      troupe::test::inflation_difference({reinterpret_cast<const char*>(data), bytes});
   if (how.empty()) return 0;
   std::fprintf(stderr, "difference: %s\n", how.c_str());
   std::abort();

@@ -1,5 +1,6 @@
-// What the fuzzing of our framing has found, and the vectors: each time we and Boost.Beast read the same, or differ for a
-// reason that is written down (framing.cpp). And of our inflation: each time zlib alone makes the same of it.
+// What the fuzzing of our framing has found, and the vectors: each time we and Boost.Beast read the
+// same, or differ for a reason that is written down (framing.cpp). And of our inflation: each time
+// zlib alone makes the same of it.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -22,7 +23,8 @@ int for_each_file(const char* folder, Do what) {
   const char* source = std::getenv("TROUPE_SOURCE_DIR");
   if (source == nullptr) return 0;
   int count = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(source) / folder)) {
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::filesystem::path(source) / folder)) {
     std::ifstream in(entry.path(), std::ios::binary);
     what(std::string((std::istreambuf_iterator<char>(in)), {}), entry.path());
     ++count;
@@ -32,21 +34,25 @@ int for_each_file(const char* folder, Do what) {
 
 TEST(fuzz_framing, of_the_vectors_is_that_of_beast) {
   for (const http::vector& one : http::vectors) EXPECT_EQ(difference(one.bytes), "") << one.name;
-  if (!beast_is_here()) GTEST_SKIP() << "libboost-dev is not here: our framing was compared with itself alone";
+  if (!beast_is_here())
+    GTEST_SKIP() << "libboost-dev is not here: our framing was compared with itself alone";
 }
 
 TEST(fuzz_framing, of_what_was_found_is_that_of_beast) {
-  const int count = for_each_file("tests/fuzz/corpus", [](const std::string& bytes, const std::filesystem::path& path) {
-    EXPECT_EQ(difference(bytes), "") << path;
-  });
+  const int count = for_each_file("tests/fuzz/corpus",
+                                  [](const std::string& bytes, const std::filesystem::path& path) {
+                                    EXPECT_EQ(difference(bytes), "") << path;
+                                  });
   EXPECT_GT(count, 0);
-  if (!beast_is_here()) GTEST_SKIP() << "libboost-dev is not here: our framing was compared with itself alone";
+  if (!beast_is_here())
+    GTEST_SKIP() << "libboost-dev is not here: our framing was compared with itself alone";
 }
 
 TEST(fuzz_inflation, of_what_was_found_is_that_of_zlib) {
-  const int count = for_each_file("tests/fuzz/messages", [](const std::string& bytes, const std::filesystem::path& path) {
-    EXPECT_EQ(inflation_difference(bytes), "") << path;
-  });
+  const int count = for_each_file("tests/fuzz/messages",
+                                  [](const std::string& bytes, const std::filesystem::path& path) {
+                                    EXPECT_EQ(inflation_difference(bytes), "") << path;
+                                  });
   EXPECT_GT(count, 0);
 }
 
@@ -56,13 +62,17 @@ TEST(fuzz_inflation, of_messages_with_some_bytes_changed_is_that_of_zlib) {
   for (int i = 0; i < 20'000; ++i) {
     http::message_deflater by(9 + i % 7, true, {});
     std::string first(1 + random() % 200, 'a'), second(random() % 2000, 'b');
-    for (char& one : first) one = static_cast<char>('a' + random() % (1 + static_cast<unsigned>(i) % 20));
-    for (std::size_t at = 0; at < second.size(); ++at) second[at] = first[(at + random() % 2) % first.size()];
+    for (char& one : first)
+      one = static_cast<char>('a' + random() % (1 + static_cast<unsigned>(i) % 20));
+    for (std::size_t at = 0; at < second.size(); ++at)
+      second[at] = first[(at + random() % 2) % first.size()];
     first = by.compress(first);
     second = by.compress(second);
-    std::string input{static_cast<char>(random()), static_cast<char>(random()), static_cast<char>(first.size())};
+    std::string input{static_cast<char>(random()), static_cast<char>(random()),
+                      static_cast<char>(first.size())};
     input += first + second;
-    for (std::size_t changes = random() % 3; changes > 0; --changes) input[3 + random() % (input.size() - 3)] = static_cast<char>(random());
+    for (std::size_t changes = random() % 3; changes > 0; --changes)
+      input[3 + random() % (input.size() - 3)] = static_cast<char>(random());
     EXPECT_EQ(inflation_difference(input), "") << i;
   }
 }

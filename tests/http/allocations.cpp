@@ -43,7 +43,8 @@ struct plain_client {
   }
   ~plain_client() { ::close(fd); }
   void ask(std::string_view requests, std::size_t answer_bytes) {
-    if (::send(fd, requests.data(), requests.size(), 0) != static_cast<ssize_t>(requests.size())) std::abort();
+    if (::send(fd, requests.data(), requests.size(), 0) != static_cast<ssize_t>(requests.size()))
+      std::abort();
     for (std::size_t left = answer_bytes; left > 0;) {
       const ssize_t got = ::recv(fd, buffer.data(), std::min(left, buffer.size()), 0);
       if (got <= 0) std::abort();
@@ -57,7 +58,8 @@ struct plain_client {
 TEST_P(http_allocations, of_a_steady_request_there_are_none) {
   http::router routes;
   routes.get("/plaintext", [] { return http::response::text("Hello, World!"); });
-  routes.get("/users/{id}", [](int id) { return http::response::json(id == 7 ? "{\"id\":7}" : "{\"id\":8}"); });
+  routes.get("/users/{id}",
+             [](int id) { return http::response::json(id == 7 ? "{\"id\":7}" : "{\"id\":8}"); });
   http::server web(std::move(routes));
   runtime_options options;
   options.workers = 1;
@@ -70,11 +72,15 @@ TEST_P(http_allocations, of_a_steady_request_there_are_none) {
   std::thread asking([&] {
     const std::string one = "GET /plaintext HTTP/1.1\r\nHost: a\r\nAccept: */*\r\n\r\n",
                       other = "GET /users/7 HTTP/1.1\r\nHost: a\r\n\r\n";
-    const std::string head = "HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nContent-Type: ";
+    const std::string head =
+        "HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nContent-Type: ";
     const std::size_t one_bytes =
-        head.size() + std::string_view("text/plain; charset=utf-8\r\nContent-Length: 13\r\n\r\nHello, World!").size();
+        head.size() +
+        std::string_view("text/plain; charset=utf-8\r\nContent-Length: 13\r\n\r\nHello, World!")
+            .size();
     const std::size_t other_bytes =
-        head.size() + std::string_view("application/json\r\nContent-Length: 8\r\n\r\n{\"id\":7}").size();
+        head.size() +
+        std::string_view("application/json\r\nContent-Length: 8\r\n\r\n{\"id\":7}").size();
     std::string many;
     for (int i = 0; i < 16; ++i) many += one;
     plain_client client(at);
@@ -98,7 +104,8 @@ TEST_P(http_allocations, of_a_steady_request_there_are_none) {
   EXPECT_LE(grown, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(backends, http_allocations, testing::Values(io_backend::epoll, io_backend::io_uring),
+INSTANTIATE_TEST_SUITE_P(backends, http_allocations,
+                         testing::Values(io_backend::epoll, io_backend::io_uring),
                          [](const auto& one) { return std::string(name_of(one.param)); });
 
 }  // namespace

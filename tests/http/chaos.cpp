@@ -1,5 +1,5 @@
-// A client and a server of HTTP with a bad network in between: each answer is the right one, or a typed error; no
-// connection, descriptor or handler is left.
+// A client and a server of HTTP with a bad network in between: each answer is the right one, or a
+// typed error; no connection, descriptor or handler is left.
 #include <fstream>
 
 #include "http/scripted.hpp"
@@ -26,9 +26,11 @@ http::router routes(const std::string& folder) {
   http::router made;
   made.get("/n/{number}", [](int number) { return http::response::text(std::to_string(number)); });
   made.get("/lines", [] {
-    return http::response::stream("text/plain", [alive = counted()](http::body_writer& to) -> task<> {
-      for (int i = 0; i < lines; ++i) co_await to.write(std::to_string(i) + "\n");
-    });
+    return http::response::stream("text/plain",
+                                  [alive = counted()](http::body_writer& to) -> task<> {
+                                    for (int i = 0; i < lines; ++i)
+                                      co_await to.write(std::to_string(i) + "\n");
+                                  });
   });
   made.post("/echo", [](http::request& asked) -> task<http::response> {
     const counted alive;
@@ -60,10 +62,13 @@ http::client_options client_limits(bool harmless) {
   return limits;
 }
 
-bool is_harmless(chaos does) { return does == chaos::none || does == chaos::delays || does == chaos::single_bytes; }
+bool is_harmless(chaos does) {
+  return does == chaos::none || does == chaos::delays || does == chaos::single_bytes;
+}
 
 bool is_typed(const std::string& how) {
-  for (const char* one : {"bad_response", "too_slow", "truncated", "closed", "timed_out", "io_error", "tls_error"}) {
+  for (const char* one :
+       {"bad_response", "too_slow", "truncated", "closed", "timed_out", "io_error", "tls_error"}) {
     if (how == one) return true;
   }
   return false;
@@ -94,7 +99,8 @@ task<> ask(http::client web, std::string at, int rounds, tally& seen) {
     judge(listed, "200 " + all_lines(), seen);
     const std::string file = co_await outcome_of(web.get(at + "/files/large"));
     judge(file, "200 " + std::string(file_bytes, 'f'), seen);
-    const std::string echoed = co_await outcome_of(web.post(at + "/echo", posted, "application/octet-stream"));
+    const std::string echoed =
+        co_await outcome_of(web.post(at + "/echo", posted, "application/octet-stream"));
     judge(echoed, "200 " + posted, seen);
     http::client_request pieces("POST", at + "/echo");
     http::upload_function how = [alive = counted()](http::upload& to) -> task<> {
@@ -126,7 +132,8 @@ task<int> pipelined(endpoint at, bool harmless) {
     tcp_stream connected = co_await tcp_stream::connect(at).timeout(patience);
     const auto peer = std::make_shared<tcp_stream>(std::move(connected));
     std::string asked;
-    for (int i = 0; i < deep; ++i) asked += "GET /n/" + std::to_string(i) + " HTTP/1.1\r\nHost: a\r\n\r\n";
+    for (int i = 0; i < deep; ++i)
+      asked += "GET /n/" + std::to_string(i) + " HTTP/1.1\r\nHost: a\r\n\r\n";
     future<> saying = spawn(say(peer, std::move(asked), patience));
     http::parser reading(http::side::responses);
     std::string input, body;
@@ -165,7 +172,8 @@ struct fixed {
   std::string folder;
   std::optional<tls_context> self;
   tls_options trust;
-  fixed(chaos one, std::uint64_t by, std::string files) : does(one), seed(by), folder(std::move(files)) {}
+  fixed(chaos one, std::uint64_t by, std::string files)
+      : does(one), seed(by), folder(std::move(files)) {}
 };
 
 task<> converse(runtime& rt, const fixed& on, tally& seen, int& answered, int& faults) {
@@ -174,11 +182,13 @@ task<> converse(runtime& rt, const fixed& on, tally& seen, int& answered, int& f
   auto listener = tcp_listener::listen(endpoint::loopback(0));
   chaos_proxy proxy(listener.local(), on.does, on.seed, 4'000);
   proxy.start(rt);
-  future<> serving = on.self ? rt.spawn(server.serve(std::move(listener), *on.self)) : rt.spawn(server.serve(std::move(listener)));
+  future<> serving = on.self ? rt.spawn(server.serve(std::move(listener), *on.self))
+                             : rt.spawn(server.serve(std::move(listener)));
   http::client_options limits = client_limits(harmless);
   limits.tls = on.trust;
   const http::client web(std::move(limits));
-  const std::string url = (on.self ? "https://127.0.0.1:" : "http://127.0.0.1:") + std::to_string(proxy.at().port());
+  const std::string url =
+      (on.self ? "https://127.0.0.1:" : "http://127.0.0.1:") + std::to_string(proxy.at().port());
   co_await ask(web, url, fewer(2), seen);
   if (!on.self) {
     for (int i = 0; i < fewer(4); ++i) answered += co_await pipelined(proxy.at(), harmless);
@@ -221,14 +231,18 @@ class http_chaos : public client_conformance {
 TEST_P(http_chaos, answers_are_right_or_typed_errors) {
   files_.put("large", std::string(file_bytes, 'f'));
   for (const chaos does : all_chaos) check({does, GetParam().on.seed, files_ / ""});
-  for (std::uint64_t more = 1; !slow && more <= 3; ++more) check({chaos::mixed, GetParam().on.seed + 100 * more, files_ / ""});
+  for (std::uint64_t more = 1; !slow && more <= 3; ++more)
+    check({chaos::mixed, GetParam().on.seed + 100 * more, files_ / ""});
 }
 
 TEST_P(http_chaos, answers_over_tls_are_right_or_typed_errors) {
   static const authority root("the authority");
   static const identity own = root.issue({.names = "IP:127.0.0.1"});
   files_.put("large", std::string(file_bytes, 'f'));
-  for (const auto& [does, seed] : {std::pair(chaos::single_bytes, 1u), {chaos::mixed, 2u}, {chaos::mixed, 3u}, {chaos::mixed, 4u}}) {
+  for (const auto& [does, seed] : {std::pair(chaos::single_bytes, 1u),
+                                   {chaos::mixed, 2u},
+                                   {chaos::mixed, 3u},
+                                   {chaos::mixed, 4u}}) {
     fixed on(does, GetParam().on.seed + 100 * seed, files_ / "");
     on.self = tls_context::server(showing(own));
     on.trust.ca_pem = root.certificate();

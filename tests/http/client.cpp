@@ -16,19 +16,25 @@ class http_client : public client_conformance {};
 TEST_P(http_client, answers_of_every_framing) {
   const auto says = [](const std::string& request) -> scripted_answer {
     if (request.starts_with("GET /length ")) return with_length("five!");
-    if (request.starts_with("GET /chunks ")) return "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;x=y\r\nde\r\n0\r\nX-Sum: 5\r\n\r\n";
+    if (request.starts_with("GET /chunks "))
+      return "HTTP/1.1 200 OK\r\nTransfer-Encoding: "
+             "chunked\r\n\r\n3\r\nabc\r\n2;x=y\r\nde\r\n0\r\nX-Sum: 5\r\n\r\n";
     if (request.starts_with("GET /close ")) return {"HTTP/1.1 200 OK\r\n\r\nto the end", true};
     if (request.starts_with("GET /old ")) return {"HTTP/1.0 200 OK\r\n\r\nold", true};
     if (request.starts_with("HEAD ")) return "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n";
     if (request.starts_with("GET /none ")) return "HTTP/1.1 204 No Content\r\n\r\n";
-    if (request.starts_with("GET /same ")) return "HTTP/1.1 304 Not Modified\r\nContent-Length: 10\r\n\r\n";
-    if (request.starts_with("GET /interim ")) return "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + with_length("at last");
+    if (request.starts_with("GET /same "))
+      return "HTTP/1.1 304 Not Modified\r\nContent-Length: 10\r\n\r\n";
+    if (request.starts_with("GET /interim "))
+      return "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" +
+             with_length("at last");
     return "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
   };
   run(says, [](scripted_server& server, client web) -> task<> {
-    constexpr std::pair<const char*, const char*> table[] = {{"/length", "200 five!"},     {"/chunks", "200 abcde"}, {"/close", "200 to the end"},
-                                                             {"/old", "200 old"},          {"/none", "204 "},        {"/same", "304 "},
-                                                             {"/interim", "200 at last"}, {"/other", "404 "}};
+    constexpr std::pair<const char*, const char*> table[] = {
+        {"/length", "200 five!"},    {"/chunks", "200 abcde"}, {"/close", "200 to the end"},
+        {"/old", "200 old"},         {"/none", "204 "},        {"/same", "304 "},
+        {"/interim", "200 at last"}, {"/other", "404 "}};
     for (const auto& [target, wanted] : table) {
       const std::string got = co_await outcome_of(web.get(server.url(target)));
       EXPECT_EQ(got, wanted);
@@ -47,7 +53,11 @@ TEST_P(http_client, answers_of_every_framing) {
 
 // What comes as a read is given up is the next one's.
 TEST_P(http_client, a_read_that_is_given_up_loses_nothing) {
-  run([](const std::string&) -> scripted_answer { return "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n4\r\ndefg\r\n0\r\n\r\n"; },
+  run(
+      [](const std::string&) -> scripted_answer {
+        return "HTTP/1.1 200 OK\r\nTransfer-Encoding: "
+               "chunked\r\n\r\n3\r\nabc\r\n4\r\ndefg\r\n0\r\n\r\n";
+      },
       [](scripted_server& server, client web) -> task<> {
         client_response answer = co_await web.get(server.url());
         const auto at_once = []() -> task<> { co_return; };
@@ -66,22 +76,23 @@ TEST_P(http_client, a_read_that_is_given_up_loses_nothing) {
 }
 
 TEST_P(http_client, a_connection_serves_one_request_after_the_other) {
-  run([](const std::string&) -> scripted_answer { return with_length("x"); }, [](scripted_server& server, client web) -> task<> {
-    for (int i = 0; i < 5; ++i) co_await fetch(web.get(server.url()));
-    EXPECT_EQ(server.connections(), 1);
-    EXPECT_EQ(web.idle(), 1u);
-    // At the same time each has one of its own.
-    auto both = when_all(fetch(web.get(server.url())), fetch(web.get(server.url())));
-    co_await std::move(both);
-    EXPECT_EQ(server.connections(), 2);
-    EXPECT_EQ(web.idle(), 2u);
-    {  // One that is not read to its end is no more.
-      client_response dropped = co_await web.get(server.url());
-    }
-    EXPECT_EQ(web.idle(), 1u);
-    web.close_idle();
-    EXPECT_EQ(web.idle(), 0u);
-  });
+  run([](const std::string&) -> scripted_answer { return with_length("x"); },
+      [](scripted_server& server, client web) -> task<> {
+        for (int i = 0; i < 5; ++i) co_await fetch(web.get(server.url()));
+        EXPECT_EQ(server.connections(), 1);
+        EXPECT_EQ(web.idle(), 1u);
+        // At the same time each has one of its own.
+        auto both = when_all(fetch(web.get(server.url())), fetch(web.get(server.url())));
+        co_await std::move(both);
+        EXPECT_EQ(server.connections(), 2);
+        EXPECT_EQ(web.idle(), 2u);
+        {  // One that is not read to its end is no more.
+          client_response dropped = co_await web.get(server.url());
+        }
+        EXPECT_EQ(web.idle(), 1u);
+        web.close_idle();
+        EXPECT_EQ(web.idle(), 0u);
+      });
 }
 
 // It reads no more of the request, and does not close.
@@ -96,7 +107,8 @@ TEST_P(http_client, an_answer_that_comes_before_the_whole_request_is_one) {
       tcp_stream peer = co_await listener.accept();
       std::array<char, 16> begun;
       co_await peer.read_exact(begun);
-      if (answers) co_await peer.write_all("HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig");
+      if (answers)
+        co_await peer.write_all("HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig");
       co_await done.wait();
     };
     for (const bool answers : {true, false}) {
@@ -117,9 +129,12 @@ TEST_P(http_client, an_answer_that_comes_before_the_whole_request_is_one) {
 // Whether a connection is kept does not depend on whether its answer has a body.
 TEST_P(http_client, what_ends_behind_a_bare_answer_is_not_kept) {
   const auto says = [](const std::string& request) -> scripted_answer {
-    if (request.starts_with("HEAD /old ")) return {"HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\n", true};
-    if (request.starts_with("HEAD /kept ")) return "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 5\r\n\r\n";
-    if (request.starts_with("GET /twice ")) return {"HTTP/1.1 204 No Content\r\nConnection: x\r\nConnection: close\r\n\r\n", true};
+    if (request.starts_with("HEAD /old "))
+      return {"HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\n", true};
+    if (request.starts_with("HEAD /kept "))
+      return "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 5\r\n\r\n";
+    if (request.starts_with("GET /twice "))
+      return {"HTTP/1.1 204 No Content\r\nConnection: x\r\nConnection: close\r\n\r\n", true};
     return "HTTP/1.1 304 Not Modified\r\nTransfer-Encoding: chunked\r\n\r\n";
   };
   run(says, [](scripted_server& server, client web) -> task<> {
@@ -138,72 +153,86 @@ TEST_P(http_client, few_connections_are_kept_and_not_for_long) {
   client_options few;
   few.idle_per_origin = 2;
   few.idle_time = 20ms;
-  run([](const std::string&) -> scripted_answer { return with_length("x"); }, [](scripted_server& server, client web) -> task<> {
-    auto all = when_all(fetch(web.get(server.url())), fetch(web.get(server.url())), fetch(web.get(server.url())));
-    co_await std::move(all);
-    EXPECT_EQ(web.idle(), 2u);
-    co_await sleep_for(30ms);
-    co_await fetch(web.get(server.url()));
-    EXPECT_EQ(server.connections(), 4);
-    EXPECT_EQ(web.idle(), 1u);
-  }, std::move(few));
+  run([](const std::string&) -> scripted_answer { return with_length("x"); },
+      [](scripted_server& server, client web) -> task<> {
+        auto all = when_all(fetch(web.get(server.url())), fetch(web.get(server.url())),
+                            fetch(web.get(server.url())));
+        co_await std::move(all);
+        EXPECT_EQ(web.idle(), 2u);
+        co_await sleep_for(30ms);
+        co_await fetch(web.get(server.url()));
+        EXPECT_EQ(server.connections(), 4);
+        EXPECT_EQ(web.idle(), 1u);
+      },
+      std::move(few));
 }
 
 TEST_P(http_client, the_request_is_what_was_asked_for) {
-  run([](const std::string&) -> scripted_answer { return with_length(""); }, [](scripted_server& server, client web) -> task<> {
-    co_await fetch(web.get(server.url("/a b?c#d")));
-    client_request put("PUT", server.url("/thing"));
-    // The body that counts is the last one, and so is its type.
-    put.body("another body", "text/html").field("X-One", "1").field("Accept", "text/plain").body("body", "text/plain");
-    co_await fetch(web.send(std::move(put)));
-    const std::string big(300'000, 'b');
-    co_await fetch(web.post(server.url(), big, "application/octet-stream"));
-    client_request chunks("POST", server.url("/chunks"));
-    http::upload_function pieces = [](http::upload& to) -> task<> {
-      co_await to.write("one");
-      co_await to.write("");
-      co_await to.write(std::string(20, 'x'));
-    };
-    chunks.body(std::move(pieces), "text/plain");
-    co_await fetch(web.send(std::move(chunks)));
-    client_request part("GET", server.url("/part"));
-    part.range(1).range(5, 9);
-    co_await fetch(web.send(std::move(part)));
-    const std::string host = "Host: 127.0.0.1:" + std::to_string(server.port()) + "\r\n", agent = "User-Agent: troupe\r\n";
-    const std::vector<std::string> got = server.requests();
-    EXPECT_EQ(got.size(), 5u);
-    EXPECT_EQ(got[0], "GET /a%20b?c HTTP/1.1\r\n" + host + agent + "\r\n");
-    EXPECT_EQ(got[1], "PUT /thing HTTP/1.1\r\n" + host + agent + "X-One: 1\r\nAccept: text/plain\r\nContent-Type: text/plain\r\nContent-Length: 4\r\n\r\nbody");
-    EXPECT_TRUE(got[2].ends_with("Content-Length: 300000\r\n\r\n" + big));
-    EXPECT_EQ(got[3], "POST /chunks HTTP/1.1\r\n" + host + agent + "Content-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n"
-                      "3\r\none\r\n14\r\nxxxxxxxxxxxxxxxxxxxx\r\n0\r\n\r\n");
-    EXPECT_EQ(got[4], "GET /part HTTP/1.1\r\n" + host + agent + "Range: bytes=5-9\r\n\r\n");
-  });
+  run([](const std::string&) -> scripted_answer { return with_length(""); },
+      [](scripted_server& server, client web) -> task<> {
+        co_await fetch(web.get(server.url("/a b?c#d")));
+        client_request put("PUT", server.url("/thing"));
+        // The body that counts is the last one, and so is its type.
+        put.body("another body", "text/html")
+            .field("X-One", "1")
+            .field("Accept", "text/plain")
+            .body("body", "text/plain");
+        co_await fetch(web.send(std::move(put)));
+        const std::string big(300'000, 'b');
+        co_await fetch(web.post(server.url(), big, "application/octet-stream"));
+        client_request chunks("POST", server.url("/chunks"));
+        http::upload_function pieces = [](http::upload& to) -> task<> {
+          co_await to.write("one");
+          co_await to.write("");
+          co_await to.write(std::string(20, 'x'));
+        };
+        chunks.body(std::move(pieces), "text/plain");
+        co_await fetch(web.send(std::move(chunks)));
+        client_request part("GET", server.url("/part"));
+        part.range(1).range(5, 9);
+        co_await fetch(web.send(std::move(part)));
+        const std::string host = "Host: 127.0.0.1:" + std::to_string(server.port()) + "\r\n",
+                          agent = "User-Agent: troupe\r\n";
+        const std::vector<std::string> got = server.requests();
+        EXPECT_EQ(got.size(), 5u);
+        EXPECT_EQ(got[0], "GET /a%20b?c HTTP/1.1\r\n" + host + agent + "\r\n");
+        EXPECT_EQ(got[1], "PUT /thing HTTP/1.1\r\n" + host + agent +
+                              "X-One: 1\r\nAccept: text/plain\r\nContent-Type: "
+                              "text/plain\r\nContent-Length: 4\r\n\r\nbody");
+        EXPECT_TRUE(got[2].ends_with("Content-Length: 300000\r\n\r\n" + big));
+        EXPECT_EQ(got[3], "POST /chunks HTTP/1.1\r\n" + host + agent +
+                              "Content-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n"
+                              "3\r\none\r\n14\r\nxxxxxxxxxxxxxxxxxxxx\r\n0\r\n\r\n");
+        EXPECT_EQ(got[4], "GET /part HTTP/1.1\r\n" + host + agent + "Range: bytes=5-9\r\n\r\n");
+      });
 }
 
 // GCC 12 destroys some things of coroutines twice.
 TEST_P(http_client, what_a_request_owns_is_destroyed_once) {
-  run([](const std::string&) -> scripted_answer { return with_length(""); }, [](scripted_server& server, client web) -> task<> {
-    for (const bool sent : {true, false}) {
-      client_request asked("POST", sent ? server.url() : "http://127.1/");
-      http::upload_function owns = [kept = counted()](http::upload& to) -> task<> {
-        const counted also = kept;
-        co_await to.write("x");
-      };
-      asked.body(std::move(owns), "");
-      const std::string got = co_await outcome_of(web.send(std::move(asked)));
-      EXPECT_EQ(got, sent ? "200 " : "resolve_error");
-    }
-  });
+  run([](const std::string&) -> scripted_answer { return with_length(""); },
+      [](scripted_server& server, client web) -> task<> {
+        for (const bool sent : {true, false}) {
+          client_request asked("POST", sent ? server.url() : "http://127.1/");
+          http::upload_function owns = [kept = counted()](http::upload& to) -> task<> {
+            const counted also = kept;
+            co_await to.write("x");
+          };
+          asked.body(std::move(owns), "");
+          const std::string got = co_await outcome_of(web.send(std::move(asked)));
+          EXPECT_EQ(got, sent ? "200 " : "resolve_error");
+        }
+      });
   EXPECT_EQ(live.load(), 0);
 }
 
 TEST_P(http_client, redirects_are_followed_as_the_status_says) {
   const auto says = [](const std::string& request) -> scripted_answer {
     const auto to = [](int status, const char* where) {
-      return "HTTP/1.1 " + std::to_string(status) + " There\r\nLocation: " + where + "\r\nContent-Length: 4\r\n\r\ngone";
+      return "HTTP/1.1 " + std::to_string(status) + " There\r\nLocation: " + where +
+             "\r\nContent-Length: 4\r\n\r\ngone";
     };
-    const std::string target = request.substr(request.find(' ') + 1, request.find(" HTTP") - request.find(' ') - 1);
+    const std::string target =
+        request.substr(request.find(' ') + 1, request.find(" HTTP") - request.find(' ') - 1);
     if (target.starts_with("/to/")) return to(std::stoi(target.substr(4)), "../end?x");
     if (target == "/circle") return to(302, "circle");
     if (target == "/ftp") return to(302, "ftp://127.0.0.1/");
@@ -243,10 +272,14 @@ TEST_P(http_client, a_redirect_to_another_origin_takes_no_secrets_along) {
   const auto says = [](const std::string& request) -> scripted_answer {
     const std::size_t at = request.find("/away/");
     if (at == std::string::npos) return with_length(request);
-    return "HTTP/1.1 307 There\r\nLocation: http://127.0.0.1:" + request.substr(at + 6, request.find(' ', at) - at - 6) + "/end\r\nContent-Length: 0\r\n\r\n";
+    return "HTTP/1.1 307 There\r\nLocation: http://127.0.0.1:" +
+           request.substr(at + 6, request.find(' ', at) - at - 6) +
+           "/end\r\nContent-Length: 0\r\n\r\n";
   };
   const auto meet = [](scripted_server& server, client web) -> task<> {
-    scripted_server other([](const std::string& request) -> scripted_answer { return {with_length(request), true}; });
+    scripted_server other([](const std::string& request) -> scripted_answer {
+      return {with_length(request), true};
+    });
     // (In a program of the library's a runtime is at hand.)
     listen_options weak;
     weak.weak = true;
@@ -308,9 +341,11 @@ TEST_P(http_client, what_came_unasked_is_nobodys_answer) {
 TEST_P(http_client, a_part_of_a_body) {
   const auto says = [](const std::string& request) -> scripted_answer {
     if (request.starts_with("GET /unasked ") || request.contains("Range: bytes=2-4")) {
-      return "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 2-4/10\r\nContent-Length: 3\r\n\r\ncde";
+      return "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 2-4/10\r\nContent-Length: "
+             "3\r\n\r\ncde";
     }
-    return "HTTP/1.1 416 Range Not Satisfiable\r\nContent-Range: bytes */10\r\nContent-Length: 0\r\n\r\n";
+    return "HTTP/1.1 416 Range Not Satisfiable\r\nContent-Range: bytes */10\r\nContent-Length: "
+           "0\r\n\r\n";
   };
   run(says, [](scripted_server& server, client web) -> task<> {
     client_request asked("GET", server.url());
@@ -332,13 +367,14 @@ TEST_P(http_client, a_part_of_a_body) {
 // A reader that stops stops the server: nothing is kept here but a buffer.
 TEST_P(http_client, a_slow_reader_slows_the_server) {
   static const std::string huge(static_cast<std::size_t>(60'000'000), 'h');
-  run([](const std::string&) -> scripted_answer { return with_length(huge); }, [](scripted_server& server, client web) -> task<> {
-    client_response answer = co_await web.get(server.url());
-    const std::string_view piece = co_await answer.read();
-    EXPECT_FALSE(piece.empty());
-    co_await sleep_for(10ms);
-    EXPECT_LT(server.sent(), huge.size() / 2);
-  });
+  run([](const std::string&) -> scripted_answer { return with_length(huge); },
+      [](scripted_server& server, client web) -> task<> {
+        client_response answer = co_await web.get(server.url());
+        const std::string_view piece = co_await answer.read();
+        EXPECT_FALSE(piece.empty());
+        co_await sleep_for(10ms);
+        EXPECT_LT(server.sent(), huge.size() / 2);
+      });
 }
 
 TEST_P(http_client, a_second_reader_is_refused) {
@@ -365,7 +401,12 @@ TEST_P(http_client, a_second_reader_is_refused) {
 }
 
 TEST_P(http_client, an_answer_before_the_end_of_the_request) {
-  run([](const std::string&) -> scripted_answer { return {"HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Length: 3\r\n\r\nno!", true}; },
+  run(
+      [](const std::string&) -> scripted_answer {
+        return {
+            "HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Length: 3\r\n\r\nno!",
+            true};
+      },
       [](scripted_server& server, client web) -> task<> {
         client_request asked("POST", server.url());
         asked.field("X-Early", "1").body(std::string(1'000'000, 'x'), "");

@@ -50,7 +50,8 @@ task<> talk(client web, std::string at) {
   const std::string numbers = co_await outcome_of(web.get(at + "/numbers"));
   EXPECT_TRUE(numbers == wanted);
   const std::string big(500'000, 'b');
-  const std::string echoed = co_await outcome_of(web.post(at + "/echo", big, "application/octet-stream"));
+  const std::string echoed =
+      co_await outcome_of(web.post(at + "/echo", big, "application/octet-stream"));
   EXPECT_TRUE(echoed == "200 " + big);
   client_request pieces("POST", at + "/echo");
   http::upload_function how = [](http::upload& to) -> task<> {
@@ -73,11 +74,14 @@ class http_client_and_server : public client_conformance {
     const int before = open_files();
     {
       runtime rt(options());
-      auto both = [](runtime& runs, std::optional<tls_context> secret, http::client_options chosen) -> task<> {
+      auto both = [](runtime& runs, std::optional<tls_context> secret,
+                     http::client_options chosen) -> task<> {
         http::server server(routes());
         auto listener = tcp_listener::listen(endpoint::loopback(0));
-        const std::string at = (secret ? "https://127.0.0.1:" : "http://127.0.0.1:") + std::to_string(listener.local().port());
-        future<> serving = secret ? runs.spawn(server.serve(std::move(listener), *secret)) : runs.spawn(server.serve(std::move(listener)));
+        const std::string at = (secret ? "https://127.0.0.1:" : "http://127.0.0.1:") +
+                               std::to_string(listener.local().port());
+        future<> serving = secret ? runs.spawn(server.serve(std::move(listener), *secret))
+                                  : runs.spawn(server.serve(std::move(listener)));
         const client web(std::move(chosen));
         task<> talking = talk(web, at);
         co_await std::move(talking);
@@ -158,12 +162,16 @@ TEST_P(http_client_and_server, several_branches_may_send_over_tls) {
     tls_stream peer = tls_stream::client(trusts, std::move(plain), "127.0.0.1");
     co_await peer.handshake();
     co_await peer.write_all(
-        "GET /ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+        "GET /ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: "
+        "websocket\r\nSec-WebSocket-Version: 13\r\n"
         "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n");
     std::string all;
     std::array<char, 4096> buffer;
-    const auto count = [&all](char letter) { return std::ranges::count(all.substr(all.find("\r\n\r\n")), letter); };
-    while (all.find("\r\n\r\n") == std::string::npos || count('a') + count('b') + count('c') < 15'000) {
+    const auto count = [&all](char letter) {
+      return std::ranges::count(all.substr(all.find("\r\n\r\n")), letter);
+    };
+    while (all.find("\r\n\r\n") == std::string::npos ||
+           count('a') + count('b') + count('c') < 15'000) {
       const std::size_t bytes = co_await peer.read(buffer);
       if (bytes == 0) break;
       all.append(buffer.data(), bytes);

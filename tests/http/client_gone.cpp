@@ -82,8 +82,9 @@ router waiting(seen& by) {
 }
 
 TEST_P(http_client_gone, a_handler_hears_of_a_client_that_closes) {
-  for (const std::string& asked : {wait_for_me, std::string("POST /wait HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody"),
-                                   std::string("GET /stream HTTP/1.1\r\nHost: a\r\n\r\n")}) {
+  for (const std::string& asked :
+       {wait_for_me, std::string("POST /wait HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody"),
+        std::string("GET /stream HTTP/1.1\r\nHost: a\r\n\r\n")}) {
     seen by;
     run(waiting(by), [&](runtime&, http::server, endpoint at) -> task<> {
       {
@@ -93,7 +94,8 @@ TEST_P(http_client_gone, a_handler_hears_of_a_client_that_closes) {
         co_await sleep_for(1ms);
         co_await peer.write_all(std::string_view(asked).substr(half));
         if (asked.find("/stream") != std::string::npos) {
-          task<std::string> reading = read_until(peer, "begun");  // the simulated network holds little that is not read
+          // the simulated network holds little that is not read
+          task<std::string> reading = read_until(peer, "begun");
           static_cast<void>(co_await std::move(reading));
         }
         co_await by.started.wait();
@@ -199,7 +201,8 @@ TEST_P(http_client_gone, who_stays_is_served_on_the_same_connection_also_when_it
     by.started.reset();
     co_await peer.write_all(wait_for_me);
     co_await by.started.wait();
-    co_await peer.write_all("GET /plain HTTP/1.1\r\nHost: a\r\n\r\n");  // it is there, and has more to say
+    // it is there, and has more to say
+    co_await peer.write_all("GET /plain HTTP/1.1\r\nHost: a\r\n\r\n");
     co_await sleep_for(5ms);
     by.go_on.set();
     task<std::string> both = read_until(peer, "there");
@@ -267,8 +270,8 @@ TEST_P(http_client_gone, a_watch_may_be_stopped_in_flight) {
 // What a request is followed by before its client closes, without having read all of the answer.
 struct goodbye {
   std::string asked, more;
-  bool reads = false;      // the answer has begun by then, and its last bytes are left unread
-  bool half_first = false; // the sending half ends first
+  bool reads = false;       // the answer has begun by then, and its last bytes are left unread
+  bool half_first = false;  // the sending half ends first
 };
 
 // Bytes that nobody reads hide neither the end of what the client sends nor a reset.
@@ -277,10 +280,12 @@ TEST_P(http_client_gone, bytes_that_nobody_has_read_hide_no_end) {
   const std::string unread = "POST /unread HTTP/1.1\r\nHost: a\r\nContent-Length: 40\r\n\r\n";
   const std::string streams = "GET /stream HTTP/1.1\r\nHost: a\r\n\r\n";
   const std::string forty(40, 'b');
-  for (const goodbye& one : {goodbye{wait_for_me, next}, goodbye{wait_for_me, "G"}, goodbye{streams, next, true},
-                             goodbye{unread, ""}, goodbye{unread, forty}, goodbye{unread, "a part"},
-                             goodbye{unread + forty, ""}, goodbye{unread + forty, next},
-                             goodbye{"POST /stream HTTP/1.1\r\nHost: a\r\nContent-Length: 40\r\n\r\n", forty + next, true}}) {
+  for (const goodbye& one :
+       {goodbye{wait_for_me, next}, goodbye{wait_for_me, "G"}, goodbye{streams, next, true},
+        goodbye{unread, ""}, goodbye{unread, forty}, goodbye{unread, "a part"},
+        goodbye{unread + forty, ""}, goodbye{unread + forty, next},
+        goodbye{"POST /stream HTTP/1.1\r\nHost: a\r\nContent-Length: 40\r\n\r\n", forty + next,
+                true}}) {
     seen by;
     run(waiting(by), [&](runtime&, http::server, endpoint at) -> task<> {
       {
@@ -302,15 +307,17 @@ TEST_P(http_client_gone, bytes_that_nobody_has_read_hide_no_end) {
   }
 }
 
-// A half close does not count here; the reset that follows does, also behind bytes that nobody has read.
+// A half close does not count here; the reset that follows does, also behind bytes that nobody has
+// read.
 TEST_P(http_client_gone, a_reset_counts_after_a_half_close_and_behind_unread_bytes) {
   const std::string head = "POST /stream HTTP/1.1\r\nHost: a\r\nContent-Length: 40\r\n\r\n";
   http::server_options limits;
   limits.half_close_is_gone = false;
-  for (const goodbye& one : {goodbye{"GET /stream HTTP/1.1\r\nHost: a\r\n\r\n", "", true, true},
-                             goodbye{"GET /stream HTTP/1.1\r\nHost: a\r\n\r\n", "more", true, false},
-                             goodbye{"GET /stream HTTP/1.1\r\nHost: a\r\n\r\n", "more", true, true},
-                             goodbye{head, "a part", true, true}, goodbye{head, std::string(80, 'b'), true, true}}) {
+  for (const goodbye& one :
+       {goodbye{"GET /stream HTTP/1.1\r\nHost: a\r\n\r\n", "", true, true},
+        goodbye{"GET /stream HTTP/1.1\r\nHost: a\r\n\r\n", "more", true, false},
+        goodbye{"GET /stream HTTP/1.1\r\nHost: a\r\n\r\n", "more", true, true},
+        goodbye{head, "a part", true, true}, goodbye{head, std::string(80, 'b'), true, true}}) {
     seen by;
     int before = -1;
     run(
@@ -346,7 +353,8 @@ TEST_P(http_client_gone, a_reset_is_heard_of_behind_a_body_that_fills_the_connec
       [&](runtime&, http::server, endpoint at) -> task<> {
         {
           tcp_stream peer = co_await tcp_stream::connect(at);
-          co_await peer.write_all("POST /stream HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000000\r\n\r\n");
+          co_await peer.write_all(
+              "POST /stream HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000000\r\n\r\n");
           task<std::string> reading = read_until(peer, "beg");
           static_cast<void>(co_await std::move(reading));
           co_await by.started.wait();
@@ -427,7 +435,8 @@ TEST_P(http_client_gone, a_body_is_read_while_the_client_is_watched) {
   EXPECT_EQ(gone.load(), 1);
 }
 
-// A handler that waits for nothing may ask, too: the first request's handler has seen the end before the second one's begins.
+// A handler that waits for nothing may ask, too: the first request's handler has seen the end
+// before the second one's begins.
 TEST_P(http_client_gone, a_plain_handler_learns_whether_its_client_is_still_there) {
   seen by;
   std::string got;
@@ -476,8 +485,10 @@ TEST_P(http_client_gone, over_tls_a_goodbye_and_unread_bytes_hide_no_end) {
     std::string asked, more;
     bool says_goodbye;
   };
-  for (const way& one : {way{wait_for_me, "", true}, way{wait_for_me, "GET /plain HTTP/1.1\r\nHost: a\r\n\r\n", true}, way{wait_for_me, "G", false},
-                         way{unread, "", true}, way{unread, std::string(40, 'b'), true}, way{unread, "part", false}}) {
+  for (const way& one : {way{wait_for_me, "", true},
+                         way{wait_for_me, "GET /plain HTTP/1.1\r\nHost: a\r\n\r\n", true},
+                         way{wait_for_me, "G", false}, way{unread, "", true},
+                         way{unread, std::string(40, 'b'), true}, way{unread, "part", false}}) {
     seen by;
     auto both = [&](runtime& in) -> task<> {
       http::server web(waiting(by));
@@ -519,12 +530,16 @@ TEST_P(http_client_gone, over_tls_and_where_the_request_came_from) {
   seen by;
   std::string from, mine;
   router routes = waiting(by);
-  routes.get("/from", [](const request& asked) { return response::text("<" + asked.peer().to_string() + ">"); });
+  routes.get("/from", [](const request& asked) {
+    return response::text("<" + asked.peer().to_string() + ">");
+  });
   auto both = [&](runtime& in) -> task<> {
     http::server web(std::move(routes));
-    auto plain = tcp_listener::listen(endpoint::loopback(0)), secret = tcp_listener::listen(endpoint::loopback(0));
+    auto plain = tcp_listener::listen(endpoint::loopback(0)),
+         secret = tcp_listener::listen(endpoint::loopback(0));
     const endpoint at = plain.local(), secretly_at = secret.local();
-    future<> first = in.spawn(web.serve(std::move(plain))), second = in.spawn(web.serve(std::move(secret), self));
+    future<> first = in.spawn(web.serve(std::move(plain))),
+             second = in.spawn(web.serve(std::move(secret), self));
     {
       tcp_stream peer = co_await tcp_stream::connect(at);
       mine += "<" + peer.local().to_string() + ">";

@@ -1,5 +1,6 @@
-// Handlers, and what streams an answer, as coroutines that suspend before they look at what they were given: it stays until they
-// have ended. AddressSanitizer sees to what is gone, with contexts poisoned.
+// Handlers, and what streams an answer, as coroutines that suspend before they look at what they
+// were given: it stays until they have ended. AddressSanitizer sees to what is gone, with contexts
+// poisoned.
 #include <chrono>
 
 #include "support/counted.hpp"
@@ -23,7 +24,8 @@ class http_coroutines : public http_conformance {
     run(std::move(routes), [&](runtime&, http::server, endpoint at) -> task<> {
       tcp_stream peer = co_await tcp_stream::connect(at);
       const std::size_t each = asked.size() / pieces + 1;
-      for (std::string_view left = asked; !left.empty(); left.remove_prefix(std::min(each, left.size()))) {
+      for (std::string_view left = asked; !left.empty();
+           left.remove_prefix(std::min(each, left.size()))) {
         co_await peer.write_all(left.substr(0, each));
         co_await sleep_for(1ms);
       }
@@ -36,12 +38,16 @@ class http_coroutines : public http_conformance {
 };
 
 std::string get(std::string_view target) {
-  return "GET " + std::string(target) + " HTTP/1.1\r\nHost: a\r\nX-Note: a note\r\nConnection: close\r\n\r\n";
+  return "GET " + std::string(target) +
+         " HTTP/1.1\r\nHost: a\r\nX-Note: a note\r\nConnection: close\r\n\r\n";
 }
-constexpr std::string_view why = "a text that is longer than a string holds by itself, and so lies in the context";
+constexpr std::string_view why =
+    "a text that is longer than a string holds by itself, and so lies in the context";
 
 struct kept_error : std::exception {
-  explicit kept_error(context& in) : text(static_cast<char*>(in.allocate(why.size() + 1, 1))) { text[why.copy(text, why.size())] = '\0'; }
+  explicit kept_error(context& in) : text(static_cast<char*>(in.allocate(why.size() + 1, 1))) {
+    text[why.copy(text, why.size())] = '\0';
+  }
   const char* what() const noexcept override { return text; }
   char* text;
 };
@@ -50,34 +56,40 @@ TEST_P(http_coroutines, parameters_stay_however_they_are_taken) {
   const std::string name = "a-name-that-is-longer-than-a-string-holds";
   for (const std::size_t pieces : {1u, 7u}) {
     router routes;
-    routes.get("/reference/{a}/{b}", [](const request& asked, const std::string& a, const int& b) -> task<response> {
-      co_await sleep_for(1us);
-      co_return response::text(a + std::to_string(b) + std::string(asked.field("x-note")));
-    });
+    routes.get(
+        "/reference/{a}/{b}",
+        [](const request& asked, const std::string& a, const int& b) -> task<response> {
+          co_await sleep_for(1us);
+          co_return response::text(a + std::to_string(b) + std::string(asked.field("x-note")));
+        });
     routes.get("/moved/{a}/{b}", [](std::string&& a, int&& b) -> task<response> {
       co_await sleep_for(1us);
       co_return response::text(std::move(a) + std::to_string(b));
     });
-    routes.get("/value/{a}/{b}", [](request& asked, std::string a, std::string_view b) -> task<response> {
-      co_await sleep_for(1us);
-      static_cast<void>(asked.memory().allocate(100));
-      co_return response::text(a + std::string(b));
-    });
-    routes.get("/view/{a}/{b...}", [](const std::string_view& a, const std::string_view& b) -> task<response> {
-      co_await sleep_for(1us);
-      co_return response::text(std::string(a) + std::string(b));
-    });
-    std::vector<std::pair<std::string, std::string>> cases{{"/reference/" + name + "/7", name + "7a note"},
-                                                           {"/moved/" + name + "/7", name + "7"},
-                                                           {"/value/" + name + "%2F/b%20c", name + "/b c"},
-                                                           {"/view/" + name + "/b%20c/d", name + "b c/d"}};
+    routes.get("/value/{a}/{b}",
+               [](request& asked, std::string a, std::string_view b) -> task<response> {
+                 co_await sleep_for(1us);
+                 static_cast<void>(asked.memory().allocate(100));
+                 co_return response::text(a + std::string(b));
+               });
+    routes.get("/view/{a}/{b...}",
+               [](const std::string_view& a, const std::string_view& b) -> task<response> {
+                 co_await sleep_for(1us);
+                 co_return response::text(std::string(a) + std::string(b));
+               });
+    std::vector<std::pair<std::string, std::string>> cases{
+        {"/reference/" + name + "/7", name + "7a note"},
+        {"/moved/" + name + "/7", name + "7"},
+        {"/value/" + name + "%2F/b%20c", name + "/b c"},
+        {"/view/" + name + "/b%20c/d", name + "b c/d"}};
     std::vector<std::string> got(cases.size());
     run(std::move(routes), [&](runtime&, http::server, endpoint to) -> task<> {
       for (std::size_t i = 0; i < cases.size(); ++i) {
         tcp_stream peer = co_await tcp_stream::connect(to);
         const std::string asked = get(cases[i].first);
         const std::size_t each = asked.size() / pieces + 1;
-        for (std::string_view left = asked; !left.empty(); left.remove_prefix(std::min(each, left.size()))) {
+        for (std::string_view left = asked; !left.empty();
+             left.remove_prefix(std::min(each, left.size()))) {
           co_await peer.write_all(left.substr(0, each));
           co_await sleep_for(1ms);
         }
@@ -86,7 +98,8 @@ TEST_P(http_coroutines, parameters_stay_however_they_are_taken) {
         got[i] = answer.substr(answer.find("\r\n\r\n") + 4);
       }
     });
-    for (std::size_t i = 0; i < cases.size(); ++i) EXPECT_EQ(got[i], cases[i].second) << cases[i].first;
+    for (std::size_t i = 0; i < cases.size(); ++i)
+      EXPECT_EQ(got[i], cases[i].second) << cases[i].first;
   }
 }
 
@@ -101,7 +114,9 @@ TEST_P(http_coroutines, the_head_stays_while_a_body_comes) {
     ((text += note) += asked.query()) += std::to_string(all.size());
     co_return response::view(*asked.memory().make<std::pmr::string>(text), "text/plain");
   });
-  std::string asked = "POST /na%6De?x=1 HTTP/1.1\r\nHost: a\r\nX-Note: -note-\r\nConnection: close\r\nContent-Length: 100000\r\n\r\n";
+  std::string asked =
+      "POST /na%6De?x=1 HTTP/1.1\r\nHost: a\r\nX-Note: -note-\r\nConnection: "
+      "close\r\nContent-Length: 100000\r\n\r\n";
   EXPECT_EQ(body_of(std::move(routes), asked + body, 9), "name-note-x=1100000");
 }
 
@@ -137,7 +152,8 @@ TEST_P(http_coroutines, what_streams_an_answer_keeps_what_it_captured) {
 }
 
 constexpr const char* socket_asked =
-    "GET /socket HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+    "GET /socket HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: "
+    "websocket\r\nSec-WebSocket-Version: 13\r\n"
     "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
 
 TEST_P(http_coroutines, what_talks_on_a_websocket_keeps_what_it_captured) {
@@ -162,7 +178,8 @@ TEST_P(http_coroutines, what_talks_on_a_websocket_keeps_what_it_captured) {
 TEST_P(http_coroutines, what_they_throw_of_the_memory_can_be_read_by_who_runs_the_program) {
   for (const std::string path : {"/plain", "/waits", "/stream", "/socket"}) {
     router routes;
-    routes.get("/plain", [](const request& asked) -> response { throw kept_error(asked.memory()); });
+    routes.get("/plain",
+               [](const request& asked) -> response { throw kept_error(asked.memory()); });
     routes.get("/waits", [](const request& asked) -> task<response> {
       co_await sleep_for(1us);
       throw kept_error(asked.memory());
@@ -184,10 +201,11 @@ TEST_P(http_coroutines, what_they_throw_of_the_memory_can_be_read_by_who_runs_th
     });
     std::string thrown;
     runtime rt(options());
-    rt.spawn(serve_while(rt, http::server(std::move(routes)), [&](runtime&, http::server, endpoint at) -> task<> {
-      task<std::string> asking = exchange(at, path == "/socket" ? socket_asked : get(path));
-      static_cast<void>(co_await std::move(asking));
-    }));
+    rt.spawn(serve_while(
+        rt, http::server(std::move(routes)), [&](runtime&, http::server, endpoint at) -> task<> {
+          task<std::string> asking = exchange(at, path == "/socket" ? socket_asked : get(path));
+          static_cast<void>(co_await std::move(asking));
+        }));
     try {
       rt.run();
     } catch (const std::exception& e) {
@@ -226,15 +244,18 @@ TEST_P(http_coroutines, each_may_be_stopped_in_flight) {
       });
       routes.get("/stream", [stay](const request& asked) {
         context* const memory = &asked.memory();
-        return response::stream("text/plain", [stay, memory](http::body_writer&) -> task<> { co_await stay(memory); });
+        return response::stream(
+            "text/plain", [stay, memory](http::body_writer&) -> task<> { co_await stay(memory); });
       });
       routes.get("/events", [stay](const request& asked) {
         context* const memory = &asked.memory();
-        return response::events([stay, memory](http::event_writer&) -> task<> { co_await stay(memory); });
+        return response::events(
+            [stay, memory](http::event_writer&) -> task<> { co_await stay(memory); });
       });
       routes.get("/socket", [stay](const request& asked) {
         context* const memory = &asked.memory();
-        return response::websocket([stay, memory](http::websocket&) -> task<> { co_await stay(memory); });
+        return response::websocket(
+            [stay, memory](http::websocket&) -> task<> { co_await stay(memory); });
       });
       runtime rt(options());
       auto talk = [](runtime& in, http::server web, std::string asked, event told) -> task<> {
@@ -243,14 +264,19 @@ TEST_P(http_coroutines, each_may_be_stopped_in_flight) {
         in.spawn(web.serve(std::move(listener)));
         tcp_stream peer = co_await tcp_stream::connect(at);
         co_await peer.write_all(asked);
-        future<std::string> reading = spawn(read_to_end(peer));  // the simulated network holds little that is not read
+        // the simulated network holds little that is not read
+        future<std::string> reading = spawn(read_to_end(peer));
         co_await told.wait();
         in.stop();
         event never;
         co_await never.wait();
       };
       const std::string post = "POST /body HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhalf";
-      rt.spawn(talk(rt, http::server(std::move(routes)), path == "/socket" ? socket_asked : path == "/body" ? post : get(path), begun));
+      rt.spawn(talk(rt, http::server(std::move(routes)),
+                    path == "/socket" ? socket_asked
+                    : path == "/body" ? post
+                                      : get(path),
+                    begun));
       rt.run();
       EXPECT_TRUE(begun.is_set()) << path;
     }

@@ -64,10 +64,11 @@ TEST_P(http_draining, idle_connections_end_at_once) {
   EXPECT_LT(took, 3s);
 }
 
-// The system still has a part of it when the connection is idle, and loses that when the peer sends to one that is closed.
+// The system still has a part of it when the connection is idle, and loses that when the peer sends
+// to one that is closed.
 TEST_P(http_draining, an_answer_that_was_sent_arrives_though_the_peer_asks_again) {
   constexpr std::size_t bytes = 1'000'000;
-  for (const auto idle_for : {5ms, 2'000ms}) {  // then it is parked
+  for (const auto idle_for : {5ms, 2'000ms}) {                  // then it is parked
     if (idle_for > 1s && GetParam().on.workers == 2) continue;  // once is enough
     router routes;
     routes.get("/", [] { return response::text(std::string(bytes, 'x')); });
@@ -85,7 +86,8 @@ TEST_P(http_draining, an_answer_that_was_sent_arrives_though_the_peer_asks_again
       }
       got = co_await read_to_end(peer);
     });
-    EXPECT_TRUE(got.ends_with("\r\n\r\n" + std::string(bytes, 'x'))) << got.size() << got.substr(got.size() - std::min<std::size_t>(got.size(), 60));
+    EXPECT_TRUE(got.ends_with("\r\n\r\n" + std::string(bytes, 'x')))
+        << got.size() << got.substr(got.size() - std::min<std::size_t>(got.size(), 60));
   }
 }
 
@@ -186,7 +188,8 @@ TEST_P(http_draining, a_websocket_is_told_that_the_server_goes) {
   run(std::move(routes), [&](runtime&, http::server web, endpoint at) -> task<> {
     tcp_stream peer = co_await tcp_stream::connect(at);
     co_await peer.write_all(
-        "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+        "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: "
+        "websocket\r\nSec-WebSocket-Version: 13\r\n"
         "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n");
     co_await read_until(peer, "\r\n\r\n");
     co_await sleep_for(2ms);
@@ -206,7 +209,8 @@ TEST_P(http_sockets, of_the_unix_domain_serve_as_well) {
   const int before = open_files();
   {
     runtime rt(options());
-    const auto talk = [](runtime& runs, http::server by, std::string at, std::string& to) -> task<> {
+    const auto talk = [](runtime& runs, http::server by, std::string at,
+                         std::string& to) -> task<> {
       auto serving = runs.spawn(by.serve(unix_listener::listen(at)));
       unix_stream peer = unix_stream::connect(at);
       co_await peer.write_all("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");

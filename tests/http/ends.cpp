@@ -25,13 +25,15 @@ class http_ends : public http_conformance {
     static const identity own = root.issue();
     tls_options trust;
     trust.ca_pem = root.certificate();
-    const tls_context server = tls_context::server(showing(own)), client = tls_context::client(trust);
+    const tls_context server = tls_context::server(showing(own)),
+                      client = tls_context::client(trust);
     outcome made;
     auto both = [&](runtime& runs) -> task<> {
       http::server web(std::move(routes));
       auto listener = tcp_listener::listen(endpoint::loopback(0));
       const endpoint at = listener.local();
-      future<> serving = secret ? runs.spawn(web.serve(std::move(listener), server)) : runs.spawn(web.serve(std::move(listener)));
+      future<> serving = secret ? runs.spawn(web.serve(std::move(listener), server))
+                                : runs.spawn(web.serve(std::move(listener)));
       tcp_stream plain = co_await tcp_stream::connect(at);
       if (secret) {
         tls_stream peer = tls_stream::client(client, std::move(plain), "good.test");
@@ -51,7 +53,8 @@ class http_ends : public http_conformance {
 
  private:
   template <class Stream>
-  static task<> exchange_on(Stream& peer, std::string_view bytes, outcome& to, std::function<void()>& meanwhile) {
+  static task<> exchange_on(Stream& peer, std::string_view bytes, outcome& to,
+                            std::function<void()>& meanwhile) {
     co_await peer.write_all(bytes);
     std::array<char, 4096> part;
     to.end = "declared";
@@ -74,7 +77,8 @@ router some_routes() {
   router routes;
   routes.get("/", [] { return response::text("hello"); });
   routes.get("/stream", [] {
-    return response::stream("text/plain", [](http::body_writer& to) -> task<> { co_await to.write("words"); });
+    return response::stream("text/plain",
+                            [](http::body_writer& to) -> task<> { co_await to.write("words"); });
   });
   return routes;
 }
@@ -92,8 +96,9 @@ TEST_P(http_ends, of_what_fails_in_the_middle_are_not_declared) {
 }
 
 TEST_P(http_ends, are_declared_over_tls) {
-  for (const char* asked : {"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "GET /stream HTTP/1.0\r\n\r\n",
-                            "GET /stream HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "nonsense\r\n\r\n"}) {
+  for (const char* asked :
+       {"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "GET /stream HTTP/1.0\r\n\r\n",
+        "GET /stream HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "nonsense\r\n\r\n"}) {
     EXPECT_EQ(ask(some_routes(), asked, true).end, "declared") << asked;
   }
 }
@@ -127,7 +132,8 @@ TEST_P(http_ends, a_file_that_cannot_be_read_is_a_failure_of_its_handler) {
       const file folder = co_await file::open("/");
       co_return response::file(folder, 0, 1'000'000, "text/plain");
     });
-    EXPECT_THROW(ask(std::move(routes), "GET / HTTP/1.1\r\nHost: a\r\n\r\n", secret), io_error) << secret;
+    EXPECT_THROW(ask(std::move(routes), "GET / HTTP/1.1\r\nHost: a\r\n\r\n", secret), io_error)
+        << secret;
   }
 }
 

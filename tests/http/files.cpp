@@ -1,4 +1,5 @@
-// Files of a folder: whole, in part, not at all when they have not changed, and nothing from outside of it.
+// Files of a folder: whole, in part, not at all when they have not changed, and nothing from
+// outside of it.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,7 +22,8 @@ class http_files : public http_conformance {
  protected:
   void SetUp() override {
     http_conformance::SetUp();
-    root_ = std::filesystem::temp_directory_path() / ("troupe_http_files_" + std::to_string(::getpid()));
+    root_ = std::filesystem::temp_directory_path() /
+            ("troupe_http_files_" + std::to_string(::getpid()));
     std::filesystem::remove_all(root_);
     std::filesystem::create_directories(root_ / "www" / "sub");
     std::filesystem::create_directories(root_ / "www" / "bare");
@@ -41,16 +43,22 @@ class http_files : public http_conformance {
     ::mkfifo((root_ / "www" / "pipe").c_str(), 0600);
   }
   void TearDown() override { std::filesystem::remove_all(root_); }
-  void write(const std::string& name, const std::string& text) { std::ofstream(root_ / name, std::ios::binary) << text; }
+  void write(const std::string& name, const std::string& text) {
+    std::ofstream(root_ / name, std::ios::binary) << text;
+  }
 
-  std::string get(const std::string& target, const std::string& fields = "", const std::string& method = "GET") {
+  std::string get(const std::string& target, const std::string& fields = "",
+                  const std::string& method = "GET") {
     router routes;
     routes.files("/f/", (root_ / "www").string());
-    return answer_to(std::move(routes),
-                     method + " " + target + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n" + fields + "\r\n");
+    return answer_to(
+        std::move(routes),
+        method + " " + target + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n" + fields + "\r\n");
   }
   static int status(const std::string& answer) { return std::stoi(answer.substr(9, 3)); }
-  static std::string body(const std::string& answer) { return answer.substr(answer.find("\r\n\r\n") + 4); }
+  static std::string body(const std::string& answer) {
+    return answer.substr(answer.find("\r\n\r\n") + 4);
+  }
   static std::string field(const std::string& answer, const std::string& name) {
     const std::size_t at = answer.find("\r\n" + name + ": ");
     if (at == std::string::npos) return "";
@@ -115,14 +123,16 @@ TEST_P(http_files, what_is_not_there_or_not_to_be_seen) {
   EXPECT_EQ(open_files(), before);
 }
 
-// The system looks a link that leads upwards up again when anything was renamed meanwhile, but only if it is asked again.
+// The system looks a link that leads upwards up again when anything was renamed meanwhile, but only
+// if it is asked again.
 TEST_P(http_files, links_are_found_while_others_rename) {
   write("moving", "");
   std::filesystem::create_symlink("../a.txt", root_ / "www" / "sub" / "link");
   std::atomic<bool> over{false};
   std::thread renames([&] {
     const std::string one = root_ / "moving", other = root_ / "www" / "moving";
-    for (bool there = false; !over || there; there = !there) static_cast<void>(::rename((there ? other : one).c_str(), (there ? one : other).c_str()));
+    for (bool there = false; !over || there; there = !there)
+      static_cast<void>(::rename((there ? other : one).c_str(), (there ? one : other).c_str()));
   });
   constexpr std::size_t times = 3'000;
   const std::string one = "GET /f/sub/link HTTP/1.1\r\nHost: a\r\n";
@@ -134,12 +144,16 @@ TEST_P(http_files, links_are_found_while_others_rename) {
   over = true;
   renames.join();
   std::size_t found = 0;
-  for (std::size_t at = got.find("0123456789"); at != std::string::npos; at = got.find("0123456789", at + 1)) ++found;
+  for (std::size_t at = got.find("0123456789"); at != std::string::npos;
+       at = got.find("0123456789", at + 1))
+    ++found;
   EXPECT_EQ(found, times);
 }
 
 TEST_P(http_files, ranges) {
-  const auto range = [this](const std::string& of) { return get("/f/a.txt", "Range: " + of + "\r\n"); };
+  const auto range = [this](const std::string& of) {
+    return get("/f/a.txt", "Range: " + of + "\r\n");
+  };
   EXPECT_EQ(body(range("bytes=2-4")), "234");
   EXPECT_EQ(status(range("bytes=2-4")), 206);
   EXPECT_EQ(field(range("bytes=2-4"), "Content-Range"), "bytes 2-4/10");
@@ -151,10 +165,12 @@ TEST_P(http_files, ranges) {
   EXPECT_EQ(field(range("bytes=10-"), "Content-Range"), "bytes */10");
   EXPECT_EQ(status(range("bytes=-0")), 416);
   EXPECT_EQ(status(get("/f/empty", "Range: bytes=0-\r\n")), 416);
-  for (const char* malformed : {"bytes=4-2", "bytes=a-b", "bytes=", "bytes=-", "lines=1-2", "bytes=1-2,4-5", "bytes=1-2x"}) {
+  for (const char* malformed : {"bytes=4-2", "bytes=a-b", "bytes=", "bytes=-", "lines=1-2",
+                                "bytes=1-2,4-5", "bytes=1-2x"}) {
     EXPECT_EQ(status(range(malformed)), 200) << malformed;
   }
-  EXPECT_TRUE(body(get("/f/large.bin", "Range: bytes=100000-999999\r\n")) == large_.substr(100'000, 900'000));
+  EXPECT_TRUE(body(get("/f/large.bin", "Range: bytes=100000-999999\r\n")) ==
+              large_.substr(100'000, 900'000));
   const std::string tag = field(get("/f/a.txt"), "ETag");
   EXPECT_EQ(status(get("/f/a.txt", "Range: bytes=1-2\r\nIf-Range: " + tag + "\r\n")), 206);
   EXPECT_EQ(status(get("/f/a.txt", "Range: bytes=1-2\r\nIf-Range: \"x\"\r\n")), 200);
@@ -165,9 +181,13 @@ TEST_P(http_files, a_part_of_what_may_have_changed_is_not_given) {
   const auto range = [&](const std::string& fields) {
     router routes;
     routes.get("/middle", [path](const http::request& asked) {
-      return http::file_response(asked, file::adopt(::open(path.c_str(), O_RDONLY | O_CLOEXEC), path), 2, 6, "text/plain");
+      return http::file_response(
+          asked, file::adopt(::open(path.c_str(), O_RDONLY | O_CLOEXEC), path), 2, 6, "text/plain");
     });
-    return answer_to(std::move(routes), "GET /middle HTTP/1.1\r\nHost: a\r\nConnection: close\r\nRange: bytes=1-2\r\n" + fields + "\r\n");
+    return answer_to(
+        std::move(routes),
+        "GET /middle HTTP/1.1\r\nHost: a\r\nConnection: close\r\nRange: bytes=1-2\r\n" + fields +
+            "\r\n");
   };
   EXPECT_EQ(status(range("")), 206);
   EXPECT_EQ(body(range("")), "34");
@@ -185,7 +205,9 @@ TEST_P(http_files, what_has_not_changed_is_not_sent_again) {
   EXPECT_EQ(status(get("/f/a.txt", "If-Modified-Since: " + modified + "\r\n")), 304);
   EXPECT_EQ(status(get("/f/a.txt", "If-Modified-Since: Sat, 29 Oct 1994 19:43:31 GMT\r\n")), 200);
   EXPECT_EQ(status(get("/f/a.txt", "If-Modified-Since: some day\r\n")), 200);
-  EXPECT_EQ(status(get("/f/a.txt", "If-None-Match: \"x\"\r\nIf-Modified-Since: " + modified + "\r\n")), 200);
+  EXPECT_EQ(
+      status(get("/f/a.txt", "If-None-Match: \"x\"\r\nIf-Modified-Since: " + modified + "\r\n")),
+      200);
   EXPECT_EQ(body(get("/f/a.txt", "If-None-Match: " + tag + "\r\n")), "");
 }
 
@@ -193,7 +215,9 @@ TEST_P(http_files, what_has_changed_is_not_sent_to_who_wants_the_old_one) {
   const std::string first = get("/f/a.txt");
   const std::string tag = field(first, "ETag"), modified = field(first, "Last-Modified");
   const std::string before = "Sat, 29 Oct 1994 19:43:31 GMT";
-  const auto with = [this](const std::string& fields, const char* how = "GET") { return get("/f/a.txt", fields, how); };
+  const auto with = [this](const std::string& fields, const char* how = "GET") {
+    return get("/f/a.txt", fields, how);
+  };
   EXPECT_EQ(status(with("If-Match: " + tag + "\r\n")), 200);
   EXPECT_EQ(status(with("If-Match: \"x\", " + tag + "\r\n")), 200);
   EXPECT_EQ(status(with("If-Match: \"x\"\r\nIf-Match: " + tag + "\r\n")), 200);
@@ -214,14 +238,18 @@ TEST_P(http_files, what_has_changed_is_not_sent_to_who_wants_the_old_one) {
 }
 
 TEST_P(http_files, dates_in_all_forms_of_http) {
-  const auto since = [this](const std::string& date) { return status(get("/f/a.txt", "If-Modified-Since: " + date + "\r\n")); };
+  const auto since = [this](const std::string& date) {
+    return status(get("/f/a.txt", "If-Modified-Since: " + date + "\r\n"));
+  };
   const timespec times[] = {{784'111'777, 0}, {784'111'777, 0}};
   ASSERT_EQ(::utimensat(AT_FDCWD, (root_ / "www/a.txt").c_str(), times, 0), 0);
   EXPECT_EQ(field(get("/f/a.txt"), "Last-Modified"), "Sun, 06 Nov 1994 08:49:37 GMT");
-  for (const char* same : {"Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"}) {
+  for (const char* same : {"Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT",
+                           "Sun Nov  6 08:49:37 1994"}) {
     EXPECT_EQ(since(same), 304) << same;
   }
-  for (const char* before : {"Sun, 06 Nov 1994 08:49:36 GMT", "Sunday, 06-Nov-94 08:49:36 GMT", "Sun Nov  6 08:49:36 1994"}) {
+  for (const char* before : {"Sun, 06 Nov 1994 08:49:36 GMT", "Sunday, 06-Nov-94 08:49:36 GMT",
+                             "Sun Nov  6 08:49:36 1994"}) {
     EXPECT_EQ(since(before), 200) << before;
   }
 }

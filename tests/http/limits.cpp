@@ -1,5 +1,5 @@
-// Limits: at the maximum all is well, one past it the answer says which limit that was. Times are virtual where it is the
-// server's clock that counts.
+// Limits: at the maximum all is well, one past it the answer says which limit that was. Times are
+// virtual where it is the server's clock that counts.
 #include "support/http.hpp"
 #include "support/open_files.hpp"
 #include "support/scratch.hpp"
@@ -21,26 +21,35 @@ class http_times : public http_conformance {};
 router some_routes() {
   router routes;
   routes.get("/", [] { return response::text("hello"); });
-  routes.post("/body", [](const request& asked) { return response::text(std::to_string(asked.body().size())); });
+  routes.post("/body", [](const request& asked) {
+    return response::text(std::to_string(asked.body().size()));
+  });
   routes.post("/pieces", [](request& asked) -> task<response> {
     const std::string_view all = co_await asked.read_all();
     co_return response::text(std::to_string(all.size()));
   });
-  routes.post("/own", [](const request& asked) { return response::text(std::to_string(asked.body().size())); },
-              {.body_bytes = 10});
+  routes.post(
+      "/own",
+      [](const request& asked) { return response::text(std::to_string(asked.body().size())); },
+      {.body_bytes = 10});
   routes.get("/large", [] { return response::text(std::string(8 * 1024 * 1024, 'x')); });
   return routes;
 }
 
-int status_in(const std::string& answer) { return answer.size() < 12 ? 0 : std::stoi(answer.substr(9, 3)); }
+int status_in(const std::string& answer) {
+  return answer.size() < 12 ? 0 : std::stoi(answer.substr(9, 3));
+}
 const std::string get_last = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
 
 std::string post(const std::string& path, std::size_t bytes) {
-  return "POST " + path + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: " + std::to_string(bytes) +
+  return "POST " + path +
+         " HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: " + std::to_string(bytes) +
          "\r\n\r\n" + std::string(bytes, 'x');
 }
 std::string post_chunked(const std::string& path, int chunks) {
-  std::string text = "POST " + path + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n";
+  std::string text =
+      "POST " + path +
+      " HTTP/1.1\r\nHost: a\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n";
   for (int i = 0; i < chunks; ++i) text += "a\r\n0123456789\r\n";
   return text + "0\r\n\r\n";
 }
@@ -57,19 +66,28 @@ TEST_P(http_limits, of_a_body) {
   EXPECT_EQ(status_in(answer_to(some_routes(), post("/own", 10), limits)), 200);
   EXPECT_EQ(status_in(answer_to(some_routes(), post("/own", 11), limits)), 413);
   // Refused before it is sent: nobody says to go on.
-  const std::string asks = "POST /body HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 1001\r\n\r\n";
+  const std::string asks =
+      "POST /body HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 1001\r\n\r\n";
   EXPECT_EQ(status_in(answer_to(some_routes(), asks, limits)), 413);
 }
 
 TEST_P(http_limits, of_the_extensions_of_chunks) {
   server_options limits;
   limits.chunk_extension_bytes = 2000;
-  const std::string begin = " HTTP/1.1\r\nHost: a\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n";
+  const std::string begin =
+      " HTTP/1.1\r\nHost: a\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n";
   const std::string one = "1;" + std::string(999, 'x') + "\r\nx\r\n";
   for (const std::string path : {"/body", "/pieces"}) {
-    EXPECT_EQ(status_in(answer_to(some_routes(), "POST " + path + begin + one + one + "0\r\n\r\n", limits)), 200);
-    EXPECT_EQ(status_in(answer_to(some_routes(), "POST " + path + begin + one + one + "0;\r\n\r\n", limits)), 400);
-    EXPECT_EQ(status_in(answer_to(some_routes(), "POST " + path + begin + one + one + "01\r\nx\r\n0\r\n\r\n", limits)), 400);
+    EXPECT_EQ(status_in(answer_to(some_routes(), "POST " + path + begin + one + one + "0\r\n\r\n",
+                                  limits)),
+              200);
+    EXPECT_EQ(status_in(answer_to(some_routes(), "POST " + path + begin + one + one + "0;\r\n\r\n",
+                                  limits)),
+              400);
+    EXPECT_EQ(
+        status_in(answer_to(some_routes(),
+                            "POST " + path + begin + one + one + "01\r\nx\r\n0\r\n\r\n", limits)),
+        400);
   }
 }
 
@@ -80,13 +98,15 @@ TEST_P(http_limits, of_a_body_are_held_against_what_a_chunk_announces) {
   limits.body_grace = 1h;
   const std::string fields = " HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
   for (const std::string path : {"/body", "/pieces"}) {
-    for (const std::string sizes : {"3e9\r\n", "7fffffffffffffff\r\n", "ffffffffffffffff\r\nabc", "a\r\n0123456789\r\n3df\r\n"}) {
+    for (const std::string sizes : {"3e9\r\n", "7fffffffffffffff\r\n", "ffffffffffffffff\r\nabc",
+                                    "a\r\n0123456789\r\n3df\r\n"}) {
       const std::string got = answer_to(some_routes(), "POST " + path + fields + sizes, limits);
       EXPECT_EQ(status_in(got), 413) << path << " " << sizes;
       EXPECT_EQ(got.find("HTTP/1.1", 1), std::string::npos) << got;
     }
     const std::string whole = "3e8\r\n" + std::string(1000, 'x') + "\r\n0\r\n\r\n";
-    EXPECT_TRUE(answer_to(some_routes(), "POST " + path + fields + whole + get_last, limits).ends_with("hello"));
+    EXPECT_TRUE(answer_to(some_routes(), "POST " + path + fields + whole + get_last, limits)
+                    .ends_with("hello"));
   }
   EXPECT_EQ(status_in(answer_to(some_routes(), "POST /own" + fields + "b\r\n", limits)), 413);
   // Who has answered without it says nothing more.
@@ -102,20 +122,23 @@ TEST_P(http_limits, who_is_turned_away_takes_no_place_from_others) {
   server_options limits;
   limits.connections = 100;
   limits.connections_per_peer = 1;
-  run(some_routes(), [&](runtime&, http::server web, endpoint at) -> task<> {
-    tcp_stream first = co_await tcp_stream::connect(at);
-    while (web.connections() == 0) co_await sleep_for(1ms);
-    std::vector<tcp_stream> others;
-    for (std::size_t i = 0; i < many; ++i) {
-      tcp_stream one = co_await tcp_stream::connect(at);
-      task<std::string> whole = read_until(one, "Unavailable\n");
-      const std::string got = co_await std::move(whole);
-      EXPECT_TRUE(got.starts_with("HTTP/1.1 503")) << got;
-      others.push_back(std::move(one));
-    }
-    co_await sleep_for(50ms);  // a second, if all were waited for
-    EXPECT_LT(web.connections(), many / 2);
-  }, limits);
+  run(
+      some_routes(),
+      [&](runtime&, http::server web, endpoint at) -> task<> {
+        tcp_stream first = co_await tcp_stream::connect(at);
+        while (web.connections() == 0) co_await sleep_for(1ms);
+        std::vector<tcp_stream> others;
+        for (std::size_t i = 0; i < many; ++i) {
+          tcp_stream one = co_await tcp_stream::connect(at);
+          task<std::string> whole = read_until(one, "Unavailable\n");
+          const std::string got = co_await std::move(whole);
+          EXPECT_TRUE(got.starts_with("HTTP/1.1 503")) << got;
+          others.push_back(std::move(one));
+        }
+        co_await sleep_for(50ms);  // a second, if all were waited for
+        EXPECT_LT(web.connections(), many / 2);
+      },
+      limits);
 }
 
 // It waits for room then, and its task ends nevertheless.
@@ -134,7 +157,8 @@ TEST_P(http_limits, a_server_that_is_full_can_be_given_up) {
     auto listener = tcp_listener::listen(endpoint::loopback(0));
     const endpoint at = listener.local();
     const auto asks = [&]() -> task<> {
-      const std::string got = co_await exchange(at, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+      const std::string got =
+          co_await exchange(at, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
       EXPECT_TRUE(got.ends_with("hello")) << got;
       is_answered = true;
     };
@@ -169,11 +193,13 @@ TEST_P(http_limits, of_a_head) {
   EXPECT_EQ(status_in(answer_to(some_routes(), with_bytes(1000), limits)), 200);
   EXPECT_EQ(status_in(answer_to(some_routes(), with_bytes(1001), limits)), 431);
   const auto with_target = [](std::size_t bytes) {
-    return "GET /?" + std::string(bytes - 2, 'x') + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+    return "GET /?" + std::string(bytes - 2, 'x') +
+           " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
   };
   EXPECT_EQ(status_in(answer_to(some_routes(), with_target(100), limits)), 200);
   EXPECT_EQ(status_in(answer_to(some_routes(), with_target(101), limits)), 414);
-  const std::string fields = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nA: 1\r\nB: 2\r\nC: 3\r\n";
+  const std::string fields =
+      "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nA: 1\r\nB: 2\r\nC: 3\r\n";
   EXPECT_EQ(status_in(answer_to(some_routes(), fields + "\r\n", limits)), 200);
   EXPECT_EQ(status_in(answer_to(some_routes(), fields + "D: 4\r\n\r\n", limits)), 431);
 }
@@ -270,7 +296,8 @@ TEST_P(http_limits, of_memory_the_idle_ones_make_room) {
         for (int i = 0; i < 20; ++i) {
           held.push_back(co_await tcp_stream::connect(at));
           std::string answer;
-          for (int request = 0; request < 8; ++request) {  // so soon after each other that the connection is not parked
+          // so soon after each other that the connection is not parked
+          for (int request = 0; request < 8; ++request) {
             co_await held.back().write_all("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
             answer = co_await read_until(held.back(), "hello");
           }
@@ -301,7 +328,8 @@ struct timed {
 };
 
 // What comes when these parts are sent, so long after each other, and when the connection ends.
-task<> send_slowly(endpoint at, std::vector<std::string> parts, std::chrono::nanoseconds between, timed* to) {
+task<> send_slowly(endpoint at, std::vector<std::string> parts, std::chrono::nanoseconds between,
+                   timed* to) {
   tcp_stream peer = co_await tcp_stream::connect(at);
   const std::chrono::nanoseconds begun = now();
   future<std::string> answer = spawn(read_to_end(peer));
@@ -316,11 +344,13 @@ task<> send_slowly(endpoint at, std::vector<std::string> parts, std::chrono::nan
   to->after = now() - begun;
 }
 
-timed send_to(const runtime_options& options, std::vector<std::string> parts, std::chrono::nanoseconds between,
-              const server_options& limits = {}) {
+timed send_to(const runtime_options& options, std::vector<std::string> parts,
+              std::chrono::nanoseconds between, const server_options& limits = {}) {
   timed got;
   runtime rt(options);
-  const auto talk = [&](runtime&, http::server, endpoint at) -> task<> { co_await send_slowly(at, parts, between, &got); };
+  const auto talk = [&](runtime&, http::server, endpoint at) -> task<> {
+    co_await send_slowly(at, parts, between, &got);
+  };
   rt.spawn(serve_while(rt, http::server(some_routes(), limits), talk));
   rt.run();
   return got;
@@ -360,8 +390,9 @@ TEST_P(http_times, an_idle_connection_ends) {
 
 TEST_P(http_times, a_body_at_least_as_fast_as_must_be_and_slower) {
   const auto body = [](std::size_t at_once, int parts) {
-    std::vector<std::string> all{"POST /pieces HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: " +
-                                 std::to_string(at_once * static_cast<std::size_t>(parts)) + "\r\n\r\n"};
+    std::vector<std::string> all{
+        "POST /pieces HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: " +
+        std::to_string(at_once * static_cast<std::size_t>(parts)) + "\r\n\r\n"};
     for (int i = 0; i < parts; ++i) all.emplace_back(at_once, 'x');
     return all;
   };
@@ -427,7 +458,8 @@ TEST_P(http_times, a_handler_may_take_as_long_as_it_likes) {
 }
 
 std::vector<io_setting> simulated_settings() {
-  return {{{policy::simulated, 1, 1}, io_backend::simulated}, {{policy::simulated, 1, 2}, io_backend::simulated}};
+  return {{{policy::simulated, 1, 1}, io_backend::simulated},
+          {{policy::simulated, 1, 2}, io_backend::simulated}};
 }
 
 }  // namespace

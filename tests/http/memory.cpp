@@ -1,4 +1,5 @@
-// The memory of a request: this_context() in handlers, flat over any number of them, kept for what a failure refers to.
+// The memory of a request: this_context() in handlers, flat over any number of them, kept for what
+// a failure refers to.
 #include <memory_resource>
 
 #include "support/counted.hpp"
@@ -15,10 +16,16 @@ using namespace std::chrono_literals;
 class http_memory : public http_conformance {};
 
 const std::string last = "Connection: close\r\n";
-std::string get(const std::string& path, const std::string& fields = "") { return "GET " + path + " HTTP/1.1\r\nHost: a\r\n" + fields + "\r\n"; }
-std::string body_of(const std::string& answer) { return answer.substr(answer.find("\r\n\r\n") + 4); }
+std::string get(const std::string& path, const std::string& fields = "") {
+  return "GET " + path + " HTTP/1.1\r\nHost: a\r\n" + fields + "\r\n";
+}
+std::string body_of(const std::string& answer) {
+  return answer.substr(answer.find("\r\n\r\n") + 4);
+}
 
-std::string_view letters(context& in, std::size_t count) { return *in.make<std::pmr::string>(count, 'x'); }
+std::string_view letters(context& in, std::size_t count) {
+  return *in.make<std::pmr::string>(count, 'x');
+}
 
 TEST_P(http_memory, handlers_have_a_context_and_answers_may_lie_there) {
   router routes;
@@ -57,7 +64,9 @@ TEST_P(http_memory, stays_flat_over_many_requests_of_one_connection) {
   for (int i = 0; i < fewer(400); ++i) all += get("/") + get("/later");
   const std::string got = answer_to(std::move(routes), all + get("/", last));
   std::size_t answers = 0;
-  for (std::size_t at = got.find("HTTP/1.1 200"); at != std::string::npos; at = got.find("HTTP/1.1 200", at + 1)) ++answers;
+  for (std::size_t at = got.find("HTTP/1.1 200"); at != std::string::npos;
+       at = got.find("HTTP/1.1 200", at + 1))
+    ++answers;
   EXPECT_EQ(answers, static_cast<std::size_t>(2 * fewer(400) + 1));
   EXPECT_LE(most.load(), std::int64_t{1} << 20);
   EXPECT_EQ(live.load(), 0);
@@ -75,16 +84,19 @@ TEST_P(http_memory, what_a_failure_refers_to_stays_until_it_was_delivered) {
   runtime rt(options());
   for (const std::string path : {"/", "/later"}) {
     router routes;
-    routes.get("/", [](const request&) -> response { throw lying_in_context(letters(this_context(), 5'000)); });
+    routes.get("/", [](const request&) -> response {
+      throw lying_in_context(letters(this_context(), 5'000));
+    });
     routes.get("/later", [](const request& asked) -> task<response> {
       const std::string_view text = letters(asked.memory(), 5'000);
       co_await yield();
       throw lying_in_context(text);
     });
     std::string got;
-    rt.spawn(serve_while(rt, http::server(std::move(routes)), [&](runtime&, http::server, endpoint at) -> task<> {
-      got = co_await exchange(at, get(path));
-    }));
+    rt.spawn(serve_while(rt, http::server(std::move(routes)),
+                         [&](runtime&, http::server, endpoint at) -> task<> {
+                           got = co_await exchange(at, get(path));
+                         }));
     try {
       rt.run();
       ADD_FAILURE() << "nothing was thrown";
@@ -106,20 +118,24 @@ TEST_P(http_memory, handlers_that_throw_again_and_again_keep_it_flat) {
   {
     runtime rt(chosen);
     router routes;
-    routes.get("/", [](const request&) -> response { throw lying_in_context(letters(this_context(), 5'000)); });
-    rt.spawn(serve_while(rt, http::server(std::move(routes)), [&](runtime&, http::server, endpoint at) -> task<> {
-      for (int i = 0; i < count; ++i) {
-        const std::string got = co_await exchange(at, get("/"));
-        if (got.find("500") == std::string::npos) ADD_FAILURE() << got;
-      }
-    }));
+    routes.get("/", [](const request&) -> response {
+      throw lying_in_context(letters(this_context(), 5'000));
+    });
+    rt.spawn(serve_while(rt, http::server(std::move(routes)),
+                         [&](runtime&, http::server, endpoint at) -> task<> {
+                           for (int i = 0; i < count; ++i) {
+                             const std::string got = co_await exchange(at, get("/"));
+                             if (got.find("500") == std::string::npos) ADD_FAILURE() << got;
+                           }
+                         }));
     EXPECT_THROW(rt.run(), lying_in_context);
     const runtime_metrics now = rt.metrics();
     EXPECT_EQ(now.failures, static_cast<std::uint64_t>(count));
     EXPECT_EQ(now.failures_kept, 19u);
     EXPECT_EQ(now.failures_dropped, static_cast<std::uint64_t>(count) - 20);
     EXPECT_LE(now.failure_bytes, chosen.failure_bytes);
-    EXPECT_LE(count_contexts().active - before.active, 21) << "those that are kept, and the one that was thrown";
+    EXPECT_LE(count_contexts().active - before.active, 21)
+        << "those that are kept, and the one that was thrown";
   }
   EXPECT_EQ(count_contexts().active, before.active);
   EXPECT_EQ(count_contexts().bytes, before.bytes);

@@ -1,4 +1,5 @@
-// When descriptors run out the server waits without spinning, makes room by ending idle connections, and recovers.
+// When descriptors run out the server waits without spinning, makes room by ending idle
+// connections, and recovers.
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -69,7 +70,8 @@ std::chrono::microseconds cpu_time() {
          std::chrono::microseconds(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
 }
 
-const std::string_view quick = "GET / HTTP/1.1\r\nHost: a\r\n\r\n", slow = "GET /slow HTTP/1.1\r\nHost: a\r\n\r\n";
+const std::string_view quick = "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
+                       slow = "GET /slow HTTP/1.1\r\nHost: a\r\n\r\n";
 
 TEST_P(http_overload, without_descriptors_idle_connections_make_room_and_busy_ones_are_waited_for) {
   constexpr int room = 8, clients = 40;
@@ -129,7 +131,8 @@ TEST_P(http_overload, without_descriptors_idle_connections_make_room_and_busy_on
   EXPECT_EQ(open_files(), before);
 }
 
-INSTANTIATE_TEST_SUITE_P(backends, http_overload, testing::Values(io_backend::epoll, io_backend::io_uring),
+INSTANTIATE_TEST_SUITE_P(backends, http_overload,
+                         testing::Values(io_backend::epoll, io_backend::io_uring),
                          [](const auto& one) { return std::string(name_of(one.param)); });
 
 }  // namespace

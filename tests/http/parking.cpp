@@ -19,7 +19,8 @@ class http_parking_times : public http_conformance {};
 router some_routes() {
   router routes;
   routes.get("/", [] { return response::text("hello"); });
-  routes.post("/body", [](const request& asked) { return response::text(std::string(asked.body())); });
+  routes.post("/body",
+              [](const request& asked) { return response::text(std::string(asked.body())); });
   return routes;
 }
 
@@ -63,7 +64,6 @@ TEST_P(http_parking, of_idle_connections_takes_no_buffers_and_they_go_on) {
             const bool well = co_await ask(one);
             heard += well ? 1 : 0;
           }
-
         }
       },
       little_memory());
@@ -205,10 +205,11 @@ TEST_P(http_parking_times, ends_each_at_its_time) {
 
 TROUPE_HTTP_TEST_EACH(http_parking);
 
-INSTANTIATE_TEST_SUITE_P(seeds, http_parking_times,
-                         testing::Values(io_setting{{policy::simulated, 1, 1}, io_backend::simulated},
-                                         io_setting{{policy::simulated, 1, 2}, io_backend::simulated}),
-                         [](const auto& one) { return name_of(one.param); });
+INSTANTIATE_TEST_SUITE_P(
+    seeds, http_parking_times,
+    testing::Values(io_setting{{policy::simulated, 1, 1}, io_backend::simulated},
+                    io_setting{{policy::simulated, 1, 2}, io_backend::simulated}),
+    [](const auto& one) { return name_of(one.param); });
 
 }  // namespace
 }  // namespace troupe::test

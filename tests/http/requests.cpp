@@ -17,14 +17,20 @@ class http_requests : public http_conformance {};
 router some_routes() {
   router routes;
   routes.get("/", [] { return response::text("hello"); });
-  routes.get("/users/{id}", [](const request&, int id) { return response::text("user " + std::to_string(id)); });
+  routes.get("/users/{id}",
+             [](const request&, int id) { return response::text("user " + std::to_string(id)); });
   routes.get("/users/me", [] { return response::text("me"); });
   routes.get("/files/{path...}", [](std::string path) { return response::text("[" + path + "]"); });
-  routes.get("/names/{name}/of/{whom}", [](const request& asked, std::string name, std::string_view whom) {
+  routes.get("/names/{name}/of/{whom}", [](const request& asked, std::string name,
+                                           std::string_view whom) {
     return response::text("<" + name + "><" + std::string(whom) + ">" + std::string(asked.path()));
   });
-  routes.get("/echo", [](const request& asked) { return response::text(asked.query_value("x").value_or("none")); });
-  routes.post("/body", [](const request& asked) { return response::text("plain " + std::string(asked.body())); });
+  routes.get("/echo", [](const request& asked) {
+    return response::text(asked.query_value("x").value_or("none"));
+  });
+  routes.post("/body", [](const request& asked) {
+    return response::text("plain " + std::string(asked.body()));
+  });
   routes.post("/pieces", [](request& asked) -> task<response> {
     std::string all;
     for (;;) {
@@ -32,11 +38,13 @@ router some_routes() {
       if (piece.empty()) break;
       all += piece;
     }
-    for (const http::field one : asked.trailer()) all += " " + std::string(one.name) + "=" + std::string(one.value);
+    for (const http::field one : asked.trailer())
+      all += " " + std::string(one.name) + "=" + std::string(one.value);
     all += " " + std::string(asked.field("x"));
     co_return response::text(std::move(all));
   });
-  routes.post("/unread", [](const request&) -> task<response> { co_return response::text("unread"); });
+  routes.post("/unread",
+              [](const request&) -> task<response> { co_return response::text("unread"); });
   routes.get("/slow", []() -> task<response> {
     co_await sleep_for(5ms);
     co_return response::text("slow");
@@ -55,7 +63,8 @@ router some_routes() {
   return routes;
 }
 
-const std::string plain = "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: ";
+const std::string plain =
+    "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: ";
 std::string ok(const std::string& body, const std::string& fields = "") {
   return plain + std::to_string(body.size()) + "\r\n" + fields + "\r\n" + body;
 }
@@ -64,8 +73,10 @@ std::string get(const std::string& path, const std::string& fields = "") {
   return "GET " + path + " HTTP/1.1\r\nHost: a\r\n" + fields + "\r\n";
 }
 std::string get_last(const std::string& path) { return get(path, last); }
-std::string plainly(const std::string& status, const std::string& words, const std::string& fields) {
-  return "HTTP/1.1 " + status + "\r\nContent-Type: text/plain\r\nContent-Length: " + std::to_string(words.size() + 1) +
+std::string plainly(const std::string& status, const std::string& words,
+                    const std::string& fields) {
+  return "HTTP/1.1 " + status +
+         "\r\nContent-Type: text/plain\r\nContent-Length: " + std::to_string(words.size() + 1) +
          "\r\n" + fields + "\r\n" + words + "\n";
 }
 
@@ -85,37 +96,51 @@ TEST_P(http_requests, an_error_has_a_body_unless_it_is_to_have_none) {
     return made;
   };
   EXPECT_EQ(answer_to(routes(), get_last("/bare")), plainly("404 Not Found", "Not Found", last));
-  EXPECT_EQ(answer_to(routes(), get_last("/later")), plainly("503 Service Unavailable", "Service Unavailable", "Retry-After: 1\r\n" + last));
+  EXPECT_EQ(answer_to(routes(), get_last("/later")),
+            plainly("503 Service Unavailable", "Service Unavailable", "Retry-After: 1\r\n" + last));
   EXPECT_EQ(answer_to(routes(), get_last("/waits/x")), plainly("404 Not Found", "Not Found", last));
-  const std::string head = answer_to(routes(), "HEAD /bare HTTP/1.1\r\nHost: a\r\n" + last + "\r\n");
+  const std::string head =
+      answer_to(routes(), "HEAD /bare HTTP/1.1\r\nHost: a\r\n" + last + "\r\n");
   EXPECT_EQ(head + "Not Found\n", plainly("404 Not Found", "Not Found", last));
-  EXPECT_TRUE(answer_to(routes(), get_last("/empty")).ends_with("Content-Length: 0\r\n" + last + "\r\n"));
+  EXPECT_TRUE(
+      answer_to(routes(), get_last("/empty")).ends_with("Content-Length: 0\r\n" + last + "\r\n"));
   EXPECT_TRUE(answer_to(routes(), get_last("/own")).ends_with("\r\n\r\nmine"));
-  EXPECT_TRUE(answer_to(routes(), get_last("/typed")).find("Content-Length: 0\r\n") != std::string::npos);
-  EXPECT_TRUE(answer_to(routes(), get_last("/moved")).find("Content-Length: 0\r\n") != std::string::npos);
+  EXPECT_TRUE(answer_to(routes(), get_last("/typed")).find("Content-Length: 0\r\n") !=
+              std::string::npos);
+  EXPECT_TRUE(answer_to(routes(), get_last("/moved")).find("Content-Length: 0\r\n") !=
+              std::string::npos);
 }
 
 TEST_P(http_requests, routes_and_their_parameters) {
   EXPECT_EQ(answer_to(some_routes(), get_last("/")), ok("hello", last));
   EXPECT_EQ(answer_to(some_routes(), get_last("/users/7")), ok("user 7", last));
   EXPECT_EQ(answer_to(some_routes(), get_last("/users/me")), ok("me", last));
-  EXPECT_EQ(answer_to(some_routes(), get_last("/users/seven")), plainly("404 Not Found", "Not Found", last));
-  EXPECT_EQ(answer_to(some_routes(), get_last("/users/7/x")), plainly("404 Not Found", "Not Found", last));
-  EXPECT_EQ(answer_to(some_routes(), get_last("/users/")), plainly("404 Not Found", "Not Found", last));
+  EXPECT_EQ(answer_to(some_routes(), get_last("/users/seven")),
+            plainly("404 Not Found", "Not Found", last));
+  EXPECT_EQ(answer_to(some_routes(), get_last("/users/7/x")),
+            plainly("404 Not Found", "Not Found", last));
+  EXPECT_EQ(answer_to(some_routes(), get_last("/users/")),
+            plainly("404 Not Found", "Not Found", last));
   EXPECT_EQ(answer_to(some_routes(), get_last("/files/a/b%20c")), ok("[a/b c]", last));
   EXPECT_EQ(answer_to(some_routes(), get_last("/files/")), ok("[]", last));
   EXPECT_EQ(answer_to(some_routes(), get_last("/files/a%2Fb/c%252f%2f")), ok("[a/b/c%2f/]", last));
-  EXPECT_EQ(answer_to(some_routes(), get_last("/names/a%2Fb%2f/of/c%20d")), ok("<a/b/><c d>/names/a/b//of/c d", last));
-  EXPECT_EQ(answer_to(some_routes(), get_last("/names/a%2Fof/b")), plainly("404 Not Found", "Not Found", last));
-  EXPECT_EQ(answer_to(some_routes(), get_last("/users%2F7")), plainly("404 Not Found", "Not Found", last));
-  EXPECT_EQ(answer_to(some_routes(), get_last("/names/%2F%2")), plainly("400 Bad Request", "Bad Request", last));
+  EXPECT_EQ(answer_to(some_routes(), get_last("/names/a%2Fb%2f/of/c%20d")),
+            ok("<a/b/><c d>/names/a/b//of/c d", last));
+  EXPECT_EQ(answer_to(some_routes(), get_last("/names/a%2Fof/b")),
+            plainly("404 Not Found", "Not Found", last));
+  EXPECT_EQ(answer_to(some_routes(), get_last("/users%2F7")),
+            plainly("404 Not Found", "Not Found", last));
+  EXPECT_EQ(answer_to(some_routes(), get_last("/names/%2F%2")),
+            plainly("400 Bad Request", "Bad Request", last));
   EXPECT_EQ(answer_to(some_routes(), get_last("/echo?y=1&x=a+b%21")), ok("a b!", last));
-  EXPECT_EQ(answer_to(some_routes(), get_last("/%zz")), plainly("400 Bad Request", "Bad Request", last));
+  EXPECT_EQ(answer_to(some_routes(), get_last("/%zz")),
+            plainly("400 Bad Request", "Bad Request", last));
 }
 
 TEST_P(http_requests, methods_that_a_path_does_not_have) {
   EXPECT_EQ(answer_to(some_routes(), "PUT / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"),
-            plainly("405 Method Not Allowed", "Method Not Allowed", "Allow: GET, HEAD, OPTIONS\r\n" + last));
+            plainly("405 Method Not Allowed", "Method Not Allowed",
+                    "Allow: GET, HEAD, OPTIONS\r\n" + last));
   EXPECT_EQ(answer_to(some_routes(), "OPTIONS / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"),
             "HTTP/1.1 204 No Content\r\nAllow: GET, HEAD, OPTIONS\r\n" + last + "\r\n");
   EXPECT_EQ(answer_to(some_routes(), "OPTIONS * HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"),
@@ -125,8 +150,10 @@ TEST_P(http_requests, methods_that_a_path_does_not_have) {
 }
 
 TEST_P(http_requests, pipelined_ones_are_answered_in_order) {
-  EXPECT_EQ(answer_to(some_routes(), get("/") + get("/slow") + get("/users/1") + get("/none") + get_last("/slow")),
-            ok("hello") + ok("slow") + ok("user 1") + plainly("404 Not Found", "Not Found", "") + ok("slow", last));
+  EXPECT_EQ(answer_to(some_routes(),
+                      get("/") + get("/slow") + get("/users/1") + get("/none") + get_last("/slow")),
+            ok("hello") + ok("slow") + ok("user 1") + plainly("404 Not Found", "Not Found", "") +
+                ok("slow", last));
   std::string many, answers;
   for (int i = 0; i < 500; ++i) {
     many += get("/users/" + std::to_string(i));
@@ -138,7 +165,8 @@ TEST_P(http_requests, pipelined_ones_are_answered_in_order) {
 TEST_P(http_requests, bodies_of_all_kinds) {
   const std::string sized = "POST /body HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello";
   const std::string chunked =
-      "POST /pieces HTTP/1.1\r\nHost: a\r\nX: y\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\nT: "
+      "POST /pieces HTTP/1.1\r\nHost: a\r\nX: y\r\nTransfer-Encoding: "
+      "chunked\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\nT: "
       "1\r\n\r\n";
   const std::string chunked_plain =
       "POST /body HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n";
@@ -147,14 +175,17 @@ TEST_P(http_requests, bodies_of_all_kinds) {
   const std::string large(300'000, 'x');
   const std::string length = "Content-Length: 300000\r\n\r\n";
   EXPECT_EQ(answer_to(some_routes(), "POST /body HTTP/1.1\r\nHost: a\r\n" + length + large +
-                                         "POST /pieces HTTP/1.1\r\nHost: a\r\nX: y\r\n" + length + large + get_last("/")),
+                                         "POST /pieces HTTP/1.1\r\nHost: a\r\nX: y\r\n" + length +
+                                         large + get_last("/")),
             ok("plain " + large) + ok(large + " y") + ok("hello", last));
 }
 
 TEST_P(http_requests, a_body_that_is_not_read_is_skipped_if_it_is_small) {
-  const std::string small = "POST /unread HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n" + std::string(1000, 'x');
+  const std::string small =
+      "POST /unread HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n" + std::string(1000, 'x');
   EXPECT_EQ(answer_to(some_routes(), small + get_last("/")), ok("unread") + ok("hello", last));
-  const std::string large = "POST /unread HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n" + std::string(100'000, 'x');
+  const std::string large = "POST /unread HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n" +
+                            std::string(100'000, 'x');
   EXPECT_EQ(answer_to(some_routes(), large + get_last("/")), ok("unread", last));
 }
 
@@ -163,15 +194,17 @@ TEST_P(http_requests, a_body_that_is_waited_for_is_asked_for) {
   run(some_routes(), [&](runtime&, http::server, endpoint at) -> task<> {
     for (const std::string path : {"/body", "/pieces"}) {
       tcp_stream peer = co_await tcp_stream::connect(at);
-      co_await peer.write_all(
-          "POST " + path + " HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\nConnection: close\r\n\r\n");
+      co_await peer.write_all("POST " + path +
+                              " HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: "
+                              "2\r\nConnection: close\r\n\r\n");
       got += co_await read_until(peer, "\r\n\r\n");
       co_await peer.write_all("hi");
       got += undated(co_await read_to_end(peer));
     }
     // Nobody wants it: then it is not asked for.
-    got += undated(
-        co_await exchange(at, "POST /unread HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n"));
+    got += undated(co_await exchange(
+        at,
+        "POST /unread HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n"));
   });
   const std::string go_on = "HTTP/1.1 100 Continue\r\n\r\n";
   EXPECT_EQ(got, go_on + ok("plain hi", last) + go_on + ok("hi ", last) + ok("unread", last));
@@ -180,7 +213,8 @@ TEST_P(http_requests, a_body_that_is_waited_for_is_asked_for) {
 TEST_P(http_requests, streams_are_chunked) {
   const std::string head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n";
   EXPECT_EQ(answer_to(some_routes(), get("/counts") + get_last("/")),
-            head + "Transfer-Encoding: chunked\r\n\r\n1\r\n0\r\n1\r\n1\r\n1\r\n2\r\n0\r\n\r\n" + ok("hello", last));
+            head + "Transfer-Encoding: chunked\r\n\r\n1\r\n0\r\n1\r\n1\r\n1\r\n2\r\n0\r\n\r\n" +
+                ok("hello", last));
   EXPECT_EQ(answer_to(some_routes(), "GET /counts HTTP/1.0\r\n\r\n"), head + last + "\r\n012");
   EXPECT_EQ(answer_to(some_routes(), "HEAD /counts HTTP/1.1\r\nHost: a\r\n\r\n" + get_last("/")),
             head + "Transfer-Encoding: chunked\r\n\r\n" + ok("hello", last));
@@ -188,7 +222,8 @@ TEST_P(http_requests, streams_are_chunked) {
 
 TEST_P(http_requests, the_old_version) {
   EXPECT_EQ(answer_to(some_routes(), "GET / HTTP/1.0\r\n\r\n"), ok("hello", last));
-  EXPECT_EQ(answer_to(some_routes(), "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\nGET / HTTP/1.0\r\n\r\n"),
+  EXPECT_EQ(answer_to(some_routes(),
+                      "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\nGET / HTTP/1.0\r\n\r\n"),
             ok("hello", "Connection: keep-alive\r\n") + ok("hello", last));
 }
 
@@ -200,7 +235,8 @@ TEST_P(http_requests, what_is_malformed_is_refused_and_ends_the_connection) {
             ok("slow") + plainly("400 Bad Request", "Bad Request", last));
   EXPECT_EQ(answer_to(some_routes(), "GET / HTTP/2.0\r\n\r\n"),
             plainly("505 HTTP Version Not Supported", "HTTP Version Not Supported", last));
-  EXPECT_EQ(answer_to(some_routes(), "POST /body HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nx"),
+  EXPECT_EQ(answer_to(some_routes(),
+                      "POST /body HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nx"),
             plainly("400 Bad Request", "Bad Request", last));
 }
 
@@ -229,7 +265,8 @@ TEST_P(http_requests, a_handler_that_throws_is_answered_500) {
   EXPECT_EQ(rt.errors().size(), 1u);
   rt.clear_errors();
   const std::string failed = plainly("500 Internal Server Error", "Internal Server Error", last);
-  EXPECT_EQ(got, ok("hello") + failed + failed + plainly("413 Content Too Large", "Content Too Large", last));
+  EXPECT_EQ(got, ok("hello") + failed + failed +
+                     plainly("413 Content Too Large", "Content Too Large", last));
 }
 
 TEST_P(http_requests, a_stream_that_throws_is_cut_short) {
@@ -242,7 +279,9 @@ TEST_P(http_requests, a_stream_that_throws_is_cut_short) {
   });
   std::string got;
   runtime rt(options());
-  const auto talk = [&](runtime&, http::server, endpoint at) -> task<> { got = co_await exchange(at, get("/")); };
+  const auto talk = [&](runtime&, http::server, endpoint at) -> task<> {
+    got = co_await exchange(at, get("/"));
+  };
   rt.spawn(serve_while(rt, http::server(std::move(routes)), talk));
   EXPECT_THROW(rt.run(), std::runtime_error);
   EXPECT_TRUE(got.ends_with("5\r\nbegun\r\n")) << got;  // without its end
@@ -326,9 +365,11 @@ TEST_P(http_requests, a_handler_that_gives_a_read_up_may_fail_and_is_heard) {
   });
   runtime rt(options());
   std::string got;
-  rt.spawn(serve_while(rt, http::server(std::move(routes)), [&](runtime&, http::server, endpoint at) -> task<> {
-    got = co_await exchange(at, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nhalf of it");
-  }));
+  rt.spawn(serve_while(
+      rt, http::server(std::move(routes)), [&](runtime&, http::server, endpoint at) -> task<> {
+        got = co_await exchange(
+            at, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nhalf of it");
+      }));
   EXPECT_THROW(rt.run(), std::runtime_error);
   rt.run();
   EXPECT_TRUE(got.starts_with("HTTP/1.1 500")) << got;
@@ -344,15 +385,20 @@ TEST_P(http_requests, answers_that_have_no_body_have_none) {
       const file from = co_await file::open(path);
       co_return response::file(from, 0, 100'000, "text/plain").status(status);
     }
-    co_return response::stream("text/plain", [](http::body_writer& to) -> task<> { co_await to.write("words"); }).status(status);
+    co_return response::stream("text/plain", [](http::body_writer& to) -> task<> {
+      co_await to.write("words");
+    }).status(status);
   });
   routes.get("/", [] { return response::text("next"); });
   std::string asked;
   for (const char* one : {"/file204", "/file304", "/stream204", "/stream304"}) asked += get(one);
-  const std::string got = answer_to(std::move(routes), asked + "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+  const std::string got = answer_to(
+      std::move(routes), asked + "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
   const std::string no_content = "HTTP/1.1 204 No Content\r\nContent-Type: text/plain\r\n\r\n";
   const std::string not_modified = "HTTP/1.1 304 Not Modified\r\nContent-Type: text/plain\r\n\r\n";
-  EXPECT_TRUE(got.starts_with(no_content + not_modified + no_content + not_modified + "HTTP/1.1 200 OK")) << got.substr(0, 500);
+  EXPECT_TRUE(
+      got.starts_with(no_content + not_modified + no_content + not_modified + "HTTP/1.1 200 OK"))
+      << got.substr(0, 500);
   EXPECT_TRUE(got.ends_with("next"));
 }
 
@@ -364,7 +410,9 @@ TEST_P(http_requests, a_piece_that_is_given_up_in_the_middle_is_the_end) {
   routes.get("/", [&] {
     return response::stream("text/plain", [&](http::body_writer& to) -> task<> {
       const std::string much(bytes, 'x');
-      const auto all = [](http::body_writer& into, std::string_view text) -> task<> { co_await into.write(text); };
+      const auto all = [](http::body_writer& into, std::string_view text) -> task<> {
+        co_await into.write(text);
+      };
       const auto nap = []() -> task<> { co_await sleep_for(20ms); };
       auto either = when_any(all(to, much), nap());
       const auto how = co_await std::move(either);
@@ -381,7 +429,8 @@ TEST_P(http_requests, a_piece_that_is_given_up_in_the_middle_is_the_end) {
     got += co_await read_to_end(peer);
   });
   EXPECT_TRUE(got.starts_with("HTTP/1.1 200"));
-  EXPECT_TRUE(got.ends_with("xxxx")) << got.substr(got.size() - std::min<std::size_t>(got.size(), 20));
+  EXPECT_TRUE(got.ends_with("xxxx"))
+      << got.substr(got.size() - std::min<std::size_t>(got.size(), 20));
 }
 
 // What comes as a read is given up is the next one's.
@@ -407,7 +456,8 @@ TEST_P(http_requests, a_read_that_is_given_up_loses_nothing) {
     got = co_await exchange(at, "POST /" + fields + chunks);
     // It waits to be asked for the body.
     tcp_stream peer = co_await tcp_stream::connect(at);
-    co_await peer.write_all("POST /" + fields + "Expect: 100-continue\r\nContent-Length: 5\r\n\r\n");
+    co_await peer.write_all("POST /" + fields +
+                            "Expect: 100-continue\r\nContent-Length: 5\r\n\r\n");
     std::array<char, 25> proceed;
     co_await peer.read_exact(proceed).timeout(5s);
     asked_for_it.assign(proceed.data(), proceed.size());
@@ -415,7 +465,8 @@ TEST_P(http_requests, a_read_that_is_given_up_loses_nothing) {
     asked_for_it += co_await read_to_end(peer);
   });
   EXPECT_TRUE(got.ends_with("\r\n\r\nabcdefg")) << got;
-  EXPECT_TRUE(asked_for_it.starts_with("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK")) << asked_for_it;
+  EXPECT_TRUE(asked_for_it.starts_with("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK"))
+      << asked_for_it;
   EXPECT_TRUE(asked_for_it.ends_with("\r\n\r\nhello")) << asked_for_it;
 }
 
@@ -427,7 +478,8 @@ TEST_P(http_requests, an_answer_does_not_wait_for_the_next_ones_body) {
   std::string got;
   run(std::move(routes), [&](runtime&, http::server, endpoint at) -> task<> {
     tcp_stream peer = co_await tcp_stream::connect(at);
-    co_await peer.write_all(get("/") + "POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 6\r\n\r\n");
+    co_await peer.write_all(
+        get("/") + "POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 6\r\n\r\n");
     task<std::string> first = read_until(peer, "first");
     got = co_await std::move(first);
     co_await peer.write_all("second");
@@ -471,10 +523,12 @@ TEST_P(http_requests, branches_may_write_side_by_side) {
 
 TEST_P(http_requests, an_upgrade_with_a_body_is_refused) {
   router routes;
-  routes.get("/ws", [] { return response::websocket([](http::websocket&) -> task<> { co_return; }); });
-  const std::string asked = get("/ws",
-                                "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-                                "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nContent-Length: 4\r\n");
+  routes.get("/ws",
+             [] { return response::websocket([](http::websocket&) -> task<> { co_return; }); });
+  const std::string asked =
+      get("/ws",
+          "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+          "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nContent-Length: 4\r\n");
   EXPECT_TRUE(answer_to(std::move(routes), asked + "body").starts_with("HTTP/1.1 400"));
 }
 

@@ -19,8 +19,10 @@ namespace troupe::test {
 
 // The number of workers has no part in it.
 inline std::vector<io_setting> client_settings() {
-  std::vector<io_setting> all{{{policy::work_stealing, 2, 1}, io_backend::epoll}, {{policy::work_stealing, 2, 1}, io_backend::io_uring}};
-  for (const std::uint64_t seed : {1u, 2u, 3u}) all.push_back({{policy::simulated, 1, seed}, io_backend::simulated});
+  std::vector<io_setting> all{{{policy::work_stealing, 2, 1}, io_backend::epoll},
+                              {{policy::work_stealing, 2, 1}, io_backend::io_uring}};
+  for (const std::uint64_t seed : {1u, 2u, 3u})
+    all.push_back({{policy::simulated, 1, seed}, io_backend::simulated});
   return all;
 }
 
@@ -28,14 +30,15 @@ struct scripted_answer {
   scripted_answer(std::string text, bool ends = false) : bytes(std::move(text)), closes(ends) {}
   scripted_answer(const char* text, bool ends = false) : bytes(text), closes(ends) {}
   std::string bytes;
-  bool closes;                                 // afterwards
-  bool early = false;                          // before the body has been read
-  std::chrono::milliseconds pause{0};          // between the first half and the rest
+  bool closes;                         // afterwards
+  bool early = false;                  // before the body has been read
+  std::chrono::milliseconds pause{0};  // between the first half and the rest
 };
 using script = std::function<scripted_answer(const std::string& request)>;
 
 inline std::string with_length(const std::string& body, const std::string& fields = {}) {
-  return "HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(body.size()) + "\r\n" + fields + "\r\n" + body;
+  return "HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(body.size()) + "\r\n" + fields +
+         "\r\n" + body;
 }
 
 class scripted_server {
@@ -55,7 +58,8 @@ class scripted_server {
     start(rt);
   }
   std::string url(const std::string& target = "/") const {
-    return (self_ ? "https://localhost:" : "http://127.0.0.1:") + std::to_string(at_.port()) + target;
+    return (self_ ? "https://localhost:" : "http://127.0.0.1:") + std::to_string(at_.port()) +
+           target;
   }
   std::uint16_t port() const { return at_.port(); }
   std::vector<std::string> requests() {
@@ -108,13 +112,15 @@ class scripted_server {
       if (const std::string whole = head; !whole.empty()) {
         std::size_t body = 0;
         bool chunked = false;
-        if (const std::size_t at = head.find("Content-Length: "); at != std::string::npos) body = std::stoul(head.substr(at + 16));
+        if (const std::size_t at = head.find("Content-Length: "); at != std::string::npos)
+          body = std::stoul(head.substr(at + 16));
         chunked = head.find("Transfer-Encoding: chunked") != std::string::npos;
         if (head.find("X-Early") != std::string::npos) {
           answer = says_(head);
           chosen = true;
         }
-        while (!chosen && (chunked ? !input.ends_with("0\r\n\r\n") : input.size() < end + 4 + body)) {
+        while (!chosen &&
+               (chunked ? !input.ends_with("0\r\n\r\n") : input.size() < end + 4 + body)) {
           const bool more = co_await read_some(peer, input);
           if (!more) co_return;
         }
@@ -194,12 +200,14 @@ class client_conformance : public io_conformance {
  protected:
   using body = task<> (*)(scripted_server& server, http::client web);
   // Over TLS if `secure`. All descriptors are closed afterwards.
-  void run(script says, body what, http::client_options chosen = {}, std::optional<tls_context> secure = {}) {
+  void run(script says, body what, http::client_options chosen = {},
+           std::optional<tls_context> secure = {}) {
     const int before = open_files();
     {
       scripted_server server(std::move(says));
       runtime rt(options());
-      auto both = [](runtime& runs, scripted_server& serves, body does, http::client web, std::optional<tls_context> self) -> task<> {
+      auto both = [](runtime& runs, scripted_server& serves, body does, http::client web,
+                     std::optional<tls_context> self) -> task<> {
         if (self) {
           serves.start(runs, *self);
         } else {
@@ -217,6 +225,7 @@ class client_conformance : public io_conformance {
 
 }  // namespace troupe::test
 
-#define TROUPE_CLIENT_TEST_EACH(suite)                                                                \
-  INSTANTIATE_TEST_SUITE_P(backends, suite, ::testing::ValuesIn(::troupe::test::client_settings()), \
+#define TROUPE_CLIENT_TEST_EACH(suite)                                             \
+  INSTANTIATE_TEST_SUITE_P(backends, suite,                                        \
+                           ::testing::ValuesIn(::troupe::test::client_settings()), \
                            [](const auto& one) { return ::troupe::test::name_of(one.param); })

@@ -48,7 +48,8 @@ TEST_P(http_shedding, who_has_just_begun_a_handshake_stays_and_who_is_idle_goes)
     co_await idle.handshake();
     const bool heard = co_await is_answered(idle);
     EXPECT_TRUE(heard);
-    // sleeps: who has been there for a second without a request may go as well, and so might who has no time of its own
+    // sleeps: who has been there for a second without a request may go as well, and so might who
+    // has no time of its own
     co_await sleep_for(1100ms);
     tls_stream fresh = tls_stream::client(client, co_await tcp_stream::connect(at), "good.test");
     while (web.connections() < 2) co_await sleep_for(1ms);

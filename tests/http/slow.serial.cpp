@@ -1,4 +1,5 @@
-// Peers that send their requests byte by byte, or take their answers so: those that do neither hardly notice.
+// Peers that send their requests byte by byte, or take their answers so: those that do neither
+// hardly notice.
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
@@ -53,7 +54,9 @@ class serving {
     router made;
     made.get("/", [] { return response::text("hello"); });
     made.get("/large", [] { return response::text(std::string(1024 * 1024, 'x')); });
-    made.post("/body", [](const http::request& asked) { return response::text(std::to_string(asked.body().size())); });
+    made.post("/body", [](const http::request& asked) {
+      return response::text(std::to_string(asked.body().size()));
+    });
     return made;
   }
   static http::server_options limits() {
@@ -68,8 +71,10 @@ class serving {
 
 class plain_socket {
  public:
-  explicit plain_socket(const endpoint& at, int receive_bytes = 0) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    if (receive_bytes > 0) ::setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &receive_bytes, sizeof receive_bytes);
+  explicit plain_socket(const endpoint& at, int receive_bytes = 0)
+      : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    if (receive_bytes > 0)
+      ::setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &receive_bytes, sizeof receive_bytes);
     const timeval most{20, 0};
     ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most);
     if (::connect(fd_, at.data(), at.size()) != 0) std::abort();
@@ -79,7 +84,9 @@ class plain_socket {
     if (fd_ >= 0) ::close(fd_);
   }
   // What becomes of it is not asked for: a server may have had enough.
-  void send(std::string_view bytes) const { static_cast<void>(::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT)); }
+  void send(std::string_view bytes) const {
+    static_cast<void>(::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
+  }
   void take_one() const {
     char one = 0;
     static_cast<void>(::recv(fd_, &one, 1, MSG_DONTWAIT));
@@ -124,7 +131,8 @@ class slow_clients {
     for (int i = 0; i < count; ++i) {
       all_.emplace_back(at, i % 3 == 2 ? 2'048 : 0);
       if (i % 3 == 0) all_.back().send("GET / HTTP/1.1\r\nHost: a\r\nX-Slow: ");
-      if (i % 3 == 1) all_.back().send("POST /body HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n");
+      if (i % 3 == 1)
+        all_.back().send("POST /body HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n");
       if (i % 3 == 2) all_.back().send("GET /large HTTP/1.1\r\nHost: a\r\n\r\n");
     }
     thread_ = std::jthread([this](std::stop_token end) {
@@ -153,7 +161,8 @@ class http_slow : public testing::TestWithParam<io_backend> {
   }
   static bool is_deep() { return std::getenv("TROUPE_DEEP") != nullptr; }
   static void say(const char* with, nanoseconds base, nanoseconds beside) {
-    std::printf("p99 of healthy clients: %lld us alone, %lld us beside %s\n", static_cast<long long>(base.count() / 1000),
+    std::printf("p99 of healthy clients: %lld us alone, %lld us beside %s\n",
+                static_cast<long long>(base.count() / 1000),
                 static_cast<long long>(beside.count() / 1000), with);
   }
 };
@@ -184,13 +193,15 @@ TEST_P(http_slow, healthy_clients_hardly_notice_slowhttptest) {
   if (::access("/usr/bin/slowhttptest", X_OK) != 0) GTEST_SKIP() << "slowhttptest is not here";
   const serving web(GetParam());
   const std::string url = "http://127.0.0.1:" + std::to_string(web.at().port());
-  for (const std::vector<std::string>& mode : {std::vector<std::string>{"-H", "-u", url + "/"},
-                                               {"-B", "-u", url + "/body", "-s", "100000"},
-                                               {"-X", "-u", url + "/large", "-w", "10", "-y", "20", "-z", "1"}}) {
+  for (const std::vector<std::string>& mode :
+       {std::vector<std::string>{"-H", "-u", url + "/"},
+        {"-B", "-u", url + "/body", "-s", "100000"},
+        {"-X", "-u", url + "/large", "-w", "10", "-y", "20", "-z", "1"}}) {
     bool held = false;
     for (int i = 0; i < tries_max && !held; ++i) {
       const nanoseconds base = p99_of(web.at(), 20'000);
-      std::vector<std::string> command{"slowhttptest", "-c", "800", "-r", "800", "-i", "1", "-l", "8", "-v", "0"};
+      std::vector<std::string> command{"slowhttptest", "-c", "800", "-r", "800", "-i", "1",
+                                       "-l",           "8",  "-v",  "0"};
       command.insert(command.end(), mode.begin(), mode.end());
       std::vector<char*> arguments;
       for (std::string& one : command) arguments.push_back(one.data());
@@ -199,7 +210,9 @@ TEST_P(http_slow, healthy_clients_hardly_notice_slowhttptest) {
       ::posix_spawn_file_actions_init(&quiet_output);
       ::posix_spawn_file_actions_addopen(&quiet_output, 1, "/dev/null", O_WRONLY, 0);
       pid_t tool = 0;
-      ASSERT_EQ(::posix_spawnp(&tool, arguments[0], &quiet_output, nullptr, arguments.data(), environ), 0);
+      ASSERT_EQ(
+          ::posix_spawnp(&tool, arguments[0], &quiet_output, nullptr, arguments.data(), environ),
+          0);
       ::posix_spawn_file_actions_destroy(&quiet_output);
       const auto until = clock::now() + 6s;
       while (web.connections() < 700 && clock::now() < until) std::this_thread::yield();
@@ -215,7 +228,8 @@ TEST_P(http_slow, healthy_clients_hardly_notice_slowhttptest) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(backends, http_slow, ::testing::Values(io_backend::epoll, io_backend::io_uring),
+INSTANTIATE_TEST_SUITE_P(backends, http_slow,
+                         ::testing::Values(io_backend::epoll, io_backend::io_uring),
                          [](const auto& one) { return std::string(name_of(one.param)); });
 
 }  // namespace

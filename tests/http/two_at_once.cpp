@@ -44,7 +44,9 @@ TEST_P(http_two_at_once, reads_of_a_body) {
   run(std::move(routes), [&](runtime&, http::server, endpoint at) -> task<> {
     for (const std::string path : {"/pieces", "/whole"}) {
       tcp_stream peer = co_await tcp_stream::connect(at);
-      co_await peer.write_all("POST " + path + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 50000\r\n\r\n");
+      co_await peer.write_all(
+          "POST " + path +
+          " HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 50000\r\n\r\n");
       for (std::string_view left = body; !left.empty(); left.remove_prefix(5'000)) {
         co_await peer.write_all(left.substr(0, 5'000));
         co_await sleep_for(std::chrono::milliseconds(1));
@@ -73,8 +75,10 @@ TEST_P(http_two_at_once, receives_of_a_websocket) {
   });
   run(std::move(routes), [&](runtime&, http::server, endpoint at) -> task<> {
     tcp_stream peer = co_await tcp_stream::connect(at);
-    co_await peer.write_all("GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-                            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n");
+    co_await peer.write_all(
+        "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: "
+        "websocket\r\nSec-WebSocket-Version: 13\r\n"
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n");
     task<std::string> head = read_until(peer, "\r\n\r\n");
     static_cast<void>(co_await std::move(head));
     // Masked by nothing: a, then b.

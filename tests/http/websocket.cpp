@@ -38,13 +38,16 @@ class http_websocket : public http_conformance {
     return got;
   }
   static inline const std::string shake =
-      "GET / HTTP/1.1\r\nHost: a\r\nConnection: keep-alive, Upgrade\r\nUpgrade: WebSocket\r\nSec-WebSocket-Version: 13\r\n"
+      "GET / HTTP/1.1\r\nHost: a\r\nConnection: keep-alive, Upgrade\r\nUpgrade: "
+      "WebSocket\r\nSec-WebSocket-Version: 13\r\n"
       "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
 };
 
 TEST_P(http_websocket, the_handshake) {
   router routes;
-  routes.get("/", [] { return response::websocket([](http::websocket& peer) -> task<> { co_await peer.send("x"); }); });
+  routes.get("/", [] {
+    return response::websocket([](http::websocket& peer) -> task<> { co_await peer.send("x"); });
+  });
   EXPECT_EQ(answer_to(std::move(routes), shake),
             "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
             "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n" +
@@ -54,7 +57,8 @@ TEST_P(http_websocket, the_handshake) {
 TEST_P(http_websocket, requests_that_ask_otherwise) {
   const auto asked = [this](const std::string& without, const std::string& instead) {
     router routes;
-    routes.get("/", [] { return response::websocket([](http::websocket&) -> task<> { co_return; }); });
+    routes.get("/",
+               [] { return response::websocket([](http::websocket&) -> task<> { co_return; }); });
     std::string bytes = shake;
     bytes.replace(bytes.find(without), without.size(), instead);
     bytes.replace(bytes.find("keep-alive"), 10, "close");
@@ -63,7 +67,8 @@ TEST_P(http_websocket, requests_that_ask_otherwise) {
   EXPECT_EQ(asked("Upgrade: WebSocket", "Upgrade: h2c"), "426");
   EXPECT_EQ(asked("Version: 13", "Version: 12"), "426");
   EXPECT_EQ(asked(", Upgrade", ""), "426");
-  // Who wants the connection to be closed gets it closed, when the WebSocket ends. And lists may be spread over several fields.
+  // Who wants the connection to be closed gets it closed, when the WebSocket ends. And lists may be
+  // spread over several fields.
   EXPECT_EQ(asked("Upgrade: WebSocket", "Upgrade: websocket"), "101");
   EXPECT_EQ(asked("Upgrade: WebSocket", "Upgrade: h2c\r\nUpgrade: foo, WebSocket"), "101");
   EXPECT_EQ(asked(", Upgrade", "\r\nConnection: foo, upgrade"), "101");
@@ -79,10 +84,15 @@ TEST_P(http_websocket, requests_that_ask_otherwise) {
 // The field Upgrade needs the word in Connection (RFC 7230, 6.7).
 TEST_P(http_websocket, who_has_to_upgrade_is_told_so) {
   router routes;
-  routes.get("/", [] { return response::websocket([](http::websocket&) -> task<> { co_return; }); });
-  const std::string got = answer_to(std::move(routes), "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+  routes.get("/",
+             [] { return response::websocket([](http::websocket&) -> task<> { co_return; }); });
+  const std::string got =
+      answer_to(std::move(routes), "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
   EXPECT_TRUE(got.starts_with("HTTP/1.1 426 ")) << got;
-  EXPECT_NE(got.find("\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"), std::string::npos) << got;
+  EXPECT_NE(
+      got.find("\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"),
+      std::string::npos)
+      << got;
 }
 
 TEST_P(http_websocket, messages_of_all_lengths) {
@@ -95,8 +105,8 @@ TEST_P(http_websocket, messages_of_all_lengths) {
 }
 
 TEST_P(http_websocket, fragments_with_a_ping_between) {
-  const outcome got =
-      converse(masked(0x01, "a\xc3") + masked(0x89, "are you there") + masked(0x00, "\xa4") + masked(0x80, "c") + bye);
+  const outcome got = converse(masked(0x01, "a\xc3") + masked(0x89, "are you there") +
+                               masked(0x00, "\xa4") + masked(0x80, "c") + bye);
   EXPECT_EQ(got.sent, plain(0x8A, "are you there") +
                           plain(0x81,
                                 "a\xc3\xa4"
@@ -116,7 +126,8 @@ TEST_P(http_websocket, closes_that_may_not_be_sent_are_refused) {
   router routes;
   routes.get("/", [&refused] {
     return response::websocket([&refused](http::websocket& peer) -> task<> {
-      const std::pair<int, std::string> wrong[] = {{1005, ""}, {999, ""}, {1000, std::string(124, 'x')}, {1000, "\xff"}};
+      const std::pair<int, std::string> wrong[] = {
+          {1005, ""}, {999, ""}, {1000, std::string(124, 'x')}, {1000, "\xff"}};
       for (const auto& [code, reason] : wrong) {
         try {
           std::string copy = reason;
@@ -157,7 +168,8 @@ TEST_P(http_websocket, breaches_of_the_protocol) {
       {"a close code that may not be sent", masked(0x88, number(1005)), 1002},
       {"a close code below all", masked(0x88, number(999)), 1002},
       {"a close reason that is no UTF-8", masked(0x88, number(1000) + "\xff"), 1007},
-      {"a length in more bytes than it needs", std::string("\x81\xFE\x00\x01", 4) + "abcd" + "x", 1002},
+      {"a length in more bytes than it needs", std::string("\x81\xFE\x00\x01", 4) + "abcd" + "x",
+       1002},
       {"a negative length", std::string("\x82\xFF\x80\0\0\0\0\0\0\0", 10) + "abcd", 1002},
   };
   for (const breach& one : breaches) {
@@ -172,8 +184,10 @@ TEST_P(http_websocket, a_message_as_large_as_may_be_and_one_byte_more) {
   limits.message_bytes = 1000;
   EXPECT_EQ(converse(masked(0x82, std::string(1000, 'x')) + bye, limits).code, 1000);
   EXPECT_EQ(converse(masked(0x82, std::string(1001, 'x')) + bye, limits).code, 1009);
-  EXPECT_EQ(converse(masked(0x02, std::string(999, 'x')) + masked(0x80, "y") + bye, limits).code, 1000);
-  EXPECT_EQ(converse(masked(0x02, std::string(999, 'x')) + masked(0x80, "yz") + bye, limits).code, 1009);
+  EXPECT_EQ(converse(masked(0x02, std::string(999, 'x')) + masked(0x80, "y") + bye, limits).code,
+            1000);
+  EXPECT_EQ(converse(masked(0x02, std::string(999, 'x')) + masked(0x80, "yz") + bye, limits).code,
+            1009);
 }
 
 TEST_P(http_websocket, one_that_fails_says_so_and_is_a_failure) {
@@ -186,13 +200,16 @@ TEST_P(http_websocket, one_that_fails_says_so_and_is_a_failure) {
   });
   std::string got;
   runtime rt(options());
-  const auto talk = [&](runtime&, http::server, endpoint at) -> task<> { got = co_await exchange(at, shake); };
+  const auto talk = [&](runtime&, http::server, endpoint at) -> task<> {
+    got = co_await exchange(at, shake);
+  };
   rt.spawn(serve_while(rt, http::server(std::move(routes)), talk));
   EXPECT_THROW(rt.run(), std::runtime_error);
   EXPECT_TRUE(got.ends_with(plain(0x81, "x") + closing(1011))) << got;
 }
 
-// Of a branch that sends while another one hears of the close: the peer's, a breach of its, or the server's stop.
+// Of a branch that sends while another one hears of the close: the peer's, a breach of its, or the
+// server's stop.
 TEST_P(http_websocket, who_sends_behind_a_close_of_others_has_not_failed) {
   for (const std::string& last : {bye, masked(0xF1, ""), std::string()}) {
     router routes;
@@ -243,15 +260,18 @@ TEST_P(http_websocket, who_sends_behind_a_close_of_its_own_has_failed) {
     });
   });
   runtime rt(options());
-  const auto talk = [&](runtime&, http::server, endpoint at) -> task<> { co_await exchange(at, shake + bye); };
+  const auto talk = [&](runtime&, http::server, endpoint at) -> task<> {
+    co_await exchange(at, shake + bye);
+  };
   rt.spawn(serve_while(rt, http::server(std::move(routes)), talk));
   EXPECT_THROW(rt.run(), io_error);
 }
 
 // Whatever lies between two bytes of the peer's, a receive() is given up there.
 TEST_P(http_websocket, a_receive_that_is_given_up_loses_nothing) {
-  const std::string frames = masked(0x01, "frag") + masked(0x89, "ping one") + masked(0x00, "men") + masked(0x80, "ts") +
-                             masked(0x82, std::string(130, 'x')) + masked(0x8A, "") + masked(0x81, "") + masked(0x89, "") + bye;
+  const std::string frames = masked(0x01, "frag") + masked(0x89, "ping one") + masked(0x00, "men") +
+                             masked(0x80, "ts") + masked(0x82, std::string(130, 'x')) +
+                             masked(0x8A, "") + masked(0x81, "") + masked(0x89, "") + bye;
   int given_up = 0;
   std::vector<std::string> got;
   int code = 0;
@@ -290,7 +310,8 @@ TEST_P(http_websocket, a_receive_that_is_given_up_loses_nothing) {
   EXPECT_GT(given_up, 10);
 }
 
-// One that is there as its receive() is given up is the next one's, and so is a breach: the peer is told.
+// One that is there as its receive() is given up is the next one's, and so is a breach: the peer is
+// told.
 TEST_P(http_websocket, what_comes_as_a_receive_is_given_up_is_not_lost) {
   std::vector<std::string> got;
   int code = 0;
@@ -313,7 +334,8 @@ TEST_P(http_websocket, what_comes_as_a_receive_is_given_up_is_not_lost) {
   });
   std::string sent;
   run(std::move(routes), [&](runtime&, http::server, endpoint at) -> task<> {
-    sent = co_await exchange(at, shake + masked(0x81, "one") + masked(0x01, "t") + masked(0x80, "wo") + masked(0x81, "three") + masked(0x83, ""));
+    sent = co_await exchange(at, shake + masked(0x81, "one") + masked(0x01, "t") +
+                                     masked(0x80, "wo") + masked(0x81, "three") + masked(0x83, ""));
   });
   EXPECT_EQ(got, (std::vector<std::string>{"one", "two", "three"}));
   EXPECT_EQ(code, 1002);
@@ -352,7 +374,9 @@ TEST_P(http_websocket, behind_a_message_that_was_given_up_in_the_middle_nothing_
   router routes;
   routes.get("/", [&] {
     return response::websocket([&](http::websocket& peer) -> task<> {
-      const auto much = [](http::websocket& to) -> task<> { co_await to.send_binary(std::string(bytes, 'x')); };
+      const auto much = [](http::websocket& to) -> task<> {
+        co_await to.send_binary(std::string(bytes, 'x'));
+      };
       const auto soon = []() -> task<> { co_await sleep_for(20ms); };
       auto either = when_any(much(peer), soon());
       const auto how = co_await std::move(either);
@@ -387,7 +411,9 @@ TEST_P(http_websocket, a_peer_that_is_slow_gets_a_large_message_whole) {
   limits.write_time = 150ms;
   router routes;
   routes.get("/", [&] {
-    return response::websocket([](http::websocket& peer) -> task<> { co_await peer.send_binary(std::string(bytes, 'x')); });
+    return response::websocket([](http::websocket& peer) -> task<> {
+      co_await peer.send_binary(std::string(bytes, 'x'));
+    });
   });
   std::size_t got = 0;
   run(
@@ -468,7 +494,8 @@ TEST_P(http_websocket, a_silent_peer_is_given_up_by_who_polls) {
   EXPECT_GT(given_up, 5);
 }
 
-// What a peer has begun comes at the pace of a body, or the connection ends: however it is begun, and whatever comes beside it.
+// What a peer has begun comes at the pace of a body, or the connection ends: however it is begun,
+// and whatever comes beside it.
 TEST_P(http_websocket, an_unfinished_message_does_not_wait_without_end) {
   http::server_options limits;
   limits.body_grace = 20ms;
@@ -477,10 +504,12 @@ TEST_P(http_websocket, an_unfinished_message_does_not_wait_without_end) {
   struct way {
     std::string begun, more;  // `more` comes again and again
   };
-  for (const way& one : {way{"\x82", ""}, way{whole.substr(0, 3), ""}, way{whole.substr(0, 500), ""}, way{masked(0x02, "fragment"), ""},
-                         way{masked(0x89, "ping").substr(0, 7), ""}, way{masked(0x02, "fragment"), masked(0x89, "ping")},
-                         way{masked(0x02, "fragment"), masked(0x00, "f")}, way{whole + whole + "\x82", ""},
-                         way{masked(0x82, std::string(100'000, 'x')).substr(0, 20), "x"}}) {
+  for (const way& one :
+       {way{"\x82", ""}, way{whole.substr(0, 3), ""}, way{whole.substr(0, 500), ""},
+        way{masked(0x02, "fragment"), ""}, way{masked(0x89, "ping").substr(0, 7), ""},
+        way{masked(0x02, "fragment"), masked(0x89, "ping")},
+        way{masked(0x02, "fragment"), masked(0x00, "f")}, way{whole + whole + "\x82", ""},
+        way{masked(0x82, std::string(100'000, 'x')).substr(0, 20), "x"}}) {
     for (const bool polls : {false, true}) {
       int code = 0, whole_ones = 0;
       router routes;
@@ -556,7 +585,8 @@ TEST_P(http_websocket, whole_messages_may_come_as_seldom_as_they_like) {
   EXPECT_EQ(code, 1000);
 }
 
-// A message that comes in parts in good time is taken whole; without a rate it may take as long as it likes.
+// A message that comes in parts in good time is taken whole; without a rate it may take as long as
+// it likes.
 TEST_P(http_websocket, a_message_in_parts_is_taken_whole) {
   for (const bool without_rate : {false, true}) {
     http::server_options limits;
@@ -604,9 +634,11 @@ TEST_P(http_websocket, server_sent_events) {
     });
   });
   EXPECT_EQ(answer_to(std::move(routes), "GET / HTTP/1.0\r\n\r\n"),
-            "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\nConnection: close\r\n\r\n"
+            "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: "
+            "no-cache\r\nConnection: close\r\n\r\n"
             "event: kind\nid: 7\nretry: 100\ndata: two\ndata: lines\n\n: alive\n\ndata: x\n\n"
-            "data: a text that is longer than a string holds by itself\n\ndata: kept until it is awaited\n\ndata: last\n\n");
+            "data: a text that is longer than a string holds by itself\n\ndata: kept until it is "
+            "awaited\n\ndata: last\n\n");
 }
 
 }  // namespace

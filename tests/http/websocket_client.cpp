@@ -70,7 +70,8 @@ TEST_P(http_websocket_client, client_and_server_understand_each_other_whatever_t
   router routes;
   const std::vector<websocket_options> all = choices();
   for (std::size_t i = 0; i < all.size(); ++i) {
-    routes.get("/" + std::to_string(i), [one = all[i]] { return response::websocket(echo_messages, one); });
+    routes.get("/" + std::to_string(i),
+               [one = all[i]] { return response::websocket(echo_messages, one); });
   }
   int deflated = 0;
   run(std::move(routes), [&](runtime&, http::server, endpoint at) -> task<> {

@@ -132,9 +132,11 @@ TEST_P(http_websocket_terms, empty_lists_are_no_lists) {
   for (const char* list : {"", ",", " , ,\t,"}) {
     EXPECT_EQ(protocol("Sec-WebSocket-Protocol: "s + list + "\r\n", options), "") << list;
     EXPECT_EQ(deflate(list, options), "") << list;
-    const std::string empty = "Sec-WebSocket-Protocol: "s + list + "\r\nSec-WebSocket-Extensions: " + list + "\r\n";
+    const std::string empty =
+        "Sec-WebSocket-Protocol: "s + list + "\r\nSec-WebSocket-Extensions: " + list + "\r\n";
     EXPECT_EQ(protocol(empty + "Sec-WebSocket-Protocol: chat\r\n", options), "chat") << list;
-    EXPECT_EQ(answered(empty + "Sec-WebSocket-Extensions: permessage-deflate\r\n", options, "Sec-WebSocket-Extensions"),
+    EXPECT_EQ(answered(empty + "Sec-WebSocket-Extensions: permessage-deflate\r\n", options,
+                       "Sec-WebSocket-Extensions"),
               "permessage-deflate")
         << list;
   }

@@ -1,5 +1,6 @@
-// What comes before it is asked for: connections of listeners with accept_ahead, bytes behind a leased read. Over io_uring
-// these come by themselves (multishot); the other backends keep the same promises.
+// What comes before it is asked for: connections of listeners with accept_ahead, bytes behind a
+// leased read. Over io_uring these come by themselves (multishot); the other backends keep the same
+// promises.
 #include "io/make_reactor.hpp"
 #include "io/reactor.hpp"
 #include "support/io.hpp"
@@ -33,8 +34,8 @@ task<> flood(tcp_stream& from, tcp_stream& to) {
 }
 
 TEST_P(io_ahead, connections_that_nobody_takes_are_bounded_and_none_is_lost) {
-  // 64, and what comes until the system has heard: on a machine with much to do that is many, so that clients come with pauses. Without
-  // a bound it would be all.
+  // 64, and what comes until the system has heard: on a machine with much to do that is many, so
+  // that clients come with pauses. Without a bound it would be all.
   constexpr int count = 1'000, bound = 800, at_once = 25;
   int taken = 0;
   const int before = open_files();
@@ -71,7 +72,8 @@ TEST_P(io_ahead, connections_that_wait_are_closed_with_the_listener) {
     auto program = [&]() -> task<> {
       auto listener = listen_ahead();
       std::vector<tcp_stream> clients;
-      for (int i = 0; i < count; ++i) clients.push_back(co_await tcp_stream::connect(listener.local()));
+      for (int i = 0; i < count; ++i)
+        clients.push_back(co_await tcp_stream::connect(listener.local()));
       { tcp_stream first = co_await listener.accept(); }
       co_await sleep_for(2ms);
       listener.close();
@@ -128,7 +130,8 @@ TEST_P(io_ahead, a_timeout_that_meets_a_connection_loses_none) {
 // A peer that is faster than its reader, by more than is kept ahead; all kinds of reads take turns.
 TEST_P(io_ahead, a_slow_reader_gets_all_bytes_in_order) {
   std::string all, back;
-  for (int i = 0; i < 300; ++i) all += std::to_string(i * 7919) + std::string(static_cast<std::size_t>(i), 'x');
+  for (int i = 0; i < 300; ++i)
+    all += std::to_string(i * 7919) + std::string(static_cast<std::size_t>(i), 'x');
   std::size_t left = 1;
   auto program = [&]() -> task<> {
     auto listener = listen_ahead();
@@ -227,7 +230,8 @@ TEST_P(io_ahead, streams_and_listeners_may_outlive_their_runtime) {
   EXPECT_EQ(open_files(), before);
 }
 
-// A descriptor's number is used again at once: what was on its way to the old one must not reach the new one.
+// A descriptor's number is used again at once: what was on its way to the old one must not reach
+// the new one.
 TEST_P(io_ahead, what_was_on_its_way_to_a_closed_stream_does_not_reach_its_successor) {
   int number_again = 0;
   constexpr int rounds = 30;
@@ -255,9 +259,11 @@ TEST_P(io_ahead, what_was_on_its_way_to_a_closed_stream_does_not_reach_its_succe
   EXPECT_GT(number_again, 0);
 }
 
-// A read is told that it is due when many buffers are leased; before its turn they come back, and more bytes come.
+// A read is told that it is due when many buffers are leased; before its turn they come back, and
+// more bytes come.
 TEST_P(io_ahead, a_read_that_is_due_is_told_so_once) {
-  if (!threaded() || GetParam().on.workers != 1) GTEST_SKIP() << "this turn looks for events by itself";
+  if (!threaded() || GetParam().on.workers != 1)
+    GTEST_SKIP() << "this turn looks for events by itself";
   std::string text;
   auto reads = [&text](tcp_stream from) -> task<> {
     for (;;) {

@@ -1,4 +1,5 @@
-// Ends that come early: stops of actors, of the program, and of its runtime, while operations are in flight.
+// Ends that come early: stops of actors, of the program, and of its runtime, while operations are
+// in flight.
 #include <thread>
 
 #include "support/io.hpp"
@@ -73,7 +74,8 @@ TEST_P(io_cancel, a_weak_listener_does_not_keep_the_program_alive) {
   rt.run();
 }
 
-// Whoever accepts is stopped or times out just as a connection comes: it is given or closed, never lost.
+// Whoever accepts is stopped or times out just as a connection comes: it is given or closed, never
+// lost.
 TEST_P(io_cancel, no_descriptor_is_lost_when_a_timeout_meets_a_connection) {
   const int before = open_files();
   {
@@ -108,7 +110,8 @@ TEST_P(io_cancel, no_descriptor_is_lost_when_a_timeout_meets_a_connection) {
   EXPECT_EQ(open_files(), before);
 }
 
-// A descriptor's number is used again at once: what was asked of the old one must not reach the new one.
+// A descriptor's number is used again at once: what was asked of the old one must not reach the new
+// one.
 struct closes_what_is_read {
   static constexpr bool reentrant = true;
   tcp_stream mine;

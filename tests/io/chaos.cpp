@@ -1,5 +1,6 @@
-// Through a network that delays, cuts up, resets, half-closes and swallows: what arrives is what was sent, as far as it
-// arrives; who waits learns by a typed error that nothing more does; and nothing is left.
+// Through a network that delays, cuts up, resets, half-closes and swallows: what arrives is what
+// was sent, as far as it arrives; who waits learns by a typed error that nothing more does; and
+// nothing is left.
 #include "support/chaos_proxy.hpp"
 #include "support/io.hpp"
 #include "support/open_files.hpp"
@@ -72,7 +73,8 @@ task<> echo_for(tcp_stream peer, std::chrono::nanoseconds patience) {
   }
 }
 
-task<> converse(runtime& rt, chaos does, std::uint64_t seed, std::atomic<int>& whole, std::atomic<int>& faults) {
+task<> converse(runtime& rt, chaos does, std::uint64_t seed, std::atomic<int>& whole,
+                std::atomic<int>& faults) {
   const counted alive;
   auto listener = tcp_listener::listen(endpoint::loopback(0));
   chaos_proxy proxy(listener.local(), does, seed, bytes_each_way);
@@ -109,7 +111,9 @@ TEST_P(io_chaos, an_echo_is_right_as_far_as_it_comes) {
     const int seeds = does == chaos::mixed ? fewer(12) : fewer(4);
     {
       runtime rt(options());
-      for (int seed = 1; seed <= seeds; ++seed) rt.spawn(converse(rt, does, static_cast<std::uint64_t>(seed) + 100 * GetParam().on.seed, whole, faults));
+      for (int seed = 1; seed <= seeds; ++seed)
+        rt.spawn(converse(rt, does, static_cast<std::uint64_t>(seed) + 100 * GetParam().on.seed,
+                          whole, faults));
       rt.run();
     }
     if (does == chaos::none || does == chaos::delays || does == chaos::single_bytes) {

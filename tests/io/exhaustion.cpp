@@ -1,4 +1,5 @@
-// A process that has no descriptor left: who accepts waits without spinning, and goes on when some have been closed.
+// A process that has no descriptor left: who accepts waits without spinning, and goes on when some
+// have been closed.
 #include <sys/resource.h>
 
 #include <ctime>
@@ -48,7 +49,8 @@ TEST_P(io_exhaustion, who_accepts_waits_until_descriptors_are_closed) {
       listen_options at;
       at.accept_ahead = GetParam().on.workers == 2;
       auto listener = tcp_listener::listen(endpoint::loopback(0), at);
-      // Connected, though nobody has accepted them: they take the half of what there is, and more than the other half waits.
+      // Connected, though nobody has accepted them: they take the half of what there is, and more
+      // than the other half waits.
       std::vector<tcp_stream> clients;
       try {
         for (;;) {
@@ -66,7 +68,8 @@ TEST_P(io_exhaustion, who_accepts_waits_until_descriptors_are_closed) {
         closed = std::chrono::steady_clock::now();
         // The first one that is closed wakes who accepts: from then on the others are his.
         std::vector<tcp_stream> half;
-        for (std::size_t left = clients.size() / 2; clients.size() > left; clients.pop_back()) half.push_back(std::move(clients.back()));
+        for (std::size_t left = clients.size() / 2; clients.size() > left; clients.pop_back())
+          half.push_back(std::move(clients.back()));
       });
       for (; accepted < wanted; ++accepted) {
         tcp_stream one = co_await listener.accept_when_able();

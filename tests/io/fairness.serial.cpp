@@ -1,5 +1,6 @@
-// With fewer workers than connections, and each of those always with something to be answered: all progress alike. Whatever else
-// runs on the machine makes that worse, never better: so the best of a few attempts counts.
+// With fewer workers than connections, and each of those always with something to be answered: all
+// progress alike. Whatever else runs on the machine makes that worse, never better: so the best of
+// a few attempts counts.
 #include <poll.h>
 #include <sched.h>
 #include <sys/socket.h>
@@ -17,9 +18,9 @@ namespace {
 constexpr int connections = 80, under_way = 4, answers_each = fewer(300);
 constexpr std::size_t message_bytes = 64;
 constexpr double ratio_max = 1.5;
-// The server has one processor and its peers another, as where it is measured. Where more threads share them as the system likes,
-// the connections of a worker that does not run wait, over io_uring with all that it has submitted: there it is shown that none
-// starves.
+// The server has one processor and its peers another, as where it is measured. Where more threads
+// share them as the system likes, the connections of a worker that does not run wait, over io_uring
+// with all that it has submitted: there it is shown that none starves.
 constexpr double ratio_of_shared_max = 5;
 
 struct fairness_setting {
@@ -63,13 +64,16 @@ class load {
 
   void run_until(const std::stop_token& end) {
     std::vector<char> bytes(message_bytes * under_way, 'x');
-    for (const pollfd& one : all_) static_cast<void>(::send(one.fd, bytes.data(), bytes.size(), MSG_NOSIGNAL));
+    for (const pollfd& one : all_)
+      static_cast<void>(::send(one.fd, bytes.data(), bytes.size(), MSG_NOSIGNAL));
     while (!end.stop_requested()) {
       if (::poll(all_.data(), all_.size(), 10) <= 0) continue;
       for (const pollfd& one : all_) {
         if ((one.revents & POLLIN) == 0) continue;
         const ssize_t got = ::recv(one.fd, bytes.data(), bytes.size(), MSG_DONTWAIT);
-        if (got > 0) static_cast<void>(::send(one.fd, bytes.data(), static_cast<std::size_t>(got), MSG_NOSIGNAL | MSG_DONTWAIT));
+        if (got > 0)
+          static_cast<void>(::send(one.fd, bytes.data(), static_cast<std::size_t>(got),
+                                   MSG_NOSIGNAL | MSG_DONTWAIT));
       }
     }
   }
@@ -78,7 +82,8 @@ class load {
   std::vector<pollfd> all_;
 };
 
-task<> serve_all(runtime& rt, std::promise<endpoint>& bound, std::vector<int>& counts, std::atomic<int>& left, std::stop_source end) {
+task<> serve_all(runtime& rt, std::promise<endpoint>& bound, std::vector<int>& counts,
+                 std::atomic<int>& left, std::stop_source end) {
   auto listener = tcp_listener::listen(endpoint::loopback(0));
   bound.set_value(listener.local());
   for (int& count : counts) {
@@ -106,7 +111,7 @@ void run_on(int nth) {
 }
 
 struct run_result {
-  double ratio;    // most to least answers of a connection
+  double ratio;      // most to least answers of a connection
   bool undisturbed;  // the server had its processor for itself
 };
 
@@ -136,7 +141,8 @@ run_result one_run(const fairness_setting& on) {
   const auto [least, most] = std::ranges::minmax(counts);
   std::printf("%d to %d answers a connection\n", least, most);
   const nanoseconds served = cpu_time_used() - used_before - by_peers;
-  return {least > 0 ? static_cast<double>(most) / least : 1e9, served > (clock::now() - began) * 9 / 10};
+  return {least > 0 ? static_cast<double>(most) / least : 1e9,
+          served > (clock::now() - began) * 9 / 10};
 }
 
 TEST_P(io_fairness, each_of_80_connections_is_answered_alike) {
@@ -153,10 +159,16 @@ TEST_P(io_fairness, each_of_80_connections_is_answered_alike) {
 }
 
 INSTANTIATE_TEST_SUITE_P(backends, io_fairness,
-                         ::testing::Values(fairness_setting{io_backend::epoll, 1}, fairness_setting{io_backend::epoll, 2},
-                                           fairness_setting{io_backend::io_uring, 1}, fairness_setting{io_backend::io_uring, 2}, fairness_setting{io_backend::epoll, 4, false},
+                         ::testing::Values(fairness_setting{io_backend::epoll, 1},
+                                           fairness_setting{io_backend::epoll, 2},
+                                           fairness_setting{io_backend::io_uring, 1},
+                                           fairness_setting{io_backend::io_uring, 2},
+                                           fairness_setting{io_backend::epoll, 4, false},
                                            fairness_setting{io_backend::io_uring, 4, false}),
-                         [](const auto& one) { return std::string(name_of(one.param.by)) + "_" + std::to_string(one.param.workers); });
+                         [](const auto& one) {
+                           return std::string(name_of(one.param.by)) + "_" +
+                                  std::to_string(one.param.workers);
+                         });
 
 }  // namespace
 }  // namespace troupe::test

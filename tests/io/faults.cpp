@@ -1,5 +1,6 @@
-// The fault table: every system call, or what an io_uring is asked for in its place, comes to every error once, at its first call
-// and at a later one. Each time the program comes to its end, who is refused learns that by a typed error, and nothing is left.
+// The fault table: every system call, or what an io_uring is asked for in its place, comes to every
+// error once, at its first call and at a later one. Each time the program comes to its end, who is
+// refused learns that by a typed error, and nothing is left.
 #include <cstring>
 
 #include "support/counted.hpp"
@@ -87,7 +88,8 @@ task<> converse(runtime& rt, outcomes& seen, bool leased) {
   tcp_listener listener = tcp_listener::listen(endpoint::loopback(0), how);
   const endpoint at = listener.local();
   auto serving = [&listener, &seen, leased] {
-    return leased ? serve_leased(std::move(listener), seen.end.get_token()) : serve(std::move(listener), seen.end.get_token());
+    return leased ? serve_leased(std::move(listener), seen.end.get_token())
+                  : serve(std::move(listener), seen.end.get_token());
   };
   auto asking = [at, &seen] { return ask(at, seen.end.get_token()); };
   rt.spawn(watched(std::move(asking), seen));
@@ -104,8 +106,10 @@ std::vector<faulty_call> on_each_backend() {
   std::vector<faulty_call> all;
   for (const io_backend by : {io_backend::epoll, io_backend::io_uring}) {
     for (const call kind : all_calls) {
-      const bool of_epoll = kind == call::make_set || kind == call::add || kind == call::wait_events || kind == call::make_bell;
-      const bool of_rings = kind == call::poll || kind == call::make_ring || kind == call::enter_ring;
+      const bool of_epoll = kind == call::make_set || kind == call::add ||
+                            kind == call::wait_events || kind == call::make_bell;
+      const bool of_rings =
+          kind == call::poll || kind == call::make_ring || kind == call::enter_ring;
       if (by == io_backend::epoll ? !of_rings : !of_epoll) all.push_back({kind, by});
     }
   }
@@ -114,7 +118,8 @@ std::vector<faulty_call> on_each_backend() {
 
 class io_faults : public testing::TestWithParam<faulty_call> {
  protected:
-  // How the conversation goes when the nth call of this kind comes to `fault`; false when there was none.
+  // How the conversation goes when the nth call of this kind comes to `fault`; false when there was
+  // none.
   bool run(int nth, int fault, unsigned workers, bool leased, outcomes& seen) {
     const int before = open_files();
     faulty_kernel faulty(GetParam().kind, nth, fault);
@@ -135,10 +140,12 @@ class io_faults : public testing::TestWithParam<faulty_call> {
 TEST_P(io_faults, each_error_is_typed_and_nothing_is_left) {
   const call kind = GetParam().kind;
   for (const unsigned workers : {1u, 2u}) {
-    for (const int fault : {EINTR, EAGAIN, EMFILE, ENFILE, ENOMEM, ENOBUFS, ECONNRESET, EPIPE, ETIMEDOUT}) {
+    for (const int fault :
+         {EINTR, EAGAIN, EMFILE, ENFILE, ENOMEM, ENOBUFS, ECONNRESET, EPIPE, ETIMEDOUT}) {
       for (const int nth : {0, 1, 3}) {
         const bool leased = nth == 1 || workers == 2;
-        SCOPED_TRACE(std::string(name_of(kind)) + " " + std::to_string(nth) + " " + std::strerror(fault));
+        SCOPED_TRACE(std::string(name_of(kind)) + " " + std::to_string(nth) + " " +
+                     std::strerror(fault));
         outcomes seen;
         if (!run(nth, fault, workers, leased, seen)) {
           EXPECT_NE(nth, 0) << "there was no such call";
@@ -146,15 +153,19 @@ TEST_P(io_faults, each_error_is_typed_and_nothing_is_left) {
         }
         if (seen.code.load() != 0 && seen.code.load() != fault) {
           // The other side of a connection that ended.
-          EXPECT_TRUE(seen.code.load() == ECONNRESET || seen.code.load() == EPIPE || seen.code.load() == ECONNREFUSED || seen.code.load() == ENOTCONN)
+          EXPECT_TRUE(seen.code.load() == ECONNRESET || seen.code.load() == EPIPE ||
+                      seen.code.load() == ECONNREFUSED || seen.code.load() == ENOTCONN)
               << std::strerror(seen.code.load());
         }
-        // What is tried again, or asked for once more, is no error; so is a ring that has no buffer just now.
-        const bool no_buffer = fault == ENOBUFS && leased && kind == call::receive && GetParam().by == io_backend::io_uring;
+        // What is tried again, or asked for once more, is no error; so is a ring that has no buffer
+        // just now.
+        const bool no_buffer = fault == ENOBUFS && leased && kind == call::receive &&
+                               GetParam().by == io_backend::io_uring;
         if (no_buffer) continue;
         const bool goes_on = fault == EINTR || fault == EAGAIN;
-        const bool transfers = kind == call::accept || kind == call::receive || kind == call::send || kind == call::read ||
-                               kind == call::write || kind == call::poll;
+        const bool transfers = kind == call::accept || kind == call::receive ||
+                               kind == call::send || kind == call::read || kind == call::write ||
+                               kind == call::poll;
         if (transfers && goes_on) {
           EXPECT_EQ(seen.refused.load(), 0);
         }
@@ -182,7 +193,8 @@ TEST_P(io_faults, a_peer_that_has_gone_does_not_end_who_accepts) {
 TEST_P(io_faults, short_transfers_are_gone_on_with) {
   for (const int fault : {short_transfer, one_byte_transfers}) {
     const call kind = GetParam().kind;
-    if (kind != call::receive && kind != call::send && kind != call::read && kind != call::write) continue;
+    if (kind != call::receive && kind != call::send && kind != call::read && kind != call::write)
+      continue;
     for (const bool leased : {false, true}) {
       outcomes seen;
       EXPECT_TRUE(run(0, fault, 1, leased, seen));
@@ -192,9 +204,11 @@ TEST_P(io_faults, short_transfers_are_gone_on_with) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(calls, io_faults, ::testing::ValuesIn(on_each_backend()), [](const auto& one) {
-  return std::string(name_of(one.param.kind)) + "_" + name_of(one.param.by);
-});
+INSTANTIATE_TEST_SUITE_P(calls, io_faults, ::testing::ValuesIn(on_each_backend()),
+                         [](const auto& one) {
+                           return std::string(name_of(one.param.kind)) + "_" +
+                                  name_of(one.param.by);
+                         });
 
 }  // namespace
 }  // namespace troupe::test

@@ -1,5 +1,5 @@
-// The fault table for datagrams and for sockets of the Unix domain: each system call comes to each error, and who is refused
-// learns that by a typed error; nothing is left.
+// The fault table for datagrams and for sockets of the Unix domain: each system call comes to each
+// error, and who is refused learns that by a typed error; nothing is left.
 #include <cstring>
 
 #include "support/counted.hpp"
@@ -13,9 +13,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto far = 10s;      // a wait that comes to that hangs
+constexpr auto far = 10s;        // a wait that comes to that hangs
 constexpr auto patience = 60ms;  // of who waits for what was lost
-constexpr std::size_t bytes_by_path = 40;  // one by one they are within the quarter of the room at which the system says "writable"
+// one by one they are within the quarter of the room at which the system says "writable"
+constexpr std::size_t bytes_by_path = 40;
 
 struct outcomes {
   std::atomic<int> fine{0}, refused{0}, late{0};
@@ -45,7 +46,8 @@ task<> datagrams() {
   for (int i = 0; i < 4; ++i) {
     co_await peer.send("to you").timeout(far);
     const datagram came = co_await here.receive(buffer).timeout(patience);
-    EXPECT_EQ(std::string_view(buffer.data(), came.bytes), std::string_view("to you").substr(0, came.bytes));
+    EXPECT_EQ(std::string_view(buffer.data(), came.bytes),
+              std::string_view("to you").substr(0, came.bytes));
     co_await here.send("back", came.from).timeout(far);
     co_await peer.receive(buffer).timeout(patience);
   }
@@ -93,9 +95,11 @@ class io_faults_beside_tcp : public testing::TestWithParam<faulty_call> {
 
 TEST_P(io_faults_beside_tcp, each_error_is_typed_and_nothing_is_left) {
   const call kind = GetParam().kind;
-  for (const int fault : {EINTR, EAGAIN, EMFILE, ENFILE, ENOMEM, ENOBUFS, ECONNRESET, EPIPE, ETIMEDOUT}) {
+  for (const int fault :
+       {EINTR, EAGAIN, EMFILE, ENFILE, ENOMEM, ENOBUFS, ECONNRESET, EPIPE, ETIMEDOUT}) {
     for (const int nth : {0, 1, 2, 5}) {
-      SCOPED_TRACE(std::string(name_of(kind)) + " " + std::to_string(nth) + " " + std::strerror(fault));
+      SCOPED_TRACE(std::string(name_of(kind)) + " " + std::to_string(nth) + " " +
+                   std::strerror(fault));
       outcomes seen;
       if (!run(nth, fault, seen)) {
         EXPECT_NE(nth, 0) << "there was no such call";
@@ -134,8 +138,9 @@ TEST_P(io_faults_beside_tcp, short_transfers_of_streams_are_gone_on_with) {
 
 std::vector<faulty_call> on_each_backend() {
   std::vector<faulty_call> all;
-  for (const call kind : {call::socket, call::bind, call::listen, call::accept, call::connect, call::shutdown, call::close,
-                          call::receive, call::send, call::local_name}) {
+  for (const call kind :
+       {call::socket, call::bind, call::listen, call::accept, call::connect, call::shutdown,
+        call::close, call::receive, call::send, call::local_name}) {
     all.push_back({kind, io_backend::epoll});
     all.push_back({kind, io_backend::io_uring});
   }
@@ -144,9 +149,11 @@ std::vector<faulty_call> on_each_backend() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(calls, io_faults_beside_tcp, ::testing::ValuesIn(on_each_backend()), [](const auto& one) {
-  return std::string(name_of(one.param.kind)) + "_" + name_of(one.param.by);
-});
+INSTANTIATE_TEST_SUITE_P(calls, io_faults_beside_tcp, ::testing::ValuesIn(on_each_backend()),
+                         [](const auto& one) {
+                           return std::string(name_of(one.param.kind)) + "_" +
+                                  name_of(one.param.by);
+                         });
 
 }  // namespace
 }  // namespace troupe::test

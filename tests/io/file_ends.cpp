@@ -22,7 +22,8 @@ class stuck_disk final : public faulty_kernel {
     wait();
     return faulty_kernel::open(path, flags, permissions, false);
   }
-  std::ptrdiff_t read_at(int fd, void* data, std::size_t bytes, std::int64_t offset, bool at_once) noexcept override {
+  std::ptrdiff_t read_at(int fd, void* data, std::size_t bytes, std::int64_t offset,
+                         bool at_once) noexcept override {
     if (at_once) return -EAGAIN;
     wait();
     return faulty_kernel::read_at(fd, data, bytes, offset, false);
@@ -55,8 +56,10 @@ runtime_options with_one_thread_aside() {
   return chosen;
 }
 
-// A task that reads until it is told to stop, says what came of it, and looks that its buffer is its own afterwards.
-task<> reads_until_stopped(std::string path, std::stop_token end, std::atomic<int>& began, std::string& came_to) {
+// A task that reads until it is told to stop, says what came of it, and looks that its buffer is
+// its own afterwards.
+task<> reads_until_stopped(std::string path, std::stop_token end, std::atomic<int>& began,
+                           std::string& came_to) {
   file one = co_await file::open(path);
   std::array<char, 4> buffer{'-', '-', '-', '-'};
   set_and_wake(began, 1);
@@ -139,7 +142,8 @@ TEST(io_file_ends, the_end_of_the_runtime_waits_for_what_has_begun_and_drops_the
     stuck_disk disk;
     const io::replaced_kernel replaced(disk);
     auto opens = [&]() -> task<> {
-      file one = co_await file::open(path);  // given and closed, or never opened: the answer may come before the end does
+      // given and closed, or never opened: the answer may come before the end does
+      file one = co_await file::open(path);
     };
     std::thread other;
     {
@@ -167,10 +171,12 @@ TEST_P(io_file_storm, no_descriptor_is_lost_when_a_timeout_meets_an_opening) {
     auto opens = [&](int number) -> task<> {
       for (int i = 0; i < fewer(100); ++i) {
         try {
-          file one = co_await file::open(path).timeout(std::chrono::microseconds(1 + (i * 7 + number * 13) % 200));
+          file one = co_await file::open(path).timeout(
+              std::chrono::microseconds(1 + (i * 7 + number * 13) % 200));
           ++opened;
           std::array<char, 4> buffer;
-          const std::size_t bytes = co_await one.read_at(0, buffer).timeout(std::chrono::microseconds(1 + (i * 11) % 150));
+          const std::size_t bytes = co_await one.read_at(0, buffer).timeout(
+              std::chrono::microseconds(1 + (i * 11) % 150));
           EXPECT_GT(bytes, 0u);
           co_await one.close().timeout(std::chrono::microseconds(1 + (i * 5) % 150));
         } catch (const timed_out&) {

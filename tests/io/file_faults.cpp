@@ -1,5 +1,6 @@
-// The fault table of files: every system call comes to every error, at its first call and at a later one; each time the program
-// comes to its end, who is refused learns that by a typed error that names the file, and no descriptor is left.
+// The fault table of files: every system call comes to every error, at its first call and at a
+// later one; each time the program comes to its end, who is refused learns that by a typed error
+// that names the file, and no descriptor is left.
 #include <cstring>
 
 #include "support/faulty_kernel.hpp"
@@ -84,16 +85,19 @@ class io_file_faults : public testing::TestWithParam<faulty_call> {
 
 TEST_P(io_file_faults, each_error_is_typed_and_nothing_is_left) {
   const auto [kind, by] = GetParam();
-  for (const int fault : {EINTR, EAGAIN, EMFILE, ENFILE, ENOMEM, ENOSPC, EIO, EDQUOT, ECONNRESET, EPIPE}) {
+  for (const int fault :
+       {EINTR, EAGAIN, EMFILE, ENFILE, ENOMEM, ENOSPC, EIO, EDQUOT, ECONNRESET, EPIPE}) {
     for (const int nth : {0, 1, 3}) {
-      SCOPED_TRACE(std::string(name_of(kind)) + " " + std::to_string(nth) + " " + std::strerror(fault));
+      SCOPED_TRACE(std::string(name_of(kind)) + " " + std::to_string(nth) + " " +
+                   std::strerror(fault));
       came_to seen;
       if (!run(nth, fault, seen)) {
         EXPECT_NE(nth, 0) << "there was no such call";
         continue;
       }
       // What the ring cannot do at once goes to a thread that may block.
-      const bool can_wait = kind == call::send_file || kind == call::status || by == io_backend::io_uring;
+      const bool can_wait =
+          kind == call::send_file || kind == call::status || by == io_backend::io_uring;
       const bool goes_on = fault == EINTR || (fault == EAGAIN && can_wait);
       if (kind == call::close) {
         // Of what is not awaited nothing is heard: the pipe's, and the reactor's.
@@ -129,9 +133,11 @@ std::vector<faulty_call> on_each_backend() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(calls, io_file_faults, ::testing::ValuesIn(on_each_backend()), [](const auto& one) {
-  return std::string(name_of(one.param.kind)) + "_" + name_of(one.param.by);
-});
+INSTANTIATE_TEST_SUITE_P(calls, io_file_faults, ::testing::ValuesIn(on_each_backend()),
+                         [](const auto& one) {
+                           return std::string(name_of(one.param.kind)) + "_" +
+                                  name_of(one.param.by);
+                         });
 
 }  // namespace
 }  // namespace troupe::test

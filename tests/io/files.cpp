@@ -1,4 +1,5 @@
-// Files: what is read and written, by each backend, be it in the system's memory or not, and what is refused.
+// Files: what is read and written, by each backend, be it in the system's memory or not, and what
+// is refused.
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -21,7 +22,8 @@ constexpr open_options fresh = [] {
 
 class io_files : public io_conformance {
  protected:
-  // Runs it twice: with the machine as it is, where all is done at once, and where nothing ever is in its memory.
+  // Runs it twice: with the machine as it is, where all is done at once, and where nothing ever is
+  // in its memory.
   template <class Make>
   void run(Make make) {
     const int before = open_files();
@@ -45,7 +47,8 @@ TEST_P(io_files, what_was_written_is_read) {
     {
       file out = co_await file::open(path, fresh);
       co_await out.write_all("hello, ");
-      co_await out.write_all(std::string("world of files, whose text is too long for a string itself"));
+      co_await out.write_all(
+          std::string("world of files, whose text is too long for a string itself"));
       co_await out.fdatasync();
       co_await out.write_all_at(7, "World");
       co_await out.fsync();
@@ -121,9 +124,12 @@ task<std::string> refusal(Act act) {
 }
 
 TEST_P(io_files, a_refusal_names_the_path_and_the_reason) {
-  auto opens = [](std::string path, open_options chosen) -> task<> { file one = co_await file::open(path, chosen); };
+  auto opens = [](std::string path, open_options chosen) -> task<> {
+    file one = co_await file::open(path, chosen);
+  };
   auto program = [this, &opens](runtime&) -> task<> {
-    const std::string there = folder.put("there", "12345"), missing = folder / "missing", itself = folder / ".";
+    const std::string there = folder.put("there", "12345"), missing = folder / "missing",
+                      itself = folder / ".";
     const auto expect = [](std::string said, std::string path, std::string reason) {
       EXPECT_NE(said.find(path), std::string::npos) << said;
       EXPECT_NE(said.find(reason), std::string::npos) << said;
@@ -198,7 +204,8 @@ TEST_P(io_files, an_offset_that_no_file_has_is_refused) {
     co_await text.write_all_at(0, "unchanged");
     std::array<char, 4> some;
     int refused = 0;
-    for (const std::uint64_t offset : {~std::uint64_t{0}, ~std::uint64_t{0} - 1, std::uint64_t{1} << 63}) {
+    for (const std::uint64_t offset :
+         {~std::uint64_t{0}, ~std::uint64_t{0} - 1, std::uint64_t{1} << 63}) {
       try {
         co_await text.read_at(offset, some);
       } catch (const io_error& e) {
@@ -234,7 +241,8 @@ TEST_P(io_files, a_named_pipe_is_not_waited_for) {
     } catch (const timed_out&) {
       refused = true;  // the ring waits for it, which holds nobody
     } catch (const io_error& e) {
-      refused = e.code() == std::errc::resource_unavailable_try_again || e.code() == std::errc::invalid_seek;
+      refused = e.code() == std::errc::resource_unavailable_try_again ||
+                e.code() == std::errc::invalid_seek;
     }
     EXPECT_TRUE(refused);
   };
@@ -252,7 +260,8 @@ TEST_P(io_files, any_number_of_reads_are_under_way_at_a_time) {
   std::atomic<int> right{0};
   auto program = [&](runtime& rt) -> task<> {
     std::string text;
-    for (std::size_t part = 0; part < parts; ++part) text.append(bytes_each, static_cast<char>('a' + part % 26));
+    for (std::size_t part = 0; part < parts; ++part)
+      text.append(bytes_each, static_cast<char>('a' + part % 26));
     const std::string path = folder.put("parts", text);
     file opened = co_await file::open(path);
     auto shared = std::make_shared<file>(std::move(opened));

@@ -1,4 +1,5 @@
-// As many connections as a process may have descriptors, all idle: they are accepted, each still answers, and they cost little.
+// As many connections as a process may have descriptors, all idle: they are accepted, each still
+// answers, and they cost little.
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -19,7 +20,8 @@ constexpr long bytes_each_max = 4'096;
 
 class io_idle : public testing::TestWithParam<io_backend> {};
 
-// The client, a process of its own: it connects, and when it is told to speaks on each connection once.
+// The client, a process of its own: it connects, and when it is told to speaks on each connection
+// once.
 [[noreturn]] void be_client(int port_from, int say_to, int count) {
   std::uint16_t port = 0;
   if (::read(port_from, &port, sizeof port) != sizeof port) ::_exit(2);
@@ -35,7 +37,8 @@ class io_idle : public testing::TestWithParam<io_backend> {};
   int right = 0;
   for (const int fd : all) {
     char back = 0;
-    if (::send(fd, "x", 1, MSG_NOSIGNAL) == 1 && ::recv(fd, &back, 1, 0) == 1 && back == 'x') ++right;
+    if (::send(fd, "x", 1, MSG_NOSIGNAL) == 1 && ::recv(fd, &back, 1, 0) == 1 && back == 'x')
+      ++right;
   }
   ::_exit(right == count ? 0 : 5);
 }
@@ -67,7 +70,8 @@ struct numbers {
   long before_kib = 0, idle_kib = 0;
 };
 
-task<> serve(runtime& rt, int count, int port_to, int heard_from, std::atomic<int>& answered, numbers& seen) {
+task<> serve(runtime& rt, int count, int port_to, int heard_from, std::atomic<int>& answered,
+             numbers& seen) {
   auto listener = tcp_listener::listen(endpoint::loopback(0));
   const std::uint16_t port = listener.local().port();
   seen.before_kib = resident_kib();
@@ -90,7 +94,8 @@ TEST_P(io_idle, nineteen_thousand_in_one_process) {
   ::getrlimit(RLIMIT_NOFILE, &limit);
   limit.rlim_cur = limit.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &limit);
-  const int count = static_cast<int>(std::min<rlim_t>(connections_wanted, limit.rlim_max - spare_descriptors));
+  const int count =
+      static_cast<int>(std::min<rlim_t>(connections_wanted, limit.rlim_max - spare_descriptors));
   const int before = open_files();
   int to[2], back[2];
   ASSERT_EQ(::pipe(to), 0);
@@ -118,7 +123,8 @@ TEST_P(io_idle, nineteen_thousand_in_one_process) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(backends, io_idle, ::testing::Values(io_backend::epoll, io_backend::io_uring),
+INSTANTIATE_TEST_SUITE_P(backends, io_idle,
+                         ::testing::Values(io_backend::epoll, io_backend::io_uring),
                          [](const auto& one) { return std::string(name_of(one.param)); });
 
 }  // namespace

@@ -1,4 +1,5 @@
-// What a protocol's connection costs while it is idle: the program's own memory, whether or not it has been spoken on.
+// What a protocol's connection costs while it is idle: the program's own memory, whether or not it
+// has been spoken on.
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -47,7 +48,8 @@ class peers {
     all_.push_back(fd);
   }
   void speak(int from, int to) {
-    for (; from < to; ++from) static_cast<void>(::send(all_[static_cast<std::size_t>(from)], "x", 1, MSG_NOSIGNAL));
+    for (; from < to; ++from)
+      static_cast<void>(::send(all_[static_cast<std::size_t>(from)], "x", 1, MSG_NOSIGNAL));
   }
   void hear(int from, int to) {
     char answer = 0;
@@ -104,7 +106,8 @@ bool costs_little(io_backend by) {
     rt.spawn(program(rt));
     rt.run();
   }
-  std::fprintf(stderr, "%ld bytes a connection, %ld when it has been spoken on\n", fresh, spoken_on);
+  std::fprintf(stderr, "%ld bytes a connection, %ld when it has been spoken on\n", fresh,
+               spoken_on);
   return fresh <= bytes_each_max && spoken_on <= bytes_each_max;
 }
 
@@ -116,7 +119,8 @@ TEST_P(io_idle_protocols, a_connection_costs_less_than_two_kilobytes) {
   EXPECT_EXIT(::_exit(costs_little(GetParam()) ? 0 : 1), testing::ExitedWithCode(0), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(backends, io_idle_protocols, ::testing::Values(io_backend::epoll, io_backend::io_uring),
+INSTANTIATE_TEST_SUITE_P(backends, io_idle_protocols,
+                         ::testing::Values(io_backend::epoll, io_backend::io_uring),
                          [](const auto& one) { return std::string(name_of(one.param)); });
 
 }  // namespace

@@ -15,11 +15,13 @@ struct holder {
   void hold() { busy_for(100ms); }
 };
 
-// Notes how late it learns that the descriptor, a semaphore, was raised, which was said before in `sent_at`.
+// Notes how late it learns that the descriptor, a semaphore, was raised, which was said before in
+// `sent_at`.
 struct listener {
   std::vector<nanoseconds>* late;
   const std::vector<std::atomic<std::int64_t>>* sent_at;
-  listener(std::vector<nanoseconds>* to, const std::vector<std::atomic<std::int64_t>>* times) : late(to), sent_at(times) {}
+  listener(std::vector<nanoseconds>* to, const std::vector<std::atomic<std::int64_t>>* times)
+      : late(to), sent_at(times) {}
   task<> listen(int fd) {
     for (const auto& sent : *sent_at) {
       std::uint64_t one = 0;

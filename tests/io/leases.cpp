@@ -1,4 +1,5 @@
-// Leased buffers: a connection that waits holds none, none is lost or held for ever, and what came is neither.
+// Leased buffers: a connection that waits holds none, none is lost or held for ever, and what came
+// is neither.
 #include "io/make_reactor.hpp"
 #include "io/reactor.hpp"
 #include "support/io.hpp"
@@ -16,7 +17,9 @@ struct lease_setting : io_setting {
 std::string name_of(const lease_setting& one) {
   return test::name_of(static_cast<const io_setting&>(one)) + (one.ahead == 0 ? "_in_turn" : "");
 }
-std::ostream& operator<<(std::ostream& out, const lease_setting& one) { return out << name_of(one); }
+std::ostream& operator<<(std::ostream& out, const lease_setting& one) {
+  return out << name_of(one);
+}
 std::vector<lease_setting> lease_settings() {
   std::vector<lease_setting> all;
   for (const io_setting& one : all_io_settings()) {
@@ -292,12 +295,14 @@ TEST_P(io_leases, who_holds_many_is_given_more) {
   rt.spawn(program());
   rt.run();
   ASSERT_EQ(held.size(), most);
-  for (std::size_t i = 0; i < most; ++i) EXPECT_EQ(held[i].text(), std::string(1, static_cast<char>('a' + i % 26)));
+  for (std::size_t i = 0; i < most; ++i)
+    EXPECT_EQ(held[i].text(), std::string(1, static_cast<char>('a' + i % 26)));
 }
 
 // What comes to many connections at once is not leased faster than they have their turns.
 TEST_P(io_leases, few_are_leased_when_much_comes_at_once) {
-  if (GetParam().by == io_backend::io_uring) GTEST_SKIP() << "what its ring has is leased as it comes";
+  if (GetParam().by == io_backend::io_uring)
+    GTEST_SKIP() << "what its ring has is leased as it comes";
   constexpr std::size_t count = 150;
   std::size_t most = 0, answered = 0;
   auto program = [&](runtime& rt) -> task<> {
@@ -335,7 +340,8 @@ TEST_P(io_leases, few_are_leased_when_much_comes_at_once) {
   EXPECT_LE(most, GetParam().ahead + 9);
 }
 
-// The stream goes, or the whole program ends, when a read was told that something is there, and had no turn yet.
+// The stream goes, or the whole program ends, when a read was told that something is there, and had
+// no turn yet.
 TEST_P(io_leases, a_stream_that_is_closed_ends_its_read) {
   std::size_t ended = 0, left = 1;
   auto program = [&](runtime& rt) -> task<> {
@@ -384,6 +390,7 @@ TEST_P(io_leases, a_stream_that_is_closed_ends_its_read) {
 
 }  // namespace
 
-INSTANTIATE_TEST_SUITE_P(backends, io_leases, testing::ValuesIn(lease_settings()), [](const auto& one) { return name_of(one.param); });
+INSTANTIATE_TEST_SUITE_P(backends, io_leases, testing::ValuesIn(lease_settings()),
+                         [](const auto& one) { return name_of(one.param); });
 
 }  // namespace troupe::test

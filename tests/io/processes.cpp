@@ -102,14 +102,16 @@ TEST_P(io_processes, environment_directory_and_streams_are_as_chosen) {
     how.err = child_stream::null();
     std::string said = co_await output_of("echo hello $WHO $HOME; echo lost >&2; pwd >log", how);
     EXPECT_EQ(said, "hello world\n|exited with 0");
-    EXPECT_NE((folder / "").find(scratch::text_of(log).substr(0, scratch::text_of(log).size() - 1)), std::string::npos);
+    EXPECT_NE((folder / "").find(scratch::text_of(log).substr(0, scratch::text_of(log).size() - 1)),
+              std::string::npos);
 
     // Its error goes where its output does: to what this side has open.
     const int fd = ::open(log.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC);
     process_options into;
     into.in = child_stream::null();
     into.out = into.err = child_stream::descriptor(fd);
-    process shell = process::start("sh", {"-c", "echo one; echo two >&2; cat; ls /proc/self/fd | wc -l"}, into);
+    process shell =
+        process::start("sh", {"-c", "echo one; echo two >&2; cat; ls /proc/self/fd | wc -l"}, into);
     ::close(fd);
     const exit_status ended = co_await shell.wait();
     EXPECT_TRUE(ended.success());
@@ -131,7 +133,8 @@ TEST_P(io_processes, what_cannot_be_started_is_named) {
     };
     process_options piped;
     piped.in = piped.out = piped.err = child_stream::pipe();
-    EXPECT_NE(refusal("no-such-program-here", piped).find("no-such-program-here"), std::string::npos);
+    EXPECT_NE(refusal("no-such-program-here", piped).find("no-such-program-here"),
+              std::string::npos);
     EXPECT_NE(refusal("no-such-program-here", piped).find("No such file"), std::string::npos);
     EXPECT_NE(refusal("/dev/null", piped).find("Permission denied"), std::string::npos);
     process_options elsewhere;
@@ -205,7 +208,8 @@ TEST_P(io_processes, any_number_may_wait_for_one) {
   EXPECT_EQ(told.load(), 10);
 }
 
-// Left alone they are reaped all the same: those that have ended, those that end by their closed pipes, those that are killed.
+// Left alone they are reaped all the same: those that have ended, those that end by their closed
+// pipes, those that are killed.
 TEST_P(io_processes, what_is_dropped_is_reaped_in_the_background) {
   auto program = [](runtime&) -> task<> {
     for (int i = 0; i < 5; ++i) {

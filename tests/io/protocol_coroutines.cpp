@@ -1,5 +1,6 @@
-// Callbacks of protocol classes that are coroutines: what they were given stays until they have ended, although each suspends
-// before it looks at it. AddressSanitizer sees to what is gone, with contexts poisoned.
+// Callbacks of protocol classes that are coroutines: what they were given stays until they have
+// ended, although each suspends before it looks at it. AddressSanitizer sees to what is gone, with
+// contexts poisoned.
 #include <atomic>
 #include <chrono>
 #include <stdexcept>
@@ -31,7 +32,8 @@ class io_protocol_coroutines : public io_conformance {
   }
   // What a client is sent by a server of P for these pieces, to the end of the connection.
   template <class P, class... Args>
-  static task<> served(runtime& rt, std::vector<std::string> pieces, std::string& answer, protocol_options how, Args... args) {
+  static task<> served(runtime& rt, std::vector<std::string> pieces, std::string& answer,
+                       protocol_options how, Args... args) {
     std::stop_source end;
     how.stop = end.get_token();
     auto listener = tcp_listener::listen(endpoint::loopback(0));
@@ -91,7 +93,9 @@ TEST_P(io_protocol_coroutines, the_lines_stay) {
   const std::string much(9'000, 'm');
   std::string wanted;
   for (int i = 0; i < 4; ++i) wanted += "<" + much + ">";
-  EXPECT_EQ(answer_to<by_lines>({much + "\n" + much.substr(1), "m\n" + much + "\r\n" + much + "\n"}), wanted);
+  EXPECT_EQ(
+      answer_to<by_lines>({much + "\n" + much.substr(1), "m\n" + much + "\r\n" + much + "\n"}),
+      wanted);
 }
 
 struct by_references : counted {
@@ -171,7 +175,8 @@ struct kept_error : std::exception {
   const char* what() const noexcept override { return text.data(); }
   std::string_view text;
 };
-constexpr std::string_view why = "a text that is longer than a string holds by itself, and so lies in the context";
+constexpr std::string_view why =
+    "a text that is longer than a string holds by itself, and so lies in the context";
 
 struct fails_and_hears : counted {
   explicit fails_and_hears(std::string* to) : told(to) {}
@@ -255,7 +260,9 @@ std::string thrown_by(const runtime_options& how, Program program) {
 TEST_P(io_protocol_coroutines, what_they_throw_in_the_context_can_be_read_by_who_runs_the_program) {
   std::string ignored;
   const auto with = [&]<class P>(std::type_identity<P>) {
-    return thrown_by(options(), [&](runtime& rt) { return served<P>(rt, {"one\n"}, ignored, protocol_options()); });
+    return thrown_by(options(), [&](runtime& rt) {
+      return served<P>(rt, {"one\n"}, ignored, protocol_options());
+    });
   };
   EXPECT_EQ(with(std::type_identity<fails>()), std::string(why) + "one");
   EXPECT_EQ(with(std::type_identity<fails_in_error>()), why);
@@ -306,7 +313,8 @@ TEST_P(io_protocol_coroutines, each_may_be_stopped_in_flight) {
       auto client = [](runtime& in, int in_which, std::shared_ptr<event> stopping) -> task<> {
         auto listener = tcp_listener::listen(endpoint::loopback(0));
         const endpoint at = listener.local();
-        in.spawn(serve_protocol<stays>(std::move(listener), protocol_options(), in_which, stopping));
+        in.spawn(
+            serve_protocol<stays>(std::move(listener), protocol_options(), in_which, stopping));
         tcp_stream peer = co_await tcp_stream::connect(at);
         co_await peer.write_all("one\ntwo\n");
         co_await stopping->wait();

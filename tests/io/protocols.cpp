@@ -1,4 +1,5 @@
-// Protocol classes: which callbacks come when, what they return is sent, and what becomes of errors and of memory.
+// Protocol classes: which callbacks come when, what they return is sent, and what becomes of errors
+// and of memory.
 #include <unistd.h>
 
 #include <chrono>
@@ -273,7 +274,8 @@ TEST_P(io_protocols, an_exception_goes_to_error_and_ends_the_connection) {
       co_await client(at);
     } catch (const io_error& e) {
       // Of the longest line not all is read.
-      EXPECT_TRUE(e.code() == std::errc::connection_reset || e.code() == std::errc::broken_pipe) << e.what();
+      EXPECT_TRUE(e.code() == std::errc::connection_reset || e.code() == std::errc::broken_pipe)
+          << e.what();
     }
   };
   serve<tells>({}, tolerant, &told);
@@ -443,7 +445,8 @@ TEST_P(io_protocols, callbacks_may_be_coroutines) {
       while (!all.ends_with('f')) {
         std::array<char, 100> part;
         const std::size_t bytes = co_await peer.read(part);
-        for (const char c : std::string_view(part.data(), bytes)) all += c == '!' ? "" : std::string(1, c);
+        for (const char c : std::string_view(part.data(), bytes))
+          all += c == '!' ? "" : std::string(1, c);
       }
     }
   };
@@ -461,7 +464,8 @@ struct idle_one : counted {
 
 struct remembering : counted {
   std::string_view data_received(connection& from, std::span<const std::byte> came) {
-    auto copy = from.memory().make<std::pmr::string>(reinterpret_cast<const char*>(came.data()), came.size());
+    auto copy = from.memory().make<std::pmr::string>(reinterpret_cast<const char*>(came.data()),
+                                                     came.size());
     return *copy;
   }
 };
@@ -503,7 +507,8 @@ TEST_P(io_protocols, a_silent_peer_is_ended_and_no_failure) {
 }
 
 struct sends_much {
-  sends_much(std::string path_of, bool by_file, std::size_t count) : path(std::move(path_of)), file(by_file), bytes(count) {}
+  sends_much(std::string path_of, bool by_file, std::size_t count)
+      : path(std::move(path_of)), file(by_file), bytes(count) {}
   std::optional<file_to_send> connection_made(connection& by) {
     if (!file) by.send(std::string(bytes, 'x'));
     if (!file) return std::nullopt;
@@ -518,8 +523,8 @@ struct sends_much {
   std::size_t bytes;
 };
 
-// The limit is for a peer that takes nothing. All of it takes twice as long as the limit; what the system has room for comes in parts of
-// some megabytes, each a tenth of it.
+// The limit is for a peer that takes nothing. All of it takes twice as long as the limit; what the
+// system has room for comes in parts of some megabytes, each a tenth of it.
 TEST_P(io_protocols, a_peer_that_takes_little_at_a_time_gets_all) {
   const scratch folder;
   const bool real = GetParam().by != io_backend::simulated;  // else the system has room for less
@@ -605,7 +610,8 @@ TEST_P(io_protocols, a_client_is_a_protocol_as_well) {
 }
 
 TEST_P(io_protocols, streams_of_other_kinds_have_protocols_too) {
-  const std::string name = std::string("\0troupe-protocols-", 18) + std::to_string(::getpid()) + name_of(GetParam());
+  const std::string name =
+      std::string("\0troupe-protocols-", 18) + std::to_string(::getpid()) + name_of(GetParam());
   auto program = [&name](runtime& rt) -> task<> {
     std::stop_source end;
     protocol_options how;

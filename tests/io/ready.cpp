@@ -1,4 +1,5 @@
-// Readiness of the program's own descriptors, pipes, and the limits of time that every operation takes.
+// Readiness of the program's own descriptors, pipes, and the limits of time that every operation
+// takes.
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -125,7 +126,9 @@ TEST_P(io_ready, a_file_is_always_ready_and_what_is_not_open_is_an_error) {
 TEST_P(io_ready, a_pipe_carries_everything) {
   std::size_t got = 0;
   const std::size_t sent = 300'000;
-  auto writes = [](pipe_stream to, std::size_t bytes) -> task<> { co_await to.write_all(std::string(bytes, 'x')); };
+  auto writes = [](pipe_stream to, std::size_t bytes) -> task<> {
+    co_await to.write_all(std::string(bytes, 'x'));
+  };
   auto reads = [](pipe_stream from, std::size_t& sum) -> task<> {
     std::array<char, 777> buffer;
     for (;;) {

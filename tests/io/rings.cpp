@@ -26,7 +26,8 @@ task<> ask(endpoint at, std::atomic<int>& answers) {
   }
 }
 
-// Each holds what it has read while it waits to write, so that many want one of the ring's at a time.
+// Each holds what it has read while it waits to write, so that many want one of the ring's at a
+// time.
 task<> echo_leased(tcp_stream peer) {
   for (;;) {
     const io_buffer came = co_await peer.read_some();
@@ -86,7 +87,8 @@ TEST(io_rings, completions_that_do_not_fit_are_not_lost) {
 class counting_kernel final : public faulty_kernel {
  public:
   counting_kernel() : faulty_kernel(call::listen, 1000, 0) {}
-  int enter_ring(int ring, unsigned submitted, unsigned least, unsigned flags, void* arg, std::size_t bytes) noexcept override {
+  int enter_ring(int ring, unsigned submitted, unsigned least, unsigned flags, void* arg,
+                 std::size_t bytes) noexcept override {
     if (flags == IORING_ENTER_GETEVENTS) ++overflows;
     return faulty_kernel::enter_ring(ring, submitted, least, flags, arg, bytes);
   }
@@ -133,10 +135,12 @@ TEST(io_rings, a_ring_of_one_buffer_or_none_serves_all) {
 class sparing_kernel final : public faulty_kernel {
  public:
   explicit sparing_kernel(int refusal) : faulty_kernel(call::listen, 1000, 0), refusal_(refusal) {}
-  int enter_ring(int ring, unsigned submitted, unsigned least, unsigned flags, void* arg, std::size_t bytes) noexcept override {
+  int enter_ring(int ring, unsigned submitted, unsigned least, unsigned flags, void* arg,
+                 std::size_t bytes) noexcept override {
     if (submitted == 0) return faulty_kernel::enter_ring(ring, submitted, least, flags, arg, bytes);
     if (++calls_ % 3 == 0) return -refusal_;
-    return faulty_kernel::enter_ring(ring, 1, submitted == 1 ? least : 0, submitted == 1 ? flags : 0, arg, submitted == 1 ? bytes : 0);
+    return faulty_kernel::enter_ring(ring, 1, submitted == 1 ? least : 0,
+                                     submitted == 1 ? flags : 0, arg, submitted == 1 ? bytes : 0);
   }
 
  private:
@@ -157,7 +161,8 @@ TEST(io_rings, what_the_system_has_no_memory_for_just_now_is_asked_for_again) {
 TEST(io_rings, a_wake_that_comes_before_the_wait_counts) {
   if (is_simulated()) GTEST_SKIP() << "no ring";
   int refused = 0;
-  const auto ring = io::make_uring_reactor(io::system_kernel(), {[](bool) {}, [](auto) {}}, refused);
+  const auto ring =
+      io::make_uring_reactor(io::system_kernel(), {[](bool) {}, [](auto) {}}, refused);
   if (ring == nullptr) GTEST_SKIP() << "no ring";
   ASSERT_TRUE(ring->door.try_enter());
   for (const bool looks : {false, true}) {
@@ -178,7 +183,8 @@ void refuse_rings(int number) {
   sock_filter rules[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_io_uring_setup, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (static_cast<unsigned>(number) & SECCOMP_RET_DATA)),
+      BPF_STMT(BPF_RET | BPF_K,
+               SECCOMP_RET_ERRNO | (static_cast<unsigned>(number) & SECCOMP_RET_DATA)),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   };
   const sock_fprog program{static_cast<unsigned short>(std::size(rules)), rules};
@@ -193,11 +199,13 @@ TEST(io_rings, where_rings_are_forbidden_epoll_takes_over_and_says_so_once) {
     EXPECT_EXIT(
         {
           refuse_rings(number);
-          const bool right = answers_with(1) == clients * rounds && answers_with(2) == clients * rounds;
+          const bool right =
+              answers_with(1) == clients * rounds && answers_with(2) == clients * rounds;
           std::fprintf(stderr, "end\n");
           ::_exit(right ? 0 : 1);
         },
-        testing::ExitedWithCode(0), "^troupe: io_uring is not to be had here \\([^)]*\\): epoll takes over\nend\n$");
+        testing::ExitedWithCode(0),
+        "^troupe: io_uring is not to be had here \\([^)]*\\): epoll takes over\nend\n$");
   }
 }
 

@@ -72,7 +72,8 @@ TEST_P(io_send_file, a_file_and_ranges_of_it_arrive_whole) {
   };
   run(program);
   const std::string text = pattern(great);
-  EXPECT_TRUE(all == "head:" + text + text.substr(17, 1'000) + text.substr(great - 1) + ":tail") << all.size();
+  EXPECT_TRUE(all == "head:" + text + text.substr(17, 1'000) + text.substr(great - 1) + ":tail")
+      << all.size();
 }
 
 TEST_P(io_send_file, a_file_that_is_shorter_says_how_much_was_sent) {

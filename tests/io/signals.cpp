@@ -1,4 +1,5 @@
-// Signals are awaited; none is lost between two waits, and what they did before is back when nobody listens.
+// Signals are awaited; none is lost between two waits, and what they did before is back when nobody
+// listens.
 #include <signal.h>
 
 #include <atomic>
@@ -38,7 +39,8 @@ TEST_P(io_signals, each_one_comes_to_all_who_listen) {
   auto send = []() -> task<> {
     for (int i = 0; i < 3; ++i) {
       co_await sleep_for(1ms);
-      ::raise(SIGUSR2);  // is there when this returns: of those that a kill sends, several that wait are one
+      // is there when this returns: of those that a kill sends, several that wait are one
+      ::raise(SIGUSR2);
     }
   };
   rt.spawn(send());
@@ -87,7 +89,8 @@ std::atomic<int> handled{0};
 void count(int) { ++handled; }
 
 TEST_P(io_signals, what_they_did_before_is_back_with_the_last_listener) {
-  struct sigaction before {}, ours {};
+  struct sigaction before {
+  }, ours{};
   ours.sa_handler = &count;
   ::sigaction(SIGUSR1, &ours, &before);
   handled = 0;
@@ -117,7 +120,8 @@ TEST_P(io_signals, refusals_say_why) {
   many.push_back(signal_listener::listen({SIGUSR1}));
 }
 
-// Handlers run on one thread while listeners come and go on another: nothing is written to what is closed.
+// Handlers run on one thread while listeners come and go on another: nothing is written to what is
+// closed.
 TEST_P(io_signals, listeners_come_and_go_under_a_storm) {
   const auto keeps = signal_listener::listen({SIGUSR1});  // so that the storm is not the end
   std::atomic<bool> done{false};

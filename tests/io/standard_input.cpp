@@ -18,7 +18,9 @@ using namespace std::chrono_literals;
 // Something else is one of the program's standard streams meanwhile.
 class replaced_stream {
  public:
-  replaced_stream(int which, int by) : which_(which), before_(::fcntl(which, F_DUPFD_CLOEXEC, 3)) { ::dup2(by, which); }
+  replaced_stream(int which, int by) : which_(which), before_(::fcntl(which, F_DUPFD_CLOEXEC, 3)) {
+    ::dup2(by, which);
+  }
   replaced_stream(const replaced_stream&) = delete;
   replaced_stream& operator=(const replaced_stream&) = delete;
   ~replaced_stream() {
@@ -68,10 +70,11 @@ TEST_P(io_standard, a_pipe_is_read_as_it_comes_and_to_its_end) {
   std::array<int, 2> ends{};
   ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
   ASSERT_EQ(::write(ends[1], "early ", 6), 6);
-  EXPECT_EQ(read(ends[0], [&ends] {
-              EXPECT_EQ(::write(ends[1], "late", 4), 4);
-              ::close(ends[1]);
-            }),
+  EXPECT_EQ(read(ends[0],
+                 [&ends] {
+                   EXPECT_EQ(::write(ends[1], "late", 4), 4);
+                   ::close(ends[1]);
+                 }),
             "early late");
   ::close(ends[0]);
   EXPECT_EQ(open_files(), before);
@@ -95,8 +98,11 @@ TEST_P(io_standard, a_terminal_is_read_line_by_line) {
   ASSERT_EQ(::unlockpt(master), 0);
   const int terminal = ::open(::ptsname(master), O_RDWR | O_NOCTTY | O_CLOEXEC);
   ASSERT_GE(terminal, 0);
-  EXPECT_EQ(read(terminal, [master] { EXPECT_EQ(::write(master, "one\ntwo\n", 8), 8); }, "two\n"), "one\ntwo\n");
-  EXPECT_EQ(read(terminal, [master] { EXPECT_EQ(::write(master, "three\n\x04", 7), 7); }), "three\n");
+  EXPECT_EQ(read(
+                terminal, [master] { EXPECT_EQ(::write(master, "one\ntwo\n", 8), 8); }, "two\n"),
+            "one\ntwo\n");
+  EXPECT_EQ(read(terminal, [master] { EXPECT_EQ(::write(master, "three\n\x04", 7), 7); }),
+            "three\n");
   ::close(terminal);
   ::close(master);
 }

@@ -42,14 +42,16 @@ task<> serves_one(tcp_stream peer, std::atomic<int>& ended) {
   try {
     co_await echo(std::move(peer));
   } catch (const io_error& e) {
-    EXPECT_TRUE(e.code() == std::errc::connection_reset || e.code() == std::errc::broken_pipe) << e.what();
+    EXPECT_TRUE(e.code() == std::errc::connection_reset || e.code() == std::errc::broken_pipe)
+        << e.what();
   }
   ++ended;
 }
 
 TEST_P(io_storm, thousands_of_connections_that_are_reset_leave_nothing) {
   // 20,000 of them on each of the system's backends; on the other settings fewer.
-  const bool all = std::getenv("TROUPE_DEEP") != nullptr || (GetParam().on.policy == policy::work_stealing && GetParam().on.workers == 2);
+  const bool all = std::getenv("TROUPE_DEEP") != nullptr ||
+                   (GetParam().on.policy == policy::work_stealing && GetParam().on.workers == 2);
   constexpr int clients = 10;
   const int rounds = fewer(all && threaded() ? 2'000 : threaded() ? 60 : 20);
   const int before = open_files();
@@ -57,12 +59,14 @@ TEST_P(io_storm, thousands_of_connections_that_are_reset_leave_nothing) {
     std::atomic<int> left{clients}, ended{0};
     auto program = [&](runtime& rt) -> task<> {
       auto listener = tcp_listener::listen(endpoint::loopback(0));
-      for (int i = 0; i < clients; ++i) rt.spawn(storms(listener.local(), rounds, left, threaded()));
+      for (int i = 0; i < clients; ++i)
+        rt.spawn(storms(listener.local(), rounds, left, threaded()));
       // Which are reset in the queue of those that wait to be accepted is the system's affair.
       std::stop_source end;
       for (;;) {
         try {
-          tcp_stream peer = co_await listener.accept().timeout(std::chrono::milliseconds(left.load() == 0 ? 1 : 50));
+          tcp_stream peer = co_await listener.accept().timeout(
+              std::chrono::milliseconds(left.load() == 0 ? 1 : 50));
           rt.spawn(serves_one(std::move(peer), ended));
         } catch (const timed_out&) {
           if (left.load() == 0) break;
@@ -116,7 +120,8 @@ TEST_P(io_storm, a_write_to_a_connection_that_was_reset_says_so) {
   }
 }
 
-// A refusal takes no time, and is a turn's share all the same: who goes on writing lets others in, and hears of the runtime's end.
+// A refusal takes no time, and is a turn's share all the same: who goes on writing lets others in,
+// and hears of the runtime's end.
 TEST_P(io_storm, who_writes_on_to_a_peer_that_has_gone_lets_others_in) {
   constexpr int others_turns = 3, writes_max = 20'000;
   int writes = 0, turns = 0;

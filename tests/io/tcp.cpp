@@ -1,4 +1,5 @@
-// TCP: what is read is what was written, and each way in which a connection ends has its own answer.
+// TCP: what is read is what was written, and each way in which a connection ends has its own
+// answer.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -61,7 +62,8 @@ TEST_P(io_tcp, what_is_echoed_is_what_was_sent) {
 TEST_P(io_tcp, four_gigabytes_are_not_nothing) {
   if (!threaded()) GTEST_SKIP() << "a simulated kernel keeps what it takes";
   constexpr std::size_t bytes = std::size_t{1} << 32;
-  void* const room = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* const room = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (room == MAP_FAILED) GTEST_SKIP() << "there is no room for it";
   auto program = [room](runtime&) -> task<> {
     const std::span<char> all(static_cast<char*>(room), bytes);
@@ -94,7 +96,8 @@ struct probing final : io::arrival {
   event over;
 };
 
-// A part of it was sent at once, on one worker; here another one writes before the rest is on its way.
+// A part of it was sent at once, on one worker; here another one writes before the rest is on its
+// way.
 TEST_P(io_tcp, no_write_comes_between_the_parts_of_another_one) {
   auto program = [](runtime& rt) -> task<> {
     auto listener = tcp_listener::listen(endpoint::loopback(0));
@@ -165,7 +168,8 @@ TEST_P(io_tcp, messages_of_several_tasks_over_one_stream_stay_whole) {
   rt.run();
 }
 
-// As of a message of length 0 whose sender waits for its answer. Who goes on so lets others in nevertheless.
+// As of a message of length 0 whose sender waits for its answer. Who goes on so lets others in
+// nevertheless.
 TEST_P(io_tcp, a_read_for_which_there_is_no_room_does_not_wait) {
   int empty = 0;
   bool had_turn = false;

@@ -43,7 +43,10 @@ TEST_P(io_udp, what_is_answered_is_what_was_sent) {
       const std::string sent(static_cast<std::size_t>(i), 'x');
       co_await client.send(sent, at);
       const datagram got = co_await client.receive(buffer);
-      matching += std::string_view(buffer.data(), got.bytes) == sent && got.from == at && !got.truncated ? 1 : 0;
+      matching +=
+          std::string_view(buffer.data(), got.bytes) == sent && got.from == at && !got.truncated
+              ? 1
+              : 0;
     }
   };
   rt.spawn(ask(rt, right));

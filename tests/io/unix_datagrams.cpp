@@ -1,4 +1,5 @@
-// Datagrams of the Unix domain: whole, in order, none lost, with the path of who sent them; each refusal has its own answer.
+// Datagrams of the Unix domain: whole, in order, none lost, with the path of who sent them; each
+// refusal has its own answer.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -34,7 +35,8 @@ std::errc error_of(Call call) {
 }
 
 TEST_P(io_unix_datagram, what_is_sent_comes_whole_with_its_sender) {
-  for (const std::string& name : {path("a"), std::string("\0troupe.test.d.", 15) + std::to_string(::getpid())}) {
+  for (const std::string& name :
+       {path("a"), std::string("\0troupe.test.d.", 15) + std::to_string(::getpid())}) {
     auto use = [](std::string at, std::string own) -> task<> {
       auto here = unix_datagram::bind(at);
       auto named = unix_datagram::connect(at, own);
@@ -96,7 +98,8 @@ TEST_P(io_unix_datagram, each_refusal_has_its_own_answer) {
     EXPECT_EQ(error_of([&] { unix_datagram::connect(at); }), std::errc::no_such_file_or_directory);
     auto here = unix_datagram::bind(at);
     EXPECT_EQ(error_of([&] { unix_datagram::bind(at); }), std::errc::address_in_use);
-    EXPECT_EQ(error_of([&] { static_cast<void>(here.try_send("x", other)); }), std::errc::no_such_file_or_directory);
+    EXPECT_EQ(error_of([&] { static_cast<void>(here.try_send("x", other)); }),
+              std::errc::no_such_file_or_directory);
     auto peer = unix_datagram::connect(at, other);
     // Without anybody who receives it is full at last; who is not connected is told, who is waits.
     auto stranger = unix_datagram::bind(other + "c");

@@ -57,7 +57,8 @@ task<> ask(std::string path, std::string& got) {
 }
 
 TEST_P(io_unix, what_is_echoed_is_what_was_sent) {
-  for (const std::string& at : {path(), std::string("\0troupe.test.", 13) + std::to_string(::getpid())}) {
+  for (const std::string& at :
+       {path(), std::string("\0troupe.test.", 13) + std::to_string(::getpid())}) {
     std::string got;
     {
       runtime rt(options());

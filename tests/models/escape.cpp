@@ -1,10 +1,12 @@
-// Something persisted in a context: the context rolls back over it while those who hold it read it and let it go.
+// Something persisted in a context: the context rolls back over it while those who hold it read it
+// and let it go.
 //
-// The context's thread writes memory, makes a keep with its own share and one for each holder, and rolls back: it uses the
-// memory again if it is alone, else leaves it to the keep and drops its share. In the second model the holders' keep has an
-// older one for its base, whose memory they read as well, and the context rolls back over the one, then over the other.
-// Checks E1 and E2 of src/context/share_count.hpp: freed once, seen whole by whoever frees it, and never read after it was
-// used again.
+// The context's thread writes memory, makes a keep with its own share and one for each holder, and
+// rolls back: it uses the memory again if it is alone, else leaves it to the keep and drops its
+// share. In the second model the holders' keep has an older one for its base, whose memory they
+// read as well, and the context rolls back over the one, then over the other. Checks E1 and E2 of
+// src/context/share_count.hpp: freed once, seen whole by whoever frees it, and never read after it
+// was used again.
 //
 // mutation: alone_relaxed
 // mutation: drop_unpublished
@@ -121,7 +123,9 @@ struct two_levels : rl::test_suite<two_levels, 3> {
 int main() {
   models::weaken_if("alone_relaxed", access::load, "::alone(");
   models::weaken_if("drop_unpublished", access::arithmetic, "::drop(", std::memory_order_release);
-  models::weaken_if("drop_without_acquire", access::arithmetic, "::drop(", std::memory_order_acquire);
-  const bool holds = models::check<one_level<1>>(3) && models::check<one_level<2>>() && models::check<two_levels>();
+  models::weaken_if("drop_without_acquire", access::arithmetic, "::drop(",
+                    std::memory_order_acquire);
+  const bool holds = models::check<one_level<1>>(3) && models::check<one_level<2>>() &&
+                     models::check<two_levels>();
   return holds ? 0 : 1;
 }

@@ -28,7 +28,8 @@ struct event_ring_model : rl::test_suite<event_ring_model, 2> {
   ring ring_{room_};
 
   void after() {
-    for (std::size_t i = 0; i < size; ++i) std::destroy_at(reinterpret_cast<ring::slot*>(room_) + i);
+    for (std::size_t i = 0; i < size; ++i)
+      std::destroy_at(reinterpret_cast<ring::slot*>(room_) + i);
   }
 
   void thread(unsigned index) {
@@ -41,7 +42,8 @@ struct event_ring_model : rl::test_suite<event_ring_model, 2> {
       for (std::uint64_t at = ring::oldest(written); at < written; ++at) {
         observe::event_data one;
         if (!ring_.read(at, one) && !models::mutated("read_unchecked")) continue;
-        RL_ASSERT(one.ticks == at + 1 && one.id == at + 1 && one.what == at + 1 && one.kind == at + 1);
+        RL_ASSERT(one.ticks == at + 1 && one.id == at + 1 && one.what == at + 1 &&
+                  one.kind == at + 1);
       }
     }
   }

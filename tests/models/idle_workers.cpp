@@ -1,11 +1,13 @@
-// Sleeping and waking: the set of idle workers under the life of its idle workers, whose very loop runs here.
+// Sleeping and waking: the set of idle workers under the life of its idle workers, whose very loop
+// runs here.
 //
-// Submitters push to the inbox and call. A worker that got some takes all of it, and its first turn then lasts
-// until every item was taken by somebody: so a wake-up that is only late, because a busy worker would look at
-// the inbox after its turn, is a deadlock too. Watchers time out once, then never; at their second sleep they doze.
-// Checks R1, R2, and that there is one searcher at a time, where nobody is called beside one. Where that is done, the first item of
-// each submitter is given to a sleeper if there is one, and the first who finds work calls one more for nothing: then several
-// search at once.
+// Submitters push to the inbox and call. A worker that got some takes all of it, and its first turn
+// then lasts until every item was taken by somebody: so a wake-up that is only late, because a busy
+// worker would look at the inbox after its turn, is a deadlock too. Watchers time out once, then
+// never; at their second sleep they doze. Checks R1, R2, and that there is one searcher at a time,
+// where nobody is called beside one. Where that is done, the first item of each submitter is given
+// to a sleeper if there is one, and the first who finds work calls one more for nothing: then
+// several search at once.
 //
 // mutation: no_fence_in_call
 // mutation: no_fence_in_sleep
@@ -19,8 +21,8 @@
 
 #include "base/parker.hpp"
 #include "sched/idle_life.hpp"
-#include "sched/inbox.hpp"
 #include "sched/idle_workers.hpp"
+#include "sched/inbox.hpp"
 
 namespace {
 
@@ -45,7 +47,9 @@ struct times {
 };
 
 template <unsigned Workers, unsigned Submitters, unsigned ItemsEach, bool Beside = false>
-struct idle_workers_model : rl::test_suite<idle_workers_model<Workers, Submitters, ItemsEach, Beside>, Workers + Submitters> {
+struct idle_workers_model
+    : rl::test_suite<idle_workers_model<Workers, Submitters, ItemsEach, Beside>,
+                     Workers + Submitters> {
   static constexpr unsigned items_count = Submitters * ItemsEach;
   sched::idle_workers<worker, models::fenced_atomics, models::mutex> idle_workers_;
   sched::inbox<item, models::fenced_atomics> inbox_;
@@ -70,13 +74,15 @@ struct idle_workers_model : rl::test_suite<idle_workers_model<Workers, Submitter
   bool unattended() { return false; }
   void take_what_came(worker&) {}
   sched::rested rest(worker& self, const std::chrono::nanoseconds* limit, bool) {
-    if (limit != nullptr) return self.parker.wait_for(*limit) ? sched::rested::notified : sched::rested::over;
+    if (limit != nullptr)
+      return self.parker.wait_for(*limit) ? sched::rested::notified : sched::rested::over;
     self.parker.wait();
     return sched::rested::notified;
   }
   bool inbox_has_some() {
     const bool found_work = workers_[rl::thread_index()].mine != nullptr;
-    if (models::mutated(found_work ? "no_look_after_hand_over" : "no_look_after_sleep")) return false;
+    if (models::mutated(found_work ? "no_look_after_hand_over" : "no_look_after_sleep"))
+      return false;
     return !inbox_.empty();
   }
   bool take_work(worker& self) {
@@ -156,9 +162,12 @@ int main() {
   models::weaken_if("no_fence_in_hand_over", access::fence, "::hand_over");
   models::weak_may_fail = false;
   // Workers, submitters, items of each.
-  const bool holds = models::check<idle_workers_model<2, 1, 2>>(models::deep(2)) && models::check<idle_workers_model<3, 1, 1>>(models::deep(2)) &&
-                     models::check<idle_workers_model<2, 2, 1>>(1) && models::check<idle_workers_model<3, 1, 2>>(1) &&
-                     models::check<idle_workers_model<2, 1, 2, true>>(models::deep(2)) && models::check<idle_workers_model<3, 1, 2, true>>(1) &&
+  const bool holds = models::check<idle_workers_model<2, 1, 2>>(models::deep(2)) &&
+                     models::check<idle_workers_model<3, 1, 1>>(models::deep(2)) &&
+                     models::check<idle_workers_model<2, 2, 1>>(1) &&
+                     models::check<idle_workers_model<3, 1, 2>>(1) &&
+                     models::check<idle_workers_model<2, 1, 2, true>>(models::deep(2)) &&
+                     models::check<idle_workers_model<3, 1, 2, true>>(1) &&
                      models::check<idle_workers_model<2, 2, 1, true>>(1);
   return holds ? 0 : 1;
 }

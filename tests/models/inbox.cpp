@@ -1,5 +1,6 @@
 // The inbox: two threads push, two take.
-// Checks I1 and I2, that each item comes out once, and that a node may be pushed again as soon as it is taken.
+// Checks I1 and I2, that each item comes out once, and that a node may be pushed again as soon as
+// it is taken.
 //
 // mutation: push_relaxed
 // mutation: take_relaxed
@@ -78,7 +79,9 @@ struct reuse_model : rl::test_suite<reuse_model, 3> {
 
   void before() { push_first(); }
 
-  void thread(unsigned index) { index == 0 ? static_cast<void>(box.push(second)) : take(index == 1); }
+  void thread(unsigned index) {
+    index == 0 ? static_cast<void>(box.push(second)) : take(index == 1);
+  }
 
   void after() {
     take(false);

@@ -1,5 +1,6 @@
-// Handles of a job that is done, and a queue that still keeps it: all go at once, or the queue's ref goes last.
-// Checks H1 and H2: the job is freed once, behind what everybody did; its value goes with the last handle.
+// Handles of a job that is done, and a queue that still keeps it: all go at once, or the queue's
+// ref goes last. Checks H1 and H2: the job is freed once, behind what everybody did; its value goes
+// with the last handle.
 //
 // mutation: looks_once
 // mutation: handle_unpublished
@@ -62,9 +63,12 @@ struct refs_model : rl::test_suite<refs_model<Beside>, 3> {
 }  // namespace
 
 int main() {
-  models::weaken_if("handle_unpublished", access::compare_exchange, "::drop_handle", std::memory_order_release);
-  models::weaken_if("handle_without_acquire", access::compare_exchange, "::drop_handle", std::memory_order_acquire);
-  models::weaken_if("kept_unpublished", access::arithmetic, "::drop_kept", std::memory_order_release);
+  models::weaken_if("handle_unpublished", access::compare_exchange, "::drop_handle",
+                    std::memory_order_release);
+  models::weaken_if("handle_without_acquire", access::compare_exchange, "::drop_handle",
+                    std::memory_order_acquire);
+  models::weaken_if("kept_unpublished", access::arithmetic, "::drop_kept",
+                    std::memory_order_release);
   models::weaken_if("load_without_acquire", access::load, "::drop_");
   return models::check<refs_model<true>>(4) && models::check<refs_model<false>>(4) ? 0 : 1;
 }

@@ -1,5 +1,6 @@
 // A job that one thread runs and others wait for, or find done.
-// Checks W1 and W2: each waiter that attached is told once, and everybody sees the result whole; who detaches is not told.
+// Checks W1 and W2: each waiter that attached is told once, and everybody sees the result whole;
+// who detaches is not told.
 //
 // mutation: finish_unpublished
 // mutation: finish_without_acquire
@@ -75,7 +76,8 @@ struct job_word_model : rl::test_suite<job_word_model<Waiters>, Waiters + 1> {
   }
 };
 
-// Thread 1 is one that the end of the job waits for, and leaves; thread 2 waits, and comes before or behind it in the list.
+// Thread 1 is one that the end of the job waits for, and leaves; thread 2 waits, and comes before
+// or behind it in the list.
 struct detach_model : rl::test_suite<detach_model, 3> {
   word word_{0};
   models::guarded<int> result_{0};
@@ -104,7 +106,9 @@ struct detach_model : rl::test_suite<detach_model, 3> {
         job().detach(leaves_);
       } else {
         auto seen = reinterpret_cast<std::uintptr_t>(&leaves_);
-        word_.compare_exchange_strong(seen, reinterpret_cast<std::uintptr_t>(static_cast<waiter*>(leaves_.next)), std::memory_order_acq_rel);
+        word_.compare_exchange_strong(
+            seen, reinterpret_cast<std::uintptr_t>(static_cast<waiter*>(leaves_.next)),
+            std::memory_order_acq_rel);
       }
     }
     leaves_.there = false;
@@ -128,11 +132,15 @@ struct detach_model : rl::test_suite<detach_model, 3> {
 
 int main() {
   models::weaken_if("finish_unpublished", access::exchange, "::finish(", std::memory_order_release);
-  models::weaken_if("finish_without_acquire", access::exchange, "::finish(", std::memory_order_acquire);
-  models::weaken_if("attach_unpublished", access::compare_exchange, "::attach(", std::memory_order_release);
+  models::weaken_if("finish_without_acquire", access::exchange, "::finish(",
+                    std::memory_order_acquire);
+  models::weaken_if("attach_unpublished", access::compare_exchange, "::attach(",
+                    std::memory_order_release);
   models::weaken_if("attach_without_acquire", access::load, "::attach(");
-  models::weaken_if("detach_without_acquire", access::compare_exchange, "::detach(", std::memory_order_acquire);
+  models::weaken_if("detach_without_acquire", access::compare_exchange, "::detach(",
+                    std::memory_order_acquire);
   models::weaken_if("done_relaxed", access::load, "::is_done(");
-  const bool holds = models::check<job_word_model<1>>(6) && models::check<job_word_model<2>>(3) && models::check<detach_model>(3);
+  const bool holds = models::check<job_word_model<1>>(6) && models::check<job_word_model<2>>(3) &&
+                     models::check<detach_model>(3);
   return holds ? 0 : 1;
 }

@@ -14,8 +14,9 @@ namespace {
 using namespace troupe;
 using models::access;
 
-// The forker sees `Seen` parts end on its own stack; each of the others is ended by a thread of its own. They are counted from the
-// beginning, or each is added when it begins, as those of a shared loop.
+// The forker sees `Seen` parts end on its own stack; each of the others is ended by a thread of its
+// own. They are counted from the beginning, or each is added when it begins, as those of a shared
+// loop.
 template <unsigned Others, unsigned Seen, bool Added = false>
 struct join_model : rl::test_suite<join_model<Others, Seen, Added>, Others + 1> {
   jobs::join_count<models::fenced_atomics> left_;
@@ -63,7 +64,8 @@ struct join_model : rl::test_suite<join_model<Others, Seen, Added>, Others + 1> 
 int main() {
   models::weaken_if("end_unpublished", access::arithmetic, "::end(", std::memory_order_release);
   models::weaken_if("end_without_acquire", access::arithmetic, "::end(", std::memory_order_acquire);
-  const bool holds = models::check<join_model<1, 1>>(4) && models::check<join_model<2, 1>>(3) && models::check<join_model<1, 0, true>>(4) &&
+  const bool holds = models::check<join_model<1, 1>>(4) && models::check<join_model<2, 1>>(3) &&
+                     models::check<join_model<1, 0, true>>(4) &&
                      models::check<join_model<2, 0, true>>(3);
   return holds ? 0 : 1;
 }

@@ -1,9 +1,10 @@
 // Work left where only a search finds it: behind a worker that is long in a handler.
 //
-// A busy worker leaves items and asks for a watch when it finds the set of idle workers lonely; idle workers live by the very loop
-// that ships. Who takes an item is stuck with it, too, until all are taken. Nobody watches by the clock: who does not
-// doze sleeps for good, and no sleep ends by itself. So work that nobody was called for is a deadlock.
-// Checks that the set of idle workers is not lonely for long while work is left (R4).
+// A busy worker leaves items and asks for a watch when it finds the set of idle workers lonely;
+// idle workers live by the very loop that ships. Who takes an item is stuck with it, too, until all
+// are taken. Nobody watches by the clock: who does not doze sleeps for good, and no sleep ends by
+// itself. So work that nobody was called for is a deadlock. Checks that the set of idle workers is
+// not lonely for long while work is left (R4).
 //
 // mutation: no_heavy_fence
 // mutation: no_look_after_sleep
@@ -57,13 +58,15 @@ struct left_work_model : rl::test_suite<left_work_model<Idle, Items>, Idle + 1> 
   void hand_on(worker&) {}
   void take_what_came(worker&) {}
   sched::rested rest(worker& self, const std::chrono::nanoseconds* limit, bool) {
-    if (limit != nullptr) return self.parker.wait_for(*limit) ? sched::rested::notified : sched::rested::over;
+    if (limit != nullptr)
+      return self.parker.wait_for(*limit) ? sched::rested::notified : sched::rested::over;
     self.parker.wait();
     return sched::rested::notified;
   }
   bool nothing_left(const worker& self) {
     const bool found_work = self.has_item;
-    if (models::mutated(found_work ? "no_look_after_hand_over" : "no_look_after_sleep")) return true;
+    if (models::mutated(found_work ? "no_look_after_hand_over" : "no_look_after_sleep"))
+      return true;
     atomics::heavy_fence();
     return left_.load(std::memory_order_relaxed) == 0;
   }
@@ -107,7 +110,8 @@ struct left_work_model : rl::test_suite<left_work_model<Idle, Items>, Idle + 1> 
 int main() {
   models::weaken_if("no_heavy_fence", access::fence, "nothing_left");
   models::weak_may_fail = false;
-  const bool holds = models::check<left_work_model<1, 1>>(3) && models::check<left_work_model<2, 1>>() &&
+  const bool holds = models::check<left_work_model<1, 1>>(3) &&
+                     models::check<left_work_model<2, 1>>() &&
                      models::check<left_work_model<2, 2>>();
   return holds ? 0 : 1;
 }

@@ -1,8 +1,8 @@
-// The mailbox word under the very loop of its senders, which run the actor themselves when they wake it: so
-// the actor passes from thread to thread.
-// Checks M1 to M4: the actor's own state is never touched by two at once, each sees what the one before did,
-// no message is lost or handled twice or seen half, and each sender's messages come in order; also causally,
-// from a sender that has seen another one's message sent.
+// The mailbox word under the very loop of its senders, which run the actor themselves when they
+// wake it: so the actor passes from thread to thread. Checks M1 to M4: the actor's own state is
+// never touched by two at once, each sees what the one before did, no message is lost or handled
+// twice or seen half, and each sender's messages come in order; also causally, from a sender that
+// has seen another one's message sent.
 //
 // mutation: append_relaxed
 // mutation: append_always_relaxed
@@ -23,9 +23,11 @@ using namespace troupe;
 using models::access;
 using word = models::atomic<std::uintptr_t>;
 
-// A link that knows whether its message is still there: whoever links must be done before it is freed.
+// A link that knows whether its message is still there: whoever links must be done before it is
+// freed.
 struct message_link : models::atomic<std::uintptr_t> {
-  void store(std::uintptr_t to, std::memory_order order, models::place at = models::place::current()) {
+  void store(std::uintptr_t to, std::memory_order order,
+             models::place at = models::place::current()) {
     RL_ASSERT(there);
     models::atomic<std::uintptr_t>::store(to, order, at);
   }
@@ -35,8 +37,9 @@ struct message_link : models::atomic<std::uintptr_t> {
 struct alignas(16) message {
   message_link next;
   models::guarded<unsigned> from{0}, number{0};
-  models::guarded<bool> after_first{false};  // sent by one who knew that sender 0 had sent its first
-  unsigned handled = 0;                      // the model's own
+  // sent by one who knew that sender 0 had sent its first
+  models::guarded<bool> after_first{false};
+  unsigned handled = 0;  // the model's own
 };
 
 struct alignas(16) activation {
@@ -102,7 +105,8 @@ struct mailbox_model : rl::test_suite<mailbox_model<Senders, MailsEach, Retries>
         return;
       }
       box.collect(active, [&](message& mail, bool) {
-        mail.next.store(reinterpret_cast<std::uintptr_t>(static_cast<message*>(active.oldest)), std::memory_order_relaxed);
+        mail.next.store(reinterpret_cast<std::uintptr_t>(static_cast<message*>(active.oldest)),
+                        std::memory_order_relaxed);
         active.oldest = &mail;
       });
     }
@@ -137,8 +141,9 @@ int main() {
   models::weaken_if("finish_relaxed", access::store, "finish");
   models::weaken_if("next_relaxed", access::load, "older_than");
   // Senders, messages of each, tries before the exchange that cannot fail.
-  const bool holds = models::check<mailbox_model<2, 2, 2>>(4) && models::check<mailbox_model<2, 2, 1>>(4) &&
-                     models::check<mailbox_model<3, 1, 1>>(3) && models::check<mailbox_model<3, 1, 0>>(3) &&
-                     models::check<mailbox_model<3, 2, 1>>(2);
+  const bool holds =
+      models::check<mailbox_model<2, 2, 2>>(4) && models::check<mailbox_model<2, 2, 1>>(4) &&
+      models::check<mailbox_model<3, 1, 1>>(3) && models::check<mailbox_model<3, 1, 0>>(3) &&
+      models::check<mailbox_model<3, 2, 1>>(2);
   return holds ? 0 : 1;
 }

@@ -1,5 +1,6 @@
-// A runner that puts a job aside for want of memory, and ends, beside one that gives the memory back and calls a runner.
-// Checks G1, and that a runner's end looks at what lies aside: nothing lies there when all have ended and there is memory.
+// A runner that puts a job aside for want of memory, and ends, beside one that gives the memory
+// back and calls a runner. Checks G1, and that a runner's end looks at what lies aside: nothing
+// lies there when all have ended and there is memory.
 //
 // mutation: short_relaxed
 // mutation: give_relaxed
@@ -18,7 +19,8 @@ namespace {
 using namespace troupe;
 using models::access;
 
-// Runners are as many as `Most`; with one, who gives finds no room for another one while the first is there.
+// Runners are as many as `Most`; with one, who gives finds no room for another one while the first
+// is there.
 template <class Atomics, unsigned Most>
 struct gate_model : rl::test_suite<gate_model<Atomics, Most>, 2> {
   jobs::memory_gate<Atomics> gate_{10};
@@ -84,7 +86,9 @@ int main() {
   models::weaken_if("aside_unseen", access::load, "::give");
   models::weaken_if("no_light_fence", access::fence, "may_call");
   models::weaken_if("no_heavy_fence", access::fence, "end");
-  const bool holds = models::check<gate_model<models::fenced_atomics, 2>>(4) && models::check<gate_model<models::kernel_atomics, 2>>(3) &&
-                     models::check<gate_model<models::fenced_atomics, 1>>(4) && models::check<gate_model<models::kernel_atomics, 1>>(3);
+  const bool holds = models::check<gate_model<models::fenced_atomics, 2>>(4) &&
+                     models::check<gate_model<models::kernel_atomics, 2>>(3) &&
+                     models::check<gate_model<models::fenced_atomics, 1>>(4) &&
+                     models::check<gate_model<models::kernel_atomics, 1>>(3);
   return holds ? 0 : 1;
 }

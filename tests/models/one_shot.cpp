@@ -1,13 +1,13 @@
-// A result that comes once, and those who race to end the wait for it: the resolver, a timer, a stop token, and the
-// waiter itself.
+// A result that comes once, and those who race to end the wait for it: the resolver, a timer, a
+// stop token, and the waiter itself.
 //
-// In one model a thread waits several times, each time with an observer of its own that it frees as soon as attach()
-// refused it, detach() gave it back, or it was told. In the other one a coroutine waits once: when it has attached, the
-// timer and the stop token may detach it, and at its actor's end the waiter itself; whoever ends the wait says how, and
-// the observer is freed when the timer and the token are done with it.
-// In a third one the taker goes at any time, having waited or not.
-// Checks O1 to O4: one ends the wait, nobody touches an observer that was freed, the result is whole where it is seen, and
-// it is freed once, when nobody touches it any more.
+// In one model a thread waits several times, each time with an observer of its own that it frees as
+// soon as attach() refused it, detach() gave it back, or it was told. In the other one a coroutine
+// waits once: when it has attached, the timer and the stop token may detach it, and at its actor's
+// end the waiter itself; whoever ends the wait says how, and the observer is freed when the timer
+// and the token are done with it. In a third one the taker goes at any time, having waited or not.
+// Checks O1 to O4: one ends the wait, nobody touches an observer that was freed, the result is
+// whole where it is seen, and it is freed once, when nobody touches it any more.
 //
 // mutation: resolve_unpublished
 // mutation: resolve_without_acquire
@@ -57,7 +57,8 @@ struct shot : shipped {
   }
   bool detach(observer& waiting) {
     if (!models::mutated("detach_unchecked")) return shipped::detach(waiting);
-    if (word_.load(std::memory_order_acquire) != reinterpret_cast<std::uintptr_t>(&waiting)) return false;
+    if (word_.load(std::memory_order_acquire) != reinterpret_cast<std::uintptr_t>(&waiting))
+      return false;
     word_.store(0, std::memory_order_relaxed);
     return true;
   }
@@ -144,7 +145,8 @@ struct leaver_model : rl::test_suite<leaver_model, 2>, resolving {
 };
 
 template <unsigned Detachers, bool Ends>
-struct coroutine_model : rl::test_suite<coroutine_model<Detachers, Ends>, 2 + Detachers>, resolving {
+struct coroutine_model : rl::test_suite<coroutine_model<Detachers, Ends>, 2 + Detachers>,
+                         resolving {
   observer observer_;
   bool attached_ = false;  // written before the latch opens
   models::latch armed_[Detachers], done_[Detachers];
@@ -188,16 +190,25 @@ struct coroutine_model : rl::test_suite<coroutine_model<Detachers, Ends>, 2 + De
 }  // namespace
 
 int main() {
-  models::weaken_if("resolve_unpublished", access::exchange, "::resolve(", std::memory_order_release);
-  models::weaken_if("resolve_without_acquire", access::exchange, "::resolve(", std::memory_order_acquire);
-  models::weaken_if("attach_unpublished", access::compare_exchange, "::attach(", std::memory_order_release);
-  models::weaken_if("attach_without_acquire", access::compare_exchange, "::attach(", std::memory_order_acquire);
+  models::weaken_if("resolve_unpublished", access::exchange, "::resolve(",
+                    std::memory_order_release);
+  models::weaken_if("resolve_without_acquire", access::exchange, "::resolve(",
+                    std::memory_order_acquire);
+  models::weaken_if("attach_unpublished", access::compare_exchange, "::attach(",
+                    std::memory_order_release);
+  models::weaken_if("attach_without_acquire", access::compare_exchange, "::attach(",
+                    std::memory_order_acquire);
   models::weaken_if("resolved_relaxed", access::load, "::resolved(");
-  models::weaken_if("detach_without_acquire", access::compare_exchange, "::detach(", std::memory_order_acquire);
-  models::weaken_if("leave_unpublished", access::compare_exchange, "::leave(", std::memory_order_release);
-  models::weaken_if("leave_without_acquire", access::compare_exchange, "::leave(", std::memory_order_acquire);
-  const bool holds = models::check<leaver_model>(6) && models::check<thread_model<1>>(6) && models::check<thread_model<3>>(6) &&
-                     models::check<coroutine_model<1, false>>(4) && models::check<coroutine_model<1, true>>(4) &&
-                     models::check<coroutine_model<2, false>>(3) && models::check<coroutine_model<2, true>>(3);
+  models::weaken_if("detach_without_acquire", access::compare_exchange, "::detach(",
+                    std::memory_order_acquire);
+  models::weaken_if("leave_unpublished", access::compare_exchange, "::leave(",
+                    std::memory_order_release);
+  models::weaken_if("leave_without_acquire", access::compare_exchange, "::leave(",
+                    std::memory_order_acquire);
+  const bool holds =
+      models::check<leaver_model>(6) && models::check<thread_model<1>>(6) &&
+      models::check<thread_model<3>>(6) && models::check<coroutine_model<1, false>>(4) &&
+      models::check<coroutine_model<1, true>>(4) && models::check<coroutine_model<2, false>>(3) &&
+      models::check<coroutine_model<2, true>>(3);
   return holds ? 0 : 1;
 }

@@ -1,5 +1,6 @@
-// The count of outstanding work: who brings the count to zero has seen the end, and wakes the thread that waits for it.
-// Checks C1 and C2: the end is announced once, when all is done, and what was done is seen by who waits.
+// The count of outstanding work: who brings the count to zero has seen the end, and wakes the
+// thread that waits for it. Checks C1 and C2: the end is announced once, when all is done, and what
+// was done is seen by who waits.
 //
 // mutation: counted_after_push
 // mutation: counted_after_restore
@@ -10,8 +11,8 @@
 
 #include "base/parker.hpp"
 #include "sched/biased_lock.hpp"
-#include "sched/outstanding_work.hpp"
 #include "sched/inbox.hpp"
+#include "sched/outstanding_work.hpp"
 
 namespace {
 
@@ -48,15 +49,14 @@ struct program {
     over = true;
   }
 
-  void check_after() {
-    RL_ASSERT(over && announced == 1 && alive.empty());
-  }
+  void check_after() { RL_ASSERT(over && announced == 1 && alive.empty()); }
 };
 
-// A pinned thread hands an item to idle workers, whose work makes more of it, and is done; an outside thread has
-// a hold, hands over an item and lets go.
+// A pinned thread hands an item to idle workers, whose work makes more of it, and is done; an
+// outside thread has a hold, hands over an item and lets go.
 template <unsigned Workers, bool Hold>
-struct hand_over_model : rl::test_suite<hand_over_model<Workers, Hold>, 2 + Workers + Hold>, program<2 + Hold> {
+struct hand_over_model : rl::test_suite<hand_over_model<Workers, Hold>, 2 + Workers + Hold>,
+                         program<2 + Hold> {
   sched::inbox<item, models::fenced_atomics> inbox;
   parker parkers[Workers];
 
@@ -153,7 +153,7 @@ int main() {
   models::weaken_if("leave_relaxed", access::arithmetic, "leave");
   models::weaken_if("empty_relaxed", access::load, "empty() const [with Atomics");
   models::weak_may_fail = false;
-  const bool holds = models::check<hand_over_model<1, true>>() && models::check<hand_over_model<2, false>>() &&
-                     models::check<steal_model>(3);
+  const bool holds = models::check<hand_over_model<1, true>>() &&
+                     models::check<hand_over_model<2, false>>() && models::check<steal_model>(3);
   return holds ? 0 : 1;
 }

@@ -1,6 +1,6 @@
-// The parker: two notifiers, each of which does something first; an owner that waits until it has seen both,
-// or for a time first. Waits return for no reason, too.
-// Checks P1 (a lost notify is a deadlock), P3, and P4: an owner that sleeps elsewhere is woken there.
+// The parker: two notifiers, each of which does something first; an owner that waits until it has
+// seen both, or for a time first. Waits return for no reason, too. Checks P1 (a lost notify is a
+// deadlock), P3, and P4: an owner that sleeps elsewhere is woken there.
 //
 // mutation: notify_relaxed
 // mutation: wait_relaxed
@@ -117,7 +117,9 @@ int main() {
   models::weaken_if("wait_for_relaxed", access::exchange, "wait_for");
   models::weaken_if("come_back_relaxed", access::exchange, "::come_back");
   futex::spurious = true;
-  const bool holds = models::check<elsewhere_model>(3) && models::check<one_notify_model<false>>(3) && models::check<one_notify_model<true>>(3) &&
+  const bool holds = models::check<elsewhere_model>(3) &&
+                     models::check<one_notify_model<false>>(3) &&
+                     models::check<one_notify_model<true>>(3) &&
                      models::check<parker_model<false>>(3) && models::check<parker_model<true>>(3);
   return holds ? 0 : 1;
 }

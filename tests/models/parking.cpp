@@ -1,12 +1,13 @@
-// The mailbox word of an actor with calls that wait: it parks, and the urgent mail that they wait for wakes it; a reentrant
-// one any mail.
+// The mailbox word of an actor with calls that wait: it parks, and the urgent mail that they wait
+// for wakes it; a reentrant one any mail.
 //
-// The actor starts as active and suspended, and waits for a number of resumptions, each from a sender of its own. Other
-// senders send it ordinary mail, which it handles when all resumptions have come. Whoever wakes it runs it, so it passes
-// from thread to thread. A reentrant one handles ordinary mail at once, and its resumptions come only when it has.
-// Somebody else may take the parked actor over to look at it, and lets it go again.
-// Checks M1 to M5: the actor's own state is never touched by two at once, nobody wakes an actor that another one has
-// woken, and at the end it is inactive and has handled everything once, each sender's mail in order.
+// The actor starts as active and suspended, and waits for a number of resumptions, each from a
+// sender of its own. Other senders send it ordinary mail, which it handles when all resumptions
+// have come. Whoever wakes it runs it, so it passes from thread to thread. A reentrant one handles
+// ordinary mail at once, and its resumptions come only when it has. Somebody else may take the
+// parked actor over to look at it, and lets it go again. Checks M1 to M5: the actor's own state is
+// never touched by two at once, nobody wakes an actor that another one has woken, and at the end it
+// is inactive and has handled everything once, each sender's mail in order.
 //
 // mutation: park_relaxed
 // mutation: park_unchecked
@@ -35,13 +36,15 @@ using namespace troupe;
 using models::access;
 using word = models::atomic<std::uintptr_t>;
 
-// A link that knows whether its message is still there: whoever follows or sets it must be done before it is freed.
+// A link that knows whether its message is still there: whoever follows or sets it must be done
+// before it is freed.
 struct message_link : models::atomic<std::uintptr_t> {
   std::uintptr_t load(std::memory_order order, models::place at = models::place::current()) {
     RL_ASSERT(there);
     return models::atomic<std::uintptr_t>::load(order, at);
   }
-  void store(std::uintptr_t to, std::memory_order order, models::place at = models::place::current()) {
+  void store(std::uintptr_t to, std::memory_order order,
+             models::place at = models::place::current()) {
     RL_ASSERT(there);
     models::atomic<std::uintptr_t>::store(to, order, at);
   }
@@ -80,12 +83,15 @@ struct mailbox : shipped {
     return true;
   }
   bool append(std::uintptr_t seen, message& mail, bool urgent, bool wakes) {
-    const bool keeps_parked = models::mutated(urgent ? "urgent_keeps_parked" : "reentrant_is_woken_by_two");
-    if (!keeps_parked && !models::mutated("ordinary_takes_parked")) return shipped::append(seen, mail, urgent, wakes);
+    const bool keeps_parked =
+        models::mutated(urgent ? "urgent_keeps_parked" : "reentrant_is_woken_by_two");
+    if (!keeps_parked && !models::mutated("ordinary_takes_parked"))
+      return shipped::append(seen, mail, urgent, wakes);
     mail.next.store(seen, std::memory_order_relaxed);
     std::uintptr_t link = reinterpret_cast<std::uintptr_t>(&mail) | (urgent ? urgent_tag : 0);
     if (keeps_parked) link |= seen & parked_tag;
-    return word_.compare_exchange_strong(seen, link, std::memory_order_acq_rel, std::memory_order_relaxed);
+    return word_.compare_exchange_strong(seen, link, std::memory_order_acq_rel,
+                                         std::memory_order_relaxed);
   }
   std::uintptr_t append_always(message& mail) {
     const std::uintptr_t seen = shipped::append_always(mail);
@@ -99,9 +105,11 @@ struct mailbox : shipped {
   word& word_;
 };
 
-template <unsigned Resumptions, unsigned Senders, unsigned MailsEach, int Retries, unsigned Looks = 0, bool Reentrant = false>
-struct parking_model : rl::test_suite<parking_model<Resumptions, Senders, MailsEach, Retries, Looks, Reentrant>,
-                                      1 + Resumptions + Senders + (Looks != 0 ? 1 : 0)> {
+template <unsigned Resumptions, unsigned Senders, unsigned MailsEach, int Retries,
+          unsigned Looks = 0, bool Reentrant = false>
+struct parking_model
+    : rl::test_suite<parking_model<Resumptions, Senders, MailsEach, Retries, Looks, Reentrant>,
+                     1 + Resumptions + Senders + (Looks != 0 ? 1 : 0)> {
   word word_{0};
   message resumptions_[Resumptions], mails_[Senders][MailsEach];
   activation first_, activations_[Senders];
@@ -230,19 +238,30 @@ struct parking_model : rl::test_suite<parking_model<Resumptions, Senders, MailsE
 
 int main() {
   models::weaken_if("park_relaxed", access::compare_exchange, "::park(");
-  models::weaken_if("append_unpublished", access::compare_exchange, "::append(", std::memory_order_release);
-  models::weaken_if("append_without_acquire", access::compare_exchange, "::append(", std::memory_order_acquire);
-  models::weaken_if("append_always_unpublished", access::exchange, "::append_always(", std::memory_order_release);
-  models::weaken_if("seize_without_acquire", access::compare_exchange, "::seize(", std::memory_order_acquire);
+  models::weaken_if("append_unpublished", access::compare_exchange, "::append(",
+                    std::memory_order_release);
+  models::weaken_if("append_without_acquire", access::compare_exchange, "::append(",
+                    std::memory_order_acquire);
+  models::weaken_if("append_always_unpublished", access::exchange, "::append_always(",
+                    std::memory_order_release);
+  models::weaken_if("seize_without_acquire", access::compare_exchange, "::seize(",
+                    std::memory_order_acquire);
   models::weaken_if("let_go_relaxed", access::compare_exchange, "::let_go(");
-  models::weaken_if("append_always_without_acquire", access::exchange, "::append_always(", std::memory_order_acquire);
+  models::weaken_if("append_always_without_acquire", access::exchange, "::append_always(",
+                    std::memory_order_acquire);
   // Resumptions, senders, messages of each, tries before the exchange that cannot fail.
-  const bool holds = models::check<parking_model<1, 1, 2, 2>>(models::deep(4)) && models::check<parking_model<1, 1, 2, 1>>(models::deep(4)) &&
-                     models::check<parking_model<1, 1, 2, 0>>(models::deep(4)) && models::check<parking_model<2, 1, 1, 1>>(2) &&
-                     models::check<parking_model<2, 1, 1, 0>>(2) && models::check<parking_model<1, 2, 1, 1>>(2) &&
-                     models::check<parking_model<1, 2, 1, 0>>(2) && models::check<parking_model<1, 1, 1, 1, 1>>(2) &&
-                     models::check<parking_model<1, 1, 1, 0, 1>>(2) && models::check<parking_model<2, 1, 1, 1, 2>>(models::deep(2)) &&
-                     models::check<parking_model<1, 1, 2, 1, 0, true>>(2) && models::check<parking_model<1, 2, 1, 1, 0, true>>(2) &&
-                     models::check<parking_model<1, 2, 1, 0, 0, true>>(2) && models::check<parking_model<1, 1, 1, 1, 1, true>>(2);
+  const bool holds =
+      models::check<parking_model<1, 1, 2, 2>>(models::deep(4)) &&
+      models::check<parking_model<1, 1, 2, 1>>(models::deep(4)) &&
+      models::check<parking_model<1, 1, 2, 0>>(models::deep(4)) &&
+      models::check<parking_model<2, 1, 1, 1>>(2) && models::check<parking_model<2, 1, 1, 0>>(2) &&
+      models::check<parking_model<1, 2, 1, 1>>(2) && models::check<parking_model<1, 2, 1, 0>>(2) &&
+      models::check<parking_model<1, 1, 1, 1, 1>>(2) &&
+      models::check<parking_model<1, 1, 1, 0, 1>>(2) &&
+      models::check<parking_model<2, 1, 1, 1, 2>>(models::deep(2)) &&
+      models::check<parking_model<1, 1, 2, 1, 0, true>>(2) &&
+      models::check<parking_model<1, 2, 1, 1, 0, true>>(2) &&
+      models::check<parking_model<1, 2, 1, 0, 0, true>>(2) &&
+      models::check<parking_model<1, 1, 1, 1, 1, true>>(2);
   return holds ? 0 : 1;
 }

@@ -1,10 +1,11 @@
 // I/O that comes while workers rest: inside the poller, beside it, or being called away from it.
 //
-// A device makes things ready, one after the other; a submitter posts one item to the inbox, or none does. Idle workers live by the very
-// loop that ships and rest by rest_inside. Who takes something is stuck with it until everything was taken. Nobody
-// watches by the clock for long, and no sleep for good ends by itself: so what comes while an idle worker sleeps beside
-// an open door is a deadlock, and so is a notify of one inside that nobody wakes there.
-// Checks D1, D2, P4, and that who goes to work with I/O leaves the set of idle workers as it must (R1, R2).
+// A device makes things ready, one after the other; a submitter posts one item to the inbox, or
+// none does. Idle workers live by the very loop that ships and rest by rest_inside. Who takes
+// something is stuck with it until everything was taken. Nobody watches by the clock for long, and
+// no sleep for good ends by itself: so what comes while an idle worker sleeps beside an open door
+// is a deadlock, and so is a notify of one inside that nobody wakes there. Checks D1, D2, P4, and
+// that who goes to work with I/O leaves the set of idle workers as it must (R1, R2).
 //
 // mutation: no_fence_in_leave
 // mutation: no_look_back
@@ -14,9 +15,9 @@
 
 #include "base/parker.hpp"
 #include "sched/idle_life.hpp"
+#include "sched/idle_workers.hpp"
 #include "sched/inbox.hpp"
 #include "sched/poller.hpp"
-#include "sched/idle_workers.hpp"
 
 namespace {
 
@@ -63,7 +64,9 @@ struct device {
     std::uint32_t seen = ready.load(std::memory_order_seq_cst);
     if (seen == 0 && limit == nullptr) ready.wait(0);
     seen = ready.load(std::memory_order_seq_cst);
-    while ((seen & 1) != 0 && !ready.compare_exchange_strong(seen, seen & ~1u, std::memory_order_seq_cst)) continue;
+    while ((seen & 1) != 0 &&
+           !ready.compare_exchange_strong(seen, seen & ~1u, std::memory_order_seq_cst))
+      continue;
     return ready.load(std::memory_order_seq_cst) >= 2;
   }
 };
@@ -89,7 +92,8 @@ struct poller_model : rl::test_suite<poller_model<Workers, Things, Items>, Worke
   bool nothing_left(worker&) { return true; }
   bool unattended() { return !models::mutated("no_look_back") && io_.door.is_open(); }
   void wake(worker* sleeper) {
-    if (sleeper != nullptr && sleeper->parker.notify() && !models::mutated("no_wake_inside")) io_.wake();
+    if (sleeper != nullptr && sleeper->parker.notify() && !models::mutated("no_wake_inside"))
+      io_.wake();
   }
   bool take_work(worker& self) {
     self.mine = inbox_.take_all();
@@ -116,7 +120,8 @@ struct poller_model : rl::test_suite<poller_model<Workers, Things, Items>, Worke
   }
   sched::rested rest(worker& self, const std::chrono::nanoseconds* limit, bool inside) {
     if (inside && io_.door.try_enter()) return sched::rest_inside(io_, self.parker, limit);
-    if (limit != nullptr) return self.parker.wait_for(*limit) ? sched::rested::notified : sched::rested::over;
+    if (limit != nullptr)
+      return self.parker.wait_for(*limit) ? sched::rested::notified : sched::rested::over;
     self.parker.wait();
     return sched::rested::notified;
   }
@@ -158,7 +163,8 @@ int main() {
   models::weaken_if("door_relaxed", access::store, "::leave");
   models::weak_may_fail = false;
   // Workers, things, items.
-  const bool holds = models::check<poller_model<2, 2, 0>>() && models::check<poller_model<2, 1, 1>>(1) &&
+  const bool holds = models::check<poller_model<2, 2, 0>>() &&
+                     models::check<poller_model<2, 1, 1>>(1) &&
                      models::check<poller_model<3, 2, 0>>(1);
   return holds ? 0 : 1;
 }

@@ -1,6 +1,7 @@
-// The result of a task that waits for its first turn: the worker that begins it, and a taker who goes. When the task has begun its
-// block serves another one, of which the taker of the first knows nothing.
-// Checks Q1 and Q2: one of the two has the state, and nobody takes what belongs to the other task.
+// The result of a task that waits for its first turn: the worker that begins it, and a taker who
+// goes. When the task has begun its block serves another one, of which the taker of the first knows
+// nothing. Checks Q1 and Q2: one of the two has the state, and nobody takes what belongs to the
+// other task.
 //
 // mutation: take_unchecked
 // mutation: give_up_unchecked
@@ -30,9 +31,11 @@ struct result : shipped {
     return seen;
   }
   bool give_up(state& of) {
-    if (models::mutated("give_up_whatever_is_there")) return word_.exchange(0, std::memory_order_acq_rel) != 0;
+    if (models::mutated("give_up_whatever_is_there"))
+      return word_.exchange(0, std::memory_order_acq_rel) != 0;
     if (!models::mutated("give_up_unchecked")) return shipped::give_up(of);
-    if (word_.load(std::memory_order_acquire) != reinterpret_cast<std::uintptr_t>(&of)) return false;
+    if (word_.load(std::memory_order_acquire) != reinterpret_cast<std::uintptr_t>(&of))
+      return false;
     word_.store(0, std::memory_order_release);
     return true;
   }
@@ -78,5 +81,8 @@ struct queued_result_model : rl::test_suite<queued_result_model<Tasks>, Tasks + 
 }  // namespace
 
 int main() {
-  return models::check<queued_result_model<1>>(models::deep(4)) && models::check<queued_result_model<2>>(models::deep(3)) ? 0 : 1;
+  return models::check<queued_result_model<1>>(models::deep(4)) &&
+                 models::check<queued_result_model<2>>(models::deep(3))
+             ? 0
+             : 1;
 }

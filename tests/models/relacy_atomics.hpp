@@ -1,13 +1,15 @@
-// relacy_atomics: the model checker's atomics behind the face of base::std_atomics, so that a model runs the
-// very templates that ship. Include it first; a model is one translation unit.
+// relacy_atomics: the model checker's atomics behind the face of base::std_atomics, so that a model
+// runs the very templates that ship. Include it first; a model is one translation unit.
 //
-// What the checker explores: every place where a thread may be preempted, up to a number of preemptions;
-// every load that may see an old value; every weak compare-and-swap that may fail for nothing. It finds failed assertions, data races on guarded<T>, deadlocks, livelocks and leaks.
-// What it does not: more preemptions than that, and (in the exhaustive search) values older than the one
-// before the newest. check() adds a random search that knows neither bound.
+// What the checker explores: every place where a thread may be preempted, up to a number of
+// preemptions; every load that may see an old value; every weak compare-and-swap that may fail for
+// nothing. It finds failed assertions, data races on guarded<T>, deadlocks, livelocks and leaks.
+// What it does not: more preemptions than that, and (in the exhaustive search) values older than
+// the one before the newest. check() adds a random search that knows neither bound.
 //
-// kernel_atomics models asymmetric fences as the kernel carries them out: nothing on the light side, everybody's
-// fence on the heavy side (docs/protocols/biased_lock.md). With fenced_atomics the light side has full ones.
+// kernel_atomics models asymmetric fences as the kernel carries them out: nothing on the light
+// side, everybody's fence on the heavy side (docs/protocols/biased_lock.md). With fenced_atomics
+// the light side has full ones.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +28,8 @@
 #pragma push_macro("errno")
 #define RL_DO_ASSERT 1  // the checker checks that a model is deterministic
 #include <relacy/relacy.hpp>
-// Its face is macros over the words of the language and the library; the shipping code uses the words.
+// Its face is macros over the words of the language and the library; the shipping code uses the
+// words.
 #undef VAR_T
 #undef TLS_T
 #undef VAR
@@ -56,8 +59,10 @@ void operator delete(void* block, std::size_t) noexcept { ::operator delete(bloc
 void operator delete[](void* block, std::size_t) noexcept { ::operator delete[](block); }
 
 // A broken invariant is a violation like any other, with its history.
-void troupe::base::fail_invariant(const char* condition, const char* label, const char* file, int line) noexcept {
-  rl::ctx().fail_test(condition, rl::test_result_user_invariant_failed, {label, file, static_cast<unsigned>(line)});
+void troupe::base::fail_invariant(const char* condition, const char* label, const char* file,
+                                  int line) noexcept {
+  rl::ctx().fail_test(condition, rl::test_result_user_invariant_failed,
+                      {label, file, static_cast<unsigned>(line)});
   std::abort();
 }
 
@@ -65,17 +70,29 @@ namespace troupe::models {
 
 using place = std::source_location;
 
-inline rl::debug_info info_of(const place& at) { return {at.function_name(), at.file_name(), at.line()}; }
+inline rl::debug_info info_of(const place& at) {
+  return {at.function_name(), at.file_name(), at.line()};
+}
 
-enum class access : std::uint8_t { none, load, store, exchange, compare_exchange, arithmetic, fence };
+enum class access : std::uint8_t {
+  none,
+  load,
+  store,
+  exchange,
+  compare_exchange,
+  arithmetic,
+  fence
+};
 
-// The mutation that this run is to catch, by the name of its `// mutation:` line; none: the model as it ships.
-inline const std::string_view mutation = std::getenv("MUTATION") == nullptr ? "" : std::getenv("MUTATION");
+// The mutation that this run is to catch, by the name of its `// mutation:` line; none: the model
+// as it ships.
+inline const std::string_view mutation =
+    std::getenv("MUTATION") == nullptr ? "" : std::getenv("MUTATION");
 
 inline bool mutated(std::string_view name) { return mutation == name; }
 
-// What a mutation takes away: accesses of one kind in the functions whose name contains `function` become
-// relaxed, or lose their half of an order, acquire or release; a fence vanishes.
+// What a mutation takes away: accesses of one kind in the functions whose name contains `function`
+// become relaxed, or lose their half of an order, acquire or release; a fence vanishes.
 struct weakening {
   access kind = access::none;
   std::string_view function;
@@ -89,25 +106,32 @@ inline void weaken_if(std::string_view name, access kind, std::string_view funct
 }
 
 inline bool is_weakened(access kind, const place& at) {
-  return weakened.kind == kind && std::string_view(at.function_name()).find(weakened.function) != std::string_view::npos;
+  return weakened.kind == kind &&
+         std::string_view(at.function_name()).find(weakened.function) != std::string_view::npos;
 }
 
 inline rl::memory_order order_of(access kind, std::memory_order order, const place& at) {
   if (is_weakened(kind, at)) {
     if (weakened.lost == std::memory_order_acq_rel || weakened.lost == order) return rl::mo_relaxed;
-    if (order == std::memory_order_acq_rel) return weakened.lost == std::memory_order_acquire ? rl::mo_release : rl::mo_acquire;
+    if (order == std::memory_order_acq_rel)
+      return weakened.lost == std::memory_order_acquire ? rl::mo_release : rl::mo_acquire;
   }
   switch (order) {
-    case std::memory_order_relaxed: return rl::mo_relaxed;
-    case std::memory_order_acquire: return rl::mo_acquire;
-    case std::memory_order_release: return rl::mo_release;
-    case std::memory_order_acq_rel: return rl::mo_acq_rel;
-    default: return rl::mo_seq_cst;
+    case std::memory_order_relaxed:
+      return rl::mo_relaxed;
+    case std::memory_order_acquire:
+      return rl::mo_acquire;
+    case std::memory_order_release:
+      return rl::mo_release;
+    case std::memory_order_acq_rel:
+      return rl::mo_acq_rel;
+    default:
+      return rl::mo_seq_cst;
   }
 }
 
-// Whether weak compare-and-swaps may fail for nothing. A model whose classes were checked for that on their own
-// need not ask again.
+// Whether weak compare-and-swaps may fail for nothing. A model whose classes were checked for that
+// on their own need not ask again.
 inline bool weak_may_fail = true;
 
 template <class T>
@@ -137,9 +161,11 @@ class atomic {
   T fetch_or(T bits, std::memory_order order, place at = place::current()) {
     return cell_.fetch_or(bits, order_of(access::arithmetic, order, at), info_of(at));
   }
-  bool compare_exchange_weak(T& seen, T next, std::memory_order order, std::memory_order failure, place at = place::current()) {
+  bool compare_exchange_weak(T& seen, T next, std::memory_order order, std::memory_order failure,
+                             place at = place::current()) {
     if (!weak_may_fail) return compare_exchange_strong(seen, next, order, failure, at);
-    return cell_.compare_exchange(rl::bool_t<true>(), seen, next, order_of(access::compare_exchange, order, at),
+    return cell_.compare_exchange(rl::bool_t<true>(), seen, next,
+                                  order_of(access::compare_exchange, order, at),
                                   order_of(access::compare_exchange, failure, at), info_of(at));
   }
   bool compare_exchange_strong(T& seen, T next, std::memory_order order, std::memory_order failure,
@@ -147,18 +173,23 @@ class atomic {
     const rl::memory_order success_order = order_of(access::compare_exchange, order, at);
     rl::memory_order failure_order = order_of(access::compare_exchange, failure, at);
     // The checker knows no failure that acquires more than success does: so a fence does it.
-    const bool by_fence = failure_order == rl::mo_acquire && (success_order == rl::mo_relaxed || success_order == rl::mo_release);
+    const bool by_fence = failure_order == rl::mo_acquire &&
+                          (success_order == rl::mo_relaxed || success_order == rl::mo_release);
     if (by_fence) failure_order = rl::mo_relaxed;
-    if (cell_.compare_exchange(rl::bool_t<false>(), seen, next, success_order, failure_order, info_of(at))) return true;
+    if (cell_.compare_exchange(rl::bool_t<false>(), seen, next, success_order, failure_order,
+                               info_of(at)))
+      return true;
     if (by_fence) rl::atomic_thread_fence(rl::mo_acquire, info_of(at));
     return false;
   }
-  bool compare_exchange_strong(T& seen, T next, std::memory_order order, place at = place::current()) {
-    return cell_.compare_exchange(rl::bool_t<false>(), seen, next, order_of(access::compare_exchange, order, at),
-                                  info_of(at));
+  bool compare_exchange_strong(T& seen, T next, std::memory_order order,
+                               place at = place::current()) {
+    return cell_.compare_exchange(rl::bool_t<false>(), seen, next,
+                                  order_of(access::compare_exchange, order, at), info_of(at));
   }
 
-  // What the kernel does on the word of a futex: sleeps if the newest value is still `expected`, in one step.
+  // What the kernel does on the word of a futex: sleeps if the newest value is still `expected`, in
+  // one step.
   void wait(T expected, place at = place::current()) {
     if (cell_.debug_value() == expected) cell_.wait(rl::ctx(), false, false, info_of(at));
   }
@@ -241,9 +272,10 @@ class latch {
   rl::generic_event event_;
 };
 
-// The futex of a model's parkers. Waits may return early, for their time is over or for no reason, a few times
-// in a run, then never: so that nothing but speed may depend on it, and histories end. (The checker's own timed
-// waits ask the same question again and again while the waiter waits, and multiply the histories.)
+// The futex of a model's parkers. Waits may return early, for their time is over or for no reason,
+// a few times in a run, then never: so that nothing but speed may depend on it, and histories end.
+// (The checker's own timed waits ask the same question again and again while the waiter waits, and
+// multiply the histories.)
 struct futex {
   using word = atomic<std::uint32_t>;
   static inline unsigned early_left = 0;  // set in before()
@@ -262,14 +294,15 @@ struct futex {
 // A place where the thread may be preempted, as every access to an atomic is one.
 inline void pass_time() { rl::ctx().sched(); }
 
-// A mutation is looked for everywhere, and so is every violation in the long tests (`./test --deep`).
+// A mutation is looked for everywhere, and so is every violation in the long tests (`./test
+// --deep`).
 inline const bool everywhere = std::getenv("TROUPE_DEEP") != nullptr;
 
 // So many preemptions then, one fewer every day: for a model that takes tens of seconds.
 inline unsigned deep(unsigned preemptions) { return everywhere ? preemptions : preemptions - 1; }
 
-// Runs a model with every choice of two preemptions, then at random. False when it fails: the failing history
-// is printed.
+// Runs a model with every choice of two preemptions, then at random. False when it fails: the
+// failing history is printed.
 template <class Model>
 bool check(unsigned preemptions = 2) {
   rl::test_params bounded;

@@ -1,7 +1,8 @@
-// A thread that queues jobs beside a runner that ends, with fences of their own and with the kernel's.
-// Checks R1: no job is left in the queue when all have ended.
-// And one that queues jobs which are long, beside runners each of which is kept by the first that it finds: a job for which
-// nobody comes is a deadlock (R2). Runners there see what is queued by their loads alone, without the fence of a steal.
+// A thread that queues jobs beside a runner that ends, with fences of their own and with the
+// kernel's. Checks R1: no job is left in the queue when all have ended. And one that queues jobs
+// which are long, beside runners each of which is kept by the first that it finds: a job for which
+// nobody comes is a deadlock (R2). Runners there see what is queued by their loads alone, without
+// the fence of a steal.
 //
 // mutation: no_light_fence
 // mutation: no_heavy_fence
@@ -65,7 +66,9 @@ struct arrival_model : rl::test_suite<arrival_model<Atomics, Jobs>, Jobs + 1> {
   }
   bool take() {
     for (auto& one : queued_) {
-      if (one.load(std::memory_order_relaxed) == 1 && one.exchange(2, std::memory_order_relaxed) == 1) return true;
+      if (one.load(std::memory_order_relaxed) == 1 &&
+          one.exchange(2, std::memory_order_relaxed) == 1)
+        return true;
     }
     return false;
   }
@@ -119,9 +122,11 @@ int main() {
   models::weaken_if("no_heavy_fence", access::fence, "end");
   models::weaken_if("no_fence_at_arrival", access::fence, "arrive");
   models::weaken_if("no_second_look", access::fence, "wants_one");
-  const bool holds = models::check<runner_model<models::fenced_atomics, 1>>(4) && models::check<runner_model<models::kernel_atomics, 1>>(4) &&
+  const bool holds = models::check<runner_model<models::fenced_atomics, 1>>(4) &&
+                     models::check<runner_model<models::kernel_atomics, 1>>(4) &&
                      models::check<runner_model<models::fenced_atomics, 2>>(3) &&
-                     models::check<arrival_model<models::fenced_atomics, 2>>(3) && models::check<arrival_model<models::kernel_atomics, 2>>(3) &&
+                     models::check<arrival_model<models::fenced_atomics, 2>>(3) &&
+                     models::check<arrival_model<models::kernel_atomics, 2>>(3) &&
                      models::check<arrival_model<models::kernel_atomics, 3>>(1);
   return holds ? 0 : 1;
 }

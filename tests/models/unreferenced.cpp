@@ -1,7 +1,8 @@
-// How an actor goes. Holders send to it and drop their refs; a worker runs it while it has mail, and may hold a ref,
-// too; in its last message, or in its destructor, the actor may give out a ref to itself.
-// Checks that it is destroyed and freed once, when nobody refers to it, with all handled that was sent before; that
-// whoever touches it does so before that; and, as the worker would wait for ever, that it does not stay.
+// How an actor goes. Holders send to it and drop their refs; a worker runs it while it has mail,
+// and may hold a ref, too; in its last message, or in its destructor, the actor may give out a ref
+// to itself. Checks that it is destroyed and freed once, when nobody refers to it, with all handled
+// that was sent before; that whoever touches it does so before that; and, as the worker would wait
+// for ever, that it does not stay.
 //
 // mutation: revive_after_look
 // mutation: revive_without_compare
@@ -56,7 +57,8 @@ struct cell_word : models::atomic<T> {
     touch();
     return whole::compare_exchange_strong(seen, next, order, failure, at);
   }
-  bool compare_exchange_weak(T& seen, T next, std::memory_order order, std::memory_order failure, place at = place::current()) {
+  bool compare_exchange_weak(T& seen, T next, std::memory_order order, std::memory_order failure,
+                             place at = place::current()) {
     touch();
     if (models::mutated("no_retiring_mark") && next == T{1} << 30) next = 0;
     if (models::mutated("revive_without_compare") &&
@@ -84,12 +86,14 @@ struct activation {
   void clear() { oldest = nullptr; }
 };
 
-using mailbox = actor::mailbox_word<message, activation, cell_word<std::uintptr_t>, models::fenced_atomics>;
+using mailbox =
+    actor::mailbox_word<message, activation, cell_word<std::uintptr_t>, models::fenced_atomics>;
 
 enum class giving : std::uint8_t { never, in_handler, in_destructor };
 
 template <unsigned Holders, giving Gives, bool WorkerHolds, int Retries = 1>
-struct unreferenced_model : rl::test_suite<unreferenced_model<Holders, Gives, WorkerHolds, Retries>, Holders + 1> {
+struct unreferenced_model
+    : rl::test_suite<unreferenced_model<Holders, Gives, WorkerHolds, Retries>, Holders + 1> {
   static constexpr unsigned threads = Holders + 1, sends_max = 4;
 
   // The cell.
@@ -159,7 +163,9 @@ struct unreferenced_model : rl::test_suite<unreferenced_model<Holders, Gives, Wo
   void give() {
     refs_.add();
     unsigned none = 0;
-    if (!given_.compare_exchange_strong(none, 1, std::memory_order_release, std::memory_order_relaxed)) drop(0);
+    if (!given_.compare_exchange_strong(none, 1, std::memory_order_release,
+                                        std::memory_order_relaxed))
+      drop(0);
   }
 
   void handle(activation& active, message& mail) {
@@ -213,14 +219,17 @@ struct unreferenced_model : rl::test_suite<unreferenced_model<Holders, Gives, Wo
           end_object();
           if (models::mutated("end_without_asking_again")) return free_cell();
           continue;
-        case out_of_mail::goes: return free_cell();
+        case out_of_mail::goes:
+          return free_cell();
         case out_of_mail::rests:
           if (box.rest(active)) return;
           break;
-        case out_of_mail::collects: break;
+        case out_of_mail::collects:
+          break;
       }
       box.collect(active, [&](message& mail, bool) {
-        mail.next.store(reinterpret_cast<std::uintptr_t>(static_cast<message*>(active.oldest)), std::memory_order_relaxed);
+        mail.next.store(reinterpret_cast<std::uintptr_t>(static_cast<message*>(active.oldest)),
+                        std::memory_order_relaxed);
         active.oldest = &mail;
       });
     }
@@ -254,7 +263,8 @@ struct unreferenced_model : rl::test_suite<unreferenced_model<Holders, Gives, Wo
   void after() {
     RL_ASSERT(gone_);
     for (unsigned self = 0; self < threads; ++self) {
-      for (unsigned i = 0; i < sends_max; ++i) RL_ASSERT(mails_[self][i].handled == (i < sent_[self] ? 1 : 0));
+      for (unsigned i = 0; i < sends_max; ++i)
+        RL_ASSERT(mails_[self][i].handled == (i < sent_[self] ? 1 : 0));
     }
   }
 };
@@ -267,7 +277,8 @@ int main() {
   models::weaken_if("drop_only_relaxed", access::load, "is_only");
   models::weaken_if("revive_relaxed", access::load, "revive");
   models::weaken_if("revive_again_relaxed", access::compare_exchange, "revive");
-  // Holders, when the actor gives out a ref, whether the worker has one, tries before the exchange that cannot fail.
+  // Holders, when the actor gives out a ref, whether the worker has one, tries before the exchange
+  // that cannot fail.
   const bool all = models::check<unreferenced_model<1, giving::in_handler, true>>();
   models::weak_may_fail = false;
   const bool holds = all && models::check<unreferenced_model<1, giving::never, true>>(4) &&

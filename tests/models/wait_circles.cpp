@@ -1,9 +1,10 @@
-// The search for circles of waits (src/actor/two_looks.hpp, wait_graph.cpp): small programs of three actors, each order of their
-// steps with the search's looks at one actor after the other. A step is atomic, since who looks at an actor holds it; that is
-// parking.cpp's part. Each actor has the memory of its waits again and again (D1).
-// Checks that a wait is refused only when no order of further steps would end it (D2), that it is ended once (D3), and that a
-// program in which nothing can happen any more goes on after a search, until each actor has come to its end: so two waits that
-// begin at the same instant are found by the search that comes after both.
+// The search for circles of waits (src/actor/two_looks.hpp, wait_graph.cpp): small programs of
+// three actors, each order of their steps with the search's looks at one actor after the other. A
+// step is atomic, since who looks at an actor holds it; that is parking.cpp's part. Each actor has
+// the memory of its waits again and again (D1). Checks that a wait is refused only when no order of
+// further steps would end it (D2), that it is ended once (D3), and that a program in which nothing
+// can happen any more goes on after a search, until each actor has come to its end: so two waits
+// that begin at the same instant are found by the search that comes after both.
 //
 // mutation: one_look
 // mutation: second_look_takes_all
@@ -67,7 +68,9 @@ struct state {
   unsigned cancels = 0;  // so many waits may be ended by somebody outside
 
   bool is_waiting(std::size_t i) const { return all[i].awaits != nobody; }
-  bool is_over(std::size_t i) const { return all[i].over || asks[static_cast<std::size_t>(all[i].awaits)].resolved; }
+  bool is_over(std::size_t i) const {
+    return all[i].over || asks[static_cast<std::size_t>(all[i].awaits)].resolved;
+  }
 
   // What may happen next: each does it.
   std::vector<std::function<void(state&)>> steps() const {
@@ -121,8 +124,9 @@ struct state {
   std::string key() const {
     std::string text;
     for (const actor_state& one : all) {
-      text += '|' + std::to_string(reinterpret_cast<std::uintptr_t>(one.runs)) + ',' + std::to_string(one.at) + ',' + std::to_string(one.awaits) +
-              (one.over ? "o" : "") + ':';
+      text += '|' + std::to_string(reinterpret_cast<std::uintptr_t>(one.runs)) + ',' +
+              std::to_string(one.at) + ',' + std::to_string(one.awaits) + (one.over ? "o" : "") +
+              ':';
       for (const int mail : one.queue) text += std::to_string(mail) + ' ';
     }
     text += std::to_string(cancels);
@@ -191,7 +195,8 @@ class world {
     }
   }
   void run_to_rest() {
-    for (auto steps = now.steps(); !steps.empty(); steps = now.steps()) steps[by_.choose(steps.size(), where())](now);
+    for (auto steps = now.steps(); !steps.empty(); steps = now.steps())
+      steps[by_.choose(steps.size(), where())](now);
   }
   std::size_t search() {
     ++number_;
@@ -221,7 +226,8 @@ class world {
     }
     progress_ += ';';
     for (std::uint32_t i = 0; i < actors; ++i) {
-      if (callee[i] != actors && waits[callee[i]]) seen.nodes[i] = {wait_node::waits::for_one, static_cast<std::uint32_t>(callee[i]), 0};
+      if (callee[i] != actors && waits[callee[i]])
+        seen.nodes[i] = {wait_node::waits::for_one, static_cast<std::uint32_t>(callee[i]), 0};
     }
     return first_ = seen;
   }
@@ -234,7 +240,8 @@ class world {
       for (const std::uint32_t one : circle) told = std::max(told, one);
       point();
       actor_state& one = now.all[told];
-      if (!now.is_waiting(told) || (one.seen_in != number_ && !mutated("second_look_takes_all"))) continue;
+      if (!now.is_waiting(told) || (one.seen_in != number_ && !mutated("second_look_takes_all")))
+        continue;
       if (now.is_over(told)) {
         if (mutated("refused_when_over")) throw violation{"a wait that is over was refused"};
         continue;
@@ -243,7 +250,8 @@ class world {
       std::set<std::string> seen;
       state alone = now;
       alone.cancels = 0;
-      if (now.cancels == cancels_ && alone.may_end(told, one.awaits, seen)) throw violation{"a wait was refused that may end"};
+      if (now.cancels == cancels_ && alone.may_end(told, one.awaits, seen))
+        throw violation{"a wait was refused that may end"};
       one.over = true;
       ++refused;
       progress_ += std::to_string(told);
@@ -257,7 +265,8 @@ class world {
   // All that what comes depends on.
   std::string where() const {
     std::string text = now.key() + progress_ + '#' + std::to_string(number_);
-    for (const actor_state& one : now.all) text += ' ' + std::to_string(one.seen_in) + (one.limited ? "l" : "");
+    for (const actor_state& one : now.all)
+      text += ' ' + std::to_string(one.seen_in) + (one.limited ? "l" : "");
     return text;
   }
 
@@ -324,7 +333,8 @@ int main() {
   // The second answers the first, and then asks it for the third.
   if (!check("answered", {asks_1, none, script{step{1, asks_0}}})) return 1;
   // Twice, in the same memory of their waits.
-  if (!check("twice", {asks_1, none, script{step{1, asks_0}, step{0, asks_1}, step{1, asks_0}}})) return 1;
+  if (!check("twice", {asks_1, none, script{step{1, asks_0}, step{0, asks_1}, step{1, asks_0}}}))
+    return 1;
   constexpr int programs = 150;
   for (unsigned seed = 1; seed <= programs; ++seed) {
     std::minstd_rand random(seed);

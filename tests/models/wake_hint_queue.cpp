@@ -1,6 +1,5 @@
-// The wake hint box, smaller than what is pushed: threads leave mail for an item and push it; a taker looks when the
-// box is not empty.
-// Checks N1 and N2: all mail is seen in the end.
+// The wake hint box, smaller than what is pushed: threads leave mail for an item and push it; a
+// taker looks when the box is not empty. Checks N1 and N2: all mail is seen in the end.
 //
 // mutation: push_relaxed
 // mutation: take_relaxed
@@ -22,7 +21,8 @@ struct item {
 };
 
 template <std::size_t Size, unsigned Pushers, unsigned ItemsEach>
-struct wake_hint_queue_model : rl::test_suite<wake_hint_queue_model<Size, Pushers, ItemsEach>, Pushers + 1> {
+struct wake_hint_queue_model
+    : rl::test_suite<wake_hint_queue_model<Size, Pushers, ItemsEach>, Pushers + 1> {
   sched::wake_hint_queue<item, Size, models::fenced_atomics> box;
   item items[Pushers * ItemsEach];
 
@@ -68,7 +68,8 @@ int main() {
   models::weaken_if("lost_relaxed", access::arithmetic, "push");
   models::weaken_if("end_relaxed", access::load, "take");
   // Places in the box, pushers, items of each.
-  const bool holds = models::check<wake_hint_queue_model<1, 3, 1>>() && models::check<wake_hint_queue_model<2, 3, 1>>() &&
+  const bool holds = models::check<wake_hint_queue_model<1, 3, 1>>() &&
+                     models::check<wake_hint_queue_model<2, 3, 1>>() &&
                      models::check<wake_hint_queue_model<1, 2, 2>>(3);
   return holds ? 0 : 1;
 }

@@ -1,5 +1,6 @@
 // An owner that pushes and pops beside searchers, with fences of its own and with the kernel's.
-// Checks D1 to D3: each part is given once, and is whole; no slot is written while a searcher may read it.
+// Checks D1 to D3: each part is given once, and is whole; no slot is written while a searcher may
+// read it.
 //
 // mutation: push_unpublished
 // mutation: steal_without_acquire
@@ -25,7 +26,8 @@ struct part {
   models::guarded<int> ran{0};  // two that got it would race here
 };
 
-// The owner pushes and pops as `Moves` says: a capital P pushes, a small one pops; e: what it has pushed lies there, since nobody wants it.
+// The owner pushes and pops as `Moves` says: a capital P pushes, a small one pops; e: what it has
+// pushed lies there, since nobody wants it.
 template <class Atomics, unsigned Thieves, unsigned Parts>
 struct deque_model : rl::test_suite<deque_model<Atomics, Thieves, Parts>, Thieves + 1> {
   static inline const char* moves = "";
@@ -88,9 +90,13 @@ int main() {
   models::weaken_if("unlock_without_release", access::store, "::unlock(");
   models::weaken_if("put_back_unpublished", access::store, "::steal(", std::memory_order_release);
   models::weaken_if("pop_without_acquire", access::load, "::pop(");
-  const bool holds = check<models::fenced_atomics, 1, 2>("PPpp", 3) && check<models::kernel_atomics, 1, 2>("PPpp", 3) &&
-                     check<models::kernel_atomics, 1, 3>("PPpPp", 3) && check<models::kernel_atomics, 1, 3>("PPPp", 2) &&
-                     check<models::fenced_atomics, 2, 2>("PPpp", 2) && check<models::kernel_atomics, 1, 1>("Pp", 4, false) &&
-                     check<models::fenced_atomics, 1, 2>("PPpp", 3, false) && check<models::kernel_atomics, 1, 1>("Pep", 3, false);
+  const bool holds = check<models::fenced_atomics, 1, 2>("PPpp", 3) &&
+                     check<models::kernel_atomics, 1, 2>("PPpp", 3) &&
+                     check<models::kernel_atomics, 1, 3>("PPpPp", 3) &&
+                     check<models::kernel_atomics, 1, 3>("PPPp", 2) &&
+                     check<models::fenced_atomics, 2, 2>("PPpp", 2) &&
+                     check<models::kernel_atomics, 1, 1>("Pp", 4, false) &&
+                     check<models::fenced_atomics, 1, 2>("PPpp", 3, false) &&
+                     check<models::kernel_atomics, 1, 1>("Pep", 3, false);
   return holds ? 0 : 1;
 }

@@ -1,6 +1,6 @@
-// Random actor programs under the simulated policy, each checked against a model: every message is handled or
-// dead exactly once, delivery is causal (so first in, first out for each sender), every actor is destroyed once,
-// and run() returns when nothing is left.
+// Random actor programs under the simulated policy, each checked against a model: every message is
+// handled or dead exactly once, delivery is causal (so first in, first out for each sender), every
+// actor is destroyed once, and run() returns when nothing is left.
 #include <array>
 #include <bitset>
 #include <cinttypes>
@@ -62,7 +62,8 @@ class token {
   ~token() {
     if (in_ == nullptr) return;
     ++in_->dead;
-    if (!in_->mortal) in_->complain("message " + std::to_string(id_) + " died though nobody was stopped");
+    if (!in_->mortal)
+      in_->complain("message " + std::to_string(id_) + " died though nobody was stopped");
     in_->end_of(id_, world::fate::dead);
   }
   std::size_t handled() {
@@ -85,8 +86,10 @@ struct address {
 
 class node {
  public:
-  node(runtime& rt, world& in, std::size_t id, std::vector<address> known) : rt_(&rt), in_(&in), id_(id), known_(std::move(known)) {
-    if (in_->alive[id_]++ != 0) in_->complain("actor " + std::to_string(id_) + " constructed twice");
+  node(runtime& rt, world& in, std::size_t id, std::vector<address> known)
+      : rt_(&rt), in_(&in), id_(id), known_(std::move(known)) {
+    if (in_->alive[id_]++ != 0)
+      in_->complain("actor " + std::to_string(id_) + " constructed twice");
     in_->note(1000 + id_);
   }
   node(const node&) = delete;
@@ -108,7 +111,8 @@ class node {
     const world::mail& one = in_->letters[id];
     if (one.to != id_) in_->complain("message " + std::to_string(id) + " came to the wrong actor");
     // Causal: all that was sent to me before this one was sent has been settled.
-    if ((one.before[id_] & ~in_->settled[id_]).any()) in_->complain("message " + std::to_string(id) + " overtook an earlier one");
+    if ((one.before[id_] & ~in_->settled[id_]).any())
+      in_->complain("message " + std::to_string(id) + " overtook an earlier one");
     knowledge& mine = in_->known[id_];
     for (std::size_t i = 0; i < actors_max; ++i) mine[i] |= one.before[i];
     mine[id_].set(id);
@@ -117,7 +121,8 @@ class node {
   }
 
   // `from` is what the sender knows.
-  static void send(world& in, knowledge& from, const address& to, std::optional<address> friend_of) {
+  static void send(world& in, knowledge& from, const address& to,
+                   std::optional<address> friend_of) {
     if (in.letters.size() >= messages_max) return;
     const std::size_t id = in.letters.size();
     in.letters.push_back({world::fate::sent, to.id, from});
@@ -131,12 +136,15 @@ class node {
     const auto kind = in.pick(6);
     spawn_options chosen;
     if (in.chance(200)) chosen.on_error = error_policy::stop;
-    if (in.chance(200)) chosen.turn = {1 + static_cast<unsigned>(in.pick(3)), std::chrono::hours(1)};
+    if (in.chance(200))
+      chosen.turn = {1 + static_cast<unsigned>(in.pick(3)), std::chrono::hours(1)};
     const place where = kind == 0   ? place(on_main(chosen))
                         : kind == 1 ? place(pinned("one", chosen))
                         : kind == 2 ? place(pinned("two", chosen))
                                     : place(chosen);
-    return address{spawn_at<node>(rt, where, unchecked<runtime&>{rt}, unchecked<world&>{in}, id, std::move(known)), id};
+    return address{spawn_at<node>(rt, where, unchecked<runtime&>{rt}, unchecked<world&>{in}, id,
+                                  std::move(known)),
+                   id};
   }
 
  private:
@@ -156,7 +164,8 @@ class node {
         if (in_->chance(600)) known_.push_back(std::move(*child));
       }
     }
-    if (in_->chance(80) && !known_.empty()) known_.erase(known_.begin() + static_cast<std::ptrdiff_t>(in_->pick(known_.size())));
+    if (in_->chance(80) && !known_.empty())
+      known_.erase(known_.begin() + static_cast<std::ptrdiff_t>(in_->pick(known_.size())));
     if (in_->chance(60) && !known_.empty()) {
       rt_->post([in = in_, to = someone()] {
         // A procedure knows what nobody else does: nothing.
@@ -210,7 +219,8 @@ outcome play(std::uint64_t program, std::uint64_t seed) {
       const std::size_t failed_before = in.throws;
       for (int i = 0; i < 4; ++i) {
         const address& to = first[in.pick(first.size())];
-        node::send(in, in.known_outside, to, in.chance(500) ? std::optional(first[in.pick(first.size())]) : std::nullopt);
+        node::send(in, in.known_outside, to,
+                   in.chance(500) ? std::optional(first[in.pick(first.size())]) : std::nullopt);
       }
       if (step == 1) first.erase(first.begin());
       std::size_t thrown = 0;
@@ -221,12 +231,15 @@ outcome play(std::uint64_t program, std::uint64_t seed) {
       }
       // Quiescence: nothing is on its way when run() returns, and no error vanished.
       for (std::size_t id = 0; id < in.letters.size(); ++id) {
-        if (in.letters[id].state == world::fate::sent) in.complain("run() returned before message " + std::to_string(id));
+        if (in.letters[id].state == world::fate::sent)
+          in.complain("run() returned before message " + std::to_string(id));
       }
-      if (thrown + rt.errors().size() != in.throws - failed_before) in.complain("failures were lost");
+      if (thrown + rt.errors().size() != in.throws - failed_before)
+        in.complain("failures were lost");
       rt.clear_errors();
       // What outside knows now: all of it.
-      for (std::size_t id = 0; id < in.letters.size(); ++id) in.known_outside[in.letters[id].to].set(id);
+      for (std::size_t id = 0; id < in.letters.size(); ++id)
+        in.known_outside[in.letters[id].to].set(id);
     }
     // Births of actors with a thread of their own may be discarded by a stop, which counts them.
     if (rt.metrics().dead_letters < in.dead) in.complain("dead letters were not counted");
@@ -259,7 +272,8 @@ TEST_P(random_programs, agree_with_the_model) {
     const outcome result = play(seed, seed);
     messages += result.messages;
     dead += result.dead;
-    ASSERT_EQ(result.wrong, "") << "reproduce: TROUPE_SEED=" << seed << " ctest --preset release -R random_programs";
+    ASSERT_EQ(result.wrong, "") << "reproduce: TROUPE_SEED=" << seed
+                                << " ctest --preset release -R random_programs";
     if (seed % 10 == 0) {
       const outcome again = play(seed, seed);
       ASSERT_EQ(again.trace, result.trace) << "TROUPE_SEED=" << seed << " twice";

@@ -1,4 +1,5 @@
-// A storm of asks while those who are asked are stopped: every asker gets exactly one outcome, and nothing is left behind.
+// A storm of asks while those who are asked are stopped: every asker gets exactly one outcome, and
+// nothing is left behind.
 #include <array>
 #include <mutex>
 #include <random>
@@ -72,8 +73,10 @@ struct ledger {
   int sum() const { return value + error + stopped + late + cancelled + deadlocked; }
 };
 
-// Servers pass on to those behind them, who ask nobody: two that ask each other would wait for ever. Or to themselves.
-task<> ask_on(unchecked<directory*> whom, unchecked<directory*> behind, unchecked<ledger*> to, unsigned seed, int count) {
+// Servers pass on to those behind them, who ask nobody: two that ask each other would wait for
+// ever. Or to themselves.
+task<> ask_on(unchecked<directory*> whom, unchecked<directory*> behind, unchecked<ledger*> to,
+              unsigned seed, int count) {
   counted frame;
   std::minstd_rand random(seed);
   std::stop_source source;
@@ -86,7 +89,8 @@ task<> ask_on(unchecked<directory*> whom, unchecked<directory*> behind, unchecke
     if (kind == 3) answer = one.ask<&server::naps>(counted());
     if (kind == 4) {
       const auto other = static_cast<unsigned>(random());
-      answer = one.ask<&server::passes_on>(other % 8 == 0 ? one : behind.value->any(other), counted());
+      answer =
+          one.ask<&server::passes_on>(other % 8 == 0 ? one : behind.value->any(other), counted());
     }
     if (kind > 4) answer = one.ask<&server::slow>(counted());
     if (random() % 16 == 0) {
@@ -140,10 +144,12 @@ TEST_P(asks, a_storm_with_random_stops_gives_each_one_outcome) {
     runtime rt(options());
     directory all(rt), behind(rt);
     for (int i = 0; i < askers; ++i) {
-      static_cast<void>(rt.spawn(ask_on(unchecked{&all}, unchecked{&behind}, unchecked{&outcomes}, static_cast<unsigned>(i) + 1, each)));
+      static_cast<void>(rt.spawn(ask_on(unchecked{&all}, unchecked{&behind}, unchecked{&outcomes},
+                                        static_cast<unsigned>(i) + 1, each)));
     }
     for (unsigned i = 0; i < 4; ++i) {
-      static_cast<void>(rt.spawn(stop_some(unchecked{i % 2 == 0 ? &all : &behind}, 1000 + i, askers * each / 100)));
+      static_cast<void>(rt.spawn(
+          stop_some(unchecked{i % 2 == 0 ? &all : &behind}, 1000 + i, askers * each / 100)));
     }
     rt.run();
     EXPECT_EQ(outcomes.sum(), askers * each);

@@ -1,5 +1,5 @@
-// Runtimes that start, run and end, again and again, with everything in flight: no hang, no early end, no lost
-// message.
+// Runtimes that start, run and end, again and again, with everything in flight: no hang, no early
+// end, no lost message.
 #include <random>
 
 #include "support/conformance.hpp"
@@ -108,7 +108,8 @@ TEST_P(start_run_stop, empty_and_nearly_empty_runs) {
   for (int run = 0; run < fewer(300); ++run) {
     runtime rt(options());
     if (run % 2 == 0) rt.post([&handled] { ++handled; });
-    if (run % 3 == 0) rt.spawn<player>(pinned("one"), unchecked{&handled}, 1u).tell<&player::play>(1);
+    if (run % 3 == 0)
+      rt.spawn<player>(pinned("one"), unchecked{&handled}, 1u).tell<&player::play>(1);
     if (run % 5 != 0) rt.run();
   }
 }

@@ -1,4 +1,5 @@
-// Everybody at once: senders outside and inside, thieves, births and deaths, copies and drops of refs.
+// Everybody at once: senders outside and inside, thieves, births and deaths, copies and drops of
+// refs.
 #include <random>
 
 #include "support/conformance.hpp"
@@ -13,7 +14,9 @@ struct target {
   std::atomic<int>* alive;
   std::uint64_t mine = 0;
   bool inside = false;
-  target(std::atomic<std::uint64_t>* sum, std::atomic<int>* alive) : sum(sum), alive(alive) { ++*alive; }
+  target(std::atomic<std::uint64_t>* sum, std::atomic<int>* alive) : sum(sum), alive(alive) {
+    ++*alive;
+  }
   target(const target&) = delete;
   ~target() {
     *sum += mine;
@@ -52,7 +55,8 @@ TEST_P(storms, outside_threads_hammer_actors_while_workers_steal) {
     for (unsigned t = 0; t < 4; ++t) {
       outside.emplace_back([&all, t, open = rt.hold()] {
         std::minstd_rand random(t + 1);
-        for (int i = 0; i < each; ++i) all[random() % all.size()].tell<&target::hit>(static_cast<unsigned>(random() % 300));
+        for (int i = 0; i < each; ++i)
+          all[random() % all.size()].tell<&target::hit>(static_cast<unsigned>(random() % 300));
       });
     }
     rt.spawn<hammer>(all, rounds).tell<&hammer::go>();
@@ -86,7 +90,8 @@ TEST_P(storms, refs_are_copied_and_dropped_everywhere) {
   const int tokens = fewer(1000), hops = 30;
   runtime rt(options());
   std::vector<ref<holder>> holders;
-  for (int i = 0; i < 8; ++i) holders.push_back(i == 3 ? rt.spawn<holder>(pinned("holder")) : rt.spawn<holder>());
+  for (int i = 0; i < 8; ++i)
+    holders.push_back(i == 3 ? rt.spawn<holder>(pinned("holder")) : rt.spawn<holder>());
   std::vector<std::thread> outside;
   for (unsigned t = 0; t < 2; ++t) {
     outside.emplace_back([&, t, open = rt.hold()] {
@@ -115,7 +120,8 @@ struct spawner {
   int depth;
   ref<spawner> parent;
   int waiting = 0;
-  spawner(runtime* rt, std::atomic<int>* alive, std::atomic<int>* born, int depth, ref<spawner> parent)
+  spawner(runtime* rt, std::atomic<int>* alive, std::atomic<int>* born, int depth,
+          ref<spawner> parent)
       : rt(rt), alive(alive), born(born), depth(depth), parent(std::move(parent)) {
     ++*alive;
     ++*born;
@@ -127,7 +133,9 @@ struct spawner {
     waiting = 3;
     for (int i = 0; i < 3; ++i) {
       const place where = i == 1 && depth == 2 ? place(pinned("nursery")) : place();
-      spawn_at<spawner>(*rt, where, unchecked{rt}, unchecked{alive}, unchecked{born}, depth - 1, self(this)).tell<&spawner::grow>();
+      spawn_at<spawner>(*rt, where, unchecked{rt}, unchecked{alive}, unchecked{born}, depth - 1,
+                        self(this))
+          .tell<&spawner::grow>();
     }
   }
   void child_done() {
@@ -186,7 +194,8 @@ TEST_P(storms, failures_rain_while_refs_go) {
   chosen.failure_lines = 0;
   runtime rt(chosen);
   for (int i = 0; i < count; ++i) {
-    auto one = rt.spawn<fragile>(spawn_options{.on_error = i % 2 == 0 ? error_policy::resume : error_policy::stop});
+    auto one = rt.spawn<fragile>(
+        spawn_options{.on_error = i % 2 == 0 ? error_policy::resume : error_policy::stop});
     one.tell<&fragile::fail>();
     one.tell<&fragile::fail>();
   }

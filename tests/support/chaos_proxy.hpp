@@ -1,7 +1,9 @@
-// chaos_proxy: between a client and a server, it does to their connections what networks do, by a seed.
+// chaos_proxy: between a client and a server, it does to their connections what networks do, by a
+// seed.
 //
-// Each connection has a plan of its own for each direction, which follows from the fault, the seed and the connection's number
-// alone: so a test knows whether what it sent has to arrive (harmless()), and a failure is repeated by its seed.
+// Each connection has a plan of its own for each direction, which follows from the fault, the seed
+// and the connection's number alone: so a test knows whether what it sent has to arrive
+// (harmless()), and a failure is repeated by its seed.
 #pragma once
 
 #include <sys/socket.h>
@@ -22,12 +24,23 @@
 
 namespace troupe::test {
 
-enum class chaos : std::uint8_t { none, delays, single_bytes, reset, half_close, black_hole, damage, mixed };
-inline constexpr chaos all_chaos[] = {chaos::none,       chaos::delays,     chaos::single_bytes, chaos::reset,
-                                      chaos::half_close, chaos::black_hole, chaos::mixed};
+enum class chaos : std::uint8_t {
+  none,
+  delays,
+  single_bytes,
+  reset,
+  half_close,
+  black_hole,
+  damage,
+  mixed
+};
+inline constexpr chaos all_chaos[] = {chaos::none,  chaos::delays,     chaos::single_bytes,
+                                      chaos::reset, chaos::half_close, chaos::black_hole,
+                                      chaos::mixed};
 
 inline const char* name_of(chaos one) {
-  constexpr const char* names[] = {"none", "delays", "single_bytes", "reset", "half_close", "black_hole", "damage", "mixed"};
+  constexpr const char* names[] = {"none",       "delays",     "single_bytes", "reset",
+                                   "half_close", "black_hole", "damage",       "mixed"};
   return names[static_cast<std::size_t>(one)];
 }
 
@@ -36,9 +49,10 @@ struct chaos_plan {
   static constexpr std::uint32_t never = UINT32_MAX;
 
   bool delays = false, single_bytes = false;
-  chaos ends_by = chaos::none;   // reset, half_close, black_hole or damage,
-  std::uint32_t after = never;   // when so many bytes have passed
-  bool deaf = false;             // a black hole that reads nothing either, for a while: the sender's buffers fill up
+  chaos ends_by = chaos::none;  // reset, half_close, black_hole or damage,
+  std::uint32_t after = never;  // when so many bytes have passed
+  // a black hole that reads nothing either, for a while: the sender's buffers fill up
+  bool deaf = false;
 
   bool harmless() const noexcept { return after == never; }
 };
@@ -79,13 +93,15 @@ class chaos_proxy {
       // Half of them come through, in whatever way.
       const bool fatal = random() % 2 == 0;
       chaos_plan there = harmless_plan(random), back = harmless_plan(random);
-      if (fatal) end(random() % 2 == 0 ? there : back, all_fatal[random() % std::size(all_fatal)], random);
+      if (fatal)
+        end(random() % 2 == 0 ? there : back, all_fatal[random() % std::size(all_fatal)], random);
       return {there, back};
     }
     chaos_plan there, back;
     there.delays = back.delays = does_ == chaos::delays;
     there.single_bytes = back.single_bytes = does_ == chaos::single_bytes;
-    if (std::ranges::find(all_fatal, does_) != std::end(all_fatal) || does_ == chaos::damage) end(random() % 2 == 0 ? there : back, does_, random);
+    if (std::ranges::find(all_fatal, does_) != std::end(all_fatal) || does_ == chaos::damage)
+      end(random() % 2 == 0 ? there : back, does_, random);
     return {there, back};
   }
   bool harmless(int nth) const {
@@ -102,18 +118,22 @@ class chaos_proxy {
     tcp_stream client, server;
     counted alive;
     connection() {}
-    // Closed so, a socket sends a reset; a simulated one does when there is something that it has not read.
+    // Closed so, a socket sends a reset; a simulated one does when there is something that it has
+    // not read.
     void reset() noexcept {
       for (tcp_stream* one : {&client, &server}) {
         const defer_deactivation at_once{1, 0};
-        if (one->is_open()) static_cast<void>(::setsockopt(one->fd(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once));
+        if (one->is_open())
+          static_cast<void>(
+              ::setsockopt(one->fd(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once));
         one->close();
       }
     }
   };
 
   std::minstd_rand::result_type random_of(int nth) const {
-    const std::uint64_t mixed = (seed_ + static_cast<std::uint64_t>(nth) * 0x9e3779b97f4a7c15U) * 0xbf58476d1ce4e5b9U;
+    const std::uint64_t mixed =
+        (seed_ + static_cast<std::uint64_t>(nth) * 0x9e3779b97f4a7c15U) * 0xbf58476d1ce4e5b9U;
     return static_cast<std::minstd_rand::result_type>((mixed >> 33) % 2147483646 + 1);
   }
   static chaos_plan harmless_plan(std::minstd_rand& random) {
@@ -128,7 +148,8 @@ class chaos_proxy {
     one.deaf = random() % 2 == 0;
   }
 
-  static task<> accepts(runtime& rt, tcp_listener listener, chaos_proxy& self, std::stop_token until) {
+  static task<> accepts(runtime& rt, tcp_listener listener, chaos_proxy& self,
+                        std::stop_token until) {
     std::vector<future<>> all;
     try {
       for (;;) {
@@ -162,8 +183,8 @@ class chaos_proxy {
   }
 
   // Both directions are branches of one task: they never run at a time.
-  static task<> pump(tcp_stream& from, tcp_stream& to, connection& both, chaos_plan plan, std::minstd_rand& random, chaos_proxy& self,
-                     std::stop_token until) {
+  static task<> pump(tcp_stream& from, tcp_stream& to, connection& both, chaos_plan plan,
+                     std::minstd_rand& random, chaos_proxy& self, std::stop_token until) {
     try {
       const bool whole = co_await pass(from, to, plan, random, until);
       if (whole) {
@@ -176,7 +197,8 @@ class chaos_proxy {
         co_return;
       }
       if (plan.ends_by == chaos::half_close) to.shutdown_write();
-      if (plan.ends_by == chaos::black_hole && plan.deaf) co_await sleep_for(std::chrono::milliseconds(20));
+      if (plan.ends_by == chaos::black_hole && plan.deaf)
+        co_await sleep_for(std::chrono::milliseconds(20));
       co_await swallow(from, until);
     } catch (const io_error&) {  // one side has reset: so does the other one
       both.reset();
@@ -194,7 +216,8 @@ class chaos_proxy {
   }
 
   // To the end: true; or to where the plan says.
-  static task<bool> pass(tcp_stream& from, tcp_stream& to, chaos_plan plan, std::minstd_rand& random, std::stop_token until) {
+  static task<bool> pass(tcp_stream& from, tcp_stream& to, chaos_plan plan,
+                         std::minstd_rand& random, std::stop_token until) {
     std::array<char, 4096> buffer;
     std::uint32_t passed = 0;
     for (;;) {
@@ -210,7 +233,8 @@ class chaos_proxy {
       }
       if (plan.delays) co_await sleep_for(std::chrono::microseconds(random() % 500));
       if (plan.single_bytes) {
-        for (std::size_t i = 0; i < part; ++i) co_await to.write_all(std::string_view(&buffer[i], 1)).stop(until);
+        for (std::size_t i = 0; i < part; ++i)
+          co_await to.write_all(std::string_view(&buffer[i], 1)).stop(until);
       } else {
         co_await to.write_all(std::string_view(buffer.data(), part)).stop(until);
       }

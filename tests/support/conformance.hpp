@@ -1,7 +1,9 @@
-// What every behavioural test shares: the settings that it runs under, and the command that repeats it.
+// What every behavioural test shares: the settings that it runs under, and the command that repeats
+// it.
 //
-// A test of the conformance suite runs once for each setting: a policy with a number of workers, or the
-// simulated policy with a seed. Where TROUPE_POLICY forces another policy, the others' settings are skipped.
+// A test of the conformance suite runs once for each setting: a policy with a number of workers, or
+// the simulated policy with a seed. Where TROUPE_POLICY forces another policy, the others' settings
+// are skipped.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -32,7 +34,9 @@ namespace troupe::test {
 
 // Sanitizers make programs five to twenty times slower: they get that much less to do.
 inline constexpr bool slow = TROUPE_TEST_SLOW != 0;
-constexpr int fewer(int count, int divisor = 4) { return slow ? (count + divisor - 1) / divisor : count; }
+constexpr int fewer(int count, int divisor = 4) {
+  return slow ? (count + divisor - 1) / divisor : count;
+}
 
 struct setting {
   troupe::policy policy = troupe::policy::work_stealing;
@@ -42,31 +46,40 @@ struct setting {
 
 inline const char* name_of(troupe::policy policy) {
   switch (policy) {
-    case troupe::policy::work_stealing: return "work_stealing";
-    case troupe::policy::shared_queue: return "shared_queue";
-    case troupe::policy::simulated: return "simulated";
+    case troupe::policy::work_stealing:
+      return "work_stealing";
+    case troupe::policy::shared_queue:
+      return "shared_queue";
+    case troupe::policy::simulated:
+      return "simulated";
   }
   return "unknown";
 }
 
 inline std::string name_of(const setting& chosen) {
-  if (chosen.policy == troupe::policy::simulated) return "simulated_seed_" + std::to_string(chosen.seed);
+  if (chosen.policy == troupe::policy::simulated)
+    return "simulated_seed_" + std::to_string(chosen.seed);
   return std::string(name_of(chosen.policy)) + "_" + std::to_string(chosen.workers);
 }
 
-inline std::ostream& operator<<(std::ostream& out, const setting& chosen) { return out << name_of(chosen); }
+inline std::ostream& operator<<(std::ostream& out, const setting& chosen) {
+  return out << name_of(chosen);
+}
 
-// All policies, at 1, 2, 3 and 8 workers or with several seeds. Under sanitizers fewer of them, so that `./test` stays short;
-// what differs between those left out is how many threads there are, and which choices a seed makes.
+// All policies, at 1, 2, 3 and 8 workers or with several seeds. Under sanitizers fewer of them, so
+// that `./test` stays short; what differs between those left out is how many threads there are, and
+// which choices a seed makes.
 inline std::vector<setting> all_settings() {
   std::vector<setting> all;
   if (slow) {
-    for (const unsigned workers : {1u, 2u, 8u}) all.push_back({troupe::policy::work_stealing, workers, 1});
+    for (const unsigned workers : {1u, 2u, 8u})
+      all.push_back({troupe::policy::work_stealing, workers, 1});
     all.push_back({troupe::policy::shared_queue, 2, 1});
     all.push_back({troupe::policy::simulated, 1, 1});
     return all;
   }
-  for (const troupe::policy policy : {troupe::policy::work_stealing, troupe::policy::shared_queue}) {
+  for (const troupe::policy policy :
+       {troupe::policy::work_stealing, troupe::policy::shared_queue}) {
     for (const unsigned workers : {1u, 2u, 3u, 8u}) all.push_back({policy, workers, 1});
   }
   for (const std::uint64_t seed : {1u, 2u, 3u}) all.push_back({troupe::policy::simulated, 1, seed});
@@ -75,7 +88,9 @@ inline std::vector<setting> all_settings() {
 
 // For behaviour that the number of workers has no part in.
 inline std::vector<setting> each_policy() {
-  return {{troupe::policy::work_stealing, 2, 1}, {troupe::policy::shared_queue, 2, 1}, {troupe::policy::simulated, 1, 1}};
+  return {{troupe::policy::work_stealing, 2, 1},
+          {troupe::policy::shared_queue, 2, 1},
+          {troupe::policy::simulated, 1, 1}};
 }
 
 // For behaviour of real threads.
@@ -94,7 +109,8 @@ inline std::vector<place> places(const std::string& thread, spawn_options option
 // What all places can have: arguments that may travel to another thread.
 template <class T, class... Args>
 ref<T> spawn_at(runtime& rt, const place& where, Args&&... args) {
-  return std::visit([&](const auto& there) { return rt.spawn<T>(there, std::forward<Args>(args)...); }, where);
+  return std::visit(
+      [&](const auto& there) { return rt.spawn<T>(there, std::forward<Args>(args)...); }, where);
 }
 
 // Sets an environment variable for a scope; null unsets it.
@@ -118,7 +134,8 @@ class scoped_environment {
 // The name of the running test as --gtest_filter takes it.
 inline std::string running_test() {
   const testing::TestInfo* info = testing::UnitTest::GetInstance()->current_test_info();
-  return info == nullptr ? std::string("none") : std::string(info->test_suite_name()) + "." + info->name();
+  return info == nullptr ? std::string("none")
+                         : std::string(info->test_suite_name()) + "." + info->name();
 }
 
 class conformance : public testing::TestWithParam<setting> {
@@ -148,7 +165,8 @@ class conformance : public testing::TestWithParam<setting> {
   unsigned workers() const { return GetParam().workers; }
 };
 
-// Waits until the value is there: for another thread that is sure to come; the test's time limit ends it else.
+// Waits until the value is there: for another thread that is sure to come; the test's time limit
+// ends it else.
 template <class T>
 void wait_for(const std::atomic<T>& value, T wanted) {
   for (T seen = value.load(); seen != wanted; seen = value.load()) value.wait(seen);
@@ -162,6 +180,6 @@ void set_and_wake(std::atomic<T>& value, T now) {
 
 }  // namespace troupe::test
 
-#define TROUPE_TEST_EACH(suite, settings)                                                  \
+#define TROUPE_TEST_EACH(suite, settings)                                                    \
   INSTANTIATE_TEST_SUITE_P(policies, suite, ::testing::ValuesIn(::troupe::test::settings()), \
                            [](const auto& one) { return ::troupe::test::name_of(one.param); })

@@ -1,4 +1,5 @@
-// counted: how many of a kind there are, so that objects and frames are neither lost nor destroyed twice.
+// counted: how many of a kind there are, so that objects and frames are neither lost nor destroyed
+// twice.
 #pragma once
 
 #include <atomic>

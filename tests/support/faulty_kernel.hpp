@@ -1,5 +1,6 @@
-// faulty_kernel: the machine's system calls, one of which fails, or transfers too little, by a script. What an io_uring is asked
-// for counts as the call that it stands for: refused, a nop takes its place.
+// faulty_kernel: the machine's system calls, one of which fails, or transfers too little, by a
+// script. What an io_uring is asked for counts as the call that it stands for: refused, a nop takes
+// its place.
 #pragma once
 
 #include <linux/io_uring.h>
@@ -16,23 +17,51 @@
 namespace troupe::test {
 
 enum class call {
-  socket, bind, listen, accept, connect, shutdown, close, receive, send, read, write, set_option, local_name, make_set, add,
-  wait_events, make_bell, open, read_at, write_at, sync, status, send_file, poll, make_ring, enter_ring
+  socket,
+  bind,
+  listen,
+  accept,
+  connect,
+  shutdown,
+  close,
+  receive,
+  send,
+  read,
+  write,
+  set_option,
+  local_name,
+  make_set,
+  add,
+  wait_events,
+  make_bell,
+  open,
+  read_at,
+  write_at,
+  sync,
+  status,
+  send_file,
+  poll,
+  make_ring,
+  enter_ring
 };
-inline constexpr call all_calls[] = {call::socket,  call::bind, call::listen, call::accept, call::connect,    call::shutdown,
-                                     call::close,   call::receive, call::send, call::read,  call::write,      call::set_option,
-                                     call::local_name, call::make_set, call::add, call::wait_events, call::make_bell,
-                                     call::poll,    call::make_ring, call::enter_ring};
-inline constexpr call calls_of_files[] = {call::open, call::read_at, call::write_at, call::sync, call::status, call::send_file,
-                                          call::close};
+inline constexpr call all_calls[] = {
+    call::socket,      call::bind,       call::listen,     call::accept,    call::connect,
+    call::shutdown,    call::close,      call::receive,    call::send,      call::read,
+    call::write,       call::set_option, call::local_name, call::make_set,  call::add,
+    call::wait_events, call::make_bell,  call::poll,       call::make_ring, call::enter_ring};
+inline constexpr call calls_of_files[] = {call::open,   call::read_at,   call::write_at, call::sync,
+                                          call::status, call::send_file, call::close};
 inline const char* name_of(call one) {
-  constexpr const char* names[] = {"socket", "bind", "listen", "accept", "connect", "shutdown", "close", "receive", "send",
-                                   "read", "write", "set_option", "local_name", "make_set", "add", "wait_events", "make_bell",
-                                   "open", "read_at", "write_at", "sync", "status", "send_file", "poll", "make_ring", "enter_ring"};
+  constexpr const char* names[] = {
+      "socket",  "bind",        "listen",    "accept",    "connect",    "shutdown",   "close",
+      "receive", "send",        "read",      "write",     "set_option", "local_name", "make_set",
+      "add",     "wait_events", "make_bell", "open",      "read_at",    "write_at",   "sync",
+      "status",  "send_file",   "poll",      "make_ring", "enter_ring"};
   return names[static_cast<std::size_t>(one)];
 }
 
-// Beside numbers of errno: what is transferred is half of what could be, or one byte at a time for ever.
+// Beside numbers of errno: what is transferred is half of what could be, or one byte at a time for
+// ever.
 enum : int { short_transfer = -1, one_byte_transfers = -2 };
 
 class faulty_kernel : public io::kernel {
@@ -47,7 +76,9 @@ class faulty_kernel : public io::kernel {
   int bind(int fd, const sockaddr* to, socklen_t bytes) noexcept override {
     return fails(call::bind) ? -fault_ : real_.bind(fd, to, bytes);
   }
-  int listen(int fd, int backlog) noexcept override { return fails(call::listen) ? -fault_ : real_.listen(fd, backlog); }
+  int listen(int fd, int backlog) noexcept override {
+    return fails(call::listen) ? -fault_ : real_.listen(fd, backlog);
+  }
   int accept(int fd, sockaddr* peer, socklen_t* bytes) noexcept override {
     return fails(call::accept) ? refused(fd) : real_.accept(fd, peer, bytes);
   }
@@ -57,18 +88,24 @@ class faulty_kernel : public io::kernel {
     if (fault_ == EINTR) static_cast<void>(real_.connect(fd, to, bytes));
     return -fault_;
   }
-  int shutdown(int fd, int how) noexcept override { return fails(call::shutdown) ? -fault_ : real_.shutdown(fd, how); }
+  int shutdown(int fd, int how) noexcept override {
+    return fails(call::shutdown) ? -fault_ : real_.shutdown(fd, how);
+  }
   int close(int fd) noexcept override {
     const int result = real_.close(fd);  // whatever it says, the descriptor is gone
     return fails(call::close) ? -fault_ : result;
   }
-  std::ptrdiff_t receive(int fd, void* data, std::size_t bytes, sockaddr* peer, socklen_t* peer_bytes) noexcept override {
+  std::ptrdiff_t receive(int fd, void* data, std::size_t bytes, sockaddr* peer,
+                         socklen_t* peer_bytes) noexcept override {
     if (!fails(call::receive)) return real_.receive(fd, data, bytes, peer, peer_bytes);
-    return fault_ > 0 ? refused(fd) : rearmed(fd, real_.receive(fd, data, part_of(bytes), peer, peer_bytes));
+    return fault_ > 0 ? refused(fd)
+                      : rearmed(fd, real_.receive(fd, data, part_of(bytes), peer, peer_bytes));
   }
-  std::ptrdiff_t send(int fd, const void* data, std::size_t bytes, const sockaddr* to, socklen_t to_bytes) noexcept override {
+  std::ptrdiff_t send(int fd, const void* data, std::size_t bytes, const sockaddr* to,
+                      socklen_t to_bytes) noexcept override {
     if (!fails(call::send)) return real_.send(fd, data, bytes, to, to_bytes);
-    return fault_ > 0 ? refused(fd) : rearmed(fd, real_.send(fd, data, part_of(bytes), to, to_bytes));
+    return fault_ > 0 ? refused(fd)
+                      : rearmed(fd, real_.send(fd, data, part_of(bytes), to, to_bytes));
   }
   std::ptrdiff_t read(int fd, void* data, std::size_t bytes) noexcept override {
     if (!fails(call::read)) return real_.read(fd, data, bytes);
@@ -83,20 +120,28 @@ class faulty_kernel : public io::kernel {
     if (at_once) return -EAGAIN;
     return fails(call::open) ? -fault_ : real_.open(path, flags, permissions, false);
   }
-  std::ptrdiff_t read_at(int fd, void* data, std::size_t bytes, std::int64_t offset, bool at_once) noexcept override {
+  std::ptrdiff_t read_at(int fd, void* data, std::size_t bytes, std::int64_t offset,
+                         bool at_once) noexcept override {
     if (at_once) return -EAGAIN;
     if (!fails(call::read_at)) return real_.read_at(fd, data, bytes, offset, false);
     return fault_ > 0 ? -fault_ : real_.read_at(fd, data, part_of(bytes), offset, false);
   }
-  std::ptrdiff_t write_at(int fd, const void* data, std::size_t bytes, std::int64_t offset) noexcept override {
+  std::ptrdiff_t write_at(int fd, const void* data, std::size_t bytes,
+                          std::int64_t offset) noexcept override {
     if (!fails(call::write_at)) return real_.write_at(fd, data, bytes, offset);
     return fault_ > 0 ? -fault_ : real_.write_at(fd, data, part_of(bytes), offset);
   }
-  int sync(int fd, bool data_alone) noexcept override { return fails(call::sync) ? -fault_ : real_.sync(fd, data_alone); }
-  int status(int fd, struct statx* to) noexcept override { return fails(call::status) ? -fault_ : real_.status(fd, to); }
-  std::ptrdiff_t send_file(int to, int from, std::int64_t offset, std::size_t bytes) noexcept override {
+  int sync(int fd, bool data_alone) noexcept override {
+    return fails(call::sync) ? -fault_ : real_.sync(fd, data_alone);
+  }
+  int status(int fd, struct statx* to) noexcept override {
+    return fails(call::status) ? -fault_ : real_.status(fd, to);
+  }
+  std::ptrdiff_t send_file(int to, int from, std::int64_t offset,
+                           std::size_t bytes) noexcept override {
     if (!fails(call::send_file)) return real_.send_file(to, from, offset, bytes);
-    return fault_ > 0 ? refused(to) : rearmed(to, real_.send_file(to, from, offset, part_of(bytes)));
+    return fault_ > 0 ? refused(to)
+                      : rearmed(to, real_.send_file(to, from, offset, part_of(bytes)));
   }
   int set_option(int fd, int level, int name, int value) noexcept override {
     return fails(call::set_option) ? -fault_ : real_.set_option(fd, level, name, value);
@@ -105,9 +150,15 @@ class faulty_kernel : public io::kernel {
   int local_name(int fd, sockaddr* name, socklen_t* bytes) noexcept override {
     return fails(call::local_name) ? -fault_ : real_.local_name(fd, name, bytes);
   }
-  int peer_name(int fd, sockaddr* name, socklen_t* bytes) noexcept override { return real_.peer_name(fd, name, bytes); }
-  int look(int fd, short events) noexcept override { return fails(call::poll) ? -fault_ : real_.look(fd, events); }
-  int make_set() noexcept override { return fails(call::make_set) ? -fault_ : set_ = real_.make_set(); }
+  int peer_name(int fd, sockaddr* name, socklen_t* bytes) noexcept override {
+    return real_.peer_name(fd, name, bytes);
+  }
+  int look(int fd, short events) noexcept override {
+    return fails(call::poll) ? -fault_ : real_.look(fd, events);
+  }
+  int make_set() noexcept override {
+    return fails(call::make_set) ? -fault_ : set_ = real_.make_set();
+  }
   int add(int set, int fd, std::uint32_t events, std::uint64_t tag) noexcept override {
     if (fails(call::add)) return -fault_;
     std::lock_guard lock(mutex_);
@@ -125,8 +176,10 @@ class faulty_kernel : public io::kernel {
   int make_ring(unsigned entries, io_uring* made, io_uring_params* how) noexcept override {
     return fails(call::make_ring) ? -fault_ : real_.make_ring(entries, made, how);
   }
-  int enter_ring(int ring, unsigned submitted, unsigned least, unsigned flags, void* arg, std::size_t bytes) noexcept override {
-    return fails(call::enter_ring) ? -fault_ : real_.enter_ring(ring, submitted, least, flags, arg, bytes);
+  int enter_ring(int ring, unsigned submitted, unsigned least, unsigned flags, void* arg,
+                 std::size_t bytes) noexcept override {
+    return fails(call::enter_ring) ? -fault_
+                                   : real_.enter_ring(ring, submitted, least, flags, arg, bytes);
   }
   bool scripts_rings() const noexcept override { return true; }
   void asked(io_uring_sqe& entry) noexcept override {
@@ -154,17 +207,28 @@ class faulty_kernel : public io::kernel {
  private:
   static call call_of(std::uint8_t asked) noexcept {
     switch (asked) {
-      case IORING_OP_ACCEPT: return call::accept;
-      case IORING_OP_CONNECT: return call::connect;
-      case IORING_OP_RECV: return call::receive;
-      case IORING_OP_SEND: return call::send;
-      case IORING_OP_POLL_ADD: return call::poll;
-      case IORING_OP_OPENAT: return call::open;
-      case IORING_OP_READ: return call::read_at;
-      case IORING_OP_WRITE: return call::write_at;
-      case IORING_OP_FSYNC: return call::sync;
-      case IORING_OP_CLOSE: return call::close;
-      default: return call::enter_ring;  // none of these
+      case IORING_OP_ACCEPT:
+        return call::accept;
+      case IORING_OP_CONNECT:
+        return call::connect;
+      case IORING_OP_RECV:
+        return call::receive;
+      case IORING_OP_SEND:
+        return call::send;
+      case IORING_OP_POLL_ADD:
+        return call::poll;
+      case IORING_OP_OPENAT:
+        return call::open;
+      case IORING_OP_READ:
+        return call::read_at;
+      case IORING_OP_WRITE:
+        return call::write_at;
+      case IORING_OP_FSYNC:
+        return call::sync;
+      case IORING_OP_CLOSE:
+        return call::close;
+      default:
+        return call::enter_ring;  // none of these
     }
   }
   bool fails(call kind) {
@@ -178,7 +242,8 @@ class faulty_kernel : public io::kernel {
     return fault_ == one_byte_transfers ? std::min<std::size_t>(bytes, 1) : (bytes + 1) / 2;
   }
   int refused(int fd) { return static_cast<int>(rearmed(fd, -fault_)); }
-  // A system that would block, or that had no more, tells when that changes: here it does so at once.
+  // A system that would block, or that had no more, tells when that changes: here it does so at
+  // once.
   std::ptrdiff_t rearmed(int fd, std::ptrdiff_t result) {
     std::lock_guard lock(mutex_);
     if (const auto at = known_.find(fd); at != known_.end()) {

@@ -1,4 +1,5 @@
-// What the tests of HTTP share: a server and its client in one program, under some of the settings of I/O.
+// What the tests of HTTP share: a server and its client in one program, under some of the settings
+// of I/O.
 #pragma once
 
 #include <functional>
@@ -90,7 +91,8 @@ inline task<> serve_while(runtime& rt, http::server web, client talk) {
 
 class http_conformance : public io_conformance {
  protected:
-  // Connections share their buffers where there are many: in some of the settings always, in the others never.
+  // Connections share their buffers where there are many: in some of the settings always, in the
+  // others never.
   void SetUp() override {
     io_conformance::SetUp();
     if (GetParam().on.workers == 1 && GetParam().on.seed != 1) http::set_sharing_from(0);
@@ -105,11 +107,15 @@ class http_conformance : public io_conformance {
     rt.run();
   }
   // What comes for some bytes.
-  std::string answer_to(http::router routes, std::string bytes, const http::server_options& limits = {}) {
+  std::string answer_to(http::router routes, std::string bytes,
+                        const http::server_options& limits = {}) {
     std::string got;
     run(
         std::move(routes),
-        [&](runtime&, http::server, endpoint at) -> task<> { got = undated(co_await exchange(at, bytes)); }, limits);
+        [&](runtime&, http::server, endpoint at) -> task<> {
+          got = undated(co_await exchange(at, bytes));
+        },
+        limits);
     return got;
   }
 };

@@ -17,31 +17,41 @@ struct io_setting {
 
 inline const char* name_of(io_backend one) {
   switch (one) {
-    case io_backend::automatic: return "auto";
-    case io_backend::io_uring: return "io_uring";
-    case io_backend::epoll: return "epoll";
-    case io_backend::simulated: return "simulated";
+    case io_backend::automatic:
+      return "auto";
+    case io_backend::io_uring:
+      return "io_uring";
+    case io_backend::epoll:
+      return "epoll";
+    case io_backend::simulated:
+      return "simulated";
   }
   return "unknown";
 }
 inline std::string name_of(const io_setting& one) {
-  return one.by == io_backend::simulated ? name_of(one.on) : name_of(one.on) + "_" + name_of(one.by);
+  return one.by == io_backend::simulated ? name_of(one.on)
+                                         : name_of(one.on) + "_" + name_of(one.by);
 }
-inline std::ostream& operator<<(std::ostream& out, const io_setting& one) { return out << name_of(one); }
+inline std::ostream& operator<<(std::ostream& out, const io_setting& one) {
+  return out << name_of(one);
+}
 
 inline std::vector<io_setting> all_io_settings() {
   std::vector<io_setting> all;
   for (const io_backend by : {io_backend::epoll, io_backend::io_uring}) {
-    for (const unsigned workers : {1u, 2u, 8u}) all.push_back({{policy::work_stealing, workers, 1}, by});
+    for (const unsigned workers : {1u, 2u, 8u})
+      all.push_back({{policy::work_stealing, workers, 1}, by});
     all.push_back({{policy::shared_queue, 2, 1}, by});
   }
-  for (const std::uint64_t seed : {1u, 2u, 3u, 4u, 5u}) all.push_back({{policy::simulated, 1, seed}, io_backend::simulated});
+  for (const std::uint64_t seed : {1u, 2u, 3u, 4u, 5u})
+    all.push_back({{policy::simulated, 1, seed}, io_backend::simulated});
   return all;
 }
 
 inline void skip_other_policies(const io_setting& one) {
   const char* forced = std::getenv("TROUPE_POLICY");
-  if (forced != nullptr && *forced != '\0' && forced != std::string(name_of(one.on.policy))) GTEST_SKIP() << "TROUPE_POLICY=" << forced;
+  if (forced != nullptr && *forced != '\0' && forced != std::string(name_of(one.on.policy)))
+    GTEST_SKIP() << "TROUPE_POLICY=" << forced;
 }
 inline runtime_options options_for(const io_setting& one) {
   runtime_options chosen;
@@ -88,6 +98,7 @@ inline task<> serve(runtime& rt, tcp_listener listener, int connections) {
 
 }  // namespace troupe::test
 
-#define TROUPE_IO_TEST_EACH(suite)                                                                  \
-  INSTANTIATE_TEST_SUITE_P(backends, suite, ::testing::ValuesIn(::troupe::test::all_io_settings()), \
+#define TROUPE_IO_TEST_EACH(suite)                                                 \
+  INSTANTIATE_TEST_SUITE_P(backends, suite,                                        \
+                           ::testing::ValuesIn(::troupe::test::all_io_settings()), \
                            [](const auto& one) { return ::troupe::test::name_of(one.param); })

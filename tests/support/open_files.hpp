@@ -8,7 +8,8 @@ namespace troupe::test {
 
 inline int open_files() {
   // The look itself has one open.
-  return static_cast<int>(std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {})) - 1;
+  return static_cast<int>(std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {})) -
+         1;
 }
 
 }  // namespace troupe::test

@@ -23,7 +23,8 @@ template <class Attempt>
 void expect_within(nanoseconds bound, Attempt attempt) {
   nanoseconds best = nanoseconds::max();
   for (int i = 0; i < attempts_max && best > bound; ++i) best = std::min(best, attempt());
-  EXPECT_LE(best.count(), (slow ? 5 * bound : bound).count()) << "nanoseconds, the best of " << attempts_max;
+  EXPECT_LE(best.count(), (slow ? 5 * bound : bound).count())
+      << "nanoseconds, the best of " << attempts_max;
 }
 
 inline void busy_for(nanoseconds span) {
@@ -42,7 +43,9 @@ struct quiet {
 inline std::chrono::microseconds cpu_time_used() {
   rusage used{};
   ::getrusage(RUSAGE_SELF, &used);
-  const auto of = [](const timeval& t) { return std::chrono::seconds(t.tv_sec) + std::chrono::microseconds(t.tv_usec); };
+  const auto of = [](const timeval& t) {
+    return std::chrono::seconds(t.tv_sec) + std::chrono::microseconds(t.tv_usec);
+  };
   return of(used.ru_utime) + of(used.ru_stime);
 }
 

@@ -66,12 +66,15 @@ int open(const char* path, int flags, ...) {
   return fails(call::open) ? -1 : real(path, flags, permissions);
 }
 
-int posix_spawnp(pid_t* made, const char* program, const posix_spawn_file_actions_t* actions, const posix_spawnattr_t* attributes,
-                 char* const arguments[], char* const environment[]) {
+int posix_spawnp(pid_t* made, const char* program, const posix_spawn_file_actions_t* actions,
+                 const posix_spawnattr_t* attributes, char* const arguments[],
+                 char* const environment[]) {
   static auto* const real =
-      troupe::test::next<int(pid_t*, const char*, const posix_spawn_file_actions_t*, const posix_spawnattr_t*, char* const*, char* const*)>(
-          "posix_spawnp");
-  return fails(call::posix_spawnp) ? errno : real(made, program, actions, attributes, arguments, environment);
+      troupe::test::next<int(pid_t*, const char*, const posix_spawn_file_actions_t*,
+                             const posix_spawnattr_t*, char* const*, char* const*)>("posix_spawnp");
+  return fails(call::posix_spawnp)
+             ? errno
+             : real(made, program, actions, attributes, arguments, environment);
 }
 
 long syscall(long number, ...) noexcept {
@@ -83,7 +86,8 @@ long syscall(long number, ...) noexcept {
   va_end(more);
   if (number == SYS_pidfd_open && fails(call::pidfd_open)) return -1;
   if (number == SYS_pidfd_send_signal && fails(call::pidfd_send_signal)) return -1;
-  return real(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]);
+  return real(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4],
+              arguments[5]);
 }
 
 int waitid(idtype_t type, id_t id, siginfo_t* how, int options) {
@@ -92,7 +96,8 @@ int waitid(idtype_t type, id_t id, siginfo_t* how, int options) {
 }
 
 int sigaction(int signal, const struct sigaction* to, struct sigaction* before) noexcept {
-  static auto* const real = troupe::test::next<int(int, const struct sigaction*, struct sigaction*)>("sigaction");
+  static auto* const real =
+      troupe::test::next<int(int, const struct sigaction*, struct sigaction*)>("sigaction");
   return fails(call::sigaction) ? -1 : real(signal, to, before);
 }
 

@@ -1,17 +1,30 @@
-// interposed: the C library's calls that start, await and end processes, make pipes and handle signals, one of which fails by a
-// test's script. The definitions are this program's own, so that the library, which is linked into it, calls them.
+// interposed: the C library's calls that start, await and end processes, make pipes and handle
+// signals, one of which fails by a test's script. The definitions are this program's own, so that
+// the library, which is linked into it, calls them.
 #pragma once
 
 #include <atomic>
 
 namespace troupe::test {
 
-enum class call { pipe2, fcntl, posix_spawnp, pidfd_open, pidfd_send_signal, waitid, sigaction, eventfd, open };
-inline constexpr call all_calls[] = {call::pipe2,  call::fcntl,     call::posix_spawnp, call::pidfd_open, call::pidfd_send_signal,
-                                     call::waitid, call::sigaction, call::eventfd,      call::open};
+enum class call {
+  pipe2,
+  fcntl,
+  posix_spawnp,
+  pidfd_open,
+  pidfd_send_signal,
+  waitid,
+  sigaction,
+  eventfd,
+  open
+};
+inline constexpr call all_calls[] = {
+    call::pipe2,  call::fcntl,     call::posix_spawnp, call::pidfd_open, call::pidfd_send_signal,
+    call::waitid, call::sigaction, call::eventfd,      call::open};
 inline const char* name_of(call one) {
-  constexpr const char* names[] = {"pipe2", "fcntl", "posix_spawnp", "pidfd_open", "pidfd_send_signal", "waitid", "sigaction",
-                                   "eventfd", "open"};
+  constexpr const char* names[] = {
+      "pipe2",  "fcntl",     "posix_spawnp", "pidfd_open", "pidfd_send_signal",
+      "waitid", "sigaction", "eventfd",      "open"};
   return names[static_cast<int>(one)];
 }
 

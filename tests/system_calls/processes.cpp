@@ -1,6 +1,6 @@
-// The fault table of processes, pipes and signals: every call comes to every error, at its first time and at later ones. Each
-// time the program comes to its end, who is refused learns that by a typed error, and neither a descriptor, an object nor a
-// child is left.
+// The fault table of processes, pipes and signals: every call comes to every error, at its first
+// time and at later ones. Each time the program comes to its end, who is refused learns that by a
+// typed error, and neither a descriptor, an object nor a child is left.
 #include <sys/wait.h>
 
 #include <chrono>
@@ -115,7 +115,8 @@ class process_faults : public testing::TestWithParam<faulty_call> {
       return ::waitid(P_ALL, 0, &how, WEXITED | WNOHANG | WNOWAIT) != 0;
     })) << "a child is left";
     // Whoever reaps in the background closes what it had when it is done.
-    EXPECT_TRUE(within(5s, [before] { return open_files() == before; })) << open_files() - before << " descriptors are left";
+    EXPECT_TRUE(within(5s, [before] { return open_files() == before; }))
+        << open_files() - before << " descriptors are left";
     EXPECT_EQ(live.load(), 0);
     EXPECT_EQ(seen.hung, 0);
     return came;
@@ -133,9 +134,11 @@ class process_faults : public testing::TestWithParam<faulty_call> {
 
 TEST_P(process_faults, each_error_is_typed_and_nothing_is_left) {
   const call kind = GetParam().kind;
-  for (const int fault : {EINTR, EAGAIN, EMFILE, ENFILE, ENOMEM, ENOBUFS, ECONNRESET, EPIPE, ETIMEDOUT}) {
+  for (const int fault :
+       {EINTR, EAGAIN, EMFILE, ENFILE, ENOMEM, ENOBUFS, ECONNRESET, EPIPE, ETIMEDOUT}) {
     for (const int nth : {0, 1, 2, 4}) {
-      SCOPED_TRACE(std::string(name_of(kind)) + " " + std::to_string(nth) + " " + std::strerror(fault));
+      SCOPED_TRACE(std::string(name_of(kind)) + " " + std::to_string(nth) + " " +
+                   std::strerror(fault));
       outcomes seen;
       if (!run(nth, fault, seen)) {
         EXPECT_NE(nth, 0) << "there was no such call";
@@ -165,9 +168,11 @@ std::vector<faulty_call> on_each_backend() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(calls, process_faults, ::testing::ValuesIn(on_each_backend()), [](const auto& one) {
-  return std::string(name_of(one.param.kind)) + "_" + name_of(one.param.by);
-});
+INSTANTIATE_TEST_SUITE_P(calls, process_faults, ::testing::ValuesIn(on_each_backend()),
+                         [](const auto& one) {
+                           return std::string(name_of(one.param.kind)) + "_" +
+                                  name_of(one.param.by);
+                         });
 
 }  // namespace
 }  // namespace troupe::test

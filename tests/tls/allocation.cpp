@@ -30,7 +30,8 @@ TEST_P(tls_allocation, transfers_do_not_allocate) {
     for (const std::size_t size : {100u, 3'000u, 40'000u}) {
       const std::string sent = some_bytes(size);
       std::string got(size, '\0');
-      auto plain = [](tls_stream& from, tls_stream& to, const std::string& bytes, std::string& room) -> task<> {
+      auto plain = [](tls_stream& from, tls_stream& to, const std::string& bytes,
+                      std::string& room) -> task<> {
         co_await from.write_all(std::string_view(bytes));
         co_await to.read_exact(std::span<char>(room));
       };
@@ -60,10 +61,11 @@ TEST_P(tls_allocation, transfers_do_not_allocate) {
 }
 
 // The simulated network allocates itself.
-INSTANTIATE_TEST_SUITE_P(backends, tls_allocation,
-                         ::testing::Values(io_setting{{policy::work_stealing, 1, 1}, io_backend::epoll},
-                                           io_setting{{policy::work_stealing, 1, 1}, io_backend::io_uring}),
-                         [](const auto& one) { return name_of(one.param); });
+INSTANTIATE_TEST_SUITE_P(
+    backends, tls_allocation,
+    ::testing::Values(io_setting{{policy::work_stealing, 1, 1}, io_backend::epoll},
+                      io_setting{{policy::work_stealing, 1, 1}, io_backend::io_uring}),
+    [](const auto& one) { return name_of(one.param); });
 
 }  // namespace
 }  // namespace troupe::test

@@ -60,7 +60,9 @@ class authority {
   std::string certificate() const { return text_of(self_); }
   identity issue(const wanted_certificate& like = {}) const { return make_identity(like, false); }
   // Signed by nobody but itself.
-  identity issue_self_signed(const wanted_certificate& like = {}) const { return make_identity(like, true); }
+  identity issue_self_signed(const wanted_certificate& like = {}) const {
+    return make_identity(like, true);
+  }
 
  private:
   identity make_identity(const wanted_certificate& like, bool by_itself) const {
@@ -72,7 +74,8 @@ class authority {
     return both;
   }
 
-  X509* make(const char* name, const wanted_certificate& like, EVP_PKEY* key, EVP_PKEY* signs_itself) const {
+  X509* make(const char* name, const wanted_certificate& like, EVP_PKEY* key,
+             EVP_PKEY* signs_itself) const {
     static long serial = 1000;
     X509* made = X509_new();
     X509_set_version(made, X509_VERSION_3);
@@ -80,7 +83,8 @@ class authority {
     X509_gmtime_adj(X509_getm_notBefore(made), like.from_s);
     X509_gmtime_adj(X509_getm_notAfter(made), like.until_s);
     X509_set_pubkey(made, key);
-    X509_NAME_add_entry_by_txt(X509_get_subject_name(made), "CN", MBSTRING_UTF8, reinterpret_cast<const unsigned char*>(name), -1, -1, 0);
+    X509_NAME_add_entry_by_txt(X509_get_subject_name(made), "CN", MBSTRING_UTF8,
+                               reinterpret_cast<const unsigned char*>(name), -1, -1, 0);
     const bool root = self_ == nullptr || signs_itself != nullptr;
     X509_set_issuer_name(made, root ? X509_get_subject_name(made) : X509_get_subject_name(self_));
     extend(made, NID_basic_constraints, like.authority ? "critical,CA:TRUE" : "critical,CA:FALSE");
@@ -97,7 +101,9 @@ class authority {
     return written([one](BIO* to) { PEM_write_bio_X509(to, one); });
   }
   static std::string text_of(EVP_PKEY* one) {
-    return written([one](BIO* to) { PEM_write_bio_PrivateKey(to, one, nullptr, nullptr, 0, nullptr, nullptr); });
+    return written([one](BIO* to) {
+      PEM_write_bio_PrivateKey(to, one, nullptr, nullptr, 0, nullptr, nullptr);
+    });
   }
   template <class Write>
   static std::string written(Write&& how) {

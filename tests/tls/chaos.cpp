@@ -1,5 +1,6 @@
-// TLS over a bad network: what is read is what was written, or its beginning and then a typed error. A half-close that the
-// peer did not declare is one, and so is a byte that was changed on the way.
+// TLS over a bad network: what is read is what was written, or its beginning and then a typed
+// error. A half-close that the peer did not declare is one, and so is a byte that was changed on
+// the way.
 #include "support/chaos_proxy.hpp"
 #include "tls/support.hpp"
 
@@ -33,21 +34,27 @@ task<> writes(tls_stream& to, std::string bytes, std::chrono::nanoseconds patien
 task<received> converse(tls_stream own, std::string sends, std::chrono::nanoseconds patience) {
   const counted alive;
   received made;
-  auto shakes = [](tls_stream& one, std::chrono::nanoseconds most) -> task<> { co_await one.handshake().timeout(most); };
+  auto shakes = [](tls_stream& one, std::chrono::nanoseconds most) -> task<> {
+    co_await one.handshake().timeout(most);
+  };
   made.how = co_await outcome_of(shakes(own, patience));
   if (made.how != "ok") co_return made;
-  auto both = when_all(end_of(writes(own, std::move(sends), patience)), end_of(reads(own, made.bytes, patience)));
+  auto both = when_all(end_of(writes(own, std::move(sends), patience)),
+                       end_of(reads(own, made.bytes, patience)));
   const auto [wrote, read] = co_await std::move(both);
   made.how = read == "ok" ? wrote : read;
   co_return made;
 }
 
 bool is_typed(const std::string& how) {
-  return how == "io_error" || how == "timed_out" || how == "truncated" || how == "protocol" || how == "refused_by_peer";
+  return how == "io_error" || how == "timed_out" || how == "truncated" || how == "protocol" ||
+         how == "refused_by_peer";
 }
 
-task<> connect_through(runtime& rt, chaos does, std::uint64_t seed, std::atomic<int>& right, std::atomic<int>& failed) {
-  static const tls_context trust = tls_context::client(trusting()), self = tls_context::server(showing(good_identity()));
+task<> connect_through(runtime& rt, chaos does, std::uint64_t seed, std::atomic<int>& right,
+                       std::atomic<int>& failed) {
+  static const tls_context trust = tls_context::client(trusting()),
+                           self = tls_context::server(showing(good_identity()));
   auto listener = tcp_listener::listen(endpoint::loopback(0));
   chaos_proxy proxy(listener.local(), does, seed, 4'000);
   proxy.start(rt);
@@ -56,13 +63,16 @@ task<> connect_through(runtime& rt, chaos does, std::uint64_t seed, std::atomic<
   tcp_stream near = co_await tcp_stream::connect(proxy.at());
   tcp_stream distant = co_await listener.accept();
   const std::string there = some_bytes(bytes_each_way), back = some_bytes(bytes_each_way + 1);
-  future<received> serving = rt.spawn(converse(tls_stream::server(self, std::move(distant)), back, patience));
-  const received client = co_await converse(tls_stream::client(trust, std::move(near), "good.test"), there, patience);
+  future<received> serving =
+      rt.spawn(converse(tls_stream::server(self, std::move(distant)), back, patience));
+  const received client =
+      co_await converse(tls_stream::client(trust, std::move(near), "good.test"), there, patience);
   const received server = co_await std::move(serving);
   co_await proxy.join();
   EXPECT_EQ(server.bytes, there.substr(0, server.bytes.size()));
   EXPECT_EQ(client.bytes, back.substr(0, client.bytes.size()));
-  const std::string name = std::string(name_of(does)) + " " + std::to_string(seed) + ": " + client.how + ", " + server.how;
+  const std::string name = std::string(name_of(does)) + " " + std::to_string(seed) + ": " +
+                           client.how + ", " + server.how;
   const bool whole = client.how == "ok" && server.how == "ok";
   if (whole) {
     EXPECT_TRUE(client.bytes == back && server.bytes == there) << name;
@@ -78,15 +88,18 @@ task<> connect_through(runtime& rt, chaos does, std::uint64_t seed, std::atomic<
 }
 
 TEST_P(tls_chaos, what_is_read_is_what_was_written) {
-  constexpr chaos with_damage[] = {chaos::none,       chaos::delays,     chaos::single_bytes, chaos::reset,
-                                   chaos::half_close, chaos::black_hole, chaos::mixed,        chaos::damage};
+  constexpr chaos with_damage[] = {chaos::none,  chaos::delays,     chaos::single_bytes,
+                                   chaos::reset, chaos::half_close, chaos::black_hole,
+                                   chaos::mixed, chaos::damage};
   for (const chaos does : with_damage) {
     std::atomic<int> right{0}, failed{0};
     const int seeds = does == chaos::mixed ? fewer(8) : fewer(4);
     const int before = open_files();
     {
       runtime rt(options());
-      for (int i = 0; i < seeds; ++i) rt.spawn(connect_through(rt, does, GetParam().on.seed * 100 + static_cast<unsigned>(i), right, failed));
+      for (int i = 0; i < seeds; ++i)
+        rt.spawn(connect_through(rt, does, GetParam().on.seed * 100 + static_cast<unsigned>(i),
+                                 right, failed));
       rt.run();
     }
     EXPECT_EQ(open_files(), before) << name_of(does);

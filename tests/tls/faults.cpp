@@ -1,5 +1,5 @@
-// The fault table: each system call that moves bytes comes to each error once, at several calls. Each time both sides learn it
-// by a typed error, or do not notice, and nothing is left open.
+// The fault table: each system call that moves bytes comes to each error once, at several calls.
+// Each time both sides learn it by a typed error, or do not notice, and nothing is left open.
 #include <cstring>
 
 #include "support/faulty_kernel.hpp"
@@ -46,8 +46,10 @@ task<tls_stream> accepted(tcp_listener& from, tls_context self) {
 }
 
 TEST_P(tls_faults, each_is_a_typed_error_or_is_not_noticed) {
-  static const tls_context trust = tls_context::client(trusting()), self = tls_context::server(showing(good_identity()));
-  for (const int fault : {EINTR, EAGAIN, ECONNRESET, EPIPE, ETIMEDOUT, ENOBUFS, ENOMEM, static_cast<int>(short_transfer), static_cast<int>(one_byte_transfers)}) {
+  static const tls_context trust = tls_context::client(trusting()),
+                           self = tls_context::server(showing(good_identity()));
+  for (const int fault : {EINTR, EAGAIN, ECONNRESET, EPIPE, ETIMEDOUT, ENOBUFS, ENOMEM,
+                          static_cast<int>(short_transfer), static_cast<int>(one_byte_transfers)}) {
     for (const int nth : {0, 1, 2, 3, 5, 8}) {
       if (fault == one_byte_transfers && nth > 0) continue;
       const int before = open_files();
@@ -62,7 +64,8 @@ TEST_P(tls_faults, each_is_a_typed_error_or_is_not_noticed) {
         auto both = [](std::string& one, std::string& two, std::size_t bytes) -> task<> {
           auto listener = tcp_listener::listen(endpoint::loopback(0));
           const endpoint at = listener.local();
-          auto sides = when_all(side(connected(at, trust), bytes), side(accepted(listener, self), bytes));
+          auto sides =
+              when_all(side(connected(at, trust), bytes), side(accepted(listener, self), bytes));
           auto [a, b] = co_await std::move(sides);
           one = a;
           two = b;
@@ -70,13 +73,17 @@ TEST_P(tls_faults, each_is_a_typed_error_or_is_not_noticed) {
         rt.spawn(both(client, server, fault == one_byte_transfers ? 2'000 : 20'000));
         rt.run();
       }
-      const std::string name = std::string(name_of(GetParam())) + " " + (fault > 0 ? std::strerror(fault) : "short") + " " + std::to_string(nth);
+      const std::string name = std::string(name_of(GetParam())) + " " +
+                               (fault > 0 ? std::strerror(fault) : "short") + " " +
+                               std::to_string(nth);
       const bool harmless = fault == EINTR || fault == EAGAIN || fault < 0;
       if (harmless) {
         EXPECT_EQ(client + server, "okok") << name;
       } else {
         for (const std::string& how : {client, server}) {
-          EXPECT_TRUE(how == "ok" || how == "io_error" || how == "truncated" || how == "refused_by_peer") << name << ": " << how;
+          EXPECT_TRUE(how == "ok" || how == "io_error" || how == "truncated" ||
+                      how == "refused_by_peer")
+              << name << ": " << how;
         }
       }
       EXPECT_EQ(open_files(), before) << name;

@@ -16,7 +16,8 @@ TEST_P(tls_given_up, reads_that_are_given_up_lose_nothing) {
     unsigned state = seed;
     for (;;) {
       state = state * 1103515245 + 12345;
-      const std::span<char> part(buffer.data(), 1 + (state >> 8) % ((state >> 4) % 3 == 0 ? buffer.size() : 100));
+      const std::span<char> part(buffer.data(),
+                                 1 + (state >> 8) % ((state >> 4) % 3 == 0 ? buffer.size() : 100));
       std::size_t bytes = 0;
       bool came = true;
       try {
@@ -44,8 +45,9 @@ TEST_P(tls_given_up, reads_that_are_given_up_lose_nothing) {
     tls_pair pair = co_await make_good_pair();
     const std::string bytes = some_bytes(static_cast<std::size_t>(fewer(600'000, 4)));
     int late_there = 0, late_here = 0;
-    auto all = when_all(read_in_tries(pair.client, 1, late_there), read_in_tries(pair.server, 2, late_here),
-                        send_in_parts(pair.client, bytes), send_in_parts(pair.server, bytes));
+    auto all = when_all(read_in_tries(pair.client, 1, late_there),
+                        read_in_tries(pair.server, 2, late_here), send_in_parts(pair.client, bytes),
+                        send_in_parts(pair.server, bytes));
     auto [there, here, sent, sent_back] = co_await std::move(all);
     EXPECT_TRUE(there == bytes) << there.size();
     EXPECT_TRUE(here == bytes) << here.size();

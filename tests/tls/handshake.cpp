@@ -18,7 +18,8 @@ struct both_outcomes {
   both_outcomes() {}
 };
 task<both_outcomes> shake_both(tls_options trust, tls_options self, std::string host) {
-  tls_pair pair = co_await make_tls_pair(tls_context::client(trust), tls_context::server(self), host);
+  tls_pair pair =
+      co_await make_tls_pair(tls_context::client(trust), tls_context::server(self), host);
   // One that fails closes, as one should.
   auto ends = [](tls_stream& one) -> task<std::string> {
     const std::string how = co_await outcome_of(shake(one));
@@ -88,17 +89,26 @@ TEST_P(tls_handshake, certificates_that_are_not_right_are_refused) {
         {"address", trusted().issue(address), "127.0.0.1", "ok", 0},
         {"address of IPv6", trusted().issue(address), "[::1]", "ok", 0},
         {"expired", trusted().issue(old), "good.test", "certificate", X509_V_ERR_CERT_HAS_EXPIRED},
-        {"not valid yet", trusted().issue(early), "good.test", "certificate", X509_V_ERR_CERT_NOT_YET_VALID},
-        {"another host", trusted().issue(other), "good.test", "certificate", X509_V_ERR_HOSTNAME_MISMATCH},
-        {"wildcard a level up", trusted().issue(wide), "very.good.deep.test", "certificate", X509_V_ERR_HOSTNAME_MISMATCH},
-        {"half a wildcard", trusted().issue(partial), "good.deep.test", "certificate", X509_V_ERR_HOSTNAME_MISMATCH},
-        {"name for an address", good_identity(), "127.0.0.1", "certificate", X509_V_ERR_IP_ADDRESS_MISMATCH},
-        {"common name alone", trusted().issue(nameless), "server", "certificate", X509_V_ERR_HOSTNAME_MISMATCH},
-        {"unknown authority", unknown.issue(), "good.test", "certificate", X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY},
-        {"self-signed", trusted().issue_self_signed(), "good.test", "certificate", X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT},
+        {"not valid yet", trusted().issue(early), "good.test", "certificate",
+         X509_V_ERR_CERT_NOT_YET_VALID},
+        {"another host", trusted().issue(other), "good.test", "certificate",
+         X509_V_ERR_HOSTNAME_MISMATCH},
+        {"wildcard a level up", trusted().issue(wide), "very.good.deep.test", "certificate",
+         X509_V_ERR_HOSTNAME_MISMATCH},
+        {"half a wildcard", trusted().issue(partial), "good.deep.test", "certificate",
+         X509_V_ERR_HOSTNAME_MISMATCH},
+        {"name for an address", good_identity(), "127.0.0.1", "certificate",
+         X509_V_ERR_IP_ADDRESS_MISMATCH},
+        {"common name alone", trusted().issue(nameless), "server", "certificate",
+         X509_V_ERR_HOSTNAME_MISMATCH},
+        {"unknown authority", unknown.issue(), "good.test", "certificate",
+         X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY},
+        {"self-signed", trusted().issue_self_signed(), "good.test", "certificate",
+         X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT},
     };
     for (const row& one : table) {
-      tls_pair pair = co_await make_tls_pair(tls_context::client(trusting()), tls_context::server(showing(one.shown)), one.host);
+      tls_pair pair = co_await make_tls_pair(tls_context::client(trusting()),
+                                             tls_context::server(showing(one.shown)), one.host);
       auto client = [](tls_stream& self, const row& wanted) -> task<> {
         std::string outcome = "ok";
         try {
@@ -123,7 +133,8 @@ TEST_P(tls_handshake, certificates_that_are_not_right_are_refused) {
     // Who does not ask is not told.
     tls_options careless;
     careless.verify = false;
-    const tls_options shady = showing(unknown.issue(old)), good = showing(good_identity()), by_default;
+    const tls_options shady = showing(unknown.issue(old)), good = showing(good_identity()),
+                      by_default;
     const both_outcomes got = co_await shake_both(careless, shady, "good.test");
     EXPECT_EQ(got.client + got.server, "okok");
     // By default the system's store decides, which does not know the tests' authority.
@@ -149,7 +160,9 @@ TEST_P(tls_handshake, a_chain_is_shown_whole) {
 
 // The system's store is where OpenSSL looks by default; SSL_CERT_FILE names another one.
 TEST_P(tls_handshake, the_systems_store_is_trusted_by_default) {
-  const std::string file = (std::filesystem::temp_directory_path() / ("troupe_ca_" + std::to_string(::getpid()))).string();
+  const std::string file =
+      (std::filesystem::temp_directory_path() / ("troupe_ca_" + std::to_string(::getpid())))
+          .string();
   std::ofstream(file) << trusted().certificate();
   auto shake_by_default = []() -> task<> {
     const tls_options by_default, self = showing(good_identity());
@@ -178,7 +191,8 @@ TEST_P(tls_handshake, protocols_are_agreed_on_or_not) {
       tls_options trust = trusting(), self = showing(good_identity());
       trust.alpn = one.offered;
       self.alpn = one.served;
-      const tls_pair pair = co_await make_connected_pair(tls_context::client(trust), tls_context::server(self));
+      const tls_pair pair =
+          co_await make_connected_pair(tls_context::client(trust), tls_context::server(self));
       EXPECT_EQ(pair.client.alpn(), one.chosen);
       EXPECT_EQ(pair.server.alpn(), one.chosen);
     }
@@ -187,7 +201,8 @@ TEST_P(tls_handshake, protocols_are_agreed_on_or_not) {
       tls_options preset = trusting(), served = showing(good_identity());
       preset.alpn = offered;
       served.alpn = tls_options::https("certificate", "key").alpn;
-      const tls_pair pair = co_await make_connected_pair(tls_context::client(preset), tls_context::server(served));
+      const tls_pair pair =
+          co_await make_connected_pair(tls_context::client(preset), tls_context::server(served));
       EXPECT_EQ(pair.client.alpn(), offered.empty() ? "" : "http/1.1");
       EXPECT_EQ(pair.server.alpn(), offered.empty() ? "" : "http/1.1");
     }
@@ -206,7 +221,8 @@ TEST_P(tls_handshake, versions_must_overlap) {
     tls_options old = trusting(), self = showing(good_identity());
     old.max_version = tls_version::v1_2;
     {
-      const tls_pair pair = co_await make_connected_pair(tls_context::client(old), tls_context::server(self));
+      const tls_pair pair =
+          co_await make_connected_pair(tls_context::client(old), tls_context::server(self));
       EXPECT_EQ(pair.client.version(), "TLSv1.2");
     }
     self.min_version = tls_version::v1_3;
@@ -228,7 +244,8 @@ TEST_P(tls_handshake, clients_show_a_certificate_when_asked) {
     const identity who = trusted().issue();
     trust.certificate_pem = who.certificate;
     trust.key_pem = who.key;
-    const tls_pair pair = co_await make_connected_pair(tls_context::client(trust), tls_context::server(self));
+    const tls_pair pair =
+        co_await make_connected_pair(tls_context::client(trust), tls_context::server(self));
     EXPECT_EQ(pair.server.peer_certificate().value().issuer, "CN=the authority");
   };
   run(show());
@@ -241,7 +258,8 @@ TEST_P(tls_handshake, a_second_connection_resumes_the_session) {
         tls_options trust = trusting();
         trust.max_version = most;
         trust.tickets = tickets;
-        const tls_context client = tls_context::client(trust), server = tls_context::server(showing(good_identity()));
+        const tls_context client = tls_context::client(trust),
+                          server = tls_context::server(showing(good_identity()));
         for (int i = 0; i < 3; ++i) {
           tls_pair pair = co_await make_connected_pair(client, server);
           EXPECT_EQ(pair.client.resumed(), tickets && i > 0);
@@ -264,17 +282,44 @@ TEST_P(tls_handshake, garbage_and_silence_and_early_ends) {
       const char* server;
     };
     const std::vector<row> table{
-        {"another protocol", [](tcp_stream& to) -> task<> { co_await to.write_all("HTTP/1.1 400 Bad Request\r\n\r\n"); }, "protocol", "protocol"},
-        {"zeros", [](tcp_stream& to) -> task<> { co_await to.write_all(std::string(5000, '\0')); }, "protocol", "protocol"},
-        {"a record that is too long", [](tcp_stream& to) -> task<> { co_await to.write_all(std::string("\x16\x03\x03\xff\xff") + std::string(100, 'x')); },
+        {"another protocol",
+         [](tcp_stream& to) -> task<> {
+           co_await to.write_all("HTTP/1.1 400 Bad Request\r\n\r\n");
+         },
          "protocol", "protocol"},
-        {"an alert", [](tcp_stream& to) -> task<> { co_await to.write_all(std::string("\x15\x03\x03\x00\x02\x02\x28", 7)); }, "refused_by_peer", "protocol"},
-        {"a goodbye", [](tcp_stream& to) -> task<> { co_await to.write_all(std::string("\x15\x03\x03\x00\x02\x01\x00", 7)); }, "truncated", "protocol"},
-        {"an end", [](tcp_stream& to) -> task<> { to.shutdown_write(); co_return; }, "truncated", "truncated"},
-        {"half a record", [](tcp_stream& to) -> task<> { co_await to.write_all(std::string("\x16\x03\x01\x01\x00\x01", 6)); to.shutdown_write(); }, "truncated", "truncated"},
+        {"zeros", [](tcp_stream& to) -> task<> { co_await to.write_all(std::string(5000, '\0')); },
+         "protocol", "protocol"},
+        {"a record that is too long",
+         [](tcp_stream& to) -> task<> {
+           co_await to.write_all(std::string("\x16\x03\x03\xff\xff") + std::string(100, 'x'));
+         },
+         "protocol", "protocol"},
+        {"an alert",
+         [](tcp_stream& to) -> task<> {
+           co_await to.write_all(std::string("\x15\x03\x03\x00\x02\x02\x28", 7));
+         },
+         "refused_by_peer", "protocol"},
+        {"a goodbye",
+         [](tcp_stream& to) -> task<> {
+           co_await to.write_all(std::string("\x15\x03\x03\x00\x02\x01\x00", 7));
+         },
+         "truncated", "protocol"},
+        {"an end",
+         [](tcp_stream& to) -> task<> {
+           to.shutdown_write();
+           co_return;
+         },
+         "truncated", "truncated"},
+        {"half a record",
+         [](tcp_stream& to) -> task<> {
+           co_await to.write_all(std::string("\x16\x03\x01\x01\x00\x01", 6));
+           to.shutdown_write();
+         },
+         "truncated", "truncated"},
         {"silence", [](tcp_stream&) -> task<> { co_return; }, "timed_out", "timed_out"},
     };
-    const tls_context trust = tls_context::client(trusting()), self = tls_context::server(showing(good_identity()));
+    const tls_context trust = tls_context::client(trusting()),
+                      self = tls_context::server(showing(good_identity()));
     for (const row& one : table) {
       for (const bool client : {true, false}) {
         stream_pair plain = co_await make_pair();
@@ -293,7 +338,8 @@ TEST_P(tls_handshake, garbage_and_silence_and_early_ends) {
             if (bytes == 0) co_return;
           }
         };
-        auto all = when_all(shakes(ours), outcome_of(one.does(plain.server)), outcome_of(reads(plain.server)));
+        auto all = when_all(shakes(ours), outcome_of(one.does(plain.server)),
+                            outcome_of(reads(plain.server)));
         auto [got, wrote, read] = co_await std::move(all);
         EXPECT_EQ(got, client ? one.client : one.server) << one.name;
       }
@@ -305,7 +351,8 @@ TEST_P(tls_handshake, garbage_and_silence_and_early_ends) {
 TEST_P(tls_handshake, a_reset_is_an_error_of_the_stream) {
   auto meet = []() -> task<> {
     stream_pair plain = co_await make_pair();
-    tls_stream ours = tls_stream::client(tls_context::client(trusting()), std::move(plain.client), "good.test");
+    tls_stream ours =
+        tls_stream::client(tls_context::client(trusting()), std::move(plain.client), "good.test");
     co_await plain.server.write_all("x");
     auto reset = [](tcp_stream& to) -> task<> {
       std::array<char, 1> byte;
@@ -321,11 +368,16 @@ TEST_P(tls_handshake, a_reset_is_an_error_of_the_stream) {
 
 TEST_P(tls_handshake, misuse_is_told) {
   auto misuse = []() -> task<> {
-    const tls_context trust = tls_context::client(trusting()), self = tls_context::server(showing(good_identity()));
-    EXPECT_THROW(static_cast<void>(tls_stream::client(self, tcp_stream(), "good.test")), option_error);
+    const tls_context trust = tls_context::client(trusting()),
+                      self = tls_context::server(showing(good_identity()));
+    EXPECT_THROW(static_cast<void>(tls_stream::client(self, tcp_stream(), "good.test")),
+                 option_error);
     EXPECT_THROW(tls_stream::server(trust, tcp_stream()), option_error);
-    for (const std::string& host : {std::string(), std::string(".test"), std::string("a b"), std::string("a\0b", 3), std::string("a\r\n"), std::string(300, 'a')}) {
-      EXPECT_THROW(static_cast<void>(tls_stream::client(trust, tcp_stream(), host)), option_error) << host;
+    for (const std::string& host :
+         {std::string(), std::string(".test"), std::string("a b"), std::string("a\0b", 3),
+          std::string("a\r\n"), std::string(300, 'a')}) {
+      EXPECT_THROW(static_cast<void>(tls_stream::client(trust, tcp_stream(), host)), option_error)
+          << host;
     }
     tls_stream none;
     EXPECT_THROW(static_cast<void>(none.handshake()), usage_error);

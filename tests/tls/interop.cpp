@@ -22,7 +22,9 @@ class tls_interop : public tls_conformance {};
 // Certificates in files, as the programs want them.
 class files {
  public:
-  files() : folder_(std::filesystem::temp_directory_path() / ("troupe_tls_" + std::to_string(::getpid()))) {
+  files()
+      : folder_(std::filesystem::temp_directory_path() /
+                ("troupe_tls_" + std::to_string(::getpid()))) {
     std::filesystem::create_directory(folder_);
     write("ca.pem", trusted().certificate());
     write("certificate.pem", good_identity().certificate);
@@ -43,7 +45,8 @@ class child {
  public:
   explicit child(std::vector<std::string> command) {
     int in[2], out[2];
-    if (::pipe2(in, O_CLOEXEC) != 0 || ::pipe2(out, O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
+    if (::pipe2(in, O_CLOEXEC) != 0 || ::pipe2(out, O_CLOEXEC) != 0)
+      throw std::runtime_error("no pipe");
     posix_spawn_file_actions_t actions;
     ::posix_spawn_file_actions_init(&actions);
     ::posix_spawn_file_actions_adddup2(&actions, in[0], 0);
@@ -52,7 +55,8 @@ class child {
     std::vector<char*> arguments;
     for (std::string& one : command) arguments.push_back(one.data());
     arguments.push_back(nullptr);
-    const int failed = ::posix_spawnp(&process_, arguments[0], &actions, nullptr, arguments.data(), environ);
+    const int failed =
+        ::posix_spawnp(&process_, arguments[0], &actions, nullptr, arguments.data(), environ);
     ::posix_spawn_file_actions_destroy(&actions);
     ::close(in[0]);
     ::close(out[1]);
@@ -89,8 +93,9 @@ TEST_P(tls_interop, with_a_server_of_openssl) {
   const files with;
   auto talk = [](const files& there) -> task<> {
     for (const char* version : {"-tls1_2", "-tls1_3"}) {
-      child server({"openssl", "s_server", "-accept", "127.0.0.1:0", "-cert", there.path("certificate.pem"), "-key", there.path("key.pem"),
-                    "-rev", version, "-alpn", "reverse"});
+      child server({"openssl", "s_server", "-accept", "127.0.0.1:0", "-cert",
+                    there.path("certificate.pem"), "-key", there.path("key.pem"), "-rev", version,
+                    "-alpn", "reverse"});
       co_await server.read_until("ACCEPT 127.0.0.1:");
       const std::string port = co_await server.read_until("\n");
       const endpoint at = endpoint::loopback(static_cast<std::uint16_t>(std::stoi(port)));
@@ -129,8 +134,9 @@ TEST_P(tls_interop, with_a_client_of_openssl_that_changes_its_keys) {
     self.key_file = there.path("key.pem");
     self.alpn = {"lines"};
     const tls_context context = tls_context::server(self);
-    child client({"openssl", "s_client", "-connect", listener.local().to_string(), "-CAfile", there.path("ca.pem"), "-verify_return_error",
-                  "-verify_hostname", "good.test", "-servername", "good.test", "-alpn", "lines"});
+    child client({"openssl", "s_client", "-connect", listener.local().to_string(), "-CAfile",
+                  there.path("ca.pem"), "-verify_return_error", "-verify_hostname", "good.test",
+                  "-servername", "good.test", "-alpn", "lines"});
     tcp_stream plain = co_await listener.accept().timeout(20s);
     tls_stream peer = tls_stream::server(context, std::move(plain));
     co_await peer.handshake().timeout(20s);
@@ -157,13 +163,16 @@ TEST_P(tls_interop, with_a_client_of_openssl_that_changes_its_keys) {
   run(talk(with));
 }
 
-// Records from one side to the other. After the client's last flight of the handshake one record more comes through, until `opened`.
+// Records from one side to the other. After the client's last flight of the handshake one record
+// more comes through, until `opened`.
 task<> pass_records(tcp_stream& from, tcp_stream& to, bool& finished, const event* opened) {
   std::string record;
   for (int held = 0;;) {
     record.resize(5);
     co_await from.read_exact(std::span<char>(record));
-    const std::size_t bytes = static_cast<std::size_t>(static_cast<unsigned char>(record[3])) * 256 + static_cast<unsigned char>(record[4]);
+    const std::size_t bytes =
+        static_cast<std::size_t>(static_cast<unsigned char>(record[3])) * 256 +
+        static_cast<unsigned char>(record[4]);
     record.resize(5 + bytes);
     co_await from.read_exact(std::span<char>(record).subspan(5));
     if (opened != nullptr && finished && ++held == 2) co_await opened->wait();
@@ -172,32 +181,39 @@ task<> pass_records(tcp_stream& from, tcp_stream& to, bool& finished, const even
   }
 }
 
-// A ticket so large that it takes two records has come by half: whoever writes has to wait for the rest, and somebody to read it.
+// A ticket so large that it takes two records has come by half: whoever writes has to wait for the
+// rest, and somebody to read it.
 TEST_P(tls_interop, a_message_of_the_protocol_in_pieces_keeps_nobody_waiting) {
   const files with;
   auto talk = [](const files& there) -> task<> {
     // A reader is there before the writer, after it, or not at all.
     enum class reader { none, before, after };
     for (const reader beside : {reader::none, reader::before, reader::after}) {
-      child server({"openssl", "s_server", "-accept", "127.0.0.1:0", "-cert", there.path("certificate.pem"), "-key", there.path("key.pem"),
-                    "-rev", "-tls1_3", "-max_send_frag", "512", "-Verify", "1", "-CAfile", there.path("ca.pem")});
+      child server({"openssl", "s_server", "-accept", "127.0.0.1:0", "-cert",
+                    there.path("certificate.pem"), "-key", there.path("key.pem"), "-rev", "-tls1_3",
+                    "-max_send_frag", "512", "-Verify", "1", "-CAfile", there.path("ca.pem")});
       co_await server.read_until("ACCEPT 127.0.0.1:");
       const std::string port = co_await server.read_until("\n");
-      tcp_stream there_side = co_await tcp_stream::connect(endpoint::loopback(static_cast<std::uint16_t>(std::stoi(port))));
+      tcp_stream there_side = co_await tcp_stream::connect(
+          endpoint::loopback(static_cast<std::uint16_t>(std::stoi(port))));
       stream_pair here_side = co_await make_pair();
       tls_options trust = trusting();
       trust.certificate_pem = good_identity().certificate;
       trust.key_pem = good_identity().key;
-      tls_stream peer = tls_stream::client(tls_context::client(trust), std::move(here_side.client), "good.test");
+      tls_stream peer =
+          tls_stream::client(tls_context::client(trust), std::move(here_side.client), "good.test");
       bool finished = false;
       const event opened;
       auto converse = [](tls_stream& own, const event& opens, reader reads) -> task<> {
         co_await own.handshake().timeout(20s);
         std::string line(6, '\0');
-        auto waits = [](tls_stream& from, std::string& to, std::chrono::nanoseconds span) -> task<> {
+        auto waits = [](tls_stream& from, std::string& to,
+                        std::chrono::nanoseconds span) -> task<> {
           co_await from.read_exact(std::span<char>(to)).timeout(span);
         };
-        auto writes = [](tls_stream& to) -> task<> { co_await to.write_all("olleh\n").timeout(20s); };
+        auto writes = [](tls_stream& to) -> task<> {
+          co_await to.write_all("olleh\n").timeout(20s);
+        };
         auto opens_later = [](const event& what) -> task<> {
           co_await sleep_for(20ms);
           what.set();
@@ -218,8 +234,10 @@ TEST_P(tls_interop, a_message_of_the_protocol_in_pieces_keeps_nobody_waiting) {
         EXPECT_EQ(line, "hello\n");
         own.close();
       };
-      auto all = when_any(converse(peer, opened, beside), outcome_of(pass_records(here_side.server, there_side, finished, nullptr)),
-                          outcome_of(pass_records(there_side, here_side.server, finished, &opened)));
+      auto all =
+          when_any(converse(peer, opened, beside),
+                   outcome_of(pass_records(here_side.server, there_side, finished, nullptr)),
+                   outcome_of(pass_records(there_side, here_side.server, finished, &opened)));
       const auto first = co_await std::move(all);
       EXPECT_EQ(first.index(), 0u);
     }
@@ -278,7 +296,8 @@ class raw_server {
 TEST_P(tls_interop, a_peer_that_wants_to_begin_anew_without_end_is_left) {
   auto talk = []() -> task<> {
     stream_pair plain = co_await make_pair();
-    tls_stream client = tls_stream::client(tls_context::client(trusting()), std::move(plain.client), "good.test");
+    tls_stream client =
+        tls_stream::client(tls_context::client(trusting()), std::move(plain.client), "good.test");
     auto floods = [](tcp_stream& to) -> task<> {
       raw_server server;
       std::array<char, 4096> buffer;
@@ -306,10 +325,11 @@ TEST_P(tls_interop, a_peer_that_wants_to_begin_anew_without_end_is_left) {
   run(talk());
 }
 
-INSTANTIATE_TEST_SUITE_P(backends, tls_interop,
-                         ::testing::Values(io_setting{{policy::work_stealing, 2, 1}, io_backend::epoll},
-                                           io_setting{{policy::work_stealing, 2, 1}, io_backend::io_uring}),
-                         [](const auto& one) { return name_of(one.param); });
+INSTANTIATE_TEST_SUITE_P(
+    backends, tls_interop,
+    ::testing::Values(io_setting{{policy::work_stealing, 2, 1}, io_backend::epoll},
+                      io_setting{{policy::work_stealing, 2, 1}, io_backend::io_uring}),
+    [](const auto& one) { return name_of(one.param); });
 
 }  // namespace
 }  // namespace troupe::test

@@ -62,7 +62,8 @@ TEST_P(tls_several_hosts, each_sees_the_certificate_of_who_it_asks_for) {
       EXPECT_EQ(unknown, "certificate");
       const std::string first = co_await shown_to(anybody, server, "unknown.test");
       EXPECT_EQ(first, "good.test ");
-      const std::string unnamed = co_await shown_to(anybody, server, "127.0.0.1");  // addresses are not told
+      // addresses are not told
+      const std::string unnamed = co_await shown_to(anybody, server, "127.0.0.1");
       EXPECT_EQ(unnamed, "good.test ");
     }
   };

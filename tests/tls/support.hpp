@@ -18,8 +18,10 @@ namespace troupe::test {
 
 // The number of workers has no part in most of it.
 inline std::vector<io_setting> tls_settings() {
-  std::vector<io_setting> all{{{policy::work_stealing, 2, 1}, io_backend::epoll}, {{policy::work_stealing, 2, 1}, io_backend::io_uring}};
-  for (const std::uint64_t seed : {1u, 2u, 3u}) all.push_back({{policy::simulated, 1, seed}, io_backend::simulated});
+  std::vector<io_setting> all{{{policy::work_stealing, 2, 1}, io_backend::epoll},
+                              {{policy::work_stealing, 2, 1}, io_backend::io_uring}};
+  for (const std::uint64_t seed : {1u, 2u, 3u})
+    all.push_back({{policy::simulated, 1, seed}, io_backend::simulated});
   return all;
 }
 
@@ -49,7 +51,8 @@ inline const char* text_of(tls_failure why) {
   return names[static_cast<std::size_t>(why)];
 }
 
-// What has become of a task: "ok", or how it failed. OpenSSL's queue of errors is empty then, on whatever thread this goes on.
+// What has become of a task: "ok", or how it failed. OpenSSL's queue of errors is empty then, on
+// whatever thread this goes on.
 inline task<std::string> end_of(task<> one) {
   try {
     co_await std::move(one);
@@ -83,7 +86,9 @@ inline task<stream_pair> make_pair() {
   auto listener = tcp_listener::listen(endpoint::loopback(0));
   stream_pair made;
   const endpoint at = listener.local();
-  auto connecting = [](endpoint to) -> task<tcp_stream> { co_return co_await tcp_stream::connect(to); };
+  auto connecting = [](endpoint to) -> task<tcp_stream> {
+    co_return co_await tcp_stream::connect(to);
+  };
   auto accepting = [](tcp_listener& from) -> task<tcp_stream> { co_return co_await from.accept(); };
   auto both = when_all(connecting(at), accepting(listener));
   auto [client, server] = co_await std::move(both);
@@ -97,7 +102,8 @@ struct tls_pair {
   tls_stream client, server;
   tls_pair() {}
 };
-inline task<tls_pair> make_tls_pair(tls_context trust, tls_context self, std::string host = "good.test") {
+inline task<tls_pair> make_tls_pair(tls_context trust, tls_context self,
+                                    std::string host = "good.test") {
   stream_pair plain = co_await make_pair();
   tls_pair made;
   made.client = tls_stream::client(trust, std::move(plain.client), host);
@@ -111,10 +117,13 @@ inline task<tls_pair> make_connected_pair(tls_context trust, tls_context self) {
   co_return made;
 }
 inline task<tls_pair> make_good_pair() {
-  co_return co_await make_connected_pair(tls_context::client(trusting()), tls_context::server(showing(good_identity())));
+  co_return co_await make_connected_pair(tls_context::client(trusting()),
+                                         tls_context::server(showing(good_identity())));
 }
 
-inline task<> send_bytes(tls_stream& to, std::string bytes) { co_await to.write_all(std::move(bytes)); }
+inline task<> send_bytes(tls_stream& to, std::string bytes) {
+  co_await to.write_all(std::move(bytes));
+}
 inline task<> send_and_end(tls_stream& to, std::string bytes) {
   co_await to.write_all(std::move(bytes));
   co_await to.shutdown();
@@ -134,6 +143,6 @@ class tls_conformance : public io_conformance {};
 
 }  // namespace troupe::test
 
-#define TROUPE_TLS_TEST_EACH(suite)                                                                \
+#define TROUPE_TLS_TEST_EACH(suite)                                                              \
   INSTANTIATE_TEST_SUITE_P(backends, suite, ::testing::ValuesIn(::troupe::test::tls_settings()), \
                            [](const auto& one) { return ::troupe::test::name_of(one.param); })

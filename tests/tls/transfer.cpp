@@ -14,8 +14,10 @@ class tls_damage : public tls_conformance {};
 TEST_P(tls_transfer, much_goes_both_ways_at_once) {
   auto exchange = []() -> task<> {
     tls_pair pair = co_await make_good_pair();
-    const std::string up = some_bytes(static_cast<std::size_t>(fewer(700'000, 10))), down = some_bytes(static_cast<std::size_t>(fewer(900'001, 10)));
-    auto all = when_all(send_and_end(pair.client, up), send_and_end(pair.server, down), read_to_the_end(pair.client), read_to_the_end(pair.server));
+    const std::string up = some_bytes(static_cast<std::size_t>(fewer(700'000, 10))),
+                      down = some_bytes(static_cast<std::size_t>(fewer(900'001, 10)));
+    auto all = when_all(send_and_end(pair.client, up), send_and_end(pair.server, down),
+                        read_to_the_end(pair.client), read_to_the_end(pair.server));
     auto [one, two, at_client, at_server] = co_await std::move(all);
     EXPECT_TRUE(at_server == up);
     EXPECT_TRUE(at_client == down);
@@ -46,10 +48,13 @@ TEST_P(tls_transfer, two_actors_share_a_connection) {
 TEST_P(tls_transfer, sizes_of_every_kind) {
   auto exchange = []() -> task<> {
     tls_pair pair = co_await make_good_pair();
-    for (const std::size_t size : {0u, 1u, 2u, 1023u, 1024u, 1025u, 16'383u, 16'384u, 16'385u, 50'000u}) {
+    for (const std::size_t size :
+         {0u, 1u, 2u, 1023u, 1024u, 1025u, 16'383u, 16'384u, 16'385u, 50'000u}) {
       const std::string sent = some_bytes(size);
       std::string got(size, '\0');
-      auto reads = [](tls_stream& from, std::string& to) -> task<> { co_await from.read_exact(std::span<char>(to)); };
+      auto reads = [](tls_stream& from, std::string& to) -> task<> {
+        co_await from.read_exact(std::span<char>(to));
+      };
       auto both = when_all(send_bytes(pair.client, sent), reads(pair.server, got));
       co_await std::move(both);
       EXPECT_TRUE(got == sent) << size;
@@ -57,8 +62,12 @@ TEST_P(tls_transfer, sizes_of_every_kind) {
     // write() takes a record's worth at most.
     const std::string much = some_bytes(50'000);
     std::string got(16'384, '\0');
-    auto writes = [](tls_stream& to, std::string_view bytes) -> task<std::size_t> { co_return co_await to.write(bytes); };
-    auto reads = [](tls_stream& from, std::string& to) -> task<> { co_await from.read_exact(std::span<char>(to)); };
+    auto writes = [](tls_stream& to, std::string_view bytes) -> task<std::size_t> {
+      co_return co_await to.write(bytes);
+    };
+    auto reads = [](tls_stream& from, std::string& to) -> task<> {
+      co_await from.read_exact(std::span<char>(to));
+    };
     auto both = when_all(writes(pair.client, much), reads(pair.server, got));
     auto [taken, done] = co_await std::move(both);
     EXPECT_EQ(taken, 16'384u);
@@ -85,7 +94,9 @@ TEST_P(tls_transfer, an_end_that_was_declared_is_one_and_another_is_not) {
         std::array<char, 4> buffer;
         const std::size_t again = co_await pair.server.read(buffer);
         EXPECT_EQ(again, 0u);
-        auto more = [](tls_stream& from, std::span<char> to) -> task<> { co_await from.read_exact(to); };
+        auto more = [](tls_stream& from, std::span<char> to) -> task<> {
+          co_await from.read_exact(to);
+        };
         const std::string whole = co_await outcome_of(more(pair.server, buffer));
         EXPECT_EQ(whole, "end_of_stream");
         // The other way is open still.
@@ -123,8 +134,10 @@ TEST_P(tls_transfer, damage_on_the_way_is_found) {
     enum class harm { flip, cut, inject };
     for (const harm what : {harm::flip, harm::cut, harm::inject}) {
       stream_pair one = co_await make_pair(), two = co_await make_pair();
-      tls_stream client = tls_stream::client(tls_context::client(trusting()), std::move(one.client), "good.test");
-      tls_stream server = tls_stream::server(tls_context::server(showing(good_identity())), std::move(two.client));
+      tls_stream client =
+          tls_stream::client(tls_context::client(trusting()), std::move(one.client), "good.test");
+      tls_stream server =
+          tls_stream::server(tls_context::server(showing(good_identity())), std::move(two.client));
       // To the client unharmed; to the server until the harm is wanted.
       auto relay = [](tcp_stream& from, tcp_stream& to, const bool& now, harm how) -> task<> {
         std::array<char, 1000> buffer;
@@ -133,7 +146,8 @@ TEST_P(tls_transfer, damage_on_the_way_is_found) {
           std::size_t bytes = co_await from.read(buffer);
           if (bytes == 0) break;
           const bool harms = now && !std::exchange(done, now);
-          if (harms && how == harm::flip) buffer[bytes - 1] = static_cast<char>(buffer[bytes - 1] ^ 1);
+          if (harms && how == harm::flip)
+            buffer[bytes - 1] = static_cast<char>(buffer[bytes - 1] ^ 1);
           if (harms && how == harm::cut) bytes -= 1;
           if (harms && how == harm::inject) co_await to.write_all(forged);
           co_await to.write_all(std::string_view(buffer.data(), bytes));
@@ -157,8 +171,9 @@ TEST_P(tls_transfer, damage_on_the_way_is_found) {
         to.close();
         co_return how;
       };
-      auto all = when_all(talk(client, server, now), outcome_of(relay(one.server, two.server, now, what)),
-                          outcome_of(relay(two.server, one.server, never, what)));
+      auto all =
+          when_all(talk(client, server, now), outcome_of(relay(one.server, two.server, now, what)),
+                   outcome_of(relay(two.server, one.server, never, what)));
       auto [how, there, back] = co_await std::move(all);
       EXPECT_EQ(how, what == harm::cut ? "truncated" : "protocol");
     }
@@ -166,10 +181,12 @@ TEST_P(tls_transfer, damage_on_the_way_is_found) {
   run(damage());
 }
 
-// One byte of the handshake is another one than was sent. (In virtual time: a length that is too great makes both wait.)
+// One byte of the handshake is another one than was sent. (In virtual time: a length that is too
+// great makes both wait.)
 TEST_P(tls_damage, a_handshake_with_a_changed_byte_comes_to_nothing) {
   auto damage = []() -> task<> {
-    const tls_context trust = tls_context::client(trusting()), self = tls_context::server(showing(good_identity()));
+    const tls_context trust = tls_context::client(trusting()),
+                      self = tls_context::server(showing(good_identity()));
     for (std::size_t place = 0; place < 1200; place += slow ? 101 : 23) {
       for (const bool up : {true, false}) {
         stream_pair one = co_await make_pair(), two = co_await make_pair();
@@ -202,10 +219,13 @@ TEST_P(tls_damage, a_handshake_with_a_changed_byte_comes_to_nothing) {
           co_return how;
         };
         constexpr std::size_t nowhere = SIZE_MAX;
-        auto all = when_all(side(client), side(server), outcome_of(relay(one.server, two.server, up ? place : nowhere, harmed)),
-                            outcome_of(relay(two.server, one.server, up ? nowhere : place, harmed)));
+        auto all =
+            when_all(side(client), side(server),
+                     outcome_of(relay(one.server, two.server, up ? place : nowhere, harmed)),
+                     outcome_of(relay(two.server, one.server, up ? nowhere : place, harmed)));
         auto [at_client, at_server, there, back] = co_await std::move(all);
-        EXPECT_EQ(at_client == "ok" && at_server == "ok", !harmed) << place << (up ? " up: " : " down: ") << at_client << ", " << at_server;
+        EXPECT_EQ(at_client == "ok" && at_server == "ok", !harmed)
+            << place << (up ? " up: " : " down: ") << at_client << ", " << at_server;
         EXPECT_NE(at_client, "cancelled");
         EXPECT_NE(at_server, "cancelled");
       }
@@ -218,8 +238,12 @@ TEST_P(tls_transfer, limits_of_time_and_tokens_end_what_waits) {
   auto limits = []() -> task<> {
     tls_pair pair = co_await make_good_pair();
     std::array<char, 4> buffer;
-    auto reads = [](tls_stream& from, std::span<char> to, std::chrono::nanoseconds span) -> task<> { co_await from.read(to).timeout(span); };
-    auto reads_until = [](tls_stream& from, std::span<char> to, std::stop_token token) -> task<> { co_await from.read(to).stop(token); };
+    auto reads = [](tls_stream& from, std::span<char> to, std::chrono::nanoseconds span) -> task<> {
+      co_await from.read(to).timeout(span);
+    };
+    auto reads_until = [](tls_stream& from, std::span<char> to, std::stop_token token) -> task<> {
+      co_await from.read(to).stop(token);
+    };
     for (const auto span : {0ms, 10ms}) {
       const std::string late = co_await outcome_of(reads(pair.server, buffer, span));
       EXPECT_EQ(late, "timed_out");
@@ -229,15 +253,19 @@ TEST_P(tls_transfer, limits_of_time_and_tokens_end_what_waits) {
       co_await yield();
       asks.request_stop();
     };
-    auto both = when_all(outcome_of(reads_until(pair.server, buffer, source.get_token())), stops(source));
+    auto both =
+        when_all(outcome_of(reads_until(pair.server, buffer, source.get_token())), stops(source));
     auto [stopped, done] = co_await std::move(both);
     EXPECT_EQ(stopped, "cancelled");
     // Nothing was lost by that.
     co_await pair.client.write_all("here");
     co_await pair.server.read_exact(buffer);
     EXPECT_EQ(std::string_view(buffer.data(), 4), "here");
-    // A write that nobody reads waits; what it had begun goes on with the next one, so that the peer reads it all.
-    auto writes = [](tls_stream& to) -> task<> { co_await to.write_all(std::string(20'000'000, 'x')).timeout(20ms); };
+    // A write that nobody reads waits; what it had begun goes on with the next one, so that the
+    // peer reads it all.
+    auto writes = [](tls_stream& to) -> task<> {
+      co_await to.write_all(std::string(20'000'000, 'x')).timeout(20ms);
+    };
     const std::string full = co_await outcome_of(writes(pair.client));
     EXPECT_EQ(full, "timed_out");
     auto all = when_all(send_and_end(pair.client, "end"), read_to_the_end(pair.server));
@@ -249,7 +277,8 @@ TEST_P(tls_transfer, limits_of_time_and_tokens_end_what_waits) {
 
 TEST_P(tls_transfer, a_handshake_can_be_ended_at_any_step) {
   auto end_it = []() -> task<> {
-    const tls_context trust = tls_context::client(trusting()), self = tls_context::server(showing(good_identity()));
+    const tls_context trust = tls_context::client(trusting()),
+                      self = tls_context::server(showing(good_identity()));
     for (int steps = 0; steps < 12; ++steps) {
       tls_pair pair = co_await make_tls_pair(trust, self);
       std::stop_source source;
@@ -266,8 +295,9 @@ TEST_P(tls_transfer, a_handshake_can_be_ended_at_any_step) {
         if (how != "ok") of.close();
         co_return how;
       };
-      auto all = when_all(closes(outcome_of(shakes(pair.client, source.get_token())), pair.client),
-                          closes(outcome_of(shake(pair.server)), pair.server), stops(source, steps));
+      auto all =
+          when_all(closes(outcome_of(shakes(pair.client, source.get_token())), pair.client),
+                   closes(outcome_of(shake(pair.server)), pair.server), stops(source, steps));
       auto [client, server, done] = co_await std::move(all);
       EXPECT_TRUE(client == "ok" || client == "cancelled") << client;
       EXPECT_TRUE(server == "ok" || server == "truncated" || server == "io_error") << server;
@@ -300,7 +330,8 @@ TEST_P(tls_transfer, a_second_read_or_write_is_refused) {
       co_await yield();
       co_await one.shutdown();
     };
-    auto both = when_all(outcome_of(reads(pair.client)), outcome_of(reads(pair.client)), ends(pair.server));
+    auto both =
+        when_all(outcome_of(reads(pair.client)), outcome_of(reads(pair.client)), ends(pair.server));
     auto [one, two, done] = co_await std::move(both);
     EXPECT_EQ(one + two, "okusage_error");
   };
@@ -335,10 +366,12 @@ TEST_P(tls_transfer, who_is_never_kept_waiting_lets_others_in) {
 
 TEST_P(tls_transfer, over_pipes_and_sockets_of_the_unix_domain) {
   auto exchange = []() -> task<> {
-    const tls_context trust = tls_context::client(trusting()), self = tls_context::server(showing(good_identity()));
+    const tls_context trust = tls_context::client(trusting()),
+                      self = tls_context::server(showing(good_identity()));
     auto there = pipe_stream::make(), back = pipe_stream::make();
     tls_pair pair;
-    pair.client = tls_stream::client(trust, std::move(back.first), std::move(there.second), "good.test");
+    pair.client =
+        tls_stream::client(trust, std::move(back.first), std::move(there.second), "good.test");
     pair.server = tls_stream::server(self, std::move(there.first), std::move(back.second));
     auto shaking = when_all(shake(pair.client), shake(pair.server));
     co_await std::move(shaking);
@@ -368,7 +401,9 @@ TEST_P(tls_transfer, the_end_of_the_program_ends_what_is_under_way) {
     auto waits = [](runtime& runs) -> task<> {
       tls_pair pair = co_await make_good_pair();
       auto reads = [](tls_stream& from) -> task<> { co_await read_to_the_end(from); };
-      auto writes = [](tls_stream& to) -> task<> { co_await to.write_all(std::string(20'000'000, 'x')); };
+      auto writes = [](tls_stream& to) -> task<> {
+        co_await to.write_all(std::string(20'000'000, 'x'));
+      };
       auto stops = [](runtime& of) -> task<> {
         co_await sleep_for(5ms);
         of.stop(stop_mode::discard);
@@ -383,10 +418,11 @@ TEST_P(tls_transfer, the_end_of_the_program_ends_what_is_under_way) {
 }
 
 TROUPE_TLS_TEST_EACH(tls_transfer);
-INSTANTIATE_TEST_SUITE_P(backends, tls_damage,
-                         ::testing::Values(io_setting{{policy::simulated, 1, 1}, io_backend::simulated},
-                                           io_setting{{policy::simulated, 1, 2}, io_backend::simulated}),
-                         [](const auto& one) { return name_of(one.param); });
+INSTANTIATE_TEST_SUITE_P(
+    backends, tls_damage,
+    ::testing::Values(io_setting{{policy::simulated, 1, 1}, io_backend::simulated},
+                      io_setting{{policy::simulated, 1, 2}, io_backend::simulated}),
+    [](const auto& one) { return name_of(one.param); });
 
 }  // namespace
 }  // namespace troupe::test

@@ -1,5 +1,5 @@
-// Does a little of everything that a trace has events for. How it ends: return | exit | crash | segv | deep | both |
-// flood | crowd | mended.
+// Does a little of everything that a trace has events for. How it ends: return | exit | crash |
+// segv | deep | both | flood | crowd | mended.
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -57,14 +57,16 @@ void compute() {
   const troupe::trace_span span("compute");
   troupe::trace_mark("no text: \xff\xc3(\xe2\x82\xac");
   troupe::trace_mark("two\nlines\x1b[31m\x7f");
-  std::array<troupe::lazy<int>, 4> parts{troupe::lazy([] { return 1; }), troupe::lazy([] { return 2; }), troupe::lazy([] { return 3; }),
-                                         troupe::lazy([] { return 4; })};
+  std::array<troupe::lazy<int>, 4> parts{
+      troupe::lazy([] { return 1; }), troupe::lazy([] { return 2; }),
+      troupe::lazy([] { return 3; }), troupe::lazy([] { return 4; })};
   int sum = 0;
   for (const auto& part : parts) sum += part.get();
   if (sum != 10) std::abort();
 }
 
-// Two workers at once, with so much to write that the second is there long before the first is done.
+// Two workers at once, with so much to write that the second is there long before the first is
+// done.
 void crash_both(troupe::runtime& rt) {
   static std::atomic<int> ready{0};
   for (const int signal : {SIGABRT, SIGSEGV}) {
@@ -79,7 +81,8 @@ void crash_both(troupe::runtime& rt) {
 
 // A handler that was there first, and goes on: it makes the page that is touched one that may be.
 void mend(int, siginfo_t* why, void*) {
-  auto* const page = reinterpret_cast<char*>(reinterpret_cast<std::uintptr_t>(why->si_addr) & ~std::uintptr_t{4095});
+  auto* const page = reinterpret_cast<char*>(reinterpret_cast<std::uintptr_t>(why->si_addr) &
+                                             ~std::uintptr_t{4095});
   if (::mprotect(page, 4096, PROT_READ | PROT_WRITE) != 0) ::_exit(9);
 }
 
@@ -91,7 +94,8 @@ void handle_faults() {
 }
 
 void touch_what_is_mended() {
-  auto* const page = static_cast<volatile char*>(::mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  auto* const page = static_cast<volatile char*>(
+      ::mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   *page = 1;
 }
 
@@ -124,7 +128,8 @@ int main(int, char** arguments) {
   compute();
   ::close(bell);
   if (ending == "exit") std::exit(3);
-  if (ending == "crash" || ending == "segv" || ending == "deep") asker.tell<&Asker::crash>(std::string(ending));
+  if (ending == "crash" || ending == "segv" || ending == "deep")
+    asker.tell<&Asker::crash>(std::string(ending));
   if (ending == "both") crash_both(rt);
   if (ending == "mended") rt.post(&touch_what_is_mended);
   rt.run();

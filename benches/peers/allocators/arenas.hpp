@@ -1,4 +1,5 @@
-// arenas: what the rivals of the rows context/* allocate from: malloc, or a std::pmr::monotonic_buffer_resource.
+// arenas: what the rivals of the rows context/* allocate from: malloc, or a
+// std::pmr::monotonic_buffer_resource.
 #pragma once
 
 #include <cstddef>
@@ -48,7 +49,8 @@ class monotonic_arena {
   void* allocate(std::size_t bytes) { return resource_.allocate(bytes); }
   template <class T, class... Args>
   T& make(Args&&... args) {
-    return *::new (resource_.allocate(sizeof(T), alignof(T))) T(std::forward<Args>(args)..., &resource_);
+    return *::new (resource_.allocate(sizeof(T), alignof(T)))
+        T(std::forward<Args>(args)..., &resource_);
   }
   void discard() { resource_.release(); }
 

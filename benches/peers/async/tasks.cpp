@@ -1,5 +1,5 @@
-// The rows task/* with std::async: a thread for each fork, where that survives; fib_lazy by deferred calls, which the one that wants
-// them runs. ../../README.md says what each measures.
+// The rows task/* with std::async: a thread for each fork, where that survives; fib_lazy by
+// deferred calls, which the one that wants them runs. ../../README.md says what each measures.
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -32,7 +32,9 @@ std::uint64_t queens_in(const board& on, unsigned row, unsigned n) {
   if (row == queens_cut_row) return queens_alone(on, row, n);
   std::vector<std::future<std::uint64_t>> parts;
   for (unsigned column = 0; column < n; ++column) {
-    if (queen_fits(on, row, column)) parts.push_back(std::async(std::launch::async, queens_in, with_queen(on, row, column), row + 1, n));
+    if (queen_fits(on, row, column))
+      parts.push_back(
+          std::async(std::launch::async, queens_in, with_queen(on, row, column), row + 1, n));
   }
   std::uint64_t sum = 0;
   for (auto& part : parts) sum += part.get();
@@ -48,7 +50,8 @@ std::uint64_t skynet_in(std::uint64_t number, std::uint64_t leaves) {
   if (leaves == 1) return number;
   std::array<std::future<std::uint64_t>, skynet_ways> parts;
   const std::uint64_t each = leaves / skynet_ways;
-  for (std::uint64_t i = 0; i < skynet_ways; ++i) parts[i] = std::async(std::launch::async, skynet_in, number + i * each, each);
+  for (std::uint64_t i = 0; i < skynet_ways; ++i)
+    parts[i] = std::async(std::launch::async, skynet_in, number + i * each, each);
   std::uint64_t sum = 0;
   for (auto& part : parts) sum += part.get();
   return sum;

@@ -8,7 +8,8 @@
 namespace caf_bench {
 namespace {
 
-// ---- idle_cpu: a runtime with one actor and nothing to do ------------------------------------------------
+// ---- idle_cpu: a runtime with one actor and nothing to do
+// ------------------------------------------------
 
 caf::behavior echo(caf::event_based_actor*) {
   return {[](report_atom) { return caf::make_message(done_atom::value, uint64_t{1}); }};
@@ -32,7 +33,8 @@ result idle_cpu(unsigned workers, uint64_t seconds) {
   return r;
 }
 
-// ---- wake_latency: a thread outside wakes an idle runtime ------------------------------------------------
+// ---- wake_latency: a thread outside wakes an idle runtime
+// ------------------------------------------------
 
 struct listener_state {
   std::vector<std::int64_t> latencies_ns;

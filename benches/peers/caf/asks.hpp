@@ -10,13 +10,16 @@ inline caf::behavior answerer(caf::event_based_actor*) {
 }
 
 // await, which handles nothing else meanwhile, is no slower than then.
-inline void ask_next(caf::event_based_actor* self, const caf::actor& of, uint64_t number, uint64_t times,
-                     const caf::actor& main) {
+inline void ask_next(caf::event_based_actor* self, const caf::actor& of, uint64_t number,
+                     uint64_t times, const caf::actor& main) {
   if (number == times) return self->send(main, done_atom::value, number);
-  self->request(of, caf::infinite, number).await([=](uint64_t next) { ask_next(self, of, next, times, main); });
+  self->request(of, caf::infinite, number).await([=](uint64_t next) {
+    ask_next(self, of, next, times, main);
+  });
 }
 
-inline caf::behavior asker(caf::event_based_actor* self, caf::actor of, uint64_t times, caf::actor main) {
+inline caf::behavior asker(caf::event_based_actor* self, caf::actor of, uint64_t times,
+                           caf::actor main) {
   return {[=](start_atom) { ask_next(self, of, 0, times, main); }};
 }
 

@@ -9,7 +9,8 @@
 
 namespace caf_bench {
 
-// ---- big: everybody pings somebody ----------------------------------------------------------------------
+// ---- big: everybody pings somebody
+// ----------------------------------------------------------------------
 
 using ping_atom = caf::atom_constant<caf::atom("ping")>;
 using pong_atom = caf::atom_constant<caf::atom("pong")>;
@@ -29,8 +30,8 @@ struct crowd_member_state {
 };
 
 inline caf::behavior crowd_member(caf::stateful_actor<crowd_member_state>* self,
-                                  const std::vector<caf::actor>* crowd, uint64_t index, uint64_t pings,
-                                  caf::actor main) {
+                                  const std::vector<caf::actor>* crowd, uint64_t index,
+                                  uint64_t pings, caf::actor main) {
   self->state.crowd = crowd;
   self->state.random = index * 0x9E37'79B9'7F4A'7C15 + 1;
   self->state.left = pings;
@@ -66,7 +67,8 @@ inline result big(unsigned workers, uint64_t pings) {
   return r;
 }
 
-// ---- chameneos: creatures meet in pairs and take a colour from both ---------------------------------------
+// ---- chameneos: creatures meet in pairs and take a colour from both
+// ---------------------------------------
 
 using ask_atom = caf::atom_constant<caf::atom("ask")>;
 using meet_atom = caf::atom_constant<caf::atom("meet")>;
@@ -104,14 +106,15 @@ struct creature_state {
 // Of three colours: the same if both agree, else the one neither has.
 inline uint64_t complement(uint64_t a, uint64_t b) { return a == b ? a : 3 - a - b; }
 
-inline caf::behavior creature(caf::stateful_actor<creature_state>* self, caf::actor place, uint64_t colour,
-                              caf::actor main) {
+inline caf::behavior creature(caf::stateful_actor<creature_state>* self, caf::actor place,
+                              uint64_t colour, caf::actor main) {
   self->state.colour = colour;
   return {[=](meet_atom, uint64_t other) {
             creature_state& state = self->state;
             ++state.met;
             state.colour = complement(state.colour, other);
-            self->send(caf::actor_cast<caf::actor>(self->current_sender()), change_atom::value, state.colour);
+            self->send(caf::actor_cast<caf::actor>(self->current_sender()), change_atom::value,
+                       state.colour);
             self->send(place, ask_atom::value, state.colour);
           },
           [=](change_atom, uint64_t colour) {
@@ -138,10 +141,12 @@ inline result chameneos(unsigned workers, uint64_t meetings) {
   return measure::meetings_result(watch.ns_per(meetings), met);
 }
 
-// ---- idle_memory: actors that do nothing -------------------------------------------------------------------
+// ---- idle_memory: actors that do nothing
+// -------------------------------------------------------------------
 
 inline caf::behavior sleeper(caf::event_based_actor* self, uint64_t state, caf::actor main) {
-  return {[=](report_atom) { self->send(main, done_atom::value, static_cast<uint64_t>(state != 0)); }};
+  return {
+      [=](report_atom) { self->send(main, done_atom::value, static_cast<uint64_t>(state != 0)); }};
 }
 
 inline result idle_memory(unsigned workers, uint64_t size) {

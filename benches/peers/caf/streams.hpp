@@ -9,13 +9,15 @@
 
 namespace caf_bench {
 
-// ---- ping_pong: a reply is the value a handler returns ------------------------------------------------
+// ---- ping_pong: a reply is the value a handler returns
+// ------------------------------------------------
 
 inline caf::behavior ponger(caf::event_based_actor*) {
   return {[](uint64_t number) -> uint64_t { return number + 1; }};
 }
 
-inline caf::behavior pinger(caf::event_based_actor* self, caf::actor other, uint64_t rounds, caf::actor main) {
+inline caf::behavior pinger(caf::event_based_actor* self, caf::actor other, uint64_t rounds,
+                            caf::actor main) {
   return {[=](uint64_t number) {
     if (number < rounds) {
       self->send(other, number);
@@ -38,14 +40,16 @@ inline result ping_pong(unsigned workers, uint64_t rounds) {
   return r;
 }
 
-// ---- counting: one sender, one counter -----------------------------------------------------------------
+// ---- counting: one sender, one counter
+// -----------------------------------------------------------------
 
 struct counter_state {
   uint64_t count = 0;
 };
 
 // Reports when it has counted to `size`.
-inline caf::behavior counter(caf::stateful_actor<counter_state>* self, uint64_t size, caf::actor main) {
+inline caf::behavior counter(caf::stateful_actor<counter_state>* self, uint64_t size,
+                             caf::actor main) {
   return {[=](count_atom) {
     if (++self->state.count == size) self->send(main, done_atom::value, self->state.count);
   }};
@@ -55,7 +59,8 @@ struct sender_state {
   uint64_t left = 0;
 };
 
-inline caf::behavior producer(caf::stateful_actor<sender_state>* self, caf::actor to, uint64_t size) {
+inline caf::behavior producer(caf::stateful_actor<sender_state>* self, caf::actor to,
+                              uint64_t size) {
   self->state.left = size;
   return {[=](start_atom) {
     uint64_t& left = self->state.left;
@@ -79,10 +84,11 @@ inline result counting(unsigned workers, uint64_t size) {
   return r;
 }
 
-// ---- fork_join_throughput: one sender, 60 counters, round robin -----------------------------------------
+// ---- fork_join_throughput: one sender, 60 counters, round robin
+// -----------------------------------------
 
-inline caf::behavior round_robin_sender(caf::stateful_actor<sender_state>* self, std::vector<caf::actor> to,
-                                        uint64_t rounds) {
+inline caf::behavior round_robin_sender(caf::stateful_actor<sender_state>* self,
+                                        std::vector<caf::actor> to, uint64_t rounds) {
   self->state.left = rounds;
   return {[self, to = std::move(to)](start_atom) {
     for (const caf::actor& a : to) self->send(a, count_atom::value);
@@ -104,7 +110,8 @@ inline result fork_join_throughput(unsigned workers, uint64_t rounds) {
   return r;
 }
 
-// ---- fork_join_create: an actor is spawned, handles one message and dies ---------------------------------
+// ---- fork_join_create: an actor is spawned, handles one message and dies
+// ---------------------------------
 
 // What all mayflies share. The last one to handle its message tells the main thread.
 struct mayfly_tally {
@@ -136,7 +143,8 @@ inline caf::behavior parent(caf::stateful_actor<sender_state>* self, mayfly_tall
 inline result fork_join_create(unsigned workers, uint64_t size) {
   caf::actor_system& system = start_system(workers);
   caf::scoped_actor self{system};
-  auto* tally = new mayfly_tally;  // never deleted: the last mayflies may look at it after they reported
+  // never deleted: the last mayflies may look at it after they reported
+  auto* tally = new mayfly_tally;
   tally->size = size;
   tally->main = caf::actor{self};
   const caf::actor from = system.spawn(parent, tally);
@@ -148,13 +156,15 @@ inline result fork_join_create(unsigned workers, uint64_t size) {
   return r;
 }
 
-// ---- thread_ring: one token, handed on until its hops are used up ------------------------------------------
+// ---- thread_ring: one token, handed on until its hops are used up
+// ------------------------------------------
 
 struct ring_state {
   caf::actor next;
 };
 
-inline caf::behavior ring_member(caf::stateful_actor<ring_state>* self, uint64_t index, caf::actor main) {
+inline caf::behavior ring_member(caf::stateful_actor<ring_state>* self, uint64_t index,
+                                 caf::actor main) {
   return {[=](start_atom, const caf::actor& next) { self->state.next = next; },
           [=](uint64_t hops_left) {
             if (hops_left == 0) {
@@ -170,8 +180,10 @@ result thread_ring(unsigned workers, uint64_t hops) {
   caf::actor_system& system = start_system(workers);
   caf::scoped_actor self{system};
   std::vector<caf::actor> ring(Members);
-  for (std::size_t i = 0; i < Members; ++i) ring[i] = system.spawn(ring_member, uint64_t{i}, caf::actor{self});
-  for (std::size_t i = 0; i < Members; ++i) self->send(ring[i], start_atom::value, ring[(i + 1) % Members]);
+  for (std::size_t i = 0; i < Members; ++i)
+    ring[i] = system.spawn(ring_member, uint64_t{i}, caf::actor{self});
+  for (std::size_t i = 0; i < Members; ++i)
+    self->send(ring[i], start_atom::value, ring[(i + 1) % Members]);
   self->send(ring[0], Members);  // once round, so that all know their next before the clock starts
   receive_sum(self, 1);
   result r;

@@ -1,4 +1,5 @@
-// The rows task/* with oneTBB: a task_group for each fork, as its documentation does. ../../README.md says what each measures.
+// The rows task/* with oneTBB: a task_group for each fork, as its documentation does.
+// ../../README.md says what each measures.
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -54,7 +55,8 @@ std::uint64_t queens_in(const board& on, unsigned row, unsigned n, unsigned cut)
   tbb::task_group group;
   for (unsigned column = 0; column < n; ++column) {
     if (!queen_fits(on, row, column)) continue;
-    group.run([&, column] { parts[column] = queens_in(with_queen(on, row, column), row + 1, n, cut); });
+    group.run(
+        [&, column] { parts[column] = queens_in(with_queen(on, row, column), row + 1, n, cut); });
   }
   group.wait();
   std::uint64_t sum = 0;
@@ -70,15 +72,21 @@ measure::result queens(unsigned workers, unsigned n, unsigned cut) {
   });
   return made;
 }
-measure::result nqueens(unsigned workers, std::uint64_t n) { return queens(workers, static_cast<unsigned>(n), static_cast<unsigned>(n)); }
-measure::result nqueens_cut(unsigned workers, std::uint64_t n) { return queens(workers, static_cast<unsigned>(n), queens_cut_row); }
+measure::result nqueens(unsigned workers, std::uint64_t n) {
+  return queens(workers, static_cast<unsigned>(n), static_cast<unsigned>(n));
+}
+measure::result nqueens_cut(unsigned workers, std::uint64_t n) {
+  return queens(workers, static_cast<unsigned>(n), queens_cut_row);
+}
 
 std::uint64_t skynet_in(std::uint64_t number, std::uint64_t leaves) {
   if (leaves == 1) return number;
   std::array<std::uint64_t, skynet_ways> parts{};
   tbb::task_group group;
   for (std::uint64_t i = 0; i < skynet_ways; ++i) {
-    group.run([&, i] { parts[i] = skynet_in(number + i * (leaves / skynet_ways), leaves / skynet_ways); });
+    group.run([&, i] {
+      parts[i] = skynet_in(number + i * (leaves / skynet_ways), leaves / skynet_ways);
+    });
   }
   group.wait();
   std::uint64_t sum = 0;
@@ -101,9 +109,11 @@ measure::result loop(unsigned workers, std::uint64_t count) {
   with_workers(workers, [&] {
     const std::int64_t began = measure::now_ns();
     for (int round = 0; round < loop_rounds; ++round) {
-      tbb::parallel_for(tbb::blocked_range<std::size_t>(0, all.size()), [&](const tbb::blocked_range<std::size_t>& part) {
-        for (std::size_t i = part.begin(); i != part.end(); ++i) shade_in_place(all[i]);
-      });
+      tbb::parallel_for(tbb::blocked_range<std::size_t>(0, all.size()),
+                        [&](const tbb::blocked_range<std::size_t>& part) {
+                          for (std::size_t i = part.begin(); i != part.end(); ++i)
+                            shade_in_place(all[i]);
+                        });
     }
     made.value = ms_of(began) / loop_rounds;
   });
@@ -125,7 +135,8 @@ void ramp_halves(std::atomic<unsigned>& begun, unsigned count) {
   group.wait();
 }
 void ramp_for(std::atomic<unsigned>& begun, unsigned count) {
-  tbb::parallel_for(0u, count, [&](unsigned) { nap(begun); }, tbb::simple_partitioner());
+  tbb::parallel_for(
+      0u, count, [&](unsigned) { nap(begun); }, tbb::simple_partitioner());
 }
 template <void (*Round)(std::atomic<unsigned>&, unsigned)>
 measure::result ramp(unsigned workers, std::uint64_t rounds) {
@@ -146,9 +157,15 @@ measure::result ramp(unsigned workers, std::uint64_t rounds) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  static constexpr measure::entry table[] = {
-      {"fib", 34, fib}, {"fib_lazy", 30, fib}, {"nqueens", 13, nqueens}, {"nqueens_fork", 13, nqueens}, {"nqueens_cut", 13, nqueens_cut},
-      {"skynet", 1'000'000, skynet}, {"for", 10'000'000, loop},
-      {"ramp", 5, ramp<ramp_span>}, {"ramp_halves", 5, ramp<ramp_halves>}, {"ramp_for", 5, ramp<ramp_for>}};
+  static constexpr measure::entry table[] = {{"fib", 34, fib},
+                                             {"fib_lazy", 30, fib},
+                                             {"nqueens", 13, nqueens},
+                                             {"nqueens_fork", 13, nqueens},
+                                             {"nqueens_cut", 13, nqueens_cut},
+                                             {"skynet", 1'000'000, skynet},
+                                             {"for", 10'000'000, loop},
+                                             {"ramp", 5, ramp<ramp_span>},
+                                             {"ramp_halves", 5, ramp<ramp_halves>},
+                                             {"ramp_for", 5, ramp<ramp_for>}};
   measure::run_program(argc, argv, table);
 }

@@ -1,4 +1,5 @@
-// bounded: how a sender, or an ask, waits for room in a bounded mailbox. The library's own; users call ref::send and ref::ask.
+// bounded: how a sender, or an ask, waits for room in a bounded mailbox. The library's own; users
+// call ref::send and ref::ask.
 #pragma once
 
 #include <utility>
@@ -27,7 +28,8 @@ void wait_for_permit(cell& to, promise<permit>&& waiter);
 
 // Whether an ask waits when the mailbox is full, or fails.
 bool ask_waits_for_room(cell& to) noexcept;
-// The mailbox was full: the ask is delivered as soon as there is room for it. Takes it, also when it throws std::bad_alloc.
+// The mailbox was full: the ask is delivered as soon as there is room for it. Takes it, also when
+// it throws std::bad_alloc.
 void deliver_when_room(cell& to, message& ask, const tasks::shared_state& answer);
 
 // Never inline: as an ask.
@@ -36,7 +38,9 @@ TROUPE_NOINLINE future<permit> wait_for_permit_of(cell& to) {
   auto& state = *::new (memory::allocate(sizeof(ask_state<permit>))) ask_state<permit>;
   state.link.kind = tasks::ask_link::of::room;
   state.link.asked = &to;
-  state.link.method = [](message*, void*, message_act) -> const char* { return base::type_name<T>(); };
+  state.link.method = [](message*, void*, message_act) -> const char* {
+    return base::type_name<T>();
+  };
   promise<permit> granted = tasks::future_access::promise_of<permit>(state);
   future<permit> later = granted.get_future();
   wait_for_permit(to, std::move(granted));

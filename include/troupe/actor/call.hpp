@@ -19,7 +19,8 @@
 
 namespace troupe::actor {
 
-// In the actor's turn: runs the async call until it suspends or is done; then its call gets `complete`.
+// In the actor's turn: runs the async call until it suspends or is done; then its call gets
+// `complete`.
 void begin(tasks::async_call& call, tasks::coroutine& root) noexcept;
 // The same of a reentrant actor: when it suspends the turn goes on.
 void begin_reentrant(tasks::async_call& call, tasks::coroutine& root) noexcept;
@@ -41,8 +42,9 @@ class answering {
 // It has returned this one. Throws deadlock when that would wait for itself.
 void forward_answer(tasks::ask_link& to, tasks::shared_state& from);
 
-// An actor's class may say `static constexpr bool reentrant = true`: then a coroutine handler that waits does not keep
-// the messages behind it, and what a handler finds after a co_await others may have changed.
+// An actor's class may say `static constexpr bool reentrant = true`: then a coroutine handler that
+// waits does not keep the messages behind it, and what a handler finds after a co_await others may
+// have changed.
 template <class T>
 consteval bool is_reentrant() {
   if constexpr (requires { T::reentrant; }) {
@@ -53,13 +55,18 @@ consteval bool is_reentrant() {
 }
 
 template <class T>
-inline constexpr cell_type cell_type_of{sizeof(T), alignof(T),
-                                        [](void* object) noexcept { std::destroy_at(static_cast<T*>(object)); },
-                                        base::type_name<T>(), is_reentrant<T>()};
+inline constexpr cell_type cell_type_of{
+    sizeof(T), alignof(T), [](void* object) noexcept { std::destroy_at(static_cast<T*>(object)); },
+    base::type_name<T>(), is_reentrant<T>()};
 // Of an object that lies elsewhere.
 template <class T>
-inline constexpr cell_type adopted_type_of{sizeof(T), alignof(void*), [](void* object) noexcept { delete static_cast<T*>(object); },
-                                           base::type_name<T>(), is_reentrant<T>(), true};
+inline constexpr cell_type adopted_type_of{
+    sizeof(T),
+    alignof(void*),
+    [](void* object) noexcept { delete static_cast<T*>(object); },
+    base::type_name<T>(),
+    is_reentrant<T>(),
+    true};
 
 // The state of an ask.
 template <class U>
@@ -109,10 +116,13 @@ struct answer_of<future<U>> {
 template <class T, auto Method, class... Params>
 struct method_call {
   template <class... Args>
-  explicit method_call(std::in_place_t, Args&&... values) : arguments(std::forward<Args>(values)...) {}
+  explicit method_call(std::in_place_t, Args&&... values)
+      : arguments(std::forward<Args>(values)...) {}
   decltype(auto) operator()(T& object) {
     return std::apply(
-        [&object](auto&... values) -> decltype(auto) { return std::invoke(Method, object, static_cast<Params&&>(values)...); },
+        [&object](auto&... values) -> decltype(auto) {
+          return std::invoke(Method, object, static_cast<Params&&>(values)...);
+        },
         arguments);
   }
   static const char* name() { return base::value_name<Method>(); }
@@ -130,7 +140,9 @@ struct callable_call {
 // Where the result goes: to the one who asked, or nowhere.
 template <class U>
 struct answer_to {
-  void fail(message::handler, std::exception_ptr what) noexcept { promised.set_exception(std::move(what)); }
+  void fail(message::handler, std::exception_ptr what) noexcept {
+    promised.set_exception(std::move(what));
+  }
   void stopped(message::handler method) noexcept { promised.set_exception(stopped_error(method)); }
   template <class... Value>
   void give(Value&&... value) {
@@ -139,7 +151,9 @@ struct answer_to {
   promise<U> promised;
 };
 struct no_answer {
-  void fail(message::handler method, std::exception_ptr what) noexcept { report_failure(method, std::move(what)); }
+  void fail(message::handler method, std::exception_ptr what) noexcept {
+    report_failure(method, std::move(what));
+  }
   void stopped(message::handler) noexcept {}
   template <class... Value>
   void give(Value&&...) noexcept {}
@@ -150,10 +164,13 @@ template <class U>
 struct forwarder final : tasks::nested_observer {
   forwarder(tasks::state_ref<tasks::state_of<U>> source, promise<U> target)
       : nested_observer{{&on_resolved}}, from(std::move(source)), to(std::move(target)) {}
-  static void on_resolved(observer& base) noexcept { tasks::tell_nested(static_cast<forwarder&>(base), &pass_on); }
+  static void on_resolved(observer& base) noexcept {
+    tasks::tell_nested(static_cast<forwarder&>(base), &pass_on);
+  }
   static void pass_on(observer& base) noexcept {
     std::unique_ptr<forwarder> self(static_cast<forwarder*>(&base));
-    if (auto what = self->from->result.take_failure()) return self->to.set_exception(std::move(what));
+    if (auto what = self->from->result.take_failure())
+      return self->to.set_exception(std::move(what));
     if constexpr (std::is_void_v<U>) {
       self->to.set_value();
     } else {
@@ -170,15 +187,18 @@ void forward_result(future<U>&& from, promise<U>&& to) {
   if (!node->from->attach(*node)) forwarder<U>::on_resolved(*node);
 }
 
-// An ask whose handler is an ordinary method: the message is the state of its future, too. The arguments go before the answer
-// is given.
+// An ask whose handler is an ordinary method: the message is the state of its future, too. The
+// arguments go before the answer is given.
 template <class T, class Call>
-struct asked_message final : message, tasks::state_of<typename answer_of<std::invoke_result_t<Call&, T&>>::type> {
+struct asked_message final
+    : message,
+      tasks::state_of<typename answer_of<std::invoke_result_t<Call&, T&>>::type> {
   using answer = answer_of<std::invoke_result_t<Call&, T&>>;
   using state = tasks::state_of<typename answer::type>;
 
   template <class... Args>
-  explicit asked_message(Args&&... values) : message(&act_on), state(&free_this), call(std::in_place, std::forward<Args>(values)...) {
+  explicit asked_message(Args&&... values)
+      : message(&act_on), state(&free_this), call(std::in_place, std::forward<Args>(values)...) {
     this->asked = &link;
   }
   ~asked_message() {}
@@ -216,11 +236,13 @@ struct asked_message final : message, tasks::state_of<typename answer_of<std::in
   }
 
   static void pass_on(future<typename answer::type> from, asked_message& to) noexcept {
-    auto promised = tasks::future_access::promise_of<typename answer::type>(static_cast<state&>(to));
+    auto promised =
+        tasks::future_access::promise_of<typename answer::type>(static_cast<state&>(to));
     auto failure = from.valid() ? tasks::failure_of([&] {
       forward_answer(to.link, tasks::future_access::state(from));
       forward_result(std::move(from), std::move(promised));
-    }) : no_future_error(&act_on);
+    })
+                                : no_future_error(&act_on);
     if (failure != nullptr) promised.set_exception(std::move(failure));
   }
 
@@ -242,7 +264,9 @@ struct coroutine_message final : message {
 
   template <class... Args>
   explicit coroutine_message(Answer&& given, Args&&... values)
-      : message(&act_on), answer(std::move(given)), call(std::in_place, std::forward<Args>(values)...) {}
+      : message(&act_on),
+        answer(std::move(given)),
+        call(std::in_place, std::forward<Args>(values)...) {}
 
   static const char* act_on(message* base, void* object, message_act act) {
     if (act == message_act::describe) return Call::name();
@@ -266,7 +290,8 @@ struct coroutine_message final : message {
       return nullptr;
     }
     tasks::async_call& calls = own_call.emplace(*this);
-    if constexpr (!std::is_same_v<Answer, no_answer>) calls.answers = tasks::future_access::state(answer.promised);
+    if constexpr (!std::is_same_v<Answer, no_answer>)
+      calls.answers = tasks::future_access::state(answer.promised);
     if (actor_is_reentrant) {
       begin_reentrant(calls, tasks::task_access::root(*running));
     } else {

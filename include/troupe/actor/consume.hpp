@@ -21,7 +21,8 @@ std::exception_ptr self_consumed_error(message::handler which);
 
 // Asks for the object; in the actor's mail until nothing else is there.
 struct consume_request : message {
-  explicit consume_request(message::handler names) noexcept : message(&consume_by_message), which(names) {}
+  explicit consume_request(message::handler names) noexcept
+      : message(&consume_by_message), which(names) {}
   consume_request(const consume_request&) = delete;
   consume_request& operator=(const consume_request&) = delete;
 
@@ -45,7 +46,8 @@ struct consume_request : message {
 
 template <class T>
 struct consume_of final : consume_request {
-  consume_of(promise<std::unique_ptr<T>> to, std::size_t distance) noexcept : consume_request(&names), promised(std::move(to)), offset(distance) {}
+  consume_of(promise<std::unique_ptr<T>> to, std::size_t distance) noexcept
+      : consume_request(&names), promised(std::move(to)), offset(distance) {}
 
   static const char* names(message*, void*, message_act) { return base::type_name<T>(); }
 
@@ -57,7 +59,8 @@ struct consume_of final : consume_request {
       taken = std::make_unique<T>(std::move(*static_cast<T*>(object)));
     } else {
       throw usage_error(std::string("troupe: consume: ") + base::type_name<T>() +
-                        " cannot be moved out of the actor in which it was constructed; make it an actor by activate()");
+                        " cannot be moved out of the actor in which it was constructed; make it an "
+                        "actor by activate()");
     }
   }
   void give() noexcept override {
@@ -81,10 +84,12 @@ struct consume_of final : consume_request {
   const std::size_t offset;  // of a T in the object, of which it may be a base
 };
 
-// By a ref of a base class only what was given to activate() can be taken back, since the whole object goes with it.
+// By a ref of a base class only what was given to activate() can be taken back, since the whole
+// object goes with it.
 template <class T>
 bool may_consume(const cell& of) noexcept {
-  return of.type == &cell_type_of<T> || of.type == &adopted_type_of<T> || (of.type->adopted && std::has_virtual_destructor_v<T>);
+  return of.type == &cell_type_of<T> || of.type == &adopted_type_of<T> ||
+         (of.type->adopted && std::has_virtual_destructor_v<T>);
 }
 std::exception_ptr base_consumed_error(const cell& of, const char* base);
 

@@ -1,6 +1,7 @@
 // message: one call in an envelope, waiting for its actor.
 //
-// A node from the block pool, with the arguments stored by the method's own parameter types. No type ids, no RTTI, no copy of what can only be moved.
+// A node from the block pool, with the arguments stored by the method's own parameter types. No
+// type ids, no RTTI, no copy of what can only be moved.
 #pragma once
 
 #include <atomic>
@@ -35,15 +36,18 @@ struct message_guard {
 template <class T, auto Method, class... Params>
 struct method_message final : message {
   template <class... Args>
-  explicit method_message(Args&&... values) : message(&act_on), arguments(std::forward<Args>(values)...) {}
+  explicit method_message(Args&&... values)
+      : message(&act_on), arguments(std::forward<Args>(values)...) {}
 
   static const char* act_on(message* base, void* object, message_act act) {
-    if (act == message_act::describe) [[unlikely]] return base::value_name<Method>();
+    if (act == message_act::describe) [[unlikely]]
+      return base::value_name<Method>();
     message_guard<method_message> guard{static_cast<method_message*>(base)};
     if (act == message_act::handle) [[likely]] {
       std::apply(
           [object](auto&... values) {
-            static_cast<void>(std::invoke(Method, *static_cast<T*>(object), static_cast<Params&&>(values)...));
+            static_cast<void>(
+                std::invoke(Method, *static_cast<T*>(object), static_cast<Params&&>(values)...));
           },
           guard.self->arguments);
     }
@@ -56,12 +60,14 @@ struct method_message final : message {
 template <class T, class Callable>
 struct callable_message final : message {
   template <class Value>
-  explicit callable_message(Value&& value) : message(&act_on), callable(std::forward<Value>(value)) {}
+  explicit callable_message(Value&& value)
+      : message(&act_on), callable(std::forward<Value>(value)) {}
 
   static const char* act_on(message* base, void* object, message_act act) {
     if (act == message_act::describe) return base::type_name<Callable>();
     message_guard<callable_message> guard{static_cast<callable_message*>(base)};
-    if (act == message_act::handle) static_cast<void>(std::invoke(std::move(guard.self->callable), *static_cast<T*>(object)));
+    if (act == message_act::handle)
+      static_cast<void>(std::invoke(std::move(guard.self->callable), *static_cast<T*>(object)));
     return nullptr;
   }
 
@@ -72,10 +78,12 @@ struct callable_message final : message {
 bool current_is_reentrant() noexcept;
 template <class Message>
 struct part_message final : message {
-  part_message(message* mail, std::size_t distance) noexcept : message(&act_on), inner(mail), offset(distance) {}
+  part_message(message* mail, std::size_t distance) noexcept
+      : message(&act_on), inner(mail), offset(distance) {}
 
   static const char* act_on(message* base, void* object, message_act act) {
-    if (act == message_act::describe) return Message::act_on(nullptr, nullptr, message_act::describe);
+    if (act == message_act::describe)
+      return Message::act_on(nullptr, nullptr, message_act::describe);
     auto* self = static_cast<part_message*>(base);
     message* const mail = self->inner;
     const std::size_t distance = self->offset;
@@ -83,7 +91,7 @@ struct part_message final : message {
     memory::deallocate(self, sizeof(part_message));
     if (act != message_act::handle) return mail->act(mail, nullptr, act);
     void* const part = static_cast<std::byte*>(object) + distance;
-    if constexpr (requires(Message& one) { one.handle(part, true); }) {
+    if constexpr (requires(Message & one) { one.handle(part, true); }) {
       return static_cast<Message*>(mail)->handle(part, current_is_reentrant());
     } else {
       return mail->act(mail, part, act);
@@ -97,8 +105,9 @@ struct part_message final : message {
 // Never inline: a coroutine that sends must not keep the address of the pool's thread-local.
 template <class Message, class... Args>
 TROUPE_NOINLINE Message* make_message(Args&&... args) {
-  static_assert(alignof(Message) <= alignof(std::max_align_t),
-                "troupe: over-aligned arguments cannot be sent by value; send a std::unique_ptr to them");
+  static_assert(
+      alignof(Message) <= alignof(std::max_align_t),
+      "troupe: over-aligned arguments cannot be sent by value; send a std::unique_ptr to them");
   void* block = memory::allocate(sizeof(Message));
   if constexpr (std::is_nothrow_constructible_v<Message, Args...>) {
     return ::new (block) Message(std::forward<Args>(args)...);

@@ -1,6 +1,7 @@
 // method: whether a call of a member function can become a message, and if not, why.
 //
-// ref::tell says it in one sentence for each `misfit`, so that the compiler need not say it in a hundred lines.
+// ref::tell says it in one sentence for each `misfit`, so that the compiler need not say it in a
+// hundred lines.
 #pragma once
 
 #include <cstdint>
@@ -11,44 +12,66 @@
 #include "troupe/actor/sendable.hpp"
 
 // One sentence for each misfit, for tell and for ask.
-#define TROUPE_CHECK_CALL(found, verb) \
-  static_assert((found) != detail::misfit::no_method, \
-                "troupe: " verb ": name a member function of the actor, &T::method, that is neither static nor &&-qualified; " \
-                "for anything else use a lambda"); \
-  static_assert((found) != detail::misfit::other_class, "troupe: " verb ": this method is not one of the actor's class"); \
-  static_assert((found) != detail::misfit::hidden_base, \
-                "troupe: " verb ": this method belongs to a private or ambiguous base of the actor; use a method of its own"); \
-  static_assert((found) != detail::misfit::too_few, \
-                "troupe: " verb ": the method has more parameters: default arguments are not part of its type, so give them too"); \
-  static_assert((found) != detail::misfit::unfit, "troupe: " verb ": these arguments do not fit the method's parameters"); \
-  static_assert((found) != detail::misfit::writes, \
-                "troupe: " verb ": the method takes a reference that it could write through; the sender's object may be " \
-                "gone by then. Take the parameter by value or by const reference"); \
-  static_assert((found) != detail::misfit::refers, \
-                "troupe: " verb ": a parameter of the method is a pointer, a view, an iterator, a lock or a reference wrapper: it would " \
-                "dangle or race. Take a value, or wrap it in troupe::unchecked"); \
-  static_assert((found) != detail::misfit::abstract_class, \
-                "troupe: " verb ": a parameter of the method is of an abstract class, which a message cannot hold; take a " \
-                "std::unique_ptr or a std::shared_ptr to it"); \
-  static_assert((found) != detail::misfit::sliced, \
-                "troupe: " verb ": an argument's class derives from the parameter's, so only the base would be sent; take a " \
-                "std::unique_ptr to it, or static_cast it to the base if that is what you mean"); \
-  static_assert((found) != detail::misfit::not_moved, "troupe: " verb ": an argument can only be moved; give it with std::move"); \
-  static_assert((found) != detail::misfit::immovable, \
-                "troupe: " verb ": an argument or parameter can be neither copied nor moved into the message; take a " \
-                "std::unique_ptr to it")
+#define TROUPE_CHECK_CALL(found, verb)                                                             \
+  static_assert((found) != detail::misfit::no_method,                                              \
+                "troupe: " verb                                                                    \
+                ": name a member function of the actor, &T::method, that is neither static nor "   \
+                "&&-qualified; "                                                                   \
+                "for anything else use a lambda");                                                 \
+  static_assert((found) != detail::misfit::other_class,                                            \
+                "troupe: " verb ": this method is not one of the actor's class");                  \
+  static_assert((found) != detail::misfit::hidden_base,                                            \
+                "troupe: " verb                                                                    \
+                ": this method belongs to a private or ambiguous base of the actor; use a method " \
+                "of its own");                                                                     \
+  static_assert((found) != detail::misfit::too_few,                                                \
+                "troupe: " verb                                                                    \
+                ": the method has more parameters: default arguments are not part of its type, "   \
+                "so give them too");                                                               \
+  static_assert((found) != detail::misfit::unfit,                                                  \
+                "troupe: " verb ": these arguments do not fit the method's parameters");           \
+  static_assert(                                                                                   \
+      (found) != detail::misfit::writes,                                                           \
+      "troupe: " verb                                                                              \
+      ": the method takes a reference that it could write through; the sender's object may be "    \
+      "gone by then. Take the parameter by value or by const reference");                          \
+  static_assert((found) != detail::misfit::refers,                                                 \
+                "troupe: " verb                                                                    \
+                ": a parameter of the method is a pointer, a view, an iterator, a lock or a "      \
+                "reference wrapper: it would "                                                     \
+                "dangle or race. Take a value, or wrap it in troupe::unchecked");                  \
+  static_assert(                                                                                   \
+      (found) != detail::misfit::abstract_class,                                                   \
+      "troupe: " verb                                                                              \
+      ": a parameter of the method is of an abstract class, which a message cannot hold; take a "  \
+      "std::unique_ptr or a std::shared_ptr to it");                                               \
+  static_assert((found) != detail::misfit::sliced,                                                 \
+                "troupe: " verb                                                                    \
+                ": an argument's class derives from the parameter's, so only the base would be "   \
+                "sent; take a "                                                                    \
+                "std::unique_ptr to it, or static_cast it to the base if that is what you mean");  \
+  static_assert((found) != detail::misfit::not_moved,                                              \
+                "troupe: " verb ": an argument can only be moved; give it with std::move");        \
+  static_assert(                                                                                   \
+      (found) != detail::misfit::immovable,                                                        \
+      "troupe: " verb                                                                              \
+      ": an argument or parameter can be neither copied nor moved into the message; take a "       \
+      "std::unique_ptr to it")
 
 namespace troupe::detail {
 
-// What a name of several methods becomes as a template argument, `tell<&T::overloaded>`. Such a name has no type, so that
-// no `auto` takes it and the language has no way to look into it: but it fits the ellipsis of the second guide, and the
-// class that this guide names says the sentence when it is made. A name of one method makes an object of the first guide's
-// class, which has no constructor: it leaves the overload of tell() that wants this class out of consideration.
+// What a name of several methods becomes as a template argument, `tell<&T::overloaded>`. Such a
+// name has no type, so that no `auto` takes it and the language has no way to look into it: but it
+// fits the ellipsis of the second guide, and the class that this guide names says the sentence when
+// it is made. A name of one method makes an object of the first guide's class, which has no
+// constructor: it leaves the overload of tell() that wants this class out of consideration.
 template <class Chosen>
 struct several_methods {
   static_assert(!std::is_void_v<Chosen>,
-                "troupe: this names several methods, for it is overloaded or a template: choose one by its type, "
-                "tell<static_cast<void (T::*)(int)>(&T::method)>(...), or send a lambda, tell([](T& self) { self.method(1); }); "
+                "troupe: this names several methods, for it is overloaded or a template: choose "
+                "one by its type, "
+                "tell<static_cast<void (T::*)(int)>(&T::method)>(...), or send a lambda, "
+                "tell([](T& self) { self.method(1); }); "
                 "the same for ask, send, bind and tell_when");
 };
 struct one_method {};
@@ -58,7 +81,7 @@ struct several_methods<one_method> {
 };
 template <class Method>
 several_methods(Method) -> several_methods<one_method>;
-several_methods(...) -> several_methods<void>;
+several_methods(...)->several_methods<void>;
 
 enum class misfit : std::uint8_t {
   none,
@@ -82,7 +105,8 @@ consteval misfit misfit_of_kept() {
     return misfit::refers;
   } else if constexpr (std::is_abstract_v<Held>) {
     return misfit::abstract_class;
-  } else if constexpr (!std::is_same_v<Held, std::remove_cvref_t<Given>> || std::is_constructible_v<Held, Given>) {
+  } else if constexpr (!std::is_same_v<Held, std::remove_cvref_t<Given>> ||
+                       std::is_constructible_v<Held, Given>) {
     return misfit::none;
   } else {
     return std::is_move_constructible_v<Held> ? misfit::not_moved : misfit::immovable;
@@ -93,13 +117,16 @@ template <class Param, class Given>
 consteval misfit misfit_of_argument() {
   using held = std::remove_cvref_t<Param>;
   constexpr misfit kept = misfit_of_kept<held, Given>();
-  if constexpr (std::is_lvalue_reference_v<Param> && !std::is_const_v<std::remove_reference_t<Param>>) {
+  if constexpr (std::is_lvalue_reference_v<Param> &&
+                !std::is_const_v<std::remove_reference_t<Param>>) {
     return misfit::writes;
   } else if constexpr (kept != misfit::none) {
     return kept;
-  } else if constexpr (std::is_base_of_v<held, std::remove_cvref_t<Given>> && !std::is_same_v<held, std::remove_cvref_t<Given>>) {
+  } else if constexpr (std::is_base_of_v<held, std::remove_cvref_t<Given>> &&
+                       !std::is_same_v<held, std::remove_cvref_t<Given>>) {
     return misfit::sliced;
-  } else if constexpr (!std::is_convertible_v<Given, Param> || !std::is_constructible_v<held, Given>) {
+  } else if constexpr (!std::is_convertible_v<Given, Param> ||
+                       !std::is_constructible_v<held, Given>) {
     return misfit::unfit;
   } else if constexpr (!std::is_reference_v<Param> && !std::is_move_constructible_v<held>) {
     return misfit::immovable;
@@ -139,7 +166,7 @@ struct method_traits {
   static constexpr bool is_method = false;
 };
 
-#define TROUPE_METHOD_TRAITS(qualifiers) \
+#define TROUPE_METHOD_TRAITS(qualifiers)  \
   template <class R, class C, class... P> \
   struct method_traits<R (C::*)(P...) qualifiers> : method_of<R, C, P...> {};
 TROUPE_METHOD_TRAITS()
@@ -148,7 +175,7 @@ TROUPE_METHOD_TRAITS(noexcept)
 TROUPE_METHOD_TRAITS(const noexcept)
 TROUPE_METHOD_TRAITS(&)
 TROUPE_METHOD_TRAITS(const&)
-TROUPE_METHOD_TRAITS(& noexcept)
+TROUPE_METHOD_TRAITS(&noexcept)
 TROUPE_METHOD_TRAITS(const& noexcept)
 #undef TROUPE_METHOD_TRAITS
 

@@ -11,8 +11,8 @@
 #include "troupe/actor/bounded.hpp"
 #include "troupe/actor/call.hpp"
 #include "troupe/actor/cell.hpp"
-#include "troupe/actor/consume.hpp"
 #include "troupe/actor/conditional_message.hpp"
+#include "troupe/actor/consume.hpp"
 #include "troupe/actor/message.hpp"
 #include "troupe/actor/method.hpp"
 #include "troupe/actor/sendable.hpp"
@@ -27,19 +27,23 @@ template <class T>
 inline constexpr bool is_ref = false;
 
 template <class Base, class Derived>
-concept lies_at_a_fixed_distance = requires(Base* base) { static_cast<Derived*>(base); };
+concept lies_at_a_fixed_distance = requires(Base* base) {
+  static_cast<Derived*>(base);
+};
 [[noreturn]] void refuse_far_base(std::size_t offset);
 // Where the Base lies in a Derived.
 template <class Derived, class Base>
 std::size_t offset_of_base() noexcept {
-  auto* const whole = reinterpret_cast<Derived*>(std::uintptr_t{1} << 20);  // any address but null, which has no parts
-  return static_cast<std::size_t>(reinterpret_cast<std::uintptr_t>(static_cast<Base*>(whole)) - reinterpret_cast<std::uintptr_t>(whole));
+  // any address but null, which has no parts
+  auto* const whole = reinterpret_cast<Derived*>(std::uintptr_t{1} << 20);
+  return static_cast<std::size_t>(reinterpret_cast<std::uintptr_t>(static_cast<Base*>(whole)) -
+                                  reinterpret_cast<std::uintptr_t>(whole));
 }
 }  // namespace actor
 
 // A counted address of an actor of class T. Copying and dropping: any thread, one atomic operation.
-// When the last ref has gone and the actor has handled its mail, the actor is destroyed. A ref may outlive
-// the runtime: messages through it are then dropped.
+// When the last ref has gone and the actor has handled its mail, the actor is destroyed. A ref may
+// outlive the runtime: messages through it are then dropped.
 //
 // Example:
 //     struct Counter { int n = 0; void add(int k) { n += k; } };
@@ -56,17 +60,18 @@ class ref {
 
   ref(const ref& other) noexcept : to_(other.to_) { share(); }
   ref(ref&& other) noexcept : to_(std::exchange(other.to_, {})) {}
-  // A ref of a class that derives from T, publicly: the same actor, as a T. Only `consume` needs more (there). Messages to a base that
-  // does not lie where the object begins cost a block more, about 10 ns. The classes may differ in `reentrant`: the actor's counts.
-  // Throws usage_error for a base that begins more than 32,767 bytes behind the object.
+  // A ref of a class that derives from T, publicly: the same actor, as a T. Only `consume` needs
+  // more (there). Messages to a base that does not lie where the object begins cost a block more,
+  // about 10 ns. The classes may differ in `reentrant`: the actor's counts. Throws usage_error for
+  // a base that begins more than 32,767 bytes behind the object.
   template <class Derived>
-    requires(!std::is_same_v<Derived, T> && std::is_convertible_v<Derived*, T*> && std::is_base_of_v<T, Derived>)
-  ref(const ref<Derived>& other) noexcept(near<Derived>) : ref(ref<Derived>(other)) {}
+  requires(!std::is_same_v<Derived, T> && std::is_convertible_v<Derived*, T*> &&
+           std::is_base_of_v<T, Derived>) ref(const ref<Derived>& other)
+  noexcept(near<Derived>) : ref(ref<Derived>(other)) {}
   template <class Derived>
-    requires(!std::is_same_v<Derived, T> && std::is_convertible_v<Derived*, T*> && std::is_base_of_v<T, Derived>)
-  ref(ref<Derived>&& other) noexcept(near<Derived>) : to_(part_of<Derived>(other.to_)) {
-    other.to_ = {};
-  }
+  requires(!std::is_same_v<Derived, T> && std::is_convertible_v<Derived*, T*> &&
+           std::is_base_of_v<T, Derived>) ref(ref<Derived>&& other)
+  noexcept(near<Derived>) : to_(part_of<Derived>(other.to_)) { other.to_ = {}; }
   ref& operator=(ref other) noexcept {
     std::swap(to_, other.to_);
     return *this;
@@ -79,27 +84,32 @@ class ref {
     }
   }
 
-  // Sends a call of Method with these arguments; returns at once. The arguments are converted to the
-  // method's own parameter types and moved where they can only be moved. Messages of one sender to one
-  // actor are handled in the order sent, and delivery is causal (P2). Any thread.
-  // Cost: about 10 ns to an actor of the same worker. Throws std::bad_alloc, or what converting an argument throws.
+  // Sends a call of Method with these arguments; returns at once. The arguments are converted to
+  // the method's own parameter types and moved where they can only be moved. Messages of one sender
+  // to one actor are handled in the order sent, and delivery is causal (P2). Any thread. Cost:
+  // about 10 ns to an actor of the same worker. Throws std::bad_alloc, or what converting an
+  // argument throws.
   template <auto Method, class... Args>
   void tell(Args&&... args) const {
-    tell_by<Method>([this]<class Message>(Message* mail) { this->deliver(mail); }, std::forward<Args>(args)...);
+    tell_by<Method>([this]<class Message>(Message* mail) { this->deliver(mail); },
+                    std::forward<Args>(args)...);
   }
-  // Refused: the name stands for several methods (method.hpp); so are those of ask, send, bind and tell_when below.
+  // Refused: the name stands for several methods (method.hpp); so are those of ask, send, bind and
+  // tell_when below.
   template <detail::several_methods Methods, class... Args>
   void tell(Args&&...) const = delete;
 
-  // Sends a callable that the actor calls with itself, `f(T&)`, in one of its turns. It must own what it
-  // captures: a captured reference dangles unseen by the compiler.
+  // Sends a callable that the actor calls with itself, `f(T&)`, in one of its turns. It must own
+  // what it captures: a captured reference dangles unseen by the compiler.
   template <class Callable>
   void tell(Callable&& callable) const {
-    tell_callable([this]<class Message>(Message* mail) { this->deliver(mail); }, std::forward<Callable>(callable));
+    tell_callable([this]<class Message>(Message* mail) { this->deliver(mail); },
+                  std::forward<Callable>(callable));
   }
 
-  // tell() that waits for room in a bounded mailbox: co_await it. Its thread does not wait. Senders come in in the order in
-  // which they began to wait. Throws cancelled when the actor that awaits it is stopped; then nothing was sent.
+  // tell() that waits for room in a bounded mailbox: co_await it. Its thread does not wait. Senders
+  // come in in the order in which they began to wait. Throws cancelled when the actor that awaits
+  // it is stopped; then nothing was sent.
   //
   // Example:
   //     struct Sink { int sum = 0; void put(int n) { sum += n; } };
@@ -128,19 +138,21 @@ class ref {
 
   // A method that is named as an argument: refused with the right spelling.
   template <class Member, class First, class... Rest>
-    requires std::is_member_pointer_v<std::decay_t<Member>>
+  requires std::is_member_pointer_v<std::decay_t<Member>>
   void tell(Member&&, First&&, Rest&&...) const {
     static_assert(!std::is_member_pointer_v<std::decay_t<Member>>,
                   "troupe: tell: name the method as a template argument: tell<&T::method>(...)");
   }
 
-  // tell() of a message that is handled once `predicate(const T&)` holds: when it is reached, or else after some later
-  // message, that a handler is done with, has made it so. It does not keep back what is behind it; of several that hold the
-  // one that was reached first goes first. Which is how an actor is a queue that nobody takes from while it is empty. The
-  // predicate is called in the actor's turns, often; it must own what it captures, and what it throws is the actor's
-  // failure, as the handler's would be. Waiting it takes no room of a bounded mailbox. It is a dead letter when the actor
-  // ends before, and a program that is out of work meanwhile is stalled. After `predicate` as tell(): a method with
-  // its arguments, or a callable. Cost: a predicate each for those that wait, for each message of the actor.
+  // tell() of a message that is handled once `predicate(const T&)` holds: when it is reached, or
+  // else after some later message, that a handler is done with, has made it so. It does not keep
+  // back what is behind it; of several that hold the one that was reached first goes first. Which
+  // is how an actor is a queue that nobody takes from while it is empty. The predicate is called in
+  // the actor's turns, often; it must own what it captures, and what it throws is the actor's
+  // failure, as the handler's would be. Waiting it takes no room of a bounded mailbox. It is a dead
+  // letter when the actor ends before, and a program that is out of work meanwhile is stalled.
+  // After `predicate` as tell(): a method with its arguments, or a callable. Cost: a predicate each
+  // for those that wait, for each message of the actor.
   //
   // Example:
   //     struct Till {
@@ -156,8 +168,11 @@ class ref {
   template <auto Method, class Predicate, class... Args>
   void tell_when(Predicate&& predicate, Args&&... args) const {
     if constexpr (actor::fits_guard<T, Predicate>()) {
-      tell_by<Method>([&]<class Message>(Message* mail) { this->deliver_guarded(std::forward<Predicate>(predicate), mail); },
-                      std::forward<Args>(args)...);
+      tell_by<Method>(
+          [&]<class Message>(Message* mail) {
+            this->deliver_guarded(std::forward<Predicate>(predicate), mail);
+          },
+          std::forward<Args>(args)...);
     }
   }
   template <detail::several_methods Methods, class Predicate, class... Args>
@@ -165,20 +180,24 @@ class ref {
   template <class Predicate, class Callable>
   void tell_when(Predicate&& predicate, Callable&& callable) const {
     if constexpr (actor::fits_guard<T, Predicate>()) {
-      tell_callable([&]<class Message>(Message* mail) { this->deliver_guarded(std::forward<Predicate>(predicate), mail); },
-                    std::forward<Callable>(callable));
+      tell_callable(
+          [&]<class Message>(Message* mail) {
+            this->deliver_guarded(std::forward<Predicate>(predicate), mail);
+          },
+          std::forward<Callable>(callable));
     }
   }
 
-  // Asks for the result of Method: what it returns, or what it throws, comes to the future. A handler may return a
-  // value, a future, or a task, which may suspend its turn. An actor that has stopped, or stops before it
-  // answers, gives actor_stopped. One to a bounded mailbox that is full waits for room under when_full::suspend, in the order
-  // in which those who wait began to: what gives it up, a timeout, a stop token, meanwhile, has asked nothing. Otherwise as tell.
+  // Asks for the result of Method: what it returns, or what it throws, comes to the future. A
+  // handler may return a value, a future, or a task, which may suspend its turn. An actor that has
+  // stopped, or stops before it answers, gives actor_stopped. One to a bounded mailbox that is full
+  // waits for room under when_full::suspend, in the order in which those who wait began to: what
+  // gives it up, a timeout, a stop token, meanwhile, has asked nothing. Otherwise as tell.
   //
   // Example:
   //     struct Adder { int add(int a, int b) { return a + b; } };
-  //     troupe::task<> use(troupe::ref<Adder> adder) { std::cout << co_await adder.ask<&Adder::add>(1, 2) << '\n'; }
-  //     int main() {
+  //     troupe::task<> use(troupe::ref<Adder> adder) { std::cout << co_await
+  //     adder.ask<&Adder::add>(1, 2) << '\n'; } int main() {
   //       troupe::runtime rt;
   //       rt.spawn(use(rt.spawn<Adder>()));
   //       rt.run();
@@ -191,9 +210,11 @@ class ref {
       using traits = detail::method_traits<decltype(Method)>;
       constexpr bool answers = answerable<typename traits::result>;
       static_assert(answers,
-                    "troupe: ask: the method returns a pointer, a view or a reference wrapper to what is the actor's own. "
+                    "troupe: ask: the method returns a pointer, a view or a reference wrapper to "
+                    "what is the actor's own. "
                     "Return a value, or wrap it in troupe::unchecked");
-      if constexpr (answers) return ask_by<typename traits::template call<T, Method>>(std::forward<Args>(args)...);
+      if constexpr (answers)
+        return ask_by<typename traits::template call<T, Method>>(std::forward<Args>(args)...);
     }
   }
 
@@ -208,29 +229,37 @@ class ref {
     constexpr bool kept = std::is_constructible_v<stored, Callable>;
     static_assert(fits, "troupe: ask: the callable must be callable with (T&)");
     static_assert(!fits || !refers,
-                  "troupe: ask: the callable is or holds a pointer, a view, an iterator, a lock or a reference wrapper: it would "
+                  "troupe: ask: the callable is or holds a pointer, a view, an iterator, a lock or "
+                  "a reference wrapper: it would "
                   "dangle or race. Ask with a lambda that owns what it needs");
-    static_assert(!fits || refers || kept, "troupe: ask: the callable can only be moved; give it with std::move");
+    static_assert(!fits || refers || kept,
+                  "troupe: ask: the callable can only be moved; give it with std::move");
     if constexpr (fits && !refers && kept) {
       constexpr bool answers = answerable<std::invoke_result_t<stored&&, T&>>;
       static_assert(answers,
-                    "troupe: ask: the callable returns a pointer, a view or a reference wrapper to what is the actor's own. "
+                    "troupe: ask: the callable returns a pointer, a view or a reference wrapper to "
+                    "what is the actor's own. "
                     "Return a value, or wrap it in troupe::unchecked");
-      if constexpr (answers) return ask_by<actor::callable_call<T, stored>>(std::forward<Callable>(callable));
+      if constexpr (answers)
+        return ask_by<actor::callable_call<T, stored>>(std::forward<Callable>(callable));
     }
   }
 
-  // A call of Method with its first arguments given: a value that an event source keeps and fires later
-  // with the rest. Each firing is a tell.
+  // A call of Method with its first arguments given: a value that an event source keeps and fires
+  // later with the rest. Each firing is a tell.
   //
   //     auto on_click = counter.bind<&Counter::add>();  ... on_click(3);
   template <auto Method, class... First>
   auto bind(First... first) const {
-    constexpr bool sendable = (detail::sendable_v<First> && ...), copyable = (std::is_copy_constructible_v<First> && ...);
+    constexpr bool sendable = (detail::sendable_v<First> && ...),
+                   copyable = (std::is_copy_constructible_v<First> && ...);
     static_assert(sendable,
-                  "troupe: bind: an argument is a pointer, a view, an iterator, a lock or a reference wrapper: it would dangle or "
+                  "troupe: bind: an argument is a pointer, a view, an iterator, a lock or a "
+                  "reference wrapper: it would dangle or "
                   "race. Give a value, or wrap it in troupe::unchecked");
-    static_assert(copyable, "troupe: bind: each firing sends a copy, so the arguments given must be copyable");
+    static_assert(
+        copyable,
+        "troupe: bind: each firing sends a copy, so the arguments given must be copyable");
     if constexpr (sendable && copyable) {
       return [to = *this, ... given = std::move(first)](auto&&... rest) {
         to.template tell<Method>(given..., std::forward<decltype(rest)>(rest)...);
@@ -242,36 +271,43 @@ class ref {
   template <detail::several_methods Methods, class... First>
   void bind(First...) const = delete;
 
-  // Ends the actor once it has handled the messages sent before; what is sent after becomes dead letters. A turn that is
-  // suspended is cancelled at once, and so is each one that would suspend until then: what it awaits throws cancelled.
+  // Ends the actor once it has handled the messages sent before; what is sent after becomes dead
+  // letters. A turn that is suspended is cancelled at once, and so is each one that would suspend
+  // until then: what it awaits throws cancelled.
   void stop() const;
-  // Ends the actor in its next turn, in front of all messages that wait, however many: they become dead letters. A handler
-  // that runs is not interrupted; one that is suspended is cancelled, and the actor ends when that has come to its end.
+  // Ends the actor in its next turn, in front of all messages that wait, however many: they become
+  // dead letters. A handler that runs is not interrupted; one that is suspended is cancelled, and
+  // the actor ends when that has come to its end.
   void stop_now() const;
 
-  // Ends the actor once it is quiet, and gives its object back: co_await it, with a timeout or a stop token as an ask. Quiet
-  // is when all mail was handled, whoever sent it and when, no call waits, and no guarded message. What is sent to it
-  // afterwards is a dead letter; who watches hears `consumed`. An object that came by runtime::activate is the very same one;
-  // one that was spawned is moved out, and where its class cannot be moved, or it has a context, the result is a usage_error; so it is
-  // by a ref of a base class, but for an activated object whose base has a virtual destructor.
-  // Other errors: usage_error while somebody else is consuming it; actor_stopped when it ends otherwise; deadlock in a
-  // handler of its own. Who gives up before leaves the actor as it is; one who does so at that very instant loses the object.
+  // Ends the actor once it is quiet, and gives its object back: co_await it, with a timeout or a
+  // stop token as an ask. Quiet is when all mail was handled, whoever sent it and when, no call
+  // waits, and no guarded message. What is sent to it afterwards is a dead letter; who watches
+  // hears `consumed`. An object that came by runtime::activate is the very same one; one that was
+  // spawned is moved out, and where its class cannot be moved, or it has a context, the result is a
+  // usage_error; so it is by a ref of a base class, but for an activated object whose base has a
+  // virtual destructor. Other errors: usage_error while somebody else is consuming it;
+  // actor_stopped when it ends otherwise; deadlock in a handler of its own. Who gives up before
+  // leaves the actor as it is; one who does so at that very instant loses the object.
   [[nodiscard]] future<std::unique_ptr<T>> consume() const {
-    if (!to_.refers()) [[unlikely]] refuse();
+    if (!to_.refers()) [[unlikely]]
+      refuse();
     return actor::consume<T>(*to_.get(), to_.offset());
   }
 
-  // Ready when the actor has ended, with the reason; this ref and the future do not keep it from its end by themselves, but
-  // the ref does as any other. Any thread.
+  // Ready when the actor has ended, with the reason; this ref and the future do not keep it from
+  // its end by themselves, but the ref does as any other. Any thread.
   [[nodiscard]] future<ended> watch() const;
 
-  // Which actor it is, for logs: no other one of its runtime that lives has the same number. Stalls, dumps, failures and
-  // dead letters name actors by it, as `Account #17`. 0 when this refers to no actor. Any thread.
+  // Which actor it is, for logs: no other one of its runtime that lives has the same number.
+  // Stalls, dumps, failures and dead letters name actors by it, as `Account #17`. 0 when this
+  // refers to no actor. Any thread.
   std::uint64_t id() const noexcept { return to_.refers() ? actor::id_of(*to_.get()) : 0; }
 
   explicit operator bool() const noexcept { return to_.refers(); }
-#define TROUPE_NOT_CALLED \
-  "troupe: ref: a method of an actor is not called but sent: to.tell<&T::method>(...), or co_await " \
+#define TROUPE_NOT_CALLED                                                                   \
+  "troupe: ref: a method of an actor is not called but sent: to.tell<&T::method>(...), or " \
+  "co_await "                                                                               \
   "to.ask<&T::method>(...) for its result"
   template <int = 0 TROUPE_SAYS(TROUPE_NOT_CALLED)>
   T* operator->() const TROUPE_REFUSED(TROUPE_NOT_CALLED);
@@ -300,7 +336,8 @@ class ref {
   static actor::address part_of(const actor::address& whole) noexcept(near<Derived>) {
     constexpr bool fixed = actor::lies_at_a_fixed_distance<T, Derived>;
     static_assert(fixed,
-                  "troupe: ref: the base class is a virtual one of the actor's, so where it lies is not known to a ref: derive without "
+                  "troupe: ref: the base class is a virtual one of the actor's, so where it lies "
+                  "is not known to a ref: derive without "
                   "`virtual`, or send by a ref of the actor's own class");
     if constexpr (fixed) {
       const std::size_t offset = whole.offset() + actor::offset_of_base<Derived, T>();
@@ -314,26 +351,33 @@ class ref {
   }
 
   template <class R>
-  static constexpr bool answerable =
-      std::is_void_v<typename actor::answer_of<R>::type> || detail::sendable_v<typename actor::answer_of<R>::type>;
+  static constexpr bool answerable = std::is_void_v<typename actor::answer_of<R>::type> ||
+                                     detail::sendable_v<typename actor::answer_of<R>::type>;
 
   template <class Put, class Callable>
   static void tell_callable(Put put, Callable&& callable) {
     using stored = std::decay_t<Callable>;
-    constexpr bool spelled = !std::is_member_pointer_v<stored>, fits = !spelled || std::is_invocable_v<stored&&, T&>;
-    constexpr bool refers = !detail::sendable_v<stored>, kept = std::is_constructible_v<stored, Callable>;
-    static_assert(spelled, "troupe: tell: name the method as a template argument: tell<&T::method>(...)");
+    constexpr bool spelled = !std::is_member_pointer_v<stored>,
+                   fits = !spelled || std::is_invocable_v<stored&&, T&>;
+    constexpr bool refers = !detail::sendable_v<stored>,
+                   kept = std::is_constructible_v<stored, Callable>;
+    static_assert(spelled,
+                  "troupe: tell: name the method as a template argument: tell<&T::method>(...)");
     static_assert(fits, "troupe: tell: the callable must be callable with (T&)");
     static_assert(!fits || !refers,
-                  "troupe: tell: the callable is or holds a pointer, a view, an iterator, a lock or a reference wrapper: it would "
+                  "troupe: tell: the callable is or holds a pointer, a view, an iterator, a lock "
+                  "or a reference wrapper: it would "
                   "dangle or race. Tell a lambda that owns what it needs");
-    static_assert(!fits || refers || kept, "troupe: tell: the callable can only be moved; give it with std::move");
+    static_assert(!fits || refers || kept,
+                  "troupe: tell: the callable can only be moved; give it with std::move");
     if constexpr (spelled && fits && !refers && kept) {
       if constexpr (actor::answer_of<std::invoke_result_t<stored&&, T&>>::is_coroutine) {
-        using message = actor::coroutine_message<T, actor::callable_call<T, stored>, actor::no_answer>;
+        using message =
+            actor::coroutine_message<T, actor::callable_call<T, stored>, actor::no_answer>;
         put(actor::make_message<message>(actor::no_answer{}, std::forward<Callable>(callable)));
       } else {
-        put(actor::make_message<actor::callable_message<T, stored>>(std::forward<Callable>(callable)));
+        put(actor::make_message<actor::callable_message<T, stored>>(
+            std::forward<Callable>(callable)));
       }
     }
   }
@@ -356,17 +400,20 @@ class ref {
 
   template <auto Method, class... Args>
   TROUPE_NOINLINE void tell_into(actor::permit& permit, Args&&... args) const {
-    tell_by<Method>([&]<class Message>(Message* mail) {
-      actor::deliver(*to_.get(), *for_part(mail));
-      permit.use();  // the message's from now on
-    }, std::forward<Args>(args)...);
+    tell_by<Method>(
+        [&]<class Message>(Message* mail) {
+          actor::deliver(*to_.get(), *for_part(mail));
+          permit.use();  // the message's from now on
+        },
+        std::forward<Args>(args)...);
   }
 
   // Never inline: a coroutine that asks must not keep the address of a thread-local.
   template <class Call, class... Args>
   TROUPE_NOINLINE auto ask_by(Args&&... args) const {
     using answer = actor::answer_of<std::invoke_result_t<Call&, T&>>;
-    if (!to_.refers()) [[unlikely]] refuse();
+    if (!to_.refers()) [[unlikely]]
+      refuse();
     actor::cell& callee = *to_.get();
     const bool full = callee.is_bounded() && !actor::take_permit(callee);
     if (full && !actor::ask_waits_for_room(callee)) [[unlikely]] {
@@ -399,22 +446,28 @@ class ref {
   template <class Call, class Answer, class... Args>
   future<Answer> ask_coroutine(bool full, Args&&... args) const {
     using message = actor::coroutine_message<T, Call, actor::answer_to<Answer>>;
-    auto& state = *::new (memory::allocate(sizeof(actor::ask_state<Answer>))) actor::ask_state<Answer>;
+    auto& state =
+        *::new (memory::allocate(sizeof(actor::ask_state<Answer>))) actor::ask_state<Answer>;
     promise<Answer> promised = tasks::future_access::promise_of<Answer>(state);
     future<Answer> later = promised.get_future();
     actor::link_ask(state.link, *to_.get(), &message::act_on);
-    deliver_ask(full, *for_part(actor::make_message<message>(actor::answer_to<Answer>{std::move(promised)}, std::forward<Args>(args)...)), state);
+    deliver_ask(full,
+                *for_part(actor::make_message<message>(
+                    actor::answer_to<Answer>{std::move(promised)}, std::forward<Args>(args)...)),
+                state);
     return later;
   }
 
   template <class Message>
   void deliver(Message* mail) const {
-    if (!to_.is_plain()) [[unlikely]] return deliver_to_part(mail);
+    if (!to_.is_plain()) [[unlikely]]
+      return deliver_to_part(mail);
     deliver_to(to_.plain(), mail);
   }
   static void deliver_to(actor::cell& to, actor::message* mail) {
     if (to.is_bounded()) [[unlikely]] {
-      return actor::take_permit(to) ? actor::deliver_into_room(to, *mail) : actor::refuse_full(to, *mail);
+      return actor::take_permit(to) ? actor::deliver_into_room(to, *mail)
+                                    : actor::refuse_full(to, *mail);
     }
     actor::deliver(to, *mail);
   }
@@ -429,13 +482,15 @@ class ref {
   // Takes the message.
   template <class Message>
   actor::message* for_part(Message* mail) const {
-    if (to_.is_plain()) [[likely]] return mail;
+    if (to_.is_plain()) [[likely]]
+      return mail;
     return wrap_for_part(mail);
   }
   template <class Message>
   TROUPE_NOINLINE actor::part_message<Message>* wrap_for_part(Message* mail) const {
     try {
-      return actor::make_message<actor::part_message<Message>>(static_cast<actor::message*>(mail), to_.offset());
+      return actor::make_message<actor::part_message<Message>>(static_cast<actor::message*>(mail),
+                                                               to_.offset());
     } catch (...) {
       mail->act(mail, nullptr, actor::message_act::discard);
       throw;
@@ -443,15 +498,21 @@ class ref {
   }
   template <class Predicate, class Message>
   void deliver_guarded(Predicate&& predicate, Message* mail) const {
-    if (to_.is_plain()) [[likely]] return deliver_to(to_.plain(), actor::guard<T, Message>(std::forward<Predicate>(predicate), mail));
+    if (to_.is_plain()) [[likely]]
+      return deliver_to(to_.plain(),
+                        actor::guard<T, Message>(std::forward<Predicate>(predicate), mail));
     if (!to_.refers()) return deliver(mail);  // which refuses it
-    auto holds = [when = std::decay_t<Predicate>(std::forward<Predicate>(predicate)), offset = to_.offset()](const std::byte& object) -> bool {
-      return static_cast<bool>(std::invoke(when, *static_cast<const T*>(static_cast<const void*>(&object + offset))));
+    auto holds = [when = std::decay_t<Predicate>(std::forward<Predicate>(predicate)),
+                  offset = to_.offset()](const std::byte& object) -> bool {
+      return static_cast<bool>(
+          std::invoke(when, *static_cast<const T*>(static_cast<const void*>(&object + offset))));
     };
-    deliver_to(*to_.get(), actor::guard<std::byte, actor::part_message<Message>>(std::move(holds), wrap_for_part(mail)));
+    deliver_to(*to_.get(), actor::guard<std::byte, actor::part_message<Message>>(
+                               std::move(holds), wrap_for_part(mail)));
   }
   [[noreturn]] static void refuse() {
-    throw usage_error("troupe: this ref refers to no actor: assign it the result of spawn() before sending");
+    throw usage_error(
+        "troupe: this ref refers to no actor: assign it the result of spawn() before sending");
   }
 
   actor::address to_;
@@ -465,7 +526,9 @@ struct ref_access {
   }
   template <class T>
   static ref<T> adopt_part(actor::cell& cell, std::size_t offset) noexcept {
-    return ref<T>(offset == 0 && cell.type->reentrant == actor::is_reentrant<T>() ? actor::address(&cell) : actor::address(&cell, offset));
+    return ref<T>(offset == 0 && cell.type->reentrant == actor::is_reentrant<T>()
+                      ? actor::address(&cell)
+                      : actor::address(&cell, offset));
   }
   template <class T>
   static actor::cell* cell_of(const ref<T>& r) noexcept {
@@ -483,20 +546,25 @@ future<ended> watch(cell& of);
 
 template <class T>
 void ref<T>::stop() const {
-  if (!to_.refers()) [[unlikely]] refuse();
+  if (!to_.refers()) [[unlikely]]
+    refuse();
   actor::deliver(*to_.get(), *actor::make_message<actor::message>(&actor::stop_by_message));
-  actor::deliver_urgent(*to_.get(), *actor::make_message<actor::message>(&actor::cancel_by_message));
+  actor::deliver_urgent(*to_.get(),
+                        *actor::make_message<actor::message>(&actor::cancel_by_message));
 }
 
 template <class T>
 void ref<T>::stop_now() const {
-  if (!to_.refers()) [[unlikely]] refuse();
-  actor::deliver_urgent(*to_.get(), *actor::make_message<actor::message>(&actor::stop_now_by_message));
+  if (!to_.refers()) [[unlikely]]
+    refuse();
+  actor::deliver_urgent(*to_.get(),
+                        *actor::make_message<actor::message>(&actor::stop_now_by_message));
 }
 
 template <class T>
 future<ended> ref<T>::watch() const {
-  if (!to_.refers()) [[unlikely]] refuse();
+  if (!to_.refers()) [[unlikely]]
+    refuse();
   return actor::watch(*to_.get());
 }
 

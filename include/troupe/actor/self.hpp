@@ -9,13 +9,14 @@
 namespace troupe {
 
 namespace actor {
-// How far behind the running actor's object this lies, which is it or a base of it. Throws usage_error when it is another's, or none
-// runs.
+// How far behind the running actor's object this lies, which is it or a base of it. Throws
+// usage_error when it is another's, or none runs.
 std::size_t offset_in_self(cell* running, const void* object, std::size_t bytes);
 }  // namespace actor
 
-// A ref of the actor whose handler or constructor is running, to keep or to send: troupe::self(this).
-// In a method of a base class it is a ref of that. Throws usage_error when `object` is not the running actor.
+// A ref of the actor whose handler or constructor is running, to keep or to send:
+// troupe::self(this). In a method of a base class it is a ref of that. Throws usage_error when
+// `object` is not the running actor.
 //
 // Example:
 //     struct Clock {

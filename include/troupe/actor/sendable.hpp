@@ -1,8 +1,8 @@
 // sendable: what may travel in a message.
 //
-// A message is handled later, on another thread: an argument that refers to something of the sender's
-// would dangle or race. Such arguments are compile errors that name the type; what is known to outlive
-// the message goes in an explicit wrapper.
+// A message is handled later, on another thread: an argument that refers to something of the
+// sender's would dangle or race. Such arguments are compile errors that name the type; what is
+// known to outlive the message goes in an explicit wrapper.
 #pragma once
 
 #include <array>
@@ -18,9 +18,10 @@
 
 namespace troupe {
 
-// Lets one argument through that the compiler cannot see to be safe: the sender vouches that what `value`
-// refers to outlives the message, and that nobody changes it meanwhile. A method's parameter must say it, too; a
-// constructor may take what it holds. T may be a reference: troupe::unchecked<Log&>{log}.
+// Lets one argument through that the compiler cannot see to be safe: the sender vouches that what
+// `value` refers to outlives the message, and that nobody changes it meanwhile. A method's
+// parameter must say it, too; a constructor may take what it holds. T may be a reference:
+// troupe::unchecked<Log&>{log}.
 //
 // Example:
 //     static const int table[] = {1, 2, 3};
@@ -42,8 +43,9 @@ namespace detail {
 template <class T>
 consteval bool is_iterator() {
   // To look for `*it` alone is an error for std::unique_ptr<void, D>.
-  if constexpr (requires(T& it) { ++it; }) {
-    if constexpr (std::input_or_output_iterator<T>) return !std::is_same_v<std::iter_reference_t<T>, T>;
+  if constexpr (requires(T & it) { ++it; }) {
+    if constexpr (std::input_or_output_iterator<T>)
+      return !std::is_same_v<std::iter_reference_t<T>, T>;
   }
   return false;
 }
@@ -55,7 +57,8 @@ concept bit_reference = requires(T& bit) {
   { ~bit } -> std::same_as<bool>;
 };
 
-// std::unique_lock and its like: the mutex is somebody else's, and only the thread that locked it may unlock it.
+// std::unique_lock and its like: the mutex is somebody else's, and only the thread that locked it
+// may unlock it.
 template <class T>
 concept lock_reference = requires(T& lock) {
   { lock.owns_lock() } -> std::same_as<bool>;
@@ -69,19 +72,24 @@ concept coroutine_reference = requires(T& handle) {
   handle.resume();
 };
 
-// An allocator of std::pmr: it and what it is part of refer to a memory resource, of a context for instance.
+// An allocator of std::pmr: it and what it is part of refer to a memory resource, of a context for
+// instance.
 template <class T>
-concept memory_reference = requires(const T& allocator) { allocator.resource()->is_equal(*allocator.resource()); };
+concept memory_reference = requires(const T& allocator) {
+  allocator.resource()->is_equal(*allocator.resource());
+};
 
-// Whether an object of this class refers to something that it does not own, as far as that can be seen. A view
-// that owns what it shows (std::ranges::owning_view, and what is built on it) can only be moved.
+// Whether an object of this class refers to something that it does not own, as far as that can be
+// seen. A view that owns what it shows (std::ranges::owning_view, and what is built on it) can only
+// be moved.
 template <class T>
 consteval bool borrows() {
   // An incomplete class is a part of something (std::unique_ptr<T>), never sent itself.
   if constexpr (std::is_class_v<T> && requires { sizeof(T); }) {
-    if constexpr (std::ranges::enable_view<T>) return std::ranges::enable_borrowed_range<T> || std::is_copy_constructible_v<T>;
-    return is_iterator<T>() || bit_reference<T> || lock_reference<T> || coroutine_reference<T> || memory_reference<T> ||
-           std::is_same_v<T, std::vector<bool>::reference>;
+    if constexpr (std::ranges::enable_view<T>)
+      return std::ranges::enable_borrowed_range<T> || std::is_copy_constructible_v<T>;
+    return is_iterator<T>() || bit_reference<T> || lock_reference<T> || coroutine_reference<T> ||
+           memory_reference<T> || std::is_same_v<T, std::vector<bool>::reference>;
   }
   return false;
 }
@@ -93,24 +101,30 @@ struct is_sendable;
 
 namespace detail {
 
-// Whether the types travel that a class template takes beside values, as std::array does and vectors of a fixed capacity.
-// Apart from is_sendable, whose specializations for such a class would be no more special than these.
+// Whether the types travel that a class template takes beside values, as std::array does and
+// vectors of a fixed capacity. Apart from is_sendable, whose specializations for such a class would
+// be no more special than these.
 template <class T>
 struct parts_travel : std::true_type {};
 template <template <class, auto, auto...> class Wrapper, class Part, auto Value, auto... Values>
 struct parts_travel<Wrapper<Part, Value, Values...>> : is_sendable<Part> {};
-template <template <class, class, auto, auto...> class Wrapper, class First, class Second, auto Value, auto... Values>
-struct parts_travel<Wrapper<First, Second, Value, Values...>> : std::conjunction<is_sendable<First>, is_sendable<Second>> {};
-template <template <class, auto, class, class...> class Wrapper, class First, auto Value, class... Parts>
-struct parts_travel<Wrapper<First, Value, Parts...>> : std::conjunction<is_sendable<First>, is_sendable<Parts>...> {};
+template <template <class, class, auto, auto...> class Wrapper, class First, class Second,
+          auto Value, auto... Values>
+struct parts_travel<Wrapper<First, Second, Value, Values...>>
+    : std::conjunction<is_sendable<First>, is_sendable<Second>> {};
+template <template <class, auto, class, class...> class Wrapper, class First, auto Value,
+          class... Parts>
+struct parts_travel<Wrapper<First, Value, Parts...>>
+    : std::conjunction<is_sendable<First>, is_sendable<Parts>...> {};
 template <template <auto, class, class...> class Wrapper, auto Value, class... Parts>
 struct parts_travel<Wrapper<Value, Parts...>> : std::conjunction<is_sendable<Parts>...> {};
 
 }  // namespace detail
 
-// Whether a parameter of this type may travel in a message. Views, iterators, locks, coroutines' handles and what has an
-// allocator of std::pmr may not; containers and wrappers are looked into. Specialize it for a type of yours: std::false_type
-// for a view that does not look like one, std::true_type for a handle that only looks like one.
+// Whether a parameter of this type may travel in a message. Views, iterators, locks, coroutines'
+// handles and what has an allocator of std::pmr may not; containers and wrappers are looked into.
+// Specialize it for a type of yours: std::false_type for a view that does not look like one,
+// std::true_type for a handle that only looks like one.
 //
 // Example (declarations):
 //     struct token_view { const char* text; };
@@ -139,8 +153,9 @@ struct is_sendable<std::initializer_list<T>> : std::false_type {};
 template <class T>
 struct is_sendable<unchecked<T>> : std::true_type {};
 template <template <class...> class Wrapper, class... Parts>
-struct is_sendable<Wrapper<Parts...>>
-    : std::bool_constant<(is_sendable<Parts>::value && ...) && !detail::borrows<Wrapper<Parts...>>()> {};
+struct is_sendable<Wrapper<Parts...>> : std::bool_constant<(is_sendable<Parts>::value && ...) &&
+                                                           !detail::borrows<Wrapper<Parts...>>()> {
+};
 
 namespace detail {
 template <class T>

@@ -21,15 +21,15 @@ namespace troupe::actor {
 // Where a new actor goes, and what differs from the defaults.
 struct placement {
   actor_system& system;
-  std::uint16_t executor = 0;      // 0: the pool
-  bool has_options = false;        // whether any of the following differs
+  std::uint16_t executor = 0;  // 0: the pool
+  bool has_options = false;    // whether any of the following differs
   error_policy on_error = error_policy::resume;
   const restart_limit* restart = nullptr;
   cell* parent = nullptr;
-  unsigned turn_messages = 0;      // 0: the system's limits
+  unsigned turn_messages = 0;  // 0: the system's limits
   std::int64_t turn_ns = 0;
-  std::size_t mailbox_messages = 0;  // 0: no limit
-  std::uint8_t when_full = 0;        // a troupe::when_full
+  std::size_t mailbox_messages = 0;          // 0: no limit
+  std::uint8_t when_full = 0;                // a troupe::when_full
   const context_options* context = nullptr;  // null: none of its own
   bool rolls_back = false;
 };
@@ -61,15 +61,21 @@ template <class T, class... Args>
 std::move_only_function<void(void*)> factory_of(const Args&... args) {
   if constexpr (is_reentrant<T>()) {
     refuse_restart("a reentrant actor cannot be constructed anew while others of its calls wait");
-  } else if constexpr ((std::is_constructible_v<typename travelling<const Args&>::type, const Args&> && ...) &&
-                       std::is_constructible_v<T, const typename travelling<const Args&>::type&...>) {
-    return [... kept = typename travelling<const Args&>::type(args)](void* object) { ::new (object) T(std::as_const(kept)...); };
+  } else if constexpr ((std::is_constructible_v<typename travelling<const Args&>::type,
+                                                const Args&> &&
+                        ...) &&
+                       std::is_constructible_v<T,
+                                               const typename travelling<const Args&>::type&...>) {
+    return [... kept = typename travelling<const Args&>::type(args)](void* object) {
+      ::new (object) T(std::as_const(kept)...);
+    };
   } else {
     refuse_restart("the constructor's arguments cannot be copied, or not be taken as constants");
   }
 }
 
-// Marks the calling thread as inside this actor, so that its destructor may use troupe::self and this_context().
+// Marks the calling thread as inside this actor, so that its destructor may use troupe::self and
+// this_context().
 class inside_actor {
  public:
   explicit inside_actor(cell& of) noexcept;
@@ -82,26 +88,31 @@ class inside_actor {
   context* context_before_;
 };
 
-// The construction of an actor here and now. When the constructor asks for a ref to itself, messages may come
-// before it is done: they wait in an activation that no thread runs before the end.
+// The construction of an actor here and now. When the constructor asks for a ref to itself,
+// messages may come before it is done: they wait in an activation that no thread runs before the
+// end.
 class construction {
  public:
   // Makes the cell. Throws std::bad_alloc.
   construction(const placement& where, const cell_type& type);
   // Without a finish() the constructor has thrown: the cell goes when nobody refers to it any more.
   ~construction() {
-    if (cell_ != nullptr) [[unlikely]] fail();
+    if (cell_ != nullptr) [[unlikely]]
+      fail();
   }
   construction(const construction&) = delete;
   construction& operator=(const construction&) = delete;
 
-  // Where the object is to be; null when the runtime has begun to end, and nothing is constructed any more.
+  // Where the object is to be; null when the runtime has begun to end, and nothing is constructed
+  // any more.
   void* object() const noexcept { return object_; }
 
   // The constructor has returned, if there was an object to construct.
   cell& finish();
 
-  void set_factory(std::move_only_function<void(void*)> make) { actor::set_factory(*cell_, std::move(make)); }
+  void set_factory(std::move_only_function<void(void*)> make) {
+    actor::set_factory(*cell_, std::move(make));
+  }
 
   // A ref to the not yet constructed actor is about to be made. Throws std::bad_alloc.
   static void share(cell& of);
@@ -122,13 +133,15 @@ class construction {
 template <class T, class... Args>
 struct constructor_message final : message {
   template <class... Values>
-  explicit constructor_message(Values&&... values) : message(&act_on), arguments(std::forward<Values>(values)...) {}
+  explicit constructor_message(Values&&... values)
+      : message(&act_on), arguments(std::forward<Values>(values)...) {}
 
   static const char* act_on(message* base, void* object, message_act act) {
     if (act == message_act::describe) return sched::described_as_constructor;
     message_guard<constructor_message> guard{static_cast<constructor_message*>(base)};
     if (act == message_act::handle) {
-      std::apply([object](auto&... values) { ::new (object) T(std::move(values)...); }, guard.self->arguments);
+      std::apply([object](auto&... values) { ::new (object) T(std::move(values)...); },
+                 guard.self->arguments);
     }
     return nullptr;
   }
@@ -143,13 +156,16 @@ void deliver_constructor(cell& to, message& birth);
 template <class First, class... Args>
 inline constexpr bool starts_with_v = false;
 template <class First, class Head, class... Tail>
-inline constexpr bool starts_with_v<First, Head, Tail...> = std::is_same_v<First, std::remove_cvref_t<Head>>;
+inline constexpr bool starts_with_v<First, Head, Tail...> =
+    std::is_same_v<First, std::remove_cvref_t<Head>>;
 
 template <class T>
 consteval bool is_actor_class() {
   constexpr bool is_class = std::is_class_v<T> && !std::is_const_v<T> && !std::is_abstract_v<T>;
-  static_assert(is_class, "troupe: spawn: an actor is an object of a class, neither const nor abstract");
-  static_assert(alignof(T) <= alignment_max, "troupe: spawn: an actor's alignment is at most 2048 bytes");
+  static_assert(is_class,
+                "troupe: spawn: an actor is an object of a class, neither const nor abstract");
+  static_assert(alignof(T) <= alignment_max,
+                "troupe: spawn: an actor's alignment is at most 2048 bytes");
   static_assert(std::is_nothrow_destructible_v<T>,
                 "troupe: spawn: an actor's destructor must not throw, and must be public");
   return is_class && alignof(T) <= alignment_max && std::is_nothrow_destructible_v<T>;
@@ -163,34 +179,43 @@ ref<T> spawn(const placement& where, Args&&... args) {
     static_assert(fits, "troupe: spawn: these arguments do not fit a constructor of the actor");
     if constexpr (fits) {
       construction here(where, cell_type_of<T>);
-      if (where.on_error == error_policy::restart) [[unlikely]] here.set_factory(factory_of<T>(args...));
-      if (here.object() != nullptr) [[likely]] ::new (here.object()) T(std::forward<Args>(args)...);
+      if (where.on_error == error_policy::restart) [[unlikely]]
+        here.set_factory(factory_of<T>(args...));
+      if (here.object() != nullptr) [[likely]]
+        ::new (here.object()) T(std::forward<Args>(args)...);
       auto made = ref_access::adopt<T>(&here.finish());
-      if (where.parent != nullptr) [[unlikely]] join_parent(*where.parent, *ref_access::cell_of(made));
+      if (where.parent != nullptr) [[unlikely]]
+        join_parent(*where.parent, *ref_access::cell_of(made));
       return made;
     }
   }
   return {};  // refused above
 }
 
-// An actor of an object that lies elsewhere, which is the actor's if it is alive then. Throws std::bad_alloc, option_error.
+// An actor of an object that lies elsewhere, which is the actor's if it is alive then. Throws
+// std::bad_alloc, option_error.
 cell& make_adopted(const placement& where, const cell_type& type, void* object);
 [[noreturn]] void refuse_no_object();
 
 // An actor of an object that nobody else holds.
 template <class T>
 ref<T> activate_object(const placement& where, std::unique_ptr<T> object) {
-  constexpr bool is_class = std::is_class_v<T> && !std::is_const_v<T>, ends = std::is_nothrow_destructible_v<T>;
+  constexpr bool is_class = std::is_class_v<T> && !std::is_const_v<T>,
+                 ends = std::is_nothrow_destructible_v<T>;
   constexpr bool whole = !std::is_abstract_v<T> || std::has_virtual_destructor_v<T>;
   static_assert(is_class, "troupe: activate: an actor is an object of a class that is not const");
   static_assert(ends, "troupe: activate: an actor's destructor must not throw, and must be public");
-  static_assert(whole, "troupe: activate: the object is of a class that derives from this one, whose destructor is not virtual");
+  static_assert(whole,
+                "troupe: activate: the object is of a class that derives from this one, whose "
+                "destructor is not virtual");
   if constexpr (is_class && ends && whole) {
-    if (object == nullptr) [[unlikely]] refuse_no_object();
+    if (object == nullptr) [[unlikely]]
+      refuse_no_object();
     cell& made = make_adopted(where, adopted_type_of<T>, object.get());
     if (made.alive()) static_cast<void>(object.release());
     auto address = ref_access::adopt<T>(&made);
-    if (where.parent != nullptr) [[unlikely]] join_parent(*where.parent, made);
+    if (where.parent != nullptr) [[unlikely]]
+      join_parent(*where.parent, made);
     return address;
   }
   return {};  // refused above
@@ -201,9 +226,12 @@ template <class T, class... Args>
 consteval troupe::detail::misfit misfit_of_constructor() {
   using troupe::detail::misfit;
   misfit found = misfit::none;
-  static_cast<void>((... || ((found = troupe::detail::misfit_of_kept<typename travelling<Args>::type, Args>()) != misfit::none)));
+  static_cast<void>(
+      (... || ((found = troupe::detail::misfit_of_kept<typename travelling<Args>::type, Args>()) !=
+               misfit::none)));
   if (found != misfit::none) return found == misfit::abstract_class ? misfit::immovable : found;
-  return std::is_constructible_v<T, typename travelling<Args>::type...> ? misfit::none : misfit::unfit;
+  return std::is_constructible_v<T, typename travelling<Args>::type...> ? misfit::none
+                                                                        : misfit::unfit;
 }
 
 // An actor with a thread of its own, constructed there later.
@@ -213,15 +241,22 @@ ref<T> spawn_there(const placement& where, Args&&... args) {
     using enum troupe::detail::misfit;
     constexpr auto found = misfit_of_constructor<T, Args...>();
     static_assert(found != refers,
-                  "troupe: spawn: an argument is a pointer, a view, an iterator, a lock or a reference wrapper: it would dangle or "
-                  "race, for the actor is constructed later on its own thread. Give a value, or wrap it in troupe::unchecked");
-    static_assert(found != not_moved, "troupe: spawn: an argument can only be moved; give it with std::move");
+                  "troupe: spawn: an argument is a pointer, a view, an iterator, a lock or a "
+                  "reference wrapper: it would dangle or "
+                  "race, for the actor is constructed later on its own thread. Give a value, or "
+                  "wrap it in troupe::unchecked");
+    static_assert(found != not_moved,
+                  "troupe: spawn: an argument can only be moved; give it with std::move");
     static_assert(found != immovable,
-                  "troupe: spawn: an argument can be neither copied nor moved, and the actor is constructed later on its own "
-                  "thread. Give a std::unique_ptr to it, or troupe::unchecked<X&>{it} if it outlives the actor");
+                  "troupe: spawn: an argument can be neither copied nor moved, and the actor is "
+                  "constructed later on its own "
+                  "thread. Give a std::unique_ptr to it, or troupe::unchecked<X&>{it} if it "
+                  "outlives the actor");
     static_assert(found != unfit,
-                  "troupe: spawn: these arguments do not fit a constructor of the actor, which is called later on its own "
-                  "thread with copies of them that it may move from, of a literal with a std::string. What it writes to "
+                  "troupe: spawn: these arguments do not fit a constructor of the actor, which is "
+                  "called later on its own "
+                  "thread with copies of them that it may move from, of a literal with a "
+                  "std::string. What it writes to "
                   "outside can be given as troupe::unchecked<X&>{it}");
     if constexpr (found == none) {
       using birth = constructor_message<T, typename travelling<Args>::type...>;
@@ -229,9 +264,11 @@ ref<T> spawn_there(const placement& where, Args&&... args) {
       if (where.on_error == error_policy::restart) factory = factory_of<T>(args...);
       cell& made = make_cell(where, cell_type_of<T>);
       auto address = ref_access::adopt<T>(&made);
-      if (factory) [[unlikely]] set_factory(made, std::move(factory));
+      if (factory) [[unlikely]]
+        set_factory(made, std::move(factory));
       deliver_constructor(made, *make_message<birth>(std::forward<Args>(args)...));
-      if (where.parent != nullptr) [[unlikely]] join_parent(*where.parent, made);
+      if (where.parent != nullptr) [[unlikely]]
+        join_parent(*where.parent, made);
       return address;
     }
   }

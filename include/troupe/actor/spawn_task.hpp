@@ -14,9 +14,11 @@
 
 namespace troupe::actor {
 
-// The object of a spawned task's actor, and the message that starts it. Without an actor when there was no memory for one.
+// The object of a spawned task's actor, and the message that starts it. Without an actor when there
+// was no memory for one.
 struct spawned_task final : message {
-  spawned_task(cell* at, message::handler acts, tasks::coroutine& begins, tasks::shared_state* state) noexcept
+  spawned_task(cell* at, message::handler acts, tasks::coroutine& begins,
+               tasks::shared_state* state) noexcept
       : message(acts), own_call(*this), root(begins), result(state) {
     own_call.actor = at;
   }
@@ -27,9 +29,11 @@ struct spawned_task final : message {
 
 struct queued_task;
 
-// The task's first turn will come: `act` is called by its turns from then on, and ends the result. Throws std::bad_alloc; then
-// nothing was done. What it waits for its turn in, if a taker of the result may go meanwhile; else null.
-queued_task* start_spawned(const placement& where, message::handler act, tasks::coroutine& root, tasks::shared_state& result);
+// The task's first turn will come: `act` is called by its turns from then on, and ends the result.
+// Throws std::bad_alloc; then nothing was done. What it waits for its turn in, if a taker of the
+// result may go meanwhile; else null.
+queued_task* start_spawned(const placement& where, message::handler act, tasks::coroutine& root,
+                           tasks::shared_state& result);
 // Any thread: the task has not begun, and will have no result. False, and nothing done, if it has.
 bool give_up_result(queued_task& of, tasks::shared_state& result) noexcept;
 
@@ -41,7 +45,8 @@ void report_untaken(cell& of, message::handler method, std::exception_ptr what) 
 
 template <class T>
 struct spawned_state final : tasks::state_of<T> {
-  explicit spawned_state(task<T> given) noexcept : tasks::state_of<T>(&free_this), running(std::move(given)) {}
+  explicit spawned_state(task<T> given) noexcept
+      : tasks::state_of<T>(&free_this), running(std::move(given)) {}
   static spawned_state& make(task<T> given) {
     return *::new (memory::allocate(sizeof(spawned_state))) spawned_state(std::move(given));
   }
@@ -66,7 +71,8 @@ struct spawned_state final : tasks::state_of<T> {
     drop_ref(*failed);
   }
 
-  // `caller_ends`: not null when the caller ends the actor himself, or has turned the task away before there was one.
+  // `caller_ends`: not null when the caller ends the actor himself, or has turned the task away
+  // before there was one.
   static const char* act_on(message* base, void* caller_ends, message_act act) {
     if (act == message_act::describe) return base::type_name<task<T>>();
     auto& object = static_cast<spawned_task&>(*base);
@@ -87,29 +93,37 @@ struct spawned_state final : tasks::state_of<T> {
     if (act == message_act::complete) [[likely]] {
       failed = !self.finish();
     } else {
-      self.result.fail(in == nullptr && caller_ends == nullptr ? std::make_exception_ptr(std::bad_alloc()) : stopped_error(&act_on));
+      self.result.fail(in == nullptr && caller_ends == nullptr
+                           ? std::make_exception_ptr(std::bad_alloc())
+                           : stopped_error(&act_on));
     }
     // The frame goes before the result is given.
     { const task<T> ended = std::move(self.running); }
-    if (failed && !was_stopped(object.own_call, self.result.failure())) [[unlikely]] self.mark_failed(*in);
+    if (failed && !was_stopped(object.own_call, self.result.failure())) [[unlikely]]
+      self.mark_failed(*in);
     self.resolve();
     if (caller_ends == nullptr && in != nullptr) end_spawned(*in);
     return nullptr;
   }
 
-  TROUPE_NOINLINE static const char* end_untaken(spawned_task& object, cell* in, void* caller_ends, message_act act) noexcept {
+  TROUPE_NOINLINE static const char* end_untaken(spawned_task& object, cell* in, void* caller_ends,
+                                                 message_act act) noexcept {
     std::exception_ptr failure;
     {
       task<T> ended = tasks::task_access::of_root<T>(object.root);
       if (act == message_act::complete) failure = tasks::task_access::result(ended).failure();
     }
-    if (failure != nullptr && !was_stopped(object.own_call, failure)) report_untaken(*in, &act_on, std::move(failure));
+    if (failure != nullptr && !was_stopped(object.own_call, failure))
+      report_untaken(*in, &act_on, std::move(failure));
     if (caller_ends == nullptr && in != nullptr) end_spawned(*in);
     return nullptr;
   }
 
   // What a stop ends is no failure, whenever its result is let go of.
-  static bool was_stopped(const tasks::async_call& call, const std::exception_ptr& failure) noexcept { return call.cancelled && is_cancelled(failure); }
+  static bool was_stopped(const tasks::async_call& call,
+                          const std::exception_ptr& failure) noexcept {
+    return call.cancelled && is_cancelled(failure);
+  }
 
   // False: it has failed.
   bool finish() noexcept {
@@ -124,7 +138,8 @@ struct spawned_state final : tasks::state_of<T> {
     } else {
       failure = tasks::failure_of([&] { this->result.set(from.take()); });
     }
-    if (failure == nullptr) [[likely]] return true;
+    if (failure == nullptr) [[likely]]
+      return true;
     this->result.fail(std::move(failure));
     return false;
   }
@@ -148,7 +163,8 @@ future<T> spawn_task(const placement& where, task<T> given) {
   auto& state = spawned_state<T>::make(std::move(given));
   future<T> later = tasks::future_access::future_of<T>(state);
   try {
-    state.waits_in = start_spawned(where, &spawned_state<T>::act_on, tasks::task_access::root(state.running), state);
+    state.waits_in = start_spawned(where, &spawned_state<T>::act_on,
+                                   tasks::task_access::root(state.running), state);
     state.queued = state.waits_in != nullptr;
   } catch (...) {
     tasks::future_access::take(std::move(later)).release();
@@ -158,13 +174,27 @@ future<T> spawn_task(const placement& where, task<T> given) {
   return later;
 }
 
-// Whether this is an argument for `spawn` of what makes a task: not a task, nor what begins another `spawn`.
+// Whether this is an argument for `spawn` of what makes a task: not a task, nor what begins another
+// `spawn`.
 template <class Given>
-concept may_make_task = !tasks::is_task<std::remove_cvref_t<Given>> && !is_ref<std::remove_cvref_t<Given>> &&
-                        !std::is_base_of_v<context_options, std::remove_cvref_t<Given>>;
+concept may_make_task =
+    !tasks::is_task<std::remove_cvref_t<Given>> && !is_ref<std::remove_cvref_t<Given>> &&
+    !std::is_base_of_v<context_options, std::remove_cvref_t<Given>>;
 
-// Why no task can be made of a callable and these arguments. The callable and the arguments are kept, as in a message.
-enum class unmade : std::uint8_t { none, an_actor, method, refers, not_moved, immovable, unfit, no_task, a_work, a_reference };
+// Why no task can be made of a callable and these arguments. The callable and the arguments are
+// kept, as in a message.
+enum class unmade : std::uint8_t {
+  none,
+  an_actor,
+  method,
+  refers,
+  not_moved,
+  immovable,
+  unfit,
+  no_task,
+  a_work,
+  a_reference
+};
 
 template <class Maker, class... Args>
 consteval unmade why_unmade() {
@@ -172,15 +202,23 @@ consteval unmade why_unmade() {
   using maker = std::decay_t<Maker>;
   misfit kept = troupe::detail::misfit_of_kept<maker, Maker>();
   if constexpr (sizeof...(Args) > 0) {
-    static_cast<void>((... || ((kept = kept == misfit::none ? troupe::detail::misfit_of_kept<typename travelling<Args>::type, Args>() : kept) != misfit::none)));
+    static_cast<void>(
+        (... ||
+         ((kept = kept == misfit::none
+                      ? troupe::detail::misfit_of_kept<typename travelling<Args>::type, Args>()
+                      : kept) != misfit::none)));
   }
-  if (kept == misfit::refers) return std::is_member_function_pointer_v<maker> ? unmade::method : unmade::refers;
+  if (kept == misfit::refers)
+    return std::is_member_function_pointer_v<maker> ? unmade::method : unmade::refers;
   if (kept == misfit::not_moved) return unmade::not_moved;
   if (kept != misfit::none) return unmade::immovable;
   if constexpr (!std::is_invocable_v<maker, typename travelling<Args>::type...>) {
-    constexpr bool is_call = std::is_function_v<std::remove_pointer_t<maker>> || requires { &maker::operator(); };
+    constexpr bool is_call = std::is_function_v<std::remove_pointer_t<maker>> || requires {
+      &maker::operator();
+    };
     if (std::is_member_function_pointer_v<maker>) return unmade::method;
-    return sizeof...(Args) > 0 || is_call || !std::is_class_v<maker> ? unmade::unfit : unmade::an_actor;
+    return sizeof...(Args) > 0 || is_call || !std::is_class_v<maker> ? unmade::unfit
+                                                                     : unmade::an_actor;
   } else {
     using made = std::invoke_result_t<maker, typename travelling<Args>::type...>;
     if (tasks::is_task<made>) return unmade::none;
@@ -190,9 +228,10 @@ consteval unmade why_unmade() {
 }
 
 // What `spawn` says to what none of its overloads takes.
-#define TROUPE_SPAWN_REFUSES \
-  "troupe: spawn: it takes a task, what makes one and its arguments, or spawn<T>(arguments...) for an " \
-  "actor; a name that stands for several functions or for a template is given in a lambda, " \
+#define TROUPE_SPAWN_REFUSES                                                                     \
+  "troupe: spawn: it takes a task, what makes one and its arguments, or spawn<T>(arguments...) " \
+  "for an "                                                                                      \
+  "actor; a name that stands for several functions or for a template is given in a lambda, "     \
   "spawn([](int n) { return work(n); }, 5)"
 
 // What that task gives; void where none can be made.
@@ -201,41 +240,60 @@ struct value_made {
   using type = void;
 };
 template <class Maker, class... Args>
-  requires(why_unmade<Maker, Args...>() == unmade::none)
-struct value_made<Maker, Args...> : answer_of<std::invoke_result_t<std::decay_t<Maker>, typename travelling<Args>::type...>> {};
+requires(why_unmade<Maker, Args...>() == unmade::none) struct value_made<Maker, Args...>
+    : answer_of<std::invoke_result_t<std::decay_t<Maker>, typename travelling<Args>::type...>> {
+};
 template <class Maker, class... Args>
 using made_value = typename value_made<Maker, Args...>::type;
 
-// A task that a callable makes of these arguments: it is called in the task's first turn, and kept, with them, until the task has ended.
+// A task that a callable makes of these arguments: it is called in the task's first turn, and kept,
+// with them, until the task has ended.
 template <class Maker, class... Args>
 auto spawn_made(const placement& where, Maker&& given, Args&&... args) {
   constexpr unmade why = why_unmade<Maker, Args...>();
   static_assert(why != unmade::an_actor,
-                "troupe: spawn: this is an object, which cannot be called without arguments: those of a lambda "
-                "stand behind it, spawn(lambda, arguments...); an actor is made by spawn<T>(arguments...), or of "
+                "troupe: spawn: this is an object, which cannot be called without arguments: those "
+                "of a lambda "
+                "stand behind it, spawn(lambda, arguments...); an actor is made by "
+                "spawn<T>(arguments...), or of "
                 "an object by activate(std::make_unique<T>(...))");
-  static_assert(why != unmade::method,
-                "troupe: spawn: a method is called on an object that is kept beside it, by value. For one of an actor send a message: "
-                "to.tell<&T::method>(...), in the actor itself troupe::self(this).tell<&T::method>(...)");
+  static_assert(
+      why != unmade::method,
+      "troupe: spawn: a method is called on an object that is kept beside it, by value. For one of "
+      "an actor send a message: "
+      "to.tell<&T::method>(...), in the actor itself troupe::self(this).tell<&T::method>(...)");
   static_assert(why != unmade::refers,
-                "troupe: spawn: the callable or an argument is a pointer, a view, an iterator, a lock or a reference wrapper: the task "
-                "runs later and on another thread, and it would dangle or race. Give a value, or wrap it in troupe::unchecked");
-  static_assert(why != unmade::not_moved, "troupe: spawn: the callable or an argument can only be moved; give it with std::move");
+                "troupe: spawn: the callable or an argument is a pointer, a view, an iterator, a "
+                "lock or a reference wrapper: the task "
+                "runs later and on another thread, and it would dangle or race. Give a value, or "
+                "wrap it in troupe::unchecked");
+  static_assert(
+      why != unmade::not_moved,
+      "troupe: spawn: the callable or an argument can only be moved; give it with std::move");
   static_assert(why != unmade::immovable,
-                "troupe: spawn: the callable or an argument can be neither copied nor moved into the task; give a std::unique_ptr to it");
+                "troupe: spawn: the callable or an argument can be neither copied nor moved into "
+                "the task; give a std::unique_ptr to it");
   static_assert(why != unmade::unfit,
-                "troupe: spawn: the callable cannot be called with these arguments. They are kept and moved into the call, a literal as a "
-                "std::string: a parameter must be a value or a constant reference; what is written to outside can be given as "
+                "troupe: spawn: the callable cannot be called with these arguments. They are kept "
+                "and moved into the call, a literal as a "
+                "std::string: a parameter must be a value or a constant reference; what is written "
+                "to outside can be given as "
                 "troupe::unchecked<X&>{it}");
   static_assert(why != unmade::no_task,
-                "troupe: spawn: the callable makes no task: let it return troupe::task<>, or give a procedure to post() and what computes "
+                "troupe: spawn: the callable makes no task: let it return troupe::task<>, or give "
+                "a procedure to post() and what computes "
                 "to lazy()");
-  static_assert(why != unmade::a_work, "troupe: spawn: the callable makes a work or a fork, which a task or a handler awaits");
-  static_assert(why != unmade::a_reference, "troupe: spawn: the callable returns a reference to a task; let it return the task by value");
+  static_assert(
+      why != unmade::a_work,
+      "troupe: spawn: the callable makes a work or a fork, which a task or a handler awaits");
+  static_assert(
+      why != unmade::a_reference,
+      "troupe: spawn: the callable returns a reference to a task; let it return the task by value");
   if constexpr (why == unmade::none) {
     using value = made_value<Maker, Args...>;
-    return spawn_task(where, tasks::run_made<value, std::decay_t<Maker>, typename travelling<Args>::type...>(std::forward<Maker>(given),
-                                                                                                             std::forward<Args>(args)...));
+    return spawn_task(
+        where, tasks::run_made<value, std::decay_t<Maker>, typename travelling<Args>::type...>(
+                   std::forward<Maker>(given), std::forward<Args>(args)...));
   } else {
     return future<>();
   }

@@ -1,7 +1,7 @@
 // error: the exceptions that the library throws at its user's face.
 //
-// Each is typed and its text says what the caller can do. A handler's own exception is never wrapped:
-// run() throws it as it was thrown.
+// Each is typed and its text says what the caller can do. A handler's own exception is never
+// wrapped: run() throws it as it was thrown.
 #pragma once
 
 #include <stdexcept>
@@ -23,12 +23,14 @@ class option_error : public error {
   using error::error;
 };
 
-// A call that this thread, or this moment, does not allow (run() inside a handler, say). Nothing was changed.
+// A call that this thread, or this moment, does not allow (run() inside a handler, say). Nothing
+// was changed.
 class usage_error : public error {
   using error::error;
 };
 
-// stop() ran into its deadline: the text names the handlers that were still running, and blocking calls.
+// stop() ran into its deadline: the text names the handlers that were still running, and blocking
+// calls.
 class deadline_error : public error {
   using error::error;
 };
@@ -43,7 +45,8 @@ class timed_out : public error {
   using error::error;
 };
 
-// What was awaited is awaited no more: a stop was requested, or the actor that awaited it is stopped.
+// What was awaited is awaited no more: a stop was requested, or the actor that awaited it is
+// stopped.
 class cancelled : public error {
   using error::error;
 };
@@ -63,19 +66,21 @@ class deadlock : public error {
   using error::error;
 };
 
-// Something shared is written without its guard: a context by two threads at once, what a guard holds without its lock.
+// Something shared is written without its guard: a context by two threads at once, what a guard
+// holds without its lock.
 class unguarded_error : public error {
   using error::error;
 };
 
-// A pointer into a context is about to be stored where it would outlive the memory: the text names both sides. Persist or
-// promote what it points to.
+// A pointer into a context is about to be stored where it would outlive the memory: the text names
+// both sides. Persist or promote what it points to.
 class foreign_context_error : public error {
   using error::error;
 };
 
-// The program is out of work while turns or tasks are still suspended: the text has a line for each, with what it waits
-// for. Nothing in the program will resolve that any more; a thread of your own that will needs a hold.
+// The program is out of work while turns or tasks are still suspended: the text has a line for
+// each, with what it waits for. Nothing in the program will resolve that any more; a thread of your
+// own that will needs a hold.
 class stalled : public error {
   using error::error;
 };

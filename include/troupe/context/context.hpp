@@ -25,25 +25,31 @@ namespace troupe {
 //     try { static_cast<void>(work->allocate(2 << 20)); }
 //     catch (const troupe::context_full& full) { std::cerr << full.what() << '\n'; }
 struct context_options {
-  // Bytes of blocks, of which the first has 4 KiB. What would exceed it throws context_full. Default: no limit.
+  // Bytes of blocks, of which the first has 4 KiB. What would exceed it throws context_full.
+  // Default: no limit.
   std::size_t bytes_max = SIZE_MAX;
-  // Bytes of blocks that a rollback leaves for what comes next; the others go back to the pool. Default 512 KiB.
+  // Bytes of blocks that a rollback leaves for what comes next; the others go back to the pool.
+  // Default 512 KiB.
   std::size_t retain_bytes = std::size_t{512} << 10;
-  // For the texts of errors. A literal: it is not copied. Default: none, the context's number says which it is.
+  // For the texts of errors. A literal: it is not copied. Default: none, the context's number says
+  // which it is.
   const char* name = "";
 };
 
-// A context has reached its bytes_max. Nothing was allocated, and the context is as it was: discard, or allow it more.
+// A context has reached its bytes_max. Nothing was allocated, and the context is as it was:
+// discard, or allow it more.
 class context_full : public std::bad_alloc {
  public:
   const char* what() const noexcept override {
-    return "troupe: a context has reached context_options::bytes_max: roll back what is not needed any more, or raise it";
+    return "troupe: a context has reached context_options::bytes_max: roll back what is not needed "
+           "any more, or raise it";
   }
 };
 
 class snapshot;
 class owned_context;
-// Any thread. Cost: about 20 ns with its release. Throws std::bad_alloc; option_error when bytes_max is less than a block.
+// Any thread. Cost: about 20 ns with its release. Throws std::bad_alloc; option_error when
+// bytes_max is less than a block.
 [[nodiscard]] owned_context make_context(const context_options& options = {});
 
 namespace contexts {
@@ -59,34 +65,39 @@ struct access;
 template <class T>
 inline constexpr bool is_discarded = std::is_trivially_destructible_v<T>;
 template <class C, class Traits>
-inline constexpr bool is_discarded<std::basic_string<C, Traits, std::pmr::polymorphic_allocator<C>>> = true;
+inline constexpr bool
+    is_discarded<std::basic_string<C, Traits, std::pmr::polymorphic_allocator<C>>> = true;
 template <class T>
-inline constexpr bool is_discarded<std::vector<T, std::pmr::polymorphic_allocator<T>>> = is_discarded<T>;
+inline constexpr bool is_discarded<std::vector<T, std::pmr::polymorphic_allocator<T>>> =
+    is_discarded<T>;
 
 }  // namespace contexts
 
-// Whether objects of this class may be discarded with their memory, without a call of their destructor. So it is for what is
-// trivially destructible, and for std::pmr::string and std::pmr::vector of such, which have nothing but memory of the context.
-// Specialize it for a class of yours whose destructor only gives memory back to its std::pmr allocator.
+// Whether objects of this class may be discarded with their memory, without a call of their
+// destructor. So it is for what is trivially destructible, and for std::pmr::string and
+// std::pmr::vector of such, which have nothing but memory of the context. Specialize it for a class
+// of yours whose destructor only gives memory back to its std::pmr allocator.
 //
 // Example (declarations):
-//     struct path { std::pmr::vector<int> steps; using allocator_type = std::pmr::polymorphic_allocator<>; };
-//     template <> inline constexpr bool troupe::discarded_with_context<path> = true;
+//     struct path { std::pmr::vector<int> steps; using allocator_type =
+//     std::pmr::polymorphic_allocator<>; }; template <> inline constexpr bool
+//     troupe::discarded_with_context<path> = true;
 template <class T>
 inline constexpr bool discarded_with_context = contexts::is_discarded<T>;
 
-// Hands out memory by moving a pointer forward; all of it goes at once, when the context is released or rolled back to a
-// snapshot, whatever was allocated. deallocate() does nothing. It is a std::pmr::memory_resource: give its address to
-// std::pmr containers.
+// Hands out memory by moving a pointer forward; all of it goes at once, when the context is
+// released or rolled back to a snapshot, whatever was allocated. deallocate() does nothing. It is a
+// std::pmr::memory_resource: give its address to std::pmr containers.
 //
-// Threads: one at a time, not always the same one. Who has only something persisted() may be on any.
-// Cost: about 1 ns to allocate; 4 KiB for a context that is made and little used, then blocks of 16, 64, 256 KiB and 2 MiB.
-// Errors: std::bad_alloc, or context_full; the context is then as it was.
+// Threads: one at a time, not always the same one. Who has only something persisted() may be on
+// any. Cost: about 1 ns to allocate; 4 KiB for a context that is made and little used, then blocks
+// of 16, 64, 256 KiB and 2 MiB. Errors: std::bad_alloc, or context_full; the context is then as it
+// was.
 //
 // Example:
 //     troupe::owned_context work = troupe::make_context();
-//     auto words = work->make<std::pmr::vector<std::pmr::string>>();  // all its memory, that of the strings too
-//     words->emplace_back("a word that is too long for the string itself");
+//     auto words = work->make<std::pmr::vector<std::pmr::string>>();  // all its memory, that of
+//     the strings too words->emplace_back("a word that is too long for the string itself");
 //     troupe::snapshot before(*work);
 //     auto more = work->make<std::pmr::string>(1'000, 'x');
 //     work->rollback(before);  // `more` has gone, `words` has not
@@ -97,7 +108,8 @@ class context final : public std::pmr::memory_resource {
   context& operator=(const context&) = delete;
 
   // Uninitialized. `alignment` is a power of two.
-  [[nodiscard]] TROUPE_INLINE void* allocate(std::size_t bytes, std::size_t alignment = alignof(std::max_align_t)) {
+  [[nodiscard]] TROUPE_INLINE void* allocate(std::size_t bytes,
+                                             std::size_t alignment = alignof(std::max_align_t)) {
 #if !TROUPE_PLAIN_BLOCKS && !(defined(TROUPE_CHECKED) && TROUPE_CHECKED)
     const auto begin = (reinterpret_cast<std::uintptr_t>(at_) + alignment - 1) & ~(alignment - 1);
     const auto end = reinterpret_cast<std::uintptr_t>(end_);
@@ -109,22 +121,27 @@ class context final : public std::pmr::memory_resource {
     return allocate_slowly(bytes, alignment);
   }
 
-  // An object in the context. If T has std::pmr allocators it gets this context for them, and so have its parts. Its
-  // destructor is called when it is discarded, newest first, unless it is discarded_with_context. What the constructor throws
-  // is thrown, and its memory is discarded with the rest.
+  // An object in the context. If T has std::pmr allocators it gets this context for them, and so
+  // have its parts. Its destructor is called when it is discarded, newest first, unless it is
+  // discarded_with_context. What the constructor throws is thrown, and its memory is discarded with
+  // the rest.
   template <class T, class... Args>
   in_context<T> make(Args&&... args) {
     static_assert(std::is_object_v<T> && !std::is_array_v<T> && !std::is_const_v<T>,
-                  "troupe: context::make: T must be a type of objects; for an array use std::pmr::vector or std::array");
+                  "troupe: context::make: T must be a type of objects; for an array use "
+                  "std::pmr::vector or std::array");
     static_assert(std::is_nothrow_destructible_v<T>,
-                  "troupe: context::make: the destructor of T may throw; a context could not discard the objects behind it");
+                  "troupe: context::make: the destructor of T may throw; a context could not "
+                  "discard the objects behind it");
     if constexpr (discarded_with_context<T>) {
-      return in_context<T>(construct<T>(allocate(sizeof(T), alignof(T)), std::forward<Args>(args)...));
+      return in_context<T>(
+          construct<T>(allocate(sizeof(T), alignof(T)), std::forward<Args>(args)...));
     } else {
       auto* made = ::new (allocate(sizeof(finalized<T>), alignof(finalized<T>))) finalized<T>;
       T& object = construct<T>(&made->place, std::forward<Args>(args)...);
       made->destroy = [](contexts::finalizer& self) noexcept {
-        std::destroy_at(std::launder(reinterpret_cast<T*>(&static_cast<finalized<T>&>(self).place)));
+        std::destroy_at(
+            std::launder(reinterpret_cast<T*>(&static_cast<finalized<T>&>(self).place)));
       };
       made->older = finalizers_;
       finalizers_ = made;
@@ -132,11 +149,12 @@ class context final : public std::pmr::memory_resource {
     }
   }
 
-  // Discards all that was allocated since the snapshot: destructors are called, newest first, before any memory is used again.
-  // If something of that was persisted and is still held, all of it is left as it is, without a destructor called, for those
-  // who hold it; the context goes on in other memory, and the rollback is counted as kept. Snapshots taken since then cannot
-  // be rolled back to any more. Cost: a few nanoseconds, and the destructors.
-  // Throws usage_error: another context's snapshot, one that was rolled over, or in a destructor that a rollback calls.
+  // Discards all that was allocated since the snapshot: destructors are called, newest first,
+  // before any memory is used again. If something of that was persisted and is still held, all of
+  // it is left as it is, without a destructor called, for those who hold it; the context goes on in
+  // other memory, and the rollback is counted as kept. Snapshots taken since then cannot be rolled
+  // back to any more. Cost: a few nanoseconds, and the destructors. Throws usage_error: another
+  // context's snapshot, one that was rolled over, or in a destructor that a rollback calls.
   void rollback(snapshot& to);
 
   // Gives blocks that a rollback retained back to the pool: for a connection that is idle.
@@ -160,16 +178,21 @@ class context final : public std::pmr::memory_resource {
   };
   template <class T, class... Args>
   T& construct(void* place, Args&&... args) {
-    return *std::uninitialized_construct_using_allocator(static_cast<T*>(place), std::pmr::polymorphic_allocator<>(this),
+    return *std::uninitialized_construct_using_allocator(static_cast<T*>(place),
+                                                         std::pmr::polymorphic_allocator<>(this),
                                                          std::forward<Args>(args)...);
   }
 
   context(contexts::block& first, const context_options& options) noexcept;
   ~context() override = default;
 
-  void* do_allocate(std::size_t bytes, std::size_t alignment) override { return allocate(bytes, alignment); }
+  void* do_allocate(std::size_t bytes, std::size_t alignment) override {
+    return allocate(bytes, alignment);
+  }
   void do_deallocate(void* memory, std::size_t bytes, std::size_t alignment) override;
-  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
+  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {
+    return this == &other;
+  }
   void* allocate_slowly(std::size_t bytes, std::size_t alignment);
   void take_block(std::size_t room);
   void trim_to(std::size_t total) noexcept;
@@ -184,13 +207,14 @@ class context final : public std::pmr::memory_resource {
   const context_options options_;
   const std::uint64_t number_;
   std::atomic<std::uint32_t> shares_{1};  // by share_count: the owner's, and one for each keep
-  std::atomic<const void*> runs_on_{nullptr};  // in checked builds: the thread that has it as its current one
-  bool open_ = true;                      // it has an owner
+  // in checked builds: the thread that has it as its current one
+  std::atomic<const void*> runs_on_{nullptr};
+  bool open_ = true;  // it has an owner
   bool discarding_ = false;
 };
 
-// Ends a context when it goes: all its memory is discarded, as by a rollback, in one step. Movable; any thread. What
-// something persisted holds stays until that goes.
+// Ends a context when it goes: all its memory is discarded, as by a rollback, in one step. Movable;
+// any thread. What something persisted holds stays until that goes.
 //
 // Example:
 //     troupe::owned_context work = troupe::make_context();
@@ -198,7 +222,8 @@ class context final : public std::pmr::memory_resource {
 class owned_context {
  public:
   owned_context() = default;
-  owned_context(owned_context&& other) noexcept : context_(std::exchange(other.context_, nullptr)) {}
+  owned_context(owned_context&& other) noexcept
+      : context_(std::exchange(other.context_, nullptr)) {}
   owned_context& operator=(owned_context&& other) noexcept {
     if (this != &other) {
       release();
@@ -223,15 +248,15 @@ class owned_context {
   context* context_ = nullptr;
 };
 
-// The context of the work that this thread runs; null when it has none. The scheduler sets it for actors and tasks that have one of
-// their own (spawn_options::context), for submitted calls, and for a connection's callbacks; context_scope does so for a stretch of
-// plain code.
+// The context of the work that this thread runs; null when it has none. The scheduler sets it for
+// actors and tasks that have one of their own (spawn_options::context), for submitted calls, and
+// for a connection's callbacks; context_scope does so for a stretch of plain code.
 context* current_context() noexcept;
 // The same; throws usage_error when there is none.
 context& this_context();
 
-// Makes a context this thread's current one until the end of the scope. Nested scopes are ended in reverse. Not across a
-// co_await, which may go on on another thread.
+// Makes a context this thread's current one until the end of the scope. Nested scopes are ended in
+// reverse. Not across a co_await, which may go on on another thread.
 //
 // Example:
 //     troupe::owned_context work = troupe::make_context();
@@ -252,10 +277,11 @@ class context_scope {
 
 // Of all contexts of the process; exact when none is made or released meanwhile.
 struct context_counters {
-  std::int64_t active = 0;          // contexts that have an owner
-  std::int64_t persisted = 0;       // contexts that have none any more, but something persisted
-  std::int64_t bytes = 0;           // of the blocks of all these
-  std::int64_t rollbacks_kept = 0;  // rollbacks and releases so far that left memory to something persisted
+  std::int64_t active = 0;     // contexts that have an owner
+  std::int64_t persisted = 0;  // contexts that have none any more, but something persisted
+  std::int64_t bytes = 0;      // of the blocks of all these
+  // rollbacks and releases so far that left memory to something persisted
+  std::int64_t rollbacks_kept = 0;
 };
 context_counters count_contexts();
 

@@ -42,17 +42,16 @@ struct persisting {
 
 }  // namespace contexts
 
-// What was persisted: constant from then on, for several threads may have it. Copyable, may be sent; any thread. The last copy
-// lets the memory go, and if the context has discarded it meanwhile, calls the destructors there and then.
+// What was persisted: constant from then on, for several threads may have it. Copyable, may be
+// sent; any thread. The last copy lets the memory go, and if the context has discarded it
+// meanwhile, calls the destructors there and then.
 //
 // Example:
-//     struct Reader { void read(troupe::persisted<std::pmr::string> text) { std::cout << *text << '\n'; } };
-//     troupe::runtime rt;
-//     auto reader = rt.spawn<Reader>();
-//     troupe::owned_context work = troupe::make_context();
-//     reader.tell<&Reader::read>(troupe::persist(work->make<std::pmr::string>("longer lived than its context")));
-//     work.release();
-//     rt.run();
+//     struct Reader { void read(troupe::persisted<std::pmr::string> text) { std::cout << *text <<
+//     '\n'; } }; troupe::runtime rt; auto reader = rt.spawn<Reader>(); troupe::owned_context work =
+//     troupe::make_context();
+//     reader.tell<&Reader::read>(troupe::persist(work->make<std::pmr::string>("longer lived than
+//     its context"))); work.release(); rt.run();
 template <class T>
 class persisted {
  public:
@@ -60,7 +59,9 @@ class persisted {
   persisted(const persisted& other) noexcept : object_(other.object_), share_(other.share_) {
     if (share_ != nullptr) share_->add();
   }
-  persisted(persisted&& other) noexcept : object_(std::exchange(other.object_, nullptr)), share_(std::exchange(other.share_, nullptr)) {}
+  persisted(persisted&& other) noexcept
+      : object_(std::exchange(other.object_, nullptr)),
+        share_(std::exchange(other.share_, nullptr)) {}
   persisted& operator=(persisted other) noexcept {
     std::swap(object_, other.object_);
     std::swap(share_, other.share_);
@@ -77,7 +78,8 @@ class persisted {
 
  private:
   friend contexts::persisting;
-  persisted(const T& object, contexts::share& counted) noexcept : object_(std::addressof(object)), share_(&counted) {}
+  persisted(const T& object, contexts::share& counted) noexcept
+      : object_(std::addressof(object)), share_(&counted) {}
   const T* object_ = nullptr;
   contexts::share* share_ = nullptr;
 };
@@ -86,23 +88,26 @@ class persisted {
 template <class T>
 struct is_sendable<persisted<T>> : std::true_type {};
 
-// Holds the object and all that its context has now, which it may refer to: from now on none of that may be written, except by
-// those who own what they write as before and know that no reader looks at it. On the context's own thread.
-// Cost: about 20 ns, once more for each snapshot that is open; a rollback over it leaves what was allocated since its snapshot to
-// the holders. For little things promote() is better, and auto_escape() chooses.
-// Throws std::bad_alloc; usage_error in a destructor that a rollback calls.
+// Holds the object and all that its context has now, which it may refer to: from now on none of
+// that may be written, except by those who own what they write as before and know that no reader
+// looks at it. On the context's own thread. Cost: about 20 ns, once more for each snapshot that is
+// open; a rollback over it leaves what was allocated since its snapshot to the holders. For little
+// things promote() is better, and auto_escape() chooses. Throws std::bad_alloc; usage_error in a
+// destructor that a rollback calls.
 template <class T>
 [[nodiscard]] persisted<T> persist(const in_context<T>& handle) {
   return contexts::persisting::make<T>(*handle, contexts::keep_whole(*owner_of(handle.get())));
 }
 
-// As persist(), but holds only what was allocated since the context's newest snapshot, so that the rest may go: for what refers
-// to nothing older. An object that is older itself is held by persist().
+// As persist(), but holds only what was allocated since the context's newest snapshot, so that the
+// rest may go: for what refers to nothing older. An object that is older itself is held by
+// persist().
 template <class T>
 [[nodiscard]] persisted<T> persist_since_snapshot(const in_context<T>& handle) {
   context& of = *owner_of(handle.get());
-  return contexts::persisting::make<T>(*handle, contexts::is_since_snapshot(of, handle.get()) ? contexts::keep_since_snapshot(of)
-                                                                                              : contexts::keep_whole(of));
+  return contexts::persisting::make<T>(*handle, contexts::is_since_snapshot(of, handle.get())
+                                                    ? contexts::keep_since_snapshot(of)
+                                                    : contexts::keep_whole(of));
 }
 
 }  // namespace troupe

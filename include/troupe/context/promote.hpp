@@ -1,5 +1,5 @@
-// promote: copies something out of a context, deep, so that nothing of the copy lies there. And auto_escape, which promotes what is
-// small and persists what is large.
+// promote: copies something out of a context, deep, so that nothing of the copy lies there. And
+// auto_escape, which promotes what is small and persists what is large.
 #pragma once
 
 #include <array>
@@ -17,9 +17,10 @@
 
 namespace troupe {
 
-// Whether a copy of T by its copy constructor refers to nothing of the original: true for numbers and enums. Specialize it for a
-// class of yours of which you know that. A class that has `allocator_type = std::pmr::polymorphic_allocator<>` and a copy
-// constructor that takes one needs nothing else.
+// Whether a copy of T by its copy constructor refers to nothing of the original: true for numbers
+// and enums. Specialize it for a class of yours of which you know that. A class that has
+// `allocator_type = std::pmr::polymorphic_allocator<>` and a copy constructor that takes one needs
+// nothing else.
 //
 // Example (declarations):
 //     struct point { double x, y; };
@@ -38,12 +39,16 @@ concept container = requires(const T& of) {
 };
 
 template <class T>
-concept any_string = container<T> && requires { typename T::traits_type; };
+concept any_string = container<T> && requires {
+  typename T::traits_type;
+};
 
 // bool: T itself; else its parts.
 template <class T>
-struct promotes_parts : std::bool_constant<std::uses_allocator_v<T, std::pmr::polymorphic_allocator<>> &&
-                                           std::is_constructible_v<T, const T&, std::pmr::polymorphic_allocator<>>> {};
+struct promotes_parts
+    : std::bool_constant<std::uses_allocator_v<T, std::pmr::polymorphic_allocator<>> &&
+                         std::is_constructible_v<T, const T&, std::pmr::polymorphic_allocator<>>> {
+};
 template <class T>
 consteval bool promotes() {
   if constexpr (promoted_by_copy<T>) {
@@ -57,7 +62,8 @@ consteval bool promotes() {
 template <class T>
 struct promotes_parts<const T> : std::bool_constant<promotes<T>()> {};
 template <class... Part>
-struct promotes_parts<std::pair<Part...>> : std::bool_constant<(promotes<std::remove_cv_t<Part>>() && ...)> {};
+struct promotes_parts<std::pair<Part...>>
+    : std::bool_constant<(promotes<std::remove_cv_t<Part>>() && ...)> {};
 template <class... Part>
 struct promotes_parts<std::tuple<Part...>> : std::bool_constant<(promotes<Part>() && ...)> {};
 template <class... Part>
@@ -72,7 +78,9 @@ struct promotes_parts<std::monostate> : std::true_type {};
 // Of memory behind the object itself, about; not more than is asked for.
 template <class T>
 std::size_t bytes_behind(const T& value, std::size_t at_most) {
-  if constexpr (requires { { value.promotion_bytes() } -> std::convertible_to<std::size_t>; }) {
+  if constexpr (requires {
+                  { value.promotion_bytes() } -> std::convertible_to<std::size_t>;
+                }) {
     return value.promotion_bytes();
   } else if constexpr (container<T>) {
     std::size_t bytes = value.size() * sizeof(typename T::value_type);
@@ -83,7 +91,10 @@ std::size_t bytes_behind(const T& value, std::size_t at_most) {
       }
     }
     return bytes;
-  } else if constexpr (requires { value.first; value.second; }) {
+  } else if constexpr (requires {
+                         value.first;
+                         value.second;
+                       }) {
     return bytes_behind(value.first, at_most) + bytes_behind(value.second, at_most);
   } else {
     return 0;
@@ -94,18 +105,20 @@ template <class T>
 struct box : share {
   explicit box(const T& of)
       : share([](share& self) noexcept { delete static_cast<box*>(&self); }),
-        value(std::make_obj_using_allocator<T>(std::pmr::polymorphic_allocator<>(std::pmr::new_delete_resource()), of)) {}
+        value(std::make_obj_using_allocator<T>(
+            std::pmr::polymorphic_allocator<>(std::pmr::new_delete_resource()), of)) {}
   const T value;
 };
 
 }  // namespace contexts
 
-// Numbers, enums, strings, containers of what is promotable, pairs and the like, and classes that say so.
+// Numbers, enums, strings, containers of what is promotable, pairs and the like, and classes that
+// say so.
 template <class T>
 concept promotable = contexts::promotes<T>();
 
-// A deep copy whose memory comes from `to`. Parts of it that take no allocator (std::optional<std::pmr::string>) have the default
-// one. Throws std::bad_alloc.
+// A deep copy whose memory comes from `to`. Parts of it that take no allocator
+// (std::optional<std::pmr::string>) have the default one. Throws std::bad_alloc.
 //
 // Example:
 //     std::pmr::vector<std::pmr::string> kept;
@@ -117,19 +130,22 @@ concept promotable = contexts::promotes<T>();
 //     }
 //     std::cout << kept.front() << '\n';
 template <class T>
-[[nodiscard]] T promote(const T& value, std::pmr::memory_resource* to = std::pmr::new_delete_resource()) {
+[[nodiscard]] T promote(const T& value,
+                        std::pmr::memory_resource* to = std::pmr::new_delete_resource()) {
   static_assert(promotable<T>,
-                "troupe: promote: a deep copy of T cannot be made: it is or has a pointer, a view or a class that does not say that its "
+                "troupe: promote: a deep copy of T cannot be made: it is or has a pointer, a view "
+                "or a class that does not say that its "
                 "copies are deep (troupe::promoted_by_copy); persist() it instead");
   return std::make_obj_using_allocator<T>(std::pmr::polymorphic_allocator<>(to), value);
 }
 template <class T>
-[[nodiscard]] T promote(const in_context<T>& handle, std::pmr::memory_resource* to = std::pmr::new_delete_resource()) {
+[[nodiscard]] T promote(const in_context<T>& handle,
+                        std::pmr::memory_resource* to = std::pmr::new_delete_resource()) {
   return promote(*handle, to);
 }
 
-// A deep copy as something else of the same shape: std::pmr::string as std::string, a std::pmr::map of them as a std::map. What
-// comes out may be sent in a message.
+// A deep copy as something else of the same shape: std::pmr::string as std::string, a std::pmr::map
+// of them as a std::map. What comes out may be sent in a message.
 //
 // Example:
 //     troupe::owned_context work = troupe::make_context();
@@ -146,7 +162,8 @@ template <class To, class From>
     To copy;
     for (const auto& part : value) {
       if constexpr (requires { typename To::mapped_type; }) {
-        copy.emplace_hint(copy.end(), promote_to<typename To::key_type>(part.first), promote_to<typename To::mapped_type>(part.second));
+        copy.emplace_hint(copy.end(), promote_to<typename To::key_type>(part.first),
+                          promote_to<typename To::mapped_type>(part.second));
       } else {
         copy.insert(copy.end(), promote_to<typename To::value_type>(part));
       }
@@ -154,7 +171,8 @@ template <class To, class From>
     return copy;
   } else {
     static_assert(promotable<From> && promotable<To>,
-                  "troupe: promote_to: the value is or has a pointer, a view or a class that does not say that its copies are deep "
+                  "troupe: promote_to: the value is or has a pointer, a view or a class that does "
+                  "not say that its copies are deep "
                   "(troupe::promoted_by_copy); persist() it instead");
     return To(value);
   }
@@ -164,11 +182,13 @@ template <class To, class T>
   return promote_to<To>(*handle);
 }
 
-// Bytes up to which auto_escape() promotes, by default: what a rollback that keeps would cost more than.
+// Bytes up to which auto_escape() promotes, by default: what a rollback that keeps would cost more
+// than.
 inline constexpr std::size_t promoted_bytes_max = 2048;
 
-// Lets an object outlive its context by whichever is cheaper: a copy when it is promotable and has no more than so many bytes, with
-// all that it has; else it is persisted where it is. So no large context is kept alive for a number. Cost: as persist(), or a copy.
+// Lets an object outlive its context by whichever is cheaper: a copy when it is promotable and has
+// no more than so many bytes, with all that it has; else it is persisted where it is. So no large
+// context is kept alive for a number. Cost: as persist(), or a copy.
 //
 // Example:
 //     troupe::owned_context work = troupe::make_context();
@@ -177,7 +197,8 @@ inline constexpr std::size_t promoted_bytes_max = 2048;
 //     work.release();  // the 100 MiB have gone
 //     std::cout << *answer << '\n';
 template <class T>
-[[nodiscard]] persisted<T> auto_escape(const in_context<T>& handle, std::size_t bytes_max = promoted_bytes_max) {
+[[nodiscard]] persisted<T> auto_escape(const in_context<T>& handle,
+                                       std::size_t bytes_max = promoted_bytes_max) {
   if constexpr (promotable<T>) {
     if (sizeof(T) + contexts::bytes_behind(*handle, bytes_max) <= bytes_max) {
       auto* copy = new contexts::box<T>(*handle);

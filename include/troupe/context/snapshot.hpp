@@ -7,8 +7,9 @@
 
 namespace troupe {
 
-// A few words: making one allocates nothing. Snapshots nest: each ends before those that are older, and before its context.
-// One may be rolled back to any number of times. When it ends without a rollback, nothing is discarded.
+// A few words: making one allocates nothing. Snapshots nest: each ends before those that are older,
+// and before its context. One may be rolled back to any number of times. When it ends without a
+// rollback, nothing is discarded.
 //
 // Example:
 //     troupe::owned_context connection = troupe::make_context();

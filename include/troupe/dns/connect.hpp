@@ -37,21 +37,25 @@ using connecting = tasks::limited_task<connect_call>;
 
 }  // namespace dns
 
-// A connection to a host by its name, or its address in digits; in a handler or a task, with .timeout(span) and .stop(token)
-// if you like. Its addresses are tried one after the other, those of IPv6 and IPv4 by turns, IPv6 first: the next one when the
-// one before was refused, and beside it when that has not answered within 250 ms (RFC 8305). The first that
-// answers is taken, the others are ended. Throws resolve_error, cancelled, timed_out; io_error, by the last address, when none answered.
+// A connection to a host by its name, or its address in digits; in a handler or a task, with
+// .timeout(span) and .stop(token) if you like. Its addresses are tried one after the other, those
+// of IPv6 and IPv4 by turns, IPv6 first: the next one when the one before was refused, and beside
+// it when that has not answered within 250 ms (RFC 8305). The first that answers is taken, the
+// others are ended. Throws resolve_error, cancelled, timed_out; io_error, by the last address, when
+// none answered.
 //
 // Example (declarations):
 //     #include <troupe/dns/connect.hpp>
 //     troupe::task<> greet(std::string host) {
-//       troupe::tcp_stream peer = co_await troupe::connect(host, 80).timeout(std::chrono::seconds(5));
-//       co_await peer.write_all("hello\n");
+//       troupe::tcp_stream peer = co_await troupe::connect(host,
+//       80).timeout(std::chrono::seconds(5)); co_await peer.write_all("hello\n");
 //     }
 inline dns::connecting connect(std::string host, std::uint16_t port, resolver by = {}) {
   return dns::connecting(std::in_place, std::move(host), port, std::move(by));
 }
 // The same to some addresses that are known, one at least.
-inline dns::connecting connect(std::vector<endpoint> to) { return dns::connecting(std::in_place, std::move(to)); }
+inline dns::connecting connect(std::vector<endpoint> to) {
+  return dns::connecting(std::in_place, std::move(to));
+}
 
 }  // namespace troupe

@@ -28,8 +28,8 @@ enum class client_failure : std::uint8_t {
 // The text names the URL, what was wrong, and what the caller can do.
 //
 // Example:
-//     try { throw troupe::http::client_error(troupe::http::client_failure::closed, "http://a/", "no answer"); }
-//     catch (const troupe::http::client_error& e) { std::cerr << e.what() << '\n'; }
+//     try { throw troupe::http::client_error(troupe::http::client_failure::closed, "http://a/", "no
+//     answer"); } catch (const troupe::http::client_error& e) { std::cerr << e.what() << '\n'; }
 class client_error : public error {
  public:
   client_error(client_failure reason, const std::string& url, std::string_view detail,

@@ -10,7 +10,8 @@ namespace troupe::http {
 
 enum class fault : std::uint8_t {
   none,
-  bad_start_line,  // anything but METHOD SP TARGET SP HTTP/1.x CRLF, or HTTP/1.x SP STATUS SP TEXT CRLF
+  // anything but METHOD SP TARGET SP HTTP/1.x CRLF, or HTTP/1.x SP STATUS SP TEXT CRLF
+  bad_start_line,
   bad_target,      // of a form that the method does not take, or with bytes that no target has
   bad_version,     // neither HTTP/1.0 nor HTTP/1.1
   unknown_method,  // CONNECT among them: this is no proxy
@@ -30,8 +31,8 @@ enum class fault : std::uint8_t {
   bad_chunk,
   chunk_line_too_long,
   chunk_extensions_too_long,  // those of all chunks together
-  bad_trailer,      // a field there that says how long the message is, or where it goes
-  bad_expectation,  // another one than 100-continue
+  bad_trailer,                // a field there that says how long the message is, or where it goes
+  bad_expectation,            // another one than 100-continue
   body_too_large,
   too_slow,   // the head or the body did not come in time
   truncated,  // the peer ended in the middle
@@ -42,12 +43,13 @@ int status_of(fault one) noexcept;
 // "two Host fields", …
 const char* text_of(fault one) noexcept;
 
-// The peer's message is refused. Thrown by what reads a body; a handler that lets it pass has the request answered
-// with its status.
+// The peer's message is refused. Thrown by what reads a body; a handler that lets it pass has the
+// request answered with its status.
 //
 // Example:
 //     try { throw troupe::http::refused(troupe::http::fault::body_too_large); }
-//     catch (const troupe::http::refused& e) { std::cerr << e.status() << ' ' << e.what() << '\n'; }
+//     catch (const troupe::http::refused& e) { std::cerr << e.status() << ' ' << e.what() << '\n';
+//     }
 class refused : public error {
  public:
   explicit refused(fault why);

@@ -10,7 +10,18 @@
 namespace troupe::http {
 
 // `other` is any that has no name here; its name stands in the head.
-enum class method : std::uint8_t { get, head, post, put, patch, remove, options, connect, trace, other };
+enum class method : std::uint8_t {
+  get,
+  head,
+  post,
+  put,
+  patch,
+  remove,
+  options,
+  connect,
+  trace,
+  other
+};
 
 // "GET"; "" for `other`.
 std::string_view name_of(method one) noexcept;
@@ -29,7 +40,8 @@ struct field {
   std::string_view name, value;  // without the white space around
 };
 
-// Of fields as they are sent, a line each: takes the first line off, and returns its name. The library's own.
+// Of fields as they are sent, a line each: takes the first line off, and returns its name. The
+// library's own.
 std::string_view take_field_name(std::string_view& lines) noexcept;
 
 // The fields of a head, in the order in which they came; views into its bytes.
@@ -38,7 +50,8 @@ std::string_view take_field_name(std::string_view& lines) noexcept;
 //     #include <troupe/http/parser.hpp>
 //     troupe::http::parser reading(troupe::http::side::requests);
 //     reading.next("GET / HTTP/1.1\r\nHost: a\r\nAccept: text/html\r\n\r\n");
-//     for (const troupe::http::field one : reading.head().fields) std::cout << one.name << " is " << one.value << '\n';
+//     for (const troupe::http::field one : reading.head().fields) std::cout << one.name << " is "
+//     << one.value << '\n';
 class fields {
  public:
   // Where one lies, from the first byte of the message.
@@ -47,7 +60,8 @@ class fields {
   };
 
   fields() = default;
-  fields(const char* first, std::span<const position> positions) noexcept : first_(first), positions_(positions) {}
+  fields(const char* first, std::span<const position> positions) noexcept
+      : first_(first), positions_(positions) {}
 
   std::size_t size() const noexcept { return positions_.size(); }
   field operator[](std::size_t at) const noexcept {

@@ -15,7 +15,8 @@
 
 namespace troupe::http {
 
-// The connection that a request came by: where the rest of its body comes from, and who sends it. The library's own.
+// The connection that a request came by: where the rest of its body comes from, and who sends it.
+// The library's own.
 struct request_source {
   virtual task<std::string_view> next_piece() = 0;
   virtual endpoint peer() = 0;
@@ -25,7 +26,8 @@ struct request_source {
   ~request_source() = default;
 };
 
-// Its views are valid until the handler has ended; for a coroutine that is until it has returned its response.
+// Its views are valid until the handler has ended; for a coroutine that is until it has returned
+// its response.
 //
 // Example (declarations):
 //     #include <troupe/http/response.hpp>
@@ -65,40 +67,47 @@ class request {
 
   // All of it, for a handler that is no coroutine; for one that is, what read_all() has read.
   std::string_view body() const noexcept { return body_; }
-  // For a coroutine: the next piece of the body, valid until the next call; "" at its end. The first call tells a
-  // peer that waits for it to go on (100 Continue). One at a time: a second one is a usage_error. One that is given up (when_any)
-  // loses nothing. Throws refused when the body is malformed, too large or too slow, and what a stream throws.
+  // For a coroutine: the next piece of the body, valid until the next call; "" at its end. The
+  // first call tells a peer that waits for it to go on (100 Continue). One at a time: a second one
+  // is a usage_error. One that is given up (when_any) loses nothing. Throws refused when the body
+  // is malformed, too large or too slow, and what a stream throws.
   task<std::string_view> read() { return source_->next_piece(); }
   // All of it; body() from then on. Throws as read() does.
   task<std::string_view> read_all();
   // Fields behind a chunked body that was read to its end.
   http::fields trailer() const noexcept { return trailer_; }
 
-  // Memory for this request: what is allocated there goes, in one step, when its answer has been sent, so that a connection that
-  // serves a million requests stays as it is. In a handler that is no coroutine this_context() is the same. A response may refer
-  // to it (response::view), and so may what the handler throws.
+  // Memory for this request: what is allocated there goes, in one step, when its answer has been
+  // sent, so that a connection that serves a million requests stays as it is. In a handler that is
+  // no coroutine this_context() is the same. A response may refer to it (response::view), and so
+  // may what the handler throws.
   context& memory() const noexcept { return *memory_; }
 
   // Requested when the server stops: for handlers that take long.
   std::stop_token stopping() const noexcept { return stopping_; }
 
-  // The address and the port that the request came from: those of a proxy, if it came by one. In the handler. Cost: a system call.
-  // Throws io_error when the client has gone, usage_error for a server on a Unix socket.
+  // The address and the port that the request came from: those of a proxy, if it came by one. In
+  // the handler. Cost: a system call. Throws io_error when the client has gone, usage_error for a
+  // server on a Unix socket.
   endpoint peer() const { return source_->peer(); }
 
-  // Requested when the client has gone while its answer is being made or sent: for a coroutine that takes long, and for what streams
-  // the answer (take the token along, for the request is no more by then). It has gone when its connection was reset, when it has
-  // closed it, when a send to it has failed; and, unless server_options::half_close_is_gone is false, when it has ended its sending
-  // half, which cannot be told from a close; what the handler answers is sent all the same. What it has sent and nobody has read yet,
-  // of the body or of a next request, hides none of that: for a body that is not read yet the system is told to buffer up to 1 MiB. A
-  // close behind more than the system buffers is seen when that is read. Not once a WebSocket has begun, which says so itself. The
-  // stop is requested on any thread. Call it in the handler; one that is no coroutine learns whether the client has gone by then.
-  // Cost: nothing for requests that do not ask; else an allocation and one operation of I/O, which is ended with the request.
-  // Example (declarations):
+  // Requested when the client has gone while its answer is being made or sent: for a coroutine that
+  // takes long, and for what streams the answer (take the token along, for the request is no more
+  // by then). It has gone when its connection was reset, when it has closed it, when a send to it
+  // has failed; and, unless server_options::half_close_is_gone is false, when it has ended its
+  // sending half, which cannot be told from a close; what the handler answers is sent all the same.
+  // What it has sent and nobody has read yet, of the body or of a next request, hides none of that:
+  // for a body that is not read yet the system is told to buffer up to 1 MiB. A close behind more
+  // than the system buffers is seen when that is read. Not once a WebSocket has begun, which says
+  // so itself. The stop is requested on any thread. Call it in the handler; one that is no
+  // coroutine learns whether the client has gone by then. Cost: nothing for requests that do not
+  // ask; else an allocation and one operation of I/O, which is ended with the request. Example
+  // (declarations):
   //     #include <troupe/http/response.hpp>
-  //     troupe::task<troupe::http::response> wait_long(const troupe::http::request& asked, troupe::event done) {
-  //       co_await done.wait().stop(asked.client_gone());  // throws cancelled, and the connection ends
-  //       co_return troupe::http::response::text("done");
+  //     troupe::task<troupe::http::response> wait_long(const troupe::http::request& asked,
+  //     troupe::event done) {
+  //       co_await done.wait().stop(asked.client_gone());  // throws cancelled, and the connection
+  //       ends co_return troupe::http::response::text("done");
   //     }
   std::stop_token client_gone() const { return source_->client_gone(); }
 

@@ -35,11 +35,12 @@ struct file_part {
 // A value. Cost: a literal or a view as a body needs no allocation, nor does a field that is short.
 //
 // Example:
-//     auto answer = troupe::http::response::json("{\"id\":7}").status(201).field("Location", "/things/7");
-//     std::cout << answer.status() << '\n';
+//     auto answer = troupe::http::response::json("{\"id\":7}").status(201).field("Location",
+//     "/things/7"); std::cout << answer.status() << '\n';
 class response {
  public:
-  // 200 without a body. With a status of an error (400 and above) and neither a body nor a type, the body says what the status means
+  // 200 without a body. With a status of an error (400 and above) and neither a body nor a type,
+  // the body says what the status means
   // ("Not Found"); an error without a body is response::text("").status(404).
   response() noexcept {}
   explicit response(int status) noexcept : status_(status) {}
@@ -51,17 +52,23 @@ class response {
   static response text(const char (&body)[N]) noexcept {
     return view(std::string_view(body, N - 1), "text/plain; charset=utf-8");
   }
-  static response text(std::string body) noexcept { return owned(std::move(body), "text/plain; charset=utf-8"); }
+  static response text(std::string body) noexcept {
+    return owned(std::move(body), "text/plain; charset=utf-8");
+  }
   template <std::size_t N>
   static response html(const char (&body)[N]) noexcept {
     return view(std::string_view(body, N - 1), "text/html; charset=utf-8");
   }
-  static response html(std::string body) noexcept { return owned(std::move(body), "text/html; charset=utf-8"); }
+  static response html(std::string body) noexcept {
+    return owned(std::move(body), "text/html; charset=utf-8");
+  }
   template <std::size_t N>
   static response json(const char (&body)[N]) noexcept {
     return view(std::string_view(body, N - 1), "application/json");
   }
-  static response json(std::string body) noexcept { return owned(std::move(body), "application/json"); }
+  static response json(std::string body) noexcept {
+    return owned(std::move(body), "application/json");
+  }
   // Of any type; `type` lives for ever, as a literal does.
   static response owned(std::string body, std::string_view type) noexcept {
     response made;
@@ -79,8 +86,9 @@ class response {
   // 303 is followed by GET; 307 and 308 by the same method. Throws usage_error as field() does.
   static response redirect(std::string_view to, int status = 303);
 
-  // Sent in pieces by a function, which is called once the head is on its way; it must own what it captures. What it throws
-  // ends the connection, so that the peer knows that something is missing, and is a failure of the runtime.
+  // Sent in pieces by a function, which is called once the head is on its way; it must own what it
+  // captures. What it throws ends the connection, so that the peer knows that something is missing,
+  // and is a failure of the runtime.
   static response stream(std::string_view type, stream_function how);
   static response events(event_function how);
   // When the request asks for a WebSocket: answers 101, and calls the function; the connection ends
@@ -88,9 +96,11 @@ class response {
   // options that no handshake could say.
   static response websocket(websocket_function talk);
   static response websocket(websocket_function talk, const websocket_options& options);
-  // So many bytes of an open file from `offset` on, by sendfile where the stream can; `type` lives for ever. The file stays open
-  // until they have been sent. When it has fewer by then the connection ends. Throws usage_error when it is not open.
-  static response file(const troupe::file& from, std::uint64_t offset, std::uint64_t bytes, std::string_view type);
+  // So many bytes of an open file from `offset` on, by sendfile where the stream can; `type` lives
+  // for ever. The file stays open until they have been sent. When it has fewer by then the
+  // connection ends. Throws usage_error when it is not open.
+  static response file(const troupe::file& from, std::uint64_t offset, std::uint64_t bytes,
+                       std::string_view type);
 
   int status() const noexcept { return status_; }
   response& status(int now) & noexcept {
@@ -101,10 +111,13 @@ class response {
     status_ = now;
     return std::move(*this);
   }
-  // One more field. Content-Length, Transfer-Encoding, Connection and Date are the server's own. Throws usage_error for a
-  // name that is none and for a value with a line end in it, which could end the head.
+  // One more field. Content-Length, Transfer-Encoding, Connection and Date are the server's own.
+  // Throws usage_error for a name that is none and for a value with a line end in it, which could
+  // end the head.
   response& field(std::string_view name, std::string_view value) &;
-  response&& field(std::string_view name, std::string_view value) && { return std::move(field(name, value)); }
+  response&& field(std::string_view name, std::string_view value) && {
+    return std::move(field(name, value));
+  }
   // Lives for ever, as a literal does.
   response&& type(std::string_view now) && noexcept {
     type_ = now;
@@ -115,7 +128,9 @@ class response {
     closes_ = true;
     return std::move(*this);
   }
-  std::string_view body() const noexcept { return view_.data() != nullptr ? view_ : std::string_view(body_); }
+  std::string_view body() const noexcept {
+    return view_.data() != nullptr ? view_ : std::string_view(body_);
+  }
 
  private:
   friend class connection;

@@ -38,7 +38,8 @@ struct route_call {
   std::size_t parameters = 0;
   // False when a parameter is none of its type. The first for handlers that do not wait.
   virtual bool run(request& asked, const path_values& values, response& answer) const = 0;
-  virtual bool start(request& asked, const path_values& values, std::optional<task<response>>& later) const = 0;
+  virtual bool start(request& asked, const path_values& values,
+                     std::optional<task<response>>& later) const = 0;
 };
 
 struct route_options {
@@ -50,12 +51,14 @@ namespace routes {
 
 // What a parameter of a path can become.
 template <class T>
-concept path_value =
-    std::same_as<T, bool> ||
-    ((std::integral<T> || std::floating_point<T>) &&
-     requires(const char* text, T& to) { std::from_chars(text, text, to); }) ||
-    (!std::integral<T> && !std::floating_point<T> && std::default_initializable<T> && std::movable<T> &&
-     std::constructible_from<T, std::string_view>);
+concept path_value = std::same_as<T, bool> ||
+                     ((std::integral<T> || std::floating_point<T>)&&requires(const char* text,
+                                                                             T& to) {
+                       std::from_chars(text, text, to);
+                     }) ||
+                     (!std::integral<T> && !std::floating_point<T> &&
+                      std::default_initializable<T> && std::movable<T> &&
+                      std::constructible_from<T, std::string_view>);
 
 template <path_value T>
 bool from_path(std::string_view text, T& to) {
@@ -82,10 +85,15 @@ struct signature {
   static constexpr bool is_const = IsConst;  // it may be called by several threads at a time
   // By which the handler could change what it is given, or copy a request.
   static constexpr bool changes_values =
-      ((std::is_lvalue_reference_v<Args> && !std::is_const_v<std::remove_reference_t<Args>> && !is_request<Args>) || ...);
-  static constexpr bool copies_request = ((is_request<Args> && !std::is_lvalue_reference_v<Args>) || ...);
+      ((std::is_lvalue_reference_v<Args> && !std::is_const_v<std::remove_reference_t<Args>> &&
+        !is_request<Args>) ||
+       ...);
+  static constexpr bool copies_request =
+      ((is_request<Args> && !std::is_lvalue_reference_v<Args>) || ...);
   static constexpr bool points_to_request =
-      ((std::is_pointer_v<std::decay_t<Args>> && is_request<std::remove_pointer_t<std::decay_t<Args>>>) || ...);
+      ((std::is_pointer_v<std::decay_t<Args>> &&
+        is_request<std::remove_pointer_t<std::decay_t<Args>>>) ||
+       ...);
   // The request, if it is taken, comes first, and once.
   static constexpr bool begins_with_request = [] {
     [[maybe_unused]] bool others = false;
@@ -93,7 +101,8 @@ struct signature {
     ((ordered = ordered && !(others && is_request<Args>), others = true), ...);
     return ordered;
   }();
-  static constexpr bool takes_path_values = ((is_request<Args> || path_value<std::decay_t<Args>>) && ...);
+  static constexpr bool takes_path_values =
+      ((is_request<Args> || path_value<std::decay_t<Args>>)&&...);
   static constexpr bool has_references = ((std::is_reference_v<Args> && !is_request<Args>) || ...);
 };
 struct no_signature {
@@ -120,7 +129,7 @@ struct signature_of_call<R (*)(Args...) noexcept> : signature<true, R, Args...> 
 template <class T>
 struct signature_of : no_signature {};
 template <class T>
-  requires requires { &T::operator(); }
+requires requires { &T::operator(); }
 struct signature_of<T> : signature_of_call<decltype(&T::operator())> {};
 template <class R, class... Args>
 struct signature_of<R (*)(Args...)> : signature<true, R, Args...> {};
@@ -175,7 +184,8 @@ consteval flaw flaw_of() {
     return flaw::changes_values;
   } else if constexpr (!how::takes_path_values) {
     return flaw::takes_other_values;
-  } else if constexpr (!std::is_same_v<typename how::result, response> && !std::is_same_v<typename how::result, task<response>>) {
+  } else if constexpr (!std::is_same_v<typename how::result, response> &&
+                       !std::is_same_v<typename how::result, task<response>>) {
     return flaw::answers_otherwise;
   } else {
     return flaw::none;
@@ -187,27 +197,42 @@ template <class Handler, class Given>
 consteval bool is_handler() {
   constexpr flaw found = flaw_of<Handler, Given>();
   static_assert(found != flaw::is_member,
-                "troupe: a member function is no HTTP handler, for it has no object: write a lambda that captures the object and calls it");
+                "troupe: a member function is no HTTP handler, for it has no object: write a "
+                "lambda that captures the object and calls it");
   static_assert(found != flaw::has_no_types,
-                "troupe: an HTTP handler is a function, or an object with one operator() whose parameters have types: write "
-                "const troupe::http::request& in route_entry of auto, for a path's parameters are converted to the types that it names");
+                "troupe: an HTTP handler is a function, or an object with one operator() whose "
+                "parameters have types: write "
+                "const troupe::http::request& in route_entry of auto, for a path's parameters are "
+                "converted to the types that it names");
   static_assert(found != flaw::is_mutable,
-                "troupe: an HTTP handler is called by several threads at a time and cannot change what it captures: its operator() is "
-                "const, so leave out `mutable`, and keep what changes in an actor, a troupe::guarded or a std::atomic");
-  static_assert(found != flaw::is_not_moved, "troupe: this HTTP handler cannot be copied: hand it over with std::move()");
+                "troupe: an HTTP handler is called by several threads at a time and cannot change "
+                "what it captures: its operator() is "
+                "const, so leave out `mutable`, and keep what changes in an actor, a "
+                "troupe::guarded or a std::atomic");
+  static_assert(found != flaw::is_not_moved,
+                "troupe: this HTTP handler cannot be copied: hand it over with std::move()");
   static_assert(found != flaw::points_to_request,
-                "troupe: an HTTP handler takes the request as const troupe::http::request& or troupe::http::request&, not as a pointer");
+                "troupe: an HTTP handler takes the request as const troupe::http::request& or "
+                "troupe::http::request&, not as a pointer");
   static_assert(found != flaw::copies_request,
-                "troupe: an HTTP handler takes the request as const troupe::http::request& or troupe::http::request&, for it cannot be copied");
+                "troupe: an HTTP handler takes the request as const troupe::http::request& or "
+                "troupe::http::request&, for it cannot be copied");
   static_assert(found != flaw::request_comes_late,
-                "troupe: an HTTP handler takes the request first, and once, and the path's parameters behind it: write "
-                "(const troupe::http::request&, std::string) and not (std::string, const troupe::http::request&)");
+                "troupe: an HTTP handler takes the request first, and once, and the path's "
+                "parameters behind it: write "
+                "(const troupe::http::request&, std::string) and not (std::string, const "
+                "troupe::http::request&)");
   static_assert(found != flaw::changes_values,
-                "troupe: an HTTP handler takes a path's parameter by value or as a const reference, not as a reference that it could write to");
+                "troupe: an HTTP handler takes a path's parameter by value or as a const "
+                "reference, not as a reference that it could write to");
   static_assert(found != flaw::takes_other_values,
-                "troupe: an HTTP handler's parameters behind the request are those of the path: each is a number, a bool, a std::string or a "
-                "std::string_view, or is made from a std::string_view; what a body has the handler reads from the request");
-  static_assert(found != flaw::answers_otherwise, "troupe: an HTTP handler returns troupe::http::response or troupe::task<troupe::http::response>");
+                "troupe: an HTTP handler's parameters behind the request are those of the path: "
+                "each is a number, a bool, a std::string or a "
+                "std::string_view, or is made from a std::string_view; what a body has the handler "
+                "reads from the request");
+  static_assert(found != flaw::answers_otherwise,
+                "troupe: an HTTP handler returns troupe::http::response or "
+                "troupe::task<troupe::http::response>");
   return found == flaw::none;
 }
 
@@ -231,7 +256,8 @@ class call_of final : public route_call {
     }
     return true;
   }
-  bool start(request& asked, const path_values& given, std::optional<task<response>>& later) const override {
+  bool start(request& asked, const path_values& given,
+             std::optional<task<response>>& later) const override {
     if constexpr (is_coroutine) {
       values typed;
       if (!fill(given, typed, std::make_index_sequence<std::tuple_size_v<values>>())) return false;
@@ -246,7 +272,8 @@ class call_of final : public route_call {
 
  private:
   template <std::size_t... I>
-  static bool fill([[maybe_unused]] const path_values& given, [[maybe_unused]] values& typed, std::index_sequence<I...>) {
+  static bool fill([[maybe_unused]] const path_values& given, [[maybe_unused]] values& typed,
+                   std::index_sequence<I...>) {
     return (from_path(given.value[I], std::get<I>(typed)) && ...);
   }
   typename how::result call([[maybe_unused]] request& asked, values& typed) const {
@@ -260,7 +287,8 @@ class call_of final : public route_call {
         },
         typed);
   }
-  // A coroutine has references to what it is given, and reads it later. Cost: a frame more than where it takes values.
+  // A coroutine has references to what it is given, and reads it later. Cost: a frame more than
+  // where it takes values.
   task<response> call_keeping(request& asked, values typed) const {
     task<response> running = call(asked, typed);
     co_return co_await std::move(running);
@@ -270,14 +298,15 @@ class call_of final : public route_call {
 
 }  // namespace routes
 
-// Patterns: "/users/{id}/posts/{post}" has two parameters, a segment each; "/files/{path...}" takes the rest of the path,
-// which may be empty. A slash that comes encoded (%2F) parts no segments: it is one in the parameter's value. Literal segments
-// win over parameters, and those over a rest, among the patterns that have the method; what a parameter is called makes no
-// difference. A handler is a function, or a const callable that is called on any thread and by
-// several at a time; it takes the request, or not, and then a parameter for each one of the pattern: what is no number where it
-// wants one is not found (404). It returns a response, or is a coroutine that does.
-// HEAD is answered by the handler of GET, without the body; OPTIONS with the methods that there are. Other methods than a
-// path has are answered 405, other paths 404.
+// Patterns: "/users/{id}/posts/{post}" has two parameters, a segment each; "/files/{path...}" takes
+// the rest of the path, which may be empty. A slash that comes encoded (%2F) parts no segments: it
+// is one in the parameter's value. Literal segments win over parameters, and those over a rest,
+// among the patterns that have the method; what a parameter is called makes no difference. A
+// handler is a function, or a const callable that is called on any thread and by several at a time;
+// it takes the request, or not, and then a parameter for each one of the pattern: what is no number
+// where it wants one is not found (404). It returns a response, or is a coroutine that does. HEAD
+// is answered by the handler of GET, without the body; OPTIONS with the methods that there are.
+// Other methods than a path has are answered 405, other paths 404.
 //
 // Example:
 //     troupe::http::router routes;
@@ -285,9 +314,11 @@ class call_of final : public route_call {
 //     routes.get("/users/{id}", [](const troupe::http::request&, int id) {
 //       return troupe::http::response::text("user " + std::to_string(id));
 //     });
-//     routes.put("/notes/{name}", [](troupe::http::request& asked, std::string name) -> troupe::task<troupe::http::response> {
+//     routes.put("/notes/{name}", [](troupe::http::request& asked, std::string name) ->
+//     troupe::task<troupe::http::response> {
 //       const std::string_view text = co_await asked.read_all();
-//       co_return troupe::http::response::text(name + " has " + std::to_string(text.size()) + " bytes");
+//       co_return troupe::http::response::text(name + " has " + std::to_string(text.size()) + "
+//       bytes");
 //     });
 class router {
  public:
@@ -296,8 +327,8 @@ class router {
   router& operator=(router&&) noexcept;
   ~router();
 
-  // Throw usage_error for a pattern that is malformed or there already, and when the handler does not take as many
-  // parameters as it has. del() is for DELETE.
+  // Throw usage_error for a pattern that is malformed or there already, and when the handler does
+  // not take as many parameters as it has. del() is for DELETE.
   template <class Handler>
   router& get(std::string_view pattern, Handler&& handler, const route_options& options = {}) {
     return add(method::get, pattern, std::forward<Handler>(handler), options);
@@ -319,26 +350,31 @@ class router {
     return add(method::remove, pattern, std::forward<Handler>(handler), options);
   }
   template <class Handler>
-  router& add(method on, std::string_view pattern, Handler&& handler, const route_options& options = {}) {
+  router& add(method on, std::string_view pattern, Handler&& handler,
+              const route_options& options = {}) {
     using kept = std::decay_t<Handler>;
     if constexpr (routes::is_handler<kept, Handler>()) {
-      add_call(on, pattern, std::make_unique<routes::call_of<kept>>(kept(std::forward<Handler>(handler))), options);
+      add_call(on, pattern,
+               std::make_unique<routes::call_of<kept>>(kept(std::forward<Handler>(handler))),
+               options);
     }
     return *this;
   }
-  // Takes away what was added by get() and the others with that pattern, whatever its parameters are called: of one method, or of
-  // all of them. What files() has added is of GET, and its pattern ends with "{path...}". Returns how many routes that were; 0: there
-  // was none. Before the router is moved into a server, which keeps it as it is: later that is a usage_error, as is a pattern that is
-  // malformed.
+  // Takes away what was added by get() and the others with that pattern, whatever its parameters
+  // are called: of one method, or of all of them. What files() has added is of GET, and its pattern
+  // ends with "{path...}". Returns how many routes that were; 0: there was none. Before the router
+  // is moved into a server, which keeps it as it is: later that is a usage_error, as is a pattern
+  // that is malformed.
   std::size_t remove(std::string_view pattern);
   std::size_t remove(method of, std::string_view pattern);
   template <class Handler>
-  [[deprecated("troupe: router::remove takes a route away; a handler of DELETE is added by del()")]]
-  router& remove(std::string_view pattern, Handler handler, const route_options& options = {}) {
+  [[deprecated(
+      "troupe: router::remove takes a route away; a handler of DELETE is added by del()")]] router&
+  remove(std::string_view pattern, Handler handler, const route_options& options = {}) {
     return del(pattern, std::move(handler), options);
   }
-  // GET of what lies in a folder; `prefix` ends with '/'. See files.hpp. Throws usage_error, and io_error when there is no
-  // such folder.
+  // GET of what lies in a folder; `prefix` ends with '/'. See files.hpp. Throws usage_error, and
+  // io_error when there is no such folder.
   router& files(std::string_view prefix, const std::string& folder);
   router& files(std::string_view prefix, const std::string& folder, const file_options& options);
 
@@ -352,7 +388,8 @@ class router {
   struct route_entry;
   struct found {
     const route* handler = nullptr;  // null: not by this method
-    unsigned methods = 0;            // where it is null: a bit for each that the path has; 0: no such path
+    // where it is null: a bit for each that the path has; 0: no such path
+    unsigned methods = 0;
     path_values values;
   };
   found find(method by, std::string_view path) const;
@@ -362,7 +399,8 @@ class router {
 
  private:
   std::size_t take_away(std::string_view pattern, unsigned methods);
-  void add_call(method on, std::string_view pattern, std::unique_ptr<route_call> call, const route_options& options);
+  void add_call(method on, std::string_view pattern, std::unique_ptr<route_call> call,
+                const route_options& options);
   struct table;
   std::unique_ptr<table> table_;
 };

@@ -17,11 +17,11 @@ namespace troupe::http {
 
 struct server_state;
 
-// Copies are the same server. Each connection is a task of its own; its handlers run there, one after the other, and those of
-// different connections at the same time.
+// Copies are the same server. Each connection is a task of its own; its handlers run there, one
+// after the other, and those of different connections at the same time.
 //
-// What a handler throws is answered 500, is a failure of the runtime (run() throws it), and ends the connection;
-// http::refused is answered with its status, and is none.
+// What a handler throws is answered 500, is a failure of the runtime (run() throws it), and ends
+// the connection; http::refused is answered with its status, and is none.
 //
 // Example:
 //     troupe::task<> serve(troupe::http::server web, troupe::tcp_listener listener) {
@@ -38,20 +38,21 @@ struct server_state;
 //     }
 class server {
  public:
-  // Throws option_error for limits that make no sense, usage_error for a router whose routes another server has.
+  // Throws option_error for limits that make no sense, usage_error for a router whose routes
+  // another server has.
   explicit server(router routes, const server_options& options = {});
 
-  // Accepts connections and serves them until stop(); then it takes those that wait to be accepted, and goes on until all
-  // requests that have begun are answered, for drain_time at most; then their connections are ended. A handler that waits
-  // for something else than its peer is not interrupted, and waited for no longer. In a task. Throws io_error
-  // when the listener fails.
+  // Accepts connections and serves them until stop(); then it takes those that wait to be accepted,
+  // and goes on until all requests that have begun are answered, for drain_time at most; then their
+  // connections are ended. A handler that waits for something else than its peer is not
+  // interrupted, and waited for no longer. In a task. Throws io_error when the listener fails.
   task<> serve(tcp_listener listener);
   // https. The handshake may take head_time. A peer that fails in it is closed, and is no failure.
   task<> serve(tcp_listener listener, tls_context self);
   task<> serve(unix_listener listener);
 
-  // Connections that are idle end, within a second if their peers keep theirs; answers from now on are the last of their
-  // connections. Any thread; once and for all.
+  // Connections that are idle end, within a second if their peers keep theirs; answers from now on
+  // are the last of their connections. Any thread; once and for all.
   void stop() const;
 
   // How many there are.

@@ -7,17 +7,21 @@
 
 namespace troupe::http {
 
-// A value. Names of users and fragments are no part of it: what has the first is refused, the second is left out.
+// A value. Names of users and fragments are no part of it: what has the first is refused, the
+// second is left out.
 //
 // Example:
 //     const auto at = troupe::http::url::parse("https://example.org/a/b?c");
-//     std::cout << at.host() << ' ' << at.port() << ' ' << at.target() << ' ' << at.resolve("../d").to_string() << '\n';
+//     std::cout << at.host() << ' ' << at.port() << ' ' << at.target() << ' ' <<
+//     at.resolve("../d").to_string() << '\n';
 class url {
  public:
-  // Bytes that have no place in one (spaces, what is beyond ASCII) are encoded. Throws client_error, bad_url: without a
-  // scheme, of another one, with the name of a user, a control byte, no host, or more than 8,192 bytes.
+  // Bytes that have no place in one (spaces, what is beyond ASCII) are encoded. Throws
+  // client_error, bad_url: without a scheme, of another one, with the name of a user, a control
+  // byte, no host, or more than 8,192 bytes.
   static url parse(std::string_view text);
-  // What a reference means that is found there ("d", "../d", "/d", "//host/d", "?d"), by RFC 3986. Throws as parse() does.
+  // What a reference means that is found there ("d", "../d", "/d", "//host/d", "?d"), by RFC 3986.
+  // Throws as parse() does.
   url resolve(std::string_view reference) const;
 
   bool secure() const noexcept { return secure_; }

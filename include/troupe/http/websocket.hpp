@@ -52,8 +52,9 @@ struct websocket_deflate {
 //     options.message_bytes = 4096;
 //     options.subprotocols = {"chat.v2", "chat.v1"};
 //
-// An unfinished message comes at the pace of a body at least: server_options::body_rate and body_grace, or client_options'. One that is
-// slower ends the connection (1008). Between messages a peer may be silent for as long as it answers pings.
+// An unfinished message comes at the pace of a body at least: server_options::body_rate and
+// body_grace, or client_options'. One that is slower ends the connection (1008). Between messages a
+// peer may be silent for as long as it answers pings.
 struct websocket_options {
   // Not an aggregate: GCC 12 destroys what a temporary one holds twice when it lies in a co_await
   // expression.
@@ -62,8 +63,9 @@ struct websocket_options {
   // Bytes of a message, however many fragments it has, and when it has been inflated. Default 1
   // MiB; more ends the connection (1009).
   std::size_t message_bytes = 1024 * 1024;
-  // A peer that has sent nothing for so long is asked whether it is there (ping); one that has not answered after as long
-  // again is gone. Seen to while a receive() is awaited, however short each of them is. Default 30 s.
+  // A peer that has sent nothing for so long is asked whether it is there (ping); one that has not
+  // answered after as long again is gone. Seen to while a receive() is awaited, however short each
+  // of them is. Default 30 s.
   std::chrono::nanoseconds ping_after = std::chrono::seconds(30);
 
   // What the server speaks, or the client offers, the preferred one first. The server chooses the
@@ -112,23 +114,25 @@ class websocket {
   websocket(const websocket&) = delete;
   virtual ~websocket();
 
-  // The next message; nothing when the connection is closed: by the peer, for a breach of the protocol, or since the server
-  // stops. See close_code(). Pings are answered while it is awaited. One that is given up (when_any) loses nothing: the next one
-  // goes on where it was. Throws io_error.
+  // The next message; nothing when the connection is closed: by the peer, for a breach of the
+  // protocol, or since the server stops. See close_code(). Pings are answered while it is awaited.
+  // One that is given up (when_any) loses nothing: the next one goes on where it was. Throws
+  // io_error.
   task<std::optional<websocket_message>> receive();
 
-  // Goes on when the system has taken it. Throw io_error (broken_pipe after a close; it is no failure of the function when that was
-  // not its own), timed_out when the peer takes nothing,
-  // and usage_error for a text that is no UTF-8. One that is given up when a part was sent was the last: what is sent behind it
-  // throws io_error, and the connection ends without a close.
+  // Goes on when the system has taken it. Throw io_error (broken_pipe after a close; it is no
+  // failure of the function when that was not its own), timed_out when the peer takes nothing, and
+  // usage_error for a text that is no UTF-8. One that is given up when a part was sent was the
+  // last: what is sent behind it throws io_error, and the connection ends without a close.
   task<> send(std::string text);
   task<> send_binary(std::string bytes);
-  // Nothing more is sent. The peer is to answer: receive() until it gives nothing, or return. Throws usage_error for a code that
-  // may not be sent, or a reason that is longer than 123 bytes or no UTF-8.
+  // Nothing more is sent. The peer is to answer: receive() until it gives nothing, or return.
+  // Throws usage_error for a code that may not be sent, or a reason that is longer than 123 bytes
+  // or no UTF-8.
   task<> close(int code = 1000, std::string reason = "");
 
-  // With which it was closed: the peer's, or the one that it was closed with here. 1005: without one; 1006: without a close.
-  // 0 while it is open.
+  // With which it was closed: the peer's, or the one that it was closed with here. 1005: without
+  // one; 1006: without a close. 0 while it is open.
   int close_code() const noexcept { return close_code_; }
   const std::string& close_reason() const noexcept { return close_reason_; }
   // What both ends have agreed on. The subprotocol is "" when there is none, and deflate() nothing
@@ -168,7 +172,7 @@ class websocket {
   const websocket_options options_;
   const websocket_terms terms_;
   std::unique_ptr<parts> parts_;  // where messages are compressed
-  std::string in_;  // what has come and was not looked at, from `at_` on
+  std::string in_;                // what has come and was not looked at, from `at_` on
   std::size_t at_ = 0;
   // Where a receive() that was given up has been.
   frame frame_;
@@ -178,16 +182,18 @@ class websocket {
   std::optional<std::string> answer_;  // to the control frame, which is due
   bool in_message_ = false, message_is_text_ = false;
   bool message_is_deflated_ = false;
-  std::uint64_t deflated_bytes_ = 0;    // of its frames
-  bool is_whole_ = false;               // the message is there, and was not given yet
-  std::chrono::nanoseconds heard_{-1};  // when something came last, or was waited for first, or a ping went
-  std::uint64_t next_bytes_;            // that have come of the next message, or control frame
+  std::uint64_t deflated_bytes_ = 0;  // of its frames
+  bool is_whole_ = false;             // the message is there, and was not given yet
+  // when something came last, or was waited for first, or a ping went
+  std::chrono::nanoseconds heard_{-1};
+  std::uint64_t next_bytes_;                 // that have come of the next message, or control frame
   std::chrono::nanoseconds next_waited_{0};  // for more of them
-  bool asked_ = false;                  // a ping is not answered yet
-  bool ping_due_ = false;               // nor sent: the receive() that was to was given up
+  bool asked_ = false;                       // a ping is not answered yet
+  bool ping_due_ = false;                    // nor sent: the receive() that was to was given up
   bool close_sent_ = false;
   bool is_received_ = false;
-  bool is_ended_ = false;  // not by the function: by the peer's close, a breach of the protocol, or since the server stops
+  // not by the function: by the peer's close, a breach of the protocol, or since the server stops
+  bool is_ended_ = false;
   int unsaid_ = 0;  // the peer's breach, of which it is to be told
   int close_code_ = 0;
   std::string close_reason_;

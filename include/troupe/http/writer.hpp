@@ -16,14 +16,17 @@ namespace troupe::http {
 //     troupe::task<> count(troupe::http::body_writer& to) {
 //       for (int i = 0; i < 3; ++i) co_await to.write(std::to_string(i) + "\n");
 //     }
-//     troupe::http::response numbers() { return troupe::http::response::stream("text/plain", count); }
+//     troupe::http::response numbers() { return troupe::http::response::stream("text/plain",
+//     count); }
 class body_writer {
  public:
-  body_writer(transport& over, bool chunked, bool silent) noexcept : over_(over), chunked_(chunked), silent_(silent) {}
+  body_writer(transport& over, bool chunked, bool silent) noexcept
+      : over_(over), chunked_(chunked), silent_(silent) {}
   body_writer(const body_writer&) = delete;
 
-  // Sent at once; goes on when the system has taken it, so that a slow peer slows the writer. Branches of when_all may write side by
-  // side: each piece goes whole. Throws io_error when the peer has gone, timed_out when it takes nothing, cancelled.
+  // Sent at once; goes on when the system has taken it, so that a slow peer slows the writer.
+  // Branches of when_all may write side by side: each piece goes whole. Throws io_error when the
+  // peer has gone, timed_out when it takes nothing, cancelled.
   task<> write(std::string_view bytes);
   // The library's own: the end.
   task<> finish();

@@ -5,8 +5,8 @@
 
 namespace troupe {
 
-// All keep the same promises. `simulated` belongs to policy::simulated, which always has it: a network within the
-// process, virtual time, nothing of the machine's.
+// All keep the same promises. `simulated` belongs to policy::simulated, which always has it: a
+// network within the process, virtual time, nothing of the machine's.
 enum class io_backend : std::uint8_t { automatic, io_uring, epoll, simulated };
 
 }  // namespace troupe

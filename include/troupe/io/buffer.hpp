@@ -13,16 +13,17 @@ class buffer_pool;
 class operation_suspension;
 }  // namespace io
 
-// What stream::read_some() gives. Move-only; the memory goes back to its runtime when this goes, on any thread, also when
-// the stream or the runtime has gone before. One that is kept is no other reader's, but nobody waits for it: who finds none
-// gets a new one. So hold it while its bytes are looked at, and copy what is to stay: a byte that is kept costs all of them.
+// What stream::read_some() gives. Move-only; the memory goes back to its runtime when this goes, on
+// any thread, also when the stream or the runtime has gone before. One that is kept is no other
+// reader's, but nobody waits for it: who finds none gets a new one. So hold it while its bytes are
+// looked at, and copy what is to stay: a byte that is kept costs all of them.
 //
 // Example (declarations):
 //     troupe::task<> echo_idly(troupe::tcp_stream peer) {
 //       for (;;) {
-//         const troupe::io_buffer came = co_await peer.read_some();  // while it waits the connection has no buffer
-//         if (came.empty()) co_return;
-//         co_await peer.write_all(came.text());
+//         const troupe::io_buffer came = co_await peer.read_some();  // while it waits the
+//         connection has no buffer if (came.empty()) co_return; co_await
+//         peer.write_all(came.text());
 //       }
 //     }
 class io_buffer {
@@ -32,7 +33,9 @@ class io_buffer {
 
   io_buffer() = default;  // without memory
   io_buffer(io_buffer&& other) noexcept
-      : from_(other.from_), data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+      : from_(other.from_),
+        data_(std::exchange(other.data_, nullptr)),
+        size_(std::exchange(other.size_, 0)) {}
   io_buffer& operator=(io_buffer&& other) noexcept {
     if (this == &other) return *this;
     reset();
@@ -55,7 +58,8 @@ class io_buffer {
 
  private:
   friend io::operation_suspension;
-  io_buffer(io::buffer_pool& from, std::byte* data, std::size_t size) noexcept : from_(&from), data_(data), size_(size) {}
+  io_buffer(io::buffer_pool& from, std::byte* data, std::size_t size) noexcept
+      : from_(&from), data_(data), size_(size) {}
   void give_back() noexcept;
 
   io::buffer_pool* from_ = nullptr;  // it lives as long as one of its buffers is out

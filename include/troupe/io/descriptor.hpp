@@ -1,4 +1,5 @@
-// descriptor: owns an open descriptor of the system. The library's own; users meet streams and listeners.
+// descriptor: owns an open descriptor of the system. The library's own; users meet streams and
+// listeners.
 #pragma once
 
 #include <string>
@@ -12,8 +13,8 @@ namespace troupe::io {
 
 struct slot;
 
-// Move-only. Closes it when it goes; what is pending then ends as cancelled. One thread at a time, but for operations in
-// both directions.
+// Move-only. Closes it when it goes; what is pending then ends as cancelled. One thread at a time,
+// but for operations in both directions.
 class descriptor {
  public:
   descriptor() = default;
@@ -25,7 +26,9 @@ class descriptor {
     return made;
   }
   descriptor(descriptor&& other) noexcept
-      : slot_(std::exchange(other.slot_, nullptr)), fd_(std::exchange(other.fd_, -1)), borrowed_(other.borrowed_) {}
+      : slot_(std::exchange(other.slot_, nullptr)),
+        fd_(std::exchange(other.fd_, -1)),
+        borrowed_(other.borrowed_) {}
   descriptor& operator=(descriptor&& other) noexcept {
     if (this == &other) return *this;
     close();
@@ -40,8 +43,8 @@ class descriptor {
   int fd() const noexcept { return fd_; }
   void close() noexcept;
 
-  // Its slot in the reactor of that runtime; it keeps to the first one. Throws usage_error for another runtime's or when
-  // it is not open, io_error, std::bad_alloc.
+  // Its slot in the reactor of that runtime; it keeps to the first one. Throws usage_error for
+  // another runtime's or when it is not open, io_error, std::bad_alloc.
   slot& bind(sched::io_driver_slot& driver);
   // Its own slot; null before its first operation.
   slot* bound() const noexcept { return slot_; }

@@ -9,11 +9,13 @@
 
 namespace troupe {
 
-// The system refused an operation. The text names the operation, the peer (or path), and the reason.
+// The system refused an operation. The text names the operation, the peer (or path), and the
+// reason.
 //
 // Example:
 //     try { throw troupe::io_error("connect", "127.0.0.1:1", ECONNREFUSED); }
-//     catch (const troupe::io_error& e) { std::cerr << e.what() << (e.code() == std::errc::connection_refused) << '\n'; }
+//     catch (const troupe::io_error& e) { std::cerr << e.what() << (e.code() ==
+//     std::errc::connection_refused) << '\n'; }
 class io_error : public error {
  public:
   io_error(const char* operation, const std::string& peer, int number);

@@ -43,7 +43,7 @@ struct open_options {
 struct file_status {
   std::uint64_t bytes = 0;
   std::chrono::system_clock::time_point modified;
-  bool is_regular = false;    // neither a folder, nor a device, nor a pipe
+  bool is_regular = false;  // neither a folder, nor a device, nor a pipe
   bool is_directory = false;
 };
 
@@ -95,7 +95,8 @@ class file_read_job : public file_job {
  public:
   using result = std::size_t;
   static constexpr action what = action::read_at;
-  file_read_job(open_file_ptr from, std::int64_t offset, std::span<std::byte> to, bool whole) noexcept
+  file_read_job(open_file_ptr from, std::int64_t offset, std::span<std::byte> to,
+                bool whole) noexcept
       : file_job(std::move(from)), to_(to), offset_(offset), whole_(whole) {}
   descriptor& prepare(operation_suspension& wait);
   std::size_t finish(operation_suspension& wait) const;
@@ -114,7 +115,11 @@ class file_write_job : public file_job {
       : file_job(std::move(to)), bytes_(bytes), offset_(offset), whole_(whole) {}
   // Owns them.
   file_write_job(open_file_ptr to, std::int64_t offset, std::string&& bytes, bool whole) noexcept
-      : file_job(std::move(to)), owned_(std::move(bytes)), offset_(offset), whole_(whole), owns_(true) {}
+      : file_job(std::move(to)),
+        owned_(std::move(bytes)),
+        offset_(offset),
+        whole_(whole),
+        owns_(true) {}
   descriptor& prepare(operation_suspension& wait);
   std::size_t finish(operation_suspension& wait) const;
 
@@ -129,9 +134,12 @@ class sync_job : public file_job {
  public:
   using result = void;
   static constexpr action what = action::sync;
-  sync_job(open_file_ptr of, bool data_alone) noexcept : file_job(std::move(of)), data_alone_(data_alone) {}
+  sync_job(open_file_ptr of, bool data_alone) noexcept
+      : file_job(std::move(of)), data_alone_(data_alone) {}
   descriptor& prepare(operation_suspension& wait);
-  void finish(operation_suspension& wait) const { check(wait, data_alone_ ? "fdatasync" : "fsync"); }
+  void finish(operation_suspension& wait) const {
+    check(wait, data_alone_ ? "fdatasync" : "fsync");
+  }
 
  private:
   bool data_alone_;
@@ -170,21 +178,25 @@ class close_job : public file_job {
 
 }  // namespace io
 
-// An open file. Move-only; closed when it goes, which may hold its thread for a moment on some file systems, and tells of no
-// error: for those there is close(). A folder can be opened to be looked at, by status(). For what has no positions (a
-// terminal, a named pipe) use pipe_stream: here a read of it waits or fails with resource_unavailable_try_again, as the backend
-// has it, when there is nothing.
+// An open file. Move-only; closed when it goes, which may hold its thread for a moment on some file
+// systems, and tells of no error: for those there is close(). A folder can be opened to be looked
+// at, by status(). For what has no positions (a terminal, a named pipe) use pipe_stream: here a
+// read of it waits or fails with resource_unavailable_try_again, as the backend has it, when there
+// is nothing.
 //
-// co_await what these methods return, at once, in a handler or a task, with .timeout(span) and .stop(token) if you like. They
-// throw io_error, which names the path; timed_out; cancelled. What the system has in memory is read at once; else io_uring
-// does it, or a thread of the side pool (runtime_options::blocking_threads). A read that has begun on such a thread cannot be
-// interrupted: then a timeout or a stop waits until it has ended, and its result is given. So a buffer is never touched
-// later, and a file that is opened just as a timeout comes is given or closed. Under the simulated policy files are the
-// machine's own; the seed chooses what waits, for how much virtual time, and what comes in parts.
+// co_await what these methods return, at once, in a handler or a task, with .timeout(span) and
+// .stop(token) if you like. They throw io_error, which names the path; timed_out; cancelled. What
+// the system has in memory is read at once; else io_uring does it, or a thread of the side pool
+// (runtime_options::blocking_threads). A read that has begun on such a thread cannot be
+// interrupted: then a timeout or a stop waits until it has ended, and its result is given. So a
+// buffer is never touched later, and a file that is opened just as a timeout comes is given or
+// closed. Under the simulated policy files are the machine's own; the seed chooses what waits, for
+// how much virtual time, and what comes in parts.
 //
-// Any number of operations may be under way at a time, but for those without an offset: these follow the file's position,
-// one after the other. The file stays open until all have ended. Cost: one system call and no allocation when it is done at
-// once, about 20 us by a thread of the side pool.
+// Any number of operations may be under way at a time, but for those without an offset: these
+// follow the file's position, one after the other. The file stays open until all have ended. Cost:
+// one system call and no allocation when it is done at once, about 20 us by a thread of the side
+// pool.
 //
 // Example (declarations):
 //     troupe::task<> put(std::string line) {
@@ -206,55 +218,95 @@ class file {
  public:
   file() = default;  // not open
 
-  // Throws also option_error for options that contradict each other, and for a path with a zero in it.
+  // Throws also option_error for options that contradict each other, and for a path with a zero in
+  // it.
   static io::awaitable<io::open_job> open(std::string_view path, const open_options& options = {}) {
     return io::awaitable<io::open_job>(std::in_place, path, options);
   }
 
-  // A descriptor that is open already, and is this file's from now on; `path` is for the texts of errors. Throws std::bad_alloc,
-  // and has closed it then.
+  // A descriptor that is open already, and is this file's from now on; `path` is for the texts of
+  // errors. Throws std::bad_alloc, and has closed it then.
   static file adopt(int fd, std::string path);
-  // Another handle of the same open file, which stays open until the last one has gone. They have one position.
+  // Another handle of the same open file, which stays open until the last one has gone. They have
+  // one position.
   file share() const noexcept { return file(open_); }
 
-  // From that byte on: as many as there are up to the size of the buffer, perhaps fewer, but one at least; 0 at the end.
-  auto read_at(std::uint64_t offset, std::span<std::byte> to) noexcept { return reads(checked_offset(offset), to, false); }
-  auto read_at(std::uint64_t offset, std::span<char> to) noexcept { return reads(checked_offset(offset), std::as_writable_bytes(to), false); }
+  // From that byte on: as many as there are up to the size of the buffer, perhaps fewer, but one at
+  // least; 0 at the end.
+  auto read_at(std::uint64_t offset, std::span<std::byte> to) noexcept {
+    return reads(checked_offset(offset), to, false);
+  }
+  auto read_at(std::uint64_t offset, std::span<char> to) noexcept {
+    return reads(checked_offset(offset), std::as_writable_bytes(to), false);
+  }
   // All of it. Throws end_of_file when there are fewer.
-  auto read_exact_at(std::uint64_t offset, std::span<std::byte> to) noexcept { return reads(checked_offset(offset), to, true); }
-  auto read_exact_at(std::uint64_t offset, std::span<char> to) noexcept { return reads(checked_offset(offset), std::as_writable_bytes(to), true); }
+  auto read_exact_at(std::uint64_t offset, std::span<std::byte> to) noexcept {
+    return reads(checked_offset(offset), to, true);
+  }
+  auto read_exact_at(std::uint64_t offset, std::span<char> to) noexcept {
+    return reads(checked_offset(offset), std::as_writable_bytes(to), true);
+  }
   // The same from where the last one of these, or of write(), ended.
   auto read(std::span<std::byte> to) noexcept { return reads(here, to, false); }
   auto read(std::span<char> to) noexcept { return reads(here, std::as_writable_bytes(to), false); }
   auto read_exact(std::span<std::byte> to) noexcept { return reads(here, to, true); }
-  auto read_exact(std::span<char> to) noexcept { return reads(here, std::as_writable_bytes(to), true); }
+  auto read_exact(std::span<char> to) noexcept {
+    return reads(here, std::as_writable_bytes(to), true);
+  }
 
   // How many were written: fewer only when there is no more room, or it was interrupted.
-  auto write_at(std::uint64_t offset, std::string_view bytes) noexcept { return writes(checked_offset(offset), bytes, false); }
-  auto write_at(std::uint64_t offset, std::span<const std::byte> bytes) noexcept { return writes(checked_offset(offset), text(bytes), false); }
+  auto write_at(std::uint64_t offset, std::string_view bytes) noexcept {
+    return writes(checked_offset(offset), bytes, false);
+  }
+  auto write_at(std::uint64_t offset, std::span<const std::byte> bytes) noexcept {
+    return writes(checked_offset(offset), text(bytes), false);
+  }
   auto write(std::string_view bytes) noexcept { return writes(here, bytes, false); }
   auto write(std::span<const std::byte> bytes) noexcept { return writes(here, text(bytes), false); }
   // All of it; a string that is moved in lives as long as it must.
-  auto write_all_at(std::uint64_t offset, std::string_view bytes) noexcept { return writes(checked_offset(offset), bytes, true); }
-  auto write_all_at(std::uint64_t offset, const char* bytes) noexcept { return writes(checked_offset(offset), std::string_view(bytes), true); }
-  auto write_all_at(std::uint64_t offset, std::span<const std::byte> bytes) noexcept { return writes(checked_offset(offset), text(bytes), true); }
-  auto write_all_at(std::uint64_t offset, std::string&& bytes) noexcept { return writes(checked_offset(offset), std::move(bytes), true); }
+  auto write_all_at(std::uint64_t offset, std::string_view bytes) noexcept {
+    return writes(checked_offset(offset), bytes, true);
+  }
+  auto write_all_at(std::uint64_t offset, const char* bytes) noexcept {
+    return writes(checked_offset(offset), std::string_view(bytes), true);
+  }
+  auto write_all_at(std::uint64_t offset, std::span<const std::byte> bytes) noexcept {
+    return writes(checked_offset(offset), text(bytes), true);
+  }
+  auto write_all_at(std::uint64_t offset, std::string&& bytes) noexcept {
+    return writes(checked_offset(offset), std::move(bytes), true);
+  }
   auto write_all(std::string_view bytes) noexcept { return writes(here, bytes, true); }
   auto write_all(const char* bytes) noexcept { return writes(here, std::string_view(bytes), true); }
-  auto write_all(std::span<const std::byte> bytes) noexcept { return writes(here, text(bytes), true); }
+  auto write_all(std::span<const std::byte> bytes) noexcept {
+    return writes(here, text(bytes), true);
+  }
   auto write_all(std::string&& bytes) noexcept { return writes(here, std::move(bytes), true); }
 
-  // Until what was written is on the disk; fdatasync() without what is said of the file but its size.
-  io::awaitable<io::sync_job> fsync() noexcept { return io::awaitable<io::sync_job>(std::in_place, open_, false); }
-  io::awaitable<io::sync_job> fdatasync() noexcept { return io::awaitable<io::sync_job>(std::in_place, open_, true); }
+  // Until what was written is on the disk; fdatasync() without what is said of the file but its
+  // size.
+  io::awaitable<io::sync_job> fsync() noexcept {
+    return io::awaitable<io::sync_job>(std::in_place, open_, false);
+  }
+  io::awaitable<io::sync_job> fdatasync() noexcept {
+    return io::awaitable<io::sync_job>(std::in_place, open_, true);
+  }
 
-  // What the system knows by now; of a file on another machine that may be a moment old. Never waits.
-  io::awaitable<io::status_job> status() noexcept { return io::awaitable<io::status_job>(std::in_place, open_); }
-  io::awaitable<io::size_job> size() noexcept { return io::awaitable<io::size_job>(std::in_place, open_); }
+  // What the system knows by now; of a file on another machine that may be a moment old. Never
+  // waits.
+  io::awaitable<io::status_job> status() noexcept {
+    return io::awaitable<io::status_job>(std::in_place, open_);
+  }
+  io::awaitable<io::size_job> size() noexcept {
+    return io::awaitable<io::size_job>(std::in_place, open_);
+  }
 
-  // The file is not open any more when co_await gives or throws, and io_error says that something of it was lost. Ended
-  // early, and where other operations are still under way, it is closed as by its destructor.
-  io::awaitable<io::close_job> close() noexcept { return io::awaitable<io::close_job>(std::in_place, std::move(open_)); }
+  // The file is not open any more when co_await gives or throws, and io_error says that something
+  // of it was lost. Ended early, and where other operations are still under way, it is closed as by
+  // its destructor.
+  io::awaitable<io::close_job> close() noexcept {
+    return io::awaitable<io::close_job>(std::in_place, std::move(open_));
+  }
 
   bool is_open() const noexcept { return open_ != nullptr; }
   // As it was given to open().
@@ -267,17 +319,23 @@ class file {
   friend stream;
   static constexpr auto here = static_cast<std::uint64_t>(io::own_position);
   // The system refuses all that are so great; that one would else be the file's position.
-  static constexpr std::uint64_t checked_offset(std::uint64_t offset) noexcept { return offset == here ? here - 1 : offset; }
+  static constexpr std::uint64_t checked_offset(std::uint64_t offset) noexcept {
+    return offset == here ? here - 1 : offset;
+  }
   explicit file(io::open_file_ptr open) noexcept : open_(std::move(open)) {}
   static std::string_view text(std::span<const std::byte> bytes) noexcept {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
-  io::awaitable<io::file_read_job> reads(std::uint64_t offset, std::span<std::byte> to, bool whole) noexcept {
-    return io::awaitable<io::file_read_job>(std::in_place, open_, static_cast<std::int64_t>(offset), to, whole);
+  io::awaitable<io::file_read_job> reads(std::uint64_t offset, std::span<std::byte> to,
+                                         bool whole) noexcept {
+    return io::awaitable<io::file_read_job>(std::in_place, open_, static_cast<std::int64_t>(offset),
+                                            to, whole);
   }
   template <class Bytes>
-  io::awaitable<io::file_write_job> writes(std::uint64_t offset, Bytes&& bytes, bool whole) noexcept {
-    return io::awaitable<io::file_write_job>(std::in_place, open_, static_cast<std::int64_t>(offset), std::forward<Bytes>(bytes), whole);
+  io::awaitable<io::file_write_job> writes(std::uint64_t offset, Bytes&& bytes,
+                                           bool whole) noexcept {
+    return io::awaitable<io::file_write_job>(
+        std::in_place, open_, static_cast<std::int64_t>(offset), std::forward<Bytes>(bytes), whole);
   }
   io::open_file_ptr open_;
 };

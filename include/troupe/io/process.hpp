@@ -27,8 +27,12 @@ class exit_status {
   // It exited by itself, with 0.
   bool success() const noexcept { return !by_signal_ && number_ == 0; }
   // What it exited with; empty when a signal ended it.
-  std::optional<int> code() const noexcept { return by_signal_ ? std::nullopt : std::optional(number_); }
-  std::optional<int> signal() const noexcept { return by_signal_ ? std::optional(number_) : std::nullopt; }
+  std::optional<int> code() const noexcept {
+    return by_signal_ ? std::nullopt : std::optional(number_);
+  }
+  std::optional<int> signal() const noexcept {
+    return by_signal_ ? std::optional(number_) : std::nullopt;
+  }
   // "exited with 3", "killed by signal 9 (Killed)".
   std::string to_string() const;
   friend bool operator==(const exit_status&, const exit_status&) noexcept = default;
@@ -70,7 +74,8 @@ struct process_options {
   std::optional<std::vector<std::string>> environment{};
   // Where it starts. Default: where this process is.
   std::string directory{};
-  // True: a session of its own, whose process group has its number: signals of the terminal do not reach it. Default false.
+  // True: a session of its own, whose process group has its number: signals of the terminal do not
+  // reach it. Default false.
   bool new_session = false;
 };
 
@@ -93,12 +98,14 @@ class exit_job {
 
 }  // namespace io
 
-// A child process. Move-only. The child has the signals' default effects and no descriptor but the three; of a program that
-// another thread starts meanwhile it may be otherwise, if that was opened without O_CLOEXEC.
+// A child process. Move-only. The child has the signals' default effects and no descriptor but the
+// three; of a program that another thread starts meanwhile it may be otherwise, if that was opened
+// without O_CLOEXEC.
 //
-// When the object goes the child runs on, and is reaped in the background as soon as it ends, so that no zombie is left; its
-// pipes are closed. To end it with the object use kill() first. Needs pidfd_open (Linux 5.3). Under the simulated policy
-// children are the machine's own, and waiting for them takes real time.
+// When the object goes the child runs on, and is reaped in the background as soon as it ends, so
+// that no zombie is left; its pipes are closed. To end it with the object use kill() first. Needs
+// pidfd_open (Linux 5.3). Under the simulated policy children are the machine's own, and waiting
+// for them takes real time.
 //
 // Example (declarations):
 //     troupe::task<std::string> sorted(std::string lines) {
@@ -121,18 +128,22 @@ class process {
  public:
   process() = default;  // none was started
 
-  // Looks the program up in PATH, unless there is a slash in it; `arguments` are those behind the name. Blocks until the child
-  // has begun to run the program: about a millisecond. Any thread. Throws io_error, which names the program:
-  // no_such_file_or_directory, permission_denied, …; the directory's is meant when that is not there. Throws option_error for a
-  // text with a zero byte in it.
-  static process start(const std::string& program, const std::vector<std::string>& arguments = {}, const process_options& options = {});
+  // Looks the program up in PATH, unless there is a slash in it; `arguments` are those behind the
+  // name. Blocks until the child has begun to run the program: about a millisecond. Any thread.
+  // Throws io_error, which names the program: no_such_file_or_directory, permission_denied, …; the
+  // directory's is meant when that is not there. Throws option_error for a text with a zero byte in
+  // it.
+  static process start(const std::string& program, const std::vector<std::string>& arguments = {},
+                       const process_options& options = {});
 
-  // Until it has ended, in a handler or a task; with .timeout(span) and .stop(token) if you like, which leave it as it is: wait
-  // again. Any number may wait; when it has ended all get the same at once, and later ones, too. Throws timed_out, cancelled,
-  // io_error (no_child_process: the program has reaped it elsewhere, or ignores SIGCHLD).
+  // Until it has ended, in a handler or a task; with .timeout(span) and .stop(token) if you like,
+  // which leave it as it is: wait again. Any number may wait; when it has ended all get the same at
+  // once, and later ones, too. Throws timed_out, cancelled, io_error (no_child_process: the program
+  // has reaped it elsewhere, or ignores SIGCHLD).
   io::awaitable<io::exit_job> wait() { return io::awaitable<io::exit_job>(std::in_place, child_); }
 
-  // Sends it a signal. False when it has ended, and never another process' by its number. Throws io_error.
+  // Sends it a signal. False when it has ended, and never another process' by its number. Throws
+  // io_error.
   bool kill(int signal = SIGKILL);
 
   // The pipes of process_options: written to, and read from. Not open where there is none.

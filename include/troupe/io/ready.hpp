@@ -1,4 +1,5 @@
-// readable and writable: when a descriptor of the program's own is ready: an eventfd, a device, a library's socket.
+// readable and writable: when a descriptor of the program's own is ready: an eventfd, a device, a
+// library's socket.
 #pragma once
 
 #include "troupe/io/suspension.hpp"
@@ -25,10 +26,11 @@ class ready_job {
 
 }  // namespace io
 
-// co_await readable(fd): until a read of it would not block, be it that it would fail or find the end. With .timeout(span)
-// and .stop(token) if you like. It stays yours, and open for as long as you wait. Any number may wait for the same one,
-// all of them are told. Files are always ready. Throws io_error (bad_file_descriptor), timed_out, cancelled. Cost: two
-// system calls when it is not ready yet; for streams of bytes use a stream.
+// co_await readable(fd): until a read of it would not block, be it that it would fail or find the
+// end. With .timeout(span) and .stop(token) if you like. It stays yours, and open for as long as
+// you wait. Any number may wait for the same one, all of them are told. Files are always ready.
+// Throws io_error (bad_file_descriptor), timed_out, cancelled. Cost: two system calls when it is
+// not ready yet; for streams of bytes use a stream.
 //
 // Example (declarations):
 //     troupe::task<std::uint64_t> next_count(int event_fd) {

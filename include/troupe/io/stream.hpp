@@ -116,8 +116,14 @@ class send_file_job {
  public:
   using result = std::size_t;
   static constexpr action what = action::send_file;
-  send_file_job(descriptor& to, stream_kind kind, open_file_ptr from, std::uint64_t offset, std::size_t bytes, bool whole) noexcept
-      : to_(&to), from_(std::move(from)), offset_(offset), bytes_(bytes), whole_(whole), kind_(kind) {}
+  send_file_job(descriptor& to, stream_kind kind, open_file_ptr from, std::uint64_t offset,
+                std::size_t bytes, bool whole) noexcept
+      : to_(&to),
+        from_(std::move(from)),
+        offset_(offset),
+        bytes_(bytes),
+        whole_(whole),
+        kind_(kind) {}
   descriptor& prepare(operation_suspension& wait) const;
   std::size_t finish(operation_suspension& wait) const;
 
@@ -132,14 +138,16 @@ class send_file_job {
 
 }  // namespace io
 
-// All operations: co_await what they return, at once, in a handler or a task; with .timeout(span) and .stop(token) if you
-// like. They suspend the coroutine, never the thread, and throw io_error when the system refuses, timed_out, or cancelled:
-// by the token, by the stop of the actor, or since the stream was closed meanwhile. Whatever ends it, an operation has
-// ended when co_await gives or throws: nothing touches the buffer any more.
-// Buffers are the caller's: in the frame of a coroutine that awaits, or in its actor. Only who lets others shrink a buffer
-// meanwhile (a member of a reentrant actor) can break that. A string that is given away lives as long as it must.
-// One read and one write at a time may be under way; further ones of the same kind follow in turn. When the calling actor
-// is never kept waiting, it yields after 2 operations (64 accepts). Cost: a block of the pool; one system call when it is done at once.
+// All operations: co_await what they return, at once, in a handler or a task; with .timeout(span)
+// and .stop(token) if you like. They suspend the coroutine, never the thread, and throw io_error
+// when the system refuses, timed_out, or cancelled: by the token, by the stop of the actor, or
+// since the stream was closed meanwhile. Whatever ends it, an operation has ended when co_await
+// gives or throws: nothing touches the buffer any more. Buffers are the caller's: in the frame of a
+// coroutine that awaits, or in its actor. Only who lets others shrink a buffer meanwhile (a member
+// of a reentrant actor) can break that. A string that is given away lives as long as it must. One
+// read and one write at a time may be under way; further ones of the same kind follow in turn. When
+// the calling actor is never kept waiting, it yields after 2 operations (64 accepts). Cost: a block
+// of the pool; one system call when it is done at once.
 //
 // Example (declarations):
 //     troupe::task<> copy(troupe::stream& from, troupe::stream& to) {
@@ -154,45 +162,68 @@ class stream {
  public:
   stream() = default;  // not open
 
-  // What is there, up to the size of the buffer, but one byte at least; 0 at the end of the stream, and at once for no room.
+  // What is there, up to the size of the buffer, but one byte at least; 0 at the end of the stream,
+  // and at once for no room.
   io::awaitable<io::read_job> read(std::span<std::byte> to) noexcept { return reads(to, false); }
-  io::awaitable<io::read_job> read(std::span<char> to) noexcept { return reads(std::as_writable_bytes(to), false); }
+  io::awaitable<io::read_job> read(std::span<char> to) noexcept {
+    return reads(std::as_writable_bytes(to), false);
+  }
 
-  // All of it; at once for no room. Throws end_of_stream when the peer closes before. After a timeout, what came is in the
-  // buffer and lost to others.
-  io::awaitable<io::read_job> read_exact(std::span<std::byte> to) noexcept { return reads(to, true); }
-  io::awaitable<io::read_job> read_exact(std::span<char> to) noexcept { return reads(std::as_writable_bytes(to), true); }
+  // All of it; at once for no room. Throws end_of_stream when the peer closes before. After a
+  // timeout, what came is in the buffer and lost to others.
+  io::awaitable<io::read_job> read_exact(std::span<std::byte> to) noexcept {
+    return reads(to, true);
+  }
+  io::awaitable<io::read_job> read_exact(std::span<char> to) noexcept {
+    return reads(std::as_writable_bytes(to), true);
+  }
 
-  // What is there, in a buffer that is leased; empty at the end of the stream. While it waits there is no buffer: so an idle
-  // connection costs none. Throws also io_error (not_enough_memory).
+  // What is there, in a buffer that is leased; empty at the end of the stream. While it waits there
+  // is no buffer: so an idle connection costs none. Throws also io_error (not_enough_memory).
   io::awaitable<io::lease_job> read_some() noexcept {
     return io::awaitable<io::lease_job>(std::in_place, descriptor_, kind_);
   }
 
   // As much as there is room for: how many bytes.
-  io::awaitable<io::write_job<std::string_view>> write(std::string_view bytes) noexcept { return writes(bytes, false); }
+  io::awaitable<io::write_job<std::string_view>> write(std::string_view bytes) noexcept {
+    return writes(bytes, false);
+  }
   io::awaitable<io::write_job<std::string_view>> write(std::span<const std::byte> bytes) noexcept {
     return writes(as_text(bytes), false);
   }
 
   // All of it.
-  io::awaitable<io::write_job<std::string_view>> write_all(std::string_view bytes) noexcept { return writes(bytes, true); }
-  io::awaitable<io::write_job<std::string_view>> write_all(const char* text) noexcept { return writes(std::string_view(text), true); }
-  io::awaitable<io::write_job<std::string_view>> write_all(std::span<const std::byte> bytes) noexcept {
+  io::awaitable<io::write_job<std::string_view>> write_all(std::string_view bytes) noexcept {
+    return writes(bytes, true);
+  }
+  io::awaitable<io::write_job<std::string_view>> write_all(const char* text) noexcept {
+    return writes(std::string_view(text), true);
+  }
+  io::awaitable<io::write_job<std::string_view>> write_all(
+      std::span<const std::byte> bytes) noexcept {
     return writes(as_text(bytes), true);
   }
-  io::awaitable<io::write_job<std::string_view>> write_all(const io_buffer& bytes) noexcept { return writes(bytes.text(), true); }
-  io::awaitable<io::write_job<std::string>> write_all(std::string&& bytes) noexcept { return writes(std::move(bytes), true); }
+  io::awaitable<io::write_job<std::string_view>> write_all(const io_buffer& bytes) noexcept {
+    return writes(bytes.text(), true);
+  }
+  io::awaitable<io::write_job<std::string>> write_all(std::string&& bytes) noexcept {
+    return writes(std::move(bytes), true);
+  }
 
-  // So many bytes of a file from `offset` on, without a copy of them in the program: sendfile(2). It counts as a write. Throws
-  // also end_of_file, when the file has fewer; what it has is sent by then. What the system has not in memory is read from
-  // the disk meanwhile, by the thread that sends it.
-  io::awaitable<io::send_file_job> send_file(const file& from, std::uint64_t offset, std::size_t bytes) noexcept {
-    return io::awaitable<io::send_file_job>(std::in_place, descriptor_, kind_, from.open_, offset, bytes, true);
+  // So many bytes of a file from `offset` on, without a copy of them in the program: sendfile(2).
+  // It counts as a write. Throws also end_of_file, when the file has fewer; what it has is sent by
+  // then. What the system has not in memory is read from the disk meanwhile, by the thread that
+  // sends it.
+  io::awaitable<io::send_file_job> send_file(const file& from, std::uint64_t offset,
+                                             std::size_t bytes) noexcept {
+    return io::awaitable<io::send_file_job>(std::in_place, descriptor_, kind_, from.open_, offset,
+                                            bytes, true);
   }
   // As much of them as there is room for: how many. 0 at the end of the file.
-  io::awaitable<io::send_file_job> send_file_some(const file& from, std::uint64_t offset, std::size_t bytes) noexcept {
-    return io::awaitable<io::send_file_job>(std::in_place, descriptor_, kind_, from.open_, offset, bytes, false);
+  io::awaitable<io::send_file_job> send_file_some(const file& from, std::uint64_t offset,
+                                                  std::size_t bytes) noexcept {
+    return io::awaitable<io::send_file_job>(std::in_place, descriptor_, kind_, from.open_, offset,
+                                            bytes, false);
   }
 
   bool is_open() const noexcept { return descriptor_.is_open(); }
@@ -202,7 +233,8 @@ class stream {
   int fd() const noexcept { return descriptor_.fd(); }
 
  protected:
-  explicit stream(io::descriptor&& open, io::stream_kind kind) noexcept : descriptor_(std::move(open)), kind_(kind) {}
+  explicit stream(io::descriptor&& open, io::stream_kind kind) noexcept
+      : descriptor_(std::move(open)), kind_(kind) {}
   [[no_unique_address]] io::descriptor descriptor_;  // what it does not fill is the next one's
 
  private:
@@ -216,7 +248,8 @@ class stream {
   }
   template <class Bytes>
   io::awaitable<io::write_job<Bytes>> writes(Bytes bytes, bool whole) noexcept {
-    return io::awaitable<io::write_job<Bytes>>(std::in_place, descriptor_, kind_, std::move(bytes), whole);
+    return io::awaitable<io::write_job<Bytes>>(std::in_place, descriptor_, kind_, std::move(bytes),
+                                               whole);
   }
   io::stream_kind kind_ = io::stream_kind::socket;
 };

@@ -1,4 +1,5 @@
-// wait: a coroutine's wait for an operation. The library's own; users meet what a stream's methods return.
+// wait: a coroutine's wait for an operation. The library's own; users meet what a stream's methods
+// return.
 #pragma once
 
 #include <atomic>
@@ -23,12 +24,14 @@ namespace troupe::io {
 class reactor;
 struct at_once;
 
-// The operation lies in a block of the pool, which belongs to the frame of the coroutine that awaits it (its_own), and the
-// buffer in that frame if it is owned. Nothing but its completion ends the wait: a timeout, a stop token and the actor's end
-// ask for that, and wait on. So the frame outlives what the system does with it.
+// The operation lies in a block of the pool, which belongs to the frame of the coroutine that
+// awaits it (its_own), and the buffer in that frame if it is owned. Nothing but its completion ends
+// the wait: a timeout, a stop token and the actor's end ask for that, and wait on. So the frame
+// outlives what the system does with it.
 class operation_suspension : public tasks::suspension, public operation {
  public:
-  explicit operation_suspension(action does) noexcept : suspension(&act_on), operation(does, true) {}
+  explicit operation_suspension(action does) noexcept
+      : suspension(&act_on), operation(does, true) {}
   // A buffer that was leased and that nobody has asked for goes back.
   ~operation_suspension() {
     if (leased && data != nullptr) take_buffer();
@@ -55,10 +58,12 @@ class operation_suspension : public tasks::suspension, public operation {
   static const char* act_on(sched::message*, void*, sched::message_act);
   reactor& home() const noexcept;  // once it has begun
 
-  friend std::int32_t write_at_once(tasks::coroutine&, const descriptor&, std::string_view, bool) noexcept;
+  friend std::int32_t write_at_once(tasks::coroutine&, const descriptor&, std::string_view,
+                                    bool) noexcept;
   friend at_once;
-  // Done at once in a row: 2 of them, an answer, then others have their turn; a peer that answers meanwhile is no reason to go on. A
-  // listener may take 64: beside thousands of busy connections it would else fall behind.
+  // Done at once in a row: 2 of them, an answer, then others have their turn; a peer that answers
+  // meanwhile is no reason to go on. A listener may take 64: beside thousands of busy connections
+  // it would else fall behind.
   static constexpr std::uint8_t at_once_max = 64, share = 32, accept_share = 1;
   std::atomic<reason> why_{reason::none};
   std::uint16_t generation_ = 0;
@@ -68,7 +73,8 @@ class operation_suspension : public tasks::suspension, public operation {
 class limited_suspension final : public operation_suspension, public tasks::timer {
  public:
   explicit limited_suspension(action does) noexcept : operation_suspension(does), timer(&on_time) {}
-  bool suspend(tasks::coroutine& who, descriptor& on, std::chrono::nanoseconds at_most, const std::stop_token& stop);
+  bool suspend(tasks::coroutine& who, descriptor& on, std::chrono::nanoseconds at_most,
+               const std::stop_token& stop);
   // The limits are no more: nobody else touches the wait from here on.
   void release() noexcept;
 
@@ -77,7 +83,9 @@ class limited_suspension final : public operation_suspension, public tasks::time
     limited_suspension& self;
     void operator()() const noexcept { self.end_early(reason::cancelled); }
   };
-  static void on_time(timer& self) noexcept { static_cast<limited_suspension&>(self).end_early(reason::timed_out); }
+  static void on_time(timer& self) noexcept {
+    static_cast<limited_suspension&>(self).end_early(reason::timed_out);
+  }
   std::optional<std::stop_callback<on_stop>> stop_;
   bool armed_ = false;
 };
@@ -88,8 +96,9 @@ void begin_wait(limited_suspension*& made, action what);
 void end_wait(operation_suspension* one) noexcept;
 void end_wait(limited_suspension* one) noexcept;
 
-// A wait from where it begins until its coroutine has gone on. Rejected: in the frame itself, where GCC keeps one for each
-// co_await of the coroutine: 160 bytes each, of which one at a time is in use.
+// A wait from where it begins until its coroutine has gone on. Rejected: in the frame itself, where
+// GCC keeps one for each co_await of the coroutine: 160 bytes each, of which one at a time is in
+// use.
 template <class Wait>
 class its_own {
  public:
@@ -113,9 +122,11 @@ class its_own {
   Wait* one_ = nullptr;
 };
 
-// In a turn: what the system takes of this, at most 2 GiB, without anybody waiting; -errno when it refuses. 0 when it has no room, and
-// where a wait is to look closer. `whole`: when it takes a part only, the rest is to follow, or give_up_rest().
-std::int32_t write_at_once(tasks::coroutine& who, const descriptor& to, std::string_view bytes, bool whole) noexcept;
+// In a turn: what the system takes of this, at most 2 GiB, without anybody waiting; -errno when it
+// refuses. 0 when it has no room, and where a wait is to look closer. `whole`: when it takes a part
+// only, the rest is to follow, or give_up_rest().
+std::int32_t write_at_once(tasks::coroutine& who, const descriptor& to, std::string_view bytes,
+                           bool whole) noexcept;
 void give_up_rest(const descriptor& of) noexcept;
 
 template <class Job>
@@ -138,7 +149,9 @@ class awaiter_of {
 };
 
 template <class Job>
-concept may_be_done_at_once = requires(Job job, tasks::coroutine& who) { job.done_at_once(who); };
+concept may_be_done_at_once = requires(Job job, tasks::coroutine& who) {
+  job.done_at_once(who);
+};
 
 // Throws std::bad_alloc.
 template <class Wait, class Job>
@@ -189,9 +202,12 @@ class [[nodiscard]] awaitable {
     return job_.finish(*wait_);
   }
 
-  // Not longer than this, or not when a stop is requested: then the operation is ended, and when it had not come about
-  // timed_out or cancelled is thrown. What it had done by then is done; a result that came just before is given.
-  limited<Job> timeout(std::chrono::nanoseconds at_most) && { return limited<Job>(std::move(job_), at_most, {}); }
+  // Not longer than this, or not when a stop is requested: then the operation is ended, and when it
+  // had not come about timed_out or cancelled is thrown. What it had done by then is done; a result
+  // that came just before is given.
+  limited<Job> timeout(std::chrono::nanoseconds at_most) && {
+    return limited<Job>(std::move(job_), at_most, {});
+  }
   limited<Job> stop(std::stop_token token) && {
     return limited<Job>(std::move(job_), std::chrono::nanoseconds::max(), std::move(token));
   }
@@ -222,7 +238,8 @@ class [[nodiscard]] limited {
   template <std::derived_from<tasks::promise_base> Promise>
   bool await_suspend(std::coroutine_handle<Promise> who) {
     if constexpr (may_be_done_at_once<Job>) {
-      if (at_most_.count() > 0 && !stop_.stop_requested() && job_.done_at_once(who.promise())) return false;
+      if (at_most_.count() > 0 && !stop_.stop_requested() && job_.done_at_once(who.promise()))
+        return false;
     }
     limited_suspension& wait = begin_for(wait_, job_);
     return wait.suspend(who.promise(), job_.prepare(wait), at_most_, stop_);
@@ -235,7 +252,8 @@ class [[nodiscard]] limited {
     return job_.finish(*wait_);
   }
 
-  // They give the same object, since each copy would lie in the frame of the coroutine that awaits it.
+  // They give the same object, since each copy would lie in the frame of the coroutine that awaits
+  // it.
   limited&& timeout(std::chrono::nanoseconds at_most) && {
     at_most_ = at_most;
     return std::move(*this);

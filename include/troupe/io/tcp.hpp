@@ -32,11 +32,10 @@ class connect_job {
 //
 // Example (declarations):
 //     troupe::task<std::string> ask_for_time(troupe::endpoint server) {
-//       troupe::tcp_stream peer = co_await troupe::tcp_stream::connect(server).timeout(std::chrono::seconds(5));
-//       co_await peer.write_all("time?\n");
-//       std::array<char, 64> line;
-//       const std::size_t bytes = co_await peer.read(line);
-//       co_return std::string(line.data(), bytes);
+//       troupe::tcp_stream peer = co_await
+//       troupe::tcp_stream::connect(server).timeout(std::chrono::seconds(5)); co_await
+//       peer.write_all("time?\n"); std::array<char, 64> line; const std::size_t bytes = co_await
+//       peer.read(line); co_return std::string(line.data(), bytes);
 //     }
 class tcp_stream : public stream {
  public:
@@ -58,7 +57,8 @@ class tcp_stream : public stream {
  private:
   friend io::accept_job<tcp_stream>;
   friend io::connect_job;
-  explicit tcp_stream(io::descriptor&& open) noexcept : stream(std::move(open), io::stream_kind::socket) {}
+  explicit tcp_stream(io::descriptor&& open) noexcept
+      : stream(std::move(open), io::stream_kind::socket) {}
 };
 
 // Example (declarations):
@@ -80,19 +80,20 @@ class tcp_listener {
  public:
   tcp_listener() = default;  // not open
 
-  // Port 0: the system chooses one; see local(). Anywhere; under the simulated policy in a handler or a task. Throws io_error:
-  // address_in_use, permission_denied, …
+  // Port 0: the system chooses one; see local(). Anywhere; under the simulated policy in a handler
+  // or a task. Throws io_error: address_in_use, permission_denied, …
   static tcp_listener listen(const endpoint& at, const listen_options& options = {});
 
-  // The next connection. When the process has no descriptor left it throws io_error, too_many_files_open, and the
-  // connection goes on waiting: accept it when some have been closed. Several may wait at a time.
+  // The next connection. When the process has no descriptor left it throws io_error,
+  // too_many_files_open, and the connection goes on waiting: accept it when some have been closed.
+  // Several may wait at a time.
   io::awaitable<io::accept_job<tcp_stream>> accept() noexcept {
     return io::awaitable<io::accept_job<tcp_stream>>(std::in_place, descriptor_, weak_, ahead_);
   }
 
-  // The same for a server: when there is no descriptor or no memory left it does not throw, but waits until a stream
-  // of this runtime is closed, or for a moment, 100 ms at last, and looks again. Connections wait in the system's queue meanwhile. The listener
-  // must outlive the task.
+  // The same for a server: when there is no descriptor or no memory left it does not throw, but
+  // waits until a stream of this runtime is closed, or for a moment, 100 ms at last, and looks
+  // again. Connections wait in the system's queue meanwhile. The listener must outlive the task.
   task<tcp_stream> accept_when_able(std::stop_token end = {});
 
   endpoint local() const;

@@ -23,7 +23,8 @@ class receive_job {
  public:
   using result = datagram;
   static constexpr action what = action::receive;
-  receive_job(descriptor& at, std::span<std::byte> to, bool weak) noexcept : at_(&at), to_(to), weak_(weak) {}
+  receive_job(descriptor& at, std::span<std::byte> to, bool weak) noexcept
+      : at_(&at), to_(to), weak_(weak) {}
   descriptor& prepare(operation_suspension& wait) noexcept;
   datagram finish(operation_suspension& wait) const;
 
@@ -62,10 +63,11 @@ struct udp_options {
   bool weak = false;
 };
 
-// A socket of UDP. Move-only; closed when it goes. As with a stream, operations are awaited at once, with .timeout(span) and
-// .stop(token) if you like, and throw io_error, timed_out or cancelled. A datagram comes whole, twice, or not at all, and in
-// any order: the simulated network changes the order, and loses what finds no room (200 KiB a socket).
-// At most 65,507 bytes (over IPv4) are sent at a time; past 1,472 the network may have to cut them up.
+// A socket of UDP. Move-only; closed when it goes. As with a stream, operations are awaited at
+// once, with .timeout(span) and .stop(token) if you like, and throw io_error, timed_out or
+// cancelled. A datagram comes whole, twice, or not at all, and in any order: the simulated network
+// changes the order, and loses what finds no room (200 KiB a socket). At most 65,507 bytes (over
+// IPv4) are sent at a time; past 1,472 the network may have to cut them up.
 //
 // Example (declarations):
 //     troupe::task<> answer(troupe::udp_socket socket) {
@@ -79,20 +81,24 @@ class udp_socket {
  public:
   udp_socket() = default;  // not open
 
-  // Receives what is sent there. Port 0: the system chooses one; see local(). Anywhere; under the simulated policy in a
-  // handler or a task. Throws io_error: address_in_use, permission_denied, …
+  // Receives what is sent there. Port 0: the system chooses one; see local(). Anywhere; under the
+  // simulated policy in a handler or a task. Throws io_error: address_in_use, permission_denied, …
   static udp_socket bind(const endpoint& at, const udp_options& options = {});
-  // To one peer, and from it alone. Does not wait, and does not know whether somebody is there: when the peer's system
-  // says that nobody is, a later operation throws io_error, connection_refused.
+  // To one peer, and from it alone. Does not wait, and does not know whether somebody is there:
+  // when the peer's system says that nobody is, a later operation throws io_error,
+  // connection_refused.
   static udp_socket connect(const endpoint& to, const udp_options& options = {});
 
   // The next datagram.
   io::awaitable<io::receive_job> receive(std::span<std::byte> to) noexcept {
     return io::awaitable<io::receive_job>(std::in_place, descriptor_, to, weak_);
   }
-  io::awaitable<io::receive_job> receive(std::span<char> to) noexcept { return receive(std::as_writable_bytes(to)); }
+  io::awaitable<io::receive_job> receive(std::span<char> to) noexcept {
+    return receive(std::as_writable_bytes(to));
+  }
 
-  // One datagram, to the peer that it was connected to, or to this one. The bytes stay the caller's until it is sent.
+  // One datagram, to the peer that it was connected to, or to this one. The bytes stay the caller's
+  // until it is sent.
   io::awaitable<io::send_job> send(std::string_view bytes) noexcept {
     return io::awaitable<io::send_job>(std::in_place, descriptor_, bytes);
   }

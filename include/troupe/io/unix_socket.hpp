@@ -12,7 +12,8 @@ namespace troupe {
 
 namespace io {
 
-// The file of a socket that was bound; it is removed with this, unless another one has taken its place.
+// The file of a socket that was bound; it is removed with this, unless another one has taken its
+// place.
 class socket_file {
  public:
   socket_file() = default;  // none
@@ -40,10 +41,12 @@ class unix_stream : public stream {
  public:
   unix_stream() = default;
 
-  // To who listens at that path; one that begins with '\0' is no file's, but a name (the abstract namespace of Linux).
-  // Does not wait: the system connects at once or refuses. Throws io_error: no_such_file_or_directory, connection_refused
-  // (nobody listens any more), resource_unavailable_try_again (too many wait to be accepted); option_error for a path
-  // that is empty, longer than 107 bytes, or has a zero byte within. Under the simulated policy in a handler or a task.
+  // To who listens at that path; one that begins with '\0' is no file's, but a name (the abstract
+  // namespace of Linux). Does not wait: the system connects at once or refuses. Throws io_error:
+  // no_such_file_or_directory, connection_refused (nobody listens any more),
+  // resource_unavailable_try_again (too many wait to be accepted); option_error for a path that is
+  // empty, longer than 107 bytes, or has a zero byte within. Under the simulated policy in a
+  // handler or a task.
   static unix_stream connect(const std::string& path);
 
   // Nothing more is written; the peer reads to the end. Throws io_error.
@@ -51,7 +54,8 @@ class unix_stream : public stream {
 
  private:
   friend io::accept_job<unix_stream>;
-  explicit unix_stream(io::descriptor&& open) noexcept : stream(std::move(open), io::stream_kind::socket) {}
+  explicit unix_stream(io::descriptor&& open) noexcept
+      : stream(std::move(open), io::stream_kind::socket) {}
 };
 
 // Listens at a path, and removes its file when it goes.
@@ -59,9 +63,11 @@ class unix_listener {
  public:
   unix_listener() = default;  // not open
 
-  // A file that was left there by one that has died is replaced; one at which somebody listens is not: io_error,
-  // address_in_use. (To find out it connects there: a listener that lives sees a connection that ends at once.) Of the options `backlog` and `weak` are for these. Throws io_error, and option_error as connect() does.
-  // Under the simulated policy in a handler or a task; paths are the simulation's own then.
+  // A file that was left there by one that has died is replaced; one at which somebody listens is
+  // not: io_error, address_in_use. (To find out it connects there: a listener that lives sees a
+  // connection that ends at once.) Of the options `backlog` and `weak` are for these. Throws
+  // io_error, and option_error as connect() does. Under the simulated policy in a handler or a
+  // task; paths are the simulation's own then.
   static unix_listener listen(const std::string& path, const listen_options& options = {});
 
   // As tcp_listener::accept().

@@ -22,8 +22,8 @@ struct waiter {
 };
 
 struct job {
-  // cancel: its result is the exception `cancelled`. report: nobody will hear of its exception, if it has one. forget: nor want
-  // its result.
+  // cancel: its result is the exception `cancelled`. report: nobody will hear of its exception, if
+  // it has one. forget: nor want its result.
   enum class act : std::uint8_t { run, cancel, report, forget, free };
 
   job(void (*acts)(job&, act) noexcept, const char* what, bool for_another = false) noexcept
@@ -42,9 +42,11 @@ struct job {
 
   static constexpr std::uintptr_t done = 1;
   std::atomic<std::uintptr_t> word{0};  // the waiters, newest first; then done
-  std::atomic<std::uint32_t> refs{3};   // its maker's, and where it is kept until somebody takes it (job_refs.hpp)
-  std::atomic<bool> claimed{false};     // somebody runs it, or has
-  std::atomic<bool> needs_memory{false};  // past the limit it is begun by who wants it only (resource.hpp); before it is kept anywhere
+  // its maker's, and where it is kept until somebody takes it (job_refs.hpp)
+  std::atomic<std::uint32_t> refs{3};
+  std::atomic<bool> claimed{false};  // somebody runs it, or has
+  // past the limit it is begun by who wants it only (resource.hpp); before it is kept anywhere
+  std::atomic<bool> needs_memory{false};
   const bool is_proxy_job;  // it runs another one, which counts then; it does not
   void (*const perform)(job&, act) noexcept;
   const char* const name;
@@ -52,21 +54,23 @@ struct job {
   std::atomic<const void*> kept_by{nullptr};
   job* older = nullptr;
   job* newer = nullptr;
-  std::uint64_t position = 0;       // in the list by age, in the queue by index
+  std::uint64_t position = 0;      // in the list by age, in the queue by index
   const frame* made_in = nullptr;  // its maker's innermost job or work then, which may have gone
   std::atomic<waiting_thread*> run_by{nullptr};
-  std::atomic<job_queue*> queues_in{nullptr};  // of the outermost job of a thread: who waits for it may help (docs/protocols/lazies.md)
+  // of the outermost job of a thread: who waits for it may help (docs/protocols/lazies.md)
+  std::atomic<job_queue*> queues_in{nullptr};
 };
 
-// An exception that nobody will hear of otherwise: a failure of the runtime that the calling thread's jobs belong to. Ends the
-// program where there is none.
+// An exception that nobody will hear of otherwise: a failure of the runtime that the calling
+// thread's jobs belong to. Ends the program where there is none.
 void report_unheard(const job& of, const std::exception_ptr& what) noexcept;
 
 // Keeps a new job with what the calling thread has pending; takes one of its two refs.
 void keep(job& made) noexcept;
 
-// Submits all that the calling thread has pending, and returns when `of` is done: it runs here if nobody has begun it.
-// Throws deadlock when it would wait for itself; usage_error in an actor's handler.
+// Submits all that the calling thread has pending, and returns when `of` is done: it runs here if
+// nobody has begun it. Throws deadlock when it would wait for itself; usage_error in an actor's
+// handler.
 void need(job& of);
 
 // Submits the same, and tells when `of` is done. Throws std::bad_alloc.
@@ -79,7 +83,8 @@ class pending_scope {
   pending_scope(const pending_scope&) = delete;
   pending_scope& operator=(const pending_scope&) = delete;
   ~pending_scope();
-  // Of a job that was made in it, or before it: whether the innermost scope around that runs what nobody wants.
+  // Of a job that was made in it, or before it: whether the innermost scope around that runs what
+  // nobody wants.
   bool runs(const job& one) const noexcept;
 
  private:

@@ -1,4 +1,5 @@
-// lazy: a value that is computed when somebody wants it, in parallel with what else is wanted by then.
+// lazy: a value that is computed when somebody wants it, in parallel with what else is wanted by
+// then.
 #pragma once
 
 #include <concepts>
@@ -14,9 +15,9 @@
 #include "troupe/base/error.hpp"
 #include "troupe/base/platform.hpp"
 #include "troupe/base/type_name.hpp"
-#include "troupe/memory/block_pool.hpp"
 #include "troupe/jobs/job.hpp"
 #include "troupe/jobs/resource.hpp"
+#include "troupe/memory/block_pool.hpp"
 #include "troupe/task/result.hpp"
 
 namespace troupe {
@@ -40,7 +41,8 @@ struct job_of : job {
 template <class T, class Function>
 struct lazy_job final : job_of<T> {
   template <class F>
-  explicit lazy_job(F&& given) : job_of<T>(&perform, base::type_name<Function>()), function(std::forward<F>(given)) {}
+  explicit lazy_job(F&& given)
+      : job_of<T>(&perform, base::type_name<Function>()), function(std::forward<F>(given)) {}
 
   static void perform(job& base, job::act what) noexcept {
     auto& self = static_cast<lazy_job&>(base);
@@ -54,7 +56,8 @@ struct lazy_job final : job_of<T> {
     }
     if (what == job::act::forget) return self.result.reset();
     if (what == job::act::cancel) {
-      self.result.fail(std::make_exception_ptr(cancelled("troupe: lazy: it was dropped, since its runtime was stopped or ends")));
+      self.result.fail(std::make_exception_ptr(
+          cancelled("troupe: lazy: it was dropped, since its runtime was stopped or ends")));
       return self.function.reset();
     }
     try {
@@ -76,7 +79,9 @@ struct lazy_job final : job_of<T> {
 template <class T, class Function>
 TROUPE_NOINLINE job_of<T>& make_lazy(Function&& function, memory_use use) {
   using made = lazy_job<T, std::decay_t<Function>>;
-  static_assert(alignof(made) <= alignof(std::max_align_t), "troupe: lazy: the function is over-aligned; put what it holds into a std::unique_ptr");
+  static_assert(
+      alignof(made) <= alignof(std::max_align_t),
+      "troupe: lazy: the function is over-aligned; put what it holds into a std::unique_ptr");
   void* place = memory::allocate(sizeof(made));
   made* one = nullptr;
   try {
@@ -85,30 +90,35 @@ TROUPE_NOINLINE job_of<T>& make_lazy(Function&& function, memory_use use) {
     memory::deallocate(place, sizeof(made));
     throw;
   }
-  one->needs_memory.store(use == memory_use::needs, std::memory_order_relaxed);  // order: relaxed  nobody else knows it yet
+  // order: relaxed  nobody else knows it yet
+  one->needs_memory.store(use == memory_use::needs, std::memory_order_relaxed);
   keep(*one);
   return *one;
 }
 
 }  // namespace jobs
 
-// A value that somebody may want later. Making one runs nothing. The first get() or co_await submits all that this thread
-// has made and not yet submitted, so that other workers begin with it, and computes what it wants here unless somebody
-// has begun that. A function runs once, on any thread, in any order; its value, or its exception, is shared by all copies
-// of the lazy and all threads. A counted handle: the value goes with the last one.
+// A value that somebody may want later. Making one runs nothing. The first get() or co_await
+// submits all that this thread has made and not yet submitted, so that other workers begin with it,
+// and computes what it wants here unless somebody has begun that. A function runs once, on any
+// thread, in any order; its value, or its exception, is shared by all copies of the lazy and all
+// threads. A counted handle: the value goes with the last one.
 //
-// get() never deadlocks, with however few workers and however deep: what nobody has begun runs at once in the thread that
-// wants it, and what somebody has begun makes progress. A value that needs itself throws troupe::deadlock in one of those
-// who want it. Plain code and posted procedures use get(); a handler or a task must not hold its thread: co_await it there.
-// While it waits in plain code a thread runs what was queued on the way to the value: hold no lock that this may want.
+// get() never deadlocks, with however few workers and however deep: what nobody has begun runs at
+// once in the thread that wants it, and what somebody has begun makes progress. A value that needs
+// itself throws troupe::deadlock in one of those who want it. Plain code and posted procedures use
+// get(); a handler or a task must not hold its thread: co_await it there. While it waits in plain
+// code a thread runs what was queued on the way to the value: hold no lock that this may want.
 //
-// Where it runs: in the runtime of the handler, task, job or blocking call that wants it; on other threads in the one that this
-// thread made last; without one all runs in the thread that wants it. One that nobody wants is dropped, and counted, unless a
-// lazy_scope says otherwise. Cost: about 40 ns.
+// Where it runs: in the runtime of the handler, task, job or blocking call that wants it; on other
+// threads in the one that this thread made last; without one all runs in the thread that wants it.
+// One that nobody wants is dropped, and counted, unless a lazy_scope says otherwise. Cost: about 40
+// ns.
 //
-// What the function captures by reference must live until it has run: another get() of this thread submits this one, too,
-// while a handle of it is left. A stop that discards drops what nobody has begun: who wants it gets troupe::cancelled.
-// With g++ 12 name the lazy before you await it (`lazy one([x] { … }); co_await one;`): see task.
+// What the function captures by reference must live until it has run: another get() of this thread
+// submits this one, too, while a handle of it is left. A stop that discards drops what nobody has
+// begun: who wants it gets troupe::cancelled. With g++ 12 name the lazy before you await it (`lazy
+// one([x] { … }); co_await one;`): see task.
 //
 // Example:
 //     troupe::runtime rt;
@@ -121,8 +131,9 @@ class lazy {
  public:
   using value_type = T;
 
-  // Empty: it has no value, and nothing was made for it. get(), co_await and the range throw usage_error until another lazy
-  // is assigned. A lazy that was moved from, or released, is empty, too.
+  // Empty: it has no value, and nothing was made for it. get(), co_await and the range throw
+  // usage_error until another lazy is assigned. A lazy that was moved from, or released, is empty,
+  // too.
   //
   // Example:
   //     std::vector<troupe::lazy<int>> squares(10);
@@ -131,24 +142,28 @@ class lazy {
   lazy() noexcept = default;
 
   template <class Function>
-    requires(!std::same_as<std::remove_cvref_t<Function>, lazy> && std::is_invocable_v<std::decay_t<Function>>)
-  explicit lazy(Function&& function) : lazy(jobs::use_of<T>, std::forward<Function>(function)) {}
-#define TROUPE_NO_FUNCTION \
-  "troupe: lazy: it takes what can be called without arguments: a lambda, lazy([&] { return work(5); }), " \
+  requires(!std::same_as<std::remove_cvref_t<Function>, lazy> &&
+           std::is_invocable_v<std::decay_t<Function>>) explicit lazy(Function&& function)
+      : lazy(jobs::use_of<T>, std::forward<Function>(function)) {}
+#define TROUPE_NO_FUNCTION                                                                    \
+  "troupe: lazy: it takes what can be called without arguments: a lambda, lazy([&] { return " \
+  "work(5); }), "                                                                             \
   "or parallel(work)(5)"
   template <class Given TROUPE_SAYS(TROUPE_NO_FUNCTION)>
-    requires(!jobs::is_lazy<std::remove_cvref_t<Given>> &&
-             !std::is_invocable_v<std::decay_t<Given>>)
-  explicit lazy(Given&&) TROUPE_REFUSED(TROUPE_NO_FUNCTION);
+  requires(!jobs::is_lazy<std::remove_cvref_t<Given>> &&
+           !std::is_invocable_v<std::decay_t<Given>>) explicit lazy(Given&&)
+      TROUPE_REFUSED(TROUPE_NO_FUNCTION);
 #undef TROUPE_NO_FUNCTION
   // Where its type does not say what it does to memory (resource.hpp).
   template <class Function>
-    requires std::is_invocable_v<std::decay_t<Function>>
-  lazy(memory_use use, Function&& function) : job_(&jobs::make_lazy<T>(std::forward<Function>(function), use)) {
+  requires std::is_invocable_v<std::decay_t<Function>> lazy(memory_use use, Function&& function)
+      : job_(&jobs::make_lazy<T>(std::forward<Function>(function), use)) {
     static_assert(!std::is_reference_v<std::invoke_result_t<std::decay_t<Function>>>,
-                  "troupe: lazy: the function returns a reference, which may dangle when somebody wants it; return a value");
+                  "troupe: lazy: the function returns a reference, which may dangle when somebody "
+                  "wants it; return a value");
     static_assert(!tasks::makes_task<Function>,
-                  "troupe: lazy: the function is a coroutine, which nobody would run: return get() of a work, or give a task to spawn()");
+                  "troupe: lazy: the function is a coroutine, which nobody would run: return get() "
+                  "of a work, or give a task to spawn()");
   }
   lazy(const lazy& other) noexcept : job_(other.job_) {
     if (job_ != nullptr) job_->add_ref();
@@ -160,8 +175,8 @@ class lazy {
   }
   ~lazy() { release(); }
 
-  // The value, which lives as long as a copy of this lazy; throws the function's exception. Throws deadlock, usage_error in
-  // a handler.
+  // The value, which lives as long as a copy of this lazy; throws the function's exception. Throws
+  // deadlock, usage_error in a handler.
   decltype(auto) get() const {
     check();
     jobs::need(*job_);
@@ -178,20 +193,13 @@ class lazy {
   }
 
   // It is a range when its value is one.
-  auto begin() const
-    requires std::ranges::range<const T>
-  {
-    return std::ranges::begin(get());
-  }
-  auto end() const
-    requires std::ranges::range<const T>
-  {
-    return std::ranges::end(get());
-  }
+  auto begin() const requires std::ranges::range<const T> { return std::ranges::begin(get()); }
+  auto end() const requires std::ranges::range<const T> { return std::ranges::end(get()); }
 
   class awaiter {
    public:
-    explicit awaiter(lazy of) : of_(std::move(of)), done_(jobs::when_done(*of_.job_)), wait_(done_.operator co_await()) {}
+    explicit awaiter(lazy of)
+        : of_(std::move(of)), done_(jobs::when_done(*of_.job_)), wait_(done_.operator co_await()) {}
     awaiter(awaiter&&) = delete;
     bool await_ready() const noexcept { return wait_.await_ready(); }
     template <std::derived_from<tasks::promise_base> Promise>
@@ -225,7 +233,8 @@ class lazy {
   void check() const {
     if (job_ == nullptr) [[unlikely]] {
       throw usage_error(
-          "troupe: lazy: it is empty (made without a function, moved from, or released): assign it a lazy before you want its value");
+          "troupe: lazy: it is empty (made without a function, moved from, or released): assign it "
+          "a lazy before you want its value");
     }
   }
   jobs::job_of<T>* job_ = nullptr;
@@ -236,7 +245,8 @@ lazy(Function&&) -> lazy<std::invoke_result_t<std::decay_t<Function>>>;
 template <class Function>
 lazy(memory_use, Function&&) -> lazy<std::invoke_result_t<std::decay_t<Function>>>;
 
-// What a function becomes whose calls are lazies: calling it keeps the arguments, by value, and runs nothing.
+// What a function becomes whose calls are lazies: calling it keeps the arguments, by value, and
+// runs nothing.
 //
 // Example:
 //     auto half = troupe::parallel([](int n) { return n / 2; });
@@ -245,18 +255,20 @@ lazy(memory_use, Function&&) -> lazy<std::invoke_result_t<std::decay_t<Function>
 template <class Function>
 auto parallel(Function&& function) {
   return [function = std::forward<Function>(function)]<class... Args>(Args&&... args) {
-    return lazy([function, kept = std::tuple<std::decay_t<Args>...>(std::forward<Args>(args)...)]() mutable {
+    return lazy([function,
+                 kept = std::tuple<std::decay_t<Args>...>(std::forward<Args>(args)...)]() mutable {
       return std::apply(function, std::move(kept));
     });
   };
 }
 
-// What becomes of the lazies that this thread made inside the scope and that nobody wanted: at its end they are dropped, or
-// submitted to run. What the lazies and works that run here meanwhile make is theirs, and not the scope's: it may refer to what has
-// gone by then. What those throw that nobody can get any more is a failure of the runtime, which run() throws; without a
-// runtime it ends the program. Scopes nest. A scope belongs to its thread: in a coroutine, which may go on on another one, or
-// beside others that make lazies on this one, it throws usage_error. A plain handler, a posted procedure, a lazy may have
-// one.
+// What becomes of the lazies that this thread made inside the scope and that nobody wanted: at its
+// end they are dropped, or submitted to run. What the lazies and works that run here meanwhile make
+// is theirs, and not the scope's: it may refer to what has gone by then. What those throw that
+// nobody can get any more is a failure of the runtime, which run() throws; without a runtime it
+// ends the program. Scopes nest. A scope belongs to its thread: in a coroutine, which may go on on
+// another one, or beside others that make lazies on this one, it throws usage_error. A plain
+// handler, a posted procedure, a lazy may have one.
 //
 // Example:
 //     {

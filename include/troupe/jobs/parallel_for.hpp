@@ -1,4 +1,5 @@
-// parallel_for: calls a function for each element of a range, or each number of an interval, on all workers.
+// parallel_for: calls a function for each element of a range, or each number of an interval, on all
+// workers.
 #pragma once
 
 #include <concepts>
@@ -47,47 +48,55 @@ work<> run_for(for_loop<First, Body> loop) {
 
 }  // namespace jobs
 
-// Calls body(element) for each element of a range with random access, each once, several at the same time. co_await it in a
-// task, a handler or a work; call get() in plain code. The range must live until it is done, and is no temporary; the body is
-// moved in, and is called as a const object, by several threads at once. Elements that it writes must be objects of their own: the bits of
-// a std::vector<bool> are not.
+// Calls body(element) for each element of a range with random access, each once, several at the
+// same time. co_await it in a task, a handler or a work; call get() in plain code. The range must
+// live until it is done, and is no temporary; the body is moved in, and is called as a const
+// object, by several threads at once. Elements that it writes must be objects of their own: the
+// bits of a std::vector<bool> are not.
 //
-// If a call throws, no further part begins, and the first exception is thrown when those that run have ended. Grain by
-// default: a 64th of what each worker would get. Choose a larger one for calls of a few ns, so that a part takes 10 µs at
-// least; a part is what an actor on the same worker may have to wait for.
+// If a call throws, no further part begins, and the first exception is thrown when those that run
+// have ended. Grain by default: a 64th of what each worker would get. Choose a larger one for calls
+// of a few ns, so that a part takes 10 µs at least; a part is what an actor on the same worker may
+// have to wait for.
 //
 // Example:
 //     std::vector<int> numbers{1, 2, 3};
 //     troupe::parallel_for(numbers, [](int& one) { one *= 2; }).get();
 //     std::cout << numbers[2] << '\n';
 template <class Range, class Body>
-  requires jobs::parallel_range<Range>
-work<> parallel_for(Range&& range, Body body, parallel_options options = {}) {
+requires jobs::parallel_range<Range> work<> parallel_for(Range&& range, Body body,
+                                                         parallel_options options = {}) {
   static_assert(std::invocable<const Body&, std::ranges::range_reference_t<Range>>,
-                "troupe: parallel_for: the body must be callable with an element, as a const object: several threads call it at once");
+                "troupe: parallel_for: the body must be callable with an element, as a const "
+                "object: several threads call it at once");
   static_assert(!tasks::makes_task<const Body&, std::ranges::range_reference_t<Range>>,
-                "troupe: parallel_for: the body is a coroutine, which nobody would run: call get() of a work in it, or fork a vector of works");
+                "troupe: parallel_for: the body is a coroutine, which nobody would run: call get() "
+                "of a work in it, or fork a vector of works");
   static_assert(!jobs::is_bit<std::ranges::range_reference_t<Range>>,
-                "troupe: parallel_for: threads that write to neighbours in a std::vector<bool> lose bits; use a std::vector<char>, or give "
+                "troupe: parallel_for: threads that write to neighbours in a std::vector<bool> "
+                "lose bits; use a std::vector<char>, or give "
                 "std::as_const(range) if the body only reads");
   jobs::for_loop loop(jobs::cut_of(range, options.grain), std::move(body));
   return jobs::run_for(std::move(loop));
 }
 
-// The same for the numbers from first to last, which is not one of them, in the common type of both. Throws usage_error at once when
-// that is unsigned and the first is negative, and less than the last.
+// The same for the numbers from first to last, which is not one of them, in the common type of
+// both. Throws usage_error at once when that is unsigned and the first is negative, and less than
+// the last.
 //
 // Example:
 //     std::vector<int> squares(10);
-//     troupe::parallel_for(0, 10, [&](int i) { squares[static_cast<std::size_t>(i)] = i * i; }).get();
-//     std::cout << squares[9] << '\n';
+//     troupe::parallel_for(0, 10, [&](int i) { squares[static_cast<std::size_t>(i)] = i * i;
+//     }).get(); std::cout << squares[9] << '\n';
 template <std::integral First, std::integral Last, class Body>
 work<> parallel_for(First first, Last last, Body body, parallel_options options = {}) {
   using index = std::common_type_t<First, Last>;
   static_assert(std::invocable<const Body&, index>,
-                "troupe: parallel_for: the body must be callable with a number, as a const object: several threads call it at once");
+                "troupe: parallel_for: the body must be callable with a number, as a const object: "
+                "several threads call it at once");
   static_assert(!tasks::makes_task<const Body&, index>,
-                "troupe: parallel_for: the body is a coroutine, which nobody would run: call get() of a work in it, or fork a vector of works");
+                "troupe: parallel_for: the body is a coroutine, which nobody would run: call get() "
+                "of a work in it, or fork a vector of works");
   jobs::for_loop loop(jobs::interval(first, last, options.grain, "parallel_for"), std::move(body));
   return jobs::run_for(std::move(loop));
 }

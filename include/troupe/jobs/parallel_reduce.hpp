@@ -1,4 +1,5 @@
-// parallel_reduce and parallel_scan: what the elements of a range come to, and what they come to up to each of them.
+// parallel_reduce and parallel_scan: what the elements of a range come to, and what they come to up
+// to each of them.
 #pragma once
 
 #include <concepts>
@@ -44,7 +45,8 @@ class reduction final : public part_body {
   void find_prefixes() const {
     std::optional<T> before;
     for (auto& value : values_) {
-      std::optional<T> next(before ? std::invoke(combine_, *before, std::move(*value)) : std::move(*value));
+      std::optional<T> next(before ? std::invoke(combine_, *before, std::move(*value))
+                                   : std::move(*value));
       value = std::exchange(before, std::move(next));
     }
   }
@@ -73,7 +75,8 @@ class rescan final : public part_body {
   void run_part(std::size_t i) const override {
     const auto& all = sums_.all();
     const Out to = out_ + static_cast<std::iter_difference_t<Out>>(i * all.grain);
-    const auto combine = std::cref(sums_.combines());  // std::inclusive_scan copies what it is given
+    // std::inclusive_scan copies what it is given
+    const auto combine = std::cref(sums_.combines());
     if (const auto& before = sums_.before(i)) {
       std::inclusive_scan(all.begin_of(i), all.end_of(i), to, combine, *before);
     } else {
@@ -98,46 +101,59 @@ work<> run_scan(Reduction sums, Out out) {
 
 }  // namespace jobs
 
-// What init and transform(element) of all elements come to by combine(T, T), which must be associative; it need not be
-// commutative.
-// Otherwise as parallel_for. The elements of a part are combined from the first to the last, then the parts in their order: so the same
-// range and grain give the same result, to the last bit of a floating point number, however many workers there are. Grain by
-// default: a 256th of the range, which does not depend on the workers either. T may be move-only: what elements come to is moved on,
-// never copied.
+// What init and transform(element) of all elements come to by combine(T, T), which must be
+// associative; it need not be commutative. Otherwise as parallel_for. The elements of a part are
+// combined from the first to the last, then the parts in their order: so the same range and grain
+// give the same result, to the last bit of a floating point number, however many workers there are.
+// Grain by default: a 256th of the range, which does not depend on the workers either. T may be
+// move-only: what elements come to is moved on, never copied.
 //
 // Example:
 //     const std::vector<double> numbers{1, 2, 3};
 //     const auto square = [](double one) { return one * one; };
 //     std::cout << troupe::parallel_reduce(numbers, 0.0, std::plus(), square).get() << '\n';
 template <class Range, class T, class Combine = std::plus<>, class Transform = std::identity>
-  requires jobs::parallel_range<Range>
-work<T> parallel_reduce(Range&& range, T init, Combine combine = {}, Transform transform = {}, parallel_options options = {}) {
-  static_assert(std::movable<T>, "troupe: parallel_reduce: what init is must be movable and assignable");
-  static_assert(std::convertible_to<std::invoke_result_t<const Transform&, std::ranges::range_reference_t<Range>>, T> &&
-                    std::is_invocable_r_v<T, const Combine&, T, T>,
-                "troupe: parallel_reduce: transform(element) and combine(T, T) must give what init is; they are called as const objects");
-  const std::size_t grain = options.grain != 0 ? options.grain : jobs::fixed_grain(std::ranges::size(range));
+requires jobs::parallel_range<Range> work<T> parallel_reduce(Range&& range, T init,
+                                                             Combine combine = {},
+                                                             Transform transform = {},
+                                                             parallel_options options = {}) {
+  static_assert(std::movable<T>,
+                "troupe: parallel_reduce: what init is must be movable and assignable");
+  static_assert(
+      std::convertible_to<
+          std::invoke_result_t<const Transform&, std::ranges::range_reference_t<Range>>, T> &&
+          std::is_invocable_r_v<T, const Combine&, T, T>,
+      "troupe: parallel_reduce: transform(element) and combine(T, T) must give what init is; they "
+      "are called as const objects");
+  const std::size_t grain =
+      options.grain != 0 ? options.grain : jobs::fixed_grain(std::ranges::size(range));
   const auto all = jobs::cut_of(range, grain);
   using loop_type = jobs::reduction<T, std::ranges::iterator_t<Range>, Combine, Transform>;
   loop_type loop(all, std::move(combine), std::move(transform));
   return jobs::run_reduction<T>(std::move(loop), std::move(init));
 }
 
-// Writes to `out`, which has random access and may be the range itself, what the elements up to each one, itself included,
-// come to by combine. Cut and combined as by parallel_reduce; each element is looked at twice.
+// Writes to `out`, which has random access and may be the range itself, what the elements up to
+// each one, itself included, come to by combine. Cut and combined as by parallel_reduce; each
+// element is looked at twice.
 //
 // Example:
 //     std::vector<int> numbers{1, 2, 3};
 //     troupe::parallel_scan(numbers, numbers.begin()).get();
 //     std::cout << numbers[2] << '\n';
 template <class Range, std::random_access_iterator Out, class Combine = std::plus<>>
-  requires jobs::parallel_range<Range>
-work<> parallel_scan(Range&& range, Out out, Combine combine = {}, parallel_options options = {}) {
+requires jobs::parallel_range<Range> work<> parallel_scan(Range&& range, Out out,
+                                                          Combine combine = {},
+                                                          parallel_options options = {}) {
   using value = std::ranges::range_value_t<Range>;
-  static_assert(std::copyable<value>, "troupe: parallel_scan: the elements must be copyable, since each sum is written and goes on");
+  static_assert(std::copyable<value>,
+                "troupe: parallel_scan: the elements must be copyable, since each sum is written "
+                "and goes on");
   static_assert(!jobs::is_bit<std::iter_reference_t<Out>>,
-                "troupe: parallel_scan: threads that write to neighbours in a std::vector<bool> lose bits; write to a std::vector<char>");
-  const std::size_t grain = options.grain != 0 ? options.grain : jobs::fixed_grain(std::ranges::size(range));
+                "troupe: parallel_scan: threads that write to neighbours in a std::vector<bool> "
+                "lose bits; write to a std::vector<char>");
+  const std::size_t grain =
+      options.grain != 0 ? options.grain : jobs::fixed_grain(std::ranges::size(range));
   const auto all = jobs::cut_of(range, grain);
   using loop_type = jobs::reduction<value, std::ranges::iterator_t<Range>, Combine, std::identity>;
   std::identity same;

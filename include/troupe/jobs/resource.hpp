@@ -18,8 +18,8 @@ namespace jobs {
 
 class memory_account;
 
-// What resources take of a runtime's limit: of the runtime whose jobs the calling thread runs, as for lazies. Null without
-// one, which is counted nowhere. The account outlives its runtime.
+// What resources take of a runtime's limit: of the runtime whose jobs the calling thread runs, as
+// for lazies. Null without one, which is counted nowhere. The account outlives its runtime.
 memory_account* charge(std::size_t bytes) noexcept;
 void discharge(memory_account& of, std::size_t bytes) noexcept;
 // The same. Throws usage_error for more than any process can have: sums of such would wrap round.
@@ -27,8 +27,10 @@ std::size_t check_bytes(std::size_t bytes);
 
 template <class Value>
 constexpr std::size_t bytes_of(const Value& value) noexcept {
-  if constexpr (std::ranges::contiguous_range<const Value> && std::ranges::sized_range<const Value>) {
-    return sizeof(Value) + std::ranges::size(value) * sizeof(std::ranges::range_value_t<const Value>);
+  if constexpr (std::ranges::contiguous_range<const Value> &&
+                std::ranges::sized_range<const Value>) {
+    return sizeof(Value) +
+           std::ranges::size(value) * sizeof(std::ranges::range_value_t<const Value>);
   } else {
     return sizeof(Value);
   }
@@ -36,19 +38,21 @@ constexpr std::size_t bytes_of(const Value& value) noexcept {
 
 }  // namespace jobs
 
-// A counted handle of a large value that is computed once, and read by many: the samples of a sound, an image. Its bytes count
-// against runtime_options::resource_bytes from when it is made until the last handle goes, or gives it up by release().
+// A counted handle of a large value that is computed once, and read by many: the samples of a
+// sound, an image. Its bytes count against runtime_options::resource_bytes from when it is made
+// until the last handle goes, or gives it up by release().
 //
-// Past that limit what frees memory comes before what needs more: a lazy whose value is a resource is not begun by a worker,
-// until enough was freed or somebody wants it. Whoever wants it runs it, limit or not: so nobody ever waits for memory, and
-// nothing can deadlock; the limit is passed by what is wanted at the same time. A lazy that makes a resource out of others,
-// which it frees, is no such one: say so, lazy(memory_use::frees, function). Any thread may hold handles; each handle is one
-// thread's.
+// Past that limit what frees memory comes before what needs more: a lazy whose value is a resource
+// is not begun by a worker, until enough was freed or somebody wants it. Whoever wants it runs it,
+// limit or not: so nobody ever waits for memory, and nothing can deadlock; the limit is passed by
+// what is wanted at the same time. A lazy that makes a resource out of others, which it frees, is
+// no such one: say so, lazy(memory_use::frees, function). Any thread may hold handles; each handle
+// is one thread's.
 //
 // Example:
 //     troupe::runtime rt({.resource_bytes = 64 << 20});
-//     auto noise = troupe::lazy([] { return troupe::resource(std::vector<float>(1'000'000, 0.5f)); });
-//     auto sum = troupe::lazy([noise] {
+//     auto noise = troupe::lazy([] { return troupe::resource(std::vector<float>(1'000'000, 0.5f));
+//     }); auto sum = troupe::lazy([noise] {
 //       float all = 0;
 //       for (const float one : *noise.get()) all += one;
 //       return all;
@@ -62,10 +66,11 @@ class resource {
 
   // An empty one.
   resource() noexcept = default;
-  // `bytes`: what it takes. By default its own size, and that of its elements if they lie side by side. Throws usage_error for
-  // more than 128 TiB.
+  // `bytes`: what it takes. By default its own size, and that of its elements if they lie side by
+  // side. Throws usage_error for more than 128 TiB.
   explicit resource(T value) : resource(std::move(value), 0) {}
-  resource(T value, std::size_t bytes) : kept_(new kept{std::move(value), jobs::check_bytes(bytes)}) {
+  resource(T value, std::size_t bytes)
+      : kept_(new kept{std::move(value), jobs::check_bytes(bytes)}) {
     if (bytes == 0) kept_->bytes = jobs::bytes_of(kept_->value);
     kept_->account = jobs::charge(kept_->bytes);
   }
@@ -84,7 +89,8 @@ class resource {
   const T& operator*() const { return get(); }
   const T* operator->() const { return &get(); }
   const T& get() const {
-    if (kept_ == nullptr) throw usage_error("troupe: resource: it is empty, was moved from, or released");
+    if (kept_ == nullptr)
+      throw usage_error("troupe: resource: it is empty, was moved from, or released");
     return kept_->value;
   }
   explicit operator bool() const noexcept { return kept_ != nullptr; }

@@ -1,4 +1,5 @@
-// shared_for and shared_reduce: plain loops that cost next to nothing until another worker has nothing to do.
+// shared_for and shared_reduce: plain loops that cost next to nothing until another worker has
+// nothing to do.
 #pragma once
 
 #include <concepts>
@@ -39,11 +40,14 @@ struct elements_from {
   }
 };
 
-// A small function of the loop's own, whose members the compiler may keep in registers: what others are given refers to the caller's.
+// A small function of the loop's own, whose members the compiler may keep in registers: what others
+// are given refers to the caller's.
 template <class Function>
 class hot_copy {
  public:
-  static constexpr bool copies = std::is_trivially_copyable_v<Function> && std::is_trivially_copy_constructible_v<Function> && sizeof(Function) <= 64;
+  static constexpr bool copies = std::is_trivially_copyable_v<Function> &&
+                                 std::is_trivially_copy_constructible_v<Function> &&
+                                 sizeof(Function) <= 64;
   explicit hot_copy(const Function& of) noexcept : function_(of) {}
   const Function& get() const noexcept { return function_; }
 
@@ -53,7 +57,8 @@ class hot_copy {
 
 template <class First, class Body>
 struct shared_for_loop final : shared_loop {
-  TROUPE_INLINE shared_for_loop(const elements_from<First>& all, std::size_t count, const Body& body) noexcept
+  TROUPE_INLINE shared_for_loop(const elements_from<First>& all, std::size_t count,
+                                const Body& body) noexcept
       : shared_loop(count, type), of(all), calls(body) {}
   static given_part* give(shared_loop& base, std::size_t first, std::size_t last) noexcept try {
     const auto& self = static_cast<shared_for_loop&>(base);
@@ -72,21 +77,27 @@ template <class First, class Body>
 void begin_shared_for(elements_from<First> all, std::size_t count, const Body& body);
 
 template <class First, class Body>
-TROUPE_INLINE_HERE void run_shared_for(const elements_from<First>& all, std::size_t count, const Body& body) {
-  if (!in_segment()) [[unlikely]] return begin_shared_for(all, count, body);
+TROUPE_INLINE_HERE void run_shared_for(const elements_from<First>& all, std::size_t count,
+                                       const Body& body) {
+  if (!in_segment()) [[unlikely]]
+    return begin_shared_for(all, count, body);
   shared_for_loop<First, Body> loop(all, count, body);
   const hot_copy<Body> mine(body);
   const elements_from<First> elements = all;
-  if (loop.run([&](std::size_t i) { static_cast<void>(std::invoke(mine.get(), elements[i])); })) [[unlikely]] loop.leave();
+  if (loop.run([&](std::size_t i) { static_cast<void>(std::invoke(mine.get(), elements[i])); }))
+      [[unlikely]]
+    loop.leave();
 }
 
 template <class First, class Body>
-TROUPE_NOINLINE void begin_shared_for(elements_from<First> all, std::size_t count, const Body& body) {
+TROUPE_NOINLINE void begin_shared_for(elements_from<First> all, std::size_t count,
+                                      const Body& body) {
   begin_segment([&] { run_shared_for(all, count, body); });
 }
 
 template <class First, class Body>
-work<> shared_for_loop<First, Body>::run_given(elements_from<First> all, std::size_t count, const Body& body) {
+work<> shared_for_loop<First, Body>::run_given(elements_from<First> all, std::size_t count,
+                                               const Body& body) {
   run_shared_for(all, count, body);
   co_return;
 }
@@ -106,20 +117,24 @@ void add_to(std::optional<T>& sum, const Combine& combine, Value&& value) {
 
 template <class T, class First, class Combine, class Transform>
 struct shared_reduction final : shared_loop {
-  TROUPE_INLINE shared_reduction(const elements_from<First>& all, std::size_t count, const Combine& combine, const Transform& transform) noexcept
+  TROUPE_INLINE shared_reduction(const elements_from<First>& all, std::size_t count,
+                                 const Combine& combine, const Transform& transform) noexcept
       : shared_loop(count, type), of(all), combines(combine), transforms(transform) {}
   static given_part* give(shared_loop& base, std::size_t first, std::size_t last) noexcept try {
     const auto& self = static_cast<shared_reduction&>(base);
-    return part_of<T>::make(run_given(self.of.from(first), last - first, self.combines, self.transforms));
+    return part_of<T>::make(
+        run_given(self.of.from(first), last - first, self.combines, self.transforms));
   } catch (...) {
     return nullptr;
   }
-  static work<T> run_given(elements_from<First> all, std::size_t count, const Combine& combine, const Transform& transform);
+  static work<T> run_given(elements_from<First> all, std::size_t count, const Combine& combine,
+                           const Transform& transform);
   static constexpr kind type{&give, &part_of<T>::free};
   // In their order: what was given last comes first.
   template <class Sum>
   TROUPE_NOINLINE Sum add_given(Sum sum) {
-    for (given_part* at = newest_given; at != nullptr; at = at->older) add_to(sum, combines, static_cast<part_of<T>*>(at)->made.take());
+    for (given_part* at = newest_given; at != nullptr; at = at->older)
+      add_to(sum, combines, static_cast<part_of<T>*>(at)->made.take());
     return sum;
   }
 
@@ -128,13 +143,16 @@ struct shared_reduction final : shared_loop {
   const Transform& transforms;
 };
 
-// What run_shared_reduction does that begins a segment: out of its way, and by value, so that nothing there needs an address.
+// What run_shared_reduction does that begins a segment: out of its way, and by value, so that
+// nothing there needs an address.
 template <class T, class Sum, class First, class Combine, class Transform>
-Sum begin_shared_reduction(elements_from<First> all, std::size_t count, Sum init, const Combine& combine, const Transform& transform);
+Sum begin_shared_reduction(elements_from<First> all, std::size_t count, Sum init,
+                           const Combine& combine, const Transform& transform);
 
 // Sum is T, or an optional one without a value.
 template <class T, class Sum, class First, class Combine, class Transform>
-TROUPE_INLINE_HERE Sum run_shared_reduction(const elements_from<First>& all, std::size_t count, Sum init, const Combine& combine,
+TROUPE_INLINE_HERE Sum run_shared_reduction(const elements_from<First>& all, std::size_t count,
+                                            Sum init, const Combine& combine,
                                             const Transform& transform) {
   if (!in_segment()) [[unlikely]] {
     return begin_shared_reduction<T, Sum>(all, count, std::move(init), combine, transform);
@@ -143,7 +161,8 @@ TROUPE_INLINE_HERE Sum run_shared_reduction(const elements_from<First>& all, std
   shared_reduction<T, First, Combine, Transform> loop(all, count, combine, transform);
   const hot_copy<Transform> mine(transform);
   const elements_from<First> elements = all;
-  if (loop.run([&](std::size_t i) { add_to(sum, combine, std::invoke(mine.get(), elements[i])); })) [[unlikely]] {
+  if (loop.run([&](std::size_t i) { add_to(sum, combine, std::invoke(mine.get(), elements[i])); }))
+      [[unlikely]] {
     const leaves_given at_end(loop);  // also when the sum's move throws
     return loop.add_given(std::move(sum));
   }
@@ -151,13 +170,17 @@ TROUPE_INLINE_HERE Sum run_shared_reduction(const elements_from<First>& all, std
 }
 
 template <class T, class Sum, class First, class Combine, class Transform>
-TROUPE_NOINLINE Sum begin_shared_reduction(elements_from<First> all, std::size_t count, Sum init, const Combine& combine,
-                                           const Transform& transform) {
-  return begin_segment([&] { return run_shared_reduction<T, Sum>(all, count, std::move(init), combine, transform); });
+TROUPE_NOINLINE Sum begin_shared_reduction(elements_from<First> all, std::size_t count, Sum init,
+                                           const Combine& combine, const Transform& transform) {
+  return begin_segment([&] {
+    return run_shared_reduction<T, Sum>(all, count, std::move(init), combine, transform);
+  });
 }
 
 template <class T, class First, class Combine, class Transform>
-work<T> shared_reduction<T, First, Combine, Transform>::run_given(elements_from<First> all, std::size_t count, const Combine& combine,
+work<T> shared_reduction<T, First, Combine, Transform>::run_given(elements_from<First> all,
+                                                                  std::size_t count,
+                                                                  const Combine& combine,
                                                                   const Transform& transform) {
   std::optional<T> none;
   std::optional<T> sum = run_shared_reduction<T>(all, count, std::move(none), combine, transform);
@@ -166,27 +189,33 @@ work<T> shared_reduction<T, First, Combine, Transform>::run_given(elements_from<
 
 }  // namespace jobs
 
-// A loop in plain code that runs in the calling thread, from the first element to the last, and that others join when they have
-// nothing else to do: then they take half of what is left of it. Meant for loops in loops and for recursion, at each node
-// of which there may be one: as long as nobody is idle one costs 5 to 20 ns, so that a program needs no cut-off below which it goes on by
-// plain calls. Of loops that lie in each other the outermost is shared first, since what is left of it is the most.
+// A loop in plain code that runs in the calling thread, from the first element to the last, and
+// that others join when they have nothing else to do: then they take half of what is left of it.
+// Meant for loops in loops and for recursion, at each node of which there may be one: as long as
+// nobody is idle one costs 5 to 20 ns, so that a program needs no cut-off below which it goes on by
+// plain calls. Of loops that lie in each other the outermost is shared first, since what is left of
+// it is the most.
 //
-// For plain code, posted procedures, lazies, and what these call, and works; in a handler it throws usage_error: there
-// co_await a work that calls it. It returns when all calls have; the thread helps with this loop alone while others do the last of
-// what they took, and then sleeps. It holds its thread as other plain code does: nothing gives way to actors but what a
-// parallel_for or a fork around it begins anew, and a thread that has joined is held by what it took. Hold no lock over it that
-// the body wants. Without a runtime, in serial mode, and with stealing off it is a plain loop.
+// For plain code, posted procedures, lazies, and what these call, and works; in a handler it throws
+// usage_error: there co_await a work that calls it. It returns when all calls have; the thread
+// helps with this loop alone while others do the last of what they took, and then sleeps. It holds
+// its thread as other plain code does: nothing gives way to actors but what a parallel_for or a
+// fork around it begins anew, and a thread that has joined is held by what it took. Hold no lock
+// over it that the body wants. Without a runtime, in serial mode, and with stealing off it is a
+// plain loop.
 //
-// If a call throws, no further one begins in this loop or in those inside of it, but for those that come before the next look, every 10 to
-// 40 µs; what others have begun is waited for, and the first exception is thrown; they throw troupe::cancelled out of their own loops. So
-// does a stop that discards, the end of who waits for a work, and the outermost fork around it when another part of that fails; when a
-// part of an inner fork does, the loops of its other parts go on to their end.
+// If a call throws, no further one begins in this loop or in those inside of it, but for those that
+// come before the next look, every 10 to 40 µs; what others have begun is waited for, and the first
+// exception is thrown; they throw troupe::cancelled out of their own loops. So does a stop that
+// discards, the end of who waits for a work, and the outermost fork around it when another part of
+// that fails; when a part of an inner fork does, the loops of its other parts go on to their end.
 // The body is called as a const object, by several threads at once.
 //
 // Example:
 //     void visit(const std::vector<std::vector<int>>& below, int node, std::atomic<long>& sum) {
 //       sum += node;
-//       troupe::shared_for(below[static_cast<std::size_t>(node)], [&](int child) { visit(below, child, sum); });
+//       troupe::shared_for(below[static_cast<std::size_t>(node)], [&](int child) { visit(below,
+//       child, sum); });
 //     }
 //     int main() {
 //       const troupe::runtime rt;
@@ -195,21 +224,24 @@ work<T> shared_reduction<T, First, Combine, Transform>::run_given(elements_from<
 //       std::cout << sum << '\n';
 //     }
 template <class Range, class Body>
-  requires jobs::parallel_range<Range>
-TROUPE_INLINE void shared_for(Range&& range, const Body& body) {
+requires jobs::parallel_range<Range> TROUPE_INLINE void shared_for(Range&& range,
+                                                                   const Body& body) {
   static_assert(std::invocable<const Body&, std::ranges::range_reference_t<Range>>,
-                "troupe: shared_for: the body must be callable with an element, as a const object: several threads call it at once");
+                "troupe: shared_for: the body must be callable with an element, as a const object: "
+                "several threads call it at once");
   static_assert(!tasks::makes_task<const Body&, std::ranges::range_reference_t<Range>>,
-                "troupe: shared_for: the body is a coroutine, which nobody would run: call get() of a work in it, or fork a vector of works");
+                "troupe: shared_for: the body is a coroutine, which nobody would run: call get() "
+                "of a work in it, or fork a vector of works");
   static_assert(!jobs::is_bit<std::ranges::range_reference_t<Range>>,
-                "troupe: shared_for: threads that write to neighbours in a std::vector<bool> lose bits; use a std::vector<char>, or give "
+                "troupe: shared_for: threads that write to neighbours in a std::vector<bool> lose "
+                "bits; use a std::vector<char>, or give "
                 "std::as_const(range) if the body only reads");
   const jobs::elements_from<std::ranges::iterator_t<Range>> all{std::ranges::begin(range)};
   jobs::run_shared_for(all, static_cast<std::size_t>(std::ranges::size(range)), body);
 }
 
-// The same for the numbers from first to last, which is not one of them, in the common type of both. Throws usage_error when that is
-// unsigned and the first is negative, and less than the last.
+// The same for the numbers from first to last, which is not one of them, in the common type of
+// both. Throws usage_error when that is unsigned and the first is negative, and less than the last.
 //
 // Example:
 //     std::vector<int> squares(10);
@@ -219,44 +251,55 @@ template <std::integral First, std::integral Last, class Body>
 TROUPE_INLINE void shared_for(First first, Last last, const Body& body) {
   using index = std::common_type_t<First, Last>;
   static_assert(std::invocable<const Body&, index>,
-                "troupe: shared_for: the body must be callable with a number, as a const object: several threads call it at once");
+                "troupe: shared_for: the body must be callable with a number, as a const object: "
+                "several threads call it at once");
   static_assert(!tasks::makes_task<const Body&, index>,
-                "troupe: shared_for: the body is a coroutine, which nobody would run: call get() of a work in it, or fork a vector of works");
+                "troupe: shared_for: the body is a coroutine, which nobody would run: call get() "
+                "of a work in it, or fork a vector of works");
   const jobs::cut<index> all = jobs::interval(first, last, 0, "shared_for");
   jobs::run_shared_for(jobs::elements_from<index>{all.first}, all.count, body);
 }
 
-// As shared_for, and gives what init and transform(element) of all elements come to by combine(T, T), which must be associative; it need
-// not be commutative. Where the range is cut depends on who is idle: with numbers of floating point the last bits may differ from
-// run to run, where parallel_reduce's do not.
+// As shared_for, and gives what init and transform(element) of all elements come to by combine(T,
+// T), which must be associative; it need not be commutative. Where the range is cut depends on who
+// is idle: with numbers of floating point the last bits may differ from run to run, where
+// parallel_reduce's do not.
 //
 // Example:
 //     long fib(int n) {
 //       if (n < 2) return n;
-//       return troupe::shared_reduce(1, 3, 0L, std::plus(), [n](int less) { return fib(n - less); });
+//       return troupe::shared_reduce(1, 3, 0L, std::plus(), [n](int less) { return fib(n - less);
+//       });
 //     }
 //     int main() {
 //       const troupe::runtime rt;
 //       std::cout << fib(20) << '\n';
 //     }
 template <class Range, class T, class Combine = std::plus<>, class Transform = std::identity>
-  requires jobs::parallel_range<Range>
-TROUPE_INLINE T shared_reduce(Range&& range, T init, const Combine& combine = {}, const Transform& transform = {}) {
-  static_assert(std::convertible_to<std::invoke_result_t<const Transform&, std::ranges::range_reference_t<Range>>, T> &&
-                    std::convertible_to<std::invoke_result_t<const Combine&, T, T>, T>,
-                "troupe: shared_reduce: transform(element) and combine(T, T) must give what init is; they are called as const objects");
+requires jobs::parallel_range<Range> TROUPE_INLINE T
+shared_reduce(Range&& range, T init, const Combine& combine = {}, const Transform& transform = {}) {
+  static_assert(
+      std::convertible_to<
+          std::invoke_result_t<const Transform&, std::ranges::range_reference_t<Range>>, T> &&
+          std::convertible_to<std::invoke_result_t<const Combine&, T, T>, T>,
+      "troupe: shared_reduce: transform(element) and combine(T, T) must give what init is; they "
+      "are called as const objects");
   const jobs::elements_from<std::ranges::iterator_t<Range>> all{std::ranges::begin(range)};
   const auto count = static_cast<std::size_t>(std::ranges::size(range));
   return jobs::run_shared_reduction<T, T>(all, count, std::move(init), combine, transform);
 }
-template <std::integral First, std::integral Last, class T, class Combine = std::plus<>, class Transform = std::identity>
-TROUPE_INLINE T shared_reduce(First first, Last last, T init, const Combine& combine = {}, const Transform& transform = {}) {
+template <std::integral First, std::integral Last, class T, class Combine = std::plus<>,
+          class Transform = std::identity>
+TROUPE_INLINE T shared_reduce(First first, Last last, T init, const Combine& combine = {},
+                              const Transform& transform = {}) {
   using index = std::common_type_t<First, Last>;
   static_assert(std::convertible_to<std::invoke_result_t<const Transform&, index>, T> &&
                     std::convertible_to<std::invoke_result_t<const Combine&, T, T>, T>,
-                "troupe: shared_reduce: transform(number) and combine(T, T) must give what init is; they are called as const objects");
+                "troupe: shared_reduce: transform(number) and combine(T, T) must give what init "
+                "is; they are called as const objects");
   const jobs::cut<index> all = jobs::interval(first, last, 0, "shared_reduce");
-  return jobs::run_shared_reduction<T, T>(jobs::elements_from<index>{all.first}, all.count, std::move(init), combine, transform);
+  return jobs::run_shared_reduction<T, T>(jobs::elements_from<index>{all.first}, all.count,
+                                          std::move(init), combine, transform);
 }
 
 }  // namespace troupe

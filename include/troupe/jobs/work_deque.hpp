@@ -1,14 +1,13 @@
 // work_deque: the parts of forks that one thread has begun and that nobody has begun to run.
 //
-// The owner works at the new end without locked instructions, thieves take the oldest, one at a time. A ring that doubles;
-// it never shrinks. The library's own.
-// Owner: one thread. Thieves: any.
+// The owner works at the new end without locked instructions, thieves take the oldest, one at a
+// time. A ring that doubles; it never shrinks. The library's own. Owner: one thread. Thieves: any.
 // Invariants
 //   D1  what was pushed is given once: to the owner, or to a thief.
 //   D2  what was pushed is seen whole by the thief that gets it.
 //   D3  a slot is written only when no thief may read it.
-// Rejected: Chase-Lev (a fence for each pop); job_queue (a lock, however cheap, for each push and pop).
-// Proof sketch and the losing interleavings: docs/protocols/fork_join.md.
+// Rejected: Chase-Lev (a fence for each pop); job_queue (a lock, however cheap, for each push and
+// pop). Proof sketch and the losing interleavings: docs/protocols/fork_join.md.
 #pragma once
 
 #include <cstddef>
@@ -24,14 +23,16 @@ namespace troupe::jobs {
 template <class Item, class Atomics>
 class work_deque {
  public:
-  explicit work_deque(std::size_t room_at_first = 256) noexcept : room_at_first_(room_at_first) {}  // a power of two
+  // a power of two
+  explicit work_deque(std::size_t room_at_first = 256) noexcept : room_at_first_(room_at_first) {}
   work_deque(const work_deque&) = delete;
   work_deque& operator=(const work_deque&) = delete;
 
   // Owner: room for so many pushes. False when memory is out.
   [[nodiscard]] TROUPE_INLINE bool reserve(std::size_t pushes) noexcept {
     // order: relaxed  the owner's own
-    return ends_.load(std::memory_order_relaxed) + static_cast<index>(pushes) <= limit_ || make_room(static_cast<index>(pushes));
+    return ends_.load(std::memory_order_relaxed) + static_cast<index>(pushes) <= limit_ ||
+           make_room(static_cast<index>(pushes));
   }
 
   // Owner, with room.
@@ -44,17 +45,20 @@ class work_deque {
 
   // Owner: the newest, or null.
   TROUPE_INLINE Item* pop() noexcept {
-    const index last = ends_.load(std::memory_order_relaxed) - 1;  // order: relaxed  the owner's own
-    // order: release  a thief that reads this one sees the slots below it (D2); pairs with steal/acquire
+    // order: relaxed  the owner's own
+    const index last = ends_.load(std::memory_order_relaxed) - 1;
+    // order: release  a thief that reads this one sees the slots below it (D2); pairs with
+    // steal/acquire
     ends_.store(last, std::memory_order_release);
     if (light_) [[likely]] {
       Atomics::light_fence();
     } else {
       Atomics::full_fence();
     }
-    // order: acquire  behind the fence: either this sees the thief, or the thief sees the end (D1); and one that has put the part
-    // back is done with it; pairs with steal/release
-    if (begins_.load(std::memory_order_acquire) <= last) [[likely]] return slots_[static_cast<std::size_t>(last) & mask_];
+    // order: acquire  behind the fence: either this sees the thief, or the thief sees the end (D1);
+    // and one that has put the part back is done with it; pairs with steal/release
+    if (begins_.load(std::memory_order_acquire) <= last) [[likely]]
+      return slots_[static_cast<std::size_t>(last) & mask_];
     return pop_last(last);
   }
 
@@ -63,7 +67,8 @@ class work_deque {
   Item* steal(const Wants& wants) noexcept {
     if (count() == 0) return nullptr;
     lock();
-    const index begin = begins_.load(std::memory_order_relaxed);  // order: relaxed  changed under the lock only
+    // order: relaxed  changed under the lock only
+    const index begin = begins_.load(std::memory_order_relaxed);
     // order: relaxed  announced by the fence (D1); pairs with pop's
     begins_.store(begin + 1, std::memory_order_relaxed);
     Item* one = nullptr;
@@ -72,7 +77,8 @@ class work_deque {
       one = slots_[static_cast<std::size_t>(begin) & mask_];
       if (!wants(*one)) one = nullptr;
     }
-    // order: release  done with the part; pairs with pop/acquire. The owner that saw the other value looks under the lock
+    // order: release  done with the part; pairs with pop/acquire. The owner that saw the other
+    // value looks under the lock
     if (one == nullptr) begins_.store(begin, std::memory_order_release);
     unlock();
     return one;
@@ -81,20 +87,24 @@ class work_deque {
   // A hint for all but the owner, who knows at least what it has pushed.
   std::size_t count() const noexcept {
     // order: relaxed (both)  a hint
-    const index left = ends_.load(std::memory_order_relaxed) - begins_.load(std::memory_order_relaxed);
+    const index left =
+        ends_.load(std::memory_order_relaxed) - begins_.load(std::memory_order_relaxed);
     return left > 0 ? static_cast<std::size_t>(left) : 0;
   }
-  // Owner: nothing is left. Unlike count() it does not miss a part that a thief is looking at and puts back.
+  // Owner: nothing is left. Unlike count() it does not miss a part that a thief is looking at and
+  // puts back.
   bool is_empty() noexcept {
     if (count() != 0) return false;
     lock();
     // order: relaxed (both)  under the lock, and the owner's own
-    const bool none = begins_.load(std::memory_order_relaxed) == ends_.load(std::memory_order_relaxed);
+    const bool none =
+        begins_.load(std::memory_order_relaxed) == ends_.load(std::memory_order_relaxed);
     unlock();
     return none;
   }
   // Owner: what was pushed from now on lies above this.
-  std::int64_t mark() const noexcept { return ends_.load(std::memory_order_relaxed); }  // order: relaxed  the owner's own
+  // order: relaxed  the owner's own
+  std::int64_t mark() const noexcept { return ends_.load(std::memory_order_relaxed); }
 
  private:
   using index = std::int64_t;
@@ -107,13 +117,15 @@ class work_deque {
     if (begins_.load(std::memory_order_relaxed) <= last) {
       one = slots_[static_cast<std::size_t>(last) & mask_];
     } else {
-      ends_.store(last + 1, std::memory_order_relaxed);  // order: relaxed  as it was: nothing is published
+      // order: relaxed  as it was: nothing is published
+      ends_.store(last + 1, std::memory_order_relaxed);
     }
     unlock();
     return one;
   }
 
-  // The owner counts with the oldest as it was here: what a thief has taken since may still be read by it (D3).
+  // The owner counts with the oldest as it was here: what a thief has taken since may still be read
+  // by it (D3).
   TROUPE_NOINLINE bool make_room(index pushes) noexcept {
     lock();
     const index begin = begins_.load(std::memory_order_relaxed);  // order: relaxed  under the lock
@@ -126,7 +138,8 @@ class work_deque {
       while (larger < wanted) larger *= 2;
       if (auto* slots = new (std::nothrow) slot[larger]) {
         for (index at = begin; at < end; ++at) {
-          slots[static_cast<std::size_t>(at) & (larger - 1)] = slots_[static_cast<std::size_t>(at) & mask_];
+          slots[static_cast<std::size_t>(at) & (larger - 1)] =
+              slots_[static_cast<std::size_t>(at) & mask_];
         }
         slots_.reset(slots);
         mask_ = larger - 1;
@@ -142,13 +155,16 @@ class work_deque {
 
   void lock() noexcept {
     // order: acquire  sees what was done inside; pairs with unlock/release
-    for (int spin = 0; locked_.exchange(1, std::memory_order_acquire) != 0; ++spin) Atomics::wait_a_little(spin);
+    for (int spin = 0; locked_.exchange(1, std::memory_order_acquire) != 0; ++spin)
+      Atomics::wait_a_little(spin);
   }
-  void unlock() noexcept { locked_.store(0, std::memory_order_release); }  // order: release  pairs with lock/acquire
+  // order: release  pairs with lock/acquire
+  void unlock() noexcept { locked_.store(0, std::memory_order_release); }
 
   using slot = typename Atomics::template guarded<Item*>;
   typename Atomics::template atomic<index> ends_{0};  // owner's; both grow for ever
-  index limit_ = 0;                                   // owner's: how far the end may go without a look at the other
+  // owner's: how far the end may go without a look at the other
+  index limit_ = 0;
   std::size_t mask_ = 0;
   std::unique_ptr<slot[]> slots_;
   const bool light_ = Atomics::light_fences_suffice();

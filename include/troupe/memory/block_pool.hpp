@@ -3,8 +3,8 @@
 // Threads: any; a block may be freed on another thread than the one that allocated it.
 // Cost: about 1 ns from the thread's own magazine; a lock once in 128 blocks.
 // Limits: blocks above 512 bytes go to operator new. Memory taken for small blocks stays with the
-// process for reuse. A library that was built with AddressSanitizer uses operator new throughout, so that use
-// after free is seen.
+// process for reuse. A library that was built with AddressSanitizer uses operator new throughout,
+// so that use after free is seen.
 #pragma once
 
 #include <array>
@@ -16,7 +16,8 @@
 
 namespace troupe::memory {
 
-// Named after how blocks are made: a program that was compiled otherwise than the library does not link.
+// Named after how blocks are made: a program that was compiled otherwise than the library does not
+// link.
 #if TROUPE_PLAIN_BLOCKS
 inline namespace plain_blocks {
 #else
@@ -31,10 +32,13 @@ inline constexpr std::size_t class_step = 16;
 inline constexpr std::size_t stable_class = block_bytes_max / class_step;  // stable_pool.hpp's own
 inline constexpr std::size_t classes = stable_class + 1;
 
-constexpr std::size_t class_of(std::size_t bytes) noexcept { return bytes == 0 ? 0 : (bytes - 1) / class_step; }
+constexpr std::size_t class_of(std::size_t bytes) noexcept {
+  return bytes == 0 ? 0 : (bytes - 1) / class_step;
+}
 
 // The calling thread's magazines, one a size class.
-extern constinit thread_local std::array<magazine, classes> magazines [[gnu::tls_model("initial-exec")]];
+extern constinit thread_local std::array<magazine, classes> magazines
+    [[gnu::tls_model("initial-exec")]];
 
 // The rare ways: an empty magazine, and a full one. refill throws std::bad_alloc.
 free_block* refill(std::size_t size_class);
@@ -47,11 +51,13 @@ void store(std::size_t size_class, free_block* surplus) noexcept;
 void deallocate(void* block, std::size_t bytes) noexcept;
 #else
 
-// Aligned to 16 bytes. Throws std::bad_alloc. Not for the body of a coroutine: it reaches a thread-local.
+// Aligned to 16 bytes. Throws std::bad_alloc. Not for the body of a coroutine: it reaches a
+// thread-local.
 [[nodiscard]] TROUPE_INLINE void* allocate(std::size_t bytes) {
   if (bytes > block_bytes_max) return ::operator new(bytes);
   const std::size_t size_class = detail::class_of(bytes);
-  if (free_block* block = detail::magazines[size_class].take()) [[likely]] return block;
+  if (free_block* block = detail::magazines[size_class].take()) [[likely]]
+    return block;
   return detail::refill(size_class);
 }
 
@@ -59,7 +65,8 @@ void deallocate(void* block, std::size_t bytes) noexcept;
 TROUPE_INLINE void deallocate(void* block, std::size_t bytes) noexcept {
   if (bytes > block_bytes_max) return ::operator delete(block);
   const std::size_t size_class = detail::class_of(bytes);
-  if (free_block* surplus = detail::magazines[size_class].give(static_cast<free_block*>(block))) [[unlikely]] {
+  if (free_block* surplus = detail::magazines[size_class].give(static_cast<free_block*>(block)))
+      [[unlikely]] {
     detail::store(size_class, surplus);
   }
 }
@@ -81,7 +88,9 @@ struct block_allocator {
     static_assert(alignof(T) <= 16, "troupe: blocks are aligned to 16 bytes");
     return static_cast<T*>(memory::allocate(count * sizeof(T)));
   }
-  TROUPE_NOINLINE void deallocate(T* block, std::size_t count) noexcept { memory::deallocate(block, count * sizeof(T)); }
+  TROUPE_NOINLINE void deallocate(T* block, std::size_t count) noexcept {
+    memory::deallocate(block, count * sizeof(T));
+  }
 
   template <class U>
   bool operator==(const block_allocator<U>&) const noexcept {

@@ -1,8 +1,9 @@
 // magazine: the free blocks of one size that one thread keeps for itself.
 //
-// Two lists of at most `batch` blocks: one in use, one in reserve. A thread whose work ebbs and async calls by
-// less than a batch never goes to the shared depot, and no list is ever walked to be cut.
-// Owner: one thread. Rejected: one list cut in half at its limit (walking it costs a cache miss a block).
+// Two lists of at most `batch` blocks: one in use, one in reserve. A thread whose work ebbs and
+// async calls by less than a batch never goes to the shared depot, and no list is ever walked to be
+// cut. Owner: one thread. Rejected: one list cut in half at its limit (walking it costs a cache
+// miss a block).
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// guarded<T>: a value that pieces of work share, behind a lock for readers and writers that suspends tasks and holds no thread.
+// guarded<T>: a value that pieces of work share, behind a lock for readers and writers that
+// suspends tasks and holds no thread.
 #pragma once
 
 #include <concepts>
@@ -42,7 +43,9 @@ inline constexpr bool looks = false;
 // Whoever uses the value without being inside is told, in checked builds.
 inline void require_inside(const pass& of) {
   if (looks && !of.inside()) {
-    throw unguarded_error("troupe: guarded: the value is used by an access that was released or moved from; get another one");
+    throw unguarded_error(
+        "troupe: guarded: the value is used by an access that was released or moved from; get "
+        "another one");
   }
 }
 
@@ -67,14 +70,16 @@ class reading {
  private:
   friend guarded<T>;
   static constexpr auto how = sharing::access::read;
-  explicit reading(const std::shared_ptr<sharing::guarded_state<T>>& of) noexcept : state_(of.get()), pass_(of, of->lock, how) {}
+  explicit reading(const std::shared_ptr<sharing::guarded_state<T>>& of) noexcept
+      : state_(of.get()), pass_(of, of->lock, how) {}
   const sharing::guarded_state<T>* state_;
   sharing::pass pass_;
 };
 
-// The right to read and to write, until it goes. What an in_context handle shows is assigned by promotion, or persisted where the
-// value is a persisted<U>; in checked builds other pointers into a context that are found in the value are a
-// foreign_context_error: of release(), or of those who come next to read.
+// The right to read and to write, until it goes. What an in_context handle shows is assigned by
+// promotion, or persisted where the value is a persisted<U>; in checked builds other pointers into
+// a context that are found in the value are a foreign_context_error: of release(), or of those who
+// come next to read.
 template <class T>
 class writing {
  public:
@@ -103,8 +108,9 @@ class writing {
     return *this;
   }
   template <class Value>
-    requires(std::is_assignable_v<T&, Value> && !std::is_same_v<std::remove_cvref_t<Value>, writing>)
-  writing& operator=(Value&& value) {
+  requires(std::is_assignable_v<T&, Value> &&
+           !std::is_same_v<std::remove_cvref_t<Value>, writing>) writing&
+  operator=(Value&& value) {
     **this = std::forward<Value>(value);
     return *this;
   }
@@ -122,7 +128,8 @@ class writing {
  private:
   friend guarded<T>;
   static constexpr auto how = sharing::access::write;
-  explicit writing(const std::shared_ptr<sharing::guarded_state<T>>& of) noexcept : state_(of.get()), pass_(of, of->lock, how) {}
+  explicit writing(const std::shared_ptr<sharing::guarded_state<T>>& of) noexcept
+      : state_(of.get()), pass_(of, of->lock, how) {}
   void end() noexcept {
     if (sharing::looks && pass_.inside()) state_->spoilt = look();
     pass_.leave();
@@ -130,7 +137,8 @@ class writing {
   std::exception_ptr look() const noexcept {
     if constexpr (sharing::looks) {
       try {
-        contexts::check_references(std::addressof(state_->value), sizeof(T), base::type_name<guarded<T>>());
+        contexts::check_references(std::addressof(state_->value), sizeof(T),
+                                   base::type_name<guarded<T>>());
       } catch (const foreign_context_error& found) {
         return std::make_exception_ptr(found);
       }
@@ -141,12 +149,13 @@ class writing {
   sharing::pass pass_;
 };
 
-// Readers are inside together, a writer alone, in the order in which they came. Copies are the same value; any thread; may be sent.
-// The value belongs to no context: T may not be a pointer, a view or have a std::pmr allocator, which is a compile error, and is
-// reached by reading and writing only.
+// Readers are inside together, a writer alone, in the order in which they came. Copies are the same
+// value; any thread; may be sent. The value belongs to no context: T may not be a pointer, a view
+// or have a std::pmr allocator, which is a compile error, and is reached by reading and writing
+// only.
 //
-// A handler that waits for an access while it has another one of the same value waits for ever: that is a stall. Cost: about
-// 100 ns without waiting; try_read and try_write half of that.
+// A handler that waits for an access while it has another one of the same value waits for ever:
+// that is a stall. Cost: about 100 ns without waiting; try_read and try_write half of that.
 //
 // Example:
 //     troupe::task<> note(troupe::guarded<std::vector<std::string>> lines, std::string line) {
@@ -162,26 +171,31 @@ class writing {
 //     }
 template <class T>
 class guarded {
-  static_assert(std::is_object_v<T> && !std::is_const_v<T>, "troupe: guarded: T must be a type of objects that can change");
+  static_assert(std::is_object_v<T> && !std::is_const_v<T>,
+                "troupe: guarded: T must be a type of objects that can change");
   static_assert(is_sendable<T>::value,
-                "troupe: guarded: T is or has a pointer, a view or a std::pmr allocator; the value is shared by work on any thread and "
+                "troupe: guarded: T is or has a pointer, a view or a std::pmr allocator; the value "
+                "is shared by work on any thread and "
                 "must own what it refers to: use a std container, or troupe::persisted");
 
  public:
   template <class... Args>
-    requires(std::constructible_from<T, Args...> && !(sizeof...(Args) == 1 && (std::same_as<std::remove_cvref_t<Args>, guarded> && ...)))
-  explicit guarded(Args&&... args) : state_(std::make_shared<sharing::guarded_state<T>>(std::forward<Args>(args)...)) {}
-  guarded()
-    requires std::default_initializable<T>
+  requires(std::constructible_from<T, Args...> &&
+           !(sizeof...(Args) == 1 && (std::same_as<std::remove_cvref_t<Args>, guarded> &&
+                                      ...))) explicit guarded(Args&&... args)
+      : state_(std::make_shared<sharing::guarded_state<T>>(std::forward<Args>(args)...)) {}
+  guarded() requires std::default_initializable<T>
       : state_(std::make_shared<sharing::guarded_state<T>>()) {}
 
-  // Ready when nobody writes, and nobody waits who came earlier. co_await it, with timeout() or stop() if you like, or block in
-  // get() on a thread of your own. A future that is dropped gives the access back.
+  // Ready when nobody writes, and nobody waits who came earlier. co_await it, with timeout() or
+  // stop() if you like, or block in get() on a thread of your own. A future that is dropped gives
+  // the access back.
   [[nodiscard]] future<reading<T>> read() const { return enter<reading<T>>(); }
   // Ready when nobody else is inside.
   [[nodiscard]] future<writing<T>> write() const { return enter<writing<T>>(); }
 
-  // Nothing when it would have to wait. Checked builds: foreign_context_error when the last writer left what must not be there.
+  // Nothing when it would have to wait. Checked builds: foreign_context_error when the last writer
+  // left what must not be there.
   [[nodiscard]] std::optional<reading<T>> try_read() const {
     if (!state_->lock.try_enter(sharing::access::read)) return std::nullopt;
     reading<T> inside(state_);

@@ -1,5 +1,5 @@
-// read_write_lock: who may be inside: any number of readers, or one writer. Those who wait hold no thread. The library's own; users
-// meet guarded.
+// read_write_lock: who may be inside: any number of readers, or one writer. Those who wait hold no
+// thread. The library's own; users meet guarded.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,8 @@ namespace troupe::sharing {
 
 enum class access : std::uint8_t { read, write };
 
-// Threads: any. First come, first served: nobody overtakes one who waits, so neither readers nor writers starve.
+// Threads: any. First come, first served: nobody overtakes one who waits, so neither readers nor
+// writers starve.
 class read_write_lock {
  public:
   // One who waits for the other side to leave. Called once, and never with the lock's mutex.
@@ -40,15 +41,18 @@ class read_write_lock {
   std::mutex mutex_;
   std::size_t readers_ = 0;
   bool writer_ = false;
-  std::unique_ptr<waiter> first_;  // of those who wait; a list, for nobody may be turned away for want of memory
+  // of those who wait; a list, for nobody may be turned away for want of memory
+  std::unique_ptr<waiter> first_;
   waiter* last_ = nullptr;
 };
 
 // One who is inside; leaves when it goes. `of` keeps the lock.
 class pass {
  public:
-  pass(std::shared_ptr<void> of, read_write_lock& lock, access how) noexcept : of_(std::move(of)), lock_(&lock), how_(how) {}
-  pass(pass&& other) noexcept : of_(std::move(other.of_)), lock_(std::exchange(other.lock_, nullptr)), how_(other.how_) {}
+  pass(std::shared_ptr<void> of, read_write_lock& lock, access how) noexcept
+      : of_(std::move(of)), lock_(&lock), how_(how) {}
+  pass(pass&& other) noexcept
+      : of_(std::move(other.of_)), lock_(std::exchange(other.lock_, nullptr)), how_(other.how_) {}
   pass& operator=(pass&& other) noexcept {
     if (this != &other) {
       leave();

@@ -1,4 +1,5 @@
-// schedule: when the call of a submission begins, and the parts of its run that know no types. The library's own.
+// schedule: when the call of a submission begins, and the parts of its run that know no types. The
+// library's own.
 #pragma once
 
 #include <chrono>
@@ -19,15 +20,20 @@
 
 namespace troupe::submissions {
 
-// An event or a time, and where the user's program says it: the place of a converting call is that of the call around it.
+// An event or a time, and where the user's program says it: the place of a converting call is that
+// of the call around it.
 struct event_at {
-  event_at(const event& set, tasks::source_line here = __builtin_source_location()) : of(set), where(here) {}  // implicit
+  // implicit
+  event_at(const event& set, tasks::source_line here = __builtin_source_location())
+      : of(set), where(here) {}
   event of;
   tasks::source_line where;
 };
 struct span_at {
   template <std::convertible_to<std::chrono::nanoseconds> Span>
-  span_at(const Span& given, tasks::source_line here = __builtin_source_location()) : of(given), where(here) {}  // implicit
+  // implicit
+  span_at(const Span& given, tasks::source_line here = __builtin_source_location())
+      : of(given), where(here) {}
   std::chrono::nanoseconds of;
   tasks::source_line where;
 };
@@ -40,7 +46,7 @@ struct schedule {
   std::stop_token stop{};
   bool weak = false;
   tasks::source_line where = nullptr;  // where it was submitted
-  std::int64_t due_ns = 0;  // of the last call, by the runtime's clock
+  std::int64_t due_ns = 0;             // of the last call, by the runtime's clock
 };
 
 // True when it is time for a call; false when there comes none any more. Throws timed_out.
@@ -49,16 +55,19 @@ task<bool> wait_to_begin(schedule& of);
 // On the pool of `rt`, or of the handler that is running when that is null.
 void start(runtime* rt, task<> run);
 
-// A failure of the actor in whose turn this is, or of the submission itself. The context lives until run() has thrown it, and until
-// the next one that run() throws; or it goes at once, and the caller must have no other hold on the exception.
-// `describes` names what has failed; null: a submitted call.
-void report(std::exception_ptr what, owned_context of, sched::message::handler describes = nullptr) noexcept;
+// A failure of the actor in whose turn this is, or of the submission itself. The context lives
+// until run() has thrown it, and until the next one that run() throws; or it goes at once, and the
+// caller must have no other hold on the exception. `describes` names what has failed; null: a
+// submitted call.
+void report(std::exception_ptr what, owned_context of,
+            sched::message::handler describes = nullptr) noexcept;
 
-// A call that is being ended has failed: throws cancelled, which refers to no context, and reports what is anything else.
+// A call that is being ended has failed: throws cancelled, which refers to no context, and reports
+// what is anything else.
 [[noreturn]] void end_cancelled(std::exception_ptr what, owned_context of);
 
-// Lets an actor do something in a turn of its own: `run(what)`. Ready when that was done: true. False when the actor had stopped.
-// The caller holds the actor. Throws std::bad_alloc.
+// Lets an actor do something in a turn of its own: `run(what)`. Ready when that was done: true.
+// False when the actor had stopped. The caller holds the actor. Throws std::bad_alloc.
 future<bool> run_in_turn(void* actor, void* what, void (*run)(void* what) noexcept);
 
 // co_await it: whether the task is being ended, by its actor's stop or the runtime's end.

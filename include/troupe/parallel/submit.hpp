@@ -34,13 +34,16 @@ class call {
  public:
   static constexpr bool takes_context = std::is_invocable_v<F&, context&, Args&...>;
   static_assert(takes_context || std::is_invocable_v<F&, Args&...>,
-                "troupe: submit: the function takes other arguments (those given, or a troupe::context& in front of them)");
+                "troupe: submit: the function takes other arguments (those given, or a "
+                "troupe::context& in front of them)");
   static_assert((is_sendable<Args>::value && ...),
-                "troupe: submit: an argument is a pointer, a view, an iterator, a lock or a reference wrapper, or has a std::pmr allocator; the "
+                "troupe: submit: an argument is a pointer, a view, an iterator, a lock or a "
+                "reference wrapper, or has a std::pmr allocator; the "
                 "call runs later and on another thread: give it a value, or troupe::persisted");
 
   template <class... Given>
-  explicit call(F given, Given&&... args) : function_(std::move(given)), args_(std::forward<Given>(args)...) {}
+  explicit call(F given, Given&&... args)
+      : function_(std::move(given)), args_(std::forward<Given>(args)...) {}
 
   decltype(auto) operator()(context& here) {
     return std::apply(
@@ -64,7 +67,9 @@ struct drop_value {
   void operator()(Value&&...) const noexcept {}
 };
 struct throw_error {
-  [[noreturn]] void operator()(std::exception_ptr what) const { std::rethrow_exception(std::move(what)); }
+  [[noreturn]] void operator()(std::exception_ptr what) const {
+    std::rethrow_exception(std::move(what));
+  }
 };
 
 // One call, from its context's making to its callback's end.
@@ -73,7 +78,9 @@ struct work {
   using returned = std::invoke_result_t<Call&, context&>;
   using value = typename awaited<returned>::type;
   static constexpr bool is_coroutine = !std::is_same_v<returned, value>;
-  static_assert(std::is_void_v<value> ? std::is_invocable_v<OnValue&> : std::is_invocable_v<OnValue&, std::add_rvalue_reference_t<value>>,
+  static_assert(std::is_void_v<value>
+                    ? std::is_invocable_v<OnValue&>
+                    : std::is_invocable_v<OnValue&, std::add_rvalue_reference_t<value>>,
                 "troupe: submit: then: the callback must be callable with what the call returns");
   static_assert(std::is_invocable_v<OnError&, std::exception_ptr>,
                 "troupe: submit: then: the errback must be callable with (std::exception_ptr)");
@@ -179,7 +186,8 @@ task<bool> run_once(Work& work, std::exception_ptr late) {
   future<bool> told = run_in_turn(work.actor.get(), &one, &attempt<Work>::deliver_in_turn);
   const bool handled = co_await std::move(told);
   // Nobody else would hear of it.
-  if (std::exception_ptr what = handled ? nullptr : one.result.take_failure()) report(std::move(what), std::move(one.here));
+  if (std::exception_ptr what = handled ? nullptr : one.result.take_failure())
+    report(std::move(what), std::move(one.here));
   co_return handled;
 }
 
@@ -201,17 +209,22 @@ task<> run(schedule when, Work work) {
 
 }  // namespace submissions
 
-// A call that was submitted. It begins when this goes, at the end of the statement, or by then(), which says what is done with its
-// value or error.
+// A call that was submitted. It begins when this goes, at the end of the statement, or by then(),
+// which says what is done with its value or error.
 template <class Call>
 class submission {
  public:
-  submission(runtime* on, submissions::schedule when, Call called) : runtime_(on), when_(std::move(when)), call_(std::move(called)) {}
+  submission(runtime* on, submissions::schedule when, Call called)
+      : runtime_(on), when_(std::move(when)), call_(std::move(called)) {}
   submission(submission&& other) noexcept
-      : runtime_(other.runtime_), when_(std::move(other.when_)), call_(std::move(other.call_)), open_(std::exchange(other.open_, false)) {}
+      : runtime_(other.runtime_),
+        when_(std::move(other.when_)),
+        call_(std::move(other.call_)),
+        open_(std::exchange(other.open_, false)) {}
   submission& operator=(submission&&) = delete;
   ~submission() noexcept(false) {
-    if (open_ && std::uncaught_exceptions() == unwinding_) begin(submissions::drop_value(), submissions::throw_error());
+    if (open_ && std::uncaught_exceptions() == unwinding_)
+      begin(submissions::drop_value(), submissions::throw_error());
   }
 
   // No call begins after this stop. For those that wait for a time, a period or an event.
@@ -225,9 +238,10 @@ class submission {
     return std::move(*this);
   }
 
-  // `callback` gets the value, `errback` the error of the call or of the callback, as a std::exception_ptr. They run in the call's
-  // context: in a later turn of the actor whose handler submitted it, which lives until then; elsewhere on the pool. What the
-  // errback throws is a failure, which run() throws; without an errback so is every error.
+  // `callback` gets the value, `errback` the error of the call or of the callback, as a
+  // std::exception_ptr. They run in the call's context: in a later turn of the actor whose handler
+  // submitted it, which lives until then; elsewhere on the pool. What the errback throws is a
+  // failure, which run() throws; without an errback so is every error.
   template <class Callback, class Errback>
   void then(Callback&& callback, Errback&& errback) && {
     begin(std::forward<Callback>(callback), std::forward<Errback>(errback));
@@ -242,7 +256,8 @@ class submission {
   void begin(Callback&& callback, Errback&& errback) {
     open_ = false;
     using work = submissions::work<Call, std::decay_t<Callback>, std::decay_t<Errback>>;
-    work made{std::move(call_), std::forward<Callback>(callback), std::forward<Errback>(errback), submissions::actor_hold()};
+    work made{std::move(call_), std::forward<Callback>(callback), std::forward<Errback>(errback),
+              submissions::actor_hold()};
     submissions::start(runtime_, submissions::run(std::move(when_), std::move(made)));
   }
 
@@ -258,18 +273,20 @@ namespace submissions {
 template <class F, class... Args>
 auto submitted(runtime* on, schedule when, F&& function, Args&&... args) {
   using made = call<std::decay_t<F>, std::decay_t<Args>...>;
-  return submission<made>(on, std::move(when), made(std::forward<F>(function), std::forward<Args>(args)...));
+  return submission<made>(on, std::move(when),
+                          made(std::forward<F>(function), std::forward<Args>(args)...));
 }
 
 }  // namespace submissions
 
-// Calls the function on the pool, in a context of its own: this_context() gives it, and the function may take it as a
-// troupe::context& in front of its arguments. The context lives until the callback or the errback has run, so that the value may
-// refer to it, and an error until it was delivered; for one that run() throws, until run() throws another. The function may be a
+// Calls the function on the pool, in a context of its own: this_context() gives it, and the
+// function may take it as a troupe::context& in front of its arguments. The context lives until the
+// callback or the errback has run, so that the value may refer to it, and an error until it was
+// delivered; for one that run() throws, until run() throws another. The function may be a
 // coroutine: then take the context as a parameter, since after a co_await there is no current one.
 //
-// The arguments are kept by value, and what may not be sent in a message may not be one. In a handler or a task; elsewhere give
-// the runtime first. Cost: about 300 ns. Errors: see then().
+// The arguments are kept by value, and what may not be sent in a message may not be one. In a
+// handler or a task; elsewhere give the runtime first. Cost: about 300 ns. Errors: see then().
 //
 // Example:
 //     int main() {
@@ -283,9 +300,10 @@ auto submitted(runtime* on, schedule when, F&& function, Args&&... args) {
 //       rt.run();
 //     }
 template <class F, class... Args>
-  requires(!std::derived_from<std::remove_cvref_t<F>, runtime>)
-auto submit(F&& function, Args&&... args) {
-  return submissions::submitted(nullptr, {}, std::forward<F>(function), std::forward<Args>(args)...);
+requires(!std::derived_from<std::remove_cvref_t<F>, runtime>) auto submit(F&& function,
+                                                                          Args&&... args) {
+  return submissions::submitted(nullptr, {}, std::forward<F>(function),
+                                std::forward<Args>(args)...);
 }
 template <class F, class... Args>
 auto submit(runtime& on, F&& function, Args&&... args) {
@@ -295,35 +313,49 @@ auto submit(runtime& on, F&& function, Args&&... args) {
 // The same after a time. Until then the program is not out of work, unless weak().
 template <class F, class... Args>
 auto submit_after(submissions::span_at span, F&& function, Args&&... args) {
-  return submissions::submitted(nullptr, {.after = span.of, .where = span.where}, std::forward<F>(function), std::forward<Args>(args)...);
+  return submissions::submitted(nullptr, {.after = span.of, .where = span.where},
+                                std::forward<F>(function), std::forward<Args>(args)...);
 }
 template <class F, class... Args>
 auto submit_after(runtime& on, submissions::span_at span, F&& function, Args&&... args) {
-  return submissions::submitted(&on, {.after = span.of, .where = span.where}, std::forward<F>(function), std::forward<Args>(args)...);
+  return submissions::submitted(&on, {.after = span.of, .where = span.where},
+                                std::forward<F>(function), std::forward<Args>(args)...);
 }
 
-// Again and again, the first time after one period, each time in a new context; until stop(), or until the actor that submitted it
-// has stopped, which it keeps alive. Calls do not overlap; those that were missed are left out, and one that fails ends nothing.
-// option_error when the period is not longer than zero.
+// Again and again, the first time after one period, each time in a new context; until stop(), or
+// until the actor that submitted it has stopped, which it keeps alive. Calls do not overlap; those
+// that were missed are left out, and one that fails ends nothing. option_error when the period is
+// not longer than zero.
 template <class F, class... Args>
 auto submit_every(submissions::span_at period, F&& function, Args&&... args) {
-  if (period.of.count() <= 0) throw option_error("troupe: submit_every: the period must be longer than zero");
-  return submissions::submitted(nullptr, {.every = period.of, .where = period.where}, std::forward<F>(function), std::forward<Args>(args)...);
+  if (period.of.count() <= 0)
+    throw option_error("troupe: submit_every: the period must be longer than zero");
+  return submissions::submitted(nullptr, {.every = period.of, .where = period.where},
+                                std::forward<F>(function), std::forward<Args>(args)...);
 }
 template <class F, class... Args>
 auto submit_every(runtime& on, submissions::span_at period, F&& function, Args&&... args) {
-  if (period.of.count() <= 0) throw option_error("troupe: submit_every: the period must be longer than zero");
-  return submissions::submitted(&on, {.every = period.of, .where = period.where}, std::forward<F>(function), std::forward<Args>(args)...);
+  if (period.of.count() <= 0)
+    throw option_error("troupe: submit_every: the period must be longer than zero");
+  return submissions::submitted(&on, {.every = period.of, .where = period.where},
+                                std::forward<F>(function), std::forward<Args>(args)...);
 }
 
-// As soon as the event is set. When that takes longer than `at_most` there is no call, and the errback gets timed_out.
+// As soon as the event is set. When that takes longer than `at_most` there is no call, and the
+// errback gets timed_out.
 template <class F, class... Args>
-auto submit_when(submissions::event_at set, std::chrono::nanoseconds at_most, F&& function, Args&&... args) {
-  return submissions::submitted(nullptr, {.when = std::move(set.of), .at_most = at_most, .where = set.where}, std::forward<F>(function), std::forward<Args>(args)...);
+auto submit_when(submissions::event_at set, std::chrono::nanoseconds at_most, F&& function,
+                 Args&&... args) {
+  return submissions::submitted(nullptr,
+                                {.when = std::move(set.of), .at_most = at_most, .where = set.where},
+                                std::forward<F>(function), std::forward<Args>(args)...);
 }
 template <class F, class... Args>
-auto submit_when(runtime& on, submissions::event_at set, std::chrono::nanoseconds at_most, F&& function, Args&&... args) {
-  return submissions::submitted(&on, {.when = std::move(set.of), .at_most = at_most, .where = set.where}, std::forward<F>(function), std::forward<Args>(args)...);
+auto submit_when(runtime& on, submissions::event_at set, std::chrono::nanoseconds at_most,
+                 F&& function, Args&&... args) {
+  return submissions::submitted(&on,
+                                {.when = std::move(set.of), .at_most = at_most, .where = set.where},
+                                std::forward<F>(function), std::forward<Args>(args)...);
 }
 
 }  // namespace troupe

@@ -1,4 +1,5 @@
-// connection: what the callbacks of a protocol class have of their connection, and what they return is made into.
+// connection: what the callbacks of a protocol class have of their connection, and what they return
+// is made into.
 #pragma once
 
 #include <chrono>
@@ -32,8 +33,9 @@ class line_too_long : public error {
   explicit line_too_long(std::size_t most);
 };
 
-// Something that a callback returns: the file at that path, or a range of it, with texts before and behind it. It is opened and
-// sent without a copy in the program (sendfile). What cannot be opened, or is shorter than the range, is the connection's error.
+// Something that a callback returns: the file at that path, or a range of it, with texts before and
+// behind it. It is opened and sent without a copy in the program (sendfile). What cannot be opened,
+// or is shorter than the range, is the connection's error.
 //
 // Example:
 //     troupe::file_to_send page{.path = "index.html"};
@@ -53,21 +55,23 @@ struct file_to_send {
 //     small.connections_max = 100;
 //     small.idle_max = std::chrono::seconds(75);
 struct protocol_options {
-  protocol_options() noexcept {}  // so that GCC 12 destroys one that is written inside a co_await once
-  // Of a server: with so many it accepts no more until one has ended; others wait in the system's queue. Default 10,000.
+  // so that GCC 12 destroys one that is written inside a co_await once
+  protocol_options() noexcept {}
+  // Of a server: with so many it accepts no more until one has ended; others wait in the system's
+  // queue. Default 10,000.
   std::size_t connections_max = 10'000;
-  // No connection is accepted after this stop, and each ends when what its callback returned was sent, and read, as far as its peer
-  // ends within 2 s. Default: never.
+  // No connection is accepted after this stop, and each ends when what its callback returned was
+  // sent, and read, as far as its peer ends within 2 s. Default: never.
   std::stop_token stop{};
-  // How long a peer may send nothing while it is waited for, and not read while something is sent: then the connection ends
-  // with timed_out. Default: no limit.
+  // How long a peer may send nothing while it is waited for, and not read while something is sent:
+  // then the connection ends with timed_out. Default: no limit.
   std::chrono::nanoseconds idle_max = std::chrono::nanoseconds::max();
   std::chrono::nanoseconds stall_max = std::chrono::nanoseconds::max();
-  // Bytes that data_received gets at most. Reading begins with 4 KiB, and twice as much each time that all of it came. Who waits for
-  // no more than that has no buffer meanwhile, nor a heap.
+  // Bytes that data_received gets at most. Reading begins with 4 KiB, and twice as much each time
+  // that all of it came. Who waits for no more than that has no buffer meanwhile, nor a heap.
   std::size_t receive_bytes_max = std::size_t{64} << 10;
-  // Of lines_received: a longer line ends the connection with line_too_long, once those before it were given and answered.
-  // Default 64 KiB.
+  // Of lines_received: a longer line ends the connection with line_too_long, once those before it
+  // were given and answered. Default 64 KiB.
   std::size_t line_bytes_max = std::size_t{64} << 10;
   // Of each connection's heap.
   context_options context{};
@@ -88,7 +92,8 @@ struct outgoing {
   }
 };
 
-// What a callback is given. It stays where it is until the callback has ended: one that is a coroutine reads it later.
+// What a callback is given. It stays where it is until the callback has ended: one that is a
+// coroutine reads it later.
 struct given {
   std::span<const std::byte> bytes{};
   std::string_view text{};  // the same bytes
@@ -111,7 +116,8 @@ struct runner;
 //
 // Example (declarations):
 //     struct greeter {
-//       std::string lines_received(troupe::connection& from, std::span<const std::string_view> lines) {
+//       std::string lines_received(troupe::connection& from, std::span<const std::string_view>
+//       lines) {
 //         if (lines.back() == "bye") from.close();
 //         return "hello, " + std::string(lines.front()) + "\n";
 //       }
@@ -123,11 +129,12 @@ class connection {
 
   // Behind what the callback returns.
   void send(std::string_view bytes) { more_.append(bytes); }
-  // When what is to be sent by then was sent, the connection ends: its peer reads all of it. Nothing more is received.
+  // When what is to be sent by then was sent, the connection ends: its peer reads all of it.
+  // Nothing more is received.
   void close() noexcept { closing_ = true; }
   bool closing() const noexcept { return closing_; }
-  // The connection's heap, as this_context(): what a callback allocates there goes when what it returned was sent. What is
-  // to live longer belongs to the protocol's object.
+  // The connection's heap, as this_context(): what a callback allocates there goes when what it
+  // returned was sent. What is to live longer belongs to the protocol's object.
   context& memory() const noexcept { return *memory_; }
   // Throws io_error; usage_error for a stream that is no TCP connection.
   endpoint peer() const { return wire_.peer(wire_.of); }
@@ -183,13 +190,17 @@ void store(outgoing& out, context& memory, Value&& value) {
     out.owned = std::forward<Value>(value);
   } else if constexpr (std::is_convertible_v<Value, std::string_view>) {
     const std::string_view text(value);
-    out.view = std::is_lvalue_reference_v<Value> || std::is_trivially_copyable_v<type> ? text : keep_text(memory, text);
+    out.view = std::is_lvalue_reference_v<Value> || std::is_trivially_copyable_v<type>
+                   ? text
+                   : keep_text(memory, text);
   } else {
     static_assert(std::is_convertible_v<Value, std::span<const std::byte>>,
-                  "troupe: a protocol's callback returns what cannot be sent: it may return nothing, a text, a view of one, a span of "
+                  "troupe: a protocol's callback returns what cannot be sent: it may return "
+                  "nothing, a text, a view of one, a span of "
                   "bytes, a troupe::file_to_send, an optional or a task of those");
     static_assert(std::is_lvalue_reference_v<Value> || std::is_trivially_copyable_v<type>,
-                  "troupe: a protocol's callback returns bytes that would be gone before they are sent: return a std::string, or a "
+                  "troupe: a protocol's callback returns bytes that would be gone before they are "
+                  "sent: return a std::string, or a "
                   "span of what lives on (a member, or this_context())");
     const std::span<const std::byte> bytes(value);
     out.view = {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -221,23 +232,36 @@ void take(connection& by, outgoing& out, Callback callback) {
 template <class Protocol>
 class face_of final : public face {
   template <class... Args>
-  static constexpr bool has_data = requires(Protocol& p, Args... args) { p.data_received(args...); };
+  static constexpr bool has_data = requires(Protocol& p, Args... args) {
+    p.data_received(args...);
+  };
   template <class... Args>
-  static constexpr bool has_lines = requires(Protocol& p, Args... args) { p.lines_received(args...); };
-  static constexpr bool has_made_by = requires(Protocol& p, connection& by) { p.connection_made(by); };
-  static constexpr bool has_made = requires(Protocol& p) { p.connection_made(); };
-  static constexpr bool has_sent_by = requires(Protocol& p, connection& by) { p.send_complete(by); };
-  static constexpr bool has_sent = requires(Protocol& p) { p.send_complete(); };
-  static constexpr bool has_closed_by = requires(Protocol& p, connection& by) { p.connection_closed(by); };
-  static constexpr bool has_closed = requires(Protocol& p) { p.connection_closed(); };
+  static constexpr bool has_lines = requires(Protocol& p, Args... args) {
+    p.lines_received(args...);
+  };
+  static constexpr bool has_made_by = requires(Protocol & p, connection& by) {
+    p.connection_made(by);
+  };
+  static constexpr bool has_made = requires(Protocol & p) { p.connection_made(); };
+  static constexpr bool has_sent_by = requires(Protocol & p, connection& by) {
+    p.send_complete(by);
+  };
+  static constexpr bool has_sent = requires(Protocol & p) { p.send_complete(); };
+  static constexpr bool has_closed_by = requires(Protocol & p, connection& by) {
+    p.connection_closed(by);
+  };
+  static constexpr bool has_closed = requires(Protocol & p) { p.connection_closed(); };
   template <class... Args>
-  static constexpr bool has_error = requires(Protocol& p, Args... args) { p.error(args...); };
+  static constexpr bool has_error = requires(Protocol& p, Args... args) {
+    p.error(args...);
+  };
   using bytes_type = const std::span<const std::byte>&;
   using text_type = const std::string_view&;
   using lines_type = const std::span<const std::string_view>&;
   using error_type = const std::exception_ptr&;
   static constexpr bool takes_bytes = has_data<connection&, bytes_type> || has_data<bytes_type>;
-  static constexpr bool takes_text = !takes_bytes && (has_data<connection&, text_type> || has_data<text_type>);
+  static constexpr bool takes_text =
+      !takes_bytes && (has_data<connection&, text_type> || has_data<text_type>);
   static constexpr bool takes_lines = has_lines<connection&, lines_type> || has_lines<lines_type>;
   // There is one of that name, whatever it takes.
   static constexpr bool names_data = requires { &Protocol::data_received; };
@@ -247,20 +271,27 @@ class face_of final : public face {
   static constexpr bool names_closed = requires { &Protocol::connection_closed; };
   static constexpr bool names_error = requires { &Protocol::error; };
   static_assert(!names_data || takes_bytes || takes_text,
-                "troupe: a protocol's data_received takes (std::span<const std::byte>) or (std::string_view), and a troupe::connection& in front if it likes");
+                "troupe: a protocol's data_received takes (std::span<const std::byte>) or "
+                "(std::string_view), and a troupe::connection& in front if it likes");
   static_assert(!names_lines || takes_lines,
-                "troupe: a protocol's lines_received takes (std::span<const std::string_view>), and a troupe::connection& in front if it likes");
-  static_assert(!(takes_lines && (takes_bytes || takes_text)), "troupe: a protocol has data_received or lines_received, not both");
-  static_assert(!names_made || has_made_by || has_made, "troupe: a protocol's connection_made takes nothing, or a troupe::connection&");
-  static_assert(!names_sent || has_sent_by || has_sent, "troupe: a protocol's send_complete takes nothing, or a troupe::connection&");
+                "troupe: a protocol's lines_received takes (std::span<const std::string_view>), "
+                "and a troupe::connection& in front if it likes");
+  static_assert(!(takes_lines && (takes_bytes || takes_text)),
+                "troupe: a protocol has data_received or lines_received, not both");
+  static_assert(!names_made || has_made_by || has_made,
+                "troupe: a protocol's connection_made takes nothing, or a troupe::connection&");
+  static_assert(!names_sent || has_sent_by || has_sent,
+                "troupe: a protocol's send_complete takes nothing, or a troupe::connection&");
   static_assert(!names_closed || has_closed_by || has_closed,
                 "troupe: a protocol's connection_closed takes nothing, or a troupe::connection&");
   static_assert(!names_error || has_error<connection&, error_type> || has_error<error_type>,
-                "troupe: a protocol's error takes a std::exception_ptr, and a troupe::connection& in front if it likes");
+                "troupe: a protocol's error takes a std::exception_ptr, and a troupe::connection& "
+                "in front if it likes");
 
  public:
   explicit face_of(Protocol& of) noexcept : of_(of) {
-    if constexpr (requires { std::string_view(Protocol::initial_bytes); }) first = Protocol::initial_bytes;
+    if constexpr (requires { std::string_view(Protocol::initial_bytes); })
+      first = Protocol::initial_bytes;
     by_lines = takes_lines;
     hears_of_data = takes_lines || takes_bytes || takes_text;
     hears_of_sent = has_sent_by || has_sent;
@@ -315,7 +346,8 @@ class face_of final : public face {
   Protocol& of_;
 };
 
-// Who is told of a failure that no error() takes: who awaits the connection, or the program, as a failure of the task.
+// Who is told of a failure that no error() takes: who awaits the connection, or the program, as a
+// failure of the task.
 enum class told : std::uint8_t { who_awaits, program };
 
 // The whole life of a connection.

@@ -14,7 +14,8 @@ namespace troupe {
 
 namespace protocols {
 
-// How many connections a server has, and whether there is room for one more; and what was chosen for all of them.
+// How many connections a server has, and whether there is room for one more; and what was chosen
+// for all of them.
 class connection_limit {
  public:
   explicit connection_limit(protocol_options chosen) : options_(std::move(chosen)) {}
@@ -62,33 +63,44 @@ task<> serve_one(Stream peer, connection_limit::permit held, Args... args) {
 
 }  // namespace protocols
 
-// A protocol is a struct with any of these; each may take a connection& in front of what it takes, and may be a coroutine:
+// A protocol is a struct with any of these; each may take a connection& in front of what it takes,
+// and may be a coroutine:
 //
 //   static initial_bytes               a text that is sent first of all
 //   connection_made()
-//   data_received(bytes)               a span<const std::byte> or a string_view, as it came; or instead of that
-//   lines_received(lines)              a span<const string_view>: all the lines that are complete by now, without their ends ("\n"
-//                                      or "\r\n"); an unfinished one is kept, and dropped at the connection's end
+//   data_received(bytes)               a span<const std::byte> or a string_view, as it came; or
+//   instead of that lines_received(lines)              a span<const string_view>: all the lines
+//   that are complete by now, without their ends ("\n"
+//                                      or "\r\n"); an unfinished one is kept, and dropped at the
+//                                      connection's end
 //   send_complete()                    when all that the last callback returned was sent
 //   connection_closed()                last of all, whatever the reason
-//   error(std::exception_ptr)          what a callback has thrown, or the system has refused; the connection ends then
+//   error(std::exception_ptr)          what a callback has thrown, or the system has refused; the
+//   connection ends then
 //
-// What connection_made, data_received, lines_received and send_complete return is sent: nothing, a text, a view of one, a span of
-// bytes, a file_to_send, or an optional of these. Callbacks come one after the other, and the next one when all of that was sent: a
-// peer that does not read is not served further. What connection_closed and error return is dropped.
+// What connection_made, data_received, lines_received and send_complete return is sent: nothing, a
+// text, a view of one, a span of bytes, a file_to_send, or an optional of these. Callbacks come one
+// after the other, and the next one when all of that was sent: a peer that does not read is not
+// served further. What connection_closed and error return is dropped.
 //
-// Each connection has a context of its own: this_context() gives it in a callback (a coroutine takes a connection&, and asks for
-// its memory()). It is rolled back when what a callback returned was sent; so views that are returned may lie there, and a connection
-// stays as small as its greatest callback, however long it lives. What a callback gets is valid until that, too: a callback that is a
-// coroutine may take it by value or by reference, and read it after it has waited for something.
+// Each connection has a context of its own: this_context() gives it in a callback (a coroutine
+// takes a connection&, and asks for its memory()). It is rolled back when what a callback returned
+// was sent; so views that are returned may lie there, and a connection stays as small as its
+// greatest callback, however long it lives. What a callback gets is valid until that, too: a
+// callback that is a coroutine may take it by value or by reference, and read it after it has
+// waited for something.
 //
-// An error that no error() takes is a failure, which run() throws, if a callback has thrown it; that a peer is gone, or was too slow,
-// is none, for it is told by connection_closed(). What error() itself throws is a failure. Of a server, what a failure throws may lie
-// in the context, which is kept for it; who awaits run_protocol() or connect_protocol() gets the exception when the context has gone.
+// An error that no error() takes is a failure, which run() throws, if a callback has thrown it;
+// that a peer is gone, or was too slow, is none, for it is told by connection_closed(). What
+// error() itself throws is a failure. Of a server, what a failure throws may lie in the context,
+// which is kept for it; who awaits run_protocol() or connect_protocol() gets the exception when the
+// context has gone.
 
-// Accepts connections, each with a `Protocol(args...)` of its own, a task beside the server's. Returns when options.stop was
-// requested; the connections then end by themselves, and let their peers read what was sent. Never throws for want of descriptors, but waits.
-// Throws what accept() throws. Cost of a connection: less than 2 KB while it is idle; in a callback 4 KiB for its context as well.
+// Accepts connections, each with a `Protocol(args...)` of its own, a task beside the server's.
+// Returns when options.stop was requested; the connections then end by themselves, and let their
+// peers read what was sent. Never throws for want of descriptors, but waits. Throws what accept()
+// throws. Cost of a connection: less than 2 KB while it is idle; in a callback 4 KiB for its
+// context as well.
 //
 // Example:
 //     struct Shout {
@@ -138,14 +150,16 @@ task<> serve_protocol(Listener listener, protocol_options options = {}, Args... 
   }
 }
 
-// The same for one stream that is connected already, and a protocol of the caller's, which lives until the task has ended.
+// The same for one stream that is connected already, and a protocol of the caller's, which lives
+// until the task has ended.
 template <class Stream, class Protocol>
 task<> run_protocol(Stream peer, Protocol& protocol, protocol_options options = {}) {
   protocols::face_of<Protocol> its(protocol);
   co_await protocols::run(its, protocols::wire_of(peer), options, protocols::told::who_awaits);
 }
 
-// Connects, and runs a `Protocol(args...)` to the connection's end; gives it back then. Throws also what connect() throws.
+// Connects, and runs a `Protocol(args...)` to the connection's end; gives it back then. Throws also
+// what connect() throws.
 template <class Protocol, class... Args>
 task<Protocol> connect_protocol(endpoint to, protocol_options options = {}, Args... args) {
   tcp_stream peer = co_await tcp_stream::connect(to).stop(options.stop);

@@ -18,27 +18,30 @@ namespace actor {
 placement place_in(actor_system& system, const spawn_options& chosen);
 }  // namespace actor
 
-// As runtime::spawn on the pool, in a handler, a constructor, a destructor or a task of an actor; elsewhere usage_error.
-// For actors with a thread of their own use the runtime's.
+// As runtime::spawn on the pool, in a handler, a constructor, a destructor or a task of an actor;
+// elsewhere usage_error. For actors with a thread of their own use the runtime's.
 //
 // Example:
 //     struct Leaf { int weigh() { return 1; } };
 //     struct Tree {
 //       troupe::task<> grow(int n) {
-//         for (int i = 0; i < n; ++i) std::cout << co_await troupe::spawn<Leaf>().ask<&Leaf::weigh>();
+//         for (int i = 0; i < n; ++i) std::cout << co_await
+//         troupe::spawn<Leaf>().ask<&Leaf::weigh>();
 //       }
 //     };
 //     troupe::runtime rt;
 //     rt.spawn<Tree>().tell<&Tree::grow>(3);
 //     rt.run();
 template <class T, class... Args>
-  requires(!actor::starts_with_v<spawn_options, Args...> && !actor::starts_with_v<on_thread, Args...>)
-ref<T> spawn(Args&&... args) {
-  return actor::spawn<T>(actor::placement{actor::running_system("spawn")}, std::forward<Args>(args)...);
+requires(!actor::starts_with_v<spawn_options, Args...> &&
+         !actor::starts_with_v<on_thread, Args...>) ref<T> spawn(Args&&... args) {
+  return actor::spawn<T>(actor::placement{actor::running_system("spawn")},
+                         std::forward<Args>(args)...);
 }
 template <class T, class... Args>
 ref<T> spawn(const spawn_options& options, Args&&... args) {
-  return actor::spawn<T>(actor::place_in(actor::running_system("spawn"), options), std::forward<Args>(args)...);
+  return actor::spawn<T>(actor::place_in(actor::running_system("spawn"), options),
+                         std::forward<Args>(args)...);
 }
 // As runtime::spawn of a task, and of what makes one.
 template <class T>
@@ -47,11 +50,13 @@ future<T> spawn(task<T>&& running) {
 }
 template <int = 0, actor::may_make_task Maker, class... Args>
 auto spawn(Maker&& maker, Args&&... args) {
-  return actor::spawn_made(actor::placement{actor::running_system("spawn")}, std::forward<Maker>(maker), std::forward<Args>(args)...);
+  return actor::spawn_made(actor::placement{actor::running_system("spawn")},
+                           std::forward<Maker>(maker), std::forward<Args>(args)...);
 }
 template <class T>
 future<T> spawn(task<T>& running) {
-  static_assert(!std::is_same_v<T, T>, "troupe: spawn: a task is given away: spawn(std::move(the_task))");
+  static_assert(!std::is_same_v<T, T>,
+                "troupe: spawn: a task is given away: spawn(std::move(the_task))");
   return spawn(std::move(running));
 }
 TROUPE_REFUSE_REST(spawn, TROUPE_SPAWN_REFUSES);

@@ -7,19 +7,26 @@
 namespace troupe::sched {
 
 enum class message_act : std::uint8_t {
-  handle,    // do what the message asks of the object, then free the message (also when that throws)
+  // do what the message asks of the object, then free the message (also when that throws)
+  handle,
   discard,   // free the message; nobody will handle it
   describe,  // the method's name; the message is not touched and may be null
-  complete,  // of a coroutine handler's (task/async_call.hpp): it has come to its end; free the message
-  detach,    // of a wait (task/async_call.hpp): not null when it could be ended. Of a spawned task: nobody is left to take its result
-  reclaim,    // of a wait that could not: until it is over, at the actor's end
+  // of a coroutine handler's (task/async_call.hpp): it has come to its end; free the message
+  complete,
+  // of a wait (task/async_call.hpp): not null when it could be ended. Of a spawned task: nobody is
+  // left to take its result
+  detach,
+  reclaim,  // of a wait that could not: until it is over, at the actor's end
 };
 
-// Messages that nobody sent, but that the runtime owes their actor, describe themselves so; they are known by where that stands.
-inline constexpr char described_as_constructor[] = "constructor", described_as_callback[] = "a callback of a future",
+// Messages that nobody sent, but that the runtime owes their actor, describe themselves so; they
+// are known by where that stands.
+inline constexpr char described_as_constructor[] = "constructor",
+                      described_as_callback[] = "a callback of a future",
                       described_as_submitted[] = "a callback of a submitted call";
 inline bool is_owed(const char* described) noexcept {
-  return described == described_as_constructor || described == described_as_callback || described == described_as_submitted;
+  return described == described_as_constructor || described == described_as_callback ||
+         described == described_as_submitted;
 }
 
 // Aligned so that a link has room for tags (actor/mailbox.hpp).

@@ -17,17 +17,23 @@ template <class T, class OnValue, class OnError>
 struct callback final : sched::message, nested_observer {
   template <class V, class E>
   callback(state_of<T>& adopted, V&& value, E&& error)
-      : message(&act_on), nested_observer{{&on_resolved}}, of(adopted), on_value(std::forward<V>(value)), on_error(std::forward<E>(error)),
+      : message(&act_on),
+        nested_observer{{&on_resolved}},
+        of(adopted),
+        on_value(std::forward<V>(value)),
+        on_error(std::forward<E>(error)),
         actor(hold_current_actor()) {}
 
   // Takes what `from` holds, unless it throws.
   static void start(auto& from, auto&& value, auto&& error) {
     static_assert(alignof(callback) <= alignof(sched::message),
-                  "troupe: future::then: a callback lies at 16 bytes; let it hold what is over-aligned by a std::unique_ptr");
+                  "troupe: future::then: a callback lies at 16 bytes; let it hold what is "
+                  "over-aligned by a std::unique_ptr");
     void* place = memory::allocate(sizeof(callback));
     callback* made = nullptr;
     try {
-      made = ::new (place) callback(*from, std::forward<decltype(value)>(value), std::forward<decltype(error)>(error));
+      made = ::new (place) callback(*from, std::forward<decltype(value)>(value),
+                                    std::forward<decltype(error)>(error));
     } catch (...) {
       memory::deallocate(place, sizeof(callback));
       throw;

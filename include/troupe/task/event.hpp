@@ -33,8 +33,8 @@ class event {
   void reset() const;
   bool is_set() const;
 
-  // Ready when it is set. co_await it, with timeout() or stop() if you like, or block in get() on a thread of your own.
-  // Cost: about 100 ns; those that gave up are forgotten.
+  // Ready when it is set. co_await it, with timeout() or stop() if you like, or block in get() on a
+  // thread of your own. Cost: about 100 ns; those that gave up are forgotten.
   [[nodiscard]] future<> wait() const;
 
  private:

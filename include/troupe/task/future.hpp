@@ -12,8 +12,8 @@
 
 #include "troupe/base/error.hpp"
 #include "troupe/base/platform.hpp"
-#include "troupe/task/callback.hpp"
 #include "troupe/task/async_call.hpp"
+#include "troupe/task/callback.hpp"
 #include "troupe/task/shared_state.hpp"
 #include "troupe/task/task.hpp"
 #include "troupe/task/timer.hpp"
@@ -32,7 +32,8 @@ class future_wait : public suspension, public observer {
       : suspension(acts), observer{&on_resolved}, of_(&of) {}
   bool suspend(coroutine& who);
   void finish() const {  // throws when it did not end by the result
-    if (ended != outcome::arrived) [[unlikely]] throw_early_end();
+    if (ended != outcome::arrived) [[unlikely]]
+      throw_early_end();
   }
 
  protected:
@@ -50,7 +51,8 @@ class future_wait : public suspension, public observer {
 const shared_state* awaited_by(const suspension& one) noexcept;
 // What a wait for an ask's answer waits for; null for others.
 const ask_link* asked_by(const suspension& one) noexcept;
-// Ends a wait for a result that would never end. True: the caller is to call over(). False: its end is on the way.
+// Ends a wait for a result that would never end. True: the caller is to call over(). False: its end
+// is on the way.
 bool refuse(suspension& one) noexcept;
 // Throws what was said of that wait (src/actor/deadlocks.cpp).
 [[noreturn]] void throw_refused(const suspension& one);
@@ -115,8 +117,8 @@ class state_ref {
 
 }  // namespace tasks
 
-// The end that gives the result: once. Move-only; any thread, one at a time. Dropped without a result it resolves its
-// future with broken_promise.
+// The end that gives the result: once. Move-only; any thread, one at a time. Dropped without a
+// result it resolves its future with broken_promise.
 //
 // Example:
 //     troupe::promise<int> answer;
@@ -127,7 +129,8 @@ template <class T = void>
 class promise {
  public:
   promise() : state_(&tasks::state_of<T>::make()) {}
-  promise(promise&& other) noexcept : state_(std::exchange(other.state_, nullptr)), future_taken_(other.future_taken_) {}
+  promise(promise&& other) noexcept
+      : state_(std::exchange(other.state_, nullptr)), future_taken_(other.future_taken_) {}
   promise& operator=(promise&& other) noexcept {
     promise(std::move(other)).swap(*this);
     return *this;
@@ -139,19 +142,23 @@ class promise {
   // Once; then a usage_error.
   future<T> get_future();
 
-  // Resolves: what awaits the future goes on. A second time is a usage_error. When copying or moving the value throws,
-  // that is the result. A null exception is a usage_error, too; the promise is as it was.
+  // Resolves: what awaits the future goes on. A second time is a usage_error. When copying or
+  // moving the value throws, that is the result. A null exception is a usage_error, too; the
+  // promise is as it was.
   template <class... Value>
-    requires(sizeof...(Value) == (std::is_void_v<T> ? 0 : 1))
-  void set_value(Value&&... value) {
-    tasks::resolve_with(take(), [&](tasks::result_of<T>& to) { to.set(std::forward<Value>(value)...); });
+  requires(sizeof...(Value) == (std::is_void_v<T> ? 0 : 1)) void set_value(Value&&... value) {
+    tasks::resolve_with(take(),
+                        [&](tasks::result_of<T>& to) { to.set(std::forward<Value>(value)...); });
   }
   void set_exception(std::exception_ptr what) {
-    if (what == nullptr) throw usage_error("troupe: promise::set_exception: the exception is null; give it one, or call set_value");
+    if (what == nullptr)
+      throw usage_error(
+          "troupe: promise::set_exception: the exception is null; give it one, or call set_value");
     tasks::resolve_with(take(), [&](tasks::result_of<T>& to) { to.fail(std::move(what)); });
   }
 
-  // Nobody will look at the result any more: its future was taken, and has gone. A hint while it is being moved.
+  // Nobody will look at the result any more: its future was taken, and has gone. A hint while it is
+  // being moved.
   bool abandoned() const noexcept { return future_taken_ && state_ != nullptr && state_->left(); }
 
   void swap(promise& other) noexcept {
@@ -163,7 +170,8 @@ class promise {
   friend tasks::future_access;
   explicit promise(tasks::state_of<T>& adopted) noexcept : state_(&adopted) {}
   tasks::state_of<T>& take() {
-    if (state_ == nullptr) throw usage_error("troupe: promise: it is resolved already, or was moved from");
+    if (state_ == nullptr)
+      throw usage_error("troupe: promise: it is resolved already, or was moved from");
     return *std::exchange(state_, nullptr);
   }
   void break_it() noexcept { set_exception(tasks::broken_error()); }
@@ -171,8 +179,9 @@ class promise {
   bool future_taken_ = false;
 };
 
-// The end that gets the result: once. Move-only. Any thread, one at a time; in a coroutine `co_await` it, elsewhere use
-// then() or block in get(). Dropping it drops the result, and whatever makes that goes on.
+// The end that gets the result: once. Move-only. Any thread, one at a time; in a coroutine
+// `co_await` it, elsewhere use then() or block in get(). Dropping it drops the result, and whatever
+// makes that goes on.
 //
 // Example:
 //     struct Store { int read(int key) { return key * 2; } };
@@ -194,20 +203,22 @@ class future {
   future& operator=(future&&) noexcept = default;
 
   bool valid() const noexcept { return static_cast<bool>(state_); }
-#define TROUPE_NOT_YET \
-  "troupe: future: the value is not here yet: co_await it in a task or a coroutine handler, or block in " \
+#define TROUPE_NOT_YET                                                                           \
+  "troupe: future: the value is not here yet: co_await it in a task or a coroutine handler, or " \
+  "block in "                                                                                    \
   "get() on a thread of your own"
   template <class Value TROUPE_SAYS(TROUPE_NOT_YET)>
-    requires(std::is_same_v<Value, T> || (std::is_arithmetic_v<Value> && std::is_arithmetic_v<T>))
+  requires(std::is_same_v<Value, T> || (std::is_arithmetic_v<Value> && std::is_arithmetic_v<T>))
   operator Value() const TROUPE_REFUSED(TROUPE_NOT_YET);
 #undef TROUPE_NOT_YET
   // Whether get() would return at once.
   bool ready() const noexcept { return state_ && state_->resolved(); }
 
-  // Blocks until the result is there; gives the value or throws the exception. For threads that are not the runtime's:
-  // usage_error in a handler; and on the main thread, outside of run(), for what comes in run() alone: the answer of an actor of
-  // the main thread, and whatever a simulated program has yet to do; deadlock for what needs that in its turn. Other threads have a
-  // second to call run() first. Then the future is as it was.
+  // Blocks until the result is there; gives the value or throws the exception. For threads that are
+  // not the runtime's: usage_error in a handler; and on the main thread, outside of run(), for what
+  // comes in run() alone: the answer of an actor of the main thread, and whatever a simulated
+  // program has yet to do; deadlock for what needs that in its turn. Other threads have a second to
+  // call run() first. Then the future is as it was.
   T get() {
     wait();
     auto state = std::move(state_);
@@ -224,7 +235,8 @@ class future {
 
   class awaiter {
    public:
-    explicit awaiter(tasks::state_ref<tasks::state_of<T>> of) noexcept : of_(std::move(of)), wait_(*of_) {}
+    explicit awaiter(tasks::state_ref<tasks::state_of<T>> of) noexcept
+        : of_(std::move(of)), wait_(*of_) {}
     awaiter(awaiter&&) = delete;
     bool await_ready() const noexcept { return of_->resolved(); }
     template <std::derived_from<tasks::promise_base> Promise>
@@ -245,32 +257,37 @@ class future {
     return awaiter(std::move(state_));
   }
 
-  // Calls one of these when the result is there: `on_value` with the value, or `on_error` with the exception, and with what
-  // on_value throws. In an actor's turn they are called in a later turn of that actor; elsewhere on the thread that resolves: at
-  // once, unless 64 such callbacks are under way on it, each called in the one before; then when the innermost has returned.
-  // What on_error throws is a failure of the actor; outside of actors it ends the program.
+  // Calls one of these when the result is there: `on_value` with the value, or `on_error` with the
+  // exception, and with what on_value throws. In an actor's turn they are called in a later turn of
+  // that actor; elsewhere on the thread that resolves: at once, unless 64 such callbacks are under
+  // way on it, each called in the one before; then when the innermost has returned. What on_error
+  // throws is a failure of the actor; outside of actors it ends the program.
   template <class OnValue, class OnError>
   void then(OnValue&& on_value, OnError&& on_error) {
     check();
     static_assert(std::is_invocable_v<std::decay_t<OnError>&, std::exception_ptr>,
                   "troupe: future::then: on_error must be callable with (std::exception_ptr)");
     static_assert(takes_value<OnValue>(),
-                  "troupe: future::then: on_value must be callable with the value, or without arguments for a "
+                  "troupe: future::then: on_value must be callable with the value, or without "
+                  "arguments for a "
                   "future<>; a value is moved in, so that a parameter is a T, a T&& or a const T&");
     static_assert(!makes_task<OnValue>() && !tasks::makes_task<OnError, std::exception_ptr>,
-                  "troupe: future::then: a callback is a coroutine, which nobody would run: co_await the future in a task, or let the "
+                  "troupe: future::then: a callback is a coroutine, which nobody would run: "
+                  "co_await the future in a task, or let the "
                   "callback spawn one");
-    tasks::callback<T, std::decay_t<OnValue>, std::decay_t<OnError>>::start(state_, std::forward<OnValue>(on_value),
-                                                                          std::forward<OnError>(on_error));
+    tasks::callback<T, std::decay_t<OnValue>, std::decay_t<OnError>>::start(
+        state_, std::forward<OnValue>(on_value), std::forward<OnError>(on_error));
   }
   // What comes as an exception is a failure of the actor whose turn this is.
   template <class OnValue>
   void then(OnValue&& on_value) {
-    then(std::forward<OnValue>(on_value), [](std::exception_ptr what) { std::rethrow_exception(std::move(what)); });
+    then(std::forward<OnValue>(on_value),
+         [](std::exception_ptr what) { std::rethrow_exception(std::move(what)); });
   }
 
-  // Not longer than this, or not when a stop is requested: then timed_out or cancelled is thrown, and the result is dropped
-  // when it comes. The result, the time, the token: exactly one of them ends the wait.
+  // Not longer than this, or not when a stop is requested: then timed_out or cancelled is thrown,
+  // and the result is dropped when it comes. The result, the time, the token: exactly one of them
+  // ends the wait.
   class limited {
    public:
     class awaiter {
@@ -311,7 +328,8 @@ class future {
 
    private:
     friend future;
-    explicit limited(tasks::state_ref<tasks::state_of<T>> state) noexcept : state_(std::move(state)) {}
+    explicit limited(tasks::state_ref<tasks::state_of<T>> state) noexcept
+        : state_(std::move(state)) {}
     tasks::state_ref<tasks::state_of<T>> state_;
     std::chrono::nanoseconds at_most_ = std::chrono::nanoseconds::max();
     std::stop_token stop_;
@@ -352,14 +370,18 @@ class future {
     return limited(std::move(state_));
   }
   void check() const {
-    if (!state_) throw usage_error("troupe: future: it has no result: it was moved from, awaited, or never had one");
+    if (!state_)
+      throw usage_error(
+          "troupe: future: it has no result: it was moved from, awaited, or never had one");
   }
   tasks::state_ref<tasks::state_of<T>> state_;
 };
 
 template <class T>
 future<T> promise<T>::get_future() {
-  if (state_ == nullptr || future_taken_) throw usage_error("troupe: promise::get_future: it was called before, or the promise is resolved");
+  if (state_ == nullptr || future_taken_)
+    throw usage_error(
+        "troupe: promise::get_future: it was called before, or the promise is resolved");
   future_taken_ = true;
   state_->take();
   return future<T>(tasks::state_ref<tasks::state_of<T>>(*state_));

@@ -13,8 +13,9 @@ namespace troupe::tasks {
 // void and references as something that can be stored.
 struct nothing {};
 template <class T>
-using stored = std::conditional_t<std::is_void_v<T>, nothing,
-                                  std::conditional_t<std::is_reference_v<T>, std::remove_reference_t<T>*, T>>;
+using stored =
+    std::conditional_t<std::is_void_v<T>, nothing,
+                       std::conditional_t<std::is_reference_v<T>, std::remove_reference_t<T>*, T>>;
 
 // What it throws, or null: copying or moving a value may.
 template <class Step>
@@ -72,7 +73,8 @@ class result_of {
   }
 
   static_assert(alignof(stored<T>) <= alignof(std::max_align_t),
-                "troupe: the result of a task, a promise or an ask lies at 16 bytes; put one that is over-aligned into a std::unique_ptr");
+                "troupe: the result of a task, a promise or an ask lies at 16 bytes; put one that "
+                "is over-aligned into a std::unique_ptr");
 
  private:
   std::variant<std::monostate, stored<T>, std::exception_ptr> content_;

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "troupe/base/platform.hpp"
-#include "troupe/task/current_actor.hpp"
 #include "troupe/task/async_call.hpp"
+#include "troupe/task/current_actor.hpp"
 #include "troupe/task/result.hpp"
 
 namespace troupe {
@@ -25,8 +25,8 @@ class task;
 
 namespace tasks {
 
-// Frames come from the block pool. Never inline: a coroutine that destroys another one must not keep the
-// address of the pool's thread-local over a suspension.
+// Frames come from the block pool. Never inline: a coroutine that destroys another one must not
+// keep the address of the pool's thread-local over a suspension.
 void* allocate_frame(std::size_t bytes);
 void deallocate_frame(void* frame, std::size_t bytes) noexcept;
 
@@ -35,18 +35,22 @@ inline constexpr bool is_task = false;
 template <class T>
 inline constexpr bool is_task<task<T>> = true;
 
-// What timeout() and stop() of a named awaitable say. `Refused` is void: the sentence comes when somebody calls them.
+// What timeout() and stop() of a named awaitable say. `Refused` is void: the sentence comes when
+// somebody calls them.
 template <class Refused>
 [[noreturn]] void refuse_named_awaitable() {
   static_assert(!std::is_void_v<Refused>,
                 "troupe: timeout() and stop() take the awaitable over, so give up its name: "
-                "co_await std::move(later).timeout(...), or co_await what makes it, as actor.ask<&T::method>().timeout(...)");
+                "co_await std::move(later).timeout(...), or co_await what makes it, as "
+                "actor.ask<&T::method>().timeout(...)");
   std::terminate();
 }
 
 struct promise_base : coroutine {
   static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
-  static void operator delete(void* frame, std::size_t bytes) noexcept { deallocate_frame(frame, bytes); }
+  static void operator delete(void* frame, std::size_t bytes) noexcept {
+    deallocate_frame(frame, bytes);
+  }
 
   struct final_awaiter {
     bool await_ready() const noexcept { return false; }
@@ -64,31 +68,36 @@ struct promise_base : coroutine {
   template <class T TROUPE_SAYS(TROUPE_AWAITED_ONCE)>
   std::suspend_never await_transform(task<T>&) TROUPE_REFUSED(TROUPE_AWAITED_ONCE);
 #undef TROUPE_AWAITED_ONCE
-#define TROUPE_AWAITED_VALUE \
-  "troupe: co_await takes what comes later: a task, a future (actor.ask<&T::method>(...)), sleep_for(span), " \
+#define TROUPE_AWAITED_VALUE                                                                 \
+  "troupe: co_await takes what comes later: a task, a future (actor.ask<&T::method>(...)), " \
+  "sleep_for(span), "                                                                        \
   "I/O; this is a value already"
   template <class Value TROUPE_SAYS(TROUPE_AWAITED_VALUE)>
-    requires(std::is_scalar_v<std::remove_cvref_t<Value>>)
-  std::suspend_never await_transform(Value&&) TROUPE_REFUSED(TROUPE_AWAITED_VALUE);
+  requires(std::is_scalar_v<std::remove_cvref_t<Value>>) std::suspend_never await_transform(Value&&)
+  TROUPE_REFUSED(TROUPE_AWAITED_VALUE);
 #undef TROUPE_AWAITED_VALUE
   template <class Awaitable>
-    requires(!std::is_scalar_v<std::remove_cvref_t<Awaitable>>)
-  Awaitable&& await_transform(Awaitable&& awaited, source_line where = __builtin_source_location()) noexcept {
-    static_assert(!is_task<std::remove_cvref_t<Awaitable>> || std::is_rvalue_reference_v<Awaitable&&>,
-                  "troupe: a task is awaited once: co_await std::move(the_task)");
+  requires(!std::is_scalar_v<std::remove_cvref_t<Awaitable>>) Awaitable &&
+      await_transform(Awaitable&& awaited, source_line where = __builtin_source_location())
+  noexcept {
+    static_assert(
+        !is_task<std::remove_cvref_t<Awaitable>> || std::is_rvalue_reference_v<Awaitable&&>,
+        "troupe: a task is awaited once: co_await std::move(the_task)");
     awaits_at = where;
     return std::forward<Awaitable>(awaited);
   }
 };
 
-// A coroutine around tasks that were given to it first (timeout(), when_all): it is a part of what they are parts of.
+// A coroutine around tasks that were given to it first (timeout(), when_all): it is a part of what
+// they are parts of.
 template <class Object>
 inline constexpr bool holds_tasks = is_task<Object>;
 template <class T>
 inline constexpr bool holds_tasks<std::vector<task<T>>> = true;
 
-// What a coroutine remembers before it begins: the object whose method it is, or its first argument; around tasks what these remember,
-// of several the first that is a part of the running actor.
+// What a coroutine remembers before it begins: the object whose method it is, or its first
+// argument; around tasks what these remember, of several the first that is a part of the running
+// actor.
 class remembered_object {
  public:
   template <class First, class... Args>
@@ -118,20 +127,20 @@ template <class T>
 struct promise_of final : promise_base {
   promise_of() noexcept {}
   template <class Object, class... Args>
-    requires std::is_class_v<std::remove_reference_t<Object>>  // for g++ 12 an `Object&` of an object is an Object, too
+  // for g++ 12 an `Object&` of an object is an Object, too
+  requires std::is_class_v<std::remove_reference_t<Object>>
   explicit promise_of(Object& object, const Args&... args) noexcept {
     remember_object(remembered_object(object, args...).get());
   }
   task<T> get_return_object() noexcept;
   template <class Value = T>
-    requires std::constructible_from<stored<T>, Value> || std::is_reference_v<T>
-  void return_value(Value&& value) {
-    result.set(std::forward<Value>(value));
-  }
-#define TROUPE_OTHER_VALUE "troupe: co_return: a task<T> gives a T, which cannot be made of this value"
+  requires std::constructible_from<stored<T>, Value> || std::is_reference_v<T>
+  void return_value(Value&& value) { result.set(std::forward<Value>(value)); }
+#define TROUPE_OTHER_VALUE \
+  "troupe: co_return: a task<T> gives a T, which cannot be made of this value"
   template <class Value TROUPE_SAYS(TROUPE_OTHER_VALUE)>
-    requires(!std::constructible_from<stored<T>, Value> && !std::is_reference_v<T>)
-  void return_value(Value&&) TROUPE_REFUSED(TROUPE_OTHER_VALUE);
+  requires(!std::constructible_from<stored<T>, Value> &&
+           !std::is_reference_v<T>) void return_value(Value&&) TROUPE_REFUSED(TROUPE_OTHER_VALUE);
 #undef TROUPE_OTHER_VALUE
   void unhandled_exception() noexcept { result.fail(std::current_exception()); }
   result_of<T> result;
@@ -141,7 +150,8 @@ template <>
 struct promise_of<void> final : promise_base {
   promise_of() noexcept {}
   template <class Object, class... Args>
-    requires std::is_class_v<std::remove_reference_t<Object>>  // for g++ 12 an `Object&` of an object is an Object, too
+  // for g++ 12 an `Object&` of an object is an Object, too
+  requires std::is_class_v<std::remove_reference_t<Object>>
   explicit promise_of(Object& object, const Args&... args) noexcept {
     remember_object(remembered_object(object, args...).get());
   }
@@ -151,8 +161,9 @@ struct promise_of<void> final : promise_base {
   result_of<void> result;
 };
 
-// The parent is about to suspend. Most children suspend nowhere: so the child runs here and now, unless that has nested
-// too deep, and the parent suspends only if the child does. False when it need not.
+// The parent is about to suspend. Most children suspend nowhere: so the child runs here and now,
+// unless that has nested too deep, and the parent suspends only if the child does. False when it
+// need not.
 TROUPE_INLINE bool run_child(coroutine& child, coroutine& parent) noexcept {
   async_call& in = *parent.in;
   child.in = &in;
@@ -179,22 +190,28 @@ template <class T>
 inline constexpr bool runs_when_awaited = is_task<T>;
 // Whether to call it is only to make one, which runs when somebody awaits it.
 template <class Function, class... Args>
-concept makes_task = runs_when_awaited<std::remove_cvref_t<std::invoke_result_t<std::decay_t<Function>&, Args...>>>;
+concept makes_task =
+    runs_when_awaited < std::remove_cvref_t < std::invoke_result_t < std::decay_t<Function>
+&, Args... >>> ;
 
 }  // namespace tasks
 
-// A lazy coroutine: nothing of it runs before it is awaited, returned by an actor's method that was called by a
-// message, or given to runtime::spawn. Move-only. Awaited once, in another task; it runs in the turns of the actor
-// (or spawned task) that awaits it, on whichever worker that has, and co_await gives its value or throws its exception.
+// A lazy coroutine: nothing of it runs before it is awaited, returned by an actor's method that was
+// called by a message, or given to runtime::spawn. Move-only. Awaited once, in another task; it
+// runs in the turns of the actor (or spawned task) that awaits it, on whichever worker that has,
+// and co_await gives its value or throws its exception.
 //
-// Depth: tasks that await tasks use no stack, however many there are. Cost: a frame from the block pool, about 10 ns.
-// When its actor is stopped, what it awaits throws troupe::cancelled; a task that is never run is just destroyed.
+// Depth: tasks that await tasks use no stack, however many there are. Cost: a frame from the block
+// pool, about 10 ns. When its actor is stopped, what it awaits throws troupe::cancelled; a task
+// that is never run is just destroyed.
 //
-// GCC 12 destroys objects twice that a temporary closure or aggregate holds in the very expression of a co_await
-// (`co_await f([name]{…})`, `co_await f(Point{…})`): with that compiler give such things a name first and move them
-// in, or name the task: `auto t = f([name]{…}); co_await std::move(t);`. GCC 12.2 also lays out the frame of a coroutine
-// wrongly that awaits in a condition, `if (co_await …)`, and declares no variable at the top of its body (its bug 106188):
-// `const bool ok = co_await …; if (ok)` is right.
+// GCC 12 destroys objects twice that a temporary closure or aggregate holds in the very expression
+// of a co_await
+// (`co_await f([name]{…})`, `co_await f(Point{…})`): with that compiler give such things a name
+// first and move them in, or name the task: `auto t = f([name]{…}); co_await std::move(t);`.
+// GCC 12.2 also lays out the frame of a coroutine wrongly that awaits in a condition, `if (co_await
+// …)`, and declares no variable at the top of its body (its bug 106188): `const bool ok = co_await
+// …; if (ok)` is right.
 //
 // Example:
 //     troupe::task<int> half(int n) { co_return n / 2; }
@@ -233,8 +250,9 @@ class [[nodiscard]] task {
   };
   awaiter operator co_await() && noexcept { return awaiter(std::move(*this)); }
 
-  // The same task, for so long at most: then it is cancelled, and when it has ended timed_out is thrown. Of when_all and when_any, too:
-  // `co_await when_all(one(), two()).timeout(span)`. The time begins when it is awaited.
+  // The same task, for so long at most: then it is cancelled, and when it has ended timed_out is
+  // thrown. Of when_all and when_any, too: `co_await when_all(one(), two()).timeout(span)`. The
+  // time begins when it is awaited.
   task timeout(std::chrono::nanoseconds at_most) &&;
 
  private:
@@ -276,17 +294,21 @@ struct task_access {
   }
   template <class T>
   static task<T> of_root(coroutine& root) noexcept {
-    return task<T>(std::coroutine_handle<promise_of<T>>::from_promise(static_cast<promise_of<T>&>(root)));
+    return task<T>(
+        std::coroutine_handle<promise_of<T>>::from_promise(static_cast<promise_of<T>&>(root)));
   }
 };
 
 template <class T>
 void remembered_object::look(const task<T>& of) noexcept {
   const void* const object = task_access::object_before_start(of);
-  if (object != nullptr && (found_ == nullptr || !is_part_of_current_actor(const_cast<const void*>(found_)))) found_ = object;
+  if (object != nullptr &&
+      (found_ == nullptr || !is_part_of_current_actor(const_cast<const void*>(found_))))
+    found_ = object;
 }
 
-// Keeps what makes a task, and its arguments, in the frame around that task: they live until it has ended, or is destroyed.
+// Keeps what makes a task, and its arguments, in the frame around that task: they live until it has
+// ended, or is destroyed.
 template <class T, class Maker, class... Args>
 task<T> run_made(Maker make, Args... args) {
   task<T> made = std::invoke(std::move(make), std::move(args)...);

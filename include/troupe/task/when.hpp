@@ -32,8 +32,8 @@ struct branch final : async_call {
   coroutine& root;
 };
 
-// Of groups within groups that are started, or cancelled, each by the one around it: those deeper than the stack should be wait
-// here for the outermost.
+// Of groups within groups that are started, or cancelled, each by the one around it: those deeper
+// than the stack should be wait here for the outermost.
 struct group_nest {
   static constexpr unsigned depth_max = 16;
   unsigned depth = 0;
@@ -41,8 +41,8 @@ struct group_nest {
   group** later_end = &later;
 };
 
-// The wait of the one who awaits them all. It is over when all have ended: of when_any's, too, whose losers are
-// cancelled as soon as there is a winner.
+// The wait of the one who awaits them all. It is over when all have ended: of when_any's, too,
+// whose losers are cancelled as soon as there is a winner.
 class group final : public suspension {
  public:
   explicit group(bool first_only) noexcept : suspension(&act_on), first_only_(first_only) {}
@@ -50,7 +50,9 @@ class group final : public suspension {
   bool start(coroutine& who, std::span<branch> branches) noexcept;
   std::size_t winner() const noexcept { return winner_; }
   // The wait as one for tasks side by side; null for others.
-  static const group* of(const suspension& one) noexcept { return one.act == &act_on ? static_cast<const group*>(&one) : nullptr; }
+  static const group* of(const suspension& one) noexcept {
+    return one.act == &act_on ? static_cast<const group*>(&one) : nullptr;
+  }
   std::span<branch> branches() const noexcept { return branches_; }
   bool first_only() const noexcept { return first_only_; }
   // Who awaits the tasks that this async call is one of; null when it is a call.
@@ -100,7 +102,8 @@ class group_awaiter {
 };
 class join {
  public:
-  join(bool first_only, std::span<coroutine* const> roots) noexcept : first_only_(first_only), roots_(roots) {}
+  join(bool first_only, std::span<coroutine* const> roots) noexcept
+      : first_only_(first_only), roots_(roots) {}
   group_awaiter operator co_await() const { return group_awaiter(first_only_, roots_); }
 
  private:
@@ -138,19 +141,21 @@ concept awaitable = requires(Awaitable&& awaited) {
   awaiter_of(std::forward<Awaitable>(awaited)).await_resume();
 };
 template <class T>
-using value_or_lvalue = std::conditional_t<std::is_lvalue_reference_v<T>, T, std::remove_cvref_t<T>>;
+using value_or_lvalue =
+    std::conditional_t<std::is_lvalue_reference_v<T>, T, std::remove_cvref_t<T>>;
 
 // The task that is awaited for what when_all and when_any were given.
 template <class Given>
 struct branch_of {
   using held = std::remove_cvref_t<Given>;
-  static constexpr bool is_kept = std::is_constructible_v<held, Given> && std::is_move_constructible_v<held>;
+  static constexpr bool is_kept =
+      std::is_constructible_v<held, Given> && std::is_move_constructible_v<held>;
   static constexpr bool can_be_awaited = awaitable<held>;
   static constexpr bool is_fit = is_kept && can_be_awaited;
 };
 template <class Given>
-  requires(branch_of<Given>::is_fit)
-using awaited_value = value_or_lvalue<decltype(awaiter_of(std::declval<std::remove_cvref_t<Given>>()).await_resume())>;
+requires(branch_of<Given>::is_fit) using awaited_value = value_or_lvalue<
+    decltype(awaiter_of(std::declval<std::remove_cvref_t<Given>>()).await_resume())>;
 
 template <class Awaitable>
 task<awaited_value<Awaitable>> await_it(Awaitable awaited) {
@@ -171,12 +176,18 @@ auto make_branch(Given&& given) {
 template <class... Given>
 consteval bool fit_branches() {
   constexpr bool calls = ((!branch_of<Given>::can_be_awaited && makes_task<Given>) || ...);
-  constexpr bool can_be_awaited = (branch_of<Given>::can_be_awaited && ...), are_kept = (branch_of<Given>::is_kept && ...);
-  static_assert(!calls, "troupe: when_all and when_any: a lambda or function that makes a task is not called here: give them its task, by a call "
-                        "of it, whose captures live until it has ended (name the lambda before)");
-  static_assert(calls || can_be_awaited, "troupe: when_all and when_any: they take what can be awaited: tasks, futures (asks), sleep_for, I/O");
+  constexpr bool can_be_awaited = (branch_of<Given>::can_be_awaited && ...),
+                 are_kept = (branch_of<Given>::is_kept && ...);
+  static_assert(!calls,
+                "troupe: when_all and when_any: a lambda or function that makes a task is not "
+                "called here: give them its task, by a call "
+                "of it, whose captures live until it has ended (name the lambda before)");
+  static_assert(calls || can_be_awaited,
+                "troupe: when_all and when_any: they take what can be awaited: tasks, futures "
+                "(asks), sleep_for, I/O");
   static_assert(!can_be_awaited || are_kept,
-                "troupe: when_all and when_any: they take a task, a future or a vector of them away: give it with std::move. What can be neither "
+                "troupe: when_all and when_any: they take a task, a future or a vector of them "
+                "away: give it with std::move. What can be neither "
                 "copied nor moved is awaited in a task of its own");
   return can_be_awaited && are_kept;
 }
@@ -204,8 +215,12 @@ task<std::variant<value_of<T>...>> any_of(task<T>... all) {
   std::optional<std::variant<value_of<T>...>> value;
   std::tuple<task<T>&...> each(all...);
   [&]<std::size_t... I>(std::index_sequence<I...>) {
-    ((winner == I ? static_cast<void>(value.emplace(std::in_place_index<I>, take_value(std::get<I>(each)))) : void()), ...);
-  }(std::index_sequence_for<T...>{});
+    ((winner == I
+          ? static_cast<void>(value.emplace(std::in_place_index<I>, take_value(std::get<I>(each))))
+          : void()),
+     ...);
+  }
+  (std::index_sequence_for<T...>{});
   co_return std::move(*value);
 }
 template <class T>
@@ -235,16 +250,17 @@ inline constexpr bool is_vector_alone<std::vector<T, Allocator>> = true;
 
 }  // namespace tasks
 
-// Runs the tasks side by side, in the turns of the actor that awaits this, and gives all their values (std::monostate for
-// void) when the last one has ended. If some throw, the exception of the first of them, in the order given, is thrown then.
-// They may be tasks, futures, asks with or without a timeout, sleep_for, operations of I/O: whatever a task can await.
+// Runs the tasks side by side, in the turns of the actor that awaits this, and gives all their
+// values (std::monostate for void) when the last one has ended. If some throw, the exception of the
+// first of them, in the order given, is thrown then. They may be tasks, futures, asks with or
+// without a timeout, sleep_for, operations of I/O: whatever a task can await.
 //
 // Example:
 //     struct Adder { int add(int a, int b) { return a + b; } };
-//     troupe::task<int> number(int n) { co_await troupe::sleep_for(std::chrono::milliseconds(1)); co_return n; }
-//     troupe::task<> use(troupe::ref<Adder> adder) {
-//       auto [one, sum] = co_await troupe::when_all(number(1), adder.ask<&Adder::add>(1, 2).timeout(std::chrono::seconds(1)));
-//       std::cout << one + sum << '\n';
+//     troupe::task<int> number(int n) { co_await troupe::sleep_for(std::chrono::milliseconds(1));
+//     co_return n; } troupe::task<> use(troupe::ref<Adder> adder) {
+//       auto [one, sum] = co_await troupe::when_all(number(1), adder.ask<&Adder::add>(1,
+//       2).timeout(std::chrono::seconds(1))); std::cout << one + sum << '\n';
 //     }
 //     int main() {
 //       troupe::runtime rt;
@@ -252,8 +268,7 @@ inline constexpr bool is_vector_alone<std::vector<T, Allocator>> = true;
 //       rt.run();
 //     }
 template <class... Given>
-  requires(!tasks::is_vector_alone<std::remove_cvref_t<Given>...>)
-auto when_all(Given&&... all) {
+requires(!tasks::is_vector_alone<std::remove_cvref_t<Given>...>) auto when_all(Given&&... all) {
   if constexpr (tasks::fit_branches<Given...>()) {
     return tasks::all_of(tasks::make_branch(std::forward<Given>(all))...);
   } else {
@@ -270,18 +285,22 @@ auto when_all(std::vector<Awaitable>&& all) {
 }
 template <class Awaitable>
 auto when_all(std::vector<Awaitable>& all) {
-  static_assert(!std::is_same_v<Awaitable, Awaitable>, "troupe: when_all: it takes the vector away: when_all(std::move(the_vector))");
+  static_assert(!std::is_same_v<Awaitable, Awaitable>,
+                "troupe: when_all: it takes the vector away: when_all(std::move(the_vector))");
   return when_all(std::move(all));
 }
 
-// Runs the tasks side by side until the first has ended: by a value, which is given with its index, or by an exception,
-// which is thrown. The others are cancelled, and have ended when this goes on; of an ask or another future only the wait ends, and its
-// result is dropped. What they may be: as of when_all.
+// Runs the tasks side by side until the first has ended: by a value, which is given with its index,
+// or by an exception, which is thrown. The others are cancelled, and have ended when this goes on;
+// of an ask or another future only the wait ends, and its result is dropped. What they may be: as
+// of when_all.
 template <class First, class... Given>
-  requires(!tasks::is_vector_alone<std::remove_cvref_t<First>, std::remove_cvref_t<Given>...>)
-auto when_any(First&& first, Given&&... all) {
+requires(!tasks::is_vector_alone<std::remove_cvref_t<First>,
+                                 std::remove_cvref_t<Given>...>) auto when_any(First&& first,
+                                                                               Given&&... all) {
   if constexpr (tasks::fit_branches<First, Given...>()) {
-    return tasks::any_of(tasks::make_branch(std::forward<First>(first)), tasks::make_branch(std::forward<Given>(all))...);
+    return tasks::any_of(tasks::make_branch(std::forward<First>(first)),
+                         tasks::make_branch(std::forward<Given>(all))...);
   } else {
     return task<std::tuple<>>(tasks::all_of());
   }
@@ -296,7 +315,8 @@ auto when_any(std::vector<Awaitable>&& all) {
 }
 template <class Awaitable>
 auto when_any(std::vector<Awaitable>& all) {
-  static_assert(!std::is_same_v<Awaitable, Awaitable>, "troupe: when_any: it takes the vector away: when_any(std::move(the_vector))");
+  static_assert(!std::is_same_v<Awaitable, Awaitable>,
+                "troupe: when_any: it takes the vector away: when_any(std::move(the_vector))");
   return when_any(std::move(all));
 }
 

@@ -16,7 +16,8 @@ struct context_access;
 
 enum class tls_version : std::uint8_t { v1_2, v1_3 };
 
-// A certificate, with those between it and the root behind it, and its key (without a passphrase): files, or text in PEM.
+// A certificate, with those between it and the root behind it, and its key (without a passphrase):
+// files, or text in PEM.
 //
 // Example:
 //     troupe::tls_identity other;
@@ -31,11 +32,13 @@ struct tls_identity {
 
 // Files are read, and not kept open, when the context is made. Text is in PEM as well.
 struct tls_options {
-  // Not an aggregate: GCC 12 destroys what a temporary one holds twice when it lies in a co_await expression.
+  // Not an aggregate: GCC 12 destroys what a temporary one holds twice when it lies in a co_await
+  // expression.
   tls_options() {}
 
-  // For HTTPS: ALPN is "http/1.1", the protocol that http::server and http::client speak, so that peers that could speak HTTP/2 as
-  // well agree on it. Of a client; of a server with these files. A peer that offers no protocol at all is served as well.
+  // For HTTPS: ALPN is "http/1.1", the protocol that http::server and http::client speak, so that
+  // peers that could speak HTTP/2 as well agree on it. Of a client; of a server with these files. A
+  // peer that offers no protocol at all is served as well.
   static tls_options https() {
     tls_options made;
     made.alpn = {"http/1.1"};
@@ -48,30 +51,34 @@ struct tls_options {
     return made;
   }
 
-  // Of clients: the server's certificate is checked, and that it is of the host asked for. Default true. False: anybody can
-  // be in between.
+  // Of clients: the server's certificate is checked, and that it is of the host asked for. Default
+  // true. False: anybody can be in between.
   bool verify = true;
-  // Of servers: clients must show a certificate, which one of those below has signed. Default false.
+  // Of servers: clients must show a certificate, which one of those below has signed. Default
+  // false.
   bool verify_clients = false;
   // Whom to trust. Default, for clients: the system's store of certificates.
   std::string ca_file, ca_pem;
-  // Our certificate, with those between it and the root behind it, and its key (without a passphrase). A server needs one.
+  // Our certificate, with those between it and the root behind it, and its key (without a
+  // passphrase). A server needs one.
   std::string certificate_file, certificate_pem;
   std::string key_file, key_pem;
-  // Of servers of several hosts: the first certificate is shown that is for the host whom a client asks for (SNI), by its
-  // names; wildcards count. The one above is the first, and is shown as well to who asks for none of them, or for nobody.
-  // Default none.
+  // Of servers of several hosts: the first certificate is shown that is for the host whom a client
+  // asks for (SNI), by its names; wildcards count. The one above is the first, and is shown as well
+  // to who asks for none of them, or for nobody. Default none.
   std::vector<tls_identity> more;
-  // Protocols to agree on (ALPN), the best first. Default none. A server that has some refuses clients that offer only others.
+  // Protocols to agree on (ALPN), the best first. Default none. A server that has some refuses
+  // clients that offer only others.
   std::vector<std::string> alpn;
   tls_version min_version = tls_version::v1_2, max_version = tls_version::v1_3;
-  // Connections to a server that was spoken to before begin faster. Default true. A client keeps one session for each host,
-  // 256 at most, as long as its context lives.
+  // Connections to a server that was spoken to before begin faster. Default true. A client keeps
+  // one session for each host, 256 at most, as long as its context lives.
   bool tickets = true;
 };
 
-// Any thread; copies are the same context, and connections keep it. Make one for many connections: reading the system's
-// store takes some 30 ms, here and now; in a handler that others wait for, within blocking().
+// Any thread; copies are the same context, and connections keep it. Make one for many connections:
+// reading the system's store takes some 30 ms, here and now; in a handler that others wait for,
+// within blocking().
 //
 // Example (declarations):
 //     troupe::tls_context for_clients() {
@@ -85,7 +92,8 @@ class tls_context {
 
  private:
   friend tls::context_access;
-  explicit tls_context(std::shared_ptr<tls::context_state> state) noexcept : state_(std::move(state)) {}
+  explicit tls_context(std::shared_ptr<tls::context_state> state) noexcept
+      : state_(std::move(state)) {}
   std::shared_ptr<tls::context_state> state_;
 };
 

@@ -1,4 +1,5 @@
-// A program of somebody who installed troupe: it uses one piece of each kind and nothing of this tree.
+// A program of somebody who installed troupe: it uses one piece of each kind and nothing of this
+// tree.
 #include <cstdio>
 
 #include "counter.hpp"

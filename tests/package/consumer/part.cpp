@@ -1,5 +1,5 @@
-// A part of the program that may be compiled with other flags than the rest: it makes messages which the rest
-// frees.
+// A part of the program that may be compiled with other flags than the rest: it makes messages
+// which the rest frees.
 #include "counter.hpp"
 
 void add_twenty(const troupe::ref<counter>& to) {

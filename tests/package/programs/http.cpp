@@ -18,7 +18,9 @@ troupe::task<> ask(http::server web, std::string url) {
 
 int main() {
   http::router routes;
-  routes.get("/numbers/{n}", [](const http::request&, int n) { return http::response::text(std::to_string(n + 2)); });
+  routes.get("/numbers/{n}", [](const http::request&, int n) {
+    return http::response::text(std::to_string(n + 2));
+  });
   http::server web(std::move(routes));
   troupe::runtime rt;
   auto listener = troupe::tcp_listener::listen(troupe::endpoint::loopback(0));
