@@ -1,4 +1,4 @@
-// mailbox_word: the shipping mailbox word (src/actor/mailbox.hpp) beside a lock of one bit in the
+// mailbox_word: the shipping mailbox word (src/actor/mailbox/mailbox.hpp) beside a lock of one bit in the
 // same word.
 //
 // Not a row of ./bench: it answers one question, for docs/decisions/mailbox_word.md.
@@ -18,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-#include "actor/mailbox.hpp"
+#include "actor/mailbox/mailbox.hpp"
 #include "base/atomics.hpp"
 #include "measure.hpp"
 #include "memory/stable_pool.hpp"

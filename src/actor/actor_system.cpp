@@ -1,11 +1,11 @@
 #include "actor/actor_system.hpp"
 
-#include "actor/activation.hpp"
-#include "actor/asleep.hpp"
-#include "actor/running.hpp"
-#include "actor/turn.hpp"
+#include "actor/mailbox/activation.hpp"
+#include "actor/spawned/asleep.hpp"
+#include "actor/turn/running.hpp"
+#include "actor/turn/turn.hpp"
 #include "base/atomics.hpp"
-#include "sched/worker.hpp"
+#include "sched/stealing/worker.hpp"
 #include "troupe/actor/call.hpp"
 #include "troupe/observe/trace.hpp"
 

@@ -12,13 +12,13 @@
 #include <memory>
 #include <mutex>
 
-#include "actor/consumers.hpp"
-#include "actor/counts.hpp"
-#include "actor/deadlocks.hpp"
-#include "actor/extras.hpp"
-#include "actor/guards.hpp"
-#include "actor/keeping.hpp"
-#include "actor/waiting.hpp"
+#include "actor/lifetime/consumers.hpp"
+#include "actor/turn/counts.hpp"
+#include "actor/waits/deadlocks.hpp"
+#include "actor/lifetime/extras.hpp"
+#include "actor/mailbox/guards.hpp"
+#include "actor/spawned/keeping.hpp"
+#include "actor/waits/waiting.hpp"
 #include "memory/slot_space.hpp"
 #include "sched/executor.hpp"
 #include "troupe/actor/cell.hpp"
@@ -131,7 +131,7 @@ class actor_system {
   supervision_table supervised;
   guard_table guards;
   consumer_table consumers;
-  void* jobs = nullptr;  // the runtime's job_pool (src/jobs/job_pool.hpp)
+  void* jobs = nullptr;  // the runtime's job_pool (src/jobs/pool/job_pool.hpp)
   waiting_lists waiting;
   std::mutex looking;  // one at a time looks at what is suspended (suspended.cpp)
   deadlock_search deadlocks{*this};

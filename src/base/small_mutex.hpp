@@ -7,7 +7,7 @@
 //   free: a wake that comes when the
 //       object has gone finds nobody, or lets a sleeper look again for no reason.
 // Rejected: std::mutex (40 bytes, a call each way); a spin lock (its holder may be preempted).
-// Model: tests/models/small_mutex.cpp.
+// Model: tests/models/base/small_mutex.cpp.
 #pragma once
 
 #include <cstdint>

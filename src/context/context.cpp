@@ -4,11 +4,11 @@
 #include <string>
 
 #include "base/invariant.hpp"
-#include "context/block.hpp"
+#include "context/blocks/block.hpp"
 #include "context/keep.hpp"
-#include "context/poison.hpp"
+#include "context/blocks/poison.hpp"
 #include "context/running.hpp"
-#include "context/tally.hpp"
+#include "context/blocks/tally.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/context/snapshot.hpp"
 #include "troupe/observe/trace.hpp"

@@ -13,8 +13,8 @@
 #include <thread>
 #include <vector>
 
-#include "context/block.hpp"
-#include "context/poison.hpp"
+#include "context/blocks/block.hpp"
+#include "context/blocks/poison.hpp"
 #include "context/running.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/context/snapshot.hpp"

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "context/tally.hpp"
+#include "context/blocks/tally.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/memory/block_pool.hpp"
 

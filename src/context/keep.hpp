@@ -16,7 +16,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "context/block.hpp"
+#include "context/blocks/block.hpp"
 #include "troupe/context/context.hpp"
 #include "troupe/context/persist.hpp"
 #include "troupe/context/snapshot.hpp"

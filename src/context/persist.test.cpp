@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "context/poison.hpp"
+#include "context/blocks/poison.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/context/snapshot.hpp"
 

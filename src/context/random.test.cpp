@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "context/poison.hpp"
+#include "context/blocks/poison.hpp"
 #include "troupe/context/persist.hpp"
 #include "troupe/context/snapshot.hpp"
 

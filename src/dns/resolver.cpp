@@ -4,7 +4,7 @@
 
 #include "dns/name.hpp"
 #include "dns/query.hpp"
-#include "io/sockets.hpp"
+#include "io/sockets/sockets.hpp"
 #include "troupe/io/ready.hpp"
 
 namespace troupe {

@@ -1,7 +1,7 @@
-#include "troupe/io/descriptor.hpp"
+#include "troupe/io/operations/descriptor.hpp"
 
-#include "io/peer.hpp"
-#include "io/reactor.hpp"
+#include "io/sockets/peer.hpp"
+#include "io/reactor/reactor.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/io/endpoint.hpp"
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "actor/keeping.hpp"
+#include "actor/spawned/keeping.hpp"
 #include "troupe/actor/blocking.hpp"
 #include "troupe/actor/spawn_task.hpp"
 #include "troupe/base/error.hpp"

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <vector>
 
-#include "io/of_file.hpp"
+#include "io/operations/of_file.hpp"
 #include "troupe/context/snapshot.hpp"
 #include "troupe/io/error.hpp"
 #include "troupe/io/file.hpp"

@@ -1,7 +1,7 @@
 // What an ask looks at before it waits, by counts. And the search for deadlocks with something
 // happening in the middle of it: threads that are blocked, and a wait that ends just before it is
 // refused. What tells the search of threads is replaced, and so called between its looks.
-#include "actor/deadlocks.hpp"
+#include "actor/waits/deadlocks.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "actor/actor_system.hpp"
-#include "actor/running.hpp"
+#include "actor/turn/running.hpp"
 #include "troupe/actor/self.hpp"
 #include "troupe/jobs/lazy.hpp"
 #include "troupe/runtime/runtime.hpp"

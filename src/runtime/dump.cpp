@@ -1,6 +1,6 @@
 // What a program that runs is doing and waiting for, in words.
-#include "actor/running.hpp"
-#include "actor/suspended.hpp"
+#include "actor/turn/running.hpp"
+#include "actor/waits/suspended.hpp"
 #include "runtime/runtime_core.hpp"
 
 namespace troupe {

@@ -1,7 +1,7 @@
 // The main thread's part in a runtime: run(), and its rounds for a program that has a loop of its
 // own.
-#include "actor/running.hpp"
-#include "actor/suspended.hpp"
+#include "actor/turn/running.hpp"
+#include "actor/waits/suspended.hpp"
 #include "runtime/runtime_core.hpp"
 #include "task/main_lanes.hpp"
 #include "troupe/base/error.hpp"

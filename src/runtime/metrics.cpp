@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "actor/running.hpp"
+#include "actor/turn/running.hpp"
 #include "runtime/runtime_core.hpp"
 #include "sched/poller.hpp"
 

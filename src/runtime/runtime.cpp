@@ -4,9 +4,9 @@
 #include <exception>
 #include <ostream>
 
-#include "actor/running.hpp"
+#include "actor/turn/running.hpp"
 #include "base/thread_name.hpp"
-#include "runtime/quit_signal.hpp"
+#include "runtime/services/quit_signal.hpp"
 #include "runtime/runtime_core.hpp"
 #include "task/main_lanes.hpp"
 

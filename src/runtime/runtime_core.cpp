@@ -6,14 +6,14 @@
 #include <cstdio>
 #include <exception>
 
-#include "actor/running.hpp"
-#include "actor/turn.hpp"
+#include "actor/turn/running.hpp"
+#include "actor/turn/turn.hpp"
 #include "base/clock.hpp"
 #include "base/invariant.hpp"
 #include "runtime/environment.hpp"
-#include "runtime/posted.hpp"
-#include "sched/shared_queue.hpp"
-#include "sched/work_stealing.hpp"
+#include "runtime/services/posted.hpp"
+#include "sched/policies/shared_queue.hpp"
+#include "sched/stealing/work_stealing.hpp"
 #include "task/main_lanes.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/runtime/here.hpp"
@@ -192,7 +192,7 @@ void runtime_core::make_executors() {
     system->executors[index].store(&one, std::memory_order_release);
   };
   if (options.policy == policy::simulated) {
-    // The short ways of turns as often as the long one (src/actor/turn.cpp).
+    // The short ways of turns as often as the long one (src/actor/turn/turn.cpp).
     auto made = std::make_unique<sched::simulated>(options.seed, alive_, [this] {
       // order: relaxed (both)  the simulation's own thread
       simulated_->choose(2) == 0 ? system->slow_path_flags.fetch_or(actor::actor_system::chooses,

@@ -13,7 +13,7 @@
 
 #include "sched/executor.hpp"
 #include "sched/poller.hpp"
-#include "sched/simulated.hpp"
+#include "sched/policies/simulated.hpp"
 
 namespace troupe::sched {
 

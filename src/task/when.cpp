@@ -116,7 +116,7 @@ const char* group::resume_branch(async_call& of) noexcept {
   while (next != nullptr && next != call) {
     auto& one = static_cast<branch&>(*next);
     group& all = one.of;
-    // as the call would be (actor/async_calls.cpp)
+    // as the call would be (actor/turn/async_calls.cpp)
     if (is_discarding(one.actor)) [[unlikely]]
       one.cancelled = true;
     all.run(one);

@@ -1,6 +1,6 @@
 #include "troupe/tls/stream.hpp"
 
-#include "io/at_once.hpp"
+#include "io/operations/at_once.hpp"
 #include "tls/connection.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/io/error.hpp"

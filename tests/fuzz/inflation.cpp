@@ -8,7 +8,7 @@
 #include <memory>
 #include <optional>
 
-#include "http/deflate.hpp"
+#include "http/websocket/deflate.hpp"
 
 namespace troupe::test {
 namespace {

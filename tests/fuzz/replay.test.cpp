@@ -11,8 +11,8 @@
 
 #include "fuzz/framing.hpp"
 #include "fuzz/inflation.hpp"
-#include "http/deflate.hpp"
-#include "http/vectors.hpp"
+#include "http/websocket/deflate.hpp"
+#include "http/h1/vectors.hpp"
 
 namespace troupe::test {
 namespace {

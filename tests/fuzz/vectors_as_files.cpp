@@ -2,7 +2,7 @@
 #include <fstream>
 #include <string>
 
-#include "http/vectors.hpp"
+#include "http/h1/vectors.hpp"
 
 int main(int count, char** arguments) {
   if (count != 2) return 2;

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "io/make_reactor.hpp"
+#include "io/reactor/make_reactor.hpp"
 #include "support/faulty_kernel.hpp"
 #include "support/io.hpp"
 

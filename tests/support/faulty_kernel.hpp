@@ -12,7 +12,7 @@
 #include <mutex>
 #include <set>
 
-#include "io/kernel.hpp"
+#include "io/reactor/kernel.hpp"
 
 namespace troupe::test {
 

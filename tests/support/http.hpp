@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "http/server_state.hpp"
+#include "http/server/server_state.hpp"
 #include "support/io.hpp"
 #include "troupe/http/server.hpp"
 

@@ -2,7 +2,7 @@
 // type and its counts. The object follows. 24 bytes on 64-bit machines.
 //
 // Everything else, the mail list and the scheduling state, is an activation that the actor has only
-// while it is active (src/actor/activation.hpp).
+// while it is active (src/actor/mailbox/activation.hpp).
 #pragma once
 
 #include <atomic>
@@ -144,16 +144,16 @@ struct cell {
   enum flag : std::uint8_t {
     constructed = 1,  // the object is constructed
     stopped = 2,      // the object is gone; messages become dead letters
-    guards = 4,       // messages wait for predicates over its state (src/actor/guards.hpp)
-    // its handlers were so when a turn last looked at the clock (src/actor/turn.cpp)
+    guards = 4,       // messages wait for predicates over its state (src/actor/mailbox/guards.hpp)
+    // its handlers were so when a turn last looked at the clock (src/actor/turn/turn.cpp)
     quick = 8,
     slow = 16,        // they were not; neither of the two: nobody has looked yet
-    has_extras = 32,  // what few actors have lies in front of the object (src/actor/extras.hpp)
+    has_extras = 32,  // what few actors have lies in front of the object (src/actor/lifetime/extras.hpp)
     cancels = 64,     // it is being stopped: no turn of it suspends any more
     ends_soon = 128,  // and it ends with the turn that is suspended
   };
 
-  std::atomic<std::uintptr_t> word{0};  // the mailbox (src/actor/mailbox.hpp)
+  std::atomic<std::uintptr_t> word{0};  // the mailbox (src/actor/mailbox/mailbox.hpp)
   const cell_type* type;                // null in a free slot
   ref_state refs;
   // 0: the pool; else an index of the system's; and whether the mailbox is bounded

@@ -20,7 +20,7 @@ struct conditional_message : message {
       : message(acts), holds(asks) {}
 
   bool (*const holds)(const conditional_message& self, const void* object);  // may throw
-  // While it waits: the system's (src/actor/guards.hpp).
+  // While it waits: the system's (src/actor/mailbox/guards.hpp).
   cell* of = nullptr;
   conditional_message* next_waiting = nullptr;   // younger, of the same actor
   conditional_message* newest = nullptr;         // of the oldest

@@ -35,7 +35,7 @@ struct consume_request : message {
   virtual void fail(std::exception_ptr why) noexcept = 0;
 
   const message::handler which;  // describes the actor's class
-  // The system's (src/actor/consumers.hpp).
+  // The system's (src/actor/lifetime/consumers.hpp).
   cell* of = nullptr;
   consume_request* next_in_table = nullptr;
   bool waits_outside = false;  // of the mailbox

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <utility>
 
-#include "troupe/io/suspension.hpp"
+#include "troupe/io/operations/suspension.hpp"
 
 namespace troupe {
 

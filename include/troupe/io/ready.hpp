@@ -2,7 +2,7 @@
 // library's socket.
 #pragma once
 
-#include "troupe/io/suspension.hpp"
+#include "troupe/io/operations/suspension.hpp"
 
 namespace troupe {
 

@@ -6,7 +6,7 @@
 #include <initializer_list>
 #include <utility>
 
-#include "troupe/io/suspension.hpp"
+#include "troupe/io/operations/suspension.hpp"
 
 namespace troupe {
 

@@ -10,7 +10,7 @@
 
 #include "troupe/io/buffer.hpp"
 #include "troupe/io/file.hpp"
-#include "troupe/io/suspension.hpp"
+#include "troupe/io/operations/suspension.hpp"
 
 namespace troupe {
 

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "troupe/io/accept.hpp"
+#include "troupe/io/operations/accept.hpp"
 #include "troupe/io/endpoint.hpp"
 #include "troupe/io/stream.hpp"
 

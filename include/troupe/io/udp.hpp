@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "troupe/io/endpoint.hpp"
-#include "troupe/io/suspension.hpp"
+#include "troupe/io/operations/suspension.hpp"
 
 namespace troupe {
 

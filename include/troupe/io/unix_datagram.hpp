@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "troupe/io/suspension.hpp"
+#include "troupe/io/operations/suspension.hpp"
 #include "troupe/io/udp.hpp"
 #include "troupe/io/unix_socket.hpp"
 

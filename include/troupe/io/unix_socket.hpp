@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "troupe/io/accept.hpp"
+#include "troupe/io/operations/accept.hpp"
 #include "troupe/io/stream.hpp"
 
 namespace troupe {

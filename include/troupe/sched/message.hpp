@@ -29,7 +29,7 @@ inline bool is_owed(const char* described) noexcept {
          described == described_as_submitted;
 }
 
-// Aligned so that a link has room for tags (actor/mailbox.hpp).
+// Aligned so that a link has room for tags (actor/mailbox/mailbox.hpp).
 struct alignas(16) message {
   using handler = const char* (*)(message*, void* object, message_act);
   explicit message(handler acts) noexcept : act(acts) {}

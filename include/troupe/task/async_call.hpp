@@ -55,7 +55,7 @@ struct coroutine {
   std::uintptr_t parent = 0;
   // it runs within its parent's co_await, which looks whether it has ended: then it is 0
   static constexpr std::uintptr_t nested = 1;
-  // of a root whose task is asleep: not a parent (src/actor/asleep.cpp)
+  // of a root whose task is asleep: not a parent (src/actor/spawned/asleep.cpp)
   static constexpr std::uintptr_t result = 2;
   static constexpr std::uintptr_t tags = nested | result;
   static std::uintptr_t as_parent(coroutine& of) noexcept {
@@ -140,10 +140,10 @@ class async_call {
   const tasks::call_host* at = nullptr;
   suspension* awaited = nullptr;    // what the innermost of its coroutines is suspended for
   shared_state* answers = nullptr;  // the ask that it was called by, if it was
-  // of a reentrant actor's, or of those that are parked (src/actor/waiting.hpp)
+  // of a reentrant actor's, or of those that are parked (src/actor/waits/waiting.hpp)
   async_call* next_call = nullptr;
   async_call** call_link = nullptr;
-  std::atomic<std::uintptr_t>* urgent_end = nullptr;  // its actor's (src/actor/activation.hpp)
+  std::atomic<std::uintptr_t>* urgent_end = nullptr;  // its actor's (src/actor/mailbox/activation.hpp)
   bool done = false, cancelled = false;
   bool busy = false;    // in its loop: what becomes ready is resumed there
   bool listed = false;  // its actor was parked for it
@@ -216,7 +216,7 @@ struct suspension : sched::message {
   bool limited = false;  // a time or a stop token may end it
   // The runtime has ended, and whoever ended the wait is done with it.
   std::atomic<bool> reclaimable{false};
-  // the last search for deadlocks that came here (src/actor/deadlocks.cpp); so it is known again
+  // the last search for deadlocks that came here (src/actor/waits/deadlocks.cpp); so it is known again
   std::uint32_t seen_in = 0;
 };
 

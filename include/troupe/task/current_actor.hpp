@@ -1,5 +1,5 @@
 // What the task layer asks of the layer above it: the actor whose turn the calling thread runs.
-// Declared here, defined by the actor layer (src/actor/async_calls.cpp).
+// Declared here, defined by the actor layer (src/actor/turn/async_calls.cpp).
 #pragma once
 
 #include <exception>

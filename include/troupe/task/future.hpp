@@ -54,7 +54,7 @@ const ask_link* asked_by(const suspension& one) noexcept;
 // Ends a wait for a result that would never end. True: the caller is to call over(). False: its end
 // is on the way.
 bool refuse(suspension& one) noexcept;
-// Throws what was said of that wait (src/actor/deadlocks.cpp).
+// Throws what was said of that wait (src/actor/waits/deadlocks.cpp).
 [[noreturn]] void throw_refused(const suspension& one);
 
 // The same with a limit of time and a stop token, or one of them.

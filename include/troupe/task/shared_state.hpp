@@ -74,7 +74,7 @@ struct ask_link {
 };
 
 // Throws deadlock when the async call that asked, and is about to wait, would wait for itself, as
-// far as a few links tell (src/actor/async_calls.cpp).
+// far as a few links tell (src/actor/turn/async_calls.cpp).
 void check_circle(const ask_link& of);
 
 struct shared_state {

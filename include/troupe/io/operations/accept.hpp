@@ -1,0 +1,65 @@
+// accept: what listeners of all kinds have in common.
+#pragma once
+
+#include <stop_token>
+#include <utility>
+
+#include "troupe/io/operations/suspension.hpp"
+#include "troupe/task/task.hpp"
+
+namespace troupe {
+
+// Example:
+//     troupe::listen_options options;
+//     options.backlog = 100;
+//     auto listener = troupe::tcp_listener::listen(troupe::endpoint::loopback(0), options);
+struct listen_options {
+  // Connections that wait to be accepted. Default 4096; the system has a limit of its own
+  // (net.core.somaxconn).
+  int backlog = 4096;
+  // A port that was in use until a moment ago is taken. Default true.
+  bool reuse_address = true;
+  // Several listeners share the port, and the system spreads connections over them. Default false.
+  bool reuse_port = false;
+  // Over io_uring: while somebody accepts, all connections that come are accepted at once, and wait
+  // in the process for the next accept(): up to 64, and what came with the last of these. That
+  // saves a system call a connection. Those that wait when the listener is closed are closed, too.
+  // Default false: nothing is accepted that nobody asked for, as it must be where a server has a
+  // limit.
+  bool accept_ahead = false;
+  // True: the program may be out of work while this waits for connections. Default false.
+  bool weak = false;
+};
+
+namespace io {
+
+class accept_base {
+ public:
+  static constexpr action what = action::accept;
+  accept_base(descriptor& listener, bool weak, bool ahead) noexcept
+      : listener_(&listener), weak_(weak), ahead_(ahead) {}
+  accept_base(accept_base&& other) noexcept
+      : listener_(other.listener_), weak_(other.weak_), ahead_(other.ahead_) {}
+  ~accept_base();
+  descriptor& prepare(operation_suspension& wait) noexcept;
+
+ protected:
+  descriptor take(operation_suspension& wait);
+
+ private:
+  descriptor* listener_;
+  bool weak_, ahead_;
+  operation_suspension* unclaimed_ = nullptr;  // what it came to is nobody's yet
+};
+
+template <class Stream>
+class accept_job : public accept_base {
+ public:
+  using accept_base::accept_base;
+  using result = Stream;
+  Stream finish(operation_suspension& wait) { return Stream(take(wait)); }
+};
+
+}  // namespace io
+
+}  // namespace troupe

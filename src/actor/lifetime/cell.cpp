@@ -1,0 +1,216 @@
+#include "troupe/actor/cell.hpp"
+
+#include <utility>
+
+#include "actor/mailbox/activation.hpp"
+#include "actor/actor_system.hpp"
+#include "actor/lifetime/extras.hpp"
+#include "actor/turn/running.hpp"
+#include "actor/turn/turn.hpp"
+#include "base/invariant.hpp"
+#include "memory/stable_pool.hpp"
+#include "troupe/actor/self.hpp"
+#include "troupe/base/error.hpp"
+#include "troupe/observe/trace.hpp"
+
+namespace troupe::actor {
+
+void add_ref(cell& to) noexcept {
+  // order: relaxed  the caller holds a ref already
+  if (to.refs.add()) actor_system::of(to).orphan_refs.fetch_add(1, std::memory_order_relaxed);
+}
+
+void drop_ref(cell& to) noexcept {
+  if (drop_at_home(to) || to.refs.drop_one_of_many()) return;
+  // Once the count is zero nothing but the visit keeps the system.
+  actor_system& system = actor_system::of(to);
+  system.enter_gate();
+  const ref_state::dropped how = to.refs.drop();
+  if (how == ref_state::dropped::last) notify_unreferenced(to);
+  system.leave();
+  if (how == ref_state::dropped::orphan) system.drop_orphan_ref();
+}
+
+std::uint64_t id_of(const cell& actor) noexcept { return memory::slot_space::number_of(&actor); }
+
+// order: relaxed  the thread's own
+cell* current_cell() noexcept { return current_turn().actor.load(std::memory_order_relaxed); }
+
+void refuse_far_base(std::size_t offset) {
+  throw usage_error(
+      "troupe: ref: the base class lies " + std::to_string(offset) +
+      " bytes behind the beginning of the object, and a ref can be of one up to " +
+      std::to_string(address::offset_max) +
+      ": let the class derive from it first, or keep what is large in a std::unique_ptr");
+}
+
+bool current_is_reentrant() noexcept { return current_cell()->type->reentrant; }
+
+std::size_t offset_in_self(cell* running, const void* object, std::size_t bytes) {
+  const std::size_t offset = running == nullptr ? SIZE_MAX : offset_in(*running, object);
+  if (offset > address::offset_max || (offset != 0 && offset + bytes > running->type->bytes)) {
+    throw usage_error(
+        "troupe: self() is for the actor whose handler is running, called with `this`; elsewhere "
+        "keep the ref that spawn() returned");
+  }
+  construction::share(*running);
+  return offset;
+}
+
+inside_actor::inside_actor(cell& of) noexcept
+    : before_(current_cell()), context_before_(enter_heap(heap_of(of))) {
+  // order: relaxed  the thread's own
+  current_turn().actor.store(&of, std::memory_order_relaxed);
+}
+inside_actor::~inside_actor() {
+  contexts::leave(context_before_);
+  // order: relaxed  the thread's own
+  current_turn().actor.store(before_, std::memory_order_relaxed);
+}
+
+// Actors that destructors spawn at the end would each need a destructor's run, without bound.
+construction::construction(const placement& where, const cell_type& type)
+    : cell_(&make_cell(where, type)),
+      // order: relaxed  the ending thread's own, or a handler's that may see it late
+      object_(where.system.closing.load(std::memory_order_relaxed) ? nullptr : cell_->object()) {
+  thread_turn_state& state = current_turn();
+  // order: relaxed  the thread's own
+  inside_before_ = state.actor.load(std::memory_order_relaxed);
+  state.actor.store(cell_, std::memory_order_relaxed);
+  building_before_ = std::exchange(state.building, this);
+  context_before_ = enter_heap(heap_of(*cell_));
+}
+
+void construction::leave() noexcept {
+  contexts::leave(context_before_);
+  thread_turn_state& state = current_turn();
+  // order: relaxed  the thread's own
+  state.actor.store(inside_before_, std::memory_order_relaxed);
+  state.building = building_before_;
+}
+
+cell& construction::finish() {
+  leave();
+  cell& made = *std::exchange(cell_, nullptr);
+  if (object_ == nullptr) [[unlikely]] {
+    made.flags |= cell::stopped;
+    return made;
+  }
+  made.flags |= cell::constructed;
+  if (actor_heap* heap = heap_of(made)) [[unlikely]]
+    heap->begin();
+  if (activation_ != nullptr) [[unlikely]] {
+    start(made);
+  } else {
+    start_at_home(made);
+  }
+  return made;
+}
+
+void construction::share(cell& of) {
+  construction* here = current_turn().building;
+  if (here == nullptr || here->cell_ != &of || here->activation_ != nullptr) return;
+  activation& made = make_activation(of);
+  const bool claimed = mailbox(of.word).claim(made);
+  TROUPE_REQUIRE(claimed, "M4");
+  here->activation_ = &made;
+}
+
+// The actor has its first turn: for what was sent to it meanwhile, if anything.
+void construction::start(cell& made) {
+  actor_system& system = actor_system::of(made);
+  // order: relaxed  set before the last threads ended
+  if (system.closing.load(std::memory_order_relaxed)) return turn_type.discard(*activation_);
+  system.executor_of(made).submit(*activation_);
+}
+
+void construction::fail() noexcept {
+  leave();
+  cell& not_begun = *cell_;
+  end_object(not_begun, ended(ended::why::failed));
+  if (activation_ != nullptr) {
+    start(not_begun);
+    return drop_ref(not_begun);
+  }
+  free_cell(not_begun);
+}
+
+namespace {
+
+static_assert(cell_type::slots_begin == memory::slot_space::first_slot);
+
+TROUPE_INLINE cell& make_cell_at(const placement& where, const cell_type& type, std::size_t offset,
+                                 std::size_t slot_bytes, bool bounded) {
+  void* slot = where.system.slots.allocate(slot_bytes, own_magazines(where.system));
+  return *::new (slot)
+      cell(type, static_cast<std::uint16_t>(where.executor | (bounded ? cell::bounded : 0)),
+           static_cast<std::uint8_t>(offset / 8));
+}
+
+TROUPE_NOINLINE cell& make_cell_with_extras(const placement& where, const cell_type& type) {
+  std::unique_ptr<mail_bound> bound;
+  if (where.mailbox_messages != 0) {
+    bound = std::make_unique<mail_bound>(where.mailbox_messages,
+                                         static_cast<when_full>(where.when_full));
+  }
+  std::unique_ptr<supervision_state> supervision;
+  if (where.on_error != error_policy::resume || where.parent != nullptr) {
+    supervision = std::make_unique<supervision_state>();
+    supervision->on_error = where.on_error;
+    if (where.restart != nullptr) supervision->restart = *where.restart;
+  }
+  std::unique_ptr<actor_heap> heap;
+  if (where.context != nullptr)
+    heap = std::make_unique<actor_heap>(*where.context, where.rolls_back);
+  constexpr std::size_t extra = sizeof(cell_extras);
+  cell& made = make_cell_at(where, type, type.offset_behind(extra), type.slot_bytes_behind(extra),
+                            bound != nullptr);
+  made.flags |= cell::has_extras;
+  auto& extras = *::new (&made + 1) cell_extras{{where.turn_messages, where.turn_ns},
+                                                nullptr,
+                                                std::move(bound),
+                                                std::move(heap),
+                                                std::move(supervision)};
+  if (where.parent != nullptr) {
+    add_ref(*where.parent);
+    extras.supervision->parent = where.parent;
+  }
+  return made;
+}
+
+}  // namespace
+
+cell& make_adopted(const placement& where, const cell_type& type, void* object) {
+  if (where.on_error == error_policy::restart)
+    refuse_restart("an object that was given to activate() cannot be constructed anew");
+  if (where.context != nullptr) {
+    throw option_error(
+        "troupe: spawn_options::context: an object that was given to activate() may be taken back, "
+        "and its memory would go before it");
+  }
+  cell& made = make_cell(where, type);
+  // order: relaxed  as in construction
+  if (where.system.closing.load(std::memory_order_relaxed)) {
+    made.flags |= cell::stopped;
+  } else {
+    made.flags |= cell::constructed;
+    cell_extras::of(made).adopted = object;
+  }
+  return made;
+}
+
+cell& make_cell(const placement& where, const cell_type& type) {
+  const bool extras =
+      type.reentrant || type.adopted ||
+      (where.has_options && (where.turn_messages != 0 || where.mailbox_messages != 0 ||
+                             where.on_error != error_policy::resume || where.parent != nullptr ||
+                             where.context != nullptr));
+  cell& made = extras ? make_cell_with_extras(where, type)
+                      : make_cell_at(where, type, type.offset, type.slot_bytes, false);
+  count(where.system, counted::spawned);
+  if (observe::tracing()) [[unlikely]]
+    observe::record(observe::event::spawned, type.name, id_of(made));
+  return made;
+}
+
+}  // namespace troupe::actor

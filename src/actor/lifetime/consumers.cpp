@@ -1,0 +1,140 @@
+#include "actor/lifetime/consumers.hpp"
+
+#include "actor/actor_system.hpp"
+#include "actor/turn/turn.hpp"
+
+namespace troupe::actor {
+namespace {
+
+std::exception_ptr ended_error(const consume_request& one) noexcept try {
+  return std::make_exception_ptr(
+      actor_stopped(std::string("troupe: consume: the actor has ended: ") +
+                    one.which(nullptr, nullptr, message_act::describe)));
+} catch (const std::bad_alloc&) {
+  return std::current_exception();
+}
+
+// Whether something else is to be done first: mail in this batch, in the list or in the word.
+bool mail_is_left(const consume_request& last, const activation& active) noexcept {
+  return activation::after(last) != 0 || !active.empty() ||
+         mailbox(active.actor->word).has_mail(const_cast<activation&>(active));
+}
+
+// The actor is quiet: its object goes, and then it has ended.
+void hand_over(cell& actor, consume_request& to) noexcept {
+  const bool adopted = is_adopted(actor);
+  std::exception_ptr why;
+  try {
+    if (heap_of(actor) != nullptr) {
+      throw usage_error(std::string("troupe: consume: ") + actor.type->name +
+                        " has a context of its own (spawn_options::context), which would go before "
+                        "what is taken out of it");
+    }
+    to.take(object_of(actor), adopted);
+  } catch (...) {
+    why = std::current_exception();
+  }
+  actor_system::of(actor).consumers.end(actor, to);
+  if (why != nullptr) return to.fail(std::move(why));
+  // nothing is left to be destroyed
+  if (adopted) actor.flags &= static_cast<std::uint8_t>(~cell::constructed);
+  end_object(actor, ended(ended::why::consumed));
+  to.give();
+}
+
+void consider(consume_request& one) noexcept {
+  activation& active = *current_turn().active;
+  cell& actor = *active.actor;
+  actor_system& system = actor_system::of(actor);
+  if ((actor.flags & (cell::stopped | cell::ends_soon)) != 0 || system.discarding() ||
+      one.given_up()) {
+    system.consumers.end(actor, one);
+    return one.fail(ended_error(one));
+  }
+  if (consume_request* other = system.consumers.begin(actor, one)) {
+    if (!other->given_up()) {
+      return one.fail(std::make_exception_ptr(
+          usage_error("troupe: consume: somebody else is consuming this actor already")));
+    }
+    system.consumers.end(actor, *other);
+    // else it is still in the mailbox, and finds out there
+    if (other->waits_outside) other->fail(ended_error(*other));
+    system.consumers.begin(actor, one);
+  }
+  if (mail_is_left(one, active)) return active.append(one);
+  one.waits_outside = suspends(active) || (actor.flags & cell::guards) != 0;
+  if (!one.waits_outside) hand_over(actor, one);
+}
+
+}  // namespace
+
+consume_request* consumer_table::begin(cell& actor, consume_request& mine) noexcept {
+  // order: relaxed  as said there
+  in_use_.store(true, std::memory_order_relaxed);
+  return table_.with(actor, [&](consume_request*& slot) -> consume_request* {
+    if (slot != nullptr) return slot == &mine ? nullptr : slot;
+    mine.of = &actor;
+    mine.next_in_table = nullptr;
+    slot = &mine;
+    return nullptr;
+  });
+}
+
+void consumer_table::end(cell& actor, consume_request& mine) noexcept {
+  table_.with(actor, [&](consume_request*& slot) {
+    if (slot == &mine) slot = mine.next_in_table;
+  });
+}
+
+consume_request* consumer_table::call_in(cell& actor) noexcept {
+  // order: relaxed  as said there
+  if (!in_use_.load(std::memory_order_relaxed)) return nullptr;
+  return table_.with(actor, [](consume_request* slot) {
+    const bool outside = slot != nullptr && slot->waits_outside;
+    if (outside) slot->waits_outside = false;
+    return outside ? slot : nullptr;
+  });
+}
+
+void call_consumer_in(cell& actor) noexcept {
+  if (consume_request* one = actor_system::of(actor).consumers.call_in(actor))
+    current_turn().active->append(*one);
+}
+
+void refuse_consumer(cell& actor) noexcept {
+  actor_system& system = actor_system::of(actor);
+  consume_request* one = system.consumers.call_in(actor);
+  if (one == nullptr) return;
+  system.consumers.end(actor, *one);
+  one->fail(ended_error(*one));
+}
+
+std::exception_ptr self_consumed_error(message::handler which) {
+  return std::make_exception_ptr(
+      deadlock(std::string("troupe: consume: an actor cannot wait for its own object, since its "
+                           "handler runs until then: ") +
+               which(nullptr, nullptr, message_act::describe)));
+}
+
+std::exception_ptr base_consumed_error(const cell& of, const char* base) {
+  return std::make_exception_ptr(usage_error(std::string("troupe: consume: this ref is of ") +
+                                             base + ", a base of the actor's class " +
+                                             of.type->name +
+                                             ", whose object would be cut; consume it by a ref of "
+                                             "its own class, or activate() it and give the "
+                                             "base a virtual destructor"));
+}
+
+const char* consume_by_message(message* base, void*, message_act act) {
+  if (act == message_act::describe) return "consume";
+  auto& self = *static_cast<consume_request*>(base);
+  if (act == message_act::handle) {
+    consider(self);
+  } else {
+    if (self.of != nullptr) actor_system::of(*self.of).consumers.end(*self.of, self);
+    self.fail(ended_error(self));
+  }
+  return nullptr;
+}
+
+}  // namespace troupe::actor

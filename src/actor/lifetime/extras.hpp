@@ -1,0 +1,77 @@
+// extras: what few actors have, in front of their object.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "actor/lifetime/heap.hpp"
+#include "actor/mailbox/mail_bound.hpp"
+#include "actor/lifetime/supervision_state.hpp"
+#include "troupe/actor/cell.hpp"
+#include "troupe/task/async_call.hpp"
+
+namespace troupe::actor {
+
+struct activation;
+
+struct limits {
+  unsigned messages;
+  std::int64_t ns;
+};
+
+struct cell_extras {
+  limits turn{0, 0};                         // no messages: the system's
+  tasks::async_call* async_calls = nullptr;  // of a reentrant actor: those that are suspended
+  std::unique_ptr<mail_bound> bound;         // of a bounded mailbox
+  // of an actor with a context of its own; what refers to it goes first
+  std::unique_ptr<actor_heap> heap;
+  std::unique_ptr<supervision_state> supervision;     // of a supervised actor
+  std::atomic<std::uintptr_t>* urgent_end = nullptr;  // its activation's (activation.hpp)
+  // the object of an actor that was made by activate()
+  void* adopted = nullptr;
+  activation* parked_as =
+      nullptr;  // of a reentrant actor with suspended calls: when it was parked last
+  // in the system's waiting_lists, by these links
+  bool listed = false;
+  cell* next_listed = nullptr;
+  cell** listed_link = nullptr;
+  // the one of `async_calls` that cancel_turns comes to next
+  tasks::async_call* next_cancelled = nullptr;
+
+  static cell_extras& of(cell& actor) noexcept {
+    return *reinterpret_cast<cell_extras*>(&actor + 1);
+  }
+  static const cell_extras& of(const cell& actor) noexcept {
+    return *reinterpret_cast<const cell_extras*>(&actor + 1);
+  }
+};
+
+inline bool has_extras(const cell& actor) noexcept { return (actor.flags & cell::has_extras) != 0; }
+// The policy and supervision state of one that has any; a handler that throws has consequences for
+// it.
+inline supervision_state* supervision_of(cell& actor) noexcept {
+  return has_extras(actor) ? cell_extras::of(actor).supervision.get() : nullptr;
+}
+inline bool is_adopted(const cell& actor) noexcept {
+  return has_extras(actor) && cell_extras::of(actor).adopted != nullptr;
+}
+inline void* object_of(cell& actor) noexcept {
+  return is_adopted(actor) ? cell_extras::of(actor).adopted : actor.object();
+}
+// How far behind the object's beginning this lies; SIZE_MAX if it is no part of it.
+inline std::size_t offset_in(cell& actor, const void* part) noexcept {
+  const std::uintptr_t offset =
+      reinterpret_cast<std::uintptr_t>(part) - reinterpret_cast<std::uintptr_t>(object_of(actor));
+  return offset < actor.type->bytes ? offset : SIZE_MAX;
+}
+inline mail_bound* bound_of(cell& actor) noexcept {
+  return actor.is_bounded() ? cell_extras::of(actor).bound.get() : nullptr;
+}
+
+// The cell's slot is about to be freed.
+inline void end_extras(cell& actor) noexcept {
+  if (has_extras(actor)) std::destroy_at(&cell_extras::of(actor));
+}
+
+}  // namespace troupe::actor

@@ -1,0 +1,342 @@
+#include "actor/lifetime/supervision_state.hpp"
+
+#include <algorithm>
+
+#include "actor/actor_system.hpp"
+#include "actor/lifetime/extras.hpp"
+#include "actor/turn/turn.hpp"
+#include "troupe/actor/call.hpp"
+#include "troupe/base/error.hpp"
+#include "troupe/task/timer.hpp"
+
+namespace troupe::actor {
+namespace {
+
+// When memory is out the child goes on: nobody can tell it.
+void send_stop(cell& child) noexcept try {
+  deliver_urgent(child, *make_message<message>(&stop_now_by_message));
+} catch (const std::bad_alloc&) {
+}
+
+struct watch_message final : message {
+  explicit watch_message(promise<ended> watcher) : message(&act_on), told(std::move(watcher)) {}
+  static const char* act_on(message* base, void*, message_act act) {
+    if (act == message_act::describe) return "watch";
+    message_guard<watch_message> guard{static_cast<watch_message*>(base)};
+    if (act == message_act::discard) guard.self->told.set_value(ended{});
+    if (act != message_act::handle) return nullptr;
+    cell& actor = *current_cell();
+    if ((actor.flags & cell::stopped) != 0) {
+      guard.self->told.set_value(ended(ended::why::before));
+    } else {
+      actor_system::of(actor).supervised.add_watch(actor, std::move(guard.self->told));
+    }
+    return nullptr;
+  }
+  promise<ended> told;
+};
+
+// Tells a parent of its child.
+struct join_message final : message {
+  explicit join_message(cell& joined) noexcept : message(&act_on), child(joined) { add_ref(child); }
+  ~join_message() { drop_ref(child); }
+  static const char* act_on(message* base, void*, message_act act) {
+    if (act == message_act::describe) return "spawn";
+    message_guard<join_message> guard{static_cast<join_message*>(base)};
+    if (act != message_act::handle) return nullptr;
+    cell& parent = *current_cell();
+    if ((parent.flags & cell::stopped) != 0) {
+      send_stop(guard.self->child);
+      return nullptr;
+    }
+    try {
+      actor_system::of(parent).supervised.add_child(parent, guard.self->child);
+    } catch (const std::bad_alloc&) {
+      // The child goes on, but is not stopped with its parent.
+      actor_system::of(parent).report(&parent, &act_on, std::current_exception());
+    }
+    return nullptr;
+  }
+  cell& child;
+};
+
+// A child's failure, as its parent's.
+struct escalated_message final : message {
+  explicit escalated_message(kept_failure failure) : message(&act_on), failed(std::move(failure)) {}
+  static const char* act_on(message* base, void*, message_act act) {
+    if (act == message_act::describe) return "escalate";
+    message_guard<escalated_message> guard{static_cast<escalated_message*>(base)};
+    if (act == message_act::handle)
+      apply_error_policy(*current_cell(), std::move(guard.self->failed));
+    return nullptr;
+  }
+  kept_failure failed;
+};
+
+const char* describe_constructor(message*, void*, message_act) {
+  return sched::described_as_constructor;
+}
+
+void restart(cell& actor, supervision_state& own, kept_failure failed) noexcept;
+
+void end_failed(cell& actor, kept_failure failed) noexcept {
+  end_object(actor, ended(ended::why::failed, std::move(failed.what), std::move(failed.memory)));
+}
+
+// What its constructor threw, or null.
+kept_failure construct_anew(cell& actor, supervision_state& own) noexcept {
+  std::exception_ptr what;
+  try {
+    own.make(actor.object());
+    actor.flags |= cell::constructed;
+    if (actor_heap* heap = heap_of(actor)) heap->begin();
+    return {};
+  } catch (...) {
+    what = std::current_exception();
+  }
+  kept_failure failed = report_own(actor, &describe_constructor, std::move(what));
+  if (actor_heap* heap = heap_of(actor)) heap->end();
+  return failed;
+}
+
+// Nobody constructs its object anew.
+bool is_over(const cell& actor) noexcept {
+  const actor_system& system = actor_system::of(actor);
+  // order: relaxed  set before the last threads ended
+  return (actor.flags & (cell::stopped | cell::ends_soon)) != 0 || system.discarding() ||
+         system.closing.load(std::memory_order_relaxed);
+}
+
+// The time until then, as a call of a coroutine handler: the messages queue behind it. A stop cuts
+// it short, for what was sent before the stop is to be handled.
+struct reconstruction final : message {
+  explicit reconstruction(std::chrono::nanoseconds backoff)
+      : message(&act_on), waiting(wait(backoff)), own_call(*this) {}
+  static task<> wait(std::chrono::nanoseconds backoff) { co_await sleep_for(backoff); }
+  static const char* act_on(message* base, void*, message_act act) {
+    if (act == message_act::describe) return "restart";
+    auto* self = static_cast<reconstruction*>(base);
+    std::destroy_at(self);
+    memory::deallocate(self, sizeof(reconstruction));
+    cell& actor = *current_cell();
+    if (act != message_act::complete) return nullptr;
+    if (is_over(actor)) {
+      // it has none, and what is sent to it later must not be taken for its constructor
+      end_object(actor);
+      return nullptr;
+    }
+    supervision_state& own = *cell_extras::of(actor).supervision;
+    restart(actor, own, construct_anew(actor, own));
+    return nullptr;
+  }
+  task<> waiting;
+  tasks::async_call own_call;
+};
+
+std::chrono::nanoseconds backoff_of(const supervision_state& own) noexcept {
+  const auto& limit = own.restart;
+  const std::chrono::nanoseconds longest = std::max(limit.backoff, limit.backoff_max);
+  std::chrono::nanoseconds wait = limit.backoff;
+  for (unsigned i = 1; i < own.failures && wait < longest; ++i)
+    wait = wait > longest / 2 ? longest : wait * 2;
+  return wait;
+}
+
+void restart(cell& actor, supervision_state& own, kept_failure failed) noexcept {
+  while (failed.what != nullptr) {
+    const std::int64_t now = tasks::now_ns(*actor_system::of(actor).host.clock);
+    if (own.failures == 0 || now - own.failed_since_ns > own.restart.per.count()) {
+      own.failed_since_ns = now;
+      own.failures = 0;
+    }
+    const bool stops = (actor.flags & cell::cancels) != 0,
+               constructed = (actor.flags & cell::constructed) != 0;
+    if (++own.failures > own.restart.times || (stops && !constructed))
+      return end_failed(actor, std::move(failed));
+    if (constructed) {
+      actor.flags &= static_cast<std::uint8_t>(~cell::constructed);
+      destroy_object(actor);
+    }
+    const std::chrono::nanoseconds backoff = stops ? std::chrono::nanoseconds(0) : backoff_of(own);
+    if (backoff.count() != 0) {
+      try {
+        auto& later = *make_message<reconstruction>(backoff);
+        return begin(later.own_call, tasks::task_access::root(later.waiting));
+      } catch (const std::bad_alloc&) {
+        return end_failed(actor, std::move(failed));
+      }
+    }
+    // Failures that take longer than the period count for nothing: it may be tried for ever.
+    if (is_over(actor)) return end_failed(actor, std::move(failed));
+    failed = construct_anew(actor, own);
+  }
+}
+
+}  // namespace
+
+// A turn that is suspended, when a child's failure comes, is cancelled first.
+void apply_error_policy(cell& actor, kept_failure failed) noexcept {
+  supervision_state* const supervision = supervision_of(actor);
+  if (supervision == nullptr || (actor.flags & cell::stopped) != 0) return;
+  supervision_state& own = *supervision;
+  if (own.on_error == error_policy::resume) return;
+  // it is being constructed anew
+  if (own.on_error == error_policy::restart && (actor.flags & cell::constructed) == 0) return;
+  actor_system& system = actor_system::of(actor);
+  // Once: what its other calls throw when they are cancelled for that is no failure of the
+  // parent's.
+  if (own.on_error == error_policy::escalate && !std::exchange(own.escalated, true)) {
+    if (own.parent == nullptr) {
+      if (system.on_escalated) system.on_escalated();
+    } else {
+      try {
+        deliver_urgent(*own.parent, *make_message<escalated_message>(failed));
+      } catch (const std::bad_alloc&) {
+        // The parent is not told; the failure is recorded all the same.
+      }
+    }
+  }
+  // Who does this further out ends it, or constructs it anew.
+  if (own.applies_error_policy || (actor.flags & cell::ends_soon) != 0) return;
+  activation& active = *current_turn().active;
+  const std::uint8_t cancelled_before = actor.flags & cell::cancels;
+  own.applies_error_policy = true;
+  cancel_turns(active);
+  own.applies_error_policy = false;
+  if ((actor.flags & cell::stopped) != 0) return;
+  if (suspends(active)) {
+    actor.flags |= cell::ends_soon;  // not to be waited for: the rest comes with the end of that
+    own.failure_after_calls = std::move(failed);
+    own.cancels_then = cancelled_before;
+    // order: relaxed  the thread's own
+    current_turn().unusual.store(true, std::memory_order_relaxed);
+  } else if (own.on_error != error_policy::restart) {
+    end_failed(actor, std::move(failed));
+  } else {
+    actor.flags = static_cast<std::uint8_t>((actor.flags & ~cell::cancels) | cancelled_before);
+    restart(actor, own, std::move(failed));
+  }
+}
+
+void end_with_call(cell& actor) noexcept {
+  supervision_state* const own = supervision_of(actor);
+  kept_failure failed =
+      own == nullptr ? kept_failure() : std::exchange(own->failure_after_calls, {});
+  if (failed.what == nullptr) return end_object(actor);
+  if (own->on_error != error_policy::restart) return end_failed(actor, std::move(failed));
+  actor.flags = static_cast<std::uint8_t>((actor.flags & ~(cell::ends_soon | cell::cancels)) |
+                                          own->cancels_then);
+  restart(actor, *own, std::move(failed));
+}
+
+void set_factory(cell& of, std::move_only_function<void(void*)> make) {
+  cell_extras::of(of).supervision->make = std::move(make);
+}
+
+void join_parent(cell& parent, cell& child) {
+  deliver_urgent(parent, *make_message<join_message>(child));
+}
+
+void refuse_no_object() {
+  throw usage_error("troupe: activate: there is no object; give a std::unique_ptr that has one");
+}
+
+void refuse_restart(const char* why) {
+  throw option_error(std::string("troupe: spawn_options::on_error = restart: ") + why);
+}
+
+future<ended> watch(cell& of) {
+  promise<ended> told;
+  future<ended> later = told.get_future();
+  const actor_system& system = actor_system::of(of);
+  if (of.lives_on() == actor_system::main_executor || system.is_simulated)
+    tasks::future_access::state(later).main_lane = system.main_lane;
+  deliver_urgent(of, *make_message<watch_message>(std::move(told)));
+  return later;
+}
+
+void supervision_table::add_child(cell& parent, cell& child) {
+  // order: relaxed  the parent's own turn sees it
+  in_use_.store(true, std::memory_order_relaxed);
+  std::lock_guard lock(mutex_);
+  supervision_state& own = *cell_extras::of(child).supervision;
+  if (own.has_ended) return;
+  children& all = children_[&parent];
+  own.child_link = std::exchange(all.end, &own.next_child);
+  *own.child_link = &child;
+}
+
+void supervision_table::add_watch(cell& of, promise<ended>&& watcher) {
+  // order: relaxed  the actor's own turn sees it
+  in_use_.store(true, std::memory_order_relaxed);
+  std::exception_ptr no_memory;
+  try {
+    std::lock_guard lock(mutex_);
+    auto& [waiting, prune_at] = watchers_[&of];
+    if (waiting.size() >= prune_at) {
+      std::erase_if(waiting, [](const promise<ended>& one) { return one.abandoned(); });
+      prune_at = std::max<std::size_t>(16, 2 * waiting.size());
+    }
+    waiting.push_back(std::move(watcher));
+  } catch (const std::bad_alloc&) {
+    no_memory = std::current_exception();
+  }
+  if (no_memory != nullptr) watcher.set_exception(std::move(no_memory));
+}
+
+void supervision_table::end(cell& of, cell* parent, ended how) noexcept {
+  std::vector<promise<ended>> told;
+  {
+    std::lock_guard lock(mutex_);
+    if (const auto found = children_.find(&of); found != children_.end()) {
+      // None of them has gone yet: it would have left the list first, under this mutex.
+      for (cell* child = found->second.first; child != nullptr;) {
+        supervision_state& own = *cell_extras::of(*child).supervision;
+        cell* const next = std::exchange(own.next_child, nullptr);
+        own.child_link = nullptr;
+        send_stop(*child);
+        child = next;
+      }
+      children_.erase(found);
+    }
+    if (parent != nullptr) leave(*parent, *cell_extras::of(of).supervision);
+    if (const auto found = watchers_.find(&of); found != watchers_.end()) {
+      told = std::move(found->second.waiting);
+      watchers_.erase(found);
+    }
+  }
+  for (promise<ended>& one : told) one.set_value(how);
+}
+
+// Under the mutex.
+void supervision_table::leave(cell& parent, supervision_state& child) noexcept {
+  child.has_ended = true;
+  if (child.child_link == nullptr) return;
+  const auto found = children_.find(&parent);
+  *child.child_link = child.next_child;
+  (child.next_child == nullptr ? found->second.end
+                               : cell_extras::of(*child.next_child).supervision->child_link) =
+      child.child_link;
+  if (found->second.first == nullptr) children_.erase(found);
+}
+
+void supervision_table::forget(cell& destroyed) noexcept {
+  supervision_state* const own = supervision_of(destroyed);
+  if (own == nullptr || own->parent == nullptr) return;
+  std::lock_guard lock(mutex_);
+  leave(*own->parent, *own);
+}
+
+void supervision_table::end_all() noexcept {
+  decltype(watchers_) left;
+  {
+    std::lock_guard lock(mutex_);
+    left.swap(watchers_);
+    children_.clear();
+  }
+  for (auto& [of, all] : left) {
+    for (promise<ended>& one : all.waiting) one.set_value(ended{});
+  }
+}
+
+}  // namespace troupe::actor

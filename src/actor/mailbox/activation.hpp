@@ -1,0 +1,232 @@
+// activation: what an actor has only while it is active: its mail list and its place in a queue.
+//
+// From a pool of its own that never gives memory back, since a sender may look at the `home` of an
+// activation that has just changed hands (it then finds another worker's, never garbage).
+// Owner: the thread in the actor's turn; between turns whoever holds the lock of `home`
+// (worker.hpp).
+#pragma once
+
+#include <cstddef>
+
+#include "actor/lifetime/extras.hpp"
+#include "actor/mailbox/mailbox.hpp"
+#include "base/invariant.hpp"
+#include "memory/stable_pool.hpp"
+#include "sched/runnable.hpp"
+#include "troupe/actor/cell.hpp"
+#include "troupe/actor/message.hpp"
+#include "troupe/base/platform.hpp"
+#include "troupe/task/async_call.hpp"
+
+namespace troupe::actor {
+
+using mail_link = std::atomic<std::uintptr_t>;
+
+// Messages linked through next, oldest first, urgent ones in front; the last one links to 0.
+struct mail_list {
+  std::uintptr_t oldest;
+  mail_link* end;  // the newest one's link
+};
+
+struct activation : sched::runnable {
+  enum mark : std::uint8_t {
+    told_unreferenced = 1,  // the actor was told that its last ref went
+    waits = 2,              // `suspended` is not null
+    has_urgent = 4,         // urgent mail is in the list, or in the one that was taken last
+  };
+  std::uint8_t marks = 0;
+  cell* actor = nullptr;
+  mail_link oldest{0};
+  mail_link* end = &oldest;                // where the next one is linked: never a branch
+  tasks::async_call* suspended = nullptr;  // the turn waits for this: only urgent mail is handled
+
+  void append(message& mail) noexcept {
+    set(mail.next, 0);
+    set(*end, as_link(&mail));
+    end = &mail.next;
+  }
+
+  // Behind what is urgent already, in front of the rest.
+  TROUPE_INLINE void append_urgent(message& mail) noexcept {
+    empty() ? begin_urgent(mail) : append_urgent_among(mail);
+  }
+  TROUPE_NOINLINE void append_urgent_among(message& mail) noexcept {
+    mail_link* at = &oldest;
+    mail_link** known = urgent_end();
+    if (urgent_first() && known != nullptr && *known != nullptr) at = *known;
+    while (is_urgent(get(*at))) at = &as_message(get(*at))->next;
+    const std::uintptr_t behind = get(*at);
+    set(mail.next, behind);
+    set(*at, as_link(&mail) | urgent_tag);
+    if (behind == 0) end = &mail.next;
+    if (known != nullptr) *known = &mail.next;
+    marks |= has_urgent;
+  }
+
+  // As the first message. Also of an activation that nobody has claimed yet: the actor is not the
+  // caller's then.
+  void begin_urgent(message& mail) noexcept {
+    set(mail.next, 0);
+    set(oldest, as_link(&mail) | urgent_tag);
+    end = &mail.next;
+    marks |= has_urgent;
+  }
+
+  // `last` links to 0.
+  void append_list(message& first, message& last) noexcept {
+    set(*end, as_link(&first));
+    end = &last.next;
+  }
+
+  mail_list take_all() noexcept {
+    const mail_list all{get(oldest), end};
+    if ((marks & has_urgent) != 0) forget_urgent_end();
+    clear();
+    return all;
+  }
+
+  // In front of what has come meanwhile: the rest of a list that take_all gave, from `first` on.
+  void put_back(std::uintptr_t first, const mail_list& taken) noexcept {
+    const std::uintptr_t meanwhile = get(oldest);
+    forget_urgent_end();
+    if (is_urgent(meanwhile)) return put_back_behind_urgent(first, taken);
+    set(*taken.end, meanwhile);
+    if (meanwhile == 0) end = taken.end;
+    set(oldest, first);
+  }
+
+  // Links of a list that was taken: 0 at its end; the message, and what is behind it.
+  static message* as_message(std::uintptr_t link) noexcept {
+    return reinterpret_cast<message*>(link & ~urgent_tag);
+  }
+  std::uintptr_t first() const noexcept { return get(oldest); }
+  // Takes the first message, which is an ordinary one, out of the list.
+  message& pop_ordinary(std::uintptr_t first) noexcept {
+    message& mail = *reinterpret_cast<message*>(first);
+    const std::uintptr_t next = after(mail);
+    set(oldest, next);
+    if (next == 0) end = &oldest;
+    return mail;
+  }
+  // Of a suspended one: takes the first message, which is urgent, out of the list.
+  message& pop_urgent() noexcept {
+    message& mail = *as_message(get(oldest));
+    const std::uintptr_t next = after(mail);
+    set(oldest, next);
+    if (next == 0) end = &oldest;
+    suspended->urgent_end = nullptr;
+    if (!is_urgent(next)) marks &= static_cast<std::uint8_t>(~has_urgent);
+    return mail;
+  }
+  static std::uintptr_t after(const message& mail) noexcept { return get(mail.next); }
+  static bool is_urgent(std::uintptr_t link) noexcept { return (link & urgent_tag) != 0; }
+
+  void clear() noexcept {
+    set(oldest, 0);
+    end = &oldest;
+  }
+
+  bool empty() const noexcept { return get(oldest) == 0; }
+  bool urgent_first() const noexcept { return is_urgent(get(oldest)); }
+  // The list that was taken is done with, or put back.
+  void look_for_urgent() noexcept {
+    marks = static_cast<std::uint8_t>((marks & ~has_urgent) | (urgent_first() ? has_urgent : 0));
+  }
+  void suspend(tasks::async_call& until_over) noexcept {
+    forget_urgent_end();
+    suspended = &until_over;
+    marks |= waits;
+  }
+  void go_on() noexcept {
+    suspended = nullptr;
+    forget_urgent_end();
+    marks &= static_cast<std::uint8_t>(~waits);
+  }
+  bool unreferenced() const noexcept { return (marks & told_unreferenced) != 0; }
+  void set_unreferenced(bool told) noexcept {
+    marks =
+        static_cast<std::uint8_t>((marks & ~told_unreferenced) | (told ? told_unreferenced : 0));
+  }
+  // Whether a turn has something to do.
+  bool may_run() const noexcept { return suspended == nullptr ? !empty() : urgent_first(); }
+
+ private:
+  static constexpr std::uintptr_t urgent_tag = 8;
+
+  // Where the urgent mail of the list ends, for those to whom much of it may come: kept where there
+  // is room. Null when that is not known, as when the list was taken or put back.
+  mail_link** urgent_end() noexcept {
+    if (suspended != nullptr) return &suspended->urgent_end;
+    return has_extras(*actor) ? &cell_extras::of(*actor).urgent_end : nullptr;
+  }
+
+  void forget_urgent_end() noexcept {
+    if (mail_link** known = urgent_end()) *known = nullptr;
+  }
+
+  // The urgent ones that came meanwhile go in front of the ordinary ones of the rest, behind its
+  // urgent ones.
+  void put_back_behind_urgent(std::uintptr_t first, const mail_list& taken) noexcept {
+    const mail_list meanwhile = take_all();
+    set(oldest, first);
+    end = taken.end;
+    set(*end, 0);
+    for (std::uintptr_t link = meanwhile.oldest; link != 0;) {
+      message& mail = *as_message(link);
+      const bool urgent = is_urgent(link);
+      link = after(mail);
+      urgent ? append_urgent(mail) : append(mail);
+    }
+  }
+
+  // order: relaxed (both)  within the owner's list; the mailbox word publishes
+  static std::uintptr_t get(const mail_link& of) noexcept {
+    return of.load(std::memory_order_relaxed);
+  }
+  static void set(mail_link& of, std::uintptr_t to) noexcept {
+    of.store(to, std::memory_order_relaxed);
+  }
+  static std::uintptr_t as_link(message* mail) noexcept {
+    return reinterpret_cast<std::uintptr_t>(mail);
+  }
+};
+
+using mailbox = mailbox_word<message, activation, std::atomic<std::uintptr_t>>;
+
+// How the scheduler handles an activation (turn.cpp).
+extern const sched::runnable_vtable turn_type;
+
+// Throws std::bad_alloc. A recycled block is not constructed anew: `home` may be looked at by a
+// sender with an old address.
+template <class Runnable>
+Runnable& make_runnable(const sched::runnable_vtable& type) {
+  static_assert(sizeof(Runnable) <= memory::stable_bytes);
+  auto& made = *static_cast<Runnable*>(memory::allocate_stable());
+  made.type = &type;
+  made.deferred_slot = -1;
+  made.where = sched::run_state::elsewhere;
+  return made;
+}
+
+// What its block held before is nothing that an activation has.
+TROUPE_INLINE void begin_activation(activation& made, cell* actor) noexcept {
+  made.actor = actor;
+  made.clear();
+  made.marks = 0;
+  made.suspended = nullptr;
+}
+
+TROUPE_INLINE activation& make_activation(cell& actor) {
+  auto& made = make_runnable<activation>(turn_type);
+  begin_activation(made, &actor);
+  return made;
+}
+
+TROUPE_INLINE void free_activation(activation& rested) noexcept {
+  TROUPE_INVARIANT(rested.empty() && rested.deferred_slot < 0, "M3");
+  // order: relaxed  nobody's any more (worker.hpp)
+  rested.home_worker.store(nullptr, std::memory_order_relaxed);
+  memory::deallocate_stable(&rested);
+}
+
+}  // namespace troupe::actor

@@ -1,0 +1,264 @@
+// deliver: a message's way from its sender to the mailbox, and the actor's into a queue.
+#include "actor/mailbox/activation.hpp"
+#include "actor/actor_system.hpp"
+#include "actor/turn/running.hpp"
+#include "actor/mailbox/sending.hpp"
+#include "actor/turn/turn.hpp"
+#include "base/invariant.hpp"
+#include "sched/stealing/worker.hpp"
+#include "troupe/observe/trace.hpp"
+
+namespace troupe::actor {
+namespace {
+
+// Makes the activation of an inactive actor, with its first mail. Frees the mail when memory is
+// out.
+activation& activate(cell& to, message& mail, bool urgent) {
+  try {
+    activation& made = make_activation(to);
+    urgent ? made.begin_urgent(mail) : made.append(mail);
+    return made;
+  } catch (...) {
+    mail.act(&mail, nullptr, message_act::discard);
+    throw;
+  }
+}
+
+// What a sender knows of the actor, read before its message is in (sending.hpp).
+struct actor_side {
+  actor_side(cell& actor, bool urgent) noexcept
+      : to(actor),
+        system(actor_system::of(actor)),
+        executor(system.executor_of(actor)),
+        urgent(urgent) {}
+
+  void refuse(message& mail) {
+    if (urgent) {
+      mail.act(&mail, nullptr, message_act::discard);
+    } else {
+      system.make_dead_letter(to, mail, false);
+    }
+  }
+  // A dead letter that somebody may hear of, unless the end has begun.
+  void turn_away(message& mail) {
+    if (closing()) return refuse(mail);
+    const bool open = enter_gate();
+    system.make_dead_letter(to, mail, open);
+    leave();
+  }
+  // order: relaxed  a hint; the visit decides
+  bool closing() const noexcept { return system.closing.load(std::memory_order_relaxed); }
+  bool wakes_always() const noexcept { return to.type->reentrant; }
+  bool enter_gate() noexcept { return system.enter_gate(); }
+  void leave() noexcept { system.leave(); }
+  activation& activate(message& mail) { return actor::activate(to, mail, urgent); }
+  static void put_away(activation& made) noexcept {
+    made.clear();
+    free_activation(made);
+  }
+  void wake(activation& made) noexcept { executor.submit(made); }
+
+  // The first new mail of an active actor: if it defers its deactivation on some worker, nobody
+  // else would tell. By now it may have gone on, and its activation may be another actor's: whoever
+  // takes the wake hint checks.
+  void wake_hint(std::uintptr_t seen) noexcept {
+    if (!mailbox::is_activation(seen) || mailbox::is_parked(seen)) return;
+    activation& active = mailbox::as_activation(seen);
+    // order: relaxed  a wake hint for the wrong worker is passed on (worker.cpp)
+    sched::worker* is_deferred_at = active.home_worker.load(std::memory_order_relaxed);
+    if (is_deferred_at == nullptr) return;
+    is_deferred_at->wake_hints.push(active);
+    if (system.enter_gate()) executor.attend();  // the worker may be long in a handler (P11)
+    system.leave();
+  }
+
+  cell& to;
+  actor_system& system;
+  sched::executor& executor;
+  const bool urgent;
+};
+
+// Who ends a wait has no ref to its actor, which may go on, and end its program, before the sender
+// is done here.
+TROUPE_NOINLINE void deliver_as_stranger(cell& to, message& mail) {
+  actor_side side(to, true);
+  const actor_system::gate_guard here(side.system);
+  send_from_afar(mailbox(to.word), mail, true, side);
+}
+
+TROUPE_NOINLINE void deliver_from_afar(cell& to, message& mail, bool urgent = false) {
+  actor_side side(to, urgent);
+  if (urgent && own_worker(side.system) == nullptr) [[unlikely]]
+    return deliver_as_stranger(to, mail);
+  // Senders that go on would keep their receiver busy with making_dead_letters, and a stop or the
+  // runtime's end would never come.
+  if (!urgent && side.system.discarding() && !is_ours(mail)) [[unlikely]]
+    return side.turn_away(mail);
+  send_from_afar(mailbox(to.word), mail, urgent, side);
+}
+
+}  // namespace
+
+namespace {
+
+// The sender is a worker inside its lock, and the actor was inactive: if it is of this pool it
+// wakes here.
+TROUPE_NOINLINE void deliver_to_inactive(sched::worker& self, cell& to, message& mail) {
+  actor_system& system = actor_system::of(to);
+  // order: relaxed  set when nobody else sends any more
+  if (to.executor == 0 && &system.executor_of(to) == self.executor &&
+      !system.closing.load(std::memory_order_relaxed) && self.make_room(1)) {
+    activation* made = nullptr;
+    try {
+      made = &make_activation(to);
+    } catch (...) {
+      self.lock.leave();
+      mail.act(&mail, nullptr, message_act::discard);
+      throw;
+    }
+    made->append(mail);
+    if (mailbox(to.word).claim(*made)) {
+      self.adopt(*made);
+      self.push(*made);
+      self.lock.leave();
+      if (self.unwatched()) self.ask_for_watch();
+      return;
+    }
+    made->clear();
+    free_activation(*made);
+  }
+  self.lock.leave();
+  deliver_from_afar(to, mail);
+}
+
+// The sender is a worker inside its lock, and leaves it.
+template <bool Urgent>
+TROUPE_INLINE void deliver_inside(sched::worker& self, cell& to, message& mail) {
+  const std::uintptr_t seen = mailbox(to.word).look();
+  if (mailbox::is_activation(seen)) {
+    activation& active = mailbox::as_activation(seen);
+    // Another worker's, or just now freed by one: never ours by chance, only we make it ours
+    // (worker.hpp). order: relaxed  ours is written inside our lock only
+    if (active.home_worker.load(std::memory_order_relaxed) == &self) [[likely]] {
+      if constexpr (Urgent) {
+        active.append_urgent(mail);
+        self.wake_if_idle(active);
+      } else {
+        active.append(mail);
+        self.wake_if_deferred(active);
+      }
+      self.lock.leave();
+      if (self.unwatched()) [[unlikely]]
+        self.ask_for_watch();  // this handler may take long (P11)
+      return;
+    }
+  }
+  if (!Urgent && seen == mailbox::inactive) return deliver_to_inactive(self, to, mail);
+  self.lock.leave();
+  deliver_from_afar(to, mail, Urgent);
+}
+
+template <bool Urgent>
+TROUPE_NOINLINE void deliver_patiently(cell& to, message& mail) {
+  sched::worker* self = sched::worker::current();
+  if (self == nullptr || !self->lock.try_enter()) return deliver_from_afar(to, mail, Urgent);
+  deliver_inside<Urgent>(*self, to, mail);
+}
+
+template <bool Urgent>
+TROUPE_INLINE void deliver_at_once(cell& to, message& mail) {
+  sched::worker* self = sched::worker::current();
+  if (self == nullptr || !self->lock.enter_at_once()) [[unlikely]]
+    return deliver_patiently<Urgent>(to, mail);
+  deliver_inside<Urgent>(*self, to, mail);
+}
+
+}  // namespace
+
+TROUPE_NOINLINE void trace_sent(const cell& to, const message& mail) noexcept {
+  observe::record(observe::event::sent, mail.act(nullptr, nullptr, message_act::describe),
+                  id_of(to));
+}
+
+// The way of most messages: the actor is active on the sender's own worker, and nothing of another
+// processor is touched.
+void deliver(cell& to, message& mail) {
+  if (observe::tracing()) [[unlikely]]
+    trace_sent(to, mail);
+  deliver_at_once<false>(to, mail);
+}
+void deliver_urgent(cell& to, message& mail) { deliver_at_once<true>(to, mail); }
+
+void start_at_home(cell& made) {
+  sched::worker* self = sched::worker::current();
+  actor_system& system = actor_system::of(made);
+  // order: relaxed  set when nobody else sends any more
+  if (self == nullptr || self->executor != &system.executor_of(made) ||
+      system.closing.load(std::memory_order_relaxed))
+    return;
+  if (!self->lock.try_enter()) return;
+  try {
+    if (self->make_room(1)) {
+      activation& active = make_activation(made);
+      self->adopt(active);
+      // order: relaxed  nobody else has a ref yet; how a ref travels publishes it
+      made.word.store(mailbox::tagged(active), std::memory_order_relaxed);
+      self->defer_deactivation(active, sched::run_state::deactivation_deferred);
+    }
+  } catch (const std::bad_alloc&) {
+    // Inactive it is right, too.
+  }
+  self->lock.leave();
+}
+
+// Waiting in this worker's queue or deferred here, the actor runs nowhere; so it cannot take a ref
+// to itself, and the caller's is the only way to it.
+bool drop_at_home(cell& to) noexcept {
+  sched::worker* self = sched::worker::current();
+  if (self == nullptr || !self->lock.try_enter()) return false;
+  const std::uintptr_t seen = mailbox(to.word).look();
+  bool done = false;
+  if (mailbox::is_activation(seen)) {
+    activation& active = mailbox::as_activation(seen);
+    // order: relaxed  ours is written inside our lock only
+    if (active.home_worker.load(std::memory_order_relaxed) == self &&
+        active.where != sched::run_state::running && to.refs.drop_only()) {
+      active.set_unreferenced(true);
+      if (active.where == sched::run_state::deactivation_deferred) self->push(active);
+      done = true;
+    }
+  }
+  self->lock.leave();
+  if (done && self->unwatched()) [[unlikely]]
+    self->ask_for_watch();
+  return done;
+}
+
+void deliver_with_its_ref(cell& to, message& mail) {
+  if (own_worker(actor_system::of(to)) != nullptr) return deliver(to, mail);
+  struct hold {
+    explicit hold(cell& of) noexcept : held(of) { add_ref(held); }
+    ~hold() { drop_ref(held); }
+    cell& held;
+  } const here(to);
+  deliver(to, mail);
+}
+
+void give_room_back(cell& to) noexcept { leave_mailbox(to); }
+
+void deliver_into_room(cell& to, message& mail) {
+  try {
+    deliver(to, mail);
+  } catch (...) {
+    leave_mailbox(to);
+    throw;
+  }
+}
+
+void deliver_constructor(cell& to, message& birth) {
+  // Not turned away: what is sent to the actor later must not be taken for it.
+  actor_side side(to, false);
+  send_from_afar(mailbox(to.word), birth, false, side);
+}
+
+}  // namespace troupe::actor

@@ -1,0 +1,127 @@
+#include "actor/mailbox/guards.hpp"
+
+#include <utility>
+
+#include "actor/actor_system.hpp"
+#include "actor/lifetime/consumers.hpp"
+#include "actor/turn/turn.hpp"
+#include "actor/turn/turn_limit.hpp"
+
+namespace troupe::actor {
+
+void guard_table::add(cell& actor, conditional_message& one) noexcept {
+  // order: relaxed (all)  a count and numbers; the tables' locks publish the messages
+  waiting_.fetch_add(1, std::memory_order_relaxed);
+  if (one.number == 0) one.number = numbers_.fetch_add(1, std::memory_order_relaxed) + 1;
+  one.of = &actor;
+  table_.with(actor, [&](conditional_message*& head) {
+    conditional_message* const first = head;
+    if (first == nullptr || one.number < first->number) {
+      one.next_waiting = first;
+      one.newest = first == nullptr ? &one : first->newest;
+      one.next_in_table = first == nullptr ? nullptr : first->next_in_table;
+      head = &one;
+      return;
+    }
+    conditional_message* behind = first->newest->number < one.number ? first->newest : first;
+    while (behind->next_waiting != nullptr && behind->next_waiting->number < one.number)
+      behind = behind->next_waiting;
+    one.next_waiting = behind->next_waiting;
+    behind->next_waiting = &one;
+    if (first->newest == behind) first->newest = &one;
+  });
+}
+
+void guard_table::remove(cell& actor, conditional_message& one) noexcept {
+  // order: relaxed  a count
+  waiting_.fetch_sub(1, std::memory_order_relaxed);
+  table_.with(actor, [&](conditional_message*& head) {
+    conditional_message* const first = head;
+    if (first == &one) {
+      if (conditional_message* next = one.next_waiting) {
+        next->newest = one.newest;
+        next->next_in_table = one.next_in_table;
+        head = next;
+      } else {
+        head = one.next_in_table;
+      }
+      return;
+    }
+    conditional_message* before = first;
+    while (before->next_waiting != &one) before = before->next_waiting;
+    before->next_waiting = one.next_waiting;
+    if (first->newest == &one) first->newest = before;
+  });
+}
+
+conditional_message* guard_table::oldest_of(cell& actor) noexcept {
+  return table_.with(actor, [](conditional_message* head) { return head; });
+}
+
+void set_aside(conditional_message& one) noexcept {
+  thread_turn_state& state = current_turn();
+  cell& actor = *state.active->actor;
+  actor.flags |= cell::guards;
+  actor_system::of(actor).guards.add(actor, one);
+  state.set_aside = true;
+  state.unusual.store(true, std::memory_order_relaxed);  // order: relaxed  the thread's own
+}
+
+namespace {
+
+void take_from_guards(cell& actor, conditional_message& one) noexcept {
+  guard_table& all = actor_system::of(actor).guards;
+  all.remove(actor, one);
+  if (all.oldest_of(actor) == nullptr) actor.flags &= static_cast<std::uint8_t>(~cell::guards);
+}
+
+// One whose predicate throws is handled, too: there it throws again, as a handler would.
+conditional_message* ready_guard(cell& actor) noexcept {
+  const void* const object = object_of(actor);
+  for (conditional_message* one = actor_system::of(actor).guards.oldest_of(actor); one != nullptr;
+       one = one->next_waiting) {
+    try {
+      if (one->holds(*one, object)) return one;
+    } catch (...) {
+      return one;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void look_at_guards(thread_turn_state& state, actor_system& system, activation& active,
+                    turn_limit& limit) noexcept {
+  if (std::exchange(state.set_aside, false)) return;  // nothing has changed
+  cell& actor = *active.actor;
+  constexpr unsigned looked_at = cell::guards | cell::constructed | cell::stopped | cell::ends_soon;
+  while ((actor.flags & looked_at) == (cell::guards | cell::constructed) &&
+         active.suspended == nullptr && !system.discarding()) {
+    conditional_message* one = ready_guard(actor);
+    if (one == nullptr) return;
+    if (limit.handled == limit.look_after && limit.over(state, actor)) {
+      limit.end();
+      state.guard_ready = true;
+      return;
+    }
+    ++limit.handled;
+    take_from_guards(actor, *one);
+    const unsigned uncounted = state.uncounted;
+    handle_unusual(state, system, actor, *one);
+    state.uncounted = uncounted + 1;  // it counted when it was set aside
+    state.set_aside = false;
+  }
+  if ((actor.flags & cell::guards) == 0) call_consumer_in(actor);
+}
+
+void make_dead_letters_of_guarded(cell& actor) noexcept {
+  actor_system& system = actor_system::of(actor);
+  while ((actor.flags & cell::guards) != 0) {
+    conditional_message& one = *system.guards.oldest_of(actor);
+    take_from_guards(actor, one);
+    system.make_uncounted_dead_letter(actor, one);
+  }
+}
+
+}  // namespace troupe::actor

@@ -1,0 +1,256 @@
+#include "actor/mailbox/mail_bound.hpp"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "actor/mailbox/activation.hpp"
+#include "actor/actor_system.hpp"
+#include "actor/lifetime/extras.hpp"
+#include "actor/turn/turn.hpp"
+#include "sched/stealing/worker.hpp"
+#include "troupe/actor/call.hpp"
+#include "troupe/actor/message.hpp"
+#include "troupe/base/error.hpp"
+
+namespace troupe::actor {
+
+mail_bound::taken mail_bound::take() noexcept {
+  constexpr std::size_t spare = 16;  // a call costs as much as some messages
+  std::lock_guard lock(mutex_);
+  if (count_ >= limit_ && policy_ != when_full::drop_old && !open_) return taken::no;
+  ++count_;
+  if (policy_ != when_full::drop_old || count_ / 2 < limit_ || count_ - limit_ < spare || open_ ||
+      calls_)
+    return taken::yes;
+  calls_ = true;
+  return taken::overflows;
+}
+
+void mail_bound::called() noexcept {
+  std::lock_guard lock(mutex_);
+  calls_ = false;
+}
+
+bool mail_bound::too_many() noexcept {
+  if (policy_ != when_full::drop_old) return false;
+  std::lock_guard lock(mutex_);
+  return count_ > limit_;
+}
+
+mail_bound::waiting& mail_bound::waiting::operator=(waiting&& other) noexcept {
+  waiting taken(std::move(other));
+  std::swap(granted, taken.granted);
+  std::swap(ask, taken.ask);
+  std::swap(answer, taken.answer);
+  std::swap(to, taken.to);
+  return *this;
+}
+
+// Nobody is told of an ask that never came in: whoever asked has given it up, or the runtime has
+// gone.
+mail_bound::waiting::~waiting() {
+  if (ask != nullptr) ask->act(ask, nullptr, message_act::discard);
+}
+
+bool mail_bound::waiting::gave_up() const noexcept {
+  // order: relaxed  a hint; who gives up at that very instant has asked
+  return ask == nullptr ? granted->abandoned()
+                        : answer->asked->given_up.load(std::memory_order_relaxed);
+}
+
+bool mail_bound::waiting::come_in() noexcept {
+  if (ask == nullptr) {
+    granted->set_value(permit(*to));
+    if (sched::worker* const here = sched::worker::current()) here->expects_mail = true;
+    return true;
+  }
+  try {
+    deliver(*to, *std::exchange(ask, nullptr));
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;  // the ask was discarded
+  }
+}
+
+void mail_bound::leave() noexcept {
+  std::unique_lock lock(mutex_);
+  if (giving_) [[unlikely]] {
+    ++freed_;
+    return;
+  }
+  // Whoever waits longest has the room, unless he gave up.
+  while (!waiting_.empty() && count_ <= limit_) {
+    if (waiting_.front().ask != nullptr) return give_room(lock);
+    waiting next = std::move(waiting_.front());
+    waiting_.pop_front();
+    lock.unlock();
+    if (!next.gave_up()) return static_cast<void>(next.come_in());
+    next.granted.reset();
+    lock.lock();
+  }
+  --count_;
+}
+
+// One room is free, and an ask is the first that waits. To deliver one may make dead letters of it,
+// which frees its room, and so on for each that waits: hence a loop, and one thread at a time.
+void mail_bound::give_room(std::unique_lock<std::mutex>& lock) noexcept {
+  giving_ = true;
+  freed_ = 1;
+  while (freed_ != 0) {
+    --freed_;
+    if (waiting_.empty() || count_ > limit_) {
+      --count_;
+      continue;
+    }
+    bool used = false;
+    {
+      waiting next = std::move(waiting_.front());
+      waiting_.pop_front();
+      lock.unlock();
+      used = !next.gave_up() && next.come_in();
+    }
+    lock.lock();
+    if (!used) ++freed_;
+  }
+  giving_ = false;
+}
+
+// True when it is to wait; else there is room, which is the caller's.
+template <class... What>
+bool mail_bound::enqueue(cell& to, What&&... waiter) {
+  std::vector<waiting> gone;  // goes outside of the lock: what goes with it may be anything
+  std::lock_guard lock(mutex_);
+  if (count_ < limit_ || open_) {
+    ++count_;
+    return false;
+  }
+  if (waiting_.size() >= prune_at_) {
+    gone = take_abandoned();
+    prune_at_ = std::max<std::size_t>(16, 2 * waiting_.size());
+  }
+  waiting_.emplace_back(std::forward<What>(waiter)..., to);
+  return true;
+}
+
+void mail_bound::wait_for(promise<permit>&& waiter, cell& to) {
+  if (!enqueue(to, std::move(waiter))) return waiter.set_value(permit(to));
+  if (sched::worker* const here = sched::worker::current()) here->expects_mail = true;
+}
+
+void mail_bound::wait_for(message& ask, const tasks::shared_state& answer, cell& to) {
+  bool waits = false;
+  try {
+    waits = enqueue(to, ask, answer);
+  } catch (...) {
+    ask.act(&ask, nullptr, message_act::discard);
+    throw;
+  }
+  if (!waits) deliver_into_room(to, ask);
+}
+
+// Under the mutex; the others keep their order.
+std::vector<mail_bound::waiting> mail_bound::take_abandoned() {
+  std::vector<waiting> gone;
+  gone.reserve(waiting_.size());  // from here on nothing throws
+  auto kept = waiting_.begin();
+  for (waiting& one : waiting_) {
+    if (one.gave_up()) {
+      gone.push_back(std::move(one));
+    } else {
+      *kept++ = std::move(one);
+    }
+  }
+  waiting_.erase(kept, waiting_.end());
+  return gone;
+}
+
+void mail_bound::open() noexcept {
+  std::unique_lock lock(mutex_);
+  open_ = true;
+  while (!waiting_.empty()) {
+    waiting next = std::move(waiting_.front());
+    waiting_.pop_front();
+    ++count_;
+    lock.unlock();
+    const bool used = next.come_in();
+    lock.lock();
+    if (!used) --count_;
+  }
+}
+
+permit::permit(cell& to) noexcept : to_(&to) { add_ref(to); }
+permit::~permit() {
+  if (to_ == nullptr) return;
+  if (!used_) bound_of(*to_)->leave();
+  drop_ref(*to_);
+}
+
+void wait_for_permit(cell& to, promise<permit>&& waiter) {
+  link_main_lane(*tasks::future_access::state(waiter)->asked, to);
+  bound_of(to)->wait_for(std::move(waiter), to);
+}
+
+bool ask_waits_for_room(cell& to) noexcept { return bound_of(to)->policy() == when_full::suspend; }
+
+void deliver_when_room(cell& to, message& ask, const tasks::shared_state& answer) {
+  bound_of(to)->wait_for(ask, answer, to);
+}
+
+const char* drop_by_message(message* mail, void*, message_act act) {
+  if (act == message_act::describe) return "drop_old";
+  message_guard<message> guard{mail};
+  if (act == message_act::handle) bound_of(*current_turn().active->actor)->called();
+  return nullptr;
+}
+
+void drop_old(actor_system& system, activation& active) noexcept {
+  cell& actor = *active.actor;
+  mail_bound& bound = *bound_of(actor);
+  mail_link kept{0};
+  mail_list older{0, &kept};  // what does not count stays, in front of the rest
+  while (const std::uintptr_t first = active.first()) {
+    if (activation::is_urgent(first)) break;
+    message& mail = *activation::as_message(first);
+    const bool counts = is_counted(mail);
+    if (counts && !bound.too_many()) break;
+    active.pop_ordinary(first);
+    if (counts) {
+      system.make_dead_letter(actor, mail);
+    } else {
+      // order: relaxed  within the owner's list
+      older.end->store(first, std::memory_order_relaxed);
+      older.end = &mail.next;
+    }
+  }
+  older.end->store(0, std::memory_order_relaxed);       // order: relaxed  as above
+  older.oldest = kept.load(std::memory_order_relaxed);  // order: relaxed  as above
+  if (older.oldest != 0) active.put_back(older.oldest, older);
+}
+
+bool take_permit(cell& to) noexcept {
+  const mail_bound::taken has = bound_of(to)->take();
+  if (has == mail_bound::taken::overflows) [[unlikely]] {
+    try {
+      deliver_urgent(to, *make_message<message>(&drop_by_message));
+    } catch (const std::bad_alloc&) {
+      bound_of(to)->called();
+    }
+  }
+  return has != mail_bound::taken::no;
+}
+
+void refuse_full(cell& to, message& mail) {
+  if (bound_of(to)->policy() == when_full::drop_new)
+    return actor_system::of(to).make_uncounted_dead_letter(to, mail);
+  mail.act(&mail, nullptr, message_act::discard);
+  std::rethrow_exception(full_error(to));
+}
+
+std::exception_ptr full_error(const cell& to) {
+  return std::make_exception_ptr(
+      mailbox_full(std::string("troupe: the mailbox of ") + to.type->name +
+                   " is full: send less, co_await send(), or raise spawn_options::mailbox"));
+}
+
+}  // namespace troupe::actor

@@ -1,0 +1,293 @@
+#include "actor/mailbox/mailbox.hpp"
+
+#include "actor/waits/holding.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace troupe::actor {
+namespace {
+
+struct alignas(16) letter {
+  std::atomic<std::uintptr_t> next{0};
+  int sender = 0, number = 0;
+};
+struct alignas(16) desk {
+  int claims = 0;
+};
+using word = std::atomic<std::uintptr_t>;
+using box = mailbox_word<letter, desk, word>;
+
+// What collect gives, oldest first.
+std::vector<letter*> collected(box& from, desk& owner, std::vector<letter*>* urgent = nullptr) {
+  std::vector<letter*> all;
+  from.collect(owner, [&](letter& one, bool is_urgent) {
+    all.insert(all.begin(), &one);
+    if (is_urgent && urgent != nullptr) urgent->insert(urgent->begin(), &one);
+  });
+  return all;
+}
+
+TEST(mailbox, it_is_claimed_once_and_rests_when_empty) {
+  word state{0};
+  box mail(state);
+  desk one, two;
+  EXPECT_TRUE(mail.claim(one));
+  EXPECT_FALSE(mail.claim(two));
+  EXPECT_FALSE(mail.has_mail(one));
+  EXPECT_TRUE(mail.rest(one));
+  EXPECT_EQ(mail.look(), box::inactive);
+  EXPECT_TRUE(mail.claim(two));
+}
+
+TEST(mailbox, it_keeps_sender_order_and_does_not_rest_with_mail) {
+  word state{0};
+  box mail(state);
+  desk owner;
+  std::vector<letter> letters(5);
+  ASSERT_TRUE(mail.claim(owner));
+  for (auto& one : letters) ASSERT_TRUE(mail.append(mail.look(), one, false, false));
+  EXPECT_TRUE(mail.has_mail(owner));
+  EXPECT_FALSE(mail.rest(owner));
+  std::vector<letter*> expected;
+  for (auto& one : letters) expected.push_back(&one);
+  EXPECT_EQ(collected(mail, owner), expected);
+  EXPECT_FALSE(mail.has_mail(owner));
+  EXPECT_TRUE(mail.rest(owner));
+}
+
+TEST(mailbox, an_append_to_a_state_that_has_changed_fails) {
+  word state{0};
+  box mail(state);
+  desk owner;
+  letter one, two;
+  ASSERT_TRUE(mail.claim(owner));
+  const auto seen = mail.look();
+  ASSERT_TRUE(mail.append(seen, one, false, false));
+  EXPECT_FALSE(mail.append(seen, two, false, false));
+  EXPECT_EQ(collected(mail, owner), std::vector<letter*>{&one});
+}
+
+TEST(mailbox, an_exchange_never_fails_whatever_the_state) {
+  word state{0};
+  box mail(state);
+  desk owner;
+  letter first, second, third;
+  EXPECT_EQ(mail.append_always(first), box::inactive) << "the sender is to finish";
+  EXPECT_EQ(mail.append_always(second), reinterpret_cast<std::uintptr_t>(&first));
+  mail.finish(first, box::tagged(owner));
+  EXPECT_NE(mail.append_always(third), box::inactive);
+  EXPECT_EQ(collected(mail, owner), (std::vector<letter*>{&first, &second, &third}));
+  EXPECT_TRUE(mail.rest(owner));
+}
+
+TEST(mailbox, ordinary_mail_leaves_it_parked_and_urgent_mail_wakes_it) {
+  word state{0};
+  box mail(state);
+  desk owner;
+  letter first, second, urgent, third;
+  ASSERT_TRUE(mail.claim(owner));
+  ASSERT_TRUE(mail.park(owner));
+  EXPECT_TRUE(box::is_parked(mail.look()));
+  EXPECT_EQ(&box::as_activation(mail.look()), &owner);
+  ASSERT_TRUE(mail.append(mail.look(), first, false, false));
+  ASSERT_TRUE(mail.append(mail.look(), second, false, false));
+  const auto parked = mail.look();
+  EXPECT_TRUE(box::is_parked(parked));
+  EXPECT_FALSE(mail.claim(owner)) << "it is not inactive";
+  ASSERT_TRUE(mail.append(parked, urgent, true, true));
+  EXPECT_FALSE(box::is_parked(mail.look()));
+  EXPECT_EQ(&box::activation_under(parked), &owner);
+  ASSERT_TRUE(mail.append(mail.look(), third, false, false));
+  EXPECT_FALSE(box::is_parked(mail.look()));
+  std::vector<letter*> found;
+  EXPECT_EQ(collected(mail, owner, &found),
+            (std::vector<letter*>{&first, &second, &urgent, &third}));
+  EXPECT_EQ(found, std::vector<letter*>{&urgent});
+  EXPECT_TRUE(mail.rest(owner));
+}
+
+TEST(mailbox, ordinary_mail_may_wake_it_too) {
+  word state{0};
+  box mail(state);
+  desk owner;
+  letter first, second;
+  ASSERT_TRUE(mail.claim(owner));
+  ASSERT_TRUE(mail.park(owner));
+  const auto parked = mail.look();
+  ASSERT_TRUE(mail.append(parked, first, false, true));
+  EXPECT_FALSE(box::is_parked(mail.look()));
+  EXPECT_EQ(&box::activation_under(parked), &owner);
+  ASSERT_TRUE(mail.append(mail.look(), second, false, false));
+  std::vector<letter*> urgent;
+  EXPECT_EQ(collected(mail, owner, &urgent), (std::vector<letter*>{&first, &second}));
+  EXPECT_TRUE(urgent.empty());
+  EXPECT_TRUE(mail.park(owner));
+}
+
+TEST(mailbox, it_does_not_park_with_mail_of_any_kind) {
+  word state{0};
+  box mail(state);
+  desk owner;
+  letter one, two;
+  ASSERT_TRUE(mail.claim(owner));
+  ASSERT_TRUE(mail.append(mail.look(), one, false, false));
+  EXPECT_FALSE(mail.park(owner));
+  EXPECT_EQ(collected(mail, owner), std::vector<letter*>{&one});
+  ASSERT_TRUE(mail.append(mail.look(), two, true, true));
+  EXPECT_FALSE(mail.park(owner));
+  EXPECT_EQ(collected(mail, owner), std::vector<letter*>{&two});
+  EXPECT_TRUE(mail.park(owner));
+}
+
+TEST(mailbox, an_exchange_takes_the_parked_state_away) {
+  word state{0};
+  box mail(state);
+  desk owner;
+  letter first, second, urgent;
+  ASSERT_TRUE(mail.claim(owner));
+  ASSERT_TRUE(mail.park(owner));
+  ASSERT_TRUE(mail.append(mail.look(), first, false, false));
+  const auto seen = mail.append_always(second);
+  EXPECT_TRUE(box::is_parked(seen));
+  EXPECT_EQ(&box::activation_under(seen), &owner);
+  EXPECT_FALSE(box::is_parked(mail.look()));
+  EXPECT_EQ(collected(mail, owner), (std::vector<letter*>{&first, &second}));
+  ASSERT_TRUE(mail.park(owner));
+  const auto parked = mail.look();
+  ASSERT_TRUE(mail.append(parked, urgent, true, true));
+  EXPECT_EQ(&box::activation_under(parked), &owner);
+  EXPECT_EQ(collected(mail, owner), std::vector<letter*>{&urgent});
+}
+
+// Counts each look at a message's link.
+struct counted_link : std::atomic<std::uintptr_t> {
+  static inline int loads = 0;
+  std::uintptr_t load(std::memory_order order) const noexcept {
+    ++loads;
+    return std::atomic<std::uintptr_t>::load(order);
+  }
+};
+struct alignas(16) counted_letter {
+  counted_link next{};
+};
+using counted_box = mailbox_word<counted_letter, desk, word>;
+
+TEST(mailbox, holding_a_parked_actor_looks_at_none_of_its_mail) {
+  word state{0};
+  counted_box mail(state);
+  desk owner;
+  std::vector<counted_letter> letters(1000);
+  ASSERT_TRUE(mail.claim(owner));
+  ASSERT_TRUE(mail.park(owner));
+  for (auto& one : letters) ASSERT_TRUE(mail.append(mail.look(), one, false, false));
+  const std::uintptr_t before = mail.look();
+  counted_link::loads = 0;
+  int looks = 0;
+  const auto parked_as = [&]() -> desk& { return owner; };
+  const auto look = [&](desk& held) {
+    EXPECT_EQ(&held, &owner);
+    EXPECT_FALSE(counted_box::is_parked(mail.look()));
+    ++looks;
+  };
+  EXPECT_TRUE(hold_parked(mail, parked_as, look, [](desk&) { ADD_FAILURE() << "no mail came"; }));
+  EXPECT_EQ(looks, 1);
+  EXPECT_EQ(mail.look(), before);
+  EXPECT_EQ(counted_link::loads, 0);
+  // Mail that comes meanwhile is left for the one who looked.
+  counted_letter late;
+  int woken = 0;
+  const auto send = [&](desk&) { ASSERT_TRUE(mail.append(mail.look(), late, false, false)); };
+  EXPECT_TRUE(
+      hold_parked(mail, parked_as, send, [&](desk& held) { woken += &held == &owner ? 1 : 0; }));
+  EXPECT_EQ(woken, 1);
+  EXPECT_FALSE(counted_box::is_parked(mail.look()));
+  EXPECT_EQ(counted_link::loads, 0);
+  EXPECT_TRUE(hold_parked(mail, parked_as, look, [](desk&) {})) << "it is not parked any more";
+  EXPECT_EQ(looks, 1);
+}
+
+// One that somebody else sends to between each look at its word and the attempt to take it over.
+struct flooded_box {
+  static bool is_parked(std::uintptr_t) { return true; }
+  std::uintptr_t look() const { return 1; }
+  bool seize(std::uintptr_t) const {
+    ++tries;
+    return false;
+  }
+  bool let_go(std::uintptr_t) const { return true; }
+  int& tries;
+};
+
+TEST(mailbox, holding_an_actor_ends_after_some_tries) {
+  int tries = 0;
+  desk owner;
+  const auto never = [](desk&) { ADD_FAILURE() << "it was not held"; };
+  EXPECT_FALSE(hold_parked(
+      flooded_box{tries}, [&]() -> desk& { return owner; }, never, never));
+  EXPECT_EQ(tries, hold_tries_max);
+}
+
+// The protocol as deliver uses it: whoever claims runs the actor, at once, until it rests.
+TEST(mailbox, nothing_is_lost_or_out_of_order_between_many_senders) {
+  constexpr int senders = 4, each = 20000;
+  word state{0};
+  box mail(state);
+  const auto letters = std::make_unique<letter[]>(senders * each);
+  std::vector<int> next(senders, 0);  // the owner's: passed on with the word
+  std::atomic<int> handled{0}, wrong{0}, owners{0};
+  const auto run = [&](desk& mine) {
+    if (owners.fetch_add(1) != 0) ++wrong;
+    for (;;) {
+      for (letter* one : collected(mail, mine)) {
+        if (one->number != next[static_cast<unsigned>(one->sender)]++) ++wrong;
+        ++handled;
+      }
+      owners.fetch_sub(1);
+      if (mail.rest(mine)) return;
+      owners.fetch_add(1);
+    }
+  };
+  std::vector<std::thread> all;
+  for (int s = 0; s < senders; ++s) {
+    all.emplace_back([&, s] {
+      std::vector<desk> desks(each);  // one for each claim: others may look at an old one
+      for (int i = 0; i < each; ++i) {
+        letter& one = letters[static_cast<unsigned>(s * each + i)];
+        one.sender = s;
+        one.number = i;
+        desk& mine = desks[static_cast<unsigned>(i)];
+        for (int tries = 0;; ++tries) {
+          if (i % 7 == 3 || tries == 16) {
+            if (mail.append_always(one) == box::inactive) {
+              mail.finish(one, box::tagged(mine));
+              run(mine);
+            }
+            break;
+          }
+          const auto seen = mail.look();
+          if (seen == box::inactive) {
+            if (!mail.claim(mine)) continue;
+            static_cast<void>(mail.append_always(one));
+            run(mine);
+            break;
+          }
+          if (mail.append(seen, one, false, false)) break;
+        }
+      }
+      // The desks live until nobody can run on them.
+      while (handled.load() < senders * each) std::this_thread::yield();
+    });
+  }
+  for (auto& thread : all) thread.join();
+  EXPECT_EQ(handled.load(), senders * each);
+  EXPECT_EQ(wrong.load(), 0);
+  EXPECT_EQ(mail.look(), box::inactive);
+}
+
+}  // namespace
+}  // namespace troupe::actor

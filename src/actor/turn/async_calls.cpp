@@ -1,0 +1,509 @@
+// The async calls of an actor: how a turn is suspended and goes on.
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <new>
+#include <span>
+
+#include "actor/actor_system.hpp"
+#include "actor/spawned/asleep.hpp"
+#include "actor/waits/deadlocks.hpp"
+#include "actor/spawned/keeping.hpp"
+#include "actor/turn/running.hpp"
+#include "actor/waits/suspended.hpp"
+#include "actor/turn/turn.hpp"
+#include "task/running_call.hpp"
+#include "troupe/actor/call.hpp"
+#include "troupe/actor/spawn_task.hpp"
+#include "troupe/base/error.hpp"
+#include "troupe/observe/trace.hpp"
+
+namespace troupe::actor {
+namespace {
+
+void go_on(void* actor, tasks::suspension& over) noexcept {
+  deliver_urgent(*static_cast<cell*>(actor), over);
+}
+
+void go_on_later(tasks::suspension& over) noexcept {
+  thread_turn_state& state = current_turn();
+  // order: relaxed  the turn's own
+  over.next.store(reinterpret_cast<std::uintptr_t>(state.yielded), std::memory_order_relaxed);
+  state.yielded = &over;
+  state.unusual.store(true, std::memory_order_relaxed);  // order: relaxed  as above
+}
+
+// The async call's last loop has ended.
+void complete(tasks::async_call& done) noexcept {
+  done.call.act(&done.call, nullptr, message_act::complete);
+}
+
+TROUPE_NOINLINE void trace_part(const tasks::async_call& of, observe::event kind) noexcept {
+  const char* what = of.call.act(nullptr, nullptr, message_act::describe);
+  if (kind == observe::event::suspended)
+    what = of.awaited == nullptr ? nullptr
+                                 : of.awaited->act(of.awaited, nullptr, message_act::describe);
+  observe::record(kind, what, id_of(*static_cast<const cell*>(of.actor)));
+}
+
+// Within a part of the async call's run.
+template <class Part>
+void run(thread_turn_state& state, tasks::async_call& of, Part part) noexcept {
+  state.running_call = &of;
+  part();
+  if (!of.done && observe::tracing()) [[unlikely]]
+    trace_part(of, observe::event::suspended);
+  current_turn().running_call = nullptr;
+}
+
+// Runs the async call's loop; true when that was the last.
+TROUPE_INLINE bool run_again(tasks::async_call& of) noexcept {
+  thread_turn_state& state = current_turn();
+  // It has come to what it waited for although a stop discards, and waits for nothing else: or it
+  // would go on for ever.
+  if (tasks::is_discarding(of.actor)) [[unlikely]]
+    of.cancelled = true;
+  // order: relaxed  for running_handlers, a snapshot
+  state.method.store(of.call.act, std::memory_order_relaxed);
+  const bool traced = observe::tracing();
+  if (traced) [[unlikely]]
+    trace_part(of, observe::event::handle_begin);
+  run(state, of, [&] { of.loop(); });
+  if (traced) [[unlikely]]
+    trace_part(of, observe::event::handle_end);
+  return of.done;
+}
+
+// What was suspended is so no more: its actor does not wait for it.
+void leave(tasks::async_call& done, cell& actor) noexcept {
+  count_suspended(-1);
+  complete(done);
+  if ((actor.flags & cell::ends_soon) != 0 && !suspends(*current_turn().active))
+    end_with_call(actor);
+  drop_in_turn(actor);
+}
+
+const char* resume(tasks::async_call& of) noexcept {
+  if (!run_again(of)) return nullptr;
+  cell& actor = *static_cast<cell*>(of.actor);
+  if (of.listed) actor_system::of(actor).waiting.remove(of);
+  current_turn().active->go_on();
+  leave(of, actor);
+  return nullptr;
+}
+
+void unlist(tasks::async_call& of) noexcept {
+  tasks::async_call*& next = cell_extras::of(*static_cast<cell*>(of.actor)).next_cancelled;
+  if (next == &of) next = of.next_call;
+  *of.call_link = of.next_call;
+  if (of.next_call != nullptr) of.next_call->call_link = of.call_link;
+}
+
+const char* resume_reentrant(tasks::async_call& of) noexcept {
+  if (!run_again(of)) return nullptr;
+  cell& actor = *static_cast<cell*>(of.actor);
+  unlist(of);
+  if (cell_extras::of(actor).async_calls == nullptr) call_consumer_in(actor);
+  leave(of, actor);
+  return nullptr;
+}
+
+// The first run of a call. True when it is suspended: then it keeps its actor alive.
+bool start(thread_turn_state& state, tasks::async_call& call, tasks::coroutine& root,
+           const tasks::call_host& at) noexcept {
+  cell& actor = *state.active->actor;
+  call.actor = &actor;
+  call.at = &at;
+  call.cancelled = (actor.flags & cell::cancels) != 0;
+  run(state, call, [&] { call.start(root); });
+  if (call.done) {
+    complete(call);
+    return false;
+  }
+  add_ref(actor);
+  count_suspended(1);
+  return true;
+}
+
+}  // namespace
+
+void begin_reentrant(tasks::async_call& call, tasks::coroutine& root) noexcept {
+  thread_turn_state& state = current_turn();
+  cell& actor = *state.active->actor;
+  if (!start(state, call, root, actor_system::of(actor).host_reentrant)) return;
+  tasks::async_call*& first = cell_extras::of(actor).async_calls;
+  call.next_call = first;
+  call.call_link = &first;
+  if (first != nullptr) first->call_link = &call.next_call;
+  first = &call;
+  if (!cell_extras::of(actor).listed) actor_system::of(actor).waiting.add(actor);
+}
+
+void begin(tasks::async_call& call, tasks::coroutine& root) noexcept {
+  thread_turn_state& state = current_turn();
+  if (!start(state, call, root, actor_system::of(*state.active->actor).host)) return;
+  state.active->suspend(call);
+  state.unusual.store(true, std::memory_order_relaxed);  // order: relaxed  the thread's own
+}
+
+void cancel_turns(activation& active) noexcept {
+  active.actor->flags |= cell::cancels;
+  if (has_extras(*active.actor)) {
+    // One that fails meanwhile may have this done again, within it: then nothing is left to do
+    // here.
+    cell_extras& extras = cell_extras::of(*active.actor);
+    extras.next_cancelled = extras.async_calls;
+    while (tasks::async_call* call = extras.next_cancelled) {
+      extras.next_cancelled = call->next_call;
+      call->cancel();
+      resume_reentrant(*call);
+    }
+  }
+  if (active.suspended == nullptr) return;
+  active.suspended->cancel();
+  resume(*active.suspended);
+}
+
+void make_homes(actor_system& of, tasks::timers* clock, sched::io_driver_slot* io) noexcept {
+  const auto search_soon = [](void* actor) noexcept {
+    actor_system::of(*static_cast<cell*>(actor)).deadlocks.search_soon();
+  };
+  of.host = {&go_on, &go_on_later, &resume, clock, io, search_soon, &of.deadlocks.soon()};
+  of.host_reentrant = {&go_on, &go_on_later, &resume_reentrant,   clock,
+                       io,     search_soon,  &of.deadlocks.soon()};
+  make_host_asleep(of);
+}
+
+void count_suspended(int change) noexcept { current_turn().own.add(counted::suspended, change); }
+
+namespace {
+
+// Asks that lead from one to its askers, each kept as it is until the end of this: what is above
+// one goes only when its `parent` is dropped, which needs its lock. Locks are taken upwards, so
+// that nobody waits in a circle for them.
+class asks_above {
+ public:
+  // The caller holds `first`.
+  explicit asks_above(const tasks::ask_link& first) noexcept { take(first); }
+  asks_above(const asks_above&) = delete;
+  asks_above& operator=(const asks_above&) = delete;
+  ~asks_above() {
+    current_turn().own.add(counted::hops, count_ - 1);
+    for (unsigned i = 0; i < count_; ++i) held_[i]->unlock();
+  }
+  const tasks::ask_link& last() const noexcept { return *held_[count_ - 1]; }
+  // Goes up by one. Null when there is none, or it is too far.
+  const tasks::shared_state* next() noexcept {
+    const tasks::shared_state* const above = last().parent;
+    if (above == nullptr || count_ == links_max) return nullptr;
+    take(*above->asked);
+    return above;
+  }
+  std::span<const tasks::ask_link* const> all() const noexcept { return {held_.data(), count_}; }
+
+ private:
+  // A circle that is longer is found by the search (deadlocks.hpp).
+  static constexpr unsigned links_max = 9;
+  void take(const tasks::ask_link& one) noexcept {
+    one.lock();
+    held_[count_++] = &one;
+  }
+  std::array<const tasks::ask_link*, links_max> held_{};
+  unsigned count_ = 0;
+};
+
+struct named_ask {
+  message::handler method;
+  tasks::source_line at;
+};
+
+[[noreturn]] TROUPE_NOINLINE void throw_circle(std::span<const named_ask> upwards) {
+  std::string names, places;
+  for (const named_ask& one : upwards) {
+    const std::string method = one.method(nullptr, nullptr, message_act::describe);
+    names = names.empty() ? method : method + " asks " + names;
+    if (one.at != nullptr)
+      places = "\n  " + place_of(tasks::location_of(one.at)) + " waits for the answer of " +
+               method + places;
+  }
+  throw deadlock("troupe: ask: this would wait for itself: " + names + places);
+}
+
+// Whether who asked this, or the ask that it passes on, is suspended for the answer with no limit.
+bool is_waited_for(const tasks::shared_state& answer, const tasks::shared_state* above) noexcept {
+  if (answer.resolved()) return false;
+  // order: relaxed  a hint: one who begins to wait later is found by the search
+  if (answer.asked->by_turn) return answer.asked->waited.load(std::memory_order_relaxed);
+  // order: relaxed  only compared
+  return above != nullptr && above->asked->forwarded.load(std::memory_order_relaxed) == &answer;
+}
+
+void find_circle(const tasks::ask_link& of, const void* callee) {
+  std::array<named_ask, 9> found;
+  std::size_t count = 0;
+  {
+    asks_above way(of);
+    bool closes = of.asker == callee;
+    while (!closes) {
+      const tasks::shared_state* const at = way.next();
+      if (at == nullptr || !is_waited_for(*at, at->asked->parent)) return;
+      closes = at->asked->asker == callee;
+    }
+    static_cast<void>(way.next());  // to name the call that it asks in
+    for (const tasks::ask_link* one : way.all()) {
+      // order: relaxed  for the message; its turn writes it when it begins to wait
+      const std::atomic_ref at(const_cast<tasks::source_line&>(one->at));
+      found[count++] = {one->method, at.load(std::memory_order_relaxed)};
+    }
+  }
+  const std::span<const named_ask> upwards(found.data(), count);
+  // The user's lines lie in coroutines of other turns, which only the search may look at.
+  const auto names_library = [](const named_ask& one) {
+    return one.at != nullptr && is_of_library(tasks::location_of(one.at));
+  };
+  if (std::ranges::any_of(upwards, names_library)) return;
+  throw_circle(upwards);
+}
+
+void link_to(tasks::ask_link& link, tasks::shared_state& parent) noexcept {
+  link.parent = &parent;
+  parent.add_ref();
+}
+
+// Of an ask by an ordinary method: it waits for nothing, but whoever asked it does if it returns
+// the future.
+void link_to_answer(tasks::ask_link& link) noexcept {
+  tasks::shared_state* const answers = current_turn().answers;
+  if (answers == nullptr || answers->asked->asked != current_cell()) return;
+  link.passed = static_cast<std::uint8_t>(
+      std::min(answers->asked->passed + 1, int{tasks::ask_link::passed_max}));
+  // Else no turn waits.
+  if (answers->asked->asker != nullptr || answers->asked->parent != nullptr)
+    link_to(link, *answers);
+}
+
+}  // namespace
+
+void link_main_lane(tasks::ask_link& link, const cell& callee) noexcept {
+  // order: relaxed  nobody else knows it yet
+  if (callee.lives_on() == actor_system::main_executor)
+    link.main_lane.store(actor_system::of(callee).main_lane, std::memory_order_relaxed);
+}
+
+void link_ask(tasks::ask_link& link, const cell& callee, message::handler method) noexcept {
+  const tasks::async_call* asking = current_turn().running_call;
+  link.method = method;
+  link.asked = &callee;
+  link.callee_active = mailbox(const_cast<cell&>(callee).word).look() != mailbox::inactive;
+  link_main_lane(link, callee);
+  if (asking == nullptr) {
+    const actor_system& system = actor_system::of(callee);
+    // order: relaxed  as link_main_lane
+    if (system.is_simulated) link.main_lane.store(system.main_lane, std::memory_order_relaxed);
+    return link_to_answer(link);
+  }
+  // A reentrant actor answers while it waits, and nobody can ask a spawned task, whose actor may be
+  // another one when it goes on.
+  const cell_type* const type = static_cast<const cell*>(asking->actor)->type;
+  if (!type->reentrant && type != &spawned_type) link.asker = asking->actor;
+  link.by_turn = true;
+  if (asking->answers != nullptr) link_to(link, *asking->answers);
+}
+
+answering::answering(tasks::shared_state& to) noexcept
+    : before_(std::exchange(current_turn().answers, &to)) {}
+answering::~answering() { current_turn().answers = before_; }
+
+// Of an ask the state stays until its resolver is done with it, whoever leaves it; and `to` is
+// resolved after it. Not of one that was asked elsewhere, nor behind many that pass an answer on:
+// those go one within the other.
+namespace {
+
+// A result of which nobody knows who resolves it. Never freed.
+tasks::shared_state& unknown_source() noexcept {
+  alignas(tasks::shared_state) static std::byte storage[sizeof(tasks::shared_state)];
+  static tasks::shared_state& instance = *::new (storage) tasks::shared_state(
+      [](tasks::shared_state&, bool) noexcept { return false; });
+  return instance;
+}
+
+}  // namespace
+
+void forward_answer(tasks::ask_link& to, tasks::shared_state& from) {
+  // order: relaxed  on the thread in run(), or of no interest
+  const auto lane = from.asked == nullptr ? decltype(to.main_lane.load()){}
+                                          : from.asked->main_lane.load(std::memory_order_relaxed);
+  to.main_lane.store(lane, std::memory_order_relaxed);  // order: relaxed  as above
+  if (from.asked != nullptr && from.asked->parent != nullptr && from.asked->parent->asked == &to) {
+    find_circle(*from.asked, from.asked->asked);
+  }
+  // From here on no turn of this actor gives the answer. A chain of any length would be freed by as
+  // deep a recursion: what does not follow from this very ask is taken for resolved by nobody we
+  // know.
+  const bool follows = from.asked == nullptr || from.asked->passed == to.passed + 1;
+  tasks::shared_state& source = follows ? from : unknown_source();
+  source.add_ref();
+  // order: release  publishes the state to who looks for deadlocks; pairs with its acquire
+  to.forwarded.store(&source, std::memory_order_release);
+}
+
+// A runtime that has begun to end hears nothing more.
+void report_untaken(cell& of, message::handler method, std::exception_ptr what) noexcept {
+  actor_system& system = actor_system::of(of);
+  if (const actor_system::gate_guard here(system); here.let_in())
+    system.report(&of, method, std::move(what));
+}
+
+void report_keeping(message::handler describes, std::exception_ptr what,
+                    kept_memory keeps) noexcept {
+  if (current_cell() == nullptr) std::terminate();
+  failures_keep = &keeps;
+  report_failure(describes, std::move(what));
+  failures_keep = nullptr;
+}
+
+void run_aside(actor_system& system, std::move_only_function<void()> procedure) {
+  system.run_aside(std::move(procedure));
+}
+
+void mark_simulated(const actor_system& system, tasks::shared_state& result) noexcept {
+  if (system.is_simulated) result.main_lane = system.main_lane;
+}
+
+actor_system& running_system(const char* who) {
+  if (const cell* running = current_cell()) return actor_system::of(*running);
+  throw usage_error(std::string("troupe: ") + who +
+                    ": call it in a handler or a task; elsewhere use the runtime's");
+}
+
+// Nobody else can make a ref of the one that the actor's own turn drops.
+void drop_in_turn(cell& of) noexcept {
+  activation* const active = current_turn().active;
+  if (current_cell() == &of && active != nullptr && active->actor == &of && of.refs.drop_only())
+    return active->set_unreferenced(true);
+  drop_ref(of);
+}
+
+void end_spawned(cell& of) noexcept { drop_in_turn(of); }
+
+void end_call(activation& active) noexcept {
+  cell& actor = *active.actor;
+  inside_actor inside(actor);
+  // The thread may be in a turn of another runtime, whose handler destroys this one.
+  thread_turn_state& state = current_turn();
+  activation* const active_before = std::exchange(state.active, &active);
+  tasks::async_call* const call_before = state.running_call;
+  tasks::async_call& call = *active.suspended;
+  if (call.listed) actor_system::of(actor).waiting.remove(call);
+  const bool done = call.finish_now();  // else its frames are destroyed as they are
+  active.go_on();
+  call.call.act(&call.call, nullptr, done ? message_act::complete : message_act::discard);
+  state.active = active_before;
+  state.running_call = call_before;
+  drop_ref(actor);
+}
+
+bool is_cancelled(const std::exception_ptr& what) noexcept {
+  if (what == nullptr) return false;
+  try {
+    std::rethrow_exception(what);
+  } catch (const cancelled&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+void end_reentrant(cell& actor) noexcept {
+  if (!has_extras(actor)) return;
+  inside_actor inside(actor);
+  thread_turn_state& state = current_turn();
+  activation* const active_before = std::exchange(state.active, nullptr);
+  tasks::async_call* const call_before = state.running_call;
+  while (tasks::async_call* call = cell_extras::of(actor).async_calls) {
+    const bool done = call->finish_now();
+    unlist(*call);
+    call->call.act(&call->call, nullptr, done ? message_act::complete : message_act::discard);
+    drop_ref(actor);
+  }
+  state.active = active_before;
+  state.running_call = call_before;
+}
+
+std::exception_ptr no_future_error(message::handler method) noexcept try {
+  return std::make_exception_ptr(
+      usage_error(std::string("troupe: ask: the handler returned a future without a result: ") +
+                  method(nullptr, nullptr, message_act::describe)));
+} catch (const std::bad_alloc&) {
+  return std::current_exception();
+}
+
+std::exception_ptr stopped_error(message::handler method) noexcept try {
+  return std::make_exception_ptr(actor_stopped(
+      std::string("troupe: ask: the actor has stopped, or was stopped before it handled ") +
+      method(nullptr, nullptr, message_act::describe)));
+} catch (const std::bad_alloc&) {
+  return std::current_exception();
+}
+
+}  // namespace troupe::actor
+
+namespace troupe::tasks {
+namespace {
+
+const char* describe_callback(sched::message*, void*, sched::message_act) {
+  return sched::described_as_callback;
+}
+
+}  // namespace
+
+void* hold_current_actor() noexcept {
+  actor::cell* running = actor::current_cell();
+  if (running != nullptr) actor::add_ref(*running);
+  return running;
+}
+void drop_actor(void* held) noexcept { actor::drop_ref(*static_cast<actor::cell*>(held)); }
+void send_to_actor(void* held, sched::message& mail) {
+  actor::deliver_with_its_ref(*static_cast<actor::cell*>(held), mail);
+}
+
+void check_circle(const ask_link& of) { actor::find_circle(of, of.asked); }
+
+void throw_refused(const suspension& one) {
+  const std::string why =
+      actor::actor_system::of(*static_cast<const actor::cell*>(one.who->in->actor))
+          .deadlocks.take_text(one);
+  throw deadlock(why);
+}
+
+bool is_discarding(const void* actor) noexcept {
+  return actor::actor_system::of(*static_cast<const actor::cell*>(actor)).discarding();
+}
+
+sched::io_driver_slot* current_io() noexcept {
+  const actor::cell* running = actor::current_cell();
+  return running == nullptr ? nullptr : actor::actor_system::of(*running).host.io;
+}
+
+void report_unheard(std::exception_ptr what) noexcept {
+  if (actor::current_cell() == nullptr) std::terminate();
+  actor::report_failure(&describe_callback, std::move(what));
+}
+
+async_call* exchange_running(async_call* call) noexcept {
+  return std::exchange(actor::current_turn().running_call, call);
+}
+
+bool is_part_of_current_actor(const void* object) noexcept {
+  actor::cell* const running = actor::current_cell();
+  return running != nullptr && actor::offset_in(*running, object) != SIZE_MAX;
+}
+
+void check_may_block(const char* what) {
+  if (!actor::is_running()) return;
+  throw usage_error(std::string("troupe: ") + what +
+                    ": a handler must not hold its thread; co_await the future, or use then()");
+}
+
+}  // namespace troupe::tasks

@@ -1,0 +1,439 @@
+// An actor's turn: it handles the mail that is there, oldest first, up to its limits.
+#include "actor/turn/turn.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <new>
+
+#include "actor/actor_system.hpp"
+#include "actor/spawned/asleep.hpp"
+#include "actor/mailbox/out_of_mail.hpp"
+#include "actor/turn/running.hpp"
+#include "actor/turn/traced.hpp"
+#include "actor/turn/turn_limit.hpp"
+#include "base/clock.hpp"
+#include "base/invariant.hpp"
+#include "sched/stealing/worker.hpp"
+#include "troupe/actor/call.hpp"
+
+namespace troupe::actor {
+constinit thread_local thread_turn_state turn_state_of_thread;
+
+namespace {
+
+TROUPE_NOINLINE void fail(cell& actor, message::handler act, std::exception_ptr what) noexcept {
+  thread_turn_state& state = turn_state_of_thread;
+  actor_system& system = actor_system::of(actor);
+  kept_failure failed = report_own(actor, act, std::move(what));
+  if ((actor.flags & cell::constructed) == 0) {
+    end_object(actor, ended(ended::why::failed, std::move(failed.what), std::move(failed.memory)));
+  } else if (supervision_of(actor) != nullptr) {
+    apply_error_policy(actor, std::move(failed));
+  }
+  // Not in a turn of its own at the runtime's end, when destructors run.
+  if (state.active != nullptr && state.active->actor == &actor) update_slow_path(state, system);
+}
+
+// From the catch to behind it: within it the exception would have one more holder, which outlives
+// the memory that fail() lets go of.
+alignas(std::exception_ptr) constinit thread_local std::byte
+    thrown_here[sizeof(std::exception_ptr)]{};
+TROUPE_NOINLINE void keep_thrown() noexcept {
+  ::new (static_cast<void*>(thrown_here)) std::exception_ptr(std::current_exception());
+}
+TROUPE_NOINLINE void fail_thrown(cell& actor, message::handler act) noexcept {
+  auto& thrown = *std::launder(reinterpret_cast<std::exception_ptr*>(thrown_here));
+  std::exception_ptr what = std::move(thrown);
+  std::destroy_at(&thrown);
+  fail(actor, act, std::move(what));
+}
+
+TROUPE_INLINE void handle(thread_turn_state& state, void* object, message& mail) noexcept {
+  // order: relaxed  for running_handlers, a snapshot
+  state.method.store(mail.act, std::memory_order_relaxed);
+  try {
+    mail.act(&mail, object, message_act::handle);
+    return;
+  } catch (...) {
+    keep_thrown();
+  }
+  // order: relaxed  the thread's own
+  fail_thrown(*turn_state_of_thread.active->actor,
+              turn_state_of_thread.method.load(std::memory_order_relaxed));
+}
+
+}  // namespace
+
+void handle_unusual(thread_turn_state& state, actor_system& system, cell& actor,
+                    message& mail) noexcept {
+  if (is_ours(mail)) {
+    mail.act(&mail, nullptr, message_act::handle);
+    return;
+  }
+  if ((actor.flags & (cell::stopped | cell::ends_soon)) != 0 || system.discarding()) {
+    if ((actor.flags & cell::constructed) == 0) end_object(actor);
+    system.make_uncounted_dead_letter(actor, mail);  // it has left already
+    ++state.uncounted;
+    return;
+  }
+  const message::handler act = mail.act;
+  const traced handling(observe::event::handle_begin, act, actor);
+  const bool constructs = (actor.flags & cell::constructed) == 0;
+  try {
+    act(&mail, object_of(actor), message_act::handle);
+    if (constructs) {  // that was the constructor
+      actor.flags |= cell::constructed;
+      if (actor_heap* heap = heap_of(actor)) heap->begin();
+    }
+    update_slow_path(state, system);
+    return;
+  } catch (...) {
+    keep_thrown();
+  }
+  fail_thrown(actor, act);
+}
+
+namespace {
+
+// Puts the mail from other threads behind what is there, urgent mail in front.
+TROUPE_NOINLINE void collect(activation& active) noexcept {
+  mailbox box(active.actor->word);
+  message* oldest = nullptr;
+  message* newest = nullptr;
+  message* urgent = nullptr;
+  box.collect(active, [&](message& mail, bool is_urgent) {
+    message*& behind = is_urgent ? urgent : oldest;
+    // order: relaxed  within the owner's list
+    mail.next.store(reinterpret_cast<std::uintptr_t>(behind), std::memory_order_relaxed);
+    behind = &mail;
+    if (!is_urgent && newest == nullptr) newest = &mail;
+  });
+  if (oldest != nullptr) active.append_list(*oldest, *newest);
+  while (urgent != nullptr) {
+    message& mail = *urgent;
+    urgent = activation::as_message(activation::after(mail));
+    active.append_urgent(mail);
+  }
+}
+
+// Of an actor with a context of its own.
+TROUPE_NOINLINE void end_handler(activation& active) noexcept {
+  actor_heap* const heap = heap_of(*active.actor);
+  if (heap != nullptr && active.actor->alive() && !suspends(active)) heap->end_handler();
+}
+
+// Handles a batch of mail, oldest first. What is left of it when the turn's limits end it, or when
+// a handler has suspended the turn; else 0.
+TROUPE_INLINE std::uintptr_t handle_batch(thread_turn_state& state, actor_system& system,
+                                          activation& active, std::uintptr_t link,
+                                          turn_limit& limit) noexcept {
+  cell& actor = *active.actor;
+  while (link != 0) {
+    if (limit.handled == limit.look_after && limit.over(state, actor)) [[unlikely]]
+      return link;
+    message& mail = *activation::as_message(link);
+    // order: relaxed  a stop need not be seen by the very next message
+    if (!state.unusual.load(std::memory_order_relaxed)) [[likely]] {
+      ++limit.handled;
+      link = activation::after(mail);
+      handle(state, object_of(actor), mail);
+      continue;
+    }
+    const bool urgent = activation::is_urgent(link);
+    if (active.suspended != nullptr && !urgent) return link;
+    ++limit.handled;
+    link = activation::after(mail);
+    if (!urgent && actor.is_bounded() && is_counted(mail)) [[unlikely]] {
+      if (bound_of(actor)->too_many()) {
+        system.make_dead_letter(actor, mail);
+        ++state.uncounted;
+        continue;
+      }
+      leave_mailbox(actor);
+    }
+    state.set_aside = false;
+    if (urgent) {
+      state.running_call = active.suspended;          // whose branches go on, perhaps
+      mail.act(&mail, nullptr, message_act::handle);  // the runtime's own: it never throws
+      state.running_call = nullptr;                   // a branch that went on has not said so
+    } else {
+      handle_unusual(state, system, actor, mail);
+    }
+    if ((actor.flags & cell::guards) != 0) [[unlikely]]
+      look_at_guards(state, system, active, limit);
+    if (contexts::current != nullptr) [[unlikely]]
+      end_handler(active);
+  }
+  return 0;
+}
+
+}  // namespace
+
+TROUPE_NOINLINE sched::after_turn run_on(thread_turn_state& state, activation& active,
+                                         unsigned handled, bool batch_done) noexcept {
+  cell& actor = *active.actor;
+  actor_system& system = actor_system::of(actor);
+  // order: relaxed (both)  for running_handlers, a snapshot
+  if (state.system.load(std::memory_order_relaxed) != &system) enter_system(state, system);
+  state.active = &active;
+  state.actor.store(&actor, std::memory_order_relaxed);
+  const traced turn(observe::event::turn_begin, actor.type->name, actor);
+  state.turn_looks = state.looked_after = state.uncounted = 0;
+  update_slow_path(state, system);
+  if ((actor.flags & cell::slow) != 0 && handled == 0) {
+    // The turn of a slow one begins by a look, so that it ends with the message that exceeds its
+    // time.
+    state.turn_began_ns = state.looked_at_ns = base::now_ns();
+    state.turn_looks = 1;
+    if (sched::worker* self = sched::worker::current()) self->expect_long_turns();
+  }
+  turn_limit limit(message_limit(system, actor), first_look(actor.flags));
+  limit.handled = handled;
+  // What is urgent overtakes a list however long.
+  if (mailbox(actor.word).has_mail(active)) collect(active);
+  state.set_aside = state.guard_ready = false;
+  context* const context_before = enter_heap(heap_of(actor));
+  if ((actor.flags & cell::guards) != 0) [[unlikely]]
+    look_at_guards(state, system, active, limit);
+  sched::after_turn after = sched::after_turn::again;
+  for (;; batch_done = false) {
+    if ((active.marks & ~activation::told_unreferenced) != 0) [[unlikely]] {
+      state.unusual.store(true, std::memory_order_relaxed);  // order: relaxed  the thread's own
+      batch_done = false;
+    }
+    if (!batch_done) {
+      const mail_list batch = active.take_all();
+      const std::uintptr_t left = handle_batch(state, system, active, batch.oldest, limit);
+      if (left != 0) active.put_back(left, batch);
+      active.look_for_urgent();
+      if (active.suspended != nullptr && !active.urgent_first()) {
+        if (mailbox(actor.word).has_mail(active)) collect(active);
+        if (!active.urgent_first() && actor.is_bounded()) drop_old(system, active);
+        if (active.urgent_first()) continue;
+        after = sched::after_turn::waits;
+        break;
+      }
+      if (left != 0) break;
+    }
+    if (!active.empty()) {
+      if (limit.arrivals_over()) break;
+      continue;
+    }
+    const out_of_mail next = ask_out_of_mail(actor.refs, mailbox(actor.word), active,
+                                             (actor.flags & cell::stopped) != 0);
+    if (next == out_of_mail::collects) {
+      collect(active);
+      if (limit.handled != 0 && limit.arrivals_over()) break;
+      continue;
+    }
+    if (next == out_of_mail::ends) {
+      end_object(actor, ended(ended::why::unreferred));
+      continue;
+    }
+    after = next == out_of_mail::goes ? sched::after_turn::gone : sched::after_turn::quiet;
+    break;
+  }
+  contexts::leave(context_before);
+  state.own.add(counted::messages, std::int64_t{limit.handled} - state.uncounted);
+  if (state.guard_ready && after == sched::after_turn::quiet) [[unlikely]]
+    after = sched::after_turn::again;
+  while (state.yielded != nullptr) [[unlikely]] {
+      message& over = *state.yielded;
+      state.yielded = activation::as_message(activation::after(over));
+      active.append_urgent(over);
+      after = sched::after_turn::again;
+    }
+  // order: relaxed  the next turn looks by itself
+  state.unusual.store(false, std::memory_order_relaxed);
+  return leave_turn(state, after);
+}
+
+namespace {
+
+// Whether an actor is like most: alive, not known to be slow, with the runtime's own limits, on a
+// thread that ran a turn of this runtime before.
+TROUPE_INLINE bool takes_fast_path(const thread_turn_state& state, unsigned flags,
+                                   const actor_system& system) noexcept {
+  constexpr unsigned looked_at =
+      cell::constructed | cell::stopped | cell::slow | cell::has_extras | cell::guards;
+  // order: relaxed (both)  as discarding; the thread's own
+  return (flags & looked_at) == cell::constructed &&
+         system.slow_path_flags.load(std::memory_order_relaxed) == 0 &&
+         state.system.load(std::memory_order_relaxed) == &system;
+}
+
+// As end_object, in the turn of an actor that was so at its start.
+TROUPE_INLINE void end_on_fast_path(thread_turn_state& state, actor_system& system,
+                                    cell& actor) noexcept {
+  if (system.supervised.in_use() || (actor.flags & cell::guards) != 0) [[unlikely]]
+    return end_object(actor, ended(ended::why::unreferred));
+  actor.flags |= cell::stopped;
+  state.own.add(counted::ended, 1);
+  actor.type->destroy(actor.object());
+}
+
+// The turn of an actor whose last one was suspended, when that goes on and all else is as in most.
+TROUPE_NOINLINE sched::after_turn go_on(thread_turn_state& state, activation& active) noexcept {
+  state.active = &active;
+  // order: relaxed (both)  for running_handlers, a snapshot; the thread's own
+  state.actor.store(active.actor, std::memory_order_relaxed);
+  message& mail = active.pop_urgent();
+  state.running_call = active.suspended;          // whose branches go on, perhaps
+  mail.act(&mail, nullptr, message_act::handle);  // the runtime's own: it never throws
+  state.running_call = nullptr;                   // a branch that went on has not said so
+  // order: relaxed  as above
+  if (is_suspended(state, active) && !state.unusual.load(std::memory_order_relaxed)) {
+    state.own.add(counted::messages, 1);
+    return leave_turn(state, sched::after_turn::waits);
+  }
+  return run_on(state, active, 1, false);
+}
+
+// Most turns are a few quick messages: this handles those, up to the first look at the clock, and
+// asks no more than it must.
+sched::after_turn run(sched::runnable& item) {
+  auto& active = static_cast<activation&>(item);
+  cell& actor = *active.actor;
+  const unsigned flags = actor.flags;
+  thread_turn_state& state = turn_state_of_thread;
+  const bool fast_path = takes_fast_path(state, flags, actor_system::of(actor));
+  if ((active.marks & ~activation::told_unreferenced) != 0 || !fast_path) [[unlikely]] {
+    const bool goes_on = fast_path && active.marks == (activation::waits | activation::has_urgent);
+    return goes_on ? go_on(state, active) : run_on(state, active, 0, false);
+  }
+  state.active = &active;
+  // order: relaxed  for running_handlers, a snapshot
+  state.actor.store(&actor, std::memory_order_relaxed);
+  unsigned left = first_look(flags);
+  std::uintptr_t link = active.first();
+  while (link != 0) {
+    // order: relaxed  a stop need not be seen by the very next message
+    if (left == 0 || state.unusual.load(std::memory_order_relaxed) || activation::is_urgent(link))
+        [[unlikely]]
+      break;
+    --left;
+    message& mail = active.pop_ordinary(link);
+    handle(state, actor.object(), mail);
+    link = active.first();
+  }
+  if (link == 0 && active.marks == 0 && !mailbox(actor.word).has_mail(active)) [[likely]] {
+    // An actor that was quick may be slow by now. Whether one message is does not matter; of
+    // several it does.
+    state.own.add(counted::messages, first_look(flags) - left);
+    if (left < cell::quick && (actor.flags & cell::quick) != 0 &&
+        (state.saw_slow_turns || ++state.unlooked == turns_between_clock_checks)) [[unlikely]]
+      check_clock(state, actor);
+    return leave_turn(state, sched::after_turn::quiet);
+  }
+  const unsigned handled = first_look(flags) - left;
+  if (is_suspended(state, active)) {
+    state.own.add(counted::messages, handled);
+    // order: relaxed  the next turn looks by itself
+    state.unusual.store(false, std::memory_order_relaxed);
+    return leave_turn(state, sched::after_turn::waits);
+  }
+  if (link == 0 && active.marks == activation::told_unreferenced) {
+    const auto ask = [&] {
+      return ask_out_of_mail(actor.refs, mailbox(actor.word), active, !actor.alive());
+    };
+    out_of_mail next = ask();
+    if (next == out_of_mail::ends) {
+      end_on_fast_path(state, actor_system::of(actor), actor);
+      // the destructor may have sent to its actor
+      next = active.empty() ? ask() : out_of_mail::collects;
+    }
+    if (next == out_of_mail::goes) {
+      state.own.add(counted::messages, handled);
+      // order: relaxed  the next turn looks by itself
+      state.unusual.store(false, std::memory_order_relaxed);
+      return leave_turn(state, sched::after_turn::gone);
+    }
+  }
+  return run_on(state, active, handled, handled != 0 && left != 0);
+}
+
+bool deactivate(sched::runnable& item) {
+  auto& active = static_cast<activation&>(item);
+  mailbox box(active.actor->word);
+  if (!suspends(active)) {
+    if (!box.rest(active)) return false;
+    free_activation(active);
+    return true;
+  }
+  // It keeps its activation: the end of what it waits for must need no memory.
+  if (active.suspended != nullptr && !active.suspended->listed) {
+    if (active.actor->type == &spawned_type && fall_asleep(active)) return true;
+    actor_system::of(*active.actor).waiting.add(*active.suspended, active);
+  }
+  if (active.suspended == nullptr) cell_extras::of(*active.actor).parked_as = &active;
+  const bool waits_for_others = deadlock_search::concerns(active);
+  actor_system& system = actor_system::of(*active.actor);
+  // It is in no queue then, and nobody's until mail comes that wakes it.
+  active.where = sched::run_state::elsewhere;
+  // order: relaxed (both)  whoever wakes it sees the parked state first
+  sched::worker* const before = active.home_worker.load(std::memory_order_relaxed);
+  active.home_worker.store(nullptr, std::memory_order_relaxed);
+  if (!active.may_run() && box.park(active)) {
+    // A search that came before the park missed it. From here on the activation may be run, and
+    // gone.
+    if (waits_for_others) system.deadlocks.search_after_park();
+    return true;
+  }
+  // order: relaxed  it was not parked: still ours
+  active.home_worker.store(before, std::memory_order_relaxed);
+  return false;
+}
+
+bool pending(const sched::runnable& item) {
+  auto& active = const_cast<activation&>(static_cast<const activation&>(item));
+  mailbox box(active.actor->word);
+  return active.suspended == nullptr ? box.has_mail(active) : box.has_urgent_mail(active);
+}
+
+void free_slot(cell& actor) noexcept {
+  actor_system& system = actor_system::of(actor);
+  if (has_extras(actor) && cell_extras::of(actor).listed) system.waiting.remove(actor);
+  free_cell(actor);
+}
+
+void dispose(sched::runnable& item) noexcept {
+  auto& active = static_cast<activation&>(item);
+  cell& actor = *active.actor;
+  free_activation(active);
+  free_slot(actor);
+}
+
+void discard(sched::runnable& item) noexcept {
+  auto& active = static_cast<activation&>(item);
+  cell& actor = *active.actor;
+  actor_system& system = actor_system::of(actor);
+  mailbox box(actor.word);
+  do {
+    if (box.has_mail(active)) collect(active);
+    for (std::uintptr_t link = active.take_all().oldest; link != 0;) {
+      message& mail = *activation::as_message(link);
+      const bool ours = activation::is_urgent(link) || is_ours(mail);
+      link = activation::after(mail);
+      if (ours) {
+        mail.act(&mail, nullptr, message_act::discard);
+      } else {
+        system.make_dead_letter(actor, mail);
+      }
+    }
+    // A destructor of what is buried may have sent to the same actor.
+  } while (!active.empty() || !(active.suspended == nullptr ? box.rest(active) : box.park(active)));
+  if (active.suspended == nullptr) free_activation(active);
+}
+
+}  // namespace
+
+void report_failure(message::handler method, std::exception_ptr what) noexcept {
+  cell& actor = *current_cell();
+  fail(actor, method, std::move(what));
+}
+
+const sched::runnable_vtable turn_type{&run, &deactivate, &pending, &dispose, &discard};
+
+}  // namespace troupe::actor

@@ -1,0 +1,585 @@
+#include "actor/waits/deadlocks.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <compare>
+#include <functional>
+#include <memory>
+#include <new>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include "actor/mailbox/activation.hpp"
+#include "actor/actor_system.hpp"
+#include "actor/turn/running.hpp"
+#include "actor/spawned/spawned.hpp"
+#include "actor/waits/suspended.hpp"
+#include "actor/turn/turn.hpp"
+#include "actor/waits/two_looks.hpp"
+#include "actor/waits/wait_graph.hpp"
+#include "task/main_lanes.hpp"
+#include "task/timers.hpp"
+#include "troupe/task/future.hpp"
+#include "troupe/task/when.hpp"
+
+namespace troupe::actor {
+namespace {
+
+// A search takes at most one part in so many of a thread's time, if it is in vain, and if it found
+// a circle.
+constexpr std::int64_t share_in_vain = 30, share_of_use = 2;
+constexpr std::size_t lines_max = 50;
+using waits = wait_node::waits;
+
+// What resolves a state, as far as one can tell.
+struct source {
+  // of which an async call may be the answer, or the task
+  const tasks::shared_state* state = nullptr;
+  const void* actor = nullptr;  // or else whose next message it is
+  // or that runs the job, or the main thread's lane (src/task/main_lanes.hpp)
+  const void* thread = nullptr;
+};
+
+// Who waits for the state is held. False when it is resolved.
+bool find_source(const tasks::shared_state& of, const job_waits* jobs, source& found) noexcept {
+  const tasks::shared_state* at = &of;
+  for (;;) {
+    if (at->resolved()) return false;
+    found.state = at;
+    found.thread = tasks::main_lanes::known_by(tasks::lane_of(*at));
+    if (at->asked == nullptr) return true;
+    // order: acquire  sees the state whole; pairs with forward_answer/release
+    const tasks::shared_state* const next = at->asked->forwarded.load(std::memory_order_acquire);
+    if (next == nullptr) break;
+    at = next;
+  }
+  const tasks::ask_link& link = *at->asked;
+  if (link.kind != tasks::ask_link::of::job) {
+    found.actor = link.asked;
+  } else if (jobs != nullptr) {
+    found.thread = jobs->runner_of(link.asked);
+  }
+  return true;
+}
+
+}  // namespace
+
+// The memory of a look, which the next look uses again.
+struct wait_snapshot {
+  struct leaf {
+    const tasks::suspension* wait = nullptr;  // null: a thread
+    std::uint64_t blocked = 0;  // of a thread: the number of its wait, which may be refused
+    source from;
+    suspended_call call{};  // of the second look
+  };
+  struct call {
+    std::uint64_t actor_id;
+    std::uint32_t node;
+    auto operator<=>(const call&) const = default;
+  };
+  struct resolver {
+    const void* by;
+    std::uint32_t node;
+  };
+  void clear() noexcept {
+    nodes.clear();
+    leaves.clear();
+    calls.clear();
+    async_calls.clear();
+    ids.clear();
+    resolvers.clear();
+  }
+
+  std::vector<wait_node> nodes;
+  std::vector<leaf> leaves;                           // one for each node
+  std::vector<std::uint32_t> calls;                   // those with an actor's number, in its order
+  std::vector<const tasks::async_call*> async_calls;  // of the call that is looked at
+  std::vector<call> ids;
+  std::vector<resolver> resolvers;   // states, actors and threads, and what each waits for
+  std::uint64_t newest_blocked = 0;  // of the threads' waits, at the first look
+};
+
+namespace {
+
+// A look at all that is suspended, as a graph. The second one takes only waits that the first has
+// seen for waits at all (D2).
+class collector {
+ public:
+  // The snapshot's memory is the collector's as long as there is one.
+  collector(actor_system& system, std::uint32_t number, bool second, wait_snapshot& memory) noexcept
+      : nodes(memory.nodes),
+        leaves(memory.leaves),
+        calls(memory.calls),
+        system_(system),
+        number_(number),
+        second_(second),
+        flows_(memory.async_calls),
+        ids_(memory.ids),
+        resolvers_(memory.resolvers),
+        newest_blocked_(memory.newest_blocked) {
+    memory.clear();
+  }
+
+  void collect() {
+    add_main_threads();
+    if (!failed_) {
+      std::lock_guard lock(system_.looking);
+      missed = for_each_held(system_, [this](activation& of) { look(of); });
+    }
+    if (!failed_) add_threads();
+    if (failed_) throw std::bad_alloc();
+    connect();
+  }
+
+  using leaf = wait_snapshot::leaf;
+  using call = wait_snapshot::call;
+  std::vector<wait_node>& nodes;
+  std::vector<leaf>& leaves;
+  std::vector<std::uint32_t>& calls;
+  not_held missed;
+  bool has_jobs = false;
+
+ private:
+  // Those that would call run(), and are blocked. The first look takes them all, the second those
+  // that were there then (D2).
+  void add_main_threads() {
+    const std::uint64_t newest =
+        tasks::for_each_blocked(this, [](void* given, const tasks::blocked_thread& one) {
+          auto& self = *static_cast<collector*>(given);
+          source from;
+          if (one.main_thread == 0 || (self.second_ && one.number > self.newest_blocked_) ||
+              self.failed_)
+            return;
+          if (!find_source(one.waits_for, self.system_.deadlocks.jobs, from)) return;
+          try {
+            self.add_main_thread(one, from);
+          } catch (const std::bad_alloc&) {
+            self.failed_ = true;
+          }
+        });
+    if (!second_) newest_blocked_ = newest;
+  }
+  void add_main_thread(const tasks::blocked_thread& one, const source& from) {
+    main_thread_ = static_cast<std::uint32_t>(nodes.size());
+    add_node();
+    nodes[main_thread_].how = waits::for_one;
+    leaves[main_thread_] = {.blocked = one.number, .from = from};
+    tasks::main_lanes::for_each_of(one.main_thread, this, [](void* given, const void* lane) {
+      auto& self = *static_cast<collector*>(given);
+      self.resolvers_.push_back({lane, self.main_thread_});
+      if (lane == tasks::main_lanes::known_by(self.system_.main_lane)) self.runs_main_ = lane;
+    });
+  }
+
+  void look(activation& of) noexcept {
+    if (failed_) return;
+    try {
+      cell& actor = *of.actor;
+      if (of.suspended != nullptr) add_call(actor, *of.suspended, !actor.type->reentrant);
+      if (!actor.type->reentrant) return;
+      for (const tasks::async_call* one = cell_extras::of(actor).async_calls; one != nullptr;
+           one = one->next_call)
+        add_call(actor, *one, false);
+    } catch (const std::bad_alloc&) {
+      failed_ = true;
+    }
+  }
+
+  void add_call(cell& actor, const tasks::async_call& call, bool holds_actor) {
+    const auto first = static_cast<std::uint32_t>(nodes.size());
+    flows_.assign(1, &call);
+    add_node();
+    for (std::uint32_t i = first; i < nodes.size(); ++i) fill(actor, call, i, *flows_[i - first]);
+    const tasks::shared_state* answers = call.answers;
+    if (actor.type == &spawned_type)
+      answers = static_cast<const spawned_task*>(actor.object())->result;
+    if (answers != nullptr) resolvers_.push_back({answers, first});
+    if (holds_actor) resolvers_.push_back({&actor, first});
+    ids_.push_back({id_of(actor), first});
+  }
+  void add_node() {
+    nodes.emplace_back();
+    leaves.emplace_back();
+  }
+
+  // What the async call, a call or one of the tasks that it runs side by side, is suspended for.
+  void fill(const cell& actor, const tasks::async_call& root, std::uint32_t at,
+            const tasks::async_call& call) {
+    tasks::suspension* const wait = call.awaited;
+    if (runs_main_ != nullptr && actor.lives_on() == actor_system::main_executor)
+      return needs_main_thread(actor, root, at, wait);
+    if (wait == nullptr || wait->limited) return;
+    if (const tasks::group* const all = tasks::group::of(*wait)) {
+      const auto first = static_cast<std::uint32_t>(nodes.size());
+      for (const tasks::branch& one : all->branches()) {
+        if (one.done) continue;
+        flows_.push_back(&one);
+        add_node();
+      }
+      nodes[at] = {all->first_only() ? waits::for_first : waits::for_all, first,
+                   static_cast<std::uint32_t>(nodes.size()) - first};
+      return;
+    }
+    const tasks::shared_state* const state = tasks::awaited_by(*wait);
+    if (state == nullptr || (second_ && wait->seen_in != number_)) return;
+    leaf& one = leaves[at];
+    if (!find_source(*state, system_.deadlocks.jobs, one.from)) return;
+    if (!second_) wait->seen_in = number_;
+    has_jobs =
+        has_jobs || (state->asked != nullptr && state->asked->kind == tasks::ask_link::of::job);
+    one.wait = wait;
+    nodes[at].how = waits::for_one;
+    if (second_)
+      one.call = {id_of(actor), actor.type->name,
+                  root.call.act(nullptr, nullptr, message_act::describe), false, look_at(*wait)};
+  }
+
+  // Whatever it waits for, its turn is the main thread's, which is blocked.
+  void needs_main_thread(const cell& actor, const tasks::async_call& root, std::uint32_t at,
+                         const tasks::suspension* wait) {
+    nodes[at].how = waits::for_one;
+    leaves[at].from = {nullptr, nullptr, runs_main_};
+    if (!second_) return;
+    leaves[at].call = {id_of(actor),
+                       actor.type->name,
+                       root.call.act(nullptr, nullptr, message_act::describe),
+                       false,
+                       {}};
+    if (wait != nullptr) leaves[at].call.waits_for = look_at(*wait);
+  }
+
+  void add_threads() {
+    if (!has_jobs) return;
+    // As of a turn: the second look takes only waits that the first has come to.
+    const auto add = [](void* context, const void* thread, const source& from) {
+      auto& self = *static_cast<collector*>(context);
+      if (self.failed_) return;
+      try {
+        const auto at = static_cast<std::uint32_t>(self.nodes.size());
+        self.add_node();
+        self.nodes[at].how = waits::for_one;
+        self.leaves[at].from = from;
+        self.resolvers_.push_back({thread, at});
+      } catch (const std::bad_alloc&) {
+        self.failed_ = true;
+      }
+    };
+    struct both {
+      collector* self;
+      decltype(add)& adds;
+    } context{this, add};
+    system_.deadlocks.jobs->for_each(
+        &context, [](void* given, const void* thread, const void* runner, std::uint32_t& seen_in) {
+          auto& here = *static_cast<both*>(given);
+          collector& self = *here.self;
+          if (self.second_ && seen_in != self.number_) return;
+          if (!self.second_) seen_in = self.number_;
+          here.adds(here.self, thread, {nullptr, nullptr, runner});
+        });
+    static_cast<void>(
+        tasks::for_each_blocked(&context, [](void* given, const tasks::blocked_thread& one) {
+          auto& here = *static_cast<both*>(given);
+          collector& self = *here.self;
+          source from;
+          if (one.job_thread == nullptr || (self.second_ && one.number > self.newest_blocked_))
+            return;
+          if (!find_source(one.waits_for, self.system_.deadlocks.jobs, from)) return;
+          here.adds(here.self, one.job_thread, from);
+        }));
+  }
+
+  // The first of those that are the same counts.
+  const wait_snapshot::resolver* find(const void* by) const noexcept {
+    const auto found =
+        std::ranges::lower_bound(resolvers_, by, std::less<>(), &wait_snapshot::resolver::by);
+    return found != resolvers_.end() && found->by == by ? &*found : nullptr;
+  }
+
+  void connect() {
+    std::ranges::sort(resolvers_,
+                      [](const wait_snapshot::resolver& a, const wait_snapshot::resolver& b) {
+                        return a.by == b.by ? a.node < b.node : std::less<>()(a.by, b.by);
+                      });
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      if (nodes[i].how != waits::for_one) continue;
+      const source& from = leaves[i].from;
+      for (const void* const by : {static_cast<const void*>(from.state), from.actor, from.thread}) {
+        if (const auto* const found = by == nullptr ? nullptr : find(by)) {
+          nodes[i].target = found->node;
+          break;
+        }
+      }
+      if (nodes[i].target == wait_node::none) nodes[i].how = waits::for_nobody;
+    }
+    std::ranges::sort(ids_);
+    for (const call& one : ids_) calls.push_back(one.node);
+  }
+
+  actor_system& system_;
+  const std::uint32_t number_;
+  const bool second_;
+  bool failed_ = false;
+  std::vector<const tasks::async_call*>& flows_;
+  std::vector<call>& ids_;
+  std::vector<wait_snapshot::resolver>& resolvers_;
+  std::uint64_t& newest_blocked_;
+  std::uint32_t main_thread_ = wait_node::none;
+  const void* runs_main_ = nullptr;  // the lane of this runtime, if its thread is blocked
+};
+
+constexpr const char* main_thread_words =
+    "troupe: deadlock: future::get and wait: what this thread waits for needs run(), which this "
+    "thread would call: call run() first, or "
+    "co_await the future in a task. It waits for:";
+
+// The one that is told: the thread that would call run(), which goes on without the answer; else
+// the youngest actor's. A circle has one of these, for threads that wait for each other's jobs find
+// that themselves.
+told_wait tell(const collector& seen, std::span<const std::uint32_t> circle,
+               const actor_system& system) {
+  const collector::leaf* told = nullptr;
+  std::uint64_t blocked = 0;
+  std::string names, lines;
+  const char* asked = "";
+  std::size_t count = 0;
+  const auto first = std::ranges::find_if(
+      circle, [&](std::uint32_t node) { return seen.leaves[node].blocked != 0; });
+  const auto begin =
+      first == circle.end() ? std::size_t{0} : static_cast<std::size_t>(first - circle.begin());
+  for (std::size_t i = 0; i < circle.size(); ++i) {
+    const collector::leaf& one = seen.leaves[circle[(begin + i) % circle.size()]];
+    if (one.blocked != 0) blocked = one.blocked;
+    if (one.call.method == nullptr) continue;
+    if (one.wait != nullptr && (told == nullptr || one.call.id > told->call.id)) told = &one;
+    if (++count > lines_max) continue;
+    names += std::string(one.call.method) + " asks ";
+    asked = one.call.waits_for ? one.call.waits_for->of : "";
+    lines += line_of(one.call, system);
+  }
+  if (count > lines_max) lines += "\n  and " + std::to_string(count - lines_max) + " more";
+  if (blocked != 0) return {nullptr, main_thread_words + lines, blocked};
+  return {told == nullptr ? nullptr : told->wait,
+          "troupe: deadlock: each of these waits for the next, and the last for the first: " +
+              names + asked + lines};
+}
+
+}  // namespace
+
+deadlock_search::deadlock_search(actor_system& system) noexcept
+    : timer(&on_time, true), system_(system) {}
+deadlock_search::~deadlock_search() = default;
+
+void deadlock_search::on_time(timer& base) noexcept {
+  auto& self = static_cast<deadlock_search&>(base);
+  const actor_system::gate_guard here(self.system_);
+  if (!here.let_in()) return;
+  self.rounds_.fetch_add(1, std::memory_order_relaxed);  // order: relaxed  a statistic
+  bool ordered = false, was_asked_for = false;
+  {
+    std::lock_guard lock(self.arming_);
+    self.armed_ = false;
+    // order: relaxed  a hint
+    was_asked_for = self.request_.soon().load(std::memory_order_relaxed);
+    ordered = self.request_.begin();
+  }
+  const bool told = self.search() != 0;
+  // order: relaxed (both)  this thread's own, or a hint
+  if (told || !ordered || self.incomplete_.load(std::memory_order_relaxed)) return self.arm_anew();
+  if (self.in_flight_.load(std::memory_order_relaxed)) self.arm_later(was_asked_for);
+}
+
+void deadlock_search::search_soon() noexcept {
+  if (request_.ask()) arm_first();
+}
+
+void deadlock_search::search_after_park() noexcept {
+  if (request_.ask_when_parked()) arm_first();
+}
+
+void deadlock_search::arm_first() noexcept {
+  std::lock_guard lock(arming_);
+  if (armed_ && (!is_late_ || !system_.host.clock->take_back(*this))) return;  // or it is expiring
+  // order: relaxed  a hint
+  arm(next_after_ns_.load(std::memory_order_relaxed));
+}
+
+// A turn that was in flight while the search looked may wait by now, and defer their deactivation
+// on a worker that has much else to do, so that nobody parks its actor and asks. One more search
+// finds it; a turn that took longer is found by one of the next, which come twice as late each.
+void deadlock_search::arm_later(bool was_asked_for) noexcept {
+  std::lock_guard lock(arming_);
+  if (armed_) return;
+  later_ns_ = was_asked_for ? longest_ns : std::min(latest_ns, 2 * later_ns_);
+  // order: relaxed  a hint
+  arm(std::max(later_ns_, next_after_ns_.load(std::memory_order_relaxed)));
+  is_late_ = armed_;
+}
+
+// However late it was to come.
+void deadlock_search::arm_anew() noexcept {
+  std::lock_guard lock(arming_);
+  if (armed_ && !system_.host.clock->take_back(*this)) return;  // it is expiring
+  request_.expect();
+  // order: relaxed  a hint
+  arm(next_after_ns_.load(std::memory_order_relaxed));
+}
+
+// Under the mutex.
+void deadlock_search::arm(std::int64_t after_ns) noexcept {
+  armed_ = is_late_ = false;
+  // order: relaxed  a hint: no search is let in then
+  if (system_.closing.load(std::memory_order_relaxed)) return;
+  try {
+    system_.host.clock->arm(*this,
+                            tasks::due_in(*system_.host.clock, std::chrono::nanoseconds(after_ns)));
+    armed_ = true;
+  } catch (...) {
+    // There is no thread to keep the time: circles are found when the program is out of work.
+  }
+}
+
+bool deadlock_search::concerns(const activation& of) noexcept {
+  const tasks::suspension* const one = of.suspended == nullptr ? nullptr : of.suspended->awaited;
+  if (one == nullptr) return of.suspended == nullptr;
+  return !one->limited && (tasks::awaited_by(*one) != nullptr || tasks::group::of(*one) != nullptr);
+}
+
+std::size_t deadlock_search::search() noexcept {
+  std::lock_guard lock(searching_);
+  if (suspended_turns(system_) == 0 || system_.discarding()) {
+    // A turn that has not been suspended yet may have tasks side by side, one of which waits
+    // already. order: acquire  pairs with the runtime's store
+    const auto not_quiet =
+        system_.executors[0].load(std::memory_order_acquire)->for_each_quiet([](sched::runnable&) {
+        });
+    // order: relaxed (both)  hints
+    incomplete_.store(not_quiet.threads != 0, std::memory_order_relaxed);
+    in_flight_.store(not_quiet.in_flight != 0, std::memory_order_relaxed);
+    return 0;
+  }
+  // virtual time under the simulated policy, which is to be the same each time
+  const tasks::timers& clock = *system_.host.clock;
+  const std::int64_t began_ns = clock.now_ns();
+  bool incomplete = true;
+  std::size_t told = 0;
+  try {
+    told = search_locked();
+    incomplete = told != 0;  // there may be another circle through what was connected with it
+  } catch (...) {
+    // No memory: later there may be.
+  }
+  // order: relaxed (both)  hints
+  if (incomplete) incomplete_.store(true, std::memory_order_relaxed);
+  const std::int64_t took_ns = clock.now_ns() - began_ns;
+  const std::int64_t next_ns = told == 0 ? std::max(longest_ns, share_in_vain * took_ns)
+                                         : std::max(shortest_ns, share_of_use * took_ns);
+  next_after_ns_.store(next_ns, std::memory_order_relaxed);  // order: relaxed  a hint
+  return told;
+}
+
+std::size_t deadlock_search::search_locked() {
+  struct world {
+    collector look(bool second) {
+      collector seen(self.system_, self.number_, second, *self.snapshot_);
+      seen.collect();
+      if (second) return seen;
+      // order: relaxed (both)  hints
+      self.incomplete_.store(seen.missed.any() != 0, std::memory_order_relaxed);
+      self.in_flight_.store(seen.missed.in_flight != 0, std::memory_order_relaxed);
+      return seen;
+    }
+    // Or it could not be looked at.
+    // order: relaxed  a hint
+    void went_on() { self.incomplete_.store(true, std::memory_order_relaxed); }
+    std::size_t refuse(const collector& seen,
+                       const std::vector<std::vector<std::uint32_t>>& circles) {
+      std::vector<told_wait> told;
+      for (const auto& circle : circles) {
+        told_wait one = tell(seen, circle, self.system_);
+        if (one.wait != nullptr || one.blocked != 0) told.push_back(std::move(one));
+      }
+      return self.refuse(std::move(told));
+    }
+    deadlock_search& self;
+  } looks{*this};
+  ++number_;
+  if (snapshot_ == nullptr) snapshot_ = std::make_unique<wait_snapshot>();
+  return search_by_two_looks(looks);
+}
+
+// Once more each turn is held; a wait is refused when it is the very one (D1), and its end is not
+// on the way (D3).
+std::size_t deadlock_search::refuse(std::vector<told_wait> told) {
+  std::size_t count = 0;
+  for (told_wait& one : told)
+    count += one.blocked != 0 && tasks::refuse_blocked(one.blocked, std::move(one.text)) ? 1U : 0U;
+  std::erase_if(told, [](const told_wait& one) { return one.blocked != 0; });
+  if (told.empty()) return count;
+  std::unordered_map<const tasks::suspension*, std::size_t> index;
+  for (std::size_t i = 0; i < told.size(); ++i) index.emplace(told[i].wait, i);
+  std::vector<const tasks::async_call*> async_calls;
+  bool failed = false;
+  const auto look = [&](const tasks::async_call& call) {
+    async_calls.assign(1, &call);
+    for (std::size_t i = 0; i < async_calls.size(); ++i) {
+      tasks::suspension* const wait = async_calls[i]->awaited;
+      if (wait == nullptr) continue;
+      if (const tasks::group* const all = tasks::group::of(*wait)) {
+        for (const tasks::branch& one : all->branches()) {
+          if (!one.done) async_calls.push_back(&one);
+        }
+      } else if (const auto found = index.find(wait);
+                 found != index.end() && wait->seen_in == number_ &&
+                 tasks::awaited_by(*wait) != nullptr && tasks::refuse(*wait)) {
+        told[found->second].refused = wait;
+      }
+    }
+  };
+  // until they have mail: nobody takes the program for out of work meanwhile
+  std::lock_guard lock(system_.looking);
+  for_each_held(system_, [&](activation& of) {
+    if (failed) return;
+    try {
+      if (of.suspended != nullptr) look(*of.suspended);
+      if (!of.actor->type->reentrant) return;
+      for (const tasks::async_call* one = cell_extras::of(*of.actor).async_calls; one != nullptr;
+           one = one->next_call)
+        look(*one);
+    } catch (const std::bad_alloc&) {
+      failed = true;
+    }
+  });
+  for (told_wait& one : told) {
+    if (one.refused == nullptr) continue;
+    keep_text(*one.refused, std::move(one.text));
+    one.refused->over(tasks::outcome::deadlock);
+    ++count;
+  }
+  return count;
+}
+
+// Of a wait that is the caller's to end: its turn takes the text. So no text stays, nor is there
+// one for a later wait in the same memory.
+void deadlock_search::keep_text(const tasks::suspension& refused, std::string text) noexcept try {
+  std::lock_guard lock(texts_mutex_);
+  texts_.insert_or_assign(&refused, std::move(text));
+} catch (const std::bad_alloc&) {
+  // It is told less.
+}
+
+std::size_t deadlock_search::texts_kept() noexcept {
+  std::lock_guard lock(texts_mutex_);
+  return texts_.size();
+}
+
+std::string deadlock_search::take_text(const tasks::suspension& refused) {
+  std::lock_guard lock(texts_mutex_);
+  const auto found = texts_.find(&refused);
+  if (found == texts_.end()) return "troupe: deadlock: turns wait for each other";
+  std::string text = std::move(found->second);
+  texts_.erase(found);
+  return text;
+}
+
+}  // namespace troupe::actor

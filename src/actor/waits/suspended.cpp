@@ -1,0 +1,207 @@
+#include "actor/waits/suspended.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "actor/mailbox/activation.hpp"
+#include "actor/spawned/asleep.hpp"
+#include "actor/waits/holding.hpp"
+#include "troupe/task/when.hpp"
+
+namespace troupe::actor {
+namespace {
+
+// Who awaits a coroutine of the library, up to one of the user's: its place is what he can do
+// something about. The library's own lie in its headers, under a folder of a layer, and beside this
+// file.
+bool is_file_of_library(std::string_view file) noexcept {
+  static constexpr std::string_view here = __FILE__, own = "actor/waits/suspended.cpp";
+  if (here.ends_with(own) && file.starts_with(here.substr(0, here.size() - own.size())))
+    return !file.ends_with(".test.cpp");
+  for (std::size_t at = file.find("troupe/"); at != std::string_view::npos;
+       at = file.find("troupe/", at + 1)) {
+    const std::string_view rest = file.substr(at + 7);
+    if (!rest.ends_with(".hpp")) return false;
+    for (const std::string_view layer : {"actor/", "task/", "jobs/", "io/", "runtime/", "parallel/",
+                                         "protocol/", "dns/", "tls/", "http/"}) {
+      if (rest.starts_with(layer)) return true;
+    }
+  }
+  return false;
+}
+
+std::source_location line_in_use(const tasks::suspension& one) noexcept {
+  for (const tasks::coroutine* at = one.who; at != nullptr;) {
+    const std::source_location place = tasks::location_of(at->awaits_at);
+    if (at->awaits_at != nullptr && !is_of_library(place)) return place;
+    const tasks::coroutine* const above = at->waiting_parent();
+    at = above != nullptr ? above : tasks::group::awaits(*at->in);
+  }
+  return {};  // a coroutine of the library was spawned as it is
+}
+
+}  // namespace
+
+bool is_of_library(const std::source_location& where) noexcept {
+  return is_file_of_library(where.file_name());
+}
+
+awaited look_at(const tasks::suspension& one) {
+  const std::source_location at = line_in_use(one);
+  const tasks::ask_link* const asked = tasks::asked_by(one);
+  if (asked == nullptr)
+    return {at, one.act(const_cast<tasks::suspension*>(&one), nullptr, message_act::describe), "",
+            nullptr};
+  if (asked->kind == tasks::ask_link::of::job) return {at, "the value of ", asked->name, nullptr};
+  const char* const what = asked->kind == tasks::ask_link::of::room     ? "room in the mailbox of "
+                           : asked->kind == tasks::ask_link::of::object ? "the object of "
+                                                                        : "the answer of ";
+  return {at, what, asked->method(nullptr, nullptr, message_act::describe), asked->asked};
+}
+
+not_held for_each_held(actor_system& system, const std::function<void(activation&)>& look) {
+  not_held missed;
+  // order: acquire  pairs with the runtime's store
+  sched::executor& pool = *system.executors[0].load(std::memory_order_acquire);
+  const auto not_quiet = pool.for_each_quiet([&](sched::runnable& item) {
+    if (item.type == &turn_type) look(static_cast<activation&>(item));
+  });
+  missed.workers = not_quiet.threads;
+  missed.in_flight = not_quiet.in_flight;
+  const auto hold = [&](cell& actor, auto parked_as) {
+    const auto wake = [&](activation& active) { system.executor_of(actor).submit(active); };
+    if (!hold_parked(mailbox(actor.word), parked_as, look, wake)) ++missed.actors;
+  };
+  system.waiting.for_each_call([&](const tasks::async_call& one) {
+    hold(*static_cast<cell*>(one.actor),
+         [&]() -> activation& { return waiting_lists::activation_of(one); });
+  });
+  system.waiting.for_each_reentrant([&](cell& actor) {
+    hold(actor, [&]() -> activation& { return *cell_extras::of(actor).parked_as; });
+  });
+  return missed;
+}
+
+namespace {
+
+// Looks at actors one after the other, each while it is its own.
+class looker {
+ public:
+  looker(actor_system& system, std::size_t most, bool weak_too) noexcept
+      : system_(system), most_(most), weak_too_(weak_too) {}
+
+  void look_at_all() {
+    missed = for_each_held(system_, [this](const activation& of) { look(of); });
+    if (weak_too_)
+      count += look_at_asleep(system_, [this](tasks::suspension& sleep, message::handler act) {
+        return add_asleep(sleep, act);
+      });
+    system_.guards.for_each(
+        [this](const cell& actor, const message& one) { add(actor, one, nullptr); });
+  }
+
+  std::vector<suspended_call> found;
+  std::size_t count = 0;
+  not_held missed;
+
+ private:
+  void look(const activation& of) {
+    if (of.suspended != nullptr) look(*of.actor, *of.suspended);
+    look_at_reentrant(*of.actor);
+  }
+  void look_at_reentrant(cell& actor) {
+    if (!actor.type->reentrant) return;
+    for (const tasks::async_call* one = cell_extras::of(actor).async_calls; one != nullptr;
+         one = one->next_call)
+      look(actor, *one);
+  }
+
+  // Everything is the caller's: nobody runs the actor.
+  void look(const cell& actor, const tasks::async_call& call) noexcept {
+    if (!weak_too_ && call.awaited != nullptr && call.awaited->excused) return;
+    add(actor, call.call, &call);
+  }
+
+  // A guarded message has no async call.
+  void add(const cell& actor, const message& asked, const tasks::async_call* call) noexcept {
+    if (++count > most_) return;
+    try {
+      suspended_call line{id_of(actor),
+                          actor.type->name,
+                          asked.act(nullptr, nullptr, message_act::describe),
+                          call == nullptr,
+                          {}};
+      if (call != nullptr && call->awaited != nullptr) line.waits_for = look_at(*call->awaited);
+      found.push_back(line);
+    } catch (const std::bad_alloc&) {
+      // It is counted.
+    }
+  }
+
+  // Within the lock of the clock; it has no actor that could be numbered. False: that was enough,
+  // or too much.
+  bool add_asleep(tasks::suspension& sleep, message::handler act) noexcept try {
+    if (found.size() >= most_) return false;
+    found.push_back({0, spawned_type.name, act(nullptr, nullptr, message_act::describe), false,
+                     look_at(sleep)});
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+
+  actor_system& system_;
+  const std::size_t most_;
+  const bool weak_too_;
+};
+
+}  // namespace
+
+std::string place_of(const std::source_location& where) {
+  const std::string path = where.file_name();
+  return path.substr(path.rfind('/') + 1) + ":" + std::to_string(where.line());
+}
+
+std::string line_of(const suspended_call& one, const actor_system& system) {
+  std::string text = "\n  " + std::string(one.actor) +
+                     (one.id == 0 ? "" : " #" + std::to_string(one.id)) +
+                     (one.guarded ? ": " : " in ") + one.method;
+  if (one.guarded) return text + " waits for its predicate";
+  if (!one.waits_for) return text + " waits for something of its own";
+  const awaited& wait = *one.waits_for;
+  text += " waits" + (wait.at.line() == 0 ? std::string() : " at " + place_of(wait.at)) + " for " +
+          wait.what + wait.of;
+  const std::uint64_t asked = wait.asked == nullptr ? 0 : system.slots.find_number(wait.asked);
+  if (asked != 0) text += " (#" + std::to_string(asked) + ")";
+  return text;
+}
+
+std::string describe(const not_held& missed) {
+  const auto counted = [](unsigned n, const char* what) {
+    return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+  };
+  if (missed.any() == 0) return {};
+  std::string text = "\n  not looked at: ";
+  if (missed.workers != 0)
+    text += "what waits at " + counted(missed.workers, "worker") + ", busy at each try";
+  if (missed.workers != 0 && missed.actors != 0) text += "; ";
+  if (missed.actors != 0)
+    text += counted(missed.actors, "suspended actor") + ", sent mail at each try";
+  return text;
+}
+
+suspended_text describe_suspended(actor_system& system, std::size_t most, bool weak_too) {
+  looker all(system, most, weak_too);
+  {
+    std::lock_guard lock(system.looking);
+    all.look_at_all();
+  }
+  std::ranges::sort(all.found, {}, &suspended_call::id);
+  suspended_text text{{}, all.count, all.missed};
+  for (const suspended_call& one : all.found) text.lines += line_of(one, system);
+  if (all.count > all.found.size())
+    text.lines += "\n  and " + std::to_string(all.count - all.found.size()) + " more";
+  return text;
+}
+
+}  // namespace troupe::actor

@@ -1,0 +1,32 @@
+// two_looks: the order of a search for circles of waits: a look at all, a second look if that found
+// one, and the refusal. A template, so that tests/models/actor/wait_circles.cpp checks this very source
+// (docs/protocols/deadlocks.md).
+#pragma once
+
+#include <cstddef>
+
+#include "actor/waits/wait_graph.hpp"
+
+namespace troupe::actor {
+
+// World:
+//   Graph look(bool second)         `nodes` and `calls`; the second look takes only waits that the
+//   first one came to, and that are
+//                                   not over
+//   void went_on()                  what the first look found was none
+//   size_t refuse(Graph, circles)   one wait of each, if it is that wait still, and not over; how
+//   many
+template <class World>
+std::size_t search_by_two_looks(World& world) {
+  {
+    const auto first = world.look(false);
+    if (find_circles(first.nodes, find_stuck(first.nodes), first.calls).empty()) return 0;
+  }
+  const auto second = world.look(true);
+  const auto circles = find_circles(second.nodes, find_stuck(second.nodes), second.calls);
+  if (!circles.empty()) return world.refuse(second, circles);
+  world.went_on();
+  return 0;
+}
+
+}  // namespace troupe::actor

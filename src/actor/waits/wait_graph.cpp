@@ -1,0 +1,99 @@
+#include "actor/waits/wait_graph.hpp"
+
+#include <algorithm>
+
+namespace troupe::actor {
+namespace {
+
+using waits = wait_node::waits;
+
+std::uint32_t needs(const wait_node& one) noexcept {
+  return one.how == waits::for_nobody ? 0 : one.how == waits::for_one ? 1 : one.members;
+}
+
+// The nodes that need each node, as lists in one array.
+class reverse_edges {
+ public:
+  explicit reverse_edges(std::span<const wait_node> nodes) : begin_(nodes.size() + 1) {
+    for_each(nodes, [this](std::uint32_t, std::uint32_t to) { ++begin_[to + 1]; });
+    for (std::size_t i = 1; i < begin_.size(); ++i) begin_[i] += begin_[i - 1];
+    from_.resize(begin_.back());
+    std::vector<std::uint32_t> filled(begin_.begin(), begin_.end() - 1);
+    for_each(nodes, [&](std::uint32_t from, std::uint32_t to) { from_[filled[to]++] = from; });
+  }
+  std::span<const std::uint32_t> of(std::uint32_t node) const {
+    return std::span(from_).subspan(begin_[node], begin_[node + 1] - begin_[node]);
+  }
+
+ private:
+  template <class Look>
+  static void for_each(std::span<const wait_node> nodes, Look look) {
+    for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+      for (std::uint32_t n = 0; n < needs(nodes[i]); ++n) look(i, nodes[i].target + n);
+    }
+  }
+  std::vector<std::uint32_t> begin_, from_;
+};
+
+// What a stuck node needs, of which it is stuck.
+std::uint32_t stuck_for(std::span<const wait_node> nodes, const std::vector<bool>& stuck,
+                        std::uint32_t node) {
+  std::uint32_t at = nodes[node].target;
+  while (!stuck[at]) ++at;
+  return at;
+}
+
+}  // namespace
+
+// Everything is taken for stuck but what waits for nobody; what that frees, frees others.
+std::vector<bool> find_stuck(std::span<const wait_node> nodes) {
+  const auto waits_for_a_node = [](const wait_node& one) { return one.how == waits::for_one; };
+  if (std::ranges::none_of(nodes, waits_for_a_node)) return {};
+  const reverse_edges needed_by(nodes);
+  std::vector<bool> stuck(nodes.size(), true);
+  std::vector<std::uint32_t> left(nodes.size());  // members that are not free yet
+  std::vector<std::uint32_t> freed;
+  const auto free = [&](std::uint32_t node) {
+    stuck[node] = false;
+    freed.push_back(node);
+  };
+  for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+    left[i] = nodes[i].how == waits::for_all ? nodes[i].members : 1;
+    if (needs(nodes[i]) == 0) free(i);
+  }
+  while (!freed.empty()) {
+    const std::uint32_t node = freed.back();
+    freed.pop_back();
+    for (const std::uint32_t from : needed_by.of(node)) {
+      if (stuck[from] && --left[from] == 0) free(from);
+    }
+  }
+  return stuck;
+}
+
+std::vector<std::vector<std::uint32_t>> find_circles(std::span<const wait_node> nodes,
+                                                     const std::vector<bool>& stuck,
+                                                     std::span<const std::uint32_t> order) {
+  std::vector<std::vector<std::uint32_t>> circles;
+  if (stuck.empty()) return circles;
+  // where the way began that came to this node first
+  std::vector<std::uint32_t> reached_from(nodes.size(), wait_node::none);
+  for (const std::uint32_t start : order) {
+    if (!stuck[start]) continue;
+    std::uint32_t at = start;
+    while (reached_from[at] == wait_node::none) {
+      reached_from[at] = start;
+      at = stuck_for(nodes, stuck, at);
+    }
+    if (reached_from[at] != start) continue;  // an earlier way
+    std::vector<std::uint32_t>& circle = circles.emplace_back();
+    std::uint32_t next = at;
+    do {
+      circle.push_back(next);
+      next = stuck_for(nodes, stuck, next);
+    } while (next != at);
+  }
+  return circles;
+}
+
+}  // namespace troupe::actor

@@ -1,0 +1,205 @@
+// Free blocks: a thread's own, the depot's, and fresh ones cut from chunks.
+#include "context/blocks/block.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <mutex>
+#include <new>
+
+#include "context/blocks/poison.hpp"
+#include "context/blocks/tally.hpp"
+#include "memory/chunk.hpp"
+
+namespace troupe::contexts {
+
+static_assert(chunk_bytes == memory::chunk_bytes);
+
+chunk_map chunks_here{};
+
+namespace {
+
+// Of chunks that belong to one block of more than 2 MiB, all but the first.
+chunk_map chunks_inside{};
+
+void mark(chunk_map& map, std::uintptr_t chunk, bool here) noexcept {
+  const std::uint64_t bit = std::uint64_t{1} << (chunk % 64);
+  const std::atomic_ref word(map[chunk / 64]);
+  // order: relaxed  see is_chunk
+  here ? word.fetch_or(bit, std::memory_order_relaxed)
+       : word.fetch_and(~bit, std::memory_order_relaxed);
+}
+
+std::uintptr_t address_of(const void* of) noexcept { return reinterpret_cast<std::uintptr_t>(of); }
+
+// Nobody finds the owner of the first page: that is the head.
+void set_owner(block& of, context* owner) noexcept {
+  const std::uintptr_t at = address_of(&of);
+  auto& head = *reinterpret_cast<chunk_head*>(at & ~(chunk_bytes - 1));
+  const std::size_t first = (at >> page_shift) % chunk_pages;
+  const std::size_t last = std::min(first + of.bytes / page_bytes, chunk_pages);
+  // order: relaxed  see owner_of
+  for (std::size_t page = first; page < last; ++page)
+    head.owners[page].store(owner, std::memory_order_relaxed);
+}
+
+// Chunks in one piece, entered in the maps.
+std::byte* take_chunks(std::size_t count) {
+  auto* chunks = static_cast<std::byte*>(memory::map_chunks(count));
+  const std::uintptr_t first = address_of(chunks) >> chunk_shift;
+  ::new (chunks) chunk_head{};
+  watch_for_leaks(chunks, count * chunk_bytes);
+  mark(chunks_here, first, true);
+  for (std::size_t i = 1; i < count; ++i) mark(chunks_inside, first + i, true);
+  return chunks;
+}
+
+void return_chunks(std::byte* chunks, std::size_t count) noexcept {
+  const std::uintptr_t first = address_of(chunks) >> chunk_shift;
+  mark(chunks_here, first, false);
+  for (std::size_t i = 1; i < count; ++i) mark(chunks_inside, first + i, false);
+  forget_for_leaks(chunks, count * chunk_bytes);
+  unpoison(chunks, count * chunk_bytes);
+  memory::unmap_chunks(chunks, count);
+}
+
+// Free blocks of one size, linked by `newer`.
+struct free_list {
+  block* first = nullptr;
+  std::size_t count = 0;
+
+  void push(block& one) noexcept {
+    one.newer = first;
+    first = &one;
+    ++count;
+  }
+  block* pop() noexcept {
+    block* one = first;
+    if (one == nullptr) return nullptr;
+    first = one->newer;
+    --count;
+    return one;
+  }
+};
+
+struct depot_class {
+  std::mutex mutex;
+  free_list free;
+  std::byte* fresh = nullptr;  // the rest of the newest chunk
+  std::size_t fresh_left = 0;  // blocks
+};
+
+// Never destroyed: threads may end after the program's statics.
+std::array<depot_class, own_class>& depot() {
+  static auto& instance = *new std::array<depot_class, own_class>;
+  return instance;
+}
+
+// What a thread keeps: about 700 KiB at most, and one chunk. Half of it comes and goes at a time.
+constexpr std::array<std::size_t, own_class> own_max{64, 16, 4, 1, 1};
+constexpr std::size_t idle_chunks_max = 16;
+
+constinit thread_local std::array<free_list, own_class> own [[gnu::tls_model("initial-exec")]]{};
+
+void give_back(std::uint8_t size_class, std::size_t leave) noexcept {
+  depot_class& to = depot()[size_class];
+  std::lock_guard lock(to.mutex);
+  while (own[size_class].count > leave) {
+    block& one = *own[size_class].pop();
+    to.free.push(one);
+    if (size_class == own_class - 1 && to.free.count > idle_chunks_max) {
+      ::madvise(reinterpret_cast<std::byte*>(&one) + page_bytes, one.bytes - page_bytes,
+                MADV_DONTNEED);
+    }
+  }
+}
+
+struct flusher {
+  bool armed = false;
+  ~flusher() {
+    for (std::uint8_t i = 0; armed && i < own_class; ++i) give_back(i, 0);
+  }
+};
+thread_local flusher at_thread_end;
+
+block& cut(depot_class& from, std::uint8_t size_class) {
+  if (from.fresh_left == 0) {
+    from.fresh = take_chunks(1) + page_bytes;
+    from.fresh_left = class_bytes.back() / class_bytes[size_class];
+  }
+  auto& one = *::new (from.fresh) block{};
+  one.bytes = class_bytes[size_class];
+  one.size_class = size_class;
+  poison(one.begin(), one.bytes - sizeof(block));
+  from.fresh += one.bytes;
+  --from.fresh_left;
+  return one;
+}
+
+TROUPE_NOINLINE block& refill(std::uint8_t size_class) {
+  at_thread_end.armed = true;
+  depot_class& from = depot()[size_class];
+  std::lock_guard lock(from.mutex);
+  for (std::size_t i = 1; i < own_max[size_class] / 2 && from.free.first != nullptr; ++i)
+    own[size_class].push(*from.free.pop());
+  if (block* one = from.free.pop()) return *one;
+  return cut(from, size_class);
+}
+
+block& take_own(std::size_t at_least) {
+  if (at_least > SIZE_MAX / 2) throw std::bad_alloc();
+  const std::size_t count = (page_bytes + sizeof(block) + at_least + chunk_bytes - 1) / chunk_bytes;
+  auto& one = *::new (take_chunks(count) + page_bytes) block{};
+  one.bytes = count * chunk_bytes - page_bytes;
+  one.size_class = own_class;
+  poison(one.begin(), one.bytes - sizeof(block));
+  return one;
+}
+
+}  // namespace
+
+block& take_block(std::uint8_t size_class, std::size_t at_least, context* owner) {
+  while (size_class < own_class && class_bytes[size_class] - sizeof(block) < at_least) ++size_class;
+  block* taken = nullptr;
+  if (size_class == own_class) {
+    taken = &take_own(at_least);
+  } else {
+    taken = own[size_class].pop();
+    if (taken == nullptr) [[unlikely]]
+      taken = &refill(size_class);
+  }
+  taken->older = taken->newer = nullptr;
+  taken->end = reinterpret_cast<std::byte*>(taken) + taken->bytes;
+  // order: relaxed  nobody else knows it yet
+  taken->shares.store(1, std::memory_order_relaxed);
+  set_owner(*taken, owner != nullptr ? owner : reinterpret_cast<context*>(taken->begin()));
+  count(&tally::bytes, static_cast<std::int64_t>(taken->bytes));
+  return *taken;
+}
+
+void return_block(block& one) noexcept {
+  count(&tally::bytes, -static_cast<std::int64_t>(one.bytes));
+  set_owner(one, nullptr);
+  poison(one.begin(), one.bytes - sizeof(block));
+  const std::uint8_t size_class = one.size_class;
+  if (size_class == own_class) {
+    return return_chunks(reinterpret_cast<std::byte*>(&one) - page_bytes,
+                         (one.bytes + page_bytes) / chunk_bytes);
+  }
+  if (own[size_class].count == own_max[size_class]) [[unlikely]] {
+    at_thread_end.armed = true;
+    give_back(size_class, own_max[size_class] / 2);
+  }
+  own[size_class].push(one);
+}
+
+context* owner_elsewhere(std::uintptr_t address) noexcept {
+  std::uintptr_t chunk = address >> chunk_shift;
+  if (!is_chunk(chunks_inside, chunk)) return nullptr;
+  while (!is_chunk(chunks_here, chunk)) --chunk;
+  const auto* head = reinterpret_cast<const chunk_head*>(chunk << chunk_shift);
+  // order: relaxed  see owner_of
+  return head->owners[1].load(std::memory_order_relaxed);
+}
+
+}  // namespace troupe::contexts

@@ -1,0 +1,75 @@
+#include "context/blocks/tally.hpp"
+
+#include <mutex>
+
+#include "troupe/context/context.hpp"
+
+namespace troupe {
+namespace contexts {
+namespace {
+
+// What a thread counted stays when it ends, and its tally is the next thread's. Never destroyed.
+struct all_tallies {
+  std::mutex mutex;
+  tally* first = nullptr;
+  tally* unused = nullptr;
+  std::uint64_t count = 0;
+
+  static all_tallies& get() {
+    static auto& instance = *new all_tallies;
+    return instance;
+  }
+};
+
+struct leaver {
+  tally* mine = nullptr;
+  ~leaver() {
+    if (mine == nullptr) return;
+    own_tally = nullptr;
+    all_tallies& all = all_tallies::get();
+    std::lock_guard lock(all.mutex);
+    mine->next_unused = all.unused;
+    all.unused = mine;
+  }
+};
+thread_local leaver at_thread_end;
+
+std::int64_t sum(std::atomic<std::int64_t> tally::*what) {
+  std::int64_t total = 0;
+  // order: relaxed  a statistic
+  for (const tally* one = all_tallies::get().first; one != nullptr; one = one->next)
+    total += (one->*what).load(std::memory_order_relaxed);
+  return total;
+}
+
+}  // namespace
+
+thread_local tally* own_tally = nullptr;
+
+TROUPE_NOINLINE tally& begin_tally() {
+  all_tallies& all = all_tallies::get();
+  std::lock_guard lock(all.mutex);
+  tally* mine = all.unused;
+  if (mine != nullptr) {
+    all.unused = mine->next_unused;
+  } else {
+    mine = new tally;
+    mine->number = all.count++;
+    mine->next = all.first;
+    all.first = mine;
+  }
+  own_tally = mine;
+  at_thread_end.mine = mine;
+  return *mine;
+}
+
+}  // namespace contexts
+
+context_counters count_contexts() {
+  using contexts::tally;
+  std::lock_guard lock(contexts::all_tallies::get().mutex);
+  return {contexts::sum(&tally::active), contexts::sum(&tally::persisted),
+          contexts::sum(&tally::bytes), contexts::sum(&tally::rollbacks_kept)};
+}
+
+}  // namespace troupe

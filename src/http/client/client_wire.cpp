@@ -1,0 +1,149 @@
+#include "http/client/client_wire.hpp"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "io/sockets/sockets.hpp"
+
+namespace troupe::http {
+
+void client_wire::consume(std::size_t bytes) noexcept {
+  begin_ += bytes;
+  if (begin_ == end_) begin_ = end_ = 0;
+}
+
+void client_wire::make_room() {
+  if (end_ < buffer_.size()) return;
+  if (begin_ > 0) {
+    std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+    end_ -= begin_;
+    begin_ = 0;
+  } else {
+    // a head; the parser knows when it is too large
+    buffer_.resize(std::max(buffer_bytes, buffer_.size() * 2));
+  }
+}
+
+task<std::size_t> client_wire::receive(const tasks::limits& within) {
+  make_room();
+  const std::span<char> room(buffer_.data() + end_, buffer_.size() - end_);
+  std::size_t bytes = 0;
+  if (secure_.is_open()) {
+    bytes = co_await secure_.read(room).timeout(within.left()).stop(within.stop());
+  } else {
+    bytes = co_await plain_.read(room).timeout(within.left()).stop(within.stop());
+  }
+  end_ += bytes;
+  co_return bytes;
+}
+
+task<> client_wire::send(std::string_view bytes, const tasks::limits& within,
+                         std::chrono::nanoseconds piece_time) {
+  while (!bytes.empty()) {
+    const std::string_view piece = bytes.substr(0, piece_bytes);
+    const tasks::limits now = within.within(piece_time);
+    if (secure_.is_open()) {
+      co_await secure_.write_all(piece).timeout(now.left()).stop(now.stop());
+    } else {
+      co_await plain_.write_all(piece).timeout(now.left()).stop(now.stop());
+    }
+    bytes.remove_prefix(piece.size());
+  }
+}
+
+task<std::size_t> client_wire::send_some(std::string_view bytes, std::chrono::nanoseconds at_most) {
+  if (secure_.is_open()) co_return co_await secure_.write(bytes).timeout(at_most);
+  co_return co_await plain_.write(bytes).timeout(at_most);
+}
+
+task<std::size_t> client_wire::receive_some(std::span<char> to, std::chrono::nanoseconds at_most) {
+  if (secure_.is_open()) co_return co_await secure_.read(to).timeout(at_most);
+  co_return co_await plain_.read(to).timeout(at_most);
+}
+
+bool client_wire::has_news() const {
+  return secure_.has_input() || io::current_kernel().look(fd(), POLLIN | POLLRDHUP) != 0;
+}
+
+wire_ptr wire_pool::take_latest(const std::string& origin, std::chrono::nanoseconds now,
+                                idle_list& ended) {
+  std::lock_guard lock(mutex_);
+  const auto found = all_.find(origin);
+  if (found == all_.end()) return nullptr;
+  idle_list& list = found->second;
+  wire_ptr latest;
+  while (latest == nullptr && !list.empty()) {
+    wire_ptr& last = list.back();
+    (now - last->idle_since < idle_time_ ? latest : ended.emplace_back()) = std::move(last);
+    list.pop_back();
+    --count_;
+  }
+  if (list.empty()) all_.erase(found);
+  return latest;
+}
+
+wire_ptr wire_pool::take(const std::string& origin) {
+  const std::chrono::nanoseconds at = now();
+  for (;;) {
+    idle_list ended;
+    wire_ptr one = take_latest(origin, at, ended);
+    // One that has something to say, unasked, has ended, or is up to something.
+    if (one == nullptr || !one->has_news()) return one;
+  }
+}
+
+void wire_pool::put(const std::string& origin, wire_ptr one) {
+  one->idle_since = now();
+  idle_list ended;
+  std::lock_guard lock(mutex_);
+  // Those that are too old, wherever they are; then the oldest, where there are too many.
+  const auto old = [&](const wire_ptr& other) {
+    return one->idle_since - other->idle_since >= idle_time_;
+  };
+  for (auto at = all_.begin(); at != all_.end();) {
+    idle_list& list = at->second;
+    const auto kept = std::find_if_not(list.begin(), list.end(), old);
+    count_ -= static_cast<std::size_t>(kept - list.begin());
+    std::move(list.begin(), kept, std::back_inserter(ended));
+    list.erase(list.begin(), kept);
+    at = list.empty() ? all_.erase(at) : std::next(at);
+  }
+  if (per_origin_ == 0 || most_ == 0) {
+    ended.push_back(std::move(one));
+    return;
+  }
+  if (count_ >= most_) {
+    const auto oldest =
+        std::min_element(all_.begin(), all_.end(), [](const auto& a, const auto& b) {
+          return a.second.front()->idle_since < b.second.front()->idle_since;
+        });
+    ended.push_back(std::move(oldest->second.front()));
+    oldest->second.erase(oldest->second.begin());
+    if (oldest->second.empty()) all_.erase(oldest);
+    --count_;
+  }
+  idle_list& list = all_[origin];
+  if (list.size() >= per_origin_) {
+    ended.push_back(std::move(list.front()));
+    list.erase(list.begin());
+    --count_;
+  }
+  list.push_back(std::move(one));
+  ++count_;
+}
+
+std::size_t wire_pool::size() {
+  std::lock_guard lock(mutex_);
+  return count_;
+}
+
+void wire_pool::clear() {
+  std::map<std::string, idle_list> ended;
+  std::lock_guard lock(mutex_);
+  ended.swap(all_);
+  count_ = 0;
+}
+
+}  // namespace troupe::http

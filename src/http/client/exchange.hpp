@@ -1,0 +1,135 @@
+// exchange: one request, on one connection, and its answer.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "http/client/client_wire.hpp"
+#include "troupe/http/client.hpp"
+#include "troupe/http/client_message.hpp"
+#include "troupe/http/url.hpp"
+
+namespace troupe::http {
+
+class client_core : public std::enable_shared_from_this<client_core> {
+ public:
+  explicit client_core(client_options chosen);
+  // Made when it is first needed, on a thread that may block: the system's store is large.
+  task<tls_context> trust(tasks::limits within);
+  wire_ptr make_wire(tcp_stream plain) const {
+    return std::make_unique<client_wire>(std::move(plain), limits);
+  }
+  wire_ptr make_wire(tls_stream secure) const {
+    return std::make_unique<client_wire>(std::move(secure), limits);
+  }
+
+  const client_options options;
+  const parser_limits limits;
+  wire_pool pool;
+
+ private:
+  std::optional<tls_context> known_trust();
+
+  std::mutex mutex_;
+  std::optional<tls_context> trust_;
+};
+
+// A connection to that origin, kept or made. Throws resolve_error, io_error, tls_error, timed_out,
+// cancelled.
+task<wire_ptr> connect(client_core& core, const url& to, const tasks::limits& within);
+
+class exchange {
+ public:
+  exchange(std::shared_ptr<client_core> by, url at, tasks::limits within)
+      : core_(std::move(by)),
+        at_(std::move(at)),
+        where_(at_.to_string()),
+        life_(std::move(within)) {}
+  exchange(const exchange&) = delete;
+  exchange& operator=(const exchange&) = delete;
+
+  // Sends the head, with what of the body goes with it.
+  task<> send(std::string_view bytes);
+  task<> send_chunk(std::string_view bytes);
+  // Reads the answer's head; interim ones are passed over.
+  task<> read_head(http::method asked);
+  task<std::string_view> next_piece();
+  task<std::string> read_all();
+
+  void on(wire_ptr wire) noexcept { wire_ = std::move(wire); }
+  // The answer may be 101; its connection is taken then.
+  void may_upgrade() noexcept { may_upgrade_ = true; }
+  wire_ptr take_wire() noexcept { return std::move(wire_); }
+  // A byte of the answer came.
+  bool heard() const noexcept { return heard_; }
+  // The connection has not taken all of the request.
+  bool refused_bytes() const noexcept { return refused_bytes_; }
+  const url& at() const noexcept { return at_; }
+  const std::string& where() const noexcept { return where_; }
+  const tasks::limits& life() const noexcept { return life_; }
+
+  int status() const noexcept { return head_.status; }
+  std::string_view reason() const noexcept { return head_.reason; }
+  http::fields fields() const noexcept { return {head_text_.data(), head_positions_}; }
+  http::fields trailer() const noexcept { return {trailer_text_.data(), trailer_positions_}; }
+  std::optional<std::uint64_t> length() const noexcept {
+    return head_.has_length ? std::optional(head_.length) : std::nullopt;
+  }
+
+ private:
+  static constexpr int interim_max = 16;  // answers 1xx in front of the one
+
+  task<> read_head_within(http::method asked, tasks::limits soon);
+  task<parser::step> next_step(const tasks::limits& within);
+  task<bool> receive(const tasks::limits& within);
+  void keep_head(const message_head& head);
+  void keep_trailer(const http::fields& trailer);
+  void finish();
+  [[noreturn]] void refuse(fault why);
+  [[noreturn]] void end_early();
+  [[noreturn]] void throw_slow() const;
+
+  const std::shared_ptr<client_core> core_;
+  const url at_;
+  const std::string where_;
+  const tasks::limits life_;
+  wire_ptr wire_;
+  message_head head_;  // its views are into head_text_, or empty
+  std::string head_text_, trailer_text_;
+  std::vector<http::fields::position> head_positions_, trailer_positions_;
+  std::size_t consumed_ = 0;           // by the piece that the caller still looks at
+  std::optional<parser::step> piece_;  // for the next read: the one that it came for was given up
+  std::uint64_t body_bytes_ = 0;
+  std::chrono::nanoseconds body_waited_{0};
+  bool keep_ = true, heard_ = false, done_ = false, refused_bytes_ = false, is_read_ = false;
+  bool is_slow_ = false;  // its body was
+  bool may_upgrade_ = false;
+  bool cut_off_ = false;  // the request was sent in part, and its rest will never be
+};
+
+// The fields of these names go.
+void strip(std::string& fields, std::initializer_list<std::string_view> names);
+
+// Between the public types and these.
+class client_access {
+ public:
+  static client_response make(std::shared_ptr<exchange> of) noexcept {
+    return client_response(std::move(of));
+  }
+  static exchange& of(const client_response& answer) noexcept { return *answer.of_; }
+  static std::string& method(client_request& asked) noexcept { return asked.method_; }
+  static std::string& fields(client_request& asked) noexcept { return asked.fields_; }
+  static std::string& body(client_request& asked) noexcept { return asked.body_; }
+  static upload_function& upload(client_request& asked) noexcept { return asked.upload_; }
+  static bool& has_body(client_request& asked) noexcept { return asked.has_body_; }
+  static bool ranged(const client_request& asked) noexcept { return asked.ranged_; }
+};
+
+}  // namespace troupe::http

@@ -1,0 +1,153 @@
+#include "http/h1/date.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <utility>
+
+namespace troupe::http {
+
+namespace {
+
+using namespace std::chrono;
+
+constexpr std::array<std::string_view, 7> days{"Sunday",   "Monday", "Tuesday", "Wednesday",
+                                               "Thursday", "Friday", "Saturday"};
+constexpr std::array<std::string_view, 12> months{"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                                  "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+constexpr std::size_t short_name = 3;
+constexpr sys_seconds first = sys_days(year(0) / 1 / 1),
+                      last = sys_days(year(9999) / 12 / 31) + 24h - 1s;
+
+// Takes what it is asked for from the front of a text; once it was not there nothing else is
+// either.
+class reader {
+ public:
+  explicit reader(std::string_view text) noexcept : left_(text) {}
+  bool is_whole() const noexcept { return well_ && left_.empty(); }
+
+  void word(std::string_view one) noexcept {
+    well_ = well_ && left_.starts_with(one);
+    if (well_) left_.remove_prefix(one.size());
+  }
+  // Its place in the list.
+  template <std::size_t N>
+  unsigned one_of(const std::array<std::string_view, N>& names, std::size_t bytes) noexcept {
+    for (unsigned i = 0; i < N; ++i) {
+      const std::string_view name = names[i].substr(0, bytes);
+      if (!left_.starts_with(name)) continue;
+      left_.remove_prefix(name.size());
+      return i;
+    }
+    well_ = false;
+    return 0;
+  }
+  // `padded`: a digit may be a space in front of others.
+  int number(std::size_t digits, bool padded = false) noexcept {
+    int made = 0;
+    well_ = well_ && left_.size() >= digits;
+    for (std::size_t i = 0; well_ && i < digits; ++i) {
+      const char one = left_[i];
+      if (padded && i == 0 && one == ' ') continue;
+      well_ = one >= '0' && one <= '9';
+      made = made * 10 + (one - '0');
+    }
+    if (well_) left_.remove_prefix(digits);
+    return made;
+  }
+
+ private:
+  std::string_view left_;
+  bool well_ = true;
+};
+
+struct parts {
+  int year = 0, day = 0, hour = 0, minute = 0, second = 0;
+  unsigned month = 0;
+  void read_time(reader& from) noexcept {
+    hour = from.number(2);
+    from.word(":");
+    minute = from.number(2);
+    from.word(":");
+    second = from.number(2);
+  }
+  std::optional<std::time_t> time() const noexcept {
+    const year_month_day date{std::chrono::year(year), std::chrono::month(month + 1),
+                              std::chrono::day(static_cast<unsigned>(day))};
+    // a leap second is there in some
+    if (!date.ok() || hour > 23 || minute > 59 || second > 60) return std::nullopt;
+    return (sys_days(date) + hours(hour) + minutes(minute) + seconds(second))
+        .time_since_epoch()
+        .count();
+  }
+};
+
+}  // namespace
+
+std::array<char, date_bytes> write_date(std::time_t time) noexcept {
+  const sys_seconds at = std::clamp(sys_seconds(seconds(time)), first, last);
+  const sys_days day = floor<std::chrono::days>(at);
+  const year_month_day date(day);
+  const hh_mm_ss clock(at - day);
+  std::array<char, date_bytes> made;
+  char* to = made.data();
+  const auto text = [&](std::string_view one) { to = std::copy(one.begin(), one.end(), to); };
+  const auto number = [&](std::int64_t value, int digits) {
+    for (int i = digits - 1; i >= 0; --i, value /= 10) to[i] = static_cast<char>('0' + value % 10);
+    to += digits;
+  };
+  text(days[weekday(day).c_encoding()].substr(0, short_name));
+  text(", ");
+  number(unsigned{date.day()}, 2);
+  text(" ");
+  text(months[unsigned{date.month()} - 1]);
+  text(" ");
+  number(int{date.year()}, 4);
+  text(" ");
+  number(clock.hours().count(), 2);
+  text(":");
+  number(clock.minutes().count(), 2);
+  text(":");
+  number(clock.seconds().count(), 2);
+  text(" GMT");
+  return made;
+}
+
+std::optional<std::time_t> read_date(std::string_view text, std::time_t now) noexcept {
+  reader from(text);
+  parts made;
+  const std::size_t comma = text.find(',');
+  if (comma == std::string_view::npos) {  // asctime's
+    from.one_of(days, short_name);
+    from.word(" ");
+    made.month = from.one_of(months, short_name);
+    from.word(" ");
+    made.day = from.number(2, true);
+    from.word(" ");
+    made.read_time(from);
+    from.word(" ");
+    made.year = from.number(4);
+    return from.is_whole() ? made.time() : std::nullopt;
+  }
+  const bool is_old = comma != short_name;  // of RFC 850
+  from.one_of(days, is_old ? std::string_view::npos : short_name);
+  from.word(", ");
+  made.day = from.number(2);
+  from.word(is_old ? "-" : " ");
+  made.month = from.one_of(months, short_name);
+  from.word(is_old ? "-" : " ");
+  made.year = from.number(is_old ? 2 : 4);
+  from.word(" ");
+  made.read_time(from);
+  from.word(" GMT");
+  if (!from.is_whole()) return std::nullopt;
+  if (is_old) {
+    const int this_year =
+        int{year_month_day(floor<std::chrono::days>(sys_seconds(seconds(now)))).year()};
+    made.year += this_year - this_year % 100;
+    if (made.year > this_year + 50) made.year -= 100;
+  }
+  return made.time();
+}
+
+}  // namespace troupe::http

@@ -1,0 +1,358 @@
+#include "troupe/http/parser.hpp"
+
+#include <llhttp.h>
+
+#include <algorithm>
+#include <new>
+
+#include "http/h1/head_check.hpp"
+
+namespace troupe::http {
+
+// What llhttp calls. Places are kept as distances: the bytes may lie elsewhere when more of them
+// are there.
+struct parser_callbacks {
+  static parser& of(llhttp_t* state) noexcept { return *static_cast<parser*>(state->data); }
+
+  static int begin(llhttp_t* state) {
+    of(state).begun_ = true;
+    return 0;
+  }
+  static int target(llhttp_t* state, const char* at, std::size_t bytes) {
+    parser& self = of(state);
+    if (self.target_bytes_ == 0) self.target_at_ = self.distance(at);
+    self.target_bytes_ += bytes;
+    if (self.target_bytes_ <= self.limits_.target_bytes) return 0;
+    return stop(self, fault::target_too_long);
+  }
+  static int name(llhttp_t* state, const char* at, std::size_t bytes) {
+    parser& self = of(state);
+    if (!self.name_open_) {
+      if (self.positions_->size() == self.limits_.fields) return stop(self, fault::too_many_fields);
+      self.positions_->push_back({static_cast<std::uint32_t>(self.distance(at)), 0, 0, 0});
+      self.name_open_ = true;
+    }
+    self.positions_->back().name_bytes += static_cast<std::uint32_t>(bytes);
+    return 0;
+  }
+  static int value(llhttp_t* state, const char* at, std::size_t bytes) {
+    parser& self = of(state);
+    fields::position& position = self.positions_->back();
+    const std::size_t where = self.distance(at);
+    if (!self.value_open_) {
+      position.value = static_cast<std::uint32_t>(where);
+      self.value_open_ = true;
+    } else if (where != std::size_t{position.value} + position.value_bytes) {
+      return stop(self, fault::folded_field);
+    }
+    position.value_bytes += static_cast<std::uint32_t>(bytes);
+    return 0;
+  }
+  static int value_complete(llhttp_t* state) {
+    of(state).name_open_ = of(state).value_open_ = false;
+    return 0;
+  }
+  static int head(llhttp_t* state) {
+    state->upgrade = 0;  // what follows an upgrade is not read here
+    return HPE_PAUSED;
+  }
+  static int body(llhttp_t* state, const char* at, std::size_t bytes) {
+    of(state).piece_ = {at, bytes};
+    return HPE_PAUSED;
+  }
+  static int chunk(llhttp_t* state) {
+    parser& self = of(state);
+    if (state->content_length > self.body_bytes_max_ - self.announced_)
+      return stop(self, fault::body_too_large);
+    self.announced_ += state->content_length;
+    self.chunk_bytes_ = state->content_length;
+    self.is_line_new_ = true;
+    if (state->content_length != 0) return 0;
+    self.saw_last_chunk_ = true;
+    return HPE_PAUSED;
+  }
+  static int end(llhttp_t*) { return HPE_PAUSED; }
+
+ private:
+  static int stop(parser& self, fault why) noexcept {
+    self.why_ = why;
+    return HPE_USER;
+  }
+};
+
+namespace {
+
+constexpr llhttp_settings_t make_settings() {
+  llhttp_settings_t made{};
+  made.on_message_begin = &parser_callbacks::begin;
+  made.on_url = &parser_callbacks::target;
+  made.on_header_field = &parser_callbacks::name;
+  made.on_header_value = &parser_callbacks::value;
+  made.on_header_value_complete = &parser_callbacks::value_complete;
+  made.on_headers_complete = &parser_callbacks::head;
+  made.on_body = &parser_callbacks::body;
+  made.on_chunk_header = &parser_callbacks::chunk;
+  made.on_message_complete = &parser_callbacks::end;
+  return made;
+}
+constexpr llhttp_settings_t settings = make_settings();
+
+llhttp_t* state_of(std::byte* bytes) noexcept {
+  return std::launder(reinterpret_cast<llhttp_t*>(bytes));
+}
+
+fault fault_of(int number, bool in_head) noexcept {
+  switch (number) {
+    case HPE_INVALID_URL:
+      return fault::bad_target;
+    case HPE_PAUSED_H2_UPGRADE:
+      return fault::bad_version;
+    case HPE_INVALID_HEADER_TOKEN:
+    case HPE_UNEXPECTED_SPACE:
+      return fault::bad_field;
+    case HPE_STRICT:
+      return in_head ? fault::bad_line_end : fault::bad_chunk;
+    case HPE_LF_EXPECTED:
+    case HPE_CR_EXPECTED:
+      return fault::bad_line_end;
+    case HPE_INVALID_CONTENT_LENGTH:
+      return fault::bad_length;
+    case HPE_INVALID_CHUNK_SIZE:
+      return fault::bad_chunk;
+    case HPE_INVALID_TRANSFER_ENCODING:
+      return fault::bad_coding;
+    default:
+      return fault::bad_start_line;
+  }
+}
+
+// The line as far as llhttp has taken it: whether it is wrong for its version, which is one of
+// HTTP's.
+fault fault_of_version(std::string_view line) noexcept {
+  const std::size_t begin = line.rfind("HTTP/");
+  const std::string_view version =
+      begin == std::string_view::npos ? std::string_view() : line.substr(begin + 5);
+  const auto digit = [](char one) { return one >= '0' && one <= '9'; };
+  const bool whole =
+      version.size() == 3 && digit(version[0]) && version[1] == '.' && digit(version[2]);
+  return whole && version != "1.0" && version != "1.1" ? fault::bad_version : fault::bad_start_line;
+}
+
+bool is_token(char one) noexcept {
+  const char letter = static_cast<char>(one | 0x20);
+  return (letter >= 'a' && letter <= 'z') || (one >= '0' && one <= '9') ||
+         std::string_view("!#$%&'*+-.^_`|~").find(one) != std::string_view::npos;
+}
+
+}  // namespace
+
+parser::parser(http::side reads, const parser_limits& limits) : limits_(limits), side_(reads) {
+  static_assert(sizeof(llhttp_t) <= state_bytes && alignof(llhttp_t) <= 8);
+  auto* state = ::new (state_.data()) llhttp_t;
+  llhttp_init(state, reads == side::requests ? HTTP_REQUEST : HTTP_RESPONSE, &settings);
+  state->data = this;
+}
+
+void parser::begin_section(std::vector<http::fields::position>& positions) noexcept {
+  positions_ = &positions;
+  positions.clear();
+  scanned_ = target_bytes_ = 0;
+  name_open_ = value_open_ = false;
+}
+
+parser::step parser::refuse(fault why) noexcept {
+  phase_ = phase::failed;
+  why_ = why;
+  return {event::refused, 0, {}};
+}
+
+parser::step parser::next(std::string_view input) {
+  switch (phase_) {
+    case phase::failed:
+      return {event::refused, 0, {}};
+    case phase::ended:
+      phase_ = phase::between;
+      return {event::end, 0, {}};
+    case phase::between:
+      phase_ = phase::head;
+      begun_ = false;
+      trailer_ = {};
+      begin_section(head_positions_);
+      return read_section(input);
+    case phase::method_unknown:
+      return name_unknown_method(input);
+    case phase::body:
+      return read_body(input);
+    default:
+      return read_section(input);
+  }
+}
+
+// A head or a trailer: until it is whole, its bytes are seen again, but scanned once.
+parser::step parser::read_section(std::string_view input) {
+  const std::size_t most = std::min(input.size(), limits_.head_bytes);
+  if (scanned_ >= most) return {event::need_more, 0, {}};
+  llhttp_t* const state = state_of(state_.data());
+  first_ = input.data();
+  const llhttp_errno_t said = llhttp_execute(state, first_ + scanned_, most - scanned_);
+  if (said == HPE_OK) {
+    scanned_ = most;
+    return most < limits_.head_bytes ? step{event::need_more, 0, {}}
+                                     : refuse(fault::head_too_large);
+  }
+  if (said != HPE_PAUSED) {
+    if (said == HPE_USER) return refuse(why_);
+    if (said == HPE_INVALID_METHOD && phase_ == phase::head) return name_unknown_method(input);
+    if (said == HPE_UNEXPECTED_CONTENT_LENGTH) {
+      return refuse(state->flags & F_TRANSFER_ENCODING ? fault::length_and_coding
+                                                       : fault::bad_length);
+    }
+    if (said == HPE_INVALID_VERSION) {
+      return refuse(fault_of_version(input.substr(0, distance(llhttp_get_error_pos(state)))));
+    }
+    return refuse(fault_of(said, true));
+  }
+  const auto bytes = static_cast<std::size_t>(llhttp_get_error_pos(state) - first_);
+  llhttp_resume(state);
+  const std::string_view section = input.substr(0, bytes);
+  if (phase_ == phase::trailer) {
+    if (const fault wrong = check_trailer(section); wrong != fault::none) return refuse(wrong);
+    phase_ = phase::between;
+    return {event::end, bytes, {}};
+  }
+  if (const fault wrong = check_head(section); wrong != fault::none) return refuse(wrong);
+  if (head_.has_body) {
+    phase_ = phase::body;
+    framing_bytes_ = announced_ = extension_bytes_ = 0;
+    is_line_new_ = false;
+    is_first_chunk_ = true;
+    body_bytes_max_ = UINT64_MAX;
+    left_ = head_.length;
+  } else {
+    // It ends without another byte.
+    state->flags |= F_SKIPBODY;
+    llhttp_execute(state, first_ + bytes, 0);
+    llhttp_resume(state);
+    phase_ = phase::ended;
+  }
+  return {event::head, bytes, {}};
+}
+
+// llhttp stops at the first letter that makes no method. Whether it is an unknown one or nothing
+// like a request is said when the word is whole, so that the answer does not depend on how the
+// bytes came.
+parser::step parser::name_unknown_method(std::string_view input) {
+  constexpr std::size_t method_bytes_max = 32;
+  phase_ = phase::method_unknown;
+  std::size_t begin = 0;
+  while (begin < input.size() && (input[begin] == '\r' || input[begin] == '\n')) ++begin;
+  const std::string_view word = input.substr(begin);
+  const auto end = std::find_if_not(word.begin(), word.end(), is_token);
+  const auto bytes = static_cast<std::size_t>(end - word.begin());
+  if (bytes > method_bytes_max) return refuse(fault::bad_start_line);
+  if (end == word.end()) return {event::need_more, 0, {}};
+  return refuse(*end == ' ' && bytes > 0 ? fault::unknown_method : fault::bad_start_line);
+}
+
+fault parser::check_head(std::string_view section) {
+  head_ = {};
+  const std::string_view target(first_ + target_at_, target_bytes_);
+  const start_line line = side_ == side::requests ? check_request_line(section, target, head_)
+                                                  : check_status_line(section, head_);
+  if (line.wrong != fault::none) return line.wrong;
+  if (const fault wrong = check_lines(section, line.bytes, head_positions_); wrong != fault::none)
+    return wrong;
+  head_.fields = http::fields(first_, head_positions_);
+  if (side_ == side::requests) {
+    if (const fault wrong = check_target(head_); wrong != fault::none) return wrong;
+  }
+  if (const fault wrong = check_meaning(side_, head_); wrong != fault::none) return wrong;
+  const llhttp_t* const state = state_of(state_.data());
+  // Both have read the same; else one of them is wrong about where the message ends.
+  const bool chunked = (state->flags & F_CHUNKED) != 0,
+             sized = (state->flags & F_CONTENT_LENGTH) != 0;
+  if (chunked != head_.chunked || sized != head_.has_length ||
+      (sized && state->content_length != head_.length)) {
+    return fault::bad_length;
+  }
+  head_.has_body = head_.chunked || head_.length > 0;
+  // whatever its fields say, it ends with its head, of which llhttp is not told
+  bool is_bare = false;
+  if (side_ == side::responses) {
+    is_bare = answers_ == method::head || head_.status < 200 || head_.status == 204 ||
+              head_.status == 304;
+    head_.until_close = !is_bare && !head_.chunked && !head_.has_length;
+    head_.has_body = !is_bare && (head_.has_body || head_.until_close);
+  }
+  if (!is_bare) head_.keep_alive = head_.keep_alive && llhttp_should_keep_alive(state) != 0;
+  return fault::none;
+}
+
+fault parser::check_trailer(std::string_view section) {
+  if (const fault wrong = check_lines(section, 0, trailer_positions_); wrong != fault::none)
+    return wrong;
+  trailer_ = http::fields(first_, trailer_positions_);
+  return check_trailer_fields(trailer_);
+}
+
+// What a chunk's line has beyond its size and line end, and the line end of the chunk before it.
+void parser::count_extensions() noexcept {
+  std::size_t needed = is_first_chunk_ ? 3 : 5;  // with one digit
+  for (std::uint64_t left = chunk_bytes_ / 16; left != 0; left /= 16) ++needed;
+  extension_bytes_ += framing_bytes_ - std::min(framing_bytes_, needed);
+  is_line_new_ = is_first_chunk_ = false;
+}
+
+parser::step parser::read_body(std::string_view input) {
+  if (input.empty()) return {event::need_more, 0, {}};
+  llhttp_t* const state = state_of(state_.data());
+  piece_ = {};
+  saw_last_chunk_ = false;
+  const llhttp_errno_t said = llhttp_execute(state, input.data(), input.size());
+  if (said != HPE_OK && said != HPE_PAUSED)
+    return refuse(said == HPE_CB_CHUNK_HEADER ? why_ : fault_of(said, false));
+  std::size_t consumed = input.size();
+  if (said == HPE_PAUSED) {
+    consumed = static_cast<std::size_t>(llhttp_get_error_pos(state) - input.data());
+    llhttp_resume(state);
+  }
+  framing_bytes_ += consumed - piece_.size();
+  if (framing_bytes_ > chunk_line_bytes_max) return refuse(fault::chunk_line_too_long);
+  if (is_line_new_ && (!piece_.empty() || saw_last_chunk_)) {
+    count_extensions();
+    if (extension_bytes_ > limits_.chunk_extension_bytes)
+      return refuse(fault::chunk_extensions_too_long);
+  }
+  if (!piece_.empty()) {
+    framing_bytes_ = 0;
+    if (!head_.chunked && !head_.until_close && (left_ -= piece_.size()) == 0) {
+      // It ends without another byte.
+      llhttp_execute(state, input.data() + consumed, 0);
+      llhttp_resume(state);
+      phase_ = phase::ended;
+    }
+    return {event::body, consumed, piece_};
+  }
+  if (saw_last_chunk_) {
+    phase_ = phase::trailer;
+    begin_section(trailer_positions_);
+    step rest = read_section(input.substr(consumed));
+    rest.consumed += consumed;
+    return rest;
+  }
+  return {event::need_more, consumed, {}};
+}
+
+parser::step parser::finish() {
+  if (phase_ == phase::failed) return {event::refused, 0, {}};
+  if (phase_ == phase::ended) return next({});
+  if (phase_ == phase::body && head_.until_close) {
+    phase_ = phase::failed;  // nothing comes behind it
+    why_ = fault::truncated;
+    return {event::end, 0, {}};
+  }
+  if (phase_ == phase::between || (phase_ == phase::head && !begun_)) return {event::end, 0, {}};
+  return refuse(fault::truncated);
+}
+
+}  // namespace troupe::http

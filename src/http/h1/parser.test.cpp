@@ -1,0 +1,328 @@
+#include "troupe/http/parser.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "http/h1/vectors.hpp"
+
+namespace troupe::http {
+namespace {
+
+// What is read of some bytes, in words: "head /path", "body [..]", "end", "refused ..".
+std::string read_all(parser& reading, std::string_view bytes,
+                     const std::vector<std::size_t>& arrivals, bool ends = false) {
+  std::string story, body, input;
+  std::size_t given = 0, next = 0;
+  const auto tell = [&](const std::string& what) { story += (story.empty() ? "" : "; ") + what; };
+  for (;;) {
+    const parser::step step = reading.next(input);
+    body += step.body;
+    if (step.what == parser::event::head) {
+      const message_head& head = reading.head();
+      tell(head.status != 0
+               ? "head " + std::to_string(head.status)
+               : "head " + std::string(head.method_name) + " " + std::string(head.path));
+    }
+    if (step.what == parser::event::end) {
+      tell(body.empty() ? "end" : "end [" + body + "]");
+      body.clear();
+      for (const field one : reading.trailer())
+        tell(std::string(one.name) + "=" + std::string(one.value));
+    }
+    if (step.what == parser::event::refused) {
+      tell("refused " + std::to_string(status_of(reading.why())) + " " + text_of(reading.why()));
+      return story;
+    }
+    input.erase(0, step.consumed);
+    if (step.what != parser::event::need_more) continue;
+    if (given == bytes.size()) break;
+    const std::size_t upto = next < arrivals.size() ? arrivals[next++] : bytes.size();
+    input.append(bytes.substr(given, upto - given));
+    input.shrink_to_fit();  // elsewhere than before
+    given = upto;
+  }
+  if (ends) {
+    const parser::step last = reading.finish();
+    tell(last.what == parser::event::end ? "finished [" + body + "]"
+                                         : std::string("refused: ") + text_of(reading.why()));
+  }
+  return story;
+}
+
+std::string read_requests(std::string_view bytes, const std::vector<std::size_t>& arrivals = {}) {
+  parser reading(side::requests);
+  return read_all(reading, bytes, arrivals);
+}
+
+TEST(http_parser, refuses_a_chunk_by_its_announced_length) {
+  const std::string head = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+  for (const auto& [chunks, last] : {std::pair("a\r\n0123456789\r\n", "0\r\n\r\n"),
+                                     std::pair("4\r\n0123\r\n6\r\n456789\r\n", "1\r\n")}) {
+    parser reading(side::requests);
+    for (int message = 0; message < 2; ++message) {
+      ASSERT_EQ(reading.next(head).what, parser::event::head);
+      if (message == 0) reading.limit_body(10);  // of this one alone
+      std::string_view input = chunks;
+      while (!input.empty()) input.remove_prefix(reading.next(input).consumed);
+      const auto end = reading.next(last).what;
+      const bool too_much = message == 0 && std::string_view(last) == "1\r\n";
+      EXPECT_EQ(end == parser::event::refused, too_much);
+      EXPECT_EQ(reading.why(), too_much ? fault::body_too_large : fault::none);
+      if (end != parser::event::end) break;
+    }
+  }
+}
+
+std::string in_words(const vector& one) {
+  return one.wrong == fault::none
+             ? std::string(one.story)
+             : std::string(one.story) + (one.story.empty() ? "" : "; ") + "refused " +
+                   std::to_string(status_of(one.wrong)) + " " + text_of(one.wrong);
+}
+
+TEST(http_parser, there_are_at_least_150_vectors) { EXPECT_GE(std::size(vectors), 150u); }
+
+TEST(http_parser, vectors_whole) {
+  for (const vector& one : vectors) EXPECT_EQ(read_requests(one.bytes), in_words(one)) << one.name;
+}
+
+TEST(http_parser, vectors_in_two_parts_split_anywhere) {
+  for (const vector& one : vectors) {
+    for (std::size_t at = 1; at < one.bytes.size(); ++at) {
+      ASSERT_EQ(read_requests(one.bytes, {at}), in_words(one)) << one.name << ", split at " << at;
+    }
+  }
+}
+
+TEST(http_parser, vectors_byte_by_byte) {
+  for (const vector& one : vectors) {
+    std::vector<std::size_t> each;
+    for (std::size_t at = 1; at < one.bytes.size(); ++at) each.push_back(at);
+    EXPECT_EQ(read_requests(one.bytes, each), in_words(one)) << one.name;
+  }
+}
+
+// What comes of bytes does not depend on how they arrive, whatever they are.
+TEST(http_parser, mutated_vectors_are_read_the_same_in_any_parts) {
+  std::minstd_rand random(1);
+  const auto below = [&](std::size_t bound) { return static_cast<std::size_t>(random()) % bound; };
+  const std::string_view strange(
+      "\r\n \t:;,\0\x7f\xff"
+      "0aG/",
+      14);
+  for (int round = 0; round < 20'000; ++round) {
+    std::string bytes(vectors[below(std::size(vectors))].bytes);
+    for (std::size_t changes = 1 + below(3); changes > 0 && !bytes.empty(); --changes) {
+      const std::size_t at = below(bytes.size());
+      switch (below(4)) {
+        case 0:
+          bytes[at] = strange[below(strange.size())];
+          break;
+        case 1:
+          bytes.erase(at, 1 + below(4));
+          break;
+        case 2:
+          bytes.insert(at, 1, strange[below(strange.size())]);
+          break;
+        default:
+          bytes.insert(at, bytes.substr(below(bytes.size()), below(20)));
+      }
+    }
+    if (bytes.empty()) continue;
+    const std::string whole = read_requests(bytes);
+    std::vector<std::size_t> parts{1 + below(bytes.size())};
+    while (parts.back() < bytes.size() && parts.size() < 6) {
+      parts.push_back(parts.back() + 1 + below(bytes.size() - parts.back()));
+    }
+    ASSERT_EQ(read_requests(bytes, parts), whole) << bytes;
+  }
+}
+
+TEST(http_parser, no_byte_below_space_is_taken_in_a_value_but_the_tab) {
+  for (int byte = 0; byte < 256; ++byte) {
+    const std::string request =
+        "GET / HTTP/1.1\r\nHost: a\r\nX: a" + std::string(1, static_cast<char>(byte)) + "b\r\n\r\n";
+    const bool taken = read_requests(request) == "head GET /; end";
+    EXPECT_EQ(taken, byte == '\t' || (byte >= 32 && byte != 127)) << byte;
+  }
+}
+
+TEST(http_parser, a_name_is_a_token) {
+  const std::string_view tokens =
+      "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  for (int byte = 0; byte < 256; ++byte) {
+    if (byte == ':') continue;  // ends the name
+    const std::string request =
+        "GET / HTTP/1.1\r\nHost: a\r\na" + std::string(1, static_cast<char>(byte)) + "b: 1\r\n\r\n";
+    const bool taken = read_requests(request) == "head GET /; end";
+    EXPECT_EQ(taken, tokens.find(static_cast<char>(byte)) != std::string_view::npos && byte != 0)
+        << byte;
+  }
+}
+
+TEST(http_parser, a_target_has_printable_bytes_only) {
+  for (int byte = 0; byte < 256; ++byte) {
+    const std::string request =
+        "GET /a" + std::string(1, static_cast<char>(byte)) + "b HTTP/1.1\r\nHost: a\r\n\r\n";
+    const bool taken = read_requests(request).starts_with("head");
+    EXPECT_EQ(taken, byte > 32 && byte < 127 && byte != '#') << byte;
+  }
+}
+
+std::string request_of(std::size_t bytes) {
+  std::string request = "GET / HTTP/1.1\r\nHost: a\r\nX: ";
+  request.append(bytes - request.size() - 4, 'x');
+  return request + "\r\n\r\n";
+}
+
+TEST(http_parser, a_head_as_large_as_may_be_and_one_byte_more) {
+  EXPECT_EQ(read_requests(request_of(16 * 1024)), "head GET /; end");
+  EXPECT_TRUE(read_requests(request_of(16 * 1024 + 1)).starts_with("refused 431"));
+}
+
+TEST(http_parser, as_many_fields_as_may_be_and_one_more) {
+  const auto with = [](int fields) {
+    std::string request = "GET / HTTP/1.1\r\nHost: a\r\n";
+    for (int i = 1; i < fields; ++i) request += "X: 1\r\n";
+    return read_requests(request + "\r\n");
+  };
+  EXPECT_EQ(with(100), "head GET /; end");
+  EXPECT_TRUE(with(101).starts_with("refused 431"));
+}
+
+TEST(http_parser, a_target_as_long_as_may_be_and_one_byte_more) {
+  const auto with = [](std::size_t bytes) {
+    return read_requests("GET /" + std::string(bytes - 1, 'x') + " HTTP/1.1\r\nHost: a\r\n\r\n");
+  };
+  EXPECT_TRUE(with(8 * 1024).starts_with("head"));
+  EXPECT_TRUE(with(8 * 1024 + 1).starts_with("refused 414"));
+}
+
+TEST(http_parser, chunk_extensions_are_bounded) {
+  const auto with = [](std::size_t bytes) {
+    return read_requests("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5;" +
+                         std::string(bytes, 'x') + "\r\nhello\r\n0\r\n\r\n");
+  };
+  EXPECT_EQ(with(1024 - 4), "head POST /; end [hello]");
+  EXPECT_TRUE(with(1024 - 3).ends_with("the extensions of a chunk are too long"));
+}
+
+// One byte of each chunk is an extension's, or a zero that its size begins with.
+TEST(http_parser, chunk_extensions_are_bounded_in_sum) {
+  const auto with = [](std::size_t bytes, std::string_view of_each, std::string_view of_last,
+                       std::size_t each_read) {
+    std::string request = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+    for (std::size_t i = 0; i < bytes; ++i)
+      request += (i % 2 == 0 ? "1" : "0a") + std::string(of_each) + "\r\n" +
+                 (i % 2 == 0 ? "x" : "0123456789") + "\r\n";
+    request += "0" + std::string(of_last) + "\r\n\r\n";
+    parser_limits limits;
+    limits.chunk_extension_bytes = 64;
+    parser reading(side::requests, limits);
+    std::string_view left = request;
+    std::size_t there = std::min(each_read, left.size());
+    for (;;) {
+      const parser::step step = reading.next(left.substr(0, there));
+      left.remove_prefix(step.consumed);
+      there -= step.consumed;
+      if (step.what == parser::event::refused) return std::string(text_of(reading.why()));
+      if (step.what == parser::event::end) return std::string("whole");
+      if (step.what == parser::event::need_more) {
+        if (there == left.size()) return std::string("cut");
+        there = std::min(there + each_read, left.size());
+      }
+    }
+  };
+  const std::string refused = "the extensions of all chunks together are too long";
+  for (const std::size_t each_read : {1u, 7u, 1'000'000u}) {
+    EXPECT_EQ(with(2000, "", "", each_read).substr(0, 5), refused.substr(0, 5))
+        << "zeros in front of 1,000 sizes";
+    EXPECT_EQ(with(128, "", "", each_read), "whole") << "64 zeros";
+    EXPECT_EQ(with(128, "", ";x", each_read), refused);
+    EXPECT_EQ(with(1, std::string(";") + std::string(63, 'x'), "", each_read), "whole");
+    EXPECT_EQ(with(1, std::string(";") + std::string(64, 'x'), "", each_read), refused);
+    EXPECT_EQ(with(1, "", std::string(";") + std::string(63, 'x'), each_read), "whole");
+    EXPECT_EQ(with(1, "", std::string(";") + std::string(64, 'x'), each_read), refused);
+  }
+  // As many chunks as you like, where each is as short as it can be.
+  std::string plain = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+  for (int i = 0; i < 1'000; ++i) plain += "1f\r\n0123456789abcdef0123456789abcde\r\n1\r\nx\r\n";
+  EXPECT_EQ(read_requests(plain + "0\r\n\r\n").find("refused"), std::string::npos);
+}
+
+TEST(http_parser, what_the_head_says) {
+  parser reading(side::requests);
+  const std::string_view bytes =
+      "POST http://b.example:81/a%20b?x=1?y HTTP/1.1\r\nHost: a\r\nX:  two words\t \r\nEmpty:\r\n"
+      "Connection: x, Upgrade\r\nUpgrade: y\r\nExpect: 100-Continue\r\nContent-Length: "
+      "3\r\n\r\nabc";
+  ASSERT_EQ(reading.next(bytes).what, parser::event::head);
+  const message_head& head = reading.head();
+  EXPECT_EQ(head.method, method::post);
+  EXPECT_EQ(head.path, "/a%20b");
+  EXPECT_EQ(head.query, "x=1?y");
+  EXPECT_EQ(head.host, "b.example:81");
+  EXPECT_EQ(head.fields.size(), 7u);
+  EXPECT_EQ(head.fields["x"], "two words");
+  EXPECT_EQ(head.fields["empty"], "");
+  EXPECT_TRUE(head.fields.has("EMPTY"));
+  EXPECT_FALSE(head.fields.has("y"));
+  EXPECT_EQ(head.length, 3u);
+  EXPECT_TRUE(head.has_body && head.has_length && head.expects_continue && head.wants_upgrade &&
+              head.keep_alive);
+}
+
+std::string read_response(std::string_view bytes, method asked = method::get) {
+  std::string story;
+  for (std::size_t at = 0; at < bytes.size(); ++at) {
+    parser reading(side::responses);
+    reading.answers(asked);
+    std::vector<std::size_t> arrivals;
+    if (at != 0) arrivals.push_back(at);
+    std::string told = read_all(reading, bytes, arrivals, true);
+    if (at != 0) {
+      EXPECT_EQ(told, story) << "split at " << at;
+    }
+    story = std::move(told);
+  }
+  return story;
+}
+
+TEST(http_parser, responses) {
+  EXPECT_EQ(read_response("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"),
+            "head 200; end [hi]; finished []");
+  EXPECT_EQ(read_response("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n", method::head),
+            "head 200; end; finished []");
+  EXPECT_EQ(read_response("HTTP/1.1 304 Not Modified\r\nContent-Length: 2\r\n\r\n"),
+            "head 304; end; finished []");
+  EXPECT_EQ(read_response("HTTP/1.1 204 \r\n\r\n"), "head 204; end; finished []");
+  EXPECT_EQ(read_response("HTTP/1.1 200\r\n\r\nto the end"), "head 200; finished [to the end]");
+  EXPECT_EQ(read_response("HTTP/1.0 200 OK\r\n\r\n"), "head 200; finished []");
+  EXPECT_EQ(read_response("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: "
+                          "chunked\r\n\r\n2\r\nhi\r\n0\r\nA: b\r\n\r\n"),
+            "head 100; end; head 200; end [hi]; A=b; finished []");
+  EXPECT_EQ(read_response("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nhi"),
+            "head 200; refused: it ended in the middle");
+  EXPECT_EQ(read_response("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhi"),
+            "head 200; refused: it ended in the middle");
+}
+
+TEST(http_parser, responses_that_are_refused) {
+  for (const char* bytes :
+       {"HTTP/1.1 20 OK\r\n\r\n", "HTTP/1.1 2000 OK\r\n\r\n", "HTTP/2.0 200 OK\r\n\r\n",
+        "HTTP/1.1 200 OK\nA: b\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nA: b\r\n c\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n", "HTTP/1.1  200 OK\r\n\r\n",
+        "HTTP/1.1 099 OK\r\n\r\n"}) {
+    parser reading(side::responses);
+    EXPECT_TRUE(read_all(reading, bytes, {}).starts_with("refused")) << bytes;
+  }
+}
+
+}  // namespace
+}  // namespace troupe::http

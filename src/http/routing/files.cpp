@@ -1,0 +1,366 @@
+#include "troupe/http/files.hpp"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <ctime>
+#include <memory>
+#include <memory_resource>
+#include <optional>
+#include <utility>
+
+#include "http/h1/date.hpp"
+#include "http/routing/response_parts.hpp"
+#include "troupe/base/error.hpp"
+#include "troupe/http/router.hpp"
+#include "troupe/io/error.hpp"
+
+namespace troupe::http {
+
+namespace {
+
+constexpr std::pair<std::string_view, std::string_view> types[] = {
+    {"html", "text/html; charset=utf-8"},
+    {"htm", "text/html; charset=utf-8"},
+    {"css", "text/css; charset=utf-8"},
+    {"js", "text/javascript; charset=utf-8"},
+    {"mjs", "text/javascript; charset=utf-8"},
+    {"json", "application/json"},
+    {"txt", "text/plain; charset=utf-8"},
+    {"md", "text/markdown; charset=utf-8"},
+    {"csv", "text/csv; charset=utf-8"},
+    {"xml", "application/xml"},
+    {"svg", "image/svg+xml"},
+    {"png", "image/png"},
+    {"jpg", "image/jpeg"},
+    {"jpeg", "image/jpeg"},
+    {"gif", "image/gif"},
+    {"webp", "image/webp"},
+    {"avif", "image/avif"},
+    {"ico", "image/x-icon"},
+    {"pdf", "application/pdf"},
+    {"wasm", "application/wasm"},
+    {"woff", "font/woff"},
+    {"woff2", "font/woff2"},
+    {"ttf", "font/ttf"},
+    {"mp3", "audio/mpeg"},
+    {"ogg", "audio/ogg"},
+    {"wav", "audio/wav"},
+    {"mp4", "video/mp4"},
+    {"webm", "video/webm"},
+    {"zip", "application/zip"},
+    {"gz", "application/gzip"},
+};
+
+std::string_view type_of(std::string_view path) noexcept {
+  const std::size_t point = path.rfind('.');
+  if (point != std::string_view::npos) {
+    for (const auto& [ending, type] : types) {
+      if (same_word(path.substr(point + 1), ending)) return type;
+    }
+  }
+  return "application/octet-stream";
+}
+
+struct folder {
+  folder(int open, const file_options& chosen) : fd(open), options(chosen) {}
+  folder(const folder&) = delete;
+  ~folder() { ::close(fd); }
+  const int fd;
+  const file_options options;
+};
+
+constexpr int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;  // a pipe does not hold us up
+
+// Where the kernel cannot keep the look-up within the folder: step by step, and no symbolic link at
+// all.
+int open_step_by_step(int root, std::pmr::string path) noexcept {
+  int at = ::dup(root);
+  for (char* name = path.data(); at >= 0;) {
+    char* const slash = std::find(name, path.data() + path.size(), '/');
+    const bool last = slash == path.data() + path.size();
+    *slash = '\0';
+    const int next = ::openat(
+        at, name, last ? flags | O_NOFOLLOW : O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    ::close(at);
+    at = next;
+    if (last) break;
+    name = slash + 1;
+  }
+  return at;
+}
+
+constexpr int tries_max = 100;
+
+int open_within(int root, const std::pmr::string& path) noexcept {
+  open_how how{};
+  how.flags = flags;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
+  long opened = -1;
+  // EAGAIN: a link leads upwards, and somebody renamed something somewhere meanwhile.
+  for (int tries = 0; tries < tries_max; ++tries) {
+    opened = ::syscall(SYS_openat2, root, path.c_str(), &how, sizeof how);
+    if (opened >= 0 || errno != EAGAIN) break;
+  }
+  if (opened >= 0 || (errno != ENOSYS && errno != EPERM && errno != EINVAL))
+    return static_cast<int>(opened);
+  return open_step_by_step(root, path);
+}
+
+// Nothing but plain names, of which none hides or leads upwards.
+bool is_plain(std::string_view path, bool hidden) noexcept {
+  if (path.find('\\') != std::string_view::npos || path.find('\0') != std::string_view::npos)
+    return false;
+  while (!path.empty()) {
+    const std::size_t slash = path.find('/');
+    const std::string_view name = path.substr(0, slash);
+    if (name.empty() || name == "." || name == ".." || (!hidden && name.front() == '.'))
+      return false;
+    if (slash == std::string_view::npos) return true;
+    path.remove_prefix(slash + 1);
+  }
+  return true;
+}
+
+bool hides_slash(std::string_view raw) noexcept {
+  for (std::size_t i = 0; i + 2 < raw.size(); ++i) {
+    if (raw[i] != '%') continue;
+    const std::string_view digits = raw.substr(i + 1, 2);
+    if (same_word(digits, "2f") || same_word(digits, "5c")) return true;
+  }
+  return false;
+}
+
+// A text in place: three numbers of 20 digits, and some words.
+struct short_text {
+  std::array<char, 80> letters;
+  std::size_t bytes = 0;
+  void add(std::string_view text) noexcept {
+    text.copy(letters.data() + bytes, text.size());
+    bytes += text.size();
+  }
+  void add(std::uint64_t number, int base = 10) noexcept {
+    bytes = static_cast<std::size_t>(
+        std::to_chars(letters.data() + bytes, letters.data() + letters.size(), number, base).ptr -
+        letters.data());
+  }
+  operator std::string_view() const noexcept { return {letters.data(), bytes}; }
+};
+
+short_text etag_of(const struct stat& file) {
+  const std::uint64_t modified = static_cast<std::uint64_t>(file.st_mtim.tv_sec) * 1'000'000'000u +
+                                 static_cast<std::uint64_t>(file.st_mtim.tv_nsec);
+  short_text made;
+  made.add("\"");
+  made.add(modified, 16);
+  made.add("-");
+  made.add(static_cast<std::uint64_t>(file.st_size), 16);
+  made.add("\"");
+  return made;
+}
+
+enum class comparison : std::uint8_t { strong, weak };  // by which a weak tag is none, or as good
+
+bool lists_tag(std::string_view list, std::string_view tag, comparison how) noexcept {
+  if (list == "*") return true;
+  while (!list.empty()) {
+    const std::size_t comma = list.find(',');
+    std::string_view one = list.substr(0, comma);
+    while (!one.empty() && (one.front() == ' ' || one.front() == '\t')) one.remove_prefix(1);
+    while (!one.empty() && (one.back() == ' ' || one.back() == '\t')) one.remove_suffix(1);
+    if (how == comparison::weak && one.starts_with("W/")) one.remove_prefix(2);
+    if (one == tag) return true;
+    if (comma == std::string_view::npos) break;
+    list.remove_prefix(comma + 1);
+  }
+  return false;
+}
+
+// A list may stand in several fields.
+bool names_tag(const request& asked, std::string_view name, std::string_view tag, comparison how) {
+  for (const field one : asked.fields()) {
+    if (same_word(one.name, name) && lists_tag(one.value, tag, how)) return true;
+  }
+  return false;
+}
+
+struct range {
+  bool asked = false, possible = true;
+  std::uint64_t first = 0, last = 0;
+};
+
+bool read_number(std::string_view text, std::uint64_t& to) noexcept {
+  const auto [rest, bad] = std::from_chars(text.data(), text.data() + text.size(), to);
+  return !text.empty() && bad == std::errc{} && rest == text.data() + text.size();
+}
+
+// One range in bytes; what is malformed, or several, counts as none: then it is the whole file.
+range read_range(std::string_view text, std::uint64_t bytes) noexcept {
+  range none;
+  if (text.size() < 6 || !same_word(text.substr(0, 6), "bytes=")) return none;
+  text.remove_prefix(6);
+  const std::size_t dash = text.find('-');
+  if (dash == std::string_view::npos || text.find(',') != std::string_view::npos) return none;
+  const std::string_view from = text.substr(0, dash), to = text.substr(dash + 1);
+  range one;
+  one.asked = true;
+  if (from.empty()) {
+    std::uint64_t last_ones = 0;
+    if (!read_number(to, last_ones)) return none;
+    one.possible = last_ones > 0 && bytes > 0;
+    one.first = bytes - std::min(bytes, last_ones);
+    one.last = bytes - 1;
+    return one;
+  }
+  one.last = bytes - 1;
+  std::uint64_t last = 0;
+  if (!read_number(from, one.first)) return none;
+  if (!to.empty()) {
+    if (!read_number(to, last) || last < one.first) return none;
+    one.last = std::min(last, one.last);
+  }
+  one.possible = one.first < bytes;
+  return one;
+}
+
+// What the peer knows is what is here, or it wants nothing (RFC 9110, 13.2.2: asked for before all
+// else).
+bool is_expected(const request& asked, std::string_view tag, std::time_t modified) {
+  if (asked.fields().has("if-match")) return names_tag(asked, "if-match", tag, comparison::strong);
+  const auto since = read_date(asked.field("if-unmodified-since"), std::time(nullptr));
+  return !since || modified <= *since;
+}
+
+bool is_unchanged(const request& asked, std::string_view tag, std::time_t modified) {
+  if (asked.fields().has("if-none-match"))
+    return names_tag(asked, "if-none-match", tag, comparison::weak);
+  const auto since = read_date(asked.field("if-modified-since"), std::time(nullptr));
+  return since && modified <= *since;
+}
+
+bool wants_range(const request& asked, std::string_view tag, std::time_t modified) {
+  const std::string_view still = asked.field("if-range");
+  if (still.empty()) return true;
+  if (still.starts_with('"')) return still == tag;
+  const auto since = read_date(still, std::time(nullptr));
+  return since && modified == *since;
+}
+
+response all_of(const troupe::file& from, std::uint64_t offset, std::uint64_t bytes,
+                std::string_view type) {
+  return response::file(from, offset, bytes, type).field("Accept-Ranges", "bytes");
+}
+
+response what_is_asked_of(const request& asked, const troupe::file& from, std::uint64_t offset,
+                          std::uint64_t bytes, std::string_view type) {
+  range wanted;
+  if (asked.method() == method::get) wanted = read_range(asked.field("range"), bytes);
+  if (!wanted.asked) return all_of(from, offset, bytes, type);
+  if (!wanted.possible) {
+    return response(416)
+        .field("Content-Range", "bytes */" + std::to_string(bytes))
+        .field("Accept-Ranges", "bytes");
+  }
+  short_text range_text;
+  range_text.add("bytes ");
+  range_text.add(wanted.first);
+  range_text.add("-");
+  range_text.add(wanted.last);
+  range_text.add("/");
+  range_text.add(bytes);
+  return response::file(from, offset + wanted.first, wanted.last - wanted.first + 1, type)
+      .status(206)
+      .field("Content-Range", range_text)
+      .field("Accept-Ranges", "bytes");
+}
+
+response give(const request& asked, const troupe::file& from, const struct stat& file,
+              std::string_view name, const file_options& options) {
+  const short_text tag = etag_of(file);
+  const auto bytes = static_cast<std::uint64_t>(file.st_size);
+  const auto dress = [&](response&& made) {
+    const std::array<char, date_bytes> modified = write_date(file.st_mtim.tv_sec);
+    made.field("ETag", tag).field("Last-Modified", {modified.data(), modified.size()});
+    if (!options.cache_control.empty()) made.field("Cache-Control", options.cache_control);
+    return std::move(made);
+  };
+  if (!is_expected(asked, tag, file.st_mtim.tv_sec)) return dress(response(412));
+  if (is_unchanged(asked, tag, file.st_mtim.tv_sec))
+    return dress(response(304).field("Accept-Ranges", "bytes"));
+  if (!wants_range(asked, tag, file.st_mtim.tv_sec))
+    return dress(all_of(from, 0, bytes, type_of(name)));
+  return dress(what_is_asked_of(asked, from, 0, bytes, type_of(name)));
+}
+
+response find_file(const folder& root, const request& asked, std::string_view rest) {
+  const bool is_folder = rest.empty() || rest.ends_with('/');
+  std::pmr::string path(is_folder && !rest.empty() ? rest.substr(0, rest.size() - 1) : rest,
+                        &asked.memory());
+  if (hides_slash(asked.head().path) || !is_plain(path, root.options.hidden)) return response(404);
+  if (is_folder) {
+    if (root.options.index.empty()) return response(404);
+    if (!path.empty()) path += '/';
+    path += root.options.index;
+  }
+  const int fd = open_within(root.fd, path);
+  if (fd < 0) return response(errno == EMFILE || errno == ENFILE || errno == EAGAIN ? 503 : 404);
+  // Nameless: a name is for the texts of errors, and those of a server go nowhere.
+  const troupe::file from = troupe::file::adopt(fd, std::string());
+  struct stat file {};
+  if (::fstat(fd, &file) != 0) return response(404);
+  if (S_ISDIR(file.st_mode) && !is_folder) {
+    const std::string_view query = asked.query();
+    return response::redirect(
+        std::string(asked.head().path) + "/" + (query.empty() ? "" : "?" + std::string(query)),
+        301);
+  }
+  if (!S_ISREG(file.st_mode)) return response(404);
+  return give(asked, from, file, path, root.options);
+}
+
+}  // namespace
+
+// What an If-Range would be compared with is not known here.
+response file_response(const request& asked, const file& from, std::uint64_t offset,
+                       std::uint64_t bytes, std::string_view type) {
+  return asked.fields().has("if-range") ? all_of(from, offset, bytes, type)
+                                        : what_is_asked_of(asked, from, offset, bytes, type);
+}
+
+std::size_t read_file(const file_part& part, std::uint64_t offset, std::span<char> to) noexcept {
+  std::size_t done = 0;
+  while (done < to.size()) {
+    const ssize_t got = ::pread(part.from.fd(), to.data() + done, to.size() - done,
+                                static_cast<off_t>(part.offset + offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    done += static_cast<std::size_t>(got);
+  }
+  return done;
+}
+
+router& router::files(std::string_view prefix, const std::string& path) {
+  return files(prefix, path, file_options());
+}
+
+router& router::files(std::string_view prefix, const std::string& path,
+                      const file_options& options) {
+  if (!prefix.ends_with('/'))
+    throw usage_error("troupe: http::router: '" + std::string(prefix) + "' does not end with '/'");
+  const int fd = ::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) throw io_error("open", path, errno);
+  const auto root = std::make_shared<const folder>(fd, options);
+  return get(std::string(prefix) + "{path...}",
+             [root](const request& asked, std::string_view rest) {
+               return find_file(*root, asked, rest);
+             });
+}
+
+}  // namespace troupe::http

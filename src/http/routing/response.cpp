@@ -1,0 +1,91 @@
+#include "troupe/http/response.hpp"
+
+#include <algorithm>
+
+#include "http/routing/response_parts.hpp"
+#include "http/websocket/websocket_terms.hpp"
+#include "troupe/base/error.hpp"
+#include "troupe/http/message.hpp"
+
+namespace troupe::http {
+
+void response::end_special::operator()(special* one) const noexcept { delete one; }
+
+response::special& response::extra() {
+  if (special_ == nullptr) special_.reset(new special);
+  return *special_;
+}
+
+response response::redirect(std::string_view to, int status) {
+  response made(status);
+  made.field("Location", to);
+  return made;
+}
+
+response response::stream(std::string_view type, stream_function how) {
+  response made;
+  made.type_ = type;
+  made.extra().what = special::kind::stream;
+  made.extra().stream = std::move(how);
+  return made;
+}
+
+response response::events(event_function how) {
+  response made;
+  made.type_ = "text/event-stream";
+  made.fields_ = "Cache-Control: no-cache\r\n";
+  made.extra().what = special::kind::events;
+  made.extra().events = std::move(how);
+  return made;
+}
+
+response response::websocket(websocket_function talk) {
+  return websocket(std::move(talk), websocket_options());
+}
+
+response response::websocket(websocket_function talk, const websocket_options& options) {
+  check_options(options);
+  response made(101);
+  made.extra().what = special::kind::websocket;
+  made.extra().talk = std::move(talk);
+  made.extra().socket = options;
+  return made;
+}
+
+response response::file(const troupe::file& from, std::uint64_t offset, std::uint64_t bytes,
+                        std::string_view type) {
+  if (!from.is_open()) throw usage_error("troupe: http::response::file: the file is not open");
+  response made;
+  made.type_ = type;
+  made.extra().file = {from.share(), offset, bytes};
+  return made;
+}
+
+response& response::field(std::string_view name, std::string_view value) & {
+  const auto is_token = [](char one) {
+    const char letter = static_cast<char>(one | 0x20);
+    return (letter >= 'a' && letter <= 'z') || (one >= '0' && one <= '9') ||
+           std::string_view("!#$%&'*+-.^_`|~").find(one) != std::string_view::npos;
+  };
+  const auto is_bad = [](char one) { return (one >= 0 && one < ' ' && one != '\t') || one == 127; };
+  if (name.empty() || !std::all_of(name.begin(), name.end(), is_token)) {
+    throw usage_error("troupe: http::response: '" + std::string(name) + "' is no name of a field");
+  }
+  if (std::any_of(value.begin(), value.end(), is_bad)) {
+    throw usage_error("troupe: http::response: the value of '" + std::string(name) +
+                      "' has a line end or another control byte");
+  }
+  for (const std::string_view own : {"Content-Length", "Transfer-Encoding", "Connection", "Date"}) {
+    if (same_word(name, own)) {
+      throw usage_error("troupe: http::response: the field '" + std::string(name) +
+                        "' is the server's own");
+    }
+  }
+  // At once for what most answers have: growing would copy it several times.
+  if (fields_.capacity() - fields_.size() < name.size() + value.size() + 4)
+    fields_.reserve(fields_.size() + name.size() + value.size() + 160);
+  fields_.append(name).append(": ").append(value).append("\r\n");
+  return *this;
+}
+
+}  // namespace troupe::http

@@ -1,0 +1,437 @@
+#include "http/server/connection.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "http/routing/response_parts.hpp"
+#include "troupe/runtime/here.hpp"
+
+namespace troupe::http {
+
+namespace {
+
+constexpr std::int64_t fresh_ns = 1'000'000'000;  // for a first request to come
+constexpr std::int64_t soon_ns = 1'000'000'000;   // for the next one
+
+// Later by that span; never, when that is farther than numbers go.
+std::int64_t after(std::int64_t now_ns, std::chrono::nanoseconds span) noexcept {
+  return span.count() > never_ns - now_ns ? never_ns : now_ns + span.count();
+}
+
+parser_limits limits_of(const server_options& options) {
+  parser_limits made;
+  made.head_bytes = options.head_bytes;
+  made.target_bytes = options.target_bytes;
+  made.fields = options.fields;
+  made.chunk_extension_bytes = options.chunk_extension_bytes;
+  return made;
+}
+
+}  // namespace
+
+connection::connection(std::shared_ptr<server_state> of, const connection_past& was)
+    : server_(std::move(of)), past_(was), parser_(side::requests, limits_of(server_->options)) {
+  request_.head_ = &parser_.head();
+  request_.source_ = this;
+  request_.stopping_ = server_->stopping.get_token();
+  // order: relaxed  nobody else knows of it yet
+  expiry_ns_.store(never_ns, std::memory_order_relaxed);
+  if (past_.why != ending::none) end(std::exchange(past_.why, ending::none));
+}
+
+connection::~connection() {
+  if (watch_ != nullptr) watch_->drive_to_the_end();
+  // order: relaxed  a count, read as a hint
+  server_->buffered.fetch_sub(counted_, std::memory_order_relaxed);
+}
+
+// ---- what others ask
+// ---------------------------------------------------------------------------------------------
+
+void connection::end(ending why) noexcept {
+  // order: relaxed  the mutex orders them
+  if (why == ending::parking && ending_.load(std::memory_order_relaxed) != ending::none) return;
+  // order: release  read by who finds its operation cancelled; pairs with finish_ended_read/acquire
+  // and await_body/acquire
+  ending_.store(why, std::memory_order_release);
+  idle_stop_.request_stop();
+  if (why != ending::draining && why != ending::parking) busy_stop_.request_stop();
+}
+
+// Its own thread; what was asked to end has ended.
+void connection::revive() {
+  // order: relaxed  the mutex orders both
+  if (ending_.load(std::memory_order_relaxed) == ending::aborted) return;
+  busy_stop_ = std::stop_source();
+}
+
+std::int64_t connection::expiry_ns() const noexcept {
+  return expiry_ns_.load(std::memory_order_relaxed);  // order: relaxed  a time; publishes nothing
+}
+std::int64_t connection::idle_since_ns() const noexcept {
+  // order: relaxed  a time; publishes nothing
+  return idle_since_ns_.load(std::memory_order_relaxed);
+}
+std::int64_t connection::parking_ns() const noexcept {
+  const phase now_in = phase_now();
+  if (!parks_ || (now_in != phase::idle && now_in != phase::fresh)) return never_ns;
+  // order: relaxed  the mutex orders it
+  return ending_.load(std::memory_order_relaxed) == ending::none ? idle_since_ns() + soon_ns
+                                                                 : never_ns;
+}
+bool connection::is_idle(phase at, std::int64_t since_ns, std::int64_t now_ns) noexcept {
+  return at == phase::idle || (at == phase::fresh && now_ns - since_ns >= fresh_ns);
+}
+
+bool connection::may_park() const noexcept {
+  // order: relaxed  the mutex orders it
+  const ending why = ending_.load(std::memory_order_relaxed);
+  return why == ending::none || why == ending::parking;
+}
+
+bool connection::stay() {
+  if (!may_park()) return false;
+  // order: relaxed  our own, and the mutex orders it
+  ending_.store(ending::none, std::memory_order_relaxed);
+  idle_stop_ = std::stop_source();
+  return true;
+}
+
+void connection::begin_wait(phase now_in, std::chrono::nanoseconds span,
+                            std::int64_t now_ns) noexcept {
+  // order: relaxed  a hint for the sweep
+  phase_.store(now_in, std::memory_order_relaxed);
+  expiry_ns_.store(after(now_ns, span), std::memory_order_relaxed);  // order: relaxed  the same
+}
+
+void connection::end_wait() noexcept {
+  expiry_ns_.store(never_ns, std::memory_order_relaxed);  // order: relaxed  a hint for the sweep
+  phase_.store(phase::busy, std::memory_order_relaxed);   // order: relaxed  the same
+}
+
+void connection::wait_for_head(std::int64_t now_ns) noexcept {
+  if (in_.empty()) {
+    head_expiry_ns_ = 0;
+    // order: relaxed  a hint for the sweep
+    idle_since_ns_.store(now_ns, std::memory_order_relaxed);
+    begin_wait(past_.answered_one ? phase::idle : phase::fresh, server_->options.idle_time, now_ns);
+    return;
+  }
+  if (head_expiry_ns_ == 0) head_expiry_ns_ = after(now_ns, server_->options.head_time);
+  begin_wait(phase::head, std::chrono::nanoseconds(head_expiry_ns_ - now_ns), now_ns);
+}
+
+// Like a peer that has sent nothing yet: it may go when the server stops, or when another one needs
+// its place.
+void connection::wait_for_handshake(std::int64_t now_ns) noexcept {
+  idle_since_ns_.store(now_ns, std::memory_order_relaxed);  // order: relaxed  a hint for who sheds
+  begin_wait(phase::fresh, server_->options.head_time, now_ns);
+}
+
+void connection::count_buffers() noexcept {
+  const std::size_t has =
+      in_.capacity() + out_.capacity() + body_in_.capacity() + request_.collected_.capacity();
+  if (has == counted_) return;
+  // order: relaxed  a count, read as a hint; what wraps round comes back
+  server_->buffered.fetch_add(has - counted_, std::memory_order_relaxed);
+  counted_ = has;
+}
+
+// ---- requests
+// ----------------------------------------------------------------------------------------------------
+
+connection::next connection::advance() {
+  for (;;) {
+    if (closing_) return next::close;
+    if (out_.size() >= flush_bytes) return next::write;
+    const parser::step step = parser_.next(in_.view());
+    in_.use(step.consumed);
+    if (step.what == event::need_more) return next::read;
+    if (step.what == event::refused) {
+      silent_ = false;
+      refuse(parser_.why());
+      return next::close;
+    }
+    if (step.what == event::head && !take_head()) return next::serve;
+  }
+}
+
+// False when it waits for something.
+bool connection::take_head() {
+  const message_head& head = parser_.head();
+  head_expiry_ns_ = 0;
+  body_bytes_ = 0;
+  body_waited_ns_ = 0;
+  made_room_ = false;
+  piece_ = {};
+  answer_begun_ = false;
+  silent_ = head.method == method::head;
+  closing_ = !head.keep_alive;
+  if (leaves_ || server_->stopping.stop_requested()) close_after_this();
+  body_ended_ = !head.has_body;
+  continue_due_ = head.has_body && head.expects_continue;
+  if (body_ended_) parser_.next({});  // its end, which needs no byte
+  if (!decode_path()) {
+    refuse(fault::bad_target);
+    return true;
+  }
+  find_route();
+  if (route_.handler == nullptr) return not_found();
+  if (head.has_length && head.length > body_limit()) {
+    refuse(fault::body_too_large);
+    return true;
+  }
+  parser_.limit_body(body_limit());
+  if (route_.handler->call->waits) return false;
+  if (!body_ended_ && !collect_here()) {
+    collect_first_ = true;
+    return false;
+  }
+  return run_handler();
+}
+
+bool connection::not_found() {
+  const message_head& head = parser_.head();
+  const bool everything = request_.path_ == "*";
+  int status = 404;
+  std::string fields;
+  if (route_.methods != 0 || everything) {
+    status = head.method == method::options ? 204 : head.method == method::other ? 501 : 405;
+    fields =
+        "Allow: " + router::allowed(everything ? server_->routes.all_methods() : route_.methods) +
+        "\r\n";
+  }
+  if (!body_ended_) closing_ = lingers_ = true;
+  answer_plainly(status, fields);
+  if (!closing_) finish_request();
+  return true;
+}
+
+namespace {
+
+// In a path whose route is not found yet: nothing else is decoded to that.
+constexpr char encoded_slash = '\0';
+
+std::size_t find_encoded_slash(std::string_view text) noexcept {
+  std::size_t at = text.find("%2");
+  while (at != std::string_view::npos && (at + 2 == text.size() || (text[at + 2] | 0x20) != 'f'))
+    at = text.find("%2", at + 1);
+  return at;
+}
+
+}  // namespace
+
+// The decoded path is in place, unless nothing has to be decoded. A slash that was encoded parts no
+// segments: it is the next function that makes it one.
+bool connection::decode_path() {
+  request_.path_ = parser_.head().path;
+  if (request_.path_.find('%') == std::string_view::npos) return true;
+  path_.clear();
+  for (std::string_view left = request_.path_;;) {
+    const std::size_t slash = find_encoded_slash(left);
+    if (!decode_percent(left.substr(0, slash), path_)) return false;
+    if (slash == std::string_view::npos) break;
+    path_ += encoded_slash;
+    left.remove_prefix(slash + 3);
+  }
+  request_.path_ = path_;
+  return true;
+}
+
+void connection::find_route() {
+  route_ = server_->routes.find(parser_.head().method, request_.path_);
+  // The route's values are views into it.
+  if (request_.path_.data() == path_.data())
+    std::replace(path_.begin(), path_.end(), encoded_slash, '/');
+}
+
+std::uint64_t connection::body_limit() const noexcept {
+  const std::size_t own = route_.handler->options.body_bytes;
+  return own != 0 ? own : server_->options.body_bytes;
+}
+
+// The body as a view, if it is here in one piece. False when it is not.
+bool connection::collect_here() {
+  const message_head& head = parser_.head();
+  if (!head.has_length || in_.view().size() < head.length) return false;
+  const parser::step whole = parser_.next(in_.view());
+  in_.use(whole.consumed);
+  request_.body_ = whole.body;
+  parser_.next({});
+  body_ended_ = true;
+  continue_due_ = false;
+  return true;
+}
+
+// A context from the pool costs some 20 ns, and an idle connection has none.
+void connection::begin_memory() {
+  if (memory_) return;
+  memory_ = make_context({.name = "request"});
+  empty_memory_.emplace(*memory_);
+  request_.memory_ = memory_.get();
+}
+
+void connection::give_memory_back() noexcept {
+  empty_memory_.reset();
+  memory_.release();
+  request_.memory_ = nullptr;
+}
+
+// Of one that is no coroutine. False when its answer waits for something.
+bool connection::run_handler() {
+  response made;
+  bool fits = false;
+  std::exception_ptr thrown;
+  try {
+    begin_memory();
+    const context_scope here(*memory_);
+    fits = route_.handler->call->run(request_, route_.values, made);
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  if (thrown != nullptr) {
+    answer_exception(std::move(thrown));
+    return true;
+  }
+  if (!fits) {
+    answer_plainly(404);
+  } else if (made.special_ != nullptr && !made.special_->is_small_file()) {
+    answer_ = std::move(made);
+    return false;
+  } else {
+    answer(made);
+  }
+  finish_request();
+  return true;
+}
+
+// Our wish, of which the peer may not know yet.
+void connection::close_after_this() noexcept {
+  if (!closing_) lingers_ = true;
+  closing_ = true;
+}
+
+void connection::finish_request() noexcept {
+  if (watch_ != nullptr) [[unlikely]]
+    watch_.reset();
+  past_.answered_one = true;
+  answer_begun_ = false;  // what is malformed behind it is answered, too
+  request_.body_ = {};
+  request_.trailer_ = {};
+  if (request_.collected_.capacity() > kept_body_bytes) request_.collected_ = std::string();
+  request_.collected_.clear();
+  if (memory_ && failure_ == nullptr) memory_->rollback(*empty_memory_);
+}
+
+// The peer's own fault, or ours for being so strict: it is told, and that was it.
+void connection::refuse(fault why) {
+  closing_ = lingers_ = true;
+  if (answer_begun_) return;
+  answer_plainly(status_of(why));
+}
+
+// One connection too many: none of its requests is read.
+void connection::refuse_for_now() {
+  closing_ = lingers_ = true;
+  answer_plainly(503, "Retry-After: 1\r\n");
+}
+
+void connection::peer_ended() {
+  const bool begun = parser_.inside() || !in_.empty();
+  if (!begun) return;
+  closing_ = true;
+  answer_plainly(400);  // it may have closed its half only
+}
+
+// ---- requests that wait
+// ---------------------------------------------------------------------------------------
+
+task<bool> connection::serve() {
+  end_wait();
+  std::exception_ptr thrown;
+  bool is_answered = false;
+  const bool collects = std::exchange(collect_first_, false);
+  may_watch_ = !collects;  // a handler that is no coroutine waits for nothing
+  is_gone_ = false;
+  try {
+    if (collects) {
+      co_await request_.read_all();
+      is_answered = run_handler();
+    } else if (route_.handler->call->waits) {
+      // What was answered before need not wait for this one.
+      if (!out_.empty()) co_await flush();
+      std::optional<task<response>> later;
+      begin_memory();
+      if (route_.handler->call->start(request_, route_.values, later)) {
+        answer_ = co_await std::move(*later);
+      } else {
+        answer_ = response(404);
+      }
+    }
+    may_watch_ = true;
+    watch_client();  // a handler that is no coroutine has answered with what streams
+    if (!is_answered) co_await answer_waiting(answer_);
+    if (watch_ != nullptr) co_await end_watch();
+    answer_begun_ = true;  // what is wrong with the rest of the body gets no second one
+    if (!body_ended_ && !closing_) co_await skip_body();
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  if (watch_ != nullptr) co_await end_watch();
+  may_watch_ = false;
+  if (thrown != nullptr) answer_exception(std::move(thrown));
+  if (cut_off_) out_.clear();
+  answer_ = response();
+  finish_request();
+  if (std::exchange(reads_aside_, false)) {
+    in_.put(body_in_.view());
+    body_in_.release();
+  }
+  if (closing_ && !body_ended_) lingers_ = true;
+  co_return !closing_;
+}
+
+// Of the request, from its handler.
+std::stop_token connection::client_gone() {
+  if (watch_ == nullptr) watch_.reset(new gone_watch(server_->options.half_close_is_gone));
+  watch_client();
+  if (!watch_->is_armed()) {
+    watch_->look(wire());
+  } else if (!body_ended_ && !std::exchange(made_room_, true)) {
+    watch_->make_room(wire(), unread_bytes());
+  }
+  return watch_->token();
+}
+
+// Of the body, as far as they are worth being buffered; over TLS they are some more.
+std::size_t connection::unread_bytes() const noexcept {
+  constexpr std::uint64_t most = 1024 * 1024;
+  const message_head& head = parser_.head();
+  const std::uint64_t left =
+      std::min(head.has_length ? head.length - body_bytes_ : most, std::min(body_limit(), most));
+  return static_cast<std::size_t>(left + left / 16 + 16 * 1024);
+}
+
+void connection::watch_client() noexcept {
+  if (watch_ == nullptr || watch_->is_armed() || !may_watch_) return;
+  if (broken_) return watch_->tell();
+  watch_->arm(wire());
+}
+
+// The request is over. When this is given up the destructor does it.
+task<> connection::end_watch() {
+  if (watch_->is_armed()) {
+    watch_->disarm();
+    co_await watch_->told().wait();
+  }
+  is_gone_ = watch_->token().stop_requested();
+  watch_.reset();
+}
+
+task<> connection::flush() {
+  co_await send(out_.view());
+  out_.clear();
+}
+
+}  // namespace troupe::http

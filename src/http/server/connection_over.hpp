@@ -1,0 +1,372 @@
+// connection_over: a connection's stream, and the loop that reads and writes it. Instantiated in
+// serve.cpp.
+#pragma once
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <concepts>
+#include <exception>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "http/server/admission_ticket.hpp"
+#include "http/server/connection.hpp"
+#include "http/server/parked.hpp"
+#include "http/h1/send_order.hpp"
+#include "io/operations/at_once.hpp"
+#include "io/operations/of_file.hpp"
+#include "tls/wire_of.hpp"
+#include "troupe/io/error.hpp"
+#include "troupe/runtime/here.hpp"
+
+namespace troupe::http {
+
+// The task of a connection that was accepted, or was parked.
+template <class Stream>
+task<> converse(admission_ticket who, Stream over, connection_past was);
+
+template <class Stream>
+struct parked_over final : parked {
+  parked_over(admission_ticket&& is, Stream&& over, const connection_past& was,
+              std::int64_t now_ns) noexcept
+      : parked(*is.of(), was, now_ns), who(std::move(is)), stream(std::move(over)) {}
+  void revive() override {
+    constexpr std::int64_t soon_ns = 1'000'000'000;
+    if (now().count() - since_ns > soon_ns) past.pace = 0;
+    past.was_parked = true;
+    static_cast<void>(spawn(converse(std::move(who), std::move(stream), past)));
+  }
+  admission_ticket who;
+  Stream stream;
+};
+
+template <class Stream>
+class connection_over final : public connection {
+ public:
+  connection_over(admission_ticket&& who, Stream&& over, const connection_past& was) noexcept
+      : connection(who.of(), was), who_(std::move(who)), stream_(std::move(over)) {
+    parks_ = !is_secure;
+  }
+  ~connection_over() override = default;
+
+  // To the end of the connection, or until it is parked. Throws what the stream throws.
+  // What happens with every batch of requests happens here: a coroutine for it would cost a frame
+  // each time. And no temporary stands in a ?: within a co_await, which GCC 12 destroys twice.
+  task<> run() {
+    if constexpr (is_secure) {
+      wait_for_handshake(now().count());
+      co_await stream_.handshake().timeout(server_->options.head_time).stop(idle_stop_.get_token());
+      end_wait();
+    }
+    for (;;) {
+      const next then = advance();
+      if (then == next::serve) {
+        const bool goes_on = co_await serve();
+        if (goes_on) continue;
+      }
+      std::string_view left = out_.view();
+      if constexpr (std::derived_from<Stream, troupe::stream>) {
+        if (!left.empty() && !is_ended()) left.remove_prefix(io::at_once::write(stream_, left));
+      }
+      while (!left.empty()) {
+        begin_wait(phase::busy, server_->options.write_time, now().count());
+        const std::size_t sent = co_await stream_.write(left).stop(busy_stop_.get_token());
+        left.remove_prefix(sent);
+      }
+      out_.clear();
+      if (then == next::write) continue;
+      if (then != next::read) break;
+
+      const bool is_idle = in_.empty(), something_came = std::exchange(past_.was_parked, false);
+      if (is_slow() && !something_came && park(now().count())) co_return;
+      wait_for_head(now().count());
+      const bool shares = !is_secure && is_idle && server_->count() >= sharing_from();
+      if (shares) {
+        out_.rest();
+        in_.release();
+      }
+      count_buffers();
+      give_memory_back();
+      std::stop_token token = is_idle ? idle_stop_.get_token() : busy_stop_.get_token();
+      bool is_over = false;
+      std::size_t bytes = 0;
+      try {
+        if constexpr (!is_secure) {
+          if (shares) {
+            io_buffer came = co_await stream_.read_some().stop(std::move(token));
+            bytes = came.size();
+            in_.adopt(std::move(came));
+          }
+        }
+        if (!shares) {
+          const std::span<char> room = in_.room(least_room);
+          bytes = co_await stream_.read(room).stop(std::move(token));
+          in_.came(bytes);
+        }
+      } catch (const cancelled&) {
+        is_over = true;
+      }
+      // order: acquire  pairs with connection::end/release
+      if (is_over && ending_.load(std::memory_order_acquire) == ending::parking) {
+        if (park(idle_since_ns())) co_return;
+        if (server_->unpark(*this)) continue;
+      }
+      if (is_over) bytes = co_await finish_ended_read(is_idle);
+      if (bytes == 0) {
+        if (!is_over) peer_ended();
+        co_await flush_all();
+        break;
+      }
+      if (is_idle && is_slow()) ++past_.pace;
+      end_wait();
+    }
+    // Over TLS the end is declared, for a body may have no other one; but not in the middle of an
+    // answer.
+    if (is_secure && (incomplete_ || broken_)) co_return;
+    if (lingers_ || !in_.empty()) {
+      co_await linger();
+    } else if (is_secure) {
+      co_await end_writing();
+    }
+  }
+
+  // Of one that is one too many.
+  task<> turn_away() {
+    if constexpr (is_secure) co_return;  // a handshake would cost more than the peer is worth now
+    refuse_for_now();
+    co_await flush_all();
+    // Each that lingers has a place: those of one address would else have all of them, one after
+    // the other.
+    const server_state::rejection_linger said(*server_);
+    if (said.may_linger()) co_await linger();
+  }
+
+  endpoint peer() override {
+    if constexpr (requires { stream_.peer(); }) {
+      try {
+        return stream_.peer();
+      } catch (const io_error&) {
+        // The peer has reset the connection: nobody is left to be answered, and the handler that
+        // ends by this is no failure of the program.
+        broken_ = true;
+        tell_gone();
+        throw;
+      }
+    } else {
+      throw usage_error(
+          "troupe: http::request::peer: the server's listener is a Unix socket, whose clients have "
+          "no address");
+    }
+  }
+
+  task<std::size_t> receive(std::span<char> to, std::chrono::nanoseconds at_most) override {
+    // order: relaxed  our own
+    const bool upgraded = phase_.load(std::memory_order_relaxed) == phase::upgraded;
+    std::stop_token token = upgraded ? idle_stop_.get_token() : busy_stop_.get_token();
+    std::size_t bytes = 0;
+    try {
+      bytes = co_await stream_.read(to).timeout(at_most).stop(std::move(token));
+    } catch (...) {
+      note_break();
+      throw;
+    }
+    if (bytes == 0) broken_ = true;
+    co_return bytes;
+  }
+  slowest_pace message_pace() const noexcept override {
+    return {server_->options.body_rate, server_->options.body_grace};
+  }
+  // In pieces, so that a peer is seen to take some.
+  task<> send(std::string_view bytes) override {
+    check_whole();
+    for (bool in_part = false; !bytes.empty(); in_part = true) {
+      begin_wait(phase::busy, server_->options.write_time, now().count());
+      std::size_t sent = 0;
+      try {
+        sent = co_await stream_.write(bytes).stop(busy_stop_.get_token());
+      } catch (...) {
+        end_wait();  // one that was given up is late no more
+        note_break(in_part || is_secure);
+        throw;
+      }
+      bytes.remove_prefix(sent);
+    }
+    end_wait();
+  }
+  // In pieces, too.
+  task<std::uint64_t> send_file(const file& from, std::uint64_t offset,
+                                std::uint64_t bytes) override {
+    std::uint64_t sent = 0;
+    while (sent < bytes) {
+      const auto piece =
+          static_cast<std::size_t>(std::min<std::uint64_t>(bytes - sent, file_bytes_at_once));
+      std::size_t went = 0;
+      if constexpr (requires { stream_.send_file_some(from, offset, piece); }) {
+        // order: relaxed  our own
+        begin_wait(phase_.load(std::memory_order_relaxed), server_->options.write_time,
+                   now().count());
+        try {
+          went = co_await stream_.send_file_some(from, offset + sent, piece)
+                     .stop(busy_stop_.get_token());
+        } catch (const io_error& e) {
+          // else its handler's doing, as where it is read here
+          if (!io::is_of_file(e)) note_break();
+          throw;
+        } catch (...) {
+          note_break();
+          throw;
+        }
+      } else {
+        troupe::file here = from.share();
+        const std::span<char> room(out_.grow(piece), piece);
+        went = co_await here.read_at(offset + sent, room);
+        out_.shrink(piece - went);
+        co_await send(out_.view());
+        out_.clear();
+      }
+      if (went == 0) break;
+      sent += went;
+    }
+    end_wait();
+    co_return sent;
+  }
+  task<> send_owned(std::string bytes) override {
+    const send_order::turn mine(order_);
+    if (!mine.has_come()) co_await mine.comes();
+    check_whole();
+    bool in_part = is_secure;
+    for (std::string_view left = bytes; !left.empty(); in_part = true) {
+      std::size_t sent = 0;
+      try {
+        sent = co_await stream_.write(left)
+                   .timeout(server_->options.write_time)
+                   .stop(busy_stop_.get_token());
+      } catch (...) {
+        note_break(in_part);
+        throw;
+      }
+      left.remove_prefix(sent);
+    }
+  }
+
+ private:
+  stream& wire() noexcept override {
+    if constexpr (is_secure) {
+      return tls::wire_of::in(stream_);
+    } else {
+      return stream_;
+    }
+  }
+
+  // True: it is no more what this is about, and may be served elsewhere by now.
+  bool park(std::int64_t since_ns) {
+    if constexpr (!is_secure) {
+      if (!is_between() || leaves_) return false;
+      auto at_rest = std::make_unique<parked_over<Stream>>(std::move(who_), std::move(stream_),
+                                                           past_, since_ns);
+      if (server_->park(*this, *at_rest, at_rest->stream)) {
+        static_cast<void>(at_rest.release());
+        return true;
+      }
+      who_ = std::move(at_rest->who);
+      stream_ = std::move(at_rest->stream);
+    }
+    return false;
+  }
+
+  static constexpr bool is_secure = requires(Stream & over) { over.handshake(); };
+
+  // In a handler of what an operation of the stream has thrown. A branch that a handler has
+  // cancelled itself breaks nothing, unless it had sent something in part: what comes behind it
+  // would be taken for the rest.
+  void note_break(bool in_part = false) noexcept {
+    try {
+      throw;
+    } catch (const cancelled&) {
+      // order: acquire  pairs with connection::end/release
+      const ending why = ending_.load(std::memory_order_acquire);
+      if (why != ending::none && why != ending::parking) broken_ = true;
+      if (in_part) cut_off_ = closing_ = true;
+    } catch (...) {
+      broken_ = true;
+    }
+    if (broken_) tell_gone();
+  }
+  void check_whole() {
+    if (!cut_off_) return;
+    broken_ = true;
+    throw io_error("send", "a connection on which something was given up in the middle", EPIPE);
+  }
+
+  task<> flush_all() {
+    if (out_.empty()) co_return;
+    co_await send(out_.view());
+    out_.clear();
+  }
+
+  // After a read that was ended: what is to be said, or what came nevertheless.
+  task<std::size_t> finish_ended_read(bool is_idle) {
+    // order: acquire  pairs with connection::end/release
+    const ending why = ending_.load(std::memory_order_acquire);
+    if (!is_idle && why == ending::late) {
+      server_->revive(*this);
+      refuse(fault::too_slow);
+    }
+    if (!is_idle || (why != ending::draining && why != ending::shed)) co_return 0;
+    // A request that is here already counts as accepted; it is the last.
+    leaves_ = true;
+    // the last answer may still be on its way
+    if (why == ending::draining && past_.answered_one) lingers_ = true;
+    const std::chrono::nanoseconds span =
+        past_.answered_one || why == ending::shed ? last_look : first_look;
+    std::size_t bytes = 0;
+    try {
+      bytes = co_await stream_.read(in_.room(least_room)).timeout(span);
+    } catch (const timed_out&) {
+    }
+    in_.came(bytes);
+    co_return bytes;
+  }
+
+  // Closing at once would reset the connection if the peer is still sending, and it might never see
+  // the answer.
+  task<> linger() {
+    co_await end_writing();
+    in_.release();
+    std::span<char> room = in_.room(least_room);
+    const std::chrono::nanoseconds until = now() + linger_time;
+    for (std::size_t left = linger_bytes; left > 0;) {
+      const std::chrono::nanoseconds span = until - now();
+      std::size_t bytes = 0;
+      try {
+        bytes = co_await stream_.read(room).timeout(span);
+      } catch (const error&) {
+      }
+      if (bytes == 0) break;
+      left -= std::min(left, bytes);
+    }
+  }
+  task<> end_writing() {
+    try {
+      if constexpr (requires { stream_.shutdown_write(); }) {
+        stream_.shutdown_write();
+      } else {
+        co_await stream_.shutdown().timeout(linger_time);
+      }
+    } catch (const error&) {  // the connection is no more
+    }
+    co_return;
+  }
+
+  static constexpr std::size_t least_room = 1024, file_bytes_at_once = 256 * 1024;
+  static constexpr std::chrono::milliseconds last_look{1}, first_look{100};
+  static constexpr std::chrono::seconds linger_time{1};
+  static constexpr std::size_t linger_bytes = 1024 * 1024;
+  admission_ticket who_;
+  Stream stream_;
+  send_order order_;
+};
+
+}  // namespace troupe::http

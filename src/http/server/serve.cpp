@@ -1,0 +1,234 @@
+#include <cerrno>
+#include <chrono>
+#include <exception>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "http/server/connection_over.hpp"
+#include "http/server/server_state.hpp"
+#include "troupe/http/server.hpp"
+#include "troupe/io/error.hpp"
+#include "troupe/parallel/schedule.hpp"
+#include "troupe/task/timer.hpp"
+#include "troupe/tls/stream.hpp"
+
+namespace troupe::http {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+// At a limit: looked at again when a connection has ended, and after so long.
+constexpr std::chrono::nanoseconds overload_wait = 100ms;
+// After stop(): for connections that wait to be accepted.
+constexpr std::chrono::nanoseconds backlog_wait = 1ms;
+constexpr int backlog_most = 4096;
+// For connections that were ended to be gone.
+constexpr std::chrono::nanoseconds end_wait = 200ms;
+
+std::string peer_of(const tcp_stream& of) {
+  try {
+    std::string text = of.peer().to_string();
+    text.resize(text.rfind(':'));
+    return text;
+  } catch (const io_error&) {  // it has gone already
+    return "";
+  }
+}
+std::string peer_of(const unix_stream&) { return ""; }
+
+// In the server's list for as long as it lives, unless it is parked.
+class entry {
+ public:
+  entry(server_state& in, connection& of) : in_(in), of_(of) { in_.enter(of_); }
+  entry(const entry&) = delete;
+  ~entry() { in_.leave(of_); }
+
+ private:
+  server_state& in_;
+  connection& of_;
+};
+
+// The address is asked for here, for the stream below is no TCP stream any more then. Nothing: its
+// peer has gone already.
+struct secret_stream : tls_stream {
+  secret_stream(tls_stream&& is, std::optional<endpoint> at) noexcept
+      : tls_stream(std::move(is)), at_(at) {}
+  endpoint peer() const {
+    if (!at_) throw io_error("getpeername", "a connection whose client has gone", ENOTCONN);
+    return *at_;
+  }
+
+ private:
+  std::optional<endpoint> at_;
+};
+
+std::optional<endpoint> endpoint_of(const tcp_stream& over) {
+  try {
+    return over.peer();
+  } catch (const io_error&) {
+    return std::nullopt;
+  }
+}
+
+task<> converse_secretly(admission_ticket who, tcp_stream over, tls_context self) {
+  const std::optional<endpoint> at = endpoint_of(over);
+  secret_stream secret(tls_stream::server(self, std::move(over)), at);
+  task<> talking = converse(std::move(who), std::move(secret), connection_past());
+  co_await std::move(talking);
+}
+
+template <class Stream>
+void begin(const std::shared_ptr<server_state>& state, Stream over,
+           const std::optional<tls_context>& secret) {
+  admission_ticket who(state, peer_of(over));
+  if constexpr (std::is_same_v<Stream, tcp_stream>) {
+    if (secret) {
+      static_cast<void>(spawn(converse_secretly(std::move(who), std::move(over), *secret)));
+      return;
+    }
+  }
+  static_cast<void>(spawn(converse(std::move(who), std::move(over), connection_past())));
+}
+
+// Until there is room for one more. False when the server stops.
+task<bool> await_room(server_state& state) {
+  while (!state.stopping.stop_requested()) {
+    state.changed.reset();
+    if (!state.is_full()) co_return true;
+    state.shed();
+    try {
+      co_await state.changed.wait().timeout(overload_wait).stop(state.accepting.get_token());
+    } catch (const timed_out&) {
+    } catch (const cancelled&) {
+      // it is the server's task that ends: it would go round for ever
+      if (!state.accepting.stop_requested()) throw;
+    }
+  }
+  co_return false;
+}
+
+bool is_out_of_descriptors(const io_error& why) noexcept {
+  return why.code() == std::errc::too_many_files_open ||
+         why.code() == std::errc::too_many_files_open_in_system ||
+         why.code() == std::errc::not_enough_memory || why.code() == std::errc::no_buffer_space;
+}
+// Of the one connection, not of the listener.
+bool is_passing(const io_error& why) noexcept {
+  return why.code() == std::errc::connection_aborted || why.code() == std::errc::connection_reset ||
+         why.code() == std::errc::protocol_error || why.code() == std::errc::interrupted;
+}
+
+template <class Listener>
+task<> accept_all(std::shared_ptr<server_state> state, Listener& listener,
+                  const std::optional<tls_context>& secret) {
+  for (;;) {
+    const bool room = co_await await_room(*state);
+    if (!room) co_return;
+    bool is_short = false;
+    try {
+      auto peer = co_await listener.accept().stop(state->accepting.get_token());
+      begin(state, std::move(peer), secret);
+      continue;
+    } catch (const cancelled&) {
+      if (!listener.is_open() || !state->stopping.stop_requested()) throw;
+      co_return;
+    } catch (const io_error& why) {
+      is_short = is_out_of_descriptors(why);
+      if (!is_short && !is_passing(why)) throw;
+    }
+    if (!is_short) continue;
+    // Idle connections make room; else it is waited for.
+    state->changed.reset();
+    state->shed();
+    try {
+      co_await state->changed.wait().timeout(overload_wait).stop(state->accepting.get_token());
+    } catch (const timed_out&) {
+    } catch (const cancelled&) {
+    }
+  }
+}
+
+template <class Listener>
+task<> accept_backlog(std::shared_ptr<server_state> state, Listener& listener,
+                      const std::optional<tls_context>& secret) {
+  try {
+    for (int i = 0; i < backlog_most && !state->is_full(); ++i) {
+      auto peer = co_await listener.accept().timeout(backlog_wait);
+      begin(state, std::move(peer), secret);
+    }
+  } catch (const timed_out&) {
+  } catch (const io_error&) {
+  }
+}
+
+template <class Listener>
+task<> serve_on(std::shared_ptr<server_state> state, Listener listener,
+                std::optional<tls_context> secret = {}) {
+  co_await accept_all(state, listener, secret);
+  co_await accept_backlog(state, listener, secret);
+  listener.close();
+  bool is_late = false;
+  try {
+    co_await state->drained.wait().timeout(state->options.drain_time);
+  } catch (const timed_out&) {
+    is_late = true;
+  }
+  if (!is_late) co_return;
+  state->end_all();
+  try {
+    co_await state->drained.wait().timeout(end_wait);
+  } catch (const timed_out&) {  // a handler waits for something else than its peer: it is not ours
+                                // to end
+  }
+}
+
+}  // namespace
+
+namespace {
+
+const char* describe_handler(sched::message*, void*, sched::message_act) {
+  return "a handler of HTTP";
+}
+
+}  // namespace
+
+template <class Stream>
+task<> converse(admission_ticket who, Stream over, connection_past was) {
+  const bool is_welcome = who.is_welcome();
+  server_state& in = *who.of();
+  connection_over<Stream> talk(std::move(who), std::move(over), was);
+  std::optional<entry> place;
+  try {
+    if (is_welcome) {
+      place.emplace(in, talk);
+      co_await talk.run();
+    } else {
+      co_await talk.turn_away();
+    }
+  } catch (const tls_error&) {  // the peer's certificate, or what it says, is none,
+  } catch (const io_error&) {   // or it has gone,
+  } catch (const timed_out&) {  // or is too slow,
+  } catch (const cancelled&) {  // or was given up
+  }
+  if (std::exception_ptr what = talk.take_failure())
+    submissions::report(std::move(what), talk.failed_memory(), &describe_handler);
+}
+
+server::server(router routes, const server_options& options) {
+  routes.check_is_here();
+  state_ = std::make_shared<server_state>(std::move(routes), options);
+}
+
+task<> server::serve(tcp_listener listener) { return serve_on(state_, std::move(listener)); }
+task<> server::serve(tcp_listener listener, tls_context self) {
+  return serve_on(state_, std::move(listener), std::move(self));
+}
+task<> server::serve(unix_listener listener) { return serve_on(state_, std::move(listener)); }
+
+void server::stop() const { state_->stop(); }
+
+std::size_t server::connections() const noexcept { return state_->count(); }
+
+}  // namespace troupe::http

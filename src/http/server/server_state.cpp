@@ -1,0 +1,231 @@
+#include "http/server/server_state.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "http/server/connection.hpp"
+#include "http/server/parked.hpp"
+#include "troupe/base/error.hpp"
+#include "troupe/runtime/here.hpp"
+
+namespace troupe::http {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+// How often late connections are looked for, at least and at most.
+constexpr std::chrono::nanoseconds sweep_min = 50ms, sweep_max = 1s;
+constexpr std::size_t shed_share = 16;
+constexpr std::size_t rejection_lingers_least = 8;
+
+void check(bool holds, const char* what) {
+  if (!holds) throw option_error(std::string("troupe: http::server_options: ") + what);
+}
+
+}  // namespace
+
+server_state::server_state(router table, const server_options& chosen)
+    : routes(std::move(table)), options(chosen) {
+  check(options.head_bytes >= 128, "head_bytes is less than 128");
+  check(options.head_bytes <= 1 << 30, "head_bytes is more than 1 GiB");
+  check(options.fields >= 1, "fields is 0");
+  check(options.target_bytes >= 1, "target_bytes is 0");
+  check(options.connections >= 1, "connections is 0");
+  check(options.connections_per_peer >= 1, "connections_per_peer is 0");
+  for (const std::chrono::nanoseconds span :
+       {options.head_time, options.idle_time, options.write_time, options.drain_time}) {
+    check(span.count() > 0, "a time is not positive");
+  }
+  check(options.body_grace.count() >= 0, "body_grace is negative");
+  check(options.name.find_first_of("\r\n") == std::string::npos, "name has a line end");
+  drained.set();
+}
+
+bool server_state::admit(const std::string& peer, peer_count*& count) {
+  std::lock_guard lock(mutex_);
+  count = peer.empty() ? nullptr : &*of_peer_.try_emplace(peer).first;
+  const bool too_many = count != nullptr && count->second >= options.connections_per_peer;
+  if (too_many) count = nullptr;
+  if (count != nullptr) ++count->second;
+  // order: relaxed  the mutex orders it; others read it as a hint
+  if (count_.fetch_add(1, std::memory_order_relaxed) == 0) drained.reset();
+  return !too_many;
+}
+
+void server_state::dismiss(peer_count* of) noexcept {
+  std::lock_guard lock(mutex_);
+  if (of != nullptr && --of->second == 0) of_peer_.erase(of_peer_.find(of->first));
+  // order: relaxed  as in admit
+  if (count_.fetch_sub(1, std::memory_order_relaxed) == 1) drained.set();
+  changed.set();
+}
+
+void server_state::enter(connection& one) {
+  bool start_sweep = false;
+  {
+    std::lock_guard lock(mutex_);
+    link(one);
+    // Those that are there by now have been told.
+    if (stopping.stop_requested())
+      one.end(all_end_ ? connection_ending::aborted : connection_ending::draining);
+    start_sweep = !std::exchange(sweeping_, true);
+  }
+  if (start_sweep) static_cast<void>(spawn(sweep(shared_from_this())));
+}
+
+void server_state::leave(connection& one) noexcept {
+  std::lock_guard lock(mutex_);
+  if (one.link_ != nullptr) unlink(one);
+}
+
+void server_state::link(connection& one) noexcept {
+  one.link_ = &first_;
+  one.next_ = first_;
+  if (first_ != nullptr) first_->link_ = &one.next_;
+  first_ = &one;
+}
+
+void server_state::unlink(connection& one) noexcept {
+  *one.link_ = one.next_;
+  if (one.next_ != nullptr) one.next_->link_ = one.link_;
+  one.link_ = nullptr;
+}
+
+namespace {
+
+std::atomic<std::size_t> shared_from{sharing_from_default};
+
+}  // namespace
+
+// order: relaxed (both)  a choice of tests, made before there is a server
+std::size_t sharing_from() noexcept { return shared_from.load(std::memory_order_relaxed); }
+void set_sharing_from(std::size_t connections) noexcept {
+  shared_from.store(connections, std::memory_order_relaxed);
+}
+
+// order: relaxed  a hint
+std::size_t server_state::count() const { return count_.load(std::memory_order_relaxed); }
+
+server_state::rejection_linger::rejection_linger(server_state& of) noexcept : of_(of) {
+  // order: relaxed  a count that nothing is published by
+  const std::size_t others = of.turned_away_.fetch_add(1, std::memory_order_relaxed);
+  may_linger_ = others < std::max(rejection_lingers_least, of.options.connections / shed_share);
+}
+// order: relaxed  as above
+server_state::rejection_linger::~rejection_linger() {
+  of_.turned_away_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+bool server_state::is_full() const noexcept {
+  // order: relaxed  a hint: who accepts looks again
+  return count_.load(std::memory_order_relaxed) >= options.connections ||
+         // order: relaxed  the same
+         buffered.load(std::memory_order_relaxed) >= options.buffer_bytes;
+}
+
+bool server_state::shed() {
+  struct candidate {
+    std::int64_t since_ns;
+    connection* live;
+    parked* at_rest;
+  };
+  const std::int64_t now_ns = now().count();
+  std::lock_guard lock(mutex_);
+  std::vector<candidate> idle;
+  for (connection* one = first_; one != nullptr; one = one->next_) {
+    if (connection::is_idle(one->phase_now(), one->idle_since_ns(), now_ns))
+      idle.push_back({one->idle_since_ns(), one, nullptr});
+  }
+  for (parked* one = oldest_parked_; one != nullptr; one = one->newer) {
+    const auto at = one->past.answered_one ? connection::phase::idle : connection::phase::fresh;
+    if (one->past.why == connection_ending::none && connection::is_idle(at, one->since_ns, now_ns))
+      idle.push_back({one->since_ns, nullptr, one});
+  }
+  if (idle.empty()) return false;
+  const auto last = idle.begin() + static_cast<std::ptrdiff_t>((idle.size() - 1) / shed_share);
+  std::nth_element(idle.begin(), last, idle.end(),
+                   [](const candidate& a, const candidate& b) { return a.since_ns < b.since_ns; });
+  std::for_each(idle.begin(), last + 1, [](const candidate& one) {
+    if (one.live != nullptr) {
+      one.live->end(connection_ending::shed);
+    } else {
+      end_parked(*one.at_rest, connection_ending::shed);
+    }
+  });
+  return true;
+}
+
+void server_state::end_all() noexcept {
+  std::lock_guard lock(mutex_);
+  all_end_ = true;
+  for (connection* one = first_; one != nullptr; one = one->next_)
+    one->end(connection_ending::aborted);
+  end_parked(connection_ending::aborted);
+}
+
+void server_state::revive(connection& one) {
+  std::lock_guard lock(mutex_);
+  one.revive();
+}
+
+void server_state::stop() {
+  // Handlers hear of it, and each answer from here on says that it is the last.
+  stopping.request_stop();
+  accepting.request_stop();
+  std::lock_guard lock(mutex_);
+  for (connection* one = first_; one != nullptr; one = one->next_)
+    one->end(connection_ending::draining);
+  end_parked(connection_ending::draining);
+}
+
+// When the next one may be late, or is to be parked.
+std::int64_t server_state::end_late(std::int64_t now_ns) noexcept {
+  std::int64_t earliest = end_late_parked(now_ns);
+  for (connection* one = first_; one != nullptr; one = one->next_) {
+    const std::int64_t expiry = one->expiry_ns(), parking = one->parking_ns();
+    if (expiry <= now_ns) {
+      one->end(connection_ending::late);
+    } else if (parking <= now_ns) {
+      one->end(connection_ending::parking);
+    } else {
+      earliest = std::min({earliest, expiry, parking});
+    }
+  }
+  return earliest;
+}
+
+task<> server_state::sweep(std::shared_ptr<server_state> self) {
+  // However it ends, the next one can begin.
+  struct guard {
+    explicit guard(server_state& runs) noexcept : of(runs) {}
+    guard(const guard&) = delete;
+    ~guard() {
+      if (done) return;
+      std::lock_guard lock(of.mutex_);
+      of.sweeping_ = false;
+    }
+    server_state& of;
+    bool done = false;
+  } ended(*self);
+  for (;;) {
+    std::int64_t earliest = 0;
+    const std::int64_t now_ns = now().count();
+    {
+      std::lock_guard lock(self->mutex_);
+      if (self->first_ == nullptr && self->oldest_parked_ == nullptr) {
+        self->sweeping_ = false;
+        ended.done = true;
+        co_return;
+      }
+      earliest = self->end_late(now_ns);
+    }
+    const std::chrono::nanoseconds until(earliest - now_ns);
+    co_await sleep_for(std::clamp<std::chrono::nanoseconds>(until, sweep_min, sweep_max)).weak();
+  }
+}
+
+}  // namespace troupe::http

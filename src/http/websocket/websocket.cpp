@@ -1,0 +1,580 @@
+#include "troupe/http/websocket.hpp"
+
+#include <openssl/evp.h>
+#include <openssl/rand.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <exception>
+#include <span>
+#include <utility>
+
+#include "http/websocket/deflate.hpp"
+#include "http/server/one_at_a_time.hpp"
+#include "http/routing/response_parts.hpp"
+#include "http/h1/send_order.hpp"
+#include "http/websocket/utf8.hpp"
+#include "http/websocket/websocket_terms.hpp"
+#include "troupe/base/error.hpp"
+#include "troupe/http/message.hpp"
+#include "troupe/io/error.hpp"
+#include "troupe/parallel/schedule.hpp"
+#include "troupe/runtime/here.hpp"
+
+namespace troupe::http {
+
+namespace {
+
+enum code : int { continuation = 0, text = 1, binary = 2, close_frame = 8, ping = 9, pong = 10 };
+constexpr int last_frame = 0x80, first_reserved_bit = 0x40;
+constexpr std::size_t control_bytes_max = 125;
+
+bool may_be_sent(int code) noexcept {
+  return (code >= 1000 && code <= 1014 && code != 1004 && code != 1005 && code != 1006) ||
+         (code >= 3000 && code <= 4999);
+}
+
+// Of the frames of a message that becomes so many bytes: flushes between its fragments make it
+// longer. Twice is more than any peer needs, and keeps one from sending empty blocks without end.
+std::uint64_t deflated_bytes_max(std::uint64_t message_bytes) noexcept {
+  constexpr std::uint64_t largest = UINT64_MAX / 2 - 1024;
+  return 2 * std::min(message_bytes, largest) + 1024;
+}
+
+// Of the payload of a close.
+int close_code_of(std::string_view payload) noexcept {
+  if (payload.size() < 2) return 1005;
+  return static_cast<unsigned char>(payload[0]) << 8 | static_cast<unsigned char>(payload[1]);
+}
+
+// Sixteen bytes in base64.
+bool is_key(std::string_view key) noexcept {
+  if (key.size() != 24 || key.substr(22) != "==") return false;
+  return std::all_of(key.begin(), key.end() - 2, [](char one) {
+    return (one >= 'a' && one <= 'z') || (one >= 'A' && one <= 'Z') || (one >= '0' && one <= '9') ||
+           one == '+' || one == '/';
+  });
+}
+
+std::string in_base64(std::string_view bytes) {
+  std::string letters(4 * bytes.size() / 3 + 5, '\0');
+  const int length = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(letters.data()),
+                                     reinterpret_cast<const unsigned char*>(bytes.data()),
+                                     static_cast<int>(bytes.size()));
+  letters.resize(static_cast<std::size_t>(length));
+  return letters;
+}
+
+void fill_randomly(std::span<char> to) {
+  if (RAND_bytes(reinterpret_cast<unsigned char*>(to.data()), static_cast<int>(to.size())) != 1) {
+    throw error("troupe: http: OpenSSL has no random bytes");
+  }
+}
+
+}  // namespace
+
+std::string websocket_key() {
+  std::array<char, 16> bytes;
+  fill_randomly(bytes);
+  return in_base64({bytes.data(), bytes.size()});
+}
+
+std::string websocket_answer_to(std::string_view key) {
+  const std::string both = std::string(key) + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+  std::array<unsigned char, EVP_MAX_MD_SIZE> hash;
+  unsigned bytes = 0;
+  if (EVP_Digest(both.data(), both.size(), hash.data(), &bytes, EVP_sha1(), nullptr) != 1) {
+    throw error("troupe: http: OpenSSL has no SHA-1");
+  }
+  return in_base64({reinterpret_cast<const char*>(hash.data()), bytes});
+}
+
+namespace {
+
+// A list may be spread over several fields.
+bool any_lists(const fields& all, std::string_view name, std::string_view word) noexcept {
+  return std::any_of(all.begin(), all.end(), [&](field one) {
+    return same_word(one.name, name) && lists_word(one.value, word);
+  });
+}
+
+}  // namespace
+
+websocket_answer websocket_handshake(const message_head& head, const websocket_options& options) {
+  websocket_answer made;
+  const bool asks = head.method == method::get && head.wants_upgrade &&
+                    any_lists(head.fields, "upgrade", "websocket");
+  if (!asks || head.fields["sec-websocket-version"] != "13") {
+    made.fields = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n";
+    made.status = 426;
+    return made;
+  }
+  const std::string_view key = head.fields["sec-websocket-key"];
+  // Of two, a proxy may have looked at the other one.
+  if (!is_key(key) || head.fields.count("sec-websocket-key") != 1 ||
+      head.fields.count("sec-websocket-version") != 1) {
+    made.why =
+        "Sec-WebSocket-Key has to be there once, as 16 bytes in base64, and Sec-WebSocket-Version "
+        "once";
+    return made;
+  }
+  made.why = accept_terms(head.fields, options, made.terms, made.fields);
+  if (!made.why.empty()) return made;
+  made.fields.insert(0, "Sec-WebSocket-Accept: " + websocket_answer_to(key) + "\r\n");
+  made.status = 101;
+  return made;
+}
+
+struct websocket_end {
+  // Of what the function threw: it sent something behind a close that was not its own, of which it
+  // had not heard yet.
+  static bool is_cause(const websocket& of, const io_error& thrown) noexcept {
+    return of.is_ended_ && thrown.code() == std::errc::broken_pipe;
+  }
+  static bool is_unsaid(const websocket& of) noexcept { return of.unsaid_ != 0; }
+  static task<> say(websocket& to) { return to.say_failure(); }
+};
+
+task<> websocket_conversation(transport& over, std::string begun, websocket_function talk,
+                              websocket_options options, websocket_terms terms) {
+  websocket peer(over, std::move(begun), options, std::move(terms));
+  task<> running = talk(peer);
+  std::exception_ptr failed;
+  try {
+    co_await std::move(running);
+  } catch (const io_error& e) {
+    if (!websocket_end::is_cause(peer, e)) failed = std::current_exception();
+  } catch (...) {
+    failed = std::current_exception();
+  }
+  try {
+    if (websocket_end::is_unsaid(peer)) {
+      co_await websocket_end::say(peer);
+    } else if (peer.close_code() == 0) {
+      co_await peer.close(failed == nullptr ? 1000 : 1011);
+    }
+  } catch (const io_error&) {  // the connection is no more
+  } catch (...) {
+    if (failed == nullptr) throw;  // else the function's own is what counts
+  }
+  if (failed != nullptr) std::rethrow_exception(std::move(failed));
+}
+
+// What an end has that compresses. A connection that has not agreed on it has no such object.
+struct websocket::parts {
+  explicit parts(const websocket_terms& terms)
+      : can_deflate(bits_of(terms, terms.is_client) >= 9),
+        out(bits_of(terms, terms.is_client), keeps(terms, terms.is_client), *terms.deflate),
+        in(bits_of(terms, !terms.is_client), keeps(terms, !terms.is_client)) {}
+  static int bits_of(const websocket_terms& terms, bool of_client) noexcept {
+    return of_client ? terms.deflate->client_max_window_bits
+                     : terms.deflate->server_max_window_bits;
+  }
+  static bool keeps(const websocket_terms& terms, bool of_client) noexcept {
+    return !(of_client ? terms.deflate->client_no_context_takeover
+                       : terms.deflate->server_no_context_takeover);
+  }
+
+  send_order order;  // the peer inflates messages in the order in which they were compressed
+  const bool can_deflate;
+  message_deflater out;
+  message_inflater in;
+};
+
+websocket::websocket(transport& over, std::string begun, const websocket_options& options,
+                     websocket_terms terms)
+    : over_(over),
+      options_(options),
+      terms_(std::move(terms)),
+      in_(std::move(begun)),
+      next_bytes_(in_.size()) {
+  if (terms_.deflate) parts_ = std::make_unique<parts>(terms_);
+}
+websocket::~websocket() = default;
+
+void websocket::closed(int code, std::string reason) {
+  if (close_code_ != 0) return;
+  close_code_ = code;
+  close_reason_ = std::move(reason);
+}
+
+void websocket::ends() noexcept { is_ended_ = is_ended_ || !close_sent_; }
+
+// What clients send is masked, by bytes that nobody can foresee: else who chooses a payload could
+// make a proxy see a request in it.
+std::string websocket::frame_of(int first, std::string_view payload) const {
+  constexpr std::size_t head_bytes_max = 14;
+  const std::size_t size = payload.size();
+  const int masked = terms_.is_client ? 0x80 : 0;
+  std::string bytes;
+  bytes.reserve(size + head_bytes_max);
+  bytes += static_cast<char>(first);
+  if (size < 126) {
+    bytes += static_cast<char>(masked | static_cast<int>(size));
+  } else {
+    const int width = size < 65536 ? 2 : 8;
+    bytes += static_cast<char>(masked | (width == 2 ? 126 : 127));
+    for (int i = width - 1; i >= 0; --i) bytes += static_cast<char>(size >> (8 * i));
+  }
+  if (!terms_.is_client) return bytes.append(payload);
+  std::array<char, 4> mask;
+  fill_randomly(mask);
+  bytes.append(mask.data(), mask.size());
+  for (std::size_t i = 0; i < size; ++i) bytes += static_cast<char>(payload[i] ^ mask[i % 4]);
+  return bytes;
+}
+
+task<> websocket::send_frame(int code, std::string payload) {
+  if (close_sent_) throw io_error("send", "a WebSocket that is closed", EPIPE);
+  close_sent_ = code == close_frame;
+  try {
+    if (parts_ != nullptr) {
+      co_await send_in_order(code, std::move(payload));
+    } else {
+      std::string bytes = frame_of(last_frame | code, payload);
+      co_await over_.send_owned(std::move(bytes));
+    }
+  } catch (...) {
+    if (code == close_frame) close_sent_ = false;
+    throw;
+  }
+}
+
+// A message is compressed when its turn to be sent has come: one that is given up before that is
+// part of no context.
+task<> websocket::send_in_order(int code, std::string payload) {
+  const send_order::turn mine(parts_->order);
+  if (!mine.has_come()) co_await mine.comes();
+  std::string deflated;
+  const bool may_deflate =
+      parts_->can_deflate && code < close_frame && payload.size() >= terms_.deflate->least_bytes;
+  try {
+    if (may_deflate) deflated = parts_->out.compress(payload);
+    const bool is_deflated = !deflated.empty();
+    std::string bytes =
+        frame_of(is_deflated ? last_frame | first_reserved_bit | code : last_frame | code,
+                 is_deflated ? deflated : payload);
+    co_await over_.send_owned(std::move(bytes));
+  } catch (...) {
+    // The peer never gets what a later message would refer to.
+    if (may_deflate) parts_->out.forget();
+    throw;
+  }
+}
+
+task<> websocket::send(std::string words) {
+  if (!is_utf8(words)) throw usage_error("troupe: http::websocket: the text is no UTF-8");
+  co_await send_frame(text, std::move(words));
+}
+
+task<> websocket::send_binary(std::string bytes) { co_await send_frame(binary, std::move(bytes)); }
+
+task<> websocket::close(int code, std::string reason) {
+  if (!may_be_sent(code))
+    throw usage_error("troupe: http::websocket: " + std::to_string(code) + " may not be sent");
+  if (reason.size() > control_bytes_max - 2) {
+    throw usage_error("troupe: http::websocket: the reason is longer than 123 bytes");
+  }
+  if (!is_utf8(reason)) throw usage_error("troupe: http::websocket: the reason is no UTF-8");
+  if (close_sent_) co_return;
+  std::string payload{static_cast<char>(code >> 8), static_cast<char>(code)};
+  payload += reason;
+  co_await send_frame(close_frame, std::move(payload));
+}
+
+// The peer does not keep to the protocol: it is told, and nothing of it is read any more.
+task<> websocket::fail(int code) {
+  closed(code, "");
+  ends();
+  unsaid_ = code;
+  co_await say_failure();
+}
+
+task<> websocket::say_failure() {
+  try {
+    co_await close(unsaid_);
+  } catch (const io_error&) {  // the peer has gone: nobody is to be told
+  }
+  unsaid_ = 0;
+}
+
+// How long more of what the peer has begun may be waited for now.
+std::chrono::nanoseconds websocket::patience() const noexcept {
+  const slowest_pace pace = over_.message_pace();
+  if (pace.rate == 0 || next_bytes_ == 0) return std::chrono::nanoseconds::max();
+  const std::chrono::nanoseconds due = std::chrono::seconds(next_bytes_ / pace.rate);
+  const std::chrono::nanoseconds longest = std::chrono::nanoseconds::max() - due;
+  return std::min(pace.grace, longest) - next_waited_ + due;
+}
+
+// A message, or a control frame outside of one, has come whole; perhaps more has.
+void websocket::begin_next() noexcept {
+  next_bytes_ = in_.size() - at_;
+  next_waited_ = {};
+}
+
+task<bool> websocket::more() {
+  in_.erase(0, at_);
+  at_ = 0;
+  constexpr std::size_t at_once = 4096;
+  // For what has come while nobody received.
+  constexpr std::chrono::nanoseconds shortest = std::chrono::milliseconds(1);
+  std::array<char, at_once> buffer;
+  if (heard_.count() < 0) heard_ = now();
+  for (;;) {
+    const std::chrono::nanoseconds begun = now(), quiet = begun - heard_, patient = patience();
+    if (ping_due_ && !close_sent_ && quiet < options_.ping_after) {
+      co_await send_frame(ping, std::string());
+      ping_due_ = false;
+    }
+    bool is_quiet = false, is_over = false;
+    std::size_t bytes = 0;
+    try {
+      const std::chrono::nanoseconds longest = std::min(options_.ping_after - quiet, patient);
+      bytes = co_await over_.receive(buffer, std::max(longest, shortest));
+    } catch (const timed_out&) {
+      is_quiet = true;
+    } catch (const cancelled&) {
+      is_over = true;
+    }
+    // By receives that are given up, too: else who polls would wait without end.
+    if (next_bytes_ > 0) next_waited_ += now() - begun;
+    const bool given_up = co_await submissions::being_cancelled();
+    if (bytes > 0) {
+      next_bytes_ += bytes;
+      asked_ = ping_due_ = false;
+      heard_ = now();
+      in_.append(buffer.data(), bytes);
+      co_return true;
+    }
+    if (given_up && (is_over || is_quiet))
+      throw cancelled("troupe: http::websocket: the receive was given up");
+    if (is_quiet && patience().count() <= 0) {
+      co_await fail(1008);
+      co_return false;
+    }
+    if (is_quiet && now() - heard_ < options_.ping_after) continue;
+    if (is_over) {
+      ends();
+      co_await close(1001);  // the server stops
+      closed(1001, "");
+      co_return false;
+    }
+    if (!is_quiet || asked_ || close_sent_) {
+      closed(1006, "");
+      co_return false;
+    }
+    asked_ = ping_due_ = true;
+    heard_ = now();
+  }
+}
+
+task<bool> websocket::need(std::size_t bytes) {
+  while (in_.size() - at_ < bytes) {
+    const bool came = co_await more();
+    if (!came) co_return false;
+  }
+  co_return true;
+}
+
+// The code with which a frame is refused that begins with these two bytes; 0: it is none.
+int websocket::breach_of(unsigned first, unsigned second) const noexcept {
+  const int code = static_cast<int>(first & 0x0F);
+  const bool is_control = code >= close_frame;
+  const bool known = code <= binary || (code >= close_frame && code <= pong);
+  const unsigned length = second & 0x7F;
+  const bool is_last = (first & last_frame) != 0;
+  const bool fits =
+      is_control ? is_last && length <= control_bytes_max : (code == continuation) == in_message_;
+  // That a message is compressed its first frame says.
+  const bool may_deflate = parts_ != nullptr && (code == text || code == binary);
+  const unsigned reserved = may_deflate ? 0x30 : 0x70;
+  const bool is_masked = (second & 0x80) != 0;  // what clients send is, and nothing else
+  return (first & reserved) != 0 || is_masked == terms_.is_client || !known || !fits ? 1002 : 0;
+}
+
+task<bool> websocket::read_frame() {
+  bool there = co_await need(2);
+  if (!there) co_return false;
+  const auto byte = [this](std::size_t i) { return static_cast<unsigned char>(in_[at_ + i]); };
+  const unsigned first = byte(0), second = byte(1);
+  if (const int breach = breach_of(first, second); breach != 0) {
+    co_await fail(breach);
+    co_return false;
+  }
+  frame one;
+  one.last = (first & last_frame) != 0;
+  one.code = static_cast<int>(first & 0x0F);
+  const bool is_control = one.code >= close_frame;
+  const unsigned length = second & 0x7F;
+  const std::size_t width = length == 126   ? 2
+                            : length == 127 ? 8
+                                            : 0,
+                    mask_bytes = terms_.is_client ? 0 : 4;
+  there = co_await need(2 + width + mask_bytes);
+  if (!there) co_return false;
+  one.bytes = width == 0 ? length : 0;
+  for (std::size_t i = 0; i < width; ++i) one.bytes = one.bytes << 8 | byte(2 + i);
+  std::memcpy(&one.mask, in_.data() + at_ + 2 + width, mask_bytes);
+  const bool is_short = (width == 2 && one.bytes < 126) || (width == 8 && one.bytes < 65536);
+  if (is_short || one.bytes >> 63 != 0) {
+    co_await fail(1002);
+    co_return false;
+  }
+  const bool begins = !is_control && !in_message_;
+  const bool is_deflated = begins ? (first & first_reserved_bit) != 0 : message_is_deflated_;
+  // What is compressed may be longer than what it becomes, but not by much.
+  const std::uint64_t before = begins ? 0 : is_deflated ? deflated_bytes_ : message_.size();
+  const std::uint64_t most =
+      is_deflated ? deflated_bytes_max(options_.message_bytes) : options_.message_bytes;
+  if (!is_control && one.bytes > most - before) {
+    co_await fail(1009);
+    co_return false;
+  }
+  at_ += 2 + width + mask_bytes;
+  if (is_control) control_.clear();
+  if (begins) {
+    message_is_text_ = one.code == text;
+    message_is_deflated_ = is_deflated;
+    deflated_bytes_ = 0;
+  }
+  if (!is_control) deflated_bytes_ += one.bytes;
+  in_message_ = in_message_ || !is_control;
+  frame_ = one;
+  frame_done_ = 0;
+  in_frame_ = true;
+  co_return true;
+}
+
+// The next piece of a compressed message. The code with which it is refused; 0: it is not.
+int websocket::inflate(std::string_view piece) {
+  switch (parts_->in.add(piece, message_, options_.message_bytes)) {
+    case inflate_result::whole:
+      return 0;
+    case inflate_result::too_large:
+      return 1009;
+    case inflate_result::malformed:
+      break;
+  }
+  return 1007;
+}
+
+// All of its frames have come.
+int websocket::finish_message() {
+  if (message_is_deflated_) {
+    const inflate_result how = parts_->in.finish(message_, options_.message_bytes);
+    if (how != inflate_result::whole) return how == inflate_result::too_large ? 1009 : 1007;
+  }
+  return message_is_text_ && !is_utf8(message_) ? 1007 : 0;
+}
+
+task<bool> websocket::read_payload(std::string& to) {
+  std::array<char, 4> mask;
+  std::memcpy(mask.data(), &frame_.mask, 4);
+  const bool is_deflated = frame_.code < close_frame && message_is_deflated_;
+  while (frame_done_ < frame_.bytes) {
+    if (at_ == in_.size()) {
+      const bool came = co_await more();
+      if (!came) co_return false;
+    }
+    const auto bytes = static_cast<std::size_t>(
+        std::min<std::uint64_t>(frame_.bytes - frame_done_, in_.size() - at_));
+    const std::span<char> piece(in_.data() + at_, bytes);
+    if (!terms_.is_client) {
+      for (std::size_t i = 0; i < bytes; ++i)
+        piece[i] = static_cast<char>(piece[i] ^ mask[(frame_done_ + i) % 4]);
+    }
+    at_ += bytes;
+    frame_done_ += bytes;
+    const std::string_view came(piece.data(), piece.size());
+    const int wrong = is_deflated ? inflate(came) : 0;
+    if (wrong != 0) {
+      co_await fail(wrong);
+      co_return false;
+    }
+    if (!is_deflated) to += came;
+  }
+  in_frame_ = false;
+  co_return true;
+}
+
+// To a ping, or to a close, which is the end.
+task<> websocket::send_answer() {
+  const bool ends = frame_.code == close_frame;
+  if (!close_sent_) {
+    std::string payload = ends ? answer_->substr(0, 2) : *answer_;
+    try {
+      co_await send_frame(ends ? close_frame : pong, std::move(payload));
+    } catch (const io_error&) {
+      if (!ends) throw;  // else the peer has gone as it said
+    }
+  }
+  if (ends)
+    closed(close_code_of(*answer_), answer_->size() > 2 ? answer_->substr(2) : std::string());
+  answer_.reset();
+}
+
+// False when that was the end.
+task<bool> websocket::take_control() {
+  if (frame_.code == pong) co_return true;
+  if (frame_.code == close_frame) {
+    const bool wrong =
+        control_.size() == 1 || (control_.size() >= 2 && !may_be_sent(close_code_of(control_)));
+    if (wrong ||
+        !is_utf8(std::string_view(control_).substr(std::min<std::size_t>(control_.size(), 2)))) {
+      co_await fail(wrong ? 1002 : 1007);
+      co_return false;
+    }
+    ends();
+  }
+  answer_ = std::move(control_);
+  co_return true;
+}
+
+task<std::optional<websocket_message>> websocket::receive() {
+  const one_at_a_time alone(
+      is_received_, "troupe: http::websocket: a receive is under way already: await it first");
+  if (!in_message_) message_.clear();
+  while (close_code_ == 0 && !is_whole_) {
+    if (answer_) {
+      co_await send_answer();
+      continue;
+    }
+    if (!in_frame_) {
+      const bool begun = co_await read_frame();
+      if (!begun) break;
+    }
+    const bool is_control = frame_.code >= close_frame;
+    const bool whole = co_await read_payload(is_control ? control_ : message_);
+    if (!whole) break;
+    if (is_control) {
+      if (!in_message_) begin_next();
+      const bool goes_on = co_await take_control();
+      if (!goes_on) break;
+      continue;
+    }
+    if (!frame_.last) continue;
+    if (const int wrong = finish_message(); wrong != 0) {
+      co_await fail(wrong);
+      break;
+    }
+    begin_next();
+    is_whole_ = true;
+  }
+  if (!is_whole_) {
+    if (unsaid_ != 0) co_await say_failure();
+    co_return std::nullopt;
+  }
+  // What ended the wait of a branch that is given up may have come in the same turn.
+  const bool given_up = co_await submissions::being_cancelled();
+  if (given_up) throw cancelled("troupe: http::websocket: the receive was given up");
+  in_message_ = is_whole_ = false;
+  websocket_message came;
+  came.is_text = message_is_text_;
+  came.data = message_;
+  co_return std::optional<websocket_message>(came);
+}
+
+}  // namespace troupe::http

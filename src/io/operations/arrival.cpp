@@ -1,0 +1,10 @@
+#include "io/operations/arrival.hpp"
+
+namespace troupe::io {
+
+bool arrival::begin(stream& of) noexcept {
+  at = of.descriptor_.bound();
+  return at != nullptr && !home().start(*this);
+}
+
+}  // namespace troupe::io

@@ -1,0 +1,207 @@
+#include "io/operations/attempt.hpp"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+
+#include "io/operations/attempt_stream.hpp"
+
+namespace troupe::io {
+namespace {
+
+std::ptrdiff_t transfer(kernel& calls, const slot& at, operation& one) noexcept {
+  std::byte* const data = one.data + one.done;
+  std::size_t bytes = one.bytes - one.done;
+  if (one.asks_first) {
+    bytes = std::min<std::size_t>(bytes, PIPE_BUF);  // for so much there is room when there is some
+    const int found = calls.look(at.fd, one.what == action::read ? POLLIN : POLLOUT);
+    if (found <= 0) return found == 0 ? -EAGAIN : found;
+  }
+  if (one.what == action::read) {
+    return one.socket ? calls.receive(at.fd, data, bytes, nullptr, nullptr)
+                      : calls.read(at.fd, data, bytes);
+  }
+  return one.socket ? calls.send(at.fd, data, bytes, nullptr, 0) : calls.write(at.fd, data, bytes);
+}
+
+bool datagram(kernel& calls, slot& at, operation& one) noexcept {
+  const bool in = one.what == action::receive;
+  const std::ptrdiff_t result = uninterrupted([&] {
+    return in ? calls.receive(at.fd, one.data, one.bytes, one.address,
+                              one.address == nullptr ? nullptr : &one.address_bytes)
+              : calls.send(at.fd, one.data, one.bytes, one.address, one.address_bytes);
+  });
+  if (would_block(result)) {
+    (in ? at.can_read : at.can_write) = false;
+    return false;
+  }
+  if (result >= 0) one.done = std::min(static_cast<std::size_t>(result), one.bytes);
+  return finish(one, result);
+}
+
+// A part that is short may be the socket's or the file's end: the next call tells.
+bool send_file(kernel& calls, slot& at, operation& one) noexcept {
+  while (one.done != one.bytes) {
+    std::size_t bytes = std::min(one.bytes - one.done, step_bytes_max);
+    if (one.asks_first) {
+      bytes = std::min<std::size_t>(bytes, PIPE_BUF);
+      const int found = calls.look(at.fd, POLLOUT);
+      if (found == 0) {
+        at.can_write = false;
+        return false;
+      }
+      if (found < 0) return finish(one, found);
+    }
+    const std::ptrdiff_t part = uninterrupted([&] {
+      return calls.send_file(at.fd, one.extra, one.offset + static_cast<std::int64_t>(one.done),
+                             bytes);
+    });
+    if (would_block(part)) {
+      at.can_write = false;
+      return false;
+    }
+    if (part <= 0) return finish(one, part);
+    one.done += static_cast<std::size_t>(part);
+    if (!one.whole) break;
+  }
+  return finish(one, 0);
+}
+
+bool accept(kernel& calls, slot& at, operation& one) noexcept {
+  const socklen_t room = one.address_bytes;
+  std::ptrdiff_t result = 0;
+  do {
+    one.address_bytes = room;
+    result = uninterrupted([&] { return calls.accept(at.fd, one.address, &one.address_bytes); });
+  } while (is_of_the_peer(result));
+  if (!would_block(result)) return finish(one, result);
+  at.can_read = false;
+  return false;
+}
+
+// Interrupted, it goes on by itself. Once begun, who may write is connected, or knows why not.
+bool connect(kernel& calls, slot& at, operation& one) noexcept {
+  if (one.begun) {
+    if (calls.look(at.fd, POLLOUT) == 0) {
+      at.can_write = false;
+      return false;
+    }
+    return finish(one, -calls.pending_error(at.fd));
+  }
+  const int result = calls.connect(at.fd, one.address, one.address_bytes);
+  if (result != -EINPROGRESS && result != -EINTR) return finish(one, result);
+  one.begun = true;
+  at.can_write = false;
+  return false;
+}
+
+bool readiness(kernel& calls, slot& at, operation& one) noexcept {
+  const bool in = one.what == action::readable;
+  const int found = calls.look(at.fd, in ? POLLIN : POLLOUT);
+  if (found != 0) return finish(one, found > 0 && (found & POLLNVAL) != 0 ? -EBADF : found);
+  (in ? at.can_read : at.can_write) = false;
+  return false;
+}
+
+// Of no direction: what may be read, or written, is as it was.
+bool has_ended(kernel& calls, const slot& at, operation& one) noexcept {
+  const int found = calls.look(at.fd, static_cast<short>(one.extra));
+  return found != 0 && finish(one, found > 0 && (found & POLLNVAL) != 0 ? -EBADF : found);
+}
+
+}  // namespace
+
+bool is_of_the_peer(std::ptrdiff_t result) noexcept {
+  switch (-result) {
+    case ECONNABORTED:
+    case EPROTO:
+    case ENETDOWN:
+    case ENOPROTOOPT:
+    case EHOSTDOWN:
+    case ENONET:
+    case EHOSTUNREACH:
+    case ENETUNREACH:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool attempt(kernel& calls, slot& at, operation& one) noexcept {
+  switch (one.what) {
+    case action::read:
+    case action::write: {
+      const auto part = [&] { return transfer(calls, at, one); };
+      return one.leased ? lease(at, one, part) : stream(at, one, part);
+    }
+    case action::accept:
+      return accept(calls, at, one);
+    case action::connect:
+      return connect(calls, at, one);
+    case action::readable:
+    case action::writable:
+      return readiness(calls, at, one);
+    case action::ended:
+      return has_ended(calls, at, one);
+    case action::receive:
+    case action::send:
+      return datagram(calls, at, one);
+    case action::send_file:
+      return send_file(calls, at, one);
+    default:
+      break;
+  }
+  return finish(one, -EINVAL);
+}
+
+bool attempt_file(kernel& calls, int fd, operation& one, bool at_once) noexcept {
+  for (;;) {
+    const std::size_t bytes = std::min(one.bytes - one.done, step_bytes_max);
+    const std::int64_t offset = one.offset == own_position
+                                    ? own_position
+                                    : one.offset + static_cast<std::int64_t>(one.done);
+    bool transfers = false;
+    const std::ptrdiff_t result = uninterrupted([&]() -> std::ptrdiff_t {
+      switch (one.what) {
+        case action::status:
+          return calls.status(fd, reinterpret_cast<struct statx*>(one.data));
+        case action::open:
+          // What it would change of a directory is written to the disk.
+          if (at_once && (one.extra & (O_CREAT | O_TRUNC)) != 0) return -EAGAIN;
+          return calls.open(reinterpret_cast<const char*>(one.data), one.extra,
+                            static_cast<mode_t>(one.bytes), at_once);
+        case action::read_at:
+          transfers = true;
+          return calls.read_at(fd, one.data + one.done, bytes, offset, at_once);
+        case action::close:
+          if (one.extra != 0) return 0;
+          break;
+        default:
+          break;
+      }
+      if (at_once) return -EAGAIN;
+      switch (one.what) {
+        case action::write_at:
+          transfers = true;
+          return calls.write_at(fd, one.data + one.done, bytes, offset);
+        case action::sync:
+          return calls.sync(fd, one.extra != 0);
+        // Interrupted or not, the descriptor is gone, and may be another one's already.
+        case action::close: {
+          const int closed = calls.close(fd);
+          return closed == -EINTR ? 0 : closed;
+        }
+        default:
+          return -EINVAL;
+      }
+    });
+    if (at_once && would_block(result)) return false;
+    if (!transfers || result <= 0) return finish(one, result);
+    one.done += static_cast<std::size_t>(result);
+    if (!one.whole || one.done == one.bytes) return finish(one, result);
+  }
+}
+
+}  // namespace troupe::io

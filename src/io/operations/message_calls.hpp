@@ -1,0 +1,78 @@
+// message_calls: recvfrom and sendto of a server's small messages, in the function that makes them.
+//
+// The kernel's way through them is longer than what a processor keeps of the calls that it is in:
+// so each function that returns behind one is a branch that is not foreseen. Hence they, and what
+// leads to them, are inline where a reactor has thousands of them a second (io/echo_64, Zen 4: 3
+// %). Rejected: the C library's functions, points of cancellation: while there are several threads,
+// that costs two locked instructions a call (2 %); its syscall(), one more function that returns.
+// Sanitizers see the former only.
+#pragma once
+
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+
+#include "io/reactor/kernel.hpp"
+#include "troupe/base/platform.hpp"
+
+namespace troupe::io {
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+inline std::ptrdiff_t receive_from(int fd, void* data, std::size_t bytes, int flags, sockaddr* peer,
+                                   socklen_t* peer_bytes) noexcept {
+  const std::ptrdiff_t part = ::recvfrom(fd, data, bytes, flags, peer, peer_bytes);
+  return part < 0 ? -errno : part;
+}
+inline std::ptrdiff_t send_to(int fd, const void* data, std::size_t bytes, int flags,
+                              const sockaddr* to, socklen_t to_bytes) noexcept {
+  const std::ptrdiff_t part = ::sendto(fd, data, bytes, flags, to, to_bytes);
+  return part < 0 ? -errno : part;
+}
+#else
+// -errno when it fails.
+TROUPE_INLINE std::ptrdiff_t system_call(long number, int fd, const void* data, std::size_t bytes,
+                                         int flags, const void* address,
+                                         std::size_t address_word) noexcept {
+#if defined(__x86_64__) && defined(__LP64__)
+  std::ptrdiff_t result = number;
+  register long fourth asm("r10") = flags;
+  register const void* fifth asm("r8") = address;
+  register std::size_t sixth asm("r9") = address_word;
+  asm volatile("syscall"
+               : "+a"(result)
+               : "D"(static_cast<long>(fd)), "S"(data), "d"(bytes), "r"(fourth), "r"(fifth),
+                 "r"(sixth)
+               : "rcx", "r11", "memory");
+  return result;
+#else
+  const std::ptrdiff_t result = ::syscall(number, fd, data, bytes, flags, address, address_word);
+  return result < 0 ? -errno : result;
+#endif
+}
+TROUPE_INLINE std::ptrdiff_t receive_from(int fd, void* data, std::size_t bytes, int flags,
+                                          sockaddr* peer, socklen_t* peer_bytes) noexcept {
+  return system_call(SYS_recvfrom, fd, data, bytes, flags, peer,
+                     reinterpret_cast<std::size_t>(peer_bytes));
+}
+TROUPE_INLINE std::ptrdiff_t send_to(int fd, const void* data, std::size_t bytes, int flags,
+                                     const sockaddr* to, socklen_t to_bytes) noexcept {
+  return system_call(SYS_sendto, fd, data, bytes, flags, to, to_bytes);
+}
+#endif
+
+// Of a stream's socket, as the kernel's receive and send.
+TROUPE_INLINE std::ptrdiff_t receive_some(kernel& calls, int fd, void* data,
+                                          std::size_t bytes) noexcept {
+  return calls.is_real ? receive_from(fd, data, bytes, 0, nullptr, nullptr)
+                       : calls.receive(fd, data, bytes, nullptr, nullptr);
+}
+TROUPE_INLINE std::ptrdiff_t send_some(kernel& calls, int fd, const void* data,
+                                       std::size_t bytes) noexcept {
+  return calls.is_real ? send_to(fd, data, bytes, MSG_NOSIGNAL, nullptr, 0)
+                       : calls.send(fd, data, bytes, nullptr, 0);
+}
+
+}  // namespace troupe::io

@@ -1,0 +1,246 @@
+#include "troupe/io/operations/suspension.hpp"
+
+#include <cerrno>
+#include <memory>
+#include <new>
+#include <utility>
+
+#include "io/sockets/peer.hpp"
+#include "io/reactor/reactor.hpp"
+#include "troupe/io/error.hpp"
+#include "troupe/memory/block_pool.hpp"
+#include "troupe/observe/trace.hpp"
+
+namespace troupe::io {
+namespace {
+
+const char* name_of(action what) noexcept {
+  switch (what) {
+    case action::read:
+      return "read";
+    case action::write:
+      return "write";
+    case action::accept:
+      return "accept";
+    case action::connect:
+      return "connect";
+    case action::readable:
+      return "readable";
+    case action::writable:
+      return "writable";
+    case action::receive:
+      return "receive";
+    case action::send:
+      return "send";
+    case action::send_file:
+      return "send_file";
+    case action::ended:
+      return "ended";
+    case action::room:
+      return "room";
+    case action::open:
+      return "open";
+    case action::read_at:
+      return "read_at";
+    case action::write_at:
+      return "write_at";
+    case action::sync:
+      return "sync";
+    case action::close:
+      return "close";
+    case action::status:
+      return "status";
+  }
+  return "operation";
+}
+
+void trace_end(const operation& of) noexcept {
+  if (!observe::tracing()) [[likely]]
+    return;
+  observe::record(observe::event::io_end, name_of(of.what),
+                  of.done != 0 ? of.done : static_cast<std::uint64_t>(std::int64_t{of.result}));
+}
+
+}  // namespace
+
+void begin_wait(operation_suspension*& made, action what) {
+  made = ::new (memory::allocate(sizeof(operation_suspension))) operation_suspension(what);
+}
+void begin_wait(limited_suspension*& made, action what) {
+  made = ::new (memory::allocate(sizeof(limited_suspension))) limited_suspension(what);
+}
+
+void end_wait(operation_suspension* one) noexcept {
+  std::destroy_at(one);
+  memory::deallocate(one, sizeof(operation_suspension));
+}
+void end_wait(limited_suspension* one) noexcept {
+  std::destroy_at(one);
+  memory::deallocate(one, sizeof(limited_suspension));
+}
+
+std::int32_t write_at_once(tasks::coroutine& who, const descriptor& to, std::string_view bytes,
+                           bool whole) noexcept {
+  tasks::async_call& in = *who.in;
+  slot* const at = to.bound_to(*in.at->io);
+  const bool others_turn =
+      in.at_once + operation_suspension::share >= operation_suspension::at_once_max;
+  if (at == nullptr || bytes.empty() || bytes.size() > INT32_MAX || in.cancelled || others_turn ||
+      observe::tracing())
+    return 0;
+  // One that is refused, too: else who goes on writing to a peer that has gone would let nobody in.
+  in.at_once = static_cast<std::uint8_t>(in.at_once + operation_suspension::share);
+  return at->owner->write_at_once(*at, bytes, whole);
+}
+
+void give_up_rest(const descriptor& of) noexcept {
+  if (slot* const at = of.bound()) at->owner->give_up_rest(*at);
+}
+
+reactor& operation_suspension::home() const noexcept { return *at->owner; }
+
+bool operation_suspension::suspend(tasks::coroutine& awaiting, descriptor& on) {
+  who = &awaiting;
+  tasks::async_call& in = *awaiting.in;
+  if (in.cancelled) {
+    end_early(reason::cancelled);
+    result = -ECANCELED;
+    return false;
+  }
+  at = &on.bind(*in.at->io);
+  generation_ = at->generation;
+  if (what == action::write && result < 0) return false;  // that was tried (write_at_once)
+  excused = weak;
+  in_turn = leased;
+  if (observe::tracing()) [[unlikely]]
+    observe::record(observe::event::io_begin, name_of(what), static_cast<std::uint64_t>(on.fd()));
+  // A read for which there is no room is not one of a byte that may never come.
+  const bool is_empty = what == action::read && bytes == 0 && !leased;
+  if (!is_empty && !(what == action::room ? home().start_room(*this) : home().start(*this))) {
+    in.at_once = 0;
+    enlist(awaiting);  // when it is over already, this turn is still to end before it goes on
+    return true;
+  }
+  trace_end(*this);
+  in.at_once =
+      static_cast<std::uint8_t>(in.at_once + (what == action::accept ? accept_share : share));
+  if (in.at_once < at_once_max) return false;
+  in.at_once = 0;
+  enlist(awaiting);
+  in.at->go_on_later(*this);
+  return true;
+}
+
+void operation_suspension::come_to_its_end() noexcept {
+  if (!due) trace_end(*this);
+  over(tasks::outcome::arrived);
+}
+
+// Any thread, until the coroutine goes on.
+void operation_suspension::end_early(reason why) noexcept {
+  reason none = reason::none;
+  // order: relaxed  read after the wait is over, which orders it
+  why_.compare_exchange_strong(none, why, std::memory_order_relaxed);
+  if (at == nullptr) return;
+  if (what == action::room) {
+    home().cancel_room(*this);
+  } else {
+    home().cancel(*this);
+  }
+}
+
+const char* operation_suspension::act_on(sched::message* base, void*, sched::message_act act) {
+  if (act == sched::message_act::describe) return "I/O";
+  auto& self = static_cast<operation_suspension&>(*static_cast<suspension*>(base));
+  if (act == sched::message_act::detach) {
+    self.end_early(reason::cancelled);
+    return nullptr;  // its completion is on its way
+  }
+  // At the runtime's end nobody else looks for completions.
+  if (act == sched::message_act::reclaim) {
+    // order: acquire  who has ended the wait is done with it; pairs with wait::arrive/release
+    while (!self.reclaimable.load(std::memory_order_acquire)) self.home().drive();
+    if (self.due) self.home().give_up(self);
+  }
+  if (act == sched::message_act::handle && self.due && !self.carry_out()) return nullptr;
+  return arrive(self, act);
+}
+
+// In its turn. False: what it was told of is not there any more.
+bool operation_suspension::carry_out() noexcept {
+  if (home().carry_out(*this)) {
+    trace_end(*this);
+    return true;
+  }
+  // Who asked for its end while it was due was not heard.
+  // order: relaxed  before, and so seen behind the slot's mutex; or its cancel() comes after it
+  if (why_.load(std::memory_order_relaxed) != reason::none) home().cancel(*this);
+  return false;
+}
+
+std::string operation_suspension::peer() const {
+  if (at == nullptr) return "a closed descriptor";
+  std::lock_guard lock(at->mutex);
+  return at->generation == generation_ && at->fd >= 0 ? peer_of(home().calls, at->fd)
+                                                      : "a closed descriptor";
+}
+
+void operation_suspension::check(const char* name) const {
+  if (result >= 0) return;
+  if (result == -ECANCELED) {
+    // order: relaxed  ordered by the wait's end
+    if (why_.load(std::memory_order_relaxed) == reason::timed_out) {
+      throw timed_out(std::string("troupe: ") + name + ": it did not come about in time");
+    }
+    throw cancelled(std::string("troupe: ") + name + ": cancelled, or its descriptor was closed");
+  }
+  throw io_error(name, peer(), -result);
+}
+
+void operation_suspension::close_result() noexcept {
+  if (at != nullptr && !pending && result >= 0)
+    home().calls.close(std::exchange(result, -ECANCELED));
+}
+
+io_buffer operation_suspension::take_buffer() noexcept {
+  if (at == nullptr || pending || data == nullptr) return {};
+  return io_buffer(*home().buffers, std::exchange(data, nullptr), done);
+}
+
+void operation_suspension::check_whole(const char* name) const {
+  check(name);
+  if (done < bytes) throw end_of_stream(name, peer(), done);
+}
+
+bool limited_suspension::suspend(tasks::coroutine& awaiting, descriptor& on,
+                                 std::chrono::nanoseconds at_most, const std::stop_token& stop) {
+  // The rest of what was begun at once begins in any case, and is then ended as any other: others
+  // wait for it.
+  if (done == 0 && (at_most.count() <= 0 || stop.stop_requested())) {
+    end_early(stop.stop_requested() ? reason::cancelled : reason::timed_out);
+    result = -ECANCELED;
+    return false;
+  }
+  if (!operation_suspension::suspend(awaiting, on)) return false;
+  // From here on it may be over at any time; but not gone, for its coroutine goes on after this
+  // turn.
+  try {
+    tasks::timers& clock = *awaiting.in->at->clock;
+    timer::weak = operation::weak;
+    if (at_most != std::chrono::nanoseconds::max()) {
+      tasks::arm(clock, *this, tasks::due_in(clock, at_most));
+      armed_ = true;
+    }
+    if (stop.stop_possible()) stop_.emplace(stop, on_stop{*this});
+  } catch (...) {
+    end_early(reason::timed_out);  // without the limit it would not be what was asked for
+  }
+  return true;
+}
+
+void limited_suspension::release() noexcept {
+  stop_.reset();  // waits for a callback that is running
+  if (armed_) tasks::cancel(*who->in->at->clock, *this);
+}
+
+}  // namespace troupe::io

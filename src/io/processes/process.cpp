@@ -1,0 +1,272 @@
+#include "troupe/io/process.hpp"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <mutex>
+
+#include "io/processes/reaper.hpp"
+#include "troupe/io/error.hpp"
+
+namespace troupe {
+namespace io {
+
+struct child {
+  child(pid_t number, int descriptor, std::string program) noexcept
+      : pid(number), pidfd(descriptor), name(std::move(program)) {}
+  child(const child&) = delete;
+  child& operator=(const child&) = delete;
+  ~child() {
+    if (pidfd < 0) return;
+    if (ended || lost) {
+      ::close(pidfd);
+    } else {
+      reap_in_background(pidfd);
+    }
+  }
+
+  // What became of it, if it has ended; reaped by the first who asks then.
+  std::optional<exit_status> look() {
+    std::lock_guard lock(mutex);
+    if (ended) return ended;
+    if (lost) throw io_error("process::wait", name, ECHILD);
+    siginfo_t how{};
+    int result = -1;
+    do result = ::waitid(P_PIDFD, static_cast<id_t>(pidfd), &how, WEXITED | WNOHANG);
+    while (result < 0 && errno == EINTR);
+    if (result < 0) {
+      const int number = errno;
+      lost = number == ECHILD;
+      throw io_error("process::wait", name, number);
+    }
+    if (how.si_pid != 0) ended.emplace(how.si_status, how.si_code != CLD_EXITED);
+    return ended;
+  }
+
+  const pid_t pid;
+  const int pidfd;
+  const std::string name;
+  std::mutex mutex;
+  std::optional<exit_status> ended;
+  bool lost = false;  // somebody else has reaped it
+};
+
+descriptor& exit_job::prepare(operation_suspension&) {
+  if (of_ == nullptr)
+    throw usage_error("troupe: process::wait: none was started, or it was moved from");
+  asked_ = descriptor::borrow(of_->pidfd);
+  return asked_;
+}
+
+exit_status exit_job::finish(operation_suspension& wait) {
+  wait.check("process::wait");
+  asked_.close();
+  // Ready, it has ended.
+  if (const std::optional<exit_status> status = of_->look()) return *status;
+  throw io_error("process::wait", of_->name, ECHILD);
+}
+
+}  // namespace io
+
+namespace {
+
+// Closed with the scope, unless it is taken.
+class owned_fd {
+ public:
+  owned_fd() = default;
+  explicit owned_fd(int fd) noexcept : fd_(fd) {}
+  owned_fd(const owned_fd&) = delete;
+  owned_fd& operator=(const owned_fd&) = delete;
+  ~owned_fd() { reset(-1); }
+  void reset(int fd) noexcept {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = fd;
+  }
+  int get() const noexcept { return fd_; }
+  int take() noexcept { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_ = -1;
+};
+
+constexpr int first_free = 3;  // behind the standard streams
+
+int checked(int result, const char* call, const std::string& program) {
+  if (result < 0) throw io_error(call, program, errno);
+  return result;
+}
+
+// One of the child's streams, and this side's end of its pipe. What the child is to have lies
+// behind the three, so that no copy to one of them can overwrite what another one is copied from.
+struct wired {
+  owned_fd theirs, ours;
+};
+
+void give_pipe(wired& to, bool child_reads, const std::string& program) {
+  std::array<int, 2> ends{};
+  checked(::pipe2(ends.data(), O_CLOEXEC), "pipe", program);
+  const owned_fd low(ends[child_reads ? 0 : 1]);
+  to.ours.reset(ends[child_reads ? 1 : 0]);
+  to.theirs.reset(checked(::fcntl(low.get(), F_DUPFD_CLOEXEC, first_free), "fcntl", program));
+}
+
+// Of posix_spawn: what the child does before it runs the program.
+class spawning {
+ public:
+  spawning() {
+    number(::posix_spawn_file_actions_init(&actions_));
+    number(::posix_spawnattr_init(&attributes_));
+  }
+  spawning(const spawning&) = delete;
+  spawning& operator=(const spawning&) = delete;
+  ~spawning() {
+    ::posix_spawn_file_actions_destroy(&actions_);
+    ::posix_spawnattr_destroy(&attributes_);
+  }
+
+  void put(int fd, int as) { number(::posix_spawn_file_actions_adddup2(&actions_, fd, as)); }
+  void go_to(const std::string& directory) {
+    number(::posix_spawn_file_actions_addchdir_np(&actions_, directory.c_str()));
+  }
+  void begin_afresh(bool new_session) {
+    number(::posix_spawn_file_actions_addclosefrom_np(&actions_, first_free));
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    ::posix_spawnattr_setsigmask(&attributes_, &none);
+    ::posix_spawnattr_setsigdefault(&attributes_, &all);
+    const int flags =
+        POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | (new_session ? POSIX_SPAWN_SETSID : 0);
+    ::posix_spawnattr_setflags(&attributes_, static_cast<short>(flags));
+  }
+  // The child's number, or -errno.
+  int start(const std::string& program, char* const* arguments, char* const* environment) noexcept {
+    pid_t made = 0;
+    const int result =
+        ::posix_spawnp(&made, program.c_str(), &actions_, &attributes_, arguments, environment);
+    return result == 0 ? made : -result;
+  }
+
+ private:
+  static void number(int result) {
+    if (result != 0) throw std::bad_alloc();  // nothing else can be wrong
+  }
+  posix_spawn_file_actions_t actions_;
+  posix_spawnattr_t attributes_;
+};
+
+// The program would be given what is in front of it.
+void check_no_zero(const std::string& text, const char* what) {
+  if (text.find('\0') != std::string::npos)
+    throw option_error(std::string("troupe: process::start: there is a zero byte in ") + what);
+}
+
+std::vector<char*> pointers(const std::vector<std::string>& texts, const std::string* first) {
+  std::vector<char*> made;
+  made.reserve(texts.size() + 2);
+  if (first != nullptr) made.push_back(const_cast<char*>(first->c_str()));
+  for (const std::string& text : texts) made.push_back(const_cast<char*>(text.c_str()));
+  made.push_back(nullptr);
+  return made;
+}
+
+[[noreturn]] void refuse(const std::string& program, const process_options& options, int number) {
+  struct stat found {};
+  const bool no_directory =
+      !options.directory.empty() &&
+      (::stat(options.directory.c_str(), &found) != 0 || !S_ISDIR(found.st_mode));
+  throw io_error("process::start", no_directory ? program + ", in " + options.directory : program,
+                 number);
+}
+
+}  // namespace
+
+std::string exit_status::to_string() const {
+  const std::string number = std::to_string(number_);
+  return by_signal_ ? "killed by signal " + number + " (" + ::strsignal(number_) + ")"
+                    : "exited with " + number;
+}
+
+process process::start(const std::string& program, const std::vector<std::string>& arguments,
+                       const process_options& options) {
+  check_no_zero(program, "the program's name");
+  for (const std::string& one : arguments) check_no_zero(one, "an argument");
+  if (options.environment) {
+    for (const std::string& one : *options.environment) check_no_zero(one, "the environment");
+  }
+  check_no_zero(options.directory, "the directory");
+  spawning how;
+  std::array<wired, 3> streams;
+  const child_stream chosen[] = {options.in, options.out, options.err};
+  for (int i = 0; i < 3; ++i) {
+    const child_stream& wanted = chosen[i];
+    wired& one = streams[static_cast<std::size_t>(i)];
+    switch (wanted.from_) {
+      case child_stream::from::inherited:
+        continue;
+      case child_stream::from::pipe:
+        give_pipe(one, i == STDIN_FILENO, program);
+        break;
+      case child_stream::from::null: {
+        const owned_fd low(checked(::open("/dev/null", O_RDWR | O_CLOEXEC), "open", "/dev/null"));
+        one.theirs.reset(
+            checked(::fcntl(low.get(), F_DUPFD_CLOEXEC, first_free), "fcntl", program));
+        break;
+      }
+      case child_stream::from::descriptor:
+        one.theirs.reset(checked(::fcntl(wanted.fd_, F_DUPFD_CLOEXEC, first_free),
+                                 "process::start: a descriptor for", program));
+        break;
+    }
+    how.put(one.theirs.get(), i);
+  }
+  if (!options.directory.empty()) how.go_to(options.directory);
+  how.begin_afresh(options.new_session);
+
+  const std::vector<char*> words = pointers(arguments, &program);
+  const std::vector<char*> own =
+      options.environment ? pointers(*options.environment, nullptr) : std::vector<char*>();
+  process made;
+  for (int i = 0; i < 3; ++i) {
+    wired& one = streams[static_cast<std::size_t>(i)];
+    pipe_stream* const end[] = {&made.in_, &made.out_, &made.err_};
+    if (one.ours.get() >= 0) *end[i] = pipe_stream::adopt(one.ours.take());
+  }
+  const int pid = how.start(program, words.data(), options.environment ? own.data() : environ);
+  if (pid < 0) refuse(program, options, -pid);
+
+  const int pidfd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+  const int number = errno;
+  try {
+    if (pidfd < 0) throw io_error("pidfd_open", program, number);
+    made.child_ = std::make_shared<io::child>(pid, pidfd, program);
+  } catch (...) {
+    // Nobody could wait for it.
+    ::kill(pid, SIGKILL);
+    while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+    }
+    if (pidfd >= 0) ::close(pidfd);
+    throw;
+  }
+  return made;
+}
+
+bool process::kill(int signal) {
+  if (child_ == nullptr)
+    throw usage_error("troupe: process::kill: none was started, or it was moved from");
+  if (child_->look()) return false;
+  if (::syscall(SYS_pidfd_send_signal, child_->pidfd, signal, nullptr, 0) == 0) return true;
+  if (errno == ESRCH) return false;
+  throw io_error("process::kill", child_->name, errno);
+}
+
+pid_t process::id() const noexcept { return child_ == nullptr ? 0 : child_->pid; }
+
+}  // namespace troupe

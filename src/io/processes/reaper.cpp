@@ -1,0 +1,108 @@
+#include "io/processes/reaper.hpp"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace troupe::io {
+namespace {
+
+// Never destroyed: its thread may outlive main().
+struct reaper {
+  std::mutex mutex;
+  std::vector<pollfd> children;  // the first one is the bell, or -1, while the thread runs
+  bool runs = false;
+};
+reaper& the_reaper() {
+  static reaper& only = *new reaper;
+  return only;
+}
+
+// True when there is nothing to wait for any more.
+bool reaped(int pidfd) noexcept {
+  siginfo_t how{};
+  const int result = ::waitid(P_PIDFD, static_cast<id_t>(pidfd), &how, WEXITED | WNOHANG);
+  if (result == 0 && how.si_pid == 0) return false;
+  if (result < 0 && errno != ECHILD) return false;
+  ::close(pidfd);
+  return true;
+}
+
+// Between looks for new ones, where no descriptor was left for a bell.
+constexpr int round_ms = 50;
+
+// Under the mutex.
+void look_at(std::vector<pollfd>& children, std::size_t first) noexcept {
+  const auto begin = children.begin() + static_cast<std::ptrdiff_t>(first);
+  children.erase(
+      std::remove_if(begin, children.end(), [](const pollfd& one) { return reaped(one.fd); }),
+      children.end());
+}
+
+void live(reaper& self) {
+  std::vector<pollfd> waits_for;
+  for (;;) {
+    {
+      std::lock_guard lock(self.mutex);
+      look_at(self.children, 1);
+      if (self.children.size() == 1) {
+        if (self.children.front().fd >= 0) ::close(self.children.front().fd);
+        self.children.clear();
+        self.runs = false;
+        return;
+      }
+      waits_for = self.children;
+    }
+    const int bell = waits_for.front().fd;
+    ::poll(waits_for.data(), waits_for.size(), bell < 0 ? round_ms : -1);
+    eventfd_t rung = 0;
+    if (bell >= 0) static_cast<void>(::eventfd_read(bell, &rung));
+  }
+}
+
+// Under the mutex: no signal of the program's is handled by this thread.
+void start(reaper& self) {
+  const int bell = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  self.children.insert(self.children.begin(), {bell, POLLIN, 0});
+  sigset_t all, before;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    std::thread([&self] { live(self); }).detach();
+    self.runs = true;
+  } catch (const std::system_error&) {
+    if (bell >= 0) ::close(bell);
+    self.children.erase(self.children.begin());
+    look_at(self.children, 0);
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+}  // namespace
+
+void reap_in_background(int pidfd) noexcept {
+  if (reaped(pidfd)) return;
+  try {
+    reaper& self = the_reaper();
+    std::lock_guard lock(self.mutex);
+    self.children.reserve(self.children.size() + 2);
+    self.children.push_back({pidfd, POLLIN, 0});
+    if (!self.runs) {
+      start(self);
+    } else if (self.children.front().fd >= 0) {
+      ::eventfd_write(self.children.front().fd, 1);
+    }
+  } catch (const std::bad_alloc&) {
+    ::close(pidfd);
+  }
+}
+
+}  // namespace troupe::io

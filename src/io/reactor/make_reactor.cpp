@@ -1,0 +1,37 @@
+#include "io/reactor/make_reactor.hpp"
+
+#include <atomic>
+#include <cstdio>
+#include <system_error>
+
+#include "io/simulated/simulated_kernel.hpp"
+#include "troupe/io/backend.hpp"
+
+namespace troupe::io {
+namespace {
+
+void say_once(int refused) {
+  static std::atomic<bool> said{false};
+  // order: relaxed  for this line alone
+  if (said.exchange(true, std::memory_order_relaxed)) return;
+  std::fprintf(stderr, "troupe: io_uring is not to be had here (%s): epoll takes over\n",
+               std::generic_category().message(refused).c_str());
+}
+
+}  // namespace
+
+std::shared_ptr<reactor> make_reactor(sched::io_driver_slot& driver) {
+  const runtime_services services{driver.keep_alive, driver.aside};
+  if (driver.simulation != nullptr) {
+    return make_readiness_reactor(std::make_unique<simulated_kernel>(*driver.simulation), services);
+  }
+  // why: docs/decisions/io_rings.md
+  if (static_cast<io_backend>(driver.choice) == io_backend::io_uring) {
+    int refused = 0;
+    if (auto made = make_uring_reactor(system_kernel(), services, refused)) return made;
+    say_once(refused);
+  }
+  return make_readiness_reactor(system_kernel(), services);
+}
+
+}  // namespace troupe::io

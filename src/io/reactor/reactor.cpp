@@ -1,0 +1,184 @@
+#include "io/reactor/reactor.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+
+#include "io/operations/arrival.hpp"
+#include "io/reactor/make_reactor.hpp"
+#include "troupe/io/operations/suspension.hpp"
+#include "troupe/task/current_actor.hpp"
+
+namespace troupe::io {
+namespace {
+
+constexpr std::size_t slots_a_chunk = 64;
+
+}  // namespace
+
+reactor& reactor::of(sched::io_driver_slot& driver) {
+  return static_cast<reactor&>(driver.take([&] { return make_reactor(driver); }));
+}
+
+reactor* reactor::current() {
+  sched::io_driver_slot* driver = tasks::current_io();
+  return driver == nullptr ? nullptr : &of(*driver);
+}
+
+void reactor::grow() {
+  slots_.reserve(slots_.size() + 1);
+  slots_.push_back(std::make_unique<slot[]>(slots_a_chunk));
+  slot* chunk = slots_.back().get();
+  for (std::size_t i = slots_a_chunk; i-- > 0;) {
+    chunk[i].owner = this;
+    chunk[i].next_free = free_;
+    free_ = &chunk[i];
+  }
+}
+
+slot& reactor::open(int fd, bool borrowed) {
+  slot* made = nullptr;
+  {
+    std::lock_guard lock(slots_mutex_);
+    if (free_ == nullptr) grow();
+    made = free_;
+    if (in_use_ == 0) self_ = shared_from_this();
+    ++in_use_;
+    free_ = made->next_free;
+  }
+  std::lock_guard lock(made->mutex);
+  made->fd = fd;
+  made->borrowed = borrowed;
+  made->registered = made->duplicated = made->hung_up = made->rest_comes = made->closing = false;
+  made->reader_ends = made->writer_ends = made->watcher_ends = made->shoots = made->shots_end =
+      made->floods = false;
+  made->came.reset();
+  made->can_read = made->can_write = true;
+  return *made;
+}
+
+void reactor::close(slot& at) noexcept {
+  operation_queue ended;
+  std::unique_lock lock(at.mutex);
+  reactor& self = *at.owner;
+  const bool at_once = self.abandon(at, ended);
+  if (at.fd >= 0 && (!at.borrowed || at.duplicated)) self.calls.close(at.fd);
+  at.fd = -1;
+  lock.unlock();
+  self.count_closed();
+  while (operation* one = ended.front()) {
+    ended.remove(*one);
+    self.complete(*one);
+  }
+  if (at_once) self.free_slot(at);
+}
+
+void reactor::free_slot(slot& at) noexcept {
+  {
+    std::lock_guard lock(at.mutex);
+    ++at.generation;
+  }
+  std::shared_ptr<reactor> last;  // goes when the mutex is left
+  std::lock_guard lock(slots_mutex_);
+  at.next_free = free_;
+  free_ = &at;
+  if (--in_use_ == 0) last = std::move(self_);
+}
+
+std::size_t reactor::open_slots() const noexcept {
+  std::lock_guard lock(slots_mutex_);
+  return in_use_;
+}
+
+sched::poller::counts reactor::count() const noexcept {
+  // order: relaxed (both)  statistics
+  const std::int64_t in_flight = in_flight_.load(std::memory_order_relaxed);
+  return {waits_.load(std::memory_order_relaxed),
+          static_cast<std::uint64_t>(std::max<std::int64_t>(in_flight, 0)), open_slots()};
+}
+
+// Who makes something pending is counted himself, as a busy worker or by a hold; so when the first
+// comes just as the last one goes, the order of the two calls does not matter.
+void reactor::enter(const operation& one) noexcept {
+  waits_.fetch_add(1, std::memory_order_relaxed);  // order: relaxed  a statistic
+  // order: relaxed  the count alone; the count of outstanding work orders the rest
+  if (!one.weak && in_flight_.fetch_add(1, std::memory_order_relaxed) == 0)
+    services_.keep_alive(true);
+}
+
+void operation::completed() noexcept {
+  if (awaited) return static_cast<operation_suspension*>(this)->come_to_its_end();
+  auto& self = *static_cast<arrival*>(this);
+  self.came(self);
+}
+
+void reactor::complete(operation& one) noexcept {
+  const bool counted = !one.weak;
+  if (one.what == action::close) count_closed();
+  one.completed();
+  leave(!counted);
+}
+
+// What its end woke is counted by now.
+void reactor::leave(bool weak) noexcept {
+  // order: relaxed  as above
+  if (!weak && in_flight_.fetch_sub(1, std::memory_order_relaxed) == 1) services_.keep_alive(false);
+}
+
+std::int32_t reactor::write_at_once(slot&, std::string_view, bool) noexcept { return 0; }
+void reactor::give_up_rest(slot&) noexcept {}
+bool reactor::carry_out(operation&) noexcept { return true; }
+void reactor::give_up(operation&) noexcept {}
+
+std::int64_t reactor::closed_so_far() const noexcept {
+  std::lock_guard lock(room_mutex_);
+  return closed_;
+}
+
+bool reactor::start_room(operation& one) noexcept {
+  std::lock_guard lock(room_mutex_);
+  one.result = 0;
+  if (closed_ != one.offset) return true;
+  one.pending = true;
+  enter(one);
+  room_.push(one);
+  return false;
+}
+
+void reactor::cancel_room(operation& one) noexcept {
+  {
+    std::lock_guard lock(room_mutex_);
+    if (!one.pending) return;
+    room_.remove(one);
+    one.pending = false;
+    one.result = -ECANCELED;
+  }
+  complete(one);
+}
+
+// All that wait try again: whoever is first has it.
+void reactor::count_closed() noexcept {
+  operation_queue ended;
+  {
+    std::lock_guard lock(room_mutex_);
+    ++closed_;
+    while (operation* one = room_.front()) {
+      room_.remove(*one);
+      one->pending = false;
+      ended.push(*one);
+    }
+  }
+  while (operation* one = ended.front()) {
+    ended.remove(*one);
+    complete(*one);
+  }
+}
+
+void reactor::drive() noexcept {
+  if (!door.try_enter()) return;
+  constexpr std::chrono::nanoseconds round = std::chrono::milliseconds(1);
+  if (wait(&round)) dispatch();
+  door.leave();
+}
+
+}  // namespace troupe::io

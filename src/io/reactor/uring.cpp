@@ -1,0 +1,428 @@
+// The backend over io_uring. One ring.
+//
+// Transfers over sockets, accept and connect are the ring's own operations. All else waits in the
+// ring until it is ready and is then tried (attempt.hpp). One operation of a slot and direction is
+// in the ring at a time; the others queue. Some reads and accepts are made once for many
+// (multishot): the slot *shoots*, and what comes ahead waits in the slot. Invariants
+//   U2  the first of a slot's queue is in the ring, and no other; only its completion, or
+//   abandon(), moves the queue. But
+//       where the slot shoots, none of its readers is.
+//   U4  who shoots says once that this ends. The reactor waits for that before it goes: `armed_`
+//   counts them.
+#include "io/reactor/make_reactor.hpp"
+
+#if TROUPE_HAS_LIBURING
+
+#include <liburing.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <utility>
+
+#include "io/operations/attempt.hpp"
+#include "io/buffers/buffer_ring.hpp"
+#include "io/reactor/ring_entries.hpp"
+#include "io/reactor/ring_queues.hpp"
+#include "troupe/io/error.hpp"
+
+namespace troupe::io {
+namespace {
+
+unsigned submission_entries = 256, completion_entries = 4096, buffer_entries = 256;
+
+// connections, or buffers, of a slot; then it is told to end
+constexpr std::uint16_t ahead_max = 64;
+
+class uring_reactor final : public reactor {
+ public:
+  uring_reactor(kernel& calls, runtime_services of)
+      : reactor(calls, std::move(of), buffer_pool_ptr(new buffer_ring(buffer_entries))),
+        queues_(calls, submission_entries, completion_entries),
+        provides_(leases().open(queues_.ring())),
+        // that came with it, in 6.0
+        shoots_leases_(provides_ && queues_.knows(IORING_OP_SEND_ZC)) {}
+  // Whoever still shoots was told to end when its slot was closed: what it has come to is dropped.
+  ~uring_reactor() override {
+    // order: relaxed  nobody else is here any more
+    for (int i = 0; i < 100 && armed_.load(std::memory_order_relaxed) != 0; ++i) {
+      const std::chrono::nanoseconds round = std::chrono::milliseconds(10);
+      if (queues_.wait(&round)) dispatch();
+    }
+  }
+
+  bool start(operation& one) noexcept override {
+    slot& at = *one.at;
+    if (is_of_file(one.what) && try_file(one)) return true;
+    if (one.what == action::status) return start_aside(one), false;
+    std::lock_guard lock(at.mutex);
+    operation_queue& queue = queue_of(one);
+    const bool first = queue.empty();
+    if (first && (one.what == action::send_file || one.what == action::ended) &&
+        attempt(calls, at, one))
+      return true;
+    if (first && from_ahead(at, one)) return true;
+    one.pending = true;
+    enter(one);
+    queue.push(one);
+    if (first) give_to_ring(at, one);
+    return false;
+  }
+
+  // The system is asked here and now, while the operation cannot complete: so none that has its
+  // address later is meant.
+  void cancel(operation& one) noexcept override {
+    {
+      slot& at = *one.at;
+      std::lock_guard lock(at.mutex);
+      if (!one.pending || (one.aside && one.begun)) return;
+      if (queue_of(one).front() == &one && !one.aside && !(reads(one) && at.shoots))
+        return ask_for_end(one);
+      queue_of(one).remove(one);
+      one.pending = false;
+      one.result = -ECANCELED;
+    }
+    complete(one);
+  }
+
+  bool look(bool) noexcept override { return queues_.look(); }
+  bool wait(const std::chrono::nanoseconds* limit) noexcept override { return queues_.wait(limit); }
+  void wake() noexcept override { queues_.wake(); }
+  void dispatch() noexcept override {
+    queues_.take_all([this](std::uint64_t mark, int result, unsigned flags) {
+      if ((mark & shot) != 0) return hit(mark, result, flags);
+      finish(*reinterpret_cast<operation*>(mark), result, flags);
+    });
+  }
+
+ protected:
+  bool abandon(slot& at, operation_queue& ended) noexcept override {
+    for (operation_queue* queue : {&at.readers, &at.writers, &at.watchers}) {
+      operation* const first = queue->front();
+      if (first == nullptr) continue;
+      const bool in_ring = queue != &at.readers || !at.shoots;
+      if (in_ring) {
+        ask_for_end(*first);
+        at.closing = true;
+      }
+      while (operation* one = in_ring ? queue->behind(*first) : queue->front())
+        end(*queue, *one, -ECANCELED, ended);
+    }
+    if (at.shoots) end_shots(at);
+    at.shoots = false;
+    if (at.came == nullptr) return !at.closing;
+    while (!at.came->leases.empty()) {
+      std::size_t bytes = 0;
+      buffers->give(at.came->leases.take(bytes));
+    }
+    for (const int fd : at.came->accepted) calls.close(fd);
+    at.came.reset();
+    return !at.closing;
+  }
+
+ private:
+  buffer_ring& leases() const noexcept { return static_cast<buffer_ring&>(*buffers); }
+  // All of these under the slot's mutex.
+
+  static void end(operation_queue& queue, operation& one, int result,
+                  operation_queue& ended) noexcept {
+    queue.remove(one);
+    one.pending = false;
+    one.result = result;
+    ended.push(one);
+  }
+
+  // A shot costs the system a try in vain behind the last bytes: so only where more had come than a
+  // read took.
+  bool can_shoot(const slot& at, const operation& one) const noexcept {
+    // that is as old as rings of buffers
+    if (one.what == action::accept) return one.ahead && provides_;
+    return one.leased && one.socket && shoots_leases_ && !one.begun && at.floods &&
+           (at.came != nullptr || tells_of_its_end(at.fd));
+  }
+
+  // The first of a queue. Who reads while the slot shoots waits for that.
+  void give_to_ring(slot& at, operation& one) noexcept {
+    if (!reads(one)) return push(one);
+    if (at.shoots) return;
+    if (can_shoot(at, one)) {
+      if (at.came == nullptr) at.came.reset(new (std::nothrow) shots);
+      if (at.came != nullptr) return shoot(at, one);
+    }
+    push(one);
+  }
+
+  void push(operation& one) noexcept {
+    queues_.add(reinterpret_cast<std::uint64_t>(&one),
+                [&](io_uring_sqe& entry) { prepare(entry, one); });
+  }
+
+  void shoot(slot& at, const operation& one) noexcept {
+    at.shoots = true;
+    at.listens = one.what == action::accept;
+    // order: relaxed  read when nobody else is here
+    armed_.fetch_add(1, std::memory_order_relaxed);
+    queues_.add(mark_of(at), [&](io_uring_sqe& entry) {
+      if (at.listens) {
+        io_uring_prep_multishot_accept(&entry, at.fd, nullptr, nullptr,
+                                       SOCK_NONBLOCK | SOCK_CLOEXEC);
+      } else {
+        prepare_lease(entry, at);
+        entry.ioprio |= IORING_RECV_MULTISHOT;
+      }
+    });
+  }
+
+  void end_shots(slot& at) noexcept {
+    if (std::exchange(at.shots_end, true)) return;
+    const std::uint64_t mark = mark_of(at);
+    queues_.submit(ring_queues::unheard,
+                   [mark](io_uring_sqe& entry) { io_uring_prep_cancel64(&entry, mark, 0); });
+  }
+
+  // Whether what has come ahead is enough for this one; a part of it may be.
+  bool from_ahead(slot& at, operation& one) noexcept {
+    if (at.came == nullptr) return false;
+    shots& came = *at.came;
+    if (one.what == action::accept) {
+      if (!came.accepted.empty()) {
+        one.result = came.accepted.front();
+        came.accepted.pop_front();
+        --came.count;
+        return true;
+      }
+    } else if (one.what == action::read && one.leased) {
+      if (!came.leases.empty()) {
+        one.data = came.leases.take(one.done);
+        one.result = static_cast<int>(one.done);
+        --came.count;
+        return true;
+      }
+    } else if (one.what == action::read) {
+      while (!came.leases.empty()) {
+        const std::size_t part =
+            came.leases.copy(one.data + one.done, one.bytes - one.done, *buffers);
+        one.done += part;
+        one.result = static_cast<int>(part);
+        came.count = came.leases.empty() ? 0 : came.count;
+        if (!one.whole || one.done == one.bytes) return true;
+      }
+    } else {
+      return false;
+    }
+    if (came.last == shots::none) return false;
+    one.result = std::exchange(came.last, shots::none);
+    return true;
+  }
+
+  // Ends those of a queue that need not wait, and gives the first that must to the ring.
+  void go_on(slot& at, operation_queue& queue, operation_queue& ended) noexcept {
+    while (operation* one = queue.front()) {
+      if (!from_ahead(at, *one)) return give_to_ring(at, *one);
+      end(queue, *one, one->result, ended);
+    }
+  }
+
+  void prepare(io_uring_sqe& entry, operation& one) const noexcept {
+    const int fd = one.at->fd;
+    const int flags = one.whole ? MSG_WAITALL : 0;
+    // an entry has 32 bits for it
+    const std::size_t bytes = std::min(one.bytes - one.done, step_bytes_max);
+    if (is_of_file(one.what)) {
+      prepare_of_file(entry, one);
+    } else if (is_polled(one)) {
+      const bool watches = one.what == action::ended;
+      io_uring_prep_poll_add(&entry, fd,
+                             watches      ? static_cast<unsigned>(one.extra)
+                             : reads(one) ? POLLIN
+                                          : POLLOUT);
+    } else if (one.what == action::read && one.leased) {
+      prepare_lease(entry, *one.at);
+    } else if (one.what == action::read) {
+      io_uring_prep_recv(&entry, fd, one.data + one.done, bytes, flags);
+      if (provides_ && !one.at->can_read) entry.ioprio |= IORING_RECVSEND_POLL_FIRST;
+    } else if (one.what == action::write) {
+      io_uring_prep_send(&entry, fd, one.data + one.done, bytes, flags | MSG_NOSIGNAL);
+    } else if (one.what == action::accept) {
+      io_uring_prep_accept(&entry, fd, one.address,
+                           one.address == nullptr ? nullptr : &one.address_bytes,
+                           SOCK_NONBLOCK | SOCK_CLOEXEC);
+    } else {
+      io_uring_prep_connect(&entry, fd, one.address, one.address_bytes);
+    }
+  }
+
+  static bool& ends(operation& one) noexcept {
+    if (reads(one)) return one.at->reader_ends;
+    return one.what == action::ended ? one.at->watcher_ends : one.at->writer_ends;
+  }
+
+  // The operation is in the ring.
+  void ask_for_end(operation& one) noexcept {
+    ends(one) = true;
+    queues_.submit(ring_queues::unheard,
+                   [&one](io_uring_sqe& entry) { io_uring_prep_cancel(&entry, &one, 0); });
+  }
+
+  // From here on a completion has come, and no mutex is held.
+
+  void complete_all(operation_queue& ended) noexcept {
+    while (operation* one = ended.front()) {
+      ended.remove(*one);
+      complete(*one);
+    }
+  }
+
+  void finish(operation& one, int result, unsigned flags) noexcept {
+    slot& at = *one.at;
+    operation_queue ended;
+    bool last = false;
+    {
+      std::unique_lock lock(at.mutex);
+      receive_lease(one, result, flags);
+      // some file systems know no other way
+      if (result == -EAGAIN && is_of_file(one.what) && one.what != action::close) {
+        if (!ends(one)) {
+          one.aside = true;
+          lock.unlock();
+          return hand_aside(at);
+        }
+        result = -ECANCELED;
+      }
+      if (!take(at, one, result)) return push(one);
+      operation_queue& queue = queue_of(one);
+      ends(one) = false;
+      end(queue, one, one.result, ended);
+      go_on(at, queue, ended);
+      last = at.closing && at.readers.empty() && at.writers.empty() && at.watchers.empty();
+    }
+    complete_all(ended);
+    if (last) free_slot(at);
+  }
+
+  // Of a slot that shoots, or did: then it is another one's by now, or nobody's.
+  void hit(std::uint64_t mark, int result, unsigned flags) noexcept {
+    slot& at = slot_of(mark);
+    std::byte* const came = (flags & IORING_CQE_F_BUFFER) == 0
+                                ? nullptr
+                                : leases().taken(flags >> IORING_CQE_BUFFER_SHIFT);
+    const bool over = (flags & IORING_CQE_F_MORE) == 0;
+    if (over) armed_.fetch_sub(1, std::memory_order_relaxed);  // order: relaxed  as in shoot()
+    operation_queue ended;
+    {
+      std::lock_guard lock(at.mutex);
+      if (at.fd < 0 || mark_of(at) != mark) {
+        if (came != nullptr) buffers->give(came);
+        if (came == nullptr && result >= 0 && (mark & accepts) != 0) calls.close(result);
+        return;
+      }
+      keep(at, came, result, flags);
+      if (over) at.shoots = at.shots_end = false;
+      operation* const first = at.readers.front();
+      // as in is_over()
+      if (result == -ENOBUFS && first != nullptr && first->leased) first->begun = true;
+      go_on(at, at.readers, ended);
+      if (at.shoots && at.came->count >= ahead_max) end_shots(at);
+    }
+    complete_all(ended);
+  }
+  // Under the slot's mutex. What no operation of ours has asked for just now is no news.
+  void keep(slot& at, std::byte* came, int result, unsigned flags) noexcept {
+    if (!at.listens) at.can_read = (flags & IORING_CQE_F_SOCK_NONEMPTY) != 0;
+    if (came != nullptr && result <= 0) buffers->give(came);
+    if (at.listens && result >= 0) {
+      if (!at.came->keep(result)) calls.close(result);
+      return;
+    }
+    if (result > 0)
+      return ++at.came->count, at.came->leases.push(came, static_cast<std::size_t>(result));
+    if (result == -ECANCELED || result == -EINTR || result == -EAGAIN) return;
+    if (at.listens ? is_of_the_peer(result) : result == -ENOBUFS) return;
+    // That the process has no descriptor left is true just now alone.
+    if (!at.listens || !at.readers.empty()) at.came->last = result;
+  }
+
+  // The buffer that the system has chosen. A socket of which it does not say so has nothing more:
+  // it need not be tried first.
+  void receive_lease(operation& one, int result, unsigned flags) noexcept {
+    if (one.what == action::read)
+      one.at->floods = one.at->can_read = (flags & IORING_CQE_F_SOCK_NONEMPTY) != 0;
+    if ((flags & IORING_CQE_F_BUFFER) == 0) return;
+    std::byte* const came = leases().taken(flags >> IORING_CQE_BUFFER_SHIFT);
+    if (result > 0) {
+      one.data = came;
+    } else {
+      buffers->give(came);
+    }
+  }
+
+  // What the ring says of an operation. False when it is to be asked once more. Who asked for its
+  // end meanwhile was not heard by the system: so that is heard here.
+  bool take(slot& at, operation& one, int result) noexcept {
+    if (is_over(at, one, result)) return true;
+    if (!at.closing && !ends(one)) return false;
+    one.result = -ECANCELED;
+    return true;
+  }
+
+  bool is_over(slot& at, operation& one, int result) noexcept {
+    one.result = result;
+    // Whatever it says, its descriptor is gone, and may be another one's by now.
+    if (one.what == action::close && result != -ECANCELED)
+      return one.result = result == -EINTR ? 0 : result, true;
+    // No buffer is in the ring just now, whether or not something has come: so first it waits for
+    // that.
+    if (result == -ENOBUFS && one.leased && !one.begun) return one.begun = true, false;
+    // The system cancels by itself what a thread submitted that ends; another one asks again.
+    if (result == -EINTR || result == -EAGAIN || result == -ECANCELED) return false;
+    if (one.what == action::accept && is_of_the_peer(result)) return false;
+    if (result <= 0 || one.what == action::accept || one.what == action::open) return true;
+    if (is_polled(one)) return !at.closing && attempt(calls, at, one);
+    one.done += static_cast<std::size_t>(result);
+    return !one.whole || one.done == one.bytes;
+  }
+
+  bool is_polled(const operation& one) const noexcept { return io::is_polled(one, provides_); }
+
+  ring_queues queues_;
+  const bool provides_;  // the system takes buffers of the ring's
+  const bool shoots_leases_;
+  std::atomic<int> armed_{0};
+};
+
+}  // namespace
+
+void set_uring_entries(unsigned submissions, unsigned completions, unsigned leases) noexcept {
+  submission_entries = submissions;
+  completion_entries = completions;
+  buffer_entries = leases;
+}
+
+std::shared_ptr<reactor> make_uring_reactor(kernel& calls, runtime_services of, int& refused) {
+  try {
+    return std::make_shared<uring_reactor>(calls, std::move(of));
+  } catch (const io_error& e) {
+    refused = e.code().value();
+    return nullptr;
+  }
+}
+
+}  // namespace troupe::io
+
+#else
+
+#include <cerrno>
+
+namespace troupe::io {
+
+void set_uring_entries(unsigned, unsigned, unsigned) noexcept {}
+
+std::shared_ptr<reactor> make_uring_reactor(kernel&, runtime_services, int& refused) {
+  refused = ENOSYS;
+  return nullptr;
+}
+
+}  // namespace troupe::io
+
+#endif

@@ -1,0 +1,109 @@
+// What the simulated network has of each socket.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "io/simulated/simulated_kernel.hpp"
+
+namespace troupe::io {
+
+// One side of a connection, a listener, or a socket for datagrams.
+struct simulated_kernel::end {
+  enum class state : std::uint8_t {
+    fresh,
+    listening,
+    connecting,
+    connected,
+    failed
+  } is = state::fresh;
+  endpoint local, peer;
+  bool bound = false;
+  // a socket of UDP: has a peer when it is connected, and is never full
+  bool datagrams = false;
+  std::string path, peer_path;  // of one of the Unix domain, which has no endpoints
+  bool is_unix = false;
+  std::weak_ptr<end> other;
+  std::string in;                   // came, and was not read yet
+  std::size_t under_way = 0;        // bytes on their way here
+  std::size_t capacity = 65'536;    // of both together
+  std::deque<end_ptr> connections;  // of a listener
+  struct packet {
+    endpoint from;
+    std::string path;  // or by whom of the Unix domain
+    std::string bytes;
+  };
+  std::deque<packet> packets;  // that came
+  std::size_t packets_under_way = 0;
+  std::int64_t last_due_ns = 0;  // of what is on its way here
+  int error = 0;
+  bool finished = false;  // the peer writes no more
+  bool written = false;   // nor does this side
+  bool gone = false;      // the peer was closed
+  bool wants_room = false;
+  std::uint64_t tag = 0;
+  std::uint32_t interests = 0, raised = 0;
+
+  bool can_read() const noexcept {
+    return !in.empty() || finished || error != 0 || !connections.empty() || !packets.empty();
+  }
+  bool can_write() const noexcept {
+    if (is == state::failed || datagrams) return !wants_room;
+    if (is != state::connected) return false;
+    const end_ptr to = other.lock();
+    return gone || to == nullptr || to->in.size() + to->under_way < to->capacity;
+  }
+  std::uint32_t level() const noexcept {
+    std::uint32_t now = 0;
+    if (can_read()) now |= EPOLLIN;
+    if (can_write()) now |= EPOLLOUT;
+    if (finished) now |= EPOLLRDHUP;
+    if (error != 0) now |= EPOLLERR | EPOLLHUP;
+    if (gone) now |= EPOLLHUP;  // also when its error was told of
+    return now;
+  }
+};
+
+using lock_of = std::lock_guard<std::recursive_mutex>;
+
+inline endpoint endpoint_from(const sockaddr* from, socklen_t bytes) noexcept {
+  endpoint made;
+  std::memcpy(made.data(), from, std::min(bytes, endpoint::capacity()));
+  return made;
+}
+
+inline int give_name(const endpoint& from, sockaddr* to, socklen_t* bytes) noexcept {
+  if (to == nullptr) return 0;
+  std::memcpy(to, from.data(), std::min(*bytes, from.size()));
+  *bytes = from.size();
+  return 0;
+}
+
+inline endpoint with_port(endpoint of, std::uint16_t port) {
+  const bool v6 = of.is_v6();
+  // lies where that of IPv6 does
+  reinterpret_cast<sockaddr_in*>(of.data())->sin_port = htons(port);
+  static_cast<void>(v6);
+  return of;
+}
+
+inline bool accepts(const endpoint& listener, const endpoint& to) {
+  return listener == to ||
+         (listener.port() == to.port() && with_port(endpoint::any(0), to.port()) == listener &&
+          !to.is_v6()) ||
+         (listener.port() == to.port() && listener == endpoint::any_v6(to.port()));
+}
+
+inline std::string path_from(const sockaddr* from, socklen_t bytes) {
+  const auto* text = reinterpret_cast<const char*>(from) + offsetof(sockaddr, sa_data);
+  std::string path(text, bytes - offsetof(sockaddr, sa_data));
+  if (path.front() != '\0') path.resize(std::strlen(path.c_str()));
+  return path;
+}
+
+}  // namespace troupe::io

@@ -1,0 +1,411 @@
+#include "io/simulated/simulated_kernel.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "io/simulated/simulated_end.hpp"
+
+namespace troupe::io {
+
+simulated_kernel::end* simulated_kernel::find(int fd) noexcept {
+  const auto at = ends_.find(fd);
+  return at == ends_.end() ? nullptr : at->second.get();
+}
+
+// The lowest number that is free, as the machine does.
+int simulated_kernel::put(end_ptr one) {
+  int fd = first_fd;
+  for (const auto& [taken, unused] : ends_) {
+    if (taken != fd) break;
+    ++fd;
+  }
+  ends_.emplace(fd, std::move(one));
+  return fd;
+}
+
+simulated_kernel::end_ptr simulated_kernel::make(int domain) {
+  auto made = std::make_shared<end>();
+  made->local = domain == AF_INET6 ? endpoint::loopback_v6(0) : endpoint::loopback(0);
+  constexpr std::size_t capacities[] = {65'536, 4'096, 100};
+  made->capacity = capacities[simulation_.choose(3)];
+  return made;
+}
+
+simulated_kernel::end_ptr simulated_kernel::listener_at(const endpoint& to) const {
+  for (const auto& [fd, one] : ends_) {
+    if (one->is == end::state::listening && !one->is_unix && accepts(one->local, to)) return one;
+  }
+  return nullptr;
+}
+
+simulated_kernel::end_ptr simulated_kernel::listener_at(const std::string& path) const {
+  for (const auto& [fd, one] : ends_) {
+    if (one->is == end::state::listening && one->is_unix && one->path == path) return one;
+  }
+  return nullptr;
+}
+
+// On its way for a while, behind what was sent there before.
+void simulated_kernel::send_news(const end_ptr& to, news what, std::string bytes,
+                                 end_ptr connection) {
+  if (ended_) return;
+  const std::int64_t due =
+      simulation_.now_ns() + static_cast<std::int64_t>(simulation_.choose(delay_ns_max));
+  to->last_due_ns = std::max(to->last_due_ns, due);
+  to->under_way += bytes.size();
+  under_way_.push(
+      {to->last_due_ns, sent_++, to, what, std::move(bytes), std::move(connection), {}});
+}
+
+void simulated_kernel::arrive(arrival& one) {
+  const end_ptr to = one.to.lock();
+  if (to == nullptr) {
+    // A listener that has closed meanwhile accepts nobody.
+    const end_ptr peer = one.what == news::connection ? one.connection->other.lock() : nullptr;
+    if (peer != nullptr) send_news(peer, news::reset);
+    return;
+  }
+  switch (one.what) {
+    case news::bytes:
+      to->under_way -= one.bytes.size();
+      to->in += one.bytes;
+      return raise(*to, EPOLLIN);
+    case news::connection:
+      to->connections.push_back(std::move(one.connection));
+      return raise(*to, EPOLLIN);
+    case news::connected:
+      to->is = end::state::connected;
+      return raise(*to, EPOLLOUT);
+    case news::refused:
+      to->is = end::state::failed;
+      to->error = ECONNREFUSED;
+      return raise(*to, EPOLLIN | EPOLLOUT | EPOLLERR | EPOLLHUP);
+    case news::finished:
+      to->finished = true;
+      return raise(*to, EPOLLIN | EPOLLRDHUP);
+    case news::reset:
+      to->finished = to->gone = true;
+      to->error = ECONNRESET;
+      return raise(*to, EPOLLIN | EPOLLOUT | EPOLLERR | EPOLLHUP);
+    case news::room:
+      return raise(*to, EPOLLOUT);
+    case news::packet:
+      to->under_way -= one.bytes.size();
+      --to->packets_under_way;
+      to->packets.push_back({one.from,
+                             one.connection == nullptr ? std::string() : one.connection->path,
+                             std::move(one.bytes)});
+      return raise(*to, EPOLLIN);
+  }
+}
+
+void simulated_kernel::raise(end& at, std::uint32_t events) {
+  if (at.interests == 0) return;
+  if (at.raised == 0) {
+    for (auto& [fd, one] : ends_) {
+      if (one.get() == &at) raised_.push_back(one);
+    }
+  }
+  at.raised |= events;
+}
+
+void simulated_kernel::catch_up() {
+  while (!under_way_.empty() && under_way_.top().due_ns <= simulation_.now_ns()) {
+    arrival next = under_way_.top();
+    under_way_.pop();
+    arrive(next);
+  }
+}
+
+std::optional<std::int64_t> simulated_kernel::next_ns() noexcept {
+  const lock_of lock(mutex_);
+  if (!raised_.empty()) return simulation_.now_ns();
+  if (under_way_.empty()) return std::nullopt;
+  return under_way_.top().due_ns;
+}
+
+void simulated_kernel::end_simulation() noexcept {
+  const lock_of lock(mutex_);
+  ended_ = true;
+}
+
+int simulated_kernel::make_set() noexcept { return real_set_ = real_kernel().make_set(); }
+
+int simulated_kernel::add(int set, int fd, std::uint32_t events, std::uint64_t tag) noexcept {
+  const lock_of lock(mutex_);
+  end* at = find(fd);
+  if (at == nullptr) return real_kernel().add(set, fd, events, tag);
+  at->tag = tag;
+  at->interests = events;
+  if (at->level() != 0) raise(*at, at->level());
+  return 0;
+}
+
+int simulated_kernel::remove(int set, int fd) noexcept {
+  const lock_of lock(mutex_);
+  end* at = find(fd);
+  if (at == nullptr) return real_kernel().remove(set, fd);
+  at->interests = 0;
+  return 0;
+}
+
+// In any order. Real ones only when nothing simulated has happened; time passes elsewhere.
+int simulated_kernel::wait_events(int set, epoll_event* events, int most, int timeout_ms) noexcept {
+  {
+    const lock_of lock(mutex_);
+    catch_up();
+    int count = 0;
+    while (!raised_.empty() && count < most) {
+      std::swap(raised_[simulation_.choose(raised_.size())], raised_.back());
+      const end_ptr at = raised_.back().lock();
+      raised_.pop_back();
+      if (at == nullptr) continue;
+      const std::uint32_t now = at->raised & (at->interests | EPOLLERR | EPOLLHUP);
+      at->raised = 0;
+      if (now == 0) continue;
+      events[count].events = now | (at->level() & (EPOLLRDHUP | EPOLLERR | EPOLLHUP));
+      events[count++].data.u64 = at->tag;
+    }
+    if (count != 0 || (timeout_ms != 0 && next_ns())) return count;
+  }
+  return real_kernel().wait_events(set, events, most, timeout_ms);
+}
+
+int simulated_kernel::socket(int domain, int type, int) noexcept {
+  const lock_of lock(mutex_);
+  const bool is_unix = domain == AF_UNIX;
+  if ((domain != AF_INET && domain != AF_INET6 && !is_unix) ||
+      (type != SOCK_STREAM && type != SOCK_DGRAM)) {
+    return -EAFNOSUPPORT;
+  }
+  const end_ptr made = make(domain);
+  made->datagrams = type == SOCK_DGRAM;
+  made->is_unix = is_unix;
+  return put(made);
+}
+
+int simulated_kernel::bind(int fd, const sockaddr* to, socklen_t bytes) noexcept {
+  const lock_of lock(mutex_);
+  end* at = find(fd);
+  if (at == nullptr) return -EBADF;
+  if (at->is_unix) {
+    const std::string path = path_from(to, bytes);
+    if (listener_at(path) != nullptr || receiver_at(path) != nullptr) return -EADDRINUSE;
+    at->path = path;
+    return 0;
+  }
+  endpoint name = endpoint_from(to, bytes);
+  if (name.port() == 0) name = with_port(name, next_port_++);
+  if (at->datagrams ? receiver_at(name) != nullptr : listener_at(name) != nullptr)
+    return -EADDRINUSE;
+  at->local = name;
+  at->bound = true;
+  return 0;
+}
+
+int simulated_kernel::listen(int fd, int) noexcept {
+  const lock_of lock(mutex_);
+  end* at = find(fd);
+  if (at == nullptr) return -EBADF;
+  at->is = end::state::listening;
+  return 0;
+}
+
+int simulated_kernel::accept(int fd, sockaddr* peer, socklen_t* bytes) noexcept {
+  const lock_of lock(mutex_);
+  end* at = find(fd);
+  if (at == nullptr) return -EBADF;
+  if (interrupts()) return -EINTR;
+  if (at->connections.empty()) return -EAGAIN;
+  const end_ptr made = at->connections.front();
+  at->connections.pop_front();
+  give_name(made->peer, peer, bytes);
+  return put(made);
+}
+
+// Where both ends are on one machine they are connected at once.
+int simulated_kernel::connect_unix(const end_ptr& at, const std::string& path) {
+  const end_ptr listener = listener_at(path);
+  if (listener == nullptr) return -ENOENT;
+  const end_ptr theirs = make(AF_UNIX);
+  theirs->is_unix = true;
+  pair_up(at, theirs);
+  at->is = end::state::connected;
+  send_news(listener, news::connection, {}, theirs);
+  return 0;
+}
+
+void simulated_kernel::pair_up(const end_ptr& at, const end_ptr& theirs) {
+  theirs->is = end::state::connected;
+  theirs->other = at;
+  at->other = theirs;
+}
+
+int simulated_kernel::connect(int fd, const sockaddr* to, socklen_t bytes) noexcept {
+  const lock_of lock(mutex_);
+  const auto found = ends_.find(fd);
+  if (found == ends_.end()) return -EBADF;
+  const end_ptr at = found->second;
+  if (at->is_unix)
+    return at->datagrams ? connect_to_receiver(*at, path_from(to, bytes))
+                         : connect_unix(at, path_from(to, bytes));
+  at->peer = endpoint_from(to, bytes);
+  name_if_unbound(*at);
+  if (at->datagrams) {
+    at->is = end::state::connected;
+    return 0;
+  }
+  at->is = end::state::connecting;
+  const end_ptr listener = listener_at(at->peer);
+  if (listener == nullptr) {
+    send_news(at, news::refused);
+    return -EINPROGRESS;
+  }
+  const end_ptr theirs = make(at->peer.is_v6() ? AF_INET6 : AF_INET);
+  theirs->local = at->peer;
+  theirs->peer = at->local;
+  pair_up(at, theirs);
+  send_news(listener, news::connection, {}, theirs);
+  send_news(at, news::connected);
+  return interrupts() ? -EINTR : -EINPROGRESS;
+}
+
+void simulated_kernel::name_if_unbound(end& at) {
+  if (!at.bound) at.local = with_port(at.local, next_port_++);
+  at.bound = true;
+}
+
+int simulated_kernel::shutdown(int fd, int) noexcept {
+  const lock_of lock(mutex_);
+  end* at = find(fd);
+  if (at == nullptr) return -EBADF;
+  if (at->is != end::state::connected) return -ENOTCONN;
+  if (const end_ptr to = at->other.lock(); to != nullptr && !at->written)
+    send_news(to, news::finished);
+  at->written = true;
+  return 0;
+}
+
+int simulated_kernel::close(int fd) noexcept {
+  const lock_of lock(mutex_);
+  const auto found = ends_.find(fd);
+  if (found == ends_.end()) return fd >= first_fd ? -EBADF : real_kernel().close(fd);
+  const end_ptr at = found->second;
+  ends_.erase(found);
+  // What was not read, or not accepted, is gone; the peer is told so.
+  const auto leave = [this](end& gone, bool lost) {
+    const end_ptr to = gone.other.lock();
+    if (to == nullptr) return;
+    send_news(to, lost ? news::reset : news::finished);
+    // who waits for it finds that nobody is there
+    if (std::exchange(to->wants_room, false)) send_news(to, news::room);
+  };
+  leave(*at, !at->in.empty());
+  for (const end_ptr& one : at->connections) leave(*one, true);
+  // those that wait for it find that it has gone
+  if (at->is_unix && at->datagrams) tell_of_room(*at);
+  return 0;
+}
+
+std::ptrdiff_t simulated_kernel::receive(int fd, void* data, std::size_t bytes, sockaddr* peer,
+                                         socklen_t* peer_bytes) noexcept {
+  const lock_of lock(mutex_);
+  end* at = find(fd);
+  if (at == nullptr)
+    return fd >= first_fd ? -EBADF : real_kernel().receive(fd, data, bytes, peer, peer_bytes);
+  if (interrupts()) return -EINTR;
+  if (at->datagrams) return receive_packet(*at, data, bytes, peer, peer_bytes);
+  if (at->in.empty()) {
+    if (at->error != 0) return -std::exchange(at->error, 0);
+    return at->finished || bytes == 0 ? 0 : -EAGAIN;
+  }
+  const std::size_t part = std::min(bytes, at->in.size());
+  std::memcpy(data, at->in.data(), part);
+  at->in.erase(0, part);
+  if (const end_ptr from = at->other.lock(); from != nullptr && from->wants_room) {
+    from->wants_room = false;
+    send_news(from, news::room);
+  }
+  return static_cast<std::ptrdiff_t>(part);
+}
+
+std::ptrdiff_t simulated_kernel::send(int fd, const void* data, std::size_t bytes,
+                                      const sockaddr* to, socklen_t to_bytes) noexcept {
+  const lock_of lock(mutex_);
+  end* at = find(fd);
+  if (at == nullptr)
+    return fd >= first_fd ? -EBADF : real_kernel().send(fd, data, bytes, to, to_bytes);
+  if (interrupts()) return -EINTR;
+  if (at->datagrams && at->is_unix) return send_by_path(ends_.at(fd), data, bytes, to, to_bytes);
+  if (at->datagrams) return send_packet(*at, data, bytes, to, to_bytes);
+  if (at->error != 0) return -std::exchange(at->error, 0);
+  const end_ptr peer = at->other.lock();
+  if (at->written || at->gone || peer == nullptr) return -EPIPE;
+  const std::size_t used = peer->in.size() + peer->under_way;
+  const std::size_t room = peer->capacity - std::min(used, peer->capacity);
+  const std::size_t part = std::min(bytes, room);
+  if (part < bytes) at->wants_room = true;
+  if (part == 0 && bytes != 0) return -EAGAIN;
+  // In up to three pieces, which come one after the other.
+  const auto* from = static_cast<const char*>(data);
+  for (std::size_t left = part; left != 0;) {
+    const std::size_t piece = simulation_.choose(3) == 0 ? left : 1 + simulation_.choose(left);
+    send_news(peer, news::bytes, std::string(from, piece));
+    from += piece;
+    left -= piece;
+  }
+  return static_cast<std::ptrdiff_t>(part);
+}
+
+std::ptrdiff_t simulated_kernel::read(int fd, void* data, std::size_t bytes) noexcept {
+  return real_kernel().read(fd, data, bytes);
+}
+std::ptrdiff_t simulated_kernel::write(int fd, const void* data, std::size_t bytes) noexcept {
+  return real_kernel().write(fd, data, bytes);
+}
+
+int simulated_kernel::set_option(int fd, int level, int name, int value) noexcept {
+  return fd >= first_fd ? 0 : real_kernel().set_option(fd, level, name, value);
+}
+
+int simulated_kernel::pending_error(int fd) noexcept {
+  const lock_of lock(mutex_);
+  end* at = find(fd);
+  return at == nullptr ? EBADF : std::exchange(at->error, 0);
+}
+
+int simulated_kernel::local_name(int fd, sockaddr* name, socklen_t* bytes) noexcept {
+  const lock_of lock(mutex_);
+  end* at = find(fd);
+  return at == nullptr ? -EBADF : give_name(at->local, name, bytes);
+}
+
+int simulated_kernel::peer_name(int fd, sockaddr* name, socklen_t* bytes) noexcept {
+  const lock_of lock(mutex_);
+  end* at = find(fd);
+  if (at == nullptr) return fd >= first_fd ? -EBADF : real_kernel().peer_name(fd, name, bytes);
+  if (at->is == end::state::connected && at->is_unix) {
+    name->sa_family = AF_UNIX;
+    *bytes = sizeof(sa_family_t);
+    return 0;
+  }
+  return at->is == end::state::connected ? give_name(at->peer, name, bytes) : -ENOTCONN;
+}
+
+int simulated_kernel::look(int fd, short events) noexcept {
+  const lock_of lock(mutex_);
+  end* at = find(fd);
+  if (at == nullptr) return fd >= first_fd ? POLLNVAL : real_kernel().look(fd, events);
+  // The bits of poll(2) and of epoll are the same.
+  return static_cast<int>(at->level() & (static_cast<std::uint32_t>(events) | EPOLLERR | EPOLLHUP));
+}
+
+int simulated_kernel::duplicate(int fd) noexcept {
+  return fd >= first_fd ? -EBADF : real_kernel().duplicate(fd);
+}
+int simulated_kernel::make_bell() noexcept { return real_kernel().make_bell(); }
+void simulated_kernel::ring(int bell) noexcept { real_kernel().ring(bell); }
+
+}  // namespace troupe::io

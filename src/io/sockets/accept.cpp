@@ -1,0 +1,103 @@
+#include "troupe/io/operations/accept.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <utility>
+
+#include "io/reactor/reactor.hpp"
+#include "troupe/io/error.hpp"
+#include "troupe/io/tcp.hpp"
+#include "troupe/io/unix_socket.hpp"
+#include "troupe/task/current_actor.hpp"
+
+namespace troupe::io {
+
+// The coroutine has gone without asking: nobody else has the connection.
+accept_base::~accept_base() {
+  if (unclaimed_ != nullptr) unclaimed_->close_result();
+}
+
+descriptor& accept_base::prepare(operation_suspension& wait) noexcept {
+  wait.weak = weak_;
+  wait.ahead = ahead_;
+  wait.result = -ECANCELED;  // what it never began came to nothing
+  unclaimed_ = &wait;
+  return *listener_;
+}
+
+descriptor accept_base::take(operation_suspension& wait) {
+  wait.check("accept");
+  descriptor made(wait.result);
+  unclaimed_ = nullptr;
+  made.bind(*tasks::current_io());
+  return made;
+}
+
+namespace {
+
+bool is_exhaustion(const io_error& what) noexcept {
+  const std::error_code code = what.code();
+  return code == std::errc::too_many_files_open ||
+         code == std::errc::too_many_files_open_in_system || code == std::errc::no_buffer_space ||
+         code == std::errc::not_enough_memory;
+}
+
+// Somebody of this runtime closes a descriptor. What others close nobody tells of: so it is not
+// awaited for long, and a look costs a few microseconds, far below a percent of a core.
+class room_job {
+ public:
+  using result = void;
+  static constexpr action what = action::room;
+  room_job(descriptor& of, bool weak, std::int64_t closed) noexcept
+      : of_(&of), closed_(closed), weak_(weak) {}
+  descriptor& prepare(operation_suspension& wait) const noexcept {
+    wait.weak = weak_;
+    wait.offset = closed_;
+    return *of_;
+  }
+  void finish(operation_suspension& wait) const { wait.check("accept"); }
+
+ private:
+  descriptor* of_;
+  std::int64_t closed_;
+  bool weak_;
+};
+
+constexpr std::chrono::nanoseconds pause_min = std::chrono::milliseconds(1),
+                                   pause_max = std::chrono::milliseconds(100);
+
+template <class Stream, class Listener>
+task<Stream> accept_patiently(Listener& from, descriptor& on, bool weak, std::stop_token end) {
+  reactor& here = reactor::of(*tasks::current_io());
+  for (auto pause = pause_min;; pause = std::min(pause * 2, pause_max)) {
+    const std::int64_t closed = here.closed_so_far();
+    try {
+      Stream made = co_await from.accept().stop(end);
+      co_return made;
+    } catch (const io_error& e) {
+      if (!is_exhaustion(e)) throw;
+    }
+    try {
+      co_await awaitable<room_job>(std::in_place, on, weak, closed).timeout(pause).stop(end);
+    } catch (const timed_out&) {
+    }
+  }
+}
+
+}  // namespace
+
+}  // namespace troupe::io
+
+namespace troupe {
+
+// Not in the headers: GCC emits coroutines that nobody calls, and a program without I/O need not
+// link this library.
+task<tcp_stream> tcp_listener::accept_when_able(std::stop_token end) {
+  return io::accept_patiently<tcp_stream>(*this, descriptor_, weak_, std::move(end));
+}
+task<unix_stream> unix_listener::accept_when_able(std::stop_token end) {
+  return io::accept_patiently<unix_stream>(*this, descriptor_, weak_, std::move(end));
+}
+
+}  // namespace troupe

@@ -1,0 +1,52 @@
+// What sockets of all kinds need to be made.
+#pragma once
+
+#include <cerrno>
+#include <string>
+
+#include "io/reactor/reactor.hpp"
+#include "troupe/io/operations/descriptor.hpp"
+#include "troupe/io/endpoint.hpp"
+#include "troupe/io/error.hpp"
+#include "troupe/task/current_actor.hpp"
+
+namespace troupe::io {
+
+// The calls of the runtime whose handler this thread runs; elsewhere the system's.
+inline kernel& current_kernel() {
+  const reactor* here = reactor::current();
+  return here == nullptr ? system_kernel() : here->calls;
+}
+// Those that made the descriptor.
+inline kernel& kernel_of(const descriptor& open) {
+  const slot* at = open.bound();
+  return at == nullptr ? system_kernel() : at->owner->calls;
+}
+
+inline int checked(int result, const char* call, const std::string& what) {
+  if (result < 0) throw io_error(call, what, -result);
+  return result;
+}
+
+// A new socket, bound to the runtime whose handler this is.
+inline descriptor make_socket(int domain, int type, const std::string& what) {
+  kernel& calls = current_kernel();
+  descriptor made(checked(calls.socket(domain, type, 0), "socket", what));
+  if (sched::io_driver_slot* driver = tasks::current_io()) made.bind(*driver);
+  return made;
+}
+
+inline void shutdown_write_of(const descriptor& open) {
+  checked(kernel_of(open).shutdown(open.fd(), SHUT_WR), "shutdown",
+          "descriptor " + std::to_string(open.fd()));
+}
+
+inline endpoint local_of(const descriptor& open) {
+  endpoint name;
+  socklen_t bytes = endpoint::capacity();
+  checked(kernel_of(open).local_name(open.fd(), name.data(), &bytes), "getsockname",
+          "descriptor " + std::to_string(open.fd()));
+  return name;
+}
+
+}  // namespace troupe::io

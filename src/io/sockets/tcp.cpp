@@ -1,0 +1,68 @@
+#include "troupe/io/tcp.hpp"
+
+#include <netinet/tcp.h>
+
+#include "io/sockets/peer.hpp"
+#include "io/sockets/sockets.hpp"
+
+namespace troupe {
+namespace io {
+
+descriptor& connect_job::prepare(operation_suspension& wait) {
+  made_ = make_socket(to_.data()->sa_family, SOCK_STREAM, to_.to_string());
+  checked(kernel_of(made_).set_option(made_.fd(), IPPROTO_TCP, TCP_NODELAY, 1), "setsockopt",
+          to_.to_string());
+  wait.address = to_.data();
+  wait.address_bytes = to_.size();
+  return made_;
+}
+
+tcp_stream connect_job::finish(operation_suspension& wait) {
+  // The peer's name is not to be had from a socket without one.
+  if (wait.result < 0 && wait.result != -ECANCELED)
+    throw io_error("connect", to_.to_string(), -wait.result);
+  wait.check("connect");
+  return tcp_stream(std::move(made_));
+}
+
+}  // namespace io
+
+void tcp_stream::shutdown_write() { io::shutdown_write_of(descriptor_); }
+
+void tcp_stream::set_no_delay(bool on) {
+  io::checked(io::kernel_of(descriptor_).set_option(fd(), IPPROTO_TCP, TCP_NODELAY, on ? 1 : 0),
+              "setsockopt", descriptor_.peer());
+}
+
+endpoint tcp_stream::local() const { return io::local_of(descriptor_); }
+
+endpoint tcp_stream::peer() const {
+  endpoint name;
+  socklen_t bytes = endpoint::capacity();
+  io::checked(io::kernel_of(descriptor_).peer_name(fd(), name.data(), &bytes), "getpeername",
+              "descriptor " + std::to_string(fd()));
+  return name;
+}
+
+tcp_listener tcp_listener::listen(const endpoint& at, const listen_options& options) {
+  const std::string name = at.to_string();
+  tcp_listener made;
+  made.weak_ = options.weak;
+  made.ahead_ = options.accept_ahead;
+  made.descriptor_ = io::make_socket(at.data()->sa_family, SOCK_STREAM, name);
+  io::kernel& calls = io::kernel_of(made.descriptor_);
+  const int fd = made.fd();
+  const auto set = [&](int level, int option) {
+    io::checked(calls.set_option(fd, level, option, 1), "setsockopt", name);
+  };
+  if (options.reuse_address) set(SOL_SOCKET, SO_REUSEADDR);
+  if (options.reuse_port) set(SOL_SOCKET, SO_REUSEPORT);
+  set(IPPROTO_TCP, TCP_NODELAY);  // its connections have it from there
+  io::checked(calls.bind(fd, at.data(), at.size()), "bind", name);
+  io::checked(calls.listen(fd, options.backlog), "listen", name);
+  return made;
+}
+
+endpoint tcp_listener::local() const { return io::local_of(descriptor_); }
+
+}  // namespace troupe

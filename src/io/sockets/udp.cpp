@@ -1,0 +1,71 @@
+#include "troupe/io/udp.hpp"
+
+#include "io/sockets/sockets.hpp"
+
+namespace troupe {
+namespace io {
+
+descriptor& receive_job::prepare(operation_suspension& wait) noexcept {
+  wait.data = to_.data();
+  wait.bytes = to_.size();
+  wait.address = from_.data();
+  wait.address_bytes = endpoint::capacity();
+  wait.weak = weak_;
+  return *at_;
+}
+
+datagram receive_job::finish(operation_suspension& wait) const {
+  wait.check("receive");
+  return {wait.done, from_, static_cast<std::size_t>(wait.result) > to_.size()};
+}
+
+descriptor& send_job::prepare(operation_suspension& wait) noexcept {
+  // The system does not write to it.
+  wait.data = reinterpret_cast<std::byte*>(const_cast<char*>(bytes_.data()));
+  wait.bytes = bytes_.size();
+  if (has_address_) {
+    wait.address = to_.data();
+    wait.address_bytes = to_.size();
+  }
+  return *from_;
+}
+
+void send_job::finish(operation_suspension& wait) const {
+  // The peer's name is not to be had from the socket.
+  if (has_address_ && wait.result < 0 && wait.result != -ECANCELED)
+    throw io_error("send", to_.to_string(), -wait.result);
+  wait.check("send");
+}
+
+}  // namespace io
+
+udp_socket udp_socket::make(const endpoint& like, const udp_options& options) {
+  udp_socket made;
+  made.weak_ = options.weak;
+  made.descriptor_ = io::make_socket(like.data()->sa_family, SOCK_DGRAM, like.to_string());
+  const auto set = [&](int option) {
+    io::checked(io::kernel_of(made.descriptor_).set_option(made.fd(), SOL_SOCKET, option, 1),
+                "setsockopt", like.to_string());
+  };
+  if (options.reuse_port) set(SO_REUSEPORT);
+  if (options.broadcast) set(SO_BROADCAST);
+  return made;
+}
+
+udp_socket udp_socket::bind(const endpoint& at, const udp_options& options) {
+  udp_socket made = make(at, options);
+  io::checked(io::kernel_of(made.descriptor_).bind(made.fd(), at.data(), at.size()), "bind",
+              at.to_string());
+  return made;
+}
+
+udp_socket udp_socket::connect(const endpoint& to, const udp_options& options) {
+  udp_socket made = make(to, options);
+  io::checked(io::kernel_of(made.descriptor_).connect(made.fd(), to.data(), to.size()), "connect",
+              to.to_string());
+  return made;
+}
+
+endpoint udp_socket::local() const { return io::local_of(descriptor_); }
+
+}  // namespace troupe

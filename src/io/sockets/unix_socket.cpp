@@ -1,0 +1,102 @@
+#include "troupe/io/unix_socket.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstring>
+
+#include "io/sockets/unix_address.hpp"
+
+namespace troupe {
+namespace io {
+
+socket_file::socket_file(const std::string& path) {
+  struct stat found {};
+  if (::stat(path.c_str(), &found) != 0) return;
+  path_ = path;
+  device_ = found.st_dev;
+  number_ = found.st_ino;
+}
+
+socket_file& socket_file::operator=(socket_file&& other) noexcept {
+  if (this == &other) return *this;
+  remove();
+  path_ = std::exchange(other.path_, {});
+  device_ = other.device_;
+  number_ = other.number_;
+  return *this;
+}
+
+void socket_file::remove() noexcept {
+  struct stat found {};
+  if (!path_.empty() && ::stat(path_.c_str(), &found) == 0 && found.st_dev == device_ &&
+      found.st_ino == number_) {
+    static_cast<void>(::unlink(path_.c_str()));
+  }
+  path_.clear();
+}
+
+unix_address::unix_address(const std::string& path) {
+  if (path.empty() || path.size() >= sizeof name_.sun_path) {
+    throw option_error("troupe: unix socket \"" + path + "\": a path has 1 to " +
+                       std::to_string(sizeof name_.sun_path - 1) + " bytes; this one has " +
+                       std::to_string(path.size()));
+  }
+  // The system would take what is in front of it for the path.
+  if (path.front() != '\0' && path.find('\0') != std::string::npos)
+    throw option_error("troupe: unix socket: a path has no zero byte in it");
+  name_.sun_family = AF_UNIX;
+  std::memcpy(name_.sun_path, path.data(), path.size());
+  bytes_ = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size() +
+                                  (path.front() == '\0' ? 0 : 1));
+}
+
+namespace {
+
+bool is_file(const std::string& path) { return path.front() != '\0'; }
+
+// A socket's file at which nobody is any more.
+bool is_left_over(kernel& calls, const std::string& path, const unix_address& at, int type) {
+  struct stat found {};
+  if (!is_file(path) || ::stat(path.c_str(), &found) != 0 || !S_ISSOCK(found.st_mode)) return false;
+  const descriptor probe = make_socket(AF_UNIX, type, path);
+  return calls.connect(probe.fd(), at.data(), at.size()) == -ECONNREFUSED;
+}
+
+}  // namespace
+
+socket_file bind_unix(const descriptor& made, const std::string& path, int type) {
+  const unix_address at(path);
+  kernel& calls = kernel_of(made);
+  int bound = calls.bind(made.fd(), at.data(), at.size());
+  if (bound == -EADDRINUSE && is_left_over(calls, path, at, type) && ::unlink(path.c_str()) == 0) {
+    bound = calls.bind(made.fd(), at.data(), at.size());
+  }
+  checked(bound, "bind", path);
+  return is_file(path) && &calls == &system_kernel() ? socket_file(path) : socket_file();
+}
+
+}  // namespace io
+
+unix_stream unix_stream::connect(const std::string& path) {
+  const io::unix_address to(path);
+  io::descriptor made = io::make_socket(AF_UNIX, SOCK_STREAM, path);
+  io::checked(io::kernel_of(made).connect(made.fd(), to.data(), to.size()), "connect", path);
+  return unix_stream(std::move(made));
+}
+
+void unix_stream::shutdown_write() { io::shutdown_write_of(descriptor_); }
+
+unix_listener unix_listener::listen(const std::string& path, const listen_options& options) {
+  static_cast<void>(io::unix_address(path));  // before all else: it may be none
+  unix_listener made;
+  made.weak_ = options.weak;
+  made.ahead_ = options.accept_ahead;
+  made.descriptor_ = io::make_socket(AF_UNIX, SOCK_STREAM, path);
+  made.file_ = io::bind_unix(made.descriptor_, path, SOCK_STREAM);
+  io::checked(io::kernel_of(made.descriptor_).listen(made.fd(), options.backlog), "listen", path);
+  return made;
+}
+
+}  // namespace troupe

@@ -1,0 +1,274 @@
+// What is rare about shared loops: looks at the clock, giving, waiting for what was given.
+#include "troupe/jobs/shared_loop.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <limits>
+#include <memory>
+#include <optional>
+
+#include "base/clock.hpp"
+#include "base/invariant.hpp"
+#include "jobs/pool/job_pool.hpp"
+#include "jobs/lazies/run.hpp"
+#include "jobs/forks/tree_of_thread.hpp"
+#include "jobs/lazies/waiting.hpp"
+#include "troupe/base/error.hpp"
+
+namespace troupe::jobs {
+
+constinit thread_local own_loops loops_here;
+
+namespace {
+
+// A look at the clock is to come about so often; counted in loops and rounds.
+constexpr std::int64_t look_ns_min = 10'000, look_ns_max = 40'000;
+// When short ones are followed by long ones this many go by without a look.
+constexpr std::int32_t looks_after_max = 512, sim_looks_after = 3;
+// A round of this many where looks come after so many.
+constexpr std::size_t long_round = 16;
+constexpr std::int32_t looks_after_of_long_rounds = 64;
+constexpr int walk_max = 1'000;  // loops that are asked for what is left
+
+constinit thread_local std::int64_t looked_ns = 0;
+
+}  // namespace
+
+// All that a loop gave. Its root counts the loop, until it waits, and the parts.
+struct loop_tree final : tree_of_thread {
+  loop_tree(const loop_segment& in, fork_tree* inside_of) noexcept;
+  fork_join parts;
+};
+
+// The loops that were begun in the same fork frame, or job, or in plain code outside of any, are
+// waited for and cancelled together.
+struct loop_segment {
+  loop_segment();
+  loop_segment(const loop_segment&) = delete;
+  loop_segment& operator=(const loop_segment&) = delete;
+  ~loop_segment();
+
+  job_pool* pool = nullptr;
+  unsigned threads = 1;
+  fork_tree* tree = nullptr;  // the innermost
+  std::optional<job_pool::working> works;
+  const own_loops before;
+};
+
+loop_tree::loop_tree(const loop_segment& in, fork_tree* inside_of) noexcept
+    : tree_of_thread(parts, in.pool, in.threads) {
+  within = inside_of;
+  if (within != nullptr) outermost = within->outermost;
+  parts.begin(this, nullptr, 1);
+}
+
+namespace {
+
+void set_pace(own_loops& here, std::int64_t now) noexcept {
+  const std::int64_t span = now - std::exchange(looked_ns, now);
+  if (span < look_ns_min) here.looks_after = std::min(2 * here.looks_after, looks_after_max);
+  if (span > look_ns_max)
+    here.looks_after =
+        std::max(static_cast<std::int32_t>(here.looks_after * look_ns_max / span), 1);
+  here.round = here.looks_after < looks_after_of_long_rounds ? 1 : long_round;
+}
+
+// Half of what is left of one. What this thread runs next stays.
+void give_half(loop_segment& in, shared_loop& of, fork_deques& to, bool begun) noexcept {
+  const std::size_t left = of.end - of.next, half = (left + (begun ? 1 : 0)) / 2;
+  if (half == 0 || !to.loops.reserve(1)) return;
+  if (of.tree == nullptr) {
+    auto* made = new (std::nothrow) loop_tree(in, in.tree);
+    if (made == nullptr) return;
+    in.tree = of.tree = made;
+    of.newest_given = nullptr;
+  }
+  given_part* const given = of.type.give(of, of.end - half, of.end);
+  if (given == nullptr) return;
+  fork_join& parts = of.tree->parts;
+  parts.left.add();
+  given->part->within = &parts;
+  given->end = of.end;
+  given->older = of.newest_given;
+  of.newest_given = given;
+  of.end -= half;
+  of.stop = std::min(of.stop, of.end);
+  to.newest_given = given;
+  to.loops.push(*given->part);
+}
+
+// The outermost that has something left. What lies outside of one that has given had nothing left
+// when it did, or is too far away.
+shared_loop& find_outermost(shared_loop& innermost) noexcept {
+  shared_loop* found = &innermost;
+  int seen = 0;
+  for (shared_loop* at = found; at != nullptr && ++seen != walk_max; at = at->outer) {
+    if (at->next != at->end) found = at;
+    if (at->tree != nullptr) break;
+  }
+  return *found;
+}
+
+// A thief that looks at a part makes it seem gone. One given part more would lie on top of it, and
+// be taken back in its place.
+bool has_none_given(fork_deques& in) noexcept {
+  return in.newest_given == nullptr || in.loops.is_empty();
+}
+
+// Others find something in this thread's deque, if there is something that they could do.
+void give(own_loops& here, std::int64_t now) noexcept {
+  loop_segment& in = *here.segment;
+  if (in.threads == 1) return;
+  fork_deques& deques = in.works->queue.parts;
+  if (deques.empty() && has_none_given(deques)) {
+    shared_loop& from = find_outermost(*here.innermost);
+    give_half(in, from, deques, &from != here.innermost);
+  }
+  if (in.tree != nullptr && !deques.empty()) in.pool->offer(*in.tree, now);
+}
+
+}  // namespace
+
+loop_segment::loop_segment() : before(loops_here) {
+  own_loops& here = loops_here;
+  const frame* const top = this_stack.top;
+  tree = top == nullptr ? nullptr : top->forks;
+  pool = tree == nullptr ? job_pool::current() : tree->pool;
+  if (pool != nullptr) {
+    works.emplace(*pool);
+    threads = tree == nullptr ? threads_of(pool) : tree->threads;
+    if (pool->is_simulated() && pool->shares()) threads = 2;  // what it gave it takes back
+    if (threads > 1) {
+      static_cast<void>(this_thread());  // giving does not throw
+      pool->tree_begins();
+    }
+  }
+  here.innermost = nullptr;
+  here.segment = this;
+  here.frame = top;
+  here.left = 0;
+}
+
+loop_segment::~loop_segment() {
+  own_loops& here = loops_here;
+  here.innermost = before.innermost;
+  here.segment = before.segment;
+  here.frame = before.frame;
+  here.left = before.left;
+  if (threads > 1) pool->tree_has_ended();
+}
+
+void run_in_segment(void (*function)(void*), void* argument) {
+  if (!may_block_here()) {
+    throw usage_error(
+        "troupe: shared_for: a handler must not hold its thread; co_await a work that calls it");
+  }
+  const loop_segment here;
+  function(argument);
+}
+
+void shared_loop::look() {
+  own_loops& here = loops_here;
+  const loop_segment& in = *here.segment;
+  if (in.pool == nullptr) {
+    here.left = std::numeric_limits<std::int32_t>::max();
+    here.round = long_round;
+    return;
+  }
+  // order: relaxed  a hint
+  const bool failed = in.tree != nullptr &&
+                      in.tree->outermost->failures.load(std::memory_order_relaxed) != 0 &&
+                      in.tree->root.is_cancelled();
+  if (failed || in.pool->discarding()) {
+    throw cancelled(
+        "troupe: shared_for: it was cancelled: another call has failed, or the runtime was "
+        "stopped");
+  }
+  if (in.pool->is_simulated()) {
+    here.looks_after = sim_looks_after;
+    here.round = 1;
+    here.left = here.looks_after - 1;
+    return give(here, 0);
+  }
+  const std::int64_t now = base::now_ns();
+  set_pace(here, now);
+  here.left = here.looks_after - 1;
+  give(here, now);
+}
+
+bool shared_loop::go_on() {
+  own_loops& here = loops_here;
+  const bool taken_back = next == end;
+  if (taken_back && !take_back()) return false;
+  stop = end - next < here.round ? end : next + here.round;
+  if (--here.left < 0 && !taken_back) look();
+  return true;
+}
+
+// What it gave last, unless somebody has taken it.
+bool shared_loop::take_back() noexcept {
+  if (tree == nullptr || newest_given == nullptr) return false;
+  fork_deques& deques = loops_here.segment->works->queue.parts;
+  // it gave, or a loop outside of it, when the deque was empty
+  if (deques.newest_given != newest_given) return false;
+  deques.newest_given = nullptr;
+  fork_frame* const one = deques.loops.pop();
+  if (one == nullptr) return false;
+  TROUPE_INVARIANT(one == newest_given->part, "S4");
+  one->handle().destroy();
+  tree->parts.left.end(1);  // never the last: the loop is counted
+  given_part* const given = newest_given;
+  newest_given = given->older;
+  end = given->end;
+  type.free(*given);
+  return true;
+}
+
+// All that it has itself has ended, or will not begin.
+void shared_loop::wait() noexcept {
+  if (tree->parts.left.end(1)) return;
+  fork_deques& deques = loops_here.segment->works->queue.parts;
+  const bottom under(deques);
+  help(*tree, deques, under);
+}
+
+void shared_loop::fail() {
+  const leaves_given at_end(*this);
+  if (tree == nullptr) throw;
+  tree->parts.fail(std::current_exception());
+  take_back();
+  next = end;
+  wait();
+  throw_first();
+  throw;  // never
+}
+
+bool shared_loop::join() try {
+  wait();
+  throw_first();
+  return true;
+} catch (...) {
+  leave();
+  throw;
+}
+
+void shared_loop::throw_first() {
+  fork_join& parts = tree->parts;
+  // order: relaxed (both)  behind the end of all parts
+  if (parts.status.load(std::memory_order_relaxed) == fork_join::state::fine) return;
+  if (tree->within != nullptr) tree->outermost->failures.fetch_sub(1, std::memory_order_relaxed);
+  parts.check();
+}
+
+void shared_loop::leave() noexcept {
+  loops_here.innermost = outer;
+  if (tree == nullptr) return;
+  while (given_part* const one = newest_given) {
+    newest_given = one->older;
+    type.free(*one);
+  }
+  loops_here.segment->tree = tree->within;
+  delete tree;
+}
+
+}  // namespace troupe::jobs

@@ -1,0 +1,64 @@
+#include "jobs/forks/tree_of_thread.hpp"
+
+#include "base/thread_name.hpp"
+#include "jobs/pool/job_pool.hpp"
+#include "jobs/lazies/waiting.hpp"
+
+namespace troupe::jobs {
+
+unsigned threads_of(const job_pool* pool) noexcept {
+  return pool == nullptr || !pool->shares() ? 1
+                                            : pool->workers() + (base::worker_number == 0 ? 1 : 0);
+}
+
+tree_of_thread::tree_of_thread(fork_join& top, job_pool* system, unsigned takes_part)
+    : fork_tree(top, system, takes_part, &tell) {
+  sleeper = &this_thread();
+}
+
+void tree_of_thread::tell(fork_tree& base) noexcept {
+  auto& self = static_cast<tree_of_thread&>(base);
+  waiting_thread& waits = *self.sleeper;
+  // order: release  publishes what the parts did; the last touch
+  self.told.store(true, std::memory_order_release);
+  waits.parker.notify();
+}
+
+namespace {
+
+// Until it ends, or somebody would have this thread take part.
+void sleep(tree_of_thread& tree) noexcept {
+  const waits_for here(tree, tree.told);
+  if (!tree.done()) tree.sleeper->parker.wait();
+}
+
+}  // namespace
+
+void help(tree_of_thread& tree, fork_deques& deques, const bottom& under) noexcept {
+  fork_worker_state here(tree.pool, deques, false);
+  bool wants_work = false;
+  const auto say = [&](bool so) {
+    wants_work = so;
+    tree.wants_work.store(so, std::memory_order_relaxed);  // order: relaxed  its fence is below
+  };
+  while (!tree.done()) {
+    fork_frame* part = under.pop(deques);
+    if (part == nullptr && tree.pool != nullptr) part = tree.pool->steal_part(deques, &tree);
+    if (part != nullptr) {
+      if (wants_work) say(false);
+      here.run(*part);
+    } else if (!wants_work) {
+      if (tree.pool != nullptr) tree.pool->count_call(true);
+      say(true);
+      // order: seq_cst  who has pushed a part and did not see this is seen by one more search;
+      // pairs with offer
+      std::atomic_thread_fence(std::memory_order_seq_cst);
+    } else {
+      if (tree.pool != nullptr) tree.pool->attend();
+      sleep(tree);
+      say(false);
+    }
+  }
+}
+
+}  // namespace troupe::jobs

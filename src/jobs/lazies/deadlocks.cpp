@@ -1,0 +1,103 @@
+#include "jobs/lazies/deadlocks.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace troupe::jobs {
+namespace {
+
+constexpr std::size_t links_named = 100;
+
+// One that is told so already leaves.
+bool stays(const waiting_thread& one) noexcept {
+  // order: relaxed  under the mutex
+  if (one.refused.load(std::memory_order_relaxed)) return false;
+  // order: acquire  as job::is_done
+  return one.at.one != nullptr
+             ? !one.at.one->is_done()
+             : one.at.all != nullptr && !one.at.ended->load(std::memory_order_acquire);
+}
+
+bool has_fork_frames(const waiting_thread& one, const fork_tree* of) noexcept {
+  const frame* at = one.at.top;
+  while (at != nullptr && (at = at->forks_below) != nullptr && at->forks != of) at = at->below;
+  return at != nullptr;
+}
+
+// The threads that were reached, as a queue.
+class search {
+ public:
+  explicit search(waiting_thread& self) noexcept : number_(++searches), last_(&self) {
+    reach(self, nullptr);
+  }
+  // False when that one was reached before.
+  bool reach(waiting_thread& one, waiting_thread* from) noexcept {
+    if (one.reached_in == number_) return false;
+    one.reached_in = number_;
+    one.reached_from = from;
+    one.next_reached = nullptr;
+    last_->next_reached = from == nullptr ? nullptr : &one;
+    last_ = &one;
+    return true;
+  }
+
+ private:
+  static inline std::uint64_t searches = 0;  // under the mutex
+  const std::uint64_t number_;
+  waiting_thread* last_;
+};
+
+std::string name_of(const job* one) { return one == nullptr ? "a fork" : one->name; }
+
+// What lies above that on the stack.
+void name_above(std::vector<std::string>& names, const waiting_thread& on,
+                const waiting_thread::place& wanted) {
+  std::vector<std::string> above;
+  for (const frame* at = on.at.top; at != nullptr; at = at->below) {
+    if (wanted.one != nullptr ? at->runs == wanted.one : at->forks == wanted.all) break;
+    above.push_back(name_of(at->runs));
+    if (above.size() > 2 * links_named) above.erase(above.begin(), above.begin() + links_named);
+  }
+  names.insert(names.end(), above.rbegin(), above.rend());
+}
+
+}  // namespace
+
+waiting_thread* find_circle(waiting_thread& self, waiting_thread* newest) noexcept {
+  search reached(self);
+  for (waiting_thread* from = &self; from != nullptr; from = from->next_reached) {
+    if (!stays(*from)) continue;
+    if (const job* const one = from->at.one) {
+      // order: relaxed  a thread that runs a job said so before it took the mutex
+      waiting_thread* const runs = one->run_by.load(std::memory_order_relaxed);
+      if (runs == &self) return from;
+      if (runs != nullptr) reached.reach(*runs, from);
+      continue;
+    }
+    for (waiting_thread* at = newest; at != nullptr; at = at->older) {
+      if (!has_fork_frames(*at, from->at.all)) continue;
+      if (at == &self) return from;
+      reached.reach(*at, from);
+    }
+  }
+  return nullptr;
+}
+
+std::string name_circle(const waiting_thread& last, const waiting_thread& first) {
+  std::vector<const waiting_thread*> circle;
+  for (const waiting_thread* at = &last; at != nullptr; at = at->reached_from) circle.push_back(at);
+  std::reverse(circle.begin(), circle.end());  // from self on
+  std::rotate(circle.begin(), std::find(circle.begin(), circle.end(), &first), circle.end());
+  std::vector<std::string> names{name_of(first.at.one)};
+  for (std::size_t i = 0; i != circle.size() && names.size() < links_named; ++i) {
+    const waiting_thread& next = *circle[i + 1 == circle.size() ? 0 : i + 1];
+    name_above(names, next, circle[i]->at);
+    names.push_back(name_of(next.at.one));
+  }
+  if (names.size() > links_named) names.resize(links_named);
+  std::string chain;
+  for (const std::string& one : names) chain += (chain.empty() ? "" : " wants ") + one;
+  return chain;
+}
+
+}  // namespace troupe::jobs

@@ -1,0 +1,411 @@
+// What a thread does with the jobs that it makes and wants.
+#include "troupe/jobs/job.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <thread>
+#include <utility>
+
+#include "actor/turn/turn.hpp"
+#include "jobs/pool/job_pool.hpp"
+#include "jobs/lazies/job_refs.hpp"
+#include "jobs/lazies/pending_list.hpp"
+#include "jobs/lazies/run.hpp"
+#include "jobs/lazies/waiting.hpp"
+#include "troupe/actor/cell.hpp"
+#include "troupe/base/error.hpp"
+#include "troupe/base/platform.hpp"
+#include "troupe/observe/trace.hpp"
+
+namespace troupe::jobs {
+namespace {
+
+using refs_of_job = job_refs<std::atomic<std::uint32_t>>;
+
+constinit thread_local pending_list pending [[gnu::tls_model("initial-exec")]];
+
+struct pending_cleaner {
+  bool armed = false;
+  ~pending_cleaner() { pending.drop(0, nullptr); }
+};
+thread_local pending_cleaner cleaner;
+
+// Jobs that want jobs nest on the stack as deep as this; then a thread of its own takes over.
+constexpr std::ptrdiff_t stack_max = 1 << 20;  // bytes
+
+// False when there is no thread to be had.
+bool run_on_fresh_thread(job& one) {
+  const waits_for it(one, waits_for::joins{});  // first, so that the other thread finds a cycle
+  try {
+    std::thread([&one, pool = job_pool::current()] {
+      const job_pool::inside its(pool);
+      run(one);
+      if (pool != nullptr) pool->leave_queue();
+    }).join();
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+// A deadline that passes names it, if it is the first that the posted procedure, or what else the
+// thread is in, wants.
+struct named_in_procedure {
+  explicit named_in_procedure(const job& one) noexcept {
+    // order: relaxed  for running_handlers, a snapshot
+    if (first) what.store(one.name, std::memory_order_relaxed);
+  }
+  named_in_procedure(const named_in_procedure&) = delete;
+  named_in_procedure& operator=(const named_in_procedure&) = delete;
+  ~named_in_procedure() {
+    if (first) what.store(nullptr, std::memory_order_relaxed);  // order: relaxed  as above
+  }
+  std::atomic<const char*>& what = actor::current_turn().what;
+  // order: relaxed  the thread's own
+  const bool first = what.load(std::memory_order_relaxed) == nullptr;
+};
+
+// Runs it here, or on a fresh stack when this one is used up, and waits for that.
+void run_nested(job& one) {
+  // Not a local's address: sanitizers put those elsewhere.
+  const auto* const here = static_cast<const std::byte*>(__builtin_frame_address(0));
+  if (pending.stack_top == nullptr) {
+    pending.stack_top = here;
+    const named_in_procedure named(one);
+    run(one);
+    pending.stack_top = nullptr;
+    return;
+  }
+  const std::ptrdiff_t used = pending.stack_top - here;
+  if (used < stack_max && used > -stack_max) return run(one);
+  if (!run_on_fresh_thread(one)) run(one);  // as deep as this stack goes
+}
+
+// Takes the ref.
+void run_unshared(job& one, job_pool* pool) {
+  if (claim(one)) {
+    if (pool != nullptr) pool->count_run();
+    run_nested(one);
+  }
+  one.drop_kept();
+}
+
+// False when memory is out.
+bool submit_unwanted(job_pool& pool, job& one) noexcept try {
+  return pool.submit(one, pool.queue_here(), true);
+} catch (const std::bad_alloc&) {
+  return false;
+}
+
+// Nobody wants it, nor will, or somebody has begun it: then it goes. False: it is to be submitted.
+bool drop_if_over(job_pool* pool, job& one) {
+  // order: relaxed  a hint: somebody else has begun it
+  const bool claimed = one.claimed.load(std::memory_order_relaxed);
+  if (!claimed &&
+      (!pending_list::is_orphan(one) || (pending.scope != nullptr && pending.scope->runs(one))))
+    return false;
+  pending.remove(one);
+  if (!claimed && pool != nullptr) pool->count_dropped();
+  one.drop_kept();
+  return true;
+}
+
+// Of a thread that wants none itself, and gives what it makes to others: what these have run, or
+// let go, goes. Each time that it has made as many more as there were left.
+TROUPE_NOINLINE void sweep_pending() noexcept {
+  constexpr std::uint64_t sweep_after_min = 1'000;
+  pending.sweep_at = ~std::uint64_t{0};  // what goes may make others
+  std::uint64_t left = 0;
+  for (job* at = pending.newest; at != nullptr;) {
+    job& one = *std::exchange(at, at->older);
+    const std::uint64_t before = pending.removed;
+    if (!drop_if_over(job_pool::current(), one)) ++left;
+    if (pending.removed > before + 1) at = pending.newest, left = 0;  // as in submit_pending
+  }
+  pending.sweep_at = pending.made + std::max(left, sweep_after_min);
+}
+
+// Submits one of them. False when there is no room.
+bool submit_one(job_pool& pool, job_queue& mine, job& one) {
+  if (drop_if_over(&pool, one)) return true;
+  pending.remove(one);
+  return pool.submit(one, mine);
+}
+
+// All but the wanted one. Thieves take what was submitted first, so that is what is wanted last:
+// who wants the newest of what it has made goes on to older ones (lazies that nest: the oldest is
+// the largest), who wants another one goes from the oldest on. What the queue has no room for
+// stays, and runs in the thread that wants it: never here, on top of what it may need. What is
+// dropped may hold something whose destructor wants lazies: then the list is another one, and is
+// looked through again.
+void submit_pending(job_pool& pool, const job* wanted) {
+  job_queue& mine = pool.queue_here();
+  const bool oldest_first = pending.newest == wanted && wanted != nullptr;
+  // What only those hold that nobody wants is older than they are. Not each time when there are
+  // more than there is room for.
+  for (job* at = oldest_first && pool.has_room(mine) ? pending.newest->older : nullptr;
+       at != nullptr;) {
+    job& one = *std::exchange(at, at->older);
+    const std::uint64_t before = pending.removed;
+    drop_if_over(&pool, one);
+    if (pending.removed > before + 1) at = pending.newest;
+  }
+  for (job* at = oldest_first ? pending.oldest : pending.newest; at != nullptr;) {
+    job& one = *at;
+    job* const behind = one.older;
+    at = oldest_first ? one.newer : one.older;
+    if (&one == wanted) continue;
+    const std::uint64_t before = pending.removed;
+    if (!submit_one(pool, mine, one)) return pending.put_behind(behind, one);
+    if (pending.removed > before + 1) at = oldest_first ? pending.oldest : pending.newest;
+  }
+}
+
+// Takes it from where this thread keeps it, whose ref goes.
+void take_back(job& one, job_pool* pool) {
+  if (pending.has(one)) {
+    pending.remove(one);
+    observe::trace(observe::event::lazy_inline, one.name, 0);
+    one.drop_kept();
+  } else if (pool != nullptr) {
+    job_queue& mine = pool->queue_here();
+    // order: relaxed  only the owner of the queue compares it with itself
+    if (one.kept_by.load(std::memory_order_relaxed) == &mine && mine.remove(one)) {
+      observe::trace(observe::event::lazy_inline, one.name, 1);
+      return one.drop_kept();
+    }
+    if (!pool->memory().take_out(one)) return;
+    observe::trace(observe::event::lazy_inline, one.name, 1);
+    one.drop_kept();
+  }
+}
+
+// Runs a job that another thread keeps, which may never submit it.
+struct proxy_job final : job {
+  proxy_job(job_pool& in, job& wanted) noexcept
+      : job(&perform, wanted.name, true), pool(in), of(wanted) {
+    of.add_ref();
+  }
+  ~proxy_job() { of.drop_ref(); }
+  static void perform(job& base, act what) noexcept {
+    auto& self = static_cast<proxy_job&>(base);
+    if (what == act::free) return delete &self;
+    if ((what != act::run && what != act::cancel) || !claim(self.of)) return;
+    if (what == act::run) {
+      self.pool.begin_run(self.of);
+      return run(self.of);
+    }
+    self.pool.count_dropped();
+    cancel(self.of);
+  }
+  job_pool& pool;
+  job& of;
+};
+
+// Queues the wanted one, wherever it is kept.
+void submit_wanted(job_pool& pool, job& wanted) {
+  job_queue& mine = pool.queue_here();
+  // order: relaxed (both)  hints: one too many finds it claimed
+  if (wanted.claimed.load(std::memory_order_relaxed)) return;
+  // One that may be set aside needs an proxy job.
+  // order: relaxed (both)  as above
+  if (!wanted.needs_memory.load(std::memory_order_relaxed) &&
+      wanted.kept_by.load(std::memory_order_relaxed) == &mine)
+    return;
+  if (pending.has(wanted)) {
+    job* const behind = wanted.older;
+    pending.remove(wanted);
+    // order: relaxed  the queue publishes it
+    wanted.needs_memory.store(false, std::memory_order_relaxed);
+    if (pool.submit(wanted, mine, true)) return;
+    pending.put_behind(behind, wanted);
+    throw std::bad_alloc();
+  }
+  auto& one = *new proxy_job(pool, wanted);
+  one.drop_ref();  // its maker's
+  if (pool.submit(one, mine, true)) return;
+  one.drop_kept();
+  throw std::bad_alloc();
+}
+
+// The program is not out of work while one is attached, whoever runs the job.
+struct told_future final : waiter {
+  // Who awaits it has a handle of the job.
+  told_future(std::shared_ptr<wait_count> counts, const job& of)
+      : waiter(&tell), counted(std::move(counts)), promised(promise_for(of)) {}
+  static promise<> promise_for(const job& of) {
+    auto& state = *::new (memory::allocate(sizeof(actor::ask_state<void>))) actor::ask_state<void>;
+    state.link.kind = tasks::ask_link::of::job;
+    state.link.asked = &of;
+    state.link.name = of.name;
+    return tasks::future_access::promise_of<void>(state);
+  }
+  static void tell(waiter& base) noexcept {
+    std::unique_ptr<told_future> self(static_cast<told_future*>(&base));
+    self->promised.set_value();
+    if (self->counted != nullptr) self->counted->change(false);
+  }
+  const std::shared_ptr<wait_count> counted;
+  promise<> promised;
+};
+
+}  // namespace
+
+// A job that runs inside a handler (serial_lazies) may.
+bool may_block_here() noexcept {
+  return actor::current_cell() == nullptr || pending.stack_top != nullptr || pending.inside_handler;
+}
+
+blocking_allowed::blocking_allowed() noexcept
+    : before_(std::exchange(pending.inside_handler, true)) {}
+blocking_allowed::~blocking_allowed() { pending.inside_handler = before_; }
+
+bool claim(job& one) noexcept {
+  // Also with one ref: several threads may use the same handle.
+  // order: relaxed  decides only who runs it
+  return !one.claimed.exchange(true, std::memory_order_relaxed);
+}
+
+void run(job& one) noexcept {
+  observe::trace(observe::event::lazy_begin, one.name);
+  // order: relaxed  in front of any wait's mutex
+  one.run_by.store(&this_thread(), std::memory_order_relaxed);
+  {
+    const frame here(one);
+    one.perform(one, job::act::run);
+  }
+  observe::trace(observe::event::lazy_end, one.name);
+  // Nobody has a handle, nor can get one: what it throws, nobody hears. Asked before it is done:
+  // who lets go of a handle later may have heard it. The ref that is left is the caller's, who has
+  // taken it from where it was kept.
+  const bool unheard = pending_list::is_orphan(one);
+  finish(one);
+  if (unheard) one.perform(one, job::act::report);
+}
+
+void report_unheard(const job&, const std::exception_ptr& what) noexcept {
+  job_pool* const pool = job_pool::current();
+  if (pool == nullptr) std::terminate();
+  pool->report(what);
+}
+
+void cancel(job& one) noexcept {
+  one.perform(one, job::act::cancel);
+  finish(one);
+}
+
+namespace {
+
+void free_job(job& one) noexcept {
+  if (!one.is_done()) finish(one);  // nobody will run it
+  one.perform(one, job::act::free);
+}
+
+}  // namespace
+
+void job::drop_ref() noexcept {
+  bool last_of_mine = false;
+  const auto forget = [&] {
+    if (is_done()) perform(*this, act::forget);
+    last_of_mine = pending.has(*this);
+  };
+  if (refs_of_job(refs).drop_handle(forget)) return free_job(*this);
+  // This thread keeps it, and nobody else knows of it.
+  if (last_of_mine && !(pending.scope != nullptr && pending.scope->runs(*this))) [[unlikely]]
+    pending.drop_orphan(*this);
+}
+
+void job::drop_kept() noexcept {
+  if (refs_of_job(refs).drop_kept()) free_job(*this);
+}
+
+TROUPE_NOINLINE void keep(job& made) noexcept {
+  if (pending.made >= pending.sweep_at) [[unlikely]] {
+    cleaner.armed = true;  // a thread's first
+    sweep_pending();
+  }
+  made.made_in = this_stack.top;
+  pending.append(made);
+}
+
+TROUPE_NOINLINE void need(job& of) {
+  if (of.is_done()) return;
+  if (!may_block_here()) {
+    throw usage_error("troupe: lazy::get: a handler must not hold its thread; co_await the lazy");
+  }
+  static_cast<void>(this_thread());  // who has claimed it must run it
+  job_pool* const pool = job_pool::current();
+  if (pool != nullptr && pool->shares()) submit_pending(*pool, &of);
+  take_back(of, pool);
+  if (claim(of)) {
+    if (pool != nullptr) this_stack.top == nullptr ? pool->begin_run(of) : pool->count_run();
+    return run_nested(of);
+  }
+  if (pool != nullptr) pool->attend();
+  if (pool != nullptr && pool->shares() && !pool->is_simulated() && this_stack.top == nullptr)
+    return wait_and_help(of, *pool);
+  wait_until_done(of);
+}
+
+TROUPE_NOINLINE future<> when_done(job& of) {
+  job_pool* const pool = job_pool::current();
+  if (pool != nullptr && !pool->is_serial()) {
+    if (pool->shares()) submit_pending(*pool, &of);
+    submit_wanted(*pool, of);
+  } else {
+    static_cast<void>(this_thread());  // as above
+    take_back(of, pool);
+    if (claim(of)) {
+      if (pool != nullptr) pool->count_run();
+      run_nested(of);
+    }
+  }
+  auto told = std::make_unique<told_future>(pool == nullptr ? nullptr : pool->waits(), of);
+  future<> later = told->promised.get_future();
+  if (told->counted != nullptr) told->counted->change(true);
+  if (attach(of, *told)) {
+    static_cast<void>(told.release());
+  } else {
+    told_future::tell(*told.release());
+  }
+  return later;
+}
+
+pending_scope::pending_scope(bool runs)
+    : in_(this_stack.top), outer_(pending.scope), began_(pending.made), runs_(runs) {
+  const bool in_work = this_stack.top != nullptr && this_stack.top->forks != nullptr;
+  if (in_work || (pending.stack_top == nullptr && actor::current_turn().running_call != nullptr)) {
+    throw usage_error(
+        "troupe: lazy_scope: it belongs to its thread, and a coroutine does not; open it in a "
+        "plain function that a lazy calls");
+  }
+  pending.scope = this;
+}
+
+bool pending_scope::runs(const job& one) const noexcept {
+  const pending_scope* at = this;
+  while (at != nullptr && one.position <= at->began_) at = at->outer_;
+  return at != nullptr && at->runs_ && at->in_ == one.made_in;
+}
+
+pending_scope::~pending_scope() {
+  job_pool* const pool = runs_ ? job_pool::current() : nullptr;
+  while (runs_ && pending.newest != nullptr && pending.newest->position > began_) {
+    job& one = *pending.newest;
+    if (one.made_in != in_) {
+      pending.drop(one.position - 1, pool);
+      continue;
+    }
+    pending.remove(one);
+    // order: relaxed  the queue publishes it
+    one.needs_memory.store(false, std::memory_order_relaxed);
+    if (pool == nullptr || pool->is_serial() || !submit_unwanted(*pool, one))
+      run_unshared(one, pool);
+  }
+  pending.drop(began_, job_pool::current());
+  pending.scope = outer_;
+}
+
+}  // namespace troupe::jobs

@@ -1,0 +1,89 @@
+#include "jobs/lazies/memory_account.hpp"
+
+#include <string>
+
+#include "jobs/pool/job_pool.hpp"
+#include "troupe/jobs/resource.hpp"
+
+namespace troupe::jobs {
+
+void memory_account::charge(std::size_t bytes) noexcept {
+  add_ref();
+  const std::size_t now = gate_.take(bytes);
+  // order: relaxed (both)  a statistic
+  std::size_t peak = peak_.load(std::memory_order_relaxed);
+  while (now > peak && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
+  }
+}
+
+void memory_account::discharge(std::size_t bytes) noexcept {
+  if (gate_.give(bytes)) {
+    std::lock_guard lock(mutex_);
+    if (pool_ != nullptr) pool_->call_runner();
+  }
+  drop_ref();
+}
+
+void memory_account::close() noexcept {
+  std::lock_guard lock(mutex_);
+  pool_ = nullptr;
+}
+
+bool memory_account::set_aside(job& one) noexcept {
+  std::lock_guard lock(mutex_);
+  one.older = newest_;
+  one.newer = nullptr;
+  (newest_ == nullptr ? oldest_ : newest_->newer) = &one;
+  newest_ = &one;
+  // order: relaxed  a hint for who wants it, which looks again under the mutex
+  one.kept_by.store(this, std::memory_order_relaxed);
+  gate_.put_aside();
+  // Here, where nobody can take it up, run it and free it.
+  // order: relaxed  a hint: one that lies there claimed goes when it is taken up
+  if (!one.claimed.load(std::memory_order_relaxed)) return true;
+  unlink(one);
+  return false;
+}
+
+void memory_account::unlink(job& one) noexcept {
+  (one.older == nullptr ? oldest_ : one.older->newer) = one.newer;
+  (one.newer == nullptr ? newest_ : one.newer->older) = one.older;
+  one.kept_by.store(nullptr, std::memory_order_relaxed);  // order: relaxed  under the mutex
+  gate_.took_up();
+}
+
+job* memory_account::take_up() noexcept {
+  if (!gate_.some_aside()) return nullptr;
+  std::lock_guard lock(mutex_);
+  job* const one = oldest_;
+  if (one != nullptr) unlink(*one);
+  return one;
+}
+
+bool memory_account::take_out(job& wanted) noexcept {
+  // order: relaxed (both)  a hint, and under the mutex
+  if (wanted.kept_by.load(std::memory_order_relaxed) != this) return false;
+  std::lock_guard lock(mutex_);
+  if (wanted.kept_by.load(std::memory_order_relaxed) != this) return false;
+  unlink(wanted);
+  return true;
+}
+
+memory_account* charge(std::size_t bytes) noexcept {
+  job_pool* const pool = job_pool::current();
+  if (pool == nullptr) return nullptr;
+  pool->memory().charge(bytes);
+  return &pool->memory();
+}
+
+void discharge(memory_account& of, std::size_t bytes) noexcept { of.discharge(bytes); }
+
+std::size_t check_bytes(std::size_t bytes) {
+  constexpr std::size_t most = std::size_t{1} << 47;  // of addresses
+  if (bytes > most)
+    throw usage_error("troupe: resource: " + std::to_string(bytes) +
+                      " bytes are more than any process can have");
+  return bytes;
+}
+
+}  // namespace troupe::jobs

@@ -1,0 +1,64 @@
+// memory_account: the bytes of one runtime's resources, and the lazies that wait for some of them
+// to be freed.
+//
+// A job that needs memory is set aside by the runner that has taken it while there is too little;
+// it is taken up again when enough was freed, and by whoever wants it at any time. Nobody waits for
+// memory: what is set aside costs parallelism only. Invariants
+//   A1  a job that is set aside has a ref of the list's, and `kept_by` is the account.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+
+#include "jobs/lazies/memory_gate.hpp"
+#include "troupe/jobs/job.hpp"
+
+namespace troupe::jobs {
+
+class job_pool;
+
+class memory_account {
+ public:
+  memory_account(job_pool& of, std::size_t limit) noexcept : gate_(limit), pool_(&of) {}
+
+  // order: relaxed  the caller has one
+  void add_ref() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
+  void drop_ref() noexcept {
+    // order: acq_rel  the last one sees what the others did
+    if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+
+  void charge(std::size_t bytes) noexcept;
+  void discharge(std::size_t bytes) noexcept;
+  // The runtime ends.
+  void close() noexcept;
+
+  bool is_short() const noexcept { return gate_.is_short(); }
+  bool has_limit() const noexcept { return gate_.has_limit(); }
+  // Jobs lie aside that may be taken up.
+  bool some_may_go_on() const noexcept { return gate_.some_aside() && !gate_.is_short(); }
+  // Takes the ref, but when it gives false: somebody has claimed the job, who may not have seen it
+  // lie there.
+  bool set_aside(job& one) noexcept;
+  job* take_up() noexcept;              // the oldest, with its ref, or null
+  bool take_out(job& wanted) noexcept;  // true when it was there; its ref is the caller's
+  std::size_t aside() const noexcept { return gate_.aside(); }
+  std::size_t used() const noexcept { return gate_.used(); }
+  // order: relaxed  a statistic
+  std::size_t peak() const noexcept { return peak_.load(std::memory_order_relaxed); }
+
+ private:
+  void unlink(job& one) noexcept;
+
+  memory_gate<> gate_;  // of the jobs in the list
+  std::atomic<std::size_t> peak_{0};
+  std::atomic<std::uint32_t> refs_{1};
+  std::mutex mutex_;
+  job_pool* pool_;  // null once it ends; under the mutex
+  job* oldest_ = nullptr;
+  job* newest_ = nullptr;
+};
+
+}  // namespace troupe::jobs

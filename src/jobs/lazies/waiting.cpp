@@ -1,0 +1,228 @@
+#include "jobs/lazies/waiting.hpp"
+
+#include <mutex>
+#include <string>
+
+#include "jobs/lazies/deadlocks.hpp"
+#include "jobs/pool/job_pool.hpp"
+#include "jobs/lazies/job_word.hpp"
+#include "troupe/base/error.hpp"
+#include "troupe/observe/trace.hpp"
+
+namespace troupe::jobs {
+namespace {
+
+// Never destroyed: threads may end after the program's statics.
+struct all_threads {
+  std::mutex mutex;
+  waiting_thread* free = nullptr;
+  waiting_thread* newest = nullptr;  // of those that wait
+  void add(waiting_thread& one) noexcept {
+    one.older = newest;
+    one.newer = nullptr;
+    if (newest != nullptr) newest->newer = &one;
+    newest = &one;
+  }
+  void remove(waiting_thread& one) noexcept {
+    (one.newer == nullptr ? newest : one.newer->older) = one.older;
+    if (one.older != nullptr) one.older->newer = one.newer;
+    one.at = {};
+    // order: relaxed  its own thread reads it, and others under the mutex
+    one.refused.store(false, std::memory_order_relaxed);
+  }
+  static all_threads& get() {
+    static all_threads& instance = *new all_threads;
+    return instance;
+  }
+};
+
+struct giver_back {
+  bool armed = false;
+  ~giver_back() {
+    all_threads& all = all_threads::get();
+    std::lock_guard lock(all.mutex);
+    this_stack.thread->next_free = all.free;
+    all.free = this_stack.thread;
+  }
+};
+thread_local giver_back gives_back;
+
+using word_of_job = job_word<waiter, std::atomic<std::uintptr_t>>;
+static_assert(word_of_job::done == job::done);
+
+constexpr const char* words = "troupe: lazy: this would wait for itself: ";
+
+struct undo {
+  undo(all_threads& all, waiting_thread& one) noexcept : all_(all), one_(one) {}
+  ~undo() { all_.remove(one_); }
+  all_threads& all_;
+  waiting_thread& one_;
+};
+
+struct asleep_span {
+  explicit asleep_span(const char* what) noexcept : name(what) {
+    observe::trace(observe::event::asleep_begin, name);
+  }
+  ~asleep_span() { observe::trace(observe::event::asleep_end, name); }
+  const char* const name;
+};
+
+struct sleeper : waiter {
+  explicit sleeper(waiting_thread& of) noexcept : waiter(&wake_up), thread(of) {}
+  static void wake_up(waiter& base) noexcept {
+    auto& self = static_cast<sleeper&>(base);
+    waiting_thread& sleeps = self.thread;
+    // order: release  the waker's last touch of it
+    self.told.store(true, std::memory_order_release);
+    sleeps.parker.notify();
+  }
+  waiting_thread& thread;
+  std::atomic<bool> told{false};
+};
+
+// The job cannot end before this: who runs it waits for the caller.
+[[noreturn]] void leave_refused(job& of, sleeper& one) {
+  all_threads& all = all_threads::get();
+  std::lock_guard lock(all.mutex);  // others may leave the same job
+  word_of_job(of.word).detach(one);
+  throw deadlock(one.thread.chain);
+}
+
+}  // namespace
+
+constinit thread_local own_stack this_stack;
+
+waiting_thread& make_this_thread() {
+  all_threads& all = all_threads::get();
+  std::lock_guard lock(all.mutex);
+  this_stack.thread =
+      all.free == nullptr ? new waiting_thread : std::exchange(all.free, all.free->next_free);
+  gives_back.armed = true;
+  tasks::job_thread = this_stack.thread;
+  return *this_stack.thread;
+}
+
+waits_for::waits_for(const job& of) : self_(this_thread()) {
+  all_threads& all = all_threads::get();
+  std::lock_guard lock(all.mutex);
+  self_.at = {.one = &of, .top = this_stack.top, .may_refuse = true};
+  all.add(self_);
+  const waiting_thread* const last = find_circle(self_, all.newest);
+  if (last == nullptr) return;
+  const undo leaves(all, self_);
+  throw deadlock(words + name_circle(*last, self_));
+}
+
+waits_for::waits_for(const job& of, joins) noexcept : self_(this_thread()) {
+  all_threads& all = all_threads::get();
+  std::lock_guard lock(all.mutex);
+  self_.at = {.one = &of, .top = this_stack.top};
+  all.add(self_);
+}
+
+// A circle has one that waits for a job and may be refused that: who waits for a tree, or joins a
+// thread, waits for what is younger than all that its stack had before, so that no circle is made
+// of these alone.
+waits_for::waits_for(const fork_tree& of, const std::atomic<bool>& ended) noexcept
+    : self_(this_thread()) {
+  all_threads& all = all_threads::get();
+  std::lock_guard lock(all.mutex);
+  self_.at = {.all = &of, .ended = &ended, .top = this_stack.top};
+  all.add(self_);
+  while (waiting_thread* const last = find_circle(self_, all.newest)) {
+    waiting_thread* told = last;
+    while (told != nullptr && !told->at.may_refuse) told = told->reached_from;
+    if (told == nullptr) return;
+    try {
+      told->chain = words + name_circle(*last, *told);
+    } catch (...) {  // no memory for its words
+      told->chain.clear();
+    }
+    // order: release  its chain is read under the mutex; pairs with wait_until_done
+    told->refused.store(true, std::memory_order_release);
+    told->parker.notify();
+  }
+}
+
+waits_for::~waits_for() {
+  all_threads& all = all_threads::get();
+  std::lock_guard lock(all.mutex);
+  all.remove(self_);
+}
+
+void wake_those_that_want_work(const job_pool& of) noexcept {
+  all_threads& all = all_threads::get();
+  std::lock_guard lock(all.mutex);  // a tree in a list has not ended
+  for (waiting_thread* at = all.newest; at != nullptr; at = at->older) {
+    const fork_tree* const tree = at->at.all;
+    // order: relaxed  a hint
+    if (tree != nullptr && tree->pool == &of && tree->wants_work.load(std::memory_order_relaxed))
+      at->parker.notify();
+  }
+}
+
+void wait_until_done(job& of) {
+  const waits_for here(of);
+  waiting_thread& self = this_thread();
+  sleeper one(self);
+  if (!attach(of, one)) return;
+  const asleep_span traced(of.name);
+  // order: acquire  the waker is done with it; and sees the result
+  while (!one.told.load(std::memory_order_acquire)) {
+    // order: acquire  pairs with who has found the circle
+    if (self.refused.load(std::memory_order_acquire)) leave_refused(of, one);
+    self.parker.wait();
+  }
+}
+
+// Nobody can wait for what lies under this on the stack, so that no task is buried by what it runs.
+void wait_and_help(job& of, job_pool& pool) {
+  waiting_thread& self = this_thread();
+  sleeper one(self);
+  if (!attach(of, one)) return;
+  // order: acquire  the waker is done with it; and sees the result
+  while (!one.told.load(std::memory_order_acquire)) {
+    if (pool.help(of, nullptr) || pool.help(of, &self)) continue;
+    const waits_for here(of, waits_for::joins{});  // no circle comes back here
+    const asleep_span traced(of.name);
+    // order: acquire  as above
+    if (!one.told.load(std::memory_order_acquire)) self.parker.wait();
+  }
+}
+
+namespace {
+
+// A job that has ended is run by nobody.
+const void* runner_of(const void* given) noexcept {
+  const job& one = *static_cast<const job*>(given);
+  // order: relaxed  only compared
+  return one.is_done() ? nullptr : one.run_by.load(std::memory_order_relaxed);
+}
+
+void for_each_wait(void* context, void (*look)(void* context, const void* thread,
+                                               const void* runner, std::uint32_t& seen_in)) {
+  all_threads& all = all_threads::get();
+  std::lock_guard lock(all.mutex);
+  for (waiting_thread* at = all.newest; at != nullptr; at = at->older) {
+    // order: relaxed  under the mutex; one that is told of a deadlock leaves
+    const bool leaves = at->refused.load(std::memory_order_relaxed);
+    const void* const runner = at->at.one == nullptr || leaves ? nullptr : runner_of(at->at.one);
+    if (runner != nullptr) look(context, at, runner, at->at.seen_in);
+  }
+}
+
+}  // namespace
+
+constinit const actor::job_waits waits_of_threads{&runner_of, &for_each_wait};
+
+bool attach(job& of, waiter& one) noexcept { return word_of_job(of.word).attach(one); }
+
+void finish(job& of) noexcept {
+  for (waiter* at = word_of_job(of.word).finish(); at != nullptr;) {
+    waiter& one = *at;
+    at = one.next;
+    one.wake(one);
+  }
+}
+
+}  // namespace troupe::jobs

@@ -1,0 +1,455 @@
+#include "jobs/pool/job_pool.hpp"
+
+#include <algorithm>
+
+#include "actor/turn/running.hpp"
+#include "actor/turn/turn.hpp"
+#include "base/clock.hpp"
+#include "jobs/lazies/run.hpp"
+#include "jobs/lazies/waiting.hpp"
+#include "troupe/memory/block_pool.hpp"
+#include "troupe/observe/trace.hpp"
+
+namespace troupe::jobs {
+namespace {
+
+constexpr std::int64_t slice_ns = 500'000;  // of a runner's turn; a job is not interrupted
+constexpr std::int64_t linger_ns = 50'000;  // of a runner that has found nothing
+
+const char* describe_runner(sched::message*, void*, sched::message_act) {
+  return "lazies and forks";
+}
+const char* describe_lazy(sched::message*, void*, sched::message_act) { return "lazy"; }
+
+// The pools that live, for threads that are none of theirs.
+struct living {
+  std::mutex mutex;
+  std::vector<std::pair<std::uint64_t, job_pool*>> pools;
+  std::uint64_t ids = 0;
+  static living& get() {
+    static living& instance = *new living;
+    return instance;
+  }
+  std::uint64_t next_id() {
+    std::lock_guard lock(mutex);
+    return ++ids;
+  }
+  job_pool* find(std::uint64_t id) {
+    std::lock_guard lock(mutex);
+    const auto at = std::ranges::find(pools, id, &std::pair<std::uint64_t, job_pool*>::first);
+    return at == pools.end() ? nullptr : at->second;
+  }
+};
+
+// The owner's newest.
+fork_frame* pop_part(fork_deques& of) noexcept {
+  fork_frame* const one = of.forks.pop();
+  return one != nullptr || of.loops.count() == 0 ? one : of.loops.pop();
+}
+
+constinit thread_local job_pool* pool_inside [[gnu::tls_model("initial-exec")]] = nullptr;
+// Of the pools that this thread has made, the last few. Plain data: it may be asked while the
+// thread ends.
+struct made_pools {
+  static constexpr unsigned most = 8;
+  std::uint64_t ids[most] = {};  // oldest first
+  unsigned count = 0;
+  void add(std::uint64_t id) noexcept {
+    if (count == most) std::copy(ids + 1, ids + count--, ids);
+    ids[count++] = id;
+  }
+};
+constinit thread_local made_pools made_here [[gnu::tls_model("initial-exec")]];
+
+void enlist(job_pool& made, std::uint64_t id) {
+  living& all = living::get();
+  std::lock_guard lock(all.mutex);
+  all.pools.emplace_back(id, &made);
+  made_here.add(id);
+}
+
+}  // namespace
+
+// Made with the pool: calling one needs no memory.
+struct job_pool::runner final : sched::runnable {
+  explicit runner(job_pool& pool) noexcept : of(pool) { type = &runner_type; }
+
+  static sched::after_turn run(sched::runnable& item) {
+    auto& self = static_cast<runner&>(item);
+    return self.of.run_some(self);
+  }
+  static bool deactivate(sched::runnable&) { return false; }
+  static bool pending(const sched::runnable&) { return false; }
+  static void dispose(sched::runnable& item) noexcept {
+    auto* self = static_cast<runner*>(&item);
+    job_pool& of = self->of;
+    const bool arrived = self->arrived;
+    std::destroy_at(self);
+    ::new (self) runner(of);
+    {
+      std::lock_guard lock(of.runners_mutex_);
+      self->next_free = std::exchange(of.free_runners_, self);
+    }
+    arrived ? of.runner_ended() : of.runners_.end_unarrived();
+  }
+  static constexpr sched::runnable_vtable runner_type{&run, &deactivate, &pending, &dispose,
+                                                      &dispose};
+
+  job_pool& of;
+  runner* next_free = nullptr;
+  bool arrived = false;
+  bool found_some = false;
+  std::int64_t lingers_since_ns = 0;
+  bool jobs_first = true;
+};
+
+job_pool::job_pool(actor::actor_system& system, sched::executor& workers, unsigned runners_max,
+                   job_pool_options options, std::function<void(bool)> keeps)
+    : system_(system),
+      workers_(workers),
+      options_(options),
+      waits_(std::make_shared<wait_count>(std::move(keeps))),
+      id_(living::get().next_id()),
+      memory_(new memory_account(*this, options.resource_bytes)),
+      runners_(runners_max) {
+  for (unsigned i = 0; i < runners_max; ++i) {
+    all_runners_.push_back(std::make_unique<runner>(*this));
+    all_runners_.back()->next_free = std::exchange(free_runners_, all_runners_.back().get());
+    queues_.push_back(std::make_unique<job_queue>());
+    for_runners_.push_back(queues_.back().get());
+    queues_.back()->owner = std::this_thread::get_id();  // until a runner takes it
+  }
+  enlist(*this, id_);  // last: of one that has no memory for the rest nobody knows
+  system_.jobs = this;
+  system_.deadlocks.jobs = &waits_of_threads;
+}
+
+job_pool::~job_pool() {
+  run_parts_left();
+  system_.jobs = nullptr;
+  waits_->end();
+  living& all = living::get();
+  {
+    std::lock_guard lock(all.mutex);
+    std::erase_if(all.pools, [this](const auto& one) { return one.second == this; });
+  }
+  for (auto& queue : queues_) {
+    while (job* one = queue->pop()) drop(*one);  // nobody else is left
+  }
+  while (job* one = memory_->take_up()) drop(*one);
+  memory_->close();
+}
+
+void job_pool::drop(job& unwanted) noexcept {
+  if (claim(unwanted)) {
+    if (!unwanted.is_proxy_job) count_dropped();
+    cancel(unwanted);
+  }
+  unwanted.drop_kept();
+}
+
+job_pool* job_pool::current() noexcept {
+  if (pool_inside != nullptr) return pool_inside;
+  // order: relaxed  the thread's own
+  if (const actor::actor_system* system =
+          actor::current_turn().system.load(std::memory_order_relaxed)) {
+    if (system->jobs != nullptr) return static_cast<job_pool*>(system->jobs);
+  }
+  for (; made_here.count != 0; --made_here.count) {
+    if (job_pool* pool = living::get().find(made_here.ids[made_here.count - 1])) return pool;
+  }
+  return nullptr;
+}
+
+job_pool::inside::inside(job_pool* of) noexcept : before_(std::exchange(pool_inside, of)) {}
+job_pool::inside::~inside() { pool_inside = before_; }
+
+constinit thread_local job_pool::known_queue job_pool::known_;
+
+job_queue& job_pool::make_queue_here(bool as_runner) {
+  const std::thread::id self = std::this_thread::get_id();
+  const auto is_mine = [&](const auto& one) {
+    return one->owner == self && std::ranges::find(for_runners_, one.get()) == for_runners_.end();
+  };
+  std::lock_guard lock(mutex_);
+  job_queue* mine = nullptr;
+  if (const auto at = std::ranges::find_if(queues_, is_mine); at != queues_.end()) {
+    mine = at->get();
+  } else if (as_runner && !for_runners_.empty()) {
+    mine = for_runners_.back();
+    for_runners_.pop_back();
+  } else if (const auto none = std::ranges::find_if(
+                 queues_, [](const auto& one) { return one->owner == std::thread::id{}; });
+             none != queues_.end()) {
+    mine = none->get();
+  } else {
+    mine = queues_.emplace_back(std::make_unique<job_queue>()).get();
+  }
+  mine->owner = self;
+  known_ = {id_, mine};
+  return *mine;
+}
+
+job_pool::working::working(job_pool& of, bool as_runner)
+    : queue(known_.pool == of.id_ ? *known_.queue : of.make_queue_here(as_runner)),
+      // order: relaxed (both)  a hint for thieves where nothing is stolen
+      before_(queue.busy.exchange(true, std::memory_order_relaxed)) {}
+// order: relaxed  as above
+job_pool::working::~working() { queue.busy.store(before_, std::memory_order_relaxed); }
+
+void job_pool::leave_queue() noexcept {
+  if (known_.pool != id_) return;
+  std::lock_guard lock(mutex_);
+  known_.queue->owner = {};
+  known_ = {};
+}
+
+bool job_pool::submit(job& one, job_queue& mine, bool urgent) noexcept {
+  if (!urgent && mine.count() >= options_.queued_max) return false;
+  observe::trace(observe::event::lazy_queued, one.name);  // before it may be gone
+  if (!mine.push(one)) {
+    observe::trace(observe::event::lazy_taken, one.name);
+    return false;
+  }
+  if (runners_.wants_one()) [[unlikely]]
+    call_runner();
+  // order: relaxed  a hint: one that is lost costs parallelism
+  if (mine.wants_work.load(std::memory_order_relaxed) != nullptr) [[unlikely]] {
+    // order: acquire  its parker was made; pairs with help/release
+    if (waiting_thread* const helps = mine.wants_work.exchange(nullptr, std::memory_order_acquire))
+      helps->parker.notify();
+  }
+  return true;
+}
+
+void job_pool::call_runner() noexcept {
+  if (runner* const one = begin_runner()) workers_.submit_to_any(*one);
+}
+
+// Null when there are enough.
+job_pool::runner* job_pool::begin_runner() noexcept {
+  // order: relaxed  a hint: at the end nobody is called
+  if (system_.closing.load(std::memory_order_relaxed) || !runners_.may_call() || !runners_.begin())
+    return nullptr;
+  std::lock_guard lock(runners_mutex_);
+  return std::exchange(free_runners_, free_runners_->next_free);
+}
+
+// When a runner's turn begins, and behind each steal: what was just taken may be long, and until it
+// is done nobody looks. Two are called, if there is something for each, so that their number
+// doubles with each wake-up; who is on the way already counts.
+void job_pool::hand_on() noexcept {
+  constexpr std::size_t calls_max = 2;
+  if (!shares() || is_simulated() || !runners_.may_call()) return;
+  const std::size_t coming = runners_.on_their_way(), left = count_left(coming + calls_max);
+  for (std::size_t called = coming; called < left; ++called) {
+    runner* const one = begin_runner();
+    if (one == nullptr) return;
+    workers_.submit_to_sleeper(*one);
+  }
+}
+
+// What lies in queues, up to so much. The last victim's goes first: mostly that says enough.
+std::size_t job_pool::count_left(std::size_t enough) const noexcept {
+  std::lock_guard lock(mutex_);
+  std::size_t sum = 0;
+  for (std::size_t i = 0; i < queues_.size() && sum < enough; ++i) {
+    const job_queue& one = *queues_[(next_victim_ + i) % queues_.size()];
+    if (may_take_from(one)) sum += one.count() + one.parts.count();
+  }
+  return std::min(sum, enough);
+}
+
+bool job_pool::slice_over(std::int64_t began_ns) const noexcept {
+  if (is_simulated()) return choose(4) == 1;
+  return base::now_ns() - began_ns >= slice_ns;
+}
+
+void job_pool::runner_ended() noexcept {
+  if (runners_.end() && some_left()) call_runner();
+}
+
+bool job_pool::some_left() const noexcept {
+  // order: relaxed  a hint; the end drops what is left
+  if (system_.closing.load(std::memory_order_relaxed)) return false;
+  if (memory_->some_may_go_on()) return true;
+  std::lock_guard lock(mutex_);
+  return std::ranges::any_of(queues_, [this](const auto& one) {
+    return may_take_from(*one) && (!one->empty() || !one->parts.empty());
+  });
+}
+
+std::size_t job_pool::queued() const {
+  std::lock_guard lock(mutex_);
+  std::size_t sum = 0;
+  for (const auto& one : queues_) sum += one->count();
+  return sum + memory_->aside();
+}
+
+// order: relaxed  a hint
+bool job_pool::may_take_from(const job_queue& one) const noexcept {
+  return shares() || !one.busy.load(std::memory_order_relaxed);
+}
+
+job* job_pool::steal_job(const job_queue& mine) noexcept {
+  std::lock_guard lock(mutex_);
+  for (std::size_t i = 0; i < queues_.size(); ++i) {
+    next_victim_ = next_victim_ + 1 < queues_.size() ? next_victim_ + 1 : 0;
+    job_queue& victim = *queues_[next_victim_];
+    if (&victim == &mine || !may_take_from(victim)) continue;
+    if (job* one = victim.steal()) {
+      observe::trace(observe::event::lazy_stolen, one->name);
+      return one;
+    }
+  }
+  return nullptr;
+}
+
+bool job_pool::help(const job& with, waiting_thread* wants_work) noexcept {
+  // order: acquire  sees from which index on; pairs with run/release
+  job_queue* const in = with.queues_in.load(std::memory_order_acquire);
+  if (in == nullptr) return false;
+  job* one = nullptr;
+  {
+    std::lock_guard lock(mutex_);
+    // It may be another pool's, which has gone.
+    if (std::ranges::find(queues_, in, &std::unique_ptr<job_queue>::get) == queues_.end())
+      return false;
+    // order: release  a thread that waits for the first time has just made its parker; pairs with
+    // submit/acquire
+    if (wants_work != nullptr) in->wants_work.store(wants_work, std::memory_order_release);
+    // order: relaxed  the index was published with the queue
+    one = in->steal_from(in->runs_from.load(std::memory_order_relaxed));
+  }
+  if (one == nullptr) return false;
+  observe::trace(observe::event::lazy_stolen, one->name);
+  run_job(*one);
+  return true;
+}
+
+fork_frame* job_pool::steal_part(const fork_deques& mine, const fork_tree* only) noexcept {
+  const auto wants = [only](const fork_frame& part) {
+    const fork_tree* of = only == nullptr ? nullptr : part.within->tree;
+    while (of != only) {
+      if (of == nullptr) return false;
+      of = of->within;
+    }
+    return true;
+  };
+  std::lock_guard lock(mutex_);
+  for (std::size_t i = 0; i < queues_.size(); ++i) {
+    next_victim_ = next_victim_ + 1 < queues_.size() ? next_victim_ + 1 : 0;
+    job_queue& victim = *queues_[next_victim_];
+    if (&victim.parts == &mine || !may_take_from(victim)) continue;
+    if (fork_frame* one = victim.parts.loops.steal(wants)) return one;
+    if (fork_frame* one = victim.parts.forks.steal(wants)) return one;
+  }
+  return nullptr;
+}
+
+void job_pool::run_job(job& one) noexcept {
+  if (system_.discarding()) return drop(one);
+  // order: relaxed  as it was when it was queued
+  if (one.needs_memory.load(std::memory_order_relaxed) && memory_->is_short())
+    return set_aside(one);
+  if (claim(one)) {  // else who wants it runs it
+    if (!one.is_proxy_job) begin_run(one);
+    // order: relaxed  for running_handlers, a snapshot
+    actor::current_turn().what.store(one.name, std::memory_order_relaxed);
+    run(one);
+    // order: relaxed  as above
+    actor::current_turn().what.store(nullptr, std::memory_order_relaxed);
+  }
+  one.drop_kept();
+}
+
+void job_pool::report(std::exception_ptr what) noexcept {
+  system_.report(nullptr, &describe_lazy, std::move(what));
+}
+
+// If enough was freed meanwhile nobody else may see that it lies there.
+void job_pool::set_aside(job& one) noexcept {
+  observe::trace(observe::event::lazy_queued, one.name);  // before it may be gone
+  if (memory_->set_aside(one)) return;
+  observe::trace(observe::event::lazy_taken, one.name);
+  one.drop_kept();
+}
+
+// Neither kind keeps the other one waiting for longer than a slice: each goes first in every other
+// one.
+bool job_pool::run_one(job_queue& mine, fork_worker_state& parts, bool jobs_first,
+                       bool hands_on) noexcept {
+  job* one = jobs_first ? mine.pop() : nullptr;
+  if (one == nullptr && memory_->has_limit() && memory_->some_may_go_on()) {
+    one = memory_->take_up();
+    // who gave bytes back has called one
+    if (memory_->some_may_go_on() && runners_.may_call()) call_runner();
+  }
+  fork_frame* part = one == nullptr ? pop_part(mine.parts) : nullptr;
+  if (part == nullptr && one == nullptr && !jobs_first) one = mine.pop();
+  if (one != nullptr) observe::trace(observe::event::lazy_taken, one->name);
+  if (part == nullptr && one == nullptr) {
+    one = steal_job(mine);
+    if (one == nullptr) part = steal_part(mine.parts, nullptr);
+    hands_on = hands_on || one != nullptr || part != nullptr;
+    if (part != nullptr) parts.look_at_next_forks();
+  }
+  if (hands_on && (part != nullptr || one != nullptr)) hand_on();
+  if (part != nullptr) {
+    parts.run(*part);
+  } else if (one != nullptr) {
+    run_job(*one);
+  }
+  return part != nullptr || one != nullptr;
+}
+
+// A runner that has taken part, and finds nothing now, looks on for a while if there may be more
+// soon: about as long as it would take to wake another one. Other runnables of its worker go first.
+bool job_pool::may_linger(runner& self) noexcept {
+  // order: relaxed (both)  hints
+  if (!self.found_some || trees_.load(std::memory_order_relaxed) == 0 ||
+      system_.closing.load(std::memory_order_relaxed))
+    return false;
+  if (workers() < 2 || !shares() || is_simulated()) return false;
+  const std::int64_t now = base::now_ns();
+  if (self.lingers_since_ns == 0) self.lingers_since_ns = now;
+  if (now - self.lingers_since_ns > linger_ns) return false;
+  std::this_thread::yield();
+  return true;
+}
+
+sched::after_turn job_pool::run_some(runner& self) noexcept {
+  const inside here(this);
+  const actor::inside_procedure as_procedure(system_, &describe_runner);
+  const working at_work(*this, true);  // made with the pool: needs no memory
+  fork_worker_state parts(this, at_work.queue.parts, true);
+  if (!std::exchange(self.arrived, true)) {
+    runners_.arrive();
+    parts.look_at_next_forks();
+  }
+  bool is_first = true;
+  while (run_one(at_work.queue, parts, self.jobs_first, std::exchange(is_first, false))) {
+    self.found_some = true;
+    self.lingers_since_ns = 0;
+    // What frees memory may be actors' turns.
+    if (!parts.slice_over() && !(memory_->has_limit() && memory_->is_short())) continue;
+    self.jobs_first = !self.jobs_first;
+    return sched::after_turn::again;
+  }
+  if (may_linger(self)) return sched::after_turn::again;
+  count_call(!self.found_some);
+  return sched::after_turn::gone;
+}
+
+void job_pool::run_parts_left() noexcept {
+  fork_deques none;
+  fork_worker_state here(this, none, false);
+  for (;;) {
+    fork_frame* part = pop_part(none);
+    if (part == nullptr) part = steal_part(none, nullptr);
+    if (part == nullptr) return;
+    here.run(*part);
+  }
+}
+
+}  // namespace troupe::jobs

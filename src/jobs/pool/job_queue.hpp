@@ -1,0 +1,143 @@
+// job_queue: the jobs that one thread has submitted, until somebody takes them; and the parts of
+// its forks, which have a deques of their own.
+//
+// The owner works at the new end, thieves take the oldest. A ring that doubles when it is full; one
+// that was taken out of the middle leaves a hole. Guarded by a biased lock, the owner's; thieves
+// come one at a time. Invariants
+//   J1  a job in the ring has a ref of the ring's, `place` is its index there, and `kept_by` the
+//   queue.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <thread>
+#include <utility>
+
+#include "sched/stealing/biased_lock.hpp"
+#include "troupe/jobs/fork_frame.hpp"
+#include "troupe/jobs/job.hpp"
+
+namespace troupe::jobs {
+
+class job_queue {
+ public:
+  // Owner. False when memory is out.
+  bool push(job& one) noexcept {
+    lock.enter();
+    const bool room = end_() - begin_() <= mask_ || grow();
+    if (room) {
+      one.position = end_();
+      // order: relaxed  only the owner compares it with itself
+      one.kept_by.store(this, std::memory_order_relaxed);
+      slots_[end_() & mask_] = &one;
+      set(ends_, end_() + 1);
+    }
+    lock.leave();
+    return room;
+  }
+
+  // Owner: the newest, or null. Its ref goes with it.
+  job* pop() noexcept {
+    lock.enter();
+    job* one = nullptr;
+    while (one == nullptr && end_() != begin_()) {
+      set(ends_, end_() - 1);
+      one = slots_[end_() & mask_];
+    }
+    lock.leave();
+    return let_go(one);
+  }
+
+  // Owner: takes this one out, if it is still there.
+  bool remove(job& one) noexcept {
+    lock.enter();
+    const std::size_t at = one.position;
+    const bool there = at - begin_() < end_() - begin_() && slots_[at & mask_] == &one;
+    if (there && at + 1 == end_()) {
+      set(ends_, at);
+    } else if (there) {
+      slots_[at & mask_] = nullptr;
+    }
+    lock.leave();
+    if (there) let_go(&one);
+    return there;
+  }
+
+  // A thief that is the only one: the oldest, or null.
+  job* steal() noexcept {
+    if (empty() || !lock.try_revoke()) return nullptr;
+    job* one = nullptr;
+    while (one == nullptr && begin_() != end_()) {
+      one = slots_[begin_() & mask_];
+      set(begins_, begin_() + 1);
+    }
+    lock.restore();
+    return let_go(one);
+  }
+
+  // The same: the oldest from this index on.
+  job* steal_from(std::uint64_t first) noexcept {
+    if (end_() <= first || !lock.try_revoke()) return nullptr;
+    job* one = nullptr;
+    for (std::size_t at = std::max<std::size_t>(begin_(), first); one == nullptr && at < end_();
+         ++at) {
+      one = std::exchange(slots_[at & mask_], nullptr);
+    }
+    lock.restore();
+    return let_go(one);
+  }
+
+  // Owner: what it pushes from now on has this index, or a later one.
+  std::uint64_t mark() const noexcept { return end_(); }
+
+  // Hints outside of the lock.
+  bool empty() const noexcept { return begin_() == end_(); }
+  std::size_t count() const noexcept {
+    const std::size_t begin = begin_(), end = end_();
+    return end > begin ? end - begin : 0;
+  }
+
+  std::thread::id owner{};  // none: anybody may become it; guarded by the pool's mutex
+  fork_deques parts;        // of the forks and loops that the thread has begun
+  // what was pushed since the owner's outermost job began has this index or a later one
+  std::atomic<std::uint64_t> runs_from{0};
+  // A thread that waits for what the owner runs, and would help when something is queued; a hint.
+  std::atomic<waiting_thread*> wants_work{nullptr};
+  std::atomic<bool> busy{false};   // the owner is at work here; written by it
+  std::int64_t offered_at_ns = 0;  // the owner's: when it last called somebody to take part
+
+ private:
+  static job* let_go(job* one) noexcept {
+    // order: relaxed  only compared
+    if (one != nullptr) one->kept_by.store(nullptr, std::memory_order_relaxed);
+    return one;
+  }
+
+  // order: relaxed (all)  a hint for those outside of the lock
+  std::size_t begin_() const noexcept { return begins_.load(std::memory_order_relaxed); }
+  std::size_t end_() const noexcept { return ends_.load(std::memory_order_relaxed); }
+  static void set(std::atomic<std::size_t>& of, std::size_t to) noexcept {
+    of.store(to, std::memory_order_relaxed);
+  }
+
+  bool grow() noexcept {
+    const std::size_t room = 2 * (mask_ + 1);
+    auto* larger = new (std::nothrow) job*[room];
+    if (larger == nullptr) return false;
+    for (std::size_t at = begin_(); at != end_(); ++at)
+      larger[at & (room - 1)] = slots_[at & mask_];
+    slots_.reset(larger);
+    mask_ = room - 1;
+    return true;
+  }
+
+  sched::biased_lock<> lock;
+  std::atomic<std::size_t> begins_{0}, ends_{0};  // grow for ever
+  std::size_t mask_ = 255;
+  std::unique_ptr<job*[]> slots_ = std::make_unique<job*[]>(mask_ + 1);
+};
+
+}  // namespace troupe::jobs

@@ -1,0 +1,251 @@
+#include "runtime/failures/failure_log.hpp"
+
+#include <cstring>
+#include <iterator>
+#include <new>
+#include <utility>
+
+#include "troupe/base/error.hpp"
+
+namespace troupe {
+namespace {
+
+// Of an exception's object and the allocator's part of it; its size is not known.
+constexpr std::size_t exception_bytes = 256;
+
+// What an exception refers to that run() has thrown, and that unwinds the runtime itself.
+thread_local actor::kept_memory outlives_runtime;
+
+}  // namespace
+
+void failure_log::entry::swap(entry& other) noexcept {
+  std::swap(where, other.where);
+  std::swap(what, other.what);
+  std::swap(bytes, other.bytes);
+  std::swap(of_others, other.of_others);
+  std::swap(heard, other.heard);
+}
+
+failure_log::failure_log(std::size_t kept_max, std::size_t bytes_max)
+    : kept_max_(kept_max), bytes_max_(bytes_max), spare_(spare_max) {
+  entry& others = others_.emplace_back();
+  others.what = std::make_exception_ptr(
+      error("troupe: memory was out, and failures that happened then could not be kept"));
+  others.of_others = true;
+}
+
+std::size_t failure_log::bytes_of(const std::exception_ptr& what,
+                                  const actor::failed_call& where) noexcept {
+  std::size_t text = 0;
+  try {
+    std::rethrow_exception(what);
+  } catch (const std::exception& one) {
+    const char* const said = one.what();
+    text = said == nullptr ? 0 : std::strlen(said);
+  } catch (...) {
+  }
+  return sizeof(entry) + exception_bytes + text + where.keeps.bytes;
+}
+
+void failure_log::add(std::exception_ptr what, const actor::failed_call& where,
+                      bool heard) noexcept {
+  const std::size_t bytes = bytes_of(what, where);
+  std::list<entry> node, gone;
+  try {
+    node.emplace_back();
+  } catch (const std::bad_alloc&) {
+    // There are the spare ones.
+  }
+  {
+    std::lock_guard lock(mutex_);
+    ++added_;
+    if (node.empty() && !spare_.empty()) node.splice(node.begin(), spare_, spare_.begin());
+    if (node.empty()) {
+      ++dropped_;
+      node.splice(node.begin(), others_);
+    } else {
+      entry& made = node.front();
+      made.where = where;
+      made.what = std::move(what);
+      made.bytes = bytes;
+      made.heard = heard;
+    }
+    if (!node.empty()) put(node, gone);
+  }
+  forget(gone);
+}
+
+// Under the mutex.
+void failure_log::put(std::list<entry>& node, std::list<entry>& gone) noexcept {
+  const std::size_t bytes = node.front().bytes;
+  const bool is_early =
+      newest_.empty() && (first_.empty() || (first_.size() < (kept_max_ + 1) / 2 &&
+                                             first_bytes_ + bytes <= bytes_max_ / 2));
+  bytes_ += bytes;
+  if (is_early) {
+    first_bytes_ += bytes;
+    first_.splice(first_.end(), node);
+  } else {
+    newest_.splice(newest_.end(), node);
+  }
+  drop_surplus(gone);
+}
+
+// Under the mutex. The first one stays (L2): when all of the first were thrown the oldest of the
+// others is that.
+void failure_log::drop_surplus(std::list<entry>& gone) noexcept {
+  if (first_.empty() && !newest_.empty()) {
+    first_bytes_ += newest_.front().bytes;
+    first_.splice(first_.end(), newest_, newest_.begin());
+  }
+  while (!newest_.empty() && (first_.size() + newest_.size() > kept_max_ || bytes_ > bytes_max_)) {
+    bytes_ -= newest_.front().bytes;
+    ++dropped_;
+    gone.splice(gone.end(), newest_, newest_.begin());
+  }
+}
+
+failure_log::counts failure_log::count() const {
+  std::lock_guard lock(mutex_);
+  return {added_, dropped_, first_.size() + newest_.size(), bytes_};
+}
+
+failure failure_log::as_failure(const entry& of) {
+  failure one;
+  one.memory = of.where.keeps.held;
+  one.what = of.what;
+  one.actor = of.where.actor;
+  one.method = of.where.method;
+  one.actor_id = of.where.id;
+  return one;
+}
+
+std::vector<failure> failure_log::all() const {
+  std::vector<failure> all;
+  std::lock_guard lock(mutex_);
+  all.reserve(first_.size() + newest_.size());
+  for (const std::list<entry>* part : {&first_, &newest_}) {
+    for (const entry& one : *part) all.push_back(as_failure(one));
+  }
+  return all;
+}
+
+std::vector<failure> failure_log::unheard() const {
+  std::vector<failure> all;
+  std::lock_guard lock(mutex_);
+  for (const std::list<entry>* part : {&first_, &newest_}) {
+    for (const entry& one : *part) {
+      if (!one.heard) all.push_back(as_failure(one));
+    }
+  }
+  return all;
+}
+
+// Under the mutex.
+void failure_log::take_out(std::list<entry>& all) noexcept {
+  all.splice(all.end(), first_);
+  all.splice(all.end(), newest_);
+  bytes_ = first_bytes_ = 0;
+}
+
+void failure_log::put_back(std::list<entry>& all) noexcept {
+  std::list<entry> gone;
+  {
+    std::lock_guard lock(mutex_);
+    all.splice(all.end(), first_);
+    all.splice(all.end(), newest_);
+    bytes_ = first_bytes_ = 0;
+    while (!all.empty()) {
+      std::list<entry> node;
+      node.splice(node.begin(), all, all.begin());
+      put(node, gone);
+    }
+  }
+  forget(gone);
+}
+
+std::vector<failure> failure_log::take_all() {
+  std::list<entry> taken;
+  {
+    std::lock_guard lock(mutex_);
+    take_out(taken);
+  }
+  std::vector<failure> all;
+  try {
+    all.reserve(taken.size());
+    for (const entry& one : taken) all.push_back(as_failure(one));
+  } catch (...) {
+    all.clear();
+    put_back(taken);
+    throw;
+  }
+  forget(taken);
+  return all;
+}
+
+failure failure_log::thrown() const {
+  std::lock_guard lock(mutex_);
+  return as_failure(thrown_);
+}
+
+void failure_log::clear() noexcept {
+  std::list<entry> gone;
+  {
+    std::lock_guard lock(mutex_);
+    take_out(gone);
+  }
+  forget(gone);
+}
+
+void failure_log::throw_first() {
+  std::list<entry> first, gone;
+  entry before;
+  std::exception_ptr what;
+  {
+    std::lock_guard lock(mutex_);
+    if (first_.empty()) return;
+    first.splice(first.begin(), first_, first_.begin());
+    bytes_ -= first.front().bytes;
+    first_bytes_ -= first.front().bytes;
+    drop_surplus(gone);
+    what = first.front().what;
+    if (first.front().of_others) {
+      before.what = what;  // its node keeps it, too
+    } else {
+      before.swap(first.front());
+    }
+    before.swap(thrown_);
+  }
+  forget(gone);
+  forget(first);
+  std::rethrow_exception(what);
+}
+
+// Their exceptions go, then what those refer to; then the nodes are there for others.
+void failure_log::forget(std::list<entry>& gone) noexcept {
+  for (entry& one : gone) {
+    if (!one.of_others) one.what = nullptr;
+    one.where = {};
+  }
+  std::lock_guard lock(mutex_);
+  for (auto one = gone.begin(); one != gone.end();) {
+    const auto next = std::next(one);
+    std::list<entry>& to = one->of_others ? others_ : spare_;
+    if (&to == &others_ || spare_.size() < spare_max) to.splice(to.begin(), gone, one);
+    one = next;
+  }
+}
+
+void failure_log::end() noexcept {
+  clear();
+  entry last;
+  {
+    std::lock_guard lock(mutex_);
+    thrown_.swap(last);
+  }
+  if (std::uncaught_exceptions() == 0 || last.where.keeps.held == nullptr) return;
+  actor::kept_memory before = std::exchange(outlives_runtime, std::move(last.where.keeps));
+  last.what = nullptr;
+}
+
+}  // namespace troupe

@@ -1,0 +1,55 @@
+#include "runtime/services/posted.hpp"
+
+#include <memory>
+
+#include "actor/turn/running.hpp"
+#include "troupe/memory/block_pool.hpp"
+#include "troupe/observe/trace.hpp"
+
+namespace troupe {
+namespace {
+
+struct posted final : sched::runnable {
+  actor::actor_system* of = nullptr;
+  std::move_only_function<void()> procedure;
+};
+
+void dispose(sched::runnable& item) noexcept {
+  auto* self = static_cast<posted*>(&item);
+  std::destroy_at(self);
+  memory::deallocate(self, sizeof(posted));
+}
+
+sched::after_turn run(sched::runnable& item) {
+  auto& self = static_cast<posted&>(item);
+  if (!self.of->discarding()) {
+    const actor::inside_procedure here(*self.of);
+    observe::trace(observe::event::post_begin, nullptr);
+    try {
+      self.procedure();
+    } catch (...) {
+      self.of->report(nullptr, nullptr, std::current_exception());
+    }
+  }
+  if (!self.of->discarding()) observe::trace(observe::event::post_end, nullptr);
+  // What it holds goes here, since dispose may run nobody's code (runnable.hpp).
+  self.procedure = nullptr;
+  return sched::after_turn::gone;
+}
+
+bool deactivate(sched::runnable&) { return false; }
+bool pending(const sched::runnable&) { return false; }
+
+constexpr sched::runnable_vtable posted_type{&run, &deactivate, &pending, &dispose, &dispose};
+
+}  // namespace
+
+sched::runnable& make_posted(actor::actor_system& home, std::move_only_function<void()> procedure) {
+  auto& made = *::new (memory::allocate(sizeof(posted))) posted;
+  made.type = &posted_type;
+  made.of = &home;
+  made.procedure = std::move(procedure);
+  return made;
+}
+
+}  // namespace troupe

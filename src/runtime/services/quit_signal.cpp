@@ -1,0 +1,154 @@
+#include "runtime/services/quit_signal.hpp"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "runtime/runtime_core.hpp"
+
+namespace troupe {
+namespace {
+
+// An eventfd; never closed, since a handler may be about to write to it whatever became of its
+// disposition.
+constinit std::atomic<int> bell{-1};
+static_assert(std::atomic<int>::is_always_lock_free);
+
+void ring() noexcept {
+  const std::uint64_t one = 1;
+  // order: relaxed  written before the handler was installed
+  [[maybe_unused]] const auto written =
+      ::write(bell.load(std::memory_order_relaxed), &one, sizeof one);
+}
+
+void on_quit(int) {
+  const int before = errno;
+  ring();
+  errno = before;
+}
+
+void print(const std::string& text) noexcept {
+  for (std::size_t done = 0; done < text.size();) {
+    const auto written = ::write(STDERR_FILENO, text.data() + done, text.size() - done);
+    if (written <= 0 && errno != EINTR) return;
+    if (written > 0) done += static_cast<std::size_t>(written);
+  }
+}
+
+class listener {
+ public:
+  static listener& get() {
+    static listener& instance = *new listener;
+    return instance;
+  }
+
+  void add(runtime_core& core) {
+    std::lock_guard change(changes_);
+    {
+      std::lock_guard lock(mutex_);
+      cores_.push_back(&core);
+      if (cores_.size() != 1) return;
+    }
+    try {
+      start();
+    } catch (...) {
+      forget(core);
+      throw;
+    }
+  }
+
+  void remove(runtime_core& core) noexcept {
+    std::lock_guard change(changes_);
+    if (!forget(core)) return;
+    struct sigaction now {};
+    ::sigaction(SIGQUIT, nullptr, &now);
+    if (now.sa_handler == &on_quit) ::sigaction(SIGQUIT, &before_, nullptr);
+    // order: release  pairs with listen/acquire
+    ending_.store(true, std::memory_order_release);
+    ring();
+    thread_.join();
+  }
+
+ private:
+  // True when that was the last.
+  bool forget(runtime_core& core) noexcept {
+    std::lock_guard lock(mutex_);
+    return std::erase(cores_, &core) != 0 && cores_.empty();
+  }
+
+  void start() {
+    // order: relaxed (both)  under the mutex of changes
+    if (bell.load(std::memory_order_relaxed) < 0) {
+      const int fd = ::eventfd(0, EFD_CLOEXEC);
+      if (fd < 0)
+        throw std::system_error(errno, std::generic_category(),
+                                "troupe: runtime_options::dump_on_sigquit: eventfd");
+      bell.store(fd, std::memory_order_relaxed);  // order: relaxed  as above
+    }
+    // order: relaxed  the thread starts afterwards
+    ending_.store(false, std::memory_order_relaxed);
+    // The thread takes no signals of the program's but this one.
+    sigset_t others, before;
+    sigfillset(&others);
+    sigdelset(&others, SIGQUIT);
+    ::pthread_sigmask(SIG_SETMASK, &others, &before);
+    try {
+      thread_ = std::thread([this] { listen(); });
+    } catch (...) {
+      ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+      throw;
+    }
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    struct sigaction ours {};
+    ours.sa_handler = &on_quit;
+    ours.sa_flags = SA_RESTART;
+    sigemptyset(&ours.sa_mask);
+    ::sigaction(SIGQUIT, &ours, &before_);
+  }
+
+  void listen() {
+    for (;;) {
+      std::uint64_t rings = 0;
+      // order: relaxed  written before this thread was started
+      const auto got = ::read(bell.load(std::memory_order_relaxed), &rings, sizeof rings);
+      // order: acquire  pairs with remove/release
+      if (ending_.load(std::memory_order_acquire)) return;
+      if (got == sizeof rings) dump_all();
+    }
+  }
+
+  void dump_all() noexcept {
+    std::string text;
+    try {
+      std::lock_guard lock(mutex_);
+      for (runtime_core* core : cores_) text += core->dump();
+    } catch (const std::bad_alloc&) {
+      text = "troupe: dump: memory is out\n";
+    }
+    print(text);
+  }
+
+  std::mutex changes_;  // who begins and ends it, one after the other
+  std::mutex mutex_;    // of cores_; held while they are dumped
+  std::vector<runtime_core*> cores_;
+  std::atomic<bool> ending_{false};
+  struct sigaction before_ {};
+  std::thread thread_;
+};
+
+}  // namespace
+
+void listen_for_quit(runtime_core& core) { listener::get().add(core); }
+void ignore_quit(runtime_core& core) noexcept { listener::get().remove(core); }
+
+}  // namespace troupe

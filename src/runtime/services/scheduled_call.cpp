@@ -1,0 +1,126 @@
+#include "runtime/services/scheduled_call.hpp"
+
+#include <algorithm>
+
+#include "troupe/runtime/timer.hpp"
+
+namespace troupe {
+
+scheduled_call::scheduled_call(std::shared_ptr<runtime_core> in,
+                               std::move_only_function<void()> calls,
+                               std::chrono::nanoseconds again, const timer_options& options)
+    : timer(&on_time, options.weak),
+      core_(std::move(in)),
+      procedure_(std::move(calls)),
+      rare_(again == std::chrono::nanoseconds::zero() && !options.stop.stop_possible()
+                ? nullptr
+                : new rare{again, {}, {}}) {}
+
+void scheduled_call::start(std::chrono::nanoseconds span, const std::stop_token& stop) {
+  const std::int64_t due_ns = tasks::due_in(*core_->clock, span);
+  if (rare_ != nullptr) rare_->due = std::chrono::nanoseconds(due_ns);
+  core_->clock->arm(*this, due_ns);
+  if (stop.stop_possible()) rare_->stop.emplace(stop, on_stop{*this});
+}
+
+bool scheduled_call::cancel() noexcept {
+  if (rare_ == nullptr && core_->clock->take_back(*this)) {
+    // Nobody else cancels it, and the timers' part of it is the caller's now, too: as most are.
+    // order: relaxed (both)  the handle's alone by now
+    step_.store(step::cancelled, std::memory_order_relaxed);
+    refs_.store(1, std::memory_order_relaxed);
+    procedure_ = nullptr;
+    return true;
+  }
+  // order: relaxed  published by the timers' lock, which go_on passes too
+  const step before = step_.exchange(step::cancelled, std::memory_order_relaxed);
+  if (before == step::cancelled) return false;
+  const bool more = before == step::waits || is_periodic();
+  if (core_->clock->take_back(*this)) end();
+  return more;
+}
+
+void scheduled_call::on_time(timer& self) noexcept {
+  auto& one = static_cast<scheduled_call&>(self);
+  // a call that cannot be posted has ended when that is known
+  const std::shared_ptr<runtime_core> core = one.core_;
+  try {
+    core->post(firing(one));
+  } catch (...) {
+    core->system->report(nullptr, nullptr, std::current_exception());
+  }
+}
+
+void scheduled_call::call() {
+  step expected = step::waits;
+  // order: relaxed  decides only which comes first
+  if (step_.compare_exchange_strong(expected, step::runs, std::memory_order_relaxed)) procedure_();
+}
+
+// After the call, or instead of one that was thrown away.
+void scheduled_call::go_on() noexcept {
+  // order: relaxed  set by the thread that ends the runtime, which then ends this one, or waits for
+  // it
+  if (!is_periodic() || core_->system->closing.load(std::memory_order_relaxed)) return end();
+  step expected = step::runs;
+  // order: relaxed  as cancel
+  if (!step_.compare_exchange_strong(expected, step::waits, std::memory_order_relaxed) &&
+      expected == step::cancelled)
+    return end();
+  const std::chrono::nanoseconds now(core_->clock->now_ns());
+  const std::chrono::nanoseconds period = rare_->period;
+  std::chrono::nanoseconds& due = rare_->due;
+  // it would come after the end of time
+  if (period > std::chrono::nanoseconds(tasks::timers::last_ns) - std::max(due, now)) return end();
+  due += period;
+  // those that were missed are left out
+  if (due <= now) due += (now - due) / period * period + period;
+  // order: relaxed  there is one already
+  refs_.fetch_add(1, std::memory_order_relaxed);  // armed it may come and end at once
+  core_->clock->arm(*this, due.count());          // the time's thread runs already
+  // order: relaxed  as cancel
+  if (step_.load(std::memory_order_relaxed) == step::cancelled && core_->clock->take_back(*this))
+    end();
+  drop_ref();
+}
+
+void scheduled_call::end() noexcept {
+  // order: relaxed  as cancel
+  step_.store(step::cancelled, std::memory_order_relaxed);
+  procedure_ = nullptr;
+  drop_ref();
+}
+
+void scheduled_call::drop_ref() noexcept {
+  // order: acquire  the only one left: sees what the others did
+  if (refs_.load(std::memory_order_acquire) != 1) {
+    // order: acq_rel  what its holder did is seen by the one that frees it; pairs with itself
+    if (refs_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  }
+  delete this;
+}
+
+bool timer::cancel() noexcept { return call_ != nullptr && call_->cancel(); }
+void timer::drop() noexcept { call_->drop_ref(); }
+
+timer runtime_core::schedule(const std::shared_ptr<runtime_core>& self,
+                             std::chrono::nanoseconds span,
+                             std::move_only_function<void()> procedure,
+                             std::chrono::nanoseconds period, const timer_options& options) {
+  // order: relaxed  set before the pool ends, by the thread that ends it
+  if (options.stop.stop_requested() || self->system->closing.load(std::memory_order_relaxed))
+    return {};
+  auto& made = *new scheduled_call(self, std::move(procedure), period, options);
+  timer handle(made);
+  try {
+    made.start(span, options.stop);
+    // another thread's may be the first thing in a while
+    if (self->simulated_ != nullptr) self->simulated_->poke();
+  } catch (...) {
+    made.drop_ref();
+    throw;
+  }
+  return handle;
+}
+
+}  // namespace troupe

@@ -1,0 +1,66 @@
+#include "runtime/services/side_pool.hpp"
+
+#include <system_error>
+#include <utility>
+
+#include "base/thread_name.hpp"
+
+namespace troupe {
+
+bool side_pool::run(std::move_only_function<void()> call) {
+  std::unique_lock lock(mutex_);
+  if (ending_) return false;
+  if (free_ <= calls_.size() && threads_.size() < threads_max_) {
+    threads_.reserve(threads_.size() + 1);
+    try {
+      threads_.emplace_back([this, number = static_cast<unsigned>(threads_.size() + 1)] {
+        base::name_this_thread("blocking", number);
+        live();
+      });
+    } catch (const std::system_error&) {
+      if (threads_.empty()) throw;  // else those that are there do it later
+    }
+  }
+  calls_.push_back(std::move(call));
+  under_way_.fetch_add(1, std::memory_order_relaxed);  // order: relaxed  a statistic
+  lock.unlock();
+  filled_.notify_one();
+  return true;
+}
+
+void side_pool::live() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    ++free_;
+    filled_.wait(lock, [this] { return ending_ || !calls_.empty(); });
+    --free_;
+    if (ending_) return;
+    auto call = std::move(calls_.front());
+    calls_.pop_front();
+    lock.unlock();
+    call();
+    // order: relaxed  a statistic, before what the call holds goes
+    under_way_.fetch_sub(1, std::memory_order_relaxed);
+    call = nullptr;
+    lock.lock();
+  }
+}
+
+void side_pool::shut_down() {
+  std::unique_lock lock(mutex_);
+  ending_ = true;
+  while (!calls_.empty()) {
+    auto dropped = std::move(calls_.front());
+    calls_.pop_front();
+    lock.unlock();
+    dropped = nullptr;  // what it resolves may make others go on
+    lock.lock();
+  }
+  lock.unlock();
+  filled_.notify_all();
+  for (std::thread& one : threads_) {
+    if (one.joinable()) one.join();
+  }
+}
+
+}  // namespace troupe

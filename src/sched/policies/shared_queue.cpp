@@ -1,0 +1,116 @@
+#include "sched/policies/shared_queue.hpp"
+
+#include "base/thread_name.hpp"
+#include "troupe/observe/trace.hpp"
+
+namespace troupe::sched {
+
+shared_queue::shared_queue(outstanding_work& alive, std::function<void()> out_of_work)
+    : alive_(alive), out_of_work_(std::move(out_of_work)) {}
+
+// Delegates, so that the destructor ends the threads that were started when one cannot be.
+shared_queue::shared_queue(unsigned workers, outstanding_work& alive,
+                           std::function<void()> out_of_work)
+    : shared_queue(alive, std::move(out_of_work)) {
+  counters_.resize(workers);
+  threads_.reserve(workers);
+  for (unsigned i = 0; i < workers; ++i) {
+    threads_.emplace_back([this, i] {
+      base::name_this_thread("worker", i + 1);
+      base::worker_number = i + 1;
+      work();
+    });
+  }
+}
+
+shared_queue::~shared_queue() { shut_down(); }
+
+// Each runnable is counted from here until its turn has ended for good.
+void shared_queue::submit(runnable& item) noexcept {
+  alive_.enter();
+  put(item);
+}
+
+void shared_queue::put(runnable& item) noexcept {
+  std::lock_guard lock(mutex_);
+  queue_.push(item);
+  if (asleep_ == 0) return;
+  ++counters_.front().wakes;  // which one the system decides
+  observe::trace(observe::event::woke, nullptr);
+  filled_.notify_one();
+}
+
+void shared_queue::work() {
+  std::unique_lock lock(mutex_);
+  counters& mine = counters_[base::worker_number - 1];
+  for (;;) {
+    if (!ending_ && queue_.empty()) {
+      const observe::parked here;
+      ++mine.parks;
+      ++asleep_;
+      filled_.wait(lock, [this] { return ending_ || !queue_.empty(); });
+      --asleep_;
+    }
+    if (ending_) return;
+    runnable& item = *queue_.pop();
+    ++mine.turns;
+    lock.unlock();
+    const runnable_vtable& type = *item.type;
+    const after_turn after = type.run(item);
+    if (after == after_turn::again || (is_quiet(after) && !type.deactivate(item))) {
+      put(item);
+    } else {
+      if (after == after_turn::gone) type.dispose(item);
+      if (alive_.leave()) out_of_work_();
+    }
+    lock.lock();
+  }
+}
+
+// A thread for that alone: plain, as all here.
+void shared_queue::attach(poller& io) {
+  std::lock_guard lock(mutex_);
+  if (ending_) return;
+  io_ = &io;
+  io_thread_ = std::thread([this, &io] {
+    base::name_this_thread("io");
+    while (!io.door.try_enter()) std::this_thread::yield();
+    for (std::unique_lock held(mutex_); !ending_; held.lock()) {
+      held.unlock();
+      if (io.wait(nullptr)) io.dispatch();
+    }
+    io.door.leave();
+  });
+}
+
+void shared_queue::shut_down() {
+  {
+    std::lock_guard lock(mutex_);
+    if (ending_) return;
+    ending_ = true;
+    filled_.notify_all();
+  }
+  if (io_ != nullptr) {
+    io_->wake();
+    io_thread_.join();
+  }
+  for (std::thread& thread : threads_) thread.join();
+  while (runnable* item = queue_.pop()) {
+    item->type->discard(*item);
+    if (alive_.leave()) out_of_work_();
+  }
+}
+
+std::size_t shared_queue::queued() const {
+  std::lock_guard lock(mutex_);
+  return queue_.count();
+}
+
+std::vector<policy::counters> shared_queue::count() const {
+  std::lock_guard lock(mutex_);
+  std::vector<counters> all = counters_;
+  all.front().queued = queue_.count();
+  return all;
+}
+
+}  // namespace troupe::sched

@@ -1,0 +1,587 @@
+#include "sched/stealing/work_stealing.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/atomics.hpp"
+#include "base/clock.hpp"
+#include "base/invariant.hpp"
+#include "base/thread_name.hpp"
+#include "troupe/observe/trace.hpp"
+
+namespace troupe::sched {
+namespace {
+
+// xorshift: the choice of a victim needs no better.
+std::uint64_t next_random(std::uint64_t& state) noexcept {
+  state ^= state << 13;
+  state ^= state >> 7;
+  state ^= state << 17;
+  return state;
+}
+
+// The owner's: what the counter is now.
+std::uint64_t add(std::atomic<std::uint64_t>& counter, std::uint64_t n) noexcept {
+  // order: relaxed  a statistic; publishes nothing
+  const std::uint64_t sum = counter.load(std::memory_order_relaxed) + n;
+  counter.store(sum, std::memory_order_relaxed);
+  return sum;
+}
+
+}  // namespace
+
+work_stealing::work_stealing(outstanding_work& alive, std::function<void()> out_of_work)
+    : alive_(alive), out_of_work_(std::move(out_of_work)) {}
+
+// Delegates, so that the destructor ends the threads that were started when one cannot be.
+work_stealing::work_stealing(const work_stealing_options& options, outstanding_work& alive,
+                             std::function<void()> out_of_work)
+    : work_stealing(alive, std::move(out_of_work)) {
+  workers_.reserve(options.workers);
+  for (unsigned i = 0; i < options.workers; ++i) {
+    workers_.push_back(&worker::take_from_free_list(*this, *this, idle_workers_.lonely(),
+                                                    (options.seed + i) * 0x9E3779B97F4A7C15u));
+  }
+  for (unsigned i = 0; i < options.workers; ++i) {
+    workers_[i]->thread = std::thread([this, i] {
+      base::name_this_thread("worker", i + 1);
+      base::worker_number = i + 1;
+      work(*workers_[i]);
+    });
+  }
+}
+
+work_stealing::~work_stealing() {
+  shut_down();
+  for (worker* w : workers_) worker::put_on_free_list(*w);
+}
+
+void work_stealing::submit(runnable& item) noexcept {
+  worker* self = worker::current();
+  if (self == nullptr || self->pool != this || !self->submit(item)) submit_to_any(item);
+}
+
+void work_stealing::submit_to_any(runnable& item) noexcept {
+  alive_.enter();
+  inbox_.push(item);
+  wake(idle_workers_.call());
+}
+
+void work_stealing::submit_to_sleeper(runnable& item) noexcept {
+  alive_.enter();
+  worker* const sleeper = idle_workers_.call_beside([&item](worker& to) { to.gift = &item; });
+  if (sleeper != nullptr) return wake(sleeper);
+  inbox_.push(item);
+  wake(idle_workers_.call());
+}
+
+void work_stealing::shut_down() {
+  // order: seq_cst  in front of the notifies; a sleeper looks again after each of its wake-ups
+  if (ending_.exchange(true, std::memory_order_seq_cst)) return;
+  for (worker* w : workers_) notify(*w);
+  for (worker* w : workers_) {
+    if (w->thread.joinable()) w->thread.join();
+  }
+  const auto discard = [this](runnable& item) {
+    item.type->discard(item);
+    if (alive_.leave()) out_of_work_();
+  };
+  for (worker* w : workers_) {
+    // it was called when it had ended
+    if (runnable* const item = std::exchange(w->gift, nullptr)) discard(*item);
+  }
+  for (runnable* item = inbox_.take_all(); item != nullptr;) {
+    runnable* next = item->next;
+    discard(*item);
+    item = next;
+  }
+}
+
+void work_stealing::work(worker& self) {
+  worker::set_current(&self);
+  idle_life<work_stealing, worker> idle(*this, self);
+  while (idle.find_work()) {
+    run_queue_dry(self);
+    become_idle(self);
+  }
+  worker::set_current(nullptr);
+}
+
+// Runs until nothing is left here, nor in the inbox. The lock is left only for the turns
+// themselves.
+void work_stealing::run_queue_dry(worker& self) {
+  self.lock.enter();
+  for (;;) {
+    if (self.queue.empty()) [[unlikely]] {
+      if (ending()) break;
+      if (self.io_keeps_coming && poll_once_more(self)) continue;
+      if (self.expects_mail && await_mail(self)) continue;
+      self.deactivate_all();
+      if (self.queue.empty()) {
+        self.lock.leave();
+        if (!take_inbox(self)) return;
+        self.lock.enter();
+        continue;
+      }
+    }
+    bool backlog = false;
+    runnable* const item = &self.queue.take(backlog);
+    item->where = run_state::running;
+    self.lock.leave();
+    // Nobody can tell how long this turn takes: with work behind it somebody must keep watch (P11).
+    if (backlog && self.unwatched()) [[unlikely]]
+      attend();
+    const after_turn after = item->type->run(*item);
+    const std::uint64_t turns = add(self.turns, 1);
+    if (turns >= self.look_after && (!self.wake_hints.empty() || inbox_has_some() ||
+                                     turns >= self.rebalance_after)) [[unlikely]] {
+      const bool polls = housekeeping(self, turns);
+      // Here, too, since a queue may never run dry: each turn that ends as quiet may have woken
+      // somebody.
+      if (polls || ending()) {
+        // What comes out of the poller may be for this very item.
+        self.lock.enter();
+        put_away(self, *item, after);
+        if (ending()) break;
+        self.lock.leave();
+        poll(self);
+        self.lock.enter();
+        continue;
+      }
+    }
+    self.lock.enter();
+    if (is_quiet(after)) [[likely]] {
+      self.defer_deactivation(*item, after == after_turn::quiet ? run_state::deactivation_deferred
+                                                                : run_state::waiting);
+      continue;
+    }
+    // as the first turn of a task that waits for nothing
+    if (after == after_turn::gone && item->deferred_slot < 0) {
+      self.part_with_unseen();
+      item->type->dispose(*item);
+    } else {
+      put_away(self, *item, after);
+    }
+    if (ending()) break;
+  }
+  // A stop: what is queued is thrown away by its owner. The destructors of what is thrown away may
+  // make more.
+  for (;;) {
+    self.deactivate_all();
+    runnable* item = self.queue.pop();
+    if (item == nullptr) break;
+    self.part_with(*item);
+    self.lock.leave();
+    item->type->discard(*item);
+    self.lock.enter();
+  }
+  self.lock.leave();
+}
+
+// After its turn, inside the lock.
+void work_stealing::put_away(worker& self, runnable& item, after_turn after) noexcept {
+  switch (after) {
+    case after_turn::quiet:
+      self.defer_deactivation(item, run_state::deactivation_deferred);
+      break;
+    case after_turn::again:
+      self.push(item);
+      break;
+    case after_turn::waits:
+      self.defer_deactivation(item, run_state::waiting);
+      break;
+    case after_turn::gone:
+      self.part_with(item);
+      item.type->dispose(item);
+      break;
+  }
+}
+
+// What came from other threads need not wait for another turn (P11). But while turns are quick and
+// more comes all the time, it is taken after every few: a look costs its senders a cache line, too.
+// True when it is time to look into the poller, too.
+bool work_stealing::housekeeping(worker& self, std::uint64_t turns) {
+  const std::int64_t now = base::now_ns();
+  const bool hinted = !self.wake_hints.empty();
+  if (hinted) {
+    self.lock.enter();
+    const unsigned passed_on = self.take_wake_hints().passed_on;
+    self.lock.leave();
+    if (passed_on != 0) attend();
+  }
+  if (take_inbox(self) || hinted) {
+    const auto done = static_cast<std::int64_t>(turns - self.looked_turns);
+    self.look_after = turns + (now - self.looked_at_ns < done * quick_turn_ns ? turns_a_look : 1);
+    self.looked_at_ns = now;
+    self.looked_turns = turns;
+  }
+  if (turns < self.rebalance_after) return false;
+  rebalance(self, now, turns);
+  // order: relaxed  a hint
+  if (poller_.load(std::memory_order_relaxed) == nullptr || now - self.polled_at_ns < poll_every_ns)
+    return false;
+  self.polled_at_ns = now;
+  return true;
+}
+
+// Fairness among busy workers: when one has many actors in its round and another one few, the few
+// would be served far more often for ever, since nobody is idle and steals.
+void work_stealing::rebalance(worker& self, std::int64_t now, std::uint64_t turns) {
+  const std::int64_t span = now - self.rebalanced_at_ns;
+  const auto done = static_cast<std::int64_t>(turns - self.rebalanced_turns);
+  // order: relaxed  a hint
+  const bool serves = poller_.load(std::memory_order_relaxed) != nullptr;
+  // Again after about as many turns as take that long.
+  const std::int64_t every = serves ? rebalance_beside_io_ns : rebalance_every_ns;
+  self.rebalance_after =
+      turns + static_cast<std::uint64_t>(std::clamp<std::int64_t>(
+                  done * every / std::max<std::int64_t>(span, 1), 1, turns_per_rebalance));
+  const auto mine = static_cast<std::int64_t>(self.queue.count()) * span / done;
+  // Where rounds are long a turn may well be: then the comparison below does.
+  const bool is_quick = mine <= rescue_every_ns / 4 && workers_.size() > 1;
+  if (is_quick && now - self.rescued_at_ns >= rescue_every_ns && take_from_stuck(self, now)) return;
+  if (span < (mine < every ? every : rebalance_every_ns)) return;
+  self.rebalanced_at_ns = now;
+  self.rebalanced_turns = turns;
+  if (span > rebalance_memory_ns || workers_.size() == 1) return;
+  std::unique_lock steal(steal_mutex_, std::try_to_lock);
+  if (!steal) return;
+  const imbalance bound = serves ? fine : coarse;
+  worker* victim = nullptr;
+  bool is_stuck = false;
+  std::int64_t most = mine * bound.percent / 100 + bound.worth_ns - 1;
+  const std::size_t start = next_random(self.random) % workers_.size();
+  for (std::size_t i = 0; i < std::min<std::size_t>(bound.looks, workers_.size()); ++i) {
+    worker& one = *workers_[(start + i) % workers_.size()];
+    const pace theirs = &one == &self ? pace{} : look_at(one, now, rebalance_memory_ns);
+    if (theirs.backlog_ns <= most || one.queue.count() == 0) continue;
+    most = theirs.backlog_ns;
+    is_stuck = theirs.is_stuck;
+    victim = &one;
+  }
+  if (victim == nullptr) return;
+  // Who is stuck runs none of his.
+  const std::size_t theirs = victim->queue.count() + (is_stuck ? 1 : 0),
+                    ours = is_stuck ? 0 : self.queue.count();
+  if (theirs <= ours + 1) return;
+  steal_from(self, *victim, worker::share::half, static_cast<unsigned>((theirs - ours) / 2));
+  attend();  // as above: it took the victim's wake hints
+}
+
+// Those behind a turn that does not end get none, while all others go on: a worker that is busy
+// takes them all, since nobody else does (a searcher takes half, and is busy then).
+bool work_stealing::take_from_stuck(worker& self, std::int64_t now) {
+  self.rescued_at_ns = now;
+  const std::size_t at = next_random(self.random) % workers_.size();
+  worker* const next = workers_[workers_[at] == &self ? (at + 1) % workers_.size() : at];
+  // order: relaxed  a hint
+  const std::uint64_t turns_before =
+      std::exchange(self.watched_turns, next->turns.load(std::memory_order_relaxed));
+  worker* const victim = std::exchange(self.watched, next);
+  if (victim == nullptr || !victim->has_some_left()) return false;
+  // order: relaxed (both)  hints
+  if (!victim->busy.load(std::memory_order_relaxed) ||
+      victim->turns.load(std::memory_order_relaxed) != turns_before)
+    return false;
+  std::unique_lock steal(steal_mutex_, std::try_to_lock);
+  if (!steal || !steal_from(self, *victim, worker::share::all, worker::steal_max)) return false;
+  steal.unlock();
+  attend();  // it took the victim's wake hints
+  return true;
+}
+
+bool work_stealing::take_work(worker& self) {
+  return take_gift(self) || take_inbox(self) || (self.io_keeps_coming = take_io(self, false)) ||
+         steal_somewhere(self);
+}
+
+// Inside the lock, which it leaves meanwhile. True when the queue may have something.
+// Actors of this worker and of another one feed each other through a bounded mailbox. This worker
+// has nothing to do until the other one has handled a message, which takes less time than to sleep
+// and be woken. If it slept, its senders would have no home, and the receiver's worker would wake
+// each of them into its own queue, behind the receiver.
+bool work_stealing::await_mail(worker& self) {
+  self.expects_mail = false;
+  // order: relaxed  its own
+  const std::uint64_t turns = self.turns.load(std::memory_order_relaxed) - self.awaited_turns;
+  if (workers_.size() == 1) return false;
+  if (self.waits_left_out != 0) {
+    --self.waits_left_out;
+    return false;
+  }
+  std::int64_t now = base::now_ns();
+  if (now - self.awaited_at_ns < static_cast<std::int64_t>(turns) * awaiting_turn_ns) return false;
+  self.lock.leave();
+  bool found = false;
+  const std::int64_t end = now + await_mail_ns;
+  for (; !found && !ending() && now < end; now = base::now_ns()) {
+    found = !self.wake_hints.empty() || inbox_has_some() || steal_awake(self, now);
+    for (int i = 0; !found && i < awake_pauses; ++i) base::std_atomics::pause();
+  }
+  self.vain_waits = found ? 0 : std::min(self.vain_waits + 1, vain_waits_max);
+  self.waits_left_out = (1u << self.vain_waits) - 1;
+  if (inbox_has_some()) take_inbox(self);
+  self.awaited_at_ns = now;
+  self.awaited_turns += turns;
+  self.lock.enter();
+  if (found) {
+    const unsigned passed_on = self.take_wake_hints().passed_on;
+    if (passed_on != 0) {
+      self.lock.leave();
+      attend();
+      self.lock.enter();
+    }
+    self.expects_mail = self.queue.empty();
+  }
+  return found;
+}
+
+// Takes a quarter of a backlog: what it takes stays with this worker, and more would only be taken
+// back.
+bool work_stealing::steal_awake(worker& self, std::int64_t now) {
+  worker& victim = *workers_[next_random(self.random) % workers_.size()];
+  // order: relaxed  a hint
+  if (&victim == &self || !victim.busy.load(std::memory_order_relaxed)) return false;
+  // order: relaxed (all)  hints
+  const std::uint64_t turns = victim.turns.load(std::memory_order_relaxed);
+  const auto done =
+      static_cast<std::int64_t>(turns - victim.seen_turns.load(std::memory_order_relaxed));
+  const std::int64_t span = now - victim.seen_at_ns.load(std::memory_order_relaxed);
+  const std::size_t count = victim.queue.count();
+  if (done == 0 || static_cast<std::int64_t>(count) * span < worth_stealing_awake_ns * done)
+    return false;
+  std::unique_lock steal(steal_mutex_, std::try_to_lock);
+  const auto few = static_cast<unsigned>(std::min<std::size_t>(count / 4 + 1, worker::steal_max));
+  if (!steal || !steal_from(self, victim, worker::share::half, few)) return false;
+  steal.unlock();
+  attend();  // it took the victim's wake hints
+  return true;
+}
+
+bool work_stealing::take_gift(worker& self) {
+  runnable* const item = std::exchange(self.gift, nullptr);
+  if (item == nullptr) return false;
+  item->next = nullptr;
+  take_list(self, item);
+  return true;
+}
+
+bool work_stealing::take_inbox(worker& self) {
+  runnable* item = inbox_.take_all();
+  if (item == nullptr) return false;
+  take_list(self, item);
+  return true;
+}
+
+// What other threads submitted, and counted.
+void work_stealing::take_list(worker& self, runnable* item) {
+  // order: relaxed  its own
+  const bool was_busy = self.busy.load(std::memory_order_relaxed);
+  if (!was_busy) show_busy(self);
+  std::int64_t taken = 0;
+  self.lock.enter();
+  while (item != nullptr && self.make_room(1)) {
+    runnable* next = item->next;
+    self.adopt(*item);
+    self.push(*item);
+    item = next;
+    ++taken;
+  }
+  self.lock.leave();
+  alive_.take_over(taken, was_busy);
+  if (item != nullptr) [[unlikely]]
+    put_back(item);
+}
+
+// Memory is out, and this worker's queue full: who is idle has room, or this worker itself when it
+// is done.
+void work_stealing::put_back(runnable* list) noexcept {
+  while (list != nullptr) {
+    runnable* next = list->next;
+    inbox_.push(*list);
+    list = next;
+  }
+  wake(idle_workers_.call());
+}
+
+bool work_stealing::steal_somewhere(worker& self) {
+  if (workers_.size() == 1) return false;
+  std::lock_guard steal(steal_mutex_);
+  const std::int64_t now = base::now_ns();
+  if (steal_by_hint(self, now)) return true;
+  const std::size_t start = next_random(self.random) % workers_.size();
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    worker& victim = *workers_[(start + i) % workers_.size()];
+    // order: relaxed  a hint; an idle worker has nothing (W3)
+    if (&victim == &self || !victim.busy.load(std::memory_order_relaxed)) continue;
+    const pace seen = look_at(victim, now);
+    const std::int64_t worth =
+        seen.turn_ns < short_turn_ns ? worth_stealing_short_ns : worth_stealing_ns;
+    if (seen.backlog_ns < worth || !victim.has_some_left() ||
+        !steal_from(self, victim, worker::share::half, worker::steal_max))
+      continue;
+    self.victim = &victim;
+    self.victim_turn_ns = seen.turn_ns;
+    return true;
+  }
+  return false;
+}
+
+// Who called this searcher has seen how long its victim's turns are. What the victim has done since
+// may say otherwise.
+bool work_stealing::steal_by_hint(worker& self, std::int64_t now) {
+  worker* const victim = std::exchange(self.victim, nullptr);
+  if (victim == nullptr) return false;
+  const pace seen = look_at(*victim, now);
+  if (seen.turn_ns != 0) self.victim_turn_ns = seen.turn_ns;
+  const std::size_t left = victim->queue.count();
+  if (!is_worth_a_call(left, self.victim_turn_ns) ||
+      !steal_from(self, *victim, worker::share::half, worker::steal_max))
+    return false;
+  self.victim = victim;
+  return true;
+}
+
+bool work_stealing::is_worth_a_call(std::size_t left, std::int64_t turn_ns) noexcept {
+  return left != 0 &&
+         (turn_ns >= stuck_ns || static_cast<std::int64_t>(left) * turn_ns >= worth_calling_ns);
+}
+
+// One for what the victim has left, and one for what this worker has taken and cannot begin at
+// once: so those who are called double each time, and the first of them that finds turns to be
+// short calls nobody.
+void work_stealing::hand_on(worker& self) noexcept {
+  worker* const victim = std::exchange(self.victim, nullptr);
+  if (victim == nullptr) return;
+  const std::size_t mine = self.queue.count();
+  if (is_worth_a_call(victim->queue.count(), self.victim_turn_ns))
+    call_for(*victim, self.victim_turn_ns);
+  if (mine > 1 && is_worth_a_call(mine - 1, self.victim_turn_ns))
+    call_for(self, self.victim_turn_ns);
+}
+
+void work_stealing::call_for(worker& victim, std::int64_t turn_ns) noexcept {
+  wake(idle_workers_.call_beside([&victim, turn_ns](worker& to) {
+    to.victim = &victim;
+    to.victim_turn_ns = turn_ns;
+  }));
+}
+
+// What the victim has to do, by its pace since it was last looked at, or became busy.
+work_stealing::pace work_stealing::look_at(worker& victim, std::int64_t now,
+                                           std::int64_t memory) noexcept {
+  // order: relaxed (all)  hints
+  const std::uint64_t turns = victim.turns.load(std::memory_order_relaxed);
+  const std::int64_t span = now - victim.seen_at_ns.load(std::memory_order_relaxed);
+  const std::uint64_t done = turns - victim.seen_turns.load(std::memory_order_relaxed);
+  if (done == 0) {
+    // Stuck in one turn: whatever waits there is worth saving.
+    return span >= stuck_ns ? pace{worth_stealing_short_ns * 1000, span, span >= rebalance_every_ns}
+                            : pace{};
+  }
+  victim.seen_turns.store(turns, std::memory_order_relaxed);  // order: relaxed  as above
+  victim.seen_at_ns.store(now, std::memory_order_relaxed);    // order: relaxed  as above
+  if (span > memory) return {};
+  const std::int64_t turn_ns = span / static_cast<std::int64_t>(done);
+  return {static_cast<std::int64_t>(victim.queue.count()) * turn_ns, turn_ns, false};
+}
+
+bool work_stealing::steal_from(worker& self, worker& victim, worker::share most, unsigned at_most) {
+  at_most = std::min(at_most, worker::steal_max);
+  // Room is made before, and stays: only a worker itself adopts.
+  self.lock.enter();
+  const bool room = self.make_room(at_most);
+  self.lock.leave();
+  if (!room || !victim.lock.try_revoke()) return false;
+  runnable* list = nullptr;
+  const unsigned taken = victim.give(self, list, most, at_most);
+  // Counted before the victim can go on and find itself idle (C1).
+  // order: relaxed  its own
+  if (taken != 0 && !self.busy.load(std::memory_order_relaxed)) {
+    alive_.enter();
+    show_busy(self);
+  }
+  victim.lock.restore();
+  if (taken == 0) return false;
+  self.lock.enter();
+  while (list != nullptr) {
+    runnable* next = list->next;
+    self.adopt(*list);
+    self.push(*list);
+    list = next;
+  }
+  self.lock.leave();
+  add(self.steals, 1);
+  add(self.stolen, taken);
+  observe::trace(observe::event::stole, nullptr, taken);
+  return true;
+}
+
+void work_stealing::attend() noexcept {
+  // order: none  as worker::unwatched, also for those who are no workers
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  // order: relaxed  behind the fence
+  if (idle_workers_.lonely().load(std::memory_order_relaxed) != 0) wake(idle_workers_.call());
+}
+
+bool work_stealing::nothing_left(const worker& self) const noexcept {
+  if (workers_.size() == 1) return true;
+  base::asymmetric::heavy();
+  for (const worker* one : workers_) {
+    // order: relaxed  a hint; an idle worker has nothing (W3), only wake hints that came too late
+    if (one != &self && one->busy.load(std::memory_order_relaxed) && one->has_some_left())
+      return false;
+  }
+  return true;
+}
+
+void work_stealing::show_busy(worker& self) noexcept {
+  // Its turns may be longer than before it was idle: so it rebalances by its pace from now on.
+  // order: relaxed  its own
+  self.rebalance_after = self.turns.load(std::memory_order_relaxed);
+  // How long it has been in its first turn is known from here on.
+  self.awaited_turns = self.rebalance_after;
+  self.awaited_at_ns = base::now_ns();
+  // order: relaxed (both)  hints
+  self.seen_turns.store(self.rebalance_after, std::memory_order_relaxed);
+  self.seen_at_ns.store(self.awaited_at_ns, std::memory_order_relaxed);
+  // order: relaxed  hints
+  self.busy.store(true, std::memory_order_relaxed);
+  busy_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void work_stealing::become_idle(worker& self) {
+  // order: relaxed  hints
+  self.busy.store(false, std::memory_order_relaxed);
+  busy_.fetch_sub(1, std::memory_order_relaxed);
+  if (alive_.leave()) out_of_work_();
+}
+
+void work_stealing::wake(worker* sleeper) noexcept {
+  if (sleeper == nullptr) return;
+  // order: relaxed  a statistic
+  sleeper->wakes.fetch_add(1, std::memory_order_relaxed);
+  observe::trace(observe::event::woke, nullptr);
+  notify(*sleeper);
+}
+
+// As one searcher more, which takes nothing.
+executor::not_quiet work_stealing::for_each_quiet(const std::function<void(runnable&)>& look) {
+  not_quiet missed;
+  std::lock_guard steal(steal_mutex_);
+  for (worker* one : workers_) {
+    const bool own = one == worker::current();
+    if (own) one->lock.enter();
+    bool inside = own;
+    for (int tries = 0; !inside && tries < looks_max; ++tries) inside = one->lock.try_revoke();
+    if (!inside) {
+      ++missed.threads;
+      continue;
+    }
+    missed.in_flight += one->for_each_quiet(look);
+    own ? one->lock.leave() : one->lock.restore();
+  }
+  return missed;
+}
+
+}  // namespace troupe::sched

@@ -1,0 +1,163 @@
+// work_stealing: the default policy. A queue a worker, few searchers, no wake-up without need.
+//
+// What a worker submits goes to its own queue. What other threads submit goes to the inbox, which
+// every worker looks at regularly. An idle worker becomes the searcher if nobody is; the searcher
+// takes from the inbox and from the workers that cannot cope. A victim keeps what it will have done
+// sooner than a searcher could fetch it, since a chain of small turns is fastest on one processor.
+// Protocols: docs/protocols/idle_workers.md (sleeping), biased_lock.md (stealing), count of
+// outstanding work.md (the end).
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <mutex>
+#include <vector>
+
+#include "sched/executor.hpp"
+#include "sched/stealing/idle_life.hpp"
+#include "sched/stealing/idle_workers.hpp"
+#include "sched/inbox.hpp"
+#include "sched/outstanding_work.hpp"
+#include "sched/poller.hpp"
+#include "sched/stealing/worker.hpp"
+
+namespace troupe::sched {
+
+struct work_stealing_options {
+  unsigned workers = 1;
+  std::uint64_t seed = 1;  // of the searcher's choice of victims
+};
+
+class work_stealing final : public policy {
+ public:
+  // `out_of_work` is called by the thread that brings the count of outstanding work to zero.
+  work_stealing(const work_stealing_options& options, outstanding_work& alive,
+                std::function<void()> out_of_work);
+  ~work_stealing() override;
+
+  void submit(runnable& item) noexcept override;
+  void submit_to_any(runnable& item) noexcept override;
+  void submit_to_sleeper(runnable& item) noexcept override;
+  void shut_down() override;
+  std::vector<counters> count() const override;
+  void attend() noexcept override;
+  not_quiet for_each_quiet(const std::function<void(runnable&)>& look) override;
+  std::size_t queued() const override;
+  void attach(poller& io) noexcept override;
+  unsigned workers() const noexcept override { return static_cast<unsigned>(workers_.size()); }
+
+ private:
+  work_stealing(outstanding_work& alive, std::function<void()> out_of_work);
+
+  // A victim that needs less than this for its whole queue is left alone: it will be done before a
+  // searcher is. Turns shorter than short_turn_ns are hardly worth the cache lines that move with
+  // them.
+  static constexpr std::int64_t worth_stealing_ns = 30'000, short_turn_ns = 500,
+                                worth_stealing_short_ns = 300'000;
+  // A victim in one turn for longer than this is stuck in it.
+  static constexpr std::int64_t stuck_ns = 40'000;
+  // A searcher that has robbed one whose turns are long calls others for what it left, or cannot do
+  // at once, if that takes so long: a call costs it 12 µs.
+  static constexpr std::int64_t worth_calling_ns = 100'000;
+  // What a searcher saw of a victim longer ago than this says nothing.
+  static constexpr std::int64_t memory_ns = 4'000'000;
+  // The same for a busy worker's look at another one: its rounds of turns_per_rebalance turns may
+  // be long.
+  static constexpr std::int64_t rebalance_memory_ns = 1'000'000'000;
+  // How often a busy worker compares its queue with the others'. Where there is I/O, one whose
+  // round is short does so more often: alone with a connection it would answer that a hundred times
+  // meanwhile.
+  static constexpr std::int64_t rebalance_every_ns = 1'000'000, rebalance_beside_io_ns = 100'000;
+  // The imbalance that makes it act: another one's backlog is so much of its own, and so much more.
+  // Connections are to be answered alike; other actors rather stay where their data is.
+  struct imbalance {
+    std::int64_t percent, worth_ns;
+    unsigned looks;  // at so many others
+  };
+  static constexpr imbalance coarse{200, 200'000, 1}, fine{125, 40'000, 4};
+  // A worker whose actors wait for room in mailboxes awaits that for await_mail_ns before it
+  // sleeps, if their turns take awaiting_turn_ns or more. After waits in vain it leaves out the
+  // next 1, 3, at most 7.
+  static constexpr std::int64_t await_mail_ns = 50'000, awaiting_turn_ns = 500;
+  static constexpr unsigned vain_waits_max = 3;
+  static constexpr int awake_pauses = 8;  // between two looks
+  // Meanwhile it takes a quarter of a backlog that takes so long.
+  static constexpr std::int64_t worth_stealing_awake_ns = 8'000;
+  static constexpr unsigned turns_per_rebalance = 64;  // at most
+  // One that is in one turn for so long does nothing for those behind it. Mostly its thread has
+  // lost its processor.
+  static constexpr std::int64_t rescue_every_ns = 200'000;
+  static constexpr int looks_max = 1'000;  // tries to find a worker outside of its lock
+  // How often a busy worker looks into the poller, if nobody sleeps there. One that serves
+  // thousands of connections runs dry before that, and then takes all that has come; 100 µs cost 4
+  // % more (io/echo_10k), and 1 ms is as good.
+  static constexpr std::int64_t poll_every_ns = 500'000;
+  // Turns between two looks that find something from other threads, while turns are quicker than
+  // that.
+  static constexpr unsigned turns_a_look = 8;
+  static constexpr std::int64_t quick_turn_ns = 5'000;
+
+  // The worker's life, in the order in which it is lived.
+  void work(worker& self);
+  void run_queue_dry(worker& self);
+  void put_away(worker& self, runnable& item, after_turn after) noexcept;
+  bool housekeeping(worker& self, std::uint64_t turns);
+  void rebalance(worker& self, std::int64_t now, std::uint64_t turns);
+
+  // What idle_life asks of its pool.
+  friend class idle_life<work_stealing, worker>;
+  // order: relaxed  the notify that follows the store makes a sleeper look; a busy worker sees it
+  // soon
+  bool ending() const noexcept { return ending_.load(std::memory_order_relaxed); }
+  bool inbox_has_some() const noexcept { return !inbox_.empty(); }
+  // order: relaxed  a hint
+  bool anyone_busy() const noexcept { return busy_.load(std::memory_order_relaxed) != 0; }
+  std::uint64_t turns_done() const noexcept;
+  bool nothing_left(const worker& self) const noexcept;
+  void wake(worker* sleeper) noexcept;
+  void notify(worker& one) noexcept;
+  bool unattended() const noexcept;
+  rested rest(worker& self, const std::chrono::nanoseconds* limit, bool inside) noexcept;
+  void take_what_came(worker& self);
+
+  // Sources of work. True when the worker's queue got something; it is counted as busy then.
+  bool take_work(worker& self);
+  bool take_gift(worker& self);
+  bool take_inbox(worker& self);
+  bool await_mail(worker& self);
+  bool steal_awake(worker& self, std::int64_t now);
+  void take_list(worker& self, runnable* list);
+  bool take_io(worker& self, bool busy);
+  bool poll_once_more(worker& self);
+  void poll(worker& self);
+  void put_back(runnable* list) noexcept;
+  bool steal_somewhere(worker& self);
+  bool steal_by_hint(worker& self, std::int64_t now);
+  bool steal_from(worker& self, worker& victim, worker::share most, unsigned at_most);
+  bool take_from_stuck(worker& self, std::int64_t now);
+  void hand_on(worker& self) noexcept;
+  void call_for(worker& victim, std::int64_t turn_ns) noexcept;
+
+  struct pace {
+    std::int64_t backlog_ns = 0;  // what the whole queue takes; 0 when that is not known yet
+    std::int64_t turn_ns = 0;     // the mean
+    bool is_stuck = false;        // and so long in one turn that a single actor is to be taken away
+  };
+  static pace look_at(worker& victim, std::int64_t now, std::int64_t memory = memory_ns) noexcept;
+  static bool is_worth_a_call(std::size_t left, std::int64_t turn_ns) noexcept;
+  void show_busy(worker& self) noexcept;
+  void become_idle(worker& self);
+
+  outstanding_work& alive_;
+  std::function<void()> out_of_work_;
+  std::vector<worker*> workers_;  // from the free list
+  idle_workers<worker> idle_workers_;
+  inbox<runnable> inbox_;
+  // one searcher at a time: a searching one, or a busy worker that rebalances
+  std::mutex steal_mutex_;
+  std::atomic<unsigned> busy_{0};
+  std::atomic<bool> ending_{false};
+  std::atomic<poller*> poller_{nullptr};
+};
+
+}  // namespace troupe::sched

@@ -1,0 +1,181 @@
+#include "sched/stealing/worker.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <vector>
+
+#include "base/invariant.hpp"
+#include "sched/stealing/work_stealing.hpp"
+
+namespace troupe::sched {
+
+void worker::forget(runnable& item) noexcept {
+  if (item.deferred_slot < 0) return;
+  const auto slot = static_cast<unsigned>(item.deferred_slot);
+  TROUPE_INVARIANT(slot < deferred_count_ && deferred_[slot] == &item, "W1");
+  runnable* last = deferred_[--deferred_count_];
+  deferred_[slot] = last;
+  last->deferred_slot = item.deferred_slot;
+  item.deferred_slot = -1;
+}
+
+void worker::add_deferred(runnable& item) noexcept {
+  if (deferred_count_ == deferred_max) {
+    runnable& longest = *deferred_[hand_++ % deferred_max];
+    forget(longest);
+    deactivate_or_queue(longest);
+  }
+  deferred_[deferred_count_] = &item;
+  item.deferred_slot = static_cast<std::int16_t>(deferred_count_++);
+}
+
+// Forgotten already. Either it goes inactive (and may be freed by that), or it is queued.
+void worker::deactivate_or_queue(runnable& item) noexcept {
+  if (!is_idle(item)) return;
+  if (item.type->deactivate(item)) {
+    --residents_;
+  } else {
+    push(item);
+  }
+}
+
+void worker::deactivate_all() noexcept {
+  while (deferred_count_ != 0) {
+    runnable& item = *deferred_[deferred_count_ - 1];
+    forget(item);
+    deactivate_or_queue(item);
+  }
+  hand_ = 0;
+}
+
+worker::wake_hints_taken worker::take_wake_hints() noexcept {
+  wake_hints_taken taken;
+  const auto look = [&](runnable& item) {
+    // order: relaxed  written inside the lock of the home only; what is not ours is somebody else's
+    worker* home_worker = item.home_worker.load(std::memory_order_relaxed);
+    if (home_worker != this) {
+      if (home_worker == nullptr) return;
+      home_worker->wake_hints.push(item);  // it changed hands after its sender had looked
+      ++taken.passed_on;
+    } else if (item.where == run_state::running) {
+      // its turn may have looked for mail too early: once more, when it is over
+      wake_hints.push(item);
+      ++taken.kept;
+    } else if (is_idle(item) && item.type->pending(item)) {
+      push(item);
+    }
+  };
+  if (wake_hints.take(look)) {
+    for (unsigned slot = 0; slot < deferred_count_; ++slot) look(*deferred_[slot]);
+  }
+  return taken;
+}
+
+std::size_t worker::for_each_quiet(const std::function<void(runnable&)>& look) {
+  std::size_t quiet = 0;
+  for (unsigned slot = 0; slot < deferred_count_; ++slot) {
+    if (!is_idle(*deferred_[slot])) continue;
+    look(*deferred_[slot]);
+    ++quiet;
+  }
+  return residents_ - quiet;
+}
+
+// What has waited longest goes first.
+unsigned worker::give(worker& thief, runnable*& list, share most, unsigned at_most) noexcept {
+  const std::uint64_t wake_hints_before = wake_hints.pushed();
+  const wake_hints_taken hinted = take_wake_hints();
+  if (queue.empty()) {
+    // One that comes meanwhile is not in this sum.
+    // order: relaxed  a hint
+    vain_wake_hints_.store(wake_hints_before + hinted.kept, std::memory_order_relaxed);
+  }
+  unsigned given = 0;
+  runnable** end = &list;
+  const std::size_t count = queue.count();
+  const auto mine = static_cast<unsigned>(
+      std::min<std::size_t>(most == share::all ? count : (count + 1) / 2, at_most));
+  for (; given < mine; ++given) {
+    runnable& item = *queue.pop();
+    part_with(item);
+    item.where = run_state::elsewhere;
+    // order: relaxed  read inside a lock only; this worker's is revoked, the searcher's is its own
+    item.home_worker.store(&thief, std::memory_order_relaxed);
+    item.next = nullptr;
+    *end = &item;
+    end = &item.next;
+  }
+  return given;
+}
+
+namespace {
+
+// Never destroyed: threads may end after the program's statics.
+struct free_list {
+  std::mutex mutex;
+  std::vector<worker*> free;  // has room for all that were ever made
+  std::size_t made = 0;
+  static free_list& get() {
+    static free_list& instance = *new free_list;
+    return instance;
+  }
+  worker* make() {
+    free.reserve(made + 1);
+    worker* fresh = new worker;
+    ++made;
+    return fresh;
+  }
+};
+
+}  // namespace
+
+void worker::ask_for_watch() noexcept {
+  if (!queue.empty()) pool->attend();
+}
+
+worker& worker::take_from_free_list(work_stealing& for_pool, sched::executor& as,
+                                    const std::atomic<std::uint32_t>& lonely, std::uint64_t seed) {
+  auto deactivation_deferred = std::make_unique_for_overwrite<runnable*[]>(deferred_max);
+  free_list& all = free_list::get();
+  worker* self = nullptr;
+  {
+    std::lock_guard lock(all.mutex);
+    if (all.free.empty()) {
+      self = all.make();
+    } else {
+      self = all.free.back();
+      all.free.pop_back();
+    }
+  }
+  self->pool = &for_pool;
+  self->executor = &as;
+  self->lonely = &lonely;
+  self->random = seed | 1u;
+  self->deferred_ = std::move(deactivation_deferred);
+  self->looked_at_ns = self->rebalanced_at_ns = self->rescued_at_ns = self->polled_at_ns = 0;
+  self->seen_at_ns.store(0, std::memory_order_relaxed);  // order: relaxed  a hint
+  // order: relaxed  the thread that starts with it sees all of this
+  const std::uint64_t turns = self->turns.load(std::memory_order_relaxed);
+  self->look_after = self->rebalance_after = self->looked_turns = self->rebalanced_turns = turns;
+  self->seen_turns.store(turns, std::memory_order_relaxed);  // order: relaxed  a hint
+  return *self;
+}
+
+void worker::put_on_free_list(worker& ended) {
+  TROUPE_REQUIRE(ended.queue.empty() && ended.deferred_count_ == 0 && ended.residents_ == 0, "W3");
+  ended.deferred_.reset();
+  // order: relaxed  statistics of the pool that has ended
+  for (auto* statistic : {&ended.turns, &ended.steals, &ended.stolen})
+    statistic->store(0, std::memory_order_relaxed);
+  // order: relaxed  a hint
+  ended.busy.store(false, std::memory_order_relaxed);
+  ended.called = false;
+  ended.victim = ended.watched = nullptr;
+  ended.expects_mail = false;
+  ended.vain_waits = ended.waits_left_out = 0;
+  free_list& all = free_list::get();
+  std::lock_guard lock(all.mutex);
+  all.free.push_back(&ended);
+}
+
+}  // namespace troupe::sched

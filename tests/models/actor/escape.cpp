@@ -1,0 +1,131 @@
+// Something persisted in a context: the context rolls back over it while those who hold it read it
+// and let it go.
+//
+// The context's thread writes memory, makes a keep with its own share and one for each holder, and
+// rolls back: it uses the memory again if it is alone, else leaves it to the keep and drops its
+// share. In the second model the holders' keep has an older one for its base, whose memory they
+// read as well, and the context rolls back over the one, then over the other. Checks E1 and E2 of
+// src/context/blocks/share_count.hpp: freed once, seen whole by whoever frees it, and never read after it
+// was used again.
+//
+// mutation: alone_relaxed
+// mutation: drop_unpublished
+// mutation: drop_without_acquire
+// mutation: left_after_drop
+// mutation: counted_by_load
+// mutation: base_not_counted
+#include "models/relacy_atomics.hpp"
+
+#include "context/blocks/share_count.hpp"
+
+namespace {
+
+using namespace troupe;
+using models::access;
+using word = models::atomic<std::uint32_t>;
+
+struct count : contexts::share_count<word> {
+  explicit count(word& in) : share_count(in), word_(in) {}
+  bool drop() {
+    if (!models::mutated("counted_by_load")) return share_count::drop();
+    const std::uint32_t before = word_.load(std::memory_order_acquire);
+    word_.store(before - 1, std::memory_order_release);
+    return before == 1;
+  }
+  word& word_;
+};
+
+// As src/context/keep.hpp: what is left to it, and what it has for its base.
+struct keep {
+  word shares{1};
+  models::guarded<int> left{0};  // the memory was handed over: finalizers and blocks are the keep's
+  models::guarded<int> memory{0};  // of the context since its snapshot
+  keep* base = nullptr;
+  unsigned freed = 0;  // the model's own
+
+  static void drop(keep* one) {
+    while (one != nullptr && count(one->shares).drop()) {
+      RL_ASSERT(++one->freed == 1);
+      RL_ASSERT(one->left == 1 && one->memory == 7);
+      one->memory = 0;  // destructors run, and the block goes to somebody else
+      one = one->base;
+    }
+  }
+  // By the context. Whether it was left.
+  bool roll_back() {
+    if (count(shares).alone()) {
+      memory = 8;  // used again
+      ++freed;
+      return false;
+    }
+    if (models::mutated("left_after_drop")) {
+      if (!count(shares).drop()) left = 1;
+      return true;
+    }
+    left = 1;
+    drop(this);
+    return true;
+  }
+  void read() { RL_ASSERT(memory == 7); }
+};
+
+template <unsigned Holders>
+struct one_level : rl::test_suite<one_level<Holders>, 1 + Holders> {
+  keep top;
+  models::latch persisted[Holders];
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      top.memory = 7;
+      for (auto& one : persisted) {
+        count(top.shares).add();
+        one.open();
+      }
+      static_cast<void>(top.roll_back());
+      return;
+    }
+    persisted[index - 1].wait();
+    top.read();
+    keep::drop(&top);
+  }
+  void after() { RL_ASSERT(top.freed == 1); }
+};
+
+struct two_levels : rl::test_suite<two_levels, 3> {
+  keep below, top;
+  models::latch persisted[2];
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      below.memory = 7;
+      top.memory = 7;
+      if (!models::mutated("base_not_counted")) count(below.shares).add();
+      top.base = &below;
+      for (auto& one : persisted) {
+        count(top.shares).add();
+        one.open();
+      }
+      // One that nobody holds gives up its share of the older one at once.
+      if (!top.roll_back() && count(below.shares).drop()) RL_ASSERT(false);
+      static_cast<void>(below.roll_back());
+      return;
+    }
+    persisted[index - 1].wait();
+    top.read();
+    below.read();
+    keep::drop(&top);
+  }
+  void after() { RL_ASSERT(top.freed == 1 && below.freed == 1); }
+};
+
+}  // namespace
+
+int main() {
+  models::weaken_if("alone_relaxed", access::load, "::alone(");
+  models::weaken_if("drop_unpublished", access::arithmetic, "::drop(", std::memory_order_release);
+  models::weaken_if("drop_without_acquire", access::arithmetic, "::drop(",
+                    std::memory_order_acquire);
+  const bool holds = models::check<one_level<1>>(3) && models::check<one_level<2>>() &&
+                     models::check<two_levels>();
+  return holds ? 0 : 1;
+}

@@ -1,0 +1,67 @@
+// The biased lock under an owner that enters again and again and two searchers that take turns,
+// with fences of their own and with the kernel's. Checks B1 and B3: nobody is inside beside
+// another, and each sees what the one before did.
+//
+// mutation: no_light_fence
+// mutation: no_heavy_fence
+// mutation: leave_relaxed
+// mutation: revoke_relaxed
+// mutation: restore_relaxed
+// mutation: enter_relaxed
+#include "models/relacy_atomics.hpp"
+
+#include "sched/stealing/biased_lock.hpp"
+
+namespace {
+
+using namespace troupe;
+using models::access;
+
+constexpr unsigned owner_rounds = 2;
+
+template <class Atomics>
+struct biased_lock_model : rl::test_suite<biased_lock_model<Atomics>, 3> {
+  sched::biased_lock<Atomics> lock;
+  models::mutex thieves;  // one at a time
+  models::guarded<unsigned> visits{0};
+  unsigned inside = 0, entered = 0;  // the model's own, known to all at once
+
+  void visit() {
+    RL_ASSERT(++inside == 1);
+    visits = visits + 1;
+    ++entered;
+    models::pass_time();
+    --inside;
+  }
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      for (unsigned round = 0; round < owner_rounds; ++round) {
+        lock.enter();
+        visit();
+        lock.leave();
+      }
+      return;
+    }
+    std::lock_guard one(thieves);
+    if (!lock.try_revoke()) return;
+    visit();
+    lock.restore();
+  }
+
+  void after() { RL_ASSERT(visits == entered); }
+};
+
+}  // namespace
+
+int main() {
+  models::weaken_if("no_light_fence", access::fence, "enter_fenced");
+  models::weaken_if("no_heavy_fence", access::fence, "try_revoke");
+  models::weaken_if("leave_relaxed", access::store, "leave");
+  models::weaken_if("revoke_relaxed", access::load, "try_revoke");
+  models::weaken_if("restore_relaxed", access::store, "restore");
+  models::weaken_if("enter_relaxed", access::load, "enter_");
+  const bool holds = models::check<biased_lock_model<models::fenced_atomics>>(models::deep(3)) &&
+                     models::check<biased_lock_model<models::kernel_atomics>>(models::deep(3));
+  return holds ? 0 : 1;
+}

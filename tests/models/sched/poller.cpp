@@ -1,0 +1,170 @@
+// I/O that comes while workers rest: inside the poller, beside it, or being called away from it.
+//
+// A device makes things ready, one after the other; a submitter posts one item to the inbox, or
+// none does. Idle workers live by the very loop that ships and rest by rest_inside. Who takes
+// something is stuck with it until everything was taken. Nobody watches by the clock for long, and
+// no sleep for good ends by itself: so what comes while an idle worker sleeps beside an open door
+// is a deadlock, and so is a notify of one inside that nobody wakes there. Checks D1, D2, P4, and
+// that who goes to work with I/O leaves the set of idle workers as it must (R1, R2).
+//
+// mutation: no_fence_in_leave
+// mutation: no_look_back
+// mutation: no_wake_inside
+// mutation: door_relaxed
+#include "models/relacy_atomics.hpp"
+
+#include "base/parker.hpp"
+#include "sched/stealing/idle_life.hpp"
+#include "sched/stealing/idle_workers.hpp"
+#include "sched/inbox.hpp"
+#include "sched/poller.hpp"
+
+namespace {
+
+using namespace troupe;
+using models::access;
+
+struct item {
+  models::guarded<item*> next{nullptr};
+};
+
+struct worker {
+  models::guarded<worker*> next_sleeper{nullptr};
+  models::guarded<bool> called{false};
+  base::basic_parker<models::fenced_atomics, models::futex> parker;
+  item* mine = nullptr;
+  bool has_io = false;
+};
+
+struct times {
+  static constexpr std::int64_t first = 1, last = 1, last_while_idle = 1, last_dozing = 2;
+  static constexpr int idle_watches_max = 1;
+};
+
+// The kernel's side: what is ready, and who sleeps for it. Its own words are right by themselves.
+struct device {
+  sched::basic_door<models::fenced_atomics> door;
+  models::atomic<std::uint32_t> ready{0};  // twice the number of things; odd: the bell has rung
+  models::guarded<unsigned> inside{0};     // what only who is inside touches (D1)
+
+  void make_ready(std::uint32_t what) {
+    ready.fetch_add(what, std::memory_order_seq_cst);
+    ready.wake_one();
+  }
+  void wake() {
+    ready.fetch_or(1, std::memory_order_seq_cst);
+    ready.wake_one();
+  }
+  bool look() {
+    inside = inside + 1;
+    return ready.load(std::memory_order_seq_cst) >= 2;
+  }
+  bool wait(const std::chrono::nanoseconds* limit) {
+    inside = inside + 1;
+    std::uint32_t seen = ready.load(std::memory_order_seq_cst);
+    if (seen == 0 && limit == nullptr) ready.wait(0);
+    seen = ready.load(std::memory_order_seq_cst);
+    while ((seen & 1) != 0 &&
+           !ready.compare_exchange_strong(seen, seen & ~1u, std::memory_order_seq_cst))
+      continue;
+    return ready.load(std::memory_order_seq_cst) >= 2;
+  }
+};
+
+template <unsigned Workers, unsigned Things, unsigned Items>
+struct poller_model : rl::test_suite<poller_model<Workers, Things, Items>, Workers + 1 + Items> {
+  sched::idle_workers<worker, models::fenced_atomics, models::mutex> idle_workers_;
+  sched::inbox<item, models::fenced_atomics> inbox_;
+  device io_;
+  models::atomic<unsigned> busy_{0};
+  models::latch all_taken_;
+  worker workers_[Workers];
+  item item_;
+  bool ending_ = false;
+  unsigned taken_ = 0;  // the model's own, known to all at once
+
+  // What idle_life asks of its pool.
+  bool ending() { return ending_; }
+  unsigned workers() { return 1; }
+  bool anyone_busy() { return busy_.load(std::memory_order_relaxed) != 0; }
+  bool inbox_has_some() { return !inbox_.empty(); }
+  std::uint64_t turns_done() { return 0; }
+  bool nothing_left(worker&) { return true; }
+  bool unattended() { return !models::mutated("no_look_back") && io_.door.is_open(); }
+  void wake(worker* sleeper) {
+    if (sleeper != nullptr && sleeper->parker.notify() && !models::mutated("no_wake_inside"))
+      io_.wake();
+  }
+  bool take_work(worker& self) {
+    self.mine = inbox_.take_all();
+    if (self.mine != nullptr) return take(self.mine != nullptr);
+    if (!io_.door.try_enter()) return false;
+    if (io_.look()) {
+      take_what_came(self);
+      return true;
+    }
+    io_.door.leave();
+    return false;
+  }
+  bool take(bool some) {
+    if (some) ++taken_, busy_.fetch_add(1, std::memory_order_relaxed);
+    return some;
+  }
+  // tests/models/sched/idle_workers.cpp is about these.
+  void take_gift(worker&) {}
+  void hand_on(worker&) {}
+  void take_what_came(worker&) {
+    io_.ready.fetch_sub(2, std::memory_order_seq_cst);
+    take(true);
+    io_.door.leave();
+  }
+  sched::rested rest(worker& self, const std::chrono::nanoseconds* limit, bool inside) {
+    if (inside && io_.door.try_enter()) return sched::rest_inside(io_, self.parker, limit);
+    if (limit != nullptr)
+      return self.parker.wait_for(*limit) ? sched::rested::notified : sched::rested::over;
+    self.parker.wait();
+    return sched::rested::notified;
+  }
+
+  void before() { models::futex::early_left = 1; }
+
+  void thread(unsigned index) {
+    if (index == Workers) {
+      for (unsigned i = 0; i < Things; ++i) io_.make_ready(2);
+      return;
+    }
+    if (index > Workers) {
+      inbox_.push(item_);
+      wake(idle_workers_.call());
+      return;
+    }
+    worker& self = workers_[index];
+    sched::idle_life<poller_model, worker, times> idle(*this, self);
+    while (idle.find_work()) {
+      if (taken_ == Things + Items) {
+        ending_ = true;
+        all_taken_.open();
+        for (worker& one : workers_) {
+          if (one.parker.notify()) io_.wake();
+        }
+      }
+      all_taken_.wait();
+      self.mine = nullptr;
+    }
+  }
+
+  void after() { RL_ASSERT(taken_ == Things + Items); }
+};
+
+}  // namespace
+
+int main() {
+  models::weaken_if("no_fence_in_leave", access::fence, "::leave");
+  models::weaken_if("door_relaxed", access::store, "::leave");
+  models::weak_may_fail = false;
+  // Workers, things, items.
+  const bool holds = models::check<poller_model<2, 2, 0>>() &&
+                     models::check<poller_model<2, 1, 1>>(1) &&
+                     models::check<poller_model<3, 2, 0>>(1);
+  return holds ? 0 : 1;
+}
