@@ -1,5 +1,5 @@
-// mailbox_word: the shipping mailbox word (src/actor/mailbox/mailbox.hpp) beside a lock of one bit in the
-// same word.
+// mailbox_word: the shipping mailbox word (src/actor/mailbox/mailbox.hpp) beside a lock of one bit
+// in the same word.
 //
 // Not a row of ./bench: it answers one question, for docs/decisions/mailbox_word.md.
 //   cmake --preset release -DTROUPE_BENCH=ON && cmake --build --preset release --target

@@ -13,11 +13,11 @@
 #include <mutex>
 
 #include "actor/lifetime/consumers.hpp"
-#include "actor/turn/counts.hpp"
-#include "actor/waits/deadlocks.hpp"
 #include "actor/lifetime/extras.hpp"
 #include "actor/mailbox/guards.hpp"
 #include "actor/spawned/keeping.hpp"
+#include "actor/turn/counts.hpp"
+#include "actor/waits/deadlocks.hpp"
 #include "actor/waits/waiting.hpp"
 #include "memory/slot_space.hpp"
 #include "sched/executor.hpp"

@@ -5,10 +5,10 @@
 
 #include "base/invariant.hpp"
 #include "context/blocks/block.hpp"
-#include "context/keep.hpp"
 #include "context/blocks/poison.hpp"
-#include "context/running.hpp"
 #include "context/blocks/tally.hpp"
+#include "context/keep.hpp"
+#include "context/running.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/context/snapshot.hpp"
 #include "troupe/observe/trace.hpp"

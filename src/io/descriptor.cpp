@@ -1,7 +1,7 @@
 #include "troupe/io/operations/descriptor.hpp"
 
-#include "io/sockets/peer.hpp"
 #include "io/reactor/reactor.hpp"
+#include "io/sockets/peer.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/io/endpoint.hpp"
 

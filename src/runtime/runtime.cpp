@@ -6,8 +6,8 @@
 
 #include "actor/turn/running.hpp"
 #include "base/thread_name.hpp"
-#include "runtime/services/quit_signal.hpp"
 #include "runtime/runtime_core.hpp"
+#include "runtime/services/quit_signal.hpp"
 #include "task/main_lanes.hpp"
 
 namespace troupe {

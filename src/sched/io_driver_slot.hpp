@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "sched/executor.hpp"
-#include "sched/poller.hpp"
 #include "sched/policies/simulated.hpp"
+#include "sched/poller.hpp"
 
 namespace troupe::sched {
 

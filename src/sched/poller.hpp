@@ -1,9 +1,9 @@
 // poller: where completed I/O comes from. One idle worker sleeps in it; busy ones look into it now
 // and then.
 //
-// The one seam between the scheduler and the I/O layer (src/io/reactor/reactor.hpp). A runtime has none
-// until its first operation that waits. Protocol: docs/protocols/io.md. Threads: one at a time is
-// inside, by the door; wake() is anybody's.
+// The one seam between the scheduler and the I/O layer (src/io/reactor/reactor.hpp). A runtime has
+// none until its first operation that waits. Protocol: docs/protocols/io.md. Threads: one at a time
+// is inside, by the door; wake() is anybody's.
 #pragma once
 
 #include <chrono>

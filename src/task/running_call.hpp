@@ -1,4 +1,5 @@
-// running_call: what the task layer asks of the actor whose turn it is (src/actor/turn/async_calls.cpp).
+// running_call: what the task layer asks of the actor whose turn it is
+// (src/actor/turn/async_calls.cpp).
 #pragma once
 
 #include "troupe/task/async_call.hpp"

@@ -11,8 +11,8 @@
 
 #include "fuzz/framing.hpp"
 #include "fuzz/inflation.hpp"
-#include "http/websocket/deflate.hpp"
 #include "http/h1/vectors.hpp"
+#include "http/websocket/deflate.hpp"
 
 namespace troupe::test {
 namespace {

@@ -147,8 +147,9 @@ struct cell {
     guards = 4,       // messages wait for predicates over its state (src/actor/mailbox/guards.hpp)
     // its handlers were so when a turn last looked at the clock (src/actor/turn/turn.cpp)
     quick = 8,
-    slow = 16,        // they were not; neither of the two: nobody has looked yet
-    has_extras = 32,  // what few actors have lies in front of the object (src/actor/lifetime/extras.hpp)
+    slow = 16,  // they were not; neither of the two: nobody has looked yet
+    has_extras =
+        32,  // what few actors have lies in front of the object (src/actor/lifetime/extras.hpp)
     cancels = 64,     // it is being stopped: no turn of it suspends any more
     ends_soon = 128,  // and it ends with the turn that is suspended
   };

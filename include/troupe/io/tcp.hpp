@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "troupe/io/operations/accept.hpp"
 #include "troupe/io/endpoint.hpp"
+#include "troupe/io/operations/accept.hpp"
 #include "troupe/io/stream.hpp"
 
 namespace troupe {

@@ -143,7 +143,8 @@ class async_call {
   // of a reentrant actor's, or of those that are parked (src/actor/waits/waiting.hpp)
   async_call* next_call = nullptr;
   async_call** call_link = nullptr;
-  std::atomic<std::uintptr_t>* urgent_end = nullptr;  // its actor's (src/actor/mailbox/activation.hpp)
+  std::atomic<std::uintptr_t>* urgent_end =
+      nullptr;  // its actor's (src/actor/mailbox/activation.hpp)
   bool done = false, cancelled = false;
   bool busy = false;    // in its loop: what becomes ready is resumed there
   bool listed = false;  // its actor was parked for it
@@ -216,7 +217,8 @@ struct suspension : sched::message {
   bool limited = false;  // a time or a stop token may end it
   // The runtime has ended, and whoever ended the wait is done with it.
   std::atomic<bool> reclaimable{false};
-  // the last search for deadlocks that came here (src/actor/waits/deadlocks.cpp); so it is known again
+  // the last search for deadlocks that came here (src/actor/waits/deadlocks.cpp); so it is known
+  // again
   std::uint32_t seen_in = 0;
 };
 

@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "actor/mailbox/activation.hpp"
 #include "actor/actor_system.hpp"
 #include "actor/lifetime/extras.hpp"
+#include "actor/mailbox/activation.hpp"
 #include "actor/turn/running.hpp"
 #include "actor/turn/turn.hpp"
 #include "base/invariant.hpp"

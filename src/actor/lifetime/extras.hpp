@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "actor/lifetime/heap.hpp"
-#include "actor/mailbox/mail_bound.hpp"
 #include "actor/lifetime/supervision_state.hpp"
+#include "actor/mailbox/mail_bound.hpp"
 #include "troupe/actor/cell.hpp"
 #include "troupe/task/async_call.hpp"
 

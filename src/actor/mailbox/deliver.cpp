@@ -1,8 +1,8 @@
 // deliver: a message's way from its sender to the mailbox, and the actor's into a queue.
-#include "actor/mailbox/activation.hpp"
 #include "actor/actor_system.hpp"
-#include "actor/turn/running.hpp"
+#include "actor/mailbox/activation.hpp"
 #include "actor/mailbox/sending.hpp"
+#include "actor/turn/running.hpp"
 #include "actor/turn/turn.hpp"
 #include "base/invariant.hpp"
 #include "sched/stealing/worker.hpp"

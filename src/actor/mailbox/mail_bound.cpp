@@ -4,9 +4,9 @@
 #include <new>
 #include <utility>
 
-#include "actor/mailbox/activation.hpp"
 #include "actor/actor_system.hpp"
 #include "actor/lifetime/extras.hpp"
+#include "actor/mailbox/activation.hpp"
 #include "actor/turn/turn.hpp"
 #include "sched/stealing/worker.hpp"
 #include "troupe/actor/call.hpp"

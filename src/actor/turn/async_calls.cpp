@@ -8,11 +8,11 @@
 
 #include "actor/actor_system.hpp"
 #include "actor/spawned/asleep.hpp"
-#include "actor/waits/deadlocks.hpp"
 #include "actor/spawned/keeping.hpp"
 #include "actor/turn/running.hpp"
-#include "actor/waits/suspended.hpp"
 #include "actor/turn/turn.hpp"
+#include "actor/waits/deadlocks.hpp"
+#include "actor/waits/suspended.hpp"
 #include "task/running_call.hpp"
 #include "troupe/actor/call.hpp"
 #include "troupe/actor/spawn_task.hpp"

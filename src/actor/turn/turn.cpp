@@ -8,8 +8,8 @@
 #include <new>
 
 #include "actor/actor_system.hpp"
-#include "actor/spawned/asleep.hpp"
 #include "actor/mailbox/out_of_mail.hpp"
+#include "actor/spawned/asleep.hpp"
 #include "actor/turn/running.hpp"
 #include "actor/turn/traced.hpp"
 #include "actor/turn/turn_limit.hpp"

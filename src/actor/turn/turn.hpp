@@ -3,9 +3,9 @@
 
 #include <atomic>
 
+#include "actor/lifetime/extras.hpp"
 #include "actor/mailbox/activation.hpp"
 #include "actor/turn/counts.hpp"
-#include "actor/lifetime/extras.hpp"
 #include "sched/runnable.hpp"
 #include "troupe/base/platform.hpp"
 

@@ -10,12 +10,12 @@
 #include <span>
 #include <vector>
 
-#include "actor/mailbox/activation.hpp"
 #include "actor/actor_system.hpp"
-#include "actor/turn/running.hpp"
+#include "actor/mailbox/activation.hpp"
 #include "actor/spawned/spawned.hpp"
-#include "actor/waits/suspended.hpp"
+#include "actor/turn/running.hpp"
 #include "actor/turn/turn.hpp"
+#include "actor/waits/suspended.hpp"
 #include "actor/waits/two_looks.hpp"
 #include "actor/waits/wait_graph.hpp"
 #include "task/main_lanes.hpp"

@@ -1,6 +1,6 @@
 // holding: how whoever looks at a parked actor takes it over for an instant
-// (docs/protocols/suspended_turns.md#being-looked-at). A template, so that tests/models/sched/parking.cpp
-// checks this very source.
+// (docs/protocols/suspended_turns.md#being-looked-at). A template, so that
+// tests/models/sched/parking.cpp checks this very source.
 #pragma once
 
 namespace troupe::actor {

@@ -1,5 +1,6 @@
 // search_request: whether a search for deadlocks is to come. A template, so that
-// tests/models/actor/search_request.cpp checks this very source (docs/protocols/deadlocks.md). Invariants
+// tests/models/actor/search_request.cpp checks this very source (docs/protocols/deadlocks.md).
+// Invariants
 //   R1  a wait for what others do that lasts is seen by a search, or a search is to come: who parks
 //   an actor with such a wait
 //       asks after the park whether a search is to come still.

@@ -1,6 +1,6 @@
 // two_looks: the order of a search for circles of waits: a look at all, a second look if that found
-// one, and the refusal. A template, so that tests/models/actor/wait_circles.cpp checks this very source
-// (docs/protocols/deadlocks.md).
+// one, and the refusal. A template, so that tests/models/actor/wait_circles.cpp checks this very
+// source (docs/protocols/deadlocks.md).
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 #include "actor/waits/waiting.hpp"
 
-#include "actor/mailbox/activation.hpp"
 #include "actor/lifetime/extras.hpp"
+#include "actor/mailbox/activation.hpp"
 
 namespace troupe::actor {
 

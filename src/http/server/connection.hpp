@@ -17,9 +17,9 @@
 #include <string>
 #include <string_view>
 
-#include "http/server/gone_watch.hpp"
 #include "http/h1/input.hpp"
 #include "http/h1/output.hpp"
+#include "http/server/gone_watch.hpp"
 #include "http/server/parked.hpp"
 #include "http/server/server_state.hpp"
 #include "troupe/context/context.hpp"

@@ -11,10 +11,10 @@
 #include <string>
 #include <utility>
 
+#include "http/h1/send_order.hpp"
 #include "http/server/admission_ticket.hpp"
 #include "http/server/connection.hpp"
 #include "http/server/parked.hpp"
-#include "http/h1/send_order.hpp"
 #include "io/operations/at_once.hpp"
 #include "io/operations/of_file.hpp"
 #include "tls/wire_of.hpp"

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "http/client/exchange.hpp"
-#include "http/routing/response_parts.hpp"
 #include "http/h1/send_order.hpp"
+#include "http/routing/response_parts.hpp"
 #include "http/websocket/websocket_terms.hpp"
 #include "troupe/http/transport.hpp"
 #include "troupe/io/error.hpp"

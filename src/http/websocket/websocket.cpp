@@ -11,10 +11,10 @@
 #include <span>
 #include <utility>
 
-#include "http/websocket/deflate.hpp"
-#include "http/server/one_at_a_time.hpp"
-#include "http/routing/response_parts.hpp"
 #include "http/h1/send_order.hpp"
+#include "http/routing/response_parts.hpp"
+#include "http/server/one_at_a_time.hpp"
+#include "http/websocket/deflate.hpp"
 #include "http/websocket/utf8.hpp"
 #include "http/websocket/websocket_terms.hpp"
 #include "troupe/base/error.hpp"

@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "io/operations/attempt.hpp"
 #include "io/buffers/buffer_ring.hpp"
+#include "io/operations/attempt.hpp"
 
 namespace troupe::io {
 

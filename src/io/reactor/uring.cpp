@@ -21,8 +21,8 @@
 #include <chrono>
 #include <utility>
 
-#include "io/operations/attempt.hpp"
 #include "io/buffers/buffer_ring.hpp"
+#include "io/operations/attempt.hpp"
 #include "io/reactor/ring_entries.hpp"
 #include "io/reactor/ring_queues.hpp"
 #include "troupe/io/error.hpp"

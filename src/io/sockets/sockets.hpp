@@ -5,9 +5,9 @@
 #include <string>
 
 #include "io/reactor/reactor.hpp"
-#include "troupe/io/operations/descriptor.hpp"
 #include "troupe/io/endpoint.hpp"
 #include "troupe/io/error.hpp"
+#include "troupe/io/operations/descriptor.hpp"
 #include "troupe/task/current_actor.hpp"
 
 namespace troupe::io {

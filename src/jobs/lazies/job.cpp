@@ -9,11 +9,11 @@
 #include <utility>
 
 #include "actor/turn/turn.hpp"
-#include "jobs/pool/job_pool.hpp"
 #include "jobs/lazies/job_refs.hpp"
 #include "jobs/lazies/pending_list.hpp"
 #include "jobs/lazies/run.hpp"
 #include "jobs/lazies/waiting.hpp"
+#include "jobs/pool/job_pool.hpp"
 #include "troupe/actor/cell.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/base/platform.hpp"

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <utility>
 
-#include "jobs/pool/job_pool.hpp"
 #include "jobs/lazies/job_refs.hpp"
+#include "jobs/pool/job_pool.hpp"
 #include "troupe/jobs/job.hpp"
 
 namespace troupe::jobs {

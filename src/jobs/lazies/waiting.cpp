@@ -4,8 +4,8 @@
 #include <string>
 
 #include "jobs/lazies/deadlocks.hpp"
-#include "jobs/pool/job_pool.hpp"
 #include "jobs/lazies/job_word.hpp"
+#include "jobs/pool/job_pool.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/observe/trace.hpp"
 

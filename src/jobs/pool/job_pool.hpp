@@ -18,8 +18,8 @@
 
 #include "actor/actor_system.hpp"
 #include "actor/turn/running.hpp"
-#include "jobs/pool/job_queue.hpp"
 #include "jobs/lazies/memory_account.hpp"
+#include "jobs/pool/job_queue.hpp"
 #include "jobs/pool/runner_count.hpp"
 #include "sched/executor.hpp"
 #include "troupe/task/timer.hpp"

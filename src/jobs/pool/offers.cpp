@@ -4,8 +4,8 @@
 #include <chrono>
 #include <exception>
 
-#include "jobs/pool/job_pool.hpp"
 #include "jobs/lazies/waiting.hpp"
+#include "jobs/pool/job_pool.hpp"
 
 namespace troupe::jobs {
 namespace {

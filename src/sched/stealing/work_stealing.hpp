@@ -14,11 +14,11 @@
 #include <vector>
 
 #include "sched/executor.hpp"
-#include "sched/stealing/idle_life.hpp"
-#include "sched/stealing/idle_workers.hpp"
 #include "sched/inbox.hpp"
 #include "sched/outstanding_work.hpp"
 #include "sched/poller.hpp"
+#include "sched/stealing/idle_life.hpp"
+#include "sched/stealing/idle_workers.hpp"
 #include "sched/stealing/worker.hpp"
 
 namespace troupe::sched {

@@ -564,8 +564,8 @@ class memory_limit {
   rlimit before_{};
 };
 
-// A task that sleeps has no actor (conformance/waits/asleep.cpp): without memory for a new one it sleeps
-// on.
+// A task that sleeps has no actor (conformance/waits/asleep.cpp): without memory for a new one it
+// sleeps on.
 TEST_P(allocation_failure, who_sleeps_wakes_when_there_is_memory_again) {
   if (!threaded()) GTEST_SKIP() << "one thread: it handles what wakes before the next one does";
   constexpr int count = 60'000;

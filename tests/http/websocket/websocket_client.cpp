@@ -2,9 +2,9 @@
 // protocol.
 #include <random>
 
+#include "http/client/scripted.hpp"
 #include "http/frames.hpp"
 #include "http/routing/response_parts.hpp"
-#include "http/client/scripted.hpp"
 #include "support/http.hpp"
 #include "support/websocket_echo.hpp"
 #include "troupe/http/websocket.hpp"

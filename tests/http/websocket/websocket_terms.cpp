@@ -3,10 +3,10 @@
 
 #include <cerrno>
 
-#include "http/websocket/deflate.hpp"
+#include "http/client/scripted.hpp"
 #include "http/frames.hpp"
 #include "http/routing/response_parts.hpp"
-#include "http/client/scripted.hpp"
+#include "http/websocket/deflate.hpp"
 #include "support/http.hpp"
 #include "support/websocket_echo.hpp"
 #include "troupe/http/websocket.hpp"

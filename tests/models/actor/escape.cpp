@@ -5,8 +5,8 @@
 // rolls back: it uses the memory again if it is alone, else leaves it to the keep and drops its
 // share. In the second model the holders' keep has an older one for its base, whose memory they
 // read as well, and the context rolls back over the one, then over the other. Checks E1 and E2 of
-// src/context/blocks/share_count.hpp: freed once, seen whole by whoever frees it, and never read after it
-// was used again.
+// src/context/blocks/share_count.hpp: freed once, seen whole by whoever frees it, and never read
+// after it was used again.
 //
 // mutation: alone_relaxed
 // mutation: drop_unpublished

@@ -1,5 +1,5 @@
-// The request for a search for deadlocks (src/actor/waits/search_request.hpp) while an actor with a wait
-// is being parked.
+// The request for a search for deadlocks (src/actor/waits/search_request.hpp) while an actor with a
+// wait is being parked.
 //
 // Actors begin a wait, and are parked a little later: until then no search sees them. Each asks for
 // a search when its wait begins and after it was parked. One thread searches as often as it is

@@ -20,9 +20,9 @@
 #include <utility>
 
 #include "base/parker.hpp"
+#include "sched/inbox.hpp"
 #include "sched/stealing/idle_life.hpp"
 #include "sched/stealing/idle_workers.hpp"
-#include "sched/inbox.hpp"
 
 namespace {
 

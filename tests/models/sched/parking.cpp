@@ -26,9 +26,9 @@
 // mutation: let_go_wakes_nobody
 #include "models/relacy_atomics.hpp"
 
-#include "actor/waits/holding.hpp"
 #include "actor/mailbox/mailbox.hpp"
 #include "actor/mailbox/sending.hpp"
+#include "actor/waits/holding.hpp"
 
 namespace {
 

@@ -14,10 +14,10 @@
 #include "models/relacy_atomics.hpp"
 
 #include "base/parker.hpp"
-#include "sched/stealing/idle_life.hpp"
-#include "sched/stealing/idle_workers.hpp"
 #include "sched/inbox.hpp"
 #include "sched/poller.hpp"
+#include "sched/stealing/idle_life.hpp"
+#include "sched/stealing/idle_workers.hpp"
 
 namespace {
 
