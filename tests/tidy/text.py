@@ -13,13 +13,14 @@ WORDS = re.compile(r"\b(?:" + "|".join(["TO" + "DO", "FIX" + "ME", "XX" + "X", "
 # Blocking the thread. troupe's own sleep_for suspends a turn and is not meant.
 SLEEP = re.compile(r"this_thread::sleep_|\b(?:usleep|nanosleep)\s*\(|(?<![\w.>])::sleep\s*\("
                    r"|\btime\.sleep\(|^\s*sleep [0-9]")
+SLEEP_REACH_LINES = 3
 SLEEP_REASON = re.compile(r"(//|#) sleeps: \S")
 
 ORDER = re.compile(r"\bmemory_order(?:_|::)(relaxed|consume|acquire|release|acq_rel|seq_cst)\b")
 # An atomic access that names no order means seq_cst; these forms are hardly ever anything else.
 DEFAULT_ORDER = re.compile(r"\.load\(\)|\.fetch_(?:add|sub|or|and|xor)\([^,()]*\)")
 ORDER_REASON = re.compile(r"//.*\border: \S")
-ORDER_REACH_LINES = 3
+ORDER_REACH_LINES = 6
 
 NAME = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)*")
 # Names that a tool prescribes.
@@ -41,9 +42,15 @@ def check_words(tree):
 
 
 def check_sleeps(tree):
-    return _search(tree.files("src", "tests", suffixes=CODE), tree,
-                   lambda line: SLEEP.search(line) and not SLEEP_REASON.search(line),
-                   "sleeps; use virtual time or a latch, or say why: `// sleeps: reason`")
+    problems = []
+    for path in tree.files("src", "tests", suffixes=CODE):
+        lines = tree.lines(path)
+        for i, line in enumerate(lines):
+            near = lines[max(0, i - SLEEP_REACH_LINES):i + SLEEP_REACH_LINES + 1]
+            if SLEEP.search(line) and not any(SLEEP_REASON.search(one) for one in near):
+                problems.append(f"{path}:{i + 1}: sleeps; use virtual time or a latch, or say why: "
+                                f"`// sleeps: reason`: {line.strip()}")
+    return problems
 
 
 def check_orders(tree):

@@ -13,6 +13,7 @@ import subprocess
 import sys
 
 import layers
+import layout
 import links
 import text
 
@@ -63,6 +64,11 @@ CHECKS = {
     "umbrella": layers.check_umbrella,
     "examples": layers.check_examples,
     "length": text.check_length,
+    "columns": layout.check_columns,
+    "functions": layout.check_functions,
+    "folders": layout.check_folders,
+    "retired_words": layout.check_retired_words,
+    "format": layout.check_format,
     "words": text.check_words,
     "sleeps": text.check_sleeps,
     "orders": text.check_orders,

@@ -6,6 +6,7 @@ import tempfile
 import unittest
 
 import layers
+import layout
 import links
 import text
 import tidy
@@ -36,6 +37,42 @@ class Checks(unittest.TestCase):
         self.passes(layers.check_layers)
         self.write("src/sched/queue.hpp", "#pragma once\n#include <troupe/actor/ref.hpp>\n")
         self.complains(layers.check_layers, "src/sched/queue.hpp:2: sched is not above actor")
+
+    def test_a_line_ends_at_a_hundred_columns(self):
+        self.write("src/io/poll.cpp", "int a;" + " " * 92 + "//\n")
+        self.passes(layout.check_columns)
+        self.write("src/io/poll.cpp", "int a;" + " " * 93 + "//\n")
+        self.complains(layout.check_columns, "src/io/poll.cpp:1: 101 columns")
+
+    def test_a_function_has_at_most_seventy_lines(self):
+        def body(lines):
+            return "namespace a {\nvoid long_one(int b,\n              int c) {\n" + "  ++b;\n" * lines + "}\n}\n"
+        self.write("src/io/poll.cpp", body(layout.FUNCTION_LINES_MAX - 3))
+        self.passes(layout.check_functions)
+        self.write("src/io/poll.cpp", body(layout.FUNCTION_LINES_MAX - 2))
+        self.complains(layout.check_functions, "src/io/poll.cpp:2: 71 lines in one function")
+        self.write("src/io/poll.cpp", "class a {\n  a()\n      : b_(1) {\n" + "    c();\n" * 80 + "  }\n};\n")
+        self.complains(layout.check_functions, "src/io/poll.cpp:2: 83 lines")
+
+    def test_a_folder_has_at_most_sixteen_files(self):
+        for i in range(layout.FOLDER_FILES_MAX):
+            self.write(f"src/io/f{i}.cpp", "")
+        self.passes(layout.check_folders)
+        self.write("src/io/one_more.hpp", "")
+        self.complains(layout.check_folders, "src/io: 17 files")
+
+    def test_retired_words_are_refused_in_identifiers_alone(self):
+        self.write("src/io/poll.cpp", "// a nudge\nint stirrup, kind, shelfless;  // stir\n")
+        self.passes(layout.check_retired_words)
+        self.write("src/io/poll.cpp", "int take_nudges();\n")
+        self.complains(layout.check_retired_words, "`take_nudges`: say wake hint for nudge")
+
+    def test_the_layout_is_that_of_the_formatter(self):
+        self.write(".clang-format", "BasedOnStyle: Google\n")
+        self.write("src/io/poll.cpp", "int a;\n")
+        self.passes(layout.check_format)
+        self.write("src/io/poll.cpp", "int  a;\n")
+        self.complains(layout.check_format, "src/io/poll.cpp")
 
     def test_layers_side_by_side_do_not_include_each_other(self):
         self.write("src/io/socket.cpp", '#include "actor/ref.hpp"\n')
@@ -101,10 +138,10 @@ class Checks(unittest.TestCase):
 
     def test_orders_need_a_reason_nearby(self):
         use = "x.store(1, std::memory_order_release);\n"
-        self.write("src/sched/a.hpp", "// order: release  publishes x\n\n\n" + use)
+        self.write("src/sched/a.hpp", "// order: release  publishes x" + "\n" * text.ORDER_REACH_LINES + use)
         self.passes(text.check_orders)
-        self.write("src/sched/a.hpp", "// order: release  publishes x\n\n\n\n" + use)
-        self.complains(text.check_orders, "src/sched/a.hpp:5: memory_order_release")
+        self.write("src/sched/a.hpp", "// order: release  publishes x\n" + "\n" * text.ORDER_REACH_LINES + use)
+        self.complains(text.check_orders, "src/sched/a.hpp:8: memory_order_release")
         self.write("src/sched/a.hpp", "x.store(1, std::memory_order::release);\n")
         self.complains(text.check_orders, "memory_order::release")
         self.write("src/sched/a.hpp", "return x.load();\n")

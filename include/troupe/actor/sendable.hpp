@@ -12,7 +12,7 @@
 #include <functional>
 #include <initializer_list>
 #include <iterator>
-#include <span>  // brings enable_view and enable_borrowed_range; all of <ranges> would cost every program
+#include <span>  // brings enable_view; all of <ranges> would cost every program
 #include <type_traits>
 #include <vector>
 

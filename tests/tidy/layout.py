@@ -1,0 +1,102 @@
+"""Rules about the layout: width of lines, length of functions, files in a folder, words given up."""
+
+import re
+import subprocess
+from collections import Counter
+
+COLUMNS_MAX = 100
+FUNCTION_LINES_MAX = 70
+FOLDER_FILES_MAX = 16
+CPP = (".hpp", ".h", ".cpp", ".c")
+
+# Longer functions, each with its reason.
+LONG_FUNCTIONS = {
+    # Its awaits are those of every batch of requests: a coroutine for a part would cost a frame each.
+    ("src/http/server/connection_over.hpp", "run"),
+    # A table.
+    ("tests/http/client/client_failures.cpp", "vectors"),
+}
+
+# What opens a body and is no function: a scope of names, a type, a statement, a list of values.
+NO_FUNCTION = re.compile(r"(?:inline )?(?:namespace|class|struct|union|enum|extern|if|for|while|switch|do|else|try|"
+                         r"catch|return|case|default)\b|template <.*>\s*(?:requires .* )?(?:class|struct|union)\b|.*[=(,\[]\s*\{$|[\])}]")
+# It is a part of the function around it.
+LAMBDA = re.compile(r"\[[^\[\]]*\](?:<.*>)?\s*(?:\(.*\)|mutable|\{)")
+STATEMENT_ENDS = re.compile(r"(?:[;{}]|\b(?:public|private|protected|default|case .*):)\s*(?://.*)?$|^\s*(?://.*|#.*)?$")
+
+# Identifiers that have no other technical meaning, and the word that replaced each.
+RETIRED = {
+    "nudge": "wake hint", "farewell": "unreferenced notice, rejection linger", "stir": "rebalance",
+    "kin": "supervision state", "suffer": "apply the error policy", "hungry": "wants work",
+    "shelf": "free list", "errand": "proxy job", "oddity": "slow path flag", "oddities": "slow path flags",
+    "strand": "fork frame", "census": "outstanding work", "roster": "idle workers",
+    "bury": "make a dead letter", "glance": "check the clock", "wary": "saw slow turns",
+    "unborn": "not begun", "rebirth": "reconstruction", "seat": "driver slot, reader or writer lock",
+    "dormant": "inactive",
+}
+RETIRED_PART = re.compile(r"(?<![a-z])(" + "|".join(RETIRED) + r")(?:s|ed|ing)?(?![a-z])")
+IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+
+
+def check_columns(tree):
+    return [f"{path}:{number}: {len(line)} columns; at most {COLUMNS_MAX}"
+            for path in tree.files(suffixes=CPP)
+            for number, line in enumerate(tree.lines(path), 1)
+            if len(line) > COLUMNS_MAX and not _cannot_break(line)]
+
+
+def check_functions(tree):
+    return [f"{path}:{at}: {count} lines in one function; at most {FUNCTION_LINES_MAX}: {name[:60]}"
+            for path in tree.files(suffixes=CPP)
+            for name, at, count in functions(tree.lines(path))
+            if count > FUNCTION_LINES_MAX and (str(path), name.split("(")[0].split()[-1]) not in LONG_FUNCTIONS]
+
+
+def check_folders(tree):
+    counts = Counter(path.parent for path in tree.files(suffixes=CPP))
+    return [f"{folder}: {count} files; at most {FOLDER_FILES_MAX} lie in one folder, so give them rooms"
+            for folder, count in sorted(counts.items()) if count > FOLDER_FILES_MAX]
+
+
+def check_format(tree):
+    """What clang-format would change. It is the one of Debian 12; another version lays out otherwise."""
+    paths = [str(path) for path in tree.files(suffixes=CPP)]
+    asked = subprocess.run(["clang-format", "--dry-run", "--ferror-limit=1", *paths], cwd=tree.root,
+                           capture_output=True, text=True)
+    found = sorted({line.split(":")[0] for line in asked.stderr.splitlines() if "clang-format-violations" in line})
+    return [f"{path}: not as clang-format lays it out; run clang-format -i {path}" for path in found]
+
+
+def check_retired_words(tree):
+    problems = []
+    for path in tree.files(suffixes=CPP):
+        for number, line in enumerate(tree.lines(path), 1):
+            for name in IDENTIFIER.findall(re.sub(r'"(?:\\.|[^"\\])*"', "", line.split("//")[0])):
+                retired = RETIRED_PART.search(name)
+                if retired:
+                    word = retired.group(1)
+                    problems.append(f"{path}:{number}: `{name}`: say {RETIRED[word]} for {word}")
+    return problems
+
+
+def functions(lines):
+    """(head, number of its first line, number of lines) of each function, as clang-format lays it out."""
+    for i, line in enumerate(lines):
+        if not line.endswith("{") or line.lstrip().startswith("//"):
+            continue
+        start = i
+        while start > 0 and not STATEMENT_ENDS.search(lines[start - 1]):
+            start -= 1
+        head = " ".join(part.strip() for part in lines[start:i + 1])
+        if "(" not in head or NO_FUNCTION.match(head) or LAMBDA.search(head) or "](" in head:
+            continue
+        close = re.match(r"\s*", lines[start]).group() + "}"
+        for end in range(i + 1, len(lines)):
+            if lines[end].startswith(close):
+                yield head, start + 1, end - start + 1
+                break
+
+
+def _cannot_break(line):
+    """One string or one address that is longer than a line."""
+    return re.fullmatch(r'\s*(?://\s*)?\S+|\s*[{(]*R?".*"\S*(?: \S+)?', line) is not None
