@@ -171,32 +171,84 @@ TROUPE_INLINE std::uintptr_t handle_batch(thread_turn_state& state, actor_system
 
 }  // namespace
 
-TROUPE_NOINLINE sched::after_turn run_on(thread_turn_state& state, activation& active,
-                                         unsigned handled, bool batch_done) noexcept {
+namespace {
+
+// What every turn off the fast path begins with.
+TROUPE_INLINE void begin_turn(thread_turn_state& state, actor_system& system, activation& active,
+                              unsigned handled) noexcept {
   cell& actor = *active.actor;
-  actor_system& system = actor_system::of(actor);
   // order: relaxed (both)  for running_handlers, a snapshot
   if (state.system.load(std::memory_order_relaxed) != &system) enter_system(state, system);
   state.active = &active;
   state.actor.store(&actor, std::memory_order_relaxed);
-  const traced turn(observe::event::turn_begin, actor.type->name, actor);
   state.turn_looks = state.looked_after = state.uncounted = 0;
+  state.set_aside = state.guard_ready = false;
   update_slow_path(state, system);
-  if ((actor.flags & cell::slow) != 0 && handled == 0) {
-    // The turn of a slow one begins by a look, so that it ends with the message that exceeds its
-    // time.
-    state.turn_began_ns = state.looked_at_ns = base::now_ns();
-    state.turn_looks = 1;
-    if (sched::worker* self = sched::worker::current()) self->expect_long_turns();
+  // The turn of a slow actor begins with a look at the clock, so that it ends with the message that
+  // exceeds its time.
+  if ((actor.flags & cell::slow) == 0 || handled != 0) return;
+  state.turn_began_ns = state.looked_at_ns = base::now_ns();
+  state.turn_looks = 1;
+  if (sched::worker* self = sched::worker::current()) self->expect_long_turns();
+}
+
+enum class next_step : std::uint8_t { batch, stop };
+
+// The actor has no mail in its activation: what its mailbox and its refs say. `after` is what the
+// turn ends with, if it does.
+TROUPE_INLINE next_step out_of_batch(activation& active, turn_limit& limit,
+                                     sched::after_turn& after) noexcept {
+  cell& actor = *active.actor;
+  switch (ask_out_of_mail(actor.refs, mailbox(actor.word), active,
+                          (actor.flags & cell::stopped) != 0)) {
+    case out_of_mail::collects:
+      collect(active);
+      return limit.handled != 0 && limit.arrivals_over() ? next_step::stop : next_step::batch;
+    case out_of_mail::ends:
+      end_object(actor, ended(ended::why::unreferred));
+      return next_step::batch;
+    case out_of_mail::goes:
+      after = sched::after_turn::gone;
+      return next_step::stop;
+    default:
+      after = sched::after_turn::quiet;
+      return next_step::stop;
   }
+}
+
+// The turn is suspended, and nothing urgent is in its activation. False when something urgent came.
+TROUPE_INLINE bool stays_suspended(actor_system& system, activation& active) noexcept {
+  cell& actor = *active.actor;
+  if (mailbox(actor.word).has_mail(active)) collect(active);
+  if (!active.urgent_first() && actor.is_bounded()) drop_old(system, active);
+  return !active.urgent_first();
+}
+
+// The calls that yielded go on in the actor's next turn.
+TROUPE_NOINLINE void queue_yielded(thread_turn_state& state, activation& active) noexcept {
+  do {
+    message& over = *state.yielded;
+    state.yielded = activation::as_message(activation::after(over));
+    active.append_urgent(over);
+  } while (state.yielded != nullptr);
+}
+
+}  // namespace
+
+TROUPE_NOINLINE sched::after_turn run_on(thread_turn_state& state, activation& active,
+                                         unsigned handled, bool batch_done) noexcept {
+  cell& actor = *active.actor;
+  actor_system& system = actor_system::of(actor);
+  begin_turn(state, system, active, handled);
+  const traced turn(observe::event::turn_begin, actor.type->name, actor);
   turn_limit limit(message_limit(system, actor), first_look(actor.flags));
   limit.handled = handled;
   // What is urgent overtakes a list however long.
   if (mailbox(actor.word).has_mail(active)) collect(active);
-  state.set_aside = state.guard_ready = false;
   context* const context_before = enter_heap(heap_of(actor));
-  if ((actor.flags & cell::guards) != 0) [[unlikely]]
+  if ((actor.flags & cell::guards) != 0) [[unlikely]] {
     look_at_guards(state, system, active, limit);
+  }
   sched::after_turn after = sched::after_turn::again;
   for (;; batch_done = false) {
     if ((active.marks & ~activation::told_unreferenced) != 0) [[unlikely]] {
@@ -209,9 +261,7 @@ TROUPE_NOINLINE sched::after_turn run_on(thread_turn_state& state, activation& a
       if (left != 0) active.put_back(left, batch);
       active.look_for_urgent();
       if (active.suspended != nullptr && !active.urgent_first()) {
-        if (mailbox(actor.word).has_mail(active)) collect(active);
-        if (!active.urgent_first() && actor.is_bounded()) drop_old(system, active);
-        if (active.urgent_first()) continue;
+        if (!stays_suspended(system, active)) continue;
         after = sched::after_turn::waits;
         break;
       }
@@ -221,30 +271,17 @@ TROUPE_NOINLINE sched::after_turn run_on(thread_turn_state& state, activation& a
       if (limit.arrivals_over()) break;
       continue;
     }
-    const out_of_mail next = ask_out_of_mail(actor.refs, mailbox(actor.word), active,
-                                             (actor.flags & cell::stopped) != 0);
-    if (next == out_of_mail::collects) {
-      collect(active);
-      if (limit.handled != 0 && limit.arrivals_over()) break;
-      continue;
-    }
-    if (next == out_of_mail::ends) {
-      end_object(actor, ended(ended::why::unreferred));
-      continue;
-    }
-    after = next == out_of_mail::goes ? sched::after_turn::gone : sched::after_turn::quiet;
-    break;
+    if (out_of_batch(active, limit, after) == next_step::stop) break;
   }
   contexts::leave(context_before);
   state.own.add(counted::messages, std::int64_t{limit.handled} - state.uncounted);
-  if (state.guard_ready && after == sched::after_turn::quiet) [[unlikely]]
+  if (state.guard_ready && after == sched::after_turn::quiet) [[unlikely]] {
     after = sched::after_turn::again;
-  while (state.yielded != nullptr) [[unlikely]] {
-      message& over = *state.yielded;
-      state.yielded = activation::as_message(activation::after(over));
-      active.append_urgent(over);
-      after = sched::after_turn::again;
-    }
+  }
+  if (state.yielded != nullptr) [[unlikely]] {
+    queue_yielded(state, active);
+    after = sched::after_turn::again;
+  }
   // order: relaxed  the next turn looks by itself
   state.unusual.store(false, std::memory_order_relaxed);
   return leave_turn(state, after);
