@@ -1,5 +1,6 @@
 // sonic: renders a score to a WAV file, and to a picture of its spectrum, on as many cores as there
-// are. needs: sndfile fftw3 cairo
+// are.
+// needs: sndfile fftw3 cairo
 //
 //     ./run examples/sonic.cpp examples/sonic/lake.score --spectrogram lake.png
 //

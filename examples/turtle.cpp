@@ -1,5 +1,6 @@
 // turtle: draws the curves of Koch and Hilbert and the dragon into a PNG file, and a window if it
-// can. needs: cairo sdl2
+// can.
+// needs: cairo sdl2
 //
 //     ./run examples/turtle.cpp all --out curves.png
 //

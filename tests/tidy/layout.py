@@ -98,5 +98,5 @@ def functions(lines):
 
 
 def _cannot_break(line):
-    """One string or one address that is longer than a line."""
-    return re.fullmatch(r'\s*(?://\s*)?\S+|\s*[{(]*R?".*"\S*(?: \S+)?', line) is not None
+    """One string, one address, or one line that a script reads."""
+    return re.match(r"\s*// (?:needs|expect|also|mutation): ", line) or re.fullmatch(r'\s*(?://\s*)?\S+|\s*[{(]*R?".*"\S*(?: \S+)?', line) is not None

@@ -1,6 +1,5 @@
 // An actor of an object that could not be destroyed by its interface.
-// expect: troupe: activate: the object is of a class that derives from this one, whose destructor
-// is not virtual
+// expect: troupe: activate: the object is of a class that derives from this one, whose destructor is not virtual
 #ifdef __clang__  // says it too, of std::unique_ptr
 #pragma clang diagnostic ignored "-Wdelete-abstract-non-virtual-dtor"
 #endif

@@ -1,6 +1,5 @@
 // What a bound message keeps must own what it refers to.
-// expect: troupe: bind: an argument is a pointer, a view, an iterator, a lock or a reference
-// wrapper
+// expect: troupe: bind: an argument is a pointer, a view, an iterator, a lock or a reference wrapper
 #include <string>
 #include <string_view>
 #include <troupe/troupe.hpp>

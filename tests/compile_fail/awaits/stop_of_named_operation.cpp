@@ -1,6 +1,5 @@
 // And a named one that has a limit takes no further one.
-// expect: troupe: timeout() and stop() take the awaitable over, so give up its name: co_await
-// std::move(later).timeout(...)
+// expect: troupe: timeout() and stop() take the awaitable over, so give up its name: co_await std::move(later).timeout(...)
 #include <chrono>
 #include <utility>
 

@@ -1,6 +1,5 @@
 // So would one that has a limit already.
-// expect: troupe: timeout() and stop() take the awaitable over, so give up its name: co_await
-// std::move(later).timeout(...)
+// expect: troupe: timeout() and stop() take the awaitable over, so give up its name: co_await std::move(later).timeout(...)
 #include <chrono>
 #include <utility>
 

@@ -1,6 +1,5 @@
 // An operation of a stream is awaited at once.
-// expect: troupe: timeout() and stop() take the awaitable over, so give up its name: co_await
-// std::move(later).timeout(...)
+// expect: troupe: timeout() and stop() take the awaitable over, so give up its name: co_await std::move(later).timeout(...)
 #include <chrono>
 #include <utility>
 

@@ -1,6 +1,5 @@
 // A future is taken away.
-// expect: troupe: when_all and when_any: they take a task, a future or a vector of them away: give
-// it with std::move
+// expect: troupe: when_all and when_any: they take a task, a future or a vector of them away: give it with std::move
 #include <troupe/troupe.hpp>
 
 troupe::task<> use(troupe::future<int> one, troupe::future<int> two) {

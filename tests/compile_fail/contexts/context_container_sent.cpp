@@ -1,6 +1,6 @@
 // A container of std::pmr refers to the context that it was made in, and would allocate and lie
-// there still. expect: troupe: tell: a parameter of the method is a pointer, a view, an iterator, a
-// lock or a reference wrapper
+// there still.
+// expect: troupe: tell: a parameter of the method is a pointer, a view, an iterator, a lock or a reference wrapper
 #include <memory_resource>
 #include <string>
 #include <troupe/troupe.hpp>

@@ -1,6 +1,6 @@
 // A handle into a context is no argument of a message: the receiver handles it when the memory may
-// have gone. expect: troupe: tell: a parameter of the method is a pointer, a view, an iterator, a
-// lock or a reference wrapper
+// have gone.
+// expect: troupe: tell: a parameter of the method is a pointer, a view, an iterator, a lock or a reference wrapper
 #include <troupe/troupe.hpp>
 
 struct Reader {

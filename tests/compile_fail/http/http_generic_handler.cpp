@@ -1,6 +1,6 @@
 // A handler of HTTP whose parameter has no type: nothing says what a path's parameter is to be
-// converted to. expect: troupe: an HTTP handler is a function, or an object with one operator()
-// whose parameters have types
+// converted to.
+// expect: troupe: an HTTP handler is a function, or an object with one operator() whose parameters have types
 #include <troupe/http/router.hpp>
 
 using troupe::http::request;

@@ -1,6 +1,5 @@
 // A handler of HTTP that returns no response.
-// expect: troupe: an HTTP handler returns troupe::http::response or
-// troupe::task<troupe::http::response>
+// expect: troupe: an HTTP handler returns troupe::http::response or troupe::task<troupe::http::response>
 #include <troupe/http/router.hpp>
 
 using troupe::http::request;

@@ -1,6 +1,5 @@
 // A handler of HTTP that takes the request behind the path's parameters.
-// expect: troupe: an HTTP handler takes the request first, and once, and the path's parameters
-// behind it
+// expect: troupe: an HTTP handler takes the request first, and once, and the path's parameters behind it
 #include <troupe/http/router.hpp>
 
 using troupe::http::request;

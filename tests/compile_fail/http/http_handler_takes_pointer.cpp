@@ -1,6 +1,5 @@
 // A handler of HTTP that takes a pointer to the request.
-// expect: troupe: an HTTP handler takes the request as const troupe::http::request& or
-// troupe::http::request&, not as a pointer
+// expect: troupe: an HTTP handler takes the request as const troupe::http::request& or troupe::http::request&, not as a pointer
 #include <troupe/http/router.hpp>
 
 using troupe::http::request;

@@ -1,6 +1,5 @@
 // Neighbours in a std::vector<bool> share a word.
-// expect: troupe: parallel_scan: threads that write to neighbours in a std::vector<bool> lose bits;
-// write to a std::vector<char>
+// expect: troupe: parallel_scan: threads that write to neighbours in a std::vector<bool> lose bits; write to a std::vector<char>
 #include <troupe/troupe.hpp>
 #include <vector>
 

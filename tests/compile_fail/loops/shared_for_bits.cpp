@@ -1,6 +1,5 @@
 // Neighbours in a std::vector<bool> share a word.
-// expect: troupe: shared_for: threads that write to neighbours in a std::vector<bool> lose bits;
-// use a std::vector<char>
+// expect: troupe: shared_for: threads that write to neighbours in a std::vector<bool> lose bits; use a std::vector<char>
 #include <troupe/troupe.hpp>
 #include <utility>
 #include <vector>

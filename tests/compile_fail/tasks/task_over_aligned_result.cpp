@@ -1,6 +1,5 @@
 // A result lies at 16 bytes: what needs more travels behind a pointer.
-// expect: troupe: the result of a task, a promise or an ask lies at 16 bytes; put one that is
-// over-aligned into a std::unique_ptr
+// expect: troupe: the result of a task, a promise or an ask lies at 16 bytes; put one that is over-aligned into a std::unique_ptr
 #include <memory>
 
 #include "troupe/troupe.hpp"

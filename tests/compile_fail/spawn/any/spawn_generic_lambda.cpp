@@ -1,6 +1,5 @@
 // Its arguments are missing.
-// expect: troupe: spawn: this is an object, which cannot be called without arguments: those of a
-// lambda stand behind it
+// expect: troupe: spawn: this is an object, which cannot be called without arguments: those of a lambda stand behind it
 #include <troupe/troupe.hpp>
 
 void use(troupe::runtime& rt) {

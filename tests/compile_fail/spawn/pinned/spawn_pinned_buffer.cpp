@@ -1,5 +1,7 @@
 // A buffer would travel as a pointer, and be gone when the actor is constructed. A literal travels
-// as a string. expect: troupe: spawn: an argument is a pointer, a view expect: troupe::unchecked
+// as a string.
+// expect: troupe: spawn: an argument is a pointer, a view
+// expect: troupe::unchecked
 #include <string>
 #include <troupe/troupe.hpp>
 

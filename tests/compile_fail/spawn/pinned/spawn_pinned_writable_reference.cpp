@@ -1,6 +1,6 @@
 // A constructor that writes to what it is given would write to a copy.
-// expect: troupe: spawn: these arguments do not fit a constructor of the actor, which is called
-// later on its own thread expect: troupe::unchecked<X&>{it}
+// expect: troupe: spawn: these arguments do not fit a constructor of the actor, which is called later on its own thread
+// expect: troupe::unchecked<X&>{it}
 #include <string>
 #include <troupe/troupe.hpp>
 

@@ -1,6 +1,8 @@
 // A array of pointers that travels in a message dangles or races: refused by name, let through only
-// in troupe::unchecked. expect: troupe: tell: a parameter of the method is a pointer, a view, an
-// iterator, a lock or a reference wrapper expect: troupe::unchecked expect: look
+// in troupe::unchecked.
+// expect: troupe: tell: a parameter of the method is a pointer, a view, an iterator, a lock or a reference wrapper
+// expect: troupe::unchecked
+// expect: look
 #include <array>
 #include <string>
 #include <string_view>

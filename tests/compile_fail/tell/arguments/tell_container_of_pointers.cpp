@@ -1,6 +1,5 @@
 // Containers and wrappers are looked into.
-// expect: troupe: tell: a parameter of the method is a pointer, a view, an iterator, a lock or a
-// reference wrapper
+// expect: troupe: tell: a parameter of the method is a pointer, a view, an iterator, a lock or a reference wrapper
 #include <functional>
 #include <memory>
 #include <optional>

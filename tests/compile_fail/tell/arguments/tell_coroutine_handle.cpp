@@ -1,6 +1,6 @@
 // The handle of a coroutine is a pointer to its frame.
-// expect: troupe: tell: a parameter of the method is a pointer, a view, an iterator, a lock or a
-// reference wrapper expect: Reader::resume
+// expect: troupe: tell: a parameter of the method is a pointer, a view, an iterator, a lock or a reference wrapper
+// expect: Reader::resume
 #include <coroutine>
 #include <troupe/troupe.hpp>
 

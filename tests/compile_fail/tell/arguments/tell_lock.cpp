@@ -1,6 +1,6 @@
 // A lock belongs to the thread that took it, and its mutex to somebody else.
-// expect: troupe: tell: a parameter of the method is a pointer, a view, an iterator, a lock or a
-// reference wrapper expect: Reader::read
+// expect: troupe: tell: a parameter of the method is a pointer, a view, an iterator, a lock or a reference wrapper
+// expect: Reader::read
 #include <mutex>
 #include <troupe/troupe.hpp>
 

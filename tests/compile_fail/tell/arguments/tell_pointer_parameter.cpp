@@ -1,6 +1,5 @@
 // A pointer dangles or races; an explicit wrapper lets one through.
-// expect: troupe: tell: a parameter of the method is a pointer, a view, an iterator, a lock or a
-// reference wrapper
+// expect: troupe: tell: a parameter of the method is a pointer, a view, an iterator, a lock or a reference wrapper
 #include <troupe/troupe.hpp>
 
 struct Reader {

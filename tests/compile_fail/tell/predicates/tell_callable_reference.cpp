@@ -1,6 +1,5 @@
 // A callable that is a reference to one of the sender's.
-// expect: troupe: tell: the callable is or holds a pointer, a view, an iterator, a lock or a
-// reference wrapper
+// expect: troupe: tell: the callable is or holds a pointer, a view, an iterator, a lock or a reference wrapper
 #include <functional>
 #include <troupe/troupe.hpp>
 

@@ -1,6 +1,5 @@
 // A predicate over what it may change.
-// expect: troupe: tell_when: the predicate must be callable with (const T&), as a constant, and
-// give a bool
+// expect: troupe: tell_when: the predicate must be callable with (const T&), as a constant, and give a bool
 #include <troupe/troupe.hpp>
 
 struct Counter {

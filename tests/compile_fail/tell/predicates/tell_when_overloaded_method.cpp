@@ -1,6 +1,8 @@
 // An overloaded method is told by its type, with a predicate, too.
-// expect: troupe: this names several methods, for it is overloaded or a template: choose one by its
-// type also: no matching also: unable to deduce also: type/value mismatch
+// expect: troupe: this names several methods, for it is overloaded or a template: choose one by its type
+// also: no matching
+// also: unable to deduce
+// also: type/value mismatch
 #include <troupe/troupe.hpp>
 
 #include "../support/overloaded_methods.hpp"

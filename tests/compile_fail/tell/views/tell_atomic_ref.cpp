@@ -1,6 +1,5 @@
 // An atomic reference is a reference.
-// expect: troupe: tell: a parameter of the method is a pointer, a view, an iterator, a lock or a
-// reference wrapper
+// expect: troupe: tell: a parameter of the method is a pointer, a view, an iterator, a lock or a reference wrapper
 #include <atomic>
 #include <memory>
 #include <troupe/troupe.hpp>

@@ -1,6 +1,5 @@
 // What std::vector<bool> gives for an element is a reference.
-// expect: troupe: tell: a parameter of the method is a pointer, a view, an iterator, a lock or a
-// reference wrapper
+// expect: troupe: tell: a parameter of the method is a pointer, a view, an iterator, a lock or a reference wrapper
 #include <troupe/troupe.hpp>
 #include <vector>
 

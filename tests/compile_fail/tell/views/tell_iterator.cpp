@@ -1,6 +1,6 @@
 // An iterator dangles with its container, and may be used beside it.
-// expect: troupe: tell: a parameter of the method is a pointer, a view, an iterator, a lock or a
-// reference wrapper expect: Reader::read
+// expect: troupe: tell: a parameter of the method is a pointer, a view, an iterator, a lock or a reference wrapper
+// expect: Reader::read
 #include <list>
 #include <troupe/troupe.hpp>
 

@@ -1,6 +1,8 @@
 // A optional view that travels in a message dangles or races: refused by name, let through only in
-// troupe::unchecked. expect: troupe: tell: a parameter of the method is a pointer, a view, an
-// iterator, a lock or a reference wrapper expect: troupe::unchecked expect: look
+// troupe::unchecked.
+// expect: troupe: tell: a parameter of the method is a pointer, a view, an iterator, a lock or a reference wrapper
+// expect: troupe::unchecked
+// expect: look
 #include <optional>
 #include <string>
 #include <string_view>

@@ -1,6 +1,5 @@
 // A view of a range that the sender keeps; one that owns its range may travel.
-// expect: troupe: tell: a parameter of the method is a pointer, a view, an iterator, a lock or a
-// reference wrapper
+// expect: troupe: tell: a parameter of the method is a pointer, a view, an iterator, a lock or a reference wrapper
 #include <ranges>
 #include <troupe/troupe.hpp>
 #include <vector>

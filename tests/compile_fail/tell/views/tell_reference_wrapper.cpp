@@ -1,6 +1,5 @@
 // A reference wrapper is a pointer with another face.
-// expect: troupe: tell: a parameter of the method is a pointer, a view, an iterator, a lock or a
-// reference wrapper
+// expect: troupe: tell: a parameter of the method is a pointer, a view, an iterator, a lock or a reference wrapper
 #include <functional>
 #include <troupe/troupe.hpp>
 

@@ -1,6 +1,5 @@
 // A span dangles as a view of text does.
-// expect: troupe: tell: a parameter of the method is a pointer, a view, an iterator, a lock or a
-// reference wrapper
+// expect: troupe: tell: a parameter of the method is a pointer, a view, an iterator, a lock or a reference wrapper
 #include <span>
 #include <troupe/troupe.hpp>
 #include <vector>

@@ -1,6 +1,6 @@
 // A view dangles when its text is gone before the message is handled.
-// expect: troupe: tell: a parameter of the method is a pointer, a view, an iterator, a lock or a
-// reference wrapper expect: Log::line
+// expect: troupe: tell: a parameter of the method is a pointer, a view, an iterator, a lock or a reference wrapper
+// expect: Log::line
 #include <string>
 #include <string_view>
 #include <troupe/troupe.hpp>
