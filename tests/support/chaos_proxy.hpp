@@ -122,7 +122,7 @@ class chaos_proxy {
     // not read.
     void reset() noexcept {
       for (tcp_stream* one : {&client, &server}) {
-        const defer_deactivation at_once{1, 0};
+        const linger at_once{1, 0};
         if (one->is_open())
           static_cast<void>(
               ::setsockopt(one->fd(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once));

@@ -280,7 +280,7 @@ TEST_P(tls_handshake, a_second_connection_resumes_the_session) {
   run(resume());
 }
 
-task<> read_to_the_end(tcp_stream& from) {
+task<> read_all_of(tcp_stream& from) {
   std::array<char, 1000> buffer;
   while (co_await from.read(buffer) != 0) {
   }
@@ -346,7 +346,7 @@ TEST_P(tls_handshake, garbage_and_silence_and_early_ends) {
           co_return how;
         };
         auto all = when_all(shakes(ours), outcome_of(one.does(plain.server)),
-                            outcome_of(read_to_the_end(plain.server)));
+                            outcome_of(read_all_of(plain.server)));
         auto [got, wrote, read] = co_await std::move(all);
         EXPECT_EQ(got, client ? one.client : one.server) << one.name;
       }
