@@ -14,6 +14,7 @@
 #include "actor/turn/running.hpp"
 #include "troupe/actor/self.hpp"
 #include "troupe/jobs/lazy.hpp"
+#include "troupe/runtime/here.hpp"
 #include "troupe/runtime/runtime.hpp"
 #include "troupe/task/event.hpp"
 #include "troupe/task/when.hpp"
