@@ -1,4 +1,4 @@
-// blocking: calls that hold a thread, away from the pool.
+// blocking: calls that block a thread, made on threads outside of the pool.
 #pragma once
 
 #include <exception>
@@ -14,9 +14,10 @@ namespace actor {
 
 class actor_system;
 void run_aside(actor_system& system, std::move_only_function<void()> procedure);
-// A simulated program has no threads aside: this comes in run() alone.
+// A simulated program has no threads outside of run(), so only run() can complete this result.
 void mark_simulated(const actor_system& system, tasks::shared_state& result) noexcept;
-// The system of the handler that is running. usage_error elsewhere.
+// The system of the actor whose handler is running. Throws usage_error outside of handlers and
+// tasks; `who` is the name that the message gives.
 actor_system& running_system(const char* who);
 
 template <class Function>
@@ -39,7 +40,8 @@ auto call_aside(actor_system& system, Function&& function) {
               } catch (...) {
                 failure = std::current_exception();
               }
-              // Not while it is being handled here: who gets it has it alone.
+              // Set after the catch block, so that this thread no longer refers to the exception
+              // when the receiver has it.
               if (failure != nullptr) promised.set_exception(std::move(failure));
             });
   return later;
@@ -47,20 +49,25 @@ auto call_aside(actor_system& system, Function&& function) {
 
 }  // namespace actor
 
-// Calls a function that may block (a file, a lock, a library of others) on a thread of the side
-// pool, and gives its value or exception to the future: co_await it. In a handler or a task;
-// elsewhere use runtime::blocking. The function must own what it captures. When nobody waits any
-// more the call goes on, and its result is dropped. Limits: as many at a time as
-// runtime_options::blocking_threads; the others queue. Cost: about 20 us. Until it has ended the
-// program is not out of work. GCC 12 destroys what a lambda captures twice when that is written
-// inside the co_await (task.hpp): give one that captures more than plain values a name first, and
-// std::move it in. Under the simulated policy it is called in a turn of its own, and takes no
-// virtual time.
+// Calls a function that may block (a file, a lock, a foreign library) on a thread of the blocking
+// pool, and returns a future of its value or exception: co_await it.
+//
+// Thread: call it in a handler or a task; elsewhere it throws usage_error, and runtime::blocking is
+// the function to use. Limits: at most runtime_options::blocking_threads calls run at a time; the
+// others queue. Cost: about 20 us. Lifetime: the function must own what it captures. If the future
+// is dropped, the call still runs to its end, and its result is dropped. The program is not out of
+// work before the call has ended.
+//
+// GCC 12 destroys the captures of a lambda twice if the lambda is written inside the co_await
+// expression (task.hpp). If a lambda captures more than plain values, name it first and std::move
+// it in. Under the simulated policy the function runs in a turn of its own and takes no virtual
+// time.
 //
 // Example:
 //     troupe::task<> read() {
-//       std::string name = co_await troupe::blocking([] { return std::string("read from a slow
-//       disk"); }); std::cout << name << '\n';
+//       std::string name =
+//           co_await troupe::blocking([] { return std::string("read from a slow disk"); });
+//       std::cout << name << '\n';
 //     }
 //     int main() {
 //       troupe::runtime rt;

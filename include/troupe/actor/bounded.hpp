@@ -1,5 +1,5 @@
-// bounded: how a sender, or an ask, waits for room in a bounded mailbox. The library's own; users
-// call ref::send and ref::ask.
+// bounded: how a sender or an ask waits for space in a bounded mailbox. For the library's own use;
+// users call ref::send and ref::ask.
 #pragma once
 
 #include <utility>
@@ -10,7 +10,8 @@
 
 namespace troupe::actor {
 
-// Room for one message in a bounded mailbox; given back if it is not used.
+// Space for one message in a bounded mailbox. The destructor gives the space back unless use() was
+// called.
 class permit {
  public:
   explicit permit(cell& to) noexcept;
@@ -26,13 +27,13 @@ class permit {
 
 void wait_for_permit(cell& to, promise<permit>&& waiter);
 
-// Whether an ask waits when the mailbox is full, or fails.
+// Whether an ask of a full mailbox waits; otherwise it fails.
 bool ask_waits_for_room(cell& to) noexcept;
-// The mailbox was full: the ask is delivered as soon as there is room for it. Takes it, also when
-// it throws std::bad_alloc.
+// The mailbox was full: delivers the ask as soon as there is space. Takes ownership of the ask,
+// also when it throws std::bad_alloc.
 void deliver_when_room(cell& to, message& ask, const tasks::shared_state& answer);
 
-// Never inline: as an ask.
+// Never inlined, for the same reason as an ask (ref.hpp).
 template <class T>
 TROUPE_NOINLINE future<permit> wait_for_permit_of(cell& to) {
   auto& state = *::new (memory::allocate(sizeof(ask_state<permit>))) ask_state<permit>;

@@ -1,4 +1,4 @@
-// call: the messages whose handlers answer, or are coroutines.
+// call: the messages of asks, and the messages whose handlers are coroutines.
 #pragma once
 
 #include <exception>
@@ -19,16 +19,18 @@
 
 namespace troupe::actor {
 
-// In the actor's turn: runs the async call until it suspends or is done; then its call gets
-// `complete`.
+// Runs the async call until it suspends or is done; at its end the call's message gets `complete`.
+// Thread: the one that runs the actor's turn.
 void begin(tasks::async_call& call, tasks::coroutine& root) noexcept;
-// The same of a reentrant actor: when it suspends the turn goes on.
+// The same for a reentrant actor: when the call suspends, the actor handles its next message.
 void begin_reentrant(tasks::async_call& call, tasks::coroutine& root) noexcept;
-// What an ask of this actor's method leaves in its state.
+// Records in the link of an ask's state whom the ask calls, for the search for deadlocks.
 void link_ask(tasks::ask_link& link, const cell& callee, message::handler method) noexcept;
-// That of it which tells of an actor of the main thread that only run() can bring it about.
+// Records in the link whether the callee lives on the main thread, so that only run() can complete
+// the ask.
 void link_main_lane(tasks::ask_link& link, const cell& callee) noexcept;
-// While the handler of an ask runs that returns a future: what it asks may be the answer.
+// Exists while the handler of an ask runs that returns a future: an ask that the handler makes may
+// become the answer.
 class answering {
  public:
   explicit answering(tasks::shared_state& to) noexcept;
@@ -39,12 +41,13 @@ class answering {
  private:
   tasks::shared_state* before_;
 };
-// It has returned this one. Throws deadlock when that would wait for itself.
+// The handler has returned this future, whose result is passed to `to`. Throws deadlock if the
+// future would then wait for itself.
 void forward_answer(tasks::ask_link& to, tasks::shared_state& from);
 
-// An actor's class may say `static constexpr bool reentrant = true`: then a coroutine handler that
-// waits does not keep the messages behind it, and what a handler finds after a co_await others may
-// have changed.
+// Whether T is reentrant: an actor's class may say `static constexpr bool reentrant = true`. While
+// a coroutine handler of such an actor is suspended, the actor handles the messages behind it. So
+// after each co_await a handler may find that other handlers have changed the actor's state.
 template <class T>
 consteval bool is_reentrant() {
   if constexpr (requires { T::reentrant; }) {
@@ -58,7 +61,8 @@ template <class T>
 inline constexpr cell_type cell_type_of{
     sizeof(T), alignof(T), [](void* object) noexcept { std::destroy_at(static_cast<T*>(object)); },
     base::type_name<T>(), is_reentrant<T>()};
-// Of an object that lies elsewhere.
+// The type of an actor whose object lies outside of the cell's slot, since it was passed to
+// activate().
 template <class T>
 inline constexpr cell_type adopted_type_of{
     sizeof(T),
@@ -68,7 +72,7 @@ inline constexpr cell_type adopted_type_of{
     is_reentrant<T>(),
     true};
 
-// The state of an ask.
+// The shared state of an ask whose message is not itself the state.
 template <class U>
 struct ask_state final : tasks::state_of<U> {
   ask_state() noexcept : tasks::state_of<U>(&free_this) { this->asked = &link; }
@@ -81,16 +85,19 @@ struct ask_state final : tasks::state_of<U> {
   tasks::ask_link link;
 };
 
-// An exception that nobody waits for.
+// Reports an exception for which nobody waits as a failure of the actor.
 void report_failure(message::handler method, std::exception_ptr what) noexcept;
-// Needs no memory: without any it is a bad_alloc.
+// The error for an ask of a stopped actor. Without memory for it, the result is a std::bad_alloc
+// instead.
 std::exception_ptr stopped_error(message::handler method) noexcept;
-// A handler has returned a future that has no result, nor will have one.
+// The error for a handler that returned a future that has no result and will never have one.
 std::exception_ptr no_future_error(message::handler method) noexcept;
-// Whether it is what a cancelled wait throws: of an actor that is being stopped that is no failure.
+// Whether the exception is `cancelled`, which a cancelled wait throws. In an actor that is being
+// stopped this is no failure.
 bool is_cancelled(const std::exception_ptr& what) noexcept;
 
-// What a handler's result means to the one who asked.
+// How a handler's return type relates to the answer: the answer's type, and whether it comes by a
+// coroutine or a future.
 template <class R>
 struct answer_of {
   using type = std::decay_t<R>;
@@ -112,7 +119,7 @@ struct answer_of<future<U>> {
   static constexpr bool is_coroutine = false, is_future = true;
 };
 
-// A method with its arguments, or a callable, to be called once with the actor.
+// A method with its arguments, or a callable: called once, with the actor's object.
 template <class T, auto Method, class... Params>
 struct method_call {
   template <class... Args>
@@ -137,7 +144,8 @@ struct callable_call {
   Callable callable;
 };
 
-// Where the result goes: to the one who asked, or nowhere.
+// The receiver of a handler's result: answer_to gives it to the caller that asked, no_answer drops
+// it.
 template <class U>
 struct answer_to {
   void fail(message::handler, std::exception_ptr what) noexcept {
@@ -159,7 +167,7 @@ struct no_answer {
   void give(Value&&...) noexcept {}
 };
 
-// Passes the result of one future on to a promise when it comes.
+// Passes the result of one future to a promise when the future is ready.
 template <class U>
 struct forwarder final : tasks::nested_observer {
   forwarder(tasks::state_ref<tasks::state_of<U>> source, promise<U> target)
@@ -187,8 +195,8 @@ void forward_result(future<U>&& from, promise<U>&& to) {
   if (!node->from->attach(*node)) forwarder<U>::on_resolved(*node);
 }
 
-// An ask whose handler is an ordinary method: the message is the state of its future, too. The
-// arguments go before the answer is given.
+// An ask whose handler is an ordinary method. The message is also the state of the ask's future. It
+// destroys the call's arguments before it gives the answer.
 template <class T, class Call>
 struct asked_message final
     : message,
@@ -229,7 +237,8 @@ struct asked_message final
       }
     }
     std::destroy_at(&self.call);
-    // Not while it is being handled here: who gets it has it alone.
+    // Set after the catch block, so that this thread no longer refers to the exception when the
+    // receiver has it.
     if (failure != nullptr) self.result.fail(std::move(failure));
     self.resolve();
     return nullptr;
@@ -257,7 +266,8 @@ struct asked_message final
   };
 };
 
-// A call of a coroutine handler. The arguments stay until the coroutine is done.
+// A call of a handler that is a coroutine. The message keeps the arguments until the coroutine is
+// done.
 template <class T, class Call, class Answer>
 struct coroutine_message final : message {
   using task_type = std::invoke_result_t<Call&, T&>;
@@ -300,7 +310,8 @@ struct coroutine_message final : message {
     return nullptr;
   }
 
-  // The frame goes first: an actor that stops at its failures may be destroyed by the report.
+  // Destroys the coroutine's frame before it reports the result: if the actor stops at its
+  // failures, the report may destroy the actor.
   void finish() noexcept {
     using value_type = typename answer_of<task_type>::type;
     auto& from = tasks::task_access::result(*running);

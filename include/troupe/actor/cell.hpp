@@ -1,8 +1,8 @@
-// cell: what the runtime keeps of an actor that has nothing to do: one word for its mailbox, its
-// type and its counts. The object follows. 24 bytes on 64-bit machines.
+// cell: what the runtime keeps of an inactive actor: one word for its mailbox, its type and its
+// counts. The actor's object follows the cell. 24 bytes on 64-bit machines.
 //
-// Everything else, the mail list and the scheduling state, is an activation that the actor has only
-// while it is active (src/actor/mailbox/activation.hpp).
+// Everything else, such as the list of mail and the scheduling state, is in an activation, which
+// the actor has only while it is active (src/actor/mailbox/activation.hpp).
 #pragma once
 
 #include <atomic>
@@ -19,15 +19,15 @@ using sched::message;
 class actor_system;
 struct activation;
 
-// What differs between actor classes. One constant for each.
+// The properties of an actor class. There is one constant for each class.
 struct cell_type {
   constexpr cell_type(std::size_t object_bytes, std::size_t object_alignment,
                       void (*destroys)(void*) noexcept, const char* called, bool is_reentrant,
                       bool is_adopted = false) noexcept;
 
-  // Where the object lies in a slot with room for `extra` bytes between it and the cell, and how
-  // large that slot is. A slot of a multiple of the alignment begins that far behind an aligned
-  // place (memory/slot_space.hpp).
+  // Where the object lies in a slot that has `extra` bytes between the cell and the object, and how
+  // large that slot is. A slot whose size is a multiple of the alignment begins `slots_begin` bytes
+  // behind an aligned address (memory/slot_space.hpp).
   static constexpr std::size_t slots_begin = 64;
   constexpr std::size_t offset_behind(std::size_t extra) const noexcept;
   constexpr std::size_t slot_bytes_behind(std::size_t extra) const noexcept {
@@ -41,23 +41,30 @@ struct cell_type {
   std::size_t alignment;  // alignof(T)
   void (*destroy)(void* object) noexcept;
   const char* name;
-  bool reentrant;  // several calls of its coroutine handlers may be suspended at a time
-  bool adopted;    // the object lies elsewhere: it was given to activate()
-  std::size_t offset, slot_bytes;  // of most, which have nothing in between
+  bool reentrant;  // several calls of its coroutine handlers may be suspended at the same time
+  bool adopted;    // the object lies outside of the slot: it was passed to activate()
+  // for the common cell, which has nothing between it and the object
+  std::size_t offset, slot_bytes;
 };
 
-// The count of refs to a cell, and whether its last ref has gone.
-// Transitions: add n -> n+1; drop n -> n-1, but 1 -> retiring 0 (the caller tells the actor so,
-// once); revive: retiring n -> n for n > 0; make_orphan: the runtime has gone. Word:
-// std::atomic<std::uint32_t>, or what a model has in its place (docs/protocols/unreferenced.md).
+// The count of refs to a cell, and whether the last ref was dropped.
+//
+// Transitions
+//   add          n -> n+1
+//   drop         n -> n-1, but 1 -> retiring 0; the caller then tells the actor so, once
+//   revive       retiring n -> n, for n > 0
+//   make_orphan  sets the orphan bit, since the runtime has ended
+//
+// Word: std::atomic<std::uint32_t>, or its replacement in a model (docs/protocols/unreferenced.md).
 template <class Word>
 class basic_ref_state {
  public:
   enum class dropped : std::uint8_t { others_left, last, orphan };
 
-  // True when the cell is an orphan: the caller counts it.
+  // Adds a ref. Returns true if the cell is an orphan; the caller then counts the ref with the
+  // system.
   bool add() noexcept {
-    // order: relaxed  the caller holds a ref already
+    // order: relaxed  the caller already holds a ref
     return (bits_.fetch_add(1, std::memory_order_relaxed) & orphaned) != 0;
   }
 
@@ -66,8 +73,8 @@ class basic_ref_state {
     std::uint32_t seen = bits_.load(std::memory_order_relaxed);
     for (;;) {
       const bool last = seen == 1;
-      // order: acq_rel  what the holder sent is seen by whoever sees the count without it: pairs
-      // with revive; an orphan's holder sees the system's end: pairs with make_orphan
+      // order: acq_rel  a thread that sees the lower count sees what this holder sent: pairs with
+      // revive; the holder of an orphan sees the system's end: pairs with make_orphan
       if (bits_.compare_exchange_weak(seen, last ? retiring : seen - 1, std::memory_order_acq_rel,
                                       std::memory_order_relaxed)) {
         if ((seen & orphaned) != 0) return dropped::orphan;
@@ -76,13 +83,13 @@ class basic_ref_state {
     }
   }
 
-  // As drop() that returns `others_left`. False, and nothing done, when it would return anything
-  // else.
+  // Like a drop() that returns `others_left`. Returns false and does nothing if drop() would return
+  // another value.
   bool drop_one_of_many() noexcept {
     // order: relaxed  only compared
     std::uint32_t seen = bits_.load(std::memory_order_relaxed);
     while (seen != 1 && (seen & orphaned) == 0) {
-      // order: release  as drop; who is not the last touches the cell no more
+      // order: release  as drop; a holder that is not the last does not touch the cell afterwards
       if (bits_.compare_exchange_weak(seen, seen - 1, std::memory_order_release,
                                       std::memory_order_relaxed))
         return true;
@@ -90,30 +97,32 @@ class basic_ref_state {
     return false;
   }
 
-  // As drop() that returns `last`, by plain stores: for a caller that holds the only ref while
-  // nobody can make another one. False, and nothing done, when it is not the only one.
+  // Like a drop() that returns `last`, by plain stores. For a caller that may hold the only ref,
+  // while no other thread can make a new one. Returns false and does nothing if there are other
+  // refs.
   bool drop_only() noexcept {
     if (!is_only()) return false;
-    // order: relaxed  nobody else can look before the worker's lock, or the actor's end, publishes
-    // it
+    // order: relaxed  no other thread can read the word before the worker's lock, or the actor's
+    // end, publishes it
     bits_.store(retiring, std::memory_order_relaxed);
     return true;
   }
 
-  // Whether the caller's is the only one; nobody else can make another one then.
+  // Whether the caller holds the only ref; then no other thread can make a new one.
   bool is_only() const noexcept {
     // order: acquire  sees what former holders sent; pairs with drop/acq_rel
     return bits_.load(std::memory_order_acquire) == 1;
   }
 
-  // The actor was told that its last ref went. True when somebody holds one again (it took one to
-  // itself and sent it away): the next last one tells anew. False when nobody does; what former
-  // holders sent is seen then.
+  // Called after the actor was told that its last ref was dropped. Returns true if there is a ref
+  // again (the actor took one to itself and sent it away); the next drop of a last ref then tells
+  // the actor anew. Returns false if there is no ref; the caller then sees what former holders
+  // sent.
   bool revive() noexcept {
     // order: acquire  sees what former holders sent; pairs with drop/acq_rel
     std::uint32_t seen = bits_.load(std::memory_order_acquire);
     while ((seen & count_mask) != 0) {
-      // order: acquire  as above, when the count has come to zero meanwhile
+      // order: acquire  as above, if the count has become zero meanwhile
       if (bits_.compare_exchange_weak(seen, seen & ~retiring, std::memory_order_acquire,
                                       std::memory_order_acquire))
         return true;
@@ -121,15 +130,15 @@ class basic_ref_state {
     return false;
   }
 
-  // The same when there are two, both of which the caller answers for.
+  // Whether there are exactly two refs, if the caller answers for both.
   bool is_only_own_and_call() const noexcept {
     // order: acquire  as above
     return bits_.load(std::memory_order_acquire) == 2;
   }
 
-  // Makes the cell an orphan. How many refs are left.
+  // Makes the cell an orphan, and returns how many refs exist.
   std::uint32_t make_orphan() noexcept {
-    // order: acq_rel  whoever drops later sees the system's end
+    // order: acq_rel  a thread that drops a ref later sees the system's end
     return bits_.fetch_or(orphaned, std::memory_order_acq_rel) & count_mask;
   }
 
@@ -144,23 +153,24 @@ struct cell {
   enum flag : std::uint8_t {
     constructed = 1,  // the object is constructed
     stopped = 2,      // the object is gone; messages become dead letters
-    guards = 4,       // messages wait for predicates over its state (src/actor/mailbox/guards.hpp)
-    // its handlers were so when a turn last looked at the clock (src/actor/turn/turn.cpp)
+    // messages wait for predicates over the actor's state (src/actor/mailbox/guards.hpp)
+    guards = 4,
+    // its handlers were quick when a turn last checked the clock (src/actor/turn/turn.cpp)
     quick = 8,
-    slow = 16,  // they were not; neither of the two: nobody has looked yet
-    has_extras =
-        32,  // what few actors have lies in front of the object (src/actor/lifetime/extras.hpp)
-    cancels = 64,     // it is being stopped: no turn of it suspends any more
-    ends_soon = 128,  // and it ends with the turn that is suspended
+    slow = 16,  // its handlers were not quick; neither of the two flags: no turn has checked yet
+    has_extras = 32,  // members that few actors need lie before the object (extras.hpp)
+    cancels = 64,     // the actor is being stopped: none of its turns suspends any more
+    ends_soon = 128,  // the actor ends when its suspended turn has ended
   };
 
   std::atomic<std::uintptr_t> word{0};  // the mailbox (src/actor/mailbox/mailbox.hpp)
   const cell_type* type;                // null in a free slot
   ref_state refs;
-  // 0: the pool; else an index of the system's; and whether the mailbox is bounded
+  // 0: the pool; otherwise an index into the system's executors; the top bit says whether the
+  // mailbox is bounded
   const std::uint16_t executor;
-  std::uint8_t offset;     // of the object, in units of 8 bytes
-  std::uint8_t flags = 0;  // changed in the actor's turns only
+  std::uint8_t offset;     // of the object from the cell, in units of 8 bytes
+  std::uint8_t flags = 0;  // changed only in the actor's turns
 
   static constexpr std::uint16_t bounded = 1u << 15;
   std::uint16_t lives_on() const noexcept {
@@ -177,10 +187,11 @@ struct cell {
 
 static_assert(sizeof(cell) <= 24);
 
-// An actor, and the part of its object that messages are for. One word: the address of the cell,
-// which is above 0 as a signed number; 0 for none; and with the sign bit set for a part that is not
-// where the object begins, or of a class that is reentrant where the actor's is not, or the other
-// way round: then the distance lies in the bits above an address.
+// An actor, and the part of its object that gets the messages, in one word. 0: no actor. Above 0 as
+// a signed number: the address of the cell; the part begins where the object begins. With the sign
+// bit set: the bits above the cell's address hold the part's distance from the beginning of the
+// object. The third form is also used, with any distance, if the part's class is reentrant and the
+// actor's class is not, or the other way round.
 class address {
  public:
   static constexpr std::size_t offset_max = (std::size_t{1} << 15) - 1;
@@ -192,7 +203,7 @@ class address {
 
   bool refers() const noexcept { return bits_ != 0; }
   bool is_plain() const noexcept { return static_cast<std::intptr_t>(bits_) > 0; }
-  // Where the object begins; only if it is plain.
+  // The cell; only for an address with is_plain(), whose part begins where the object begins.
   cell& plain() const noexcept { return *reinterpret_cast<cell*>(bits_); }
   cell* get() const noexcept {
     return static_cast<std::intptr_t>(bits_) >= 0
@@ -213,7 +224,7 @@ class address {
   std::uintptr_t bits_ = 0;
 };
 
-// Of the actor whose handler the calling thread runs.
+// Whether the actor whose handler the calling thread runs is reentrant.
 bool current_is_reentrant() noexcept;
 
 constexpr std::size_t cell_type::offset_behind(std::size_t extra) const noexcept {
@@ -232,32 +243,35 @@ constexpr cell_type::cell_type(std::size_t object_bytes, std::size_t object_alig
       offset(offset_behind(0)),
       slot_bytes(slot_bytes_behind(0)) {}
 
-// Puts a message into the actor's mailbox, and wakes the actor if it is inactive. Takes the
-// message, also when it throws (std::bad_alloc). Any thread. Never waits for a handler.
+// Puts a message into the actor's mailbox, and wakes the actor if it is inactive. Never waits for a
+// handler. Takes ownership of the message, also when it throws std::bad_alloc. Thread: any.
 void deliver(cell& to, message& mail);
-// The same for one that has the sender's ref to the actor.
+// The same for a message that holds the sender's ref to the actor.
 void deliver_with_its_ref(cell& to, message& mail);
 
-// The same for one that overtakes ordinary messages, and reaches an actor whose turn is suspended.
+// The same for a message that overtakes ordinary messages, and that reaches even an actor whose
+// turn is suspended.
 void deliver_urgent(cell& to, message& mail);
 
-// For a bounded mailbox: takes room for a message that is then delivered. False when there is none.
+// Reserves space in a bounded mailbox for one message, which the caller then delivers. Returns
+// false if there is none.
 bool take_permit(cell& to) noexcept;
 void give_room_back(cell& to) noexcept;
-// deliver() of a message for which room was taken.
+// deliver() of a message for which space was reserved.
 void deliver_into_room(cell& to, message& mail);
-// There was none: throws mailbox_full, or makes a dead letter of it.
+// Refuses a message for which there was no space: throws mailbox_full, or turns the message into a
+// dead letter, as the mailbox's when_full says.
 void refuse_full(cell& to, message& mail);
 std::exception_ptr full_error(const cell& to);
 
-// Which actor it is, for people; from 1 on. Any thread.
+// The actor's number in texts for people, from 1 on. Thread: any.
 std::uint64_t id_of(const cell& actor) noexcept;
 
-// Counts of refs; any thread.
+// Change the count of refs. Thread: any.
 void add_ref(cell& to) noexcept;
 void drop_ref(cell& to) noexcept;
 
-// The actor whose handler (or constructor) the calling thread runs; null outside of one.
+// The actor whose handler or constructor the calling thread runs; null outside of one.
 cell* current_cell() noexcept;
 
 }  // namespace troupe::actor

@@ -1,5 +1,5 @@
-// guarded: a message that is handled once a predicate over the actor's state holds. The library's
-// own; users call ref::tell_when.
+// conditional_message: a message that its actor handles only once a predicate over the actor's
+// state is true. For the library's own use; users call ref::tell_when.
 #pragma once
 
 #include <cstdint>
@@ -19,19 +19,22 @@ struct conditional_message : message {
   conditional_message(handler acts, bool (*asks)(const conditional_message&, const void*)) noexcept
       : message(acts), holds(asks) {}
 
-  bool (*const holds)(const conditional_message& self, const void* object);  // may throw
-  // While it waits: the system's (src/actor/mailbox/guards.hpp).
+  // calls the predicate; may throw
+  bool (*const holds)(const conditional_message& self, const void* object);
+  // While the message waits, these members belong to the system's table
+  // (src/actor/mailbox/guards.hpp).
   cell* of = nullptr;
-  conditional_message* next_waiting = nullptr;   // younger, of the same actor
-  conditional_message* newest = nullptr;         // of the oldest
-  conditional_message* next_in_table = nullptr;  // of the oldest
-  std::uint64_t number = 0;                      // by age
+  conditional_message* next_waiting = nullptr;  // the next younger message of the same actor
+  conditional_message* newest = nullptr;  // the youngest of this actor; set in the oldest only
+  conditional_message* next_in_table = nullptr;  // set in the oldest only
+  std::uint64_t number = 0;                      // orders by age
 };
 
-// In the actor's turn: it does not hold yet.
+// Called in the actor's turn: the predicate is not true yet, so the message joins the table of
+// waiting messages.
 void set_aside(conditional_message& one) noexcept;
 
-// Message: what is handled then.
+// A conditional message that, once its predicate is true, handles `mail`, a Message.
 template <class T, class Predicate, class Message>
 struct conditional_call final : conditional_message {
   template <class Given>
@@ -80,7 +83,7 @@ struct conditional_call final : conditional_message {
   message* const inner;
 };
 
-// Whether a predicate can be one over T.
+// Whether a Predicate may be a predicate over T; a compile error says why not.
 template <class T, class Predicate>
 consteval bool fits_guard() {
   using stored = std::decay_t<Predicate>;
@@ -99,7 +102,7 @@ consteval bool fits_guard() {
   return asks && !refers && kept;
 }
 
-// Takes the message.
+// Wraps the message in a conditional_message. Takes ownership of `mail`, also when it throws.
 template <class T, class Message, class Predicate>
 message* guard(Predicate&& when, message* mail) {
   using made = conditional_call<T, std::decay_t<Predicate>, Message>;

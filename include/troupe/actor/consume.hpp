@@ -1,4 +1,5 @@
-// consume: how an actor's object is given back. The library's own; users call ref::consume.
+// consume: gives an actor's object back to a caller. For the library's own use; users call
+// ref::consume.
 #pragma once
 
 #include <cstddef>
@@ -19,26 +20,28 @@ namespace troupe::actor {
 const char* consume_by_message(message* mail, void* object, message_act act);
 std::exception_ptr self_consumed_error(message::handler which);
 
-// Asks for the object; in the actor's mail until nothing else is there.
+// A request for the actor's object. It stays in the actor's mail until it is the only message
+// there.
 struct consume_request : message {
   explicit consume_request(message::handler names) noexcept
       : message(&consume_by_message), which(names) {}
   consume_request(const consume_request&) = delete;
   consume_request& operator=(const consume_request&) = delete;
 
-  // Nobody waits for it any more.
+  // Whether the caller has stopped waiting for the object.
   virtual bool given_up() const noexcept = 0;
-  // In the actor's turn. May throw: then nothing has happened.
+  // Takes the object. Called in the actor's turn. If it throws, the object is unchanged.
   virtual void take(void* object, bool adopted) = 0;
-  // Gives what was taken, or the failure, and frees the request.
+  // Each of the two completes the caller's future, with the object that was taken or with the
+  // failure, and frees the request.
   virtual void give() noexcept = 0;
   virtual void fail(std::exception_ptr why) noexcept = 0;
 
   const message::handler which;  // describes the actor's class
-  // The system's (src/actor/lifetime/consumers.hpp).
+  // These members belong to the system's table (src/actor/lifetime/consumers.hpp).
   cell* of = nullptr;
   consume_request* next_in_table = nullptr;
-  bool waits_outside = false;  // of the mailbox
+  bool waits_outside = false;  // whether the request waits in the table instead of in the mailbox
 
  protected:
   ~consume_request() = default;
@@ -81,11 +84,12 @@ struct consume_of final : consume_request {
 
   promise<std::unique_ptr<T>> promised;
   std::unique_ptr<T> taken;
-  const std::size_t offset;  // of a T in the object, of which it may be a base
+  const std::size_t offset;  // of the T within the actor's object, of which T may be a base
 };
 
-// By a ref of a base class only what was given to activate() can be taken back, since the whole
-// object goes with it.
+// Whether this actor's object can be given back as a T. Through a ref of a base class only an
+// object that was passed to activate() can be given back, since the unique_ptr then owns the whole
+// object.
 template <class T>
 bool may_consume(const cell& of) noexcept {
   return of.type == &cell_type_of<T> || of.type == &adopted_type_of<T> ||
@@ -93,7 +97,7 @@ bool may_consume(const cell& of) noexcept {
 }
 std::exception_ptr base_consumed_error(const cell& of, const char* base);
 
-// Never inline: as an ask.
+// Never inlined, for the same reason as an ask (ref.hpp).
 template <class T>
 TROUPE_NOINLINE future<std::unique_ptr<T>> consume(cell& of, std::size_t offset) {
   using state_type = ask_state<std::unique_ptr<T>>;

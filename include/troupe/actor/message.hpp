@@ -1,7 +1,8 @@
-// message: one call in an envelope, waiting for its actor.
+// message: one call and its arguments, while it waits for its actor.
 //
-// A node from the block pool, with the arguments stored by the method's own parameter types. No
-// type ids, no RTTI, no copy of what can only be moved.
+// A message is a node from the block pool. It stores the arguments with the method's own parameter
+// types. Rejected: type ids and RTTI, which the handler's address replaces. An argument that can
+// only be moved is never copied.
 #pragma once
 
 #include <atomic>
@@ -23,7 +24,7 @@ namespace troupe::actor {
 using sched::message;
 using sched::message_act;
 
-// Frees a message however its handler ends.
+// Frees a message however its handler ends, also by an exception.
 template <class Message>
 struct message_guard {
   Message* self;
@@ -74,7 +75,8 @@ struct callable_message final : message {
   Callable callable;
 };
 
-// A message for a part of the actor's object, `offset` bytes behind its beginning.
+// A message for a part of the actor's object that begins `offset` bytes behind the object's
+// beginning.
 bool current_is_reentrant() noexcept;
 template <class Message>
 struct part_message final : message {
@@ -102,7 +104,8 @@ struct part_message final : message {
   const std::size_t offset;
 };
 
-// Never inline: a coroutine that sends must not keep the address of the pool's thread-local.
+// Never inlined: a coroutine that sends must not keep the address of the pool's thread-local across
+// a suspension, after which it may run on another thread.
 template <class Message, class... Args>
 TROUPE_NOINLINE Message* make_message(Args&&... args) {
   static_assert(

@@ -1,7 +1,7 @@
-// method: whether a call of a member function can become a message, and if not, why.
+// method: whether a call of a member function can become a message, and if not, why not.
 //
-// ref::tell says it in one sentence for each `misfit`, so that the compiler need not say it in a
-// hundred lines.
+// For each `misfit`, ref::tell prints one sentence, so that the reader does not get a hundred lines
+// of compiler output.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 #include "troupe/actor/message.hpp"
 #include "troupe/actor/sendable.hpp"
 
-// One sentence for each misfit, for tell and for ask.
+// One sentence for each misfit; `verb` is tell or ask.
 #define TROUPE_CHECK_CALL(found, verb)                                                             \
   static_assert((found) != detail::misfit::no_method,                                              \
                 "troupe: " verb                                                                    \
@@ -60,11 +60,12 @@
 
 namespace troupe::detail {
 
-// What a name of several methods becomes as a template argument, `tell<&T::overloaded>`. Such a
-// name has no type, so that no `auto` takes it and the language has no way to look into it: but it
-// fits the ellipsis of the second guide, and the class that this guide names says the sentence when
-// it is made. A name of one method makes an object of the first guide's class, which has no
-// constructor: it leaves the overload of tell() that wants this class out of consideration.
+// Recognizes a template argument, `tell<&T::overloaded>`, that is the name of several methods. Such
+// a name has no type: no `auto` parameter accepts it, and the language offers no way to inspect it.
+// But it matches the ellipsis in the second deduction guide; the class that this guide names prints
+// the sentence when it is instantiated. The name of a single method deduces the class of the first
+// guide. That class has no usable constructor, which removes the overload of tell() with this
+// parameter from consideration.
 template <class Chosen>
 struct several_methods {
   static_assert(!std::is_void_v<Chosen>,
@@ -85,20 +86,20 @@ several_methods(...)->several_methods<void>;
 
 enum class misfit : std::uint8_t {
   none,
-  no_method,       // of no class, static, or &&-qualified
-  other_class,     // a method, but not of the actor's class
-  hidden_base,     // of a base that is private or ambiguous
-  too_few,         // arguments
-  unfit,           // they do not convert to the parameters, or are too many
-  writes,          // a parameter is a reference to what may be written
-  refers,          // a parameter is not sendable
-  abstract_class,  // a parameter is a reference to one: it cannot be kept
-  sliced,          // an argument's class derives from the parameter's
-  not_moved,       // an argument can only be moved, and is not
-  immovable,       // neither copied nor moved
+  no_method,       // no method of a class, or a static or &&-qualified one
+  other_class,     // a method of a class that is not the actor's
+  hidden_base,     // a method of a private or ambiguous base of the actor
+  too_few,         // too few arguments
+  unfit,           // the arguments do not convert to the parameters, or are too many
+  writes,          // a parameter is a reference through which the method could write
+  refers,          // a parameter's type is not sendable
+  abstract_class,  // a parameter is a reference to an abstract class, which a message cannot hold
+  sliced,     // an argument's class derives from the parameter's, so only the base would be sent
+  not_moved,  // an argument can only be moved, and was not passed with std::move
+  immovable,  // an argument or parameter can be neither copied nor moved
 };
 
-// Whether a Given can be kept as a Held until the call.
+// Whether a message can hold an argument of type Given as a Held until the call; if not, why not.
 template <class Held, class Given>
 consteval misfit misfit_of_kept() {
   if constexpr (!sendable_v<Held>) {
@@ -147,7 +148,7 @@ struct method_of {
                                      actor::coroutine_message<T, call<T, Method>, actor::no_answer>,
                                      actor::method_message<T, Method, Params...>>;
 
-  // The first thing that is wrong with these arguments.
+  // Returns the first reason why these arguments do not fit, or `none`.
   template <class... Given>
   static consteval misfit misfit_of_arguments() {
     if constexpr (sizeof...(Given) != sizeof...(Params)) {
@@ -160,7 +161,7 @@ struct method_of {
   }
 };
 
-// Of anything that is no member function to be called on an actor.
+// The general case: anything that is not a member function that can be called on an actor.
 template <class Method>
 struct method_traits {
   static constexpr bool is_method = false;
@@ -179,7 +180,7 @@ TROUPE_METHOD_TRAITS(&noexcept)
 TROUPE_METHOD_TRAITS(const& noexcept)
 #undef TROUPE_METHOD_TRAITS
 
-// Why T cannot be told Method with these arguments.
+// Returns why a T cannot be sent a call of Method with these arguments, or `none`.
 template <class T, class Method, class... Given>
 consteval misfit misfit_of_call() {
   using traits = method_traits<Method>;

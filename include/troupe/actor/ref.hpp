@@ -1,4 +1,4 @@
-// ref: the typed, counted address of an actor.
+// ref: the typed, counted address of an actor. Its methods send messages to the actor.
 #pragma once
 
 #include <cstddef>
@@ -31,19 +31,22 @@ concept lies_at_a_fixed_distance = requires(Base* base) {
   static_cast<Derived*>(base);
 };
 [[noreturn]] void refuse_far_base(std::size_t offset);
-// Where the Base lies in a Derived.
+// How many bytes the Base part lies behind the beginning of a Derived.
 template <class Derived, class Base>
 std::size_t offset_of_base() noexcept {
-  // any address but null, which has no parts
+  // any address but null: a null pointer converts to null, without the offset of the base
   auto* const whole = reinterpret_cast<Derived*>(std::uintptr_t{1} << 20);
   return static_cast<std::size_t>(reinterpret_cast<std::uintptr_t>(static_cast<Base*>(whole)) -
                                   reinterpret_cast<std::uintptr_t>(whole));
 }
 }  // namespace actor
 
-// A counted address of an actor of class T. Copying and dropping: any thread, one atomic operation.
-// When the last ref has gone and the actor has handled its mail, the actor is destroyed. A ref may
-// outlive the runtime: messages through it are then dropped.
+// A counted address of an actor of class T. Messages go through it; the actor's object is never
+// touched directly.
+//
+// Thread: any. Cost: to copy or drop a ref is one atomic operation. Lifetime: refs keep the actor
+// alive; when the last ref is dropped and the actor has handled its mail, the runtime destroys the
+// actor. A ref may outlive the runtime: messages sent through it are then dropped.
 //
 // Example:
 //     struct Counter { int n = 0; void add(int k) { n += k; } };
@@ -55,15 +58,16 @@ std::size_t offset_of_base() noexcept {
 template <class T>
 class ref {
  public:
-  // Refers to no actor; telling it anything is a usage_error.
+  // Refers to no actor. A message sent through such a ref throws usage_error.
   ref() = default;
 
   ref(const ref& other) noexcept : to_(other.to_) { share(); }
   ref(ref&& other) noexcept : to_(std::exchange(other.to_, {})) {}
-  // A ref of a class that derives from T, publicly: the same actor, as a T. Only `consume` needs
-  // more (there). Messages to a base that does not lie where the object begins cost a block more,
-  // about 10 ns. The classes may differ in `reentrant`: the actor's counts. Throws usage_error for
-  // a base that begins more than 32,767 bytes behind the object.
+  // Converts a ref of a class that derives publicly from T: the new ref is of the same actor, as a
+  // T. All operations work through it; only `consume` demands more (see there). The two classes may
+  // differ in `reentrant`: the actor's own class decides. Cost: a message to a base that does not
+  // lie at the beginning of the object takes one more block, about 10 ns. Throws usage_error if the
+  // base begins more than 32,767 bytes behind the beginning of the object.
   template <class Derived>
   requires(!std::is_same_v<Derived, T> && std::is_convertible_v<Derived*, T*> &&
            std::is_base_of_v<T, Derived>) ref(const ref<Derived>& other)
@@ -84,33 +88,34 @@ class ref {
     }
   }
 
-  // Sends a call of Method with these arguments; returns at once. The arguments are converted to
-  // the method's own parameter types and moved where they can only be moved. Messages of one sender
-  // to one actor are handled in the order sent, and delivery is causal (P2). Any thread. Cost:
-  // about 10 ns to an actor of the same worker. Throws std::bad_alloc, or what converting an
-  // argument throws.
+  // Sends a call of Method with these arguments and returns at once. The arguments are converted to
+  // the method's own parameter types; an argument that can only be moved is moved. An actor handles
+  // the messages of one sender in the order in which they were sent, and delivery is causal (P2).
+  // Thread: any. Cost: about 10 ns to an actor of the same worker. Throws std::bad_alloc, or what
+  // the conversion of an argument throws; mailbox_full if the mailbox is bounded and full
+  // (when_full.hpp says when).
   template <auto Method, class... Args>
   void tell(Args&&... args) const {
     tell_by<Method>([this]<class Message>(Message* mail) { this->deliver(mail); },
                     std::forward<Args>(args)...);
   }
-  // Refused: the name stands for several methods (method.hpp); so are those of ask, send, bind and
-  // tell_when below.
+  // Refused: the name stands for several methods (method.hpp). The same overloads of ask, send,
+  // bind and tell_when below refuse it too.
   template <detail::several_methods Methods, class... Args>
   void tell(Args&&...) const = delete;
 
-  // Sends a callable that the actor calls with itself, `f(T&)`, in one of its turns. It must own
-  // what it captures: a captured reference dangles unseen by the compiler.
+  // Sends a callable, which the actor calls with itself, `f(T&)`, in one of its turns. The callable
+  // must own what it captures: the compiler cannot see a captured reference that will dangle.
+  // Otherwise as tell() of a method.
   template <class Callable>
   void tell(Callable&& callable) const {
     tell_callable([this]<class Message>(Message* mail) { this->deliver(mail); },
                   std::forward<Callable>(callable));
   }
 
-  // tell() that waits for room in a bounded mailbox: co_await it. Its thread does not wait. Senders
-  // come in in the order in which they began to wait. Throws cancelled when the actor that awaits
-  // it is stopped; then nothing was sent.
-  //
+  // tell() that waits for space in a bounded mailbox: co_await it. The coroutine is suspended; no
+  // thread blocks. Senders get space in the order in which they began to wait. Throws cancelled
+  // when the actor that awaits it is stopped; then no message was sent.
   // Example:
   //     struct Sink { int sum = 0; void put(int n) { sum += n; } };
   //     troupe::task<> feed(troupe::ref<Sink> sink) {
@@ -136,7 +141,7 @@ class ref {
   template <detail::several_methods Methods, class... Args>
   task<> send(Args...) const = delete;
 
-  // A method that is named as an argument: refused with the right spelling.
+  // Refuses a method that is passed as an argument, and says the right spelling.
   template <class Member, class First, class... Rest>
   requires std::is_member_pointer_v<std::decay_t<Member>>
   void tell(Member&&, First&&, Rest&&...) const {
@@ -144,15 +149,19 @@ class ref {
                   "troupe: tell: name the method as a template argument: tell<&T::method>(...)");
   }
 
-  // tell() of a message that is handled once `predicate(const T&)` holds: when it is reached, or
-  // else after some later message, that a handler is done with, has made it so. It does not keep
-  // back what is behind it; of several that hold the one that was reached first goes first. Which
-  // is how an actor is a queue that nobody takes from while it is empty. The predicate is called in
-  // the actor's turns, often; it must own what it captures, and what it throws is the actor's
-  // failure, as the handler's would be. Waiting it takes no room of a bounded mailbox. It is a dead
-  // letter when the actor ends before, and a program that is out of work meanwhile is stalled.
-  // After `predicate` as tell(): a method with its arguments, or a callable. Cost: a predicate each
-  // for those that wait, for each message of the actor.
+  // Sends a message that the actor handles only once `predicate(const T&)` is true. After
+  // `predicate` the arguments are those of tell(): a method with its arguments, or a callable. An
+  // example is a queue actor from which nobody takes while it is empty.
+  //
+  // When: the actor calls the predicate when it reaches the message, and again after each later
+  // message whose handler has finished. The message does not hold back the messages behind it. If
+  // several waiting messages may be handled, the actor takes the one that it reached first.
+  //
+  // The predicate runs in the actor's turns, often, and must own what it captures. An exception
+  // that it throws is a failure of the actor, like an exception from the handler. A message that
+  // waits for its predicate occupies no space in a bounded mailbox. It becomes a dead letter if the
+  // actor ends first. A program that has nothing else left to do while such a message waits is
+  // stalled. Cost: for each message that the actor handles, one call of each waiting predicate.
   //
   // Example:
   //     struct Till {
@@ -188,16 +197,20 @@ class ref {
     }
   }
 
-  // Asks for the result of Method: what it returns, or what it throws, comes to the future. A
-  // handler may return a value, a future, or a task, which may suspend its turn. An actor that has
-  // stopped, or stops before it answers, gives actor_stopped. One to a bounded mailbox that is full
-  // waits for room under when_full::suspend, in the order in which those who wait began to: what
-  // gives it up, a timeout, a stop token, meanwhile, has asked nothing. Otherwise as tell.
+  // Sends a call of Method and returns a future of its result: the value that the method returns,
+  // or the exception that it throws. A handler may return a value, a future, or a task; a task may
+  // suspend the actor's turn. Thread: any. Errors: the future gets actor_stopped if the actor has
+  // stopped, or stops before it answers. If a bounded mailbox is full and its policy is
+  // when_full::suspend, the ask waits for space, in the order in which the waiting senders began to
+  // wait; a timeout or a stop token that ends this wait means that nothing was asked. Otherwise as
+  // tell().
   //
   // Example:
   //     struct Adder { int add(int a, int b) { return a + b; } };
-  //     troupe::task<> use(troupe::ref<Adder> adder) { std::cout << co_await
-  //     adder.ask<&Adder::add>(1, 2) << '\n'; } int main() {
+  //     troupe::task<> use(troupe::ref<Adder> adder) {
+  //       std::cout << co_await adder.ask<&Adder::add>(1, 2) << '\n';
+  //     }
+  //     int main() {
   //       troupe::runtime rt;
   //       rt.spawn(use(rt.spawn<Adder>()));
   //       rt.run();
@@ -221,7 +234,7 @@ class ref {
   template <detail::several_methods Methods, class... Args>
   void ask(Args&&...) const = delete;
 
-  // The same with a callable `f(T&)`, which is called in one of the actor's turns.
+  // The same with a callable `f(T&)`, which the actor calls in one of its turns.
   template <class Callable>
   [[nodiscard]] auto ask(Callable&& callable) const {
     using stored = std::decay_t<Callable>;
@@ -245,8 +258,8 @@ class ref {
     }
   }
 
-  // A call of Method with its first arguments given: a value that an event source keeps and fires
-  // later with the rest. Each firing is a tell.
+  // Returns a function object that holds a ref, the method, and copies of its first arguments. An
+  // event source keeps it and calls it later with the remaining arguments; each call is a tell().
   //
   //     auto on_click = counter.bind<&Counter::add>();  ... on_click(3);
   template <auto Method, class... First>
@@ -271,37 +284,44 @@ class ref {
   template <detail::several_methods Methods, class... First>
   void bind(First...) const = delete;
 
-  // Ends the actor once it has handled the messages sent before; what is sent after becomes dead
-  // letters. A turn that is suspended is cancelled at once, and so is each one that would suspend
-  // until then: what it awaits throws cancelled.
+  // Ends the actor once it has handled the messages that were sent before; messages sent later
+  // become dead letters. A suspended turn is cancelled at once, and until the end so is each turn
+  // that would suspend: the operation that it awaits throws cancelled. Thread: any; does not wait.
+  // Throws usage_error without an actor, std::bad_alloc.
   void stop() const;
-  // Ends the actor in its next turn, in front of all messages that wait, however many: they become
-  // dead letters. A handler that runs is not interrupted; one that is suspended is cancelled, and
-  // the actor ends when that has come to its end.
+  // Ends the actor in its next turn, before any waiting message is handled; all of them become dead
+  // letters. A running handler is not interrupted. A suspended handler is cancelled, and the actor
+  // ends when that handler has finished. Thread: any; does not wait. Throws usage_error without an
+  // actor, std::bad_alloc.
   void stop_now() const;
 
-  // Ends the actor once it is quiet, and gives its object back: co_await it, with a timeout or a
-  // stop token as an ask. Quiet is when all mail was handled, whoever sent it and when, no call
-  // waits, and no guarded message. What is sent to it afterwards is a dead letter; who watches
-  // hears `consumed`. An object that came by runtime::activate is the very same one; one that was
-  // spawned is moved out, and where its class cannot be moved, or it has a context, the result is a
-  // usage_error; so it is by a ref of a base class, but for an activated object whose base has a
-  // virtual destructor. Other errors: usage_error while somebody else is consuming it;
-  // actor_stopped when it ends otherwise; deadlock in a handler of its own. Who gives up before
-  // leaves the actor as it is; one who does so at that very instant loses the object.
+  // Ends the actor once it is quiet, and gives its object back: co_await the future, with a timeout
+  // or a stop token as for an ask. The actor is quiet when it has handled all mail, whoever sent it
+  // and whenever, and no call and no message of tell_when() is waiting. Messages sent afterwards
+  // become dead letters; a watch() of the actor gets `consumed`.
+  //
+  // An object that was passed to runtime::activate comes back as the very same object. An object
+  // that spawn() constructed is moved out.
+  //
+  // Errors, in the future: usage_error if a spawned object's class cannot be moved or its actor has
+  // a context; usage_error through a ref of a base class, unless the object was activated and the
+  // base has a virtual destructor; usage_error while another consume() of the actor is under way;
+  // actor_stopped if the actor ends in another way; deadlock in a handler of the actor itself. A
+  // caller that gives up before the object is taken leaves the actor unchanged. A caller that gives
+  // up at the very moment at which the object is taken loses the object.
   [[nodiscard]] future<std::unique_ptr<T>> consume() const {
     if (!to_.refers()) [[unlikely]]
       refuse();
     return actor::consume<T>(*to_.get(), to_.offset());
   }
 
-  // Ready when the actor has ended, with the reason; this ref and the future do not keep it from
-  // its end by themselves, but the ref does as any other. Any thread.
+  // Returns a future that is ready, with the reason, when the actor has ended. Neither a watch nor
+  // its future keeps the actor alive; this ref does, like any ref. Thread: any.
   [[nodiscard]] future<ended> watch() const;
 
-  // Which actor it is, for logs: no other one of its runtime that lives has the same number.
-  // Stalls, dumps, failures and dead letters name actors by it, as `Account #17`. 0 when this
-  // refers to no actor. Any thread.
+  // A number that identifies the actor in logs: no two living actors of one runtime have the same.
+  // Texts about stalls, dumps, failures and dead letters name the actor by it, as in `Account #17`.
+  // 0 if this ref refers to no actor. Thread: any.
   std::uint64_t id() const noexcept { return to_.refers() ? actor::id_of(*to_.get()) : 0; }
 
   explicit operator bool() const noexcept { return to_.refers(); }
@@ -331,7 +351,7 @@ class ref {
 
   template <class Derived>
   static constexpr bool near = sizeof(Derived) <= actor::address::offset_max;
-  // The T in a Derived's address.
+  // The address of the T part of the actor whose Derived part is at `whole`.
   template <class Derived>
   static actor::address part_of(const actor::address& whole) noexcept(near<Derived>) {
     constexpr bool fixed = actor::lies_at_a_fixed_distance<T, Derived>;
@@ -382,7 +402,7 @@ class ref {
     }
   }
 
-  // Makes the message and puts it where it goes.
+  // Makes the message and passes it to `put`, which delivers it.
   template <auto Method, class Put, class... Args>
   static void tell_by(Put put, Args&&... args) {
     constexpr detail::misfit found = detail::misfit_of_call<T, decltype(Method), Args...>();
@@ -403,12 +423,13 @@ class ref {
     tell_by<Method>(
         [&]<class Message>(Message* mail) {
           actor::deliver(*to_.get(), *for_part(mail));
-          permit.use();  // the message's from now on
+          permit.use();  // the message now owns the permit
         },
         std::forward<Args>(args)...);
   }
 
-  // Never inline: a coroutine that asks must not keep the address of a thread-local.
+  // Never inlined: a coroutine that asks must not keep the address of a thread-local across a
+  // suspension, after which it may run on another thread.
   template <class Call, class... Args>
   TROUPE_NOINLINE auto ask_by(Args&&... args) const {
     using answer = actor::answer_of<std::invoke_result_t<Call&, T&>>;
@@ -479,7 +500,7 @@ class ref {
     }
     deliver_to(*to_.get(), for_part(mail));
   }
-  // Takes the message.
+  // Takes ownership of the message, also when it throws.
   template <class Message>
   actor::message* for_part(Message* mail) const {
     if (to_.is_plain()) [[likely]]
@@ -501,7 +522,7 @@ class ref {
     if (to_.is_plain()) [[likely]]
       return deliver_to(to_.plain(),
                         actor::guard<T, Message>(std::forward<Predicate>(predicate), mail));
-    if (!to_.refers()) return deliver(mail);  // which refuses it
+    if (!to_.refers()) return deliver(mail);  // deliver() refuses it
     auto holds = [when = std::decay_t<Predicate>(std::forward<Predicate>(predicate)),
                   offset = to_.offset()](const std::byte& object) -> bool {
       return static_cast<bool>(
@@ -518,7 +539,7 @@ class ref {
   actor::address to_;
 };
 
-// Between the library's own parts.
+// Access for other parts of the library; not for users.
 struct ref_access {
   template <class T>
   static ref<T> adopt(actor::cell* cell) noexcept {
@@ -576,7 +597,7 @@ any_ref::any_ref(const ref<T>& of) noexcept : cell_(ref_access::cell_of(of)) {
 template <class T>
 inline constexpr bool actor::is_ref<ref<T>> = true;
 
-// Whatever the actor is: its address owns its part of it.
+// A ref is always sendable: its address owns its share of the actor.
 template <class T>
 struct is_sendable<ref<T>> : std::true_type {};
 

@@ -1,4 +1,4 @@
-// self: an actor's own ref.
+// self: a ref to the actor whose code is running.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,14 @@
 namespace troupe {
 
 namespace actor {
-// How far behind the running actor's object this lies, which is it or a base of it. Throws
-// usage_error when it is another's, or none runs.
+// How many bytes `object` lies behind the beginning of the running actor's object, which it must be
+// or be a base of. Throws usage_error if it is neither, or if no actor is running.
 std::size_t offset_in_self(cell* running, const void* object, std::size_t bytes);
 }  // namespace actor
 
-// A ref of the actor whose handler or constructor is running, to keep or to send:
-// troupe::self(this). In a method of a base class it is a ref of that. Throws usage_error when
-// `object` is not the running actor.
+// Returns a ref to the actor whose handler or constructor is running, to keep or to send:
+// troupe::self(this). In a method of a base class the ref is a ref of that base. Thread: the one
+// that runs the actor. Throws usage_error if `object` is not the running actor.
 //
 // Example:
 //     struct Clock {

@@ -1,8 +1,8 @@
-// sendable: what may travel in a message.
+// sendable: which types may travel in a message.
 //
-// A message is handled later, on another thread: an argument that refers to something of the
-// sender's would dangle or race. Such arguments are compile errors that name the type; what is
-// known to outlive the message goes in an explicit wrapper.
+// A message is handled later, and possibly on another thread. An argument that refers to an object
+// of the sender would dangle or race. Such an argument is a compile error that names the type. If
+// the sender knows that the object outlives the message, it wraps the argument in `unchecked`.
 #pragma once
 
 #include <array>
@@ -12,16 +12,17 @@
 #include <functional>
 #include <initializer_list>
 #include <iterator>
-#include <span>  // brings enable_view; all of <ranges> would cost every program
+// brings enable_view; the whole of <ranges> would slow down the build of each program
+#include <span>
 #include <type_traits>
 #include <vector>
 
 namespace troupe {
 
-// Lets one argument through that the compiler cannot see to be safe: the sender vouches that what
-// `value` refers to outlives the message, and that nobody changes it meanwhile. A method's
-// parameter must say it, too; a constructor may take what it holds. T may be a reference:
-// troupe::unchecked<Log&>{log}.
+// Lets an argument pass that the compiler cannot see to be safe. The sender promises that the
+// object to which `value` refers outlives the message, and that nobody changes it meanwhile. A
+// method's parameter must be an `unchecked` as well; a constructor's parameter may be of the
+// wrapped type. T may be a reference: troupe::unchecked<Log&>{log}.
 //
 // Example:
 //     static const int table[] = {1, 2, 3};
@@ -39,10 +40,12 @@ unchecked(T) -> unchecked<T>;
 
 namespace detail {
 
-// Also one that makes its values: what it makes them of is mostly somebody else's.
+// Also true for an iterator that computes its values, if it computes them from elements of another
+// object, as most do.
 template <class T>
 consteval bool is_iterator() {
-  // To look for `*it` alone is an error for std::unique_ptr<void, D>.
+  // A check of `*it` alone would be a compile error for std::unique_ptr<void, D>, hence the check
+  // of `++it` first.
   if constexpr (requires(T & it) { ++it; }) {
     if constexpr (std::input_or_output_iterator<T>)
       return !std::is_same_v<std::iter_reference_t<T>, T>;
@@ -50,41 +53,42 @@ consteval bool is_iterator() {
   return false;
 }
 
-// One bit of a std::bitset, or of what is made like it.
+// A reference to one bit of a std::bitset, or of a similar class.
 template <class T>
 concept bit_reference = requires(T& bit) {
   { bit.flip() } -> std::same_as<T&>;
   { ~bit } -> std::same_as<bool>;
 };
 
-// std::unique_lock and its like: the mutex is somebody else's, and only the thread that locked it
-// may unlock it.
+// std::unique_lock and similar classes: the mutex belongs to another object, and only the thread
+// that locked it may unlock it.
 template <class T>
 concept lock_reference = requires(T& lock) {
   { lock.owns_lock() } -> std::same_as<bool>;
   lock.mutex();
 };
 
-// std::coroutine_handle: a pointer, which owns nothing.
+// std::coroutine_handle: a pointer that owns nothing.
 template <class T>
 concept coroutine_reference = requires(T& handle) {
   { handle.address() } -> std::same_as<void*>;
   handle.resume();
 };
 
-// An allocator of std::pmr: it and what it is part of refer to a memory resource, of a context for
-// instance.
+// An allocator of std::pmr: the allocator and each object that holds one refer to a memory
+// resource, for instance a context.
 template <class T>
 concept memory_reference = requires(const T& allocator) {
   allocator.resource()->is_equal(*allocator.resource());
 };
 
-// Whether an object of this class refers to something that it does not own, as far as that can be
-// seen. A view that owns what it shows (std::ranges::owning_view, and what is built on it) can only
-// be moved.
+// Whether an object of this class refers to something that it does not own, as far as the compiler
+// can see. A view that owns its elements (std::ranges::owning_view, and views built on it) can only
+// be moved; this distinguishes it from other views.
 template <class T>
 consteval bool borrows() {
-  // An incomplete class is a part of something (std::unique_ptr<T>), never sent itself.
+  // An incomplete class appears only as a part of another type (std::unique_ptr<T>); it is never
+  // sent itself.
   if constexpr (std::is_class_v<T> && requires { sizeof(T); }) {
     if constexpr (std::ranges::enable_view<T>)
       return std::ranges::enable_borrowed_range<T> || std::is_copy_constructible_v<T>;
@@ -101,9 +105,10 @@ struct is_sendable;
 
 namespace detail {
 
-// Whether the types travel that a class template takes beside values, as std::array does and
-// vectors of a fixed capacity. Apart from is_sendable, whose specializations for such a class would
-// be no more special than these.
+// Whether the type parameters of a class template are sendable if the template also has value
+// parameters, like std::array and vectors of a fixed capacity. This trait is separate from
+// is_sendable because there a specialization for a particular class of that shape would not be more
+// special than these.
 template <class T>
 struct parts_travel : std::true_type {};
 template <template <class, auto, auto...> class Wrapper, class Part, auto Value, auto... Values>
@@ -121,10 +126,10 @@ struct parts_travel<Wrapper<Value, Parts...>> : std::conjunction<is_sendable<Par
 
 }  // namespace detail
 
-// Whether a parameter of this type may travel in a message. Views, iterators, locks, coroutines'
-// handles and what has an allocator of std::pmr may not; containers and wrappers are looked into.
-// Specialize it for a type of yours: std::false_type for a view that does not look like one,
-// std::true_type for a handle that only looks like one.
+// Whether a message may hold a parameter of this type. False for views, iterators, locks, coroutine
+// handles, and objects with an allocator of std::pmr; for containers and wrappers the answer
+// depends on their element types. Specialize it for a type of yours: std::false_type for a view
+// that does not look like one, std::true_type for an owning type that only looks like a view.
 //
 // Example (declarations):
 //     struct token_view { const char* text; };

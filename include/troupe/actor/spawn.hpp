@@ -1,4 +1,4 @@
-// spawn: how an actor comes to be. The library's own; users call runtime::spawn.
+// spawn: how an actor is created. For the library's own use; users call runtime::spawn.
 #pragma once
 
 #include <cstddef>
@@ -18,11 +18,11 @@
 
 namespace troupe::actor {
 
-// Where a new actor goes, and what differs from the defaults.
+// On which executor a new actor runs, and which of its options differ from the defaults.
 struct placement {
   actor_system& system;
   std::uint16_t executor = 0;  // 0: the pool
-  bool has_options = false;    // whether any of the following differs
+  bool has_options = false;    // whether any of the following members differs
   error_policy on_error = error_policy::resume;
   const restart_limit* restart = nullptr;
   cell* parent = nullptr;
@@ -30,23 +30,24 @@ struct placement {
   std::int64_t turn_ns = 0;
   std::size_t mailbox_messages = 0;          // 0: no limit
   std::uint8_t when_full = 0;                // a troupe::when_full
-  const context_options* context = nullptr;  // null: none of its own
+  const context_options* context = nullptr;  // null: no context of its own
   bool rolls_back = false;
 };
 
-// A cell knows its object by a distance of one byte.
+// A cell stores the distance to its object in one byte.
 inline constexpr std::size_t alignment_max = 2048;
 
-// A cell with one ref and no object yet. Throws std::bad_alloc.
+// Makes a cell that has one ref and no object yet. Throws std::bad_alloc.
 cell& make_cell(const placement& where, const cell_type& type);
 
-// Of a new actor, before anybody knows it: how it is constructed anew.
+// Sets how a new actor is constructed anew. Called before any other thread knows the actor.
 void set_factory(cell& of, std::move_only_function<void(void* object)> make);
-// Of one that may be running already.
+// Makes `parent` the parent of an actor that may already be running.
 void join_parent(cell& parent, cell& child);
 [[noreturn]] void refuse_restart(const char* why);
 
-// How an argument travels to the thread that constructs the actor: by value, a literal as a string.
+// The type in which an argument travels to the thread that constructs the actor: a value, or for a
+// literal a string.
 template <class Arg>
 struct travelling {
   using type = std::decay_t<Arg>;
@@ -56,7 +57,8 @@ struct travelling<const char (&)[Size]> {
   using type = std::string;
 };
 
-// Copies the arguments for that, if they can be copied.
+// Returns a function that constructs the actor anew from copies of these arguments. Throws if they
+// cannot be copied.
 template <class T, class... Args>
 std::move_only_function<void(void*)> factory_of(const Args&... args) {
   if constexpr (is_reentrant<T>()) {
@@ -74,8 +76,8 @@ std::move_only_function<void(void*)> factory_of(const Args&... args) {
   }
 }
 
-// Marks the calling thread as inside this actor, so that its destructor may use troupe::self and
-// this_context().
+// While it exists, the calling thread counts as inside this actor, so that the actor's destructor
+// may use troupe::self and this_context().
 class inside_actor {
  public:
   explicit inside_actor(cell& of) noexcept;
@@ -88,14 +90,14 @@ class inside_actor {
   context* context_before_;
 };
 
-// The construction of an actor here and now. When the constructor asks for a ref to itself,
-// messages may come before it is done: they wait in an activation that no thread runs before the
-// end.
+// The construction of an actor on the calling thread. If the constructor asks for a ref to the
+// actor itself, messages may arrive before the constructor has returned. They wait in an activation
+// that no thread runs before finish().
 class construction {
  public:
   // Makes the cell. Throws std::bad_alloc.
   construction(const placement& where, const cell_type& type);
-  // Without a finish() the constructor has thrown: the cell goes when nobody refers to it any more.
+  // Without a finish() the constructor has thrown: the cell is freed once no ref to it exists.
   ~construction() {
     if (cell_ != nullptr) [[unlikely]]
       fail();
@@ -103,18 +105,18 @@ class construction {
   construction(const construction&) = delete;
   construction& operator=(const construction&) = delete;
 
-  // Where the object is to be; null when the runtime has begun to end, and nothing is constructed
-  // any more.
+  // The address at which to construct the object; null if the runtime has begun to end, since then
+  // no object is constructed any more.
   void* object() const noexcept { return object_; }
 
-  // The constructor has returned, if there was an object to construct.
+  // Call it after the constructor has returned, or after object() returned null.
   cell& finish();
 
   void set_factory(std::move_only_function<void(void*)> make) {
     actor::set_factory(*cell_, std::move(make));
   }
 
-  // A ref to the not yet constructed actor is about to be made. Throws std::bad_alloc.
+  // Prepares for a ref to an actor that is still under construction. Throws std::bad_alloc.
   static void share(cell& of);
 
  private:
@@ -129,7 +131,8 @@ class construction {
   activation* activation_ = nullptr;
 };
 
-// The first message of an actor that is constructed on its own thread.
+// The first message of an actor that is constructed on its own thread; its handler constructs the
+// object.
 template <class T, class... Args>
 struct constructor_message final : message {
   template <class... Values>
@@ -149,7 +152,7 @@ struct constructor_message final : message {
   std::tuple<Args...> arguments;
 };
 
-// Sends the first message of an actor that is constructed on its own thread.
+// Sends that first message.
 void deliver_constructor(cell& to, message& birth);
 
 // Whether the first of Args, without const and reference, is First.
@@ -171,7 +174,7 @@ consteval bool is_actor_class() {
   return is_class && alignof(T) <= alignment_max && std::is_nothrow_destructible_v<T>;
 }
 
-// An actor on the pool, constructed here and now.
+// Creates an actor on the pool; its constructor runs on the calling thread.
 template <class T, class... Args>
 ref<T> spawn(const placement& where, Args&&... args) {
   if constexpr (is_actor_class<T>()) {
@@ -192,12 +195,12 @@ ref<T> spawn(const placement& where, Args&&... args) {
   return {};  // refused above
 }
 
-// An actor of an object that lies elsewhere, which is the actor's if it is alive then. Throws
-// std::bad_alloc, option_error.
+// Creates an actor for an object that already exists outside of the cell. If the cell is alive() on
+// return, it owns the object. Throws std::bad_alloc, option_error.
 cell& make_adopted(const placement& where, const cell_type& type, void* object);
 [[noreturn]] void refuse_no_object();
 
-// An actor of an object that nobody else holds.
+// Turns an existing object, which the caller gives away, into an actor.
 template <class T>
 ref<T> activate_object(const placement& where, std::unique_ptr<T> object) {
   constexpr bool is_class = std::is_class_v<T> && !std::is_const_v<T>,
@@ -221,7 +224,8 @@ ref<T> activate_object(const placement& where, std::unique_ptr<T> object) {
   return {};  // refused above
 }
 
-// Why an actor with a thread of its own cannot be constructed of these arguments.
+// Returns why an actor with a thread of its own cannot be constructed from these arguments, or
+// `none`.
 template <class T, class... Args>
 consteval troupe::detail::misfit misfit_of_constructor() {
   using troupe::detail::misfit;
@@ -234,7 +238,7 @@ consteval troupe::detail::misfit misfit_of_constructor() {
                                                                         : misfit::unfit;
 }
 
-// An actor with a thread of its own, constructed there later.
+// Creates an actor with a thread of its own; its constructor runs later, on that thread.
 template <class T, class... Args>
 ref<T> spawn_there(const placement& where, Args&&... args) {
   if constexpr (is_actor_class<T>()) {

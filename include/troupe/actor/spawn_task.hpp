@@ -1,4 +1,5 @@
-// spawn_task: a task on its own, as an actor whose mail is what it waits for.
+// spawn_task: runs a task on its own, as an actor whose only messages are the events that the task
+// awaits.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,8 @@
 
 namespace troupe::actor {
 
-// The object of a spawned task's actor, and the message that starts it. Without an actor when there
-// was no memory for one.
+// The object of a spawned task's actor, and the message that starts the task. `at` is null if there
+// was no memory for an actor.
 struct spawned_task final : message {
   spawned_task(cell* at, message::handler acts, tasks::coroutine& begins,
                tasks::shared_state* state) noexcept
@@ -24,23 +25,25 @@ struct spawned_task final : message {
   }
   tasks::async_call own_call;
   tasks::coroutine& root;
-  tasks::shared_state* result;  // owns the root, if it is not null
+  tasks::shared_state* result;  // owns the root, unless it is null
 };
 
 struct queued_task;
 
-// The task's first turn will come: `act` is called by its turns from then on, and ends the result.
-// Throws std::bad_alloc; then nothing was done. What it waits for its turn in, if a taker of the
-// result may go meanwhile; else null.
+// Schedules the task's first turn. The turns call `act` from then on, and `act` completes the
+// result. Returns the block in which the task waits for its first turn, if the receiver of the
+// result may give it up meanwhile; otherwise null. Throws std::bad_alloc; then nothing was done.
 queued_task* start_spawned(const placement& where, message::handler act, tasks::coroutine& root,
                            tasks::shared_state& result);
-// Any thread: the task has not begun, and will have no result. False, and nothing done, if it has.
+// Tells a task that has not begun that nobody wants its result. Returns false and does nothing if
+// the task has begun. Thread: any.
 bool give_up_result(queued_task& of, tasks::shared_state& result) noexcept;
 
-// In its turn: drops the ref with which the actor was made, so that it goes when the turn is over.
+// Drops the ref with which the actor was made, so that the actor ends after this turn. Called in
+// the actor's turn.
 void end_spawned(cell& of) noexcept;
 
-// A failure that the last holder of the result leaves untaken. Any thread.
+// Reports an exception that the last holder of the future did not take. Thread: any.
 void report_untaken(cell& of, message::handler method, std::exception_ptr what) noexcept;
 
 template <class T>
@@ -71,8 +74,8 @@ struct spawned_state final : tasks::state_of<T> {
     drop_ref(*failed);
   }
 
-  // `caller_ends`: not null when the caller ends the actor himself, or has turned the task away
-  // before there was one.
+  // `caller_ends` is not null if the caller itself ends the actor, or if it refused the task before
+  // there was an actor.
   static const char* act_on(message* base, void* caller_ends, message_act act) {
     if (act == message_act::describe) return base::type_name<task<T>>();
     auto& object = static_cast<spawned_task&>(*base);
@@ -97,7 +100,7 @@ struct spawned_state final : tasks::state_of<T> {
                            ? std::make_exception_ptr(std::bad_alloc())
                            : stopped_error(&act_on));
     }
-    // The frame goes before the result is given.
+    // The coroutine's frame is destroyed before the result is given.
     { const task<T> ended = std::move(self.running); }
     if (failed && !was_stopped(object.own_call, self.result.failure())) [[unlikely]]
       self.mark_failed(*in);
@@ -119,13 +122,14 @@ struct spawned_state final : tasks::state_of<T> {
     return nullptr;
   }
 
-  // What a stop ends is no failure, whenever its result is let go of.
+  // Whether the exception only says that the task was stopped. That is no failure, whenever the
+  // future is dropped.
   static bool was_stopped(const tasks::async_call& call,
                           const std::exception_ptr& failure) noexcept {
     return call.cancelled && is_cancelled(failure);
   }
 
-  // False: it has failed.
+  // Moves the task's result into the state. Returns false if the task has failed.
   bool finish() noexcept {
     auto& from = tasks::task_access::result(running);
     std::exception_ptr failure;
@@ -143,7 +147,8 @@ struct spawned_state final : tasks::state_of<T> {
     this->result.fail(std::move(failure));
     return false;
   }
-  // Behind its end: the first that is left of it may tell of the failure.
+  // Called after the task's end: the last holder of the state reports the failure if nobody took
+  // it.
   void mark_failed(cell& in) noexcept {
     std::destroy_at(&running);
     failed = &in;
@@ -153,9 +158,9 @@ struct spawned_state final : tasks::state_of<T> {
 
   union {
     task<T> running;
-    cell* failed;  // the task's, if it is `marked`
+    cell* failed;  // the task's actor, if this state is `marked`
   };
-  queued_task* waits_in = nullptr;  // if it is `queued`
+  queued_task* waits_in = nullptr;  // if this state is `queued`
 };
 
 template <class T>
@@ -174,15 +179,14 @@ future<T> spawn_task(const placement& where, task<T> given) {
   return later;
 }
 
-// Whether this is an argument for `spawn` of what makes a task: not a task, nor what begins another
-// `spawn`.
+// Whether `spawn` treats this argument as a callable that makes a task. A task is not one, nor is
+// the first argument of another overload of `spawn`.
 template <class Given>
 concept may_make_task =
     !tasks::is_task<std::remove_cvref_t<Given>> && !is_ref<std::remove_cvref_t<Given>> &&
     !std::is_base_of_v<context_options, std::remove_cvref_t<Given>>;
 
-// Why no task can be made of a callable and these arguments. The callable and the arguments are
-// kept, as in a message.
+// Why a callable and these arguments cannot make a task. Both are kept by value, as in a message.
 enum class unmade : std::uint8_t {
   none,
   an_actor,
@@ -227,14 +231,14 @@ consteval unmade why_unmade() {
   }
 }
 
-// What `spawn` says to what none of its overloads takes.
+// The text of the compile error for arguments that no overload of `spawn` accepts.
 #define TROUPE_SPAWN_REFUSES                                                                     \
   "troupe: spawn: it takes a task, what makes one and its arguments, or spawn<T>(arguments...) " \
   "for an "                                                                                      \
   "actor; a name that stands for several functions or for a template is given in a lambda, "     \
   "spawn([](int n) { return work(n); }, 5)"
 
-// What that task gives; void where none can be made.
+// The type of the task's value; void if no task can be made.
 template <class Maker, class... Args>
 struct value_made {
   using type = void;
@@ -246,8 +250,8 @@ requires(why_unmade<Maker, Args...>() == unmade::none) struct value_made<Maker, 
 template <class Maker, class... Args>
 using made_value = typename value_made<Maker, Args...>::type;
 
-// A task that a callable makes of these arguments: it is called in the task's first turn, and kept,
-// with them, until the task has ended.
+// Spawns the task that a callable makes from these arguments. The callable is called in the task's
+// first turn. The callable and the arguments are kept until the task has ended.
 template <class Maker, class... Args>
 auto spawn_made(const placement& where, Maker&& given, Args&&... args) {
   constexpr unmade why = why_unmade<Maker, Args...>();

@@ -1,4 +1,5 @@
-// supervision: what an actor does when it fails, who its parent is, and how others hear of its end.
+// supervision: what happens to an actor that fails, who its parent is, and how others learn of its
+// end.
 #pragma once
 
 #include <chrono>
@@ -14,47 +15,50 @@ namespace troupe {
 template <class T>
 class ref;
 
-// What an actor does when one of its handlers throws. The failure is recorded in each case.
+// What happens to an actor when one of its handlers throws. The runtime records the failure in each
+// case.
 enum class error_policy : std::uint8_t {
-  resume,   // goes on with the next message; the default
-  stop,     // is destroyed; the messages behind become dead letters
-  restart,  // is destroyed and constructed anew, and goes on with the next message
-  // is destroyed, and its parent fails by the same exception; without a parent the program is
-  // stopped
+  resume,   // the actor handles the next message; the default
+  stop,     // the actor is destroyed; its waiting messages become dead letters
+  restart,  // the object is destroyed and constructed anew; then the actor handles the next message
+  // the actor is destroyed and its parent fails with the same exception; without a parent the
+  // program is stopped
   escalate,
 };
 
-// How often, and how soon, an actor is constructed anew.
+// How often, and after which delay, a failed actor is constructed anew.
 //
 // Example:
 //     struct Link { explicit Link(std::string to) : host(std::move(to)) {} std::string host; };
 //     troupe::runtime rt;
 //     auto link = rt.spawn<Link>({.on_error = troupe::error_policy::restart,
-//                                 .restart = {.times = 5, .per = std::chrono::minutes(1), .backoff
-//                                 = std::chrono::milliseconds(100)}},
+//                                     .restart = {.times = 5,
+//                                                 .per = std::chrono::minutes(1),
+//                                                 .backoff = std::chrono::milliseconds(100)}},
 //                                "example.org");
 //     rt.run();
 struct restart_limit {
-  // So many times within `per`, which begins with a failure, and again with the first one after its
-  // end; the failure after that stops the actor. Default 3 in 5 s. At least 1; a time of at least 1
-  // ms.
+  // At most this many restarts within `per`. The period begins with a failure, and a new one begins
+  // with the first failure after its end. The next failure within the period stops the actor.
+  // Default 3 in 5 s. `times` is at least 1, `per` at least 1 ms.
   unsigned times = 3;
   std::chrono::nanoseconds per = std::chrono::seconds(5);
-  // How long it waits before it is constructed, while its messages queue: the first time, then
-  // twice as long for each failure within `per`, up to backoff_max. Default: at once.
+  // How long the actor waits before it is constructed, while its messages queue: `backoff` at the
+  // first failure, then twice as long for each further failure within `per`, up to backoff_max.
+  // Default: no wait.
   std::chrono::nanoseconds backoff{0};
   std::chrono::nanoseconds backoff_max = std::chrono::seconds(1);
 };
 
-// The end of an actor, and why.
+// Why an actor ended: the result of ref::watch.
 struct ended {
   enum class why : std::uint8_t {
-    unreferred,  // its last ref had gone
-    stopped,     // by stop() or stop_now(), or with its parent
-    failed,      // by its error_policy
+    unreferred,  // its last ref was dropped
+    stopped,     // by stop() or stop_now(), or together with its parent
+    failed,      // because of its error_policy
     runtime_ended,
     consumed,  // its object was given back (ref::consume)
-    before,    // it had ended when the watch reached it
+    before,    // it had already ended when the watch reached it
   };
   ended() = default;
   explicit ended(why how, std::exception_ptr thrown = {},
@@ -62,8 +66,8 @@ struct ended {
       : reason(how), memory(std::move(held)), what(std::move(thrown)) {}
   ended(const ended&) = default;
   ended(ended&&) noexcept = default;
-  // By exchange, so that what this one was goes in the right order: the exception before its
-  // memory.
+  // By swaps, so that the old members are destroyed in the right order: the exception before the
+  // memory that it may refer to.
   ended& operator=(ended other) noexcept {
     std::swap(reason, other.reason);
     memory.swap(other.memory);
@@ -72,12 +76,13 @@ struct ended {
   }
 
   why reason = why::runtime_ended;
-  // the context of the actor that the exception may refer to; held for as long as this is
+  // the context of the actor that the exception may refer to; this object keeps it alive
   std::shared_ptr<const void> memory{};
-  std::exception_ptr what{};  // of `failed`
+  std::exception_ptr what{};  // the exception, if the reason is `failed`
 };
 
-// An actor of any class, as a parent. Copies and drops as a ref does; it keeps the actor alive.
+// A ref to an actor of any class, used as a parent. Copying and dropping it are like those of a
+// ref; it keeps the actor alive.
 class any_ref {
  public:
   any_ref() = default;
@@ -99,8 +104,8 @@ class any_ref {
 
  private:
   actor::cell* cell_ = nullptr;
-  // In a co_await GCC 12 copies the bits of a temporary spawn_options, and destroys those, too:
-  // they are no ref.
+  // In a co_await GCC 12 copies the bits of a temporary spawn_options and destroys the copies, too.
+  // Such a copy is no ref: `here_` differs from its address, so its destructor does nothing.
   const any_ref* here_ = this;
 };
 

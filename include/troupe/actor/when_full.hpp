@@ -1,15 +1,15 @@
-// when_full: what a bounded mailbox does with one message too many (runtime/options.hpp has the
-// limit).
+// when_full: what a bounded mailbox does with a message that exceeds its limit. The limit is a
+// spawn option (runtime/options.hpp).
 #pragma once
 
 namespace troupe {
 
 enum class when_full {
-  suspend,   // `co_await to.send<&T::m>(...)` and an ask wait for room; tell() throws mailbox_full
-  fail,      // tell() throws mailbox_full, an ask's future gets it
-  drop_new,  // it becomes a dead letter; an ask's future gets mailbox_full
-  // it comes in, and the oldest that waits becomes a dead letter; of an ask: its future gets
-  // actor_stopped
+  suspend,   // `co_await to.send<&T::m>(...)` and an ask wait for space; tell() throws mailbox_full
+  fail,      // tell() throws mailbox_full; the future of an ask gets it
+  drop_new,  // the new message becomes a dead letter; the future of an ask gets mailbox_full
+  // the new message is accepted, and the oldest waiting one becomes a dead letter; if that was an
+  // ask, its future gets actor_stopped
   drop_old,
 };
 
