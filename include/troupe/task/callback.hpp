@@ -1,4 +1,4 @@
-// callback: what future::then leaves behind.
+// callback: the node that future::then leaves in the state until the result is ready.
 #pragma once
 
 #include <exception>
@@ -24,7 +24,7 @@ struct callback final : sched::message, nested_observer {
         on_error(std::forward<E>(error)),
         actor(hold_current_actor()) {}
 
-  // Takes what `from` holds, unless it throws.
+  // Takes over the state that `from` holds, unless it throws.
   static void start(auto& from, auto&& value, auto&& error) {
     static_assert(alignof(callback) <= alignof(sched::message),
                   "troupe: future::then: a callback lies at 16 bytes; let it hold what is "

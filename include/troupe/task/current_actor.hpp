@@ -1,5 +1,6 @@
-// What the task layer asks of the layer above it: the actor whose turn the calling thread runs.
-// Declared here, defined by the actor layer (src/actor/turn/async_calls.cpp).
+// current_actor: what the task layer needs from the actor layer above it, about the actor whose
+// turn the calling thread runs. Declared here; the actor layer defines it
+// (src/actor/turn/async_calls.cpp).
 #pragma once
 
 #include <exception>
@@ -12,20 +13,23 @@ class io_driver_slot;
 
 namespace troupe::tasks {
 
-// A counted hold on the actor whose turn this thread runs; null outside of turns.
+// Returns a counted reference to the actor whose turn the calling thread runs; null outside of
+// turns.
 void* hold_current_actor() noexcept;
 void drop_actor(void* held) noexcept;
-// As an ordinary message, whose `act` gets no object that it knows.
+// Sends an ordinary message to it. The message's `act` gets an object that it must not use.
 void send_to_actor(void* held, sched::message& mail);
-// Whether the object is the running actor's, or lies in it; false outside of turns.
+// Whether the object is the running actor's object or lies inside it; false outside of turns.
 bool is_part_of_current_actor(const void* object) noexcept;
-// In a turn: a stop discards what is queued, and what goes on meanwhile is to be cancelled.
+// Whether a stop discards queued work, so that each wait that begins is to be cancelled. Called in
+// a turn.
 bool is_discarding(const void* actor) noexcept;
-// A failure of the running actor; outside of turns nobody would hear of it: std::terminate.
+// Reports a failure of the running actor. Outside of turns nothing could receive the report, so it
+// calls std::terminate.
 void report_unheard(std::exception_ptr what) noexcept;
-// Where the I/O of the runtime is whose actor this thread runs a turn of; null outside of turns.
+// The I/O of the runtime whose actor's turn the calling thread runs; null outside of turns.
 sched::io_driver_slot* current_io() noexcept;
-// Throws usage_error in a handler: it would hold its thread.
+// Throws usage_error in a handler, since a handler that blocks would block its worker.
 void check_may_block(const char* what);
 
 }  // namespace troupe::tasks

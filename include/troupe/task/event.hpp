@@ -1,4 +1,5 @@
-// event and latch: something that happens once, or a number of times, for any number of waiters.
+// event and latch: a thing that happens once (event) or must happen a number of times (latch), for
+// any number of waiters.
 #pragma once
 
 #include <atomic>
@@ -10,7 +11,8 @@
 
 namespace troupe {
 
-// Set or not; whoever waits goes on as soon as it is set. Any thread; copies are the same event.
+// A flag that coroutines and threads can wait for; set() resumes all waiters. Thread: any. Copies
+// refer to the same event.
 //
 // Example:
 //     troupe::task<> door(troupe::event opened) {
@@ -28,13 +30,14 @@ class event {
  public:
   event();
 
-  // Once set it stays so until reset().
+  // An event stays set until reset().
   void set() const;
   void reset() const;
   bool is_set() const;
 
-  // Ready when it is set. co_await it, with timeout() or stop() if you like, or block in get() on a
-  // thread of your own. Cost: about 100 ns; those that gave up are forgotten.
+  // Returns a future that is ready when the event is set. co_await it, also with timeout() or
+  // stop(), or block in get() on a thread of your own. Cost: about 100 ns. A wait that was given up
+  // leaves nothing behind.
   [[nodiscard]] future<> wait() const;
 
  private:
@@ -42,12 +45,13 @@ class event {
   std::shared_ptr<state> state_;
 };
 
-// Opens when it was counted down to zero, and stays open. Any thread; copies are the same latch.
+// A counter that opens when it was counted down to zero, and then stays open. Thread: any. Copies
+// refer to the same latch.
 class latch {
  public:
   explicit latch(std::size_t count);
 
-  // Throws usage_error for more than is left.
+  // Throws usage_error if `by` is more than the remaining count.
   void count_down(std::size_t by = 1) const;
   bool is_open() const { return opened_.is_set(); }
   [[nodiscard]] future<> wait() const { return opened_.wait(); }

@@ -1,4 +1,4 @@
-// promise and future: a result that comes once, from anywhere.
+// promise and future: one result that is set once, from any thread.
 #pragma once
 
 #include <chrono>
@@ -25,13 +25,13 @@ class future;
 
 namespace tasks {
 
-// A coroutine's wait for a result.
+// A coroutine's suspension until a result is ready.
 class future_wait : public suspension, public observer {
  public:
   explicit future_wait(shared_state& of, sched::message::handler acts = &act_on) noexcept
       : suspension(acts), observer{&on_resolved}, of_(&of) {}
   bool suspend(coroutine& who);
-  void finish() const {  // throws when it did not end by the result
+  void finish() const {  // throws if the wait ended in another way than by the result
     if (ended != outcome::arrived) [[unlikely]]
       throw_early_end();
   }
@@ -47,17 +47,18 @@ class future_wait : public suspension, public observer {
   shared_state* of_;
 };
 
-// What a wait for a result waits for; null for others.
+// The state for whose result this suspension waits; null for other suspensions.
 const shared_state* awaited_by(const suspension& one) noexcept;
-// What a wait for an ask's answer waits for; null for others.
+// The link of the ask for whose answer this suspension waits; null for other suspensions.
 const ask_link* asked_by(const suspension& one) noexcept;
-// Ends a wait for a result that would never end. True: the caller is to call over(). False: its end
-// is on the way.
+// Ends a wait for a result that would never end. Returns true if the caller must call over(); false
+// if the wait is already ending.
 bool refuse(suspension& one) noexcept;
-// Throws what was said of that wait (src/actor/waits/deadlocks.cpp).
+// Throws the text that the search for deadlocks wrote about this wait
+// (src/actor/waits/deadlocks.cpp).
 [[noreturn]] void throw_refused(const suspension& one);
 
-// The same with a limit of time and a stop token, or one of them.
+// A future_wait with a time limit or a stop token, or both.
 class limited_suspension final : public future_wait, public timer {
  public:
   explicit limited_suspension(shared_state& of) noexcept : future_wait(of), timer(&on_time) {}
@@ -74,10 +75,11 @@ class limited_suspension final : public future_wait, public timer {
   bool armed_ = false;
 };
 
-// A promise was dropped. Needs no memory: without any it is a bad_alloc.
+// The result of a promise that was dropped. Without memory for it, the result is a std::bad_alloc
+// instead.
 std::exception_ptr broken_error() noexcept;
 
-// The resolver's last touch of the state.
+// Sets the result and resolves the state. The resolver does not touch the state afterwards.
 template <class T, class Value>
 void resolve_with(state_of<T>& state, Value&& set) noexcept {
   try {
@@ -88,10 +90,10 @@ void resolve_with(state_of<T>& state, Value&& set) noexcept {
   state.resolve();
 }
 
-// Between the library's own parts.
+// Access for other parts of the library; not for users.
 struct future_access;
 
-// The taker's hold on a state.
+// Owns the receiver's share of a state.
 template <class State>
 class state_ref {
  public:
@@ -117,8 +119,8 @@ class state_ref {
 
 }  // namespace tasks
 
-// The end that gives the result: once. Move-only; any thread, one at a time. Dropped without a
-// result it resolves its future with broken_promise.
+// The side that sets the result, once. Move-only. Thread: any, one at a time. Errors: a promise
+// that is dropped without a result resolves its future with broken_promise.
 //
 // Example:
 //     troupe::promise<int> answer;
@@ -139,12 +141,12 @@ class promise {
     if (state_ != nullptr) break_it();
   }
 
-  // Once; then a usage_error.
+  // The future of this promise. Throws usage_error at the second call.
   future<T> get_future();
 
-  // Resolves: what awaits the future goes on. A second time is a usage_error. When copying or
-  // moving the value throws, that is the result. A null exception is a usage_error, too; the
-  // promise is as it was.
+  // Set the result and resume the coroutine that awaits the future. If copying or moving the value
+  // throws, that exception is the result. Errors: usage_error if the promise was already resolved,
+  // or if the exception is null; the promise then stays unchanged.
   template <class... Value>
   requires(sizeof...(Value) == (std::is_void_v<T> ? 0 : 1)) void set_value(Value&&... value) {
     tasks::resolve_with(take(),
@@ -157,8 +159,8 @@ class promise {
     tasks::resolve_with(take(), [&](tasks::result_of<T>& to) { to.fail(std::move(what)); });
   }
 
-  // Nobody will look at the result any more: its future was taken, and has gone. A hint while it is
-  // being moved.
+  // Whether the future was taken and then dropped, so that nobody will read the result. Only a hint
+  // while the future is being moved.
   bool abandoned() const noexcept { return future_taken_ && state_ != nullptr && state_->left(); }
 
   void swap(promise& other) noexcept {
@@ -179,9 +181,9 @@ class promise {
   bool future_taken_ = false;
 };
 
-// The end that gets the result: once. Move-only. Any thread, one at a time; in a coroutine
-// `co_await` it, elsewhere use then() or block in get(). Dropping it drops the result, and whatever
-// makes that goes on.
+// The side that gets the result, once. Move-only. Thread: any, one at a time; in a coroutine
+// `co_await` it, elsewhere use then() or block in get(). Lifetime: a future that is dropped drops
+// the result; the work that produces the result continues.
 //
 // Example:
 //     struct Store { int read(int key) { return key * 2; } };
@@ -214,18 +216,20 @@ class future {
   // Whether get() would return at once.
   bool ready() const noexcept { return state_ && state_->resolved(); }
 
-  // Blocks until the result is there; gives the value or throws the exception. For threads that are
-  // not the runtime's: usage_error in a handler; and on the main thread, outside of run(), for what
-  // comes in run() alone: the answer of an actor of the main thread, and whatever a simulated
-  // program has yet to do; deadlock for what needs that in its turn. Other threads have a second to
-  // call run() first. Then the future is as it was.
+  // Blocks until the result is ready; returns the value or throws the exception.
+  //
+  // Thread: one that is not the runtime's. Errors: usage_error in a handler; usage_error on the
+  // main thread, outside of run(), for a result that only run() can produce, which is the answer of
+  // an actor of the main thread, and each pending result of a simulated program; deadlock for a
+  // result that itself depends on such a result. Before this, other threads have one second to call
+  // run(). After one of these errors the future is unchanged.
   T get() {
     wait();
     auto state = std::move(state_);
     return state->result.take();
   }
   void wait() const { static_cast<void>(wait_for(std::chrono::nanoseconds::max())); }
-  // False when the time is over first; what is past is over at once.
+  // Returns false if the time is over first; a time that is zero or negative is over at once.
   bool wait_for(std::chrono::nanoseconds at_most) const {
     check();
     if (state_->resolved()) return true;
@@ -257,11 +261,14 @@ class future {
     return awaiter(std::move(state_));
   }
 
-  // Calls one of these when the result is there: `on_value` with the value, or `on_error` with the
-  // exception, and with what on_value throws. In an actor's turn they are called in a later turn of
-  // that actor; elsewhere on the thread that resolves: at once, unless 64 such callbacks are under
-  // way on it, each called in the one before; then when the innermost has returned. What on_error
-  // throws is a failure of the actor; outside of actors it ends the program.
+  // Calls `on_value` with the value, or `on_error` with the exception, when the result is ready. An
+  // exception that on_value throws also goes to on_error.
+  //
+  // Thread: after a call from an actor's turn, the callback runs in a later turn of that actor.
+  // Otherwise it runs on the thread that resolves the promise, at once; but if 64 such callbacks
+  // are already nested on that thread, it runs when the innermost has returned. Errors: an
+  // exception that on_error throws is a failure of the actor; outside of actors it ends the
+  // program.
   template <class OnValue, class OnError>
   void then(OnValue&& on_value, OnError&& on_error) {
     check();
@@ -278,16 +285,16 @@ class future {
     tasks::callback<T, std::decay_t<OnValue>, std::decay_t<OnError>>::start(
         state_, std::forward<OnValue>(on_value), std::forward<OnError>(on_error));
   }
-  // What comes as an exception is a failure of the actor whose turn this is.
+  // The same without on_error: an exception is a failure of the actor whose turn this is.
   template <class OnValue>
   void then(OnValue&& on_value) {
     then(std::forward<OnValue>(on_value),
          [](std::exception_ptr what) { std::rethrow_exception(std::move(what)); });
   }
 
-  // Not longer than this, or not when a stop is requested: then timed_out or cancelled is thrown,
-  // and the result is dropped when it comes. The result, the time, the token: exactly one of them
-  // ends the wait.
+  // A future with a time limit, a stop token, or both. If the limit is reached or a stop is
+  // requested first, co_await throws timed_out or cancelled, and the result is dropped when it
+  // arrives. Exactly one of result, time and token ends the wait.
   class limited {
    public:
     class awaiter {
@@ -394,7 +401,7 @@ struct future_access {
   static promise<T> promise_of(state_of<T>& adopted) noexcept {
     return promise<T>(adopted);
   }
-  // Of a state that nobody takes yet.
+  // The future of a state that has no receiver yet.
   template <class T>
   static future<T> future_of(state_of<T>& state) noexcept {
     state.take();
@@ -412,7 +419,7 @@ struct future_access {
   static state_of<T>* state(const promise<T>& of) noexcept {
     return of.state_;
   }
-  // The caller resolves it.
+  // Gives up the promise's share; the caller must resolve the state.
   template <class T>
   static state_of<T>& release(promise<T>& of) noexcept {
     return *std::exchange(of.state_, nullptr);

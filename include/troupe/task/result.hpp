@@ -1,4 +1,4 @@
-// result_of: what a coroutine or a promise comes to: nothing yet, a value, or an exception.
+// result_of: the result of a coroutine or a promise: nothing yet, a value, or an exception.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,14 @@
 
 namespace troupe::tasks {
 
-// void and references as something that can be stored.
+// The type in which a result is stored, also for void and references.
 struct nothing {};
 template <class T>
 using stored =
     std::conditional_t<std::is_void_v<T>, nothing,
                        std::conditional_t<std::is_reference_v<T>, std::remove_reference_t<T>*, T>>;
 
-// What it throws, or null: copying or moving a value may.
+// Returns the exception that the step throws, or null. Copying or moving a value may throw.
 template <class Step>
 std::exception_ptr failure_of(Step step) noexcept {
   try {
@@ -45,24 +45,24 @@ class result_of {
 
   bool there() const noexcept { return content_.index() != 0; }
   bool failed() const noexcept { return content_.index() == 2; }
-  // Null when it is not an exception.
+  // The exception, or null if there is none.
   std::exception_ptr failure() const noexcept {
     const auto* what = std::get_if<2>(&content_);
     return what == nullptr ? nullptr : *what;
   }
-  // The same for one who tells of it: nobody else need.
+  // The same, moved out, for a caller that reports the failure; no other caller then need do so.
   std::exception_ptr take_failure() noexcept {
     auto* what = std::get_if<2>(&content_);
     return what == nullptr ? nullptr : std::exchange(*what, nullptr);
   }
 
-  // The value as it stays here; throws a copy of the exception.
+  // The value, which stays here. Throws a copy of the exception.
   const stored<T>& look() const {
     if (const auto* what = std::get_if<2>(&content_)) std::rethrow_exception(*what);
     return std::get<1>(content_);
   }
 
-  // The value is moved out; throws the exception.
+  // Moves the value out, or throws the exception.
   T take() {
     if (auto* what = std::get_if<2>(&content_)) std::rethrow_exception(std::move(*what));
     if constexpr (std::is_reference_v<T>) {

@@ -1,4 +1,4 @@
-// shared_state: what a promise and its future have in common. The library's own.
+// shared_state: the state that a promise and its future share. For the library's own use.
 #pragma once
 
 #include <atomic>
@@ -15,22 +15,23 @@
 
 namespace troupe::tasks {
 
-// Who is told, once, on the thread that resolves.
+// The party that is told of the result, once, on the thread that resolves.
 struct observer {
   void (*resolved)(observer&) noexcept;
 };
 
-// One that resolves others in its turn, or calls who may. `resolved` is to call tell_nested.
+// An observer that, when it is told, may resolve further states or run user code that does. Its
+// `resolved` must call tell_nested.
 struct nested_observer : observer {
   nested_observer* next = nullptr;
 };
-// Calls `act` at once, unless 64 such calls are under way on this thread, each in the one before: a
-// chain of any length would need a stack of any size. Then the innermost of them calls it when it
-// has returned, in the order in which they came.
+// Calls `act` at once, unless 64 such calls are already nested on this thread. In that case the
+// innermost of them makes the call when it has returned, in order of arrival. Without the limit, a
+// chain of any length would need a stack of any size.
 void tell_nested(nested_observer& one, void (*act)(observer&) noexcept) noexcept;
 
-// Of an ask, and of what else has one who must act before it is resolved: who waits for whom, so
-// that a circle is found (docs/protocols/deadlocks.md).
+// Belongs to an ask, and to each other wait whose result depends on a known actor or job. It
+// records who waits for whom, so that a cycle is found (docs/protocols/deadlocks.md).
 struct shared_state;
 struct ask_link {
   enum class of : std::uint8_t { answer, object, room, job };
@@ -39,33 +40,33 @@ struct ask_link {
   ask_link(const ask_link&) = delete;
   ask_link& operator=(const ask_link&) = delete;
   ~ask_link();
-  // Else check_circle would find nothing.
+  // Whether the ask may close a cycle of waits. If false, check_circle would find nothing.
   bool may_close_circle() const noexcept {
     return by_turn && (asker == asked || (parent != nullptr && callee_active));
   }
-  // the actor whose turn asked, if that is an async call and keeps its messages waiting
+  // the actor whose turn asked, if an async call asked and its actor handles no messages meanwhile
   const void* asker = nullptr;
-  const void* asked = nullptr;  // the actor that answers, or has the mailbox; or the job
-  sched::message::handler method = nullptr;  // of a job: null
-  const char* name = nullptr;                // of a job
-  // the ask that the asker's async call answers; counted, while this one is not done. Under the
-  // lock
+  const void* asked = nullptr;  // the actor that answers or whose mailbox is full; or the job
+  sched::message::handler method = nullptr;  // null for a job
+  const char* name = nullptr;                // of the job
+  // the ask that the asker's async call answers, by a counted reference, as long as this ask is not
+  // done. Guarded by the lock
   shared_state* parent = nullptr;
-  // what its handler has returned the future of; counted, set once
+  // the state of the future that the handler returned; counted, set once
   std::atomic<shared_state*> forwarded{nullptr};
-  source_line at = nullptr;  // where it is awaited
+  source_line at = nullptr;  // the source line that awaits the ask
   of kind = of::answer;
-  bool by_turn = false;  // an async call asked
-  // so many ordinary methods in a row asked before this; no more than passed_max
+  bool by_turn = false;  // whether an async call asked
+  // how many ordinary methods asked in a row before this ask, up to passed_max
   std::uint8_t passed = 0;
   static constexpr std::uint8_t passed_max = 250;
-  bool callee_active = false;  // when it was asked the callee was not inactive
-  // as shared_state's, until its handler has returned a future, which others may resolve
+  bool callee_active = false;  // whether the callee was active when it was asked
+  // as shared_state's, until the handler has returned a future, which other threads may resolve
   std::atomic<std::uint8_t> main_lane{0};
-  std::atomic<bool> waited{false};  // an async call is suspended for it, with no limit
-  // a timeout, a stop token or the end of the asker has ended the wait for it
+  std::atomic<bool> waited{false};  // whether an async call is suspended for it without a limit
+  // set when a timeout, a stop token or the end of the asker has ended the wait
   std::atomic<bool> given_up{false};
-  // who looks at `parent` of an ask that is not his own, or drops it
+  // held by a thread that reads or drops the `parent` of another thread's ask
   mutable std::atomic<bool> locked{false};
 
   void lock() const noexcept;
@@ -73,8 +74,8 @@ struct ask_link {
   void unlock() const noexcept { locked.store(false, std::memory_order_release); }
 };
 
-// Throws deadlock when the async call that asked, and is about to wait, would wait for itself, as
-// far as a few links tell (src/actor/turn/async_calls.cpp).
+// Throws deadlock if the async call that asked, and that is about to wait, would wait for itself.
+// Follows only a few links (src/actor/turn/async_calls.cpp).
 void check_circle(const ask_link& of);
 
 struct shared_state {
@@ -83,46 +84,49 @@ struct shared_state {
   shared_state(const shared_state&) = delete;
   shared_state& operator=(const shared_state&) = delete;
 
-  // src/task/one_shot.hpp says what these do.
+  // See src/task/one_shot.hpp for what these functions do.
   // order: acquire  as there
   bool resolved() const noexcept { return word.load(std::memory_order_acquire) == done; }
   bool attach(observer& waiting) noexcept;
   bool detach(observer& waiting) noexcept;
-  // There is a taker, who is about to be told of the result. Nobody else knows of it yet.
+  // Registers a receiver, which will be told of the result. Called before another thread knows of
+  // the receiver.
   // order: relaxed  how the taker comes to know publishes it
   void take() noexcept { word.store(0, std::memory_order_relaxed); }
-  // Nobody is left to take it. A hint for the resolver.
+  // Whether no receiver is left. A hint for the resolver.
   // order: relaxed  a hint
   bool left() const noexcept { return word.load(std::memory_order_relaxed) == untaken; }
-  void resolve() noexcept;  // tells the observer, if there is one; the resolver's last touch
-  void leave() noexcept {   // the taker's
+  // tells the observer, if there is one; the resolver does not touch the state afterwards
+  void resolve() noexcept;
+  void leave() noexcept {  // called by the receiver
     // order: acquire  as drop_ref
     const bool last = resolved() && refs.load(std::memory_order_acquire) == 1;
     last ? static_cast<void>(free(*this, false)) : leave_early();
   }
   void leave_early() noexcept;
 
-  // The resolver and the taker have one together, which whoever is the last of them drops.
+  // The resolver and the receiver share one reference; the last of the two drops it.
   void add_ref() noexcept;
-  void drop_ref() noexcept;  // frees it with the last one
-  void be_done() noexcept;   // drops theirs
+  void drop_ref() noexcept;  // frees the state with the last reference
+  void be_done() noexcept;   // drops the shared reference
 
-  // Blocks the calling thread until it is resolved. False when that did not come about in time.
-  // Throws usage_error when it waits without a limit for what only run() on this very thread can
-  // resolve, and deadlock when that waits for such a thing in its turn.
+  // Blocks the calling thread until the state is resolved. Returns false if the time is over first.
+  // Without a time limit it throws usage_error if only run() on this very thread can resolve the
+  // state, and deadlock if the state depends on such a result.
   bool wait(std::chrono::nanoseconds at_most);
 
   static constexpr std::uintptr_t done = 1, untaken = 2;
   std::atomic<std::uintptr_t> word{untaken};
   std::atomic<std::uint32_t> refs{1};
-  bool queued = false;  // what resolves it may not have begun: a taker who leaves asks `free`
-  bool marked = false;  // what `free` wants to know
-  // nobody but who is in run() can resolve it (src/task/main_lanes.hpp)
+  // the work that resolves it may not have begun: a receiver that leaves early asks `free`
+  bool queued = false;
+  bool marked = false;  // for `free`'s own use
+  // not 0 if only the thread that is in run() can resolve it (src/task/main_lanes.hpp)
   std::uint8_t main_lane = 0;
-  // Early: only if what would have resolved it does not begin any more, or goes on without it.
-  // False, and nothing done, if it has begun.
+  // Frees the state. With `early`, only if the work that would have resolved it will not begin any
+  // more, or can run without it; returns false and does nothing if that work has begun.
   bool (*const free)(shared_state&, bool early) noexcept;
-  ask_link* asked = nullptr;  // of an ask
+  ask_link* asked = nullptr;  // not null for an ask
 };
 
 inline ask_link::~ask_link() {
@@ -131,23 +135,26 @@ inline ask_link::~ask_link() {
   if (shared_state* const source = forwarded.load(std::memory_order_acquire)) source->drop_ref();
 }
 
-// The calling thread runs jobs: what these are known by, for who looks for deadlocks; null for
-// other threads.
+// The identity of the calling thread as a runner of jobs, for the search for deadlocks; null for
+// threads that run no jobs.
 extern constinit thread_local const void* job_thread;
-// A thread that runs jobs, or has made a runtime or called run(), while it is blocked for a state
-// without a limit of time.
+// A thread that is blocked for a state without a time limit. The thread runs jobs, or it has made a
+// runtime or called run().
 struct blocked_thread {
-  const void* job_thread;  // null: it runs none
-  // as lanes name it (src/task/main_lanes.hpp), once others have had the time to call run(); else 0
+  const void* job_thread;  // null if it runs no jobs
+  // the thread as lanes name it (src/task/main_lanes.hpp), once other threads have had the time to
+  // call run(); 0 before
   std::uint64_t main_thread;
-  std::uint64_t number;  // of this wait; a later one has a higher number
+  std::uint64_t number;  // of this wait; later waits have higher numbers
   const shared_state& waits_for;
 };
-// They stay so meanwhile. The number of the newest wait that there was.
+// Calls `look` for each blocked thread; none of them continues during the call. Returns the number
+// of the newest wait so far.
 std::uint64_t for_each_blocked(void* context, void (*look)(void* context, const blocked_thread&));
-// Ends that wait by a `deadlock` with this text. False when it has ended, or its end is on the way.
+// Ends that wait with a `deadlock` that has this text. Returns false if the wait has ended or is
+// already ending.
 bool refuse_blocked(std::uint64_t number, std::string&& text) noexcept;
-// Of a state that only who is in run() can resolve; else 0.
+// The lane of a state that only the thread in run() can resolve; 0 for other states.
 std::uint8_t lane_of(const shared_state& of) noexcept;
 
 template <class T>

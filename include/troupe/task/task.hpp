@@ -1,4 +1,4 @@
-// task<T>: a coroutine that runs when somebody awaits it, and resumes who awaits it.
+// task<T>: a coroutine that starts when a coroutine awaits it, and then resumes that coroutine.
 #pragma once
 
 #include <chrono>
@@ -25,8 +25,9 @@ class task;
 
 namespace tasks {
 
-// Frames come from the block pool. Never inline: a coroutine that destroys another one must not
-// keep the address of the pool's thread-local over a suspension.
+// Coroutine frames come from the block pool. Never inlined: a coroutine that destroys another one
+// must not keep the address of the pool's thread-local across a suspension, after which it may run
+// on another thread.
 void* allocate_frame(std::size_t bytes);
 void deallocate_frame(void* frame, std::size_t bytes) noexcept;
 
@@ -35,8 +36,8 @@ inline constexpr bool is_task = false;
 template <class T>
 inline constexpr bool is_task<task<T>> = true;
 
-// What timeout() and stop() of a named awaitable say. `Refused` is void: the sentence comes when
-// somebody calls them.
+// The compile error for timeout() and stop() of a named awaitable. `Refused` is void; it is a
+// template parameter so that the error appears only when such a function is called.
 template <class Refused>
 [[noreturn]] void refuse_named_awaitable() {
   static_assert(!std::is_void_v<Refused>,
@@ -88,16 +89,16 @@ struct promise_base : coroutine {
   }
 };
 
-// A coroutine around tasks that were given to it first (timeout(), when_all): it is a part of what
-// they are parts of.
+// Whether a coroutine with this parameter wraps tasks that it was given (timeout(), when_all). Such
+// a coroutine counts as a part of the object of which those tasks are parts.
 template <class Object>
 inline constexpr bool holds_tasks = is_task<Object>;
 template <class T>
 inline constexpr bool holds_tasks<std::vector<task<T>>> = true;
 
-// What a coroutine remembers before it begins: the object whose method it is, or its first
-// argument; around tasks what these remember, of several the first that is a part of the running
-// actor.
+// The object that a coroutine remembers before it begins: the object whose method it is, or its
+// first argument. A coroutine that wraps tasks takes the object that a task remembers; of several
+// tasks, the first one whose object is a part of the running actor decides.
 class remembered_object {
  public:
   template <class First, class... Args>
@@ -127,7 +128,7 @@ template <class T>
 struct promise_of final : promise_base {
   promise_of() noexcept {}
   template <class Object, class... Args>
-  // for g++ 12 an `Object&` of an object is an Object, too
+  // g++ 12 also matches an `Object&` of an object as an Object
   requires std::is_class_v<std::remove_reference_t<Object>>
   explicit promise_of(Object& object, const Args&... args) noexcept {
     remember_object(remembered_object(object, args...).get());
@@ -150,7 +151,7 @@ template <>
 struct promise_of<void> final : promise_base {
   promise_of() noexcept {}
   template <class Object, class... Args>
-  // for g++ 12 an `Object&` of an object is an Object, too
+  // g++ 12 also matches an `Object&` of an object as an Object
   requires std::is_class_v<std::remove_reference_t<Object>>
   explicit promise_of(Object& object, const Args&... args) noexcept {
     remember_object(remembered_object(object, args...).get());
@@ -161,9 +162,9 @@ struct promise_of<void> final : promise_base {
   result_of<void> result;
 };
 
-// The parent is about to suspend. Most children suspend nowhere: so the child runs here and now,
-// unless that has nested too deep, and the parent suspends only if the child does. False when it
-// need not.
+// Called when the parent is about to suspend for its child. Most children never suspend. So the
+// child runs at once, inside the parent's co_await, unless children are already nested too deep;
+// the parent suspends only if the child does. Returns whether the parent must suspend.
 TROUPE_INLINE bool run_child(coroutine& child, coroutine& parent) noexcept {
   async_call& in = *parent.in;
   child.in = &in;
@@ -178,17 +179,17 @@ TROUPE_INLINE bool run_child(coroutine& child, coroutine& parent) noexcept {
   child.handle().resume();
   --in.nested;
   if (child.parent == 0) return false;
-  // It goes on in this async call's loop, and so not before this returns.
+  // The loop of the async call resumes the child later, so not before this function returns.
   child.parent = awaiting;
   return true;
 }
 
 struct task_access;
 
-// Tasks; and works and forks (work.hpp).
+// True for tasks; also for works and forks (work.hpp).
 template <class T>
 inline constexpr bool runs_when_awaited = is_task<T>;
-// Whether to call it is only to make one, which runs when somebody awaits it.
+// Whether a call of Function only makes a coroutine, which runs when it is awaited.
 template <class Function, class... Args>
 concept makes_task =
     runs_when_awaited < std::remove_cvref_t < std::invoke_result_t < std::decay_t<Function>
@@ -196,22 +197,21 @@ concept makes_task =
 
 }  // namespace tasks
 
-// A lazy coroutine: nothing of it runs before it is awaited, returned by an actor's method that was
-// called by a message, or given to runtime::spawn. Move-only. Awaited once, in another task; it
-// runs in the turns of the actor (or spawned task) that awaits it, on whichever worker that has,
-// and co_await gives its value or throws its exception.
+// A lazy coroutine. It starts when it is awaited, when the actor method that returned it was called
+// by a message, or when it was passed to runtime::spawn. Move-only. Await it once, in another task:
+// co_await gives its value or throws its exception.
 //
-// Depth: tasks that await tasks use no stack, however many there are. Cost: a frame from the block
-// pool, about 10 ns. When its actor is stopped, what it awaits throws troupe::cancelled; a task
-// that is never run is just destroyed.
+// Thread: it runs in the turns of the actor (or spawned task) that awaits it, on the worker that
+// runs those turns. Cost: a frame from the block pool, about 10 ns. Tasks that await tasks use no
+// stack, however deep the chain is. Errors: when the actor is stopped, the operation that the task
+// awaits throws troupe::cancelled. Lifetime: a task that never ran is just destroyed.
 //
-// GCC 12 destroys objects twice that a temporary closure or aggregate holds in the very expression
-// of a co_await
-// (`co_await f([name]{…})`, `co_await f(Point{…})`): with that compiler give such things a name
-// first and move them in, or name the task: `auto t = f([name]{…}); co_await std::move(t);`.
-// GCC 12.2 also lays out the frame of a coroutine wrongly that awaits in a condition, `if (co_await
-// …)`, and declares no variable at the top of its body (its bug 106188): `const bool ok = co_await
-// …; if (ok)` is right.
+// GCC 12 destroys objects twice that are held by a temporary closure or aggregate in the same
+// expression as a co_await (`co_await f([name]{…})`, `co_await f(Point{…})`). With that compiler,
+// name such an object first and move it in, or name the task: `auto t = f([name]{…}); co_await
+// std::move(t);`. GCC 12.2 also gives a wrong frame layout to a coroutine that awaits in a
+// condition, `if (co_await …)`, and that declares no variable at the top of its body (GCC bug
+// 106188). Write `const bool ok = co_await …; if (ok)` instead.
 //
 // Example:
 //     troupe::task<int> half(int n) { co_return n / 2; }
@@ -250,9 +250,9 @@ class [[nodiscard]] task {
   };
   awaiter operator co_await() && noexcept { return awaiter(std::move(*this)); }
 
-  // The same task, for so long at most: then it is cancelled, and when it has ended timed_out is
-  // thrown. Of when_all and when_any, too: `co_await when_all(one(), two()).timeout(span)`. The
-  // time begins when it is awaited.
+  // Returns the same task with a time limit. After `at_most`, counted from the co_await, the task
+  // is cancelled; when it has ended, the co_await throws timed_out. Also for when_all and when_any:
+  // `co_await when_all(one(), two()).timeout(span)`.
   task timeout(std::chrono::nanoseconds at_most) &&;
 
  private:
@@ -272,7 +272,7 @@ inline task<void> promise_of<void>::get_return_object() noexcept {
   return task<void>(std::coroutine_handle<promise_of>::from_promise(*this));
 }
 
-// Between the library's own parts.
+// Access for other parts of the library; not for users.
 struct task_access {
   template <class T>
   static coroutine& root(task<T>& of) noexcept {
@@ -287,7 +287,7 @@ struct task_access {
   static const void* object_before_start(const task<T>& of) noexcept {
     return of.handle_ ? of.handle_.promise().object_before_start() : nullptr;
   }
-  // The root lives on, and is somebody else's.
+  // Gives up the ownership of the root, which another object now owns.
   template <class T>
   static void release(task<T>& of) noexcept {
     of.handle_ = nullptr;
@@ -307,8 +307,8 @@ void remembered_object::look(const task<T>& of) noexcept {
     found_ = object;
 }
 
-// Keeps what makes a task, and its arguments, in the frame around that task: they live until it has
-// ended, or is destroyed.
+// Keeps the callable that makes a task, and its arguments, in a frame around that task, so that
+// they live until the task has ended or is destroyed.
 template <class T, class Maker, class... Args>
 task<T> run_made(Maker make, Args... args) {
   task<T> made = std::invoke(std::move(make), std::move(args)...);

@@ -1,5 +1,5 @@
-// timer: something that happens at a time. The library's own; users meet sleep_for, sleep_until and
-// timeouts.
+// timer: an event at a point in time. For the library's own use; users meet sleep_for, sleep_until
+// and timeouts.
 #pragma once
 
 #include <algorithm>
@@ -18,32 +18,33 @@ namespace troupe::tasks {
 
 class timers;
 
-// Armed, it stays where it is until it has expired or cancel() has returned.
+// An armed timer must not move before it has expired or cancel() has returned.
 struct timer {
   enum class state : std::uint8_t { idle, armed, due, fired };
 
-  // On the thread that keeps the time; it may free the timer.
+  // `on_time` runs on the thread that keeps the time; it may free the timer.
   explicit timer(void (*on_time)(timer&) noexcept, bool is_weak = false) noexcept
       : expired(on_time), weak(is_weak) {}
   timer(const timer&) = delete;
   timer& operator=(const timer&) = delete;
 
   void (*const expired)(timer&) noexcept;
-  timer* next = nullptr;  // these are the wheel's
+  timer* next = nullptr;  // these belong to the timer wheel
   timer** link = nullptr;
-  std::int64_t due_tick = 0;  // before it is armed, its owner's
+  std::int64_t due_tick = 0;  // belongs to the owner before the timer is armed
   std::uint16_t slot = 0;
   state is = state::idle;
-  bool weak;  // it does not keep the program alive
+  bool weak;  // a weak timer does not keep the program alive
 };
 
-// Any thread. `due_ns` in the clock's own time; what is past is due at once. Throws
-// std::system_error when the thread that keeps the time cannot be started.
+// Arms the timer. `due_ns` is in the clock's own time; a time in the past is due at once. Throws
+// std::system_error if the thread that keeps the time cannot be started. Thread: any.
 void arm(timers& clock, timer& one, std::int64_t due_ns);
-// True when it has not expired and will not. False: it has, and its function has returned.
+// Returns true if the timer has not expired and will not. False: it has expired, and its function
+// has returned.
 bool cancel(timers& clock, timer& one) noexcept;
 std::int64_t now_ns(const timers& clock) noexcept;
-// A span from now on as a time; far ones count as the end of time.
+// The time at which a span that begins now ends; a time too far away becomes the largest time.
 std::int64_t due_in(const timers& clock, std::chrono::nanoseconds span) noexcept;
 
 class sleep_suspension final : public suspension, public timer {
@@ -59,7 +60,7 @@ class sleep_suspension final : public suspension, public timer {
     return suspend(awaiting.promise());
   }
   void await_resume() const;
-  // What the wait, or the timer, is a part of; null if that is no sleep.
+  // The sleep of which this wait, or this timer, is a part; null if it is part of no sleep.
   static sleep_suspension* of(suspension& part) noexcept {
     return part.act == &act_on ? static_cast<sleep_suspension*>(&part) : nullptr;
   }
@@ -73,12 +74,12 @@ class sleep_suspension final : public suspension, public timer {
   static void on_time(timer& self) noexcept;
 };
 
-// One word, since it lies in the coroutine's frame beside its wait.
+// One word, since it lies in the coroutine's frame beside the suspension.
 class sleep {
  public:
   explicit sleep(std::chrono::nanoseconds span) noexcept
       : ns_(std::max<std::int64_t>(span.count(), 0)) {}
-  // The program may be out of work while this sleeps; then it does not go on before the next run(),
+  // The program may run out of work during this sleep; the task then continues in the next run(),
   // if at all.
   sleep weak() const noexcept {
     sleep same = *this;
@@ -90,10 +91,10 @@ class sleep {
   }
 
  private:
-  std::int64_t ns_;  // less than zero: of a weak one, the complement
+  std::int64_t ns_;  // negative for a weak sleep: the complement of the span
 };
 
-// Over as soon as the other actors of the worker had their turn.
+// Ends as soon as the other actors of the worker had their turn.
 class yield_wait final : public suspension {
  public:
   yield_wait() noexcept : suspension(&act_on) {}
@@ -118,14 +119,14 @@ class yielding {
 
 namespace troupe {
 
-// co_await yield(): the other actors of this worker have a turn each before the task goes on. Its
-// own actor's messages wait, as always while a turn is suspended. Throws cancelled when its actor
-// is stopped.
+// co_await yield(): each other actor of this worker gets a turn before the task continues. The
+// messages of the task's own actor wait meanwhile, as always while a turn is suspended. Errors:
+// throws cancelled when its actor is stopped.
 [[nodiscard]] inline tasks::yielding yield() noexcept { return {}; }
 
-// co_await sleep_for(d): the task goes on after `d` at the earliest, on its actor's worker; no
-// thread sleeps. Lateness: about 0.1 ms on an idle machine. Throws cancelled when its actor is
-// stopped. Under the simulated policy the time is virtual and passes at once.
+// co_await sleep_for(span): the task continues after `span` at the earliest, on its actor's worker.
+// No thread blocks. Accuracy: about 0.1 ms late on an idle machine. Errors: throws cancelled when
+// its actor is stopped. Under the simulated policy the time is virtual and passes at once.
 //
 // Example:
 //     troupe::task<> blink() {
@@ -139,7 +140,8 @@ namespace troupe {
 [[nodiscard]] inline tasks::sleep sleep_for(std::chrono::nanoseconds span) noexcept {
   return tasks::sleep(span);
 }
-// So that a span of another unit is not converted in the frame of who awaits it.
+// A template, so that a span of another unit is not converted in the frame of the awaiting
+// coroutine.
 template <class Count, class Unit>
 requires std::convertible_to<std::chrono::duration<Count, Unit>, std::chrono::nanoseconds>
 [[nodiscard]] tasks::sleep sleep_for(std::chrono::duration<Count, Unit> span) noexcept {
@@ -148,11 +150,11 @@ requires std::convertible_to<std::chrono::duration<Count, Unit>, std::chrono::na
 TROUPE_REFUSE_REST(
     sleep_for,
     "troupe: sleep_for: it takes a time with its unit, as std::chrono::milliseconds(100)");
-// The same until a time of the steady clock; one that is past is due at once. Under the simulated
-// policy use sleep_for: real times mean nothing there.
+// The same until a time of the steady clock; a time in the past is due at once. Under the simulated
+// policy use sleep_for, since real times mean nothing there.
 [[nodiscard]] inline tasks::sleep sleep_until(std::chrono::steady_clock::time_point due) noexcept {
   const auto now = std::chrono::steady_clock::now();
-  // a difference to what is long past may overflow
+  // the difference to a time in the distant past might overflow
   return tasks::sleep(due > now ? due - now : std::chrono::nanoseconds(0));
 }
 

@@ -1,4 +1,4 @@
-// when_all and when_any: several tasks side by side, in the turns of one actor.
+// when_all and when_any: several tasks that run concurrently, in the turns of one actor.
 #pragma once
 
 #include <chrono>
@@ -32,8 +32,8 @@ struct branch final : async_call {
   coroutine& root;
 };
 
-// Of groups within groups that are started, or cancelled, each by the one around it: those deeper
-// than the stack should be wait here for the outermost.
+// For groups within groups, each started or cancelled by the group around it. Groups nested deeper
+// than the stack should be wait here for the outermost group.
 struct group_nest {
   static constexpr unsigned depth_max = 16;
   unsigned depth = 0;
@@ -41,21 +41,22 @@ struct group_nest {
   group** later_end = &later;
 };
 
-// The wait of the one who awaits them all. It is over when all have ended: of when_any's, too,
-// whose losers are cancelled as soon as there is a winner.
+// The suspension of the coroutine that awaits all branches. It ends when all branches have ended;
+// also for when_any, which cancels the other branches as soon as one has ended.
 class group final : public suspension {
  public:
   explicit group(bool first_only) noexcept : suspension(&act_on), first_only_(first_only) {}
-  // False when all are done already. `branches` live as long as the group.
+  // Returns false if all branches are already done. `branches` must live as long as the group.
   bool start(coroutine& who, std::span<branch> branches) noexcept;
   std::size_t winner() const noexcept { return winner_; }
-  // The wait as one for tasks side by side; null for others.
+  // The suspension as a group; null for other suspensions.
   static const group* of(const suspension& one) noexcept {
     return one.act == &act_on ? static_cast<const group*>(&one) : nullptr;
   }
   std::span<branch> branches() const noexcept { return branches_; }
   bool first_only() const noexcept { return first_only_; }
-  // Who awaits the tasks that this async call is one of; null when it is a call.
+  // The coroutine that awaits the group of which this async call is a branch; null if it is not a
+  // branch.
   static coroutine* awaits(const async_call& branch) noexcept {
     const group* const all = around(branch);
     return all == nullptr ? nullptr : all->who;
@@ -70,20 +71,21 @@ class group final : public suspension {
   void start_all() noexcept;
   void cancel_all() noexcept;
   void run(branch& one) noexcept;
-  bool count_done(branch& one) noexcept;  // true for the first
+  bool count_done(branch& one) noexcept;  // returns true for the first branch that is done
   async_call* end_if_done() noexcept;
   void go_on_if_done() noexcept;
 
   call_host at_{};
   std::span<branch> branches_;
   std::size_t left_ = 0, winner_ = SIZE_MAX;
-  group_nest *starts_ = nullptr, *cancels_ = nullptr;  // while it does so
+  // not null while it starts or cancels its branches
+  group_nest *starts_ = nullptr, *cancels_ = nullptr;
   group* next_later_ = nullptr;
   const bool first_only_;
   bool suspended_ = false, is_later_ = false;
 };
 
-// Awaits the branches of the tasks; each keeps its result in its own promise.
+// Awaits the branches of the tasks; each task keeps its result in its own promise.
 class group_awaiter {
  public:
   group_awaiter(bool first_only, std::span<coroutine* const> roots);
@@ -124,7 +126,7 @@ value_of<T> take_value(task<T>& of) {
   }
 }
 
-// Whatever can be awaited, as a task.
+// Wraps any awaitable in a task.
 template <class Awaitable>
 decltype(auto) awaiter_of(Awaitable&& awaited) {
   if constexpr (requires { std::forward<Awaitable>(awaited).operator co_await(); }) {
@@ -144,7 +146,7 @@ template <class T>
 using value_or_lvalue =
     std::conditional_t<std::is_lvalue_reference_v<T>, T, std::remove_cvref_t<T>>;
 
-// The task that is awaited for what when_all and when_any were given.
+// The task that when_all and when_any make from an argument.
 template <class Given>
 struct branch_of {
   using held = std::remove_cvref_t<Given>;
@@ -172,7 +174,7 @@ auto make_branch(Given&& given) {
   }
 }
 
-// Says what is wrong with what was given, once.
+// Prints one compile error that says what is wrong with the arguments.
 template <class... Given>
 consteval bool fit_branches() {
   constexpr bool calls = ((!branch_of<Given>::can_be_awaited && makes_task<Given>) || ...);
@@ -250,17 +252,22 @@ inline constexpr bool is_vector_alone<std::vector<T, Allocator>> = true;
 
 }  // namespace tasks
 
-// Runs the tasks side by side, in the turns of the actor that awaits this, and gives all their
-// values (std::monostate for void) when the last one has ended. If some throw, the exception of the
-// first of them, in the order given, is thrown then. They may be tasks, futures, asks with or
-// without a timeout, sleep_for, operations of I/O: whatever a task can await.
+// Runs the tasks concurrently, in the turns of the actor that awaits it. When the last one has
+// ended, returns all their values (std::monostate for void). If some of them throw, it throws at
+// that time the exception of the first of those, in the order of the arguments. The arguments may
+// be tasks, futures, asks with or without a timeout, sleep_for, I/O operations: whatever a task can
+// await.
 //
 // Example:
 //     struct Adder { int add(int a, int b) { return a + b; } };
-//     troupe::task<int> number(int n) { co_await troupe::sleep_for(std::chrono::milliseconds(1));
-//     co_return n; } troupe::task<> use(troupe::ref<Adder> adder) {
-//       auto [one, sum] = co_await troupe::when_all(number(1), adder.ask<&Adder::add>(1,
-//       2).timeout(std::chrono::seconds(1))); std::cout << one + sum << '\n';
+//     troupe::task<int> number(int n) {
+//       co_await troupe::sleep_for(std::chrono::milliseconds(1));
+//       co_return n;
+//     }
+//     troupe::task<> use(troupe::ref<Adder> adder) {
+//       auto [one, sum] = co_await troupe::when_all(
+//           number(1), adder.ask<&Adder::add>(1, 2).timeout(std::chrono::seconds(1)));
+//       std::cout << one + sum << '\n';
 //     }
 //     int main() {
 //       troupe::runtime rt;
@@ -290,10 +297,10 @@ auto when_all(std::vector<Awaitable>& all) {
   return when_all(std::move(all));
 }
 
-// Runs the tasks side by side until the first has ended: by a value, which is given with its index,
-// or by an exception, which is thrown. The others are cancelled, and have ended when this goes on;
-// of an ask or another future only the wait ends, and its result is dropped. What they may be: as
-// of when_all.
+// Runs the tasks concurrently until the first has ended. Returns its value with its index, or
+// throws its exception. The other tasks are cancelled, and have ended before this continues; of an
+// ask or another future only the wait is cancelled, and its result is dropped. The arguments may be
+// those of when_all.
 template <class First, class... Given>
 requires(!tasks::is_vector_alone<std::remove_cvref_t<First>,
                                  std::remove_cvref_t<Given>...>) auto when_any(First&& first,
@@ -320,7 +327,7 @@ auto when_any(std::vector<Awaitable>& all) {
   return when_any(std::move(all));
 }
 
-// A future as a task.
+// Wraps a future in a task.
 template <class T>
 task<T> as_task(future<T> of) {
   co_return co_await std::move(of);
@@ -333,7 +340,7 @@ task<T> run_limited(task<T> of, std::chrono::nanoseconds at_most) {
   task<> time = await_it(sleep(at_most));
   coroutine* const roots[] = {&task_access::root(of), &task_access::root(time)};
   if (co_await join(true, roots) == 0) co_return task_access::result(of).take();
-  task_access::result(time).take();  // or it was cancelled, as all were
+  task_access::result(time).take();  // throws if it was cancelled, as all branches were
   throw timed_out("troupe: task::timeout: the task did not end in time");
 }
 
