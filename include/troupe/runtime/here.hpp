@@ -1,4 +1,4 @@
-// here: what a handler or a task asks of the runtime that it runs in, without having it at hand.
+// here: the runtime's functions for a handler or a task that has no reference to its runtime.
 #pragma once
 
 #include <chrono>
@@ -14,19 +14,20 @@
 namespace troupe {
 
 namespace actor {
-// Throws option_error for what makes no sense.
+// Throws option_error for options that make no sense.
 placement place_in(actor_system& system, const spawn_options& chosen);
 }  // namespace actor
 
-// As runtime::spawn on the pool, in a handler, a constructor, a destructor or a task of an actor;
-// elsewhere usage_error. For actors with a thread of their own use the runtime's.
+// As runtime::spawn on the pool, for the runtime of the calling code. Thread: call it in a handler,
+// a constructor, a destructor or a task of an actor; elsewhere it throws usage_error. For an actor
+// with a thread of its own use runtime::spawn.
 //
 // Example:
 //     struct Leaf { int weigh() { return 1; } };
 //     struct Tree {
 //       troupe::task<> grow(int n) {
-//         for (int i = 0; i < n; ++i) std::cout << co_await
-//         troupe::spawn<Leaf>().ask<&Leaf::weigh>();
+//         for (int i = 0; i < n; ++i)
+//           std::cout << co_await troupe::spawn<Leaf>().ask<&Leaf::weigh>();
 //       }
 //     };
 //     troupe::runtime rt;
@@ -43,7 +44,7 @@ ref<T> spawn(const spawn_options& options, Args&&... args) {
   return actor::spawn<T>(actor::place_in(actor::running_system("spawn"), options),
                          std::forward<Args>(args)...);
 }
-// As runtime::spawn of a task, and of what makes one.
+// As runtime::spawn of a task, and of a callable that makes one.
 template <class T>
 future<T> spawn(task<T>&& running) {
   return actor::spawn_task(actor::placement{actor::running_system("spawn")}, std::move(running));

@@ -1,5 +1,6 @@
-// limited_task: a task that is given a limit of time or a stop token before it is awaited. The
-// library's own; users meet what resolve() and the methods of tls_stream return.
+// limited_task: a task that can be given a time limit and a stop token before it is awaited. For
+// the library's own use; users meet the return values of resolve() and of the methods of
+// tls_stream.
 #pragma once
 
 #include <chrono>
@@ -11,7 +12,8 @@
 
 namespace troupe::tasks {
 
-// What several operations in a row have together: a time of now()'s, and a token.
+// The limits that several operations in a row share: a time, on the clock of now(), and a stop
+// token.
 class limits {
  public:
   limits() noexcept {}
@@ -19,7 +21,7 @@ class limits {
       : due_(at_most == std::chrono::nanoseconds::max() ? at_most : after(at_most)),
         stop_(std::move(stop)) {}
 
-  // From now on, for the next operation; 0 or less when the time is over.
+  // The remaining time for the next operation; 0 or less if the time is over.
   std::chrono::nanoseconds left() const {
     return due_ == std::chrono::nanoseconds::max() ? due_ : due_ - now();
   }
@@ -28,7 +30,7 @@ class limits {
     return due_ != std::chrono::nanoseconds::max() || stop_.stop_possible();
   }
   const std::stop_token& stop() const noexcept { return stop_; }
-  // The same token, and the earlier one of the two times.
+  // The same token, and the earlier of the two times.
   limits within(std::chrono::nanoseconds at_most) const {
     limits both(at_most, stop_);
     if (due_ < both.due_) both.due_ = due_;
@@ -38,7 +40,7 @@ class limits {
  private:
   static std::chrono::nanoseconds after(std::chrono::nanoseconds span) {
     const std::chrono::nanoseconds begins = now();
-    if (span.count() <= 0) return begins;  // or left() overflows
+    if (span.count() <= 0) return begins;  // otherwise left() could overflow
     return span > std::chrono::nanoseconds::max() - begins ? std::chrono::nanoseconds::max()
                                                            : begins + span;
   }
@@ -46,7 +48,7 @@ class limits {
   std::stop_token stop_;
 };
 
-// To be awaited once, at once. Call says what is done:
+// Await it once, at once. Call defines the operation:
 //   using result                          what co_await gives
 //   task<result> start(limits) &&         begins it
 template <class Call>
@@ -55,9 +57,9 @@ class [[nodiscard]] limited_task {
   template <class... Args>
   explicit limited_task(std::in_place_t, Args&&... args) : call_(std::forward<Args>(args)...) {}
 
-  // As of the awaitables of a stream: timed_out or cancelled is thrown when it had not come about.
-  // They give the same object, since each copy would lie in the frame of the coroutine that awaits
-  // it.
+  // Limit the operation, as for the awaitables of a stream: if it is not done in time, co_await
+  // throws timed_out or cancelled. They return the same object, since each copy would lie in the
+  // frame of the awaiting coroutine.
   limited_task&& timeout(std::chrono::nanoseconds at_most) && {
     at_most_ = at_most;
     return std::move(*this);
@@ -78,7 +80,7 @@ class [[nodiscard]] limited_task {
   typename task<typename Call::result>::awaiter operator co_await() && {
     return std::move(*this).as_task().operator co_await();
   }
-  // For when_all and when_any; its time begins now.
+  // For when_all and when_any. The time limit begins now.
   task<typename Call::result> as_task() && {
     return std::move(call_).start(limits(at_most_, std::move(stop_)));
   }

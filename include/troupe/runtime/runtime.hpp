@@ -1,4 +1,4 @@
-// runtime: a pool of workers, the actors on it, and the main thread's part in it.
+// runtime: a pool of workers, the actors on it, and the main thread's part in running them.
 #pragma once
 
 #include <chrono>
@@ -24,15 +24,18 @@
 
 namespace troupe {
 
-// Keeps run() from returning while it exists: for an outside source of messages (a thread of your
-// own, a device) that is not done yet. Movable; any thread. It may outlive the runtime.
+// Keeps run() from returning while it exists. For an outside source of messages (a thread of yours,
+// a device) that has not finished. Movable. Thread: any. Lifetime: it may outlive the runtime.
 //
 // Example:
 //     troupe::runtime rt;
 //     struct Sink { int seen = 0; void put(int) { ++seen; } };
 //     auto sink = rt.spawn<Sink>();
-//     std::thread source([sink, open = rt.hold()] { for (int i = 0; i < 10; ++i)
-//     sink.tell<&Sink::put>(i); }); rt.run();  // returns after the tenth source.join();
+//     std::thread source([sink, open = rt.hold()] {
+//       for (int i = 0; i < 10; ++i) sink.tell<&Sink::put>(i);
+//     });
+//     rt.run();  // returns after the tenth
+//     source.join();
 class hold {
  public:
   hold() = default;
@@ -47,8 +50,9 @@ class hold {
   std::shared_ptr<class runtime_core> core_;
 };
 
-// The main thread as somewhere to call: whoever calls run(). What is sent is done in the order
-// sent, in run(), run_once() and poll(). Copyable; any thread; it may outlive the runtime.
+// Runs procedures on the main thread, which is the thread that calls run(). They run in the order
+// in which they were sent, in run(), run_once() and poll(). Copyable. Thread: any. Lifetime: it may
+// outlive the runtime.
 //
 // Example:
 //     troupe::runtime rt;
@@ -56,7 +60,7 @@ class hold {
 //     rt.run();
 class main_thread {
  public:
-  // Fire and forget. What it throws is a failure, which run() throws.
+  // Sends a procedure and returns at once. An exception from it is a failure, which run() throws.
   template <class Procedure>
   void post(Procedure&& procedure) const {
     static_assert(!tasks::makes_task<Procedure>,
@@ -66,15 +70,15 @@ class main_thread {
       static_cast<void>(procedure());
     });
   }
-  // co_await it: the value, or what it throws, comes back to the caller.
+  // Sends a function and returns a future: co_await it for the function's value or exception.
   template <class Function>
   [[nodiscard]] auto call(Function&& function) const {
     return actor_.ask([function = std::forward<Function>(function)](
                           proxy&) mutable -> decltype(auto) { return function(); });
   }
-  // For threads of your own: blocks until it was called. Throws usage_error, before anything is
-  // sent, on the main thread itself, which would wait for itself, and in handlers and on the pool's
-  // threads, where `co_await main().call(f)` is the right call.
+  // The same for threads of your own: blocks until the function has returned. Throws usage_error,
+  // before anything is sent, on the main thread itself, which would wait for itself; also in
+  // handlers and on threads of the pool, where `co_await main().call(f)` is the right call.
   template <class Function>
   auto call_and_wait(Function&& function) const {
     check_may_wait();
@@ -89,11 +93,11 @@ class main_thread {
   ref<proxy> actor_;
 };
 
-// Of after() and every().
+// Options of after() and every().
 struct timer_options {
-  // Ends it; what is running is not interrupted. Default: never.
+  // Ends the timer; a running call is not interrupted. Default: never.
   std::stop_token stop{};
-  // True: the program may be out of work nevertheless. Default false.
+  // True: the timer does not keep the program alive. Default false.
   bool weak = false;
 };
 
@@ -104,24 +108,25 @@ struct timer_options {
 //     rt.run();  // returns when out of work
 class runtime {
  public:
-  // Starts the pool; its workers run what they are given at once, whether or not run() was called.
-  // Throws option_error, or std::system_error when a thread cannot be started.
+  // Starts the pool. The workers run actors and tasks at once, whether or not run() was called.
+  // Throws option_error, or std::system_error if a thread cannot be started.
   explicit runtime(runtime_options options = {});
 
   runtime(const runtime&) = delete;
   runtime& operator=(const runtime&) = delete;
 
-  // Discards what is left, waits for handlers that are running, destroys every actor. What those
-  // handlers and the destructors spawn meanwhile is never constructed: the ref is of an actor that
-  // has stopped. Not in a handler of its own, which it would wait for: that ends the program with a
-  // message. Use stop() there.
+  // Discards all waiting messages, waits for the running handlers, and destroys all actors. An
+  // actor that those handlers or the destructors spawn meanwhile is never constructed: the ref is
+  // of a stopped actor. Do not destroy a runtime in one of its own handlers: the destructor would
+  // wait for that handler, so it ends the program with a message. Use stop() there.
   ~runtime();
 
-  // Makes an actor of class T on the pool: it is constructed here and now, and what the constructor
-  // throws is thrown here. Any thread. Cost: about 20 ns and 24 bytes + sizeof(T), rounded up to 8
-  // (above 256 bytes to 64, above 4 KiB to 1024) and to alignof(T). Above 16 KiB it is a block of
-  // malloc's, which takes microseconds. Throws std::bad_alloc; option_error for turn limits without
-  // messages or with a negative time.
+  // Creates an actor of class T on the pool. The constructor runs on the calling thread before
+  // spawn() returns, and an exception from it is thrown here. Thread: any. Cost: about 20 ns.
+  // Memory: 24 bytes + sizeof(T), rounded up to a multiple of alignof(T) and of 8 bytes (above 256
+  // bytes: of 64; above 4 KiB: of 1024). An actor above 16 KiB is a block from malloc, which takes
+  // microseconds. Throws std::bad_alloc; option_error for turn limits of no messages or of a
+  // negative time.
   template <class T, class... Args>
   requires(!actor::starts_with_v<spawn_options, Args...> &&
            !actor::starts_with_v<on_thread, Args...>) ref<T> spawn(Args&&... args) {
@@ -132,27 +137,32 @@ class runtime {
     return actor::spawn<T>(placement_of(options), std::forward<Args>(args)...);
   }
 
-  // Makes an actor of class T that lives on one thread, given by pinned() or on_main(), and is
-  // constructed there later. So the arguments travel by value, a literal as a std::string, and what
-  // could not be sent in a message is a compile error here too; troupe::unchecked lets it through.
-  // They live until the constructor has returned, and a reference to one that it keeps dangles
-  // then. What it throws is a failure, and the actor is stopped. Any thread; cost as above, and a
-  // message. Throws, too: option_error for the 1001st pinned thread; std::system_error when the
-  // thread cannot be started.
+  // Creates an actor of class T that lives on one thread, given by pinned() or on_main(). The
+  // constructor runs later, on that thread. So the arguments travel by value, a literal as a
+  // std::string, and an argument that no message may hold is a compile error here too;
+  // troupe::unchecked lets it pass.
+  //
+  // Thread: any. Cost: as above, and one message. Errors: an exception from the constructor is a
+  // failure, and the actor is stopped; option_error for the 1001st pinned thread; std::system_error
+  // if the thread cannot be started. Lifetime: the arguments live until the constructor has
+  // returned, so the actor must not keep a reference to one.
   template <class T, class... Args>
   ref<T> spawn(const on_thread& where, Args&&... args) {
     return actor::spawn_there<T>(placement_of(where), std::forward<Args>(args)...);
   }
 
-  // Makes an actor of an object that nobody else holds, where it lies: on the pool, or where
-  // `options` or pinned() and on_main() say. The actor destroys it, unless ref::consume takes it
-  // back. Any thread. Cost: about 100 ns, and some ns more for each message than a spawned actor's.
-  // Throws usage_error for none, option_error for error_policy::restart and as spawn,
-  // std::bad_alloc; the object is gone then.
+  // Turns an object that nobody else holds into an actor, without moving the object. The actor runs
+  // on the pool, or where `options`, pinned() or on_main() say. Thread: any. Cost: about 100 ns,
+  // and some ns more for each message than for a spawned actor. Errors: usage_error if the pointer
+  // is null, option_error for error_policy::restart and as spawn(), std::bad_alloc; the object is
+  // then destroyed. Lifetime: the actor destroys the object, unless ref::consume takes it back.
   //
   // Example:
-  //     struct Log { std::vector<std::string> lines; void add(std::string line) {
-  //     lines.push_back(std::move(line)); } }; troupe::task<> use(troupe::ref<Log> log) {
+  //     struct Log {
+  //       std::vector<std::string> lines;
+  //       void add(std::string line) { lines.push_back(std::move(line)); }
+  //     };
+  //     troupe::task<> use(troupe::ref<Log> log) {
   //       log.tell<&Log::add>("one");
   //       std::unique_ptr<Log> back = co_await log.consume();
   //       std::cout << back->lines.size() << '\n';
@@ -175,26 +185,28 @@ class runtime {
     return actor::activate_object(placement_of(where), std::move(object));
   }
 
-  // Runs a task on the pool: from now on, without being awaited. Its result comes to the future;
-  // when that was dropped, what the task throws is a failure as in a handler. Any thread. Throws
-  // std::bad_alloc; what is out of memory later, before its first turn, has that as its result.
-  // Cost: about 45 ns; about 200 bytes while it sleeps (sleep_for), 64 more while somebody has the
-  // future. A lambda that captures must outlive the task that was made by calling it, `[x]() ->
-  // task<> {…}()`, and one that is called where it is written does not: give spawn the lambda
-  // itself, below.
+  // Runs a task on the pool, from now on and without being awaited. Its result goes to the future.
+  // If the future was dropped, an exception from the task is a failure, as from a handler.
+  //
+  // Thread: any. Cost: about 45 ns; about 200 bytes while the task sleeps (sleep_for), and 64 more
+  // while the future exists. Errors: throws std::bad_alloc; if memory runs out later, before the
+  // task's first turn, std::bad_alloc is the task's result. Lifetime: a lambda that captures must
+  // outlive the task that a call of it made, as in `[x]() -> task<> {…}()`; a lambda that is called
+  // in the same expression does not. Pass the lambda itself instead, to the next overload.
   template <class T>
   future<T> spawn(task<T>&& running) {
     return actor::spawn_task(actor::placement{system()}, std::move(running));
   }
-  // The same of what makes the task: a lambda that is a coroutine, a function, or a method with an
-  // object, and its arguments. It is called in the task's first turn; what it throws is the task's.
-  // The callable and the arguments are kept by value until the task has ended or is destroyed, and
-  // are gone before its result comes. What could not be sent in a message may not be an argument; a
-  // literal travels as a std::string. Cost: a frame more.
+  // The same for a callable that makes the task, with its arguments: a lambda that is a coroutine,
+  // a function, or a method with an object. It is called in the task's first turn, and an exception
+  // from the call is the task's. Argument types are those that a message may hold; a literal
+  // travels as a std::string. Cost: one more frame. Lifetime: the callable and the arguments are
+  // kept by value until the task has ended or is destroyed, and are destroyed before the result is
+  // given.
   //
-  // GCC 12 destroys a lambda's captures twice that is written in the very expression of a co_await,
-  // `co_await rt.spawn([text]() …)`: with that compiler name the lambda and move it in, name the
-  // future, or give what it needs as arguments.
+  // GCC 12 destroys the captures of a lambda twice if the lambda is written inside a co_await
+  // expression, `co_await rt.spawn([text]() …)`. With that compiler, name the lambda and move it
+  // in, name the future, or pass the captured values as arguments.
   //
   // Example:
   //     int main() {
@@ -222,9 +234,9 @@ class runtime {
     return spawn(std::move(running));
   }
 
-  // Both with a context of its own, which this_context() gives in all parts of the task, also after
-  // a co_await. It goes when the task has ended; so neither the value nor the exception may refer
-  // to it. Throws option_error as make_context.
+  // Both with a context of the task's own. this_context() returns it in all parts of the task, also
+  // after a co_await. Errors: option_error as make_context. Lifetime: the context ends with the
+  // task, so neither the value nor the exception may refer to it.
   //
   // Example:
   //     troupe::task<int> letters(std::string text) {
@@ -238,7 +250,9 @@ class runtime {
   //     int main() {
   //       troupe::runtime rt;
   //       rt.spawn(troupe::context_options{.name = "letters"}, letters("four")).then([](int n) {
-  //       std::cout << n << '\n'; }); rt.run();
+  //         std::cout << n << '\n';
+  //       });
+  //       rt.run();
   //     }
   template <class T>
   future<T> spawn(const context_options& heap, task<T>&& running) {
@@ -251,8 +265,8 @@ class runtime {
   }
   TROUPE_REFUSE_REST(spawn, TROUPE_SPAWN_REFUSES);
 
-  // Runs a naked procedure once on the pool. It must own what it captures. Any thread. Throws
-  // std::bad_alloc.
+  // Runs a naked procedure once on the pool. Thread: any. Errors: throws std::bad_alloc; an
+  // exception from the procedure is a failure. Lifetime: the procedure must own what it captures.
   void post(std::move_only_function<void()> procedure);
   template <tasks::makes_task Procedure>
   void post(Procedure&&) {
@@ -265,25 +279,27 @@ class runtime {
       "troupe: post: it takes what can be called without arguments, and moved; a name that stands "
       "for several functions or for a template is given in a lambda, post([] { work(5); })");
 
-  // Runs the main thread's actors until the program is out of work or stop() was called; then
-  // throws the first failure that no run() has thrown yet, in the order in which they happened, as
-  // it was thrown. May be called again. Throws usage_error when called from a handler or by two
-  // threads at once.
+  // Runs the main thread's actors until the program is out of work or stop() was called. Then
+  // throws the oldest failure that no run() has thrown yet, with its original exception. May be
+  // called again. Throws usage_error if it is called from a handler, or by two threads at once.
   void run();
 
-  // One round for a program that has a loop of its own (a GUI): runs what the main thread has to do
-  // now, and waits for something if that is nothing; poll() never waits. Throws one failure, as
-  // run() does. False when the program is out of work. By the thread that would call run().
+  // Runs what is due on the main thread now, for a program that has a loop of its own (a GUI). If
+  // nothing is due, run_once() waits for something, and poll() returns. Returns false if the
+  // program is out of work. Throws one failure, as run() does. Thread: the one that would call
+  // run().
   bool run_once();
   bool poll();
 
   main_thread main() const { return main_thread(main_); }
 
-  // Calls the procedure on the pool after `span`, or every `period`, the first time after one.
-  // Until then the program is not out of work, unless `weak`. A period is not stretched by how long
-  // a call takes; calls do not overlap. What a call throws is a failure, and the next one comes
-  // nevertheless. Ends by the timer's cancel(), or by the stop token. What is armed when the
-  // runtime ends is never called. Lateness as sleep_for's. Any thread. Cost: about 100 ns.
+  // Calls the procedure on the pool, once after `span` or repeatedly every `period`, the first time
+  // after one period. A long call does not stretch the period; calls do not overlap. cancel() of
+  // the timer ends it, and so does the stop token.
+  //
+  // Thread: any. Cost: about 100 ns. Accuracy: that of sleep_for. Errors: an exception from a call
+  // is a failure; later calls still happen. Lifetime: a timer keeps the program alive, unless it is
+  // `weak`; a call that is still due when the runtime ends never happens.
   timer after(std::chrono::nanoseconds span, std::move_only_function<void()> procedure,
               timer_options options = {});
   timer every(std::chrono::nanoseconds period, std::move_only_function<void()> procedure,
@@ -317,22 +333,22 @@ class runtime {
     return actor::call_aside(system(), std::forward<Function>(function));
   }
 
-  // Makes run() return: out of the current call, or the next one if none is running. Any thread,
-  // handlers too. When the deadline passes before the end is reached, run() throws deadline_error,
-  // naming the handlers and blocking calls that still run. The stop lasts on until those have ended
-  // and nothing of what was queued is left: until then holds do not count, and what is queued or
-  // sent becomes dead letters. The next run() waits for that first.
+  // Makes run() return: the current call, or the next one if none is running. Thread: any, also in
+  // handlers. Errors: if the deadline passes first, run() throws deadline_error with the names of
+  // the handlers and blocking calls that still run. The stop remains in effect until those have
+  // ended and nothing is queued any more. Until then holds do not count, and all queued and sent
+  // messages become dead letters. The next run() first waits for that.
   void stop(stop_mode mode = stop_mode::drain,
             std::chrono::nanoseconds deadline = std::chrono::seconds(10));
 
-  // Keeps run() from returning while the guard exists.
+  // Keeps run() from returning while the returned object exists.
   [[nodiscard]] troupe::hold hold();
 
   // The failures that no run() has thrown yet, oldest first; at most
-  // runtime_options::failures_kept. Any thread, also while run() runs. Throws std::bad_alloc.
+  // runtime_options::failures_kept. Thread: any, also during run(). Throws std::bad_alloc.
   std::vector<failure> errors() const;
-  // The same, and they are kept no more: no run() throws them. So a program that is held open hears
-  // of its failures.
+  // The same, and removes them, so that no run() throws them. So a program that runs under a hold
+  // can learn of its failures.
   std::vector<failure> take_errors();
   // The failure that run() threw last, with its actor and method.
   failure thrown() const;
@@ -340,16 +356,17 @@ class runtime {
 
   unsigned workers() const noexcept;
 
-  // Counters and gauges of everything, for each worker and in sum. Any thread, handlers too. Cost:
-  // some microseconds.
+  // All counters and gauges, for each worker and as sums. Thread: any, also in handlers. Cost: some
+  // microseconds.
   runtime_metrics metrics() const;
 
-  // What the program is doing and waiting for at this instant, in words: the handlers that run, and
-  // a line for each suspended turn or task, as a stall has it, with actor, method, place in the
-  // source and what it waits for; 1,000 lines at most, the rest is counted. What is just being
-  // resumed is in neither list. Any thread, handlers too, and while all workers are stuck. Nobody
-  // waits for it longer than for an instant, and a program that is not dumped pays nothing. Cost:
-  // about 1 us for each suspended turn. See runtime_options::dump_on_sigquit.
+  // Text that says what the program does and waits for at this moment. It names the running
+  // handlers, and has one line for each suspended turn or task, in the form of a stall report:
+  // actor, method, source line, and what it waits for. At most 1,000 lines; the text counts the
+  // others. A turn that is being resumed at this moment is in neither list. Thread: any, also in
+  // handlers, and also while all workers are stuck. Cost: about 1 us for each suspended turn; other
+  // threads wait only for a moment, and a program that is never dumped pays nothing. See
+  // runtime_options::dump_on_sigquit.
   //
   // Example:
   //     troupe::task<> admission_ticket(troupe::event door) { co_await door.wait(); }
@@ -366,14 +383,14 @@ class runtime {
   std::string dump() const;
   void dump(std::ostream& to) const;
 
-  // Time since the runtime was made; virtual under the simulated policy.
+  // Time since the runtime was created; virtual under the simulated policy.
   std::chrono::nanoseconds now() const;
-  // Of the simulated policy: what a failing test prints to be run again.
+  // The seed of the simulated policy, which a failing test prints so that its run can be repeated.
   std::uint64_t seed() const noexcept;
 
  private:
   actor::actor_system& system() const noexcept;
-  // Of a task with a context of its own.
+  // The placement of a task with a context of its own.
   template <class T>
   actor::placement within(const context_options& heap) const {
     static_assert(std::is_void_v<T> || is_sendable<T>::value,

@@ -1,4 +1,4 @@
-// timer: a call that is due later, as runtime::after and every give it.
+// timer: a call that is due later; the return value of runtime::after and runtime::every.
 #pragma once
 
 #include <utility>
@@ -7,13 +7,15 @@ namespace troupe {
 
 struct scheduled_call;
 
-// Takes the call back, or lets it come: a timer that is dropped does not end anything. Move-only;
-// any thread, one at a time; it may outlive its runtime.
+// Can cancel a call that is due later. A timer object that is dropped cancels nothing. Move-only.
+// Thread: any, one at a time. Lifetime: it may outlive its runtime.
 //
 // Example:
 //     troupe::runtime rt;
-//     troupe::timer alarm = rt.after(std::chrono::hours(1), [] { std::cout << "an hour later\n";
-//     }); std::cout << alarm.cancel() << '\n';  // 1 rt.run();
+//     troupe::timer alarm =
+//         rt.after(std::chrono::hours(1), [] { std::cout << "an hour later\n"; });
+//     std::cout << alarm.cancel() << '\n';  // 1
+//     rt.run();
 class timer {
  public:
   timer() = default;
@@ -26,8 +28,8 @@ class timer {
     if (call_ != nullptr) drop();
   }
 
-  // No call begins after this. True when one would have; false when the last one has begun, or
-  // there is no timer. Does not wait for one that is running. Cost: about 50 ns.
+  // Prevents further calls. Returns true if there would have been one; false if the last one has
+  // begun, or if there is no timer. Does not wait for a running call. Cost: about 50 ns.
   bool cancel() noexcept;
 
   void swap(timer& other) noexcept { std::swap(call_, other.call_); }
