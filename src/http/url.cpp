@@ -42,7 +42,7 @@ void append_encoded(std::string& to, char one) {
   }
 }
 
-// Without the fragment.
+// Returns the text without its fragment.
 std::string_view checked(std::string_view text) {
   if (text.size() > url_bytes_max) refuse(text, "it is longer than 8192 bytes");
   for (const char one : text) {
@@ -51,7 +51,7 @@ std::string_view checked(std::string_view text) {
   return text.substr(0, text.find('#'));
 }
 
-// RFC 3986, 5.2.4.
+// Removes dot segments (RFC 3986, 5.2.4).
 std::string without_dots(std::string_view path) {
   std::string made;
   while (!path.empty()) {

@@ -11,8 +11,10 @@
 namespace troupe::http {
 namespace {
 
-constexpr std::size_t small_body_bytes = 16 * 1024;     // goes with the head
-constexpr std::size_t redirect_body_bytes = 64 * 1024;  // is read for the sake of the connection
+// a body up to this size is sent together with the head
+constexpr std::size_t small_body_bytes = 16 * 1024;
+// a body up to this size is read, so that the connection can be used again
+constexpr std::size_t redirect_body_bytes = 64 * 1024;
 constexpr std::size_t head_bytes_max = std::size_t{1} << 30;
 
 client_options checked(client_options options) {
@@ -75,21 +77,21 @@ task<> send_request(exchange& by, client_request& asked, const std::string& head
   co_await by.send("0\r\n\r\n");
 }
 
-// How one attempt ended: by an answer's head, or by an exception.
+// How one attempt ended: with the head of an answer, or with an exception.
 struct attempt {
   attempt() noexcept {}
   std::exception_ptr failure;
-  bool stale = false;  // the connection was of no use: no byte came
+  bool stale = false;  // not a byte of an answer came: the kept connection was already dead
 };
 
-// A server may answer, and close or read no more, before it has all of the request: so what cannot
-// be sent is no failure when there is an answer.
+// A server may answer, and close or stop reading, before it has all of the request. So a failure to
+// send does not count when there is an answer.
 task<attempt> try_once(exchange& by, client_request& asked, const std::string& head) {
   attempt made;
   try {
     co_await send_request(by, asked, head);
   } catch (const io_error&) {
-    if (!by.refused_bytes()) throw;  // of what the caller's function does
+    if (!by.refused_bytes()) throw;  // thrown by the caller's function, not by the connection
     made.failure = std::current_exception();
   } catch (const timed_out&) {
     if (!by.refused_bytes()) throw;
@@ -133,7 +135,7 @@ bool is_redirect(int status) noexcept {
   return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
-// The connection is worth a short body, and no more.
+// Reads a short body, so that the connection can be used again. A longer one is not worth the time.
 task<> pass_over_body(exchange& of) {
   if (of.length().value_or(0) > redirect_body_bytes) co_return;
   try {
@@ -157,7 +159,8 @@ url target_of(const exchange& answer) {
   }
 }
 
-// What is asked there. False when the body would be needed again, and is gone.
+// Changes the request for the target of a redirect. Returns false when the body would be needed
+// again and no longer exists.
 bool turn_to(client_request& asked, int status, const url& from, const url& to) {
   std::string& method = client_access::method(asked);
   const bool to_get = (status == 303 && method != "HEAD" && method != "GET") ||
@@ -224,7 +227,8 @@ task<tls_context> client_core::trust(tasks::limits within) {
   auto making = blocking(std::move(make));
   tls_context made = co_await std::move(making).timeout(within.left()).stop(within.stop());
   std::lock_guard lock(mutex_);
-  if (!trust_) trust_ = std::move(made);  // else somebody else was first, whose sessions are kept
+  // otherwise another task was first: its context stays, with its TLS sessions
+  if (!trust_) trust_ = std::move(made);
   co_return *trust_;
 }
 
@@ -236,7 +240,7 @@ task<client_response> send_call::start(tasks::limits within) && {
   return perform(std::move(by_), std::move(asked_), std::move(within));
 }
 
-// How a client comes to a connection.
+// ---- how a client gets a connection ----
 
 namespace {
 

@@ -130,7 +130,7 @@ client_request& client_request::range(std::uint64_t first, std::optional<std::ui
 }
 
 task<> upload::write(std::string_view bytes) {
-  if (bytes.empty()) co_return;  // an empty chunk would be the end
+  if (bytes.empty()) co_return;  // an empty chunk would end the body
   co_await over_.send_chunk(bytes);
 }
 
@@ -165,7 +165,7 @@ std::optional<content_range> client_response::range() const noexcept {
 
 namespace {
 
-// Each keeps the exchange, whatever becomes of the response.
+// Each of these keeps the exchange alive, even when the response is destroyed.
 task<std::string_view> read_piece(std::shared_ptr<exchange> from) {
   co_return co_await from->next_piece();
 }

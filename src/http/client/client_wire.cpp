@@ -21,7 +21,7 @@ void client_wire::make_room() {
     end_ -= begin_;
     begin_ = 0;
   } else {
-    // a head; the parser knows when it is too large
+    // Here a head is longer than the buffer. The parser refuses one that is too long.
     buffer_.resize(std::max(buffer_bytes, buffer_.size() * 2));
   }
 }
@@ -89,7 +89,7 @@ wire_ptr wire_pool::take(const std::string& origin) {
   for (;;) {
     idle_list ended;
     wire_ptr one = take_latest(origin, at, ended);
-    // One that has something to say, unasked, has ended, or is up to something.
+    // A kept connection that has bytes nobody asked for, or has ended, must not be used.
     if (one == nullptr || !one->has_news()) return one;
   }
 }
@@ -98,7 +98,8 @@ void wire_pool::put(const std::string& origin, wire_ptr one) {
   one->idle_since = now();
   idle_list ended;
   std::lock_guard lock(mutex_);
-  // Those that are too old, wherever they are; then the oldest, where there are too many.
+  // First close connections that are too old, of all origins; then the oldest one, if there are too
+  // many.
   const auto old = [&](const wire_ptr& other) {
     return one->idle_since - other->idle_since >= idle_time_;
   };

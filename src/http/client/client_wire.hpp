@@ -1,4 +1,5 @@
-// client_wire: a client's connection to an origin, plain or TLS, and those that are kept.
+// client_wire: a client's connection to an origin, plain or TLS. wire_pool: the idle connections
+// that a client keeps.
 #pragma once
 
 #include <chrono>
@@ -19,7 +20,7 @@
 
 namespace troupe::http {
 
-// One exchange at a time.
+// Carries one exchange at a time.
 class client_wire {
  public:
   client_wire(tcp_stream plain, const parser_limits& limits)
@@ -27,23 +28,24 @@ class client_wire {
   client_wire(tls_stream secure, const parser_limits& limits)
       : reads(side::responses, limits), secure_(std::move(secure)) {}
 
-  // What came and was not taken yet.
+  // Bytes that came and were not consumed yet.
   std::string_view input() const noexcept { return {buffer_.data() + begin_, end_ - begin_}; }
   void consume(std::size_t bytes) noexcept;
-  // More of it; 0 at the end. The views into what is there move.
+  // Receives more input; returns 0 at the end of the stream. Views into input() become invalid.
   task<std::size_t> receive(const tasks::limits& within);
-  // All of it, each piece within that time.
+  // Sends all bytes. Each piece (piece_bytes) must be taken within `piece_time`.
   task<> send(std::string_view bytes, const tasks::limits& within,
               std::chrono::nanoseconds piece_time);
 
-  // Without the buffer above: some of it, or into `to`, 0 at the end.
+  // These two do not use the buffer above. send_some() sends some of the bytes. receive_some()
+  // reads into `to` and returns 0 at the end of the stream.
   task<std::size_t> send_some(std::string_view bytes, std::chrono::nanoseconds at_most);
   task<std::size_t> receive_some(std::span<char> to, std::chrono::nanoseconds at_most);
   bool is_secure() const noexcept { return secure_.is_open(); }
-  // The connection is no request's any more: `input` and `reads` are gone.
+  // The connection changes to another protocol: `input` and `reads` are no longer used.
   void release_buffer() noexcept { buffer_ = {}; }
 
-  // Something has come that was not received, or its end.
+  // True when bytes have come that were not received, or the stream has ended.
   bool has_news() const;
   int fd() const noexcept { return secure_.is_open() ? secure_.fd() : plain_.fd(); }
 
@@ -62,20 +64,21 @@ class client_wire {
 };
 using wire_ptr = std::unique_ptr<client_wire>;
 
-// Any thread. Nothing is closed under the mutex.
+// Thread: any. No connection is closed while the mutex is held.
 class wire_pool {
  public:
   explicit wire_pool(const client_options& options)
       : per_origin_(options.idle_per_origin), most_(options.idle), idle_time_(options.idle_time) {}
 
-  // One that is still good, as far as can be seen; null when there is none. In a handler or a task.
+  // Returns a connection that is still good as far as can be seen, or null. Call it in a handler or
+  // a task.
   wire_ptr take(const std::string& origin);
   void put(const std::string& origin, wire_ptr one);
   std::size_t size();
   void clear();
 
  private:
-  using idle_list = std::vector<wire_ptr>;  // the latest last
+  using idle_list = std::vector<wire_ptr>;  // the connection that became idle last is at the end
 
   wire_ptr take_latest(const std::string& origin, std::chrono::nanoseconds now, idle_list& ended);
 

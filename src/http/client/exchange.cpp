@@ -15,7 +15,7 @@ namespace troupe::http {
 
 task<> exchange::send(std::string_view bytes) {
   if (cut_off_) throw io_error("send", where_ + ", of which a piece was given up", EPIPE);
-  cut_off_ = true;  // whoever gives this up in the middle
+  cut_off_ = true;  // it stays set when this task is cancelled in the middle
   try {
     co_await wire_->send(bytes, life_, core_->options.write_time);
   } catch (const io_error&) {
@@ -23,7 +23,7 @@ task<> exchange::send(std::string_view bytes) {
     keep_ = false;
     throw;
   } catch (const timed_out&) {
-    // It takes no more of it, and may have said why.
+    // The server takes no more of the request, and may have said why.
     refused_bytes_ = !life_.over() && wire_->has_news();
     keep_ = false;
     throw;
@@ -52,8 +52,8 @@ void exchange::end_early() {
   throw client_error(client_failure::closed, where_, "the connection ended before the answer");
 }
 
-// False at the end of the stream. One that somebody else has made counts as truncated, whatever
-// HTTP would say.
+// Returns false at the end of the stream. A TLS stream that ended without an announced end counts
+// as truncated, whatever HTTP says: somebody else may have cut it.
 task<bool> exchange::receive(const tasks::limits& within) {
   bool cut = false;
   std::size_t bytes = 0;
@@ -107,7 +107,7 @@ task<> exchange::read_head_within(http::method asked, tasks::limits soon) {
       wire_->consume(step.consumed);
       co_return;
     }
-    // We have asked for no other protocol.
+    // This client has asked for no other protocol.
     if (head.status == 101) refuse(fault::bad_start_line);
     wire_->consume(step.consumed);
     step = co_await next_step(soon);
@@ -119,7 +119,7 @@ task<> exchange::read_head_within(http::method asked, tasks::limits soon) {
 
 namespace {
 
-// A copy of the fields, and where they lie in it.
+// Copies the fields to `text`, and their positions in it to `positions`.
 void copy_fields(const http::fields& from, std::string& text,
                  std::vector<http::fields::position>& positions) {
   for (const field one : from) {
@@ -148,7 +148,8 @@ void exchange::keep_trailer(const http::fields& trailer) {
   copy_fields(trailer, trailer_text_, trailer_positions_);
 }
 
-// The answer has been read. What came behind it was not asked for.
+// The answer has been read. A connection that has more input than that is closed: nobody asked for
+// it.
 void exchange::finish() {
   done_ = true;
   if (keep_ && wire_->input().empty()) core_->pool.put(at_.origin(), std::move(wire_));
@@ -163,13 +164,14 @@ task<std::string_view> exchange::next_piece() {
   if (done_) co_return std::string_view();
   const one_at_a_time alone(
       is_read_, "troupe: http::client_response: a read is under way already: await it first");
-  if (wire_ == nullptr && is_slow_) throw_slow();  // again: who heard of it may have been given up
+  // thrown again, because the read that got it first may have been cancelled
+  if (wire_ == nullptr && is_slow_) throw_slow();
   if (wire_ == nullptr)
     throw client_error(client_failure::truncated, where_, "an earlier read of it has failed");
   wire_->consume(std::exchange(consumed_, 0));
   const client_options& options = core_->options;
   while (!piece_) {
-    // Slow is who makes us wait: not a caller that takes its time.
+    // Only the time that the server makes us wait counts, not the time that the caller takes.
     std::chrono::nanoseconds patience = std::chrono::nanoseconds::max();
     if (options.body_rate != 0) {
       const std::uint64_t seconds =
@@ -186,7 +188,7 @@ task<std::string_view> exchange::next_piece() {
       slow = !life_.over();
       if (!slow) throw;
     } catch (const cancelled&) {
-      body_waited_ += now() - begins;  // else who polls would wait for ever
+      body_waited_ += now() - begins;  // otherwise a caller that polls could wait without a limit
       throw;
     }
     if (slow) {

@@ -1,4 +1,4 @@
-// exchange: one request, on one connection, and its answer.
+// exchange: one request on one connection, and its answer.
 #pragma once
 
 #include <chrono>
@@ -21,7 +21,8 @@ namespace troupe::http {
 class client_core : public std::enable_shared_from_this<client_core> {
  public:
   explicit client_core(client_options chosen);
-  // Made when it is first needed, on a thread that may block: the system's store is large.
+  // Makes the context when it is first needed, on a thread that may block: the system's store of
+  // certificates is large.
   task<tls_context> trust(tasks::limits within);
   wire_ptr make_wire(tcp_stream plain) const {
     return std::make_unique<client_wire>(std::move(plain), limits);
@@ -41,8 +42,8 @@ class client_core : public std::enable_shared_from_this<client_core> {
   std::optional<tls_context> trust_;
 };
 
-// A connection to that origin, kept or made. Throws resolve_error, io_error, tls_error, timed_out,
-// cancelled.
+// Returns a new connection to the origin of `to`. Throws resolve_error, io_error, tls_error,
+// timed_out, cancelled.
 task<wire_ptr> connect(client_core& core, const url& to, const tasks::limits& within);
 
 class exchange {
@@ -55,21 +56,21 @@ class exchange {
   exchange(const exchange&) = delete;
   exchange& operator=(const exchange&) = delete;
 
-  // Sends the head, with what of the body goes with it.
+  // Sends the head, with the part of the body that is sent together with it.
   task<> send(std::string_view bytes);
   task<> send_chunk(std::string_view bytes);
-  // Reads the answer's head; interim ones are passed over.
+  // Reads the head of the answer, and skips interim answers (1xx).
   task<> read_head(http::method asked);
   task<std::string_view> next_piece();
   task<std::string> read_all();
 
   void on(wire_ptr wire) noexcept { wire_ = std::move(wire); }
-  // The answer may be 101; its connection is taken then.
+  // Allows an answer 101. The caller then takes the connection with take_wire().
   void may_upgrade() noexcept { may_upgrade_ = true; }
   wire_ptr take_wire() noexcept { return std::move(wire_); }
-  // A byte of the answer came.
+  // True when a byte of the answer has come.
   bool heard() const noexcept { return heard_; }
-  // The connection has not taken all of the request.
+  // True when the connection did not take all of the request.
   bool refused_bytes() const noexcept { return refused_bytes_; }
   const url& at() const noexcept { return at_; }
   const std::string& where() const noexcept { return where_; }
@@ -84,7 +85,7 @@ class exchange {
   }
 
  private:
-  static constexpr int interim_max = 16;  // answers 1xx in front of the one
+  static constexpr int interim_max = 16;  // interim answers (1xx) before the final one
 
   task<> read_head_within(http::method asked, tasks::limits soon);
   task<parser::step> next_step(const tasks::limits& within);
@@ -101,23 +102,24 @@ class exchange {
   const std::string where_;
   const tasks::limits life_;
   wire_ptr wire_;
-  message_head head_;  // its views are into head_text_, or empty
+  message_head head_;  // its views point into head_text_, or are empty
   std::string head_text_, trailer_text_;
   std::vector<http::fields::position> head_positions_, trailer_positions_;
-  std::size_t consumed_ = 0;           // by the piece that the caller still looks at
-  std::optional<parser::step> piece_;  // for the next read: the one that it came for was given up
+  std::size_t consumed_ = 0;  // by the piece that the caller still reads
+  // for the next read, because the read that fetched it was cancelled
+  std::optional<parser::step> piece_;
   std::uint64_t body_bytes_ = 0;
   std::chrono::nanoseconds body_waited_{0};
   bool keep_ = true, heard_ = false, done_ = false, refused_bytes_ = false, is_read_ = false;
-  bool is_slow_ = false;  // its body was
+  bool is_slow_ = false;  // its body was too slow
   bool may_upgrade_ = false;
-  bool cut_off_ = false;  // the request was sent in part, and its rest will never be
+  bool cut_off_ = false;  // a part of the request was sent, and the rest will never be
 };
 
-// The fields of these names go.
+// Removes the fields with these names.
 void strip(std::string& fields, std::initializer_list<std::string_view> names);
 
-// Between the public types and these.
+// Gives the library access to private members of the public types.
 class client_access {
  public:
   static client_response make(std::shared_ptr<exchange> of) noexcept {

@@ -19,8 +19,8 @@ constexpr std::size_t short_name = 3;
 constexpr sys_seconds first = sys_days(year(0) / 1 / 1),
                       last = sys_days(year(9999) / 12 / 31) + 24h - 1s;
 
-// Takes what it is asked for from the front of a text; once it was not there nothing else is
-// either.
+// Takes parts from the front of a text. After the first part that is missing, all later calls fail,
+// too.
 class reader {
  public:
   explicit reader(std::string_view text) noexcept : left_(text) {}
@@ -30,7 +30,7 @@ class reader {
     well_ = well_ && left_.starts_with(one);
     if (well_) left_.remove_prefix(one.size());
   }
-  // Its place in the list.
+  // Returns the index of the name in the list.
   template <std::size_t N>
   unsigned one_of(const std::array<std::string_view, N>& names, std::size_t bytes) noexcept {
     for (unsigned i = 0; i < N; ++i) {
@@ -42,7 +42,7 @@ class reader {
     well_ = false;
     return 0;
   }
-  // `padded`: a digit may be a space in front of others.
+  // `padded`: the first digit may be a space.
   int number(std::size_t digits, bool padded = false) noexcept {
     int made = 0;
     well_ = well_ && left_.size() >= digits;
@@ -74,7 +74,7 @@ struct parts {
   std::optional<std::time_t> time() const noexcept {
     const year_month_day date{std::chrono::year(year), std::chrono::month(month + 1),
                               std::chrono::day(static_cast<unsigned>(day))};
-    // a leap second is there in some
+    // Some minutes have a leap second.
     if (!date.ok() || hour > 23 || minute > 59 || second > 60) return std::nullopt;
     return (sys_days(date) + hours(hour) + minutes(minute) + seconds(second))
         .time_since_epoch()
@@ -117,7 +117,7 @@ std::optional<std::time_t> read_date(std::string_view text, std::time_t now) noe
   reader from(text);
   parts made;
   const std::size_t comma = text.find(',');
-  if (comma == std::string_view::npos) {  // asctime's
+  if (comma == std::string_view::npos) {  // the form of asctime
     from.one_of(days, short_name);
     from.word(" ");
     made.month = from.one_of(months, short_name);
@@ -129,7 +129,7 @@ std::optional<std::time_t> read_date(std::string_view text, std::time_t now) noe
     made.year = from.number(4);
     return from.is_whole() ? made.time() : std::nullopt;
   }
-  const bool is_old = comma != short_name;  // of RFC 850
+  const bool is_old = comma != short_name;  // the form of RFC 850
   from.one_of(days, is_old ? std::string_view::npos : short_name);
   from.word(", ");
   made.day = from.number(2);

@@ -1,5 +1,5 @@
-// date: times as HTTP writes them. Whatever locale the program has chosen, as strftime and strptime
-// would not be.
+// date: writes and reads times in the forms of HTTP. Rejected: strftime and strptime, because they
+// follow the locale that the program has chosen.
 #pragma once
 
 #include <array>
@@ -12,13 +12,13 @@ namespace troupe::http {
 
 inline constexpr std::size_t date_bytes = 29;
 
-// "Sun, 06 Nov 1994 08:49:37 GMT". Years from 0 to 9999; what is before or behind is written as the
-// first or the last second.
+// Returns, for example, "Sun, 06 Nov 1994 08:49:37 GMT". Handles the years 0 to 9999; a time
+// outside of them is written as the first or the last second.
 std::array<char, date_bytes> write_date(std::time_t time) noexcept;
 
-// In any of the three forms that RFC 9110 (5.6.7) has: the one above, "Sunday, 06-Nov-94 08:49:37
-// GMT" and "Sun Nov  6 08:49:37 1994". A year of two digits that would be more than 50 years after
-// `now` is one of the century before.
+// Reads any of the three forms of RFC 9110, 5.6.7: the one above, "Sunday, 06-Nov-94 08:49:37 GMT"
+// and "Sun Nov  6 08:49:37 1994". If a year of two digits would be more than 50 years after `now`,
+// it is taken as a year of the century before.
 std::optional<std::time_t> read_date(std::string_view text, std::time_t now) noexcept;
 
 }  // namespace troupe::http

@@ -14,19 +14,19 @@ bool is_line_end(std::string_view section, std::size_t at) noexcept {
   return at + 2 <= section.size() && section[at] == '\r' && section[at + 1] == '\n';
 }
 
-// "HTTP/1.1" at that place: 0 or 1, or -1.
+// Reads "HTTP/1.0" or "HTTP/1.1" at `at`. Returns 0 or 1, or -1 for anything else.
 int minor_version_at(std::string_view section, std::size_t at) noexcept {
   if (section.substr(at, 7) != "HTTP/1." || at + 7 >= section.size()) return -1;
   const char minor = section[at + 7];
   return minor == '0' || minor == '1' ? minor - '0' : -1;
 }
 
-// One empty line is passed over: old clients send it behind a body.
+// Skips one empty line: old clients send one behind a body.
 std::size_t first_line_of(std::string_view section) noexcept {
   return is_line_end(section, 0) ? 2 : 0;
 }
 
-// A name, an address of IPv4, or one of IPv6 in brackets; with a port or without.
+// True for a name, an IPv4 address, or an IPv6 address in brackets, each with a port or without.
 bool is_host(std::string_view text) noexcept {
   std::string_view port;
   if (text.starts_with('[')) {
@@ -159,7 +159,8 @@ fault check_target(message_head& head) noexcept {
     return fault::none;
   }
   if (!target.starts_with('/')) {
-    // The form that is sent to proxies; its host counts, and not that of the field.
+    // The absolute form, which clients send to proxies. Its host counts, and not the one in the
+    // field.
     const std::size_t colon = target.find("://");
     if (colon == std::string_view::npos) return fault::bad_target;
     const std::string_view scheme = target.substr(0, colon);

@@ -1,4 +1,4 @@
-// head_check: what a head has to be beside what llhttp looks at. Pure functions of its bytes.
+// head_check: checks of a head that llhttp does not make. Pure functions of the head's bytes.
 #pragma once
 
 #include <cstddef>
@@ -14,22 +14,23 @@ namespace troupe::http {
 
 struct start_line {
   fault wrong = fault::none;
-  std::size_t bytes = 0;  // with its CR LF, and an empty line before it
+  std::size_t bytes = 0;  // with its CR LF, and with an empty line before it
 };
-// `target` as llhttp found it.
+// `target`: as llhttp found it.
 start_line check_request_line(std::string_view section, std::string_view target,
                               message_head& to) noexcept;
 start_line check_status_line(std::string_view section, message_head& to) noexcept;
 
-// From byte `at` to the end nothing but NAME ":" OWS VALUE OWS CRLF, in the places that llhttp
-// found, and an empty line. Corrects the places: white space is left out.
+// Checks that from byte `at` to the end there are only lines NAME ":" OWS VALUE OWS CRLF at the
+// positions that llhttp found, and an empty line. Corrects the positions so that they leave out
+// white space.
 fault check_lines(std::string_view section, std::size_t at,
                   std::vector<fields::position>& positions) noexcept;
 
-// Of a request: its target's form, and the host.
+// Checks a request: the form of its target, and its host.
 fault check_target(message_head& head) noexcept;
 
-// What the fields say about the message: its length, whether the connection goes on.
+// Derives from the fields how long the message is, and whether the connection stays open.
 fault check_meaning(side reads, message_head& head) noexcept;
 fault check_trailer_fields(const fields& trailer) noexcept;
 

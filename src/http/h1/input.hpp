@@ -1,5 +1,5 @@
-// input: bytes that came and were not yet used up, in one piece: in memory of its own, or in a
-// leased buffer.
+// input: received bytes that are not used up yet, in one piece. They lie in memory of its own or in
+// a leased buffer.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@ class input {
   void use(std::size_t bytes) noexcept { begin_ += bytes; }
   std::size_t capacity() const noexcept { return capacity_; }
 
-  // Room for more, at least `least` bytes of it; what was used up is gone, and what is there may
-  // lie elsewhere.
+  // Returns space for at least `least` more bytes. Bytes that were used up are dropped, and views
+  // into the others become invalid.
   std::span<char> room(std::size_t least) {
     if (begin_ == end_) begin_ = end_ = 0;
     if (capacity_ - end_ < least) {
@@ -43,7 +43,7 @@ class input {
     }
     return {data_ + end_, capacity_ - end_};
   }
-  // What came is all that there is.
+  // Drops everything and takes `came` as the only content.
   void adopt(io_buffer&& came) noexcept {
     release();
     if (came.empty()) return;
@@ -69,7 +69,7 @@ class input {
   static constexpr std::size_t first_bytes = 4096;
   std::unique_ptr<char[]> own_;
   io_buffer lease_;
-  char* data_ = nullptr;  // of one of these
+  char* data_ = nullptr;  // points into one of these two
   std::size_t begin_ = 0, end_ = 0, capacity_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// output: bytes that are to be sent; keeps its memory, or leaves it to the next one on the same
-// thread.
+// output: bytes that are to be sent. It keeps its memory, or leaves it to the next output on the
+// same thread.
 #pragma once
 
 #include <charconv>
@@ -22,28 +22,29 @@ class output {
     char* const at = room(20);
     size_ += static_cast<std::size_t>(std::to_chars(at, at + 20, number).ptr - at);
   }
-  // So many bytes, to be written to; the last of them may be taken back.
+  // Adds `bytes` bytes, which the caller then writes. shrink() takes back the last of them.
   char* grow(std::size_t bytes) {
     char* const at = room(bytes);
     size_ += bytes;
     return at;
   }
   void shrink(std::size_t bytes) noexcept { size_ -= bytes; }
-  // What was added behind `size` is taken back.
+  // Takes back everything behind the first `size` bytes.
   void cut(std::size_t size) noexcept { size_ = size; }
 
   std::string_view view() const noexcept { return {data_.get(), size_}; }
   std::size_t size() const noexcept { return size_; }
   bool empty() const noexcept { return size_ == 0; }
   std::size_t capacity() const noexcept { return capacity_; }
-  // Large memory is given back.
+  // Keeps the memory, unless that is larger than kept_bytes_max.
   void clear() noexcept {
     size_ = 0;
     if (capacity_ <= kept_bytes_max) return;
     data_.reset();
     capacity_ = 0;
   }
-  // When it is empty, and is not needed for a while. In a turn.
+  // Gives the memory to the next output of this thread. Call it in a turn, on an empty output that
+  // is not needed for a while.
   void rest() noexcept;
 
  private:

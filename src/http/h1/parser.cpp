@@ -9,8 +9,8 @@
 
 namespace troupe::http {
 
-// What llhttp calls. Places are kept as distances: the bytes may lie elsewhere when more of them
-// are there.
+// The functions that llhttp calls. Positions are kept as distances from the beginning, because the
+// bytes may lie elsewhere when more of them have come.
 struct parser_callbacks {
   static parser& of(llhttp_t* state) noexcept { return *static_cast<parser*>(state->data); }
 
@@ -53,7 +53,7 @@ struct parser_callbacks {
     return 0;
   }
   static int head(llhttp_t* state) {
-    state->upgrade = 0;  // what follows an upgrade is not read here
+    state->upgrade = 0;  // this parser does not read what follows an upgrade
     return HPE_PAUSED;
   }
   static int body(llhttp_t* state, const char* at, std::size_t bytes) {
@@ -126,8 +126,8 @@ fault fault_of(int number, bool in_head) noexcept {
   }
 }
 
-// The line as far as llhttp has taken it: whether it is wrong for its version, which is one of
-// HTTP's.
+// `line`: the start line, as far as llhttp has taken it. Returns bad_version if the line names a
+// version of HTTP other than 1.0 and 1.1, otherwise bad_start_line.
 fault fault_of_version(std::string_view line) noexcept {
   const std::size_t begin = line.rfind("HTTP/");
   const std::string_view version =
@@ -188,7 +188,8 @@ parser::step parser::next(std::string_view input) {
   }
 }
 
-// A head or a trailer: until it is whole, its bytes are seen again, but scanned once.
+// Reads a head or a trailer. Until it is complete, the caller passes its bytes again, but each byte
+// is scanned once.
 parser::step parser::read_section(std::string_view input) {
   const std::size_t most = std::min(input.size(), limits_.head_bytes);
   if (scanned_ >= most) return {event::need_more, 0, {}};
@@ -229,7 +230,7 @@ parser::step parser::read_section(std::string_view input) {
     body_bytes_max_ = UINT64_MAX;
     left_ = head_.length;
   } else {
-    // It ends without another byte.
+    // The message ends here without a further byte.
     state->flags |= F_SKIPBODY;
     llhttp_execute(state, first_ + bytes, 0);
     llhttp_resume(state);
@@ -238,9 +239,9 @@ parser::step parser::read_section(std::string_view input) {
   return {event::head, bytes, {}};
 }
 
-// llhttp stops at the first letter that makes no method. Whether it is an unknown one or nothing
-// like a request is said when the word is whole, so that the answer does not depend on how the
-// bytes came.
+// llhttp stops at the first letter that fits no method. Whether this is an unknown method, or
+// nothing like a request, is decided when the word is complete, so that the result does not depend
+// on how the bytes arrived.
 parser::step parser::name_unknown_method(std::string_view input) {
   constexpr std::size_t method_bytes_max = 32;
   phase_ = phase::method_unknown;
@@ -268,7 +269,8 @@ fault parser::check_head(std::string_view section) {
   }
   if (const fault wrong = check_meaning(side_, head_); wrong != fault::none) return wrong;
   const llhttp_t* const state = state_of(state_.data());
-  // Both have read the same; else one of them is wrong about where the message ends.
+  // This parser and llhttp must have read the same. Otherwise one of them is wrong about where the
+  // message ends.
   const bool chunked = (state->flags & F_CHUNKED) != 0,
              sized = (state->flags & F_CONTENT_LENGTH) != 0;
   if (chunked != head_.chunked || sized != head_.has_length ||
@@ -276,7 +278,7 @@ fault parser::check_head(std::string_view section) {
     return fault::bad_length;
   }
   head_.has_body = head_.chunked || head_.length > 0;
-  // whatever its fields say, it ends with its head, of which llhttp is not told
+  // True when the message ends with its head, whatever its fields say. llhttp is not told of this.
   bool is_bare = false;
   if (side_ == side::responses) {
     is_bare = answers_ == method::head || head_.status < 200 || head_.status == 204 ||
@@ -295,7 +297,8 @@ fault parser::check_trailer(std::string_view section) {
   return check_trailer_fields(trailer_);
 }
 
-// What a chunk's line has beyond its size and line end, and the line end of the chunk before it.
+// Counts the bytes of a chunk's line beyond its size and line end. `framing_bytes_` also holds the
+// line end of the chunk before.
 void parser::count_extensions() noexcept {
   std::size_t needed = is_first_chunk_ ? 3 : 5;  // with one digit
   for (std::uint64_t left = chunk_bytes_ / 16; left != 0; left /= 16) ++needed;
@@ -326,7 +329,7 @@ parser::step parser::read_body(std::string_view input) {
   if (!piece_.empty()) {
     framing_bytes_ = 0;
     if (!head_.chunked && !head_.until_close && (left_ -= piece_.size()) == 0) {
-      // It ends without another byte.
+      // The message ends here without a further byte.
       llhttp_execute(state, input.data() + consumed, 0);
       llhttp_resume(state);
       phase_ = phase::ended;
@@ -347,7 +350,7 @@ parser::step parser::finish() {
   if (phase_ == phase::failed) return {event::refused, 0, {}};
   if (phase_ == phase::ended) return next({});
   if (phase_ == phase::body && head_.until_close) {
-    phase_ = phase::failed;  // nothing comes behind it
+    phase_ = phase::failed;  // nothing may follow it
     why_ = fault::truncated;
     return {event::end, 0, {}};
   }

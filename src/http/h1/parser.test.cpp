@@ -11,7 +11,7 @@
 namespace troupe::http {
 namespace {
 
-// What is read of some bytes, in words: "head /path", "body [..]", "end", "refused ..".
+// Returns what is read of some bytes, in words: "head /path", "body [..]", "end", "refused ..".
 std::string read_all(parser& reading, std::string_view bytes,
                      const std::vector<std::size_t>& arrivals, bool ends = false) {
   std::string story, body, input;
@@ -41,7 +41,7 @@ std::string read_all(parser& reading, std::string_view bytes,
     if (given == bytes.size()) break;
     const std::size_t upto = next < arrivals.size() ? arrivals[next++] : bytes.size();
     input.append(bytes.substr(given, upto - given));
-    input.shrink_to_fit();  // elsewhere than before
+    input.shrink_to_fit();  // moves the bytes elsewhere
     given = upto;
   }
   if (ends) {
@@ -64,7 +64,7 @@ TEST(http_parser, refuses_a_chunk_by_its_announced_length) {
     parser reading(side::requests);
     for (int message = 0; message < 2; ++message) {
       ASSERT_EQ(reading.next(head).what, parser::event::head);
-      if (message == 0) reading.limit_body(10);  // of this one alone
+      if (message == 0) reading.limit_body(10);  // for this one message
       std::string_view input = chunks;
       while (!input.empty()) input.remove_prefix(reading.next(input).consumed);
       const auto end = reading.next(last).what;
@@ -105,7 +105,7 @@ TEST(http_parser, vectors_byte_by_byte) {
   }
 }
 
-// What comes of bytes does not depend on how they arrive, whatever they are.
+// The result does not depend on how the bytes arrive, whatever they are.
 TEST(http_parser, mutated_vectors_are_read_the_same_in_any_parts) {
   std::minstd_rand random(1);
   const auto below = [&](std::size_t bound) { return static_cast<std::size_t>(random()) % bound; };
@@ -210,7 +210,7 @@ TEST(http_parser, chunk_extensions_are_bounded) {
   EXPECT_TRUE(with(1024 - 3).ends_with("the extensions of a chunk are too long"));
 }
 
-// One byte of each chunk is an extension's, or a zero that its size begins with.
+// One byte of each chunk belongs to an extension, or is a zero in front of the size.
 TEST(http_parser, chunk_extensions_are_bounded_in_sum) {
   const auto with = [](std::size_t bytes, std::string_view of_each, std::string_view of_last,
                        std::size_t each_read) {
@@ -247,7 +247,7 @@ TEST(http_parser, chunk_extensions_are_bounded_in_sum) {
     EXPECT_EQ(with(1, "", std::string(";") + std::string(63, 'x'), each_read), "whole");
     EXPECT_EQ(with(1, "", std::string(";") + std::string(64, 'x'), each_read), refused);
   }
-  // As many chunks as you like, where each is as short as it can be.
+  // Any number of chunks is allowed when each line is as short as possible.
   std::string plain = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
   for (int i = 0; i < 1'000; ++i) plain += "1f\r\n0123456789abcdef0123456789abcde\r\n1\r\nx\r\n";
   EXPECT_EQ(read_requests(plain + "0\r\n\r\n").find("refused"), std::string::npos);

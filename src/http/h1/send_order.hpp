@@ -1,5 +1,5 @@
 // send_order: the order in which branches of one task send on a connection: first come, first
-// served. Thread: that of the task, whose branches follow each other.
+// served. Thread: the task's. The branches of a task run one after the other.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@ namespace troupe::http {
 
 class send_order {
  public:
-  // Holds a place in the order until it is destroyed, also when its branch is given up before its
-  // turn has come.
+  // A place in the order. It is given back when the object is destroyed, also when its branch is
+  // cancelled before its turn has come.
   class turn {
    public:
     explicit turn(send_order& of) noexcept : of_(of), number_(of.begun_++) {}

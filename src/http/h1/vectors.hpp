@@ -1,5 +1,5 @@
-// Requests as attackers and strange clients send them, and what has to come of each: what is read,
-// in words, and then the fault if there is one. Shared by tests.
+// Requests as attackers and unusual clients send them, and the result that each must have: what the
+// parser reads, in words, and the fault if there is one. Several tests share them.
 #pragma once
 
 #include <string_view>

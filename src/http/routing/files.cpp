@@ -77,10 +77,11 @@ struct folder {
   const file_options options;
 };
 
-constexpr int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;  // a pipe does not hold us up
+// opening a pipe does not block
+constexpr int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 
-// Where the kernel cannot keep the look-up within the folder: step by step, and no symbolic link at
-// all.
+// For kernels that cannot keep the look-up within the folder: opens the path step by step, and
+// follows no symbolic link at all.
 int open_step_by_step(int root, std::pmr::string path) noexcept {
   int at = ::dup(root);
   for (char* name = path.data(); at >= 0;) {
@@ -104,7 +105,7 @@ int open_within(int root, const std::pmr::string& path) noexcept {
   how.flags = flags;
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
   long opened = -1;
-  // EAGAIN: a link leads upwards, and somebody renamed something somewhere meanwhile.
+  // EAGAIN: a link leads upwards, and something was renamed at the same time.
   for (int tries = 0; tries < tries_max; ++tries) {
     opened = ::syscall(SYS_openat2, root, path.c_str(), &how, sizeof how);
     if (opened >= 0 || errno != EAGAIN) break;
@@ -114,7 +115,8 @@ int open_within(int root, const std::pmr::string& path) noexcept {
   return open_step_by_step(root, path);
 }
 
-// Nothing but plain names, of which none hides or leads upwards.
+// True when the path consists of plain names, none of which leads upwards. Hidden names are allowed
+// only if `hidden` is true.
 bool is_plain(std::string_view path, bool hidden) noexcept {
   if (path.find('\\') != std::string_view::npos || path.find('\0') != std::string_view::npos)
     return false;
@@ -138,7 +140,7 @@ bool hides_slash(std::string_view raw) noexcept {
   return false;
 }
 
-// A text in place: three numbers of 20 digits, and some words.
+// A text without an allocation: space for three numbers of 20 digits and some words.
 struct short_text {
   std::array<char, 80> letters;
   std::size_t bytes = 0;
@@ -166,7 +168,8 @@ short_text etag_of(const struct stat& file) {
   return made;
 }
 
-enum class comparison : std::uint8_t { strong, weak };  // by which a weak tag is none, or as good
+// strong: a weak tag never matches; weak: it may match
+enum class comparison : std::uint8_t { strong, weak };
 
 bool lists_tag(std::string_view list, std::string_view tag, comparison how) noexcept {
   if (list == "*") return true;
@@ -183,7 +186,7 @@ bool lists_tag(std::string_view list, std::string_view tag, comparison how) noex
   return false;
 }
 
-// A list may stand in several fields.
+// A list may be spread over several fields.
 bool names_tag(const request& asked, std::string_view name, std::string_view tag, comparison how) {
   for (const field one : asked.fields()) {
     if (same_word(one.name, name) && lists_tag(one.value, tag, how)) return true;
@@ -201,7 +204,8 @@ bool read_number(std::string_view text, std::uint64_t& to) noexcept {
   return !text.empty() && bad == std::errc{} && rest == text.data() + text.size();
 }
 
-// One range in bytes; what is malformed, or several, counts as none: then it is the whole file.
+// Reads one range in bytes. A malformed range, or several ranges, count as none: the whole file is
+// sent.
 range read_range(std::string_view text, std::uint64_t bytes) noexcept {
   range none;
   if (text.size() < 6 || !same_word(text.substr(0, 6), "bytes=")) return none;
@@ -230,8 +234,8 @@ range read_range(std::string_view text, std::uint64_t bytes) noexcept {
   return one;
 }
 
-// What the peer knows is what is here, or it wants nothing (RFC 9110, 13.2.2: asked for before all
-// else).
+// Checks If-Match or If-Unmodified-Since: false when the file is not the one that the client
+// expects. RFC 9110, 13.2.2, asks for this check before all others.
 bool is_expected(const request& asked, std::string_view tag, std::time_t modified) {
   if (asked.fields().has("if-match")) return names_tag(asked, "if-match", tag, comparison::strong);
   const auto since = read_date(asked.field("if-unmodified-since"), std::time(nullptr));
@@ -311,7 +315,8 @@ response find_file(const folder& root, const request& asked, std::string_view re
   }
   const int fd = open_within(root.fd, path);
   if (fd < 0) return response(errno == EMFILE || errno == ENFILE || errno == EAGAIN ? 503 : 404);
-  // Nameless: a name is for the texts of errors, and those of a server go nowhere.
+  // The file has no name: names appear only in the texts of errors, and nobody reads those of a
+  // server.
   const troupe::file from = troupe::file::adopt(fd, std::string());
   struct stat file {};
   if (::fstat(fd, &file) != 0) return response(404);
@@ -327,7 +332,7 @@ response find_file(const folder& root, const request& asked, std::string_view re
 
 }  // namespace
 
-// What an If-Range would be compared with is not known here.
+// An If-Range cannot be compared with anything here, so all of the part is sent.
 response file_response(const request& asked, const file& from, std::uint64_t offset,
                        std::uint64_t bytes, std::string_view type) {
   return asked.fields().has("if-range") ? all_of(from, offset, bytes, type)

@@ -81,7 +81,8 @@ response& response::field(std::string_view name, std::string_view value) & {
                         "' is the server's own");
     }
   }
-  // At once for what most answers have: growing would copy it several times.
+  // Reserves at once what most answers need: growing step by step would copy the fields several
+  // times.
   if (fields_.capacity() - fields_.size() < name.size() + value.size() + 4)
     fields_.reserve(fields_.size() + name.size() + value.size() + 160);
   fields_.append(name).append(": ").append(value).append("\r\n");

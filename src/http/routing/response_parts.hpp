@@ -1,5 +1,5 @@
-// response_parts: what the answers have that are more than a body; and what a connection needs of
-// files and WebSockets.
+// response_parts: what an answer has besides a plain body, and what a connection needs for files
+// and WebSockets.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ struct response::special {
   }
 
   enum class kind : std::uint8_t { file, stream, events, websocket };
-  // of a file that is sent with its head
+  // A file up to this size is sent together with its head.
   static constexpr std::uint64_t small_bytes_max = 64 * 1024;
   bool is_small_file() const noexcept {
     return what == kind::file && file.bytes <= small_bytes_max;
@@ -34,22 +34,24 @@ struct response::special {
   websocket_options socket;
 };
 
-// From `offset` of the part on: how many bytes; less at the end of the file. What is not in the
-// system's memory is read from the disk meanwhile: `to` is to be small.
+// Reads from `offset` of the part on. Returns the number of bytes, which is smaller than `to` at
+// the end of the file. Blocks while the system reads from the disk what is not in its memory, so
+// `to` is to be small.
 std::size_t read_file(const file_part& part, std::uint64_t offset, std::span<char> to) noexcept;
 
-// What a request for a WebSocket is answered.
+// The answer to a request for a WebSocket.
 struct websocket_answer {
   int status = 400;
   std::string fields;  // whole lines
-  std::string why;     // of a 400
+  std::string why;     // the reason for a 400
   websocket_terms terms;
 };
 websocket_answer websocket_handshake(const message_head& head, const websocket_options& options);
-// A client's Sec-WebSocket-Key, and what the server says to it.
+// websocket_key: makes a client's Sec-WebSocket-Key. websocket_answer_to: what the server answers
+// to it.
 std::string websocket_key();
 std::string websocket_answer_to(std::string_view key);
-// To its end. `begun`: what has come behind the request.
+// Runs the conversation to its end. `begun`: the bytes that have come behind the request.
 task<> websocket_conversation(transport& over, std::string begun, websocket_function talk,
                               websocket_options options, websocket_terms terms);
 

@@ -10,7 +10,7 @@ namespace troupe::http {
 
 namespace {
 
-// A parameter has no text: what it is called makes no difference.
+// A parameter has no text: its name makes no difference to which paths match.
 struct segment {
   std::string literal;
   bool is_parameter = false, is_rest = false;
@@ -26,7 +26,7 @@ struct text_hash {
   }
 };
 
-// "/a/b" as "a", "b"; "/" as "".
+// Splits "/a/b" into "a" and "b", and "/" into "".
 template <class Function>
 void each_segment(std::string_view path, Function&& function) {
   for (;;) {
@@ -75,7 +75,7 @@ std::size_t parameters_of(const std::vector<segment>& pattern) noexcept {
 struct router::route_entry {
   std::vector<segment> segments;
   std::array<route, static_cast<std::size_t>(method::other)> by_method;
-  unsigned methods = 0;  // as found::methods
+  unsigned methods = 0;  // as in found::methods
 
   const route* of(method by) const noexcept {
     if (by == method::other) return nullptr;
@@ -117,7 +117,7 @@ struct router::route_entry {
     }
   }
 
-  // Literals before parameters before a rest, segment by segment.
+  // Literals win over parameters, and parameters over a rest, segment by segment.
   friend bool wins(const route_entry& a, const route_entry& b) {
     const auto rank = [](const segment& one) { return one.is_rest ? 2 : one.is_parameter ? 1 : 0; };
     for (std::size_t i = 0; i < a.segments.size() && i < b.segments.size(); ++i) {
@@ -130,7 +130,8 @@ struct router::route_entry {
 
 struct router::table {
   std::unordered_map<std::string, std::unique_ptr<route_entry>, text_hash, std::equal_to<>> exact;
-  std::vector<std::unique_ptr<route_entry>> patterns;  // those that win first
+  // ordered: a pattern that wins over another one is before it
+  std::vector<std::unique_ptr<route_entry>> patterns;
 };
 
 router::router() : table_(std::make_unique<table>()) {}
@@ -193,7 +194,8 @@ std::size_t router::take_away(std::string_view pattern, unsigned methods) {
   check_is_here();
   const std::vector<segment> segments = read_pattern(pattern);
   const bool is_exact = parameters_of(segments) == 0;
-  // Not by its hash: the one call of that is a part of find(), which is called for each request.
+  // Rejected: a look-up by hash. The only call of the hash function is inlined into find(), which
+  // runs for each request; a second call would end that.
   const auto exact = std::ranges::find_if(
       table_->exact, [&](const auto& one) { return is_exact && one.first == pattern; });
   const auto general = std::ranges::find_if(
@@ -218,7 +220,7 @@ std::size_t router::take_away(std::string_view pattern, unsigned methods) {
 
 router::found router::find(method by, std::string_view path) const {
   found result;
-  // True when it has the method; else one that fits less well may.
+  // Returns true when the route has the method; otherwise a less exact route may have it.
   const auto take = [&](const route_entry& one) {
     result.methods |= one.methods;
     result.handler = one.of(by);

@@ -108,7 +108,7 @@ TEST(http_router, remove_takes_a_route_away) {
   EXPECT_EQ(routes.find(method::remove, "/users/7").handler->options.body_bytes, 2u);
   EXPECT_EQ(routes.remove(method::remove, "/users/{id}"), 1u);
   EXPECT_EQ(routes.find(method::remove, "/users/7").handler, nullptr);
-  routes.get("/users/{id}", one, {.body_bytes = 4});  // there is room again
+  routes.get("/users/{id}", one, {.body_bytes = 4});  // the route can be added again
   EXPECT_EQ(found_at(routes, "/users/7"), "4 7");
   EXPECT_EQ(routes.remove("/{all...}"), 1u);
   EXPECT_EQ(found_at(routes, "/c"), "none");

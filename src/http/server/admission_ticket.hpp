@@ -1,5 +1,5 @@
-// admission ticket: a connection that counts, for its server and for its address, from its
-// acceptance to its end.
+// admission_ticket: counts one connection, for its server and for the address of its client, from
+// the time when the connection is accepted until it ends.
 #pragma once
 
 #include <memory>
@@ -26,7 +26,8 @@ class admission_ticket {
   }
 
   const std::shared_ptr<server_state>& of() const noexcept { return of_; }
-  // Its address has not too many.
+  // False when the client's address already has too many connections: then the connection is to be
+  // turned away.
   bool is_welcome() const noexcept { return is_welcome_; }
 
  private:

@@ -19,10 +19,10 @@
 namespace troupe::http {
 namespace {
 
-constexpr std::int64_t fresh_ns = 1'000'000'000;  // for a first request to come
-constexpr std::int64_t soon_ns = 1'000'000'000;   // for the next one
+constexpr std::int64_t fresh_ns = 1'000'000'000;  // for the first request to come
+constexpr std::int64_t soon_ns = 1'000'000'000;   // for the next request to come
 
-// Later by that span; never, when that is farther than numbers go.
+// The time `span` after `now_ns`; never_ns when the sum does not fit into 64 bits.
 std::int64_t after(std::int64_t now_ns, std::chrono::nanoseconds span) noexcept {
   return span.count() > never_ns - now_ns ? never_ns : now_ns + span.count();
 }
@@ -43,7 +43,7 @@ connection::connection(std::shared_ptr<server_state> of, const connection_past& 
   request_.head_ = &parser_.head();
   request_.source_ = this;
   request_.stopping_ = server_->stopping.get_token();
-  // order: relaxed  nobody else knows of it yet
+  // order: relaxed  no other thread knows of this connection yet
   expiry_ns_.store(never_ns, std::memory_order_relaxed);
   if (past_.why != ending::none) end(std::exchange(past_.why, ending::none));
 }
@@ -54,20 +54,19 @@ connection::~connection() {
   server_->buffered.fetch_sub(counted_, std::memory_order_relaxed);
 }
 
-// ---- what others ask
-// ---------------------------------------------------------------------------------------------
+// ---- what other threads ask ----
 
 void connection::end(ending why) noexcept {
   // order: relaxed  the mutex orders them
   if (why == ending::parking && ending_.load(std::memory_order_relaxed) != ending::none) return;
-  // order: release  read by who finds its operation cancelled; pairs with finish_ended_read/acquire
-  // and await_body/acquire
+  // order: release  read by the task that finds its operation cancelled; pairs with
+  // finish_ended_read/acquire and await_body/acquire
   ending_.store(why, std::memory_order_release);
   idle_stop_.request_stop();
   if (why != ending::draining && why != ending::parking) busy_stop_.request_stop();
 }
 
-// Its own thread; what was asked to end has ended.
+// Called on the connection's own thread, when the operation that was asked to end has ended.
 void connection::revive() {
   // order: relaxed  the mutex orders both
   if (ending_.load(std::memory_order_relaxed) == ending::aborted) return;
@@ -100,7 +99,7 @@ bool connection::may_park() const noexcept {
 
 bool connection::stay() {
   if (!may_park()) return false;
-  // order: relaxed  our own, and the mutex orders it
+  // order: relaxed  written on our own thread, and the mutex orders it
   ending_.store(ending::none, std::memory_order_relaxed);
   idle_stop_ = std::stop_source();
   return true;
@@ -130,8 +129,8 @@ void connection::wait_for_head(std::int64_t now_ns) noexcept {
   begin_wait(phase::head, std::chrono::nanoseconds(head_expiry_ns_ - now_ns), now_ns);
 }
 
-// Like a peer that has sent nothing yet: it may go when the server stops, or when another one needs
-// its place.
+// A connection in its handshake is treated like one whose peer has sent nothing yet: the server may
+// end it when the server stops, or to make room for another connection.
 void connection::wait_for_handshake(std::int64_t now_ns) noexcept {
   idle_since_ns_.store(now_ns, std::memory_order_relaxed);  // order: relaxed  a hint for who sheds
   begin_wait(phase::fresh, server_->options.head_time, now_ns);
@@ -141,13 +140,12 @@ void connection::count_buffers() noexcept {
   const std::size_t has =
       in_.capacity() + out_.capacity() + body_in_.capacity() + request_.collected_.capacity();
   if (has == counted_) return;
-  // order: relaxed  a count, read as a hint; what wraps round comes back
+  // order: relaxed  a count, read as a hint; a negative difference wraps around
   server_->buffered.fetch_add(has - counted_, std::memory_order_relaxed);
   counted_ = has;
 }
 
-// ---- requests
-// ----------------------------------------------------------------------------------------------------
+// ---- requests ----
 
 connection::next connection::advance() {
   for (;;) {
@@ -165,7 +163,7 @@ connection::next connection::advance() {
   }
 }
 
-// False when it waits for something.
+// Returns false when the request has to wait for something.
 bool connection::take_head() {
   const message_head& head = parser_.head();
   head_expiry_ns_ = 0;
@@ -179,7 +177,7 @@ bool connection::take_head() {
   if (leaves_ || server_->stopping.stop_requested()) close_after_this();
   body_ended_ = !head.has_body;
   continue_due_ = head.has_body && head.expects_continue;
-  if (body_ended_) parser_.next({});  // its end, which needs no byte
+  if (body_ended_) parser_.next({});  // the end of the body, which needs no byte
   if (!decode_path()) {
     refuse(fault::bad_target);
     return true;
@@ -218,7 +216,8 @@ bool connection::not_found() {
 
 namespace {
 
-// In a path whose route is not found yet: nothing else is decoded to that.
+// Stands for an encoded slash in a path whose route is not found yet. No other character is decoded
+// to this one.
 constexpr char encoded_slash = '\0';
 
 std::size_t find_encoded_slash(std::string_view text) noexcept {
@@ -230,8 +229,8 @@ std::size_t find_encoded_slash(std::string_view text) noexcept {
 
 }  // namespace
 
-// The decoded path is in place, unless nothing has to be decoded. A slash that was encoded parts no
-// segments: it is the next function that makes it one.
+// Decodes the path into `path_`, unless nothing has to be decoded. An encoded slash does not
+// separate segments: it stays `encoded_slash` here, and find_route() makes it a slash.
 bool connection::decode_path() {
   request_.path_ = parser_.head().path;
   if (request_.path_.find('%') == std::string_view::npos) return true;
@@ -249,7 +248,7 @@ bool connection::decode_path() {
 
 void connection::find_route() {
   route_ = server_->routes.find(parser_.head().method, request_.path_);
-  // The route's values are views into it.
+  // The values of the route are views into `path_`, so its slashes are put in where they lie.
   if (request_.path_.data() == path_.data())
     std::replace(path_.begin(), path_.end(), encoded_slash, '/');
 }
@@ -259,7 +258,7 @@ std::uint64_t connection::body_limit() const noexcept {
   return own != 0 ? own : server_->options.body_bytes;
 }
 
-// The body as a view, if it is here in one piece. False when it is not.
+// Takes the body as a view, if all of it has arrived in one piece. Returns false when it has not.
 bool connection::collect_here() {
   const message_head& head = parser_.head();
   if (!head.has_length || in_.view().size() < head.length) return false;
@@ -272,7 +271,7 @@ bool connection::collect_here() {
   return true;
 }
 
-// A context from the pool costs some 20 ns, and an idle connection has none.
+// A context from the pool costs about 20 ns, and an idle connection has none.
 void connection::begin_memory() {
   if (memory_) return;
   memory_ = make_context({.name = "request"});
@@ -286,7 +285,7 @@ void connection::give_memory_back() noexcept {
   request_.memory_ = nullptr;
 }
 
-// Of one that is no coroutine. False when its answer waits for something.
+// Runs a handler that is not a coroutine. Returns false when its answer has to wait for something.
 bool connection::run_handler() {
   response made;
   bool fits = false;
@@ -314,7 +313,7 @@ bool connection::run_handler() {
   return true;
 }
 
-// Our wish, of which the peer may not know yet.
+// The server wants to close the connection, which the peer may not know yet.
 void connection::close_after_this() noexcept {
   if (!closing_) lingers_ = true;
   closing_ = true;
@@ -324,7 +323,7 @@ void connection::finish_request() noexcept {
   if (watch_ != nullptr) [[unlikely]]
     watch_.reset();
   past_.answered_one = true;
-  answer_begun_ = false;  // what is malformed behind it is answered, too
+  answer_begun_ = false;  // malformed bytes behind this request get an answer, too
   request_.body_ = {};
   request_.trailer_ = {};
   if (request_.collected_.capacity() > kept_body_bytes) request_.collected_ = std::string();
@@ -332,14 +331,14 @@ void connection::finish_request() noexcept {
   if (memory_ && failure_ == nullptr) memory_->rollback(*empty_memory_);
 }
 
-// The peer's own fault, or ours for being so strict: it is told, and that was it.
+// The peer broke a rule, or a limit of the server: the peer is told, and the connection closes.
 void connection::refuse(fault why) {
   closing_ = lingers_ = true;
   if (answer_begun_) return;
   answer_plainly(status_of(why));
 }
 
-// One connection too many: none of its requests is read.
+// The server has one connection too many: it reads none of the requests of this one.
 void connection::refuse_for_now() {
   closing_ = lingers_ = true;
   answer_plainly(503, "Retry-After: 1\r\n");
@@ -349,25 +348,24 @@ void connection::peer_ended() {
   const bool begun = parser_.inside() || !in_.empty();
   if (!begun) return;
   closing_ = true;
-  answer_plainly(400);  // it may have closed its half only
+  answer_plainly(400);  // the peer may have closed only its half
 }
 
-// ---- requests that wait
-// ---------------------------------------------------------------------------------------
+// ---- requests that wait ----
 
 task<bool> connection::serve() {
   end_wait();
   std::exception_ptr thrown;
   bool is_answered = false;
   const bool collects = std::exchange(collect_first_, false);
-  may_watch_ = !collects;  // a handler that is no coroutine waits for nothing
+  may_watch_ = !collects;  // a handler that is not a coroutine waits for nothing
   is_gone_ = false;
   try {
     if (collects) {
       co_await request_.read_all();
       is_answered = run_handler();
     } else if (route_.handler->call->waits) {
-      // What was answered before need not wait for this one.
+      // The answers to earlier requests need not wait for this one.
       if (!out_.empty()) co_await flush();
       std::optional<task<response>> later;
       begin_memory();
@@ -378,10 +376,10 @@ task<bool> connection::serve() {
       }
     }
     may_watch_ = true;
-    watch_client();  // a handler that is no coroutine has answered with what streams
+    watch_client();  // a handler that is not a coroutine may have answered with a stream
     if (!is_answered) co_await answer_waiting(answer_);
     if (watch_ != nullptr) co_await end_watch();
-    answer_begun_ = true;  // what is wrong with the rest of the body gets no second one
+    answer_begun_ = true;  // an error in the rest of the body gets no second answer
     if (!body_ended_ && !closing_) co_await skip_body();
   } catch (...) {
     thrown = std::current_exception();
@@ -400,7 +398,7 @@ task<bool> connection::serve() {
   co_return !closing_;
 }
 
-// Of the request, from its handler.
+// Called by the handler, through its request.
 std::stop_token connection::client_gone() {
   if (watch_ == nullptr) watch_.reset(new gone_watch(server_->options.half_close_is_gone));
   watch_client();
@@ -412,7 +410,8 @@ std::stop_token connection::client_gone() {
   return watch_->token();
 }
 
-// Of the body, as far as they are worth being buffered; over TLS they are some more.
+// How many bytes of the body may be unread, as far as buffering them is worthwhile. The sixteenth
+// and the 16 KiB on top are for TLS, which adds bytes to the body.
 std::size_t connection::unread_bytes() const noexcept {
   constexpr std::uint64_t most = 1024 * 1024;
   const message_head& head = parser_.head();
@@ -427,7 +426,7 @@ void connection::watch_client() noexcept {
   watch_->arm(wire());
 }
 
-// The request is over. When this is given up the destructor does it.
+// The request is over. When this task is cancelled, the destructor ends the watch.
 task<> connection::end_watch() {
   if (watch_->is_armed()) {
     watch_->disarm();
@@ -442,7 +441,7 @@ task<> connection::flush() {
   out_.clear();
 }
 
-// connection: how bodies are read.
+// ---- how bodies are read ----
 
 task<std::string_view> connection::next_piece() {
   const one_at_a_time alone(is_read_,
@@ -470,10 +469,11 @@ task<std::string_view> connection::next_piece() {
   co_return std::exchange(piece_, {});
 }
 
-// More bytes of the body. They lie apart, so that the head stays where it is.
+// Receives more bytes of the body, into a buffer of their own, so that the head stays where it is.
 task<> connection::await_body() {
   if (std::exchange(continue_due_, false)) out_.add("HTTP/1.1 100 Continue\r\n\r\n");
-  // With what was answered before: the peer may wait for that. Or by a read that was given up.
+  // The answers to earlier requests go out, too: the peer may wait for them. They may also be left
+  // over from a read that was cancelled.
   if (!out_.empty()) co_await flush();
   if (!std::exchange(reads_aside_, true)) {
     body_in_.put(in_.view());
@@ -499,7 +499,7 @@ task<> connection::await_body() {
     is_over = true;
   }
   end_wait();
-  // by reads that are given up, too: else who polls would wait for ever
+  // Reads that are cancelled count, too. Otherwise a handler that polls could wait without a limit.
   body_waited_ns_ += now().count() - begun_ns;
   if (is_over) {
     // order: acquire  pairs with connection::end/release
@@ -516,10 +516,11 @@ task<> connection::await_body() {
   body_in_.came(bytes);
 }
 
-// So that the connection can go on. Not for long.
+// Reads the rest of the body, so that the connection can be used for the next request. Gives up
+// after skipped_bytes_max bytes.
 task<> connection::skip_body() {
   if (continue_due_) {
-    closing_ = true;  // it may never come
+    closing_ = true;  // the body may never come
     co_return;
   }
   for (std::size_t bytes = 0;;) {
@@ -531,12 +532,12 @@ task<> connection::skip_body() {
   closing_ = true;
 }
 
-// connection: how answers are written.
+// ---- how answers are written ----
 
 namespace {
 
-// "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n", made once a second and thread. Called in turns only,
-// never over a suspension.
+// Returns "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n". Each thread makes the line once a second. Call
+// it in turns only, and do not keep the view over a suspension.
 TROUPE_NOINLINE std::string_view date_line() {
   struct cache {
     std::time_t second = -1;
@@ -554,7 +555,7 @@ TROUPE_NOINLINE std::string_view date_line() {
   return {kept.line.data(), kept.line.size()};
 }
 
-// Behind the head of these nothing comes, whatever it says.
+// Nothing follows the head of an answer with one of these statuses, whatever the head says.
 bool may_have_body(int status) noexcept { return status >= 200 && status != 204 && status != 304; }
 
 }  // namespace
@@ -610,7 +611,7 @@ bool has_type_of_its_own(std::string_view fields) noexcept {
 
 }  // namespace
 
-// Those that wait for nothing.
+// Adds an answer that has to wait for nothing.
 void connection::answer(response& with) {
   const bool has_body = may_have_body(with.status_);
   if (with.special_ != nullptr) {
@@ -619,7 +620,7 @@ void connection::answer(response& with) {
     if (silent_ || !has_body) return;
     const std::size_t before = out_.size();
     if (read_file(part, 0, {out_.grow(part.bytes), part.bytes}) == part.bytes) return;
-    // It has been shortened meanwhile, and its length is said already.
+    // The file was shortened in the meantime, and the head with its length is already written.
     out_.cut(before);
     closing_ = incomplete_ = true;
     return;
@@ -635,7 +636,7 @@ void connection::answer(response& with) {
   if (has_body && !silent_) out_.add(body);
 }
 
-// Of the server's own: `fields` are whole lines.
+// Adds an answer that the server makes itself. `fields`: whole lines.
 void connection::answer_plainly(int status, std::string_view fields) {
   const std::string_view words = status == 204 ? std::string_view() : reason_of(status);
   add_status(status);
@@ -655,7 +656,7 @@ void connection::answer_plainly(int status, std::string_view fields) {
 
 void connection::answer_exception(std::exception_ptr thrown) {
   closing_ = true;
-  // Of what streams throw when there is nobody any more to be answered.
+  // True when a stream threw this because the peer that was to be answered has gone.
   bool by_peer = false;
   try {
     std::rethrow_exception(thrown);
@@ -669,7 +670,7 @@ void connection::answer_exception(std::exception_ptr thrown) {
   } catch (const timed_out&) {
     by_peer = broken_;
   } catch (const cancelled&) {
-    by_peer = broken_ || is_gone_;  // the handler has given up by its request's client_gone()
+    by_peer = broken_ || is_gone_;  // the handler stopped because of its request's client_gone()
   } catch (...) {
   }
   if (by_peer) return;
@@ -681,7 +682,7 @@ void connection::answer_exception(std::exception_ptr thrown) {
 
 task<> connection::answer_waiting(response& with) {
   const message_head& head = parser_.head();
-  // What is left of the body would take too long, or never come.
+  // The rest of the body would take too long, or would never come.
   if (!body_ended_ &&
       (continue_due_ || (head.has_length && head.length - body_bytes_ > skipped_bytes_max)))
     closing_ = true;
@@ -714,7 +715,7 @@ task<> connection::send_part(const file_part& part) {
   co_await flush();
   const std::uint64_t sent = co_await send_file(part.from, part.offset, part.bytes);
   incomplete_ = sent != part.bytes;
-  if (incomplete_) closing_ = true;  // it has been shortened meanwhile
+  if (incomplete_) closing_ = true;  // the file was shortened in the meantime
 }
 
 task<> connection::send_stream(response& with) {
@@ -741,7 +742,7 @@ task<> connection::send_stream(response& with) {
 
 task<> connection::talk(response& with) {
   const message_head& head = parser_.head();
-  // Where a body would end, and the frames begin, a proxy might see otherwise.
+  // A proxy might disagree about the byte at which a body ends and the frames begin.
   if (head.has_body) closing_ = true;
   websocket_answer said =
       head.has_body ? websocket_answer() : websocket_handshake(head, with.special_->socket);
@@ -763,7 +764,7 @@ task<> connection::talk(response& with) {
   may_watch_ = false;
   if (watch_ != nullptr) co_await end_watch();
   co_await flush();
-  server_->unpark(*this);  // it was idle a moment ago, for who looked at it then
+  server_->unpark(*this);  // stay: whoever ended it when it was idle must not park it now
   phase_.store(phase::upgraded, std::memory_order_relaxed);  // order: relaxed  a hint for the sweep
   std::string begun(in_.view());
   in_.use(begun.size());

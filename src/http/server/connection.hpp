@@ -1,10 +1,12 @@
-// connection: one peer's requests, one after the other, and their answers. All of it but the stream
-// itself: that is connection_over<Stream>'s (connection_over.hpp).
+// connection: reads the requests of one client, one after the other, and answers them. It does not
+// know its stream: the derived class connection_over<Stream> (connection_over.hpp) owns that.
 //
-// Requests that have come together are answered together: advance() goes through the input for as
-// long as it needs nobody, puts the answers of handlers that do not wait into the output, and says
-// what is to be done then. Threads: the flow of its task; `expiry_ns_`, `phase_` and end() are
-// anybody's who holds the server's mutex.
+// Requests that arrived together are answered together. advance() goes through the input for as
+// long as no request has to wait, puts the answers of handlers that do not wait into the output,
+// and returns what its caller is to do next.
+//
+// Threads: the connection's own task. Any thread that holds the server's mutex may also read
+// `expiry_ns_` and `phase_`, and call end().
 #pragma once
 
 #include <atomic>
@@ -36,27 +38,32 @@ class connection : public transport, private request_source {
   explicit connection(std::shared_ptr<server_state> of, const connection_past& was = {});
   connection(const connection&) = delete;
 
-  // fresh: idle, before the first request
+  // `fresh`: idle, and no request has come yet.
   enum class phase : std::uint8_t { fresh, idle, head, busy, upgraded };
   using ending = connection_ending;
 
-  // By who holds the server's mutex: what is awaited ends as cancelled.
+  // Caller: any thread that holds the server's mutex. The operation that the connection awaits ends
+  // as cancelled.
   void end(ending why) noexcept;
   void revive();
-  // After end(parking): it goes on as before. False when it was asked to end by now.
+  // Caller: holds the server's mutex, after end(parking). The connection continues and does not
+  // park. Returns false when the connection has been asked to end in the meantime.
   bool stay();
   bool may_park() const noexcept;
   std::int64_t expiry_ns() const noexcept;
   std::int64_t idle_since_ns() const noexcept;
-  // When it is to be parked, if nothing comes.
+  // The time when the connection is to be parked if no bytes come before; never_ns if it must not
+  // park.
   std::int64_t parking_ns() const noexcept;
-  // order: relaxed  a hint: its end may come as a request does
+  // order: relaxed  a hint: the connection may be asked to end at the moment when a request comes
   phase phase_now() const noexcept { return phase_.load(std::memory_order_relaxed); }
-  // It may be ended to make room: idle, and if it is fresh for long enough.
+  // Whether the server may end this connection to make room for another one: it is idle, and if it
+  // is fresh, it has been so for at least a second.
   static bool is_idle(phase at, std::int64_t since_ns, std::int64_t now_ns) noexcept;
-  // What a handler has thrown; the caller's from now on.
+  // The exception that a handler has thrown, or null. The caller owns it from then on.
   std::exception_ptr take_failure() noexcept { return std::exchange(failure_, nullptr); }
-  // And what that may refer to; it may go on another thread while the connection is still there.
+  // The memory that this exception may refer to. The caller may pass it to another thread while the
+  // connection still exists.
   owned_context failed_memory() noexcept {
     empty_memory_.reset();
     return std::move(memory_);
@@ -66,25 +73,26 @@ class connection : public transport, private request_source {
   virtual ~connection();
   enum class next : std::uint8_t {
     read,   // more input is needed
-    write,  // the output first
-    serve,  // a request that waits for something
-    close,  // the output, and that was it
+    write,  // the output must be written first
+    serve,  // the current request has to wait for something
+    close,  // write the output, then close the connection
   };
 
   next advance();
-  // After next::serve. True when the connection can go on.
+  // Call it after next::serve. Returns true when the connection can read further requests.
   task<bool> serve();
-  // When the peer has ended.
+  // Call it when the peer has ended its half of the connection.
   void peer_ended();
 
-  // Nothing more is to be sent, or only what a wait lets through.
+  // True when nothing more is to be sent, or only what an operation that waits lets through.
   bool is_ended() const noexcept {
-    // order: relaxed  who ends it just now meets the next wait
+    // order: relaxed  an end that is requested at this moment takes effect at the next wait
     const ending why = ending_.load(std::memory_order_relaxed);
     return why != ending::none && why != ending::parking && why != ending::draining;
   }
 
-  // The time of what is awaited is limited from here on, or not any more.
+  // begin_wait: the operation that is awaited next has at most `span` of time. end_wait: the time
+  // is no longer limited.
   void begin_wait(phase now_in, std::chrono::nanoseconds span, std::int64_t now_ns) noexcept;
   void end_wait() noexcept;
   void wait_for_head(std::int64_t now_ns) noexcept;
@@ -92,46 +100,47 @@ class connection : public transport, private request_source {
   void refuse(fault why);
   void refuse_for_now();
   void count_buffers() noexcept;
-  // No request is under way.
+  // Call it when no request is under way.
   void give_memory_back() noexcept;
-  // The stream that is read from, below TLS.
+  // The stream that bytes are read from. With TLS it is the stream below TLS.
   virtual stream& wire() noexcept = 0;
-  // The client has gone, as an operation has shown.
+  // An operation has shown that the client has gone.
   void tell_gone() noexcept {
     if (watch_ != nullptr) watch_->tell();
   }
-  // Nothing has come of the next request.
+  // True when no byte of the next request has come.
   bool is_between() const noexcept { return in_.empty() && !parser_.inside(); }
-  // Requests have not come so soon after each other that the next one is worth being waited for
-  // with all that there is.
+  // True when requests do not follow each other fast enough. Only after fast requests does an idle
+  // connection keep its task and its buffers while it waits for the next one.
   bool is_slow() const noexcept { return past_.pace < pace_most; }
 
   static constexpr std::uint8_t pace_most = 4;
 
   const std::shared_ptr<server_state> server_;
   connection_past past_;
-  bool parks_ = false;  // streams of its kind can
+  bool parks_ = false;  // this kind of stream can be parked
   std::stop_source idle_stop_, busy_stop_;
   input in_;
   output out_;
-  // the peer may still be sending: read on for a while, so that it sees the answer
+  // The peer may still be sending: after the answer the connection reads for a while, so that the
+  // peer can see the answer.
   bool lingers_ = false;
   bool leaves_ = false;      // the next request is the last
-  bool closing_ = false;     // after this one
-  bool incomplete_ = false;  // an answer is, so far
-  bool cut_off_ = false;     // something was sent in part, and its rest will never be
-  bool broken_ = false;      // nothing can be sent, or nothing received, any more
+  bool closing_ = false;     // close after the current answer
+  bool incomplete_ = false;  // the answer has begun, and not all of it is sent
+  bool cut_off_ = false;     // a part of something was sent, and the rest will never be
+  bool broken_ = false;      // sending or receiving is no longer possible
   std::atomic<phase> phase_{phase::busy};
   std::atomic<ending> ending_{ending::none};
-  std::int64_t head_expiry_ns_ = 0;  // of the head that is being read; 0: none has begun
+  std::int64_t head_expiry_ns_ = 0;  // when the head being read is late; 0: none has begun
 
  private:
   friend struct server_state;
   using event = parser::event;
-  // of answers, that are sent before more are made
+  // Once there are so many bytes of answers, they are sent before more answers are made.
   static constexpr std::size_t flush_bytes = 64 * 1024;
-  static constexpr std::size_t skipped_bytes_max = 64 * 1024;  // of a body that nobody wants
-  // of room for a body, until the next one
+  static constexpr std::size_t skipped_bytes_max = 64 * 1024;  // of a body that no handler reads
+  // The most capacity for a body that is kept until the next request.
   static constexpr std::size_t kept_body_bytes = 64 * 1024;
 
   bool take_head();
@@ -167,32 +176,35 @@ class connection : public transport, private request_source {
 
   parser parser_;
   http::request request_;
-  owned_context memory_;  // of the request; none while the connection is idle
+  owned_context memory_;  // of the request; null while the connection is idle
   std::optional<snapshot> empty_memory_;
-  // what a handler threw: it may refer to the memory, and goes before it
+  // What a handler threw. It may refer to `memory_`, so it is declared behind that and destroyed
+  // before it.
   std::exception_ptr failure_;
   router::found route_;
-  std::string path_;  // decoded, if it had to be
+  std::string path_;  // the decoded path, if it had to be decoded
   response answer_;
   bool body_ended_ = false;
   bool is_read_ = false;
-  bool silent_ = false;        // to HEAD there is no body
-  bool continue_due_ = false;  // the peer waits for it
+  bool silent_ = false;        // the request is HEAD: its answer has no body
+  bool continue_due_ = false;  // the peer waits for "100 Continue"
   bool answer_begun_ = false;
   bool collect_first_ = false;
   std::uint64_t body_bytes_ = 0;
   std::int64_t body_waited_ns_ = 0;
-  std::string_view piece_;  // of the body, for the next read: the one that it came for was given up
-  input body_in_;           // of a body that is longer than what came with its head
+  // a piece of the body for the next read, because the read that fetched it was cancelled
+  std::string_view piece_;
+  input body_in_;  // the rest of a body that did not arrive whole with its head
   bool reads_aside_ = false;
-  bool may_watch_ = false;  // it is in serve(), and not talking by another protocol
-  bool is_gone_ = false;    // its client, as the watch said
-  bool made_room_ = false;  // for its body, so that the watch sees what comes behind that
-  gone_watch_ptr watch_;    // of this request, if its handler has asked for it
+  bool may_watch_ = false;  // it is in serve(), and has not changed to another protocol
+  bool is_gone_ = false;    // the watch reported that the client has gone
+  // the receive buffer holds the body, so that the watch sees the end behind it
+  bool made_room_ = false;
+  gone_watch_ptr watch_;  // of this request, if its handler has asked for it
   std::size_t counted_ = 0;
 
   std::atomic<std::int64_t> expiry_ns_{0}, idle_since_ns_{0};
-  connection* next_ = nullptr;  // these are the server's
+  connection* next_ = nullptr;  // the server's list uses these two
   connection** link_ = nullptr;
 };
 

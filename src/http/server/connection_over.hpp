@@ -1,5 +1,5 @@
-// connection_over: a connection's stream, and the loop that reads and writes it. Instantiated in
-// serve.cpp.
+// connection_over: owns the stream of a connection, and runs the loop that reads and writes it.
+// Instantiated in serve.cpp.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@
 
 namespace troupe::http {
 
-// The task of a connection that was accepted, or was parked.
+// The task of a connection that was accepted, or that was parked and is woken.
 template <class Stream>
 task<> converse(admission_ticket who, Stream over, connection_past was);
 
@@ -51,9 +51,10 @@ class connection_over final : public connection {
   }
   ~connection_over() override = default;
 
-  // To the end of the connection, or until it is parked. Throws what the stream throws.
-  // What happens with every batch of requests happens here: a coroutine for it would cost a frame
-  // each time. And no temporary stands in a ?: within a co_await, which GCC 12 destroys twice.
+  // Runs until the connection ends or parks. Throws what the stream throws. Everything that happens
+  // with every batch of requests is written out in this function, because a coroutine of its own
+  // would cost a frame each time. No ?: within a co_await makes a temporary: GCC 12 would destroy
+  // that twice.
   task<> run() {
     if constexpr (is_secure) {
       wait_for_handshake(now().count());
@@ -122,8 +123,8 @@ class connection_over final : public connection {
       if (is_idle && is_slow()) ++past_.pace;
       end_wait();
     }
-    // Over TLS the end is declared, for a body may have no other one; but not in the middle of an
-    // answer.
+    // TLS announces the end of the stream, because nothing else may mark the end of a body. A
+    // connection that ends in the middle of an answer must not announce it.
     if (is_secure && (incomplete_ || broken_)) co_return;
     if (lingers_ || !in_.empty()) {
       co_await linger();
@@ -132,13 +133,13 @@ class connection_over final : public connection {
     }
   }
 
-  // Of one that is one too many.
+  // Answers a connection that is one too many.
   task<> turn_away() {
     if constexpr (is_secure) co_return;  // a handshake would cost more than the peer is worth now
     refuse_for_now();
     co_await flush_all();
-    // Each that lingers has a place: those of one address would else have all of them, one after
-    // the other.
+    // The connection keeps its ticket while it lingers. Otherwise the connections of one address,
+    // one after the other, could take all the places that lingering has.
     const server_state::rejection_linger said(*server_);
     if (said.may_linger()) co_await linger();
   }
@@ -148,8 +149,8 @@ class connection_over final : public connection {
       try {
         return stream_.peer();
       } catch (const io_error&) {
-        // The peer has reset the connection: nobody is left to be answered, and the handler that
-        // ends by this is no failure of the program.
+        // The peer has reset the connection, so nobody is left to answer. When the handler ends by
+        // this exception, that is not a failure of the program.
         broken_ = true;
         tell_gone();
         throw;
@@ -162,7 +163,7 @@ class connection_over final : public connection {
   }
 
   task<std::size_t> receive(std::span<char> to, std::chrono::nanoseconds at_most) override {
-    // order: relaxed  our own
+    // order: relaxed  our own thread writes it
     const bool upgraded = phase_.load(std::memory_order_relaxed) == phase::upgraded;
     std::stop_token token = upgraded ? idle_stop_.get_token() : busy_stop_.get_token();
     std::size_t bytes = 0;
@@ -178,7 +179,7 @@ class connection_over final : public connection {
   slowest_pace message_pace() const noexcept override {
     return {server_->options.body_rate, server_->options.body_grace};
   }
-  // In pieces, so that a peer is seen to take some.
+  // Sends in pieces, so that the time limit starts again whenever the peer has taken some bytes.
   task<> send(std::string_view bytes) override {
     check_whole();
     for (bool in_part = false; !bytes.empty(); in_part = true) {
@@ -187,7 +188,7 @@ class connection_over final : public connection {
       try {
         sent = co_await stream_.write(bytes).stop(busy_stop_.get_token());
       } catch (...) {
-        end_wait();  // one that was given up is late no more
+        end_wait();  // a write that was cancelled cannot be late
         note_break(in_part || is_secure);
         throw;
       }
@@ -195,7 +196,7 @@ class connection_over final : public connection {
     }
     end_wait();
   }
-  // In pieces, too.
+  // Sends in pieces, as send() does.
   task<std::uint64_t> send_file(const file& from, std::uint64_t offset,
                                 std::uint64_t bytes) override {
     std::uint64_t sent = 0;
@@ -204,14 +205,15 @@ class connection_over final : public connection {
           static_cast<std::size_t>(std::min<std::uint64_t>(bytes - sent, file_bytes_at_once));
       std::size_t went = 0;
       if constexpr (requires { stream_.send_file_some(from, offset, piece); }) {
-        // order: relaxed  our own
+        // order: relaxed  our own thread writes it
         begin_wait(phase_.load(std::memory_order_relaxed), server_->options.write_time,
                    now().count());
         try {
           went = co_await stream_.send_file_some(from, offset + sent, piece)
                      .stop(busy_stop_.get_token());
         } catch (const io_error& e) {
-          // else its handler's doing, as where it is read here
+          // An error of the file is the handler's, as in the other branch, where the file is read
+          // here.
           if (!io::is_of_file(e)) note_break();
           throw;
         } catch (...) {
@@ -260,7 +262,8 @@ class connection_over final : public connection {
     }
   }
 
-  // True: it is no more what this is about, and may be served elsewhere by now.
+  // True: the connection is parked. `this` no longer has its stream, and another thread may already
+  // serve that.
   bool park(std::int64_t since_ns) {
     if constexpr (!is_secure) {
       if (!is_between() || leaves_) return false;
@@ -278,9 +281,9 @@ class connection_over final : public connection {
 
   static constexpr bool is_secure = requires(Stream & over) { over.handshake(); };
 
-  // In a handler of what an operation of the stream has thrown. A branch that a handler has
-  // cancelled itself breaks nothing, unless it had sent something in part: what comes behind it
-  // would be taken for the rest.
+  // Called in a catch block, with what an operation of the stream has thrown. When a handler
+  // cancels one of its own branches, that breaks nothing, unless a part was already sent: the peer
+  // would take what follows for the rest of that part.
   void note_break(bool in_part = false) noexcept {
     try {
       throw;
@@ -306,7 +309,7 @@ class connection_over final : public connection {
     out_.clear();
   }
 
-  // After a read that was ended: what is to be said, or what came nevertheless.
+  // After a read that was ended: prepares an answer, or takes the bytes that came nevertheless.
   task<std::size_t> finish_ended_read(bool is_idle) {
     // order: acquire  pairs with connection::end/release
     const ending why = ending_.load(std::memory_order_acquire);
@@ -315,9 +318,9 @@ class connection_over final : public connection {
       refuse(fault::too_slow);
     }
     if (!is_idle || (why != ending::draining && why != ending::shed)) co_return 0;
-    // A request that is here already counts as accepted; it is the last.
+    // A request whose bytes are already here counts as accepted. It is the last one.
     leaves_ = true;
-    // the last answer may still be on its way
+    // The last answer may still be on its way.
     if (why == ending::draining && past_.answered_one) lingers_ = true;
     const std::chrono::nanoseconds span =
         past_.answered_one || why == ending::shed ? last_look : first_look;
@@ -330,8 +333,8 @@ class connection_over final : public connection {
     co_return bytes;
   }
 
-  // Closing at once would reset the connection if the peer is still sending, and it might never see
-  // the answer.
+  // Reads on for a while before it closes. Closing at once, while the peer is still sending, would
+  // reset the connection, and the peer might never see the answer.
   task<> linger() {
     co_await end_writing();
     in_.release();
@@ -355,7 +358,7 @@ class connection_over final : public connection {
       } else {
         co_await stream_.shutdown().timeout(linger_time);
       }
-    } catch (const error&) {  // the connection is no more
+    } catch (const error&) {  // the connection no longer exists
     }
     co_return;
   }

@@ -1,13 +1,17 @@
-// gone_watch: requests a stop when the client of a request has gone while its handler works.
+// gone_watch: requests a stop when the client of a request goes away while the request's handler
+// works.
 //
-// The system tells it of the end of the connection, whatever has come before that and is not read
-// yet: the rest of the body, the next request, the goodbye of TLS. There is none until a handler
-// asks for request::client_gone(): other requests cost nothing. Rejected: a read ahead, which would
-// have to be put back in front of the next request; a look from time to time. Threads: the
-// connection's flow owns it; the reactor tells it on any thread. Invariants
-//   W1  it is freed by who drops the last of two shares: the connection's, and the one that the
-//   reactor has while it is armed. W2  the connection does not give its stream away while the watch
-//   is armed. It may read.
+// The kernel reports the end of the connection even if bytes came before it that are not read yet:
+// the rest of the body, the next request, the closing alert of TLS. A connection has no watch until
+// a handler calls request::client_gone(), so other requests cost nothing. Rejected: a read ahead,
+// because the bytes would have to be put back in front of the next request; a check at regular
+// intervals.
+//
+// Threads: the connection's task owns the watch; the reactor reports to it on any thread.
+// Invariants
+//   W1  the watch has two shares, one of the connection and one of the reactor while the watch is
+//       armed. Whoever drops the last share frees the watch.
+//   W2  the connection does not give its stream away while the watch is armed. It may read.
 #pragma once
 
 #include <poll.h>
@@ -27,42 +31,44 @@ namespace troupe::http {
 
 class gone_watch final : public io::arrival {
  public:
-  // `half_close`: the end of what the client sends counts, too.
+  // `half_close`: a client that ends only its sending half counts as gone, too.
   explicit gone_watch(bool half_close)
       : arrival(&on_arrival, half_close ? POLLRDHUP : 0), ends_(half_close ? POLLRDHUP : 0) {}
 
   std::stop_token token() const noexcept { return gone_.get_token(); }
-  // It is known by other means.
+  // The caller knows by other means that the client has gone.
   void tell() noexcept { gone_.request_stop(); }
 
-  // In a turn; once. The stream was used before.
+  // Call it in a turn, once, for a stream that was used before.
   void arm(stream& of) noexcept {
     armed_ = true;
-    // order: relaxed  the connection has a share meanwhile
+    // order: relaxed  the connection has a share during this call
     shares_.fetch_add(1, std::memory_order_relaxed);
     if (begin(of)) return;
     if (at != nullptr) note();
     told_.set();
     drop();
   }
-  // In a turn, where nobody waits long enough for it to be armed.
+  // Call it in a turn, where the handler does not wait long enough to arm the watch: it checks
+  // once.
   void look(stream& of) { note(io::current_kernel().look(of.fd(), ends_)); }
-  // In a turn. So many bytes that nobody reads may come before the end does: the system buffers
-  // them. It takes the least size of a read as a word for that, and keeps the room that it made
-  // when that is taken back; it goes on sizing the buffer by itself, as it does not behind
-  // SO_RCVBUF.
+  // Call it in a turn. Makes the kernel buffer up to `bytes` unread bytes, so that the end of the
+  // connection can arrive behind them. The kernel grows its buffer when the least size of a read
+  // (SO_RCVLOWAT) is raised, and keeps the buffer when that is lowered again. It then still adapts
+  // the size of the buffer by itself. Rejected: SO_RCVBUF, after which it no longer does.
   void make_room(stream& of, std::size_t bytes) {
     io::kernel& calls = io::current_kernel();
     static_cast<void>(calls.set_option(of.fd(), SOL_SOCKET, SO_RCVLOWAT, static_cast<int>(bytes)));
     static_cast<void>(calls.set_option(of.fd(), SOL_SOCKET, SO_RCVLOWAT, 1));
   }
   bool is_armed() const noexcept { return armed_; }
-  // Of the connection: nothing more is told. It is over when the event is set.
+  // Called by the connection: the watch reports no more. The reactor has let go of it when told()
+  // is set.
   void disarm() noexcept {
     if (armed_ && !told_.is_set()) end();
   }
   const event& told() const noexcept { return told_; }
-  // At the runtime's end nobody else looks for completions.
+  // At the end of the runtime no other thread polls for completions, so this one does.
   void drive_to_the_end() noexcept {
     if (!armed_) return;
     disarm();
@@ -70,7 +76,7 @@ class gone_watch final : public io::arrival {
   }
 
   void drop() noexcept {
-    // order: acq_rel  who frees it sees what the other did; pairs with the other drop
+    // order: acq_rel  whoever frees it sees what the other did; pairs with the other drop
     if (shares_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
   struct dropped {
@@ -86,7 +92,7 @@ class gone_watch final : public io::arrival {
     one.drop();
   }
   void note() noexcept { note(result); }
-  // What poll(2) says, or a negative result: the watch was ended.
+  // `found`: the events of poll(2); negative when the watch was ended.
   void note(int found) noexcept {
     if (found > 0 && (found & POLLNVAL) == 0) gone_.request_stop();
   }

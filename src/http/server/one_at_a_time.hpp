@@ -1,5 +1,5 @@
-// one_at_a_time: a call of which no second one may begin while one is under way, also when that is
-// given up.
+// one_at_a_time: a guard for a call that must not begin while an earlier one is under way. It also
+// releases the call when the call is cancelled.
 #pragma once
 
 #include "troupe/base/error.hpp"
@@ -8,7 +8,7 @@ namespace troupe::http {
 
 class one_at_a_time {
  public:
-  // Throws usage_error, with these words.
+  // Throws usage_error with the text `refused` when a call is under way.
   one_at_a_time(bool& under_way, const char* refused) : under_way_(under_way) {
     if (under_way) throw usage_error(refused);
     under_way = true;

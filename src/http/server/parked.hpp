@@ -1,17 +1,19 @@
-// parked: an idle connection of which nothing is kept but its stream and who it is: no task, no
-// parser, no buffer, no timer.
+// parked: an idle connection of which only the stream and the admission ticket are kept: no task,
+// no parser, no buffer, no timer.
 //
-// A connection that is idle parks at once, unless requests come thick and fast: then it waits for
-// the next one with all that it has, and parks when none has come for a second. What comes is told
-// of on whichever thread finds it; one task, for as long as there are parked connections, takes
-// those that were told of and begins their tasks anew (server_state::wake).
+// An idle connection parks at once, unless requests come fast, one after the other. Then it keeps
+// its task and its buffers while it waits for the next request, and parks when none has come for a
+// second. The reactor reports bytes for a parked connection on whichever thread finds them. One
+// task exists for as long as there are parked connections: it takes those that were reported and
+// starts a new task for each of them (server_state::wake).
 //
-// Threads: the links and `why` are the server's mutex's, `next_told` its other mutex's; the rest
-// does not change. Invariants
+// Threads: the server's mutex guards the links and `past.why`, its `told_mutex_` guards
+// `next_told`; the other members do not change. Invariants
 //   K1  a connection is in one of the server's lists, live or parked, from its acceptance to its
-//   end: who ends all misses none. K2  one that is in the list of the parked waits, or was told of
-//   and not yet taken; it is freed only by who takes it there,
-//       so who holds the mutex may end any that is in the list.
+//       end. So a walk over both lists that ends all connections misses none.
+//   K2  a connection in the parked list waits, or was reported and not yet taken. Only the task
+//       that takes it from there frees it. So whoever holds the mutex may end any connection in the
+//       list.
 #pragma once
 
 #include <cstddef>
@@ -25,19 +27,20 @@
 
 namespace troupe::http {
 
-// What a connection was before it was parked.
+// The history of a connection, which is kept while it is parked.
 struct connection_past {
   bool answered_one = false;
-  bool was_parked = false;  // and something has come
-  std::uint8_t pace = 0;    // requests that came soon after each other, up to a few
-  connection_ending why = connection_ending::none;  // it is to end, but for what has come already
+  bool was_parked = false;  // it was parked, and bytes have come since
+  std::uint8_t pace = 0;    // counts requests that came soon after the one before, up to a few
+  // why it is to end, once the bytes that are here are answered
+  connection_ending why = connection_ending::none;
 };
 
 struct parked : io::arrival {
   parked(server_state& of, connection_past was, std::int64_t now_ns) noexcept
       : arrival(&on_arrival), server(of), past(was), since_ns(now_ns) {}
   virtual ~parked() = default;
-  // In a task: its own begins. It is left empty.
+  // Call it in a task. Starts the connection's own task and leaves this object empty.
   virtual void revive() = 0;
 
   static void* operator new(std::size_t bytes) { return memory::allocate(bytes); }

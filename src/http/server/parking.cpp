@@ -1,4 +1,4 @@
-// server_state: connections that are parked (parked.hpp).
+// server_state: parks connections and wakes them (parked.hpp).
 #include <mutex>
 #include <new>
 #include <utility>
@@ -10,8 +10,8 @@
 
 namespace troupe::http {
 
-// Of the task that wakes them. When that is ended by another than itself, the runtime mostly, so
-// are they.
+// Owned by the task that wakes parked connections. When that task is ended from outside, mostly by
+// the end of the runtime, the parked connections are ended, too.
 class server_state::waker {
  public:
   explicit waker(std::shared_ptr<server_state> of) noexcept : of_(std::move(of)) {}
@@ -39,8 +39,8 @@ bool server_state::park(connection& one, parked& as, stream& of) {
           unlink(as);
           link(one);
         }
-        // Or the task would wait for nothing: it may have been begun for this very one, which is to
-        // end meanwhile.
+        // Otherwise the task would wait for a report that never comes: it may have been started for
+        // this very connection, which has been asked to end in the meantime.
         if (newest_parked_ == nullptr) told_.set();
         return false;
       }
@@ -62,7 +62,7 @@ bool server_state::unpark(connection& one) {
   return one.stay();
 }
 
-// It is gone as soon as the mutex is left; and perhaps the server.
+// `one` may be freed as soon as the mutex is released, and perhaps the server, too.
 void server_state::told_of(parked& one) noexcept {
   std::lock_guard lock(told_mutex_);
   one.next_told = nullptr;
@@ -71,7 +71,7 @@ void server_state::told_of(parked& one) noexcept {
   told_.set();
 }
 
-// Oldest first.
+// Returns the reported connections, those that were reported first in front.
 parked* server_state::take_told() noexcept {
   std::lock_guard lock(told_mutex_);
   last_told_ = &first_told_;
@@ -94,7 +94,7 @@ task<> server_state::wake(waker own) {
       if (why == connection_ending::late || why == connection_ending::aborted) continue;
       try {
         one->revive();
-      } catch (const std::bad_alloc&) {  // it is closed
+      } catch (const std::bad_alloc&) {  // the connection is closed
       }
     }
     std::lock_guard lock(self.mutex_);
@@ -104,7 +104,7 @@ task<> server_state::wake(waker own) {
   own.done();
 }
 
-// Nobody is there any more who would take them; none is parked from here on.
+// No task is left that would take the parked connections. From here on none is parked.
 void server_state::end_parked_for_good() noexcept {
   parked* all = nullptr;
   std::size_t count = 0;
@@ -122,7 +122,7 @@ void server_state::end_parked_for_good() noexcept {
     for (parked* one = first_told_; one != nullptr; one = one->next_told) ++told;
     return told == count;
   };
-  // At the runtime's end nobody else looks for completions.
+  // At the end of the runtime no other thread polls for completions, so this one does.
   while (!all_told()) all->home().drive();
   take_told();
   while (all != nullptr) {
@@ -130,8 +130,7 @@ void server_state::end_parked_for_good() noexcept {
   }
 }
 
-// ---- the list, which is ordered by time: under the mutex
-// ---------------------------------------------------------
+// ---- the parked list, ordered by time; the caller holds the mutex ----
 
 void server_state::link(parked& one) noexcept {
   parked* older = newest_parked_;
@@ -157,7 +156,7 @@ void server_state::end_parked(connection_ending why) noexcept {
   for (parked* one = oldest_parked_; one != nullptr; one = one->newer) end_parked(*one, why);
 }
 
-// The time of the first one that is not late.
+// Returns when the first connection expires that is not late yet.
 std::int64_t server_state::end_late_parked(std::int64_t now_ns) noexcept {
   const std::int64_t idle_ns = options.idle_time.count();
   for (parked* one = oldest_parked_; one != nullptr; one = one->newer) {

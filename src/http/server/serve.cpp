@@ -19,12 +19,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// At a limit: looked at again when a connection has ended, and after so long.
+// At a limit, accepting is tried again when a connection has ended, and at the latest after this
+// time.
 constexpr std::chrono::nanoseconds overload_wait = 100ms;
-// After stop(): for connections that wait to be accepted.
+// After stop(): how long to wait for a connection that is in the listener's backlog.
 constexpr std::chrono::nanoseconds backlog_wait = 1ms;
 constexpr int backlog_most = 4096;
-// For connections that were ended to be gone.
+// How long to wait until connections that were aborted are gone.
 constexpr std::chrono::nanoseconds end_wait = 200ms;
 
 std::string peer_of(const tcp_stream& of) {
@@ -32,13 +33,13 @@ std::string peer_of(const tcp_stream& of) {
     std::string text = of.peer().to_string();
     text.resize(text.rfind(':'));
     return text;
-  } catch (const io_error&) {  // it has gone already
+  } catch (const io_error&) {  // the peer has already gone
     return "";
   }
 }
 std::string peer_of(const unix_stream&) { return ""; }
 
-// In the server's list for as long as it lives, unless it is parked.
+// Keeps a connection in the server's list for as long as the connection lives, unless it is parked.
 class entry {
  public:
   entry(server_state& in, connection& of) : in_(in), of_(of) { in_.enter(of_); }
@@ -50,8 +51,9 @@ class entry {
   connection& of_;
 };
 
-// The address is asked for here, for the stream below is no TCP stream any more then. Nothing: its
-// peer has gone already.
+// A TLS stream that knows the address of its peer. The address is read before the TLS stream is
+// made, because afterwards the TCP stream below it cannot be reached. Empty when the peer had
+// already gone.
 struct secret_stream : tls_stream {
   secret_stream(tls_stream&& is, std::optional<endpoint> at) noexcept
       : tls_stream(std::move(is)), at_(at) {}
@@ -92,7 +94,7 @@ void begin(const std::shared_ptr<server_state>& state, Stream over,
   static_cast<void>(spawn(converse(std::move(who), std::move(over), connection_past())));
 }
 
-// Until there is room for one more. False when the server stops.
+// Waits until the server may have one more connection. Returns false when the server stops.
 task<bool> await_room(server_state& state) {
   while (!state.stopping.stop_requested()) {
     state.changed.reset();
@@ -102,7 +104,7 @@ task<bool> await_room(server_state& state) {
       co_await state.changed.wait().timeout(overload_wait).stop(state.accepting.get_token());
     } catch (const timed_out&) {
     } catch (const cancelled&) {
-      // it is the server's task that ends: it would go round for ever
+      // The task of the server itself was cancelled. Without this line the loop would never end.
       if (!state.accepting.stop_requested()) throw;
     }
   }
@@ -114,7 +116,7 @@ bool is_out_of_descriptors(const io_error& why) noexcept {
          why.code() == std::errc::too_many_files_open_in_system ||
          why.code() == std::errc::not_enough_memory || why.code() == std::errc::no_buffer_space;
 }
-// Of the one connection, not of the listener.
+// True when only the one connection has failed, not the listener.
 bool is_passing(const io_error& why) noexcept {
   return why.code() == std::errc::connection_aborted || why.code() == std::errc::connection_reset ||
          why.code() == std::errc::protocol_error || why.code() == std::errc::interrupted;
@@ -139,7 +141,7 @@ task<> accept_all(std::shared_ptr<server_state> state, Listener& listener,
       if (!is_short && !is_passing(why)) throw;
     }
     if (!is_short) continue;
-    // Idle connections make room; else it is waited for.
+    // End idle connections to free descriptors; if there are none, wait until a connection ends.
     state->changed.reset();
     state->shed();
     try {
@@ -179,8 +181,8 @@ task<> serve_on(std::shared_ptr<server_state> state, Listener listener,
   state->end_all();
   try {
     co_await state->drained.wait().timeout(end_wait);
-  } catch (const timed_out&) {  // a handler waits for something else than its peer: it is not ours
-                                // to end
+    // A handler waits for something other than its peer: the server must not end that.
+  } catch (const timed_out&) {
   }
 }
 
@@ -207,10 +209,10 @@ task<> converse(admission_ticket who, Stream over, connection_past was) {
     } else {
       co_await talk.turn_away();
     }
-  } catch (const tls_error&) {  // the peer's certificate, or what it says, is none,
-  } catch (const io_error&) {   // or it has gone,
+  } catch (const tls_error&) {  // the peer's certificate or its bytes are invalid,
+  } catch (const io_error&) {   // or the peer has gone,
   } catch (const timed_out&) {  // or is too slow,
-  } catch (const cancelled&) {  // or was given up
+  } catch (const cancelled&) {  // or the operation was cancelled
   }
   if (std::exception_ptr what = talk.take_failure())
     submissions::report(std::move(what), talk.failed_memory(), &describe_handler);

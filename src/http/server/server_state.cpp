@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// How often late connections are looked for, at least and at most.
+// The shortest and the longest time between two searches for late connections.
 constexpr std::chrono::nanoseconds sweep_min = 50ms, sweep_max = 1s;
 constexpr std::size_t shed_share = 16;
 constexpr std::size_t rejection_lingers_least = 8;
@@ -69,7 +69,7 @@ void server_state::enter(connection& one) {
   {
     std::lock_guard lock(mutex_);
     link(one);
-    // Those that are there by now have been told.
+    // stop() has told the connections that were in the list by then; this one came later.
     if (stopping.stop_requested())
       one.end(all_end_ ? connection_ending::aborted : connection_ending::draining);
     start_sweep = !std::exchange(sweeping_, true);
@@ -101,7 +101,7 @@ std::atomic<std::size_t> shared_from{sharing_from_default};
 
 }  // namespace
 
-// order: relaxed (both)  a choice of tests, made before there is a server
+// order: relaxed (both)  set by tests before there is a server
 std::size_t sharing_from() noexcept { return shared_from.load(std::memory_order_relaxed); }
 void set_sharing_from(std::size_t connections) noexcept {
   shared_from.store(connections, std::memory_order_relaxed);
@@ -111,7 +111,7 @@ void set_sharing_from(std::size_t connections) noexcept {
 std::size_t server_state::count() const { return count_.load(std::memory_order_relaxed); }
 
 server_state::rejection_linger::rejection_linger(server_state& of) noexcept : of_(of) {
-  // order: relaxed  a count that nothing is published by
+  // order: relaxed  a count; publishes nothing
   const std::size_t others = of.turned_away_.fetch_add(1, std::memory_order_relaxed);
   may_linger_ = others < std::max(rejection_lingers_least, of.options.connections / shed_share);
 }
@@ -121,7 +121,7 @@ server_state::rejection_linger::~rejection_linger() {
 }
 
 bool server_state::is_full() const noexcept {
-  // order: relaxed  a hint: who accepts looks again
+  // order: relaxed  a hint: the task that accepts checks again
   return count_.load(std::memory_order_relaxed) >= options.connections ||
          // order: relaxed  the same
          buffered.load(std::memory_order_relaxed) >= options.buffer_bytes;
@@ -173,7 +173,7 @@ void server_state::revive(connection& one) {
 }
 
 void server_state::stop() {
-  // Handlers hear of it, and each answer from here on says that it is the last.
+  // Handlers see this request, and each answer from here on says that it is the last.
   stopping.request_stop();
   accepting.request_stop();
   std::lock_guard lock(mutex_);
@@ -182,7 +182,7 @@ void server_state::stop() {
   end_parked(connection_ending::draining);
 }
 
-// When the next one may be late, or is to be parked.
+// Returns when the next connection may be late or is to be parked.
 std::int64_t server_state::end_late(std::int64_t now_ns) noexcept {
   std::int64_t earliest = end_late_parked(now_ns);
   for (connection* one = first_; one != nullptr; one = one->next_) {
@@ -199,7 +199,7 @@ std::int64_t server_state::end_late(std::int64_t now_ns) noexcept {
 }
 
 task<> server_state::sweep(std::shared_ptr<server_state> self) {
-  // However it ends, the next one can begin.
+  // However this sweep ends, the next one can begin.
   struct guard {
     explicit guard(server_state& runs) noexcept : of(runs) {}
     guard(const guard&) = delete;

@@ -1,9 +1,9 @@
-// server_state: what the connections of a server share: its routes and limits, who they are, and
-// the sweep that ends those whose time is over.
+// server_state: what the connections of one server share: routes, limits, the lists of connections,
+// and the sweep that ends connections whose time is over.
 //
-// Threads: any; the lists and the counts are the mutex's. Connections enter and leave it; they are
-// in it for as long as they live or are parked, so that who holds the mutex may end one
-// (connection::end), which only asks its operation to end.
+// Threads: any. The mutex guards the lists and the counts. A connection is in a list for as long as
+// it lives or is parked, so whoever holds the mutex may end one (connection::end). That call only
+// cancels the operation that the connection waits for.
 #pragma once
 
 #include <atomic>
@@ -31,15 +31,15 @@ namespace troupe::http {
 class connection;
 struct parked;
 
-// Why a connection is asked to end. `draining` is for those that are idle, or talk by another
-// protocol; the others go on.
+// Why a connection is asked to end. `draining` ends connections that are idle or talk another
+// protocol; the others finish their request first.
 enum class connection_ending : std::uint8_t { none, parking, late, shed, aborted, draining };
 
 inline constexpr std::int64_t never_ns = std::numeric_limits<std::int64_t>::max();
 
-// Connections of a server, from which on they read and write in memory that they share: a request
-// lies where the last one lay, and one that waits has no buffer. Fewer have buffers of their own,
-// which all fit into the processor's caches.
+// From this number of connections in a server on, they read and write in memory that they share: a
+// request lies where the last one lay, and a connection that waits has no buffer. With fewer
+// connections each has its own buffers, which all fit into the processor's caches.
 inline constexpr std::size_t sharing_from_default = 256;
 std::size_t sharing_from() noexcept;
 void set_sharing_from(std::size_t connections) noexcept;  // for tests
@@ -50,44 +50,47 @@ struct server_state : std::enable_shared_from_this<server_state> {
   const router routes;
   const server_options options;
 
-  // How many an address has.
+  // An address, and how many connections it has.
   using peer_count = std::pair<const std::string, std::size_t>;
 
-  // One more was accepted, from that address ("" for none), or is no more. False when that has too
-  // many: then it does not count for it. `count`: where it does, or null.
+  // admit: one more connection was accepted, from the address `peer` ("" when it has none). Returns
+  // false when this address has too many; then the connection counts for the server only. `count`
+  // is set to the address's entry, or to null when the connection does not count for an address.
+  // dismiss: the connection has ended; `of` is that entry.
   bool admit(const std::string& peer, peer_count*& count);
   void dismiss(peer_count* of) noexcept;
-  // It is there to be looked after, or is no more.
+  // enter: the server watches over the times of `one` from then on. leave: no longer.
   void enter(connection& one);
   void leave(connection& one) noexcept;
   bool is_full() const noexcept;
-  // Ends idle connections, the longest first: one in sixteen, one at least. False when there is
-  // none.
+  // Ends one sixteenth of the idle connections, at least one, beginning with those that have been
+  // idle longest. Returns false when none is idle.
   bool shed();
   void end_all() noexcept;
-  // One that was late can send its answer.
+  // Lets a connection that was ended as late send its answer.
   void revive(connection& one);
   void stop();
-  // Ends those that are late, until there are no connections.
+  // Ends connections that are late, and finishes when there are no connections.
   static task<> sweep(std::shared_ptr<server_state> self);
 
-  // Of an idle connection. True: `as` is in its place, which has its stream (`of`), and may have
-  // gone already. False: there is something to be read, or it is to end; all is as before.
+  // Parks an idle connection. True: `as`, which holds its stream `of`, took its place in the lists;
+  // `as` may already be freed. False: there is something to read, or the connection is to end;
+  // nothing has changed.
   bool park(connection& one, parked& as, stream& of);
-  // One that was to be parked goes on, unless it is to end: then false.
+  // Lets a connection that was to be parked continue. Returns false when it has been asked to end.
   bool unpark(connection& one);
   void told_of(parked& one) noexcept;
 
-  std::stop_source stopping;             // no more connections; the present requests are the last
-  std::stop_source accepting;            // the same, for who accepts
+  std::stop_source stopping;             // no new connections; the current requests are the last
+  std::stop_source accepting;            // the same, for the tasks that accept
   event changed;                         // set when a connection has left
-  event drained;                         // set while there is none
-  std::atomic<std::size_t> buffered{0};  // bytes
+  event drained;                         // set while there are no connections
+  std::atomic<std::size_t> buffered{0};  // bytes in the buffers of all connections
 
   std::size_t count() const;
 
-  // Of a connection that is turned away: whether it may wait until its peer has read why. So may
-  // one in sixteen of all places.
+  // Decides whether a connection that is turned away may wait until its peer has read the answer.
+  // At most one sixteenth of `options.connections`, and at least 8, may do so at the same time.
   class rejection_linger {
    public:
     explicit rejection_linger(server_state& of) noexcept;
@@ -106,7 +109,7 @@ struct server_state : std::enable_shared_from_this<server_state> {
   void end_parked_for_good() noexcept;
   parked* take_told() noexcept;
 
-  // Under the mutex:
+  // The caller holds the mutex:
   std::int64_t end_late(std::int64_t now_ns) noexcept;
   std::int64_t end_late_parked(std::int64_t now_ns) noexcept;
   void end_parked(connection_ending why) noexcept;
@@ -122,8 +125,8 @@ struct server_state : std::enable_shared_from_this<server_state> {
   std::atomic<std::size_t> count_{0};
   bool sweeping_ = false;
   bool all_end_ = false;
-  bool waking_ = false;  // there is a task for those that are parked
-  bool parks_ = true;    // it was not ended before its time
+  bool waking_ = false;  // the task that wakes parked connections exists
+  bool parks_ = true;    // that task was not ended before its time
   std::unordered_map<std::string, std::size_t> of_peer_;
 
   std::mutex told_mutex_;

@@ -9,7 +9,7 @@
 namespace troupe::http {
 
 task<> body_writer::write(std::string_view bytes) {
-  if (bytes.empty() || silent_) co_return;  // an empty chunk would be the end
+  if (bytes.empty() || silent_) co_return;  // an empty chunk would end the body
   if (!chunked_) {
     co_await over_.send_owned(std::string(bytes));
     co_return;
@@ -31,7 +31,7 @@ task<> body_writer::finish() {
 
 namespace {
 
-// Each line of it, whatever its lines end with, behind a name.
+// Adds each line of `text`, with `name` before it. Lines may end with CR, LF or CRLF.
 void add_lines(std::string& to, std::string_view name, std::string_view text) {
   for (;;) {
     const std::size_t end = text.find_first_of("\r\n");

@@ -1,4 +1,4 @@
-// How a client opens a WebSocket, and what carries it.
+// Opens a WebSocket as a client, and carries it over a client's connection.
 #include <cerrno>
 #include <utility>
 
@@ -57,7 +57,7 @@ class client_transport final : public transport {
   const std::chrono::nanoseconds write_time_;
   const slowest_pace pace_;
   send_order order_;
-  bool cut_off_ = false;  // a frame was sent in part, and its rest will never be
+  bool cut_off_ = false;  // a part of a frame was sent, and the rest will never be
 };
 
 struct carried {
@@ -71,7 +71,7 @@ class client_websocket final : carried, public websocket {
         websocket(over, std::move(begun), options, std::move(terms)) {}
 };
 
-// ws://host/ as http://host/.
+// Turns ws://host/ into http://host/.
 url url_of(const std::string& text) {
   const std::size_t colon = text.find(':');
   if (colon == std::string::npos) return url::parse(text);

@@ -13,7 +13,8 @@ namespace troupe::http {
 
 namespace {
 
-constexpr std::string_view tail("\0\0\xff\xff", 4);  // of a flush, which is left out of a message
+// ends each flush; messages are sent without it
+constexpr std::string_view tail("\0\0\xff\xff", 4);
 constexpr std::size_t bytes_at_once = std::size_t{1} << 30;  // zlib counts in 32 bits
 
 // zlib reports a null pointer as Z_MEM_ERROR.
@@ -22,7 +23,8 @@ void* take(void*, unsigned count, unsigned bytes) {
 }
 void give_back(void*, void* block) { ::operator delete(block); }
 
-// of data_type, whose lower bits count those of a byte that are left
+// A value of z_stream::data_type between two blocks. Its lower bits count the unused bits of a
+// byte.
 constexpr int between_blocks = 128;
 
 const Bytef* bytes_of(std::string_view text) noexcept {
@@ -59,7 +61,7 @@ bool message_deflater::begin() noexcept {
 }
 
 std::string message_deflater::compress(std::string_view message) {
-  // zlib gives nothing for a flush that follows a flush.
+  // zlib produces nothing for a flush that directly follows a flush.
   if (message.empty() || !begin()) return {};
   std::string made(message.size() / 2 + 64, '\0');
   std::size_t done = 0;
@@ -78,7 +80,8 @@ std::string message_deflater::compress(std::string_view message) {
       const int said = deflate(stream_.get(), flush);
       if (said == Z_STREAM_ERROR) throw error("troupe: http: zlib cannot compress a message");
       done += room - stream_->avail_out;
-      if (stream_->avail_out > 0) break;  // a flush is whole only when there was room to spare
+      // a flush is complete only when zlib left some of the space unused
+      if (stream_->avail_out > 0) break;
     }
     flushed = flush == Z_SYNC_FLUSH;
   }
@@ -113,18 +116,18 @@ inflate_result message_inflater::run(std::string_view piece, std::string& to,
     if (bytes > bytes_max - to.size()) return inflate_result::too_large;
     to.append(room.data(), bytes);
     if (said == Z_STREAM_END) {
-      // A block that says it is the last one. Another may follow, and refer to what came before it:
-      // the window stays. To copy the window out and in would let a peer spend 64 KiB of our time
-      // on each two bytes of its own.
+      // The block said that it was the last one. Another block may follow and refer to bytes before
+      // it, so the window has to stay. Rejected: copying the window out and in, because a peer
+      // could make us spend 64 KiB of copying on every two bytes that it sends.
       if (inflateResetKeep(stream_.get()) != Z_OK) return inflate_result::malformed;
       if (stream_->avail_in == 0) return inflate_result::whole;
       continue;
     }
     if (said != Z_OK && said != Z_BUF_ERROR) return inflate_result::malformed;
-    // With nothing to read zlib would forget that it stands behind a block.
+    // If zlib were called without input, it would forget that it is between two blocks.
     if (stream_->avail_in == 0 && stream_->data_type == between_blocks)
       return inflate_result::whole;
-    if (stream_->avail_out > 0) return inflate_result::whole;  // it has taken all of the piece
+    if (stream_->avail_out > 0) return inflate_result::whole;  // zlib has taken all of the piece
   }
 }
 
@@ -142,8 +145,8 @@ inflate_result message_inflater::add(std::string_view piece, std::string& to,
 
 inflate_result message_inflater::finish(std::string& to, std::size_t bytes_max) {
   inflate_result how = inflate_result::whole;
-  // Behind a whole block of a flush (a peer may send it whole) the tail would be the begin of
-  // another one.
+  // A peer may send its flush with the tail. Then the message ends with a complete block, and the
+  // tail would begin another one.
   if (!is_empty_ && stream_->data_type != between_blocks) {
     how = run(tail, to, bytes_max);
     if (how == inflate_result::whole && stream_->data_type != between_blocks)

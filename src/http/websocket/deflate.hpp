@@ -1,7 +1,8 @@
-// deflate: messages compressed and inflated as permessage-deflate wants them (RFC 7692, 7.2), by
-// zlib. Memory: a compressor has 2^(window bits + 2) + 2^(memory level + 9) bytes, an inflater
-// 2^(window bits) and some 7 KiB; it is taken when the first message needs it. One thread at a
-// time.
+// deflate: compresses and inflates messages for permessage-deflate (RFC 7692, 7.2), with zlib.
+//
+// Memory: a compressor takes 2^(window bits + 2) + 2^(memory level + 9) bytes, an inflater
+// 2^(window bits) bytes and about 7 KiB. Both are allocated when the first message needs them.
+// Thread: one at a time.
 #pragma once
 
 #include <cstddef>
@@ -25,17 +26,20 @@ struct end_inflate {
 
 class message_deflater {
  public:
-  // `bits` from 9 to 15. `keeps_context`: a message may refer to those before it.
+  // `bits`: the window bits, from 9 to 15. `keeps_context`: a message may refer to earlier
+  // messages.
   message_deflater(int bits, bool keeps_context, const websocket_deflate& how) noexcept
       : bits_(bits),
         level_(how.level),
         memory_level_(how.memory_level),
         keeps_context_(keeps_context) {}
 
-  // The message compressed, without the 00 00 FF FF at its end; empty when it is to be sent as it
-  // is: there is no memory, or it would be no shorter and no later message refers to it.
+  // Returns the compressed message, without the 00 00 FF FF at its end. Returns an empty string
+  // when the message is to be sent uncompressed: there is no memory, or compressing would not make
+  // it shorter and no later message refers to it.
   std::string compress(std::string_view message);
-  // What was compressed last was not sent: no later message refers to it or to those before it.
+  // The last compressed message was not sent: later messages refer neither to it nor to earlier
+  // ones.
   void forget() noexcept;
   bool holds_memory() const noexcept { return stream_ != nullptr; }
 
@@ -50,14 +54,14 @@ enum class inflate_result : std::uint8_t { whole, too_large, malformed };
 
 class message_inflater {
  public:
-  // `bits` from 8 to 15.
+  // `bits`: the window bits, from 8 to 15.
   message_inflater(int bits, bool keeps_context) noexcept
       : bits_(bits), keeps_context_(keeps_context) {}
 
-  // Appends what a piece of a message is inflated to. `to` never has more than `bytes_max`,
-  // whatever the piece says. Throws std::bad_alloc.
+  // Inflates one piece of a message and appends the result to `to`. `to` never grows beyond
+  // `bytes_max`, whatever the piece contains. Throws std::bad_alloc.
   inflate_result add(std::string_view piece, std::string& to, std::size_t bytes_max);
-  // The message has no more pieces.
+  // Call it when the message has no more pieces.
   inflate_result finish(std::string& to, std::size_t bytes_max);
   bool holds_memory() const noexcept { return stream_ != nullptr; }
 
@@ -66,7 +70,7 @@ class message_inflater {
   std::unique_ptr<z_stream_s, end_inflate> stream_;
   const int bits_;
   const bool keeps_context_;
-  bool is_empty_ = true;  // no byte of the message has come
+  bool is_empty_ = true;  // no byte of the current message has come
 };
 
 }  // namespace troupe::http

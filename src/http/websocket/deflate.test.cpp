@@ -38,7 +38,7 @@ TEST(http_deflate, compresses_as_the_examples_of_the_standard) {
   EXPECT_EQ(one.compress("Hello"), "\xf2\x00\x11\x00\x00"s);
 }
 
-// Behind a block that says it is the last one, the window stays.
+// The window stays after a block that says it is the last one.
 TEST(http_deflate, a_message_may_refer_to_what_came_before_a_last_block) {
   message_inflater one(15, true);
   EXPECT_EQ(inflated(one, "\xf3\x48\xcd\xc9\xc9\x07\x00\x00"s), "Hello");
@@ -53,12 +53,12 @@ TEST(http_deflate, a_message_that_ends_in_the_middle_of_a_block_is_malformed) {
   }
   message_inflater one(15, true);
   EXPECT_EQ(inflated(one, ""), "");
-  // A peer that does not cut the end of its flush off.
+  // This peer does not cut off the end of its flush.
   EXPECT_EQ(inflated(one, hello + "\x00\x00\xff\xff"s), "Hello");
   EXPECT_EQ(inflated(one, "\xf2\x00\x11\x00\x00"s), "Hello");
 }
 
-// Also where what it says fills the room for it exactly, a whole number of times.
+// This includes a message whose inflated bytes fill the buffer exactly, a whole number of times.
 TEST(http_deflate, a_flush_that_is_not_cut_off_ends_a_message_of_any_length) {
   for (const std::size_t bytes : {16'383u, 16'384u, 16'385u, 32'768u, 65'536u}) {
     message_deflater out(15, true, {});
@@ -87,7 +87,8 @@ TEST(http_deflate, without_context_each_message_stands_alone_and_nothing_is_held
   EXPECT_EQ(inflated(in, "\xf2\x00\x11\x00\x00"s), "malformed");
 }
 
-// However little comes in: no more memory is taken than twice the limit, as strings grow.
+// However few bytes come in, at most twice the limit is allocated, because strings grow by
+// doubling.
 TEST(http_deflate, what_is_inflated_is_bounded_while_it_is_inflated) {
   constexpr std::size_t most = 100'000;
   message_deflater out(15, true, {});
@@ -106,7 +107,8 @@ TEST(http_deflate, what_is_inflated_is_bounded_while_it_is_inflated) {
   EXPECT_EQ(inflated(less, whole, most - 1), "too large");
 }
 
-// Empty blocks that each say they are the last: none of them costs a look at the whole window.
+// Empty blocks, each of which says that it is the last: none of them costs a copy of the whole
+// window.
 TEST(http_deflate, many_last_blocks_are_read) {
   message_inflater in(15, true);
   message_deflater out(15, true, {});
@@ -143,7 +145,7 @@ TEST(http_deflate, all_windows_levels_and_lengths) {
   }
 }
 
-// What was compressed and never sent is no part of what comes behind it.
+// A later message does not refer to one that was compressed and never sent.
 TEST(http_deflate, a_message_that_was_not_sent_is_forgotten) {
   message_deflater out(15, true, {});
   message_inflater in(15, true);

@@ -1,11 +1,11 @@
-// utf8: whether text is what it says.
+// utf8: checks whether text is valid UTF-8.
 #pragma once
 
 #include <string_view>
 
 namespace troupe::http {
 
-// No overlong forms, no surrogates, nothing above U+10FFFF.
+// Refuses overlong forms, surrogates, and code points above U+10FFFF.
 inline bool is_utf8(std::string_view text) noexcept {
   const auto at = [&](std::size_t i) {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;

@@ -36,20 +36,21 @@ bool may_be_sent(int code) noexcept {
          (code >= 3000 && code <= 4999);
 }
 
-// Of the frames of a message that becomes so many bytes: flushes between its fragments make it
-// longer. Twice is more than any peer needs, and keeps one from sending empty blocks without end.
+// How many bytes the frames of a compressed message may have when the message may have
+// `message_bytes` bytes. Flushes between its fragments make it longer. Twice as many is more than
+// any peer needs, and limits a peer that sends empty blocks without end.
 std::uint64_t deflated_bytes_max(std::uint64_t message_bytes) noexcept {
   constexpr std::uint64_t largest = UINT64_MAX / 2 - 1024;
   return 2 * std::min(message_bytes, largest) + 1024;
 }
 
-// Of the payload of a close.
+// `payload`: of a close frame.
 int close_code_of(std::string_view payload) noexcept {
   if (payload.size() < 2) return 1005;
   return static_cast<unsigned char>(payload[0]) << 8 | static_cast<unsigned char>(payload[1]);
 }
 
-// Sixteen bytes in base64.
+// True for sixteen bytes in base64.
 bool is_key(std::string_view key) noexcept {
   if (key.size() != 24 || key.substr(22) != "==") return false;
   return std::all_of(key.begin(), key.end() - 2, [](char one) {
@@ -93,7 +94,7 @@ std::string websocket_answer_to(std::string_view key) {
 
 namespace {
 
-// A list may be spread over several fields.
+// A list may be spread over several fields with the same name.
 bool any_lists(const fields& all, std::string_view name, std::string_view word) noexcept {
   return std::any_of(all.begin(), all.end(), [&](field one) {
     return same_word(one.name, name) && lists_word(one.value, word);
@@ -112,7 +113,7 @@ websocket_answer websocket_handshake(const message_head& head, const websocket_o
     return made;
   }
   const std::string_view key = head.fields["sec-websocket-key"];
-  // Of two, a proxy may have looked at the other one.
+  // When there are two such fields, a proxy may have read the other one.
   if (!is_key(key) || head.fields.count("sec-websocket-key") != 1 ||
       head.fields.count("sec-websocket-version") != 1) {
     made.why =
@@ -128,8 +129,8 @@ websocket_answer websocket_handshake(const message_head& head, const websocket_o
 }
 
 struct websocket_end {
-  // Of what the function threw: it sent something behind a close that was not its own, of which it
-  // had not heard yet.
+  // True when the user's function threw because it sent after the peer's close, which the function
+  // had not seen yet. That is not an error.
   static bool is_cause(const websocket& of, const io_error& thrown) noexcept {
     return of.is_ended_ && thrown.code() == std::errc::broken_pipe;
   }
@@ -155,14 +156,15 @@ task<> websocket_conversation(transport& over, std::string begun, websocket_func
     } else if (peer.close_code() == 0) {
       co_await peer.close(failed == nullptr ? 1000 : 1011);
     }
-  } catch (const io_error&) {  // the connection is no more
+  } catch (const io_error&) {  // the connection no longer exists
   } catch (...) {
-    if (failed == nullptr) throw;  // else the function's own is what counts
+    if (failed == nullptr) throw;  // otherwise the exception of the user's function is what counts
   }
   if (failed != nullptr) std::rethrow_exception(std::move(failed));
 }
 
-// What an end has that compresses. A connection that has not agreed on it has no such object.
+// What an end needs to compress messages. A connection that has not agreed on compression has no
+// such object.
 struct websocket::parts {
   explicit parts(const websocket_terms& terms)
       : can_deflate(bits_of(terms, terms.is_client) >= 9),
@@ -202,8 +204,8 @@ void websocket::closed(int code, std::string reason) {
 
 void websocket::ends() noexcept { is_ended_ = is_ended_ || !close_sent_; }
 
-// What clients send is masked, by bytes that nobody can foresee: else who chooses a payload could
-// make a proxy see a request in it.
+// A client masks its payload with bytes that nobody can predict. Otherwise whoever chooses a
+// payload could make a proxy read a request in it.
 std::string websocket::frame_of(int first, std::string_view payload) const {
   constexpr std::size_t head_bytes_max = 14;
   const std::size_t size = payload.size();
@@ -242,8 +244,8 @@ task<> websocket::send_frame(int code, std::string payload) {
   }
 }
 
-// A message is compressed when its turn to be sent has come: one that is given up before that is
-// part of no context.
+// Compresses a message only when its turn to be sent has come. A message that is cancelled before
+// that is part of no context.
 task<> websocket::send_in_order(int code, std::string payload) {
   const send_order::turn mine(parts_->order);
   if (!mine.has_come()) co_await mine.comes();
@@ -258,7 +260,7 @@ task<> websocket::send_in_order(int code, std::string payload) {
                  is_deflated ? deflated : payload);
     co_await over_.send_owned(std::move(bytes));
   } catch (...) {
-    // The peer never gets what a later message would refer to.
+    // The peer never receives the bytes that a later message would refer to.
     if (may_deflate) parts_->out.forget();
     throw;
   }
@@ -284,7 +286,7 @@ task<> websocket::close(int code, std::string reason) {
   co_await send_frame(close_frame, std::move(payload));
 }
 
-// The peer does not keep to the protocol: it is told, and nothing of it is read any more.
+// The peer broke the protocol: it is told so, and nothing more of it is read.
 task<> websocket::fail(int code) {
   closed(code, "");
   ends();
@@ -295,12 +297,12 @@ task<> websocket::fail(int code) {
 task<> websocket::say_failure() {
   try {
     co_await close(unsaid_);
-  } catch (const io_error&) {  // the peer has gone: nobody is to be told
+  } catch (const io_error&) {  // the peer has gone: nobody is left to tell
   }
   unsaid_ = 0;
 }
 
-// How long more of what the peer has begun may be waited for now.
+// How much longer to wait for the rest of what the peer has begun to send.
 std::chrono::nanoseconds websocket::patience() const noexcept {
   const slowest_pace pace = over_.message_pace();
   if (pace.rate == 0 || next_bytes_ == 0) return std::chrono::nanoseconds::max();
@@ -309,7 +311,8 @@ std::chrono::nanoseconds websocket::patience() const noexcept {
   return std::min(pace.grace, longest) - next_waited_ + due;
 }
 
-// A message, or a control frame outside of one, has come whole; perhaps more has.
+// A whole message has come, or a control frame outside of a message. Bytes of the next one may
+// already be here.
 void websocket::begin_next() noexcept {
   next_bytes_ = in_.size() - at_;
   next_waited_ = {};
@@ -319,7 +322,7 @@ task<bool> websocket::more() {
   in_.erase(0, at_);
   at_ = 0;
   constexpr std::size_t at_once = 4096;
-  // For what has come while nobody received.
+  // The shortest wait, for bytes that came while the user did not receive.
   constexpr std::chrono::nanoseconds shortest = std::chrono::milliseconds(1);
   std::array<char, at_once> buffer;
   if (heard_.count() < 0) heard_ = now();
@@ -339,7 +342,8 @@ task<bool> websocket::more() {
     } catch (const cancelled&) {
       is_over = true;
     }
-    // By receives that are given up, too: else who polls would wait without end.
+    // Receives that are cancelled count, too. Otherwise a user that polls could wait without a
+    // limit.
     if (next_bytes_ > 0) next_waited_ += now() - begun;
     const bool given_up = co_await submissions::being_cancelled();
     if (bytes > 0) {
@@ -379,7 +383,8 @@ task<bool> websocket::need(std::size_t bytes) {
   co_return true;
 }
 
-// The code with which a frame is refused that begins with these two bytes; 0: it is none.
+// Returns the close code for a frame that begins with these two bytes and breaks the protocol; 0
+// when the frame is allowed.
 int websocket::breach_of(unsigned first, unsigned second) const noexcept {
   const int code = static_cast<int>(first & 0x0F);
   const bool is_control = code >= close_frame;
@@ -388,10 +393,10 @@ int websocket::breach_of(unsigned first, unsigned second) const noexcept {
   const bool is_last = (first & last_frame) != 0;
   const bool fits =
       is_control ? is_last && length <= control_bytes_max : (code == continuation) == in_message_;
-  // That a message is compressed its first frame says.
+  // The first frame of a message says whether the message is compressed.
   const bool may_deflate = parts_ != nullptr && (code == text || code == binary);
   const unsigned reserved = may_deflate ? 0x30 : 0x70;
-  const bool is_masked = (second & 0x80) != 0;  // what clients send is, and nothing else
+  const bool is_masked = (second & 0x80) != 0;  // clients mask what they send, servers do not
   return (first & reserved) != 0 || is_masked == terms_.is_client || !known || !fits ? 1002 : 0;
 }
 
@@ -425,7 +430,7 @@ task<bool> websocket::read_frame() {
   }
   const bool begins = !is_control && !in_message_;
   const bool is_deflated = begins ? (first & first_reserved_bit) != 0 : message_is_deflated_;
-  // What is compressed may be longer than what it becomes, but not by much.
+  // A compressed message may be longer than the inflated one, but not by much.
   const std::uint64_t before = begins ? 0 : is_deflated ? deflated_bytes_ : message_.size();
   const std::uint64_t most =
       is_deflated ? deflated_bytes_max(options_.message_bytes) : options_.message_bytes;
@@ -448,7 +453,8 @@ task<bool> websocket::read_frame() {
   co_return true;
 }
 
-// The next piece of a compressed message. The code with which it is refused; 0: it is not.
+// Inflates the next piece of a compressed message. Returns the close code for a piece that is
+// refused, or 0.
 int websocket::inflate(std::string_view piece) {
   switch (parts_->in.add(piece, message_, options_.message_bytes)) {
     case inflate_result::whole:
@@ -461,7 +467,8 @@ int websocket::inflate(std::string_view piece) {
   return 1007;
 }
 
-// All of its frames have come.
+// Call it when all frames of a message have come. Returns the close code for a message that is
+// refused, or 0.
 int websocket::finish_message() {
   if (message_is_deflated_) {
     const inflate_result how = parts_->in.finish(message_, options_.message_bytes);
@@ -500,7 +507,7 @@ task<bool> websocket::read_payload(std::string& to) {
   co_return true;
 }
 
-// To a ping, or to a close, which is the end.
+// Answers a ping, or a close, which ends the connection.
 task<> websocket::send_answer() {
   const bool ends = frame_.code == close_frame;
   if (!close_sent_) {
@@ -508,7 +515,7 @@ task<> websocket::send_answer() {
     try {
       co_await send_frame(ends ? close_frame : pong, std::move(payload));
     } catch (const io_error&) {
-      if (!ends) throw;  // else the peer has gone as it said
+      if (!ends) throw;  // otherwise the peer has gone, as it said
     }
   }
   if (ends)
@@ -516,7 +523,7 @@ task<> websocket::send_answer() {
   answer_.reset();
 }
 
-// False when that was the end.
+// Returns false when the connection has ended.
 task<bool> websocket::take_control() {
   if (frame_.code == pong) co_return true;
   if (frame_.code == close_frame) {
@@ -567,7 +574,8 @@ task<std::optional<websocket_message>> websocket::receive() {
     if (unsaid_ != 0) co_await say_failure();
     co_return std::nullopt;
   }
-  // What ended the wait of a branch that is given up may have come in the same turn.
+  // A branch that is being cancelled may find that its message came in the same turn. The message
+  // then stays for the next receive.
   const bool given_up = co_await submissions::being_cancelled();
   if (given_up) throw cancelled("troupe: http::websocket: the receive was given up");
   in_message_ = is_whole_ = false;

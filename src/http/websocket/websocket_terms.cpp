@@ -12,8 +12,8 @@ namespace troupe::http {
 
 namespace {
 
-constexpr int bits_least = 8, bits_most = 15;  // of a window, as RFC 7692 has them
-constexpr int our_bits_least = 9;              // zlib compresses with no smaller one
+constexpr int bits_least = 8, bits_most = 15;  // window bits that RFC 7692 allows
+constexpr int our_bits_least = 9;              // the smallest window that zlib can compress with
 
 bool is_token_byte(char one) noexcept {
   const char letter = static_cast<char>(one | 0x20);
@@ -33,8 +33,8 @@ struct extension {
   std::vector<parameter> parameters;
 };
 
-// Reads the value of one field, by the grammar of RFC 6455, 9.1, and RFC 7230, 7 (a recipient
-// passes over empty elements of a list).
+// Reads the value of one field by the grammar of RFC 6455, 9.1. It ignores empty elements of a
+// list, as RFC 7230, 7, asks of a recipient.
 class reader {
  public:
   explicit reader(std::string_view text) noexcept : left_(text) {}
@@ -48,7 +48,7 @@ class reader {
     left_.remove_prefix(1);
     return true;
   }
-  // Empty when there is none.
+  // Returns "" when there is no token.
   std::string_view token() noexcept {
     skip_blanks();
     const auto end = std::find_if_not(left_.begin(), left_.end(), is_token_byte);
@@ -56,7 +56,7 @@ class reader {
     left_.remove_prefix(found.size());
     return found;
   }
-  // A token, or one in quotes; nothing when there is none.
+  // Reads a token or a quoted string; std::nullopt when there is neither.
   std::optional<std::string> value() {
     if (!take('"')) {
       const std::string_view plain = token();
@@ -101,8 +101,8 @@ bool read_extension(reader& from, extension& to) {
   return true;
 }
 
-// Calls `element` for each element of the lists in all fields of that name. False when they are
-// malformed. A field without any element says as little as one that is not there.
+// Calls `element` for each element of the lists in all fields of that name. Returns false when one
+// of them is malformed. A field without elements counts as absent.
 template <class Element>
 bool read_lists(const fields& from, std::string_view name, Element element) {
   for (const field one : from) {
@@ -121,7 +121,7 @@ bool read_extensions(const fields& from, std::vector<extension>& to) {
                     [&to](reader& text) { return read_extension(text, to.emplace_back()); });
 }
 
-// Each may be named once.
+// Returns false when a protocol is named twice.
 bool read_protocols(const fields& from, std::vector<std::string_view>& to) {
   const bool well = read_lists(from, "Sec-WebSocket-Protocol", [&to](reader& text) {
     to.push_back(text.token());
@@ -148,11 +148,11 @@ std::optional<int> bits_in(const std::string& text) noexcept {
 // The parameters of permessage-deflate in an offer or an answer.
 struct deflate_words {
   bool server_forgets = false, client_forgets = false;
-  bool has_client_bits = false;  // of an offer: perhaps without a value
+  bool has_client_bits = false;  // in an offer, perhaps without a value
   std::optional<int> server_bits, client_bits;
 };
 
-// Nothing for what RFC 7692 does not allow.
+// Returns std::nullopt when RFC 7692 does not allow these parameters.
 std::optional<deflate_words> words_of(const extension& one, bool is_offer) {
   deflate_words made;
   for (const auto& [name, value] : one.parameters) {
@@ -193,7 +193,7 @@ std::string deflate_line(const websocket_deflate& agreed, bool says_client_bits)
   return made;
 }
 
-// Of one offer; nothing when it is declined.
+// Answers one offer; std::nullopt when it is declined.
 std::optional<websocket_deflate> accept(const extension& offer, const websocket_deflate& ours,
                                         std::string& line) {
   const std::optional<deflate_words> words = words_of(offer, true);
@@ -203,13 +203,13 @@ std::optional<websocket_deflate> accept(const extension& offer, const websocket_
   agreed.client_no_context_takeover |= words->client_forgets;
   agreed.server_max_window_bits =
       std::min(ours.server_max_window_bits, words->server_bits.value_or(bits_most));
-  agreed.client_max_window_bits = bits_most;  // a client that has not named it cannot be limited
+  agreed.client_max_window_bits = bits_most;  // a client that did not name it cannot be limited
   if (words->has_client_bits) {
     agreed.client_max_window_bits =
         std::min(ours.client_max_window_bits, words->client_bits.value_or(bits_most));
   }
   line = deflate_line(agreed, agreed.client_max_window_bits < bits_most);
-  // The most that was asked for is confirmed, too.
+  // The largest window is confirmed, too, when the client asked for it.
   if (words->server_bits && agreed.server_max_window_bits == bits_most)
     line += "; server_max_window_bits=15";
   return agreed;
