@@ -1,9 +1,9 @@
-// buffer_pool: the memory of a runtime's leased buffers. Those that nobody holds wait in it, the
-// last one given back first.
+// buffer_pool: the memory of the leased buffers of a runtime. Free buffers wait in it; the one that
+// was given back last is used first.
 //
-// It lives until its reactor has let go of it and all its buffers have come back.
-// Nobody waits for a buffer: when there is none one is made. What is kept here is bounded, what is
-// leased is its holders'. Threads: any.
+// The pool lives until its reactor has let go of it and all its buffers have come back. Nobody
+// waits for a buffer: when none is free, one is allocated. The number of free buffers kept here is
+// bounded; the number of leased ones is up to their holders. Threads: any.
 #pragma once
 
 #include <atomic>
@@ -19,26 +19,29 @@ namespace troupe::io {
 class buffer_pool {
  public:
   static constexpr std::size_t buffer_bytes = io_buffer::bytes_max;
-  static constexpr std::size_t whole_bytes = buffer_bytes + 16;  // with a note of lease_queue's
-  static constexpr std::size_t kept_max = 256;  // buffers; more are given back to the system's heap
+  // with a note of lease_queue behind it
+  static constexpr std::size_t whole_bytes = buffer_bytes + 16;
+  // free buffers; further ones are returned to the heap
+  static constexpr std::size_t kept_max = 256;
 
   buffer_pool() = default;
   buffer_pool(const buffer_pool&) = delete;
   buffer_pool& operator=(const buffer_pool&) = delete;
-  // Its reactor's last word.
+  // Called by the reactor, as its last use of the pool.
   void let_go() noexcept;
 
-  // Null when there is no memory.
+  // Returns null when there is no memory.
   std::byte* take() noexcept;
-  // It may be gone afterwards.
+  // The pool may be destroyed by this call.
   void give(std::byte* data) noexcept;
 
-  // How many are leased, or have been given to an operation.
+  // How many buffers are leased, or have been given to an operation.
   // order: relaxed  a count; publishes nothing
   std::size_t leased() const noexcept { return leased_.load(std::memory_order_relaxed); }
 
  protected:
-  // Under the mutex: whether somebody else keeps it, and counts it as given back.
+  // The caller holds the mutex. Returns true when the derived class keeps the buffer. Such a buffer
+  // counts as given back.
   virtual bool keep(std::byte*) noexcept { return false; }
   static std::byte* make() noexcept;
   static void destroy(std::byte* data) noexcept;

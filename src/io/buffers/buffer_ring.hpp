@@ -1,12 +1,13 @@
-// buffer_ring: a pool whose buffers lie in a ring that io_uring takes them from when something has
-// come (5.19 and later).
+// buffer_ring: a pool whose free buffers lie in a ring, from which io_uring takes one when bytes
+// have come (Linux 5.19 and later).
 //
-// It begins empty: a read that finds none there waits until the socket can be read, and then takes
-// one of the pool, as on the other backends. Whoever gives it back gives it to the ring. So the
-// ring grows to what was in use at a time, and no reader waits for another one's buffer. Invariants
+// The ring begins empty. A read that finds no buffer in it waits until the socket can be read, and
+// then takes a buffer of the pool, as with the other backends. Buffers that are given back go into
+// the ring. So the ring grows to the number of buffers that were in use at a time, and no reader
+// waits for a buffer of another one. Invariants
 //   B1  a buffer is in one place: lent to the system under one number, in the pool, or leased.
-//   B2  the pool owns what the system has, and the ring's memory: both outlive the io_uring,
-//   whoever holds a lease.
+//   B2  the pool owns the buffers that the system has, and the memory of the ring. Both outlive the
+//       io_uring, even if a lease is held longer.
 #pragma once
 
 #include <liburing.h>
@@ -25,7 +26,7 @@ class buffer_ring final : public buffer_pool {
  public:
   static constexpr int group = 0;
 
-  // So many numbers: a power of 2, or 0 for none. Throws std::bad_alloc.
+  // `entries`: how many numbers there are; a power of 2, or 0 for no ring. Throws std::bad_alloc.
   explicit buffer_ring(unsigned entries)
       : shared_(make_shared_memory(entries)), lent_(entries, nullptr) {
     free_.reserve(entries);
@@ -36,7 +37,7 @@ class buffer_ring final : public buffer_pool {
     }
   }
 
-  // False where the system has no such rings.
+  // Returns false where the system has no such rings.
   bool open(io_uring& with) noexcept {
     const auto entries = static_cast<unsigned>(lent_.size());
     if (entries == 0) return false;
@@ -50,7 +51,7 @@ class buffer_ring final : public buffer_pool {
     return true;
   }
 
-  // The system has filled the one of this number: it is leased from here on.
+  // The system has filled the buffer with this number: it is leased from here on.
   std::byte* taken(unsigned number) noexcept {
     const std::lock_guard lock(mutex_);
     count(1);
@@ -86,7 +87,7 @@ class buffer_ring final : public buffer_pool {
 
   memory shared_;
   std::vector<std::byte*> lent_;     // by number
-  std::vector<std::uint16_t> free_;  // numbers of which the system has no buffer
+  std::vector<std::uint16_t> free_;  // numbers under which the system has no buffer
 };
 
 }  // namespace troupe::io

@@ -1,6 +1,6 @@
-// lease_queue: buffers that have come before they were asked for, in order. Each one's note lies in
-// its own memory, behind its bytes: so nothing is allocated for one that has come, and nothing can
-// be lost. Threads: under the mutex of whoever has it.
+// lease_queue: filled buffers that no read has asked for yet, in order. The note of each buffer
+// lies in its own memory, behind its bytes. So nothing is allocated when a buffer comes, and none
+// can be lost. Threads: one at a time; the mutex of the owner guards it.
 #pragma once
 
 #include <algorithm>
@@ -23,8 +23,8 @@ class lease_queue {
     last_ = data;
   }
 
-  // The first one, which is the caller's from here on, and how many bytes it has. Not when it is
-  // empty.
+  // Returns the first buffer, which the caller owns from here on, and sets `bytes` to the number of
+  // its bytes. The queue must not be empty.
   std::byte* take(std::size_t& bytes) noexcept {
     std::byte* const data = first_;
     const note one = note_of(data);
@@ -34,7 +34,8 @@ class lease_queue {
     return data;
   }
 
-  // The first one's bytes, as many as there is room for; how many. When none is left it goes back.
+  // Copies as many bytes of the first buffer as fit, and returns how many. An empty buffer goes
+  // back to the pool.
   std::size_t copy(std::byte* to, std::size_t room, buffer_pool& from) noexcept {
     std::byte* const data = first_;
     note& one = note_of(data);

@@ -15,21 +15,21 @@ namespace troupe {
 namespace io {
 namespace {
 
-constexpr std::size_t text_max = 200;  // of a path, in the text of an error
+constexpr std::size_t text_max = 200;  // bytes of a path in the text of an error
 
-// An end that was asked for is no refusal of the system's.
+// An operation that was cancelled is not a refusal of the system.
 void check_at(const operation_suspension& wait, const char* name, const std::string& path) {
   if (wait.result < 0 && wait.result != -ECANCELED) throw io_error(name, path, -wait.result);
   wait.check(name);
 }
 
 [[noreturn]] void refuse(const std::string& path, const char* why) {
-  // A zero would end the text before the reason.
+  // A zero byte would end the text before the reason.
   throw option_error("troupe: file::open (" + path.substr(0, std::min(path.find('\0'), text_max)) +
                      "): " + why);
 }
 
-// It does not wait for the other end of a named pipe: no thread can be stuck in that.
+// O_NONBLOCK: opening a named pipe does not wait for its other end, so no thread can hang in it.
 int flags_of(const std::string& path, const open_options& chosen) {
   if (!chosen.read && !chosen.write) refuse(path, "neither to read nor to write");
   if (!chosen.write && (chosen.create || chosen.truncate || chosen.append))
@@ -51,7 +51,7 @@ open_file::~open_file() {
   if (fd >= 0) system_kernel().close(fd);
 }
 
-// The coroutine has gone without asking: nobody else has the file.
+// The coroutine was destroyed without taking the result: nobody else has the file.
 open_job::~open_job() {
   if (unclaimed_ != nullptr) unclaimed_->close_result();
 }
@@ -60,7 +60,7 @@ descriptor& open_job::prepare(operation_suspension& wait) {
   wait.extra = flags_of(path_, options_);
   wait.data = reinterpret_cast<std::byte*>(path_.data());
   wait.bytes = options_.permissions;
-  wait.result = -ECANCELED;  // what it never began came to nothing
+  wait.result = -ECANCELED;  // the result if the operation never begins
   unclaimed_ = &wait;
   place_ = descriptor::borrow(AT_FDCWD);
   return place_;
@@ -108,7 +108,7 @@ descriptor& file_read_job::prepare(operation_suspension& wait) {
   return prepare_at(wait, offset_);
 }
 
-// Bytes that came are given, whatever came after them.
+// Bytes that came are returned, whatever happened after them.
 std::size_t file_read_job::finish(operation_suspension& wait) const {
   if (whole_ || wait.done == 0) check(wait, whole_ ? "read_exact" : "read");
   if (whole_ && wait.done < to_.size()) throw end_of_file("read_exact", of_->path, wait.done);
@@ -116,8 +116,8 @@ std::size_t file_read_job::finish(operation_suspension& wait) const {
 }
 
 descriptor& file_write_job::prepare(operation_suspension& wait) {
-  if (owns_) bytes_ = owned_;  // which has come to its place by now
-  // The system does not write to it.
+  if (owns_) bytes_ = owned_;  // `owned_` has reached its final address by now
+  // The system does not write to these bytes.
   wait.data = reinterpret_cast<std::byte*>(const_cast<char*>(bytes_.data()));
   wait.bytes = bytes_.size();
   wait.whole = whole_;
@@ -154,13 +154,13 @@ file_status status_job::finish(operation_suspension& wait) const {
 }
 
 descriptor& close_job::prepare(operation_suspension& wait) {
-  shared_ = of_ != nullptr && of_.use_count() > 1;  // whoever has it last closes it
+  shared_ = of_ != nullptr && of_.use_count() > 1;  // the last owner closes the file
   wait.extra = shared_ ? 1 : 0;
   return prepare_at(wait, 0);
 }
 
 void close_job::finish(operation_suspension& wait) {
-  // Whatever the system says of it, the descriptor is gone, unless it was not asked.
+  // Whatever the system reports, the descriptor is closed, unless the system was not asked.
   if (wait.result != -ECANCELED && !shared_) of_->fd = -1;
   check(wait, "close");
 }

@@ -1,5 +1,5 @@
-// at_once: a write that is tried without a coroutine's wait. For who writes small answers, which
-// the system nearly always takes. The library's own.
+// at_once: a write that is tried without suspending a coroutine. For small answers, which the
+// system nearly always takes. Internal to the library.
 #pragma once
 
 #include <concepts>
@@ -15,18 +15,18 @@
 namespace troupe::io {
 
 struct at_once {
-  // In a turn, of a stream that was used before: how many bytes the system took. 0 when it takes
-  // none now, when others write, or when it refuses: a write that is awaited then waits, or says
-  // why.
+  // Call it in a turn, for a stream that was used before. Returns how many bytes the system took.
+  // Returns 0 when it takes none now, when other writes are queued, or when it refuses: an awaited
+  // write then waits, or reports the error.
   static std::size_t write(stream& to, std::string_view bytes) noexcept {
     slot* const at = to.kind_ == stream_kind::socket ? to.descriptor_.bound() : nullptr;
     const std::ptrdiff_t sent = at == nullptr ? 0 : at->owner->write_at_once(*at, bytes, false);
     return sent > 0 ? static_cast<std::size_t>(sent) : 0;
   }
 
-  // co_await before each of several: true when as much was done in this turn as by operations that
-  // need no wait, and others are to have theirs. Else nobody would be let in by who writes to a
-  // peer that takes everything.
+  // co_await it before each of several such writes. The result is true when this turn has done as
+  // much as operations that need not wait may do, so that other turns are to run. Without it, a
+  // coroutine that writes to a peer that takes everything would keep its worker.
   class turn_is_over {
    public:
     bool await_ready() const noexcept { return false; }
@@ -40,8 +40,8 @@ struct at_once {
     bool await_resume() const noexcept { return is_over_; }
 
    private:
-    // 8 records of TLS, 128 KiB, and some 0.1 ms: where 4 connections are sent files at a time 2
-    // cost 4 % more (io/tls_bulk).
+    // With this share a turn sends 8 records of TLS, 128 KiB, in about 0.1 ms. With 2 records in a
+    // turn, sending files over 4 connections at a time costs 4 % more (io/tls_bulk).
     static constexpr std::uint8_t share = operation_suspension::share / 4;
     bool is_over_ = false;
   };

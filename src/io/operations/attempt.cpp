@@ -15,7 +15,8 @@ std::ptrdiff_t transfer(kernel& calls, const slot& at, operation& one) noexcept 
   std::byte* const data = one.data + one.done;
   std::size_t bytes = one.bytes - one.done;
   if (one.asks_first) {
-    bytes = std::min<std::size_t>(bytes, PIPE_BUF);  // for so much there is room when there is some
+    // a pipe that can be written has space for this much
+    bytes = std::min<std::size_t>(bytes, PIPE_BUF);
     const int found = calls.look(at.fd, one.what == action::read ? POLLIN : POLLOUT);
     if (found <= 0) return found == 0 ? -EAGAIN : found;
   }
@@ -41,7 +42,8 @@ bool datagram(kernel& calls, slot& at, operation& one) noexcept {
   return finish(one, result);
 }
 
-// A part that is short may be the socket's or the file's end: the next call tells.
+// A short part may mean that the socket is full or that the file has ended: the next call shows
+// which.
 bool send_file(kernel& calls, slot& at, operation& one) noexcept {
   while (one.done != one.bytes) {
     std::size_t bytes = std::min(one.bytes - one.done, step_bytes_max);
@@ -81,7 +83,8 @@ bool accept(kernel& calls, slot& at, operation& one) noexcept {
   return false;
 }
 
-// Interrupted, it goes on by itself. Once begun, who may write is connected, or knows why not.
+// When a signal interrupts connect(), the connection is still made. Once begun, the socket becomes
+// writable when it is connected or has failed.
 bool connect(kernel& calls, slot& at, operation& one) noexcept {
   if (one.begun) {
     if (calls.look(at.fd, POLLOUT) == 0) {
@@ -105,7 +108,7 @@ bool readiness(kernel& calls, slot& at, operation& one) noexcept {
   return false;
 }
 
-// Of no direction: what may be read, or written, is as it was.
+// Belongs to no direction: leaves `can_read` and `can_write` unchanged.
 bool has_ended(kernel& calls, const slot& at, operation& one) noexcept {
   const int found = calls.look(at.fd, static_cast<short>(one.extra));
   return found != 0 && finish(one, found > 0 && (found & POLLNVAL) != 0 ? -EBADF : found);
@@ -168,7 +171,7 @@ bool attempt_file(kernel& calls, int fd, operation& one, bool at_once) noexcept 
         case action::status:
           return calls.status(fd, reinterpret_cast<struct statx*>(one.data));
         case action::open:
-          // What it would change of a directory is written to the disk.
+          // Creating or truncating writes a directory entry to the disk.
           if (at_once && (one.extra & (O_CREAT | O_TRUNC)) != 0) return -EAGAIN;
           return calls.open(reinterpret_cast<const char*>(one.data), one.extra,
                             static_cast<mode_t>(one.bytes), at_once);
@@ -188,7 +191,8 @@ bool attempt_file(kernel& calls, int fd, operation& one, bool at_once) noexcept 
           return calls.write_at(fd, one.data + one.done, bytes, offset);
         case action::sync:
           return calls.sync(fd, one.extra != 0);
-        // Interrupted or not, the descriptor is gone, and may be another one's already.
+        // Even when it is interrupted, the descriptor is closed, and its number may already be used
+        // again.
         case action::close: {
           const int closed = calls.close(fd);
           return closed == -EINTR ? 0 : closed;

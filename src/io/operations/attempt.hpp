@@ -1,4 +1,4 @@
-// attempt: tries an operation by system calls, here and now.
+// attempt: tries an operation at once, by system calls.
 #pragma once
 
 #include <cstddef>
@@ -8,31 +8,33 @@
 
 namespace troupe::io {
 
-// The slot's mutex held. True when the operation is done, `result` and `done` say how. False when
-// the system would block: then the slot knows that it cannot read, or write.
+// The caller holds the slot's mutex. Returns true when the operation is done; `result` and `done`
+// hold its result. Returns false when the system would block; then `can_read` or `can_write` of the
+// slot is false.
 bool attempt(kernel& calls, slot& at, operation& one) noexcept;
 
-// Of a file, or of a ring, in one call: so what that comes to fits into an int.
+// The most bytes of one call for a file or a ring, so that the result fits into an int.
 inline constexpr std::size_t step_bytes_max = std::size_t{1} << 30;
 
-// The same of a file's. `at_once`: false where it would wait for a disk; else it always ends, and
-// may block. Only who carries it out touches the operation meanwhile.
+// The same for an operation of a file. `at_once`: returns false where the call would wait for a
+// disk. Otherwise the operation always ends, and the call may block. Meanwhile no other thread
+// touches the operation.
 bool attempt_file(kernel& calls, int fd, operation& one, bool at_once) noexcept;
 
-// Which direction an operation waits for.
+// True when the operation waits until something can be read, false when it waits to write.
 inline bool reads(const operation& one) noexcept {
   return one.what == action::read || one.what == action::accept || one.what == action::readable ||
          one.what == action::receive || is_of_file(one.what);
 }
 
-// Where it waits in its slot.
+// The queue of its slot in which the operation waits.
 inline operation_queue& queue_of(operation& one) noexcept {
   if (reads(one)) return one.at->readers;
   return one.what == action::ended ? one.at->watchers : one.at->writers;
 }
 
-// What accept() says of the connection that would have been accepted, and not of the listener:
-// accept(2) says to go on.
+// True when the error of accept() concerns the connection and not the listener. accept(2) says to
+// try again then.
 bool is_of_the_peer(std::ptrdiff_t result) noexcept;
 
 }  // namespace troupe::io

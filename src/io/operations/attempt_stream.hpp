@@ -1,5 +1,5 @@
-// attempt_stream: a stream's transfers by system calls, here and now. Inline: message_calls.hpp
-// says why.
+// attempt_stream: tries transfers of a stream at once, by system calls. The functions are inline
+// for the reason in message_calls.hpp.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace troupe::io {
 
-// Interrupted calls are made again; a signal a call would be much.
+// Repeats calls that a signal interrupts. The limit is generous: one signal for each call is a lot.
 template <class Call>
 TROUPE_INLINE std::ptrdiff_t uninterrupted(Call call) noexcept {
   constexpr int interruptions_max = 1000;
@@ -31,8 +31,8 @@ inline bool finish(operation& one, std::ptrdiff_t result) noexcept {
   return true;
 }
 
-// Of a socket a part that is short says that there is no more: of what is there, or of room. So the
-// next call would be in vain, unless the peer has closed: of that no further edge tells.
+// For a socket, a short part says that the system has no more bytes, or no more space. The next
+// call would fail, so it is not made, unless the peer has closed: after that no further edge comes.
 template <class Transfer>
 TROUPE_INLINE bool stream(slot& at, operation& one, Transfer transfer) noexcept {
   bool& can = one.what == action::read ? at.can_read : at.can_write;
@@ -52,7 +52,7 @@ TROUPE_INLINE bool stream(slot& at, operation& one, Transfer transfer) noexcept 
   }
 }
 
-// The buffer is taken when something may be there, and is given back when nothing is.
+// Takes a buffer when there may be bytes, and gives it back when there are none.
 template <class Transfer>
 TROUPE_INLINE bool lease(slot& at, operation& one, Transfer transfer) noexcept {
   buffer_pool& pool = *at.owner->buffers;
@@ -64,7 +64,7 @@ TROUPE_INLINE bool lease(slot& at, operation& one, Transfer transfer) noexcept {
   return over;
 }
 
-// A read of a socket.
+// Reads from a socket.
 TROUPE_INLINE bool read_socket(kernel& calls, slot& at, operation& one) noexcept {
   const auto part = [&] {
     return receive_some(calls, at.fd, one.data + one.done, one.bytes - one.done);
@@ -72,8 +72,8 @@ TROUPE_INLINE bool read_socket(kernel& calls, slot& at, operation& one) noexcept
   return one.leased ? lease(at, one, part) : stream(at, one, part);
 }
 
-// To a socket, the slot's mutex held: how many bytes the system takes now, or -errno. It knows
-// afterwards whether it can write more.
+// The caller holds the slot's mutex. Returns how many bytes the socket takes now, or -errno.
+// Afterwards `can_write` says whether it can take more.
 TROUPE_INLINE std::ptrdiff_t send_now(kernel& calls, slot& at, std::string_view bytes) noexcept {
   const std::ptrdiff_t result =
       uninterrupted([&] { return send_some(calls, at.fd, bytes.data(), bytes.size()); });

@@ -1,11 +1,11 @@
-// A write to what nobody reads any more is an error, and not the program's end.
+// A write to a pipe that nobody reads is an error, and does not end the program.
 #pragma once
 
 #include <csignal>
 
 namespace troupe::io {
 
-// Turns off SIGPIPE, once, unless the program handles it. For calls that have no flag for that.
+// Turns off SIGPIPE, once, unless the program handles it. For calls without a flag against it.
 inline void ignore_broken_pipes() {
   static const bool done = [] {
     struct sigaction seen {};

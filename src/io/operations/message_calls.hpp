@@ -1,11 +1,12 @@
-// message_calls: recvfrom and sendto of a server's small messages, in the function that makes them.
+// message_calls: recvfrom and sendto for the small messages of a server, inlined into their caller.
 //
-// The kernel's way through them is longer than what a processor keeps of the calls that it is in:
-// so each function that returns behind one is a branch that is not foreseen. Hence they, and what
-// leads to them, are inline where a reactor has thousands of them a second (io/echo_64, Zen 4: 3
-// %). Rejected: the C library's functions, points of cancellation: while there are several threads,
-// that costs two locked instructions a call (2 %); its syscall(), one more function that returns.
-// Sanitizers see the former only.
+// The kernel's path through these calls is longer than the processor's stack of return addresses.
+// So each function that returns after such a call is a mispredicted branch. Hence these calls, and
+// the functions that lead to them, are inline where a reactor makes thousands of them a second
+// (io/echo_64, Zen 4: 3 %). Rejected: the C library's functions, which are cancellation points:
+// with several threads, that costs two locked instructions for each call (2 %); its syscall(),
+// which is one more function that returns. Sanitizers see only the C library's functions, so builds
+// with a sanitizer use those.
 #pragma once
 
 #include <sys/socket.h>
@@ -32,7 +33,7 @@ inline std::ptrdiff_t send_to(int fd, const void* data, std::size_t bytes, int f
   return part < 0 ? -errno : part;
 }
 #else
-// -errno when it fails.
+// Returns -errno on failure.
 TROUPE_INLINE std::ptrdiff_t system_call(long number, int fd, const void* data, std::size_t bytes,
                                          int flags, const void* address,
                                          std::size_t address_word) noexcept {
@@ -63,7 +64,7 @@ TROUPE_INLINE std::ptrdiff_t send_to(int fd, const void* data, std::size_t bytes
 }
 #endif
 
-// Of a stream's socket, as the kernel's receive and send.
+// For the socket of a stream, like the kernel's receive and send.
 TROUPE_INLINE std::ptrdiff_t receive_some(kernel& calls, int fd, void* data,
                                           std::size_t bytes) noexcept {
   return calls.is_real ? receive_from(fd, data, bytes, 0, nullptr, nullptr)

@@ -1,4 +1,4 @@
-// of_file: whether it was the file that could not be read when one was to be sent over a stream.
+// of_file: tells whether sending a file over a stream failed because of the file.
 #pragma once
 
 #include <system_error>
@@ -7,8 +7,8 @@
 
 namespace troupe::io {
 
-// A folder, one that was opened for writing only, or what the disk does not give: no stream that is
-// open says these.
+// True for the errors of a folder, of a file that was opened for writing only, and of a disk. A
+// stream that is open does not report them.
 inline bool is_of_file(const io_error& what) noexcept {
   return what.code() == std::errc::invalid_argument || what.code() == std::errc::is_a_directory ||
          what.code() == std::errc::io_error || what.code() == std::errc::bad_file_descriptor;

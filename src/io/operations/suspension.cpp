@@ -88,7 +88,8 @@ std::int32_t write_at_once(tasks::coroutine& who, const descriptor& to, std::str
   if (at == nullptr || bytes.empty() || bytes.size() > INT32_MAX || in.cancelled || others_turn ||
       observe::tracing())
     return 0;
-  // One that is refused, too: else who goes on writing to a peer that has gone would let nobody in.
+  // A write that is refused counts, too. Otherwise a coroutine that keeps writing to a peer that
+  // has gone would let no other turn run.
   in.at_once = static_cast<std::uint8_t>(in.at_once + operation_suspension::share);
   return at->owner->write_at_once(*at, bytes, whole);
 }
@@ -109,16 +110,18 @@ bool operation_suspension::suspend(tasks::coroutine& awaiting, descriptor& on) {
   }
   at = &on.bind(*in.at->io);
   generation_ = at->generation;
-  if (what == action::write && result < 0) return false;  // that was tried (write_at_once)
+  // write_at_once() has tried it, with this result
+  if (what == action::write && result < 0) return false;
   excused = weak;
   in_turn = leased;
   if (observe::tracing()) [[unlikely]]
     observe::record(observe::event::io_begin, name_of(what), static_cast<std::uint64_t>(on.fd()));
-  // A read for which there is no room is not one of a byte that may never come.
+  // A read into an empty buffer completes at once: it must not wait for a byte that may never come.
   const bool is_empty = what == action::read && bytes == 0 && !leased;
   if (!is_empty && !(what == action::room ? home().start_room(*this) : home().start(*this))) {
     in.at_once = 0;
-    enlist(awaiting);  // when it is over already, this turn is still to end before it goes on
+    // even if the operation has ended already, this turn ends before the coroutine resumes
+    enlist(awaiting);
     return true;
   }
   trace_end(*this);
@@ -136,10 +139,10 @@ void operation_suspension::come_to_its_end() noexcept {
   over(tasks::outcome::arrived);
 }
 
-// Any thread, until the coroutine goes on.
+// Any thread may call it, until the coroutine resumes.
 void operation_suspension::end_early(reason why) noexcept {
   reason none = reason::none;
-  // order: relaxed  read after the wait is over, which orders it
+  // order: relaxed  read after the suspension has ended, which orders it
   why_.compare_exchange_strong(none, why, std::memory_order_relaxed);
   if (at == nullptr) return;
   if (what == action::room) {
@@ -156,9 +159,10 @@ const char* operation_suspension::act_on(sched::message* base, void*, sched::mes
     self.end_early(reason::cancelled);
     return nullptr;  // its completion is on its way
   }
-  // At the runtime's end nobody else looks for completions.
+  // At the end of the runtime no other thread polls for completions, so this one does.
   if (act == sched::message_act::reclaim) {
-    // order: acquire  who has ended the wait is done with it; pairs with wait::arrive/release
+    // order: acquire  whoever ended the suspension is done with it; pairs with
+    // suspension::arrive/release
     while (!self.reclaimable.load(std::memory_order_acquire)) self.home().drive();
     if (self.due) self.home().give_up(self);
   }
@@ -166,13 +170,14 @@ const char* operation_suspension::act_on(sched::message* base, void*, sched::mes
   return arrive(self, act);
 }
 
-// In its turn. False: what it was told of is not there any more.
+// Runs in the coroutine's turn. Returns false when the bytes that were reported are no longer
+// there.
 bool operation_suspension::carry_out() noexcept {
   if (home().carry_out(*this)) {
     trace_end(*this);
     return true;
   }
-  // Who asked for its end while it was due was not heard.
+  // A request to end the operation while it was due had no effect: it is repeated here.
   // order: relaxed  before, and so seen behind the slot's mutex; or its cancel() comes after it
   if (why_.load(std::memory_order_relaxed) != reason::none) home().cancel(*this);
   return false;
@@ -188,7 +193,7 @@ std::string operation_suspension::peer() const {
 void operation_suspension::check(const char* name) const {
   if (result >= 0) return;
   if (result == -ECANCELED) {
-    // order: relaxed  ordered by the wait's end
+    // order: relaxed  ordered by the end of the suspension
     if (why_.load(std::memory_order_relaxed) == reason::timed_out) {
       throw timed_out(std::string("troupe: ") + name + ": it did not come about in time");
     }
@@ -214,16 +219,16 @@ void operation_suspension::check_whole(const char* name) const {
 
 bool limited_suspension::suspend(tasks::coroutine& awaiting, descriptor& on,
                                  std::chrono::nanoseconds at_most, const std::stop_token& stop) {
-  // The rest of what was begun at once begins in any case, and is then ended as any other: others
-  // wait for it.
+  // The rest of a write that was begun at once is started in any case, because other writes wait
+  // for it, and is then ended like any other operation.
   if (done == 0 && (at_most.count() <= 0 || stop.stop_requested())) {
     end_early(stop.stop_requested() ? reason::cancelled : reason::timed_out);
     result = -ECANCELED;
     return false;
   }
   if (!operation_suspension::suspend(awaiting, on)) return false;
-  // From here on it may be over at any time; but not gone, for its coroutine goes on after this
-  // turn.
+  // From here on the operation may end at any time. This object still exists, because its coroutine
+  // resumes only after this turn.
   try {
     tasks::timers& clock = *awaiting.in->at->clock;
     timer::weak = operation::weak;
@@ -233,7 +238,8 @@ bool limited_suspension::suspend(tasks::coroutine& awaiting, descriptor& on,
     }
     if (stop.stop_possible()) stop_.emplace(stop, on_stop{*this});
   } catch (...) {
-    end_early(reason::timed_out);  // without the limit it would not be what was asked for
+    // the caller asked for a limit, so the operation must not run without it
+    end_early(reason::timed_out);
   }
   return true;
 }

@@ -32,7 +32,7 @@ struct child {
     }
   }
 
-  // What became of it, if it has ended; reaped by the first who asks then.
+  // Returns how the child ended, if it has ended. The first call after that reaps it.
   std::optional<exit_status> look() {
     std::lock_guard lock(mutex);
     if (ended) return ended;
@@ -55,7 +55,7 @@ struct child {
   const std::string name;
   std::mutex mutex;
   std::optional<exit_status> ended;
-  bool lost = false;  // somebody else has reaped it
+  bool lost = false;  // someone outside this class has reaped it
 };
 
 descriptor& exit_job::prepare(operation_suspension&) {
@@ -68,7 +68,7 @@ descriptor& exit_job::prepare(operation_suspension&) {
 exit_status exit_job::finish(operation_suspension& wait) {
   wait.check("process::wait");
   asked_.close();
-  // Ready, it has ended.
+  // The descriptor is readable, so the child has ended.
   if (const std::optional<exit_status> status = of_->look()) return *status;
   throw io_error("process::wait", of_->name, ECHILD);
 }
@@ -77,7 +77,7 @@ exit_status exit_job::finish(operation_suspension& wait) {
 
 namespace {
 
-// Closed with the scope, unless it is taken.
+// Closes the descriptor at the end of the scope, unless take() was called.
 class owned_fd {
  public:
   owned_fd() = default;
@@ -96,15 +96,15 @@ class owned_fd {
   int fd_ = -1;
 };
 
-constexpr int first_free = 3;  // behind the standard streams
+constexpr int first_free = 3;  // the first number behind the standard streams
 
 int checked(int result, const char* call, const std::string& program) {
   if (result < 0) throw io_error(call, program, errno);
   return result;
 }
 
-// One of the child's streams, and this side's end of its pipe. What the child is to have lies
-// behind the three, so that no copy to one of them can overwrite what another one is copied from.
+// One standard stream of the child, and our end of its pipe. The child's ends have numbers above 2,
+// so that copying one of them to a standard stream cannot overwrite another.
 struct wired {
   owned_fd theirs, ours;
 };
@@ -117,7 +117,7 @@ void give_pipe(wired& to, bool child_reads, const std::string& program) {
   to.theirs.reset(checked(::fcntl(low.get(), F_DUPFD_CLOEXEC, first_free), "fcntl", program));
 }
 
-// Of posix_spawn: what the child does before it runs the program.
+// For posix_spawn: what the child does before it runs the program.
 class spawning {
  public:
   spawning() {
@@ -146,7 +146,7 @@ class spawning {
         POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | (new_session ? POSIX_SPAWN_SETSID : 0);
     ::posix_spawnattr_setflags(&attributes_, static_cast<short>(flags));
   }
-  // The child's number, or -errno.
+  // Returns the child's process id, or -errno.
   int start(const std::string& program, char* const* arguments, char* const* environment) noexcept {
     pid_t made = 0;
     const int result =
@@ -156,13 +156,13 @@ class spawning {
 
  private:
   static void number(int result) {
-    if (result != 0) throw std::bad_alloc();  // nothing else can be wrong
+    if (result != 0) throw std::bad_alloc();  // the only possible error
   }
   posix_spawn_file_actions_t actions_;
   posix_spawnattr_t attributes_;
 };
 
-// The program would be given what is in front of it.
+// The program would see only the part before the zero byte.
 void check_no_zero(const std::string& text, const char* what) {
   if (text.find('\0') != std::string::npos)
     throw option_error(std::string("troupe: process::start: there is a zero byte in ") + what);
@@ -248,7 +248,7 @@ process process::start(const std::string& program, const std::vector<std::string
     if (pidfd < 0) throw io_error("pidfd_open", program, number);
     made.child_ = std::make_shared<io::child>(pid, pidfd, program);
   } catch (...) {
-    // Nobody could wait for it.
+    // Without a pidfd nobody could wait for the child.
     ::kill(pid, SIGKILL);
     while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
     }

@@ -15,10 +15,10 @@
 namespace troupe::io {
 namespace {
 
-// Never destroyed: its thread may outlive main().
+// The object is never destroyed, because its thread may outlive main().
 struct reaper {
   std::mutex mutex;
-  std::vector<pollfd> children;  // the first one is the bell, or -1, while the thread runs
+  std::vector<pollfd> children;  // while the thread runs, the first entry is the bell, or -1
   bool runs = false;
 };
 reaper& the_reaper() {
@@ -26,7 +26,7 @@ reaper& the_reaper() {
   return only;
 }
 
-// True when there is nothing to wait for any more.
+// Returns true when the child has ended, or cannot be waited for.
 bool reaped(int pidfd) noexcept {
   siginfo_t how{};
   const int result = ::waitid(P_PIDFD, static_cast<id_t>(pidfd), &how, WEXITED | WNOHANG);
@@ -36,10 +36,10 @@ bool reaped(int pidfd) noexcept {
   return true;
 }
 
-// Between looks for new ones, where no descriptor was left for a bell.
+// Time between two checks for new children when no descriptor was available for a bell.
 constexpr int round_ms = 50;
 
-// Under the mutex.
+// The caller holds the mutex.
 void look_at(std::vector<pollfd>& children, std::size_t first) noexcept {
   const auto begin = children.begin() + static_cast<std::ptrdiff_t>(first);
   children.erase(
@@ -68,7 +68,8 @@ void live(reaper& self) {
   }
 }
 
-// Under the mutex: no signal of the program's is handled by this thread.
+// The caller holds the mutex. The thread blocks all signals, so that it handles none of the
+// program's.
 void start(reaper& self) {
   const int bell = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   self.children.insert(self.children.begin(), {bell, POLLIN, 0});

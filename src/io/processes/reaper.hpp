@@ -1,11 +1,11 @@
-// reaper: waits for child processes that nobody waits for any more, so that none stays as a zombie.
+// reaper: waits for child processes that nobody else waits for, so that none stays as a zombie.
 #pragma once
 
 namespace troupe::io {
 
-// Takes a pidfd over, of a child that was not reaped yet. Any thread. A thread of its own polls
-// them, for as long as there are some; where it cannot be had they are looked at with the next
-// child that is left.
+// Takes over the pidfd of a child that is not reaped yet. Any thread. A thread of the reaper polls
+// such children for as long as there are some. If that thread cannot be started, they are checked
+// when the next child is left.
 void reap_in_background(int pidfd) noexcept;
 
 }  // namespace troupe::io

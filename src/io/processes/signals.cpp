@@ -18,10 +18,10 @@
 namespace troupe {
 namespace {
 
-// Who listens: to which signals, and where to write what came. The handler may look at any time, on
-// any thread.
+// One listener: its signals, and the pipe that they are written to. The signal handler may read
+// this at any time, on any thread.
 struct listener_place {
-  std::atomic<std::uint64_t> signals{0};  // the bit of each; 0: nobody listens here
+  std::atomic<std::uint64_t> signals{0};  // one bit for each signal; 0: no listener
   std::atomic<int> pipe{-1};
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
@@ -29,7 +29,7 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 constexpr std::size_t listeners_max = 32;
 constexpr int signals_max = 64;
 constinit std::array<listener_place, listeners_max> places;
-// handlers that run now: none of them may be about to write to what is closed
+// How many handlers run now. A pipe is closed only when none of them can still write to it.
 constinit std::atomic<int> handling{0};
 
 std::mutex changes;  // guards the rest
@@ -43,8 +43,8 @@ constexpr std::uint64_t bit_of(int signal) { return std::uint64_t{1} << (signal 
 
 void on_signal(int signal) {
   const int before = errno;
-  // order: seq_cst (both)  either this sees that the listener has gone, or that one waits for this;
-  // pairs with stop_writing
+  // order: seq_cst (both)  either this handler sees that the listener has gone, or the listener
+  // waits for this handler; pairs with stop_writing
   handling.fetch_add(1, std::memory_order_seq_cst);
   for (listener_place& one : places) {
     if ((one.signals.load(std::memory_order_seq_cst) & bit_of(signal)) == 0) continue;
@@ -53,7 +53,7 @@ void on_signal(int signal) {
     [[maybe_unused]] const auto written =
         ::write(one.pipe.load(std::memory_order_relaxed), &number, 1);
   }
-  // order: release  what was written is written; pairs with stop_writing's load
+  // order: release  the handler has finished writing; pairs with stop_writing's load
   handling.fetch_sub(1, std::memory_order_release);
   errno = before;
 }
@@ -75,7 +75,7 @@ void check_can_listen(int signal) {
                      "program (SIGSEGV and its like)");
 }
 
-// Under the mutex.
+// The caller holds the mutex.
 void leave(int signal) noexcept {
   disposition& of = dispositions[signal];
   if (--of.listeners != 0) return;
@@ -90,7 +90,7 @@ void leave_all(std::uint64_t signals) noexcept {
   }
 }
 
-// Under the mutex. False with errno.
+// The caller holds the mutex. Returns false with errno set.
 bool enter(int signal) noexcept {
   disposition& of = dispositions[signal];
   if (of.listeners++ != 0) return true;
@@ -147,10 +147,10 @@ signal_listener signal_listener::listen(std::initializer_list<int> signals,
   made.descriptor_ = io::descriptor(ends[0]);
   made.place_ = static_cast<int>(place - places.begin());
   place->pipe.store(ends[1], std::memory_order_relaxed);  // order: relaxed  as above
-  // Before the handler is there, so that it keeps the first one.
+  // The signals are set before the handler is installed, so that the first signal is not lost.
   for (int signal = 1; signal <= signals_max; ++signal) {
     if ((wanted & bit_of(signal)) == 0) continue;
-    // order: release  the pipe is seen by who sees the signal
+    // order: release  whoever sees the signal sees the pipe
     place->signals.fetch_or(bit_of(signal), std::memory_order_release);
     if (enter(signal)) continue;
     const int number = errno;
@@ -162,7 +162,7 @@ signal_listener signal_listener::listen(std::initializer_list<int> signals,
   return made;
 }
 
-// Under the mutex.
+// The caller holds the mutex.
 void signal_listener::release_slot() noexcept {
   listener_place& place = places[static_cast<std::size_t>(std::exchange(place_, -1))];
   // order: relaxed (all)  under the mutex

@@ -24,7 +24,7 @@ Result checked(Result result) noexcept {
   return result < 0 ? static_cast<Result>(-errno) : result;
 }
 
-// What a system, or a file system, says that has no such way.
+// True for the error by which a system or a file system says that it lacks this call or flag.
 bool lacks_this(std::ptrdiff_t result) noexcept {
   return result == -EOPNOTSUPP || result == -ENOSYS || result == -EINVAL;
 }
@@ -131,7 +131,7 @@ class real final : public kernel {
     return checked(::epoll_wait(set, events, most, timeout_ms));
   }
   int duplicate(int fd) noexcept override { return checked(::fcntl(fd, F_DUPFD_CLOEXEC, 0)); }
-  // Its edges count, so nobody need read it.
+  // The set reports its edges, so nobody has to read it.
   int make_bell() noexcept override { return checked(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)); }
   void ring(int bell) noexcept override { static_cast<void>(::eventfd_write(bell, 1)); }
 };

@@ -12,7 +12,7 @@ namespace {
 
 void say_once(int refused) {
   static std::atomic<bool> said{false};
-  // order: relaxed  for this line alone
+  // order: relaxed  guards this message only
   if (said.exchange(true, std::memory_order_relaxed)) return;
   std::fprintf(stderr, "troupe: io_uring is not to be had here (%s): epoll takes over\n",
                std::generic_category().message(refused).c_str());
@@ -25,7 +25,7 @@ std::shared_ptr<reactor> make_reactor(sched::io_driver_slot& driver) {
   if (driver.simulation != nullptr) {
     return make_readiness_reactor(std::make_unique<simulated_kernel>(*driver.simulation), services);
   }
-  // why: docs/decisions/io_rings.md
+  // The reasons are in docs/decisions/io_rings.md.
   if (static_cast<io_backend>(driver.choice) == io_backend::io_uring) {
     int refused = 0;
     if (auto made = make_uring_reactor(system_kernel(), services, refused)) return made;

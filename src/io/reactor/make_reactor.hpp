@@ -1,4 +1,4 @@
-// make_reactor: which backend a runtime gets.
+// make_reactor: chooses and makes the backend of a runtime.
 #pragma once
 
 #include <memory>
@@ -7,22 +7,22 @@
 
 namespace troupe::io {
 
-// By the slot's choice, and what the system allows. Throws io_error, std::bad_alloc.
+// Follows the choice in the slot, as far as the system allows. Throws io_error and std::bad_alloc.
 std::shared_ptr<reactor> make_reactor(sched::io_driver_slot& driver);
 
 std::shared_ptr<reactor> make_readiness_reactor(kernel& calls, runtime_services of);
 std::shared_ptr<reactor> make_readiness_reactor(std::unique_ptr<kernel> calls, runtime_services of);
-// For tests: how many buffers may be leased before reads of more wait for their turns. As many as a
-// look has events: with fewer, the reads of a look stand between the turns of others (io/echo_64:
-// 64 cost 2 % less than 16).
+// For tests: how many buffers may be leased before further reads wait for their turns. The default
+// is the number of events of one look. With fewer, the reads of a look would be spread over the
+// turns of other coroutines (io/echo_64: 64 cost 2 % less than 16).
 inline constexpr unsigned leases_ahead_most = 64;
 void set_leases_ahead(unsigned most) noexcept;
 
-// Null where the system does not allow it, or this library was built without it; `refused` says why
-// then.
+// Returns null where the system does not allow io_uring, or this library was built without it;
+// `refused` then says why.
 std::shared_ptr<reactor> make_uring_reactor(kernel& calls, runtime_services of, int& refused);
-// For tests: the sizes of the rings that are made from now on. Powers of 2; without leases there is
-// no ring of buffers.
+// For tests: the sizes of rings that are made from now on; powers of 2. With `leases` 0 there is no
+// ring of buffers.
 void set_uring_entries(unsigned submissions, unsigned completions, unsigned leases = 256) noexcept;
 
 }  // namespace troupe::io

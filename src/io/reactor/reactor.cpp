@@ -81,7 +81,7 @@ void reactor::free_slot(slot& at) noexcept {
     std::lock_guard lock(at.mutex);
     ++at.generation;
   }
-  std::shared_ptr<reactor> last;  // goes when the mutex is left
+  std::shared_ptr<reactor> last;  // destroyed after the mutex is released
   std::lock_guard lock(slots_mutex_);
   at.next_free = free_;
   free_ = &at;
@@ -100,8 +100,9 @@ sched::poller::counts reactor::count() const noexcept {
           static_cast<std::uint64_t>(std::max<std::int64_t>(in_flight, 0)), open_slots()};
 }
 
-// Who makes something pending is counted himself, as a busy worker or by a hold; so when the first
-// comes just as the last one goes, the order of the two calls does not matter.
+// The caller, who makes an operation pending, counts as outstanding work itself, as a busy worker
+// or by a hold. So when the first operation comes just as the last one leaves, the order of the two
+// calls of keep_alive does not matter.
 void reactor::enter(const operation& one) noexcept {
   waits_.fetch_add(1, std::memory_order_relaxed);  // order: relaxed  a statistic
   // order: relaxed  the count alone; the count of outstanding work orders the rest
@@ -122,7 +123,7 @@ void reactor::complete(operation& one) noexcept {
   leave(!counted);
 }
 
-// What its end woke is counted by now.
+// Whatever the end of the operation woke is counted by now.
 void reactor::leave(bool weak) noexcept {
   // order: relaxed  as above
   if (!weak && in_flight_.fetch_sub(1, std::memory_order_relaxed) == 1) services_.keep_alive(false);
@@ -159,7 +160,7 @@ void reactor::cancel_room(operation& one) noexcept {
   complete(one);
 }
 
-// All that wait try again: whoever is first has it.
+// All operations that wait try again. The first to try gets the descriptor.
 void reactor::count_closed() noexcept {
   operation_queue ended;
   {
@@ -184,17 +185,17 @@ void reactor::drive() noexcept {
   door.leave();
 }
 
-// What all reactors do with operations of files that would wait: a thread of the runtime's that may
-// block carries them out.
+// How all reactors carry out operations of files that would wait: on a thread of the runtime that
+// may block.
 //
 // Invariant
-//   F1  a call that was handed aside finds, in its slot, an operation that nobody has begun, and
-//   begins it; or it finds
-//       none, since that was taken back. Should the slot be another file's operation's by then,
-//       that one is begun: its own call finds it begun, or gone.
+//   F1  a call that was handed aside finds in its slot an operation that nobody has begun, and
+//       begins it; or it finds none, because the operation was cancelled. If the slot belongs to
+//       another file's operation by then, the call begins that one. That operation's own call then
+//       finds it begun, or gone.
 
-// Dropped without having been called, it ends the operation: as cancelled at the runtime's end, and
-// when there is no room for it in the list of calls by that error.
+// If this object is destroyed without having been called, it ends the operation: with -ECANCELED at
+// the end of the runtime, and with -ENOMEM when the list of calls had no space for it.
 class reactor::call_aside {
  public:
   call_aside(std::shared_ptr<reactor> by, slot& at) noexcept : by_(std::move(by)), at_(&at) {}

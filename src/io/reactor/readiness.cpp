@@ -1,14 +1,16 @@
-// The backend over epoll, and over a simulated kernel: it tries each operation first, and again
-// when the system tells that something has changed.
+// The backend over epoll, and over a simulated kernel. It tries each operation at once, and tries
+// it again when the system reports that something has changed.
 //
-// A leased read holds a buffer from then on until its coroutine has had its turn. While many do,
-// one more is not tried but told that it is due, and tried in that turn. So buffers are not leased
-// faster than they are used. Rejected: to do so always, for which the row io/echo_64 is 3 % slower
-// (a read after a read is quicker than one after a write); to do so for reads without a lease.
-// Invariants
-//   R1  an operation that is due is the first of its queue, or was taken out by abandon(); only its
-//   turn makes it not due. R2  each time that an operation becomes due it is told so once, and
-//   nothing else is: its frame waits for that.
+// A leased read holds a buffer from the moment when it is done until its coroutine has had its
+// turn. While many buffers are leased, a further leased read is not tried when its socket becomes
+// readable. Instead it is told that it is due, and tried in the turn of its coroutine. So buffers
+// are not leased faster than they are used. Rejected: doing so always, which makes the row
+// io/echo_64 3 % slower (a read after a read is faster than a read after a write); doing so for
+// reads without a lease. Invariants
+//   R1  an operation that is due is the first of its queue, or was taken out by abandon(). Only its
+//       turn makes it not due.
+//   R2  an operation is told once each time it becomes due, and is told nothing else: its frame
+//       waits for that.
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -25,15 +27,15 @@ namespace {
 
 std::atomic<unsigned> leases_ahead{leases_ahead_most};
 
-// Events of one look. A busy worker takes fewer than it runs turns until its next look: with more,
-// turns queue up, and what they are to use has left the processor's caches by then (io/echo_10k: 64
-// cost 8 % more than 16; 8 are as good).
+// The most events of one look. A busy worker takes fewer events than it runs turns until its next
+// look. With more, turns would queue up, and by the time they run, their data would have left the
+// processor's caches (io/echo_10k: 64 cost 8 % more than 16; 8 are as good).
 constexpr int events_max = 64, events_beside_turns = 16;
 
 constexpr std::uint32_t interests = EPOLLIN | EPOLLOUT | EPOLLRDHUP;
 
-// A tag of epoll's: a slot's address, and its generation in the upper bits, which no address of
-// ours has.
+// A tag for epoll: the address of a slot, and its generation in the upper 16 bits, which addresses
+// in user space do not use.
 constexpr int generation_shift = 48;
 std::uint64_t tag_of(const slot& at) noexcept {
   return reinterpret_cast<std::uintptr_t>(&at) | std::uint64_t{at.generation} << generation_shift;
@@ -80,7 +82,7 @@ class readiness_reactor final : public reactor {
 
   void cancel(operation& one) noexcept override {
     {
-      std::lock_guard lock(one.at->mutex);
+      std::lock_guard lock(one.at->mutex);                              // R2: its turn comes
       if (!one.pending || one.due || (one.aside && one.begun)) return;  // R2: its turn comes
       queue_of(one).remove(one);
       one.pending = false;
@@ -112,7 +114,7 @@ class readiness_reactor final : public reactor {
       slot& at = *one.at;
       std::lock_guard lock(at.mutex);
       one.due = false;
-      if (one.pending) {  // else its stream was closed
+      if (one.pending) {  // false when its stream was closed
         if (!at.can_read || !try_now(at, one)) return false;
         at.readers.remove(one);
         one.pending = false;
@@ -161,8 +163,8 @@ class readiness_reactor final : public reactor {
 
  protected:
   bool abandon(slot& at, operation_queue& ended) noexcept override {
-    // A duplicate elsewhere would keep what is borrowed in the set; what is closed leaves it by
-    // itself.
+    // epoll keeps a borrowed descriptor in the set if somebody has a duplicate of it, so it is
+    // removed. A descriptor that is closed leaves the set by itself.
     if (at.registered && at.borrowed) calls.remove(set_, at.fd);
     for (operation_queue* queue : {&at.readers, &at.writers, &at.watchers}) {
       while (operation* one = queue->front()) {
@@ -176,7 +178,7 @@ class readiness_reactor final : public reactor {
   }
 
  private:
-  // Of a file, or one that waits for the peer's end.
+  // Starts an operation of a file, or one that waits for the peer's end.
   bool start_other(slot& at, operation& one) noexcept {
     if (one.what == action::ended) {
       std::lock_guard lock(at.mutex);
@@ -191,7 +193,8 @@ class readiness_reactor final : public reactor {
     return done;
   }
 
-  // What was begun at once goes on before writes that have come since, and these behind it.
+  // The rest of a write that was begun at once comes before writes that have been queued since.
+  // Those follow behind it.
   bool start_rest(slot& at, operation& one) noexcept {
     news after;
     {
@@ -216,11 +219,11 @@ class readiness_reactor final : public reactor {
     if (set_ >= 0) calls.close(set_);
   }
 
-  // From now on the set tells of this slot, of what can be done by then as well. False: `one` is
-  // done instead.
+  // From now on the set reports on this slot, also on what is possible already. Returns false when
+  // `one` is done instead.
   bool tell_of(slot& at, operation& one) noexcept {
     int result = calls.add(set_, at.fd, interests, tag_of(at));
-    // Somebody else waits for the same descriptor: so by another name for it.
+    // The runtime already waits for this descriptor in another slot, so a duplicate of it is added.
     if (result == -EEXIST && at.borrowed && !at.duplicated) {
       result = calls.duplicate(at.fd);
       if (result >= 0) {
@@ -230,7 +233,7 @@ class readiness_reactor final : public reactor {
       }
     }
     if (result >= 0) return at.registered = true;
-    // What epoll does not take (a file) never blocks.
+    // epoll refuses what never blocks (a file).
     one.result = result == -EPERM && (one.what == action::readable || one.what == action::writable)
                      ? POLLIN | POLLOUT
                      : result;
@@ -240,7 +243,7 @@ class readiness_reactor final : public reactor {
   bool fetch(int timeout_ms, int at_most) noexcept {
     fetched_ = calls.wait_events(set_, events_.data(), at_most, timeout_ms);
     if (fetched_ < 0) fetched_ = 0;
-    // The bell alone is no event.
+    // An event of the bell alone does not count.
     return fetched_ > 1 || (fetched_ == 1 && events_[0].data.u64 != 0);
   }
 
@@ -265,7 +268,7 @@ class readiness_reactor final : public reactor {
     tell(after);
   }
 
-  // What is to be told when the mutex is left.
+  // What is told after the mutex is released.
   struct news {
     operation_queue ended;
     operation* due = nullptr;
@@ -278,8 +281,8 @@ class readiness_reactor final : public reactor {
     if (after.due != nullptr) after.due->completed();
   }
 
-  // One that waits for a reset alone goes on waiting when the peer has ended its half: a reset
-  // comes with an edge of its own.
+  // An operation that waits only for a reset keeps waiting when the peer has ended its half: a
+  // reset comes with an edge of its own.
   void end_watchers(slot& at, news& after) noexcept {
     for (operation* one = at.watchers.front(); one != nullptr;) {
       operation* const next = at.watchers.behind(*one);
@@ -300,7 +303,8 @@ class readiness_reactor final : public reactor {
   TROUPE_INLINE void go_on(slot& at, operation_queue& queue, const bool& can,
                            news& after) noexcept {
     while (operation* one = can ? queue.front() : nullptr) {
-      // R2, though leases may have come back since; not written again: its turn may be reading it
+      // R2 holds even if leases have come back since. Nothing is written here: the turn of the
+      // operation may be reading `due`.
       if (one->due) return;
       // order: relaxed  a test sets it before there is a reactor
       if (one->in_turn && buffers->leased() >= leases_ahead.load(std::memory_order_relaxed)) {
@@ -308,7 +312,8 @@ class readiness_reactor final : public reactor {
         after.due = one;
         return;
       }
-      if (!try_now(at, *one)) continue;  // then it cannot any more
+      // then the direction is no longer possible, and the loop ends
+      if (!try_now(at, *one)) continue;
       queue.remove(*one);
       one->pending = false;
       after.ended.push(*one);

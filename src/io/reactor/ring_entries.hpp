@@ -1,5 +1,4 @@
-// ring_entries: how those operations are asked of an io_uring that need more than a line, and what
-// marks completions.
+// ring_entries: fills in the longer entries of an io_uring, and defines the marks of completions.
 #pragma once
 
 #include <liburing.h>
@@ -13,8 +12,8 @@
 
 namespace troupe::io {
 
-// The mark of a slot that shoots: its address, its generation in the upper bits, and bits that no
-// address of ours has.
+// The mark of a slot that shoots: its address, its generation in the upper bits, and two low bits
+// that the address of a slot leaves free.
 inline constexpr std::uint64_t shot = 2, accepts = 4;
 inline constexpr int mark_generation_shift = 48;
 inline std::uint64_t mark_of(const slot& at) noexcept {
@@ -26,7 +25,8 @@ inline slot& slot_of(std::uint64_t mark) noexcept {
                                   ~(accepts | shot));
 }
 
-// Whether the ring only tells when it is ready. `provides`: the system takes buffers of the ring's.
+// True when the ring only reports that the operation is ready. `provides`: the system can take
+// buffers from the ring of buffers.
 inline bool is_polled(const operation& one, bool provides) noexcept {
   switch (one.what) {
     case action::accept:
@@ -65,16 +65,16 @@ inline void prepare_of_file(io_uring_sqe& entry, operation& one) noexcept {
   }
 }
 
-// Of a socket of the Unix domain the system may say (Linux 6.18 does) that nothing is behind the
-// last bytes, even when its end is: who shoots would wait for ever then.
+// For a Unix socket the system may say (Linux 6.18 does) that nothing follows the last bytes,
+// although the end of the stream follows. A slot that shoots would then wait without end.
 inline bool tells_of_its_end(int socket) noexcept {
   int domain = AF_UNIX;
   socklen_t bytes = sizeof domain;
   return ::getsockopt(socket, SOL_SOCKET, SO_DOMAIN, &domain, &bytes) == 0 && domain != AF_UNIX;
 }
 
-// A buffer of the ring's, when something has come. Of a socket that had nothing more that is not
-// tried first.
+// Receives into a buffer of the ring of buffers. If the socket had nothing more to read, the system
+// waits first and does not try.
 inline void prepare_lease(io_uring_sqe& entry, const slot& at) noexcept {
   io_uring_prep_recv(&entry, at.fd, nullptr, 0, 0);
   entry.flags |= IOSQE_BUFFER_SELECT;

@@ -1,12 +1,13 @@
-// ring_queues: the two queues of an io_uring. What is to be submitted is collected, and goes with
-// the next look or wait.
+// ring_queues: the two queues of an io_uring. Entries to submit are collected, and are submitted
+// with the next look or wait.
 //
-// Threads: add() and wake() are anybody's; look, wait and take_all are for who is inside the
-// poller's door. Invariants
-//   U1  what is added is submitted: by the next look or wait, or, when somebody sleeps inside, at
-//   once; should the system
-//       have no memory for it just now, by who added it, as soon as it has.
-//   U3  a bell that was taken out of the ring since the last wait ends the next one: whoever rang
+// Threads: any thread may call add(), submit() and wake(). Only the thread inside the poller's door
+// may call look(), wait() and take_all(). Invariants
+//   U1  an entry that was added is submitted: by the next look or wait, or, while a thread sleeps
+//       in wait(), at once. If the system has no memory for it, the thread that added it submits it
+//       as soon as there is memory.
+//   U3  a bell that was taken out of the ring since the last wait ends the next wait. So no call of
+//       wake() is lost.
 //   it must be heard.
 #pragma once
 
@@ -26,10 +27,11 @@ namespace troupe::io {
 
 class ring_queues {
  public:
-  // Marks of completions that are no operation's. Those have greater ones.
+  // Marks of completions that belong to no operation. The marks of operations are greater.
   enum : std::uint64_t { bell = 0, unheard = 1 };
 
-  // Throws io_error where the system refuses a ring, or has one without what is needed here.
+  // Throws io_error when the system refuses a ring, or its ring lacks a feature that is needed
+  // here.
   ring_queues(kernel& calls, unsigned submissions, unsigned completions)
       : calls_(calls), scripted_(calls.scripts_rings()) {
     io_uring_params wanted{};
@@ -54,14 +56,14 @@ class ring_queues {
     return yes;
   }
 
-  // prepare(io_uring_sqe&) fills the entry in; its completion will bear `mark`.
+  // prepare(io_uring_sqe&) fills the entry in; its completion will carry `mark`.
   template <class Prepare>
   void add(std::uint64_t mark, Prepare prepare) noexcept {
     std::unique_lock lock(submissions_);
     fill(lock, mark, prepare);
     if (somebody_sleeps_) give(lock);  // U1
   }
-  // The same, and the system has it when this returns.
+  // The same, and the system has the entry when this returns.
   template <class Prepare>
   void submit(std::uint64_t mark, Prepare prepare) noexcept {
     std::unique_lock lock(submissions_);
@@ -72,13 +74,13 @@ class ring_queues {
     submit(bell, [](io_uring_sqe& entry) { io_uring_prep_nop(&entry); });
   }
 
-  // Whether something has come that take_all() is to be called for.
+  // True when there are completions, for which take_all() is to be called.
   bool look() noexcept {
     hand_over(false);
     return something_came();
   }
 
-  // The same, but sleeps until something comes, the limit is over (null: none), or wake() was
+  // The same, but sleeps until a completion comes, the limit is over (null: no limit), or wake() is
   // called.
   bool wait(const std::chrono::nanoseconds* limit) noexcept {
     const unsigned count = hand_over(true);
@@ -102,13 +104,14 @@ class ring_queues {
     return came;
   }
 
-  // take(mark, result, flags) of the completions that are there now: 256 at most, so that what
-  // these hold, buffers above all, is used before more of it is taken. The next look finds the
+  // Calls take(mark, result, flags) for the completions that are there now, at most 256, so that
+  // what they hold, above all buffers, is used before more is taken. The next look finds the
   // others.
   template <class Take>
   void take_all(Take take) noexcept {
     unsigned count = std::min(io_uring_cq_ready(&ring_), 256u);
-    // Who added these operations left the mutex before: from here on all that they hold is seen.
+    // The threads that added these operations have released the mutex since. Taking it here makes
+    // everything that the operations hold visible.
     { const std::lock_guard seen(submissions_); }
     while (count-- != 0) {
       io_uring_cqe* entry = nullptr;
@@ -126,7 +129,7 @@ class ring_queues {
   static constexpr unsigned features_needed =
       IORING_FEAT_EXT_ARG | IORING_FEAT_NODROP | IORING_FEAT_FAST_POLL | IORING_FEAT_SUBMIT_STABLE;
 
-  // Under the mutex of submissions. A full queue is emptied first.
+  // The caller holds `submissions_`. A full queue is submitted first.
   template <class Prepare>
   void fill(std::unique_lock<std::mutex>& lock, std::uint64_t mark, Prepare& prepare) noexcept {
     io_uring_sqe* entry = io_uring_get_sqe(&ring_);
@@ -139,8 +142,8 @@ class ring_queues {
     if (scripted_) calls_.asked(*entry);
   }
 
-  // Makes what was pushed visible to the system, as io_uring_submit() does: how many it has not
-  // taken yet.
+  // Makes the added entries visible to the system, as io_uring_submit() does. Returns how many
+  // entries the system has not taken yet.
   unsigned publish() noexcept {
     io_uring_sq& queue = ring_.sq;
     const unsigned mask = *queue.kring_mask;
@@ -155,13 +158,14 @@ class ring_queues {
     return calls_.enter_ring(ring_.ring_fd, count, 0, flags, nullptr, 0);
   }
 
-  // Until the system has all there is: it may take a part, or have no memory just now, or first
-  // want completions to be taken away, for which others need the mutex.
+  // Submits until the system has taken all entries. The system may take only a part, or lack memory
+  // at the moment, or first want completions to be taken away. For that other threads need the
+  // mutex.
   void give(std::unique_lock<std::mutex>& lock) noexcept {
     while (const unsigned count = publish()) {
       const int given = enter(count, 0);
       if (given >= 0 || given == -EINTR) continue;
-      // the ring is no more
+      // The ring no longer exists.
       if (given != -EAGAIN && given != -EBUSY && given != -ENOMEM && given != -ENOBUFS) return;
       lock.unlock();
       // sleeps: nobody tells when the system has memory again
@@ -170,7 +174,7 @@ class ring_queues {
     }
   }
 
-  // How many are visible and not yet taken; those of a look are taken here.
+  // Returns how many entries are visible and not yet taken. A look submits them here.
   unsigned hand_over(bool sleeps) noexcept {
     unsigned count = 0;
     {
@@ -178,7 +182,7 @@ class ring_queues {
       somebody_sleeps_ = sleeps;
       count = publish();
     }
-    // What did not fit into the ring of completions comes when the system is asked for events.
+    // Completions that did not fit into their ring appear when the system is asked for events.
     const bool overflowed =
         (io_uring_smp_load_acquire(ring_.sq.kflags) & IORING_SQ_CQ_OVERFLOW) != 0;
     if (overflowed || (!sleeps && count != 0)) {
@@ -188,7 +192,7 @@ class ring_queues {
     return count;
   }
 
-  // Drops bells in front, and remembers that.
+  // Drops bells at the front of the ring, and remembers that there were some.
   bool something_came() noexcept {
     io_uring_cqe* entry = nullptr;
     while (io_uring_cq_ready(&ring_) != 0 && io_uring_peek_cqe(&ring_, &entry) == 0) {
@@ -204,7 +208,7 @@ class ring_queues {
   io_uring ring_{};
   std::mutex submissions_;
   bool somebody_sleeps_ = false;
-  bool rung_ = false;  // inside the door: U3
+  bool rung_ = false;  // used inside the door: U3
 };
 
 }  // namespace troupe::io

@@ -1,13 +1,15 @@
 // slot: what a reactor knows of one open descriptor.
 //
-// Its memory is the reactor's and stays a slot for as long as that lives, so that an event or a
-// cancellation which comes late finds a slot, sees by the generation or the operation's own state
-// that it is another one's by now, and does nothing. Threads: any; the mutex guards all but what
-// the reactor's list of free slots uses. Invariants
-//   S1  an operation is pending if and only if the backend has it: in a list here, or in the
-//   kernel. Only under the mutex
-//       of its slot that changes.
-//   S2  while an operation is pending its slot stays in use.
+// The reactor owns the memory of its slots, and that memory stays a slot for as long as the reactor
+// lives. So an event or a cancellation that comes late still finds a slot. The generation or the
+// operation's own state shows that the slot belongs to another descriptor by now, and nothing
+// happens.
+//
+// Threads: any. The mutex guards everything but `next_free`, which the reactor's list of free slots
+// uses. Invariants
+//   S1  an operation is pending if and only if the backend has it, in a list of its slot or in the
+//       kernel. That changes only under the mutex of the slot.
+//   S2  while an operation is pending, its slot stays in use.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +25,8 @@ namespace troupe::io {
 
 class reactor;
 
-// Operations of one direction, in the order in which they came: a ring, which is known by its last
-// one.
+// The operations of one direction, in the order in which they came. A circular list, of which only
+// the last element is kept.
 class operation_queue {
  public:
   bool empty() const noexcept { return last_ == nullptr; }
@@ -41,7 +43,7 @@ class operation_queue {
     push(one);
     if (last != nullptr) last_ = last;
   }
-  // At once for the first one; there is seldom another.
+  // Takes constant time for the first operation. A slot seldom has a second one.
   void remove(operation& one) noexcept {
     operation* before = last_;
     while (before->next != &one) before = before->next;
@@ -53,14 +55,14 @@ class operation_queue {
   operation* last_ = nullptr;
 };
 
-// What a slot that shoots has come to.
+// What multishot requests of a slot have brought.
 struct shots {
-  std::uint16_t count = 0;  // how many came that nobody has asked for yet; these:
+  std::uint16_t count = 0;  // results that no operation has taken yet: the following two
   lease_queue leases;
   std::deque<int> accepted;
-  int last = none;  // how it ended, when nobody has been told: 0, or -errno
+  int last = none;  // how the requests ended, until an operation is told: 0 or -errno
   static constexpr int none = 1;
-  // False when there is no memory for that.
+  // Returns false when there is no memory to keep it.
   bool keep(int connection) noexcept {
     try {
       accepted.push_back(connection);
@@ -75,28 +77,29 @@ struct shots {
 struct alignas(16) slot {
   base::small_mutex mutex;
   int fd = -1;
-  reactor* owner = nullptr;  // it lives while one of its slots is in use
-  // watchers: those that wait for the peer's end (action::ended)
+  reactor* owner = nullptr;  // lives while one of its slots is in use
+  // `watchers`: operations that wait for the peer's end (action::ended).
   operation_queue readers, writers, watchers;
   slot* next_free = nullptr;
   std::uint16_t generation = 0;
-  bool borrowed = false;    // the descriptor is somebody else's: it is not closed here
-  bool registered = false;  // the reactor's set tells of it
-  bool duplicated = false;  // `fd` is a duplicate of ours, made for that
-  // What is known: false only after the system said so, until it tells of a change.
+  bool borrowed = false;    // somebody else owns the descriptor: close() does not close it
+  bool registered = false;  // the reactor's epoll set reports on it
+  bool duplicated = false;  // `fd` is our own duplicate of the descriptor, made for the epoll set
+  // False only after the system said so, until the system reports a change.
   bool can_read = true, can_write = true;
-  // the first of the queue was asked for its end
+  // The first operation of the queue was asked to end.
   bool reader_ends = false, writer_ends = false, watcher_ends = false;
-  bool rest_comes = false;  // of a write that was begun at once: no other one is tried before it
-  bool closing = false;     // goes when what the system still has has completed
-  bool hung_up = false;     // the peer has closed, or it has an error: no edge comes after that
-  // Over io_uring: the ring gives connections, or leased buffers, without being asked for each one
-  // (multishot).
-  bool shoots = false;          // until it says that it ends that
-  bool shots_end = false;       // it was asked to
-  bool floods = false;          // more had come than the last read took
-  bool listens = false;         // it gives connections
-  std::unique_ptr<shots> came;  // since it has shot for the first time
+  // the rest of a write_at_once() is due: no other write is tried before it
+  bool rest_comes = false;
+  bool closing = false;  // closed; becomes free when the operations in the kernel have completed
+  bool hung_up = false;  // the peer has closed, or the socket has an error: no edge follows
+  // With io_uring: the ring delivers connections or leased buffers without a request for each one
+  // (multishot). The slot is then said to shoot.
+  bool shoots = false;          // until the ring says that it has ended
+  bool shots_end = false;       // the ring was asked to end it
+  bool floods = false;          // more bytes had come than the last read took
+  bool listens = false;         // the ring delivers connections
+  std::unique_ptr<shots> came;  // exists once the slot has shot
 };
 
 }  // namespace troupe::io

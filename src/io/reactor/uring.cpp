@@ -1,13 +1,15 @@
-// The backend over io_uring. One ring.
+// The backend over io_uring, with one ring.
 //
-// Transfers over sockets, accept and connect are the ring's own operations. All else waits in the
-// ring until it is ready and is then tried (attempt.hpp). One operation of a slot and direction is
-// in the ring at a time; the others queue. Some reads and accepts are made once for many
-// (multishot): the slot *shoots*, and what comes ahead waits in the slot. Invariants
-//   U2  the first of a slot's queue is in the ring, and no other; only its completion, or
-//   abandon(), moves the queue. But
-//       where the slot shoots, none of its readers is.
-//   U4  who shoots says once that this ends. The reactor waits for that before it goes: `armed_`
+// Transfers over sockets, accept and connect are operations of the ring. Every other operation
+// waits in the ring until it is ready, and is then tried (attempt.hpp). One operation of a slot and
+// direction is in the ring at a time; the others queue in the slot. Some reads and accepts are
+// requested once for many results (multishot): the slot then *shoots*, and results that no
+// operation has asked for yet wait in the slot. Invariants
+//   U2  the first operation of a slot's queue is in the ring, and no other. Only its completion, or
+//       abandon(), moves the queue. Exception: while the slot shoots, none of its readers is in the
+//       ring.
+//   U4  a multishot request says once that it has ended. The reactor waits for that before it is
+//       destroyed: `armed_` counts the requests.
 //   counts them.
 #include "io/reactor/make_reactor.hpp"
 
@@ -32,7 +34,7 @@ namespace {
 
 unsigned submission_entries = 256, completion_entries = 4096, buffer_entries = 256;
 
-// connections, or buffers, of a slot; then it is told to end
+// The most connections or buffers that wait in one slot. Then the multishot request is told to end.
 constexpr std::uint16_t ahead_max = 64;
 
 class uring_reactor final : public reactor {
@@ -41,11 +43,12 @@ class uring_reactor final : public reactor {
       : reactor(calls, std::move(of), buffer_pool_ptr(new buffer_ring(buffer_entries))),
         queues_(calls, submission_entries, completion_entries),
         provides_(leases().open(queues_.ring())),
-        // that came with it, in 6.0
+        // IORING_OP_SEND_ZC stands for what is needed: multishot receive came with it, in Linux
+        // 6.0.
         shoots_leases_(provides_ && queues_.knows(IORING_OP_SEND_ZC)) {}
-  // Whoever still shoots was told to end when its slot was closed: what it has come to is dropped.
+  // Every slot that still shoots was told to end when it was closed. Its results are dropped.
   ~uring_reactor() override {
-    // order: relaxed  nobody else is here any more
+    // order: relaxed  no other thread uses the reactor any more
     for (int i = 0; i < 100 && armed_.load(std::memory_order_relaxed) != 0; ++i) {
       const std::chrono::nanoseconds round = std::chrono::milliseconds(10);
       if (queues_.wait(&round)) dispatch();
@@ -70,8 +73,8 @@ class uring_reactor final : public reactor {
     return false;
   }
 
-  // The system is asked here and now, while the operation cannot complete: so none that has its
-  // address later is meant.
+  // The kernel is asked while the slot's mutex keeps the operation from completing. So the request
+  // cannot hit a later operation at the same address.
   void cancel(operation& one) noexcept override {
     {
       slot& at = *one.at;
@@ -123,7 +126,7 @@ class uring_reactor final : public reactor {
 
  private:
   buffer_ring& leases() const noexcept { return static_cast<buffer_ring&>(*buffers); }
-  // All of these under the slot's mutex.
+  // The caller of all of these holds the slot's mutex.
 
   static void end(operation_queue& queue, operation& one, int result,
                   operation_queue& ended) noexcept {
@@ -133,16 +136,16 @@ class uring_reactor final : public reactor {
     ended.push(one);
   }
 
-  // A shot costs the system a try in vain behind the last bytes: so only where more had come than a
-  // read took.
+  // A multishot receive costs the system one failed try behind the last bytes. So it is used only
+  // where more bytes had come than a read took.
   bool can_shoot(const slot& at, const operation& one) const noexcept {
-    // that is as old as rings of buffers
+    // Multishot accept is as old as rings of buffers (5.19).
     if (one.what == action::accept) return one.ahead && provides_;
     return one.leased && one.socket && shoots_leases_ && !one.begun && at.floods &&
            (at.came != nullptr || tells_of_its_end(at.fd));
   }
 
-  // The first of a queue. Who reads while the slot shoots waits for that.
+  // `one` is the first of its queue. A reader of a slot that shoots waits for the next shot.
   void give_to_ring(slot& at, operation& one) noexcept {
     if (!reads(one)) return push(one);
     if (at.shoots) return;
@@ -161,7 +164,7 @@ class uring_reactor final : public reactor {
   void shoot(slot& at, const operation& one) noexcept {
     at.shoots = true;
     at.listens = one.what == action::accept;
-    // order: relaxed  read when nobody else is here
+    // order: relaxed  read when no other thread uses the reactor
     armed_.fetch_add(1, std::memory_order_relaxed);
     queues_.add(mark_of(at), [&](io_uring_sqe& entry) {
       if (at.listens) {
@@ -181,7 +184,8 @@ class uring_reactor final : public reactor {
                    [mark](io_uring_sqe& entry) { io_uring_prep_cancel64(&entry, mark, 0); });
   }
 
-  // Whether what has come ahead is enough for this one; a part of it may be.
+  // Returns true when results that wait in the slot complete this operation. They may also fill a
+  // part of it.
   bool from_ahead(slot& at, operation& one) noexcept {
     if (at.came == nullptr) return false;
     shots& came = *at.came;
@@ -216,7 +220,7 @@ class uring_reactor final : public reactor {
     return true;
   }
 
-  // Ends those of a queue that need not wait, and gives the first that must to the ring.
+  // Ends those operations of a queue that need not wait, and gives the first other one to the ring.
   void go_on(slot& at, operation_queue& queue, operation_queue& ended) noexcept {
     while (operation* one = queue.front()) {
       if (!from_ahead(at, *one)) return give_to_ring(at, *one);
@@ -227,7 +231,7 @@ class uring_reactor final : public reactor {
   void prepare(io_uring_sqe& entry, operation& one) const noexcept {
     const int fd = one.at->fd;
     const int flags = one.whole ? MSG_WAITALL : 0;
-    // an entry has 32 bits for it
+    // An entry of the ring has 32 bits for the length.
     const std::size_t bytes = std::min(one.bytes - one.done, step_bytes_max);
     if (is_of_file(one.what)) {
       prepare_of_file(entry, one);
@@ -265,7 +269,7 @@ class uring_reactor final : public reactor {
                    [&one](io_uring_sqe& entry) { io_uring_prep_cancel(&entry, &one, 0); });
   }
 
-  // From here on a completion has come, and no mutex is held.
+  // The functions below are called when a completion has come, without a mutex held.
 
   void complete_all(operation_queue& ended) noexcept {
     while (operation* one = ended.front()) {
@@ -281,7 +285,7 @@ class uring_reactor final : public reactor {
     {
       std::unique_lock lock(at.mutex);
       receive_lease(one, result, flags);
-      // some file systems know no other way
+      // Some file systems cannot do this operation in the ring.
       if (result == -EAGAIN && is_of_file(one.what) && one.what != action::close) {
         if (!ends(one)) {
           one.aside = true;
@@ -301,7 +305,8 @@ class uring_reactor final : public reactor {
     if (last) free_slot(at);
   }
 
-  // Of a slot that shoots, or did: then it is another one's by now, or nobody's.
+  // Takes a result of a multishot request. The slot may belong to another descriptor by now, or to
+  // none.
   void hit(std::uint64_t mark, int result, unsigned flags) noexcept {
     slot& at = slot_of(mark);
     std::byte* const came = (flags & IORING_CQE_F_BUFFER) == 0
@@ -320,14 +325,15 @@ class uring_reactor final : public reactor {
       keep(at, came, result, flags);
       if (over) at.shoots = at.shots_end = false;
       operation* const first = at.readers.front();
-      // as in is_over()
+      // As in is_over().
       if (result == -ENOBUFS && first != nullptr && first->leased) first->begun = true;
       go_on(at, at.readers, ended);
       if (at.shoots && at.came->count >= ahead_max) end_shots(at);
     }
     complete_all(ended);
   }
-  // Under the slot's mutex. What no operation of ours has asked for just now is no news.
+  // The caller holds the slot's mutex. Results that no operation asked for just now (the request
+  // was cancelled or interrupted) are not kept.
   void keep(slot& at, std::byte* came, int result, unsigned flags) noexcept {
     if (!at.listens) at.can_read = (flags & IORING_CQE_F_SOCK_NONEMPTY) != 0;
     if (came != nullptr && result <= 0) buffers->give(came);
@@ -339,12 +345,13 @@ class uring_reactor final : public reactor {
       return ++at.came->count, at.came->leases.push(came, static_cast<std::size_t>(result));
     if (result == -ECANCELED || result == -EINTR || result == -EAGAIN) return;
     if (at.listens ? is_of_the_peer(result) : result == -ENOBUFS) return;
-    // That the process has no descriptor left is true just now alone.
+    // That the process has no free descriptor is true only at this moment, so it is kept only for
+    // an operation that waits.
     if (!at.listens || !at.readers.empty()) at.came->last = result;
   }
 
-  // The buffer that the system has chosen. A socket of which it does not say so has nothing more:
-  // it need not be tried first.
+  // Takes the buffer that the system has chosen. If the system does not say that the socket has
+  // more bytes, the next read need not try before it waits.
   void receive_lease(operation& one, int result, unsigned flags) noexcept {
     if (one.what == action::read)
       one.at->floods = one.at->can_read = (flags & IORING_CQE_F_SOCK_NONEMPTY) != 0;
@@ -357,8 +364,9 @@ class uring_reactor final : public reactor {
     }
   }
 
-  // What the ring says of an operation. False when it is to be asked once more. Who asked for its
-  // end meanwhile was not heard by the system: so that is heard here.
+  // Applies what the ring says about an operation. Returns false when the operation has to be
+  // submitted again. A request to end the operation may have come while it was not in the ring:
+  // then the kernel did not see that request, so it is obeyed here.
   bool take(slot& at, operation& one, int result) noexcept {
     if (is_over(at, one, result)) return true;
     if (!at.closing && !ends(one)) return false;
@@ -368,13 +376,14 @@ class uring_reactor final : public reactor {
 
   bool is_over(slot& at, operation& one, int result) noexcept {
     one.result = result;
-    // Whatever it says, its descriptor is gone, and may be another one's by now.
+    // Whatever the system says, the descriptor is closed, and its number may already be used again.
     if (one.what == action::close && result != -ECANCELED)
       return one.result = result == -EINTR ? 0 : result, true;
-    // No buffer is in the ring just now, whether or not something has come: so first it waits for
-    // that.
+    // The ring has no buffer at this moment, whether or not bytes have come. So the operation first
+    // waits until there is something to read.
     if (result == -ENOBUFS && one.leased && !one.begun) return one.begun = true, false;
-    // The system cancels by itself what a thread submitted that ends; another one asks again.
+    // The system cancels what a thread has submitted when that thread ends. Then it is submitted
+    // again.
     if (result == -EINTR || result == -EAGAIN || result == -ECANCELED) return false;
     if (one.what == action::accept && is_of_the_peer(result)) return false;
     if (result <= 0 || one.what == action::accept || one.what == action::open) return true;
@@ -386,7 +395,7 @@ class uring_reactor final : public reactor {
   bool is_polled(const operation& one) const noexcept { return io::is_polled(one, provides_); }
 
   ring_queues queues_;
-  const bool provides_;  // the system takes buffers of the ring's
+  const bool provides_;  // the system can take buffers from the ring of buffers
   const bool shoots_leases_;
   std::atomic<int> armed_{0};
 };

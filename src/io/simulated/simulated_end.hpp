@@ -1,4 +1,4 @@
-// What the simulated network has of each socket.
+// The state of one socket in the simulated network.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace troupe::io {
 
-// One side of a connection, a listener, or a socket for datagrams.
+// One side of a connection, a listener, or a datagram socket.
 struct simulated_kernel::end {
   enum class state : std::uint8_t {
     fresh,
@@ -24,26 +24,26 @@ struct simulated_kernel::end {
   } is = state::fresh;
   endpoint local, peer;
   bool bound = false;
-  // a socket of UDP: has a peer when it is connected, and is never full
+  // A UDP socket: it has a peer when it is connected, and is never full.
   bool datagrams = false;
-  std::string path, peer_path;  // of one of the Unix domain, which has no endpoints
+  std::string path, peer_path;  // of a Unix socket, which has no endpoints
   bool is_unix = false;
   std::weak_ptr<end> other;
-  std::string in;                   // came, and was not read yet
+  std::string in;                   // bytes that came and were not read yet
   std::size_t under_way = 0;        // bytes on their way here
-  std::size_t capacity = 65'536;    // of both together
+  std::size_t capacity = 65'536;    // the most bytes in both of these together
   std::deque<end_ptr> connections;  // of a listener
   struct packet {
     endpoint from;
-    std::string path;  // or by whom of the Unix domain
+    std::string path;  // or the sender's path, for a Unix socket
     std::string bytes;
   };
-  std::deque<packet> packets;  // that came
+  std::deque<packet> packets;  // datagrams that came
   std::size_t packets_under_way = 0;
-  std::int64_t last_due_ns = 0;  // of what is on its way here
+  std::int64_t last_due_ns = 0;  // when the last of what is on its way here arrives
   int error = 0;
   bool finished = false;  // the peer writes no more
-  bool written = false;   // nor does this side
+  bool written = false;   // this side writes no more
   bool gone = false;      // the peer was closed
   bool wants_room = false;
   std::uint64_t tag = 0;
@@ -64,7 +64,7 @@ struct simulated_kernel::end {
     if (can_write()) now |= EPOLLOUT;
     if (finished) now |= EPOLLRDHUP;
     if (error != 0) now |= EPOLLERR | EPOLLHUP;
-    if (gone) now |= EPOLLHUP;  // also when its error was told of
+    if (gone) now |= EPOLLHUP;  // also after its error was reported
     return now;
   }
 };
@@ -86,7 +86,7 @@ inline int give_name(const endpoint& from, sockaddr* to, socklen_t* bytes) noexc
 
 inline endpoint with_port(endpoint of, std::uint16_t port) {
   const bool v6 = of.is_v6();
-  // lies where that of IPv6 does
+  // The port of a sockaddr_in lies at the same position as that of a sockaddr_in6.
   reinterpret_cast<sockaddr_in*>(of.data())->sin_port = htons(port);
   static_cast<void>(v6);
   return of;

@@ -14,7 +14,7 @@ simulated_kernel::end* simulated_kernel::find(int fd) noexcept {
   return at == ends_.end() ? nullptr : at->second.get();
 }
 
-// The lowest number that is free, as the machine does.
+// Returns the lowest free number, as the real system does.
 int simulated_kernel::put(end_ptr one) {
   int fd = first_fd;
   for (const auto& [taken, unused] : ends_) {
@@ -47,7 +47,8 @@ simulated_kernel::end_ptr simulated_kernel::listener_at(const std::string& path)
   return nullptr;
 }
 
-// On its way for a while, behind what was sent there before.
+// Sends news that is on its way for a while, and arrives after everything that was sent there
+// before.
 void simulated_kernel::send_news(const end_ptr& to, news what, std::string bytes,
                                  end_ptr connection) {
   if (ended_) return;
@@ -62,7 +63,7 @@ void simulated_kernel::send_news(const end_ptr& to, news what, std::string bytes
 void simulated_kernel::arrive(arrival& one) {
   const end_ptr to = one.to.lock();
   if (to == nullptr) {
-    // A listener that has closed meanwhile accepts nobody.
+    // The listener has closed in the meantime, so the connection is reset.
     const end_ptr peer = one.what == news::connection ? one.connection->other.lock() : nullptr;
     if (peer != nullptr) send_news(peer, news::reset);
     return;
@@ -151,7 +152,8 @@ int simulated_kernel::remove(int set, int fd) noexcept {
   return 0;
 }
 
-// In any order. Real ones only when nothing simulated has happened; time passes elsewhere.
+// Reports events in any order. Asks the real system only when nothing simulated has happened.
+// Virtual time passes elsewhere.
 int simulated_kernel::wait_events(int set, epoll_event* events, int most, int timeout_ms) noexcept {
   {
     const lock_of lock(mutex_);
@@ -225,7 +227,7 @@ int simulated_kernel::accept(int fd, sockaddr* peer, socklen_t* bytes) noexcept 
   return put(made);
 }
 
-// Where both ends are on one machine they are connected at once.
+// Both ends are on one machine, so they are connected at once.
 int simulated_kernel::connect_unix(const end_ptr& at, const std::string& path) {
   const end_ptr listener = listener_at(path);
   if (listener == nullptr) return -ENOENT;
@@ -294,17 +296,18 @@ int simulated_kernel::close(int fd) noexcept {
   if (found == ends_.end()) return fd >= first_fd ? -EBADF : real_kernel().close(fd);
   const end_ptr at = found->second;
   ends_.erase(found);
-  // What was not read, or not accepted, is gone; the peer is told so.
+  // Bytes that were not read, and connections that were not accepted, are lost; the peer is told
+  // so.
   const auto leave = [this](end& gone, bool lost) {
     const end_ptr to = gone.other.lock();
     if (to == nullptr) return;
     send_news(to, lost ? news::reset : news::finished);
-    // who waits for it finds that nobody is there
+    // A peer that waits for space finds that this end has gone.
     if (std::exchange(to->wants_room, false)) send_news(to, news::room);
   };
   leave(*at, !at->in.empty());
   for (const end_ptr& one : at->connections) leave(*one, true);
-  // those that wait for it find that it has gone
+  // Senders that wait for space find that this end has gone.
   if (at->is_unix && at->datagrams) tell_of_room(*at);
   return 0;
 }
@@ -348,7 +351,7 @@ std::ptrdiff_t simulated_kernel::send(int fd, const void* data, std::size_t byte
   const std::size_t part = std::min(bytes, room);
   if (part < bytes) at->wants_room = true;
   if (part == 0 && bytes != 0) return -EAGAIN;
-  // In up to three pieces, which come one after the other.
+  // The bytes travel in up to three pieces, one after the other.
   const auto* from = static_cast<const char*>(data);
   for (std::size_t left = part; left != 0;) {
     const std::size_t piece = simulation_.choose(3) == 0 ? left : 1 + simulation_.choose(left);
@@ -398,7 +401,7 @@ int simulated_kernel::look(int fd, short events) noexcept {
   const lock_of lock(mutex_);
   end* at = find(fd);
   if (at == nullptr) return fd >= first_fd ? POLLNVAL : real_kernel().look(fd, events);
-  // The bits of poll(2) and of epoll are the same.
+  // poll(2) and epoll use the same bits.
   return static_cast<int>(at->level() & (static_cast<std::uint32_t>(events) | EPOLLERR | EPOLLHUP));
 }
 
@@ -408,8 +411,8 @@ int simulated_kernel::duplicate(int fd) noexcept {
 int simulated_kernel::make_bell() noexcept { return real_kernel().make_bell(); }
 void simulated_kernel::ring(int bell) noexcept { real_kernel().ring(bell); }
 
-// Files in a simulation: the machine's own, but when they wait, what is interrupted, and what comes
-// in parts is the seed's choice.
+// Files in a simulation are real files. The seed chooses which calls have to wait, are interrupted,
+// or transfer only a part.
 
 int simulated_kernel::open(const char* path, int flags, mode_t permissions, bool at_once) noexcept {
   if (interrupts()) return -EINTR;
@@ -455,13 +458,14 @@ std::ptrdiff_t simulated_kernel::send_file(int to, int from, std::int64_t offset
   return got <= 0 ? got : send(to, part.data(), static_cast<std::size_t>(got), nullptr, 0);
 }
 
-// The part of the simulated network that is datagrams: those of UDP travel each for itself, and
-// find their way by the address; those of the Unix domain by the path, one behind the other.
+// The datagrams of the simulated network. UDP datagrams travel independently, and find their
+// receiver by its address. Unix datagrams find it by its path, and stay in order.
 
 namespace {
 
 constexpr std::size_t datagram_max = 65'507, queue_max = 200 * 1024;
-constexpr std::size_t unix_datagram_max = 200 * 1024, unix_queue_max = 10;  // bytes; datagrams
+// bytes; number of datagrams
+constexpr std::size_t unix_datagram_max = 200 * 1024, unix_queue_max = 10;
 
 void give_path(const std::string& path, sockaddr* to, socklen_t* bytes) noexcept {
   if (to == nullptr) return;
@@ -487,7 +491,7 @@ int simulated_kernel::connect_to_receiver(end& at, const std::string& path) cons
   return 0;
 }
 
-// None is lost, and they come in order; who sends to a peer waits for room.
+// No datagram is lost, and they stay in order. A sender waits until the receiver has space.
 std::ptrdiff_t simulated_kernel::send_by_path(const end_ptr& from, const void* data,
                                               std::size_t bytes, const sockaddr* to,
                                               socklen_t to_bytes) {
@@ -520,7 +524,7 @@ simulated_kernel::end_ptr simulated_kernel::receiver_at(const endpoint& to) cons
   return nullptr;
 }
 
-// Whom nobody receives, or has room for, is lost.
+// A datagram without a receiver, or without space at the receiver, is lost.
 std::ptrdiff_t simulated_kernel::send_packet(end& from, const void* data, std::size_t bytes,
                                              const sockaddr* to, socklen_t to_bytes) {
   if (to == nullptr && from.is != end::state::connected) return -EDESTADDRREQ;
@@ -530,7 +534,7 @@ std::ptrdiff_t simulated_kernel::send_packet(end& from, const void* data, std::s
   const auto sent = static_cast<std::ptrdiff_t>(bytes);
   const end_ptr at = receiver_at(where);
   if (ended_ || at == nullptr) return sent;
-  // What was sent from everywhere was sent from here.
+  // A sender that is bound to all addresses appears with the loopback address.
   endpoint sender = from.local;
   if (sender == with_port(endpoint::any(0), sender.port()))
     sender = endpoint::loopback(sender.port());

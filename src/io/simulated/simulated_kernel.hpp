@@ -1,11 +1,11 @@
-// simulated_kernel: a network within the process, for the simulated policy: what is sent arrives
-// later, by virtual time and the seed's choices: in parts, each at its own time, those of different
-// connections in any order.
+// simulated_kernel: a network within the process, for the simulated policy. What is sent arrives
+// later, by virtual time and the choices of the seed: in parts, each at its own time, and in any
+// order between connections.
 //
-// Sockets are simulated; all other descriptors (pipes, eventfds, files) are the machine's own, and
-// real calls are made. Of those of files the seed chooses which have to wait for a disk, are
-// interrupted, or come to a part: so a program that leaves its files as it found them is repeated
-// exactly. Threads: the simulation's own; others may only close and ring.
+// Only sockets are simulated. All other descriptors (pipes, eventfds, files) are real, and real
+// calls are made. For calls on files the seed chooses which have to wait for a disk, are
+// interrupted, or transfer only a part. So a program that leaves its files as it found them is
+// repeated exactly. Threads: those of the simulation. Other threads may only close and ring.
 #pragma once
 
 #include <deque>
@@ -66,7 +66,7 @@ class simulated_kernel final : public kernel {
  private:
   struct end;
   using end_ptr = std::shared_ptr<end>;
-  // What is under way to an end.
+  // What can be on its way to an end.
   enum class news : std::uint8_t {
     bytes,
     connection,
@@ -79,18 +79,19 @@ class simulated_kernel final : public kernel {
   };
   struct arrival {
     std::int64_t due_ns;
-    std::uint64_t number;  // those that are due together arrive in the order sent
+    // items that are due at the same time arrive in the order in which they were sent
+    std::uint64_t number;
     std::weak_ptr<end> to;
     news what;
     std::string bytes;
     end_ptr connection;
-    endpoint from;  // of a packet
+    endpoint from;  // of a datagram
     bool operator<(const arrival& other) const noexcept {
       return due_ns != other.due_ns ? due_ns > other.due_ns : number > other.number;
     }
   };
 
-  static constexpr int first_fd = 1 << 24;  // no descriptor of the machine's is so great
+  static constexpr int first_fd = 1 << 24;  // greater than any real descriptor
   static constexpr std::uint16_t first_port = 40'000;
   static constexpr std::int64_t delay_ns_max = 100'000;
 
@@ -121,7 +122,7 @@ class simulated_kernel final : public kernel {
 
   sched::simulated& simulation_;
   std::recursive_mutex mutex_;
-  bool ended_ = false;  // the simulation is no more
+  bool ended_ = false;  // the simulation has ended
   std::map<int, end_ptr> ends_;
   std::priority_queue<arrival> under_way_;
   std::vector<std::weak_ptr<end>> raised_;

@@ -13,7 +13,7 @@
 
 namespace troupe::io {
 
-// The coroutine has gone without asking: nobody else has the connection.
+// The coroutine was destroyed without taking the result: nobody else has the connection.
 accept_base::~accept_base() {
   if (unclaimed_ != nullptr) unclaimed_->close_result();
 }
@@ -21,7 +21,7 @@ accept_base::~accept_base() {
 descriptor& accept_base::prepare(operation_suspension& wait) noexcept {
   wait.weak = weak_;
   wait.ahead = ahead_;
-  wait.result = -ECANCELED;  // what it never began came to nothing
+  wait.result = -ECANCELED;  // the result if the operation never begins
   unclaimed_ = &wait;
   return *listener_;
 }
@@ -43,8 +43,8 @@ bool is_exhaustion(const io_error& what) noexcept {
          code == std::errc::not_enough_memory;
 }
 
-// Somebody of this runtime closes a descriptor. What others close nobody tells of: so it is not
-// awaited for long, and a look costs a few microseconds, far below a percent of a core.
+// Waits until this runtime closes a descriptor. Nobody reports descriptors that others close, so
+// the wait is short; a further try costs a few microseconds, far less than a percent of a core.
 class room_job {
  public:
   using result = void;
@@ -91,8 +91,8 @@ task<Stream> accept_patiently(Listener& from, descriptor& on, bool weak, std::st
 
 namespace troupe {
 
-// Not in the headers: GCC emits coroutines that nobody calls, and a program without I/O need not
-// link this library.
+// These are not in the headers: GCC emits coroutines even if nobody calls them, and a program
+// without I/O need not link this library.
 task<tcp_stream> tcp_listener::accept_when_able(std::stop_token end) {
   return io::accept_patiently<tcp_stream>(*this, descriptor_, weak_, std::move(end));
 }

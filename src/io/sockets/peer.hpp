@@ -1,4 +1,4 @@
-// peer_of: a descriptor in words, for errors.
+// peer_of: describes a descriptor for the texts of errors.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace troupe::io {
 
-// "127.0.0.1:80" of a socket that has a peer, else "descriptor 7".
+// Returns "127.0.0.1:80" for a socket that has a peer, otherwise "descriptor 7".
 std::string peer_of(kernel& calls, int fd);
 
 }  // namespace troupe::io

@@ -1,4 +1,4 @@
-// What sockets of all kinds need to be made.
+// What all kinds of sockets need when they are created.
 #pragma once
 
 #include <cerrno>
@@ -12,12 +12,12 @@
 
 namespace troupe::io {
 
-// The calls of the runtime whose handler this thread runs; elsewhere the system's.
+// The system calls of the runtime whose handler this thread runs; elsewhere those of the system.
 inline kernel& current_kernel() {
   const reactor* here = reactor::current();
   return here == nullptr ? system_kernel() : here->calls;
 }
-// Those that made the descriptor.
+// The system calls with which the descriptor was made.
 inline kernel& kernel_of(const descriptor& open) {
   const slot* at = open.bound();
   return at == nullptr ? system_kernel() : at->owner->calls;
@@ -28,7 +28,7 @@ inline int checked(int result, const char* call, const std::string& what) {
   return result;
 }
 
-// A new socket, bound to the runtime whose handler this is.
+// Creates a socket, and binds it to the runtime whose handler this thread runs.
 inline descriptor make_socket(int domain, int type, const std::string& what) {
   kernel& calls = current_kernel();
   descriptor made(checked(calls.socket(domain, type, 0), "socket", what));

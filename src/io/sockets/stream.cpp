@@ -11,7 +11,7 @@ descriptor& lease_job::prepare(operation_suspension& wait) const noexcept {
   return *from_;
 }
 
-// Bytes that came are given, whatever came after them.
+// Bytes that came are returned, whatever happened after them.
 io_buffer lease_job::finish(operation_suspension& wait) const {
   if (wait.done == 0) wait.check("read_some");
   return wait.take_buffer();

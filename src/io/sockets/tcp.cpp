@@ -18,7 +18,7 @@ descriptor& connect_job::prepare(operation_suspension& wait) {
 }
 
 tcp_stream connect_job::finish(operation_suspension& wait) {
-  // The peer's name is not to be had from a socket without one.
+  // A socket that is not connected cannot name its peer, so the name is taken from here.
   if (wait.result < 0 && wait.result != -ECANCELED)
     throw io_error("connect", to_.to_string(), -wait.result);
   wait.check("connect");
@@ -57,7 +57,7 @@ tcp_listener tcp_listener::listen(const endpoint& at, const listen_options& opti
   };
   if (options.reuse_address) set(SOL_SOCKET, SO_REUSEADDR);
   if (options.reuse_port) set(SOL_SOCKET, SO_REUSEPORT);
-  set(IPPROTO_TCP, TCP_NODELAY);  // its connections have it from there
+  set(IPPROTO_TCP, TCP_NODELAY);  // accepted connections inherit it
   io::checked(calls.bind(fd, at.data(), at.size()), "bind", name);
   io::checked(calls.listen(fd, options.backlog), "listen", name);
   return made;

@@ -20,7 +20,7 @@ datagram receive_job::finish(operation_suspension& wait) const {
 }
 
 descriptor& send_job::prepare(operation_suspension& wait) noexcept {
-  // The system does not write to it.
+  // The system does not write to these bytes.
   wait.data = reinterpret_cast<std::byte*>(const_cast<char*>(bytes_.data()));
   wait.bytes = bytes_.size();
   if (has_address_) {
@@ -31,7 +31,7 @@ descriptor& send_job::prepare(operation_suspension& wait) noexcept {
 }
 
 void send_job::finish(operation_suspension& wait) const {
-  // The peer's name is not to be had from the socket.
+  // The socket does not know this peer, so the name is taken from here.
   if (has_address_ && wait.result < 0 && wait.result != -ECANCELED)
     throw io_error("send", to_.to_string(), -wait.result);
   wait.check("send");

@@ -1,4 +1,4 @@
-// unix_address: a path as the system takes it, and sockets that are bound to one.
+// unix_address: a path in the form that the system takes, and sockets that are bound to one.
 #pragma once
 
 #include <sys/un.h>
@@ -22,8 +22,8 @@ class unix_address {
   socklen_t bytes_ = 0;
 };
 
-// The file that it made, if it is one. What a dead one of the same type has left there is replaced.
-// Throws io_error.
+// Binds the socket, and returns the file that this made, if any. Replaces the file of a socket of
+// the same type whose process has gone. Throws io_error.
 socket_file bind_unix(const descriptor& made, const std::string& path, int type);
 
 }  // namespace troupe::io

@@ -43,7 +43,7 @@ unix_address::unix_address(const std::string& path) {
                        std::to_string(sizeof name_.sun_path - 1) + " bytes; this one has " +
                        std::to_string(path.size()));
   }
-  // The system would take what is in front of it for the path.
+  // The system would take the part before the zero byte for the path.
   if (path.front() != '\0' && path.find('\0') != std::string::npos)
     throw option_error("troupe: unix socket: a path has no zero byte in it");
   name_.sun_family = AF_UNIX;
@@ -56,7 +56,7 @@ namespace {
 
 bool is_file(const std::string& path) { return path.front() != '\0'; }
 
-// A socket's file at which nobody is any more.
+// True for the file of a socket that nobody listens on any more.
 bool is_left_over(kernel& calls, const std::string& path, const unix_address& at, int type) {
   struct stat found {};
   if (!is_file(path) || ::stat(path.c_str(), &found) != 0 || !S_ISSOCK(found.st_mode)) return false;
@@ -89,7 +89,7 @@ unix_stream unix_stream::connect(const std::string& path) {
 void unix_stream::shutdown_write() { io::shutdown_write_of(descriptor_); }
 
 unix_listener unix_listener::listen(const std::string& path, const listen_options& options) {
-  static_cast<void>(io::unix_address(path));  // before all else: it may be none
+  static_cast<void>(io::unix_address(path));  // checks the path before anything else is done
   unix_listener made;
   made.weak_ = options.weak;
   made.ahead_ = options.accept_ahead;
