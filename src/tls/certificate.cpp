@@ -1,4 +1,4 @@
-// What is known of a connection, and of its peer.
+// What is known about a connection and about its peer.
 #include <arpa/inet.h>
 #include <openssl/x509v3.h>
 

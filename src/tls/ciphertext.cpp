@@ -8,16 +8,16 @@
 namespace troupe::tls {
 namespace {
 
-// Of the whole process.
+// The free blocks of the whole process.
 struct spare_blocks {
-  static constexpr std::size_t most = 256;  // 4 MiB; those past it are freed
+  static constexpr std::size_t most = 256;  // 4 MiB; further ones are freed
   spare_blocks() { all.reserve(most); }
   std::mutex mutex;
   std::vector<std::unique_ptr<std::byte[]>> all;
 };
 
 spare_blocks& spare() {
-  // Never destroyed: a connection may outlive what is static.
+  // The object is never destroyed: a connection may outlive the statics of the program.
   static spare_blocks& is = *new spare_blocks;
   return is;
 }

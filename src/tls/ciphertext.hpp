@@ -1,5 +1,5 @@
-// ciphertext: a block of what goes over the wire. Blocks are kept for others when they are not
-// needed: so an idle connection has none, and a busy one does not allocate.
+// ciphertext: a block for the encrypted bytes on the wire. A block that is not needed is kept for
+// other connections, so an idle connection has none, and a busy one does not allocate.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,11 @@
 
 namespace troupe::tls {
 
-// The largest record (16,384 bytes and what encrypting adds), and a ticket or two in front.
+// Space for the largest record (16,384 bytes and what encryption adds), and for a ticket or two in
+// front of it.
 inline constexpr std::size_t block_bytes = 17 * 1024;
 
-// One thread at a time.
+// Thread: one at a time.
 class ciphertext {
  public:
   ciphertext() noexcept {}
@@ -31,15 +32,15 @@ class ciphertext {
     return {reinterpret_cast<const char*>(data_.get()) + begin_, end_ - begin_};
   }
   void advance(std::size_t bytes) noexcept { begin_ += bytes; }
-  // At the end; larger than a block when it must be. Throws std::bad_alloc.
+  // Appends bytes; allocates more than a block if necessary. Throws std::bad_alloc.
   void append(const void* bytes, std::size_t count);
-  // An empty block to fill from its beginning. Throws std::bad_alloc.
+  // Returns an empty block, to be filled from its beginning. Throws std::bad_alloc.
   std::span<std::byte> room();
   void filled(std::size_t bytes) noexcept {
     begin_ = 0;
     end_ = bytes;
   }
-  // Nothing is kept.
+  // Drops the content and gives the block away.
   void release() noexcept;
   void swap(ciphertext& other) noexcept {
     std::swap(data_, other.data_);

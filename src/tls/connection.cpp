@@ -19,7 +19,8 @@ bool is_address(const std::string& host) noexcept {
          ::inet_pton(AF_INET6, host.c_str(), room.data()) == 1;
 }
 
-// As certificates have it: neither the dot at its end nor an address' brackets.
+// Returns the host as certificates write it: without a final dot, and without the brackets of an
+// address.
 std::string plain_host(std::string host) {
   if (host.size() > 2 && host.front() == '[' && host.back() == ']')
     return host.substr(1, host.size() - 2);
@@ -51,7 +52,7 @@ connection::connection(std::shared_ptr<context_state> context, stream&& in, stre
   if (bio == nullptr) throw std::bad_alloc();
   BIO_set_data(bio, this);
   BIO_set_init(bio, 1);
-  SSL_set_bio(ssl_.get(), bio, bio);  // owns it
+  SSL_set_bio(ssl_.get(), bio, bio);  // the SSL object owns `bio`
   SSL_set_app_data(ssl_.get(), this);
   if (context_->server()) {
     SSL_set_accept_state(ssl_.get());
@@ -67,7 +68,8 @@ connection::connection(std::shared_ptr<context_state> context, stream&& in, stre
 }
 
 connection::~connection() {
-  // Else OpenSSL takes the session for one that was cut off, which may not be resumed.
+  // Otherwise OpenSSL takes the session for one that was cut off, and such a session may not be
+  // resumed.
   if (!failure_) SSL_set_shutdown(ssl_.get(), SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
 }
 
@@ -77,7 +79,7 @@ void connection::verify_host() {
       throw option_error("troupe: tls_stream::client: whose certificate is wanted? host is empty");
     return;
   }
-  // A dot in front would let all names below pass.
+  // A dot in front would accept all names below the host's.
   const auto odd = [](char c) {
     return static_cast<unsigned char>(c) <= ' ' || static_cast<unsigned char>(c) >= 0x7f;
   };
@@ -85,7 +87,7 @@ void connection::verify_host() {
     throw option_error("troupe: tls_stream::client: \"" + host_ + "\" is not the name of a host");
   }
   const bool address = is_address(host_);
-  // SSL_set_tlsext_host_name, without its cast of old.
+  // Does what SSL_set_tlsext_host_name does, without its C-style cast.
   void* name = const_cast<char*>(host_.c_str());
   if (!address &&
       SSL_ctrl(ssl_.get(), SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, name) != 1) {
@@ -119,7 +121,7 @@ step connection::read(std::span<std::byte> to, std::size_t& bytes) {
   if (failure_) return step::failed;
   ERR_clear_error();
   const step how = after(SSL_read_ex(ssl_.get(), to.data(), to.size(), &bytes), "read");
-  // What reading answers goes with the next write, if there is one.
+  // Answers that reading produces are sent with the next write, if there is one.
   if (how == step::failed || pending_.rest().size() <= unsent_bytes_max) return how;
   failure_.emplace(tls_failure::protocol, "read", name_,
                    "the peer wants more answers than it gets");
@@ -137,8 +139,8 @@ step connection::write(std::string_view chunk) {
     SSL_new_session_ticket(ssl_.get());
   ticket_given_ = true;
   std::size_t written = 0;
-  // The caller has the writer lock (T3), and all before was sent: what the system takes at once
-  // need not be copied.
+  // The caller has the writer lock (T3), and everything before was sent. So what the system takes
+  // at once need not be copied.
   sends_at_once_ = flying_.empty() && pending_.empty();
   const step how = after(SSL_write_ex(ssl_.get(), chunk.data(), chunk.size(), &written), "write");
   sends_at_once_ = false;
@@ -148,14 +150,14 @@ step connection::write(std::string_view chunk) {
 step connection::say_goodbye() {
   std::lock_guard lock(mutex_);
   if (failure_) return step::failed;
-  // A second time OpenSSL would wait for the peer's.
+  // A second call would make OpenSSL wait for the peer's close_notify.
   if ((SSL_get_shutdown(ssl_.get()) & SSL_SENT_SHUTDOWN) != 0) return step::done;
   ERR_clear_error();
   const int result = SSL_shutdown(ssl_.get());
   return result == 0 ? step::done : must_not_end(after(result, "shutdown"), "shutdown");
 }
 
-// The peer's goodbye is the end of what is read, and of nothing else.
+// The peer's close_notify ends only what is read. For any other operation an end is a failure.
 step connection::must_not_end(step how, const char* operation) {
   if (how != step::ended) return how;
   fail(operation);

@@ -1,15 +1,17 @@
-// connection: one connection of TLS: OpenSSL's object, and what is under way between it and the
-// stream below.
+// connection: one TLS connection: OpenSSL's object, and the bytes between it and the stream below.
 //
-// OpenSSL reads from `input_` and writes to `pending_`, by a BIO of ours; nothing here waits. The
-// coroutines that move bytes between those and the stream are in stream.cpp. They keep the
-// connection alive, each for itself. Two coroutines may be at work, on two threads: one has the
-// reader lock, one the writer lock (docs/protocols/tls.md). Invariants
-//   T1  OpenSSL's object, `pending_`, `failure_` and the locks are touched under `mutex_`; nobody
-//   suspends under it. T2  the input is filled by who has the reader lock, while it is empty: so
-//   OpenSSL finds nothing there meanwhile. T3  `flying_` belongs to who has the writer lock. What
-//   is pending goes after it: the order is that of OpenSSL.
-// Rejected: BIO_s_mem, which keeps its largest size for ever; a reader that waits until its alert
+// OpenSSL reads from `input_` and writes to `pending_`, through a BIO of ours. Nothing here waits.
+// The coroutines that move bytes between those buffers and the stream are in stream.cpp. Each of
+// them keeps the connection alive. Two coroutines may run on two threads at the same time: one has
+// the reader lock, one the writer lock (docs/protocols/tls.md). Invariants
+//   T1  OpenSSL's object, `pending_`, `failure_` and the locks are touched only under `mutex_`. No
+//       coroutine suspends while it holds `mutex_`.
+//   T2  the holder of the reader lock fills the input while the input is empty. So OpenSSL finds
+//       nothing there in the meantime.
+//   T3  `flying_` belongs to the holder of the writer lock. Pending bytes go after it, so the order
+//       is that of OpenSSL.
+//
+// Rejected: BIO_s_mem, which never gives up its largest size; a reader that waits until its alert
 // is sent: see tell_peer().
 #pragma once
 
@@ -44,7 +46,7 @@ enum class lock_kind : std::uint8_t { reader, writer };
 
 class connection {
  public:
-  static constexpr std::size_t chunk_bytes = 16 * 1024;  // a record's worth
+  static constexpr std::size_t chunk_bytes = 16 * 1024;  // the content of one record
 
   // `out` is not open when `in` goes both ways. Throws option_error, std::bad_alloc.
   connection(std::shared_ptr<context_state> context, stream&& in, stream&& out, std::string host);
@@ -62,33 +64,35 @@ class connection {
   stream& out() noexcept { return two_ways_ ? in_ : out_; }
   void close() noexcept;
 
-  // Where the next bytes from the stream go, and that they have come (0: its end).
+  // room: where the next bytes from the stream go. arrived: they have come (0: the end of the
+  // stream).
   std::span<std::byte> room();
   void arrived(std::size_t bytes);
-  // What is to be sent next, and what of it was sent. Empty: nothing.
+  // outgoing: the bytes to send next; empty when there are none. sent: so many of them were sent.
   std::string_view outgoing();
   void sent(std::size_t bytes) noexcept { flying_.advance(bytes); }
 
-  // False when somebody has it.
+  // Returns false when another coroutine has the lock.
   bool take_lock(lock_kind which) noexcept;
   void release_lock(lock_kind which) noexcept;
-  // The reader lock, or when somebody has that, what to await: that more has come, or that it is
-  // free.
+  // Takes the reader lock. If another coroutine has it, returns a future for the next news: more
+  // bytes have come, or the lock is free.
   std::optional<future<>> lock_or_news();
-  // For a read: the same, if a writer has the lock for a moment. Throws usage_error when another
-  // read has it.
+  // The same for a read, when a writer has the lock for a moment. Throws usage_error when another
+  // read has the lock.
   std::optional<future<>> lock_after_writer();
 
-  // The peer has said that nothing more comes.
+  // True when the peer has said that nothing more comes.
   bool peer_is_done();
-  // Of what has come a read would have something to say: bytes, the end, or a failure.
+  // True when a read would return something from the bytes that have come: bytes, the end, or a
+  // failure.
   bool has_input() noexcept;
-  // Throws the failure, if there was one, and usage_error before the handshake is done.
+  // Throws the failure, if there was one. Throws usage_error before the handshake is done.
   void check_usable();
   void keep_session(session_ptr one) noexcept;
   const std::string& name() const noexcept { return name_; }
 
-  // With OpenSSL's object, under the mutex.
+  // Calls `at` with OpenSSL's object, under the mutex.
   template <class Look>
   auto look(Look&& at) {
     std::lock_guard lock(mutex_);
@@ -96,8 +100,8 @@ class connection {
   }
 
  private:
-  static constexpr std::size_t small_bytes = 1024;  // an idle connection waits with that
-  // what a writer has there is a quarter of that
+  static constexpr std::size_t small_bytes = 1024;  // the buffer of an idle connection
+  // The most unsent answers that reading may leave. A writer leaves at most a quarter of that.
   static constexpr std::size_t unsent_bytes_max = 64 * 1024;
 
   static const BIO_METHOD* bio_method();
@@ -115,19 +119,20 @@ class connection {
 
   const std::shared_ptr<context_state> context_;
   stream in_, out_;
-  const std::string host_, name_;  // of the server; of the peer, in errors
+  const std::string host_, name_;  // the server's host name; the peer's name in errors
   const bool two_ways_;
   std::mutex mutex_;
   ssl_ptr ssl_;
   std::optional<tls_error> failure_;
-  std::optional<event> news_;  // of the reader, for a writer that waits for it
+  std::optional<event> news_;  // news of the reader, for a writer that waits for it
   bool reading_ = false, writing_ = false;
-  bool writer_reads_ = false;  // it has the reader lock as well
+  bool writer_reads_ = false;  // the writer has the reader lock, too
   bool established_ = false, ticket_given_ = false, memory_failed_ = false;
-  bool sends_at_once_ = false;  // in write(): nothing lies in front of what OpenSSL writes
+  // set in write(): no bytes are to be sent before those that OpenSSL writes
+  bool sends_at_once_ = false;
   bool input_ended_ = false, input_was_full_ = false;
   std::size_t input_begin_ = 0, input_end_ = 0;
-  const std::byte* input_ = nullptr;  // in one of these two
+  const std::byte* input_ = nullptr;  // points into one of the next two
   std::array<std::byte, small_bytes> small_;
   ciphertext large_;
   ciphertext pending_, flying_;
@@ -135,10 +140,10 @@ class connection {
 
 [[noreturn]] void refuse_lock(lock_kind which);
 
-// A lock for a scope.
+// Holds a lock for a scope.
 class held_lock {
  public:
-  // Throws usage_error when somebody has it.
+  // Throws usage_error when another coroutine has the lock.
   held_lock(connection& on, lock_kind which) : on_(&on), which_(which) {
     if (!on.take_lock(which)) refuse();
   }

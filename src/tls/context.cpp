@@ -24,7 +24,7 @@ namespace {
   throw option_error("troupe: tls_options: " + what);
 }
 
-// One of the two; empty when neither is given.
+// Returns the text from whichever of the two is given; "" when neither is.
 std::string text_of(const std::string& file, const std::string& pem, const char* name) {
   if (file.empty()) return pem;
   if (!pem.empty()) refuse(std::string(name) + ": give a file or its text, not both");
@@ -83,8 +83,8 @@ context_state::context_state(const tls_options& options, bool server)
       throw std::bad_alloc();
     }
   }
-  // A server's tickets go with what it writes first (connection::write): a peer that does not read
-  // them does not keep the handshake from ending.
+  // A server sends its tickets with its first write (connection::write). So a peer that does not
+  // read them cannot keep the handshake from ending.
   SSL_CTX_set_num_tickets(get(), 0);
   if (!tickets_) SSL_CTX_set_options(get(), SSL_OP_NO_TICKET);
   if (server) {
@@ -120,7 +120,7 @@ void context_state::trust(const tls_options& options) {
     ++count;
   }
   if (count == 0) refuse("ca: there is no certificate: " + take_reasons("it has none"));
-  ERR_clear_error();  // the end of the text is an error of the reader's
+  ERR_clear_error();  // the end of the text leaves an error in the queue
 }
 
 void context_state::identify(const tls_options& options) {
@@ -149,7 +149,8 @@ void context_state::identify(const tls_options& options) {
   SSL_CTX_set_cert_cb(get(), &choose_identity, this);
 }
 
-// The first is there already; it is for those as well who ask for a host that none is for.
+// The first identity is set already. It also serves clients that ask for a host which no identity
+// fits.
 int context_state::choose_identity(SSL* of, void* self) noexcept {
   const char* host = SSL_get_servername(of, TLSEXT_NAMETYPE_host_name);
   if (host == nullptr) return 1;
@@ -178,7 +179,7 @@ session_ptr context_state::take_session(const std::string& host) {
   if (found == sessions_.end()) return nullptr;
   SSL_SESSION* kept = found->second.get();
   if (SSL_SESSION_get_protocol_version(kept) < TLS1_3_VERSION) {
-    // It stays good: the server gives no other one for it.
+    // The session stays usable: the server gives no other one for it.
     SSL_SESSION_up_ref(kept);
     return session_ptr(kept);
   }
@@ -193,7 +194,7 @@ void context_state::keep_session(const std::string& host, session_ptr one) noexc
     if (sessions_.size() >= sessions_max && !sessions_.contains(host))
       sessions_.erase(sessions_.begin());
     sessions_[host] = std::move(one);
-  } catch (const std::bad_alloc&) {  // the next connection begins from scratch
+  } catch (const std::bad_alloc&) {  // without memory, the next connection makes a full handshake
   }
 }
 

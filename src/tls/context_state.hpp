@@ -1,4 +1,4 @@
-// context_state: an SSL_CTX, and the sessions that a client keeps.
+// context_state: an SSL_CTX, and the sessions that a client keeps for later connections.
 #pragma once
 
 #include <map>
@@ -23,12 +23,13 @@ class context_state {
   bool verifies() const noexcept { return verifies_; }
   bool tickets() const noexcept { return tickets_; }
 
-  // A session with that host, for one connection; null when there is none. Any thread.
+  // Returns a session with that host, for one connection; null when there is none. Any thread.
   session_ptr take_session(const std::string& host);
   void keep_session(const std::string& host, session_ptr one) noexcept;
 
  private:
-  static constexpr std::size_t sessions_max = 256;  // an arbitrary one makes room
+  // when it is reached, an arbitrary session is dropped
+  static constexpr std::size_t sessions_max = 256;
 
   static int choose_protocol(SSL*, const unsigned char** chosen, unsigned char* length,
                              const unsigned char* offered, unsigned int offered_length,
@@ -38,8 +39,8 @@ class context_state {
   void identify(const tls_options& options);
 
   ssl_ctx_ptr context_;
-  std::vector<identity> identities_;  // the first is whom we are else
-  std::string protocols_;             // as ALPN has them: each behind its length
+  std::vector<identity> identities_;  // the first one is used when no other fits
+  std::string protocols_;             // in the form of ALPN: each name behind its length
   const bool server_, verifies_, tickets_;
   std::mutex mutex_;
   std::map<std::string, session_ptr> sessions_;

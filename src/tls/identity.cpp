@@ -36,9 +36,9 @@ identity make_identity(const std::string& certificates, const std::string& key) 
   if (!made.between) throw std::bad_alloc();
   while (x509_ptr one = next_certificate(*from)) {
     if (sk_X509_push(made.between.get(), one.get()) == 0) throw std::bad_alloc();
-    static_cast<void>(one.release());  // it is the chain's
+    static_cast<void>(one.release());  // the chain owns it now
   }
-  ERR_clear_error();  // the end of the text is an error of the reader's
+  ERR_clear_error();  // the end of the text leaves an error in the queue
   const bio_ptr key_from = reader_of(key);
   made.key.reset(PEM_read_bio_PrivateKey(key_from.get(), nullptr, &no_passphrase, nullptr));
   if (!made.key) refuse("key: " + take_reasons("there is none"));

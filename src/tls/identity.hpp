@@ -1,4 +1,5 @@
-// identity: a certificate with its chain and its key, and how a server chooses among several.
+// identity: a certificate with its chain and its key. A server may have several and chooses by
+// host.
 #pragma once
 
 #include <openssl/x509v3.h>
@@ -18,16 +19,16 @@ using chain_ptr = std::unique_ptr<STACK_OF(X509), free_chain>;
 
 struct identity {
   x509_ptr own;
-  chain_ptr between;  // those between it and the root
+  chain_ptr between;  // the certificates between `own` and the root
   key_ptr key;
 
-  // Whether it is that host's, by its names; wildcards count.
+  // True when one of the certificate's names fits that host; wildcards count.
   bool is_for(const char* host) const noexcept {
     return X509_check_host(own.get(), host, 0, 0, nullptr) == 1;
   }
 };
 
-// From PEM. Throws option_error, std::bad_alloc.
+// Reads PEM texts. Throws option_error, std::bad_alloc.
 identity make_identity(const std::string& certificates, const std::string& key);
 
 }  // namespace troupe::tls

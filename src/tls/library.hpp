@@ -1,5 +1,6 @@
-// What OpenSSL's objects and its queue of errors need. The queue is the thread's own: so it is
-// emptied before each call and read right after it, with no suspension in between.
+// Owners for OpenSSL's objects, and access to its queue of errors. Each thread has its own queue.
+// So a caller empties it before each call and reads it right after the call, without a suspension
+// between.
 #pragma once
 
 #include <openssl/bio.h>
@@ -27,7 +28,8 @@ using bio_ptr = std::unique_ptr<BIO, freed_by<&BIO_free>>;
 using x509_ptr = std::unique_ptr<X509, freed_by<&X509_free>>;
 using key_ptr = std::unique_ptr<EVP_PKEY, freed_by<&EVP_PKEY_free>>;
 
-// The queue's reasons, oldest first, and `fallback` when it has none. Empties it.
+// Returns the reasons in the queue, oldest first, or `fallback` when it has none. Empties the
+// queue.
 std::string take_reasons(const char* fallback);
 
 }  // namespace troupe::tls

@@ -10,12 +10,12 @@ namespace troupe {
 namespace tls {
 namespace {
 
-// How long an alert may take to be sent. What is wrong is to be told to our side; telling the peer
-// is a courtesy.
+// How long sending an alert may take. Our side must learn what is wrong; telling the peer is a
+// courtesy.
 constexpr std::chrono::milliseconds alert_wait_max{100};
 
-// An operation with limits has a frame of its own, and is named by a reference: so no frame is too
-// large for the pool of blocks.
+// An operation with limits gets a coroutine of its own, and is passed by reference. So no coroutine
+// frame is too large for the pool of blocks.
 struct limited_read {
   stream& from;
   std::span<std::byte> to;
@@ -37,7 +37,7 @@ task<std::size_t> carry_out(const Operation& asked) {
   co_return co_await asked;
 }
 
-// The writer lock is ours: all that is there is sent.
+// Sends everything that is pending. The caller has the writer lock.
 task<> flush(connection& on, const tasks::limits& within) {
   for (;;) {
     const std::string_view part = on.outgoing();
@@ -65,8 +65,9 @@ task<> fill(connection& on, const tasks::limits& within) {
   on.arrived(bytes);
 }
 
-// The alert that says what is wrong, when it can be sent at once. If somebody writes it goes with
-// that: waiting for him could be for ever, for the peer may wait for us to read.
+// Sends the alert that says what is wrong, if the writer lock is free. If a write is under way, the
+// alert goes with that. Waiting for the write could take without end, because the peer may wait for
+// us to read.
 task<> tell_peer(connection& on, bool has_lock) {
   if (!has_lock && !on.take_lock(lock_kind::writer)) co_return;
   std::optional<held_lock> held;
@@ -74,7 +75,7 @@ task<> tell_peer(connection& on, bool has_lock) {
   const tasks::limits soon(alert_wait_max, {});
   try {
     co_await flush(on, soon);
-  } catch (const error&) {  // the failure is what counts
+  } catch (const error&) {  // the first failure is what counts
   }
 }
 
@@ -93,7 +94,7 @@ task<> shake(connection_ptr on, tasks::limits within) {
   }
 }
 
-// A writer has the reader lock for a moment, or another read has it, which throws.
+// Waits for the reader lock: a writer has it for a moment. If another read has it, this throws.
 task<> await_reader_lock(connection& on, const tasks::limits& within) {
   for (;;) {
     std::optional<future<>> news = on.lock_after_writer();
@@ -127,8 +128,8 @@ task<std::size_t> read_bytes(connection_ptr on, std::span<std::byte> to, bool wh
   co_return done;
 }
 
-// A message that the peer sends beside its data has come in part: nothing can be written before the
-// rest is there.
+// A message that the peer sends beside its data has come in part. Nothing can be written before the
+// rest of it has come.
 task<> await_input(connection& on, const tasks::limits& within) {
   std::optional<future<>> news = on.lock_or_news();
   if (news) {
@@ -146,7 +147,7 @@ task<std::size_t> write_bytes(connection_ptr on, std::string_view bytes, bool wh
   on->check_usable();
   const held_lock writes(*on, lock_kind::writer);
   std::size_t done = 0;
-  co_await flush(*on, within);  // what an earlier one has left
+  co_await flush(*on, within);  // what an earlier write has left
   while (done < bytes.size()) {
     const bool others_turn = co_await io::at_once::turn_is_over();
     if (others_turn) co_await let_others_in();
@@ -184,7 +185,7 @@ task<> end_writing(connection_ptr on, tasks::limits within) {
   try {
     co_await flush(*on, within);
   } catch (const io_error&) {
-    if (!on->peer_is_done()) throw;  // it has closed after all was said
+    if (!on->peer_is_done()) throw;  // otherwise the peer closed after everything was said
   }
 }
 

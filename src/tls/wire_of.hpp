@@ -1,5 +1,5 @@
-// wire_of: the stream below a tls_stream, for who looks whether its peer is still there. The
-// library's own.
+// wire_of: gives access to the stream below a tls_stream, to check whether its peer is still there.
+// Internal to the library.
 #pragma once
 
 #include "tls/connection.hpp"
@@ -8,7 +8,7 @@
 namespace troupe::tls {
 
 struct wire_of {
-  // The one that is read from; it is open.
+  // The stream that bytes are read from. `of` must be open.
   static stream& in(tls_stream& of) noexcept { return of.connection_.is->in(); }
 };
 
