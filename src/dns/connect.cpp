@@ -10,7 +10,7 @@
 namespace troupe::dns {
 namespace {
 
-// The families by turns, in their order; IPv6 first.
+// Alternates between IPv6 and IPv4, IPv6 first; keeps the order within each family.
 std::vector<endpoint> by_turns(const std::vector<endpoint>& given) {
   std::vector<endpoint> sixes, fours, all;
   for (const endpoint& one : given) (one.is_v6() ? sixes : fours).push_back(one);
@@ -21,7 +21,7 @@ std::vector<endpoint> by_turns(const std::vector<endpoint>& given) {
   return all;
 }
 
-// Attempts, which are branches of one task: they never run at a time.
+// Attempts to connect, which are branches of one task: they never run at the same time.
 struct race {
   explicit race(std::size_t count) : begun(count), failed(count) {}
   std::vector<event> begun, failed;
@@ -40,7 +40,7 @@ task<> until_its_turn(const race& all, std::size_t which) {
   }
 }
 
-// Ends when it has won, or when it is the last to fail.
+// Ends when this attempt has won, or when it is the last one to fail.
 task<> attempt(race& all, std::size_t which, endpoint to, const tasks::limits& within) {
   co_await until_its_turn(all, which);
   all.begun[which].set();

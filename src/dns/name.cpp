@@ -43,7 +43,7 @@ std::optional<endpoint> parse_v6(std::string text, std::uint16_t port) {
   return at;
 }
 
-// RFC 6761: the names below it as well, and whatever the servers would say.
+// RFC 6761: this includes all names below localhost, whatever the servers say about them.
 bool is_localhost(std::string_view name) {
   if (name.size() < localhost.size()) return false;
   const std::string_view end = name.substr(name.size() - localhost.size());
@@ -67,7 +67,7 @@ void check_name(std::string_view host, std::string_view name) {
           "form");
     }
   }
-  // 127.1 and 1.2.3.4.5: programs disagree about what they mean, and no name ends so.
+  // 127.1 and 1.2.3.4.5: programs disagree about their meaning, and no name ends in such a label.
   if (std::all_of(label.begin(), label.end(), is_digit))
     bad(host, "it is neither a name nor an address");
 }

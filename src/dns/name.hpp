@@ -1,4 +1,4 @@
-// What a host's name says by itself, with nobody asked.
+// What a host's name says by itself, without a query.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,9 @@
 
 namespace troupe::dns {
 
-// An address in digits, or localhost; nothing for a name that must be asked for. Throws
-// resolve_error: bad_name for what no host can be called, no_data for an address of another family.
+// Returns the address for digits or localhost; std::nullopt for a name that needs a query. Throws
+// resolve_error: bad_name when no host can have this name, no_data for an address of another
+// family.
 std::optional<std::vector<endpoint>> known_address(std::string_view host, std::uint16_t port,
                                                    address_family family);
 

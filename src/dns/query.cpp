@@ -15,9 +15,9 @@
 namespace troupe::dns {
 namespace {
 
-constexpr int events_max = 16;  // of one look
+constexpr int events_max = 16;  // of one call of epoll_wait
 
-// Once in a process: it is what c-ares wants before its first channel.
+// Initializes c-ares once in the process, before its first channel is made.
 void begin_library() {
   static const int status = ares_library_init(ARES_LIB_INIT_ALL);
   if (status != ARES_SUCCESS) throw std::bad_alloc();
@@ -59,7 +59,7 @@ void query::make_channel(const resolver_options& options) {
   chosen.tries = options.tries;
   chosen.sock_state_cb = &on_socket;
   chosen.sock_state_cb_data = this;
-  // c-ares copies all of these.
+  // c-ares copies all of these values.
   std::string lookups = options.hosts_file ? "fb" : "b";
   chosen.lookups = lookups.data();
   std::vector<std::string> domains = options.search;
@@ -96,7 +96,7 @@ void query::make_channel(const resolver_options& options) {
 }
 
 query::~query() {
-  ares_destroy(channel_);  // calls back, when it is not done, for the last time
+  ares_destroy(channel_);  // calls back for the last time, if the query is not done
   ::close(set_);
 }
 
@@ -109,7 +109,7 @@ void query::start() {
   ares_getaddrinfo(channel_, host_.c_str(), nullptr, &hints, &on_answer, this);
 }
 
-// c-ares is about to close a socket of which it wants nothing any more.
+// c-ares no longer wants anything from a socket and is about to close it.
 void query::on_socket(void* self, ares_socket_t fd, int readable, int writable) noexcept {
   auto& of = *static_cast<query*>(self);
   epoll_event wanted{};
@@ -158,7 +158,7 @@ std::chrono::nanoseconds query::next() const {
   timeval room{};
   const timeval* due = ares_timeout(channel_, nullptr, &room);
   if (due == nullptr) return std::chrono::nanoseconds::max();
-  // One more millisecond: c-ares does not count a time as over that is over just now.
+  // Adds a millisecond: c-ares does not treat a deadline as over at exactly that time.
   return std::chrono::seconds(due->tv_sec) + std::chrono::microseconds(due->tv_usec) +
          std::chrono::milliseconds(1);
 }
@@ -168,15 +168,15 @@ void query::process() {
   const int count = ::epoll_wait(set_, events.data(), events_max, 0);
   for (int i = 0; i < count && !done_; ++i) {
     const epoll_event& one = events[static_cast<std::size_t>(i)];
-    // What went wrong with a socket shows when it is used.
+    // An error of a socket shows when the socket is used.
     const bool failed = (one.events & (EPOLLERR | EPOLLHUP)) != 0;
     const bool reads = failed || (one.events & EPOLLIN) != 0,
                writes = failed || (one.events & EPOLLOUT) != 0;
-    // It may have been closed by the one before; c-ares finds it nowhere then.
+    // The event before may have closed this socket; c-ares then finds no connection for it.
     ares_process_fd(channel_, reads ? one.data.fd : ARES_SOCKET_BAD,
                     writes ? one.data.fd : ARES_SOCKET_BAD);
   }
-  // times that are over
+  // Lets c-ares handle deadlines that are over.
   if (count <= 0 && !done_) ares_process_fd(channel_, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
 }
 

@@ -1,9 +1,9 @@
-// query: one name that c-ares is asked for, with a channel of its own.
+// query: asks c-ares for one name, with a channel of its own.
 //
-// A channel belongs to one query, since channels may not be used by two threads, and since then
-// each has a port of its own. Its sockets are in one set (epoll), which is itself a descriptor to
-// wait for. Owner: the coroutine that asks; one thread at a time. c-ares calls back within start(),
-// process() and the destructor only.
+// Each query has its own channel, because two threads may not use one channel at the same time, and
+// because each channel then has its own port. The sockets of the channel are in one epoll set,
+// which is itself a descriptor that can be awaited. Owner: the coroutine that asks; one thread at a
+// time. c-ares calls back only within start(), process() and the destructor.
 #pragma once
 
 #include <ares.h>
@@ -24,17 +24,17 @@ class query {
   query(const resolver_options& options, const std::string& host, std::uint16_t port);
   query(const query&) = delete;
   query& operator=(const query&) = delete;
-  // Ends it, wherever it is.
+  // Ends the query, even if it is not done.
   ~query();
 
   void start();
   bool done() const noexcept { return done_; }
   // Readable when process() has something to do.
   int fd() const noexcept { return set_; }
-  // When process() has something to do in any case.
+  // The time after which process() has something to do in any case.
   std::chrono::nanoseconds next() const;
   void process();
-  // When it is done. Throws resolve_error.
+  // Returns the result. Call it when done() is true. Throws resolve_error.
   std::vector<endpoint> take();
 
  private:
