@@ -2,7 +2,8 @@
 
 namespace troupe::protocols {
 
-// The event is reset in front of the look: a place that is left behind the look sets it.
+// The event is reset before the count is checked. So a connection that leaves after the check sets
+// it.
 task<bool> connection_limit::wait(std::stop_token end) {
   for (;;) {
     if (end.stop_requested()) co_return false;

@@ -34,21 +34,21 @@ std::string_view keep_text(context& in, std::string_view text) {
   return {copy, text.size()};
 }
 
-// One connection, from its first callback to its last one.
+// Runs one connection, from its first callback to its last one.
 struct runner {
   face& its;
   const protocol_options& options;
-  owned_context memory;  // none while it waits with a leased buffer
+  owned_context memory;  // null while the connection waits with a leased buffer
   std::optional<snapshot> idle{};
   connection here;
-  io_buffer came{};  // what is sent may lie in it
+  io_buffer came{};  // bytes to be sent may lie in it
   given to_callback{};
   outgoing out{};
-  bool something = false;  // was sent since the last callback
-  bool by_peer = false;    // what is thrown is the stream's, or its time's
+  bool something = false;  // something was sent since the last callback
+  bool by_peer = false;    // what is thrown comes from the stream, or its time is over
   std::size_t read_bytes = first_read_bytes;
-  std::string unfinished{};  // of a line
-  bool too_long = false;     // behind the lines that were given
+  std::string unfinished{};  // the beginning of a line
+  bool too_long = false;     // the line behind those that were passed on is too long
 
   runner(face& of, const wire& on, const protocol_options& chosen)
       : its(of), options(chosen), memory(make_context(options.context)), here(on, *memory) {
@@ -58,7 +58,7 @@ struct runner {
 
   stream& line() noexcept { return here.wire_.of; }
 
-  // A callback, in the connection's context.
+  // Runs a callback in the connection's context.
   template <class Callback>
   void call(Callback callback) {
     begin_memory();
@@ -66,7 +66,7 @@ struct runner {
     callback();
   }
 
-  // A context from the pool costs some 20 ns.
+  // A context from the pool costs about 20 ns.
   void begin_memory() {
     if (memory) return;
     memory = make_context(options.context);
@@ -82,10 +82,11 @@ struct runner {
     return !out.owned.empty() || !out.view.empty() || out.file != nullptr || !here.more_.empty();
   }
 
-  // What a connection does not do while it is idle is done by tasks of their own: what those need
-  // goes with them.
+  // Everything that an idle connection does not do runs in tasks of its own, so that the memory for
+  // it is freed with them.
 
-  // The context keeps a callback's memory until all that it returned was sent.
+  // The context keeps the memory of a callback until everything that the callback returned was
+  // sent.
   task<> converse() {
     something = !its.first.empty();
     if (something) co_await write(its.first);
@@ -98,7 +99,7 @@ struct runner {
       if (memory) memory->rollback(*idle);
       if (here.closing_ || options.stop.stop_requested()) break;
       if (too_long) {
-        by_peer = true;  // no callback's doing
+        by_peer = true;  // no callback has caused it
         throw line_too_long(options.line_bytes_max);
       }
       if (std::exchange(something, false) && its.hears_of_sent) {
@@ -165,7 +166,7 @@ struct runner {
     }
     std::string_view whole = text.substr(0, last + 1);
     if (!unfinished.empty()) {
-      // The two parts of a line come together.
+      // Joins the two parts of a line.
       auto* const joined =
           static_cast<char*>(memory->allocate(unfinished.size() + whole.size(), 1));
       std::memcpy(joined, unfinished.data(), unfinished.size());
@@ -174,8 +175,8 @@ struct runner {
     }
     unfinished.assign(text.substr(last + 1));
     too_long = is_too_long(unfinished);
-    // They lie in the context, for a callback that is a coroutine reads them after this function
-    // has returned.
+    // The lines lie in the context, because a callback that is a coroutine reads them after this
+    // function has returned.
     auto& lines = *memory->make<std::pmr::vector<std::string_view>>();
     lines.reserve(static_cast<std::size_t>(std::ranges::count(whole, '\n')));
     for (std::size_t begin = 0; begin < whole.size();) {
@@ -193,12 +194,12 @@ struct runner {
     to_callback.lines = lines;
     call([this] { its.received(here, to_callback, out); });
   }
-  // What may be half of its end does not count.
+  // A final CR may be half of the line end, so it does not count.
   bool is_too_long(std::string_view line) const noexcept {
     return line.size() - (line.ends_with('\r') ? 1 : 0) > options.line_bytes_max;
   }
 
-  // A peer that sends much is read in great parts, an idle one costs little.
+  // Reads from a peer that sends much in large parts, and keeps an idle connection small.
   void adapt(std::size_t got) noexcept {
     if (got == read_bytes) {
       read_bytes *= 2;
@@ -248,13 +249,13 @@ struct runner {
     if (!what.after.empty()) co_await write(what.after);
   }
 
-  // A stream that is closed with bytes that were not read is reset, and its peer may lose what was
-  // sent last: so they are read.
+  // Closing a stream with unread bytes resets it, and the peer may then lose what was sent last. So
+  // these bytes are read before the stream is closed.
   task<> linger_after_rejection() {
     by_peer = true;
     here.wire_.shut_down_write(line());
     std::array<std::byte, first_read_bytes> unread;
-    // for all of it, however little comes at a time
+    // The limit for all reads together, however few bytes come at a time.
     const std::chrono::nanoseconds until = now() + rejection_linger_max;
     for (std::size_t all = 0; all < rejection_linger_bytes_max;) {
       const std::chrono::nanoseconds left = until - now();
@@ -262,7 +263,7 @@ struct runner {
       std::size_t bytes = 0;
       try {
         bytes = co_await line().read(unread).timeout(left);
-      } catch (const timed_out&) {  // the peer stays
+      } catch (const timed_out&) {  // the peer has not closed
       }
       if (bytes == 0) break;
       all += bytes;
@@ -270,7 +271,8 @@ struct runner {
     by_peer = false;
   }
 
-  // Of one that the stop found waiting: what was sent may still be on its way.
+  // The same for a connection that was waiting when the stop came: what was sent may still be on
+  // its way.
   task<> try_rejection_linger() {
     try {
       co_await linger_after_rejection();
@@ -278,7 +280,7 @@ struct runner {
     }
   }
 
-  // What is left to be told when the protocol's error() was.
+  // Calls the protocol's error(). Returns the exception that is left to report, or null.
   task<std::exception_ptr> tell(std::exception_ptr what) {
     if (!its.hears_of_errors) co_return by_peer ? nullptr : what;
     std::exception_ptr another;
@@ -295,7 +297,7 @@ struct runner {
     co_return another;
   }
 
-  // What a failure has thrown may lie in it.
+  // An exception that was thrown may lie in this memory.
   owned_context take_memory() noexcept {
     idle.reset();
     return std::move(memory);
