@@ -10,7 +10,7 @@ namespace {
 
 long membarrier(int command) noexcept { return ::syscall(SYS_membarrier, command, 0, 0); }
 
-// Some sandboxes answer ENOSYS or EPERM; then the frequent side pays for a fence of its own.
+// Some sandboxes answer ENOSYS or EPERM. Then the frequent side pays for a fence of its own.
 bool register_with_kernel() noexcept {
   const long offered = membarrier(MEMBARRIER_CMD_QUERY);
   return offered > 0 && (offered & MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0 &&
@@ -26,7 +26,7 @@ bool kernel_fences() noexcept {
 
 bool heavy() noexcept {
   const bool done = !kernel_fences() || membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0;
-  // order: seq_cst  store in front of load on the rare side; pairs with light()
+  // order: seq_cst  orders a store before a load on the rare side; pairs with light()
   std::atomic_thread_fence(std::memory_order_seq_cst);
   return done;
 }

@@ -1,7 +1,7 @@
 // atomics: the one facade over std::atomic.
 //
-// Concurrent classes take their atomics as a template parameter, so that the code that ships is the
-// code that the model checker runs (tests/models/ gives relacy's atomics the same face).
+// Concurrent classes take their atomics as a template parameter. So the code that ships is the code
+// that the model checker runs (tests/models/ gives relacy's atomics the same interface).
 #pragma once
 
 #include <atomic>
@@ -17,21 +17,22 @@ namespace troupe::base {
 // docs/protocols/biased_lock.md.
 namespace asymmetric {
 
-// Asked once, whoever asks first: runtimes may be globals.
+// The kernel is asked once, by the first caller: runtimes may be globals.
 bool kernel_fences() noexcept;
 
 // order: none  keeps the compiler from moving the load up; heavy() fences this processor
 TROUPE_INLINE void light() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
 
-// For where heavy() may not reach: as light() where that is enough, else as seq_cst.
+// For places that heavy() may not reach: the same as light() where that is enough, otherwise
+// seq_cst.
 inline void light_or_full() noexcept {
   // order: seq_cst  store in front of load; pairs with heavy()
   kernel_fences() ? light() : std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
-// About a microsecond: an interrupt to every processor that runs a thread of this process. False
-// when the kernel refuses: the program has forbidden itself the system call since it started. Then
-// nothing is ordered.
+// Takes about a microsecond: an interrupt to every processor that runs a thread of this process.
+// Returns false when the kernel refuses, because the program has forbidden itself the system call
+// since it started. Then nothing is ordered.
 bool heavy() noexcept;
 
 }  // namespace asymmetric
@@ -51,7 +52,7 @@ struct std_atomics {
   // order: seq_cst  the caller's page in docs/protocols/ names the pair
   static void full_fence() noexcept { std::atomic_thread_fence(std::memory_order_seq_cst); }
   static void pause() noexcept { pause_cpu(); }
-  // For a wait whose other side does a few dozen instructions but may be preempted in the middle.
+  // For a wait whose other side runs a few dozen instructions but may be preempted among them.
   static void wait_a_little(int spin) noexcept;
   static constexpr int lock_spins = 1000;  // about 10 µs
 };

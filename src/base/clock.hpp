@@ -6,7 +6,7 @@
 
 namespace troupe::base {
 
-// Nanoseconds of the monotonic clock; about 20 ns a call.
+// Nanoseconds of the monotonic clock. A call takes about 20 ns.
 inline std::int64_t now_ns() noexcept {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::steady_clock::now().time_since_epoch())

@@ -1,7 +1,7 @@
 // invariant: stops the program on a bug of ours or a broken precondition.
 //
-// An invariant is cited by the label that the class's head gives it. The world's failures are never
-// invariants: they are values or typed exceptions (base/error.hpp).
+// An invariant is cited by its label, from the head comment of the class. Failures of the outside
+// world are never invariants: they are values or typed exceptions (base/error.hpp).
 #pragma once
 
 namespace troupe::base {
@@ -11,11 +11,11 @@ namespace troupe::base {
 
 }  // namespace troupe::base
 
-// Always on: for what is cheap, or costs a user his data when it is broken.
+// Always on: for checks that are cheap, or whose failure would cost users their data.
 #define TROUPE_REQUIRE(condition, label) \
   ((condition) ? void() : ::troupe::base::fail_invariant(#condition, label, __FILE__, __LINE__))
 
-// Only in checked builds: for what stands on a message's way.
+// Only in checked builds: for checks on the path of a message.
 #if defined(TROUPE_CHECKED) && TROUPE_CHECKED
 #define TROUPE_INVARIANT(condition, label) TROUPE_REQUIRE(condition, label)
 #else

@@ -1,13 +1,13 @@
-// parker: where one thread sleeps until another one notifies it.
-// Owner: the thread that waits. Notifiers: any thread.
-// Invariants
+// parker: where one thread sleeps until another thread notifies it. Owner: the thread that waits.
+// Notifiers: any thread. Invariants
 //   P1  a notify that comes before the wait is not lost: the wait returns at once.
 //   P2  notifies do not add up: two of them before a wait count as one.
 //   P3  what notifiers did before is seen by the owner when a wait returns for them.
-//   P4  a notify of an owner that sleeps elsewhere (in a poller) says so, and the notifier wakes it
-//   there.
-// Rejected: condition_variable (a mutex more, and 64 bytes); eventfd (a system call even when
-// nobody waits).
+//   P4  a notify of an owner that sleeps elsewhere (in a poller) says so, and the notifier wakes
+//       the owner there.
+//
+// Rejected: condition_variable (it needs a mutex as well, and 64 bytes); eventfd (a system call
+// even when nobody waits).
 #pragma once
 
 #include <atomic>
@@ -18,8 +18,8 @@
 
 namespace troupe::base {
 
-// The kernel's part: it compares the word and sleeps in one step, until it is woken, or for `limit`
-// if there is one; it may return for no reason.
+// The kernel's part. wait() compares the word and sleeps in one step, until it is woken, or for at
+// most `limit` if that is not null. It may also return for no reason.
 struct kernel_futex {
   using word = std::atomic<std::uint32_t>;
   static void wait(word& at, std::uint32_t expected,
@@ -43,27 +43,28 @@ class basic_parker {
     }
   }
 
-  // As wait(), but for `limit` at most. True when notified.
+  // The same as wait(), but for at most `limit`. Returns true when notified.
   bool wait_for(std::chrono::nanoseconds limit) noexcept {
     if (prepare()) return true;
-    // a spurious return counts as the end of the time: callers look again
+    // A spurious return counts as the end of the time: callers check again.
     Futex::wait(state_, asleep, &limit);
     // order: acquire  sees what the notifiers did (P3); pairs with notify/release
     return state_.exchange(idle, std::memory_order_acquire) == notified;
   }
 
-  // The owner is about to sleep elsewhere. False when a notify came since its last wait, which is
-  // taken by that.
+  // The owner is about to sleep elsewhere. Returns false when a notify came since its last wait;
+  // this call consumes that notify.
   bool go_elsewhere() noexcept { return !prepare(elsewhere); }
 
-  // It is back from there. True when notified.
+  // The owner has returned from there. Returns true when it was notified.
   bool come_back() noexcept {
     // order: acquire  sees what the notifiers did (P3); pairs with notify/release
     return state_.exchange(idle, std::memory_order_acquire) == notified;
   }
 
-  // Wakes the owner, or lets its next wait return at once. Costs a system call only if it sleeps.
-  // True when it sleeps elsewhere, or is about to: the caller wakes it there (P4).
+  // Wakes the owner, or lets its next wait return at once. Costs a system call only if the owner
+  // sleeps. Returns true when the owner sleeps elsewhere or is about to: the caller has to wake it
+  // there (P4).
   bool notify() noexcept {
     // order: release  publishes what the notifier did (P3); pairs with the owner's acquires, also
     // when another notify has come in between
@@ -75,7 +76,7 @@ class basic_parker {
  private:
   enum : std::uint32_t { idle, notified, asleep, elsewhere };
 
-  // True when a notify was taken (P1); else the state is `sleeps`.
+  // Returns true when it consumed a notify (P1). Otherwise the state is now `sleeps`.
   bool prepare(std::uint32_t sleeps = asleep) noexcept {
     std::uint32_t seen = idle;
     // order: relaxed  takes and publishes nothing

@@ -44,7 +44,7 @@ TEST(parker, a_timed_wait_that_ended_leaves_nothing_behind) {
 
 TEST(parker, two_threads_hand_a_ball_back_and_forth) {
   parker here, there;
-  int ball = 0;  // plain: notify publishes it
+  int ball = 0;  // a plain variable: notify publishes it
   const int rounds = 2000;
   std::thread other([&] {
     for (int i = 0; i < rounds; ++i) {

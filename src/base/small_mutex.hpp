@@ -1,13 +1,14 @@
-// small_mutex: a mutex of four bytes, for what there are many thousands of.
-// Threads: any. Not recursive; who waits sleeps in the kernel; not fair.
-// Invariants
-//   X1  one holder at a time, who sees what the one before did.
-//   X2  while somebody sleeps the word is `awaited`, or who left it so is about to wake one.
-//   X3  unlock touches nothing of the holder's object but the word's address, after the word is
-//   free: a wake that comes when the
-//       object has gone finds nobody, or lets a sleeper look again for no reason.
-// Rejected: std::mutex (40 bytes, a call each way); a spin lock (its holder may be preempted).
-// Model: tests/models/base/small_mutex.cpp.
+// small_mutex: a mutex of four bytes, for objects of which there are many thousands. Threads: any.
+// Not recursive, not fair; a thread that waits sleeps in the kernel. Invariants
+//   X1  there is one holder at a time, and it sees what the holder before did.
+//   X2  while a thread sleeps, the word is `awaited`, or the thread that changed it is about to
+//       wake one.
+//   X3  once the word is free, unlock uses nothing but the word's address. If the object no longer
+//       exists when the wake comes, the wake finds no sleeper, or lets a sleeper check again for no
+//       reason.
+//
+// Rejected: std::mutex (40 bytes, and a function call each way); a spin lock (its holder may be
+// preempted). Model: tests/models/base/small_mutex.cpp.
 #pragma once
 
 #include <cstdint>
@@ -42,8 +43,8 @@ class basic_small_mutex {
  private:
   enum : std::uint32_t { open, taken, awaited };
 
-  // Whoever has waited leaves the word as `awaited`, since others may sleep still (X2): that costs
-  // one wake too many.
+  // A thread that has waited leaves the word as `awaited`, because other threads may still sleep
+  // (X2). That costs one wake too many.
   TROUPE_NOINLINE void lock_slowly() noexcept {
     // order: acquire  as in lock()
     while (word_.exchange(awaited, std::memory_order_acquire) != open)

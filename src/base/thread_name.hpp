@@ -1,4 +1,4 @@
-// thread_name: what debuggers, `top -H` and traces call a thread.
+// thread_name: the name of a thread in debuggers, `top -H` and traces.
 #pragma once
 
 #include <pthread.h>
@@ -7,10 +7,10 @@
 
 namespace troupe::base {
 
-// Which worker of its pool the thread is, from 1 on; 0: none.
+// The number of the worker whose thread this is, from 1 on; 0 for other threads.
 inline constinit thread_local unsigned worker_number = 0;
 
-// 15 characters at most.
+// At most 15 characters.
 inline void name_this_thread(const char* role, unsigned number) noexcept {
   char name[16];
   std::snprintf(name, sizeof name, "%s %u", role, number);
