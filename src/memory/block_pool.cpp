@@ -1,5 +1,5 @@
-// Each thread has a magazine a size class; full and empty batches travel through a locked depot.
-// A thread that ends gives its blocks back to the depot.
+// Each thread has a magazine for each size class. Full and empty batches travel through a locked
+// depot. A thread that ends gives its blocks back to the depot.
 #include "troupe/memory/block_pool.hpp"
 
 #include <algorithm>
@@ -22,8 +22,8 @@ constexpr std::size_t span_bytes = 64 * 1024;
 
 struct batch_list {
   std::mutex mutex;
-  std::vector<free_block*> full;  // each exactly a batch
-  free_block* loose = nullptr;    // from threads that ended, or full ones when memory was out
+  std::vector<free_block*> full;  // each has exactly one batch
+  free_block* loose = nullptr;    // from threads that ended, or full batches when memory ran out
 
   void loosen(free_block* blocks) noexcept {
     while (blocks != nullptr) {
@@ -35,7 +35,7 @@ struct batch_list {
   }
 };
 
-// Never destroyed: threads may end after the program's statics.
+// The object is never destroyed: threads may end after the program's statics.
 struct depot {
   std::array<batch_list, classes> lists;
   std::mutex chunk_mutex;
@@ -60,7 +60,7 @@ struct depot {
   }
 };
 
-// Fresh memory that the calling thread cuts blocks from.
+// Unused memory from which the calling thread cuts blocks.
 struct thread_span {
   std::byte* at = nullptr;
   std::size_t left = 0;
@@ -83,7 +83,7 @@ struct magazine_flusher {
 };
 thread_local magazine_flusher flusher;
 
-// Blocks that other threads gave back: a batch, or what there is of loose ones.
+// Takes blocks that other threads gave back: a batch, or loose ones if there is no batch.
 bool refill_from_depot(magazine& mine, batch_list& list) {
   std::lock_guard lock(list.mutex);
   if (!list.full.empty()) {
@@ -103,7 +103,8 @@ bool refill_from_depot(magazine& mine, batch_list& list) {
   return count != 0;
 }
 
-// Fresh blocks, in the order of their addresses: neighbours in time are neighbours in memory.
+// Cuts new blocks in the order of their addresses, so that blocks taken one after the other are
+// neighbours in memory.
 void refill_from_span(magazine& mine, std::size_t bytes) {
   if (span.left < bytes) span = {depot::get().take_span(), span_bytes};
   const std::size_t count = std::min(span.left / bytes, magazine::batch);
@@ -137,8 +138,8 @@ TROUPE_NOINLINE void detail::store(std::size_t size_class, free_block* surplus) 
   batch_list& list = depot::get().lists[size_class];
   std::lock_guard lock(list.mutex);
   try {
-    // At once for more than there mostly are: programs in their steady state take nothing more from
-    // the heap.
+    // Reserves more than is mostly needed, so that programs in their steady state take nothing more
+    // from the heap.
     if (list.full.capacity() == 0) list.full.reserve(64);
     list.full.push_back(surplus);
   } catch (const std::bad_alloc&) {

@@ -33,7 +33,7 @@ TEST(block_pool, blocks_are_aligned_and_apart) {
 }
 
 TEST(block_pool, blocks_travel_between_threads) {
-  // Each thread frees what another one took.
+  // Each thread frees blocks that another thread took.
   std::mutex mutex;
   std::vector<std::pair<unsigned char*, std::size_t>> shared;
   const auto work = [&](unsigned seed) {
@@ -75,7 +75,7 @@ TEST(block_pool, a_thread_that_ends_leaves_its_blocks_to_others) {
       }
     }).join();
   }
-  // 50 times the same blocks, but for what other tests left behind.
+  // The blocks are the same 50 times, except for those that other tests left behind.
   EXPECT_LT(known.size(), 1000u);
 }
 

@@ -12,7 +12,7 @@ namespace {
 void* map(std::size_t count, bool huge_pages) {
   if (count > SIZE_MAX / chunk_bytes - 1) throw std::bad_alloc();
   const std::size_t bytes = count * chunk_bytes;
-  // One more, then the ends cut off: mmap promises no alignment beyond a page.
+  // Maps one chunk more and cuts off the ends: mmap promises no alignment beyond a page.
   void* raw = ::mmap(nullptr, bytes + chunk_bytes, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (raw == MAP_FAILED) throw std::bad_alloc();
@@ -23,7 +23,7 @@ void* map(std::size_t count, bool huge_pages) {
   if (end != aligned + bytes)
     ::munmap(reinterpret_cast<void*>(aligned + bytes), end - aligned - bytes);
   void* chunks = reinterpret_cast<void*>(aligned);
-  if (huge_pages) ::madvise(chunks, bytes, MADV_HUGEPAGE);  // a wish: small pages work too
+  if (huge_pages) ::madvise(chunks, bytes, MADV_HUGEPAGE);  // only a hint: small pages work, too
   return chunks;
 }
 

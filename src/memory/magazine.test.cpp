@@ -10,7 +10,7 @@ namespace {
 
 std::array<free_block, 4 * magazine::batch> blocks;
 
-// A list of `count` blocks from `first` on.
+// Returns a list of `count` blocks from `first` on.
 free_block* list_of(std::size_t first, std::size_t count) {
   free_block* list = nullptr;
   for (std::size_t i = count; i-- > 0;) {

@@ -34,7 +34,7 @@ void slot_space::size_class::keep(free_block* batch) noexcept {
   try {
     full.push_back(batch);
   } catch (const std::bad_alloc&) {
-    // As said there.
+    // The comment in the header says what happens then.
   }
 }
 
@@ -85,7 +85,7 @@ void slot_space::store(std::size_t size_class, free_block* surplus) noexcept {
   classes_[size_class].keep(surplus);
 }
 
-// A list of free slots, at most a batch. The class is locked.
+// Returns a list of free slots, at most a batch. The caller holds the mutex of the class.
 free_block* slot_space::refill(size_class& from, std::size_t index, std::size_t at_most,
                                std::size_t& got) {
   if (!from.full.empty()) {
@@ -130,7 +130,7 @@ slab* slot_space::new_slab(std::size_t size_class) {
 
 void* slot_space::allocate_alone(std::size_t bytes) {
   void* memory = nullptr;
-  // Not rounded up: malloc has use for what is behind it.
+  // The size is not rounded up: malloc can use the bytes behind the slot.
   if (::posix_memalign(&memory, slab_bytes, first_slot + bytes) != 0) throw std::bad_alloc();
   auto* made = ::new (memory) slab{owner_, bytes, alone, 1, nullptr, nullptr, 0};
   void* slot = static_cast<std::byte*>(memory) + first_slot;

@@ -1,10 +1,11 @@
-// slot_space: slots for objects that must be found again: all of one runtime's actors.
+// slot_space: slots for objects that must be found again: all actors of one runtime.
 //
-// Slots of one size lie together in slabs of 64 KiB, whose head says whose they are:
-// owner_of(pointer) is one mask and one load. An object too large for that has a block of its own,
-// which begins as a slab does. for_each visits every slot in use, which is how a runtime finds the
-// actors that nobody refers to but each other. Threads: any. A worker passes its own magazines,
-// others share a locked set. Limits: the memory of slabs stays with the space for slots of the same
+// Slots of one size lie together in slabs of 64 KiB. The head of a slab names its owner, so
+// owner_of(pointer) is one mask and one load. An object that is too large for a slab has a block of
+// its own, which begins like a slab. for_each visits every slot in use; with it a runtime finds the
+// actors that only refer to each other. Threads: any. A worker passes its own magazines; other
+// threads share a locked set. Limits: the memory of slabs stays with the space, for slots of the
+// same size. Blocks of their own come from malloc and return to it.
 // size; blocks of their own are malloc's.
 #pragma once
 
@@ -21,7 +22,7 @@ namespace troupe::memory {
 
 inline constexpr std::size_t slab_bytes = 64 * 1024;
 
-// The second word of a slot says whether it is in use: null when free.
+// The second word of a slot says whether the slot is in use: null when it is free.
 struct slot_head {
   void* first;
   const void* in_use;
@@ -31,17 +32,17 @@ struct slab {
   void* owner;
   std::size_t slot_bytes;
   std::size_t size_class;  // slot_space::alone: one slot in a block of its own
-  std::size_t carved;      // slots given out so far, at least once
+  std::size_t carved;      // slots given out at least once
   slab* next;
   slab* previous;
-  std::uint64_t number;  // no two of a space, ever
+  std::uint64_t number;  // two slabs of a space never have the same number
 
   static slab& of(const void* slot) noexcept {
     return *reinterpret_cast<slab*>(reinterpret_cast<std::uintptr_t>(slot) & ~(slab_bytes - 1));
   }
 };
 
-// In the order in which they were made.
+// The slabs in the order in which they were made.
 struct slab_list {
   void append(slab& one) noexcept;
   void remove(slab& one) noexcept;
@@ -51,14 +52,15 @@ struct slab_list {
 
 class slot_space {
  public:
-  // bytes from the slab's head, which is aligned to its size
+  // Bytes from the head of the slab, which is aligned to its size, to the first slot.
   static constexpr std::size_t first_slot = 64;
   static constexpr std::size_t small_step = 8, small_max = 256, middle_step = 64, middle_max = 4096;
   static constexpr std::size_t large_step = 1024, large_max = 16 * 1024;
-  static constexpr std::size_t slots_max = 4096;  // of a slab: none is smaller than its head
+  static constexpr std::size_t slots_max = 4096;  // in a slab: no slot is smaller than its head
   static_assert(slab_bytes / sizeof(slot_head) <= slots_max);
   static constexpr std::size_t small_classes = small_max / small_step;
-  // Slots that a worker keeps in magazines of its own; of large ones each would hold megabytes.
+  // The classes of which a worker keeps slots in its own magazines. Of larger slots each magazine
+  // would hold megabytes.
   static constexpr std::size_t own_classes = small_classes + (middle_max - small_max) / middle_step;
   static constexpr std::size_t classes = own_classes + (large_max - middle_max) / large_step;
   static constexpr std::size_t alone = classes;
@@ -70,9 +72,9 @@ class slot_space {
   slot_space& operator=(const slot_space&) = delete;
   ~slot_space();
 
-  // At least `bytes`, aligned to 8. When `bytes` is a multiple of a greater power of two (up to
-  // slab_bytes), the slot begins first_slot behind a multiple of that. Zeroed `in_use`, the caller
-  // sets it. `mine` may be null. Throws std::bad_alloc.
+  // Returns a slot of at least `bytes`, aligned to 8. When `bytes` is a multiple of a greater power
+  // of two (up to slab_bytes), the slot begins first_slot bytes behind a multiple of that. `in_use`
+  // is null, and the caller sets it. `mine` may be null. Throws std::bad_alloc.
   TROUPE_INLINE void* allocate(std::size_t bytes, magazines* mine) {
     if (mine != nullptr && bytes <= middle_max) [[likely]] {
       if (free_block* slot = (*mine)[class_of(bytes)].take()) [[likely]]
@@ -89,15 +91,16 @@ class slot_space {
       store(index, surplus);
   }
 
-  // A number for the slot: no other slot of the space that is in use has it. From 1 on; dense for
-  // slots of one size.
+  // Returns a number that no other slot in use of the space has. Numbers begin with 1, and are
+  // dense for slots of one size.
   static std::uint64_t number_of(const void* slot) noexcept;
-  // The same of what may be freed already, or was never a slot: 0 when it lies in none of the
-  // space's slabs.
+  // The same for an address that may be freed already, or was never a slot. Returns 0 when it lies
+  // in none of the space's slabs.
   std::uint64_t find_number(const void* slot) const noexcept;
 
-  // Calls for every slot in use. Other threads may not allocate or free meanwhile; what `visit`
-  // itself allocates may be visited or not, and that alone it may free.
+  // Calls `visit` for every slot in use. Other threads must not allocate or free during the call.
+  // `visit` itself may allocate; such slots may be visited or not. It may free only slots that it
+  // has allocated.
   void for_each(const std::function<void(void*)>& visit);
 
  private:
@@ -105,11 +108,12 @@ class slot_space {
     std::mutex mutex;
     magazine shared;
     std::vector<free_block*> full;
-    std::byte* fresh = nullptr;  // the rest of the newest slab
+    std::byte* fresh = nullptr;  // the unused rest of the newest slab
     std::size_t fresh_left = 0;  // slots
     slab* newest = nullptr;
 
-    // A full batch. When memory is out its slots are not used again, and go with their slabs.
+    // Keeps a full batch. When memory has run out, its slots are not used again, and are freed with
+    // their slabs.
     void keep(free_block* batch) noexcept;
   };
 
@@ -132,9 +136,9 @@ class slot_space {
   std::array<size_class, classes> classes_;
   mutable std::mutex slabs_mutex_;
   std::uint64_t slabs_made_ = 0;
-  slab_list slabs_;  // each chunk's together
+  slab_list slabs_;  // the slabs of one chunk are neighbours
   slab_list alone_;
-  std::byte* chunk_ = nullptr;  // the rest of the newest chunk
+  std::byte* chunk_ = nullptr;  // the unused rest of the newest chunk
   std::size_t chunk_left_ = 0;  // bytes
   std::size_t chunks_ = 0;
 };

@@ -13,7 +13,7 @@
 namespace troupe::memory {
 namespace {
 
-// What the runtime does with a slot: its second word says that it is in use.
+// Does what the runtime does with a slot: the second word says that it is in use.
 void* take(slot_space& from, std::size_t bytes, slot_space::magazines* mine = nullptr) {
   void* slot = from.allocate(bytes, mine);
   static_cast<slot_head*>(slot)->in_use = slot;
@@ -55,7 +55,7 @@ TEST(slot_space, slots_hold_what_was_asked_for_and_do_not_overlap) {
     }
   }
   for (std::size_t i = 0; i < all.size(); ++i) {
-    // Behind the head.
+    // Writes behind the head.
     if (all[i].second > sizeof(slot_head)) {
       std::memset(all[i].first + sizeof(slot_head), static_cast<int>(i % 251),
                   all[i].second - sizeof(slot_head));
@@ -110,7 +110,7 @@ TEST(slot_space, many_slots_share_a_slab) {
     constexpr std::size_t count = 1000;
     std::set<slab*> slabs;
     for (std::size_t i = 0; i < count; ++i) slabs.insert(&slab::of(take(space, bytes)));
-    // The rest of a slab that is too small for one more slot is never touched.
+    // A rest of a slab that is too small for one more slot is never touched.
     EXPECT_LE(slabs.size() * slab_bytes / count, bytes + bytes / 2 + slot_space::first_slot)
         << bytes;
   }
@@ -143,7 +143,7 @@ TEST(slot_space, slots_with_a_block_of_their_own_are_freed_in_any_order) {
   std::vector<void*> taken;
   std::set<void*> expected;
   for (int i = 0; i < 6; ++i) expected.insert(taken.emplace_back(take(space, 50'000)));
-  // in the middle, the first, the last, the last again
+  // In the middle, the first, the last, and the last again.
   for (const std::size_t at : {2u, 0u, 5u, 4u}) {
     space.free(taken[at], nullptr);
     expected.erase(taken[at]);
@@ -157,7 +157,7 @@ TEST(slot_space, slots_with_a_block_of_their_own_are_freed_in_any_order) {
   EXPECT_EQ(in_use(space), expected);
 }
 
-// The least time of several rounds to free a thousand.
+// Returns the shortest time, over several rounds, of freeing a thousand slots.
 std::chrono::nanoseconds time_to_free(slot_space& space, std::size_t bytes) {
   auto least = std::chrono::nanoseconds::max();
   for (int round = 0; round < 7; ++round) {

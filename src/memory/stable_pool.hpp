@@ -1,8 +1,9 @@
-// stable_pool: blocks of one size that are never used for anything else and never given back.
+// stable_pool: blocks of one size that are never used for anything else and never given back to the
+// system.
 //
-// A thread may look into such a block after it was freed and find what another owner of the same
-// kind wrote: for protocols that check again what they read. The first word is the pool's while a
-// block is free; all others stay as they were, and are zero in a fresh block.
+// A thread may read such a block after it was freed, and finds what another owner of the same kind
+// wrote. This is for protocols that check again what they have read. While a block is free, its
+// first word belongs to the pool. All other words keep their values, and are zero in a new block.
 #pragma once
 
 #include <cstddef>
