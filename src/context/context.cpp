@@ -20,14 +20,16 @@ using contexts::block;
 
 namespace {
 
-// Between two objects where AddressSanitizer looks, and it knows memory by eight bytes.
+// The gap between two objects, where AddressSanitizer watches. It describes memory in units of 8
+// bytes.
 constexpr std::size_t red_zone = contexts::poisons ? 16 : 0, grain = contexts::poisons ? 8 : 1;
 
 std::size_t size_on(std::size_t bytes) noexcept {
   return (bytes + grain - 1) / grain * grain + red_zone;
 }
 
-// How the blocks of a context grow, while its limit allows.
+// Chooses the next larger class than that of the newest block, as far as the context's limit
+// allows.
 std::uint8_t next_class(const block& newest, std::size_t need, std::size_t left) noexcept {
   auto chosen = std::min<std::uint8_t>(static_cast<std::uint8_t>(newest.size_class + 1),
                                        contexts::own_class - 1);
@@ -93,7 +95,7 @@ void* context::allocate_slowly(std::size_t bytes, std::size_t alignment) {
   }
 }
 
-// Goes on in a block with so much room: the next that was retained, or a new one.
+// Continues in a block with so much space: the next block that was retained, or a new one.
 void context::take_block(std::size_t room) {
   block* next = block_->newer;
   if (next == nullptr || next->room() < room) {
@@ -119,7 +121,7 @@ void context::do_deallocate(void* memory, std::size_t bytes, std::size_t) {
 
 void context::trim() noexcept { trim_to(block_->total); }
 
-// Gives back the newest blocks that are not in use, until there are no more bytes than this.
+// Gives back the newest blocks that are not in use, until the blocks have at most `total` bytes.
 void context::trim_to(std::size_t total) noexcept {
   while (last_ != block_ && last_->total > total) {
     block& gone = *last_;
@@ -139,7 +141,8 @@ void context::rollback(snapshot& to) {
   if (discarding_)
     throw usage_error(
         "troupe: rollback: in a destructor that a rollback or the context's end calls");
-  // Level by level: what was persisted holds its own, and older ones as it says.
+  // Rolls back level by level: each level has its own persisted objects and keeps its own memory
+  // for them.
   while (newest_ != &to) [[unlikely]] access::roll_back_newest(*this);
   access::roll_back(*this, {to.block_, to.at_, to.finalizers_});
 }
@@ -158,7 +161,8 @@ snapshot::~snapshot() {
   if (of_ == nullptr) return;
   TROUPE_REQUIRE(of_->newest_ == this, "snapshots nest: one that is newer must end first");
   of_->newest_ = older_;
-  // What was persisted since is newer than what was before: one level now.
+  // What was persisted since this snapshot is newer than what was before. From now on both are one
+  // level.
   if (of_->keeps_ != nullptr) access::chain(*of_->keeps_, keeps_);
   contexts::keep** end = &of_->keeps_;
   while (*end != nullptr) end = &(*end)->older;
@@ -202,7 +206,7 @@ void access::roll_back(context& of, const mark& since) noexcept {
 
 void access::finalize(context& of, const finalizer* down_to) noexcept {
   of.discarding_ = true;
-  // One by one: a destructor may make things, which are discarded in turn.
+  // Runs the destructors one by one: a destructor may create objects, which are discarded in turn.
   while (of.finalizers_ != down_to) {
     finalizer& one = *of.finalizers_;
     of.finalizers_ = one.older;

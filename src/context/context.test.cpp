@@ -1,5 +1,5 @@
-// Allocation from a context, its blocks, snapshots and rollbacks; what is persisted has tests of
-// its own.
+// Allocation from a context, its blocks, snapshots and rollbacks. Persisted objects have tests of
+// their own.
 #include "troupe/context/context.hpp"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ bool is_aligned(const void* address, std::size_t alignment) {
   return reinterpret_cast<std::uintptr_t>(address) % alignment == 0;
 }
 
-// Writes down when it is destroyed.
+// Records in a log when it is destroyed.
 struct witness {
   witness(std::vector<int>& log, int name) : to(log), id(name) {}
   witness(const witness&) = delete;
@@ -234,8 +234,8 @@ TEST(context, a_smaller_block_is_taken_where_a_larger_one_would_exceed_the_limit
   EXPECT_EQ(work->bytes(), 4096u + 16'384u + 4096u);
 }
 
-// Each point of a piece of work at which a block is wanted: refused there, it leaves nothing
-// behind.
+// A block may be refused at each point of a piece of work that needs one. Wherever that happens,
+// nothing leaks.
 TEST(context, refused_at_any_block_nothing_leaks) {
   const context_counters before = count_contexts();
   for (std::size_t limit = 4096; limit < 1 << 20; limit = limit * 3 / 2) {
@@ -272,7 +272,7 @@ TEST(context, without_memory_from_the_kernel_it_says_so_and_goes_on) {
     ::rlimit none{0, 0};
     ::setrlimit(RLIMIT_AS, &none);
     int refused = 0;
-    // what tests before this one have left for others is given out first
+    // Free memory that earlier tests have left is used up first.
     constexpr int enough = 90;
     for (int i = 0; i < 2'000 && refused < enough; ++i) {
       try {

@@ -15,8 +15,8 @@ void share::drop() noexcept {
 
 keep::keep(context& within) noexcept : share(&keep::free), of(within) {}
 
-// With the shares of the older ones that end by this, one after the other: there may be as many as
-// snapshots.
+// Also drops the shares of older keeps that end by this, in a loop instead of a recursion: there
+// may be as many of them as snapshots.
 void keep::free(share& self) noexcept {
   for (keep* next = static_cast<keep*>(&self); next != nullptr;) {
     keep& one = *next;
@@ -73,11 +73,11 @@ keep& access::keep_now(context& of, bool since_snapshot) {
 
 bool access::leave_to_keeps(context& of, const mark& since) noexcept {
   keep* all = std::exchange(of.keeps_, nullptr);
-  keep* held = nullptr;  // those that others hold, oldest first
+  keep* held = nullptr;  // keeps that others hold, oldest first
   while (all != nullptr) {
     keep& one = *all;
     all = one.older;
-    // The newest first: its share of an older one goes with it.
+    // The newest keep goes first: its share of an older one goes with it.
     if (share_count(one.count).alone()) {
       keep::free(one);
     } else {
@@ -87,7 +87,8 @@ bool access::leave_to_keeps(context& of, const mark& since) noexcept {
   }
   if (held == nullptr) return false;
 
-  // The oldest gets it all: the newer ones have it for their base, or for the base of that.
+  // The oldest keep gets all the memory: the newer ones have it as their base, directly or
+  // indirectly.
   of.trim();
   held->blocks = since.in->newer;
   for (block* one = held->blocks; one != nullptr; one = one->newer) one->older = nullptr;
@@ -96,7 +97,7 @@ bool access::leave_to_keeps(context& of, const mark& since) noexcept {
   held->finalizers = of.finalizers_;
   held->finalizers_end = since.finalizers;
 
-  // The rest of the block is no more the context's to use, until that goes back to the pool.
+  // The context may no longer use the rest of this block, until the block goes back to the pool.
   since.in->newer = nullptr;
   since.in->end = since.at;
   of.block_ = of.last_ = since.in;

@@ -1,16 +1,16 @@
-// keep: holds the memory that something persisted needs, from the first persist() after a snapshot
-// on.
+// keep: holds the memory that persisted objects need, from the first persist() after a snapshot on.
 //
-// As long as the context has that memory itself, a keep only counts. A rollback, or the context's
-// end, that finds the count held by others leaves all memory since then to the keep, with the
-// destructors that are still to be called; whoever drops the last share calls these and frees it.
-// docs/protocols/escape.md has the argument.
+// As long as the context itself has that memory, a keep only counts its holders. When a rollback,
+// or the end of the context, finds that others hold the keep, it leaves to the keep all memory that
+// is newer than the snapshot, with the destructors that are still to run. Whoever drops the last
+// share runs these destructors and frees the memory. The argument is in docs/protocols/escape.md.
 //
-// The keeps of one level, that is of the time between two snapshots, are in a list; each has the
-// next older one for its base, so that it holds that, too. The oldest of a level has the newest of
-// the level below, once something was persisted whole.
+// A level is the time between two snapshots. The keeps of one level are in a list. Each has the
+// next older one as its base, so that it holds that one, too. Once an object was persisted together
+// with older memory, the oldest keep of a level has the newest keep of the level below as its base.
 //
-// Threads: the context's, but for the count. Whoever frees it has it alone.
+// Threads: that of the context, except for the count. The thread that frees a keep is its only
+// user.
 #pragma once
 
 #include <atomic>
@@ -27,17 +27,17 @@ struct keep final : share {
   explicit keep(context& within) noexcept;
   static void free(share& self) noexcept;
 
-  context& of;            // counted
-  keep* older = nullptr;  // of the context's list for the same level
-  keep* base = nullptr;   // counted: older memory, which what is persisted may refer to
-  // What was left to it:
+  context& of;            // one share of its count
+  keep* older = nullptr;  // in the context's list for the same level
+  keep* base = nullptr;   // one share of it: older memory, which a persisted object may refer to
+  // Memory that was left to this keep:
   block* blocks = nullptr;  // linked by `newer`
-  block* part = nullptr;    // the end of this one; the rest is the context's
+  block* part = nullptr;    // the end of this block; the rest belongs to the context
   finalizer* finalizers = nullptr;
   const finalizer* finalizers_end = nullptr;
 };
 
-// A place in a context; all that is newer is discarded, or left.
+// A position in a context. Everything newer is discarded, or left to keeps.
 struct mark {
   block* in;
   std::byte* at;
@@ -45,15 +45,15 @@ struct mark {
 };
 
 struct access {
-  // The keep for all that the context has now; since the newest snapshot only, or with all that is
-  // older.
+  // Returns the keep for everything that the context has now. since_snapshot: only for what is
+  // newer than the newest snapshot; otherwise the keep also holds everything older.
   static keep& keep_now(context& of, bool since_snapshot);
-  // Lets all keeps of a level have those below for their base.
+  // Gives all keeps of a level those of the level below as their base.
   static void chain(keep& newest_of_level, keep* below) noexcept;
-  // Discards what is newer than the place: what was allocated since the newest snapshot.
+  // Discards what is newer than `since`, which is what was allocated since the newest snapshot.
   static void roll_back(context& of, const mark& since) noexcept;
   static void roll_back_newest(context& of) noexcept;  // and forgets the snapshot
-  // False when nobody holds anything that was persisted since the newest snapshot.
+  // Returns false when nobody holds an object that was persisted since the newest snapshot.
   static bool leave_to_keeps(context& of, const mark& since) noexcept;
   static void finalize(context& of, const finalizer* down_to) noexcept;
   static void drop(context& of) noexcept;
@@ -61,9 +61,10 @@ struct access {
   static mark beginning(context& of) noexcept;
   static std::atomic<const void*>& runs_on(context& of) noexcept;
   static bool has_keeps(const context& of) noexcept;
-  // Whether the object is newer than the newest snapshot.
+  // True when the object is newer than the newest snapshot.
   static bool is_since(const context& of, const void* object) noexcept;
-  // A snapshot that is open, newer than `older` and older than `newer`; null when there is none.
+  // Returns an open snapshot that is newer than `older` and older than `newer`; null when there is
+  // none.
   static const snapshot* between(const context& of, const void* older, const void* newer) noexcept;
 };
 

@@ -1,4 +1,5 @@
-// What is persisted outlives rollbacks and its context, and goes when its last holder goes.
+// A persisted object outlives rollbacks and its context, and is freed when its last holder drops
+// it.
 #include "troupe/context/persist.hpp"
 
 #include <gtest/gtest.h>
@@ -53,7 +54,7 @@ TEST(persist, it_outlives_a_rollback_which_is_counted_as_kept) {
   persisted<text> kept = persist(work->make<text>(long_text));
   work->rollback(here);
   EXPECT_EQ(count_contexts().rollbacks_kept - before.rollbacks_kept, 1);
-  // The context goes on elsewhere.
+  // The context continues in other memory.
   for (int i = 0; i < 1000; ++i) work->make<std::pmr::vector<int>>(100, i);
   EXPECT_EQ(*kept, long_text);
   work->rollback(here);
@@ -96,7 +97,7 @@ TEST(persist, destructors_of_what_was_kept_are_called_newest_first_with_the_last
   EXPECT_EQ(log, (std::vector{5, 4, 3, 2, 1}));
 }
 
-// It refers to older memory: that stays as well when the context goes.
+// A persisted object refers to older memory, which also stays when the context ends.
 TEST(persist, older_memory_that_it_refers_to_stays) {
   struct node {
     const text* name;
@@ -235,7 +236,7 @@ struct item {
   std::pmr::vector<int> values;
 };
 
-// Contexts go round, are rolled back and released, while other threads read and drop what was
+// Contexts are reused, rolled back and released, while other threads read and drop what was
 // persisted in them.
 TEST(persist, threads_hold_and_drop_while_the_context_goes_on) {
   struct held {

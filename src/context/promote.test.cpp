@@ -1,4 +1,4 @@
-// What is promoted has nothing in the context any more.
+// A promoted object has nothing in the context any more.
 #include "troupe/context/promote.hpp"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ struct point {
 struct opaque {
   const char* text;
 };
-// With an allocator, and so a copy that is deep.
+// Has an allocator, and so a deep copy.
 struct person {
   using allocator_type = std::pmr::polymorphic_allocator<>;
   explicit person(const allocator_type& in = {}) : name(in) {}

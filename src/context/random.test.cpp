@@ -1,9 +1,9 @@
-// Random nests of everything that a context can do, held against an oracle that has each object's
-// content in ordinary memory.
+// Random sequences of everything that a context can do, compared with an oracle that keeps the
+// content of each object in ordinary memory.
 //
-// Of each object the oracle knows its bytes, whether it was destroyed, and what else was there when
-// it was persisted. So it finds memory that is given out twice, an object that is destroyed twice,
-// not at all, too early or in the wrong order.
+// For each object the oracle knows its bytes, whether it was destroyed, and what else existed when
+// it was persisted. So it finds memory that is given out twice, and objects that are destroyed
+// twice, never, too early or in the wrong order.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -72,10 +72,10 @@ class oracle {
   }
 
  private:
-  // One that is null in memory is destroyed, or nothing that has a destructor.
+  // What the oracle knows of one object. `address` is null while the object is being made.
   struct record {
     const object* address;
-    std::uint64_t destroyed;  // by the clock; 0: not yet
+    std::uint64_t destroyed;  // the oracle's clock; 0: not yet destroyed
     unsigned char pattern;
   };
   struct plain {
@@ -83,7 +83,7 @@ class oracle {
     std::size_t bytes;
     unsigned char pattern;
   };
-  // What is there, in the order in which it was made.
+  // How many objects exist, in the order in which they were made.
   struct level {
     std::size_t objects, plains;
   };
@@ -133,7 +133,7 @@ class oracle {
     if (open_.size() < 6) open_.emplace_back(*work_, level{objects_.size(), plains_.size()});
   }
 
-  // The newest, without a rollback.
+  // Closes the newest snapshot without a rollback.
   void end_snapshot() {
     if (!open_.empty()) open_.pop_back();
   }
@@ -183,7 +183,7 @@ class oracle {
     held_.push_back(std::move(made));
   }
 
-  // The handle stayed where the object was made; what persist() looks at is where the object is.
+  // The handle stays where the object was made. persist() checks where the object itself lies.
   template <bool Since>
   static persisted<object> hold(const object& one) {
     return contexts::persisting::make<object>(
@@ -196,8 +196,8 @@ class oracle {
     if (held_.empty()) return;
     std::swap(held_[random_() % held_.size()], held_.back());
     check_held(held_.back());
-    // What is left to several keeps may go by this: what is older than one may be newer than what
-    // that has for its base.
+    // This may free memory that was left to several keeps. Then an object that is older than one
+    // keep may be newer than the base of that keep, so the order of destructors is not checked.
     last_destroyed_ = UINT64_MAX;
     ordered_ = false;
     held_.pop_back();
@@ -221,7 +221,7 @@ class oracle {
     for (const holder& one : held_) check_held(one);
   }
 
-  // All that was made so far has gone.
+  // All objects made so far are destroyed.
   void forget() {
     gone_ += all_.size();
     all_.clear();
@@ -247,7 +247,7 @@ TEST(random, all_that_a_context_does_agrees_with_an_oracle) {
     SCOPED_TRACE("seed " + std::to_string(round));
     oracle one(static_cast<unsigned>(round));
     for (int i = 0; i < steps && !testing::Test::HasFatalFailure();) {
-      // From thread to thread.
+      // Each part runs on another thread.
       std::thread([&] {
         for (const int end = i + steps / 4; i < end && !testing::Test::HasFatalFailure(); ++i)
           one.step();

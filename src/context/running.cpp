@@ -40,8 +40,9 @@ context_scope::context_scope(context& here) : before_(contexts::current), here_(
 
 context_scope::~context_scope() {
   contexts::current = before_;
-  // One that is nested in another scope of the same context is looked at no more from here on; that
-  // is a check less. order: relaxed  as in check_running
+  // After the end of a nested scope of the same context, the outer scope is no longer checked. That
+  // only makes the checks incomplete.
+  // order: relaxed  as in check_running
   if constexpr (contexts::checked)
     contexts::access::runs_on(here_).store(nullptr, std::memory_order_relaxed);
 }

@@ -1,4 +1,4 @@
-// running: which thread has a context as its current one; looked at in checked builds.
+// running: records on which thread a context is the current one, for the checks in checked builds.
 #pragma once
 
 #include <atomic>
@@ -17,14 +17,14 @@ inline constexpr bool checked = true;
 inline constexpr bool checked = false;
 #endif
 
-// Unlike that of any other thread that is alive.
+// Differs from the value of any other thread that is alive.
 const void* this_thread() noexcept;
 
-// Not for the body of a coroutine, which may go on on another thread.
+// Do not use it in the body of a coroutine, which may resume on another thread.
 extern constinit thread_local context* current [[gnu::tls_model("initial-exec")]];
 
-// For the scheduler: makes it the thread's current one, or lets there be none; leave() with what it
-// returns undoes that.
+// For the scheduler: makes `to` the current context of the thread; null for none. leave() with the
+// value that this returns restores the context before.
 TROUPE_INLINE context* enter(context* to) noexcept {
   context* const before = current;
   current = to;
@@ -40,12 +40,12 @@ TROUPE_INLINE void leave(context* before) noexcept {
   current = before;
 }
 
-// "context 7 (upload)".
+// Returns, for example, "context 7 (upload)".
 std::string describe(const context& of);
 
 inline void check_running(const context& of, const std::atomic<const void*>& runs_on) {
   if constexpr (checked) {
-    // order: relaxed  a wrong program that is caught only sometimes
+    // order: relaxed  catches a wrong program only sometimes
     const void* on = runs_on.load(std::memory_order_relaxed);
     if (on != nullptr && on != this_thread()) {
       throw unguarded_error(

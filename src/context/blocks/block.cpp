@@ -1,4 +1,4 @@
-// Free blocks: a thread's own, the depot's, and fresh ones cut from chunks.
+// Free blocks: those of a thread, those of the depot, and new ones cut from chunks.
 #include "context/blocks/block.hpp"
 
 #include <sys/mman.h>
@@ -19,7 +19,7 @@ chunk_map chunks_here{};
 
 namespace {
 
-// Of chunks that belong to one block of more than 2 MiB, all but the first.
+// All but the first of the chunks that belong to one block of more than 2 MiB.
 chunk_map chunks_inside{};
 
 void mark(chunk_map& map, std::uintptr_t chunk, bool here) noexcept {
@@ -32,7 +32,7 @@ void mark(chunk_map& map, std::uintptr_t chunk, bool here) noexcept {
 
 std::uintptr_t address_of(const void* of) noexcept { return reinterpret_cast<std::uintptr_t>(of); }
 
-// Nobody finds the owner of the first page: that is the head.
+// owner_of() never looks up the first page, because that is the head.
 void set_owner(block& of, context* owner) noexcept {
   const std::uintptr_t at = address_of(&of);
   auto& head = *reinterpret_cast<chunk_head*>(at & ~(chunk_bytes - 1));
@@ -43,7 +43,7 @@ void set_owner(block& of, context* owner) noexcept {
     head.owners[page].store(owner, std::memory_order_relaxed);
 }
 
-// Chunks in one piece, entered in the maps.
+// Maps chunks in one piece, and enters them in the maps.
 std::byte* take_chunks(std::size_t count) {
   auto* chunks = static_cast<std::byte*>(memory::map_chunks(count));
   const std::uintptr_t first = address_of(chunks) >> chunk_shift;
@@ -85,17 +85,18 @@ struct free_list {
 struct depot_class {
   std::mutex mutex;
   free_list free;
-  std::byte* fresh = nullptr;  // the rest of the newest chunk
+  std::byte* fresh = nullptr;  // the unused rest of the newest chunk
   std::size_t fresh_left = 0;  // blocks
 };
 
-// Never destroyed: threads may end after the program's statics.
+// The object is never destroyed: threads may end after the program's statics.
 std::array<depot_class, own_class>& depot() {
   static auto& instance = *new std::array<depot_class, own_class>;
   return instance;
 }
 
-// What a thread keeps: about 700 KiB at most, and one chunk. Half of it comes and goes at a time.
+// How many blocks of each class a thread keeps: about 700 KiB at most, and one chunk. Half of them
+// move to or from the depot at a time.
 constexpr std::array<std::size_t, own_class> own_max{64, 16, 4, 1, 1};
 constexpr std::size_t idle_chunks_max = 16;
 
@@ -170,7 +171,7 @@ block& take_block(std::uint8_t size_class, std::size_t at_least, context* owner)
   }
   taken->older = taken->newer = nullptr;
   taken->end = reinterpret_cast<std::byte*>(taken) + taken->bytes;
-  // order: relaxed  nobody else knows it yet
+  // order: relaxed  no other thread knows the block yet
   taken->shares.store(1, std::memory_order_relaxed);
   set_owner(*taken, owner != nullptr ? owner : reinterpret_cast<context*>(taken->begin()));
   count(&tally::bytes, static_cast<std::int64_t>(taken->bytes));

@@ -1,8 +1,9 @@
-// block: what a context's memory is made of: whole pages within one chunk, or a chunk of its own.
+// block: a piece of a context's memory: whole pages within one chunk, or a mapping of its own.
 //
-// Threads: any. A thread keeps a few free blocks of each size for itself, others go through a
-// locked depot. Limits: chunks stay with the process for reuse; beyond 32 MiB of free ones the
-// kernel has their pages back. What is too large for a chunk is mapped for itself, and unmapped.
+// Threads: any. A thread keeps a few free blocks of each size for itself; others go through a
+// locked depot. Limits: chunks stay with the process for reuse. Of free chunks beyond 32 MiB the
+// kernel gets the pages back. A block that is too large for a chunk is mapped separately, and
+// unmapped when it is free.
 #pragma once
 
 #include <array>
@@ -18,11 +19,13 @@ namespace troupe::contexts {
 struct block {
   block* older;
   block* newer;
-  // of what its context may give out; less than its size when something persisted has the rest
+  // The end of what its context may give out. Smaller than the size when a persisted object has the
+  // rest.
   std::byte* end;
   std::size_t bytes;
   std::size_t total;  // bytes of this block and of all older ones of the context
-  // by share_count: its context's, and one for each keep that has a part of it
+  // Counted by share_count: one share of its context, and one of each keep that has a part of the
+  // block.
   std::atomic<std::uint32_t> shares;
   std::uint8_t size_class;
 
@@ -30,14 +33,16 @@ struct block {
   std::size_t room() noexcept { return static_cast<std::size_t>(end - begin()); }
 };
 
-// Of whole pages; the last one is all of a chunk but its head. A block of its own: `own_class`.
+// Each is a number of whole pages; the last one is a whole chunk without its head. A block with its
+// own mapping has the class `own_class`.
 inline constexpr std::array<std::size_t, 5> class_bytes{4 << 10, 16 << 10, 64 << 10, 256 << 10,
                                                         chunk_bytes - page_bytes};
 inline constexpr std::uint8_t own_class = class_bytes.size();
 inline constexpr std::size_t block_room_max = class_bytes.back() - sizeof(block);
 
-// With one share. Room for `at_least` bytes, which may exceed the class: then it is one of its own.
-// `owner` null: the context that is about to be made at its beginning. Throws std::bad_alloc.
+// Returns a block with one share and space for `at_least` bytes. If that exceeds the class, the
+// block is of a larger class or has its own mapping. `owner`: null for the context that is about to
+// be created at the beginning of the block. Throws std::bad_alloc.
 block& take_block(std::uint8_t size_class, std::size_t at_least, context* owner);
 void return_block(block& one) noexcept;
 

@@ -1,4 +1,4 @@
-// poison: memory that nobody may use now, for AddressSanitizer; nothing in other builds.
+// poison: tells AddressSanitizer which memory must not be used now. Does nothing in other builds.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ inline void unpoison([[maybe_unused]] const void* begin,
 #endif
 }
 
-// What lies there may refer to blocks of malloc's, which then are no leaks.
+// Memory in this range may refer to blocks of malloc, which are then not reported as leaks.
 inline void watch_for_leaks([[maybe_unused]] const void* begin,
                             [[maybe_unused]] std::size_t bytes) noexcept {
 #if TROUPE_PLAIN_BLOCKS

@@ -1,5 +1,5 @@
-// Where objects lie in a context, in the order in which it was filled. It goes through the blocks:
-// for checks and rare calls.
+// Positions of objects in a context, in the order in which the context was filled. A search walks
+// through the blocks, so it is for checks and rare calls.
 #include <functional>
 #include <utility>
 
@@ -8,7 +8,7 @@
 namespace troupe::contexts {
 namespace {
 
-// bytes up to the end of its block, and the address
+// Bytes up to the end of the object's block, and the object's address.
 using position = std::pair<std::size_t, const std::byte*>;
 
 bool is_before(const position& one, const position& other) noexcept {
@@ -21,8 +21,8 @@ bool is_in(const block& one, const std::byte* address) noexcept {
   return !std::less<>()(address, begin) && std::less<>()(address, begin + one.bytes);
 }
 
-// What is in none of its blocks any more counts as older than all: it was left to something
-// persisted.
+// An object in none of the context's blocks counts as older than all others: its memory was left to
+// a keep.
 position find(const block* newest, const void* object) noexcept {
   const auto* address = static_cast<const std::byte*>(object);
   for (const block* one = newest; one != nullptr; one = one->older) {

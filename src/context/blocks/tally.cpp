@@ -8,7 +8,8 @@ namespace troupe {
 namespace contexts {
 namespace {
 
-// What a thread counted stays when it ends, and its tally is the next thread's. Never destroyed.
+// The counts of a thread stay when it ends, and the next new thread uses its tally. Never
+// destroyed.
 struct all_tallies {
   std::mutex mutex;
   tally* first = nullptr;

@@ -1,5 +1,5 @@
-// tally: what a thread has counted of contexts: by itself, so that no line of memory is fought for.
-// Readers add all up.
+// tally: what one thread has counted about contexts. Each thread has its own, so that threads do
+// not compete for a cache line. Readers add up all tallies.
 #pragma once
 
 #include <atomic>
@@ -10,14 +10,15 @@
 
 namespace troupe::contexts {
 
-// Only its thread writes it. Differences: one thread makes a context, another one releases it.
+// Only its thread writes it. The values are differences: one thread may make a context that another
+// releases.
 struct tally {
   std::atomic<std::int64_t> active{0};
   std::atomic<std::int64_t> persisted{0};
   std::atomic<std::int64_t> bytes{0};
   std::atomic<std::int64_t> rollbacks_kept{0};
   std::atomic<std::int64_t> made{0};
-  std::uint64_t number = 0;  // of this tally
+  std::uint64_t number = 0;  // a number of this tally
   tally* next = nullptr;
   tally* next_unused = nullptr;
 };
@@ -25,7 +26,7 @@ struct tally {
 extern thread_local tally* own_tally [[gnu::tls_model("initial-exec")]];
 tally& begin_tally();  // throws std::bad_alloc in a thread that has made nothing yet
 
-// A thread's own. Not for the body of a coroutine: it reaches a thread-local.
+// The thread's own tally. Do not use it in the body of a coroutine: it reads a thread-local.
 TROUPE_INLINE tally& tally_here() {
   tally* const mine = own_tally;
   return mine != nullptr ? *mine : begin_tally();
@@ -43,7 +44,7 @@ inline void count(std::atomic<std::int64_t> tally::*what, std::int64_t differenc
   try {
     count(tally_here(), what, difference);
   } catch (const std::bad_alloc&) {
-    // A thread that ends, or has just begun, without memory for a statistic.
+    // The thread ends or has just begun, and has no memory for a statistic.
   }
 }
 
