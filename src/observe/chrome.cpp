@@ -9,14 +9,14 @@
 namespace troupe::observe {
 namespace {
 
-constexpr std::size_t depth_max = 64;  // of stretches within each other; deeper ones are left out
+constexpr std::size_t depth_max = 64;  // nested stretches; deeper ones are left out
 
 std::string_view text_of(const event_data& one) noexcept {
   const char* what = reinterpret_cast<const char*>(static_cast<std::uintptr_t>(one.what));
   return what == nullptr ? std::string_view() : std::string_view(what);
 }
 
-// The events of one thread, in Chrome's words.
+// Writes the events of one thread in Chrome's format.
 class thread_writer {
  public:
   thread_writer(output& to, const ring& of, const tick_scale& began, const tick_scale& now) noexcept
@@ -31,7 +31,7 @@ class thread_writer {
       event_data one;
       if (of_.events.read(at, one) && one.kind < kinds.size()) add(one);
     }
-    // What has not ended.
+    // Closes stretches that have not ended.
     while (depth_ != 0) close(depth_ - 1, now_.ticks);
   }
 
@@ -52,7 +52,7 @@ class thread_writer {
     }
   }
 
-  // The ends of those in it may be missing.
+  // Ends a stretch. The ends of stretches inside it may be missing.
   void end(const event_data& one) noexcept {
     std::size_t at = depth_;
     while (at > depth_max || (at != 0 && open_[at - 1].kind + 1 != one.kind)) {
@@ -82,7 +82,7 @@ class thread_writer {
     to_ << ",\n{\"ph\":\"" << kind << "\",\"pid\":1,\"tid\":" << std::uint64_t{of_.number}
         << ",\"ts\":";
     to_.thousandths(ns(ticks)) << ",\"cat\":\"" << is.category << "\",\"name\":\"";
-    // Stretches are called by what they are about, so that viewers add up the same ones.
+    // The name of a stretch is its subject, so that viewers add up stretches with the same subject.
     if (is.when == phase::instant || text.empty()) to_ << is.name;
     if (is.when == phase::instant && !text.empty() && *is.name != '\0') to_ << ' ';
     to_.quoted(text) << '"';

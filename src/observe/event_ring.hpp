@@ -1,10 +1,10 @@
-// event_ring: the last events of one thread. Fixed size: the oldest are overwritten.
+// event_ring: the last events of one thread. The size is fixed: the oldest events are overwritten.
 //
-// Writer: the thread that has it. Readers: whoever writes the trace out, which is rare; also in a
-// signal handler, so that nothing here allocates or locks. Invariants
-//   E1  event i lies in slot i modulo the size; those below `written` are whole.
-//   E2  what was read of event i counts if afterwards `written` is less than i + size: else the
-//   writer may have begun to overwrite it.
+// Writer: the thread that owns it. Readers: any thread that writes the trace out, which is rare,
+// also in a signal handler. So nothing here allocates or locks. Invariants
+//   E1  event i lies in slot i modulo the size; events below `written` are complete.
+//   E2  what was read of event i is valid if afterwards `written` is less than i + size. Otherwise
+//       the writer may have begun to overwrite it.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +37,8 @@ class event_ring {
  public:
   using slot = event_slot<Atomics>;
 
-  // Room for Size slots, which are made one by one: pages that no event came to are never touched.
+  // `room`: space for Size slots. A slot is created when its first event comes, so that unused
+  // pages are never touched.
   explicit event_ring(void* room) noexcept : slots_(static_cast<slot*>(room)) {}
 
   TROUPE_INLINE void put(const event_data& one) noexcept {
@@ -55,7 +56,7 @@ class event_ring {
     return written < Size ? 0 : written - Size + 1;
   }
 
-  // An event that was written. False when it was overwritten meanwhile.
+  // Reads an event that was written. Returns false when it has been overwritten in the meantime.
   bool read(std::uint64_t at, event_data& to) const noexcept {
     const slot& from = slots_[at % Size];
     // order: acquire (both)  in front of the number below (E2); pairs with fill/release
@@ -70,7 +71,7 @@ class event_ring {
 
  private:
   TROUPE_INLINE static void fill(slot& to, const event_data& one) noexcept {
-    // order: release (both)  behind the number of those before it, so that who reads a new part
+    // order: release (both)  after the number of the events before, so that a reader of a new part
     // sees that number (E2); pairs with read/acquire
     to.ticks.store(one.ticks, std::memory_order_release);
     to.id.store(one.id, std::memory_order_release);

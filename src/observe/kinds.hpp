@@ -1,4 +1,4 @@
-// kinds: what the kinds of events are called.
+// kinds: the names of the kinds of events.
 #pragma once
 
 #include <array>
@@ -11,9 +11,9 @@ namespace troupe::observe {
 enum class phase : std::uint8_t { begin, end, instant };
 
 struct kind_of_event {
-  const char* category;  // what it belongs to; viewers filter by it
-  const char* name;      // said in front of what it is about
-  const char* id;        // what its number is; null: it has none
+  const char* category;  // viewers filter by it
+  const char* name;      // stands before the event's subject
+  const char* id;        // the meaning of the event's number; null: it has none
   phase when;
 };
 

@@ -1,4 +1,4 @@
-// output: text to a descriptor, for signal handlers, too: nothing allocates.
+// output: writes text to a descriptor. Nothing allocates, so signal handlers may use it.
 #pragma once
 
 #include <unistd.h>
@@ -38,7 +38,7 @@ class output {
     return *this << '-' << (~bits + 1);
   }
 
-  // 1,234,567 thousandths are 1234.567.
+  // Writes 1,234,567 thousandths as 1234.567.
   output& thousandths(std::uint64_t number) noexcept {
     *this << number / 1000 << '.';
     return digits(number % 1000, 3);
@@ -49,7 +49,7 @@ class output {
     for (; power != 0; power /= 10) put(static_cast<char>('0' + number / power % 10));
     return *this;
   }
-  // As a JSON string has it, without the quotes. What is no UTF-8 becomes U+FFFD.
+  // Writes text for a JSON string, without the quotes. Bytes that are not UTF-8 become U+FFFD.
   output& quoted(std::string_view text) noexcept {
     while (!text.empty()) {
       const char one = text.front();
@@ -71,8 +71,8 @@ class output {
     }
     return *this;
   }
-  // On one line, whatever it is: control characters as \x0a, which would break a table and may
-  // command a terminal.
+  // Writes text on one line: control characters become \x0a and the like. They would break a table,
+  // and could control a terminal.
   output& visible(std::string_view text) noexcept {
     for (const char one : text) {
       const auto code = static_cast<unsigned char>(one);
@@ -85,7 +85,8 @@ class output {
     }
     return *this;
   }
-  // At least as wide, filled up with blanks: behind it, or in front.
+  // Both write at least `width` characters, filled up with blanks: left() behind the text, right()
+  // before the number.
   output& left(std::string_view text, std::size_t width) noexcept {
     *this << text;
     for (std::size_t i = text.size(); i < width; ++i) put(' ');
@@ -107,11 +108,11 @@ class output {
     }
     used_ = 0;
   }
-  // What was written may not be there: the disk is full, for instance.
+  // True when some of the text could not be written, for example because the disk is full.
   bool failed() const noexcept { return failed_; }
 
  private:
-  // 0: it is none.
+  // Returns 0 when no valid character begins here.
   static std::size_t bytes_of_character(std::string_view text) noexcept {
     const auto at = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
     if (at(0) < 0x80) return 1;

@@ -22,12 +22,12 @@
 namespace troupe::observe {
 namespace {
 
-// Of the process, from the first runtime on; never destroyed.
+// The state of the process, from the first runtime on. Never destroyed.
 struct recording {
   std::mutex mutex;
   int runtimes = 0;
-  bool asked = false;  // the environment was looked at
-  int file = -1;       // none: a table
+  bool asked = false;  // the environment was read
+  int file = -1;       // -1: no file, but a table
   tick_scale began;
 
   static recording& get() {
@@ -38,7 +38,7 @@ struct recording {
   bool write() noexcept {
     if (file < 0) return write_table(STDERR_FILENO, began);
     struct ::stat is = {};
-    // A pipe has nothing to empty.
+    // Only a regular file has old content to remove.
     const bool empty =
         ::fstat(file, &is) == 0 &&
         (!S_ISREG(is.st_mode) || (::ftruncate(file, 0) == 0 && ::lseek(file, 0, SEEK_SET) == 0));
@@ -62,19 +62,20 @@ crash crashes[] = {{SIGSEGV, "crashed: SIGSEGV", {}},
                    {SIGABRT, "crashed: SIGABRT", {}}};
 
 constinit std::atomic<pid_t> crashed_first{0};     // the thread that writes the trace
-constinit std::atomic<bool> crash_written{false};  // it has
+constinit std::atomic<bool> crash_written{false};  // that thread has written it
 
 void write_crash() noexcept {
-  // order: relaxed  the others go on as they do; what they write from here on nobody reads
+  // order: relaxed  other threads continue as they do; nobody reads what they record from here on
   is_on.store(false, std::memory_order_relaxed);
   say(recording::get().write() ? "troupe: the trace up to the crash was written\n"
                                : "troupe: the trace up to the crash could not be written\n");
   crash_written.store(true, std::memory_order_release);  // order: release  pairs with await_writer
 }
 
-// The signal of a second thread would end the process while the first one writes: the same bug in
-// two workers is the usual way to crash. Bounded, for the first may hang. Polls, as a handler may
-// not wait for a lock.
+// Waits until the first thread has written the trace. The same bug in two workers is the usual way
+// to crash, and the signal of a second thread would end the process while the first one writes. The
+// wait is bounded, because the first thread may hang. It polls, because a handler must not wait for
+// a lock.
 void await_writer() noexcept {
   constexpr int naps_max = 30'000, nap_ms = 1;
   // order: acquire  pairs with write_crash
@@ -82,23 +83,24 @@ void await_writer() noexcept {
     ::poll(nullptr, 0, nap_ms);
 }
 
-// With what the kernel said of it, as the address: who handled it before may look at that.
+// Passes on what the kernel said about the signal, for example the address: a handler that was
+// installed before may read it.
 void raise_again(int signal, ::siginfo_t& why) noexcept {
   if (::syscall(SYS_rt_tgsigqueueinfo, ::getpid(), ::gettid(), signal, &why) != 0) ::raise(signal);
 }
 
-// Writes the trace, restores what the signals did before, and lets the signal do that.
+// Writes the trace, restores the previous actions of the signals, and raises the signal again.
 void on_crash(int signal, ::siginfo_t* why, void*) {
   const int error_before = errno;
   pid_t first = 0;
   const pid_t self = ::gettid();
-  // order: relaxed (both)  who is the first; what it writes is a file
+  // order: relaxed (both)  decides which thread is the first; what it writes is a file
   if (crashed_first.compare_exchange_strong(first, self, std::memory_order_relaxed)) {
     for (const crash& one : crashes) {
       if (one.signal == signal) record(event::mark, one.mark, 0);
     }
     write_crash();
-  } else if (first != self) {  // else writing it has crashed
+  } else if (first != self) {  // otherwise writing the trace has crashed
     await_writer();
   }
   for (const crash& one : crashes) ::sigaction(one.signal, &one.before, nullptr);
@@ -113,7 +115,7 @@ void catch_crashes() {
   for (crash& one : crashes) ::sigaction(one.signal, &action, &one.before);
 }
 
-// exit() in the middle of things.
+// Called by exit(), also while runtimes still exist.
 void at_exit() {
   recording& now = recording::get();
   std::lock_guard lock(now.mutex);
@@ -136,7 +138,7 @@ void begin(recording& now) {
     }
   }
   now.began = tick_scale();
-  // order: relaxed  nobody else runs yet, or may notice late
+  // order: relaxed  no other thread runs yet, or it may notice late
   is_on.store(true, std::memory_order_relaxed);
   catch_crashes();
   std::atexit(&at_exit);

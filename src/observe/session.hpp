@@ -1,12 +1,12 @@
-// session: when a trace is taken, and when it is written.
+// session: decides when a trace is taken and when it is written.
 #pragma once
 
 namespace troupe::observe {
 
-// One for each runtime. The first reads TROUPE_TRACE: FILE.json writes a trace for viewers to that
-// file, `text` a table to standard error. It is written when the last runtime has ended, at exit()
-// and at a crash (a signal such as SIGSEGV or SIGABRT, which then has its effect). Throws
-// option_error: another setting, or a file that cannot be written.
+// Each runtime has one. The first one reads TROUPE_TRACE: FILE.json writes a trace for viewers to
+// that file, `text` writes a table to standard error. The trace is written when the last runtime
+// has ended, at exit(), and at a crash (a signal such as SIGSEGV or SIGABRT, which then has its
+// effect). Throws option_error for another setting, or for a file that cannot be written.
 class session {
  public:
   session();

@@ -25,7 +25,7 @@ struct place {
   }
 };
 
-// Static: a signal handler's stack may be small. One table at a time.
+// Static, because the stack of a signal handler may be small. One table at a time.
 place places[threads_max];
 
 class table {
@@ -33,11 +33,11 @@ class table {
   table(int fd, const tick_scale& began) noexcept : to_(fd), began_(began) {}
 
   bool write() noexcept {
-    // Newest first. What a thread that makes its ring meanwhile does comes into the next table.
+    // Newest first. A thread that makes its ring at the same time appears in the next table.
     const ring* const newest = first_ring();
     for (const bool lasts : {true, false}) {
       for (const ring* one = newest; one != nullptr; one = one->next) {
-        // order: relaxed  which of those with events have a place
+        // order: relaxed  decides which threads with events are in the table
         if (one->lasts.load(std::memory_order_relaxed) == lasts) take_in(*one);
       }
     }

@@ -1,4 +1,4 @@
-// ticks: the cheapest monotonic counter there is.
+// ticks: the cheapest monotonic counter available.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace troupe::observe {
 
-// A counter that all processors agree on, some 8 ns; else the system's clock.
+// Reads a counter that all processors agree on, in about 8 ns; elsewhere the system's clock.
 inline std::uint64_t now_ticks() noexcept {
 #if defined(__x86_64__)
   return __builtin_ia32_rdtsc();
@@ -16,12 +16,12 @@ inline std::uint64_t now_ticks() noexcept {
 #endif
 }
 
-// Two readings of both clocks, taken apart.
+// A reading of both clocks. Two of them, some time apart, give the scale.
 struct tick_scale {
   std::uint64_t ticks = now_ticks();
   std::int64_t ns = base::now_ns();
 
-  // Nanoseconds since `from`, of which this is a later reading.
+  // Returns nanoseconds since `from`. `this` must be a later reading than `from`.
   std::int64_t ns_since(const tick_scale& from, std::uint64_t at) const noexcept {
     if (ticks <= from.ticks || at <= from.ticks) return 0;
     const double rate = static_cast<double>(ns - from.ns) / static_cast<double>(ticks - from.ticks);

@@ -20,23 +20,24 @@ constinit std::atomic<bool> is_on{false};
 namespace {
 
 constinit std::atomic<ring*> rings{nullptr};
-constexpr unsigned rings_max = 1024;  // then a new thread takes the ring of one that has ended
+// after that, a new thread takes the ring of one that has ended
+constexpr unsigned rings_max = 1024;
 
-// Never destroyed: threads may end after the program's statics.
+// The object is never destroyed: threads may end after the program's statics.
 std::mutex& rings_mutex() {
   static std::mutex& instance = *new std::mutex;
   return instance;
 }
 
 constinit thread_local ring* of_thread [[gnu::tls_model("initial-exec")]] = nullptr;
-// it ends, or memory is out
+// True when the thread ends, or memory has run out.
 constinit thread_local bool without [[gnu::tls_model("initial-exec")]] = false;
 
 struct leaving {
   bool armed = false;
   void* stack = nullptr;
   ~leaving() {
-    // order: release  its last event; pairs with the one that takes it over
+    // order: release  publishes its last event; pairs with the thread that takes the ring over
     if (of_thread != nullptr) of_thread->in_use.store(false, std::memory_order_release);
     of_thread = nullptr;
     without = true;
@@ -49,7 +50,8 @@ struct leaving {
 };
 thread_local leaving left;
 
-// Where a crash is handled whose reason is that the stack is used up. Somebody else's stays.
+// Sets a stack for handling a crash whose reason is that the thread's stack is used up. A stack
+// that others have set stays.
 void make_crash_stack() noexcept {
   stack_t before = {};
   if (::sigaltstack(nullptr, &before) != 0 || (before.ss_flags & SS_DISABLE) == 0) return;
@@ -66,7 +68,7 @@ void make_crash_stack() noexcept {
 
 ring* take_over(ring* first) noexcept {
   for (ring* one = first; one != nullptr; one = one->next) {
-    // order: acquire  its last event; pairs with leaving
+    // order: acquire  sees its last event; pairs with leaving
     if (!one->in_use.load(std::memory_order_acquire)) {
       // order: relaxed  under the mutex
       one->in_use.store(true, std::memory_order_relaxed);
@@ -94,7 +96,7 @@ TROUPE_NOINLINE ring* make_ring() noexcept {
     // order: release  the ring is whole; pairs with first_ring
     rings.store(made, std::memory_order_release);
   }
-  // order: relaxed  seen soon enough; a ring that has a worker's events stays one
+  // order: relaxed  soon enough if seen late; a ring with events of a worker keeps the flag
   if (base::worker_number != 0 || ::gettid() == ::getpid())
     made->lasts.store(true, std::memory_order_relaxed);
   left.armed = true;
