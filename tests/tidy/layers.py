@@ -3,7 +3,7 @@
 import re
 
 # Which layers a layer stands on directly; what those stand on is included. Changing this table is a
-# change of design: docs/architecture.md draws it.
+# change of design: the table in docs/architecture.md follows it (ways.py).
 BELOW = {
     "base": [],
     "observe": ["base"],
@@ -20,13 +20,10 @@ BELOW = {
     "dns": ["io", "runtime"],
     "tls": ["io", "runtime"],
     "http": ["dns", "tls", "protocol"],
-    "cluster": ["http"],
-    "capi": ["parallel"],
-    "tools": ["parallel"],
 }
 
 # Components with a library of their own: a program includes what it uses of them, beside troupe.hpp.
-APART = {"dns", "tls", "http", "cluster", "capi", "tools"}
+APART = {"dns", "tls", "http"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 

@@ -16,6 +16,7 @@ import layers
 import layout
 import links
 import text
+import ways
 
 
 class Tree:
@@ -74,6 +75,9 @@ CHECKS = {
     "orders": text.check_orders,
     "names": text.check_names,
     "links": links.check_links,
+    "ways": ways.check_ways,
+    "layer_table": ways.check_layer_table,
+    "pictures": ways.check_pictures,
     "built": lambda tree: links.check_built(tree, compile_commands()),
 }
 

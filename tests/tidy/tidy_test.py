@@ -2,6 +2,8 @@
 
 import json
 import pathlib
+import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -10,6 +12,7 @@ import layout
 import links
 import text
 import tidy
+import ways
 
 
 class Checks(unittest.TestCase):
@@ -167,6 +170,56 @@ class Checks(unittest.TestCase):
         self.complains(links.check_links, "docs/other.md:1: links to gone.txt")
         self.write("docs/other.md", "[x](guide.md#nothing)\n")
         self.complains(links.check_links, "no heading #nothing")
+
+    def test_a_way_names_what_there_is_and_few_files(self):
+        def document(limit, steps):
+            self.write("docs/architecture.md", f"# Architecture\n\n## The ways\n\n### A call\n\n{limit}\n\n{steps}\n"
+                                               "## Threads\n\n### No way\n\n1. [x](../src/a/x.cpp)\n")
+        step = "1. [a.cpp](../src/a/a.cpp), `cell::send()`: sends\n   it to [b.hpp](../src/a/b.hpp), `take()`.\n"
+        self.write("src/a/a.cpp", "void cell::send() {}\n")
+        self.write("src/a/b.hpp", "int take();\n")
+        document("At most 2 files.", step)
+        self.passes(ways.check_ways)
+        document("At most 1 files.", step)
+        self.complains(ways.check_ways, "docs/architecture.md:5: `A call` names 2 files, at most 1")
+        document("Few files.", step)
+        self.complains(ways.check_ways, "has no line `At most N files.`")
+        document("At most 2 files.", step + "2. [a.cpp](../src/a/a.cpp): then it ends.\n")
+        self.complains(ways.check_ways, "docs/architecture.md:11: the step names no function")
+        document("At most 2 files.", step + "2. `a.cpp`, `send()`: sends.\n")
+        self.passes(ways.check_ways)
+        document("At most 2 files.", step + "2. `c.cpp`, `send()`: sends.\n")
+        self.complains(ways.check_ways, "docs/architecture.md:11: the way has not linked c.cpp before")
+        document("At most 2 files.", "Nothing.\n")
+        self.complains(ways.check_ways, "`A call` has no steps")
+        document("At most 2 files.", step)
+        self.write("src/a/b.hpp", "int retake();\n")
+        self.complains(ways.check_ways, "docs/architecture.md:10: src/a/b.hpp has no take()")
+        (self.root / "src/a/b.hpp").unlink()
+        self.complains(ways.check_ways, "docs/architecture.md:10: the step names src/a/b.hpp, which does not exist")
+
+    def test_the_table_of_layers_is_the_rule(self):
+        rows = [f"| `{layer}` | {', '.join(f'`{b}`' for b in below) or '–'} | core | words |"
+                for layer, below in layers.BELOW.items()]
+        self.write("docs/architecture.md", "\n".join(rows) + "\n")
+        self.passes(ways.check_layer_table)
+        self.write("docs/architecture.md", "\n".join(rows[1:]) + "\n")
+        self.complains(ways.check_layer_table, "has no row `base`")
+        self.write("docs/architecture.md", "\n".join(rows) + "\n| `util` | `base` | core | words |\n")
+        self.complains(ways.check_layer_table, "`util` is no layer")
+        self.write("docs/architecture.md", "\n".join(rows).replace("| `memory` | `base` |", "| `memory` | – |") + "\n")
+        self.complains(ways.check_layer_table, "`memory` stands on base")
+
+    def test_a_picture_is_what_its_text_says(self):
+        self.write("docs/pictures/a.txt", "box a 0 0\n  A\nbox b 0 1\n  B\narrow a b: to\n")
+        subprocess.run([sys.executable, "-B", ways.SCRIPT, self.root / "docs/pictures/a.txt"], check=True)
+        self.passes(ways.check_pictures)
+        self.write("docs/pictures/a.txt", "box a 0 0\n  A\nbox b 0 1\n  C\narrow a b: to\n")
+        self.complains(ways.check_pictures, "docs/pictures/a.svg: is not what docs/pictures/a.txt says")
+        self.write("docs/pictures/a.txt", "box a 0 0\n  A\narrow a c: to\n")
+        self.complains(ways.check_pictures, "line 3 is no box")
+        (self.root / "docs/pictures/a.txt").unlink()
+        self.complains(ways.check_pictures, "docs/pictures/a.svg: cannot be drawn")
 
     def test_every_source_is_built_and_every_header_used(self):
         self.write("src/base/a.cpp", '#include "base/a.hpp"\n')

@@ -1,0 +1,116 @@
+"""docs/architecture.md against the code: its ways, its table of layers, and the pictures of all documents."""
+
+import importlib.util
+import pathlib
+import re
+
+import layers
+
+DOCUMENT = pathlib.Path("docs/architecture.md")
+SCRIPT = pathlib.Path(__file__).parents[2] / "scripts/draw_picture.py"
+
+# A section of `## The ways` is a way. The text below its heading begins with its limit; a step is a numbered item.
+WAYS = "## The ways"
+LIMIT = re.compile(r"At most (\d+) files\.")
+STEP = re.compile(r"(\d+)\. ")
+# In a step: a file of ours that is linked, or the name of one that was linked before in this way, or a function of the
+# file that was named last.
+NAMED = re.compile(r"\]\(\.\./((?:include|src)/[^)#]+)\)|`([\w.]+\.[hc]pp)`|`([\w:~]+)\(\)`")
+ROW = re.compile(r"\| `(\w+)` \| ([^|]*) \|")
+
+
+def steps_of(lines):
+    """(line number of the way's heading, heading, limit or None, [(line number, text of a step)]) of each way."""
+    found, inside = [], False
+    for number, line in enumerate(lines, 1):
+        if line.startswith("## "):
+            inside = line == WAYS
+        elif inside and line.startswith("### "):
+            found.append([number, line[4:], None, []])
+        elif inside and found:
+            way = found[-1]
+            if (limit := LIMIT.match(line)) and way[2] is None:
+                way[2] = int(limit.group(1))
+            elif STEP.match(line):
+                way[3].append([number, line])
+            elif line.startswith("   ") and way[3]:
+                way[3][-1][1] += "\n" + line
+    return found
+
+
+def check_ways(tree):
+    if not (tree.root / DOCUMENT).is_file():
+        return [f"{DOCUMENT}: is missing"]
+    ways = steps_of(tree.lines(DOCUMENT))
+    problems = [] if ways else [f"{DOCUMENT}: has no way below `{WAYS}`"]
+    for number, heading, limit, steps in ways:
+        files = set()
+        for at, text in steps:
+            problems += _problems_of_step(tree, at, text, files)
+        if limit is None:
+            problems.append(f"{DOCUMENT}:{number}: `{heading}` has no line `At most N files.`")
+        elif len(files) > limit:
+            problems.append(f"{DOCUMENT}:{number}: `{heading}` names {len(files)} files, at most {limit}: "
+                            + ", ".join(sorted(files)))
+        if not steps:
+            problems.append(f"{DOCUMENT}:{number}: `{heading}` has no steps")
+    return problems
+
+
+def _problems_of_step(tree, at, text, files):
+    named, functions, file = 0, 0, None
+    for found in NAMED.finditer(text):
+        line = at + text.count("\n", 0, found.start())
+        linked, again, function = found.groups()
+        if function:
+            functions += 1
+            name = function.split("::")[-1]
+            if file and not re.search(rf"(?<![\w~]){re.escape(name)}\b", "\n".join(tree.lines(file))):
+                yield f"{DOCUMENT}:{line}: {file} has no {function}()"
+            continue
+        named += 1
+        file = linked or next((one for one in sorted(files) if pathlib.Path(one).name == again), None)
+        if file is None:
+            yield f"{DOCUMENT}:{line}: the way has not linked {again} before"
+        elif not (tree.root / file).is_file():
+            yield f"{DOCUMENT}:{line}: the step names {file}, which does not exist"
+            file = None
+        else:
+            files.add(file)
+    if not named:
+        yield f"{DOCUMENT}:{at}: the step names no file"
+    if not functions:
+        yield f"{DOCUMENT}:{at}: the step names no function (`name()`)"
+
+
+def check_layer_table(tree):
+    """The table of layers says what the build does: each layer with those on which it stands."""
+    if not (tree.root / DOCUMENT).is_file():
+        return [f"{DOCUMENT}: is missing"]
+    rows = {row.group(1): (number, re.findall(r"`(\w+)`", row.group(2)))
+            for number, line in enumerate(tree.lines(DOCUMENT), 1) if (row := ROW.match(line))}
+    problems = [f"{DOCUMENT}: the table of layers has no row `{layer}`" for layer in layers.BELOW if layer not in rows]
+    for layer, (number, below) in rows.items():
+        if layer not in layers.BELOW:
+            problems.append(f"{DOCUMENT}:{number}: `{layer}` is no layer of tests/tidy/layers.py")
+        elif below != layers.BELOW[layer]:
+            problems.append(f"{DOCUMENT}:{number}: `{layer}` stands on {', '.join(layers.BELOW[layer]) or 'nothing'}")
+    return problems
+
+
+def check_pictures(tree):
+    """Each picture is what scripts/draw_picture.py makes of the text beside it."""
+    spec = importlib.util.spec_from_file_location("draw_picture", SCRIPT)
+    draw_picture = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(draw_picture)
+    problems = []
+    for path in tree.files("docs", suffixes=(".svg",)):
+        source = path.with_suffix(".txt")
+        try:
+            drawn = draw_picture.draw((tree.root / source).read_text())
+        except (OSError, draw_picture.Wrong) as why:
+            problems.append(f"{path}: cannot be drawn from {source}: {why}")
+            continue
+        if drawn != (tree.root / path).read_text():
+            problems.append(f"{path}: is not what {source} says; run scripts/draw_picture.py {source}")
+    return problems
