@@ -376,10 +376,11 @@ TEST_P(own_waits, for_what_needs_a_thread_that_is_in_run_are_let) {
   if (is_simulated()) return;
   runtime rt(options());
   auto one = rt.spawn<middle>(rt.spawn<teller>(on_main(), 7));
+  std::jthread runner;  // joined when nothing holds the program any more, also after a failure
   auto open = std::make_optional(rt.hold());
   std::latch runs(1);
-  rt.post([&] { runs.count_down(); });
-  std::jthread runner([&] { rt.run(); });
+  rt.main().post([&] { runs.count_down(); });  // run() alone does that
+  runner = std::jthread([&] { rt.run(); });
   runs.wait();
   for (int i = 0; i < 200; ++i) EXPECT_EQ(one.ask<&middle::ask_main>().get(), 8);
   open.reset();
