@@ -5,7 +5,7 @@
 // also: type/value mismatch
 #include <troupe/troupe.hpp>
 
-#include "../support/overloaded_methods.hpp"
+#include "../../../support/overloaded_methods.hpp"
 
 void use(troupe::ref<Sum> to) {
 #ifdef CONTROL
