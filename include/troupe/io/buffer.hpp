@@ -1,4 +1,4 @@
-// io_buffer: bytes that came from a stream, in memory of the runtime's that is leased.
+// io_buffer: bytes read from a stream, in memory that is leased from the runtime.
 #pragma once
 
 #include <cstddef>
@@ -13,25 +13,26 @@ class buffer_pool;
 class operation_suspension;
 }  // namespace io
 
-// What stream::read_some() gives. Move-only; the memory goes back to its runtime when this goes, on
-// any thread, also when the stream or the runtime has gone before. One that is kept is no other
-// reader's, but nobody waits for it: who finds none gets a new one. So hold it while its bytes are
-// looked at, and copy what is to stay: a byte that is kept costs all of them.
+// The result of stream::read_some(). Move-only. The destructor gives the memory back to its
+// runtime, on any thread, also after the stream or the runtime has ended. No reader waits for a
+// buffer that you keep: if none is free, a new one is allocated. So hold it while you use its
+// bytes, and copy those that you want to keep: one kept byte keeps the whole buffer.
 //
 // Example (declarations):
 //     troupe::task<> echo_idly(troupe::tcp_stream peer) {
 //       for (;;) {
-//         const troupe::io_buffer came = co_await peer.read_some();  // while it waits the
-//         connection has no buffer if (came.empty()) co_return; co_await
-//         peer.write_all(came.text());
+//         // while it waits the connection has no buffer
+//         const troupe::io_buffer came = co_await peer.read_some();
+//         if (came.empty()) co_return;
+//         co_await peer.write_all(came.text());
 //       }
 //     }
 class io_buffer {
  public:
-  // Bytes that one holds at most.
-  static constexpr std::size_t bytes_max = 4080;  // with what the library notes beside them: a page
+  // The most bytes that one buffer holds.
+  static constexpr std::size_t bytes_max = 4080;  // a page, together with the library's own bytes
 
-  io_buffer() = default;  // without memory
+  io_buffer() = default;  // no memory
   io_buffer(io_buffer&& other) noexcept
       : from_(other.from_),
         data_(std::exchange(other.data_, nullptr)),
@@ -46,12 +47,12 @@ class io_buffer {
   }
   ~io_buffer() { reset(); }
 
-  // At the end of the stream there are none.
+  // True at the end of the stream.
   bool empty() const noexcept { return size_ == 0; }
   std::size_t size() const noexcept { return size_; }
   std::span<std::byte> bytes() const noexcept { return {data_, size_}; }
   std::string_view text() const noexcept { return {reinterpret_cast<const char*>(data_), size_}; }
-  // Gives the memory back before.
+  // Gives the memory back now.
   void reset() noexcept {
     if (data_ != nullptr) give_back();
   }
@@ -62,7 +63,7 @@ class io_buffer {
       : from_(&from), data_(data), size_(size) {}
   void give_back() noexcept;
 
-  io::buffer_pool* from_ = nullptr;  // it lives as long as one of its buffers is out
+  io::buffer_pool* from_ = nullptr;  // lives as long as any of its buffers is leased
   std::byte* data_ = nullptr;
   std::size_t size_ = 0;
 };

@@ -1,4 +1,4 @@
-// endpoint: an address of IPv4 or IPv6, and a port.
+// endpoint: an IPv4 or IPv6 address, and a port.
 #pragma once
 
 #include <netinet/in.h>
@@ -9,7 +9,7 @@
 
 namespace troupe {
 
-// A value; 28 bytes. Names of hosts are not resolved here.
+// A value of 28 bytes. It holds a numeric address; use resolve() for host names.
 //
 // Example:
 //     const auto here = troupe::endpoint::parse("[::1]:8080");
@@ -19,20 +19,20 @@ class endpoint {
   // 0.0.0.0, port 0.
   endpoint() noexcept : endpoint(any(0)) {}
 
-  // "127.0.0.1:80", "[::1]:80". Throws option_error for anything else.
+  // Parses "127.0.0.1:80" or "[::1]:80". Throws option_error for any other text.
   static endpoint parse(std::string_view text);
   static endpoint any(std::uint16_t port) noexcept { return v4(INADDR_ANY, port); }
   static endpoint loopback(std::uint16_t port) noexcept { return v4(INADDR_LOOPBACK, port); }
-  // All addresses of IPv6; as a listener's, those of IPv4 as well where the system is set so.
+  // All addresses of IPv6. A listener at it also accepts IPv4, if the system is configured so.
   static endpoint any_v6(std::uint16_t port) noexcept;
   static endpoint loopback_v6(std::uint16_t port) noexcept;
 
   std::uint16_t port() const noexcept;
   bool is_v6() const noexcept { return address_.family.sa_family == AF_INET6; }
-  // As parse() takes it.
+  // The text that parse() accepts.
   std::string to_string() const;
 
-  // What the system's calls take, and fill.
+  // The address in the form that system calls read and write.
   sockaddr* data() noexcept { return &address_.family; }
   const sockaddr* data() const noexcept { return &address_.family; }
   socklen_t size() const noexcept { return is_v6() ? sizeof address_.v6 : sizeof address_.v4; }

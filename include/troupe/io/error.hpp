@@ -1,4 +1,4 @@
-// The errors of I/O.
+// error: the errors of I/O.
 #pragma once
 
 #include <cstddef>
@@ -14,13 +14,14 @@ namespace troupe {
 //
 // Example:
 //     try { throw troupe::io_error("connect", "127.0.0.1:1", ECONNREFUSED); }
-//     catch (const troupe::io_error& e) { std::cerr << e.what() << (e.code() ==
-//     std::errc::connection_refused) << '\n'; }
+//     catch (const troupe::io_error& e) {
+//       std::cerr << e.what() << (e.code() == std::errc::connection_refused) << '\n';
+//     }
 class io_error : public error {
  public:
   io_error(const char* operation, const std::string& peer, int number);
 
-  // Of the generic category: compare it with std::errc.
+  // In the generic category: compare it with std::errc.
   std::error_code code() const noexcept { return {number_, std::generic_category()}; }
   // "connect", "read", …
   const char* operation() const noexcept { return operation_; }
@@ -30,18 +31,19 @@ class io_error : public error {
   int number_;
 };
 
-// The peer closed the stream before all came that was asked for. What did come is in the buffer.
+// The peer closed the stream before all requested bytes had arrived. The buffer holds those that
+// have.
 class end_of_stream : public error {
  public:
   end_of_stream(const char* operation, const std::string& peer, std::size_t bytes);
-  // How many bytes came.
+  // How many bytes arrived.
   std::size_t bytes() const noexcept { return bytes_; }
 
  private:
   std::size_t bytes_;
 };
 
-// A file has fewer bytes than were asked for. What there was has been read, or sent.
+// A file has fewer bytes than were requested. Those that it has were read, or sent.
 class end_of_file : public error {
  public:
   end_of_file(const char* operation, const std::string& path, std::size_t bytes);

@@ -1,4 +1,4 @@
-// Files: opened, read, written and closed without a thread of the pool waiting for a disk.
+// file: opens, reads, writes and closes files without blocking a thread of the pool on a disk.
 #pragma once
 
 #include <sys/stat.h>
@@ -19,7 +19,7 @@ namespace troupe {
 class file;
 class stream;
 
-// Of file::open(). Descriptors are closed on exec, always.
+// Options of file::open(). Each descriptor is opened with close-on-exec.
 //
 // Example:
 //     troupe::open_options fresh;
@@ -27,29 +27,29 @@ class stream;
 struct open_options {
   bool read = true;
   bool write = false;
-  // Made when it is not there. Needs `write`.
+  // Creates the file if it does not exist. Needs `write`.
   bool create = false;
-  // It must not be there. Needs `create`.
+  // The file must not exist yet. Needs `create`.
   bool exclusive = false;
-  // What it has is gone. Needs `write`.
+  // Removes the file's former content. Needs `write`.
   bool truncate = false;
-  // Each write goes to the end, wherever that is then. Needs `write`.
+  // Each write goes to the end of the file at the time of the write. Needs `write`.
   bool append = false;
-  // Of a file that is made; the process' umask is taken from that.
+  // Permissions of a created file, less the process' umask.
   unsigned permissions = 0666;
 };
 
-// What is known of an open file.
+// The properties of an open file.
 struct file_status {
   std::uint64_t bytes = 0;
   std::chrono::system_clock::time_point modified;
-  bool is_regular = false;  // neither a folder, nor a device, nor a pipe
+  bool is_regular = false;  // neither a directory, nor a device, nor a pipe
   bool is_directory = false;
 };
 
 namespace io {
 
-// Open for as long as somebody has it: a file, or an operation of one.
+// An open descriptor, shared by the file and its operations; closed when the last of them ends.
 struct open_file {
   open_file(int number, std::string name) noexcept : fd(number), path(std::move(name)) {}
   open_file(const open_file&) = delete;
@@ -74,10 +74,10 @@ class open_job {
   std::string path_;
   open_options options_;
   descriptor place_;
-  operation_suspension* unclaimed_ = nullptr;  // what it came to is nobody's yet
+  operation_suspension* unclaimed_ = nullptr;  // the operation whose descriptor nobody owns yet
 };
 
-// What operations of an open file have in common.
+// The common part of all operations of an open file.
 class file_job {
  public:
   explicit file_job(open_file_ptr of) noexcept : of_(std::move(of)) {}
@@ -88,7 +88,7 @@ class file_job {
   open_file_ptr of_;
 
  private:
-  descriptor place_;  // its own: any number may be under way
+  descriptor place_;  // each operation has its own, since any number may be under way
 };
 
 class file_read_job : public file_job {
@@ -113,7 +113,7 @@ class file_write_job : public file_job {
   static constexpr action what = action::write_at;
   file_write_job(open_file_ptr to, std::int64_t offset, std::string_view bytes, bool whole) noexcept
       : file_job(std::move(to)), bytes_(bytes), offset_(offset), whole_(whole) {}
-  // Owns them.
+  // Owns the bytes.
   file_write_job(open_file_ptr to, std::int64_t offset, std::string&& bytes, bool whole) noexcept
       : file_job(std::move(to)),
         owned_(std::move(bytes)),
@@ -178,25 +178,26 @@ class close_job : public file_job {
 
 }  // namespace io
 
-// An open file. Move-only; closed when it goes, which may hold its thread for a moment on some file
-// systems, and tells of no error: for those there is close(). A folder can be opened to be looked
-// at, by status(). For what has no positions (a terminal, a named pipe) use pipe_stream: here a
-// read of it waits or fails with resource_unavailable_try_again, as the backend has it, when there
-// is nothing.
+// An open file. Move-only. A directory can be opened too, for status().
 //
-// co_await what these methods return, at once, in a handler or a task, with .timeout(span) and
-// .stop(token) if you like. They throw io_error, which names the path; timed_out; cancelled. What
-// the system has in memory is read at once; else io_uring does it, or a thread of the side pool
-// (runtime_options::blocking_threads). A read that has begun on such a thread cannot be
-// interrupted: then a timeout or a stop waits until it has ended, and its result is given. So a
-// buffer is never touched later, and a file that is opened just as a timeout comes is given or
-// closed. Under the simulated policy files are the machine's own; the seed chooses what waits, for
-// how much virtual time, and what comes in parts.
+// The destructor closes the file. On some file systems this may block the thread for a moment, and
+// it reports no error; use close() to learn of errors. For a file without positions (a terminal, a
+// named pipe) use pipe_stream: if such a file has no data, a read of it here waits or fails with
+// resource_unavailable_try_again, depending on the backend.
 //
-// Any number of operations may be under way at a time, but for those without an offset: these
-// follow the file's position, one after the other. The file stays open until all have ended. Cost:
-// one system call and no allocation when it is done at once, about 20 us by a thread of the side
-// pool.
+// Use: co_await the return values of these methods, at once, in a handler or a task, optionally
+// with .timeout(span) and .stop(token). Errors: they throw io_error, which names the path;
+// timed_out; cancelled. Data in the system's memory is read at once; otherwise io_uring reads it,
+// or a thread of the blocking pool (runtime_options::blocking_threads). A read that has begun on
+// such a thread cannot be interrupted: a timeout or a stop then waits until it has ended, and its
+// result is given. So no operation touches a buffer after its end, and a file that is opened at the
+// moment of a timeout is given or closed. Under the simulated policy the files are the real ones;
+// the seed decides which operations wait, for how much virtual time, and which are done in parts.
+//
+// Limits: any number of operations may be under way at the same time, except for those without an
+// offset: these use the file's position, so they run one after the other. The file stays open until
+// all have ended. Cost: one system call and no allocation for an operation that is done at once;
+// about 20 us for one on a thread of the blocking pool.
 //
 // Example (declarations):
 //     troupe::task<> put(std::string line) {
@@ -218,35 +219,35 @@ class file {
  public:
   file() = default;  // not open
 
-  // Throws also option_error for options that contradict each other, and for a path with a zero in
-  // it.
+  // Opens the file at `path`. Also throws option_error for options that contradict each other, and
+  // for a path that contains a zero byte.
   static io::awaitable<io::open_job> open(std::string_view path, const open_options& options = {}) {
     return io::awaitable<io::open_job>(std::in_place, path, options);
   }
 
-  // A descriptor that is open already, and is this file's from now on; `path` is for the texts of
-  // errors. Throws std::bad_alloc, and has closed it then.
+  // Takes ownership of a descriptor that is already open. `path` is only used in the texts of
+  // errors. Throws std::bad_alloc, and has then closed the descriptor.
   static file adopt(int fd, std::string path);
-  // Another handle of the same open file, which stays open until the last one has gone. They have
-  // one position.
+  // Another handle of the same open file; both use the same position. The file stays open until the
+  // last handle is destroyed.
   file share() const noexcept { return file(open_); }
 
-  // From that byte on: as many as there are up to the size of the buffer, perhaps fewer, but one at
-  // least; 0 at the end.
+  // Reads from byte `offset` on, at most as many bytes as the buffer holds. Returns how many it
+  // read: at least 1, perhaps fewer than there are; 0 at the end of the file.
   auto read_at(std::uint64_t offset, std::span<std::byte> to) noexcept {
     return reads(checked_offset(offset), to, false);
   }
   auto read_at(std::uint64_t offset, std::span<char> to) noexcept {
     return reads(checked_offset(offset), std::as_writable_bytes(to), false);
   }
-  // All of it. Throws end_of_file when there are fewer.
+  // Fills the whole buffer. Throws end_of_file if the file has fewer bytes.
   auto read_exact_at(std::uint64_t offset, std::span<std::byte> to) noexcept {
     return reads(checked_offset(offset), to, true);
   }
   auto read_exact_at(std::uint64_t offset, std::span<char> to) noexcept {
     return reads(checked_offset(offset), std::as_writable_bytes(to), true);
   }
-  // The same from where the last one of these, or of write(), ended.
+  // The same from the file's position, where the last read() or write() without an offset ended.
   auto read(std::span<std::byte> to) noexcept { return reads(here, to, false); }
   auto read(std::span<char> to) noexcept { return reads(here, std::as_writable_bytes(to), false); }
   auto read_exact(std::span<std::byte> to) noexcept { return reads(here, to, true); }
@@ -254,7 +255,8 @@ class file {
     return reads(here, std::as_writable_bytes(to), true);
   }
 
-  // How many were written: fewer only when there is no more room, or it was interrupted.
+  // Writes the bytes. Returns how many it wrote: fewer than all only if the disk is full or the
+  // call was interrupted.
   auto write_at(std::uint64_t offset, std::string_view bytes) noexcept {
     return writes(checked_offset(offset), bytes, false);
   }
@@ -263,7 +265,8 @@ class file {
   }
   auto write(std::string_view bytes) noexcept { return writes(here, bytes, false); }
   auto write(std::span<const std::byte> bytes) noexcept { return writes(here, text(bytes), false); }
-  // All of it; a string that is moved in lives as long as it must.
+  // Writes all bytes. A string that is moved in is kept until the operation has ended; other bytes
+  // stay the caller's.
   auto write_all_at(std::uint64_t offset, std::string_view bytes) noexcept {
     return writes(checked_offset(offset), bytes, true);
   }
@@ -283,8 +286,8 @@ class file {
   }
   auto write_all(std::string&& bytes) noexcept { return writes(here, std::move(bytes), true); }
 
-  // Until what was written is on the disk; fdatasync() without what is said of the file but its
-  // size.
+  // Completes when the written data is on the disk. fdatasync() leaves out the file's properties
+  // except for its size.
   io::awaitable<io::sync_job> fsync() noexcept {
     return io::awaitable<io::sync_job>(std::in_place, open_, false);
   }
@@ -292,8 +295,8 @@ class file {
     return io::awaitable<io::sync_job>(std::in_place, open_, true);
   }
 
-  // What the system knows by now; of a file on another machine that may be a moment old. Never
-  // waits.
+  // The properties that the system knows now; for a file on another machine they may be a moment
+  // old. Never waits.
   io::awaitable<io::status_job> status() noexcept {
     return io::awaitable<io::status_job>(std::in_place, open_);
   }
@@ -301,24 +304,25 @@ class file {
     return io::awaitable<io::size_job>(std::in_place, open_);
   }
 
-  // The file is not open any more when co_await gives or throws, and io_error says that something
-  // of it was lost. Ended early, and where other operations are still under way, it is closed as by
-  // its destructor.
+  // Closes the file. When co_await returns or throws, the file is no longer open; io_error says
+  // that some of its data was lost. If the operation is ended early, or while other operations are
+  // under way, the file is closed as by its destructor.
   io::awaitable<io::close_job> close() noexcept {
     return io::awaitable<io::close_job>(std::in_place, std::move(open_));
   }
 
   bool is_open() const noexcept { return open_ != nullptr; }
-  // As it was given to open().
+  // The path that was passed to open().
   const std::string& path() const;
-  // For the system's own calls; it stays this file's. -1 when it is not open.
+  // The descriptor, for direct system calls; this file still owns it. -1 if the file is not open.
   int fd() const noexcept { return open_ == nullptr ? -1 : open_->fd; }
 
  private:
   friend io::open_job;
   friend stream;
   static constexpr auto here = static_cast<std::uint64_t>(io::own_position);
-  // The system refuses all that are so great; that one would else be the file's position.
+  // The system refuses such large offsets. The largest one is excluded because it means the file's
+  // position.
   static constexpr std::uint64_t checked_offset(std::uint64_t offset) noexcept {
     return offset == here ? here - 1 : offset;
   }

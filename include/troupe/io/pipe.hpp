@@ -1,4 +1,4 @@
-// Pipes, and the standard input and output.
+// pipe: pipes, and standard input and output.
 #pragma once
 
 #include <utility>
@@ -7,10 +7,10 @@
 
 namespace troupe {
 
-// One end of a pipe, or a descriptor that was opened elsewhere and is read and written like one: a
-// device, a terminal. Reads of the writing end, and writes to the reading end, throw io_error. The
-// first one of a process that is made turns off the signal SIGPIPE, unless the program handles it:
-// a write to a pipe that nobody reads is an io_error (broken_pipe).
+// One end of a pipe, or a descriptor that was opened elsewhere and is used like one: a device, a
+// terminal. Errors: a read of the writing end, and a write to the reading end, throw io_error. The
+// first pipe_stream of a process turns off the signal SIGPIPE, unless the program handles it, so
+// that a write to a pipe that nobody reads is an io_error (broken_pipe).
 //
 // Example (declarations):
 //     troupe::task<> answer() {
@@ -23,12 +23,12 @@ class pipe_stream : public stream {
  public:
   pipe_stream() = default;
 
-  // {to read from, to write to}. Throws io_error.
+  // Returns {the end to read from, the end to write to}. Throws io_error.
   static std::pair<pipe_stream, pipe_stream> make();
-  // Owns it from now on, and makes it non-blocking. Throws io_error.
+  // Takes ownership of the descriptor, and makes it non-blocking. Throws io_error.
   static pipe_stream adopt(int fd);
-  // Shared with other processes, it stays as it is, and open. Each reading call reads once when
-  // there is something.
+  // A descriptor that is shared with other processes: it stays blocking, and it stays open. Each
+  // read call makes one system call, after data has arrived.
   static pipe_stream standard_input();
   static pipe_stream standard_output();
 

@@ -1,4 +1,4 @@
-// Child processes: started, talked to by pipes, and awaited.
+// process: starts child processes, talks to them through pipes, and waits for their end.
 #pragma once
 
 #include <sys/types.h>
@@ -24,9 +24,9 @@ namespace troupe {
 class exit_status {
  public:
   exit_status(int number, bool by_signal) noexcept : number_(number), by_signal_(by_signal) {}
-  // It exited by itself, with 0.
+  // Whether the process exited by itself, with 0.
   bool success() const noexcept { return !by_signal_ && number_ == 0; }
-  // What it exited with; empty when a signal ended it.
+  // The exit code; empty if a signal ended the process.
   std::optional<int> code() const noexcept {
     return by_signal_ ? std::nullopt : std::optional(number_);
   }
@@ -42,15 +42,15 @@ class exit_status {
   bool by_signal_;
 };
 
-// What one of a child's standard streams is.
+// The object to which one of a child's standard streams is connected.
 class child_stream {
  public:
   static child_stream inherit() noexcept { return child_stream(from::inherited, -1); }
   // /dev/null.
   static child_stream null() noexcept { return child_stream(from::null, -1); }
-  // Its other end is the process object's: in(), out(), err().
+  // A pipe, whose other end is in the process object: in(), out(), err().
   static child_stream pipe() noexcept { return child_stream(from::pipe, -1); }
-  // That descriptor, which stays the caller's, and open until start() has returned.
+  // That descriptor, which the caller keeps, and must keep open until start() has returned.
   static child_stream descriptor(int fd) noexcept { return child_stream(from::descriptor, fd); }
 
  private:
@@ -61,7 +61,7 @@ class child_stream {
   int fd_;
 };
 
-// Of process::start().
+// Options of process::start().
 //
 // Example:
 //     troupe::process_options quiet;
@@ -70,18 +70,18 @@ struct process_options {
   child_stream in = child_stream::inherit();
   child_stream out = child_stream::inherit();
   child_stream err = child_stream::inherit();
-  // "NAME=value" each. Default: this process' own.
+  // Each is "NAME=value". Default: the environment of this process.
   std::optional<std::vector<std::string>> environment{};
-  // Where it starts. Default: where this process is.
+  // The child's working directory. Default: that of this process.
   std::string directory{};
-  // True: a session of its own, whose process group has its number: signals of the terminal do not
-  // reach it. Default false.
+  // True: the child gets a session of its own, whose process group has the child's number, so
+  // signals of the terminal do not reach it. Default false.
   bool new_session = false;
 };
 
 namespace io {
 
-struct child;  // of a process that was started; it is reaped once, whoever does it
+struct child;  // a started process; it is reaped exactly once
 
 class exit_job {
  public:
@@ -98,14 +98,14 @@ class exit_job {
 
 }  // namespace io
 
-// A child process. Move-only. The child has the signals' default effects and no descriptor but the
-// three; of a program that another thread starts meanwhile it may be otherwise, if that was opened
-// without O_CLOEXEC.
+// A child process. Move-only. The child starts with the default effects of all signals and with
+// only its three standard descriptors. If another thread starts a program at the same time, that
+// program may inherit descriptors that were opened without O_CLOEXEC.
 //
-// When the object goes the child runs on, and is reaped in the background as soon as it ends, so
-// that no zombie is left; its pipes are closed. To end it with the object use kill() first. Needs
-// pidfd_open (Linux 5.3). Under the simulated policy children are the machine's own, and waiting
-// for them takes real time.
+// Lifetime: when the object is destroyed, its pipes are closed and the child keeps running; the
+// library reaps the child in the background when it ends, so no zombie is left. To end the child
+// with the object, call kill() first. Needs pidfd_open (Linux 5.3). Under the simulated policy
+// children are real, and waiting for them takes real time.
 //
 // Example (declarations):
 //     troupe::task<std::string> sorted(std::string lines) {
@@ -126,32 +126,34 @@ class exit_job {
 //     }
 class process {
  public:
-  process() = default;  // none was started
+  process() = default;  // no process
 
-  // Looks the program up in PATH, unless there is a slash in it; `arguments` are those behind the
-  // name. Blocks until the child has begun to run the program: about a millisecond. Any thread.
-  // Throws io_error, which names the program: no_such_file_or_directory, permission_denied, …; the
-  // directory's is meant when that is not there. Throws option_error for a text with a zero byte in
-  // it.
+  // Starts a program. Looks it up in PATH, unless its name contains a slash. `arguments` does not
+  // include the program's name. Thread: any. Cost: blocks until the child has begun to run the
+  // program, about a millisecond. Errors: io_error, which names the program:
+  // no_such_file_or_directory, permission_denied, …; it names the directory if that does not exist.
+  // option_error for a text that contains a zero byte.
   static process start(const std::string& program, const std::vector<std::string>& arguments = {},
                        const process_options& options = {});
 
-  // Until it has ended, in a handler or a task; with .timeout(span) and .stop(token) if you like,
-  // which leave it as it is: wait again. Any number may wait; when it has ended all get the same at
-  // once, and later ones, too. Throws timed_out, cancelled, io_error (no_child_process: the program
-  // has reaped it elsewhere, or ignores SIGCHLD).
+  // Completes when the process has ended. Await it in a handler or a task, optionally with
+  // .timeout(span) and .stop(token), which do not affect the process: you may wait again. Any
+  // number may wait; all get the same status at the same time, and later calls get it too. Errors:
+  // timed_out, cancelled, io_error (no_child_process: the program has reaped it elsewhere, or
+  // ignores SIGCHLD).
   io::awaitable<io::exit_job> wait() { return io::awaitable<io::exit_job>(std::in_place, child_); }
 
-  // Sends it a signal. False when it has ended, and never another process' by its number. Throws
-  // io_error.
+  // Sends it a signal. Returns false if the process has ended; never signals another process that
+  // has the same number now. Throws io_error.
   bool kill(int signal = SIGKILL);
 
-  // The pipes of process_options: written to, and read from. Not open where there is none.
+  // The child's pipes, if process_options asked for them: write to in(), read from out() and err().
+  // Otherwise not open.
   pipe_stream& in() noexcept { return in_; }
   pipe_stream& out() noexcept { return out_; }
   pipe_stream& err() noexcept { return err_; }
 
-  // Its number; 0 when none was started.
+  // The process number; 0 if there is no process.
   pid_t id() const noexcept;
 
  private:

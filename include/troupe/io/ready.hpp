@@ -1,5 +1,5 @@
-// readable and writable: when a descriptor of the program's own is ready: an eventfd, a device, a
-// library's socket.
+// ready: waits until a descriptor of the program's own is ready: an eventfd, a device, the socket
+// of another library.
 #pragma once
 
 #include "troupe/io/operations/suspension.hpp"
@@ -26,11 +26,12 @@ class ready_job {
 
 }  // namespace io
 
-// co_await readable(fd): until a read of it would not block, be it that it would fail or find the
-// end. With .timeout(span) and .stop(token) if you like. It stays yours, and open for as long as
-// you wait. Any number may wait for the same one, all of them are told. Files are always ready.
-// Throws io_error (bad_file_descriptor), timed_out, cancelled. Cost: two system calls when it is
-// not ready yet; for streams of bytes use a stream.
+// co_await readable(fd): completes when a read would not block, including a read that would fail or
+// find the end. writable(fd) is the same for writes. Optionally with .timeout(span) and
+// .stop(token). Any number may wait for the same descriptor; all of them are resumed. Files are
+// always ready. Cost: two system calls if it is not ready yet; for streams of bytes use a stream.
+// Errors: io_error (bad_file_descriptor), timed_out, cancelled. Lifetime: the descriptor stays
+// yours; keep it open while you wait.
 //
 // Example (declarations):
 //     troupe::task<std::uint64_t> next_count(int event_fd) {

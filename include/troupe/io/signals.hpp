@@ -1,4 +1,4 @@
-// Signals of the system (SIGINT, SIGTERM, …) as something to await.
+// signals: makes signals of the system (SIGINT, SIGTERM, …) awaitable.
 #pragma once
 
 #include <csignal>
@@ -33,11 +33,11 @@ struct signal_options {
   bool weak = true;
 };
 
-// While it lives its signals do not have the effect that they had before; they are kept here, from
-// the moment it was made, on whatever thread they come. When several listen to the same one, each
-// of them gets it. Move-only. With the last listener of a signal its former effect is back, unless
-// the program has set another one meanwhile. At most 32 at a time in a process; not for
-// runtime_options::dump_on_sigquit's SIGQUIT.
+// Receives signals instead of their former effect, from listen() on, on whichever thread they
+// arrive, and keeps them for next(). If several listeners receive the same signal, each of them
+// gets it. Move-only. When the last listener for a signal is destroyed, the signal's former effect
+// is restored, unless the program has set another one meanwhile. Limits: at most 32 listeners at a
+// time in a process; not for the SIGQUIT of runtime_options::dump_on_sigquit.
 //
 // Example (declarations):
 //     troupe::task<> stop_by_signal(troupe::runtime& rt) {
@@ -52,20 +52,22 @@ class signal_listener {
   signal_listener& operator=(signal_listener&& other) noexcept;
   ~signal_listener() { close(); }
 
-  // Anywhere. Throws option_error for a signal that cannot be caught, or that says that the program
-  // is broken (SIGSEGV, …), usage_error for a 33rd listener, io_error.
+  // Starts to receive these signals. Thread: any. Throws option_error for a signal that cannot be
+  // caught or that reports a broken program (SIGSEGV, …), usage_error for a 33rd listener,
+  // io_error.
   static signal_listener listen(std::initializer_list<int> signals,
                                 const signal_options& options = {});
 
-  // The next one: its number. In a handler or a task; with .timeout(span) and .stop(token) if you
-  // like. One that comes while very many are kept (65,536) is lost; and of a kind, the system
-  // itself keeps one while no thread has time for it.
+  // Waits for the next signal and returns its number. Await it in a handler or a task, optionally
+  // with .timeout(span) and .stop(token). A signal that arrives while 65,536 signals are kept is
+  // lost; also, the system itself keeps only one signal of each number until a thread can receive
+  // it.
   io::awaitable<io::signal_job> next() noexcept {
     return io::awaitable<io::signal_job>(std::in_place, descriptor_, weak_);
   }
 
   bool is_open() const noexcept { return descriptor_.is_open(); }
-  // What is under way ends as cancelled.
+  // Operations that are under way end as cancelled.
   void close() noexcept;
 
  private:

@@ -1,4 +1,4 @@
-// stream: bytes in order, both ways. What tcp_stream, unix_stream and pipes have in common.
+// stream: bytes in order, in both directions. The common base of tcp_stream, unix_stream and pipes.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,8 @@ namespace io {
 class arrival;
 struct at_once;
 
-// `shared`: it may block, since its mode is other processes' as well.
+// `shared`: a descriptor that other processes share too, so that the library must not make it
+// non-blocking.
 enum class stream_kind : std::uint8_t { socket, pipe, shared };
 
 class read_job {
@@ -36,7 +37,7 @@ class read_job {
     wait.asks_first = kind_ == stream_kind::shared;
     return *from_;
   }
-  // Bytes that came are given, whatever came after them.
+  // If bytes have arrived, they are given, whatever happened after them.
   std::size_t finish(operation_suspension& wait) const {
     if (whole_) {
       wait.check_whole("read_exact");
@@ -53,7 +54,7 @@ class read_job {
   stream_kind kind_;
 };
 
-// Bytes is what keeps them: a view of the caller's, or a string that was moved in.
+// Bytes: a view of the caller's bytes, or a string that was moved in.
 template <class Bytes>
 class write_job {
  public:
@@ -61,7 +62,8 @@ class write_job {
   static constexpr action what = action::write;
   write_job(descriptor& to, stream_kind kind, Bytes bytes, bool whole) noexcept
       : to_(&to), bytes_(std::move(bytes)), whole_(whole), kind_(kind) {}
-  // What the system takes here and now needs no wait. True when that was all.
+  // Sends what the system accepts at once, without a wait. Returns true if that completes the
+  // operation.
   bool done_at_once(tasks::coroutine& who) noexcept {
     if (kind_ != stream_kind::socket) return false;
     sent_ = write_at_once(who, *to_, bytes_, whole_);
@@ -77,7 +79,7 @@ class write_job {
     } else {
       wait.done = static_cast<std::size_t>(sent_);
     }
-    // The system does not write to it.
+    // The cast is safe, since the system does not write to the buffer.
     wait.data = reinterpret_cast<std::byte*>(const_cast<char*>(bytes_.data()));
     wait.bytes = bytes_.size();
     wait.whole = whole_;
@@ -95,10 +97,10 @@ class write_job {
   Bytes bytes_;
   bool whole_;
   stream_kind kind_;
-  std::int32_t sent_ = 0;  // at once; or -errno
+  std::int32_t sent_ = 0;  // bytes sent at once; or -errno
 };
 
-// A read whose buffer is leased when something has come.
+// A read whose buffer is leased only when data has arrived.
 class lease_job {
  public:
   using result = io_buffer;
@@ -138,16 +140,20 @@ class send_file_job {
 
 }  // namespace io
 
-// All operations: co_await what they return, at once, in a handler or a task; with .timeout(span)
-// and .stop(token) if you like. They suspend the coroutine, never the thread, and throw io_error
-// when the system refuses, timed_out, or cancelled: by the token, by the stop of the actor, or
-// since the stream was closed meanwhile. Whatever ends it, an operation has ended when co_await
-// gives or throws: nothing touches the buffer any more. Buffers are the caller's: in the frame of a
-// coroutine that awaits, or in its actor. Only who lets others shrink a buffer meanwhile (a member
-// of a reentrant actor) can break that. A string that is given away lives as long as it must. One
-// read and one write at a time may be under way; further ones of the same kind follow in turn. When
-// the calling actor is never kept waiting, it yields after 2 operations (64 accepts). Cost: a block
-// of the pool; one system call when it is done at once.
+// Use: co_await the return values of all operations, at once, in a handler or a task, optionally
+// with .timeout(span) and .stop(token).
+//
+// Thread: an operation suspends the coroutine and never blocks the thread. Cost: a block of the
+// pool; one system call for an operation that is done at once. An actor whose operations never wait
+// yields after 2 of them (after 64 accepts). Limits: one read and one write may be under way at a
+// time; further ones of the same kind queue.
+//
+// Errors: io_error if the system refuses, timed_out, or cancelled, which a token, the stop of the
+// actor, or a close() of the stream causes. When co_await returns or throws, for whatever reason,
+// the operation has ended, and nothing touches the buffer any more. Lifetime: buffers belong to the
+// caller, and lie in the frame of the coroutine that awaits, or in its actor. Only a caller that
+// lets other code shrink a buffer meanwhile (a member of a reentrant actor) can break this. A
+// string that is moved in is kept until the operation has ended.
 //
 // Example (declarations):
 //     troupe::task<> copy(troupe::stream& from, troupe::stream& to) {
@@ -162,15 +168,16 @@ class stream {
  public:
   stream() = default;  // not open
 
-  // What is there, up to the size of the buffer, but one byte at least; 0 at the end of the stream,
-  // and at once for no room.
+  // Reads the available bytes, up to the size of the buffer. Waits for at least one byte; returns 0
+  // at the end of the stream, and at once if the buffer is empty.
   io::awaitable<io::read_job> read(std::span<std::byte> to) noexcept { return reads(to, false); }
   io::awaitable<io::read_job> read(std::span<char> to) noexcept {
     return reads(std::as_writable_bytes(to), false);
   }
 
-  // All of it; at once for no room. Throws end_of_stream when the peer closes before. After a
-  // timeout, what came is in the buffer and lost to others.
+  // Fills the whole buffer; an empty buffer completes at once. Throws end_of_stream if the peer
+  // closes first. After a timeout, the bytes that have arrived are in the buffer; no later read
+  // gets them.
   io::awaitable<io::read_job> read_exact(std::span<std::byte> to) noexcept {
     return reads(to, true);
   }
@@ -178,13 +185,14 @@ class stream {
     return reads(std::as_writable_bytes(to), true);
   }
 
-  // What is there, in a buffer that is leased; empty at the end of the stream. While it waits there
-  // is no buffer: so an idle connection costs none. Throws also io_error (not_enough_memory).
+  // Reads the available bytes into a leased buffer, which is empty at the end of the stream. While
+  // the operation waits there is no buffer, so an idle connection costs none. Also throws io_error
+  // (not_enough_memory).
   io::awaitable<io::lease_job> read_some() noexcept {
     return io::awaitable<io::lease_job>(std::in_place, descriptor_, kind_);
   }
 
-  // As much as there is room for: how many bytes.
+  // Writes as many bytes as the system accepts. Returns how many.
   io::awaitable<io::write_job<std::string_view>> write(std::string_view bytes) noexcept {
     return writes(bytes, false);
   }
@@ -192,7 +200,7 @@ class stream {
     return writes(as_text(bytes), false);
   }
 
-  // All of it.
+  // Writes all bytes.
   io::awaitable<io::write_job<std::string_view>> write_all(std::string_view bytes) noexcept {
     return writes(bytes, true);
   }
@@ -210,16 +218,16 @@ class stream {
     return writes(std::move(bytes), true);
   }
 
-  // So many bytes of a file from `offset` on, without a copy of them in the program: sendfile(2).
-  // It counts as a write. Throws also end_of_file, when the file has fewer; what it has is sent by
-  // then. What the system has not in memory is read from the disk meanwhile, by the thread that
-  // sends it.
+  // Sends `bytes` bytes of a file, from `offset` on, without a copy in the program: sendfile(2).
+  // Counts as a write. Also throws end_of_file if the file has fewer bytes; those that it has are
+  // then sent. Data that the system does not have in memory is read from the disk by the sending
+  // thread, which blocks for that time.
   io::awaitable<io::send_file_job> send_file(const file& from, std::uint64_t offset,
                                              std::size_t bytes) noexcept {
     return io::awaitable<io::send_file_job>(std::in_place, descriptor_, kind_, from.open_, offset,
                                             bytes, true);
   }
-  // As much of them as there is room for: how many. 0 at the end of the file.
+  // Sends as many of these bytes as the system accepts. Returns how many; 0 at the end of the file.
   io::awaitable<io::send_file_job> send_file_some(const file& from, std::uint64_t offset,
                                                   std::size_t bytes) noexcept {
     return io::awaitable<io::send_file_job>(std::in_place, descriptor_, kind_, from.open_, offset,
@@ -227,15 +235,15 @@ class stream {
   }
 
   bool is_open() const noexcept { return descriptor_.is_open(); }
-  // What is under way ends as cancelled.
+  // Operations that are under way end as cancelled.
   void close() noexcept { descriptor_.close(); }
-  // For the system's own calls; it stays this stream's. -1 when it is not open.
+  // The descriptor, for direct system calls; this stream still owns it. -1 if it is not open.
   int fd() const noexcept { return descriptor_.fd(); }
 
  protected:
   explicit stream(io::descriptor&& open, io::stream_kind kind) noexcept
       : descriptor_(std::move(open)), kind_(kind) {}
-  [[no_unique_address]] io::descriptor descriptor_;  // what it does not fill is the next one's
+  [[no_unique_address]] io::descriptor descriptor_;  // a derived class uses its padding
 
  private:
   friend io::arrival;

@@ -1,4 +1,4 @@
-// TCP: listeners, and streams to a peer.
+// tcp: listeners, and streams to a peer.
 #pragma once
 
 #include <utility>
@@ -28,29 +28,34 @@ class connect_job {
 
 }  // namespace io
 
-// A connection. Move-only; closed when it goes. Small writes are sent at once (TCP_NODELAY).
+// A TCP connection. Move-only; the destructor closes it. Small writes are sent at once
+// (TCP_NODELAY).
 //
 // Example (declarations):
 //     troupe::task<std::string> ask_for_time(troupe::endpoint server) {
-//       troupe::tcp_stream peer = co_await
-//       troupe::tcp_stream::connect(server).timeout(std::chrono::seconds(5)); co_await
-//       peer.write_all("time?\n"); std::array<char, 64> line; const std::size_t bytes = co_await
-//       peer.read(line); co_return std::string(line.data(), bytes);
+//       troupe::tcp_stream peer =
+//           co_await troupe::tcp_stream::connect(server).timeout(std::chrono::seconds(5));
+//       co_await peer.write_all("time?\n");
+//       std::array<char, 64> line;
+//       const std::size_t bytes = co_await peer.read(line);
+//       co_return std::string(line.data(), bytes);
 //     }
 class tcp_stream : public stream {
  public:
   tcp_stream() = default;
 
-  // In a handler or a task. Throws io_error: connection_refused, host_unreachable, …
+  // Connects to a server. Await it in a handler or a task. Throws io_error: connection_refused,
+  // host_unreachable, …
   static io::awaitable<io::connect_job> connect(const endpoint& to) noexcept {
     return io::awaitable<io::connect_job>(std::in_place, to);
   }
 
-  // Nothing more is written; the peer reads to the end. Throws io_error.
+  // Ends the stream to the peer, which then reads the end of the stream. Reading is still possible.
+  // Throws io_error.
   void shutdown_write();
-  // Off: small writes wait for each other for up to 40 ms, to share packets. Throws io_error.
+  // Off: the system delays small writes by up to 40 ms to send them in one packet. Throws io_error.
   void set_no_delay(bool on);
-  // Throws io_error, when the connection is no more.
+  // The addresses of the two ends. Throw io_error if the connection no longer exists.
   endpoint local() const;
   endpoint peer() const;
 
@@ -80,20 +85,20 @@ class tcp_listener {
  public:
   tcp_listener() = default;  // not open
 
-  // Port 0: the system chooses one; see local(). Anywhere; under the simulated policy in a handler
-  // or a task. Throws io_error: address_in_use, permission_denied, …
+  // Opens a listener. Port 0: the system chooses a port; see local(). Thread: any; under the
+  // simulated policy in a handler or a task. Throws io_error: address_in_use, permission_denied, …
   static tcp_listener listen(const endpoint& at, const listen_options& options = {});
 
-  // The next connection. When the process has no descriptor left it throws io_error,
-  // too_many_files_open, and the connection goes on waiting: accept it when some have been closed.
-  // Several may wait at a time.
+  // Waits for the next connection. Several calls may wait at a time. If the process has no
+  // descriptor left, it throws io_error, too_many_files_open, and the connection stays in the
+  // queue: accept it after other descriptors were closed.
   io::awaitable<io::accept_job<tcp_stream>> accept() noexcept {
     return io::awaitable<io::accept_job<tcp_stream>>(std::in_place, descriptor_, weak_, ahead_);
   }
 
-  // The same for a server: when there is no descriptor or no memory left it does not throw, but
-  // waits until a stream of this runtime is closed, or for a moment, 100 ms at last, and looks
-  // again. Connections wait in the system's queue meanwhile. The listener must outlive the task.
+  // The same for a server: if no descriptor or no memory is left, it does not throw. It waits until
+  // a stream of this runtime is closed, or for a short time of at most 100 ms, and tries again;
+  // connections stay in the system's queue meanwhile. Lifetime: the listener must outlive the task.
   task<tcp_stream> accept_when_able(std::stop_token end = {});
 
   endpoint local() const;

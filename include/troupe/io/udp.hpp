@@ -1,4 +1,4 @@
-// UDP: datagrams to and from anybody.
+// udp: datagrams to and from any address.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,11 @@
 
 namespace troupe {
 
-// What came: its first `bytes` bytes are in the buffer.
+// A received datagram; the first `bytes` bytes of the buffer hold its content.
 struct datagram {
   std::size_t bytes = 0;
   endpoint from;
-  bool truncated = false;  // the rest did not fit, and is lost
+  bool truncated = false;  // the datagram was larger than the buffer; the rest is lost
 };
 
 namespace io {
@@ -55,19 +55,20 @@ class send_job {
 }  // namespace io
 
 struct udp_options {
-  // Several sockets share the port, and the system spreads the senders over them. Default false.
+  // Several sockets share the port, and the system distributes the senders among them. Default
+  // false.
   bool reuse_port = false;
-  // May send to a network's broadcast address. Default false.
+  // Allows datagrams to a network's broadcast address. Default false.
   bool broadcast = false;
   // True: the program may be out of work while this waits for datagrams. Default false.
   bool weak = false;
 };
 
-// A socket of UDP. Move-only; closed when it goes. As with a stream, operations are awaited at
-// once, with .timeout(span) and .stop(token) if you like, and throw io_error, timed_out or
-// cancelled. A datagram comes whole, twice, or not at all, and in any order: the simulated network
-// changes the order, and loses what finds no room (200 KiB a socket). At most 65,507 bytes (over
-// IPv4) are sent at a time; past 1,472 the network may have to cut them up.
+// A UDP socket. Move-only; the destructor closes it. As with a stream, await operations at once,
+// optionally with .timeout(span) and .stop(token); they throw io_error, timed_out or cancelled. A
+// datagram arrives whole, twice, or not at all, in any order. The simulated network changes the
+// order, and drops datagrams for which a socket has no space (200 KiB for each socket). Limits: a
+// datagram has at most 65,507 bytes (over IPv4); one above 1,472 bytes may be split by the network.
 //
 // Example (declarations):
 //     troupe::task<> answer(troupe::udp_socket socket) {
@@ -81,15 +82,16 @@ class udp_socket {
  public:
   udp_socket() = default;  // not open
 
-  // Receives what is sent there. Port 0: the system chooses one; see local(). Anywhere; under the
-  // simulated policy in a handler or a task. Throws io_error: address_in_use, permission_denied, …
+  // Opens a socket that receives at this address. Port 0: the system chooses a port; see local().
+  // Thread: any; under the simulated policy in a handler or a task. Throws io_error:
+  // address_in_use, permission_denied, …
   static udp_socket bind(const endpoint& at, const udp_options& options = {});
-  // To one peer, and from it alone. Does not wait, and does not know whether somebody is there:
-  // when the peer's system says that nobody is, a later operation throws io_error,
+  // Opens a socket for one peer only. Does not wait, and does not find out whether the peer exists:
+  // if the peer's system reports that no socket is there, a later operation throws io_error,
   // connection_refused.
   static udp_socket connect(const endpoint& to, const udp_options& options = {});
 
-  // The next datagram.
+  // Waits for the next datagram.
   io::awaitable<io::receive_job> receive(std::span<std::byte> to) noexcept {
     return io::awaitable<io::receive_job>(std::in_place, descriptor_, to, weak_);
   }
@@ -97,8 +99,8 @@ class udp_socket {
     return receive(std::as_writable_bytes(to));
   }
 
-  // One datagram, to the peer that it was connected to, or to this one. The bytes stay the caller's
-  // until it is sent.
+  // Sends one datagram to the connected peer, or to `to`. The caller keeps the bytes until the
+  // operation has ended.
   io::awaitable<io::send_job> send(std::string_view bytes) noexcept {
     return io::awaitable<io::send_job>(std::in_place, descriptor_, bytes);
   }
@@ -106,10 +108,10 @@ class udp_socket {
     return io::awaitable<io::send_job>(std::in_place, descriptor_, bytes, to);
   }
 
-  // Throws io_error.
+  // The local address. Throws io_error.
   endpoint local() const;
   bool is_open() const noexcept { return descriptor_.is_open(); }
-  // What is under way ends as cancelled.
+  // Operations that are under way end as cancelled.
   void close() noexcept { descriptor_.close(); }
   int fd() const noexcept { return descriptor_.fd(); }
 

@@ -1,5 +1,5 @@
-// Datagrams of the Unix domain: between processes of one machine, by a path. None is lost, and they
-// come in order.
+// unix_datagram: datagrams in the Unix domain, between processes of one machine, addressed by a
+// path. None is lost, and they arrive in order.
 #pragma once
 
 #include <sys/un.h>
@@ -16,11 +16,11 @@
 
 namespace troupe {
 
-// What came: its first `bytes` bytes are in the buffer.
+// A received datagram; the first `bytes` bytes of the buffer hold its content.
 struct unix_message {
   std::size_t bytes = 0;
-  std::string from;        // the sender's path; empty when it has none
-  bool truncated = false;  // the rest did not fit, and is lost
+  std::string from;        // the sender's path; empty if it has none
+  bool truncated = false;  // the datagram was larger than the buffer; the rest is lost
 };
 
 namespace io {
@@ -48,9 +48,10 @@ struct unix_datagram_options {
   bool weak = false;
 };
 
-// Move-only; closed when it goes, and the file that it made is removed. Operations are awaited as
-// those of a udp_socket. A datagram has at most some 200 KB (net.core.wmem_default), or io_error,
-// message_size; some ten wait to be received (net.unix.max_dgram_qlen).
+// A socket for such datagrams. Move-only; the destructor closes it and removes the file that it
+// created. Await operations as those of a udp_socket. Limits: a datagram has at most about 200 KB
+// (net.core.wmem_default), or send throws io_error, message_size; about ten datagrams wait to be
+// received (net.unix.max_dgram_qlen).
 //
 // Example (declarations):
 //     troupe::task<> answer(troupe::unix_datagram socket) {
@@ -58,25 +59,25 @@ struct unix_datagram_options {
 //       for (;;) {
 //         const troupe::unix_message came = co_await socket.receive(buffer);
 //         const std::string_view text(buffer.data(), came.bytes);
-//         if (!came.from.empty() && !socket.try_send(text, came.from)) std::cerr << came.from << "
-//         is full\n";
+//         if (!came.from.empty() && !socket.try_send(text, came.from))
+//           std::cerr << came.from << " is full\n";
 //       }
 //     }
 class unix_datagram {
  public:
   unix_datagram() = default;  // not open
 
-  // Receives what is sent to that path; one that begins with '\0' is no file's, but a name. A file
-  // that was left there by one that has died is replaced. Throws io_error: address_in_use, …;
-  // option_error for a path that is empty or longer than 107 bytes. Under the simulated policy in a
-  // handler or a task; paths are the simulation's own then.
+  // Opens a socket that receives at that path. A path that begins with '\0' is a name without a
+  // file. A file that a dead process left there is replaced. Errors: io_error: address_in_use, …;
+  // option_error for a path that is empty or longer than 107 bytes. Thread: any; under the
+  // simulated policy in a handler or a task, where all paths are simulated.
   static unix_datagram bind(const std::string& path, const unix_datagram_options& options = {});
-  // To one peer, and from it alone; with a path of its own, that the peer may answer to, or
-  // without. Throws io_error as well: no_such_file_or_directory, connection_refused.
+  // Opens a socket for one peer only. With `own`, it has a path to which the peer may answer.
+  // Throws the same, and io_error: no_such_file_or_directory, connection_refused.
   static unix_datagram connect(const std::string& to, const std::string& own = {},
                                const unix_datagram_options& options = {});
 
-  // The next datagram.
+  // Waits for the next datagram.
   io::awaitable<io::unix_receive_job> receive(std::span<std::byte> to) noexcept {
     return io::awaitable<io::unix_receive_job>(std::in_place, descriptor_, to, weak_);
   }
@@ -84,18 +85,19 @@ class unix_datagram {
     return receive(std::as_writable_bytes(to));
   }
 
-  // One datagram to the peer that it was connected to: waits until that has room. The bytes stay
-  // the caller's until it is sent. Throws io_error, connection_refused, when the peer has gone.
+  // Sends one datagram to the connected peer, and waits until the peer has space for it. The caller
+  // keeps the bytes until the operation has ended. Throws io_error, connection_refused, if the peer
+  // has gone.
   io::awaitable<io::send_job> send(std::string_view bytes) noexcept {
     return io::awaitable<io::send_job>(std::in_place, descriptor_, bytes);
   }
-  // One to anybody. False when that has no room just now: it does not wait, since the system tells
-  // nobody when there is room again. Connect to whom you send much. Throws io_error:
-  // no_such_file_or_directory, connection_refused, message_size.
+  // Sends one datagram to any path. Returns false if the receiver has no space now. It does not
+  // wait, since the system does not report when there is space again; connect() to a peer to which
+  // you send much. Throws io_error: no_such_file_or_directory, connection_refused, message_size.
   [[nodiscard]] bool try_send(std::string_view bytes, const std::string& to);
 
   bool is_open() const noexcept { return descriptor_.is_open(); }
-  // What is under way ends as cancelled.
+  // Operations that are under way end as cancelled.
   void close() noexcept {
     file_.remove();
     descriptor_.close();

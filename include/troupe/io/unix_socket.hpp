@@ -1,4 +1,4 @@
-// Sockets of the Unix domain: streams between processes of one machine, by a path.
+// unix_socket: streams in the Unix domain, between processes of one machine, addressed by a path.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,7 @@ namespace troupe {
 
 namespace io {
 
-// The file of a socket that was bound; it is removed with this, unless another one has taken its
-// place.
+// The file of a bound socket. The destructor removes the file, unless another file has replaced it.
 class socket_file {
  public:
   socket_file() = default;  // none
@@ -30,7 +29,7 @@ class socket_file {
 
 }  // namespace io
 
-// A connection. Move-only; closed when it goes.
+// A connection. Move-only; the destructor closes it.
 //
 // Example (declarations):
 //     troupe::task<> tell(std::string path) {
@@ -41,15 +40,16 @@ class unix_stream : public stream {
  public:
   unix_stream() = default;
 
-  // To who listens at that path; one that begins with '\0' is no file's, but a name (the abstract
-  // namespace of Linux). Does not wait: the system connects at once or refuses. Throws io_error:
-  // no_such_file_or_directory, connection_refused (nobody listens any more),
-  // resource_unavailable_try_again (too many wait to be accepted); option_error for a path that is
-  // empty, longer than 107 bytes, or has a zero byte within. Under the simulated policy in a
-  // handler or a task.
+  // Connects to the listener at that path. A path that begins with '\0' is a name without a file
+  // (the abstract namespace of Linux). Does not wait: the system connects at once or refuses.
+  // Errors: io_error: no_such_file_or_directory, connection_refused (no listener exists any more),
+  // resource_unavailable_try_again (too many connections wait to be accepted); option_error for a
+  // path that is empty, longer than 107 bytes, or has a zero byte inside. Thread: any; under the
+  // simulated policy in a handler or a task.
   static unix_stream connect(const std::string& path);
 
-  // Nothing more is written; the peer reads to the end. Throws io_error.
+  // Ends the stream to the peer, which then reads the end of the stream. Reading is still possible.
+  // Throws io_error.
   void shutdown_write();
 
  private:
@@ -58,16 +58,16 @@ class unix_stream : public stream {
       : stream(std::move(open), io::stream_kind::socket) {}
 };
 
-// Listens at a path, and removes its file when it goes.
+// Listens at a path. Move-only; the destructor closes the listener and removes its file.
 class unix_listener {
  public:
   unix_listener() = default;  // not open
 
-  // A file that was left there by one that has died is replaced; one at which somebody listens is
-  // not: io_error, address_in_use. (To find out it connects there: a listener that lives sees a
-  // connection that ends at once.) Of the options `backlog` and `weak` are for these. Throws
-  // io_error, and option_error as connect() does. Under the simulated policy in a handler or a
-  // task; paths are the simulation's own then.
+  // Opens a listener. A file that a dead process left there is replaced; a file of a living
+  // listener is not: io_error, address_in_use. (To find this out the function connects to it; a
+  // living listener sees a connection that ends at once.) Only the options `backlog` and `weak`
+  // apply. Throws io_error, and option_error as connect() does. Thread: any; under the simulated
+  // policy in a handler or a task, where all paths are simulated.
   static unix_listener listen(const std::string& path, const listen_options& options = {});
 
   // As tcp_listener::accept().
@@ -80,7 +80,7 @@ class unix_listener {
 
   bool is_open() const noexcept { return descriptor_.is_open(); }
   void close() noexcept {
-    file_.remove();  // first: who finds it finds somebody who listens
+    file_.remove();  // first, so that whoever finds the file finds a listener
     descriptor_.close();
   }
   int fd() const noexcept { return descriptor_.fd(); }

@@ -1,4 +1,4 @@
-// accept: what listeners of all kinds have in common.
+// accept: the common part of all listeners.
 #pragma once
 
 #include <stop_token>
@@ -14,18 +14,19 @@ namespace troupe {
 //     options.backlog = 100;
 //     auto listener = troupe::tcp_listener::listen(troupe::endpoint::loopback(0), options);
 struct listen_options {
-  // Connections that wait to be accepted. Default 4096; the system has a limit of its own
+  // Connections that may wait to be accepted. Default 4096; the system has a limit of its own
   // (net.core.somaxconn).
   int backlog = 4096;
-  // A port that was in use until a moment ago is taken. Default true.
+  // Allows a port that was in use until a moment ago. Default true.
   bool reuse_address = true;
-  // Several listeners share the port, and the system spreads connections over them. Default false.
+  // Several listeners share the port, and the system distributes connections among them. Default
+  // false.
   bool reuse_port = false;
-  // Over io_uring: while somebody accepts, all connections that come are accepted at once, and wait
-  // in the process for the next accept(): up to 64, and what came with the last of these. That
-  // saves a system call a connection. Those that wait when the listener is closed are closed, too.
-  // Default false: nothing is accepted that nobody asked for, as it must be where a server has a
-  // limit.
+  // Only for io_uring. While an accept() is under way, all arriving connections are accepted at
+  // once and wait in the process for the next accept(): up to 64, and those that arrived together
+  // with the last of these. This saves one system call for each connection. When the listener is
+  // closed, the waiting connections are closed too. Default false: no connection is accepted
+  // without an accept(), as a server with a limit needs.
   bool accept_ahead = false;
   // True: the program may be out of work while this waits for connections. Default false.
   bool weak = false;
@@ -49,7 +50,7 @@ class accept_base {
  private:
   descriptor* listener_;
   bool weak_, ahead_;
-  operation_suspension* unclaimed_ = nullptr;  // what it came to is nobody's yet
+  operation_suspension* unclaimed_ = nullptr;  // the operation whose descriptor nobody owns yet
 };
 
 template <class Stream>

@@ -1,5 +1,5 @@
-// descriptor: owns an open descriptor of the system. The library's own; users meet streams and
-// listeners.
+// descriptor: owns an open descriptor of the system. For the library's own use; users meet streams
+// and listeners.
 #pragma once
 
 #include <string>
@@ -13,13 +13,14 @@ namespace troupe::io {
 
 struct slot;
 
-// Move-only. Closes it when it goes; what is pending then ends as cancelled. One thread at a time,
-// but for operations in both directions.
+// Move-only. The destructor closes the descriptor; operations that are under way then end as
+// cancelled. Thread: one at a time, except that operations in the two directions may run at the
+// same time.
 class descriptor {
  public:
   descriptor() = default;
   explicit descriptor(int fd) noexcept : fd_(fd) {}
-  // Somebody else's, which stays open.
+  // Wraps a descriptor that has another owner; it is never closed here.
   static descriptor borrow(int fd) noexcept {
     descriptor made(fd);
     made.borrowed_ = true;
@@ -43,15 +44,16 @@ class descriptor {
   int fd() const noexcept { return fd_; }
   void close() noexcept;
 
-  // Its slot in the reactor of that runtime; it keeps to the first one. Throws usage_error for
-  // another runtime's or when it is not open, io_error, std::bad_alloc.
+  // The descriptor's slot in the reactor of that runtime. The first call binds the descriptor to
+  // the runtime. Throws usage_error if the descriptor is bound to another runtime or is not open;
+  // io_error; std::bad_alloc.
   slot& bind(sched::io_driver_slot& driver);
-  // Its own slot; null before its first operation.
+  // The slot; null before the first operation.
   slot* bound() const noexcept { return slot_; }
-  // The same, if it is of that runtime.
+  // The slot, if the descriptor is bound to that runtime; otherwise null.
   slot* bound_to(const sched::io_driver_slot& driver) const noexcept;
 
-  // "127.0.0.1:80" of a socket that has a peer, else "descriptor 7".
+  // "127.0.0.1:80" for a socket that has a peer; otherwise "descriptor 7".
   std::string peer() const;
 
  private:

@@ -1,5 +1,5 @@
-// operation: one thing asked of the system. The library's own; users meet streams and what those
-// return.
+// operation: one request to the system. For the library's own use; users meet streams and the
+// return values of their methods.
 #pragma once
 
 #include <sys/socket.h>
@@ -14,75 +14,79 @@ struct slot;
 enum class action : std::uint8_t {
   read,      // from a stream
   write,     // to a stream
-  accept,    // the result is a descriptor; the peer comes to `address`
+  accept,    // the result is a descriptor; `address` gets the peer's address
   connect,   // to `address`
-  readable,  // nothing but whether one may read: the result is what poll(2) says
+  readable,  // only whether a read would not block; the result is that of poll(2)
   writable,
-  receive,    // a datagram; the peer comes to `address`
+  receive,    // a datagram; `address` gets the sender's address
   send,       // a datagram, to `address` if there is one
   send_file,  // to a stream, from the file `extra` at `offset`
-  // nothing but whether the peer has gone, whatever is unread: `extra` are the events of poll(2)
-  // that count as that, beside POLLHUP and POLLERR; the result is what poll says. One at a time of
-  // each descriptor
+  // only whether the peer has gone, even if unread data is left. `extra` holds the events of
+  // poll(2) that mean this, besides POLLHUP and POLLERR; the result is that of poll. One at a time
+  // for each descriptor
   ended,
-  // until a descriptor was closed since there had been `offset` such ends; nothing of `at`
+  // waits until a descriptor was closed after the first `offset` such ends; does not use `at`
   room,
-  // Of files. `offset` may be own_position; `begun`: a thread that may block has it.
-  // the result is a descriptor; `data` the path, `extra` the flags, `bytes` the permissions
+  // The rest are for files. `offset` may be own_position; `begun`: a thread that may block executes
+  // it.
+  // the result is a descriptor; `data` is the path, `extra` the flags, `bytes` the permissions
   open,
   read_at,
   write_at,
-  sync,    // `extra`: not 0 when what is said of the file need not be written
-  close,   // `extra`: not 0 when there is nothing to do
+  sync,    // `extra`: not 0 if the file's properties need not be written
+  close,   // `extra`: not 0 if there is nothing to do
   status,  // into the struct statx at `data`
 };
 
 constexpr bool is_of_file(action does) noexcept { return does >= action::open; }
-inline constexpr std::int64_t own_position = -1;  // where the file's last read or write ended
+// the position at which the file's last read or write ended
+inline constexpr std::int64_t own_position = -1;
 
-// What it does stays where it is, buffer and all, until it has completed: once, by what the system
-// said, or with -ECANCELED.
+// The operation and its buffer must not move until it has completed. It completes once, with the
+// system's result or with -ECANCELED.
 struct operation {
   operation(action does, bool is_awaited) noexcept : what(does), awaited(is_awaited) {}
   operation(const operation&) = delete;
   operation& operator=(const operation&) = delete;
 
-  // On the thread that found it done; the operation may be gone afterwards. Not called when it was
-  // done at once.
+  // Called on the thread that found the operation done; the operation may be destroyed afterwards.
+  // Not called if it was done at once.
   void completed() noexcept;
 
   std::byte* data = nullptr;
-  std::size_t bytes = 0, done = 0;  // to do, and done
+  std::size_t bytes = 0, done = 0;  // bytes to transfer, and bytes transferred
   union {
-    sockaddr* address = nullptr;  // of sockets
-    std::int64_t offset;          // of files, and of room
+    sockaddr* address = nullptr;  // for sockets
+    std::int64_t offset;          // for files and `room`
   };
   union {
-    socklen_t address_bytes = 0;  // the room there, then what is filled
+    socklen_t address_bytes = 0;  // the capacity, then the bytes that were filled
     int extra;
   };
-  int result = 0;  // >= 0 (for transfers: that of the last call), or -errno
+  int result = 0;  // >= 0 (for transfers: the result of the last call), or -errno
   slot* at = nullptr;
-  operation* next = nullptr;  // the slot's
+  operation* next = nullptr;  // belongs to the slot
   const action what;
-  const bool awaited : 1;  // an operation_wait; else an arrival
-  // These are set before it starts.
-  bool whole : 1 = false;  // a transfer that goes on until all is done
-  bool weak : 1 = false;   // it does not keep the program alive
-  bool socket : 1 = true;  // what is transferred goes over a socket
-  // a read whose buffer comes from the reactor's pool when something has come
+  const bool awaited : 1;  // an operation_suspension; otherwise an arrival
+  // These members are set before the operation starts.
+  bool whole : 1 = false;  // a transfer that continues until all bytes are done
+  bool weak : 1 = false;   // does not keep the program alive
+  bool socket : 1 = true;  // the transfer goes over a socket
+  // a read that takes a buffer from the reactor's pool when data has arrived
   bool leased : 1 = false;
-  // an accept: connections may be accepted before they are asked for
+  // an accept that may accept connections before they are asked for
   bool ahead : 1 = false;
-  // the descriptor is shared, and blocks: only once the system says that it would not
+  // the descriptor is shared and may block: the call is made only after the system says that it
+  // would not
   bool asks_first : 1 = false;
-  // may be told that it is due, and is then carried out by who awaits it (reactor::carry_out)
+  // may be told that it is due, and is then executed by the coroutine that awaits it
+  // (reactor::carry_out)
   bool in_turn : 1 = false;
   bool pending = false;  // the backend has it
-  bool due = false;      // it was told that it is
-  // Only under the mutex of its slot.
-  bool begun : 1 = false;  // of connect; a leased read: no ring's buffer was to be had
-  bool aside : 1 = false;  // it goes to a thread that may block
+  bool due = false;      // it was told that it is due
+  // These members are only used under the mutex of the slot.
+  bool begun : 1 = false;  // a connect has begun; a leased read: the ring had no buffer left
+  bool aside : 1 = false;  // a thread that may block executes it
 };
 
 }  // namespace troupe::io

@@ -1,5 +1,5 @@
-// wait: a coroutine's wait for an operation. The library's own; users meet what a stream's methods
-// return.
+// operation_suspension: a coroutine's wait for an operation. For the library's own use; users meet
+// the return values of a stream's methods.
 #pragma once
 
 #include <atomic>
@@ -24,28 +24,29 @@ namespace troupe::io {
 class reactor;
 struct at_once;
 
-// The operation lies in a block of the pool, which belongs to the frame of the coroutine that
-// awaits it (its_own), and the buffer in that frame if it is owned. Nothing but its completion ends
-// the wait: a timeout, a stop token and the actor's end ask for that, and wait on. So the frame
-// outlives what the system does with it.
+// The suspension lies in a block of the pool that belongs to the frame of the awaiting coroutine
+// (its_own); the buffer, if it is owned, lies in that frame. Only the completion of the operation
+// ends the wait: a timeout, a stop token and the actor's end request it, and then wait for it. So
+// the frame outlives all that the system does with the operation.
 class operation_suspension : public tasks::suspension, public operation {
  public:
   explicit operation_suspension(action does) noexcept
       : suspension(&act_on), operation(does, true) {}
-  // A buffer that was leased and that nobody has asked for goes back.
+  // Gives back a leased buffer that nobody has taken.
   ~operation_suspension() {
     if (leased && data != nullptr) take_buffer();
   }
-  // False when it was done at once.
+  // Returns false if the operation was done at once.
   bool suspend(tasks::coroutine& who, descriptor& on);
   void come_to_its_end() noexcept;  // operation::completed
-  // Throws timed_out, cancelled or io_error when it failed.
+  // Throws timed_out, cancelled or io_error if the operation failed.
   void check(const char* name) const;
-  // As check(), for a transfer that must be whole.
+  // As check(), for a transfer that must be complete.
   void check_whole(const char* name) const;
-  // What it came to is a descriptor that nobody asks for any more.
+  // Closes the descriptor that the operation produced, since nobody wants it any more.
   void close_result() noexcept;
-  // What a leased read came to. Empty, and nobody's any more, afterwards.
+  // Returns the buffer of a leased read, which the suspension then no longer owns. Empty at a
+  // second call.
   io_buffer take_buffer() noexcept;
 
  protected:
@@ -56,26 +57,27 @@ class operation_suspension : public tasks::suspension, public operation {
   std::string peer() const;
   bool carry_out() noexcept;
   static const char* act_on(sched::message*, void*, sched::message_act);
-  reactor& home() const noexcept;  // once it has begun
+  reactor& home() const noexcept;  // only after it has begun
 
   friend std::int32_t write_at_once(tasks::coroutine&, const descriptor&, std::string_view,
                                     bool) noexcept;
   friend at_once;
-  // Done at once in a row: 2 of them, an answer, then others have their turn; a peer that answers
-  // meanwhile is no reason to go on. A listener may take 64: beside thousands of busy connections
-  // it would else fall behind.
+  // An actor may spend at_once_max units on operations in a row that are done at once; each costs
+  // `share` units, an accept `accept_share`. After 2 operations (a request, an answer) others run,
+  // even if the peer has answered meanwhile. A listener may accept 64; with fewer it would fall
+  // behind, next to thousands of busy connections.
   static constexpr std::uint8_t at_once_max = 64, share = 32, accept_share = 1;
   std::atomic<reason> why_{reason::none};
   std::uint16_t generation_ = 0;
 };
 
-// The same with a limit of time and a stop token, or one of them.
+// The same with a time limit or a stop token, or both.
 class limited_suspension final : public operation_suspension, public tasks::timer {
  public:
   explicit limited_suspension(action does) noexcept : operation_suspension(does), timer(&on_time) {}
   bool suspend(tasks::coroutine& who, descriptor& on, std::chrono::nanoseconds at_most,
                const std::stop_token& stop);
-  // The limits are no more: nobody else touches the wait from here on.
+  // Removes the limits; no other thread touches the suspension afterwards.
   void release() noexcept;
 
  private:
@@ -90,20 +92,20 @@ class limited_suspension final : public operation_suspension, public tasks::time
   bool armed_ = false;
 };
 
-// Not in a coroutine's body, which would keep the address of the pool's thread-local.
+// Functions, because the body of a coroutine would keep the address of the pool's thread-local.
 void begin_wait(operation_suspension*& made, action what);
 void begin_wait(limited_suspension*& made, action what);
 void end_wait(operation_suspension* one) noexcept;
 void end_wait(limited_suspension* one) noexcept;
 
-// A wait from where it begins until its coroutine has gone on. Rejected: in the frame itself, where
-// GCC keeps one for each co_await of the coroutine: 160 bytes each, of which one at a time is in
-// use.
+// Owns a suspension from its begin() until its coroutine has continued. Rejected: the suspension in
+// the frame itself, since GCC keeps one for each co_await of the coroutine: 160 bytes each, of
+// which only one is in use at a time.
 template <class Wait>
 class its_own {
  public:
   its_own() = default;
-  its_own(its_own&&) noexcept {}  // of one that has not begun
+  its_own(its_own&&) noexcept {}  // only moved from before it has begun
   its_own& operator=(its_own&&) = delete;
   ~its_own() { end(); }
   // Throws std::bad_alloc.
@@ -122,9 +124,10 @@ class its_own {
   Wait* one_ = nullptr;
 };
 
-// In a turn: what the system takes of this, at most 2 GiB, without anybody waiting; -errno when it
-// refuses. 0 when it has no room, and where a wait is to look closer. `whole`: when it takes a part
-// only, the rest is to follow, or give_up_rest().
+// Sends, in a turn, the bytes that the system accepts without a wait, at most 2 GiB. Returns their
+// number, or -errno if the system refuses; 0 if the system accepts none now, and where a suspension
+// has to check more. With `whole`, and if only a part was sent, the caller must send the rest or
+// call give_up_rest().
 std::int32_t write_at_once(tasks::coroutine& who, const descriptor& to, std::string_view bytes,
                            bool whole) noexcept;
 void give_up_rest(const descriptor& of) noexcept;
@@ -132,7 +135,8 @@ void give_up_rest(const descriptor& of) noexcept;
 template <class Job>
 class limited;
 
-// Of one that awaits by itself: an awaiter with a job of its own would lie in the frame beside it.
+// The awaiter of an awaitable that keeps its own state. An awaiter with a job of its own would lie
+// in the frame beside the awaitable.
 template <class Awaitable>
 class awaiter_of {
  public:
@@ -168,15 +172,15 @@ Wait& begin_for(its_own<Wait>& wait, Job& job) {
   }
 }
 
-// What a method of a stream returns: to be awaited once, at once. Job says what is done:
-//   using result                          what co_await gives
+// The return value of a stream's methods. Await it once, at once. Job defines the operation:
+//   using result                                what co_await gives
 //   static constexpr action what
-//   descriptor& prepare(operation_wait&)  fills the operation in
-//   result finish(operation_wait&)        makes the result, or throws
-// and if it may be done without a wait
+//   descriptor& prepare(operation_suspension&)  fills the operation in
+//   result finish(operation_suspension&)        makes the result, or throws
+// and, if it may be done without a wait:
 //   bool done_at_once(tasks::coroutine&)
-//   result given_at_once()                what it came to then
-//   void give_up_rest()                   it was not, and no wait can be made for the rest
+//   result given_at_once()                      the result in that case
+//   void give_up_rest()                         not all was done, and no suspension can be made
 template <class Job>
 class [[nodiscard]] awaitable {
  public:
@@ -202,9 +206,9 @@ class [[nodiscard]] awaitable {
     return job_.finish(*wait_);
   }
 
-  // Not longer than this, or not when a stop is requested: then the operation is ended, and when it
-  // had not come about timed_out or cancelled is thrown. What it had done by then is done; a result
-  // that came just before is given.
+  // Limit the operation: it ends after `at_most`, or when a stop is requested. If it was not done
+  // by then, co_await throws timed_out or cancelled. Effects that it already had remain; a result
+  // that arrived just before the limit is given.
   limited<Job> timeout(std::chrono::nanoseconds at_most) && {
     return limited<Job>(std::move(job_), at_most, {});
   }
@@ -222,7 +226,7 @@ class [[nodiscard]] awaitable {
 
  private:
   its_own<operation_suspension> wait_;
-  Job job_;  // goes first: it looks what has become of an operation that nobody asked for any more
+  Job job_;  // destroyed first: its destructor checks for a result that nobody has taken
 };
 
 template <class Job>
@@ -252,8 +256,7 @@ class [[nodiscard]] limited {
     return job_.finish(*wait_);
   }
 
-  // They give the same object, since each copy would lie in the frame of the coroutine that awaits
-  // it.
+  // They return the same object, since each copy would lie in the frame of the awaiting coroutine.
   limited&& timeout(std::chrono::nanoseconds at_most) && {
     at_most_ = at_most;
     return std::move(*this);
