@@ -1,4 +1,4 @@
-// client: asks servers of HTTP/1.1, over TCP or TLS.
+// client: sends requests to HTTP/1.1 servers, over TCP or TLS.
 #pragma once
 
 #include <chrono>
@@ -21,48 +21,50 @@ namespace troupe::http {
 class client_core;
 
 struct client_options {
-  // Not an aggregate: GCC 12 destroys what a temporary one holds twice when it lies in a co_await
-  // expression.
+  // Not an aggregate: GCC 12 destroys the members of a temporary aggregate twice if it is part of a
+  // co_await expression.
   client_options() {}
 
-  // Whom to trust, and who we are. ALPN is the client's own.
+  // The trusted certificates, and the client's own certificate. The client sets ALPN itself.
   tls_options tls;
   troupe::resolver resolver;
 
-  // Finding the address, connecting, and the handshake together. Default 10 s; then timed_out.
+  // Time to find the address, to connect, and for the handshake, together. Default 10 s; then
+  // timed_out.
   std::chrono::nanoseconds connect_time = std::chrono::seconds(10);
-  // From the request's last byte to the answer's head. Default 30 s; then timed_out.
+  // Time from the request's last byte to the head of the answer. Default 30 s; then timed_out.
   std::chrono::nanoseconds head_time = std::chrono::seconds(30);
-  // A server that takes no byte of a request for so long: timed_out, unless it has answered by
-  // then. Default 20 s.
+  // Time for which a server may accept no byte of a request. Then timed_out, unless the server has
+  // already answered. Default 20 s.
   std::chrono::nanoseconds write_time = std::chrono::seconds(20);
-  // Bytes a second at which an answer's body must come at least, on average, while it is waited
-  // for; it may be so late altogether before that counts. Default 100, and 20 s; slower is a
-  // client_error, too_slow. 0: any.
+  // Minimum rate of an answer's body in bytes per second, on average, while the client waits for
+  // it; and the total time by which the body may be behind that rate. Default 100, and 20 s; a
+  // slower body is a client_error, too_slow. 0: no minimum.
   std::size_t body_rate = 100;
   std::chrono::nanoseconds body_grace = std::chrono::seconds(20);
-  // From the first redirect to the end of the body. Default: no limit; .timeout() of a request is
-  // the same for one.
+  // Time from the first request, before redirects, to the end of the body. Default: no limit.
+  // .timeout() sets it for one request.
   std::chrono::nanoseconds total_time = std::chrono::nanoseconds::max();
 
-  // Bytes of an answer's first line and fields together, and how many fields. Default 64 KiB, 200;
-  // more is a bad_response.
+  // Maximum bytes of an answer's first line and fields together, and maximum number of fields.
+  // Default 64 KiB, 200; more is a bad_response.
   std::size_t head_bytes = 64 * 1024;
   std::size_t fields = 200;
-  // What read_all() keeps. Default 16 MiB; more is a client_error, body_too_large. read() has no
-  // limit.
+  // Maximum bytes that read_all() keeps. Default 16 MiB; more is a client_error, body_too_large.
+  // read() has no limit.
   std::size_t body_bytes = 16 * 1024 * 1024;
 
-  // How many are followed. Default 10; one more is a client_error. 0: a redirect is an answer like
-  // others.
+  // Maximum number of redirects that are followed. Default 10; one more is a client_error. 0: a
+  // redirect is an answer like others.
   int redirects = 10;
 
-  // Connections that are kept for the next request: of one origin, and altogether; default 8 and
-  // 128, the oldest go first. And for how long: default 30 s. They do not keep the program alive.
+  // Maximum number of connections that are kept for later requests, for one origin and in total.
+  // Default 8 and 128; the oldest are closed first. Each is kept for idle_time, default 30 s. Kept
+  // connections do not keep the program alive.
   std::size_t idle_per_origin = 8, idle = 128;
   std::chrono::nanoseconds idle_time = std::chrono::seconds(30);
 
-  // Of the field User-Agent. Default "troupe"; empty: there is none.
+  // Value of the field User-Agent. Default "troupe"; empty: no such field.
   std::string user_agent = "troupe";
 };
 
@@ -94,31 +96,32 @@ class websocket_call {
 };
 using opening = tasks::limited_task<websocket_call>;
 
-// Any thread; copies are the same client. For one runtime. Any number of requests at a time, each
-// on a connection of its own; connections are kept, and serve the next request to the same origin.
+// An HTTP client for one runtime. Thread: any. Copies refer to the same client. Any number of
+// requests may be under way, each on its own connection. Connections are kept and serve later
+// requests to the same origin.
 //
-// Certificates are verified by default. Redirects are followed, but not from https to http; to
-// another origin without the fields Authorization, Cookie and Proxy-Authorization; a 303, and a 301
-// or 302 of a POST, by GET. A request is sent a second time only when a connection that was kept
-// ended before a byte of the answer came, and when the method says that it makes no difference
-// (GET, HEAD, PUT, DELETE, OPTIONS, TRACE). There are no cookies, no proxies and no compression of
-// bodies.
+// Certificates are verified by default. Redirects are followed, but never from https to http. A
+// redirect to another origin loses the fields Authorization, Cookie and Proxy-Authorization. A 303,
+// and a 301 or 302 of a POST, is followed with GET. A request is sent a second time only if a kept
+// connection ended before the first byte of the answer, and the method allows repetition (GET,
+// HEAD, PUT, DELETE, OPTIONS, TRACE). Not supported: cookies, proxies, compression of bodies.
 //
 // Example (declarations):
 //     troupe::task<> show(troupe::http::client web) {
-//       troupe::http::client_response answer = co_await
-//       web.get("https://example.org/").timeout(std::chrono::seconds(30)); std::cout <<
-//       answer.status() << ' ' << answer.field("Content-Type") << '\n'; std::cout << co_await
-//       answer.read_all();
+//       troupe::http::client_response answer =
+//           co_await web.get("https://example.org/").timeout(std::chrono::seconds(30));
+//       std::cout << answer.status() << ' ' << answer.field("Content-Type") << '\n';
+//       std::cout << co_await answer.read_all();
 //     }
 class client {
  public:
   // Throws option_error.
   explicit client(client_options options = {});
 
-  // In a handler or a task; with .timeout(span) and .stop(token) if you like, which hold for the
-  // body as well. The answer's head is there then, whatever its status is. Throws client_error,
-  // resolve_error, io_error, tls_error, timed_out, cancelled.
+  // Sends a request; co_await gives the answer as soon as its head has arrived, whatever its
+  // status. Await it in a handler or a task, optionally with .timeout(span) and .stop(token), which
+  // also apply to the answer's body. Errors: client_error, resolve_error, io_error, tls_error,
+  // timed_out, cancelled.
   sending send(client_request asked) const {
     return sending(std::in_place, core_, std::move(asked));
   }
@@ -130,11 +133,11 @@ class client {
     return send(std::move(asked));
   }
 
-  // Opens a WebSocket at a URL of the scheme ws, wss, http or https, on a connection of its own;
-  // .timeout(span) and .stop(token) hold for the handshake. The request is a GET without a body,
-  // perhaps with fields (Origin, Cookie). Redirects are not followed. What is given is used in one
-  // task, which close()s it or receives to its end. Throws option_error, usage_error, and as
-  // send(): among them client_error, not_upgraded or bad_handshake.
+  // Opens a WebSocket at a URL of the scheme ws, wss, http or https, on a connection of its own.
+  // The request is a GET without a body, optionally with fields (Origin, Cookie). .timeout(span)
+  // and .stop(token) apply to the handshake. Redirects are not followed. Thread: one task uses the
+  // WebSocket, and calls close() or receives to its end. Errors: option_error, usage_error, and
+  // those of send(), among them client_error, not_upgraded or bad_handshake.
   //
   // Example (declarations):
   //     troupe::task<> greet(troupe::http::client web) {
@@ -153,7 +156,7 @@ class client {
     return websocket(client_request("GET", std::move(url)), std::move(options));
   }
 
-  // Connections that are kept.
+  // The number of kept connections.
   std::size_t idle() const;
   void close_idle() const;
 

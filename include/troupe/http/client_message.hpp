@@ -1,4 +1,4 @@
-// client_request and client_response: what is asked of a server, and what it answers.
+// client_message: client_request, which is sent to a server, and client_response, its answer.
 #pragma once
 
 #include <cstddef>
@@ -17,13 +17,13 @@ namespace troupe::http {
 
 class exchange;
 
-// Sends a body in pieces, as chunks.
+// Sends a request's body in pieces, as chunks.
 class upload {
  public:
   explicit upload(exchange& over) noexcept : over_(over) {}
   upload(const upload&) = delete;
-  // Goes on when the system has taken it, so that a slow peer slows the writer. One that is given
-  // up (when_any) was the last: the request then ends with an io_error.
+  // Sends one piece; completes when the system has accepted it, so a slow peer slows the writer. A
+  // write that is given up (when_any) is the last one: the request then ends with an io_error.
   task<> write(std::string_view bytes);
 
  private:
@@ -31,7 +31,7 @@ class upload {
 };
 using upload_function = std::move_only_function<task<>(upload&)>;
 
-// Give it a name, and move it in: `web.send(std::move(asked))`.
+// A request. Name it, and move it in: `web.send(std::move(asked))`.
 //
 // Example (declarations):
 //     troupe::http::client_request put_thing(std::string text) {
@@ -41,25 +41,25 @@ using upload_function = std::move_only_function<task<>(upload&)>;
 //     }
 class client_request {
  public:
-  // Methods have a case: "GET". Throws usage_error for what is no name of a method, and for
+  // Method names are case-sensitive: "GET". Throws usage_error for an invalid method name, and for
   // CONNECT.
   client_request(std::string method, std::string url);
   client_request(client_request&&) noexcept = default;
   client_request& operator=(client_request&&) noexcept = default;
 
-  // One more field. Throws usage_error for a name that is none, for a value with a control byte in
-  // it (a line end would let it write another request), and for those that are the client's own:
-  // Host, Content-Length, Transfer-Encoding, Connection, Upgrade, TE, Trailer, Expect.
+  // Adds a field. Throws usage_error for an invalid name, for a value with a control byte (a line
+  // end could add another request), and for fields that the client itself sets: Host,
+  // Content-Length, Transfer-Encoding, Connection, Upgrade, TE, Trailer, Expect.
   client_request& field(std::string_view name, std::string_view value);
-  // With its Content-Type, if that is not empty; in place of one that was there, as with range().
-  // Throws usage_error as field() does.
+  // Sets the body and, if `type` is not empty, the field Content-Type, which replaces an earlier
+  // one. Throws usage_error as field() does.
   client_request& body(std::string bytes, std::string_view type);
-  // Of a length that is not known: the function is called once the head is sent, and owns what it
-  // captures. Such a request is sent once: never again after a stale connection or a redirect that
-  // would want its body.
+  // Sets a body of unknown length. The function is called after the head was sent, and must own
+  // what it captures. Such a request is sent once: never again after a stale connection, or for a
+  // redirect that needs the body.
   client_request& body(upload_function how, std::string_view type);
-  // A part: from that byte on, to that one (the last). A server that does not do this answers 200
-  // with all of it.
+  // Asks for a part: from byte `first` on, up to and including `last`; replaces an earlier range. A
+  // server that does not support ranges answers 200 with the whole.
   client_request& range(std::uint64_t first, std::optional<std::uint64_t> last = {});
 
   const std::string& method() const noexcept { return method_; }
@@ -75,12 +75,13 @@ class client_request {
 
 struct content_range {
   std::uint64_t first = 0, last = 0;
-  std::optional<std::uint64_t> of;  // how much there is
+  std::optional<std::uint64_t> of;  // the size of the whole
 };
 
-// Move-only. The head is there; the body is read in pieces as they come, or all at once. The limits
-// that the request was sent with hold until its end. Read to its end the connection serves another
-// request; else it is closed when this goes.
+// An answer. Move-only. Its head has arrived; read the body in pieces as they arrive, or all at
+// once. The limits of the request apply until the end of the body. Lifetime: after the end of the
+// body, the connection serves other requests; if the answer is destroyed before, its connection is
+// closed.
 //
 // Example (declarations):
 //     troupe::task<std::size_t> count_bytes(troupe::http::client_response answer) {
@@ -100,23 +101,25 @@ class client_response {
   bool ok() const noexcept { return status() >= 200 && status() < 300; }
   std::string_view reason() const noexcept;
   http::fields fields() const noexcept;
-  // The first of that name; "" when there is none.
+  // The first field with that name; "" if there is none.
   std::string_view field(std::string_view name) const noexcept { return fields()[name]; }
-  // Where it came from, after redirects.
+  // The URL of the answer, after redirects.
   const std::string& url() const noexcept;
-  // Of the body, if the server has said it.
+  // The length of the body, if the server has sent it.
   std::optional<std::uint64_t> length() const noexcept;
-  // Of a 206; nothing when it is malformed.
+  // The range of a 206; empty if it is malformed.
   std::optional<content_range> range() const noexcept;
 
-  // The next piece, valid until the next call; "" at the end. What is not read yet stays at the
-  // server. One at a time: a second one is a usage_error. One that is given up (when_any) loses
-  // nothing: the next one goes on where it was. Throws client_error (truncated, bad_response,
-  // too_slow), io_error, tls_error, timed_out, cancelled.
+  // Waits for the next piece of the body. The piece is valid until the next call; "" at the end.
+  // Flow control: unread data stays at the server. One call at a time: a second one is a
+  // usage_error. A call that is given up (when_any) loses nothing: the next one continues at the
+  // same place. Errors: client_error (truncated, bad_response, too_slow), io_error, tls_error,
+  // timed_out, cancelled.
   task<std::string_view> read();
-  // All that is left; more than client_options::body_bytes is a client_error, body_too_large.
+  // Reads all remaining bytes. More than client_options::body_bytes is a client_error,
+  // body_too_large.
   task<std::string> read_all();
-  // Fields behind a chunked body that was read to its end.
+  // The fields behind a chunked body that was read to its end.
   http::fields trailer() const noexcept;
 
  private:

@@ -1,4 +1,4 @@
-// file_options: how router::files() gives what lies in a folder.
+// file_options: how router::files() serves the files of a folder.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,14 @@
 
 namespace troupe::http {
 
-// GET and HEAD, whole or one range of it (206, 416), with ETag and Last-Modified, which
-// If-None-Match, If-Modified-Since and If-Range are compared with. Who asks for several ranges at
-// once is given the whole (200), as RFC 9110 (14.2) allows: an answer in parts cannot be sent by
-// sendfile in one piece, and is what one asks for to exhaust a server. The type is told from the
-// name. A folder stands for its index, and is redirected to with a '/' at the end. Not found (404)
-// is what lies outside of the folder, be it by ".." or by a symbolic link; what is encoded so that
-// it has a '/' or a '\' in it; names that begin with a point; and all that is no ordinary file.
+// Answers GET and HEAD with a whole file or one range of it (206, 416). The answers have ETag and
+// Last-Modified, which If-None-Match, If-Modified-Since and If-Range are compared with. A request
+// for several ranges gets the whole file (200), as RFC 9110 (14.2) allows: sendfile cannot send
+// such an answer in one piece, and attackers use such requests to exhaust a server. The type
+// follows from the file's name. For a folder the answer is its index; without a '/' at the end, the
+// path is redirected to the one with it. Answered 404: files outside of the folder, reached by ".."
+// or by a symbolic link; encoded paths with a '/' or a '\' inside a segment; names that begin with
+// a dot; everything that is not an ordinary file.
 //
 // Example:
 //     #include <troupe/http/router.hpp>
@@ -25,17 +26,17 @@ namespace troupe::http {
 //     troupe::http::router routes;
 //     routes.files("/", "/tmp", options);
 struct file_options {
-  // Of a folder. Default "index.html"; empty: folders have none.
+  // The file that represents a folder. Default "index.html"; empty: folders are answered 404.
   std::string index = "index.html";
-  // Of the field Cache-Control. Default empty: there is no such field.
+  // Value of the field Cache-Control. Default empty: no such field.
   std::string cache_control;
-  // Names that begin with a point are given, too. Default false.
+  // True: names that begin with a dot are served as well. Default false.
   bool hidden = false;
 };
 
-// So many bytes of an open file from `offset` on, as one thing: all of it, or the range of it that
-// a GET asks for (206, 416). Who asks for a range of what is still the same (If-Range) is given all
-// of it: whether it is, is not known here. The rest as response::file.
+// Answers with `bytes` bytes of an open file from `offset` on, treated as one document: all of it,
+// or the range that a GET asks for (206, 416). A request with If-Range gets all of it, since this
+// function cannot know whether the document is unchanged. Otherwise as response::file.
 response file_response(const request& asked, const file& from, std::uint64_t offset,
                        std::uint64_t bytes, std::string_view type);
 

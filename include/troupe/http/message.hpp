@@ -1,4 +1,4 @@
-// What requests and answers of HTTP/1.1 are made of: methods, fields, status codes.
+// message: the parts of HTTP/1.1 requests and answers: methods, fields, status codes.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace troupe::http {
 
-// `other` is any that has no name here; its name stands in the head.
+// `other` is any method without a name here; the head has its name.
 enum class method : std::uint8_t {
   get,
   head,
@@ -25,36 +25,36 @@ enum class method : std::uint8_t {
 
 // "GET"; "" for `other`.
 std::string_view name_of(method one) noexcept;
-// Names of methods have a case: "get" is another one.
+// Method names are case-sensitive: "get" is `other`.
 method method_named(std::string_view name) noexcept;
 
-// "Not Found"; "" for one that has no phrase.
+// "Not Found"; "" for a status without a phrase.
 std::string_view reason_of(int status) noexcept;
 
-// As names of fields and many values are compared: letters of ASCII without their case.
+// Compares as names of fields, and many values, are compared: without the case of ASCII letters.
 bool same_word(std::string_view a, std::string_view b) noexcept;
-// Whether a comma-separated list, as of Connection, has that word.
+// Whether a comma-separated list, such as that of Connection, contains that word.
 bool lists_word(std::string_view list, std::string_view word) noexcept;
 
 struct field {
-  std::string_view name, value;  // without the white space around
+  std::string_view name, value;  // without surrounding white space
 };
 
-// Of fields as they are sent, a line each: takes the first line off, and returns its name. The
-// library's own.
+// Takes the first line off a text of fields as they are sent, one in each line, and returns the
+// line's field name. For the library's own use.
 std::string_view take_field_name(std::string_view& lines) noexcept;
 
-// The fields of a head, in the order in which they came; views into its bytes.
+// The fields of a head, in the order of their arrival; views into the bytes of the head.
 //
 // Example:
 //     #include <troupe/http/parser.hpp>
 //     troupe::http::parser reading(troupe::http::side::requests);
 //     reading.next("GET / HTTP/1.1\r\nHost: a\r\nAccept: text/html\r\n\r\n");
-//     for (const troupe::http::field one : reading.head().fields) std::cout << one.name << " is "
-//     << one.value << '\n';
+//     for (const troupe::http::field one : reading.head().fields)
+//       std::cout << one.name << " is " << one.value << '\n';
 class fields {
  public:
-  // Where one lies, from the first byte of the message.
+  // The position of one field, counted from the first byte of the message.
   struct position {
     std::uint32_t name, name_bytes, value, value_bytes;
   };
@@ -68,10 +68,10 @@ class fields {
     const position& one = positions_[at];
     return {{first_ + one.name, one.name_bytes}, {first_ + one.value, one.value_bytes}};
   }
-  // The first of that name, in any case of letters; "" when there is none.
+  // The value of the first field with that name, without regard to case; "" if there is none.
   std::string_view operator[](std::string_view name) const noexcept;
   bool has(std::string_view name) const noexcept;
-  // How many of that name there are.
+  // How many fields have that name.
   std::size_t count(std::string_view name) const noexcept;
 
   class iterator {

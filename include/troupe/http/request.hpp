@@ -1,4 +1,4 @@
-// request: what a handler is given.
+// request: the argument of a handler.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@
 
 namespace troupe::http {
 
-// The connection that a request came by: where the rest of its body comes from, and who sends it.
-// The library's own.
+// The connection of a request: the source of the rest of its body, and the peer's address. For the
+// library's own use.
 struct request_source {
   virtual task<std::string_view> next_piece() = 0;
   virtual endpoint peer() = 0;
@@ -26,8 +26,8 @@ struct request_source {
   ~request_source() = default;
 };
 
-// Its views are valid until the handler has ended; for a coroutine that is until it has returned
-// its response.
+// A request. Lifetime: its views are valid until the handler has ended; for a coroutine, until it
+// has returned its response.
 //
 // Example (declarations):
 //     #include <troupe/http/response.hpp>
@@ -51,63 +51,70 @@ class request {
 
   http::method method() const noexcept { return head_->method; }
   std::string_view method_name() const noexcept { return head_->method_name; }
-  // As it came: "/a%20b?x=1".
+  // As received: "/a%20b?x=1".
   std::string_view target() const noexcept { return head_->target; }
   // Decoded: "/a b".
   std::string_view path() const noexcept { return path_; }
-  // As it came: "x=1".
+  // As received: "x=1".
   std::string_view query() const noexcept { return head_->query; }
-  // The first one of that name, decoded ('+' is a space); nothing when there is none.
+  // The first value with that name, decoded ('+' means a space); empty if there is none.
   std::optional<std::string> query_value(std::string_view name) const;
   std::string_view host() const noexcept { return head_->host; }
   http::fields fields() const noexcept { return head_->fields; }
-  // The first of that name; "" when there is none.
+  // The first field with that name; "" if there is none.
   std::string_view field(std::string_view name) const noexcept { return head_->fields[name]; }
   const message_head& head() const noexcept { return *head_; }
 
-  // All of it, for a handler that is no coroutine; for one that is, what read_all() has read.
+  // The whole body, in a handler that is no coroutine; in a coroutine, the part that read_all() has
+  // read.
   std::string_view body() const noexcept { return body_; }
-  // For a coroutine: the next piece of the body, valid until the next call; "" at its end. The
-  // first call tells a peer that waits for it to go on (100 Continue). One at a time: a second one
-  // is a usage_error. One that is given up (when_any) loses nothing. Throws refused when the body
-  // is malformed, too large or too slow, and what a stream throws.
+  // For a coroutine: waits for the next piece of the body. The piece is valid until the next call;
+  // "" at the end. The first call tells a waiting peer to continue (100 Continue). One call at a
+  // time: a second one is a usage_error. A call that is given up (when_any) loses nothing. Errors:
+  // throws refused if the body is malformed, too large or too slow, and the errors of a stream.
   task<std::string_view> read() { return source_->next_piece(); }
-  // All of it; body() from then on. Throws as read() does.
+  // Reads the whole body, which body() then returns. Throws as read() does.
   task<std::string_view> read_all();
-  // Fields behind a chunked body that was read to its end.
+  // The fields behind a chunked body that was read to its end.
   http::fields trailer() const noexcept { return trailer_; }
 
-  // Memory for this request: what is allocated there goes, in one step, when its answer has been
-  // sent, so that a connection that serves a million requests stays as it is. In a handler that is
-  // no coroutine this_context() is the same. A response may refer to it (response::view), and so
-  // may what the handler throws.
+  // Memory for this request. All of it is freed in one step when the answer was sent, so that the
+  // memory of a connection does not grow with the number of its requests. In a handler that is no
+  // coroutine, this_context() is the same memory. A response may refer to it (response::view), and
+  // so may an exception from the handler.
   context& memory() const noexcept { return *memory_; }
 
-  // Requested when the server stops: for handlers that take long.
+  // Becomes requested when the server stops; for handlers that take long.
   std::stop_token stopping() const noexcept { return stopping_; }
 
-  // The address and the port that the request came from: those of a proxy, if it came by one. In
-  // the handler. Cost: a system call. Throws io_error when the client has gone, usage_error for a
-  // server on a Unix socket.
+  // The address and port from which the request came: those of a proxy, if it came through one.
+  // Call it in the handler. Cost: a system call. Throws io_error if the client has gone,
+  // usage_error for a server on a Unix socket.
   endpoint peer() const { return source_->peer(); }
 
-  // Requested when the client has gone while its answer is being made or sent: for a coroutine that
-  // takes long, and for what streams the answer (take the token along, for the request is no more
-  // by then). It has gone when its connection was reset, when it has closed it, when a send to it
-  // has failed; and, unless server_options::half_close_is_gone is false, when it has ended its
-  // sending half, which cannot be told from a close; what the handler answers is sent all the same.
-  // What it has sent and nobody has read yet, of the body or of a next request, hides none of that:
-  // for a body that is not read yet the system is told to buffer up to 1 MiB. A close behind more
-  // than the system buffers is seen when that is read. Not once a WebSocket has begun, which says
-  // so itself. The stop is requested on any thread. Call it in the handler; one that is no
-  // coroutine learns whether the client has gone by then. Cost: nothing for requests that do not
-  // ask; else an allocation and one operation of I/O, which is ended with the request. Example
-  // (declarations):
+  // A token that is requested when the client goes away while its answer is made or sent. It is for
+  // a coroutine that takes long, and for a function that streams the answer (keep the token, since
+  // the request no longer exists by then).
+  //
+  // The client counts as gone when its connection was reset, when it has closed the connection, or
+  // when a send to it has failed. It also counts as gone when it has ended its sending half, which
+  // looks the same as a close, unless server_options::half_close_is_gone is false; the answer of
+  // the handler is sent nevertheless. Unread data from the client, of the body or of a next
+  // request, hides none of this: if a body is not read yet, the system is asked to buffer up to 1
+  // MiB. A close behind more data than the system buffers is seen only when that data is read.
+  //
+  // Call it in the handler; a handler that is no coroutine learns whether the client has gone so
+  // far. Not for a WebSocket, which reports this itself. Thread: the stop is requested on any
+  // thread. Cost: nothing for requests that do not ask; otherwise an allocation and one I/O
+  // operation, which ends with the request.
+  //
+  // Example (declarations):
   //     #include <troupe/http/response.hpp>
   //     troupe::task<troupe::http::response> wait_long(const troupe::http::request& asked,
-  //     troupe::event done) {
-  //       co_await done.wait().stop(asked.client_gone());  // throws cancelled, and the connection
-  //       ends co_return troupe::http::response::text("done");
+  //                                                    troupe::event done) {
+  //       // throws cancelled, and the connection ends
+  //       co_await done.wait().stop(asked.client_gone());
+  //       co_return troupe::http::response::text("done");
   //     }
   std::stop_token client_gone() const { return source_->client_gone(); }
 
@@ -122,7 +129,8 @@ class request {
   context* memory_ = nullptr;
 };
 
-// "a%20b" as "a b" behind `to`. False when it is malformed, or has a zero byte.
+// Appends the decoded text to `to`: "a%20b" becomes "a b". Returns false if the text is malformed,
+// or if it decodes to a zero byte.
 bool decode_percent(std::string_view text, std::string& to, bool plus_is_space = false);
 
 }  // namespace troupe::http

@@ -1,4 +1,4 @@
-// response: what a handler answers.
+// response: the answer of a handler.
 #pragma once
 
 #include <cstddef>
@@ -23,25 +23,28 @@ using stream_function = std::move_only_function<task<>(body_writer&)>;
 using event_function = std::move_only_function<task<>(event_writer&)>;
 using websocket_function = std::move_only_function<task<>(websocket&)>;
 
-// Whole lines of a head, in small blocks that the library keeps. The library's own.
+// Complete lines of a head, in small blocks that the library reuses. For the library's own use.
 using field_text = std::basic_string<char, std::char_traits<char>, memory::block_allocator<char>>;
 
-// A part of an open file. The library's own.
+// A part of an open file. For the library's own use.
 struct file_part {
   troupe::file from;
   std::uint64_t offset = 0, bytes = 0;
 };
 
-// A value. Cost: a literal or a view as a body needs no allocation, nor does a field that is short.
+// An answer, as a value. Cost: no allocation for a literal or a view as the body, nor for a short
+// field.
 //
 // Example:
-//     auto answer = troupe::http::response::json("{\"id\":7}").status(201).field("Location",
-//     "/things/7"); std::cout << answer.status() << '\n';
+//     auto answer = troupe::http::response::json("{\"id\":7}")
+//                       .status(201)
+//                       .field("Location", "/things/7");
+//     std::cout << answer.status() << '\n';
 class response {
  public:
-  // 200 without a body. With a status of an error (400 and above) and neither a body nor a type,
-  // the body says what the status means
-  // ("Not Found"); an error without a body is response::text("").status(404).
+  // 200 without a body. If the status is an error (400 and above) and there is neither a body nor a
+  // type, the body is the status' phrase ("Not Found"). For an error without a body use
+  // response::text("").status(404).
   response() noexcept {}
   explicit response(int status) noexcept : status_(status) {}
   response(response&&) noexcept = default;
@@ -69,36 +72,37 @@ class response {
   static response json(std::string body) noexcept {
     return owned(std::move(body), "application/json");
   }
-  // Of any type; `type` lives for ever, as a literal does.
+  // A body of any type. `type` must live as long as the program, like a literal.
   static response owned(std::string body, std::string_view type) noexcept {
     response made;
     made.body_ = std::move(body);
     made.type_ = type;
     return made;
   }
-  // Both live until the answer has been sent.
+  // Both must live until the answer was sent.
   static response view(std::string_view body, std::string_view type) noexcept {
     response made;
     made.view_ = body;
     made.type_ = type;
     return made;
   }
-  // 303 is followed by GET; 307 and 308 by the same method. Throws usage_error as field() does.
+  // A client follows 303 with GET, and 307 and 308 with the same method. Throws usage_error as
+  // field() does.
   static response redirect(std::string_view to, int status = 303);
 
-  // Sent in pieces by a function, which is called once the head is on its way; it must own what it
-  // captures. What it throws ends the connection, so that the peer knows that something is missing,
-  // and is a failure of the runtime.
+  // An answer that a function sends in pieces. The function is called after the head was sent; it
+  // must own what it captures. An exception from it is a failure of the runtime and ends the
+  // connection, so that the peer sees that the body is incomplete.
   static response stream(std::string_view type, stream_function how);
   static response events(event_function how);
-  // When the request asks for a WebSocket: answers 101, and calls the function; the connection ends
-  // with it. Other requests are answered 426 or 400. See websocket.hpp. Throws option_error for
-  // options that no handshake could say.
+  // If the request asks for a WebSocket: answers 101 and calls the function; the connection ends
+  // when the function has returned. Other requests are answered 426 or 400. See websocket.hpp.
+  // Throws option_error for options that no handshake can express.
   static response websocket(websocket_function talk);
   static response websocket(websocket_function talk, const websocket_options& options);
-  // So many bytes of an open file from `offset` on, by sendfile where the stream can; `type` lives
-  // for ever. The file stays open until they have been sent. When it has fewer by then the
-  // connection ends. Throws usage_error when it is not open.
+  // `bytes` bytes of an open file, from `offset` on, sent by sendfile if the stream supports it.
+  // `type` must live as long as the program. The file stays open until the bytes were sent. If the
+  // file has fewer bytes by then, the connection ends. Throws usage_error if the file is not open.
   static response file(const troupe::file& from, std::uint64_t offset, std::uint64_t bytes,
                        std::string_view type);
 
@@ -111,19 +115,19 @@ class response {
     status_ = now;
     return std::move(*this);
   }
-  // One more field. Content-Length, Transfer-Encoding, Connection and Date are the server's own.
-  // Throws usage_error for a name that is none and for a value with a line end in it, which could
+  // Adds a field. The server itself sets Content-Length, Transfer-Encoding, Connection and Date.
+  // Throws usage_error for an invalid name, and for a value that contains a line end, which could
   // end the head.
   response& field(std::string_view name, std::string_view value) &;
   response&& field(std::string_view name, std::string_view value) && {
     return std::move(field(name, value));
   }
-  // Lives for ever, as a literal does.
+  // `now` must live as long as the program, like a literal.
   response&& type(std::string_view now) && noexcept {
     type_ = now;
     return std::move(*this);
   }
-  // The connection ends with this answer.
+  // Closes the connection after this answer.
   response&& closing() && noexcept {
     closes_ = true;
     return std::move(*this);

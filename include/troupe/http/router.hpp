@@ -23,7 +23,7 @@ namespace troupe::http {
 
 struct file_options;
 
-// What the parameters of a pattern stand for in a path, decoded.
+// The decoded parts of a path for which a pattern's parameters stand.
 struct path_values {
   static constexpr std::size_t most = 8;
   std::array<std::string_view, most> value;
@@ -33,23 +33,24 @@ struct path_values {
 // A handler of any type.
 struct route_call {
   virtual ~route_call() = default;
-  // It is a coroutine.
+  // Whether the handler is a coroutine.
   bool waits = false;
   std::size_t parameters = 0;
-  // False when a parameter is none of its type. The first for handlers that do not wait.
+  // Call the handler. Return false if a parameter's text does not fit its type. run() is for
+  // handlers that are no coroutines, start() for coroutines.
   virtual bool run(request& asked, const path_values& values, response& answer) const = 0;
   virtual bool start(request& asked, const path_values& values,
                      std::optional<task<response>>& later) const = 0;
 };
 
 struct route_options {
-  // Bytes of a body; 0 (default): as the server's.
+  // Maximum bytes of a request's body; 0 (default): the server's limit.
   std::size_t body_bytes = 0;
 };
 
 namespace routes {
 
-// What a parameter of a path can become.
+// A type to which a parameter of a path can be converted.
 template <class T>
 concept path_value = std::same_as<T, bool> ||
                      ((std::integral<T> || std::floating_point<T>)&&requires(const char* text,
@@ -82,8 +83,8 @@ struct signature {
   using result = Result;
   using all = std::tuple<std::decay_t<Args>...>;
   static constexpr bool is_known = true;
-  static constexpr bool is_const = IsConst;  // it may be called by several threads at a time
-  // By which the handler could change what it is given, or copy a request.
+  static constexpr bool is_const = IsConst;  // several threads may call it at the same time
+  // Whether a parameter would let the handler change its argument, or copy a request.
   static constexpr bool changes_values =
       ((std::is_lvalue_reference_v<Args> && !std::is_const_v<std::remove_reference_t<Args>> &&
         !is_request<Args>) ||
@@ -94,7 +95,7 @@ struct signature {
       ((std::is_pointer_v<std::decay_t<Args>> &&
         is_request<std::remove_pointer_t<std::decay_t<Args>>>) ||
        ...);
-  // The request, if it is taken, comes first, and once.
+  // Whether the request, if the handler takes it, is the first parameter, and only that one.
   static constexpr bool begins_with_request = [] {
     [[maybe_unused]] bool others = false;
     bool ordered = true;
@@ -123,7 +124,7 @@ struct signature_of_call<R (T::*)(Args...) const&> : signature<true, R, Args...>
 template <class R, class T, class... Args>
 struct signature_of_call<R (T::*)(Args...) const& noexcept> : signature<true, R, Args...> {};
 template <class R, class... Args>
-struct signature_of_call<R (*)(Args...)> : signature<true, R, Args...> {};  // a static one
+struct signature_of_call<R (*)(Args...)> : signature<true, R, Args...> {};  // a static operator()
 template <class R, class... Args>
 struct signature_of_call<R (*)(Args...) noexcept> : signature<true, R, Args...> {};
 template <class T>
@@ -141,7 +142,7 @@ struct without_request {
   static constexpr bool had = false;
   using rest = Tuple;
 };
-// It stands for a reference: a request cannot be copied.
+// In the tuple `request` stands for a reference, since a request cannot be copied.
 template <class... Rest>
 struct without_request<std::tuple<request, Rest...>> {
   static constexpr bool had = true;
@@ -162,7 +163,7 @@ enum class flaw {
   answers_otherwise
 };
 
-// The first thing for which no call_of can be made of it.
+// The first reason why no call_of can be made for this handler, or `none`.
 template <class Handler, class Given>
 consteval flaw flaw_of() {
   using how = signature_of<Handler>;
@@ -192,7 +193,7 @@ consteval flaw flaw_of() {
   }
 }
 
-// Whether a call_of can be made of it. Where it is false, one sentence has said why.
+// Whether a call_of can be made for this handler. If not, one compile error says why.
 template <class Handler, class Given>
 consteval bool is_handler() {
   constexpr flaw found = flaw_of<Handler, Given>();
@@ -287,8 +288,8 @@ class call_of final : public route_call {
         },
         typed);
   }
-  // A coroutine has references to what it is given, and reads it later. Cost: a frame more than
-  // where it takes values.
+  // Keeps the values in a frame around the handler, since a coroutine reads its reference
+  // parameters later. Cost: one frame more than for a handler that takes values.
   task<response> call_keeping(request& asked, values typed) const {
     task<response> running = call(asked, typed);
     co_return co_await std::move(running);
@@ -298,15 +299,19 @@ class call_of final : public route_call {
 
 }  // namespace routes
 
-// Patterns: "/users/{id}/posts/{post}" has two parameters, a segment each; "/files/{path...}" takes
-// the rest of the path, which may be empty. A slash that comes encoded (%2F) parts no segments: it
-// is one in the parameter's value. Literal segments win over parameters, and those over a rest,
-// among the patterns that have the method; what a parameter is called makes no difference. A
-// handler is a function, or a const callable that is called on any thread and by several at a time;
-// it takes the request, or not, and then a parameter for each one of the pattern: what is no number
-// where it wants one is not found (404). It returns a response, or is a coroutine that does. HEAD
-// is answered by the handler of GET, without the body; OPTIONS with the methods that there are.
-// Other methods than a path has are answered 405, other paths 404.
+// Maps paths to handlers.
+//
+// Patterns: "/users/{id}/posts/{post}" has two parameters, each for one segment; "/files/{path...}"
+// takes the rest of the path, which may be empty. An encoded slash (%2F) does not separate
+// segments; the parameter's value contains it as a slash. Among the patterns for a method, a
+// literal segment has priority over a parameter, and a parameter over a rest; the names of
+// parameters make no difference.
+//
+// A handler is a function, or a const callable. It takes the request or not, then one parameter for
+// each parameter of the pattern. It returns a response, or is a coroutine that does. Thread: any,
+// and several at the same time. A value that does not fit its type, such as text for a number, is
+// answered 404. The handler of GET also answers HEAD, without the body. OPTIONS is answered with
+// the path's methods. A method that the path does not have is answered 405, an unknown path 404.
 //
 // Example:
 //     troupe::http::router routes;
@@ -314,12 +319,13 @@ class call_of final : public route_call {
 //     routes.get("/users/{id}", [](const troupe::http::request&, int id) {
 //       return troupe::http::response::text("user " + std::to_string(id));
 //     });
-//     routes.put("/notes/{name}", [](troupe::http::request& asked, std::string name) ->
-//     troupe::task<troupe::http::response> {
-//       const std::string_view text = co_await asked.read_all();
-//       co_return troupe::http::response::text(name + " has " + std::to_string(text.size()) + "
-//       bytes");
-//     });
+//     routes.put("/notes/{name}",
+//                [](troupe::http::request& asked,
+//                   std::string name) -> troupe::task<troupe::http::response> {
+//                  const std::string_view text = co_await asked.read_all();
+//                  co_return troupe::http::response::text(name + " has " +
+//                                                         std::to_string(text.size()) + " bytes");
+//                });
 class router {
  public:
   router();
@@ -327,8 +333,9 @@ class router {
   router& operator=(router&&) noexcept;
   ~router();
 
-  // Throw usage_error for a pattern that is malformed or there already, and when the handler does
-  // not take as many parameters as it has. del() is for DELETE.
+  // Add a handler for a method and a pattern. del() is for DELETE. Throw usage_error if the pattern
+  // is malformed or was already added, or if the handler's number of parameters differs from the
+  // pattern's.
   template <class Handler>
   router& get(std::string_view pattern, Handler&& handler, const route_options& options = {}) {
     return add(method::get, pattern, std::forward<Handler>(handler), options);
@@ -360,11 +367,11 @@ class router {
     }
     return *this;
   }
-  // Takes away what was added by get() and the others with that pattern, whatever its parameters
-  // are called: of one method, or of all of them. What files() has added is of GET, and its pattern
-  // ends with "{path...}". Returns how many routes that were; 0: there was none. Before the router
-  // is moved into a server, which keeps it as it is: later that is a usage_error, as is a pattern
-  // that is malformed.
+  // Removes what get() and the others added with that pattern, whatever the names of its
+  // parameters: for one method, or for all. Returns the number of removed routes, 0 if there were
+  // none. Routes of files() are those of GET with a pattern that ends with "{path...}". Throws
+  // usage_error for a malformed pattern, and after the router was moved into a server, which keeps
+  // its routes unchanged.
   std::size_t remove(std::string_view pattern);
   std::size_t remove(method of, std::string_view pattern);
   template <class Handler>
@@ -373,22 +380,23 @@ class router {
   remove(std::string_view pattern, Handler handler, const route_options& options = {}) {
     return del(pattern, std::move(handler), options);
   }
-  // GET of what lies in a folder; `prefix` ends with '/'. See files.hpp. Throws usage_error, and
-  // io_error when there is no such folder.
+  // Answers GET with the files in a folder; `prefix` ends with '/'. See files.hpp. Throws
+  // usage_error, and io_error if there is no such folder.
   router& files(std::string_view prefix, const std::string& folder);
   router& files(std::string_view prefix, const std::string& folder, const file_options& options);
 
-  // The library's own. Throws usage_error when the routes were moved away, as into a server.
+  // For the library's own use. Throws usage_error if the routes were moved away, for instance into
+  // a server.
   void check_is_here() const;
-  // What there is at a path.
+  // The handler for one method and path.
   struct route {
     std::unique_ptr<const route_call> call;
     route_options options;
   };
   struct route_entry;
   struct found {
-    const route* handler = nullptr;  // null: not by this method
-    // where it is null: a bit for each that the path has; 0: no such path
+    const route* handler = nullptr;  // null: none for this method
+    // if `handler` is null: one bit for each method that the path has; 0: no such path
     unsigned methods = 0;
     path_values values;
   };

@@ -1,4 +1,4 @@
-// server: HTTP/1.1 on any number of listeners.
+// server: serves HTTP/1.1 on any number of listeners.
 #pragma once
 
 #include <chrono>
@@ -17,11 +17,12 @@ namespace troupe::http {
 
 struct server_state;
 
-// Copies are the same server. Each connection is a task of its own; its handlers run there, one
-// after the other, and those of different connections at the same time.
+// An HTTP server. Copies refer to the same server. Thread: each connection is a task of its own;
+// the handlers of one connection run one after the other, those of different connections
+// concurrently.
 //
-// What a handler throws is answered 500, is a failure of the runtime (run() throws it), and ends
-// the connection; http::refused is answered with its status, and is none.
+// Errors: an exception from a handler is answered 500, is a failure of the runtime (run() throws
+// it), and ends the connection. http::refused is answered with its status and is no failure.
 //
 // Example:
 //     troupe::task<> serve(troupe::http::server web, troupe::tcp_listener listener) {
@@ -38,24 +39,26 @@ struct server_state;
 //     }
 class server {
  public:
-  // Throws option_error for limits that make no sense, usage_error for a router whose routes
-  // another server has.
+  // Throws option_error for limits that make no sense, usage_error for a router whose routes were
+  // moved into another server.
   explicit server(router routes, const server_options& options = {});
 
-  // Accepts connections and serves them until stop(); then it takes those that wait to be accepted,
-  // and goes on until all requests that have begun are answered, for drain_time at most; then their
-  // connections are ended. A handler that waits for something else than its peer is not
-  // interrupted, and waited for no longer. In a task. Throws io_error when the listener fails.
+  // Accepts connections and serves them until stop(); await it in a task. After stop() it takes the
+  // connections that wait to be accepted, and completes when all requests that have begun are
+  // answered. After drain_time it ends the remaining connections. It does not interrupt a handler
+  // that waits for something else than its peer, and waits for it no longer. Throws io_error if the
+  // listener fails.
   task<> serve(tcp_listener listener);
-  // https. The handshake may take head_time. A peer that fails in it is closed, and is no failure.
+  // The same with https. The handshake may take head_time. A peer whose handshake fails is closed;
+  // this is no failure.
   task<> serve(tcp_listener listener, tls_context self);
   task<> serve(unix_listener listener);
 
-  // Connections that are idle end, within a second if their peers keep theirs; answers from now on
-  // are the last of their connections. Any thread; once and for all.
+  // Stops the server, for good. Idle connections end, within a second if their peers keep them
+  // open; each connection ends after its next answer. Thread: any.
   void stop() const;
 
-  // How many there are.
+  // The number of connections.
   std::size_t connections() const noexcept;
 
  private:

@@ -1,4 +1,4 @@
-// transport: the bytes of a connection, whatever stream it has. The library's own.
+// transport: the bytes of a connection, over any kind of stream. For the library's own use.
 #pragma once
 
 #include <chrono>
@@ -13,26 +13,28 @@
 
 namespace troupe::http {
 
-// How slowly a peer may send what it has begun: so many bytes a second on average, while they are
-// waited for, and so late altogether before that counts. 0: as slowly as it likes.
+// The slowest rate at which a peer may send what it has begun: `rate` bytes per second on average,
+// while the receiver waits for them; `grace` is the total time by which the peer may be behind.
+// rate 0: no minimum.
 struct slowest_pace {
   std::size_t rate = 0;
   std::chrono::nanoseconds grace{0};
 };
 
 struct transport {
-  // One byte at least, or 0 at the end. Throws timed_out after `at_most`; cancelled when the server
-  // stops.
+  // Receives at least one byte, or returns 0 at the end. Throws timed_out after `at_most`;
+  // cancelled when the server stops.
   virtual task<std::size_t> receive(std::span<char> to, std::chrono::nanoseconds at_most) = 0;
-  // All of it. Throws timed_out when the peer takes nothing for too long.
+  // Sends all bytes. Throws timed_out if the peer accepts nothing for too long.
   virtual task<> send(std::string_view bytes) = 0;
-  // A part of a file; how much of it, less than asked when the file has less. Throws as send().
+  // Sends a part of a file. Returns how much: less than requested if the file has less. Throws as
+  // send().
   virtual task<std::uint64_t> send_file(const file& from, std::uint64_t offset,
                                         std::uint64_t bytes) = 0;
-  // All of it, without another's bytes in between.
+  // Sends all bytes, with no other bytes in between.
   virtual task<> send_owned(std::string bytes) = 0;
 
-  // Of an unfinished message of a WebSocket.
+  // The rate for an unfinished WebSocket message.
   virtual slowest_pace message_pace() const noexcept { return {}; }
 
  protected:

@@ -1,4 +1,4 @@
-// url: where something is, of the schemes http and https.
+// url: an address of the scheme http or https.
 #pragma once
 
 #include <cstdint>
@@ -7,30 +7,30 @@
 
 namespace troupe::http {
 
-// A value. Names of users and fragments are no part of it: what has the first is refused, the
-// second is left out.
+// A URL, as a value. It has no user name and no fragment: parse() refuses the former and drops the
+// latter.
 //
 // Example:
 //     const auto at = troupe::http::url::parse("https://example.org/a/b?c");
-//     std::cout << at.host() << ' ' << at.port() << ' ' << at.target() << ' ' <<
-//     at.resolve("../d").to_string() << '\n';
+//     std::cout << at.host() << ' ' << at.port() << ' ' << at.target() << ' '
+//               << at.resolve("../d").to_string() << '\n';
 class url {
  public:
-  // Bytes that have no place in one (spaces, what is beyond ASCII) are encoded. Throws
-  // client_error, bad_url: without a scheme, of another one, with the name of a user, a control
-  // byte, no host, or more than 8,192 bytes.
+  // Parses a URL. Bytes that a URL may not contain (spaces, bytes beyond ASCII) are encoded. Throws
+  // client_error, bad_url, if the text has no scheme or another one, a user name, a control byte,
+  // no host, or more than 8,192 bytes.
   static url parse(std::string_view text);
-  // What a reference means that is found there ("d", "../d", "/d", "//host/d", "?d"), by RFC 3986.
-  // Throws as parse() does.
+  // The URL of a reference ("d", "../d", "/d", "//host/d", "?d") in a document at this URL, by RFC
+  // 3986. Throws as parse() does.
   url resolve(std::string_view reference) const;
 
   bool secure() const noexcept { return secure_; }
-  // In small letters; an address of IPv6 in its brackets.
+  // In lower case; an IPv6 address in brackets.
   const std::string& host() const noexcept { return host_; }
   std::uint16_t port() const noexcept { return port_; }
   // "/path?query"
   const std::string& target() const noexcept { return target_; }
-  // The host, with the port when it is not the scheme's.
+  // The host, with the port if it is not the scheme's default.
   std::string authority() const;
   // "https://example.org"
   std::string origin() const;

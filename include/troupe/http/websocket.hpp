@@ -1,4 +1,4 @@
-// websocket: messages both ways (RFC 6455), compressed if both ends want it (RFC 7692).
+// websocket: messages in both directions (RFC 6455), compressed if both ends want it (RFC 7692).
 #pragma once
 
 #include <chrono>
@@ -15,15 +15,15 @@
 
 namespace troupe::http {
 
-// The extension permessage-deflate: what one end wants, or what both have agreed on
-// (websocket::deflate()). Each direction has a window of its own, of 2^bits bytes, and keeps it
-// from message to message (context takeover) unless an end forbids that.
+// The extension permessage-deflate: the terms that one end wants, or those on which both ends
+// agreed (websocket::deflate()). Each direction has a window of its own, of 2^bits bytes, which it
+// keeps from message to message (context takeover) unless an end forbids this.
 //
-// Memory of a connection that has agreed on it, taken when the first message needs it: to compress
-// 2^(window bits + 2) + 2^(memory_level + 9) bytes (256 KiB by default), to inflate 2^(window bits)
-// and some 7 KiB (39 KiB by default). A direction without context takeover holds it only while a
-// message is compressed or inflated, so an idle connection holds none. Compressing and inflating
-// run on the worker: some 20 ms for each MiB of text.
+// Memory of a connection that has agreed on it, allocated when the first message needs it:
+// 2^(window bits + 2) + 2^(memory_level + 9) bytes to compress (256 KiB by default), and 2^(window
+// bits) bytes plus about 7 KiB to inflate (39 KiB by default). A direction without context takeover
+// holds this memory only while it compresses or inflates a message, so an idle connection holds
+// none. Compression and inflation run on the worker: about 20 ms for each MiB of text.
 //
 // Example:
 //     #include <troupe/http/websocket.hpp>
@@ -32,18 +32,18 @@ namespace troupe::http {
 //     troupe::http::websocket_options options;
 //     options.deflate = frugal;
 struct websocket_deflate {
-  // The server's, or the client's, messages are compressed each on its own. Default false: they
-  // become smaller with those before them.
+  // The server's, or the client's, messages are each compressed separately. Default false: earlier
+  // messages help to make later ones smaller.
   bool server_no_context_takeover = false, client_no_context_takeover = false;
-  // The largest windows, from 9 to 15 (zlib cannot compress with 8). Default 15. A server can limit
-  // the client's only if the client has said that it can be limited; ours does. An offer that wants
-  // a server's window of 8 is declined, and a client that is told to use a window of 8 sends its
-  // messages as they are.
+  // Largest windows, from 9 to 15 bits (zlib cannot compress with 8). Default 15. A server can
+  // limit the client's window only if the client has said that it accepts this; this library's
+  // client does. An offer that demands a server's window of 8 is declined. A client that is told to
+  // use a window of 8 sends its messages uncompressed.
   int server_max_window_bits = 15, client_max_window_bits = 15;
-  // Of our own compressor: how much time it takes (1 to 9, default 6), and how much memory (1 to 9,
-  // default 8).
+  // For this end's compressor: level of effort (1 to 9, default 6), and of memory (1 to 9, default
+  // 8).
   int level = 6, memory_level = 8;
-  // Shorter messages are sent as they are. Default 64 bytes.
+  // Messages shorter than this are sent uncompressed. Default 64 bytes.
   std::size_t least_bytes = 64;
 };
 
@@ -52,35 +52,37 @@ struct websocket_deflate {
 //     options.message_bytes = 4096;
 //     options.subprotocols = {"chat.v2", "chat.v1"};
 //
-// An unfinished message comes at the pace of a body at least: server_options::body_rate and
-// body_grace, or client_options'. One that is slower ends the connection (1008). Between messages a
-// peer may be silent for as long as it answers pings.
+// The rate of a body also applies to an unfinished message: server_options::body_rate and
+// body_grace, or those of client_options. A slower message ends the connection (1008). Between
+// messages a peer may be silent for any time, as long as it answers pings.
 struct websocket_options {
-  // Not an aggregate: GCC 12 destroys what a temporary one holds twice when it lies in a co_await
-  // expression.
+  // Not an aggregate: GCC 12 destroys the members of a temporary aggregate twice if it is part of a
+  // co_await expression.
   websocket_options() {}
 
-  // Bytes of a message, however many fragments it has, and when it has been inflated. Default 1
-  // MiB; more ends the connection (1009).
+  // Maximum bytes of a message, over all its fragments and after inflation. Default 1 MiB; more
+  // ends the connection (1009).
   std::size_t message_bytes = 1024 * 1024;
-  // A peer that has sent nothing for so long is asked whether it is there (ping); one that has not
-  // answered after as long again is gone. Seen to while a receive() is awaited, however short each
-  // of them is. Default 30 s.
+  // A peer that has sent nothing for this time gets a ping; if it sends nothing for the same time
+  // again, it counts as gone. Checked while a receive() is awaited, even if each call is short.
+  // Default 30 s.
   std::chrono::nanoseconds ping_after = std::chrono::seconds(30);
 
-  // What the server speaks, or the client offers, the preferred one first. The server chooses the
-  // first of its own that the client offers: websocket::subprotocol(). Default: none.
+  // The subprotocols that the server supports or the client offers, the preferred one first. The
+  // server chooses the first of its own that the client offers: websocket::subprotocol(). Default:
+  // none.
   std::vector<std::string> subprotocols;
-  // Without a common one the server answers 400, and the client refuses the answer (bad_handshake).
-  // Default false: the connection begins without one.
+  // True: if there is no common subprotocol, the server answers 400, and the client refuses the
+  // answer (bad_handshake). Default false: the connection then has no subprotocol.
   bool require_subprotocol = false;
-  // The server accepts, or the client offers, permessage-deflate. Default: it does not, for it
-  // costs memory and time of each connection (see websocket_deflate), and compressing a secret
-  // beside text that an attacker chooses lets him guess it by the lengths.
+  // The server accepts, or the client offers, permessage-deflate. Default: no, since it costs
+  // memory and time for each connection (see websocket_deflate). Also, if a message contains a
+  // secret next to text that an attacker chooses, the compressed length lets the attacker guess the
+  // secret.
   std::optional<websocket_deflate> deflate;
 };
 
-// What was agreed on in the handshake. The library's own.
+// The terms on which both ends agreed in the handshake. For the library's own use.
 struct websocket_terms {
   websocket_terms() {}
   bool is_client = false;
@@ -89,15 +91,15 @@ struct websocket_terms {
 };
 
 struct websocket_message {
-  bool is_text = true;    // UTF-8, which was checked; else binary
+  bool is_text = true;    // valid UTF-8; otherwise binary
   std::string_view data;  // valid until the next receive()
 };
 
-// The connection: in the function that response::websocket() was given, or a client's
-// (client::websocket()). One receive() at a time, a second one is a usage_error; any number of
-// sends: branches of when_all within the function may do both. Messages are sent whole. It lives
-// until each of its operations has ended. A client's that is destroyed ends the connection, without
-// a close().
+// One end of a WebSocket connection. A server's function gets it from response::websocket(), a
+// client from client::websocket(). Limits: one receive() at a time, a second one is a usage_error;
+// any number of sends. So branches of one when_all may receive and send. Each message is sent
+// without others in between. Lifetime: it must live until all its operations have ended. The
+// destructor of a client's WebSocket ends the connection, without a close().
 //
 // Example (declarations):
 //     troupe::task<> echo(troupe::http::websocket& peer) {
@@ -114,29 +116,30 @@ class websocket {
   websocket(const websocket&) = delete;
   virtual ~websocket();
 
-  // The next message; nothing when the connection is closed: by the peer, for a breach of the
-  // protocol, or since the server stops. See close_code(). Pings are answered while it is awaited.
-  // One that is given up (when_any) loses nothing: the next one goes on where it was. Throws
-  // io_error.
+  // Waits for the next message. Returns nothing when the connection is closed: by the peer, because
+  // of a breach of the protocol, or because the server stops; see close_code(). Answers pings
+  // meanwhile. A receive() that is given up (when_any) loses nothing: the next one continues at the
+  // same place. Throws io_error.
   task<std::optional<websocket_message>> receive();
 
-  // Goes on when the system has taken it. Throw io_error (broken_pipe after a close; it is no
-  // failure of the function when that was not its own), timed_out when the peer takes nothing, and
-  // usage_error for a text that is no UTF-8. One that is given up when a part was sent was the
-  // last: what is sent behind it throws io_error, and the connection ends without a close.
+  // Send a message; they complete when the system has accepted it. Errors: io_error (broken_pipe
+  // after a close; if the function did not itself close, this is no failure of the function),
+  // timed_out if the peer accepts nothing, usage_error for a text that is not UTF-8. If a send is
+  // given up after a part was sent, it is the last one: later sends throw io_error, and the
+  // connection ends without a close.
   task<> send(std::string text);
   task<> send_binary(std::string bytes);
-  // Nothing more is sent. The peer is to answer: receive() until it gives nothing, or return.
-  // Throws usage_error for a code that may not be sent, or a reason that is longer than 123 bytes
-  // or no UTF-8.
+  // Sends a close; nothing can be sent after it. The peer must answer it: call receive() until it
+  // returns nothing, or return from the function. Throws usage_error for a code that may not be
+  // sent, and for a reason that is longer than 123 bytes or not UTF-8.
   task<> close(int code = 1000, std::string reason = "");
 
-  // With which it was closed: the peer's, or the one that it was closed with here. 1005: without
-  // one; 1006: without a close. 0 while it is open.
+  // The code of the close: the peer's, or that of this end. 1005: a close without a code; 1006: no
+  // close. 0 while the connection is open.
   int close_code() const noexcept { return close_code_; }
   const std::string& close_reason() const noexcept { return close_reason_; }
-  // What both ends have agreed on. The subprotocol is "" when there is none, and deflate() nothing
-  // when messages are not compressed.
+  // The terms on which both ends agreed. subprotocol() is "" if there is none; deflate() is empty
+  // if messages are not compressed.
   const std::string& subprotocol() const noexcept { return terms_.subprotocol; }
   const std::optional<websocket_deflate>& deflate() const noexcept { return terms_.deflate; }
 
@@ -149,7 +152,7 @@ class websocket {
     std::uint64_t bytes = 0;
     std::uint32_t mask = 0;
   };
-  task<bool> more();  // bytes; false when none come any more
+  task<bool> more();  // receives bytes; false at the end
   std::chrono::nanoseconds patience() const noexcept;
   void begin_next() noexcept;
   task<bool> need(std::size_t bytes);
@@ -171,30 +174,32 @@ class websocket {
   transport& over_;
   const websocket_options options_;
   const websocket_terms terms_;
-  std::unique_ptr<parts> parts_;  // where messages are compressed
-  std::string in_;                // what has come and was not looked at, from `at_` on
+  std::unique_ptr<parts> parts_;  // state of the compression
+  std::string in_;                // received bytes, unread from `at_` on
   std::size_t at_ = 0;
-  // Where a receive() that was given up has been.
+  // The state of a receive() that was given up, for the next one.
   frame frame_;
-  std::uint64_t frame_done_ = 0;  // bytes of its payload
+  std::uint64_t frame_done_ = 0;  // bytes of its payload so far
   bool in_frame_ = false;
   std::string message_, control_;
-  std::optional<std::string> answer_;  // to the control frame, which is due
+  std::optional<std::string> answer_;  // to a control frame; still to be sent
   bool in_message_ = false, message_is_text_ = false;
   bool message_is_deflated_ = false;
-  std::uint64_t deflated_bytes_ = 0;  // of its frames
-  bool is_whole_ = false;             // the message is there, and was not given yet
-  // when something came last, or was waited for first, or a ping went
+  std::uint64_t deflated_bytes_ = 0;  // of the message's frames so far
+  bool is_whole_ = false;             // the message is complete, and was not returned yet
+  // when bytes last arrived, a wait for them first began, or a ping was sent
   std::chrono::nanoseconds heard_{-1};
-  std::uint64_t next_bytes_;                 // that have come of the next message, or control frame
-  std::chrono::nanoseconds next_waited_{0};  // for more of them
+  std::uint64_t next_bytes_;                 // received bytes of the next message or control frame
+  std::chrono::nanoseconds next_waited_{0};  // time spent waiting for more of them
   bool asked_ = false;                       // a ping is not answered yet
-  bool ping_due_ = false;                    // nor sent: the receive() that was to was given up
+  // the ping was not sent yet, since the receive() that should send it was given up
+  bool ping_due_ = false;
   bool close_sent_ = false;
   bool is_received_ = false;
-  // not by the function: by the peer's close, a breach of the protocol, or since the server stops
+  // closed not by the function, but by the peer's close, a breach of the protocol, or the stop of
+  // the server
   bool is_ended_ = false;
-  int unsaid_ = 0;  // the peer's breach, of which it is to be told
+  int unsaid_ = 0;  // the code of the peer's breach, of which the peer must still be told
   int close_code_ = 0;
   std::string close_reason_;
 };

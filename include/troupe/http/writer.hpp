@@ -1,4 +1,4 @@
-// body_writer and event_writer: answers whose length is not known when they begin.
+// writer: body_writer and event_writer, for answers whose length is not known at their beginning.
 #pragma once
 
 #include <string>
@@ -9,26 +9,27 @@
 
 namespace troupe::http {
 
-// Sends a body in pieces, as chunks; to a peer of HTTP/1.0 until the connection ends.
+// Sends a body in pieces, as chunks; to an HTTP/1.0 peer, as bytes until the connection ends.
 //
 // Example (declarations):
 //     #include <troupe/http/response.hpp>
 //     troupe::task<> count(troupe::http::body_writer& to) {
 //       for (int i = 0; i < 3; ++i) co_await to.write(std::to_string(i) + "\n");
 //     }
-//     troupe::http::response numbers() { return troupe::http::response::stream("text/plain",
-//     count); }
+//     troupe::http::response numbers() {
+//       return troupe::http::response::stream("text/plain", count);
+//     }
 class body_writer {
  public:
   body_writer(transport& over, bool chunked, bool silent) noexcept
       : over_(over), chunked_(chunked), silent_(silent) {}
   body_writer(const body_writer&) = delete;
 
-  // Sent at once; goes on when the system has taken it, so that a slow peer slows the writer.
-  // Branches of when_all may write side by side: each piece goes whole. Throws io_error when the
-  // peer has gone, timed_out when it takes nothing, cancelled.
+  // Sends one piece at once; completes when the system has accepted it, so a slow peer slows the
+  // writer. Branches of when_all may write concurrently; no piece is mixed with another. Errors:
+  // io_error if the peer has gone, timed_out if it accepts nothing, cancelled.
   task<> write(std::string_view bytes);
-  // The library's own: the end.
+  // Sends the end. For the library's own use.
   task<> finish();
 
  private:
@@ -36,17 +37,17 @@ class body_writer {
   bool chunked_, silent_;
 };
 
-// One event that a server sends.
+// One server-sent event.
 struct event_message {
   event_message() = default;
   explicit event_message(std::string text) : data(std::move(text)) {}
   std::string data;
   std::string event;  // its type; empty: "message"
-  std::string id;     // what the client says it has seen last, when it comes again (Last-Event-ID)
-  int retry_ms = 0;   // after which the client is to come again; 0: as it likes
+  std::string id;     // the id that a client sends back as Last-Event-ID when it reconnects
+  int retry_ms = 0;   // milliseconds before a client reconnects; 0: the client decides
 };
 
-// Server-sent events (text/event-stream).
+// Sends server-sent events (text/event-stream).
 //
 // Example (declarations):
 //     #include <troupe/http/response.hpp>
@@ -62,11 +63,12 @@ class event_writer {
   explicit event_writer(body_writer& to) noexcept : to_(to) {}
   event_writer(const event_writer&) = delete;
 
-  // Throws usage_error for a type or an id with a line end in it; and as body_writer::write.
+  // Sends an event. Throws usage_error if its type or id contains a line end; and as
+  // body_writer::write.
   task<> send(event_message one);
-  // An event that has nothing but its data.
+  // Sends an event that has only data.
   task<> send(std::string_view data) { return send(event_message(std::string(data))); }
-  // A line that the client ignores: keeps connections open through proxies.
+  // Sends a line that clients ignore. It keeps connections through proxies open.
   task<> comment(std::string text);
 
  private:
