@@ -22,7 +22,7 @@ memory::slot_space::magazines* claim_magazines(actor_system& system) noexcept {
 constinit thread_local const kept_memory* failures_keep = nullptr;
 
 actor_system::actor_system(limits turn) : turn(turn), slots(this) {
-  // order: relaxed  nobody else knows it yet
+  // order: relaxed  no other thread knows it yet
   if (turn.messages < turns_are_short_below)
     slow_path_flags.store(short_turns, std::memory_order_relaxed);
   // order: relaxed  as above
@@ -35,7 +35,7 @@ actor_system::~actor_system() {
 
 void actor_system::report(const cell* actor, message::handler method,
                           std::exception_ptr what) noexcept {
-  // What a stop that discards ends is no failure.
+  // A call that a stop cancelled is no failure.
   if (discarding() && is_cancelled(what)) return;
   failed_call where{
       "", method != nullptr ? method(nullptr, nullptr, message_act::describe) : "post", 0, {}};
@@ -48,23 +48,24 @@ void actor_system::report(const cell* actor, message::handler method,
 }
 
 bool actor_system::enter_gate() noexcept {
-  // order: seq_cst  gate_entries in front of closing; close() has it the other way round: one sees
-  // the other
+  // order: seq_cst  gate_entries before closing; close() does it the other way round: at least one
+  // of the two threads sees the other
   gate_entries.fetch_add(1, std::memory_order_seq_cst);
   return !closing.load(std::memory_order_seq_cst);
 }
 
-// order: release  what the gate_guard did is seen by the end; pairs with close and destroy
+// order: release  what the thread did inside the gate is seen by the end; pairs with close and
+// destroy
 void actor_system::leave() noexcept { gate_entries.fetch_sub(1, std::memory_order_release); }
 
 void actor_system::close() noexcept {
-  // order: seq_cst  as visit
+  // order: seq_cst  as enter_gate
   closing.store(true, std::memory_order_seq_cst);
   wait_for_gate_entries();
 }
 
 void actor_system::wait_for_gate_entries() const noexcept {
-  // order: seq_cst  as visit; acquires what gate_entries did
+  // order: seq_cst  as enter_gate; acquires what the threads inside the gate did
   for (int spin = 0; gate_entries.load(std::memory_order_seq_cst) != 0; ++spin)
     base::std_atomics::wait_a_little(spin);
 }
@@ -81,7 +82,8 @@ void actor_system::make_uncounted_dead_letter(const cell& actor, message& mail,
     return;
   }
   count_dead_letter();
-  // The last ref to the actor, and to its runtime when that has ended, may go with the message.
+  // The message may hold the last ref to the actor, and to its runtime when that has ended: so copy
+  // what is needed first.
   const failed_call where{
       actor.type->name, mail.act(nullptr, nullptr, message_act::describe), id_of(actor), {}};
   mail.act(&mail, nullptr, message_act::discard);
@@ -93,8 +95,8 @@ void actor_system::count_dead_letter() noexcept {
   dead_letters.fetch_add(1, std::memory_order_relaxed);
 }
 
-// What the observer sends may be a dead letter at once (at the runtime's end): counted, but not
-// observed.
+// At the runtime's end a message that the observer sends may become a dead letter at once: it is
+// counted, but not observed.
 void actor_system::observe_dead_letter(const failed_call& where, bool observed) noexcept {
   thread_local bool observing = false;
   if (!observed || observing || !on_dead_letter) return;
@@ -105,14 +107,14 @@ void actor_system::observe_dead_letter(const failed_call& where, bool observed) 
 
 namespace {
 
-// Nothing is queued any more: only an actor with calls that wait keeps its activation.
+// Nothing is queued any longer: only an actor with suspended calls still has its activation.
 void end_activation(cell& actor) noexcept {
   const std::uintptr_t seen = mailbox(actor.word).look();
   if (!mailbox::is_parked(seen)) return;
   activation& active = mailbox::activation_under(seen);
   if (active.suspended != nullptr) end_call(active);
-  // Parked until now, so that whoever ends a wait meets a closed door and says so.
-  // order: relaxed  nobody wakes it any more
+  // Parked until here: a thread that ends the call's wait finds the actor closed, and says so.
+  // order: relaxed  no thread wakes it any longer
   actor.word.fetch_and(~mailbox::parked_tag, std::memory_order_relaxed);
   turn_type.discard(active);
 }
@@ -121,7 +123,8 @@ void end_activation(cell& actor) noexcept {
 
 void actor_system::destroy_actors(std::uint16_t executor) noexcept {
   if (executor == 0) end_asleep(*this);
-  // Destructors may drop the last ref to others; they make no new actors any more (cell.cpp).
+  // Destructors may drop the last refs to other actors; they make no new actors any longer
+  // (cell.cpp).
   slots.for_each([&](void* slot) {
     cell& actor = *static_cast<cell*>(slot);
     if (actor.lives_on() == executor) {
@@ -135,7 +138,7 @@ void actor_system::destroy_actors(std::uint16_t executor) noexcept {
 void actor_system::destroy_actor(cell& actor) noexcept {
   const bool alive = actor.alive();
   actor.flags |= cell::stopped;
-  end_activation(actor);  // also of one that waits to be constructed anew
+  end_activation(actor);  // also the activation of an actor that waits to be constructed anew
   end_reentrant(actor);
   refuse_consumer(actor);
   if (alive) {
@@ -149,7 +152,7 @@ void actor_system::destroy(actor_system* self) noexcept {
   leave_system(*self);
   self->supervised.end_all();
   constexpr std::int64_t open = std::int64_t{1} << 40;
-  // order: relaxed  refs that are dropped meanwhile count down from `open`
+  // order: relaxed  meanwhile dropped refs count down from `open`
   self->orphan_refs.store(open, std::memory_order_relaxed);
   std::int64_t left = 0;
   self->slots.for_each([&](void* slot) {
@@ -158,7 +161,7 @@ void actor_system::destroy(actor_system* self) noexcept {
     actor.word.store(mailbox::closed, std::memory_order_release);
     left += actor.refs.make_orphan();
   });
-  // Those who dropped a last ref before it could be counted.
+  // Waits for threads that dropped a last ref before it could be counted.
   self->wait_for_gate_entries();
   // order: acq_rel  as drop_orphan_ref
   if (self->orphan_refs.fetch_sub(open - left, std::memory_order_acq_rel) == open - left)
@@ -166,7 +169,7 @@ void actor_system::destroy(actor_system* self) noexcept {
 }
 
 void actor_system::drop_orphan_ref() noexcept {
-  // order: acq_rel  the last one frees what all used
+  // order: acq_rel  the thread that drops the last ref frees what all have used
   if (orphan_refs.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
 }
 

@@ -1,5 +1,5 @@
-// system: what the actors of one runtime share: their slots, their executors, and where failures
-// go.
+// actor_system: what the actors of one runtime share: their slots, their executors, and where
+// failures are reported.
 //
 // A cell finds its system by masking its own address (memory/slot_space.hpp).
 #pragma once
@@ -28,20 +28,20 @@
 
 namespace troupe::actor {
 
-// Of a failure or a dead letter. The names are literals.
+// What a failure or a dead letter was. The names are literals.
 struct failed_call {
   const char* actor = "";
   const char* method = "";
-  std::uint64_t id = 0;  // of the actor
-  kept_memory keeps{};   // what a failure's exception refers to
+  std::uint64_t id = 0;  // the actor's id; 0: no actor
+  kept_memory keeps{};   // the memory that a failure's exception refers to
 };
 
-// What the failures keep that this thread reports now; null for most.
+// The memory of the failure that this thread is reporting now; null for most failures.
 extern constinit thread_local const kept_memory* failures_keep;
 
 class actor_system {
  public:
-  // 0 is the pool, 1 the main thread, then the pinned ones.
+  // Executor 0 is the pool, 1 the main thread; the pinned threads follow.
   static constexpr std::size_t executors_max = 1002;
   static constexpr std::uint16_t main_executor = 1;
 
@@ -52,18 +52,18 @@ class actor_system {
     return *static_cast<actor_system*>(memory::slab::of(&actor).owner);
   }
 
-  // The end, when no turn runs any more and nobody sends. First destroy_actors for each executor,
-  // on its own thread, one after the other: objects go, in no particular order. Then destroy: cells
-  // that somebody still refers to are orphans, and the system deletes itself when the last such ref
-  // goes.
+  // The end, when no turn runs any longer and no thread sends. First destroy_actors for each
+  // executor, each on its own thread, one executor after the other: it destroys the objects, in no
+  // particular order. Then destroy: cells with refs become orphans, and the system deletes itself
+  // when the last such ref goes.
   void destroy_actors(std::uint16_t executor) noexcept;
-  // One of them, which has not ended.
+  // Destroys an actor that has not ended.
   void destroy_actor(cell& actor) noexcept;
   static void destroy(actor_system* self) noexcept;
 
-  // Threads of anybody wake actors and drop last refs while the end begins: they do so in a visit,
-  // and the end waits until no gate_guard is left. False: it has begun, and no actor is woken any
-  // more.
+  // The gate. Any thread may wake actors and drop last refs while the end begins. It does so
+  // between enter_gate() and leave(), and the end waits until no thread is inside. False: the end
+  // has begun, and no actor is woken any longer; leave() must follow all the same.
   bool enter_gate() noexcept;
   void leave() noexcept;
   class gate_guard {
@@ -81,11 +81,12 @@ class actor_system {
   void close() noexcept;
 
   void report(const cell* actor, message::handler method, std::exception_ptr what) noexcept;
-  // A dead letter. It is observed by threads of the runtime only: it may end beside all others.
+  // Makes the message a dead letter. Only threads of the runtime may have it observed: on other
+  // threads the runtime may end meanwhile.
   void make_dead_letter(cell& actor, message& mail, bool observed = true) noexcept;
-  // The same of one that never came into its mailbox.
+  // The same for a message that never came into its mailbox.
   void make_uncounted_dead_letter(const cell& actor, message& mail, bool observed = true) noexcept;
-  // The two parts of that, before and behind the end of what is discarded.
+  // The two parts of that: the first before the message is destroyed, the second after it.
   void count_dead_letter() noexcept;
   void observe_dead_letter(const failed_call& where, bool observed) noexcept;
   void drop_orphan_ref() noexcept;
@@ -97,12 +98,14 @@ class actor_system {
   }
 
   const limits turn;
-  // What makes turns unlike most; bits, read by each turn.
+  // What takes turns off the fast path; bits, read by each turn.
   enum slow_path_flag : std::uint8_t {
-    discards = 1,     // a stop: mail becomes dead letters
-    chooses = 2,      // this turn takes the long way: the simulated policy changes it for each
-    traced = 8,       // a trace has each of them
-    short_turns = 4,  // `turn` may end before the first look at the clock would come (turn.cpp)
+    discards = 1,  // a stop: mail becomes dead letters
+    // the simulated policy chooses this turn's limit, so the turn leaves the fast path
+    chooses = 2,
+    traced = 8,  // a trace records each turn
+    // `turn` is so short that a turn may end before its first look at the clock (turn_limit.hpp)
+    short_turns = 4,
   };
   std::atomic<std::uint8_t> slow_path_flags{0};
   // order: relaxed  a stop need not be seen by the very next message
@@ -117,53 +120,56 @@ class actor_system {
       slow_path_flags.fetch_and(static_cast<std::uint8_t>(~discards), std::memory_order_relaxed);
     }
   }
-  tasks::call_host host{};            // of its actors' async calls
-  tasks::call_host host_reentrant{};  // of those of reentrant actors
-  // of `asleep`, which is the async call of all tasks that sleep without an actor (asleep.hpp)
+  tasks::call_host host{};            // of the actors' async calls
+  tasks::call_host host_reentrant{};  // of reentrant actors' async calls
+  // of `asleep`, the async call of all tasks that sleep without an actor (asleep.hpp)
   tasks::call_host host_asleep{};
   message calls_none{nullptr};
   tasks::async_call asleep{calls_none};
   std::atomic<std::size_t> sleepers{0};
-  std::int64_t began_ns = 0;   // by its clock; set before the first turn
+  std::int64_t began_ns = 0;   // by the runtime's clock; set before the first turn
   std::uint8_t main_lane = 0;  // src/task/main_lanes.hpp; set before the first turn
-  bool is_simulated = false;   // all turns are the main thread's; set before the first turn
+  bool is_simulated = false;   // all turns run on the main thread; set before the first turn
   memory::slot_space slots;
   supervision_table supervised;
   guard_table guards;
   consumer_table consumers;
   void* jobs = nullptr;  // the runtime's job_pool (src/jobs/pool/job_pool.hpp)
   waiting_lists waiting;
-  std::mutex looking;  // one at a time looks at what is suspended (suspended.cpp)
+  std::mutex looking;  // one thread at a time looks at suspended calls (suspended.cpp)
   deadlock_search deadlocks{*this};
   std::array<std::atomic<sched::executor*>, executors_max> executors{};
   std::atomic<std::uint64_t> dead_letters{0};
-  std::atomic<bool> closing{false};  // no actor is woken any more
+  std::atomic<bool> closing{false};  // no actor is woken any longer
   std::atomic<std::uint32_t> gate_entries{0};
   std::atomic<std::int64_t> orphan_refs{0};
-  mutable counts elsewhere;  // of threads that have gone on or ended, or run no turns
+  // counts of threads that have left this system or ended, or that run no turns
+  mutable counts elsewhere;
 
-  // Set by the runtime, called on the thread where it happens.
+  // Set by the runtime. Called on the thread where the failure happens.
   std::function<void(const failed_call& where, std::exception_ptr)> on_failure;
   std::function<void(const failed_call& where)> on_dead_letter;
-  // A failure that nobody is the parent of.
+  // Called for a failure that escalates from an actor without a parent.
   std::function<void()> on_escalated;
-  // Runs a call that may block on a thread that is no worker.
+  // Runs a call that may block, on a thread that is no worker.
   std::function<void(std::move_only_function<void()>)> run_aside;
-  // Of the simulated policy: a bound for this turn. Else empty. Set before the first turn.
+  // Under the simulated policy: chooses this turn's limit of messages, given the largest. Else
+  // empty. Set before the first turn.
   std::function<unsigned(unsigned)> choose_messages;
 
  private:
   void wait_for_gate_entries() const noexcept;
 };
 
-// A worker's magazines belong to the first system that it works for: its own runtime's.
+// A worker's magazines belong to the first system that the worker runs for: its own runtime's.
 struct thread_slots {
   const actor_system* system = nullptr;
   memory::slot_space::magazines magazines;
 };
 extern constinit thread_local thread_slots slots_of_thread [[gnu::tls_model("initial-exec")]];
 
-// Makes the calling worker's magazines this system's, if they are nobody's. Null on other threads.
+// Gives the calling worker's magazines to this system, unless they belong to one. Null on other
+// threads.
 memory::slot_space::magazines* claim_magazines(actor_system& system) noexcept;
 
 // The magazines of the calling worker for this system's slots; null on other threads.
@@ -173,7 +179,7 @@ inline memory::slot_space::magazines* own_magazines(actor_system& system) noexce
   return claim_magazines(system);
 }
 
-// Of one that has never begun, or has ended: nobody can look at it any more.
+// For a cell that was never used, or has ended: no thread can reach it any longer.
 inline void free_cell(cell& unused) noexcept {
   actor_system& system = actor_system::of(unused);
   end_extras(unused);

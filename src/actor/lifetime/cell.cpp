@@ -22,7 +22,7 @@ void add_ref(cell& to) noexcept {
 
 void drop_ref(cell& to) noexcept {
   if (drop_at_home(to) || to.refs.drop_one_of_many()) return;
-  // Once the count is zero nothing but the visit keeps the system.
+  // Once the count is zero only the gate keeps the system alive.
   actor_system& system = actor_system::of(to);
   system.enter_gate();
   const ref_state::dropped how = to.refs.drop();
@@ -68,7 +68,8 @@ inside_actor::~inside_actor() {
   current_turn().actor.store(before_, std::memory_order_relaxed);
 }
 
-// Actors that destructors spawn at the end would each need a destructor's run, without bound.
+// At the runtime's end no object is constructed any longer: actors that destructors spawn would
+// each need another destructor run, without bound.
 construction::construction(const placement& where, const cell_type& type)
     : cell_(&make_cell(where, type)),
       // order: relaxed  the ending thread's own, or a handler's that may see it late
@@ -116,7 +117,7 @@ void construction::share(cell& of) {
   here->activation_ = &made;
 }
 
-// The actor has its first turn: for what was sent to it meanwhile, if anything.
+// Queues the actor for its first turn, which handles what was sent to it during its construction.
 void construction::start(cell& made) {
   actor_system& system = actor_system::of(made);
   // order: relaxed  set before the last threads ended
@@ -189,7 +190,7 @@ cell& make_adopted(const placement& where, const cell_type& type, void* object) 
         "and its memory would go before it");
   }
   cell& made = make_cell(where, type);
-  // order: relaxed  as in construction
+  // order: relaxed  as in construction's constructor
   if (where.system.closing.load(std::memory_order_relaxed)) {
     made.flags |= cell::stopped;
   } else {

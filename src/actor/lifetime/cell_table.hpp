@@ -1,5 +1,5 @@
-// cell_table: something that few actors have for a while, found by the actor. The nodes bring their
-// own state.
+// cell_table: finds, by the actor, something that few actors have and only for a while. The nodes
+// bring their own memory.
 #pragma once
 
 #include <array>
@@ -16,8 +16,9 @@ namespace troupe::actor {
 template <class Node>
 class cell_table {
  public:
-  // Calls act(slot) under the lock: slot is the actor's node, or null. One to put there ends the
-  // chain; one to take away leaves its next_in_table. Nobody's code may run in it.
+  // Calls act(slot) under the lock. `slot` is the actor's node, or null at the end of the chain. To
+  // add a node, store it there with a null next_in_table; to remove one, store its next_in_table
+  // there. act must not run user code.
   template <class Act>
   auto with(const cell& actor, Act act) {
     bucket& system = buckets_[(reinterpret_cast<std::uintptr_t>(&actor) / 64) % buckets_.size()];
@@ -27,7 +28,7 @@ class cell_table {
     return act(*slot);
   }
 
-  // Under the locks, too.
+  // Also under the locks.
   template <class Look>
   void for_each(Look look) {
     for (bucket& system : buckets_) {

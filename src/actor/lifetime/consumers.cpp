@@ -14,13 +14,13 @@ std::exception_ptr ended_error(const consume_request& one) noexcept try {
   return std::current_exception();
 }
 
-// Whether something else is to be done first: mail in this batch, in the list or in the word.
+// Whether other mail must be handled first: in this batch, in the list or in the word.
 bool mail_is_left(const consume_request& last, const activation& active) noexcept {
   return activation::after(last) != 0 || !active.empty() ||
          mailbox(active.actor->word).has_mail(const_cast<activation&>(active));
 }
 
-// The actor is quiet: its object goes, and then it has ended.
+// The actor is quiet: gives its object away, and the actor has ended.
 void hand_over(cell& actor, consume_request& to) noexcept {
   const bool adopted = is_adopted(actor);
   std::exception_ptr why;
@@ -36,7 +36,7 @@ void hand_over(cell& actor, consume_request& to) noexcept {
   }
   actor_system::of(actor).consumers.end(actor, to);
   if (why != nullptr) return to.fail(std::move(why));
-  // nothing is left to be destroyed
+  // nothing is left to destroy
   if (adopted) actor.flags &= static_cast<std::uint8_t>(~cell::constructed);
   end_object(actor, ended(ended::why::consumed));
   to.give();
@@ -57,7 +57,7 @@ void consider(consume_request& one) noexcept {
           usage_error("troupe: consume: somebody else is consuming this actor already")));
     }
     system.consumers.end(actor, *other);
-    // else it is still in the mailbox, and finds out there
+    // if not, that request is still in the mailbox, and fails when it is handled
     if (other->waits_outside) other->fail(ended_error(*other));
     system.consumers.begin(actor, one);
   }
@@ -69,7 +69,7 @@ void consider(consume_request& one) noexcept {
 }  // namespace
 
 consume_request* consumer_table::begin(cell& actor, consume_request& mine) noexcept {
-  // order: relaxed  as said there
+  // order: relaxed  as at in_use_
   in_use_.store(true, std::memory_order_relaxed);
   return table_.with(actor, [&](consume_request*& slot) -> consume_request* {
     if (slot != nullptr) return slot == &mine ? nullptr : slot;
@@ -87,7 +87,7 @@ void consumer_table::end(cell& actor, consume_request& mine) noexcept {
 }
 
 consume_request* consumer_table::call_in(cell& actor) noexcept {
-  // order: relaxed  as said there
+  // order: relaxed  as at in_use_
   if (!in_use_.load(std::memory_order_relaxed)) return nullptr;
   return table_.with(actor, [](consume_request* slot) {
     const bool outside = slot != nullptr && slot->waits_outside;

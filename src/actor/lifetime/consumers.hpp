@@ -1,8 +1,8 @@
-// consumers: who asks for the object of an actor, one for each actor.
+// consumers: requests to take an actor's object out of it, at most one for each actor.
 //
-// The request is a message of the runtime's own, which goes behind the other mail again for as long
-// as there is some. An actor that is quiet but for calls that wait (of a reentrant one) or guarded
-// messages keeps it outside of the mailbox until those are done.
+// A request is a message of the runtime's own. As long as other mail waits, the request goes behind
+// it again. When only suspended calls (of a reentrant actor) or guarded messages are left, the
+// actor keeps the request outside of its mailbox until those are done.
 #pragma once
 
 #include <atomic>
@@ -12,24 +12,26 @@
 
 namespace troupe::actor {
 
-// Of one runtime. In the turns of the actor, whose owner alone asks for it.
+// One for each runtime. Used in the turns of the actor only, by its owner.
 class consumer_table {
  public:
-  // Null, and done; or the one who was there before and has not given up.
+  // Makes `mine` the actor's request, and returns null; or returns another request that is there
+  // already.
   consume_request* begin(cell& actor, consume_request& mine) noexcept;
   void end(cell& actor, consume_request& mine) noexcept;
-  // The one who waits outside of the mailbox, if there is one: he does so no more.
+  // Returns the request that waits outside of the mailbox, if there is one, and marks it as not
+  // waiting there.
   consume_request* call_in(cell& actor) noexcept;
 
  private:
   cell_table<consume_request> table_;
-  // order: relaxed  an actor's own turns see their own
+  // order: relaxed  an actor's own turns see what they wrote
   std::atomic<bool> in_use_{false};
 };
 
-// In its turn: the calls or guarded messages for which a consumer may have waited are done.
+// In the actor's turn: the calls or guarded messages for which a request may have waited are done.
 void call_consumer_in(cell& actor) noexcept;
-// The actor has ended otherwise.
+// The actor has ended in another way.
 void refuse_consumer(cell& actor) noexcept;
 
 }  // namespace troupe::actor

@@ -1,4 +1,4 @@
-// How an actor ends, and the messages that tell it to.
+// How an actor ends, and the messages that make it end.
 #include <utility>
 
 #include "actor/actor_system.hpp"
@@ -36,7 +36,7 @@ void end_object(cell& actor, ended how) noexcept {
   refuse_consumer(actor);
   actor_system& system = actor_system::of(actor);
   supervision_state* const own = supervision_of(actor);
-  // A child's join may be on its way to its parent.
+  // The join message of a child may still be on its way to the parent: so check `own->parent`, too.
   if (!system.supervised.in_use() && (own == nullptr || own->parent == nullptr)) return;
   system.supervised.end(actor, own == nullptr ? nullptr : own->parent, std::move(how));
   leave_parent(actor);
@@ -48,7 +48,8 @@ void leave_parent(cell& actor) noexcept {
     drop_ref(*parent);
 }
 
-// The actor ends now, or with its last call that is suspended and cannot be cancelled at once.
+// The actor ends now, or when its last suspended call has ended that could not be cancelled at
+// once.
 void end_when_over(activation& active) noexcept {
   if (supervision_state* own = supervision_of(*active.actor)) own->failure_after_calls = {};
   active.actor->flags |= cell::ends_soon;
@@ -89,7 +90,7 @@ void notify_unreferenced(cell& to) noexcept try {
   if (system.closing.load(std::memory_order_relaxed)) return;
   deliver(to, *make_message<message>(&unreferenced));
 } catch (const std::bad_alloc&) {
-  // Nobody can tell it, and nobody refers to it: it ends with its runtime.
+  // The actor cannot be told, and nobody refers to it: it ends with its runtime.
 }
 
 }  // namespace troupe::actor

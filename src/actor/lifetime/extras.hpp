@@ -1,4 +1,4 @@
-// extras: what few actors have, in front of their object.
+// extras: state that few actors need, between their cell and their object.
 #pragma once
 
 #include <atomic>
@@ -21,22 +21,22 @@ struct limits {
 };
 
 struct cell_extras {
-  limits turn{0, 0};                         // no messages: the system's
-  tasks::async_call* async_calls = nullptr;  // of a reentrant actor: those that are suspended
+  limits turn{0, 0};                         // messages == 0: the system's limits
+  tasks::async_call* async_calls = nullptr;  // the suspended calls of a reentrant actor
   std::unique_ptr<mail_bound> bound;         // of a bounded mailbox
-  // of an actor with a context of its own; what refers to it goes first
+  // of an actor with a context of its own; what refers to it is destroyed first
   std::unique_ptr<actor_heap> heap;
   std::unique_ptr<supervision_state> supervision;     // of a supervised actor
-  std::atomic<std::uintptr_t>* urgent_end = nullptr;  // its activation's (activation.hpp)
-  // the object of an actor that was made by activate()
+  std::atomic<std::uintptr_t>* urgent_end = nullptr;  // see activation::urgent_end
+  // the object of an actor that activate() made
   void* adopted = nullptr;
   activation* parked_as =
-      nullptr;  // of a reentrant actor with suspended calls: when it was parked last
-  // in the system's waiting_lists, by these links
+      nullptr;  // of a reentrant actor with suspended calls: its activation when it was parked last
+  // whether the actor is in the system's waiting_lists, by these links
   bool listed = false;
   cell* next_listed = nullptr;
   cell** listed_link = nullptr;
-  // the one of `async_calls` that cancel_turns comes to next
+  // which of `async_calls` cancel_turns handles next
   tasks::async_call* next_cancelled = nullptr;
 
   static cell_extras& of(cell& actor) noexcept {
@@ -48,8 +48,8 @@ struct cell_extras {
 };
 
 inline bool has_extras(const cell& actor) noexcept { return (actor.flags & cell::has_extras) != 0; }
-// The policy and supervision state of one that has any; a handler that throws has consequences for
-// it.
+// The supervision of an actor that has an error policy or a parent; null for others, for which a
+// handler that throws has no consequences.
 inline supervision_state* supervision_of(cell& actor) noexcept {
   return has_extras(actor) ? cell_extras::of(actor).supervision.get() : nullptr;
 }
@@ -59,7 +59,7 @@ inline bool is_adopted(const cell& actor) noexcept {
 inline void* object_of(cell& actor) noexcept {
   return is_adopted(actor) ? cell_extras::of(actor).adopted : actor.object();
 }
-// How far behind the object's beginning this lies; SIZE_MAX if it is no part of it.
+// How many bytes after the object's beginning `part` lies; SIZE_MAX if it is no part of the object.
 inline std::size_t offset_in(cell& actor, const void* part) noexcept {
   const std::uintptr_t offset =
       reinterpret_cast<std::uintptr_t>(part) - reinterpret_cast<std::uintptr_t>(object_of(actor));
@@ -69,7 +69,7 @@ inline mail_bound* bound_of(cell& actor) noexcept {
   return actor.is_bounded() ? cell_extras::of(actor).bound.get() : nullptr;
 }
 
-// The cell's slot is about to be freed.
+// The cell's slot will be freed now.
 inline void end_extras(cell& actor) noexcept {
   if (has_extras(actor)) std::destroy_at(&cell_extras::of(actor));
 }

@@ -12,9 +12,9 @@
 
 namespace troupe::actor {
 
-// In the actor's extras; used in its turns only. As long as it is alive what its constructor
-// allocated stays. When it ends, or is constructed anew, all goes, in one step; the context itself
-// stays until the cell goes, for it may be the current one.
+// Lies in the actor's extras; used in the actor's turns only. What the constructor allocated lives
+// as long as the object. When the actor ends or is constructed anew, everything is discarded in one
+// step. The context itself lives until the cell goes, since it may be the current one.
 class actor_heap {
  public:
   actor_heap(const context_options& options, bool rolls_back)
@@ -25,19 +25,20 @@ class actor_heap {
   void begin() noexcept {
     if (rolls_back_) constructed_.emplace(*memory_);
   }
-  // A handler has ended, and no other call of the actor is suspended.
+  // A handler has ended, and no other call of the actor is suspended: discards what the handler
+  // allocated, if the actor rolls back.
   void end_handler() noexcept {
     if (constructed_) memory_->rollback(*constructed_);
   }
-  // The object is about to go: it may have snapshots of its own.
+  // The object will be destroyed now: it may have snapshots of its own.
   void close() noexcept { constructed_.reset(); }
-  // It has gone.
+  // The object has been destroyed.
   void end() noexcept {
     memory_->rollback(empty_);
     memory_->trim();
   }
-  // Holds what the handler has allocated, to which what it throws may refer. Null when memory is
-  // out.
+  // Keeps what the handler has allocated alive: an exception that it throws may refer to that. Null
+  // when memory is out.
   kept_memory keep() noexcept;
 
  private:
@@ -47,21 +48,21 @@ class actor_heap {
   const bool rolls_back_;
 };
 
-// Null for most.
+// Null for most actors.
 actor_heap* heap_of(cell& actor) noexcept;
 
-// The calling thread's current context is the actor's own from now on, or there is none;
-// contexts::leave() with what it returns undoes that. So what an actor without one allocates never
-// lies in the context of another one, which constructs it for instance.
+// Makes `own` the calling thread's current context, or none when it is null; contexts::leave() with
+// the returned value undoes that. Without the "none", an actor that has no context of its own would
+// allocate in the context of another actor, for example of the one that constructs it.
 inline context* enter_heap(actor_heap* own) noexcept {
   return contexts::enter(own == nullptr ? nullptr : &own->memory());
 }
 
-// In the actor's turn: a failure of its own, which may refer to what it allocated: that stays for
-// as long as what this returns is there.
+// In the actor's turn: reports its failure. The failure may refer to memory that the actor
+// allocated: the returned value keeps that memory alive.
 kept_failure report_own(cell& actor, message::handler method, std::exception_ptr what) noexcept;
 
-// Destroys the actor's object, and discards what it allocated.
+// Destroys the actor's object, and discards what the object allocated.
 void destroy_object(cell& actor) noexcept;
 
 }  // namespace troupe::actor

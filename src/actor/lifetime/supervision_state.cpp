@@ -12,7 +12,7 @@
 namespace troupe::actor {
 namespace {
 
-// When memory is out the child goes on: nobody can tell it.
+// When memory is out the child cannot be told, and continues.
 void send_stop(cell& child) noexcept try {
   deliver_urgent(child, *make_message<message>(&stop_now_by_message));
 } catch (const std::bad_alloc&) {
@@ -36,7 +36,7 @@ struct watch_message final : message {
   promise<ended> told;
 };
 
-// Tells a parent of its child.
+// Tells the parent that it has a child.
 struct join_message final : message {
   explicit join_message(cell& joined) noexcept : message(&act_on), child(joined) { add_ref(child); }
   ~join_message() { drop_ref(child); }
@@ -52,7 +52,7 @@ struct join_message final : message {
     try {
       actor_system::of(parent).supervised.add_child(parent, guard.self->child);
     } catch (const std::bad_alloc&) {
-      // The child goes on, but is not stopped with its parent.
+      // The child continues, but is not stopped with its parent.
       actor_system::of(parent).report(&parent, &act_on, std::current_exception());
     }
     return nullptr;
@@ -60,7 +60,7 @@ struct join_message final : message {
   cell& child;
 };
 
-// A child's failure, as its parent's.
+// A child's failure, which becomes its parent's.
 struct escalated_message final : message {
   explicit escalated_message(kept_failure failure) : message(&act_on), failed(std::move(failure)) {}
   static const char* act_on(message* base, void*, message_act act) {
@@ -83,7 +83,7 @@ void end_failed(cell& actor, kept_failure failed) noexcept {
   end_object(actor, ended(ended::why::failed, std::move(failed.what), std::move(failed.memory)));
 }
 
-// What its constructor threw, or null.
+// Returns what the constructor threw; empty when it succeeded.
 kept_failure construct_anew(cell& actor, supervision_state& own) noexcept {
   std::exception_ptr what;
   try {
@@ -99,7 +99,7 @@ kept_failure construct_anew(cell& actor, supervision_state& own) noexcept {
   return failed;
 }
 
-// Nobody constructs its object anew.
+// Whether the actor's object will not be constructed anew.
 bool is_over(const cell& actor) noexcept {
   const actor_system& system = actor_system::of(actor);
   // order: relaxed  set before the last threads ended
@@ -107,8 +107,8 @@ bool is_over(const cell& actor) noexcept {
          system.closing.load(std::memory_order_relaxed);
 }
 
-// The time until then, as a call of a coroutine handler: the messages queue behind it. A stop cuts
-// it short, for what was sent before the stop is to be handled.
+// The time until the reconstruction, as a suspended call: messages queue behind it. A stop ends it
+// early, since what was sent before the stop must be handled.
 struct reconstruction final : message {
   explicit reconstruction(std::chrono::nanoseconds backoff)
       : message(&act_on), waiting(wait(backoff)), own_call(*this) {}
@@ -121,7 +121,7 @@ struct reconstruction final : message {
     cell& actor = *current_cell();
     if (act != message_act::complete) return nullptr;
     if (is_over(actor)) {
-      // it has none, and what is sent to it later must not be taken for its constructor
+      // the actor has no object, and a later message must not be taken for its constructor
       end_object(actor);
       return nullptr;
     }
@@ -166,7 +166,7 @@ void restart(cell& actor, supervision_state& own, kept_failure failed) noexcept 
         return end_failed(actor, std::move(failed));
       }
     }
-    // Failures that take longer than the period count for nothing: it may be tried for ever.
+    // Failures further apart than the period do not add up: so this loop may try without end.
     if (is_over(actor)) return end_failed(actor, std::move(failed));
     failed = construct_anew(actor, own);
   }
@@ -174,17 +174,17 @@ void restart(cell& actor, supervision_state& own, kept_failure failed) noexcept 
 
 }  // namespace
 
-// A turn that is suspended, when a child's failure comes, is cancelled first.
+// When a child's failure comes while the turn is suspended, the turn is cancelled first.
 void apply_error_policy(cell& actor, kept_failure failed) noexcept {
   supervision_state* const supervision = supervision_of(actor);
   if (supervision == nullptr || (actor.flags & cell::stopped) != 0) return;
   supervision_state& own = *supervision;
   if (own.on_error == error_policy::resume) return;
-  // it is being constructed anew
+  // it is being constructed anew already
   if (own.on_error == error_policy::restart && (actor.flags & cell::constructed) == 0) return;
   actor_system& system = actor_system::of(actor);
-  // Once: what its other calls throw when they are cancelled for that is no failure of the
-  // parent's.
+  // Escalate once: what the actor's other calls throw when they are cancelled for this failure is
+  // no failure of the parent's.
   if (own.on_error == error_policy::escalate && !std::exchange(own.escalated, true)) {
     if (own.parent == nullptr) {
       if (system.on_escalated) system.on_escalated();
@@ -192,11 +192,11 @@ void apply_error_policy(cell& actor, kept_failure failed) noexcept {
       try {
         deliver_urgent(*own.parent, *make_message<escalated_message>(failed));
       } catch (const std::bad_alloc&) {
-        // The parent is not told; the failure is recorded all the same.
+        // The parent is not told; the failure is reported all the same.
       }
     }
   }
-  // Who does this further out ends it, or constructs it anew.
+  // An outer call of this function is at it, and ends the actor or constructs it anew.
   if (own.applies_error_policy || (actor.flags & cell::ends_soon) != 0) return;
   activation& active = *current_turn().active;
   const std::uint8_t cancelled_before = actor.flags & cell::cancels;
@@ -205,7 +205,8 @@ void apply_error_policy(cell& actor, kept_failure failed) noexcept {
   own.applies_error_policy = false;
   if ((actor.flags & cell::stopped) != 0) return;
   if (suspends(active)) {
-    actor.flags |= cell::ends_soon;  // not to be waited for: the rest comes with the end of that
+    // do not wait for those calls here: end_with_call does the rest
+    actor.flags |= cell::ends_soon;
     own.failure_after_calls = std::move(failed);
     own.cancels_then = cancelled_before;
     // order: relaxed  the thread's own
@@ -289,7 +290,7 @@ void supervision_table::end(cell& of, cell* parent, ended how) noexcept {
   {
     std::lock_guard lock(mutex_);
     if (const auto found = children_.find(&of); found != children_.end()) {
-      // None of them has gone yet: it would have left the list first, under this mutex.
+      // All of them exist: a child that goes leaves the list first, under this mutex.
       for (cell* child = found->second.first; child != nullptr;) {
         supervision_state& own = *cell_extras::of(*child).supervision;
         cell* const next = std::exchange(own.next_child, nullptr);

@@ -1,5 +1,5 @@
-// supervision state: an actor's supervision: its policy, how it is constructed anew, its parent and
-// children, and who watches it.
+// supervision_state: an actor's error policy, how it is constructed anew, its parent, its children,
+// and who watches it.
 #pragma once
 
 #include <atomic>
@@ -15,42 +15,46 @@
 
 namespace troupe::actor {
 
-// Of a supervised actor, or a child; in its extras. Its owner's, but for what supervision_table's
-// mutex guards.
+// For an actor that has an error policy or a parent; lies in its extras. Only the actor's owner
+// uses it, except for what supervision_table's mutex guards.
 struct supervision_state {
   error_policy on_error = error_policy::resume;
   restart_limit restart{};
   std::move_only_function<void(void*)> make;
-  std::int64_t failed_since_ns = 0;  // when the period began in which `failures` are counted
+  std::int64_t failed_since_ns = 0;  // start of the period in which `failures` are counted
   unsigned failures = 0;
-  bool applies_error_policy = false;  // its calls are being cancelled for a failure
-  bool escalated = false;             // its parent has its failure
-  // what it fails by once its calls are over that could not be cancelled at once
+  bool applies_error_policy = false;  // its calls are being cancelled because of a failure
+  bool escalated = false;             // its parent has received its failure
+  // the failure that is applied when the calls have ended that could not be cancelled at once
   kept_failure failure_after_calls;
-  std::uint8_t cancels_then = 0;  // cell::cancels, or not, if it is constructed anew then
-  cell* parent = nullptr;         // counted
+  // cell::cancels or 0: what that flag becomes when the actor is constructed anew after those calls
+  std::uint8_t cancels_then = 0;
+  cell* parent = nullptr;  // holds a ref
   // Guarded by supervision_table's mutex:
   bool has_ended = false;
-  cell* next_child = nullptr;  // of the same parent, in the order of their joining
-  // what points here; null: it has not joined, or its parent has ended
+  cell* next_child = nullptr;  // of the same parent, in the order in which they joined
+  // the pointer that points here; null: it has not joined, or its parent has ended
   cell** child_link = nullptr;
 };
 
-// In the actor's turn: it has failed, and has what its policy says.
+// In the actor's turn: the actor has failed; does what its policy says.
 void apply_error_policy(cell& actor, kept_failure failed) noexcept;
-// In its turn, once the call is over with which it was to end: it does so, or is constructed anew.
+// In the actor's turn, when the last call has ended for which the end of the actor waited: ends the
+// actor, or constructs it anew.
 void end_with_call(cell& actor) noexcept;
 
-// Of one runtime. Threads: any.
+// One for each runtime. Threads: any.
 class supervision_table {
  public:
-  // In the parent's turn, when it has not ended. The caller has a ref to the child.
+  // In the parent's turn, when the parent has not ended. The caller has a ref to the child.
   void add_child(cell& parent, cell& child);
-  // In the actor's turn, when it is constructed or not yet ended.
+  // In the actor's turn, when the actor has not ended; it may be under construction.
   void add_watch(cell& of, promise<ended>&& watcher);
-  // The actor has ended: its children are stopped, its watchers are told, its parent forgets it.
+  // The actor has ended: stops its children, tells its watchers, and takes it from its parent's
+  // list.
   void end(cell& of, cell* parent, ended how) noexcept;
-  // At the runtime's end: the actor is destroyed, and does not end. Then for what is left.
+  // At the runtime's end: `destroyed` is destroyed without an end. After all of them: tells the
+  // watchers that are left.
   void forget(cell& destroyed) noexcept;
   void end_all() noexcept;
 
@@ -59,8 +63,8 @@ class supervision_table {
 
  private:
   std::atomic<bool> in_use_{false};
-  // Not counted: a child leaves before it goes. By their own links, so that each leaves at once,
-  // however many there are.
+  // Holds no refs: a child leaves the list before it goes. Linked through the children themselves,
+  // so that each leaves in constant time, however many there are.
   struct children {
     children() = default;
     children(const children&) = delete;
@@ -69,7 +73,7 @@ class supervision_table {
   };
   struct watchers {
     std::vector<promise<ended>> waiting;
-    std::size_t prune_at = 16;  // those that gave up go then
+    std::size_t prune_at = 16;  // at this length add_watch removes the watchers that gave up
   };
   void leave(cell& parent, supervision_state& child) noexcept;
 

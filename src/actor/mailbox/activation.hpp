@@ -1,9 +1,11 @@
-// activation: what an actor has only while it is active: its mail list and its place in a queue.
+// activation: what an actor needs only while it is active: its list of mail and its links in the
+// scheduler's queues.
 //
-// From a pool of its own that never gives memory back, since a sender may look at the `home` of an
-// activation that has just changed hands (it then finds another worker's, never garbage).
-// Owner: the thread in the actor's turn; between turns whoever holds the lock of `home`
-// (worker.hpp).
+// Allocated from a pool of its own that never gives memory back: a sender may read the
+// `home_worker` of an activation that has just been freed or reused (it then finds another
+// worker's, never garbage).
+// Owner: the thread in the actor's turn; between turns the thread that holds the lock of
+// `home_worker` (worker.hpp).
 #pragma once
 
 #include <cstddef>
@@ -22,23 +24,25 @@ namespace troupe::actor {
 
 using mail_link = std::atomic<std::uintptr_t>;
 
-// Messages linked through next, oldest first, urgent ones in front; the last one links to 0.
+// Messages linked through `next`: urgent ones first, each kind oldest first. The last message links
+// to 0.
 struct mail_list {
   std::uintptr_t oldest;
-  mail_link* end;  // the newest one's link
+  mail_link* end;  // the link inside the newest message
 };
 
 struct activation : sched::runnable {
   enum mark : std::uint8_t {
     told_unreferenced = 1,  // the actor was told that its last ref went
     waits = 2,              // `suspended` is not null
-    has_urgent = 4,         // urgent mail is in the list, or in the one that was taken last
+    has_urgent = 4,         // urgent mail is in the list, or in the one that take_all gave last
   };
   std::uint8_t marks = 0;
   cell* actor = nullptr;
   mail_link oldest{0};
-  mail_link* end = &oldest;                // where the next one is linked: never a branch
-  tasks::async_call* suspended = nullptr;  // the turn waits for this: only urgent mail is handled
+  mail_link* end = &oldest;  // where the next message is linked: makes append free of branches
+  // the turn waits for this call: only urgent mail is handled
+  tasks::async_call* suspended = nullptr;
 
   void append(message& mail) noexcept {
     set(mail.next, 0);
@@ -46,7 +50,7 @@ struct activation : sched::runnable {
     end = &mail.next;
   }
 
-  // Behind what is urgent already, in front of the rest.
+  // Puts the message behind the urgent mail, in front of the ordinary mail.
   TROUPE_INLINE void append_urgent(message& mail) noexcept {
     empty() ? begin_urgent(mail) : append_urgent_among(mail);
   }
@@ -63,8 +67,8 @@ struct activation : sched::runnable {
     marks |= has_urgent;
   }
 
-  // As the first message. Also of an activation that nobody has claimed yet: the actor is not the
-  // caller's then.
+  // Puts the message into the empty list. Also for an activation that has not claimed its actor
+  // yet: so it must not touch the actor.
   void begin_urgent(message& mail) noexcept {
     set(mail.next, 0);
     set(oldest, as_link(&mail) | urgent_tag);
@@ -72,7 +76,7 @@ struct activation : sched::runnable {
     marks |= has_urgent;
   }
 
-  // `last` links to 0.
+  // Appends a chain of messages. `last` links to 0.
   void append_list(message& first, message& last) noexcept {
     set(*end, as_link(&first));
     end = &last.next;
@@ -85,7 +89,8 @@ struct activation : sched::runnable {
     return all;
   }
 
-  // In front of what has come meanwhile: the rest of a list that take_all gave, from `first` on.
+  // Puts back the rest of a list that take_all gave, from `first` on, in front of the mail that has
+  // come since.
   void put_back(std::uintptr_t first, const mail_list& taken) noexcept {
     const std::uintptr_t meanwhile = get(oldest);
     forget_urgent_end();
@@ -95,12 +100,13 @@ struct activation : sched::runnable {
     set(oldest, first);
   }
 
-  // Links of a list that was taken: 0 at its end; the message, and what is behind it.
+  // A link of a list that was taken is 0 at the list's end; else it names a message, and after()
+  // gives the next link.
   static message* as_message(std::uintptr_t link) noexcept {
     return reinterpret_cast<message*>(link & ~urgent_tag);
   }
   std::uintptr_t first() const noexcept { return get(oldest); }
-  // Takes the first message, which is an ordinary one, out of the list.
+  // Takes the first message out of the list; it is an ordinary one.
   message& pop_ordinary(std::uintptr_t first) noexcept {
     message& mail = *reinterpret_cast<message*>(first);
     const std::uintptr_t next = after(mail);
@@ -108,7 +114,7 @@ struct activation : sched::runnable {
     if (next == 0) end = &oldest;
     return mail;
   }
-  // Of a suspended one: takes the first message, which is urgent, out of the list.
+  // For a suspended actor: takes the first message out of the list; it is an urgent one.
   message& pop_urgent() noexcept {
     message& mail = *as_message(get(oldest));
     const std::uintptr_t next = after(mail);
@@ -128,7 +134,7 @@ struct activation : sched::runnable {
 
   bool empty() const noexcept { return get(oldest) == 0; }
   bool urgent_first() const noexcept { return is_urgent(get(oldest)); }
-  // The list that was taken is done with, or put back.
+  // The list that was taken is handled, or has been put back: recomputes has_urgent.
   void look_for_urgent() noexcept {
     marks = static_cast<std::uint8_t>((marks & ~has_urgent) | (urgent_first() ? has_urgent : 0));
   }
@@ -147,14 +153,15 @@ struct activation : sched::runnable {
     marks =
         static_cast<std::uint8_t>((marks & ~told_unreferenced) | (told ? told_unreferenced : 0));
   }
-  // Whether a turn has something to do.
+  // Whether the next turn would have something to do.
   bool may_run() const noexcept { return suspended == nullptr ? !empty() : urgent_first(); }
 
  private:
   static constexpr std::uintptr_t urgent_tag = 8;
 
-  // Where the urgent mail of the list ends, for those to whom much of it may come: kept where there
-  // is room. Null when that is not known, as when the list was taken or put back.
+  // Where the urgent mail of the list ends, so that many urgent messages cost no walk each. It is
+  // kept where there is space: in the suspended call, else in the extras. Null inside when it is
+  // not known, for example after the list was taken or put back.
   mail_link** urgent_end() noexcept {
     if (suspended != nullptr) return &suspended->urgent_end;
     return has_extras(*actor) ? &cell_extras::of(*actor).urgent_end : nullptr;
@@ -164,8 +171,8 @@ struct activation : sched::runnable {
     if (mail_link** known = urgent_end()) *known = nullptr;
   }
 
-  // The urgent ones that came meanwhile go in front of the ordinary ones of the rest, behind its
-  // urgent ones.
+  // Mail came while a batch was handled, and some of it is urgent: that urgent mail goes behind the
+  // urgent mail of the rest, in front of its ordinary mail.
   void put_back_behind_urgent(std::uintptr_t first, const mail_list& taken) noexcept {
     const mail_list meanwhile = take_all();
     set(oldest, first);
@@ -193,11 +200,11 @@ struct activation : sched::runnable {
 
 using mailbox = mailbox_word<message, activation, std::atomic<std::uintptr_t>>;
 
-// How the scheduler handles an activation (turn.cpp).
+// The scheduler's functions for an activation (turn.cpp).
 extern const sched::runnable_vtable turn_type;
 
-// Throws std::bad_alloc. A recycled block is not constructed anew: `home` may be looked at by a
-// sender with an old address.
+// Throws std::bad_alloc. A recycled block is not constructed anew, since a sender with an old
+// address may be reading its `home_worker`.
 template <class Runnable>
 Runnable& make_runnable(const sched::runnable_vtable& type) {
   static_assert(sizeof(Runnable) <= memory::stable_bytes);
@@ -208,7 +215,7 @@ Runnable& make_runnable(const sched::runnable_vtable& type) {
   return made;
 }
 
-// What its block held before is nothing that an activation has.
+// A recycled block holds old values: sets all that belongs to the activation.
 TROUPE_INLINE void begin_activation(activation& made, cell* actor) noexcept {
   made.actor = actor;
   made.clear();
@@ -224,7 +231,7 @@ TROUPE_INLINE activation& make_activation(cell& actor) {
 
 TROUPE_INLINE void free_activation(activation& rested) noexcept {
   TROUPE_INVARIANT(rested.empty() && rested.deferred_slot < 0, "M3");
-  // order: relaxed  nobody's any more (worker.hpp)
+  // order: relaxed  no thread owns it any longer (worker.hpp)
   rested.home_worker.store(nullptr, std::memory_order_relaxed);
   memory::deallocate_stable(&rested);
 }

@@ -1,4 +1,9 @@
-// deliver: a message's way from its sender to the mailbox, and the actor's into a queue.
+// deliver: a message's way from its sender into the mailbox, and the woken actor's way into a
+// queue.
+//
+// Read from `deliver`, near the end, upwards: first the sender's own worker (deliver_inside), then
+// an inactive actor that wakes on the sender's worker (deliver_to_inactive), then every other case
+// (deliver_from_afar; sending.hpp).
 #include "actor/actor_system.hpp"
 #include "actor/mailbox/activation.hpp"
 #include "actor/mailbox/sending.hpp"
@@ -11,8 +16,8 @@
 namespace troupe::actor {
 namespace {
 
-// Makes the activation of an inactive actor, with its first mail. Frees the mail when memory is
-// out.
+// Makes the activation of an inactive actor, with its first message. Frees the message when memory
+// is out.
 activation& activate(cell& to, message& mail, bool urgent) {
   try {
     activation& made = make_activation(to);
@@ -24,7 +29,8 @@ activation& activate(cell& to, message& mail, bool urgent) {
   }
 }
 
-// What a sender knows of the actor, read before its message is in (sending.hpp).
+// What send_from_afar needs of the actor, all read before the message is in the mailbox
+// (sending.hpp).
 struct actor_side {
   actor_side(cell& actor, bool urgent) noexcept
       : to(actor),
@@ -39,14 +45,14 @@ struct actor_side {
       system.make_dead_letter(to, mail, false);
     }
   }
-  // A dead letter that somebody may hear of, unless the end has begun.
+  // Makes a dead letter that is observed, unless the end has begun.
   void turn_away(message& mail) {
     if (closing()) return refuse(mail);
     const bool open = enter_gate();
     system.make_dead_letter(to, mail, open);
     leave();
   }
-  // order: relaxed  a hint; the visit decides
+  // order: relaxed  a hint; the gate decides
   bool closing() const noexcept { return system.closing.load(std::memory_order_relaxed); }
   bool wakes_always() const noexcept { return to.type->reentrant; }
   bool enter_gate() noexcept { return system.enter_gate(); }
@@ -58,9 +64,9 @@ struct actor_side {
   }
   void wake(activation& made) noexcept { executor.submit(made); }
 
-  // The first new mail of an active actor: if it defers its deactivation on some worker, nobody
-  // else would tell. By now it may have gone on, and its activation may be another actor's: whoever
-  // takes the wake hint checks.
+  // The first new message of an active actor went into its mailbox. If the actor's deactivation is
+  // deferred on a worker, only a hint makes that worker look. By now the actor may have moved on,
+  // and its activation may be another actor's: so the worker that takes the hint checks.
   void wake_hint(std::uintptr_t seen) noexcept {
     if (!mailbox::is_activation(seen) || mailbox::is_parked(seen)) return;
     activation& active = mailbox::as_activation(seen);
@@ -68,7 +74,7 @@ struct actor_side {
     sched::worker* is_deferred_at = active.home_worker.load(std::memory_order_relaxed);
     if (is_deferred_at == nullptr) return;
     is_deferred_at->wake_hints.push(active);
-    if (system.enter_gate()) executor.attend();  // the worker may be long in a handler (P11)
+    if (system.enter_gate()) executor.attend();  // that worker may be in a long handler (P11)
     system.leave();
   }
 
@@ -78,8 +84,8 @@ struct actor_side {
   const bool urgent;
 };
 
-// Who ends a wait has no ref to its actor, which may go on, and end its program, before the sender
-// is done here.
+// A thread that ends a wait has no ref to the waiting actor. The actor may resume and end its whole
+// program before this sender is done here: the gate keeps the runtime alive until then.
 TROUPE_NOINLINE void deliver_as_stranger(cell& to, message& mail) {
   actor_side side(to, true);
   const actor_system::gate_guard here(side.system);
@@ -90,8 +96,8 @@ TROUPE_NOINLINE void deliver_from_afar(cell& to, message& mail, bool urgent = fa
   actor_side side(to, urgent);
   if (urgent && own_worker(side.system) == nullptr) [[unlikely]]
     return deliver_as_stranger(to, mail);
-  // Senders that go on would keep their receiver busy with making_dead_letters, and a stop or the
-  // runtime's end would never come.
+  // Senders that never pause would keep the receiver busy with dead letters, and a stop or the
+  // runtime's end would never finish: so the sender makes the dead letter itself.
   if (!urgent && side.system.discarding() && !is_ours(mail)) [[unlikely]]
     return side.turn_away(mail);
   send_from_afar(mailbox(to.word), mail, urgent, side);
@@ -101,11 +107,11 @@ TROUPE_NOINLINE void deliver_from_afar(cell& to, message& mail, bool urgent = fa
 
 namespace {
 
-// The sender is a worker inside its lock, and the actor was inactive: if it is of this pool it
-// wakes here.
+// The sender is a worker inside its own lock, and the actor is inactive. An actor of this worker's
+// pool wakes here.
 TROUPE_NOINLINE void deliver_to_inactive(sched::worker& self, cell& to, message& mail) {
   actor_system& system = actor_system::of(to);
-  // order: relaxed  set when nobody else sends any more
+  // order: relaxed  set when no other thread sends any more
   if (to.executor == 0 && &system.executor_of(to) == self.executor &&
       !system.closing.load(std::memory_order_relaxed) && self.make_room(1)) {
     activation* made = nullptr;
@@ -131,14 +137,15 @@ TROUPE_NOINLINE void deliver_to_inactive(sched::worker& self, cell& to, message&
   deliver_from_afar(to, mail);
 }
 
-// The sender is a worker inside its lock, and leaves it.
+// The sender is a worker inside its own lock; this function leaves the lock.
 template <bool Urgent>
 TROUPE_INLINE void deliver_inside(sched::worker& self, cell& to, message& mail) {
   const std::uintptr_t seen = mailbox(to.word).look();
   if (mailbox::is_activation(seen)) {
     activation& active = mailbox::as_activation(seen);
-    // Another worker's, or just now freed by one: never ours by chance, only we make it ours
-    // (worker.hpp). order: relaxed  ours is written inside our lock only
+    // The activation may be another worker's, or just freed by one. Its `home_worker` never equals
+    // `self` by accident: only this worker writes that value (worker.hpp).
+    // order: relaxed  ours is written inside our lock only
     if (active.home_worker.load(std::memory_order_relaxed) == &self) [[likely]] {
       if constexpr (Urgent) {
         active.append_urgent(mail);
@@ -149,7 +156,7 @@ TROUPE_INLINE void deliver_inside(sched::worker& self, cell& to, message& mail) 
       }
       self.lock.leave();
       if (self.unwatched()) [[unlikely]]
-        self.ask_for_watch();  // this handler may take long (P11)
+        self.ask_for_watch();  // the running handler may take long (P11)
       return;
     }
   }
@@ -180,8 +187,8 @@ TROUPE_NOINLINE void trace_sent(const cell& to, const message& mail) noexcept {
                   id_of(to));
 }
 
-// The way of most messages: the actor is active on the sender's own worker, and nothing of another
-// processor is touched.
+// Most messages are sent to an actor that is active on the sender's own worker: then no cache line
+// of another processor is touched.
 void deliver(cell& to, message& mail) {
   if (observe::tracing()) [[unlikely]]
     trace_sent(to, mail);
@@ -192,7 +199,7 @@ void deliver_urgent(cell& to, message& mail) { deliver_at_once<true>(to, mail); 
 void start_at_home(cell& made) {
   sched::worker* self = sched::worker::current();
   actor_system& system = actor_system::of(made);
-  // order: relaxed  set when nobody else sends any more
+  // order: relaxed  set when no other thread sends any more
   if (self == nullptr || self->executor != &system.executor_of(made) ||
       system.closing.load(std::memory_order_relaxed))
     return;
@@ -201,18 +208,19 @@ void start_at_home(cell& made) {
     if (self->make_room(1)) {
       activation& active = make_activation(made);
       self->adopt(active);
-      // order: relaxed  nobody else has a ref yet; how a ref travels publishes it
+      // order: relaxed  no other thread has a ref yet; how a ref travels publishes it
       made.word.store(mailbox::tagged(active), std::memory_order_relaxed);
       self->defer_deactivation(active, sched::run_state::deactivation_deferred);
     }
   } catch (const std::bad_alloc&) {
-    // Inactive it is right, too.
+    // Without an activation the actor starts inactive, which is correct too.
   }
   self->lock.leave();
 }
 
-// Waiting in this worker's queue or deferred here, the actor runs nowhere; so it cannot take a ref
-// to itself, and the caller's is the only way to it.
+// An actor that waits in this worker's queue, or whose deactivation is deferred here, runs nowhere.
+// So it cannot make a ref to itself, and if the caller's ref is the only one, no other thread can
+// reach the actor.
 bool drop_at_home(cell& to) noexcept {
   sched::worker* self = sched::worker::current();
   if (self == nullptr || !self->lock.try_enter()) return false;
@@ -256,7 +264,8 @@ void deliver_into_room(cell& to, message& mail) {
 }
 
 void deliver_constructor(cell& to, message& birth) {
-  // Not turned away: what is sent to the actor later must not be taken for it.
+  // No dead letter is made of a constructor while a stop discards: a later message would be taken
+  // for the constructor.
   actor_side side(to, false);
   send_from_afar(mailbox(to.word), birth, false, side);
 }

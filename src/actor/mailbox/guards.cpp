@@ -75,7 +75,8 @@ void take_from_guards(cell& actor, conditional_message& one) noexcept {
   if (all.oldest_of(actor) == nullptr) actor.flags &= static_cast<std::uint8_t>(~cell::guards);
 }
 
-// One whose predicate throws is handled, too: there it throws again, as a handler would.
+// A message whose predicate throws counts as ready: when it is handled its predicate throws again,
+// and that is treated as a failure of the handler.
 conditional_message* ready_guard(cell& actor) noexcept {
   const void* const object = object_of(actor);
   for (conditional_message* one = actor_system::of(actor).guards.oldest_of(actor); one != nullptr;
@@ -93,7 +94,8 @@ conditional_message* ready_guard(cell& actor) noexcept {
 
 void look_at_guards(thread_turn_state& state, actor_system& system, activation& active,
                     turn_limit& limit) noexcept {
-  if (std::exchange(state.set_aside, false)) return;  // nothing has changed
+  // the last message was only set aside: nothing has changed
+  if (std::exchange(state.set_aside, false)) return;
   cell& actor = *active.actor;
   constexpr unsigned looked_at = cell::guards | cell::constructed | cell::stopped | cell::ends_soon;
   while ((actor.flags & looked_at) == (cell::guards | cell::constructed) &&
@@ -109,7 +111,7 @@ void look_at_guards(thread_turn_state& state, actor_system& system, activation& 
     take_from_guards(actor, *one);
     const unsigned uncounted = state.uncounted;
     handle_unusual(state, system, actor, *one);
-    state.uncounted = uncounted + 1;  // it counted when it was set aside
+    state.uncounted = uncounted + 1;  // it was counted when it was set aside
     state.set_aside = false;
   }
   if ((actor.flags & cell::guards) == 0) call_consumer_in(actor);

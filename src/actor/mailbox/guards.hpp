@@ -1,8 +1,8 @@
 // guards: messages that wait until a predicate over their actor's state holds.
 //
-// Set aside when they are reached and do not hold; looked at again after each message that is
-// handled, oldest first. They are in no mailbox then: a bounded one has room for another message
-// instead.
+// A message whose predicate does not hold is set aside when its turn comes. After each handled
+// message the predicates are tried again, oldest first. A message that was set aside has left the
+// mailbox: a bounded mailbox has room for another message instead.
 #pragma once
 
 #include <atomic>
@@ -13,13 +13,14 @@
 
 namespace troupe::actor {
 
-// Of one runtime. The actor's owner adds and takes; a dump reads.
+// One for each runtime. The actor's owner adds and removes; a dump reads.
 class guard_table {
  public:
-  // By age: one that was reached before stands where it stood.
+  // Adds by age: a message that was set aside before goes back to its old position.
   void add(cell& actor, conditional_message& one) noexcept;
   void remove(cell& actor, conditional_message& one) noexcept;
-  // The owner's: the oldest, which the others follow by next_waiting; null when there is none.
+  // Owner: the actor's oldest message, from which next_waiting leads to the others; null when none
+  // waits.
   conditional_message* oldest_of(cell& actor) noexcept;
 
   // Exact when no turn runs.

@@ -16,7 +16,7 @@
 namespace troupe::actor {
 
 mail_bound::taken mail_bound::take() noexcept {
-  constexpr std::size_t spare = 16;  // a call costs as much as some messages
+  constexpr std::size_t spare = 16;  // calling the owner costs as much as some messages
   std::lock_guard lock(mutex_);
   if (count_ >= limit_ && policy_ != when_full::drop_old && !open_) return taken::no;
   ++count_;
@@ -47,14 +47,14 @@ mail_bound::waiting& mail_bound::waiting::operator=(waiting&& other) noexcept {
   return *this;
 }
 
-// Nobody is told of an ask that never came in: whoever asked has given it up, or the runtime has
-// gone.
+// An ask that was never delivered ends without an error: either its asker has given it up, or the
+// runtime has gone.
 mail_bound::waiting::~waiting() {
   if (ask != nullptr) ask->act(ask, nullptr, message_act::discard);
 }
 
 bool mail_bound::waiting::gave_up() const noexcept {
-  // order: relaxed  a hint; who gives up at that very instant has asked
+  // order: relaxed  a hint: an ask that is given up at this very instant counts as delivered
   return ask == nullptr ? granted->abandoned()
                         : answer->asked->given_up.load(std::memory_order_relaxed);
 }
@@ -79,7 +79,7 @@ void mail_bound::leave() noexcept {
     ++freed_;
     return;
   }
-  // Whoever waits longest has the room, unless he gave up.
+  // The waiter that came first gets the room, unless it gave up.
   while (!waiting_.empty() && count_ <= limit_) {
     if (waiting_.front().ask != nullptr) return give_room(lock);
     waiting next = std::move(waiting_.front());
@@ -92,8 +92,9 @@ void mail_bound::leave() noexcept {
   --count_;
 }
 
-// One room is free, and an ask is the first that waits. To deliver one may make dead letters of it,
-// which frees its room, and so on for each that waits: hence a loop, and one thread at a time.
+// One room is free, and the first waiter is an ask. Delivering it may make it a dead letter, which
+// frees the room for the next waiter, and so on: hence a loop instead of recursion, and one thread
+// at a time.
 void mail_bound::give_room(std::unique_lock<std::mutex>& lock) noexcept {
   giving_ = true;
   freed_ = 1;
@@ -116,10 +117,11 @@ void mail_bound::give_room(std::unique_lock<std::mutex>& lock) noexcept {
   giving_ = false;
 }
 
-// True when it is to wait; else there is room, which is the caller's.
+// True when the waiter was queued; else there was room, which is the caller's now.
 template <class... What>
 bool mail_bound::enqueue(cell& to, What&&... waiter) {
-  std::vector<waiting> gone;  // goes outside of the lock: what goes with it may be anything
+  // destroyed outside of the lock: the destructors of what the waiters hold are the user's
+  std::vector<waiting> gone;
   std::lock_guard lock(mutex_);
   if (count_ < limit_ || open_) {
     ++count_;
@@ -149,7 +151,7 @@ void mail_bound::wait_for(message& ask, const tasks::shared_state& answer, cell&
   if (!waits) deliver_into_room(to, ask);
 }
 
-// Under the mutex; the others keep their order.
+// Under the mutex. Those that remain keep their order.
 std::vector<mail_bound::waiting> mail_bound::take_abandoned() {
   std::vector<waiting> gone;
   gone.reserve(waiting_.size());  // from here on nothing throws
@@ -208,7 +210,7 @@ void drop_old(actor_system& system, activation& active) noexcept {
   cell& actor = *active.actor;
   mail_bound& bound = *bound_of(actor);
   mail_link kept{0};
-  mail_list older{0, &kept};  // what does not count stays, in front of the rest
+  mail_list older{0, &kept};  // messages that do not count stay, in front of the rest
   while (const std::uintptr_t first = active.first()) {
     if (activation::is_urgent(first)) break;
     message& mail = *activation::as_message(first);

@@ -1,13 +1,13 @@
-// mail_bound: how many messages wait in a bounded mailbox, and who waits for room: a sender, or an
-// ask itself.
+// mail_bound: how many messages a bounded mailbox holds, and the queue of those that wait for room:
+// a sender, or an ask itself.
 //
 // Invariants
-//   L1  count_ is at most the limit, but under drop_old; each is a message that waits or a room
-//   that
-//       was given to somebody who will send.
-//   L2  nobody waits while there is room, but for as long as a thread that gives room is at it.
-//   L3  room is given in the order in which those who wait began to, and an ask is delivered before
-//       the next one has room.
+//   L1  count_ is at most the limit, except under drop_old. It counts each message that waits in
+//       the mailbox, and each room that was granted to a sender and not used yet.
+//   L2  no waiter waits while there is room, except while a thread in give_room is about to grant
+//       it.
+//   L3  room is granted in the order in which the waiters came, and an ask is delivered before the
+//       next waiter gets room.
 #pragma once
 
 #include <cstddef>
@@ -31,20 +31,21 @@ class mail_bound {
 
   when_full policy() const noexcept { return policy_; }
   enum class taken : std::uint8_t { no, yes, overflows };
-  // `overflows`, once: there is room, for the oldest goes, but the owner has not come to its mail
-  // for long and is to be called.
+  // Takes room for one message. `no`: the mailbox is full. `overflows`: there is room, because the
+  // oldest message will be dropped, but the owner has not looked at its mail for long and must be
+  // called; given once until called().
   taken take() noexcept;
-  // It has come; or it could not be called.
+  // The owner has looked at its mail; or the call to it failed.
   void called() noexcept;
-  // A message has left the mailbox, or a room was not used.
+  // A message has left the mailbox, or a granted room was not used.
   void leave() noexcept;
-  // The owner: whether the oldest message is to be dropped.
+  // Owner: whether the oldest message must be dropped.
   bool too_many() noexcept;
-  // Ready as soon as there is room, which is the caller's then.
+  // The promise is resolved as soon as there is room, which is then the waiter's.
   void wait_for(promise<permit>&& waiter, cell& to);
-  // Delivers the ask as soon as there is room. Takes the message, also when it throws.
+  // Delivers the ask as soon as there is room. Takes the message, even when it throws.
   void wait_for(message& ask, const tasks::shared_state& answer, cell& to);
-  // The actor has ended: there is room for all, who find it closed.
+  // The actor has ended: all waiters get room, and find the mailbox closed.
   void open() noexcept;
 
  private:
@@ -53,7 +54,7 @@ class mail_bound {
   std::mutex mutex_;
   std::size_t count_ = 0;
   bool open_ = false, calls_ = false;
-  // One who waits for room: a sender that is told, or an ask that is delivered.
+  // A waiter: a sender that is told when there is room, or an ask that is delivered then.
   struct waiting {
     waiting(promise<permit>&& sender, cell& actor) noexcept
         : granted(std::move(sender)), to(&actor) {}
@@ -67,11 +68,11 @@ class mail_bound {
     waiting& operator=(waiting&& other) noexcept;
     ~waiting();
     bool gave_up() const noexcept;
-    // Uses the room. False when the ask could not be delivered for want of memory.
+    // Uses the room. False when memory was out and the ask could not be delivered.
     bool come_in() noexcept;
     std::optional<promise<permit>> granted;
     message* ask = nullptr;
-    const tasks::shared_state* answer = nullptr;  // of the ask, which resolves it
+    const tasks::shared_state* answer = nullptr;  // the result of the ask
     cell* to;
   };
   std::vector<waiting> take_abandoned();
@@ -80,10 +81,10 @@ class mail_bound {
   void give_room(std::unique_lock<std::mutex>& lock) noexcept;
 
   std::deque<waiting> waiting_;
-  // rooms that came free while a thread delivers asks: it gives these, too (L3)
+  // rooms that were freed while a thread is in give_room: that thread grants these, too (L3)
   std::size_t freed_ = 0;
   bool giving_ = false;
-  std::size_t prune_at_ = 16;  // who gave up is forgotten then
+  std::size_t prune_at_ = 16;  // at this length enqueue removes the waiters that gave up
 };
 
 }  // namespace troupe::actor

@@ -1,25 +1,29 @@
 // mailbox_word: the one word that an inactive actor costs, as a type with named transitions.
 //
-//   inactive              0
+//   state                value of the word
+//   inactive             0
 //   active, no new mail  activation | 1
-//   active, new mail     the newest message; each links to the next older, the oldest to activation
-//   | 1 parked               the same two, | 4: in no queue, since a call of it waits; urgent mail
-//   wakes it, of a reentrant
-//                        one any mail
+//   active, new mail     the newest message; each message links to the next older one, and the
+//                        oldest to activation | 1
+//   parked               as either active state, | 4: the actor is suspended and in no queue.
+//                        Urgent mail wakes it; a reentrant actor is woken by any mail
 //   closed               2: the runtime has gone
-// An urgent message's address carries | 8.
+// The address of an urgent message carries | 8.
 //
-// inactive -claim-> active -append-> new mail -collect-> active -rest-> inactive
-// active -park-> parked -append, as one that wakes-> active; other mail leaves it parked
-// Senders: any thread (claim, append). Owner: whoever runs the activation (collect, rest, park).
+//   inactive -claim-> active -append-> new mail -collect-> active -rest-> inactive
+//   active -park-> parked -append of mail that wakes-> active; other mail leaves it parked
+// Senders: any thread (claim, append). Owner: the thread that runs the activation (collect, rest,
+// park).
 // Invariants
 //   M1  a message is whole before it is linked.
-//   M2  messages come out of collect in the order in which append (or claim) took effect.
-//   M3  rest succeeds only when no message is there, park only when none is there that wakes: none
-//   is forgotten. M4  between a claim and the rest that ends it there is one activation. M5  who
-//   takes the parked state away wakes the activation, and nobody else does.
-// A sender retries a bounded number of times, then appends by an exchange that cannot fail; the
-// owner may then have to wait for the sender's next instruction, never a sender for an owner (P4).
+//   M2  collect gives messages in the order in which append (or claim) took effect.
+//   M3  rest succeeds only when there is no new message, park only when there is none that wakes:
+//       no message is forgotten.
+//   M4  from a claim to the rest that ends it there is exactly one activation.
+//   M5  the thread that clears the parked bit wakes the activation, and no other thread does.
+// A sender retries a bounded number of times, then appends by an exchange that cannot fail. The
+// owner may then have to wait for that sender's next instruction; a sender never waits for an owner
+// (P4).
 // Measured against a one-bit lock and a list: docs/decisions/mailbox_word.md.
 #pragma once
 
@@ -29,8 +33,8 @@
 
 namespace troupe::actor {
 
-// Message needs `Atomics::atomic<std::uintptr_t> next` and an address that 16 divides, Activation
-// one that 8 does.
+// Message needs a member `Atomics::atomic<std::uintptr_t> next`. Addresses of messages must be
+// multiples of 16, those of activations multiples of 8.
 template <class Message, class Activation, class Word, class Atomics = base::std_atomics>
 class mailbox_word {
  public:
@@ -49,12 +53,12 @@ class mailbox_word {
   }
 
   std::uintptr_t look() const noexcept {
-    // order: relaxed  only compared: collect takes the messages, and who looks into an activation
-    // that is not his own checks what he finds
+    // order: relaxed  only compared: collect takes the messages, and whoever reads an activation
+    // that it does not own checks what it finds
     return word_.load(std::memory_order_relaxed);
   }
 
-  // The actor was inactive: it becomes active with this activation. False when it was not inactive.
+  // An inactive actor becomes active with this activation. False when the actor was not inactive.
   bool claim(Activation& with) noexcept {
     std::uintptr_t seen = inactive;
     // order: acquire  takes over the actor from rest/release; its first mail is published by the
@@ -63,8 +67,8 @@ class mailbox_word {
                                          std::memory_order_relaxed);
   }
 
-  // The word was `seen`, an active or parked state: the mail is the newest. False when the word has
-  // changed. One that wakes takes the parked state away: then the caller must wake the
+  // The word was `seen`, an active or parked state: makes `mail` the newest message. False when the
+  // word has changed. `wakes` clears the parked bit: if `seen` had it, the caller must then wake
   // activation_under(seen) (M5).
   bool append(std::uintptr_t seen, Message& mail, bool urgent, bool wakes) noexcept {
     // order: relaxed  published by the compare-and-swap below
@@ -75,9 +79,9 @@ class mailbox_word {
                                          std::memory_order_acq_rel, std::memory_order_relaxed);
   }
 
-  // The ordinary mail is the newest, whatever the word was. The state found: when that was inactive
-  // (or closed), the caller is the one that must finish(): nobody else touches the chain's end.
-  // When it was parked the caller must wake it.
+  // Makes the ordinary message `mail` the newest, whatever the word is, and returns the word found.
+  // When that was inactive (or closed), the caller must finish() the message: no other thread
+  // touches the chain's end. When it was parked, the caller must wake activation_under() it (M5).
   std::uintptr_t append_always(Message& mail) noexcept {
     // order: relaxed  published by the exchange below
     mail.next.store(unlinked, std::memory_order_relaxed);
@@ -93,33 +97,34 @@ class mailbox_word {
     mail.next.store(older, std::memory_order_release);
   }
 
-  // By the one who has taken the parked state `seen` away: nobody collects before he wakes the
-  // activation.
+  // For the thread that has cleared the parked bit of `seen`: no thread collects until it wakes the
+  // activation, so the chain is stable.
   static Activation& activation_under(std::uintptr_t seen) noexcept {
     while (!is_activation(seen)) seen = older_than(as_message(seen));
     return as_activation(seen);
   }
 
-  // Anybody, who found the parked state `seen`: takes it away for a look at the actor, without any
-  // mail. False when it has changed. Afterwards let_go().
+  // Any thread that found the parked state `seen`: clears the parked bit in order to look at the
+  // actor, without any mail. False when the word has changed. Must be followed by let_go().
   bool seize(std::uintptr_t seen) noexcept {
     // order: acquire  takes over the actor from park/release, or from let_go/release
     return word_.compare_exchange_strong(seen, seen & ~parked_tag, std::memory_order_acquire,
                                          std::memory_order_relaxed);
   }
-  // Parks it again. False when mail came, of any kind: then the caller must wake the
+  // Parks the actor again. False when mail of any kind has come: then the caller must wake
   // activation_under(seen) (M5).
   bool let_go(std::uintptr_t seen) noexcept {
     std::uintptr_t taken = seen & ~parked_tag;
-    // order: release  hands the actor over as park does; relaxed: who wakes it goes through a queue
+    // order: release  hands the actor over as park does; relaxed: the thread that wakes it goes
+    // through a queue
     return word_.compare_exchange_strong(taken, seen, std::memory_order_release,
                                          std::memory_order_relaxed);
   }
 
-  // Owner: whether new mail is there.
+  // Owner: whether there is new mail.
   bool has_mail(Activation& active) const noexcept { return look() != tagged(active); }
 
-  // Owner: whether urgent mail is there.
+  // Owner: whether the new mail has an urgent message.
   bool has_urgent_mail(Activation& active) const noexcept {
     const std::uintptr_t end = tagged(active);
     // order: acquire  as collect
@@ -130,8 +135,8 @@ class mailbox_word {
     return false;
   }
 
-  // Owner, after has_mail: takes the new mail and calls `take(message, urgent)` for each, newest
-  // first.
+  // Owner, after has_mail: takes the new mail and calls `take(message, urgent)` for each message,
+  // newest first.
   template <class Take>
   void collect(Activation& active, Take take) noexcept {
     const std::uintptr_t end = tagged(active);
@@ -146,7 +151,7 @@ class mailbox_word {
     }
   }
 
-  // Owner: the actor becomes inactive. False when new mail is there.
+  // Owner: the actor becomes inactive. False when there is new mail.
   bool rest(Activation& active) noexcept {
     std::uintptr_t seen = tagged(active);
     // order: release  hands the actor over to the next claim/acquire; relaxed: collect looks again
@@ -154,7 +159,7 @@ class mailbox_word {
                                          std::memory_order_relaxed);
   }
 
-  // Owner: the actor waits for mail that wakes it. False when new mail is there, of any kind.
+  // Owner: the actor waits for mail that wakes it. False when there is new mail of any kind.
   bool park(Activation& active) noexcept {
     std::uintptr_t seen = tagged(active);
     // order: release  hands the actor over to the append/acq_rel that wakes it; relaxed: collect

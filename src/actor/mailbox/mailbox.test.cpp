@@ -22,7 +22,7 @@ struct alignas(16) desk {
 using word = std::atomic<std::uintptr_t>;
 using box = mailbox_word<letter, desk, word>;
 
-// What collect gives, oldest first.
+// What collect gives, in order from the oldest.
 std::vector<letter*> collected(box& from, desk& owner, std::vector<letter*>* urgent = nullptr) {
   std::vector<letter*> all;
   from.collect(owner, [&](letter& one, bool is_urgent) {
@@ -164,7 +164,7 @@ TEST(mailbox, an_exchange_takes_the_parked_state_away) {
   EXPECT_EQ(collected(mail, owner), std::vector<letter*>{&urgent});
 }
 
-// Counts each look at a message's link.
+// Counts how often a message's link is read.
 struct counted_link : std::atomic<std::uintptr_t> {
   static inline int loads = 0;
   std::uintptr_t load(std::memory_order order) const noexcept {
@@ -198,7 +198,7 @@ TEST(mailbox, holding_a_parked_actor_looks_at_none_of_its_mail) {
   EXPECT_EQ(looks, 1);
   EXPECT_EQ(mail.look(), before);
   EXPECT_EQ(counted_link::loads, 0);
-  // Mail that comes meanwhile is left for the one who looked.
+  // Mail that comes meanwhile is left to the thread that looked.
   counted_letter late;
   int woken = 0;
   const auto send = [&](desk&) { ASSERT_TRUE(mail.append(mail.look(), late, false, false)); };
@@ -211,7 +211,8 @@ TEST(mailbox, holding_a_parked_actor_looks_at_none_of_its_mail) {
   EXPECT_EQ(looks, 1);
 }
 
-// One that somebody else sends to between each look at its word and the attempt to take it over.
+// A mailbox to which another thread sends between each look at the word and the attempt to take it
+// over.
 struct flooded_box {
   static bool is_parked(std::uintptr_t) { return true; }
   std::uintptr_t look() const { return 1; }
@@ -232,13 +233,14 @@ TEST(mailbox, holding_an_actor_ends_after_some_tries) {
   EXPECT_EQ(tries, hold_tries_max);
 }
 
-// The protocol as deliver uses it: whoever claims runs the actor, at once, until it rests.
+// The protocol as deliver uses it: the thread that claims runs the actor at once, until it rests.
 TEST(mailbox, nothing_is_lost_or_out_of_order_between_many_senders) {
   constexpr int senders = 4, each = 20000;
   word state{0};
   box mail(state);
   const auto letters = std::make_unique<letter[]>(senders * each);
-  std::vector<int> next(senders, 0);  // the owner's: passed on with the word
+  // owned by the thread that runs the actor: passed on with the word
+  std::vector<int> next(senders, 0);
   std::atomic<int> handled{0}, wrong{0}, owners{0};
   const auto run = [&](desk& mine) {
     if (owners.fetch_add(1) != 0) ++wrong;
@@ -255,7 +257,7 @@ TEST(mailbox, nothing_is_lost_or_out_of_order_between_many_senders) {
   std::vector<std::thread> all;
   for (int s = 0; s < senders; ++s) {
     all.emplace_back([&, s] {
-      std::vector<desk> desks(each);  // one for each claim: others may look at an old one
+      std::vector<desk> desks(each);  // one for each claim: other threads may look at an old one
       for (int i = 0; i < each; ++i) {
         letter& one = letters[static_cast<unsigned>(s * each + i)];
         one.sender = s;
@@ -279,7 +281,7 @@ TEST(mailbox, nothing_is_lost_or_out_of_order_between_many_senders) {
           if (mail.append(seen, one, false, false)) break;
         }
       }
-      // The desks live until nobody can run on them.
+      // The desks live until no thread can run on them.
       while (handled.load() < senders * each) std::this_thread::yield();
     });
   }

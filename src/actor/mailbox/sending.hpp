@@ -1,5 +1,5 @@
-// sending: a message's way into a mailbox whose owner may be anybody, and the actor's to whoever
-// wakes it.
+// sending: how a message gets into a mailbox whose owner is another thread, and how the actor gets
+// to a worker if the message wakes it.
 #pragma once
 
 #include "actor/mailbox/mailbox.hpp"
@@ -7,18 +7,22 @@
 
 namespace troupe::actor {
 
-// What sending asks of its side of the actor. Once the message is in, the actor may handle it and
-// be gone: so nothing here may touch the actor any more by then, unless it has just claimed it.
-// Urgent mail is the runtime's own: it is tried until it is in, for it must not fail and need not
-// be wait-free (P4).
-//   void refuse(Message&)           the actor is closed, or inactive at the end: the message is a
-//   dead letter bool closing()                  a hint: inactive actors are not woken any more bool
-//   wakes_always()             ordinary mail wakes it, too, when it is parked bool enter_gate(),
-//   void leave()      enter_gate() is false when they are not; the end waits for those who are in
-//   Activation& activate(Message&)  with the message in its list; may throw, and then frees the
-//   message void put_away(Activation&)      what activate made and nobody needs; the message stays
-//   void wake(Activation&)          the actor is active with it, and in no queue: it wants to run;
-//   must not throw void wake_hint(seen)                the message went behind `seen`
+// What send_from_afar needs of the caller. Once the message is in the mailbox, the actor may handle
+// it and be gone: so from then on nothing here may touch the actor, unless this call has just
+// claimed it. Urgent mail is the runtime's own: it is tried until it is in, since it must not fail;
+// it need not be wait-free (P4).
+//   void refuse(Message&)           the actor is closed, or it is inactive and the end has begun:
+//                                   the message becomes a dead letter
+//   bool closing()                  a hint that the end has begun: inactive actors are not woken
+//   bool wakes_always()             ordinary mail, too, wakes the actor when it is parked
+//   bool enter_gate(), void leave() enter_gate() is false when the end has begun; between the two
+//                                   the end waits for the caller
+//   Activation& activate(Message&)  makes an activation with the message in its list; may throw,
+//                                   and then it frees the message
+//   void put_away(Activation&)      frees what activate made and nobody needs; the message stays
+//   void wake(Activation&)          the actor is active with this activation and in no queue:
+//                                   queues it; must not throw
+//   void wake_hint(seen)            the message went behind `seen`
 template <int Retries = 16, class Mailbox, class Message, class Side>
 void send_from_afar(Mailbox box, Message& mail, bool urgent, Side& side) {
   for (int tries = 0; tries < Retries || urgent; ++tries) {
@@ -30,7 +34,7 @@ void send_from_afar(Mailbox box, Message& mail, bool urgent, Side& side) {
       if (box.append(seen, mail, urgent, wakes)) return side.wake_hint(seen);
       continue;
     }
-    // The actor is to be woken, if it is not too late for that.
+    // The message wakes the actor, unless the end has begun.
     auto* made = seen == Mailbox::inactive ? &side.activate(mail) : nullptr;
     const bool open = side.enter_gate();
     const bool ours =
@@ -41,16 +45,16 @@ void send_from_afar(Mailbox box, Message& mail, bool urgent, Side& side) {
     if (made != nullptr) side.put_away(*made);
     if (!open) return side.refuse(mail);
   }
-  // Others were faster each time: the exchange cannot fail. The activation is made first, since
-  // nothing may throw behind it.
+  // Other threads changed the word at each try: now the exchange, which cannot fail. The activation
+  // is made before it, since nothing may throw behind it.
   auto& spare = side.activate(mail);
   if (!side.enter_gate()) {
     side.leave();
     side.put_away(spare);
     return side.refuse(mail);
   }
-  // Not in its list: the mailbox has it now, and the owner may have handled it before the next
-  // line.
+  // The message belongs to the mailbox now, and the owner may have handled it before the next line
+  // runs: so it must not stay in the list of `spare`.
   spare.clear();
   const auto seen = box.append_always(mail);
   TROUPE_REQUIRE(seen != Mailbox::closed, "M4");
@@ -59,7 +63,8 @@ void send_from_afar(Mailbox box, Message& mail, bool urgent, Side& side) {
     side.wake(spare);
   } else {
     side.put_away(spare);
-    // A parked actor wakes for any mail this time, and parks again.
+    // A parked actor wakes for any mail this time; if there is nothing for it to do, it parks
+    // again.
     if (Mailbox::is_parked(seen)) {
       side.wake(Mailbox::activation_under(seen));
     } else {

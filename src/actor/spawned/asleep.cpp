@@ -14,8 +14,9 @@ namespace {
 using tasks::coroutine;
 using tasks::sleep_suspension;
 
-// Coroutines from the one that sleeps to the root, each awaited by the next. Null when there is
-// more between them than that, or much of it: who sleeps deep in others stays as it is.
+// The last of the coroutines from the sleeping one upwards, each of which awaits the one before:
+// the root. Null when the chain is longer than `deepest`, or when it is not made of plain awaits:
+// such a task keeps its actor.
 coroutine* root_above(tasks::suspension& sleep) noexcept {
   constexpr int deepest = 16;
   coroutine* at = sleep.who;
@@ -31,8 +32,8 @@ void move_to(tasks::async_call& call, tasks::suspension& sleep, coroutine& root)
   root.in = &call;
 }
 
-// What is kept of the task while it sleeps: in its wait, which is no mail yet, and in its root,
-// which has no parent.
+// What is kept of a sleeping task: in its wait's link, since the wait is no mail yet, and in its
+// root's `parent`, since the root has no parent.
 struct kept {
   message::handler act;
   tasks::shared_state* result;
@@ -48,7 +49,7 @@ kept kept_by(const tasks::suspension& sleep, const coroutine& root) noexcept {
           reinterpret_cast<tasks::shared_state*>(root.parent & ~coroutine::result)};
 }
 
-// Whether nobody but itself and its wait knows the actor, which has nothing to do.
+// Whether only the actor itself and its suspended call refer to it, and it has nothing to do.
 bool is_unknown(activation& active) noexcept {
   cell& actor = *active.actor;
   constexpr unsigned usual = cell::quick | cell::slow;
@@ -57,8 +58,8 @@ bool is_unknown(activation& active) noexcept {
          !mailbox(actor.word).has_mail(active);
 }
 
-// The task as an actor that is suspended, and that nobody else knows. Throws std::bad_alloc; then
-// nothing was done.
+// Makes the sleeping task an actor again, suspended, to which nobody else refers. Throws
+// std::bad_alloc; then nothing was done.
 activation& make_actor(actor_system& system, tasks::suspension& sleep) {
   coroutine& root = *root_above(sleep);
   const kept what = kept_by(sleep, root);
@@ -77,7 +78,7 @@ activation& make_actor(actor_system& system, tasks::suspension& sleep) {
   object.own_call.at = &system.host;
   move_to(object.own_call, sleep, root);
   sleep.enlist(*sleep.who);
-  add_ref(made);  // the async call's
+  add_ref(made);  // for the async call
   active->suspend(object.own_call);
   return *active;
 }
@@ -86,8 +87,8 @@ sleep_suspension& as_sleep(tasks::suspension& of) noexcept {
   return static_cast<sleep_suspension&>(of);
 }
 
-// Its time has come. Without memory for its actor it sleeps a little longer; at the runtime's end,
-// until it is ended.
+// The timer has expired. When memory is out the task sleeps 1 ms longer; at the runtime's end it
+// sleeps until end_asleep takes it.
 void wake(void* of, tasks::suspension& over) noexcept {
   constexpr std::int64_t while_memory_is_out_ns = 1'000'000;
   auto& system = *static_cast<actor_system*>(of);
@@ -97,7 +98,7 @@ void wake(void* of, tasks::suspension& over) noexcept {
   try {
     activation& active = make_actor(system, over);
     active.append_urgent(over);
-    // order: relaxed  nobody else knows it yet; the queue publishes it
+    // order: relaxed  no other thread knows it yet; the queue publishes it
     active.actor->word.store(mailbox::tagged(active), std::memory_order_relaxed);
     system.executor_of(*active.actor).submit(active);
   } catch (const std::bad_alloc&) {
@@ -108,15 +109,15 @@ void wake(void* of, tasks::suspension& over) noexcept {
 void end(actor_system& system, tasks::suspension& sleep) noexcept try {
   activation& active = make_actor(system, sleep);
   cell& actor = *active.actor;
-  // order: relaxed  nobody sends any more
+  // order: relaxed  no thread sends any longer
   actor.word.store(mailbox::tagged(active) | mailbox::parked_tag, std::memory_order_relaxed);
   sleep.ended = tasks::outcome::cancelled;
   sleep.end();
   system.destroy_actor(actor);
-  // Else the slot goes with the system.
+  // Otherwise the slot is freed with the system.
   if (!actor.refs.revive()) system.slots.free(&actor, own_magazines(system));
 } catch (const std::bad_alloc&) {
-  // Its frames are destroyed as they are.
+  // Memory is out: its frames are destroyed unfinished.
   coroutine& root = *root_above(sleep);
   const kept what = kept_by(sleep, root);
   spawned_task not_begun(nullptr, what.act, root, what.result);

@@ -1,14 +1,15 @@
-// queued_result: the result of a task that waits for its first turn, between the worker that begins
-// it and a taker who goes.
+// queued_result: the result of a task that waits for its first turn, shared by the worker that
+// begins the task and a taker that may leave before.
 //
-// A taker who goes before the task has begun may free the state of its result at once: the task
-// then runs as one whose result nobody can take. The word lies in a block that is never freed but
-// may serve others by then (memory/stable_pool.hpp), where it holds another state, or something
-// else that is no address of a state: the taker's own cannot come there as long as he has it.
+// A taker that leaves before the task has begun may free the state of the result at once; the task
+// then runs as one whose result nobody can take. The word lies in a block of memory that is never
+// freed, but by then may serve another purpose (memory/stable_pool.hpp): the word then holds
+// another state, or a value that is no address of a state. It cannot hold the taker's own state,
+// since that state lives for as long as the taker has it.
 // Invariants
-//   Q1  one of the two has the state: take() returned it, or give_up() was true.
-//   Q2  give_up() leaves alone what is none of its own.
-// Word: std::atomic<std::uintptr_t>, or what a model has in its state.
+//   Q1  exactly one side gets the state: take() returned it, or give_up() was true.
+//   Q2  give_up() does not change a word that holds another value than the taker's state.
+// Word: std::atomic<std::uintptr_t>, or a model's own type.
 #pragma once
 
 #include <cstdint>
@@ -22,23 +23,23 @@ class queued_result {
  public:
   explicit queued_result(Word& word) noexcept : word_(word) {}
 
-  // By the one who queues the task.
-  // order: relaxed (all)  who gets the state has it from the queue, or with the future
+  // By the thread that queues the task.
+  // order: relaxed (all)  both sides get the state itself from the queue, or with the future
   // order: relaxed  as above
   void set(State& of) noexcept { word_.store(as_word(of), std::memory_order_relaxed); }
 
-  // By the one who begins a task of which no taker knows that it waits.
+  // By the worker that begins the task, when no taker knows of this word.
   // order: relaxed  as above
   State* look() const noexcept {
     return reinterpret_cast<State*>(word_.load(std::memory_order_relaxed));
   }
-  // By the one who begins any other: null when the taker has gone.
+  // By the worker that begins the task, in all other cases: null when the taker has left.
   // order: relaxed  as above
   State* take() noexcept {
     return reinterpret_cast<State*>(word_.exchange(0, std::memory_order_relaxed));
   }
 
-  // By the taker: true when the state is his to free.
+  // By the taker: true when the taker must free the state.
   bool give_up(State& of) noexcept {
     std::uintptr_t seen = as_word(of);
     // order: relaxed  as above

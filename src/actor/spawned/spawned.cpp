@@ -1,7 +1,8 @@
-// A spawned task's way: a place in a queue until its first turn; in that an actor, whose memory the
-// next one takes over at once when it waits for nothing, as most; an actor that is suspended when
-// it does. What is unlike most, as all are of a runtime that traces or simulates, is an actor from
-// the beginning.
+// The life of a spawned task. Until its first turn it is a block in a queue (queued_task). For its
+// first turn it gets an actor. Most tasks wait for nothing: they end in that turn, and the next
+// task takes over the actor's memory at once. A task that waits becomes a suspended actor. Off the
+// fast path (with options, or in a runtime that traces or simulates) a task is an actor from the
+// beginning.
 #include <cstddef>
 #include <string>
 
@@ -28,14 +29,15 @@ namespace {
 struct task_start {
   message::handler act;
   tasks::coroutine* root;
-  tasks::shared_state* result;  // null: nobody takes it
+  tasks::shared_state* result;  // null: nobody takes the result
   actor_system* system;
 };
 
 }  // namespace
 
-// It waits for that turn in the block that then is the actor's activation. Where that has the head
-// of its list this has the result: a taker who goes may look at a block that has changed hands.
+// A task in the queue, in the block of memory that becomes its actor's activation. `result` lies
+// where the activation has the head of its mail list: a taker that leaves may look at this word
+// when the block already serves another purpose (queued_result.hpp).
 struct queued_task : sched::runnable {
   using result_word = queued_result<tasks::shared_state, std::atomic<std::uintptr_t>>;
   message::handler act;
@@ -57,20 +59,20 @@ static_assert(offsetof(queued_task, result) == offsetof(activation, oldest));
 
 extern const sched::runnable_vtable queued_type, queued_from_outside_type;
 
-// Once: from then on no taker gives the result up.
+// Call it once: from then on no taker can give the result up.
 TROUPE_INLINE task_start take_start(queued_task& from) noexcept {
   queued_task::result_word result(from.result);
   return {from.act, from.root,
           from.type == &queued_from_outside_type ? result.take() : result.look(), from.system};
 }
 
-// Nothing counts it: spawn has. Throws std::bad_alloc.
+// Does not count the actor: spawn has. Throws std::bad_alloc.
 TROUPE_INLINE spawned_task& make_actor(const task_start& what) {
   return make_spawned(*what.system, what.act, *what.root, what.result);
 }
 
-// There is no memory for an actor: that is the result, and a failure when nobody is left to take
-// it.
+// There is no memory for the task's actor: std::bad_alloc becomes the task's result, or a failure
+// when no taker is left.
 TROUPE_NOINLINE void end_not_begun(const task_start& what) noexcept {
   actor_system& system = *what.system;
   count(system, counted::ended);
@@ -80,8 +82,8 @@ TROUPE_NOINLINE void end_not_begun(const task_start& what) noexcept {
   what.act(&not_begun, nullptr, message_act::discard);
 }
 
-// A stop discards what is sent: a dead letter, without an actor. One that came into the pool would
-// keep the stop from its end, as long as somebody goes on spawning.
+// While a stop discards, a new task becomes a dead letter without an actor. If it went to the pool,
+// the stop could not finish for as long as other threads spawn.
 TROUPE_NOINLINE void turn_away(actor_system& system, const task_start& what) noexcept {
   const bool open = system.enter_gate();
   system.count_dead_letter();
@@ -92,10 +94,10 @@ TROUPE_NOINLINE void turn_away(actor_system& system, const task_start& what) noe
   system.leave();
 }
 
-// What the block held has been read: from now on it is the activation of that actor, of which
-// nobody else knows yet, or null.
+// All that the block held has been read: from now on it is the activation of the actor `made`, or
+// of none when that is null. No other thread knows that actor yet.
 TROUPE_INLINE activation& become_activation(sched::runnable& item, cell* made) noexcept {
-  // order: none  keeps the compiler from writing before the reading: the types differ
+  // order: none  keeps the compiler from writing before the reads: the types differ
   std::atomic_signal_fence(std::memory_order_seq_cst);
   auto& active = static_cast<activation&>(item);
   begin_activation(active, made);
@@ -104,7 +106,8 @@ TROUPE_INLINE activation& become_activation(sched::runnable& item, cell* made) n
   return active;
 }
 
-// With its start as its first message. Null without memory, when all is over.
+// Makes the task an actor with its start as the first message. Null when memory was out: then the
+// task has ended.
 activation* become_actor(sched::runnable& item, const task_start& what) noexcept try {
   spawned_task& object = make_actor(what);
   activation& active = become_activation(item, static_cast<cell*>(object.own_call.actor));
@@ -122,7 +125,7 @@ sched::after_turn run_slow_path(sched::runnable& item, const task_start& what) {
   return active == nullptr ? sched::after_turn::gone : turn_type.run(*active);
 }
 
-// It goes on as an actor, which others know, or which waits.
+// The task remains an actor: other threads know it, or it waits.
 TROUPE_NOINLINE sched::after_turn go_on_as_actor(thread_turn_state& state, activation& active,
                                                  tasks::async_call& of) noexcept {
   cell& made = *active.actor;
@@ -131,8 +134,8 @@ TROUPE_NOINLINE sched::after_turn go_on_as_actor(thread_turn_state& state, activ
     end_spawned(made);
   } else {
     auto& object = *static_cast<spawned_task*>(made.object());
-    // It outlives its first turn, and nobody is left who could take the result: that goes, and the
-    // root is the object's own.
+    // The task outlives its first turn, and no taker is left: frees the result, and hands the root
+    // to the object.
     if (object.result != nullptr && object.result->left())
       object.act(&object, nullptr, message_act::detach);
     add_ref(made);
@@ -150,7 +153,7 @@ sched::after_turn run(sched::runnable& item) {
   const task_start what = take_start(static_cast<queued_task&>(item));
   actor_system& system = *what.system;
   thread_turn_state& state = current_turn();
-  // order: relaxed (both)  as takes_fast_path (turn.cpp)
+  // order: relaxed (both)  as in takes_fast_path (turn.cpp)
   if (system.slow_path_flags.load(std::memory_order_relaxed) != 0 ||
       state.system.load(std::memory_order_relaxed) != &system) [[unlikely]] {
     return run_slow_path(item, what);
@@ -186,7 +189,8 @@ sched::after_turn run(sched::runnable& item) {
   return leave_turn(state, sched::after_turn::gone);
 }
 
-// Those executors ask it that did so before its first turn: by now it is an actor, or nothing.
+// Executors call these for a queued task that has had its first turn: by then it is an actor, or
+// nothing.
 bool deactivate(sched::runnable& item) { return turn_type.deactivate(item); }
 bool pending(const sched::runnable&) { return true; }
 void dispose(sched::runnable& item) noexcept {
@@ -194,22 +198,22 @@ void dispose(sched::runnable& item) noexcept {
   active.actor == nullptr ? free_activation(active) : turn_type.dispose(active);
 }
 
-// As an actor that has not handled its message.
+// As for an actor that has not handled its first message.
 void discard(sched::runnable& item) noexcept {
   activation* const active = become_actor(item, take_start(static_cast<queued_task&>(item)));
   active == nullptr ? dispose(item) : turn_type.discard(*active);
 }
 
 const sched::runnable_vtable queued_type{&run, &deactivate, &pending, &dispose, &discard};
-// Of one that was spawned by a thread of somebody else, who may spawn many before the first of them
-// begins: so its state goes at once when nobody wants the result.
+// For tasks that a thread outside of the pool spawned. Such a thread may spawn many before the
+// first of them begins: so the state is freed at once when the taker leaves.
 const sched::runnable_vtable queued_from_outside_type{&run, &deactivate, &pending, &dispose,
                                                       &discard};
 bool is_queued(const sched::runnable& item) noexcept {
   return item.type == &queued_type || item.type == &queued_from_outside_type;
 }
 
-// The end has begun, and others may be done with it: nobody hears of the dead letter.
+// The end has begun, and what observes dead letters may be gone: so this one is not observed.
 void refuse(sched::runnable& item) noexcept {
   activation* const active = is_queued(item)
                                  ? become_actor(item, take_start(static_cast<queued_task&>(item)))
@@ -217,15 +221,15 @@ void refuse(sched::runnable& item) noexcept {
   if (active == nullptr) return dispose(item);
   cell& actor = *active->actor;
   message& mail = *activation::as_message(active->take_all().oldest);
-  // order: relaxed  still nobody else's
+  // order: relaxed  no other thread knows it yet
   actor.word.store(mailbox::inactive, std::memory_order_relaxed);
   free_activation(*active);
   actor_system::of(actor).make_dead_letter(actor, mail, false);
 }
 
-// A worker of the pool ends before the pool; others ask whether it still takes anything.
+// The pool's own workers end before the pool; other threads must pass the gate.
 TROUPE_NOINLINE void submit_patiently(actor_system& system, sched::runnable& item) noexcept {
-  // order: relaxed  there from the beginning
+  // order: relaxed  set at the runtime's start
   sched::executor& pool = *system.executors[0].load(std::memory_order_relaxed);
   if (own_worker(system) != nullptr) return pool.submit(item);
   const bool open = system.enter_gate();
@@ -239,7 +243,7 @@ TROUPE_INLINE void submit(actor_system& system, sched::runnable& item) noexcept 
   if (self == nullptr || !self->submit(item)) submit_patiently(system, item);
 }
 
-// An actor from the beginning.
+// Makes the task an actor from the beginning.
 TROUPE_NOINLINE void start_slow(const placement& where, const task_start& what) {
   cell& made = make_cell(where, spawned_type);
   activation* active = nullptr;
@@ -251,7 +255,7 @@ TROUPE_NOINLINE void start_slow(const placement& where, const task_start& what) 
     throw;
   }
   active->append(make_object(made, what.act, *what.root, what.result));
-  // order: relaxed  nobody else knows it yet; how a ref travels publishes it
+  // order: relaxed  no other thread knows it yet; how a ref travels publishes it
   made.word.store(mailbox::tagged(*active), std::memory_order_relaxed);
   submit(where.system, *active);
 }
@@ -260,7 +264,7 @@ TROUPE_NOINLINE void start_slow(const placement& where, const task_start& what) 
 
 namespace {
 
-// It would run beside the turns of the actor, which may be gone before it.
+// Such a task would run beside the actor's turns, and the actor may be gone before the task ends.
 TROUPE_NOINLINE void refuse_part_of(cell& running, const void* object) {
   if (offset_in(running, object) == SIZE_MAX) return;
   throw usage_error(std::string("troupe: spawn: the task is a method of ") + running.type->name +

@@ -1,4 +1,4 @@
-// spawned: what all spawned tasks are as actors.
+// spawned: spawned tasks as actors of one common type.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ inline spawned_task& make_object(cell& made, message::handler act, tasks::corout
   made.flags |= cell::constructed;
   return *::new (made.object()) spawned_task(&made, act, root, result);
 }
-// The task's actor, of which nobody else knows. It is not counted. Throws std::bad_alloc.
+// Makes the task's actor, which no other thread knows. Does not count it. Throws std::bad_alloc.
 TROUPE_INLINE spawned_task& make_spawned(actor_system& system, message::handler act,
                                          tasks::coroutine& root, tasks::shared_state* result) {
   void* const slot = system.slots.allocate(spawned_type.slot_bytes, own_magazines(system));

@@ -1,4 +1,5 @@
-// The async calls of an actor: how a turn is suspended and goes on.
+// The async calls of an actor: how a turn is suspended, resumed and cancelled; and the links
+// between asks, by which an ask that would wait for itself is refused.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -34,7 +35,7 @@ void go_on_later(tasks::suspension& over) noexcept {
   state.unusual.store(true, std::memory_order_relaxed);  // order: relaxed  as above
 }
 
-// The async call's last loop has ended.
+// The call's coroutine has ended: gives its result and frees it.
 void complete(tasks::async_call& done) noexcept {
   done.call.act(&done.call, nullptr, message_act::complete);
 }
@@ -47,7 +48,7 @@ TROUPE_NOINLINE void trace_part(const tasks::async_call& of, observe::event kind
   observe::record(kind, what, id_of(*static_cast<const cell*>(of.actor)));
 }
 
-// Within a part of the async call's run.
+// Runs a part of the call: its start, or its loop after a resumption.
 template <class Part>
 void run(thread_turn_state& state, tasks::async_call& of, Part part) noexcept {
   state.running_call = &of;
@@ -57,11 +58,11 @@ void run(thread_turn_state& state, tasks::async_call& of, Part part) noexcept {
   current_turn().running_call = nullptr;
 }
 
-// Runs the async call's loop; true when that was the last.
+// Runs the call's loop until the call waits again. True when the call has ended.
 TROUPE_INLINE bool run_again(tasks::async_call& of) noexcept {
   thread_turn_state& state = current_turn();
-  // It has come to what it waited for although a stop discards, and waits for nothing else: or it
-  // would go on for ever.
+  // A stop discards, and the call was resumed by what it awaited. It must not wait for anything
+  // else, or it could run endlessly: so it is cancelled now.
   if (tasks::is_discarding(of.actor)) [[unlikely]]
     of.cancelled = true;
   // order: relaxed  for running_handlers, a snapshot
@@ -75,7 +76,7 @@ TROUPE_INLINE bool run_again(tasks::async_call& of) noexcept {
   return of.done;
 }
 
-// What was suspended is so no more: its actor does not wait for it.
+// A suspended call has ended: its actor does not wait for it any longer.
 void leave(tasks::async_call& done, cell& actor) noexcept {
   count_suspended(-1);
   complete(done);
@@ -109,7 +110,8 @@ const char* resume_reentrant(tasks::async_call& of) noexcept {
   return nullptr;
 }
 
-// The first run of a call. True when it is suspended: then it keeps its actor alive.
+// Runs a new call up to its first wait or its end. True when the call is suspended; then it keeps
+// its actor alive by a ref.
 bool start(thread_turn_state& state, tasks::async_call& call, tasks::coroutine& root,
            const tasks::call_host& at) noexcept {
   cell& actor = *state.active->actor;
@@ -150,8 +152,8 @@ void begin(tasks::async_call& call, tasks::coroutine& root) noexcept {
 void cancel_turns(activation& active) noexcept {
   active.actor->flags |= cell::cancels;
   if (has_extras(*active.actor)) {
-    // One that fails meanwhile may have this done again, within it: then nothing is left to do
-    // here.
+    // A call that fails here may cause cancel_turns again, within this loop; the inner one then
+    // cancels the rest, and this loop finds none left.
     cell_extras& extras = cell_extras::of(*active.actor);
     extras.next_cancelled = extras.async_calls;
     while (tasks::async_call* call = extras.next_cancelled) {
@@ -179,12 +181,12 @@ void count_suspended(int change) noexcept { current_turn().own.add(counted::susp
 
 namespace {
 
-// Asks that lead from one to its askers, each kept as it is until the end of this: what is above
-// one goes only when its `parent` is dropped, which needs its lock. Locks are taken upwards, so
-// that nobody waits in a circle for them.
+// The chain of asks from one ask up to its askers, each held by its lock while this object lives:
+// an ask's parent goes only when the ask drops it, and that needs the ask's lock. Locks are taken
+// upwards only, so threads cannot wait for each other in a circle here.
 class asks_above {
  public:
-  // The caller holds `first`.
+  // The caller keeps `first` alive.
   explicit asks_above(const tasks::ask_link& first) noexcept { take(first); }
   asks_above(const asks_above&) = delete;
   asks_above& operator=(const asks_above&) = delete;
@@ -193,7 +195,7 @@ class asks_above {
     for (unsigned i = 0; i < count_; ++i) held_[i]->unlock();
   }
   const tasks::ask_link& last() const noexcept { return *held_[count_ - 1]; }
-  // Goes up by one. Null when there is none, or it is too far.
+  // The next asker upwards, locked. Null when there is none, or the chain has reached links_max.
   const tasks::shared_state* next() noexcept {
     const tasks::shared_state* const above = last().parent;
     if (above == nullptr || count_ == links_max) return nullptr;
@@ -203,7 +205,7 @@ class asks_above {
   std::span<const tasks::ask_link* const> all() const noexcept { return {held_.data(), count_}; }
 
  private:
-  // A circle that is longer is found by the search (deadlocks.hpp).
+  // A longer circle is found by the search (deadlocks.hpp).
   static constexpr unsigned links_max = 9;
   void take(const tasks::ask_link& one) noexcept {
     one.lock();
@@ -230,10 +232,11 @@ struct named_ask {
   throw deadlock("troupe: ask: this would wait for itself: " + names + places);
 }
 
-// Whether who asked this, or the ask that it passes on, is suspended for the answer with no limit.
+// Whether a turn is suspended for this answer without a time limit: the turn that asked, or one
+// above that is forwarded this answer.
 bool is_waited_for(const tasks::shared_state& answer, const tasks::shared_state* above) noexcept {
   if (answer.resolved()) return false;
-  // order: relaxed  a hint: one who begins to wait later is found by the search
+  // order: relaxed  a hint: a turn that begins to wait later is found by the search
   if (answer.asked->by_turn) return answer.asked->waited.load(std::memory_order_relaxed);
   // order: relaxed  only compared
   return above != nullptr && above->asked->forwarded.load(std::memory_order_relaxed) == &answer;
@@ -250,15 +253,16 @@ void find_circle(const tasks::ask_link& of, const void* callee) {
       if (at == nullptr || !is_waited_for(*at, at->asked->parent)) return;
       closes = at->asked->asker == callee;
     }
-    static_cast<void>(way.next());  // to name the call that it asks in
+    static_cast<void>(way.next());  // one more, to name the call that the last asker runs in
     for (const tasks::ask_link* one : way.all()) {
-      // order: relaxed  for the message; its turn writes it when it begins to wait
+      // order: relaxed  for the message only; the asking turn writes it when it begins to wait
       const std::atomic_ref at(const_cast<tasks::source_line&>(one->at));
       found[count++] = {one->method, at.load(std::memory_order_relaxed)};
     }
   }
   const std::span<const named_ask> upwards(found.data(), count);
-  // The user's lines lie in coroutines of other turns, which only the search may look at.
+  // A line of the library is useless to the user, and the user's own lines lie in coroutines of
+  // other turns, which only the search may read: so leave the refusal to the search.
   const auto names_library = [](const named_ask& one) {
     return one.at != nullptr && is_of_library(tasks::location_of(one.at));
   };
@@ -271,14 +275,14 @@ void link_to(tasks::ask_link& link, tasks::shared_state& parent) noexcept {
   parent.add_ref();
 }
 
-// Of an ask by an ordinary method: it waits for nothing, but whoever asked it does if it returns
-// the future.
+// Links an ask by an ordinary method. The method itself waits for nothing; but if it returns the
+// future, then its own asker waits for this ask.
 void link_to_answer(tasks::ask_link& link) noexcept {
   tasks::shared_state* const answers = current_turn().answers;
   if (answers == nullptr || answers->asked->asked != current_cell()) return;
   link.passed = static_cast<std::uint8_t>(
       std::min(answers->asked->passed + 1, int{tasks::ask_link::passed_max}));
-  // Else no turn waits.
+  // Else no turn waits above.
   if (answers->asked->asker != nullptr || answers->asked->parent != nullptr)
     link_to(link, *answers);
 }
@@ -286,7 +290,7 @@ void link_to_answer(tasks::ask_link& link) noexcept {
 }  // namespace
 
 void link_main_lane(tasks::ask_link& link, const cell& callee) noexcept {
-  // order: relaxed  nobody else knows it yet
+  // order: relaxed  no other thread knows the ask yet
   if (callee.lives_on() == actor_system::main_executor)
     link.main_lane.store(actor_system::of(callee).main_lane, std::memory_order_relaxed);
 }
@@ -303,8 +307,8 @@ void link_ask(tasks::ask_link& link, const cell& callee, message::handler method
     if (system.is_simulated) link.main_lane.store(system.main_lane, std::memory_order_relaxed);
     return link_to_answer(link);
   }
-  // A reentrant actor answers while it waits, and nobody can ask a spawned task, whose actor may be
-  // another one when it goes on.
+  // Two kinds of askers close no circle: a reentrant actor answers while it waits, and a spawned
+  // task cannot be asked. (A spawned task may also have another actor when it resumes.)
   const cell_type* const type = static_cast<const cell*>(asking->actor)->type;
   if (!type->reentrant && type != &spawned_type) link.asker = asking->actor;
   link.by_turn = true;
@@ -315,12 +319,15 @@ answering::answering(tasks::shared_state& to) noexcept
     : before_(std::exchange(current_turn().answers, &to)) {}
 answering::~answering() { current_turn().answers = before_; }
 
-// Of an ask the state stays until its resolver is done with it, whoever leaves it; and `to` is
-// resolved after it. Not of one that was asked elsewhere, nor behind many that pass an answer on:
-// those go one within the other.
+// Below: an ordinary method returned the future `from` as the answer of the ask `to`, and `to`
+// keeps a ref to it. Freeing such refs does not recurse for an ask that this turn made: the state
+// of an ask lives until its resolver is done with it, whoever drops it, and `to` is resolved after
+// that. It would recurse for an answer that was asked for elsewhere, and behind many methods that
+// forward an answer: those would be freed one within the other, so unknown_source() stands for
+// them.
 namespace {
 
-// A result of which nobody knows who resolves it. Never freed.
+// Stands for a result whose resolver is unknown. Never freed.
 tasks::shared_state& unknown_source() noexcept {
   alignas(tasks::shared_state) static std::byte storage[sizeof(tasks::shared_state)];
   static tasks::shared_state& instance = *::new (storage) tasks::shared_state(
@@ -331,24 +338,24 @@ tasks::shared_state& unknown_source() noexcept {
 }  // namespace
 
 void forward_answer(tasks::ask_link& to, tasks::shared_state& from) {
-  // order: relaxed  on the thread in run(), or of no interest
+  // order: relaxed  read by the thread in run(), or without effect
   const auto lane = from.asked == nullptr ? decltype(to.main_lane.load()){}
                                           : from.asked->main_lane.load(std::memory_order_relaxed);
   to.main_lane.store(lane, std::memory_order_relaxed);  // order: relaxed  as above
   if (from.asked != nullptr && from.asked->parent != nullptr && from.asked->parent->asked == &to) {
     find_circle(*from.asked, from.asked->asked);
   }
-  // From here on no turn of this actor gives the answer. A chain of any length would be freed by as
-  // deep a recursion: what does not follow from this very ask is taken for resolved by nobody we
-  // know.
+  // From here on no turn of this actor gives the answer. Freeing a chain of any length would need
+  // recursion of the same depth: an answer that does not follow from this very ask counts as
+  // resolved by an unknown source.
   const bool follows = from.asked == nullptr || from.asked->passed == to.passed + 1;
   tasks::shared_state& source = follows ? from : unknown_source();
   source.add_ref();
-  // order: release  publishes the state to who looks for deadlocks; pairs with its acquire
+  // order: release  publishes the state to the search for deadlocks; pairs with its acquire
   to.forwarded.store(&source, std::memory_order_release);
 }
 
-// A runtime that has begun to end hears nothing more.
+// A runtime that has begun to end takes no reports.
 void report_untaken(cell& of, message::handler method, std::exception_ptr what) noexcept {
   actor_system& system = actor_system::of(of);
   if (const actor_system::gate_guard here(system); here.let_in())
@@ -377,7 +384,8 @@ actor_system& running_system(const char* who) {
                     ": call it in a handler or a task; elsewhere use the runtime's");
 }
 
-// Nobody else can make a ref of the one that the actor's own turn drops.
+// In the actor's own turn no other thread can make a ref from the one that is dropped: so
+// drop_only() suffices.
 void drop_in_turn(cell& of) noexcept {
   activation* const active = current_turn().active;
   if (current_cell() == &of && active != nullptr && active->actor == &of && of.refs.drop_only())
@@ -390,13 +398,13 @@ void end_spawned(cell& of) noexcept { drop_in_turn(of); }
 void end_call(activation& active) noexcept {
   cell& actor = *active.actor;
   inside_actor inside(actor);
-  // The thread may be in a turn of another runtime, whose handler destroys this one.
+  // The thread may be in a turn of another runtime, whose handler destroys this runtime.
   thread_turn_state& state = current_turn();
   activation* const active_before = std::exchange(state.active, &active);
   tasks::async_call* const call_before = state.running_call;
   tasks::async_call& call = *active.suspended;
   if (call.listed) actor_system::of(actor).waiting.remove(call);
-  const bool done = call.finish_now();  // else its frames are destroyed as they are
+  const bool done = call.finish_now();  // if not, discard destroys its frames unfinished
   active.go_on();
   call.call.act(&call.call, nullptr, done ? message_act::complete : message_act::discard);
   state.active = active_before;

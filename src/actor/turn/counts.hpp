@@ -1,4 +1,4 @@
-// counts: what a thread has counted for one runtime, without a locked instruction.
+// counts: one thread's statistics for one runtime, written without a locked instruction.
 #pragma once
 
 #include <array>
@@ -11,11 +11,11 @@ namespace troupe::actor {
 
 enum class counted : std::uint8_t {
   messages,   // handled
-  spawned,    // actors, spawned tasks too
-  ended,      // of these
-  suspended,  // turns now: those that began here less those that ended here
+  spawned,    // actors, including spawned tasks
+  ended,      // actors that have ended
+  suspended,  // turns suspended now: those that began here less those that ended here
   lazies,     // run
-  hops,       // along the askers of an ask that may close a circle (async_calls.cpp)
+  hops,       // links followed from an ask to its askers, in search of a circle (async_calls.cpp)
 };
 inline constexpr std::size_t counted_kinds = 6;
 
@@ -25,7 +25,7 @@ class counts {
   std::int64_t operator[](counted what) const noexcept {
     return at(what).load(std::memory_order_relaxed);
   }
-  // By the thread that they are of.
+  // By the thread that owns these counts.
   TROUPE_INLINE void add(counted what, std::int64_t n) noexcept {
     // order: relaxed (both)  a statistic; nobody else writes
     at(what).store(at(what).load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
@@ -35,7 +35,7 @@ class counts {
   void add_shared(counted what, std::int64_t n) noexcept {
     at(what).fetch_add(n, std::memory_order_relaxed);
   }
-  // What is there goes over to another one, which several threads write.
+  // Moves the numbers to `other`, which several threads write; drops them when that is null.
   void move_to(counts* other) noexcept {
     for (std::size_t i = 0; i < counted_kinds; ++i) {
       // order: relaxed  a statistic

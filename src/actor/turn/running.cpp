@@ -7,7 +7,7 @@
 namespace troupe::actor {
 namespace {
 
-// Never destroyed: threads may end after the program's statics.
+// Never destroyed: threads may end after the program's static objects.
 struct thread_list {
   std::mutex mutex;
   thread_turn_state* first = nullptr;
@@ -68,7 +68,7 @@ void leave_system(const actor_system& system) noexcept {
 std::int64_t suspended_turns(const actor_system& system) noexcept {
   thread_list& list = thread_list::get();
   std::lock_guard lock(list.mutex);
-  // Exact when no turn runs, since the count of outstanding work published it.
+  // Exact when no turn runs: the count of outstanding work published the numbers.
   std::int64_t sum = system.elsewhere[counted::suspended];
   for (const thread_turn_state* state = list.first; state != nullptr; state = state->next_listed) {
     // order: relaxed  guarded by the mutex, or the thread's own
@@ -125,7 +125,8 @@ void notice_stop(const actor_system& system) noexcept {
   thread_list& list = thread_list::get();
   std::lock_guard lock(list.mutex);
   for (thread_turn_state* state = list.first; state != nullptr; state = state->next_listed) {
-    // order: relaxed  a turn that begins just now may overwrite it, and be seen at its end only
+    // order: relaxed  a turn that begins at this instant may overwrite it, and then sees the stop
+    // at its end only
     if (state->system.load(std::memory_order_relaxed) == &system)
       state->unusual.store(true, std::memory_order_relaxed);
   }
@@ -150,7 +151,7 @@ std::string running_handlers(const actor_system& system) {
     if (const char* what = state->what.load(std::memory_order_relaxed);
         what != nullptr && actor == nullptr)
       names += std::string(": ") + what;
-    // It may have gone by now.
+    // The actor may have gone by now.
     if (const std::uint64_t id = actor == nullptr ? 0 : system.slots.find_number(actor); id != 0)
       names += " (#" + std::to_string(id) + ")";
   }

@@ -1,4 +1,4 @@
-// running: which handlers run right now, for who must say why an end does not come.
+// running: which handlers run right now, for messages that say why a stop takes so long.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace troupe::actor {
 
-// The calling thread as a worker of this system's pool, which ends before the system does; else
-// null.
+// The calling thread's worker if it is one of this system's pool; else null. A pool ends before its
+// system does.
 TROUPE_INLINE sched::worker* own_worker(const actor_system& system) noexcept {
   sched::worker* const self = sched::worker::current();
   // order: relaxed  written before the pool had workers
@@ -22,13 +22,14 @@ TROUPE_INLINE sched::worker* own_worker(const actor_system& system) noexcept {
              : nullptr;
 }
 
-// The calling thread runs turns of this system from now on; listed until it ends.
+// From now on the calling thread runs turns of this system. The thread stays in the list until it
+// ends.
 void enter_system(thread_turn_state& of_thread, const actor_system& system) noexcept;
-// The system has gone: threads that ran its turns forget it.
+// The system ends: threads that ran its turns forget it.
 void leave_system(const actor_system& system) noexcept;
 
-// Marks the calling thread as inside a posted procedure of this system, or in what else is no
-// actor's turn, whose name `describes` gives.
+// Marks the calling thread as inside a posted procedure of this system, or inside other work that
+// is no actor's turn, whose name `describes` returns.
 class inside_procedure {
  public:
   explicit inside_procedure(const actor_system& system,
@@ -40,17 +41,17 @@ class inside_procedure {
 
 // Whether the calling thread is in a handler, a constructor or a posted procedure.
 bool is_running() noexcept;
-// The same, of this system.
+// The same, for this system only.
 bool is_running(const actor_system& system) noexcept;
 
-// A stop discards what is queued: the turns that run now look at each message from here on.
+// A stop discards what is queued: from now on the turns that run check for it before each message.
 void notice_stop(const actor_system& system) noexcept;
 
 // How many turns are suspended. Exact when no turn runs.
 std::int64_t suspended_turns(const actor_system& system) noexcept;
 
-// What each thread has counted for this system: of worker 1, 2, … of its pool; of others as 0,
-// possibly several times.
+// Calls `look` with what each thread has counted for this system. Workers of the pool are numbered
+// from 1; all other threads are 0, possibly in several calls.
 void for_each_count(const actor_system& system,
                     const std::function<void(unsigned worker, const counts& its)>& look);
 void count_elsewhere(actor_system& system, counted what, std::int64_t n) noexcept;
@@ -62,8 +63,8 @@ inline void count(actor_system& system, counted what, std::int64_t n = 1) noexce
   state.own.add(what, n);
 }
 
-// "&Account::deposit (#17); …" of this system, with the actor's id; "none" when there is none. Any
-// thread; a snapshot.
+// "&Account::deposit (#17); …" of this system, with the actors' ids; "none" when no handler runs.
+// Any thread; a snapshot.
 std::string running_handlers(const actor_system& system);
 
 }  // namespace troupe::actor

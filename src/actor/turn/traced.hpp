@@ -1,4 +1,4 @@
-// traced: a stretch of an actor's turn, in a trace.
+// traced: one section of an actor's turn in a trace, from construction to destruction.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace troupe::actor {
 
-// From its construction to its end; nothing when no trace is taken.
+// Does nothing when no trace is taken.
 class traced {
  public:
   traced(observe::event begin, const char* what, const cell& of) noexcept

@@ -1,4 +1,8 @@
-// An actor's turn: it handles the mail that is there, oldest first, up to its limits.
+// An actor's turn: handles the mail that waits, oldest first, up to the turn's limits.
+//
+// Read from `run` (the scheduler's entry, the fast path) to `run_on` (every other turn, and the
+// rest of a turn that left the fast path). `turn_type`, at the end, is what the scheduler sees of
+// an actor.
 #include "actor/turn/turn.hpp"
 
 #include <algorithm>
@@ -32,12 +36,14 @@ TROUPE_NOINLINE void fail(cell& actor, message::handler act, std::exception_ptr 
   } else if (supervision_of(actor) != nullptr) {
     apply_error_policy(actor, std::move(failed));
   }
-  // Not in a turn of its own at the runtime's end, when destructors run.
+  // At the runtime's end destructors run outside of the actor's own turn: then `active` is null, or
+  // is another actor's.
   if (state.active != nullptr && state.active->actor == &actor) update_slow_path(state, system);
 }
 
-// From the catch to behind it: within it the exception would have one more holder, which outlives
-// the memory that fail() lets go of.
+// The exception thrown by a handler, between its catch block and fail_thrown(). fail() must not run
+// inside the catch block: there the C++ runtime holds the exception too, and that holder would
+// outlive the memory that fail() lets go of.
 alignas(std::exception_ptr) constinit thread_local std::byte
     thrown_here[sizeof(std::exception_ptr)]{};
 TROUPE_NOINLINE void keep_thrown() noexcept {
@@ -74,7 +80,7 @@ void handle_unusual(thread_turn_state& state, actor_system& system, cell& actor,
   }
   if ((actor.flags & (cell::stopped | cell::ends_soon)) != 0 || system.discarding()) {
     if ((actor.flags & cell::constructed) == 0) end_object(actor);
-    system.make_uncounted_dead_letter(actor, mail);  // it has left already
+    system.make_uncounted_dead_letter(actor, mail);  // the message has already left its mailbox
     ++state.uncounted;
     return;
   }
@@ -97,7 +103,8 @@ void handle_unusual(thread_turn_state& state, actor_system& system, cell& actor,
 
 namespace {
 
-// Puts the mail from other threads behind what is there, urgent mail in front.
+// Moves the mail that other threads sent into the activation's list: ordinary mail to the end,
+// urgent mail to the front.
 TROUPE_NOINLINE void collect(activation& active) noexcept {
   mailbox box(active.actor->word);
   message* oldest = nullptr;
@@ -118,14 +125,14 @@ TROUPE_NOINLINE void collect(activation& active) noexcept {
   }
 }
 
-// Of an actor with a context of its own.
+// After each handler of an actor that has a context of its own.
 TROUPE_NOINLINE void end_handler(activation& active) noexcept {
   actor_heap* const heap = heap_of(*active.actor);
   if (heap != nullptr && active.actor->alive() && !suspends(active)) heap->end_handler();
 }
 
-// Handles a batch of mail, oldest first. What is left of it when the turn's limits end it, or when
-// a handler has suspended the turn; else 0.
+// Handles a batch of mail, oldest first. Returns the link of the first message that it did not
+// handle, when the turn's limits end the batch or a handler has suspended the turn; else 0.
 TROUPE_INLINE std::uintptr_t handle_batch(thread_turn_state& state, actor_system& system,
                                           activation& active, std::uintptr_t link,
                                           turn_limit& limit) noexcept {
@@ -155,9 +162,9 @@ TROUPE_INLINE std::uintptr_t handle_batch(thread_turn_state& state, actor_system
     }
     state.set_aside = false;
     if (urgent) {
-      state.running_call = active.suspended;          // whose branches go on, perhaps
-      mail.act(&mail, nullptr, message_act::handle);  // the runtime's own: it never throws
-      state.running_call = nullptr;                   // a branch that went on has not said so
+      state.running_call = active.suspended;          // a branch of this call may resume
+      mail.act(&mail, nullptr, message_act::handle);  // the runtime's own message: it never throws
+      state.running_call = nullptr;                   // a resumed branch does not reset this itself
     } else {
       handle_unusual(state, system, actor, mail);
     }
@@ -173,7 +180,7 @@ TROUPE_INLINE std::uintptr_t handle_batch(thread_turn_state& state, actor_system
 
 namespace {
 
-// What every turn off the fast path begins with.
+// Each turn off the fast path begins here.
 TROUPE_INLINE void begin_turn(thread_turn_state& state, actor_system& system, activation& active,
                               unsigned handled) noexcept {
   cell& actor = *active.actor;
@@ -184,8 +191,8 @@ TROUPE_INLINE void begin_turn(thread_turn_state& state, actor_system& system, ac
   state.turn_looks = state.looked_after = state.uncounted = 0;
   state.set_aside = state.guard_ready = false;
   update_slow_path(state, system);
-  // The turn of a slow actor begins with a look at the clock, so that it ends with the message that
-  // exceeds its time.
+  // The turn of a slow actor reads the clock at its start, so that the turn ends with the message
+  // that exceeds its time.
   if ((actor.flags & cell::slow) == 0 || handled != 0) return;
   state.turn_began_ns = state.looked_at_ns = base::now_ns();
   state.turn_looks = 1;
@@ -194,8 +201,8 @@ TROUPE_INLINE void begin_turn(thread_turn_state& state, actor_system& system, ac
 
 enum class next_step : std::uint8_t { batch, stop };
 
-// The actor has no mail in its activation: what its mailbox and its refs say. `after` is what the
-// turn ends with, if it does.
+// The actor's list is empty: decides by its mailbox and its refs whether the turn continues.
+// `after` is what the turn ends with, if it ends.
 TROUPE_INLINE next_step out_of_batch(activation& active, turn_limit& limit,
                                      sched::after_turn& after) noexcept {
   cell& actor = *active.actor;
@@ -216,7 +223,7 @@ TROUPE_INLINE next_step out_of_batch(activation& active, turn_limit& limit,
   }
 }
 
-// The turn is suspended, and nothing urgent is in its activation. False when something urgent came.
+// The turn is suspended, and its list has no urgent mail. False when urgent mail has come.
 TROUPE_INLINE bool stays_suspended(actor_system& system, activation& active) noexcept {
   cell& actor = *active.actor;
   if (mailbox(actor.word).has_mail(active)) collect(active);
@@ -224,7 +231,7 @@ TROUPE_INLINE bool stays_suspended(actor_system& system, activation& active) noe
   return !active.urgent_first();
 }
 
-// The calls that yielded go on in the actor's next turn.
+// Queues the suspensions that yielded: their calls resume in the actor's next turn.
 TROUPE_NOINLINE void queue_yielded(thread_turn_state& state, activation& active) noexcept {
   do {
     message& over = *state.yielded;
@@ -243,7 +250,7 @@ TROUPE_NOINLINE sched::after_turn run_on(thread_turn_state& state, activation& a
   const traced turn(observe::event::turn_begin, actor.type->name, actor);
   turn_limit limit(message_limit(system, actor), first_look(actor.flags));
   limit.handled = handled;
-  // What is urgent overtakes a list however long.
+  // Urgent mail must overtake the list however long that is: hence collect before the first batch.
   if (mailbox(actor.word).has_mail(active)) collect(active);
   context* const context_before = enter_heap(heap_of(actor));
   if ((actor.flags & cell::guards) != 0) [[unlikely]] {
@@ -289,19 +296,20 @@ TROUPE_NOINLINE sched::after_turn run_on(thread_turn_state& state, activation& a
 
 namespace {
 
-// Whether an actor is like most: alive, not known to be slow, with the runtime's own limits, on a
-// thread that ran a turn of this runtime before.
+// Whether the turn may take the fast path: the actor is alive, not known to be slow, without extras
+// (so with the runtime's own limits) and without guarded messages; the runtime has no
+// slow_path_flags; and this thread's last turn was this runtime's.
 TROUPE_INLINE bool takes_fast_path(const thread_turn_state& state, unsigned flags,
                                    const actor_system& system) noexcept {
   constexpr unsigned looked_at =
       cell::constructed | cell::stopped | cell::slow | cell::has_extras | cell::guards;
-  // order: relaxed (both)  as discarding; the thread's own
+  // order: relaxed (both)  as in discarding(); the thread's own
   return (flags & looked_at) == cell::constructed &&
          system.slow_path_flags.load(std::memory_order_relaxed) == 0 &&
          state.system.load(std::memory_order_relaxed) == &system;
 }
 
-// As end_object, in the turn of an actor that was so at its start.
+// As end_object, for an actor whose turn began on the fast path.
 TROUPE_INLINE void end_on_fast_path(thread_turn_state& state, actor_system& system,
                                     cell& actor) noexcept {
   if (system.supervised.in_use() || (actor.flags & cell::guards) != 0) [[unlikely]]
@@ -311,15 +319,16 @@ TROUPE_INLINE void end_on_fast_path(thread_turn_state& state, actor_system& syst
   actor.type->destroy(actor.object());
 }
 
-// The turn of an actor whose last one was suspended, when that goes on and all else is as in most.
+// The turn of a suspended actor for which one urgent message came, when nothing else takes the turn
+// off the fast path.
 TROUPE_NOINLINE sched::after_turn go_on(thread_turn_state& state, activation& active) noexcept {
   state.active = &active;
   // order: relaxed (both)  for running_handlers, a snapshot; the thread's own
   state.actor.store(active.actor, std::memory_order_relaxed);
   message& mail = active.pop_urgent();
-  state.running_call = active.suspended;          // whose branches go on, perhaps
-  mail.act(&mail, nullptr, message_act::handle);  // the runtime's own: it never throws
-  state.running_call = nullptr;                   // a branch that went on has not said so
+  state.running_call = active.suspended;          // a branch of this call may resume
+  mail.act(&mail, nullptr, message_act::handle);  // the runtime's own message: it never throws
+  state.running_call = nullptr;                   // a resumed branch does not reset this itself
   // order: relaxed  as above
   if (is_suspended(state, active) && !state.unusual.load(std::memory_order_relaxed)) {
     state.own.add(counted::messages, 1);
@@ -328,8 +337,8 @@ TROUPE_NOINLINE sched::after_turn go_on(thread_turn_state& state, activation& ac
   return run_on(state, active, 1, false);
 }
 
-// Most turns are a few quick messages: this handles those, up to the first look at the clock, and
-// asks no more than it must.
+// The scheduler's entry. Most turns are a few quick messages: this handles them, up to the first
+// look at the clock, with as few checks as possible.
 sched::after_turn run(sched::runnable& item) {
   auto& active = static_cast<activation&>(item);
   cell& actor = *active.actor;
@@ -356,8 +365,8 @@ sched::after_turn run(sched::runnable& item) {
     link = active.first();
   }
   if (link == 0 && active.marks == 0 && !mailbox(actor.word).has_mail(active)) [[likely]] {
-    // An actor that was quick may be slow by now. Whether one message is does not matter; of
-    // several it does.
+    // An actor that was quick may have become slow. For a turn of one message that does not matter;
+    // for a turn of several it does.
     state.own.add(counted::messages, first_look(flags) - left);
     if (left < cell::quick && (actor.flags & cell::quick) != 0 &&
         (state.saw_slow_turns || ++state.unlooked == turns_between_clock_checks)) [[unlikely]]
@@ -399,7 +408,7 @@ bool deactivate(sched::runnable& item) {
     free_activation(active);
     return true;
   }
-  // It keeps its activation: the end of what it waits for must need no memory.
+  // The actor keeps its activation: the end of its wait must need no memory.
   if (active.suspended != nullptr && !active.suspended->listed) {
     if (active.actor->type == &spawned_type && fall_asleep(active)) return true;
     actor_system::of(*active.actor).waiting.add(*active.suspended, active);
@@ -407,18 +416,18 @@ bool deactivate(sched::runnable& item) {
   if (active.suspended == nullptr) cell_extras::of(*active.actor).parked_as = &active;
   const bool waits_for_others = deadlock_search::concerns(active);
   actor_system& system = actor_system::of(*active.actor);
-  // It is in no queue then, and nobody's until mail comes that wakes it.
+  // From here the actor is in no queue, and no worker owns it until mail comes that wakes it.
   active.where = sched::run_state::elsewhere;
-  // order: relaxed (both)  whoever wakes it sees the parked state first
+  // order: relaxed (both)  the thread that wakes it sees the parked state first
   sched::worker* const before = active.home_worker.load(std::memory_order_relaxed);
   active.home_worker.store(nullptr, std::memory_order_relaxed);
   if (!active.may_run() && box.park(active)) {
-    // A search that came before the park missed it. From here on the activation may be run, and
-    // gone.
+    // A search that came before the park did not see this actor. From here on another thread may
+    // run the activation, and may free it: do not touch it.
     if (waits_for_others) system.deadlocks.search_after_park();
     return true;
   }
-  // order: relaxed  it was not parked: still ours
+  // order: relaxed  the actor was not parked: its activation is still ours
   active.home_worker.store(before, std::memory_order_relaxed);
   return false;
 }
@@ -459,7 +468,7 @@ void discard(sched::runnable& item) noexcept {
         system.make_dead_letter(actor, mail);
       }
     }
-    // A destructor of what is buried may have sent to the same actor.
+    // The destructor of a discarded message may have sent to the same actor.
   } while (!active.empty() || !(active.suspended == nullptr ? box.rest(active) : box.park(active)));
   if (active.suspended == nullptr) free_activation(active);
 }

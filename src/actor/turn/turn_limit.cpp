@@ -9,8 +9,8 @@ unsigned look_at_clock(thread_turn_state& state, cell& actor, unsigned handled) 
   const std::int64_t mean_ns = (now - state.looked_at_ns) / (handled - state.looked_after) + 1;
   const bool slow = mean_ns > slow_ns;
   const bool first = state.turn_looks++ == 0;
-  // The look before the first one lies in an earlier turn, maybe long ago: what seems slow by it is
-  // seen by the next message, and what seems quick is.
+  // The reading before a turn's first one is from an earlier turn, maybe from long ago. So "slow"
+  // by that reading proves nothing: the next message decides. "Quick" by that reading is certain.
   if (first) state.turn_began_ns = slow ? now : state.looked_at_ns;
   if (!first || !slow) {
     constexpr unsigned pace = cell::quick | cell::slow;
@@ -24,8 +24,8 @@ unsigned look_at_clock(thread_turn_state& state, cell& actor, unsigned handled) 
       limits_of(actor_system::of(actor), actor).ns - (now - state.turn_began_ns);
   if (left < 0) return 0;
   if (slow) return handled + 1;
-  // As many as should fit into half of what is left, and not too many at a time: the next handlers
-  // may be slower.
+  // As many messages as should fit into half of the time that is left, and at most three times
+  // those handled so far: the next handlers may be slower.
   const auto fit = static_cast<unsigned>(std::min<std::int64_t>(left / (2 * mean_ns), 3 * handled));
   return handled + std::max(fit, 1u);
 }

@@ -1,4 +1,4 @@
-// turn_limit: when an actor's turn is over, and what makes its mail need a second look.
+// turn_limit: when an actor's turn is over, and what takes its mail off the fast path.
 #pragma once
 
 #include <algorithm>
@@ -10,9 +10,9 @@
 
 namespace troupe::actor {
 
-// Whether this actor's mail needs a second look: it is not constructed yet, or stopped; its turn is
-// suspended; its mailbox is bounded; it has a context of its own; a trace is taken; a stop discards
-// all; messages wait for predicates.
+// Whether this actor's mail must be handled off the fast path: the actor is not constructed yet, or
+// has stopped; its turn is suspended or it has urgent mail; its mailbox is bounded; it has a
+// context of its own; guarded messages wait; a trace is taken; or a stop discards all mail.
 inline bool unusual(const actor_system& system, const activation& active) noexcept {
   return (active.actor->flags & (cell::constructed | cell::stopped | cell::ends_soon |
                                  cell::guards)) != cell::constructed ||
@@ -26,24 +26,24 @@ inline void update_slow_path(thread_turn_state& state, const actor_system& syste
   state.unusual.store(unusual(system, *state.active), std::memory_order_relaxed);
 }
 
-// When a turn is over. What was there at its start is handled up to the limits; of what comes
-// meanwhile only the first few, for the next turn has the rest: an actor that feeds another one by
-// messages to itself would else run ahead until what it made no longer fits the cache, and one
-// message a turn is slow.
-inline constexpr unsigned arrivals_max = 16;  // messages of a turn when some came after its start
+// When a turn is over. The mail that waited at the turn's start is handled up to the turn's limits.
+// Of the mail that arrives during the turn only the first few messages are handled; the next turn
+// has the rest. Else an actor that sends messages to itself and feeds another actor would run ahead
+// until its output no longer fits the cache. A limit of one message for each turn would be slow.
+inline constexpr unsigned arrivals_max = 16;
 
-// The clock is looked at after 9, 36, 144 … messages while the actor's handlers are quick, more
-// often towards the end of the turn's time; after the first message until there was a look, and
-// after each one while they are slow.
+// When the clock is read. While the actor's handlers are quick: after 9, 36, 144 … messages, and
+// more often towards the end of the turn's time. While they are slow: after each message. Before
+// the first reading: after the first message.
 inline constexpr std::int64_t slow_ns = 5'000;  // a handler that takes longer is slow
 
-// After so many turns of several messages, but too few for a look, a check of the clock at the
-// clock tells whether they were slow; if so, the actors of the next ones are looked at as if nobody
-// had done so yet.
+// Turns of several messages can be too short for a look at the clock. After this many of them
+// check_clock reads the clock, once for all, and finds whether they were slow on average. If they
+// were, the actors of the next turns start again as not measured.
 inline constexpr unsigned turns_between_clock_checks = 16;
 void check_clock(thread_turn_state& state, cell& actor) noexcept;
 
-// Messages of a turn before the first look, by the actor's flags.
+// How many messages a turn handles before its first look at the clock, by the actor's flags.
 TROUPE_INLINE unsigned first_look(unsigned flags) noexcept {
   static_assert(cell::quick == 8);
   return (flags & cell::quick) | 1u;  // at most turns_are_short_below
@@ -63,7 +63,8 @@ TROUPE_INLINE unsigned message_limit(const actor_system& system, const cell& act
   return system.choose_messages ? system.choose_messages(most) : most;
 }
 
-// Looks at the clock. After how many messages of the turn to look again; 0 when its time is over.
+// Reads the clock. Returns the number of handled messages after which to read it again; 0 when the
+// turn's time is over.
 unsigned look_at_clock(thread_turn_state& state, cell& actor, unsigned handled) noexcept;
 
 struct turn_limit {
@@ -72,14 +73,14 @@ struct turn_limit {
 
   bool over(thread_turn_state& state, cell& actor) noexcept;
 
-  // The next batch came after the turn's start.
+  // The next batch arrived after the turn's start.
   bool arrivals_over() noexcept {
     messages = std::min(messages, std::max(handled, arrivals_max));
     look_after = std::min(look_after, messages);
     return handled >= messages;
   }
 
-  // Nothing more in this turn.
+  // Ends the turn before the next message.
   void end() noexcept { messages = look_after = handled; }
 
   unsigned messages;

@@ -26,22 +26,21 @@
 namespace troupe::actor {
 namespace {
 
-// A search takes at most one part in so many of a thread's time, if it is in vain, and if it found
-// a circle.
+// A search in vain may take at most 1/30 of a thread's time, one that found a circle at most 1/2.
 constexpr std::int64_t share_in_vain = 30, share_of_use = 2;
 constexpr std::size_t lines_max = 50;
 using waits = wait_node::waits;
 
-// What resolves a state, as far as one can tell.
+// What will resolve a state, as far as that is known.
 struct source {
-  // of which an async call may be the answer, or the task
+  // an async call may be about to answer it, or be the task that gives it
   const tasks::shared_state* state = nullptr;
-  const void* actor = nullptr;  // or else whose next message it is
-  // or that runs the job, or the main thread's lane (src/task/main_lanes.hpp)
+  const void* actor = nullptr;  // else the actor that will answer it in some later message
+  // else the thread that runs the job, or the main thread's lane (src/task/main_lanes.hpp)
   const void* thread = nullptr;
 };
 
-// Who waits for the state is held. False when it is resolved.
+// The caller holds whatever waits for the state. False when the state is resolved.
 bool find_source(const tasks::shared_state& of, const job_waits* jobs, source& found) noexcept {
   const tasks::shared_state* at = &of;
   for (;;) {
@@ -65,13 +64,13 @@ bool find_source(const tasks::shared_state& of, const job_waits* jobs, source& f
 
 }  // namespace
 
-// The memory of a look, which the next look uses again.
+// What a look has seen. The next look uses the memory again.
 struct wait_snapshot {
   struct leaf {
     const tasks::suspension* wait = nullptr;  // null: a thread
-    std::uint64_t blocked = 0;  // of a thread: the number of its wait, which may be refused
+    std::uint64_t blocked = 0;  // of a thread: the number of its wait, by which it may be refused
     source from;
-    suspended_call call{};  // of the second look
+    suspended_call call{};  // filled by the second look
   };
   struct call {
     std::uint64_t actor_id;
@@ -92,21 +91,23 @@ struct wait_snapshot {
   }
 
   std::vector<wait_node> nodes;
-  std::vector<leaf> leaves;                           // one for each node
-  std::vector<std::uint32_t> calls;                   // those with an actor's number, in its order
-  std::vector<const tasks::async_call*> async_calls;  // of the call that is looked at
+  std::vector<leaf> leaves;          // one for each node
+  std::vector<std::uint32_t> calls;  // nodes of calls, sorted by their actors' numbers
+  // the call that add_call is looking at, and its branches
+  std::vector<const tasks::async_call*> async_calls;
   std::vector<call> ids;
-  std::vector<resolver> resolvers;   // states, actors and threads, and what each waits for
-  std::uint64_t newest_blocked = 0;  // of the threads' waits, at the first look
+  std::vector<resolver> resolvers;  // states, actors and threads, each with the node that they need
+  // the newest number among the threads' waits, at the first look
+  std::uint64_t newest_blocked = 0;
 };
 
 namespace {
 
-// A look at all that is suspended, as a graph. The second one takes only waits that the first has
-// seen for waits at all (D2).
+// Looks at everything that is suspended, and makes a graph of it. The second look takes only waits
+// that the first one has seen (D2).
 class collector {
  public:
-  // The snapshot's memory is the collector's as long as there is one.
+  // The collector uses the snapshot's memory for as long as the collector lives.
   collector(actor_system& system, std::uint32_t number, bool second, wait_snapshot& memory) noexcept
       : nodes(memory.nodes),
         leaves(memory.leaves),
@@ -141,8 +142,8 @@ class collector {
   bool has_jobs = false;
 
  private:
-  // Those that would call run(), and are blocked. The first look takes them all, the second those
-  // that were there then (D2).
+  // Adds the blocked threads that would call run(). The first look takes all of them, the second
+  // only those whose waits existed at the first (D2).
   void add_main_threads() {
     const std::uint64_t newest =
         tasks::for_each_blocked(this, [](void* given, const tasks::blocked_thread& one) {
@@ -203,7 +204,8 @@ class collector {
     leaves.emplace_back();
   }
 
-  // What the async call, a call or one of the tasks that it runs side by side, is suspended for.
+  // Sets what node `at` waits for. `call` is the call `root`, or one of the tasks that it runs side
+  // by side.
   void fill(const cell& actor, const tasks::async_call& root, std::uint32_t at,
             const tasks::async_call& call) {
     tasks::suspension* const wait = call.awaited;
@@ -235,7 +237,7 @@ class collector {
                   root.call.act(nullptr, nullptr, message_act::describe), false, look_at(*wait)};
   }
 
-  // Whatever it waits for, its turn is the main thread's, which is blocked.
+  // Whatever this call waits for, it needs a turn on the main thread, which is blocked.
   void needs_main_thread(const cell& actor, const tasks::async_call& root, std::uint32_t at,
                          const tasks::suspension* wait) {
     nodes[at].how = waits::for_one;
@@ -251,7 +253,7 @@ class collector {
 
   void add_threads() {
     if (!has_jobs) return;
-    // As of a turn: the second look takes only waits that the first has come to.
+    // As with turns: the second look takes only waits that the first one has seen.
     const auto add = [](void* context, const void* thread, const source& from) {
       auto& self = *static_cast<collector*>(context);
       if (self.failed_) return;
@@ -289,7 +291,7 @@ class collector {
         }));
   }
 
-  // The first of those that are the same counts.
+  // Of several entries for the same resolver the first one counts.
   const wait_snapshot::resolver* find(const void* by) const noexcept {
     const auto found =
         std::ranges::lower_bound(resolvers_, by, std::less<>(), &wait_snapshot::resolver::by);
@@ -325,7 +327,8 @@ class collector {
   std::vector<wait_snapshot::resolver>& resolvers_;
   std::uint64_t& newest_blocked_;
   std::uint32_t main_thread_ = wait_node::none;
-  const void* runs_main_ = nullptr;  // the lane of this runtime, if its thread is blocked
+  // this runtime's main lane, if the thread that runs it is blocked
+  const void* runs_main_ = nullptr;
 };
 
 constexpr const char* main_thread_words =
@@ -333,9 +336,9 @@ constexpr const char* main_thread_words =
     "thread would call: call run() first, or "
     "co_await the future in a task. It waits for:";
 
-// The one that is told: the thread that would call run(), which goes on without the answer; else
-// the youngest actor's. A circle has one of these, for threads that wait for each other's jobs find
-// that themselves.
+// Chooses the wait of the circle that is told: the blocked thread that would call run(), which then
+// continues without the answer; else the youngest actor's wait. Each circle has one of these, since
+// threads that wait only for each other's jobs find that themselves.
 told_wait tell(const collector& seen, std::span<const std::uint32_t> circle,
                const actor_system& system) {
   const collector::leaf* told = nullptr;
@@ -404,9 +407,10 @@ void deadlock_search::arm_first() noexcept {
   arm(next_after_ns_.load(std::memory_order_relaxed));
 }
 
-// A turn that was in flight while the search looked may wait by now, and defer their deactivation
-// on a worker that has much else to do, so that nobody parks its actor and asks. One more search
-// finds it; a turn that took longer is found by one of the next, which come twice as late each.
+// A turn that was in flight during the search may be waiting now, while its deactivation is
+// deferred on a busy worker: then no thread parks its actor, and none asks for a search. One more
+// search finds it. A turn that took longer is found by a later search; each of those comes after
+// twice the time of the one before.
 void deadlock_search::arm_later(bool was_asked_for) noexcept {
   std::lock_guard lock(arming_);
   if (armed_) return;
@@ -416,7 +420,7 @@ void deadlock_search::arm_later(bool was_asked_for) noexcept {
   is_late_ = armed_;
 }
 
-// However late it was to come.
+// Replaces a search that is due, however late that was.
 void deadlock_search::arm_anew() noexcept {
   std::lock_guard lock(arming_);
   if (armed_ && !system_.host.clock->take_back(*this)) return;  // it is expiring
@@ -425,17 +429,18 @@ void deadlock_search::arm_anew() noexcept {
   arm(next_after_ns_.load(std::memory_order_relaxed));
 }
 
-// Under the mutex.
+// The caller holds arming_.
 void deadlock_search::arm(std::int64_t after_ns) noexcept {
   armed_ = is_late_ = false;
-  // order: relaxed  a hint: no search is let in then
+  // order: relaxed  a hint: once the end has begun no search passes the gate
   if (system_.closing.load(std::memory_order_relaxed)) return;
   try {
     system_.host.clock->arm(*this,
                             tasks::due_in(*system_.host.clock, std::chrono::nanoseconds(after_ns)));
     armed_ = true;
   } catch (...) {
-    // There is no thread to keep the time: circles are found when the program is out of work.
+    // No thread could be started for the timer: then circles are found when the program is out of
+    // work.
   }
 }
 
@@ -448,8 +453,8 @@ bool deadlock_search::concerns(const activation& of) noexcept {
 std::size_t deadlock_search::search() noexcept {
   std::lock_guard lock(searching_);
   if (suspended_turns(system_) == 0 || system_.discarding()) {
-    // A turn that has not been suspended yet may have tasks side by side, one of which waits
-    // already. order: acquire  pairs with the runtime's store
+    // A turn that has not been suspended itself may have tasks side by side, one of which waits.
+    // order: acquire  pairs with the runtime's store
     const auto not_quiet =
         system_.executors[0].load(std::memory_order_acquire)->for_each_quiet([](sched::runnable&) {
         });
@@ -458,16 +463,16 @@ std::size_t deadlock_search::search() noexcept {
     in_flight_.store(not_quiet.in_flight != 0, std::memory_order_relaxed);
     return 0;
   }
-  // virtual time under the simulated policy, which is to be the same each time
+  // under the simulated policy this is virtual time: each run must be the same
   const tasks::timers& clock = *system_.host.clock;
   const std::int64_t began_ns = clock.now_ns();
   bool incomplete = true;
   std::size_t told = 0;
   try {
     told = search_locked();
-    incomplete = told != 0;  // there may be another circle through what was connected with it
+    incomplete = told != 0;  // another circle may lead through what was connected with this one
   } catch (...) {
-    // No memory: later there may be.
+    // Memory is out; a later search may have enough.
   }
   // order: relaxed (both)  hints
   if (incomplete) incomplete_.store(true, std::memory_order_relaxed);
@@ -489,7 +494,7 @@ std::size_t deadlock_search::search_locked() {
       self.in_flight_.store(seen.missed.in_flight != 0, std::memory_order_relaxed);
       return seen;
     }
-    // Or it could not be looked at.
+    // The circle of the first look was none, or a part of it could not be looked at again.
     // order: relaxed  a hint
     void went_on() { self.incomplete_.store(true, std::memory_order_relaxed); }
     std::size_t refuse(const collector& seen,
@@ -508,8 +513,8 @@ std::size_t deadlock_search::search_locked() {
   return search_by_two_looks(looks);
 }
 
-// Once more each turn is held; a wait is refused when it is the very one (D1), and its end is not
-// on the way (D3).
+// Holds each turn once more. A wait is refused when it is still the very wait that was seen (D1),
+// and no other thread is about to end it (D3).
 std::size_t deadlock_search::refuse(std::vector<told_wait> told) {
   std::size_t count = 0;
   for (told_wait& one : told)
@@ -536,7 +541,8 @@ std::size_t deadlock_search::refuse(std::vector<told_wait> told) {
       }
     }
   };
-  // until they have mail: nobody takes the program for out of work meanwhile
+  // held until the refusals are delivered: until then no thread may take the program for out of
+  // work
   std::lock_guard lock(system_.looking);
   for_each_held(system_, [&](activation& of) {
     if (failed) return;
@@ -559,13 +565,13 @@ std::size_t deadlock_search::refuse(std::vector<told_wait> told) {
   return count;
 }
 
-// Of a wait that is the caller's to end: its turn takes the text. So no text stays, nor is there
-// one for a later wait in the same memory.
+// The caller has detached the wait, so only the caller ends it, and its turn takes the text. Hence
+// no text stays behind, and a later wait in the same memory finds none.
 void deadlock_search::keep_text(const tasks::suspension& refused, std::string text) noexcept try {
   std::lock_guard lock(texts_mutex_);
   texts_.insert_or_assign(&refused, std::move(text));
 } catch (const std::bad_alloc&) {
-  // It is told less.
+  // The turn is told a shorter text.
 }
 
 std::size_t deadlock_search::texts_kept() noexcept {

@@ -1,17 +1,18 @@
 // deadlocks: the search for turns that wait for each other (docs/protocols/deadlocks.md).
 //
-// A turn that begins to wait for what others do records nothing but the wait itself, which names
-// what it is for; and asks for a search, unless one is to come. The search holds each suspended
-// turn for an instant, copies what it waits for, and looks for circles. Invariants
-//   D1  a wait that a search has come to carries its number (wait::seen_in, and the like of a
-//   thread
-//       that waits for a job), and a later wait in the same memory does not; the wait of a thread
-//       that is blocked for a state has a number of its own, and a later wait has a higher one.
-//   D2  a turn is told only by a search that came to each wait of its circle twice, and found it
-//   not over the second time. So there
-//       was an instant, between the two, at which all of them waited, and none of them ever goes on
-//       by itself.
-//   D3  a wait is refused by who has detached it from its result, as it is ended by anybody.
+// A turn that begins to wait for another turn's work records nothing but the wait itself, which
+// says what it is for; then the turn asks for a search, unless one is due already. The search holds
+// each suspended turn for an instant, copies what that turn waits for, and looks for circles.
+// Invariants
+//   D1  a wait that a search has seen carries that search's number (suspension::seen_in, and the
+//       like for a thread that waits for a job); a later wait in the same memory does not. The wait
+//       of a thread that is blocked for a state has a number of its own, and each later wait has a
+//       higher one.
+//   D2  a turn is told only by a search that saw each wait of its circle twice, and found it not
+//       over the second time. So between the two looks there was an instant at which all of them
+//       waited, and none of them can end by itself.
+//   D3  the thread that refuses a wait has detached it from its result first, as has every thread
+//       that ends a wait.
 #pragma once
 
 #include <atomic>
@@ -32,21 +33,21 @@ class actor_system;
 struct activation;
 struct wait_snapshot;
 
-// What the layer of jobs tells: it is above this one.
+// What the layer `jobs`, which lies above this one, tells a search.
 struct job_waits {
   // The thread that runs the job, or null when it is not running. `job` is alive.
   const void* (*runner_of)(const void* job) noexcept;
-  // Each thread that waits for a job which another one runs. `seen_in` is of that very wait, and 0
-  // when it begins (D1).
+  // Calls `look` for each thread that waits for a job which another thread runs. `seen_in` belongs
+  // to that very wait, and is 0 when the wait begins (D1).
   void (*for_each)(void* context, void (*look)(void* context, const void* thread,
                                                const void* runner, std::uint32_t& seen_in));
 };
 
-// A wait that is to be refused, and what its turn is told.
+// A wait that will be refused, and the text that its turn gets.
 struct told_wait {
   const tasks::suspension* wait;
   std::string text;
-  // or the wait of a thread that is blocked, by its number (tasks::blocked_thread)
+  // else the wait of a blocked thread, by its number (tasks::blocked_thread)
   std::uint64_t blocked = 0;
   tasks::suspension* refused = nullptr;
 };
@@ -56,27 +57,29 @@ class deadlock_search : private tasks::timer {
   explicit deadlock_search(actor_system& system) noexcept;
   ~deadlock_search();
 
-  // Any thread: there is a search within 100 ms, or 30 times what the last one took. Behind one
-  // that found a circle the next comes within 1 ms, or twice what that took: what goes on now may
-  // soon wait for itself again.
+  // Any thread: makes a search start within 100 ms, or within 30 times the duration of the last
+  // search if that is longer. After a search that found a circle the next one starts within 1 ms,
+  // or within twice that search's duration: the turns that continue often wait for each other again
+  // soon.
   void search_soon() noexcept;
   const std::atomic<bool>& soon() const noexcept { return request_.soon(); }
-  // For those who count the timers of users alone.
+  // For code that counts only the users' timers.
   const tasks::timer& own_timer() const noexcept { return *this; }
-  // The owner of an actor that is about to be parked: whether what it waits for concerns a search.
+  // By the owner of an actor that is about to be parked: whether a search must know the actor's
+  // wait.
   static bool concerns(const activation& of) noexcept;
-  // Who has parked such an actor, which may be run by another thread already.
+  // By the thread that has parked such an actor. Another thread may be running the actor already.
   void search_after_park() noexcept;
 
-  // Searches now. How many turns and blocked threads were told: those have mail when this returns.
-  // Any thread but one in a turn.
+  // Searches now. Returns how many turns and blocked threads were told; their refusals have been
+  // delivered when this returns. Any thread that is not in a turn.
   std::size_t search() noexcept;
-  // What is thrown where that wait is awaited.
+  // The text of the exception that the refused wait throws.
   std::string take_text(const tasks::suspension& refused);
   // How often its timer has expired.
   // order: relaxed  a statistic
   std::uint64_t rounds() const noexcept { return rounds_.load(std::memory_order_relaxed); }
-  // Texts of waits that have been refused, and have not thrown yet.
+  // How many texts wait for a refused turn that has not thrown yet.
   std::size_t texts_kept() noexcept;
 
   const job_waits* jobs = nullptr;  // set before the first turn
@@ -96,16 +99,16 @@ class deadlock_search : private tasks::timer {
   actor_system& system_;
   search_request<> request_;
   std::mutex arming_;
-  bool armed_ = false;    // under that, as the next two
-  bool is_late_ = false;  // it was armed by arm_later
+  bool armed_ = false;    // guarded by arming_, as are the next two
+  bool is_late_ = false;  // arm_later armed it
   std::int64_t later_ns_ = 0;
-  std::mutex searching_;  // one at a time
+  std::mutex searching_;  // one search at a time
   std::uint32_t number_ = 0;
-  // kept, so that a search like the last one allocates nothing
+  // kept, so that a search no larger than the last one allocates nothing
   std::unique_ptr<wait_snapshot> snapshot_;
   std::atomic<std::int64_t> next_after_ns_{longest_ns};
-  std::atomic<bool> incomplete_{false};  // the last one could not look at all
-  std::atomic<bool> in_flight_{false};   // some turns were, at the last one
+  std::atomic<bool> incomplete_{false};  // the last search could not look at everything
+  std::atomic<bool> in_flight_{false};   // turns were in flight during the last search
   std::atomic<std::uint64_t> rounds_{0};
   std::mutex texts_mutex_;
   std::unordered_map<const tasks::suspension*, std::string> texts_;

@@ -1,4 +1,4 @@
-// holding: how whoever looks at a parked actor takes it over for an instant
+// holding: how a thread that looks at a parked actor takes it over for an instant
 // (docs/protocols/suspended_turns.md#being-looked-at). A template, so that
 // tests/models/sched/parking.cpp checks this very source.
 #pragma once
@@ -7,11 +7,12 @@ namespace troupe::actor {
 
 inline constexpr int hold_tries_max = 16;
 
-// Any thread. Calls `look` with the activation of a parked actor, which nobody runs meanwhile. The
-// cost does not depend on how much mail waits there: `parked_as` gives the activation, once the
-// actor is held. `wake` gets it when mail came in between, of any kind: then the caller has taken
-// the parked state away for good (M5). False when mail came at each try, so that the actor could
-// not be held; true also when it is not parked any more.
+// Any thread. Calls `look` with the activation of a parked actor, which no thread runs meanwhile.
+// The cost does not depend on how much mail waits there: `parked_as` gives the activation once the
+// actor is held. If mail of any kind came meanwhile, `wake` is called with the activation: the
+// caller has cleared the parked bit for good, so it must wake the actor (M5). False when the actor
+// could not be held, since mail came at each try; true also when the actor is not parked any
+// longer.
 template <class Mailbox, class ParkedAs, class Look, class Wake>
 bool hold_parked(Mailbox box, ParkedAs parked_as, Look&& look, Wake wake) {
   for (int tries = 0; tries < hold_tries_max; ++tries) {

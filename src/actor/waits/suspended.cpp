@@ -12,9 +12,10 @@
 namespace troupe::actor {
 namespace {
 
-// Who awaits a coroutine of the library, up to one of the user's: its place is what he can do
-// something about. The library's own lie in its headers, under a folder of a layer, and beside this
-// file.
+// Whether the file is the library's. A message must name a line that the user can change: so
+// line_in_use goes from a coroutine of the library to the one that awaits it, up to one of the
+// user's. The library's own coroutines lie in headers, in a folder named like a layer, and in the
+// folder of sources that holds this file.
 bool is_file_of_library(std::string_view file) noexcept {
   static constexpr std::string_view here = __FILE__, own = "actor/waits/suspended.cpp";
   if (here.ends_with(own) && file.starts_with(here.substr(0, here.size() - own.size())))
@@ -38,7 +39,7 @@ std::source_location line_in_use(const tasks::suspension& one) noexcept {
     const tasks::coroutine* const above = at->waiting_parent();
     at = above != nullptr ? above : tasks::group::awaits(*at->in);
   }
-  return {};  // a coroutine of the library was spawned as it is
+  return {};  // the library's coroutine was spawned directly
 }
 
 }  // namespace
@@ -85,7 +86,7 @@ not_held for_each_held(actor_system& system, const std::function<void(activation
 
 namespace {
 
-// Looks at actors one after the other, each while it is its own.
+// Looks at actors one after the other, each while this thread holds it.
 class looker {
  public:
   looker(actor_system& system, std::size_t most, bool weak_too) noexcept
@@ -117,13 +118,13 @@ class looker {
       look(actor, *one);
   }
 
-  // Everything is the caller's: nobody runs the actor.
+  // The caller holds the actor: no other thread runs it.
   void look(const cell& actor, const tasks::async_call& call) noexcept {
     if (!weak_too_ && call.awaited != nullptr && call.awaited->excused) return;
     add(actor, call.call, &call);
   }
 
-  // A guarded message has no async call.
+  // `call` is null for a guarded message.
   void add(const cell& actor, const message& asked, const tasks::async_call* call) noexcept {
     if (++count > most_) return;
     try {
@@ -135,12 +136,12 @@ class looker {
       if (call != nullptr && call->awaited != nullptr) line.waits_for = look_at(*call->awaited);
       found.push_back(line);
     } catch (const std::bad_alloc&) {
-      // It is counted.
+      // It is counted, but not listed.
     }
   }
 
-  // Within the lock of the clock; it has no actor that could be numbered. False: that was enough,
-  // or too much.
+  // The caller holds the lock of the clock. A sleeping task has no actor, hence no id. False: stop
+  // looking, since there are enough lines, or memory is out.
   bool add_asleep(tasks::suspension& sleep, message::handler act) noexcept try {
     if (found.size() >= most_) return false;
     found.push_back({0, spawned_type.name, act(nullptr, nullptr, message_act::describe), false,

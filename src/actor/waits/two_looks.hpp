@@ -1,6 +1,6 @@
-// two_looks: the order of a search for circles of waits: a look at all, a second look if that found
-// one, and the refusal. A template, so that tests/models/actor/wait_circles.cpp checks this very
-// source (docs/protocols/deadlocks.md).
+// two_looks: the steps of a search for circles of waits: a first look at everything, a second look
+// if the first one found a circle, and the refusal. A template, so that
+// tests/models/actor/wait_circles.cpp checks this very source (docs/protocols/deadlocks.md).
 #pragma once
 
 #include <cstddef>
@@ -10,12 +10,11 @@
 namespace troupe::actor {
 
 // World:
-//   Graph look(bool second)         `nodes` and `calls`; the second look takes only waits that the
-//   first one came to, and that are
-//                                   not over
-//   void went_on()                  what the first look found was none
-//   size_t refuse(Graph, circles)   one wait of each, if it is that wait still, and not over; how
-//   many
+//   Graph look(bool second)       `nodes` and `calls`; the second look takes only waits that the
+//                                 first one saw and that are not over
+//   void went_on()                the circle of the first look was none
+//   size_t refuse(Graph, circles) refuses one wait of each circle, if it is still the same wait and
+//                                 is not over; returns how many
 template <class World>
 std::size_t search_by_two_looks(World& world) {
   {

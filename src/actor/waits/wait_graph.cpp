@@ -11,7 +11,7 @@ std::uint32_t needs(const wait_node& one) noexcept {
   return one.how == waits::for_nobody ? 0 : one.how == waits::for_one ? 1 : one.members;
 }
 
-// The nodes that need each node, as lists in one array.
+// For each node, which nodes need it; all lists lie in one array.
 class reverse_edges {
  public:
   explicit reverse_edges(std::span<const wait_node> nodes) : begin_(nodes.size() + 1) {
@@ -35,7 +35,7 @@ class reverse_edges {
   std::vector<std::uint32_t> begin_, from_;
 };
 
-// What a stuck node needs, of which it is stuck.
+// A stuck node's successor: one of the nodes that it needs and that is stuck, too.
 std::uint32_t stuck_for(std::span<const wait_node> nodes, const std::vector<bool>& stuck,
                         std::uint32_t node) {
   std::uint32_t at = nodes[node].target;
@@ -45,13 +45,14 @@ std::uint32_t stuck_for(std::span<const wait_node> nodes, const std::vector<bool
 
 }  // namespace
 
-// Everything is taken for stuck but what waits for nobody; what that frees, frees others.
+// All nodes count as stuck at first, except those that wait for nobody. Each node that is freed may
+// free the nodes that need it.
 std::vector<bool> find_stuck(std::span<const wait_node> nodes) {
   const auto waits_for_a_node = [](const wait_node& one) { return one.how == waits::for_one; };
   if (std::ranges::none_of(nodes, waits_for_a_node)) return {};
   const reverse_edges needed_by(nodes);
   std::vector<bool> stuck(nodes.size(), true);
-  std::vector<std::uint32_t> left(nodes.size());  // members that are not free yet
+  std::vector<std::uint32_t> left(nodes.size());  // how many members are not free yet
   std::vector<std::uint32_t> freed;
   const auto free = [&](std::uint32_t node) {
     stuck[node] = false;
@@ -76,7 +77,7 @@ std::vector<std::vector<std::uint32_t>> find_circles(std::span<const wait_node> 
                                                      std::span<const std::uint32_t> order) {
   std::vector<std::vector<std::uint32_t>> circles;
   if (stuck.empty()) return circles;
-  // where the way began that came to this node first
+  // the start of the walk that reached this node first
   std::vector<std::uint32_t> reached_from(nodes.size(), wait_node::none);
   for (const std::uint32_t start : order) {
     if (!stuck[start]) continue;
@@ -85,7 +86,7 @@ std::vector<std::vector<std::uint32_t>> find_circles(std::span<const wait_node> 
       reached_from[at] = start;
       at = stuck_for(nodes, stuck, at);
     }
-    if (reached_from[at] != start) continue;  // an earlier way
+    if (reached_from[at] != start) continue;  // an earlier walk has been here
     std::vector<std::uint32_t>& circle = circles.emplace_back();
     std::uint32_t next = at;
     do {

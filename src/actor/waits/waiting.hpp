@@ -1,16 +1,18 @@
-// waiting: where actors whose turns are suspended are found while the program runs.
+// waiting: lists in which a thread finds actors with suspended turns while the program runs.
 //
-// Suspending costs nothing here for as long as the actor defers its deactivation on a worker: those
-// are found there (sched::executor::for_each_quiet). One that is parked for the first time in an
-// async call is listed by that async call, until the async call is done; a reentrant actor from its
-// first suspended call on. Whoever looks takes the actor over for an instant
-// (docs/protocols/suspended_turns.md#being-looked-at). The activation of a listed async call's
-// actor is kept in the link of the async call's call, which is in no list while it runs: so the
-// actor is held without a walk through its mail. It is the same for as long as the async call is
-// listed. Invariants
+// A suspended turn is not listed here while its actor's deactivation is deferred on a worker: such
+// actors are found on the worker (sched::executor::for_each_quiet), and most suspensions end there,
+// without any cost here. When an actor is parked for the first time in an async call, the call is
+// listed until it is done. A reentrant actor is listed from its first suspended call on. A thread
+// that looks at a listed actor takes it over for an instant
+// (docs/protocols/suspended_turns.md#being-looked-at). The activation of a listed call's actor is
+// kept in the link of the call's message, which is in no list while the call runs: so a thread can
+// hold the actor without walking through its mail. The activation stays the same for as long as the
+// call is listed.
+// Invariants
 //   S1  an async call for which an actor is parked is listed, and so is a reentrant actor with
-//   suspended calls. S2  what is listed does not go while its list is locked: its actor's slot is
-//   in use.
+//       suspended calls.
+//   S2  what is listed does not go while its list is locked: its actor's slot is in use.
 #pragma once
 
 #include <array>
@@ -27,20 +29,20 @@ namespace troupe::actor {
 
 struct activation;
 
-// Of one runtime. Threads: any; the actor's owner adds and removes.
+// One for each runtime. Threads: any; only the actor's owner adds and removes.
 class waiting_lists {
  public:
-  // Its actor, which has this activation, is about to be parked. Uses the async call's links, which
-  // only those of reentrant actors need otherwise.
+  // The actor, which has this activation, is about to be parked. Uses the call's links, which
+  // otherwise only calls of reentrant actors need.
   void add(tasks::async_call& parked, activation& active) noexcept;
-  // Of a listed one.
+  // For a listed call.
   static activation& activation_of(const tasks::async_call& listed) noexcept;
   void remove(tasks::async_call& done) noexcept;
-  // An actor with extras.
+  // For an actor with extras.
   void add(cell& reentrant) noexcept;
   void remove(cell& reentrant) noexcept;
 
-  // `look` must not come back here. None of them goes meanwhile (S2).
+  // `look` must not call this object. Nothing that is listed goes meanwhile (S2).
   void for_each_call(const std::function<void(tasks::async_call&)>& look);
   void for_each_reentrant(const std::function<void(cell&)>& look);
 
