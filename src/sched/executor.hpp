@@ -1,4 +1,5 @@
-// executor: where a runnable can be submitted. The one virtual seam between what runs and where.
+// executor: where a runnable can be submitted. The one virtual interface between what runs and
+// where it runs.
 #pragma once
 
 #include <chrono>
@@ -18,33 +19,33 @@ class executor {
   executor& operator=(const executor&) = delete;
   virtual ~executor() = default;
 
-  // Any thread. The runnable runs once on this executor, some time later. Needs no memory: whoever
-  // has a runnable can get rid of it, also when memory is out.
+  // Any thread. The runnable runs once on this executor, some time later. Needs no memory: so a
+  // runnable can always be handed over, also when memory is out.
   virtual void submit(runnable& item) noexcept = 0;
 
-  // The same, for whichever of its threads is idle rather than the calling one.
+  // The same, preferably on an idle thread of the executor rather than on the calling one.
   virtual void submit_to_any(runnable& item) noexcept { submit(item); }
 
-  // The same, for a thread that sleeps, which is woken for it whoever else is awake and may take
-  // something else first.
+  // The same, on a thread that sleeps: that thread is woken even if others are awake and may take
+  // other work first.
   virtual void submit_to_sleeper(runnable& item) noexcept { submit_to_any(item); }
 
-  // Mail was left for a runnable that one of its threads holds: somebody should be awake to see it
-  // in case that thread is long in a handler.
+  // Mail was left for a runnable that one of this executor's threads holds. That thread may be in a
+  // long handler: so wakes another thread to watch, if none is awake.
   virtual void attend() noexcept {}
 
-  // Calls `look` for each runnable that one of its threads holds and does not run, where such are
-  // kept outside of the queue. They stay as they are meanwhile: `look` must be short, and neither
-  // submits nor sends. Any thread.
+  // Calls `look` for each runnable that a thread holds outside of its queue and is not running, if
+  // the executor has such runnables. They do not change meanwhile: `look` must be short, and must
+  // neither submit nor send. Any thread.
   struct not_quiet {
-    unsigned threads = 0;       // so many could not be looked at
-    std::size_t in_flight = 0;  // runnables of the others that are queued, or in their turn
+    unsigned threads = 0;       // threads that could not be looked at
+    std::size_t in_flight = 0;  // runnables of the other threads that are queued or in their turn
   };
   virtual not_quiet for_each_quiet(const std::function<void(runnable&)>& look) {
     static_cast<void>(look);
     return {};
   }
-  // Runnables that wait for one of its threads; a hint. Any thread.
+  // How many runnables wait for a thread; a hint. Any thread.
   virtual std::size_t queued() const { return 0; }
 };
 
@@ -53,25 +54,25 @@ class poller;
 // The pool: an executor with threads of its own.
 class policy : public executor {
  public:
-  // Ends the threads, which finish the turn that they are in; what is queued is discarded.
-  // Called once, when nobody submits any more.
+  // Ends the threads, each after its current turn, and discards what is queued. Called once, when
+  // no thread submits any longer.
   virtual void shut_down() = 0;
 
-  // What a worker did so far.
+  // What one worker has done so far.
   struct counters {
     std::uint64_t turns = 0;
-    std::uint64_t steals = 0;  // acts of stealing
-    std::uint64_t stolen = 0;  // runnables taken by them
-    std::uint64_t wakes = 0;   // times that it was notified in its sleep
-    std::uint64_t parks = 0;   // times that it slept
+    std::uint64_t steals = 0;  // successful thefts
+    std::uint64_t stolen = 0;  // runnables taken by these thefts
+    std::uint64_t wakes = 0;   // how often it was notified while it slept
+    std::uint64_t parks = 0;   // how often it slept
     std::uint64_t queued = 0;  // in its queue now
   };
   virtual std::vector<counters> count() const = 0;
 
   virtual unsigned workers() const noexcept = 0;
 
-  // Once, on any thread: from now on the pool's threads wait for I/O, too. The poller lives as long
-  // as the pool.
+  // Called once, on any thread: from now on the pool's threads also wait for I/O. The poller must
+  // live as long as the pool.
   virtual void attach(poller& io) = 0;
 };
 

@@ -1,10 +1,10 @@
 // inbox: what other threads hand to an executor; taken all at once, oldest first.
 //
-// Threads: any may push and take. Cost: one compare-and-swap a push, one exchange a take.
+// Threads: any may push and take. Cost: one compare-and-swap for a push, one exchange for a take.
 // Invariants
 //   I1  what push linked is seen whole by the take that gets it.
 //   I2  items pushed by one thread come out in the order pushed.
-// Taking all leaves no node behind, so a node may be pushed again at once (no ABA).
+// Taking everything leaves no node behind, so a node may be pushed again at once (no ABA).
 #pragma once
 
 #include "base/atomics.hpp"
@@ -42,7 +42,7 @@ class inbox {
     return oldest;
   }
 
-  // order: relaxed  a hint; a sleeper puts a full fence in front (docs/protocols/idle_workers.md)
+  // order: relaxed  a hint; a sleeper has a full fence before it (docs/protocols/idle_workers.md)
   bool empty() const noexcept { return top_.load(std::memory_order_relaxed) == nullptr; }
 
  private:

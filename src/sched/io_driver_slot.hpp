@@ -1,7 +1,7 @@
-// io_driver_slot: where a runtime's poller is, from its first operation of I/O on.
+// io_driver_slot: holds a runtime's poller, from its first I/O operation on.
 //
-// The runtime makes the slot and knows nothing of I/O; the I/O layer, which it need not be linked
-// with, takes it.
+// The runtime makes the slot and knows nothing of I/O; the I/O layer, which need not be linked into
+// the program, fills it.
 #pragma once
 
 #include <atomic>
@@ -22,17 +22,17 @@ class io_driver_slot {
   // Set by the runtime before the first turn.
   std::uint8_t choice = 0;  // troupe::io_backend
   policy* pool = nullptr;
-  simulated* simulation = nullptr;  // the pool, under that policy
-  // the first operation is in flight (true), the last one is not any more
+  simulated* simulation = nullptr;  // the pool, under the simulated policy; else null
+  // called with true when the first operation is in flight, with false when the last one has ended
   std::function<void(bool)> keep_alive;
-  // Calls on a thread that may block (in a simulation: after a while of virtual time), or drops the
-  // call when the runtime ends. Throws std::bad_alloc, std::system_error.
+  // Runs the procedure on a thread that may block (in a simulation: after some virtual time), or
+  // drops it when the runtime ends. Throws std::bad_alloc, std::system_error.
   std::function<void(std::move_only_function<void()>)> aside;
 
   // order: acquire  sees the poller whole; pairs with take/release
   poller* taken() const noexcept { return taken_.load(std::memory_order_acquire); }
 
-  // The poller, made by the first caller. Any thread. Throws what `make` throws.
+  // The poller; the first caller makes it. Any thread. Throws what `make` throws.
   template <class Make>
   poller& take(Make make) {
     if (poller* there = taken()) return *there;
@@ -45,7 +45,7 @@ class io_driver_slot {
     return *owner_;
   }
 
-  // At the runtime's end, when no thread of it runs any more.
+  // At the runtime's end, when none of its threads runs any longer.
   void give_up() noexcept {
     if (owner_ != nullptr) owner_->retire();
     owner_.reset();

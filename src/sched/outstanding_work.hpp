@@ -1,10 +1,11 @@
-// count of outstanding work: the count of what keeps the program alive.
+// outstanding_work: the count of what keeps the program alive.
 //
 // Counted: each busy worker of the pool; each runnable handed to an inbox or to a pinned thread,
-// from before it is handed over until its turn has ended; each hold. Not counted: what lies in a
-// busy worker's own queue (its worker is counted). Invariants
-//   C1  whoever makes work is counted himself, or is an outside thread: so the count never passes
-//       through zero while work is left.
+// from before it is handed over until its turn has ended; each hold. Not counted: what is in a busy
+// worker's own queue, since that worker is counted.
+// Invariants
+//   C1  a thread that makes work is counted itself, or is an outside thread: so the count never
+//       passes through zero while work is left.
 //   C2  exactly one leave() returns true for each time the count comes to zero.
 // Rejected: a searcher that scans all queues for the verdict (docs/decisions/outstanding_work.md).
 #pragma once
@@ -22,15 +23,15 @@ class basic_outstanding_work {
   // order: relaxed  the thing counted is published by the queue that it goes into
   void enter(std::int64_t n = 1) noexcept { count_.fetch_add(n, std::memory_order_relaxed); }
 
-  // True when that was the last: the caller tells whoever waits for the end (C2).
+  // True when the count is zero now: the caller must tell the threads that wait for the end (C2).
   [[nodiscard]] bool leave(std::int64_t n = 1) noexcept {
-    // order: acq_rel  all that was done before the end is seen by whoever sees the end; pairs with
-    // itself and empty
+    // order: acq_rel  all that was done before the end is seen by the threads that see the end;
+    // pairs with itself and empty
     return count_.fetch_sub(n, std::memory_order_acq_rel) == n;
   }
 
-  // `n` things that were counted become work of the caller's, who is counted for all of it: he was
-  // so before, or keeps the count of one of them (C1).
+  // `n` counted things become the caller's work. The caller is one counted thing for all of it: it
+  // was counted before, or it keeps the count of one of them (C1).
   void take_over(std::int64_t n, bool counted_before) noexcept {
     const std::int64_t surplus = counted_before ? n : n - 1;
     [[maybe_unused]] const bool last = surplus != 0 && leave(surplus);

@@ -1,9 +1,9 @@
-// poller: where completed I/O comes from. One idle worker sleeps in it; busy ones look into it now
-// and then.
+// poller: where completed I/O comes from. One idle worker sleeps in it; busy workers look into it
+// now and then.
 //
-// The one seam between the scheduler and the I/O layer (src/io/reactor/reactor.hpp). A runtime has
-// none until its first operation that waits. Protocol: docs/protocols/io.md. Threads: one at a time
-// is inside, by the door; wake() is anybody's.
+// The one interface between the scheduler and the I/O layer (src/io/reactor/reactor.hpp). A runtime
+// has no poller until its first operation that waits. Protocol: docs/protocols/io.md.
+// Threads: the door lets one thread in at a time; any thread may call wake().
 #pragma once
 
 #include <chrono>
@@ -14,13 +14,12 @@
 
 namespace troupe::sched {
 
-// The door of a poller: who holds it is inside.
+// The door of a poller: the thread that holds it is inside.
 // Invariants
 //   D1  one thread is inside at a time, and sees what those before it did there.
-//   D2  who finds the door shut and then sleeps without a limit has told the set of idle workers
-//   before; who leaves looks at the
-//       set of idle workers after. So either the sleeper finds the door open, or who left finds the
-//       set of idle workers lonely.
+//   D2  a worker that finds the door shut and then sleeps without a limit has told idle_workers
+//       before; a thread that leaves looks at idle_workers after. So either the sleeper finds the
+//       door open, or the thread that left finds idle_workers::lonely() set.
 template <class Atomics = base::std_atomics>
 class basic_door {
  public:
@@ -52,26 +51,25 @@ class poller {
   poller& operator=(const poller&) = delete;
   virtual ~poller() = default;
 
-  // Inside: whether something has come that dispatch() is to send on its way. `busy`: the caller
-  // has other turns to run, and will look again soon; a little is enough.
+  // Inside: whether something has come that dispatch() will hand out. `busy`: the caller has other
+  // turns to run and will look again soon, so a part of what came is enough.
   virtual bool look(bool busy) noexcept = 0;
-  // Inside: the same, but sleeps until something comes, the limit is over (null: none), or wake()
-  // was called. A wake() before it counts. For metrics; any thread.
+  // For metrics; any thread.
   struct counts {
-    std::uint64_t waits = 0;      // operations that were not done at once, so far
-    std::uint64_t in_flight = 0;  // of these, now
-    std::uint64_t open = 0;       // descriptors
+    std::uint64_t waits = 0;      // operations that could not complete at once, so far
+    std::uint64_t in_flight = 0;  // of these, how many wait now
+    std::uint64_t open = 0;       // open descriptors
   };
   virtual counts count() const noexcept = 0;
   virtual bool wait(const std::chrono::nanoseconds* limit) noexcept = 0;
-  // Inside, after one of them was true. What it submits comes from the calling thread.
+  // Inside, after look() or wait() was true. Submits from the calling thread.
   virtual void dispatch() noexcept = 0;
   virtual void wake() noexcept = 0;
 
   // The runtime has ended; streams that outlive it may still be closed.
   virtual void retire() noexcept {}
 
-  // Of the simulated policy: when the next thing comes, if something does.
+  // Under the simulated policy: when the next event comes, if one does.
   virtual std::optional<std::int64_t> next_ns() { return std::nullopt; }
 
   basic_door<> door;
@@ -79,13 +77,13 @@ class poller {
 
 // How a rest ended.
 enum class rested : std::uint8_t {
-  over,      // by its limit, or for nothing
-  notified,  // the parker was
+  over,      // its limit is over, or the wake-up was spurious
+  notified,  // the parker was notified
   with_io,   // dispatch() has something to do; the worker is still inside
 };
 
-// A worker sleeps in the poller, inside its door already. It has left it when this returns anything
-// but with_io.
+// The worker has entered the door; it sleeps in the poller. When this returns anything but with_io,
+// the worker has left the door.
 template <class Poller, class Parker>
 rested rest_inside(Poller& io, Parker& parker, const std::chrono::nanoseconds* limit) noexcept {
   if (!parker.go_elsewhere()) {

@@ -1,7 +1,7 @@
-// runnable_list: runnables waiting, oldest first, linked through their `next`: nothing in it can
+// runnable_list: waiting runnables, oldest first, linked through their `next`: so no operation can
 // fail.
 //
-// Plain data; whoever owns it says which lock or thread guards it.
+// Plain data: its owner decides which lock or thread guards it.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ class runnable_list {
   // The oldest, or null.
   runnable* pop() noexcept { return oldest_ == nullptr ? nullptr : &take(0); }
 
-  // The one that so many others are older than. Cost: a step for each of these.
+  // Takes the runnable with exactly `older` older ones in the list. Cost: a step for each of these.
   runnable& take(std::size_t older) noexcept {
     runnable** link = &oldest_;
     for (; older != 0; --older) link = &(*link)->next;

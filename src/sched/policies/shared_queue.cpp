@@ -8,7 +8,8 @@ namespace troupe::sched {
 shared_queue::shared_queue(outstanding_work& alive, std::function<void()> out_of_work)
     : alive_(alive), out_of_work_(std::move(out_of_work)) {}
 
-// Delegates, so that the destructor ends the threads that were started when one cannot be.
+// Delegates to the private constructor: then, if a thread cannot be started, the destructor runs
+// and ends those that were.
 shared_queue::shared_queue(unsigned workers, outstanding_work& alive,
                            std::function<void()> out_of_work)
     : shared_queue(alive, std::move(out_of_work)) {
@@ -25,7 +26,7 @@ shared_queue::shared_queue(unsigned workers, outstanding_work& alive,
 
 shared_queue::~shared_queue() { shut_down(); }
 
-// Each runnable is counted from here until its turn has ended for good.
+// A runnable is counted from here until its turns have ended.
 void shared_queue::submit(runnable& item) noexcept {
   alive_.enter();
   put(item);
@@ -35,7 +36,7 @@ void shared_queue::put(runnable& item) noexcept {
   std::lock_guard lock(mutex_);
   queue_.push(item);
   if (asleep_ == 0) return;
-  ++counters_.front().wakes;  // which one the system decides
+  ++counters_.front().wakes;  // the system decides which worker wakes: counted for the first
   observe::trace(observe::event::woke, nullptr);
   filled_.notify_one();
 }
@@ -67,7 +68,7 @@ void shared_queue::work() {
   }
 }
 
-// A thread for that alone: plain, as all here.
+// A thread for I/O alone: plain, like everything in this policy.
 void shared_queue::attach(poller& io) {
   std::lock_guard lock(mutex_);
   if (ending_) return;

@@ -1,7 +1,7 @@
-// shared_queue: the plain reference policy. One queue behind one mutex for all workers.
+// shared_queue: the plain reference policy: one queue behind one mutex for all workers.
 //
-// Simple enough to be seen right; every turn costs two locks. The conformance suite holds the other
-// policies to what this one does.
+// Simple enough to be seen right; every turn costs two locks. The conformance suite checks that the
+// other policies behave like this one.
 #pragma once
 
 #include <condition_variable>
@@ -42,7 +42,7 @@ class shared_queue final : public policy {
   runnable_list queue_;
   unsigned asleep_ = 0;
   bool ending_ = false;
-  std::vector<counters> counters_;  // of the workers; guarded by the mutex
+  std::vector<counters> counters_;  // one for each worker; guarded by the mutex
   std::vector<std::thread> threads_;
   poller* io_ = nullptr;
   std::thread io_thread_;  // sleeps in the poller

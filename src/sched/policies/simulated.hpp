@@ -1,9 +1,9 @@
 // simulated: one thread, a seeded choice at every turn, virtual time.
 //
 // Whole programs run inside step(): the pool, the pinned threads and the main thread are lanes of
-// the same loop. The lane of the pool gives any of its 256 oldest runnables, a lane of one thread
-// its oldest. The same seed makes the same choices, so a failure replays, as long as no outside
-// thread takes part.
+// the same loop. The pool's lane gives any of its 256 oldest runnables, the lane of a single thread
+// its oldest. The same seed makes the same choices, so a failure can be replayed, as long as no
+// outside thread takes part.
 #pragma once
 
 #include <atomic>
@@ -25,11 +25,11 @@ namespace troupe::sched {
 
 class simulated final : public policy {
  public:
-  // `before_turn`: called in front of each.
+  // `before_turn` is called before each turn.
   simulated(std::uint64_t seed, outstanding_work& alive, std::function<void()> before_turn);
   ~simulated() override;
 
-  // A pinned thread, or the main one, as a lane of the simulation. Lives as long as the policy.
+  // A lane for a pinned thread, or for the main one. It lives as long as the policy.
   executor& add_lane();
 
   void submit(runnable& item) noexcept override { submit_to(*lanes_[0], item); }
@@ -40,21 +40,21 @@ class simulated final : public policy {
   void attach(poller& io) override { io_ = &io; }
 
   bool has_io() const noexcept { return io_ != nullptr; }
-  // What has come by now goes on its way. False when that is nothing, or there is no I/O.
+  // Hands out what has come by now. False when nothing has, or there is no I/O.
   bool look();
-  // When the next thing comes by itself, if something does.
+  // When the next event of I/O comes by itself, if one does.
   std::optional<std::int64_t> next_io_ns() {
     return io_ == nullptr ? std::nullopt : io_->next_ns();
   }
 
-  // One turn of a runnable chosen by the seed. False when there is none.
+  // Runs one turn of a runnable that the seed chooses. False when there is none.
   bool step();
 
-  // Sleeps until something is submitted, poke() was called, or the time is over.
+  // Sleeps until something is submitted, poke() is called, or `limit` has come.
   void wait_until(std::chrono::steady_clock::time_point limit);
   void poke();
 
-  // A number below `bound`, from the seed. The simulation's own thread only.
+  // A number below `bound`, chosen by the seed. The simulation's own thread only.
   std::uint64_t choose(std::uint64_t bound) { return bound < 2 ? 0 : random_() % bound; }
 
   // Virtual time: every turn takes up to 2 µs of it.
@@ -68,7 +68,7 @@ class simulated final : public policy {
 
  private:
   struct lane;
-  // runnables of the pool: a step takes time for each
+  // how many of the pool's runnables a step chooses from: reaching the k-th takes k steps
   static constexpr std::size_t choices_max = 256;
   void submit_to(lane& to, runnable& item) noexcept;
   void put(lane& to, runnable& item) noexcept;

@@ -40,8 +40,8 @@ void thread_executor::discard_all() noexcept {
 }
 
 runnable* thread_executor::pop() noexcept {
-  // New arrivals go behind what is here, at every turn: an actor that is never done cannot keep
-  // them out.
+  // At every turn new arrivals go behind the runnables in the list: an actor that is never done
+  // cannot keep them out.
   for (runnable* item = inbox_.take_all(); item != nullptr;) {
     runnable* next = item->next;
     queue_.push(*item);

@@ -1,8 +1,8 @@
 // thread_executor: a queue for one thread: a pinned one, or the main thread.
 //
-// Submitters: any thread; each pays a compare-and-swap, and a system call when the thread sleeps.
-// Everything submitted is counted in the count of outstanding work until its turn has ended for
-// good. Owner: the one thread that calls run_one, wait and discard_all.
+// Submitters: any thread; each pays a compare-and-swap, and a system call when the thread sleeps. A
+// submitted runnable is part of the count of outstanding work until its turns have ended.
+// Owner: the one thread that calls run_one, wait and discard_all.
 #pragma once
 
 #include <atomic>

@@ -65,8 +65,8 @@ TEST_F(thread_executor_test, those_that_have_more_to_do_take_turns_with_the_othe
   task late;
   submit(late);
   run_dry();
-  // What comes while one has its turn goes in front of its next one or behind it, but never waits
-  // for its last.
+  // A runnable that arrives while another one has its turn goes before that one's next turn or
+  // behind it, but never waits for its last.
   ASSERT_EQ(log.size(), 5u);
   EXPECT_EQ(log[0], &one);
   EXPECT_EQ(log[1], &two);

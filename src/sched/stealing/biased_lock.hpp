@@ -1,14 +1,15 @@
 // biased_lock: a lock that its owner takes without a locked instruction.
 //
-// The owner (a worker) takes it for every message; a searcher takes it a few times a millisecond at
-// most. Owner: try_enter / leave, about 1 ns. Searcher (one at a time): try_revoke / restore, a few
-// µs. Invariants
+// The owner, a worker, takes the lock for every message; a searcher takes it at most a few times in
+// a millisecond.
+// Owner: try_enter / leave, about 1 ns. Searcher (one at a time): try_revoke / restore, a few µs.
+// Invariants
 //   B1  the owner is never between enter and leave while a searcher is between revoke and restore.
 //   B2  the owner never waits in try_enter; a searcher waits for a bounded time in try_revoke.
 //   B3  what either side wrote inside is seen by the other side inside.
 //   B4  the owner does not enter while it is inside: its first leave would let a searcher in.
-// Rejected: a spin-lock (5 ns a message even when nobody else is there); Chase-Lev (guards a deque,
-// not the mailboxes beside it). Proof sketch and the losing interleavings:
+// Rejected: a spin-lock (5 ns for each message even without contention); Chase-Lev (it guards a
+// deque, not the mailboxes beside it). Proof sketch and the losing interleavings:
 // docs/protocols/biased_lock.md.
 #pragma once
 
@@ -22,7 +23,7 @@ namespace troupe::sched {
 template <class Atomics = base::std_atomics>
 class biased_lock {
  public:
-  // Owner only. False when a searcher is inside, or when that is not so easily seen: then
+  // Owner only. False when a searcher is inside, or when this cheap check cannot tell: then call
   // try_enter().
   TROUPE_INLINE bool enter_at_once() noexcept {
     // order: relaxed  the owner's own
@@ -37,10 +38,10 @@ class biased_lock {
     return false;
   }
 
-  // Owner only. False when a searcher is inside: go another way, or try again.
+  // Owner only. False when a searcher is inside: do the work another way, or try again.
   TROUPE_INLINE bool try_enter() noexcept { return enter_at_once() || enter_fenced(); }
 
-  // Owner only. Waits for a searcher, whose stay is short.
+  // Owner only. Waits while a searcher is inside, which is short.
   void enter() noexcept {
     for (int spin = 0; !try_enter(); ++spin) Atomics::wait_a_little(spin);
   }
@@ -51,8 +52,8 @@ class biased_lock {
     inside_.store(0, std::memory_order_release);
   }
 
-  // Searcher only. False when the owner stayed inside (it was preempted there), or there is no
-  // fence: try another victim.
+  // Searcher only. False when the owner stayed inside (its thread was preempted there), or when the
+  // kernel has no heavy fence: try another victim.
   bool try_revoke() noexcept {
     // order: relaxed  announced by the fence, not by the store
     revoked_.store(by_thief, std::memory_order_relaxed);
@@ -73,7 +74,8 @@ class biased_lock {
   }
 
  private:
-  // Where the light fence is not enough `nobody` is no 0, so that the owner always comes here.
+  // Where the light fence does not suffice, `nobody` is not 0, so that the owner always takes this
+  // path.
   TROUPE_NOINLINE bool enter_fenced() noexcept {
     if (nobody == 0) return false;
     // order: relaxed  announced by the fence, not by the store

@@ -1,13 +1,20 @@
-// idle_life: what a worker does from when it has nothing to do until it has work.
+// idle_life: what a worker does from the moment when its queue is empty until it has work again.
 //
-// It becomes the searcher or sleeps (idle_workers.hpp). A searcher that finds work hands its role
-// on and goes to work. One that finds none sleeps, and keeps watch if others are busy: then it
-// looks again after a while. It dozes when those are all stuck with nothing behind them: it looks
-// ever more rarely, and counts as one that must be called. Where there is a poller (poller.hpp),
-// who sleeps for good or dozes does so inside it, if nobody else does; with what comes there it
-// goes to work, whatever its role. No wake-up is lost because both ways out of the searcher's role
-// look once more afterwards: at the inbox, and, when nobody is left who watches, at what lies
-// behind the busy ones (docs/protocols/idle_workers.md).
+// States of an idle worker:
+//   searcher       awake, looks for work. A searcher that finds work hands its role over and runs
+//                  the work
+//   timed searcher a searcher that found nothing while others are busy: it sleeps for a short time,
+//                  then searches again
+//   dozing         as the timed searcher, but no busy worker has ended a turn since the last look,
+//                  and none has work waiting behind its turn. It looks ever more rarely, and counts
+//                  as a sleeper that must be called
+//   asleep         without a limit, until it is called
+// Where there is a poller (poller.hpp), one worker that is asleep or dozing sleeps inside it. When
+// I/O comes there, that worker handles it, whatever its state.
+//
+// No wake-up is lost, since a worker looks once more after it has left the searcher's role in
+// either way: at the inbox, and, when no searcher or timed searcher is left, at the work waiting
+// behind the busy workers' turns (docs/protocols/idle_workers.md).
 #pragma once
 
 #include <algorithm>
@@ -18,9 +25,9 @@
 
 namespace troupe::sched {
 
-// Nanoseconds. A timed searcher looks again after a time that doubles. While nobody is busy it goes
-// on for a while, less often: bursts of work that follow each other need not wake a timed searcher
-// each. After some 100 ms it sleeps for good.
+// Nanoseconds. A timed searcher looks again after a time that doubles. While no worker is busy it
+// continues for a while, less often: then bursts of work that follow each other need not wake a
+// sleeper each. After some 100 ms it sleeps without a limit.
 struct watch_times {
   static constexpr std::int64_t first = 50'000, last = 1'000'000, last_while_idle = 2'000'000,
                                 last_dozing = 128'000'000;
@@ -28,28 +35,34 @@ struct watch_times {
 };
 
 // Pool needs `idle_workers_` and, for its idle workers:
-//   bool ending()              the pool ends; whoever made it so notifies all parkers afterwards
-//   bool take_work(Worker&)    true when the worker's queue got something; it is counted as busy
-//   then. What a call gave the
-//                              worker is taken first
-//   void take_gift(Worker&)    takes that only, for a worker that is busy
-//   void hand_on(Worker&)      a searcher no more: calls others for what it has left, or cannot do
-//   at once bool inbox_has_some()      a hint bool anyone_busy()         a hint std::uint64_t
-//   turns_done() a hint; of all workers bool nothing_left(Worker&) behind a heavy fence: no other
-//   worker has work lying where only a search finds it bool unattended()          there is a
-//   poller, and nobody inside rested rest(Worker&, const nanoseconds* limit, bool inside)  sleeps
-//   until notified or for `limit`; inside the
-//                              poller if it may and can
-//   void take_what_came(Worker&)  after rested::with_io: the worker is counted as busy, has what
-//   came, and has left unsigned workers()         how many there are void wake(Worker*) notifies
-//   it, if it is one
-// Worker needs what the set of idle workers wants.
+//   bool ending()                 the pool ends; the thread that set this notifies all parkers
+//                                 afterwards
+//   bool take_work(Worker&)       true when the worker's queue got something; the worker is counted
+//                                 as busy then. It takes what a call gave it first
+//   void take_gift(Worker&)       takes only what a call gave the worker, which is busy
+//   void hand_on(Worker&)         after the searcher's role: calls others for the work that the
+//                                 worker left, or cannot do at once
+//   bool inbox_has_some()         a hint
+//   bool anyone_busy()            a hint
+//   std::uint64_t turns_done()    a hint; the sum over all workers
+//   bool nothing_left(Worker&)    behind a heavy fence: no other worker has work waiting where only
+//                                 a search finds it
+//   bool unattended()             there is a poller, and no thread is inside
+//   rested rest(Worker&, const nanoseconds* limit, bool inside) sleeps until notified or for
+//                                                               `limit`; inside the poller if
+//                                                               `inside` allows that and the door
+//                                                               is open
+//   void take_what_came(Worker&)  after rested::with_io: the worker is counted as busy, takes what
+//                                 came, and leaves the poller
+//   unsigned workers()            how many workers there are
+//   void wake(Worker*)            notifies the worker, if not null
+// Worker needs what idle_workers needs.
 template <class Pool, class Worker, class Times = watch_times>
 class idle_life {
  public:
   idle_life(Pool& pool, Worker& self) noexcept : pool_(pool), self_(self) {}
 
-  // True when the worker has work in its queue and is counted as busy; false at the end.
+  // True when the worker has work in its queue and is counted as busy; false at the pool's end.
   bool find_work() {
     while (!pool_.ending()) {
       if (!pool_.idle_workers_.lead_or_sleep(self_)) {
@@ -65,7 +78,8 @@ class idle_life {
  private:
   enum class wakened : std::uint8_t { called, with_io, to_end };
 
-  // The searcher: looks, and keeps watch. Not the searcher any more when it returns.
+  // The searcher's role: searches, and sleeps as the timed searcher or dozing in between. When this
+  // returns the worker has left the role.
   bool search() {
     std::int64_t watch_ns = Times::first;
     std::uint64_t turns_before = 0;
@@ -107,15 +121,15 @@ class idle_life {
     return false;
   }
 
-  // Whether work is left where only a search finds it while nobody searches or watches. Who leaves
-  // work later than this finds the set of idle workers lonely.
+  // Whether work waits where only a search finds it, although no searcher and no timed searcher is
+  // there. A thread that leaves such work later finds idle_workers::lonely() set.
   bool left_alone() {
-    // Whoever changes it after the caller did has the same duty.
+    // A thread that changes this after our caller did has the same duty.
     return is_lonely() && !pool_.nothing_left(self_);
   }
 
-  // Nobody is the searcher any more, or nobody inside the poller: whoever made it so looks at what
-  // that one would see.
+  // This worker has left the searcher's role or the poller: it looks at what its successor would
+  // see, and calls one if needed.
   void look_back() {
     if (pool_.inbox_has_some() || left_alone() || (is_lonely() && pool_.unattended()))
       pool_.wake(pool_.idle_workers_.call());

@@ -1,18 +1,18 @@
-// set of idle workers: which workers sleep, and which one of them is the searcher.
+// idle_workers: which workers sleep, and which worker is the searcher.
 //
-// Usually at most one idle worker is awake to look for work (the searcher). Whoever leaves work for
-// several calls more of them beside it. While any worker is busy, one sleeper may be the timed
-// searcher: it sleeps for a limited time and then takes a searcher's role by itself. Threads: any.
-// Cost for a caller with work: a fence and two loads, a lock only if somebody must be woken.
+// Usually at most one idle worker, the searcher, is awake and looks for work. A thread that leaves
+// work for several calls more sleepers. While any worker is busy, one sleeper may be the timed
+// searcher: it sleeps for a limited time and then becomes a searcher by itself. Threads: any. Cost
+// for a caller that has work: a fence and two loads; a lock only if a sleeper must be woken.
 // Invariants
 //   R1  work published before call() is seen by an awake searcher, or call() returns a sleeper for
-//   it. R2  a sleeper is returned by one call only, and is then a searcher. What the call gives it
-//   is written before that. R3  sleepers are woken last in, first out (their caches are warm), the
-//   timed searcher after all others: it keeps
-//       watch over the one that was called.
-//   R4  whoever leaves work where only a search finds it sees lonely() and calls, or whoever made
-//   it lonely sees
-//       the work. The two sides are worker::unwatched and idle_life.
+//       it.
+//   R2  a sleeper is returned by one call only, and is then a searcher. What the call gives it is
+//       written before that.
+//   R3  sleepers are woken last in, first out (their caches are warm). The timed searcher comes
+//       after all others: it keeps watch over the sleeper that was called.
+//   R4  a thread that leaves work where only a search finds it sees lonely() set and calls, or the
+//       thread that set lonely() sees the work. The two sides are worker::unwatched and idle_life.
 // Proof sketch and the losing interleavings: docs/protocols/idle_workers.md.
 #pragma once
 
@@ -23,23 +23,24 @@
 
 namespace troupe::sched {
 
-// Sleeper needs members `Sleeper* next_sleeper` and `bool called`, both the set of idle workers's
-// own.
+// Sleeper needs members `Sleeper* next_sleeper` and `bool called`, which only idle_workers uses.
 template <class Sleeper, class Atomics = base::std_atomics, class Mutex = std::mutex>
 class idle_workers {
  public:
-  // After publishing work: the sleeper that the caller must notify, or null when none is needed.
+  // After publishing work. Returns the sleeper that the caller must notify, or null when none is
+  // needed.
   Sleeper* call() noexcept {
     Atomics::full_fence();
     // order: relaxed  behind the fence; pairs with the fence in sleep()
     return awake() || sleepers_.load(std::memory_order_relaxed) == 0 ? nullptr : call_slowly();
   }
 
-  // For work that is one sleeper's, whoever else is awake: the sleeper that the caller must notify,
-  // or null when nobody sleeps. give(sleeper) comes before the sleeper can know that it was called.
+  // For work that is given to one sleeper, even if searchers are awake. Returns the sleeper that
+  // the caller must notify, or null when no worker sleeps. give(sleeper) runs before the sleeper
+  // can know that it was called.
   template <class Give>
   Sleeper* call_beside(const Give& give) noexcept {
-    // order: relaxed  a hint: the caller has another way when nobody sleeps
+    // order: relaxed  a hint: the caller has another way when no worker sleeps
     if (sleepers_.load(std::memory_order_relaxed) == 0) return nullptr;
     std::lock_guard lock(mutex_);
     Sleeper* const chosen = pick();
@@ -47,8 +48,8 @@ class idle_workers {
     return chosen;
   }
 
-  // An idle worker that wants the searcher's role. False: somebody has it or watches, and the
-  // worker is now a sleeper: it waits until called() says yes.
+  // For an idle worker that wants the searcher's role. False when there is a searcher or a timed
+  // searcher: the worker is now a sleeper, and waits until called() is true.
   bool lead_or_sleep(Sleeper& self) noexcept {
     std::lock_guard lock(mutex_);
     if (!awake() && timed_searcher_ == nullptr) {
@@ -59,8 +60,8 @@ class idle_workers {
     return false;
   }
 
-  // A searcher found work and is going to do it. The caller looks at the inbox once more, and
-  // call()s if there is more to do (R1).
+  // A searcher found work and will do it. The caller looks at the inbox once more, and call()s if
+  // there is more to do (R1).
   void hand_over() noexcept {
     {
       std::lock_guard lock(mutex_);
@@ -69,9 +70,9 @@ class idle_workers {
     Atomics::full_fence();
   }
 
-  // The searcher found nothing and is going to sleep. It must look for work once more between this
-  // and sleeping (R1), and call resume() if there is some. True when it is the timed searcher now,
-  // as it wished; somebody else may be.
+  // A searcher found nothing and will sleep. Before it sleeps it must look for work once more (R1),
+  // and call resume() if there is some. True when the worker is now the timed searcher: `watch` was
+  // true, and there was none.
   bool sleep(Sleeper& self, bool watch) noexcept {
     bool timed = false;
     {
@@ -89,8 +90,8 @@ class idle_workers {
     return timed;
   }
 
-  // After sleep(): takes the searcher's role back, unless a call gave it already. The worker is the
-  // searcher in either case when this returns true; false when another one is awake.
+  // After sleep(). True when the worker is the searcher again: it takes the role back, or a call
+  // has given it the role meanwhile. False when another searcher is awake.
   bool resume(Sleeper& self) noexcept {
     std::lock_guard lock(mutex_);
     if (self.called) {
@@ -103,8 +104,8 @@ class idle_workers {
     return true;
   }
 
-  // A sleeper that goes to work with what it found by itself. True when it was called meanwhile:
-  // then it is the searcher, and hands over.
+  // For a sleeper that has found work by itself. True when it was called meanwhile: then it is a
+  // searcher, and must hand over.
   bool depart(Sleeper& self) noexcept {
     std::lock_guard lock(mutex_);
     if (self.called) {
@@ -115,7 +116,8 @@ class idle_workers {
     return false;
   }
 
-  // A sleeper that woke: whether it was called (R2); else its waking was spurious and it sleeps on.
+  // For a sleeper that woke: whether it was called (R2). If not, the wake-up was spurious, and it
+  // sleeps again.
   bool called(Sleeper& self) noexcept {
     std::lock_guard lock(mutex_);
     const bool yes = self.called;
@@ -123,26 +125,26 @@ class idle_workers {
     return yes;
   }
 
-  // Not zero while somebody sleeps and nobody searches or watches: whoever leaves work lying then,
-  // where only a search finds it, calls (R4). To be read by its own address, since a call() would
-  // cost too much.
+  // Not zero while workers sleep and there is no searcher and no timed searcher: a thread that
+  // leaves work where only a search finds it must then call() (R4). A reference to the word itself,
+  // since a call() for each message would cost too much.
   const typename Atomics::template atomic<std::uint32_t>& lonely() const noexcept {
     return lonely_;
   }
 
  private:
-  // order: relaxed  call() puts a full fence in front; writers hold the mutex
+  // order: relaxed  call() has a full fence before it; writers hold the mutex
   bool awake() const noexcept { return awake_.load(std::memory_order_relaxed) != 0; }
 
   void count_awake(int change) noexcept {
-    // order: relaxed  sleep() and hand_over() put a full fence behind; writers hold the mutex
+    // order: relaxed  sleep() and hand_over() have a full fence after it; writers hold the mutex
     awake_.store(awake_.load(std::memory_order_relaxed) + static_cast<std::uint32_t>(change),
                  std::memory_order_relaxed);
     update_lonely();
   }
 
   void count_sleepers(int change) noexcept {
-    // order: relaxed  sleep() puts a full fence behind; writers hold the mutex
+    // order: relaxed  sleep() has a full fence after it; writers hold the mutex
     sleepers_.store(sleepers_.load(std::memory_order_relaxed) + static_cast<std::uint32_t>(change),
                     std::memory_order_relaxed);
     update_lonely();
@@ -160,7 +162,7 @@ class idle_workers {
     return awake() ? nullptr : pick();
   }
 
-  // A sleeper, made a searcher (R2, R3); null when there is none.
+  // Takes a sleeper, and makes it a searcher (R2, R3); null when there is none.
   Sleeper* pick() noexcept {
     Sleeper* chosen = idle_ != nullptr ? idle_ : timed_searcher_;
     if (chosen == nullptr) return nullptr;
@@ -188,10 +190,10 @@ class idle_workers {
   }
 
   Mutex mutex_;
-  typename Atomics::template guarded<Sleeper*> idle_ = nullptr;  // last in first
+  typename Atomics::template guarded<Sleeper*> idle_ = nullptr;  // last in, first out
   // sleeps for a limited time
   typename Atomics::template guarded<Sleeper*> timed_searcher_ = nullptr;
-  // searchers: called, or searching
+  // how many searchers there are: called, or searching
   alignas(base::line_bytes) typename Atomics::template atomic<std::uint32_t> awake_{0};
   typename Atomics::template atomic<std::uint32_t> sleepers_{0};
   typename Atomics::template atomic<std::uint32_t> lonely_{0};

@@ -1,10 +1,11 @@
-// run_queue: runnables waiting for a worker, oldest first.
+// run_queue: runnables that wait for a worker, oldest first.
 //
-// A ring that doubles when it is full. Plain data: the worker's biased lock guards it, only the
-// count may be read by anyone. Invariants
+// A ring that doubles when it is full. Plain data, guarded by the worker's biased lock; any thread
+// may read the count.
+// Invariants
 //   Q1  a push has room: keep_room was called for all that may be in the queue at a time.
-// Rejected: an intrusive list (a searcher would walk it, a cache miss a runnable, inside the
-// victim's lock; and push_if could not do without a branch that nobody can predict).
+// Rejected: an intrusive list (a searcher would walk it, with a cache miss for each runnable,
+// inside the victim's lock; and push_if would need a branch that cannot be predicted).
 #pragma once
 
 #include <cstddef>
@@ -17,13 +18,13 @@
 
 namespace troupe::sched {
 
-// Room: items at first, a power of two.
+// Room: how many items fit at first; a power of two.
 template <class Item, std::size_t Room, class Atomics = base::std_atomics>
 class basic_run_queue {
  public:
   basic_run_queue() : items_(std::make_unique<slot[]>(mask_ + 1)) {}
 
-  // Makes room for so many items in all. False when memory is out; then the room is what it was.
+  // Makes room for so many items in total. False when memory is out: then the room has not changed.
   [[nodiscard]] TROUPE_INLINE bool keep_room(std::size_t items) noexcept {
     while (items > mask_) [[unlikely]] {
         if (!grow()) return false;
@@ -33,8 +34,8 @@ class basic_run_queue {
 
   TROUPE_INLINE void push(Item& item) noexcept { push_if(item, true); }
 
-  // Pushes or does nothing, at the same cost: whether a message finds its actor queued already is
-  // as good as random (Q1).
+  // Pushes or does nothing, at the same cost: a branch could not be predicted, since whether a
+  // message finds its actor queued is as good as random (Q1).
   TROUPE_INLINE void push_if(Item& item, bool really) noexcept {
     const std::size_t end = get(end_);
     TROUPE_INVARIANT(end - get(begin_) + (really ? 1u : 0u) <= mask_, "Q1");
@@ -51,7 +52,7 @@ class basic_run_queue {
     return item;
   }
 
-  // The oldest, for one that is not empty; and whether there are more.
+  // The oldest, from a queue that is not empty; `more` says whether others are left.
   TROUPE_INLINE Item& take(bool& more) noexcept {
     const std::size_t begin = get(begin_);
     Item* item = items_[begin & mask_];
@@ -62,14 +63,15 @@ class basic_run_queue {
 
   bool empty() const noexcept { return get(begin_) == get(end_); }
 
-  // Exact inside the lock, a hint outside.
+  // Exact inside the lock; a hint outside.
   std::size_t count() const noexcept {
     const std::size_t begin = get(begin_), end = get(end_);
     return end > begin ? end - begin : 0;
   }
 
  private:
-  using index = typename Atomics::template atomic<std::size_t>;  // grow for ever: 2^64 pushes
+  // never wraps: that would take 2^64 pushes
+  using index = typename Atomics::template atomic<std::size_t>;
   using slot = typename Atomics::template guarded<Item*>;
   // order: relaxed (both)  a hint for those outside the lock; publishes nothing
   static std::size_t get(const index& of) noexcept { return of.load(std::memory_order_relaxed); }

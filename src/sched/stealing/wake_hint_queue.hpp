@@ -1,13 +1,15 @@
-// wake_hint_queue: which deferred runnables of a worker have got mail from other threads.
+// wake_hint_queue: says which deferred runnables of a worker have got mail from other threads.
 //
-// A wake hint says "look at this one": it may come twice, or for one that has changed hands or was
-// freed (its memory stays of its kind), so whoever takes it checks. When more come than the box
-// holds, the oldest are lost and take() says so: then all are looked at. Threads: push, any; take,
-// who holds the worker's lock. Cost of a push: two atomic exchanges. Invariants
+// A wake hint means "look at this runnable". It may come twice, or for a runnable that has changed
+// its worker or was freed (its memory still holds a runnable): so the taker checks. When more hints
+// come than the queue holds, the oldest are lost and take() says so: then all deferred runnables
+// are looked at.
+// Threads: push: any; take: the holder of the worker's lock. Cost of a push: two atomic exchanges.
+// Invariants
 //   N1  the item of each finished push is taken, or a take() after it returns true.
-//   N2  what the pusher did before is seen by who takes its wake hint.
-// Rejected: looking at all deferred runnables in turn (a cache miss each, and late when they are
-// many).
+//   N2  what the pusher did before is seen by the taker of its wake hint.
+// Rejected: looking at all deferred runnables, one after the other (a cache miss for each, and late
+// when there are many).
 #pragma once
 
 #include <array>
@@ -22,22 +24,22 @@ template <class Item, std::size_t Size = 256, class Atomics = base::std_atomics>
 class wake_hint_queue {
  public:
   void push(Item& item) noexcept {
-    // order: relaxed  a place in the box; the cell publishes
+    // order: relaxed  only reserves a cell; the cell publishes
     const std::uint64_t place = next_.fetch_add(1, std::memory_order_relaxed);
     auto& cell = cells_[place % Size];
     // order: acq_rel  publishes what the pusher did (N2), sees taken_ if a taker was here; pairs
     // with take
     const bool overwrote = cell.exchange(&item, std::memory_order_acq_rel) != nullptr;
-    // order: relaxed  a taker that passed this cell by stored taken_ before its exchange, which
-    // ours has read
+    // order: relaxed  a taker that passed this cell stored taken_ before its exchange, and our
+    // exchange has read that one
     const bool passed_by = taken_.load(std::memory_order_relaxed) > place &&
                            cell.load(std::memory_order_relaxed) == &item;
     if (overwrote || passed_by) {
-      // order: acq_rel  pairs with take/acquire: the lost ones' work is seen by who looks at all.
-      // An exchange, since a store would hide what an earlier one published.
+      // order: acq_rel  pairs with take/acquire: the lost hints' work is seen by the thread that
+      // looks at all. An exchange, since a store would hide what an earlier one published.
       lost_.exchange(1, std::memory_order_acq_rel);
-      // All may have been taken before: an empty place more, so that empty() shows it.
-      // order: release  who takes that place sees that some were lost; pairs with take/acquire
+      // All hints may have been taken before: reserves one more cell, so that empty() is false.
+      // order: release  the taker of that cell sees that hints were lost; pairs with take/acquire
       next_.fetch_add(1, std::memory_order_release);
     }
   }
@@ -47,11 +49,12 @@ class wake_hint_queue {
     return next_.load(std::memory_order_relaxed) == taken_.load(std::memory_order_relaxed);
   }
 
-  // Another number than before when something was pushed since.
+  // Changes with each push.
   // order: relaxed  a hint
   std::uint64_t pushed() const noexcept { return next_.load(std::memory_order_relaxed); }
 
-  // Calls look(item) for each. True when some were lost: all must be looked at.
+  // Calls look(item) for each hint. True when hints were lost: the caller must look at all deferred
+  // runnables.
   template <class Look>
   bool take(Look look) noexcept {
     // order: acquire  sees lost_; pairs with push/release; relaxed: taken_ is the lock holder's
@@ -60,8 +63,8 @@ class wake_hint_queue {
     if (end - at > Size) at = end - Size;
     while (at != end) {
       auto& cell = cells_[at++ % Size];
-      // A pusher that is between its two steps now finds that it was passed by.
-      // order: relaxed  the exchange behind it publishes it to that pusher
+      // A pusher that is between its two steps sees by this that the taker has passed its cell.
+      // order: relaxed  the exchange that follows publishes it to that pusher
       taken_.store(at, std::memory_order_relaxed);
       // order: acq_rel  sees what the pusher did (N2), publishes taken_; pairs with push
       if (Item* item = cell.exchange(nullptr, std::memory_order_acq_rel)) look(*item);

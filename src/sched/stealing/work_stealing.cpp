@@ -12,7 +12,7 @@
 namespace troupe::sched {
 namespace {
 
-// xorshift: the choice of a victim needs no better.
+// xorshift: good enough for choosing a victim.
 std::uint64_t next_random(std::uint64_t& state) noexcept {
   state ^= state << 13;
   state ^= state >> 7;
@@ -20,7 +20,7 @@ std::uint64_t next_random(std::uint64_t& state) noexcept {
   return state;
 }
 
-// The owner's: what the counter is now.
+// Owner: adds to a counter that it alone writes, and returns the sum.
 std::uint64_t add(std::atomic<std::uint64_t>& counter, std::uint64_t n) noexcept {
   // order: relaxed  a statistic; publishes nothing
   const std::uint64_t sum = counter.load(std::memory_order_relaxed) + n;
@@ -33,7 +33,8 @@ std::uint64_t add(std::atomic<std::uint64_t>& counter, std::uint64_t n) noexcept
 work_stealing::work_stealing(outstanding_work& alive, std::function<void()> out_of_work)
     : alive_(alive), out_of_work_(std::move(out_of_work)) {}
 
-// Delegates, so that the destructor ends the threads that were started when one cannot be.
+// Delegates to the private constructor: then, if a thread cannot be started, the destructor runs
+// and ends those that were.
 work_stealing::work_stealing(const work_stealing_options& options, outstanding_work& alive,
                              std::function<void()> out_of_work)
     : work_stealing(alive, std::move(out_of_work)) {
@@ -76,7 +77,7 @@ void work_stealing::submit_to_sleeper(runnable& item) noexcept {
 }
 
 void work_stealing::shut_down() {
-  // order: seq_cst  in front of the notifies; a sleeper looks again after each of its wake-ups
+  // order: seq_cst  before the notifies; a sleeper looks again after each of its wake-ups
   if (ending_.exchange(true, std::memory_order_seq_cst)) return;
   for (worker* w : workers_) notify(*w);
   for (worker* w : workers_) {
@@ -87,7 +88,7 @@ void work_stealing::shut_down() {
     if (alive_.leave()) out_of_work_();
   };
   for (worker* w : workers_) {
-    // it was called when it had ended
+    // a call gave it this after it had ended
     if (runnable* const item = std::exchange(w->gift, nullptr)) discard(*item);
   }
   for (runnable* item = inbox_.take_all(); item != nullptr;) {
@@ -107,8 +108,8 @@ void work_stealing::work(worker& self) {
   worker::set_current(nullptr);
 }
 
-// Runs until nothing is left here, nor in the inbox. The lock is left only for the turns
-// themselves.
+// Runs turns until the worker's queue and the inbox are empty. The worker is inside its lock,
+// except during turns.
 void work_stealing::run_queue_dry(worker& self) {
   self.lock.enter();
   for (;;) {
@@ -128,7 +129,7 @@ void work_stealing::run_queue_dry(worker& self) {
     runnable* const item = &self.queue.take(backlog);
     item->where = run_state::running;
     self.lock.leave();
-    // Nobody can tell how long this turn takes: with work behind it somebody must keep watch (P11).
+    // This turn may take long: with work behind it another worker must keep watch (P11).
     if (backlog && self.unwatched()) [[unlikely]]
       attend();
     const after_turn after = item->type->run(*item);
@@ -136,10 +137,10 @@ void work_stealing::run_queue_dry(worker& self) {
     if (turns >= self.look_after && (!self.wake_hints.empty() || inbox_has_some() ||
                                      turns >= self.rebalance_after)) [[unlikely]] {
       const bool polls = housekeeping(self, turns);
-      // Here, too, since a queue may never run dry: each turn that ends as quiet may have woken
-      // somebody.
+      // `ending` is checked here, too. The queue may never become empty, since each turn may wake
+      // another runnable; and a turn that ends as quiet does not reach the check below.
       if (polls || ending()) {
-        // What comes out of the poller may be for this very item.
+        // Put the runnable away first: what comes out of the poller may be for it.
         self.lock.enter();
         put_away(self, *item, after);
         if (ending()) break;
@@ -155,7 +156,7 @@ void work_stealing::run_queue_dry(worker& self) {
                                                                 : run_state::waiting);
       continue;
     }
-    // as the first turn of a task that waits for nothing
+    // for example after the first turn of a task that waits for nothing
     if (after == after_turn::gone && item->deferred_slot < 0) {
       self.part_with_unseen();
       item->type->dispose(*item);
@@ -164,8 +165,7 @@ void work_stealing::run_queue_dry(worker& self) {
     }
     if (ending()) break;
   }
-  // A stop: what is queued is thrown away by its owner. The destructors of what is thrown away may
-  // make more.
+  // A stop: the owner discards what is queued. The destructors of what is discarded may queue more.
   for (;;) {
     self.deactivate_all();
     runnable* item = self.queue.pop();
@@ -178,7 +178,7 @@ void work_stealing::run_queue_dry(worker& self) {
   self.lock.leave();
 }
 
-// After its turn, inside the lock.
+// After the runnable's turn, inside the lock.
 void work_stealing::put_away(worker& self, runnable& item, after_turn after) noexcept {
   switch (after) {
     case after_turn::quiet:
@@ -197,9 +197,9 @@ void work_stealing::put_away(worker& self, runnable& item, after_turn after) noe
   }
 }
 
-// What came from other threads need not wait for another turn (P11). But while turns are quick and
-// more comes all the time, it is taken after every few: a look costs its senders a cache line, too.
-// True when it is time to look into the poller, too.
+// Work from other threads must not wait for another turn (P11). But while turns are quick and each
+// look finds work, the worker looks only after every few turns: a look also costs the senders a
+// cache line. True when it is time to look into the poller, too.
 bool work_stealing::housekeeping(worker& self, std::uint64_t turns) {
   const std::int64_t now = base::now_ns();
   const bool hinted = !self.wake_hints.empty();
@@ -224,20 +224,20 @@ bool work_stealing::housekeeping(worker& self, std::uint64_t turns) {
   return true;
 }
 
-// Fairness among busy workers: when one has many actors in its round and another one few, the few
-// would be served far more often for ever, since nobody is idle and steals.
+// Fairness among busy workers. When one worker has many actors in its queue and another one few,
+// the few would be served far more often, and that would last, since no worker is idle and steals.
 void work_stealing::rebalance(worker& self, std::int64_t now, std::uint64_t turns) {
   const std::int64_t span = now - self.rebalanced_at_ns;
   const auto done = static_cast<std::int64_t>(turns - self.rebalanced_turns);
   // order: relaxed  a hint
   const bool serves = poller_.load(std::memory_order_relaxed) != nullptr;
-  // Again after about as many turns as take that long.
+  // The next comparison comes after about as many turns as fit into that time.
   const std::int64_t every = serves ? rebalance_beside_io_ns : rebalance_every_ns;
   self.rebalance_after =
       turns + static_cast<std::uint64_t>(std::clamp<std::int64_t>(
                   done * every / std::max<std::int64_t>(span, 1), 1, turns_per_rebalance));
   const auto mine = static_cast<std::int64_t>(self.queue.count()) * span / done;
-  // Where rounds are long a turn may well be: then the comparison below does.
+  // When the queue takes long, a single turn may take long, too: then the comparison below decides.
   const bool is_quick = mine <= rescue_every_ns / 4 && workers_.size() > 1;
   if (is_quick && now - self.rescued_at_ns >= rescue_every_ns && take_from_stuck(self, now)) return;
   if (span < (mine < every ? every : rebalance_every_ns)) return;
@@ -260,16 +260,16 @@ void work_stealing::rebalance(worker& self, std::int64_t now, std::uint64_t turn
     victim = &one;
   }
   if (victim == nullptr) return;
-  // Who is stuck runs none of his.
+  // A stuck worker is running one more, and serves none of its queue.
   const std::size_t theirs = victim->queue.count() + (is_stuck ? 1 : 0),
                     ours = is_stuck ? 0 : self.queue.count();
   if (theirs <= ours + 1) return;
   steal_from(self, *victim, worker::share::half, static_cast<unsigned>((theirs - ours) / 2));
-  attend();  // as above: it took the victim's wake hints
+  attend();  // the theft has taken the victim's wake hints, and passed some on
 }
 
-// Those behind a turn that does not end get none, while all others go on: a worker that is busy
-// takes them all, since nobody else does (a searcher takes half, and is busy then).
+// Runnables behind a turn that does not end get no turns, while all others do. A busy worker takes
+// all of them, since no other worker does. (A searcher takes half, and is busy then.)
 bool work_stealing::take_from_stuck(worker& self, std::int64_t now) {
   self.rescued_at_ns = now;
   const std::size_t at = next_random(self.random) % workers_.size();
@@ -286,7 +286,7 @@ bool work_stealing::take_from_stuck(worker& self, std::int64_t now) {
   std::unique_lock steal(steal_mutex_, std::try_to_lock);
   if (!steal || !steal_from(self, *victim, worker::share::all, worker::steal_max)) return false;
   steal.unlock();
-  attend();  // it took the victim's wake hints
+  attend();  // the theft has taken the victim's wake hints, and passed some on
   return true;
 }
 
@@ -296,10 +296,10 @@ bool work_stealing::take_work(worker& self) {
 }
 
 // Inside the lock, which it leaves meanwhile. True when the queue may have something.
-// Actors of this worker and of another one feed each other through a bounded mailbox. This worker
-// has nothing to do until the other one has handled a message, which takes less time than to sleep
-// and be woken. If it slept, its senders would have no home, and the receiver's worker would wake
-// each of them into its own queue, behind the receiver.
+// An actor of this worker and an actor of another worker feed each other through a bounded mailbox.
+// This worker has nothing to do until the other one has handled a message, and that takes less time
+// than to sleep and be woken. If this worker slept, its actors, the senders, would be deactivated,
+// and the receiver's worker would wake each of them into its own queue, behind the receiver.
 bool work_stealing::await_mail(worker& self) {
   self.expects_mail = false;
   // order: relaxed  its own
@@ -336,8 +336,8 @@ bool work_stealing::await_mail(worker& self) {
   return found;
 }
 
-// Takes a quarter of a backlog: what it takes stays with this worker, and more would only be taken
-// back.
+// Steals a quarter of a backlog: what is stolen stays with this worker, and more would only be
+// stolen back.
 bool work_stealing::steal_awake(worker& self, std::int64_t now) {
   worker& victim = *workers_[next_random(self.random) % workers_.size()];
   // order: relaxed  a hint
@@ -354,7 +354,7 @@ bool work_stealing::steal_awake(worker& self, std::int64_t now) {
   const auto few = static_cast<unsigned>(std::min<std::size_t>(count / 4 + 1, worker::steal_max));
   if (!steal || !steal_from(self, victim, worker::share::half, few)) return false;
   steal.unlock();
-  attend();  // it took the victim's wake hints
+  attend();  // the theft has taken the victim's wake hints, and passed some on
   return true;
 }
 
@@ -373,7 +373,7 @@ bool work_stealing::take_inbox(worker& self) {
   return true;
 }
 
-// What other threads submitted, and counted.
+// Takes runnables that other threads have submitted, and counted.
 void work_stealing::take_list(worker& self, runnable* item) {
   // order: relaxed  its own
   const bool was_busy = self.busy.load(std::memory_order_relaxed);
@@ -393,8 +393,8 @@ void work_stealing::take_list(worker& self, runnable* item) {
     put_back(item);
 }
 
-// Memory is out, and this worker's queue full: who is idle has room, or this worker itself when it
-// is done.
+// Memory is out, and this worker's queue is full: an idle worker has room, or this worker has when
+// its queue is empty.
 void work_stealing::put_back(runnable* list) noexcept {
   while (list != nullptr) {
     runnable* next = list->next;
@@ -427,8 +427,8 @@ bool work_stealing::steal_somewhere(worker& self) {
   return false;
 }
 
-// Who called this searcher has seen how long its victim's turns are. What the victim has done since
-// may say otherwise.
+// The call that made this worker a searcher told it the length of the victim's turns. What the
+// victim has done since may show another length.
 bool work_stealing::steal_by_hint(worker& self, std::int64_t now) {
   worker* const victim = std::exchange(self.victim, nullptr);
   if (victim == nullptr) return false;
@@ -447,9 +447,9 @@ bool work_stealing::is_worth_a_call(std::size_t left, std::int64_t turn_ns) noex
          (turn_ns >= stuck_ns || static_cast<std::int64_t>(left) * turn_ns >= worth_calling_ns);
 }
 
-// One for what the victim has left, and one for what this worker has taken and cannot begin at
-// once: so those who are called double each time, and the first of them that finds turns to be
-// short calls nobody.
+// Calls one sleeper for what the victim has left, and one for what this worker has taken and cannot
+// begin at once. So the number of called workers doubles each time, and the first of them that
+// finds short turns calls no other.
 void work_stealing::hand_on(worker& self) noexcept {
   worker* const victim = std::exchange(self.victim, nullptr);
   if (victim == nullptr) return;
@@ -467,7 +467,7 @@ void work_stealing::call_for(worker& victim, std::int64_t turn_ns) noexcept {
   }));
 }
 
-// What the victim has to do, by its pace since it was last looked at, or became busy.
+// How much work the victim has, by its pace since it was last looked at, or since it became busy.
 work_stealing::pace work_stealing::look_at(worker& victim, std::int64_t now,
                                            std::int64_t memory) noexcept {
   // order: relaxed (all)  hints
@@ -475,7 +475,7 @@ work_stealing::pace work_stealing::look_at(worker& victim, std::int64_t now,
   const std::int64_t span = now - victim.seen_at_ns.load(std::memory_order_relaxed);
   const std::uint64_t done = turns - victim.seen_turns.load(std::memory_order_relaxed);
   if (done == 0) {
-    // Stuck in one turn: whatever waits there is worth saving.
+    // The victim is stuck in one turn: whatever waits there is worth taking.
     return span >= stuck_ns ? pace{worth_stealing_short_ns * 1000, span, span >= rebalance_every_ns}
                             : pace{};
   }
@@ -488,14 +488,14 @@ work_stealing::pace work_stealing::look_at(worker& victim, std::int64_t now,
 
 bool work_stealing::steal_from(worker& self, worker& victim, worker::share most, unsigned at_most) {
   at_most = std::min(at_most, worker::steal_max);
-  // Room is made before, and stays: only a worker itself adopts.
+  // Room is made first, and stays: only the worker itself adopts.
   self.lock.enter();
   const bool room = self.make_room(at_most);
   self.lock.leave();
   if (!room || !victim.lock.try_revoke()) return false;
   runnable* list = nullptr;
   const unsigned taken = victim.give(self, list, most, at_most);
-  // Counted before the victim can go on and find itself idle (C1).
+  // Counted before the victim can continue and find itself idle (C1).
   // order: relaxed  its own
   if (taken != 0 && !self.busy.load(std::memory_order_relaxed)) {
     alive_.enter();
@@ -518,7 +518,7 @@ bool work_stealing::steal_from(worker& self, worker& victim, worker::share most,
 }
 
 void work_stealing::attend() noexcept {
-  // order: none  as worker::unwatched, also for those who are no workers
+  // order: none  as worker::unwatched, also on threads that are no workers
   std::atomic_signal_fence(std::memory_order_seq_cst);
   // order: relaxed  behind the fence
   if (idle_workers_.lonely().load(std::memory_order_relaxed) != 0) wake(idle_workers_.call());
@@ -528,7 +528,7 @@ bool work_stealing::nothing_left(const worker& self) const noexcept {
   if (workers_.size() == 1) return true;
   base::asymmetric::heavy();
   for (const worker* one : workers_) {
-    // order: relaxed  a hint; an idle worker has nothing (W3), only wake hints that came too late
+    // order: relaxed  a hint; an idle worker has nothing (W3) but wake hints that came too late
     if (one != &self && one->busy.load(std::memory_order_relaxed) && one->has_some_left())
       return false;
   }
@@ -536,10 +536,10 @@ bool work_stealing::nothing_left(const worker& self) const noexcept {
 }
 
 void work_stealing::show_busy(worker& self) noexcept {
-  // Its turns may be longer than before it was idle: so it rebalances by its pace from now on.
+  // Its turns may be longer than before it was idle: so its pace is measured anew from now on.
   // order: relaxed  its own
   self.rebalance_after = self.turns.load(std::memory_order_relaxed);
-  // How long it has been in its first turn is known from here on.
+  // From here it is known how long the worker has been in its first turn.
   self.awaited_turns = self.rebalance_after;
   self.awaited_at_ns = base::now_ns();
   // order: relaxed (both)  hints
@@ -565,7 +565,7 @@ void work_stealing::wake(worker* sleeper) noexcept {
   notify(*sleeper);
 }
 
-// As one searcher more, which takes nothing.
+// Enters the locks as a searcher does, but takes nothing.
 executor::not_quiet work_stealing::for_each_quiet(const std::function<void(runnable&)>& look) {
   not_quiet missed;
   std::lock_guard steal(steal_mutex_);
@@ -584,7 +584,7 @@ executor::not_quiet work_stealing::for_each_quiet(const std::function<void(runna
   return missed;
 }
 
-// What the pool's workers have counted.
+// Statistics of the pool's workers.
 
 std::size_t work_stealing::queued() const {
   std::size_t sum = 0;
@@ -612,21 +612,22 @@ std::uint64_t work_stealing::turns_done() const noexcept {
   return sum;
 }
 
-// The pool's part in I/O: who looks into the poller, and who sleeps there (docs/protocols/io.md).
+// The pool's part in I/O: which worker looks into the poller, and which sleeps there
+// (docs/protocols/io.md).
 
-// A worker that never runs dry looks into the poller by the clock: else what comes there waits as
-// long as all are busy.
+// A worker that is always busy looks into the poller from time to time: else what comes there would
+// wait for as long as all workers are busy.
 void work_stealing::poll(worker& self) {
   take_io(self, true);
-  // Who went to sleep meanwhile may have found the door shut (D2).
+  // A worker that went to sleep meanwhile may have found the door shut (D2).
   // order: relaxed  behind the door's fence
   if (idle_workers_.lonely().load(std::memory_order_relaxed) != 0 && unattended())
     wake(idle_workers_.call());
 }
 
-// Inside the lock, out of work. Who serves many connections finds the next requests here, before it
-// has put away all that defers its deactivation, which they are for: io/echo_64 gains 3 %. Where
-// I/O is rare, it is not looked at twice (io_keeps_coming).
+// Inside the lock, out of work. A worker that serves many connections finds the next requests here,
+// before it has deactivated the actors that the requests are for: io/echo_64 gains 3 %. Where I/O
+// is rare the poller is not looked at twice (io_keeps_coming).
 bool work_stealing::poll_once_more(worker& self) {
   self.lock.leave();
   self.io_keeps_coming = take_io(self, false);
@@ -646,8 +647,8 @@ bool work_stealing::take_io(worker& self, bool busy) {
   return true;
 }
 
-// What is inside belongs to this worker from here on: it is busy before any of it is in its queue
-// (C1, W3).
+// From here on this worker owns what is in the poller: it is counted as busy before any of that is
+// in its queue (C1, W3).
 void work_stealing::take_what_came(worker& self) {
   // order: relaxed  its own
   if (!self.busy.load(std::memory_order_relaxed)) {
@@ -679,7 +680,7 @@ bool work_stealing::unattended() const noexcept {
   return io != nullptr && io->door.is_open();
 }
 
-// Those who sleep already do so where no I/O comes: one of them must go inside.
+// The workers that sleep already do so where no I/O comes: one of them must go inside.
 void work_stealing::attach(poller& io) noexcept {
   // order: release  publishes the poller; pairs with the acquires of its users
   poller_.store(&io, std::memory_order_release);
@@ -687,7 +688,7 @@ void work_stealing::attach(poller& io) noexcept {
 }
 
 void work_stealing::notify(worker& one) noexcept {
-  // order: acquire  it sleeps in the poller, which it has seen
+  // order: acquire  that worker sleeps in the poller, so it has seen it
   if (one.parker.notify()) poller_.load(std::memory_order_acquire)->wake();
 }
 

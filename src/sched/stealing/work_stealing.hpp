@@ -1,11 +1,13 @@
-// work_stealing: the default policy. A queue a worker, few searchers, no wake-up without need.
+// work_stealing: the default policy. One queue for each worker, few searchers, no wake-up without
+// need.
 //
-// What a worker submits goes to its own queue. What other threads submit goes to the inbox, which
-// every worker looks at regularly. An idle worker becomes the searcher if nobody is; the searcher
-// takes from the inbox and from the workers that cannot cope. A victim keeps what it will have done
-// sooner than a searcher could fetch it, since a chain of small turns is fastest on one processor.
-// Protocols: docs/protocols/idle_workers.md (sleeping), biased_lock.md (stealing), count of
-// outstanding work.md (the end).
+// A worker that submits a runnable pushes it into its own queue. Other threads submit to the inbox,
+// at which every worker looks regularly. An idle worker becomes the searcher if there is none; the
+// searcher takes from the inbox, and from workers that have more work than they can do soon. A
+// victim keeps what it can do sooner than a searcher could fetch it, since a chain of small turns
+// is fastest on one processor.
+// Protocols: docs/protocols/idle_workers.md (sleeping), stealing.md and biased_lock.md (stealing),
+// outstanding_work.md (the end).
 #pragma once
 
 #include <atomic>
@@ -25,7 +27,7 @@ namespace troupe::sched {
 
 struct work_stealing_options {
   unsigned workers = 1;
-  std::uint64_t seed = 1;  // of the searcher's choice of victims
+  std::uint64_t seed = 1;  // for the searcher's choice of victims
 };
 
 class work_stealing final : public policy {
@@ -49,62 +51,64 @@ class work_stealing final : public policy {
  private:
   work_stealing(outstanding_work& alive, std::function<void()> out_of_work);
 
-  // A victim that needs less than this for its whole queue is left alone: it will be done before a
-  // searcher is. Turns shorter than short_turn_ns are hardly worth the cache lines that move with
-  // them.
+  // A victim whose whole queue takes less time than this is left alone: it will be done before a
+  // searcher could begin. Turns shorter than short_turn_ns are hardly worth the cache lines that
+  // move with them, so their queue must be worth worth_stealing_short_ns.
   static constexpr std::int64_t worth_stealing_ns = 30'000, short_turn_ns = 500,
                                 worth_stealing_short_ns = 300'000;
-  // A victim in one turn for longer than this is stuck in it.
+  // A victim that is in one turn for longer than this is stuck.
   static constexpr std::int64_t stuck_ns = 40'000;
-  // A searcher that has robbed one whose turns are long calls others for what it left, or cannot do
-  // at once, if that takes so long: a call costs it 12 µs.
+  // A searcher that has stolen from a victim with long turns calls others for the work that it
+  // left, or cannot do at once, if that work takes at least this time: a call costs the searcher 12
+  // µs.
   static constexpr std::int64_t worth_calling_ns = 100'000;
-  // What a searcher saw of a victim longer ago than this says nothing.
+  // What a searcher saw of a victim longer ago than this is ignored.
   static constexpr std::int64_t memory_ns = 4'000'000;
-  // The same for a busy worker's look at another one: its rounds of turns_per_rebalance turns may
-  // be long.
+  // The same for a busy worker that rebalances. Longer, since turns_per_rebalance turns may take
+  // long.
   static constexpr std::int64_t rebalance_memory_ns = 1'000'000'000;
-  // How often a busy worker compares its queue with the others'. Where there is I/O, one whose
-  // round is short does so more often: alone with a connection it would answer that a hundred times
-  // meanwhile.
+  // How often a busy worker compares its queue with the others'. Where there is I/O, a worker with
+  // a short queue compares more often: a worker that is alone with a connection would else answer
+  // it a hundred times while others wait.
   static constexpr std::int64_t rebalance_every_ns = 1'000'000, rebalance_beside_io_ns = 100'000;
-  // The imbalance that makes it act: another one's backlog is so much of its own, and so much more.
-  // Connections are to be answered alike; other actors rather stay where their data is.
+  // When it acts: another worker's backlog is at least `percent` of its own, and at least worth_ns
+  // more. Connections must be answered at an equal pace (fine); other actors should rather stay
+  // where their data is (coarse).
   struct imbalance {
     std::int64_t percent, worth_ns;
-    unsigned looks;  // at so many others
+    unsigned looks;  // at how many other workers it looks
   };
   static constexpr imbalance coarse{200, 200'000, 1}, fine{125, 40'000, 4};
-  // A worker whose actors wait for room in mailboxes awaits that for await_mail_ns before it
-  // sleeps, if their turns take awaiting_turn_ns or more. After waits in vain it leaves out the
-  // next 1, 3, at most 7.
+  // A worker whose actors wait for room in mailboxes awaits mail for await_mail_ns before it
+  // sleeps, if their turns take awaiting_turn_ns or more. After a wait in vain it skips the next
+  // wait, then the next 3, then 7.
   static constexpr std::int64_t await_mail_ns = 50'000, awaiting_turn_ns = 500;
   static constexpr unsigned vain_waits_max = 3;
   static constexpr int awake_pauses = 8;  // between two looks
-  // Meanwhile it takes a quarter of a backlog that takes so long.
+  // While it awaits mail it steals a quarter of a backlog that takes at least this time.
   static constexpr std::int64_t worth_stealing_awake_ns = 8'000;
   static constexpr unsigned turns_per_rebalance = 64;  // at most
-  // One that is in one turn for so long does nothing for those behind it. Mostly its thread has
-  // lost its processor.
+  // A worker that is in one turn for this long does nothing for the runnables behind it. In most
+  // cases its thread has lost its processor.
   static constexpr std::int64_t rescue_every_ns = 200'000;
   static constexpr int looks_max = 1'000;  // tries to find a worker outside of its lock
-  // How often a busy worker looks into the poller, if nobody sleeps there. One that serves
-  // thousands of connections runs dry before that, and then takes all that has come; 100 µs cost 4
-  // % more (io/echo_10k), and 1 ms is as good.
+  // How often a busy worker looks into the poller, if no worker sleeps there. A worker that serves
+  // thousands of connections runs out of work before that, and then takes everything that has come;
+  // 100 µs cost 4 % more (io/echo_10k), and 1 ms is as good.
   static constexpr std::int64_t poll_every_ns = 500'000;
-  // Turns between two looks that find something from other threads, while turns are quicker than
-  // that.
+  // Number of turns between two looks that find work from other threads, while turns take less than
+  // quick_turn_ns.
   static constexpr unsigned turns_a_look = 8;
   static constexpr std::int64_t quick_turn_ns = 5'000;
 
-  // The worker's life, in the order in which it is lived.
+  // A worker's life, in order.
   void work(worker& self);
   void run_queue_dry(worker& self);
   void put_away(worker& self, runnable& item, after_turn after) noexcept;
   bool housekeeping(worker& self, std::uint64_t turns);
   void rebalance(worker& self, std::int64_t now, std::uint64_t turns);
 
-  // What idle_life asks of its pool.
+  // What idle_life needs of its pool.
   friend class idle_life<work_stealing, worker>;
   // order: relaxed  the notify that follows the store makes a sleeper look; a busy worker sees it
   // soon
@@ -120,7 +124,8 @@ class work_stealing final : public policy {
   rested rest(worker& self, const std::chrono::nanoseconds* limit, bool inside) noexcept;
   void take_what_came(worker& self);
 
-  // Sources of work. True when the worker's queue got something; it is counted as busy then.
+  // Sources of work. True when the worker's queue got something; the worker is counted as busy
+  // then.
   bool take_work(worker& self);
   bool take_gift(worker& self);
   bool take_inbox(worker& self);
@@ -139,9 +144,10 @@ class work_stealing final : public policy {
   void call_for(worker& victim, std::int64_t turn_ns) noexcept;
 
   struct pace {
-    std::int64_t backlog_ns = 0;  // what the whole queue takes; 0 when that is not known yet
+    std::int64_t backlog_ns = 0;  // how long the whole queue takes; 0: not known yet
     std::int64_t turn_ns = 0;     // the mean
-    bool is_stuck = false;        // and so long in one turn that a single actor is to be taken away
+    // and for so long that even its only queued runnable should be taken away
+    bool is_stuck = false;
   };
   static pace look_at(worker& victim, std::int64_t now, std::int64_t memory = memory_ns) noexcept;
   static bool is_worth_a_call(std::size_t left, std::int64_t turn_ns) noexcept;
@@ -150,10 +156,10 @@ class work_stealing final : public policy {
 
   outstanding_work& alive_;
   std::function<void()> out_of_work_;
-  std::vector<worker*> workers_;  // from the free list
+  std::vector<worker*> workers_;  // from worker's free list
   idle_workers<worker> idle_workers_;
   inbox<runnable> inbox_;
-  // one searcher at a time: a searching one, or a busy worker that rebalances
+  // one thread at a time steals: a searcher, or a busy worker that rebalances
   std::mutex steal_mutex_;
   std::atomic<unsigned> busy_{0};
   std::atomic<bool> ending_{false};

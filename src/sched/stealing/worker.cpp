@@ -29,7 +29,7 @@ void worker::add_deferred(runnable& item) noexcept {
   item.deferred_slot = static_cast<std::int16_t>(deferred_count_++);
 }
 
-// Forgotten already. Either it goes inactive (and may be freed by that), or it is queued.
+// `item` has no slot any longer. Deactivates it, which may free it; or queues it when it has mail.
 void worker::deactivate_or_queue(runnable& item) noexcept {
   if (!is_idle(item)) return;
   if (item.type->deactivate(item)) {
@@ -51,14 +51,16 @@ void worker::deactivate_all() noexcept {
 worker::wake_hints_taken worker::take_wake_hints() noexcept {
   wake_hints_taken taken;
   const auto look = [&](runnable& item) {
-    // order: relaxed  written inside the lock of the home only; what is not ours is somebody else's
+    // order: relaxed  written inside the home's lock only; if it is not ours, it is another
+    // worker's
     worker* home_worker = item.home_worker.load(std::memory_order_relaxed);
     if (home_worker != this) {
       if (home_worker == nullptr) return;
-      home_worker->wake_hints.push(item);  // it changed hands after its sender had looked
+      // the runnable changed its worker after the sender had looked
+      home_worker->wake_hints.push(item);
       ++taken.passed_on;
     } else if (item.where == run_state::running) {
-      // its turn may have looked for mail too early: once more, when it is over
+      // its turn may have looked for mail too early: keep the hint until the turn is over
       wake_hints.push(item);
       ++taken.kept;
     } else if (is_idle(item) && item.type->pending(item)) {
@@ -81,12 +83,12 @@ std::size_t worker::for_each_quiet(const std::function<void(runnable&)>& look) {
   return residents_ - quiet;
 }
 
-// What has waited longest goes first.
+// The runnables that have waited longest are given first.
 unsigned worker::give(worker& thief, runnable*& list, share most, unsigned at_most) noexcept {
   const std::uint64_t wake_hints_before = wake_hints.pushed();
   const wake_hints_taken hinted = take_wake_hints();
   if (queue.empty()) {
-    // One that comes meanwhile is not in this sum.
+    // A hint that comes meanwhile is not in this sum.
     // order: relaxed  a hint
     vain_wake_hints_.store(wake_hints_before + hinted.kept, std::memory_order_relaxed);
   }
@@ -110,10 +112,10 @@ unsigned worker::give(worker& thief, runnable*& list, share most, unsigned at_mo
 
 namespace {
 
-// Never destroyed: threads may end after the program's statics.
+// Never destroyed: threads may end after the program's static objects.
 struct free_list {
   std::mutex mutex;
-  std::vector<worker*> free;  // has room for all that were ever made
+  std::vector<worker*> free;  // has room for all workers that were ever made
   std::size_t made = 0;
   static free_list& get() {
     static free_list& instance = *new free_list;
