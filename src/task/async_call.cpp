@@ -9,7 +9,7 @@ namespace troupe::tasks {
 void async_call::cancel() noexcept {
   cancelled = true;
   const bool was_busy = std::exchange(busy, true);
-  // Else what it waits for is on its way.
+  // If the detach fails, what the call waits for has come already.
   if (suspension* one = awaited;
       one != nullptr && one->act(one, nullptr, sched::message_act::detach) != nullptr) {
     one->ended = outcome::cancelled;
@@ -38,7 +38,7 @@ const char* suspension::arrive(suspension& self, sched::message_act act) noexcep
     // acquire below
     self.reclaimable.store(true, std::memory_order_release);
   } else if (act == sched::message_act::reclaim) {
-    // order: acquire  whoever ended it is done with it; pairs with the release above
+    // order: acquire  the thread that ended the wait is done with it; pairs with the release above
     for (int spin = 0; !self.reclaimable.load(std::memory_order_acquire); ++spin)
       base::std_atomics::wait_a_little(spin);
     self.end();

@@ -11,7 +11,7 @@ struct event::state {
   std::mutex mutex;
   bool set = false;
   std::vector<promise<>> waiting;
-  std::size_t prune_at = 16;  // waiters; those that gave up go then
+  std::size_t prune_at = 16;  // at this number of waiters wait() removes those that gave up
 };
 
 event::event() : state_(std::make_shared<state>()) {}
@@ -54,7 +54,7 @@ future<> event::wait() const {
   return later;
 }
 
-// order: relaxed  nobody else knows it yet
+// order: relaxed  no other thread knows it yet
 latch::latch(std::size_t count) : left_(std::make_shared<std::atomic<std::size_t>>(count)) {
   if (count == 0) opened_.set();
 }
@@ -64,7 +64,7 @@ void latch::count_down(std::size_t by) const {
   std::size_t seen = left_->load(std::memory_order_relaxed);
   do {
     if (by > seen) throw usage_error("troupe: latch::count_down: by more than is left");
-    // order: acq_rel  who waits sees what all did that counted down: the last one passes it on;
+    // order: acq_rel  a waiter sees what all did that counted down: the last one passes it on;
     // relaxed: only compared
   } while (!left_->compare_exchange_weak(seen, seen - by, std::memory_order_acq_rel,
                                          std::memory_order_relaxed));

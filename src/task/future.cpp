@@ -18,10 +18,11 @@ bool future_wait::suspend(coroutine& who) {
     return false;
   }
   if (ask_link* const asked = of_->asked) {
-    // order: relaxed  for messages; whoever follows the chain of askers reads it at any time
+    // order: relaxed  for messages; a thread that follows the chain of askers may read it at any
+    // time
     std::atomic_ref(asked->at).store(who.awaits_at, std::memory_order_relaxed);
-    // Of the call that asked itself, and alone: of what another task awaits, or what others may
-    // outrun, only the search knows enough.
+    // Only when the call that asked waits itself, and for this alone. If another task awaits the
+    // answer, or the wait is one of several side by side, only the search knows enough.
     const bool by_asker = asked->by_turn && group::awaits(*who.in) == nullptr &&
                           who.in->answers == asked->parent &&
                           (asked->asker == nullptr || asked->asker == who.in->actor);
@@ -32,8 +33,8 @@ bool future_wait::suspend(coroutine& who) {
     }
   }
   const call_host& at = *who.in->at;
-  // order: relaxed  a search that begins now comes too early for this wait; who parks the actor
-  // asks again
+  // order: relaxed  a search that begins now comes too early for this wait; the thread that parks
+  // the actor asks again
   if (!limited && !at.searched_soon->load(std::memory_order_relaxed)) [[unlikely]]
     at.search_soon(who.in->actor);
   begin(who);
@@ -84,10 +85,11 @@ void future_wait::on_resolved(observer& self) noexcept {
   static_cast<future_wait&>(self).over(outcome::arrived);
 }
 
-// By a timer or a stop, on any thread. Whoever detaches the wait from the result has ended it.
+// Called by a timer or a stop, on any thread. The thread that detaches the wait from the result has
+// ended it.
 void future_wait::end_early(outcome how) noexcept {
   if (!of_->detach(*this)) return;
-  give_up();  // the turn goes on without the answer
+  give_up();  // the turn continues without the answer
   over(how);
 }
 
@@ -99,8 +101,8 @@ bool limited_suspension::suspend(coroutine& who, std::chrono::nanoseconds at_mos
   }
   limited = at_most != std::chrono::nanoseconds::max() || stop.stop_possible();
   if (!future_wait::suspend(who)) return false;
-  // From here on the wait may be over at any time; but not gone, for its coroutine goes on after
-  // this turn.
+  // From here on the wait may be over at any time. But `this` stays alive, since its coroutine
+  // resumes only after this turn.
   try {
     if (at_most != std::chrono::nanoseconds::max()) {
       timers& clock = *who.in->at->clock;
@@ -109,7 +111,7 @@ bool limited_suspension::suspend(coroutine& who, std::chrono::nanoseconds at_mos
     }
     if (stop.stop_possible()) stop_.emplace(stop, on_stop{*this});
   } catch (...) {
-    if (!of_->detach(*this)) return true;  // the result is on its way
+    if (!of_->detach(*this)) return true;  // the result has come already
     forget();
     throw;
   }

@@ -7,11 +7,11 @@
 namespace troupe::tasks {
 namespace {
 
-// A lane's word: the number of the thread, and whether it is in run(). 0 is a free lane.
+// A lane's word: the number of the thread, and whether the thread is in run(). 0: the lane is free.
 constexpr std::uint64_t in_run = 1;
 constexpr unsigned thread_shift = 1;
 
-constinit std::array<std::atomic<std::uint64_t>, 256> lanes{};  // the first is nobody's
+constinit std::array<std::atomic<std::uint64_t>, 256> lanes{};  // lane 0 is never used
 
 struct search_hook {
   void (*search)(void* context) noexcept = nullptr;
@@ -31,7 +31,7 @@ constexpr auto between_looks = std::chrono::milliseconds(1);
 
 constinit thread_local std::uint64_t own_number = 0;
 
-// From 1 on; never the same for two threads.
+// The calling thread's number, from 1 on; no two threads have the same.
 std::uint64_t own_thread() noexcept {
   static constinit std::atomic<std::uint64_t> last{0};
   // order: relaxed  a number; publishes nothing
@@ -44,8 +44,7 @@ std::uint64_t own_thread() noexcept {
 std::uint8_t main_lanes::claim() noexcept {
   for (unsigned lane = 1; lane < lanes.size(); ++lane) {
     std::uint64_t expected = 0;
-    // order: relaxed (both)  who carries the number has it from the runtime, which is published
-    // later
+    // order: relaxed (both)  a result's number comes from its runtime, which is published later
     if (lanes[lane].compare_exchange_strong(expected, own_thread() << thread_shift,
                                             std::memory_order_relaxed, std::memory_order_relaxed)) {
       return static_cast<std::uint8_t>(lane);
@@ -54,7 +53,7 @@ std::uint8_t main_lanes::claim() noexcept {
   return 0;
 }
 
-// order: relaxed  nobody carries the number any more (L1)
+// order: relaxed  no result carries the number any longer (L1)
 void main_lanes::give_back(std::uint8_t lane) noexcept {
   if (lane != 0) lanes[lane].store(0, std::memory_order_relaxed);
 }
@@ -82,7 +81,8 @@ void main_lanes::enter(std::uint8_t lane) noexcept {
 
 void main_lanes::leave(std::uint8_t lane) noexcept {
   // order: release  what was handled in run() is seen by who finds nobody in it; pairs with
-  // belongs_to/acquire
+  // order: release  what was handled in run() is seen by a thread that finds nobody in it; pairs
+  // with belongs_to/acquire
   if (lane != 0) lanes[lane].store(own_thread() << thread_shift, std::memory_order_release);
 }
 
@@ -94,7 +94,7 @@ bool main_lanes::belongs_to(std::uint8_t lane, std::uint64_t thread) noexcept {
 }
 
 bool main_lanes::is_run_by(std::uint8_t lane, std::uint64_t thread) noexcept {
-  // order: relaxed  of the calling thread, or a hint
+  // order: relaxed  the calling thread's own, or a hint
   return lane != 0 &&
          lanes[lane].load(std::memory_order_relaxed) == ((thread << thread_shift) | in_run);
 }
@@ -116,7 +116,8 @@ bool main_lanes::waits_for_itself(std::uint8_t lane) noexcept {
   const auto last = std::chrono::steady_clock::now() + time_to_call_run();
   while (belongs_to(lane, self)) {
     if (is_run_by(lane, self) || std::chrono::steady_clock::now() >= last) return true;
-    std::this_thread::sleep_for(between_looks);  // sleeps: run() tells nobody that it begins
+    // sleeps: run() tells no other thread that it begins
+    std::this_thread::sleep_for(between_looks);
   }
   return false;
 }

@@ -1,17 +1,18 @@
-// one_shot: the word between the one that resolves a result and its taker, the one that may wait
-// for it.
+// one_shot: the word shared by the resolver of a result and its taker, which may wait for it.
 //
-//   0         not resolved, nobody waits
-//   observer  not resolved, this one waits
-//   1         resolved
-//   2         not resolved, and nobody will take it: not yet, or not any more
+//   0        not resolved, and nobody waits
+//   observer not resolved, and this observer waits
+//   1        resolved
+//   2        not resolved, and nobody will take it: there is no taker yet, or the taker has left
 //
-// Either side touches the result for the last time by resolve() or leave(), and one of the two is
-// told to free it. Invariants
+// Each side touches the result for the last time by resolve() or leave(), and one of the two is
+// told to free it.
+// Invariants
 //   O1  the result is whole before the word says resolved, and whoever sees that sees the result.
 //   O2  an observer that attached is told exactly once, unless detach() gave it back.
 //   O3  an observer that attach() refused, or that detach() gave back, is never touched by the
-//   resolver. O4  the result is freed once, by whoever is the last to touch it.
+//       resolver.
+//   O4  the result is freed once, by the side that touches it last.
 #pragma once
 
 #include <cstdint>
@@ -26,12 +27,12 @@ class one_shot {
  public:
   explicit one_shot(Word& word) noexcept : word_(word) {}
 
-  static constexpr std::uintptr_t done = 1, untaken = 2;  // the latter is what the word is at first
+  static constexpr std::uintptr_t done = 1, untaken = 2;  // a word starts as `untaken`
 
   // order: acquire  sees the result (O1); pairs with resolve/acq_rel
   bool resolved() const noexcept { return word_.load(std::memory_order_acquire) == done; }
 
-  // False when it is resolved already.
+  // False when the result is resolved already.
   bool attach(Observer& waiting) noexcept {
     std::uintptr_t seen = 0;
     // order: release  publishes the observer to resolve/acq_rel; acquire: sees the result (O1)
@@ -42,7 +43,7 @@ class one_shot {
     return false;
   }
 
-  // True when the observer waits no more. False: the resolver tells it, or has told it.
+  // True when the observer does not wait any longer. False: the resolver tells it, or has told it.
   bool detach(Observer& waiting) noexcept {
     std::uintptr_t seen = as_word(waiting);
     // order: acquire  when it fails the result may be looked at (O1)
@@ -50,26 +51,26 @@ class one_shot {
   }
 
   struct resolved_for {
-    Observer* observer;  // to be told, or null
-    bool last;           // nobody takes the result: the caller frees it (O4)
+    Observer* observer;  // must be told, if not null
+    bool last;           // nobody takes the result: the caller must free it (O4)
   };
   // The result is there.
   resolved_for resolve() noexcept {
-    // order: acq_rel  publishes the result (O1); sees the observer whole, and what the taker did
-    // that has left (O4)
+    // order: acq_rel  publishes the result (O1); sees the observer whole, and what a taker that has
+    // left did (O4)
     const std::uintptr_t seen = word_.exchange(done, std::memory_order_acq_rel);
     TROUPE_REQUIRE(seen != done, "O1");
     if (seen == untaken) return {nullptr, true};
     return {reinterpret_cast<Observer*>(seen), false};
   }
 
-  // The taker goes; no observer of its is attached. True when it is resolved: then the caller frees
-  // it (O4).
+  // The taker leaves; none of its observers is attached. True when the result is resolved: then the
+  // caller must free it (O4).
   bool leave() noexcept {
     if (resolved()) return true;
     std::uintptr_t seen = 0;
-    // order: release  what the taker did is seen by the one that frees it (O4); acquire: as
-    // resolved()
+    // order: release  what the taker did is seen by the side that frees the result (O4); acquire:
+    // as resolved()
     if (word_.compare_exchange_strong(seen, untaken, std::memory_order_release,
                                       std::memory_order_acquire))
       return false;

@@ -1,4 +1,4 @@
-// running_call: what the task layer asks of the actor whose turn it is
+// running_call: what the task layer needs of the actor whose turn it is
 // (src/actor/turn/async_calls.cpp).
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace troupe::tasks {
 
-// In a turn: the call whose coroutines run from now on, or null; gives the one before.
+// In a turn: sets the call whose coroutines run from now on, or null; returns the one before.
 async_call* exchange_running(async_call* call) noexcept;
 
 }  // namespace troupe::tasks

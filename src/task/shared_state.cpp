@@ -28,7 +28,7 @@ struct blocked : observer {
     told = true;
     changed.notify_one();
   }
-  // By who has detached it from the state.
+  // By the thread that has detached it from the state.
   void refuse(std::string&& with) noexcept {
     std::lock_guard lock(mutex);
     text = std::move(with);
@@ -38,11 +38,11 @@ struct blocked : observer {
   std::mutex mutex;
   std::condition_variable changed;
   bool told = false, refused = false;
-  std::string text;  // of what refused it
+  std::string text;  // of the refusal
 };
 
 // Threads that run jobs, or the main thread's part of a runtime, while they are blocked without a
-// limit.
+// time limit.
 struct enlisted_thread {
   blocked_thread seen;
   shared_state& state;
@@ -81,7 +81,8 @@ class enlisted {
     *self_.link = self_.next;
     if (self_.next != nullptr) self_.next->link = self_.link;
   }
-  // Another thread has had the time to call run() in its place.
+  // Other threads have had enough time to call run(): from now on this thread counts as the one
+  // that would.
   void be_main_thread() noexcept {
     std::lock_guard lock(blocked_list::get().mutex);
     self_.seen.main_thread = main_lanes::this_thread();
@@ -105,7 +106,8 @@ constexpr unsigned nested_calls_max = 64;
 
 struct nested {
   unsigned depth = 0;
-  nested_observer *first = nullptr, *last = nullptr;  // to be called by the one at the limit
+  // observers that the call at the limit must tell
+  nested_observer *first = nullptr, *last = nullptr;
 };
 constinit thread_local nested under_way;
 
@@ -158,7 +160,7 @@ TROUPE_NOINLINE void forget_parent(ask_link& of) noexcept {
 }  // namespace
 
 void ask_link::lock() const noexcept {
-  // order: acquire  sees what the one before did; pairs with unlock/release
+  // order: acquire  sees what the holder before did; pairs with unlock/release
   for (int spin = 0; locked.exchange(true, std::memory_order_acquire); ++spin)
     base::std_atomics::wait_a_little(spin);
 }
@@ -170,7 +172,7 @@ std::uint64_t for_each_blocked(void* context, void (*look)(void* context, const 
   return all.last_number;
 }
 
-// The thread stays in the list until the mutex is free.
+// The waiting thread stays in the list until the mutex is free.
 bool refuse_blocked(std::uint64_t number, std::string&& text) noexcept {
   blocked_list& all = blocked_list::get();
   std::lock_guard lock(all.mutex);
@@ -184,13 +186,13 @@ bool refuse_blocked(std::uint64_t number, std::string&& text) noexcept {
 }
 
 std::uint8_t lane_of(const shared_state& of) noexcept {
-  // order: relaxed  what a run() wrote is seen by who finds nobody in it; else it says no more than
-  // that it was not handled yet
+  // order: relaxed  what a run() wrote is seen by a thread that finds nobody in run(); otherwise an
+  // old value says only that the ask was not handled yet
   return of.asked == nullptr ? of.main_lane : of.asked->main_lane.load(std::memory_order_relaxed);
 }
 
 void shared_state::be_done() noexcept {
-  // order: acquire  as drop_ref; nobody makes this one a parent any more
+  // order: acquire  as drop_ref; no thread makes this state a parent any longer
   if (asked != nullptr && asked->parent != nullptr && refs.load(std::memory_order_acquire) != 1)
       [[unlikely]]
     forget_parent(*asked);
@@ -201,9 +203,10 @@ void shared_state::be_done() noexcept {
 void shared_state::add_ref() noexcept { refs.fetch_add(1, std::memory_order_relaxed); }
 
 void shared_state::drop_ref() noexcept {
-  // order: acquire  the only one left: sees what the others did
+  // order: acquire  the only ref left: sees what the other holders did
   if (refs.load(std::memory_order_acquire) != 1) {
-    // order: acq_rel  what its holder did is seen by the one that frees it; pairs with itself
+    // order: acq_rel  what this holder did is seen by the holder that frees the state; pairs with
+    // itself
     if (refs.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   }
   free(*this, false);
@@ -213,8 +216,8 @@ namespace {
 
 constexpr auto longest_between_looks = std::chrono::nanoseconds(std::chrono::hours(1));
 
-// Whether only run() on the calling thread can resolve it. It may have been handled meanwhile, and
-// forwarded.
+// Whether only run() on the calling thread can resolve the state. The lane is read twice: the ask
+// may have been handled and forwarded in between.
 bool is_own_to_run(const shared_state& of,
                    bool (*owns)(std::uint8_t lane, std::uint64_t thread) noexcept) noexcept {
   const auto lane = [&] { return lane_of(of); };
@@ -228,8 +231,8 @@ bool is_own_to_run(const shared_state& of,
       "call run() first, or co_await the future in a task");
 }
 
-// A thread that has made a runtime or called run() looks now and then whether it waits for itself:
-// at once when it is in run(), else when another thread has had the time to call it.
+// A thread that has made a runtime or called run() checks whether it waits for itself: at once when
+// it is in run(), else each time after other threads have had enough time to call run().
 void wait_without_limit(shared_state& of) {
   if (is_own_to_run(of, &main_lanes::is_run_by)) throw_waits_for_itself();
   blocked here;
@@ -267,7 +270,7 @@ bool shared_state::wait(std::chrono::nanoseconds at_most) {
   blocked here;
   if (!attach(here)) return true;
   std::unique_lock lock(here.mutex);
-  // Now and that must be a time that there is.
+  // The present plus that must be a representable time.
   const auto longest = std::chrono::steady_clock::time_point::max() -
                        std::chrono::steady_clock::now() - std::chrono::hours(24);
   const auto span =
@@ -275,7 +278,7 @@ bool shared_state::wait(std::chrono::nanoseconds at_most) {
   if (here.changed.wait_for(lock, span, [&] { return here.told; })) return true;
   lock.unlock();
   if (detach(here)) return false;
-  lock.lock();  // it is just being told
+  lock.lock();  // the resolver is telling it now
   here.changed.wait(lock, [&] { return here.told; });
   return true;
 }

@@ -11,8 +11,9 @@ namespace {
 
 #if !TROUPE_PLAIN_BLOCKS
 
-// Frames that are too large for the block pool: a thread keeps the last ones that it freed, a few
-// of each size. Rejected: larger blocks in the pool, whose batches would be of 256 KiB and more.
+// Frames that are too large for the block pool: each thread keeps the last ones that it freed, a
+// few of each size. Rejected: larger blocks in the pool, whose batches would then have 256 KiB and
+// more.
 constexpr std::size_t step_bytes = 128, frame_bytes_max = 4096, kept_most = 16;
 constexpr std::size_t classes = (frame_bytes_max - memory::block_bytes_max) / step_bytes;
 
@@ -21,7 +22,7 @@ struct kept_frames {
   std::size_t count = 0;
 };
 constinit thread_local std::array<kept_frames, classes> kept{};
-// the thread's own objects are destroyed: nothing is kept any more
+// the thread's objects have been destroyed: frames are kept no longer
 constinit thread_local bool ended = false;
 
 struct thread_end {
@@ -38,7 +39,7 @@ struct thread_end {
 };
 thread_local thread_end at_thread_end;
 
-// of those that are no blocks
+// of frames that are larger than a block
 constexpr bool is_kept(std::size_t bytes) noexcept { return bytes <= frame_bytes_max; }
 constexpr std::size_t class_of(std::size_t bytes) noexcept {
   return (bytes - memory::block_bytes_max - 1) / step_bytes;

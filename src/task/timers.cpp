@@ -29,11 +29,11 @@ void timers::arm(timer& one, std::int64_t due_ns) {
   if (has_thread_ && !thread_.joinable() && !ending_)
     thread_ = std::thread([this] { keep_time(); });
   one.due_tick = wheel::tick_of(due_ns);
-  // A wheel that was empty for long is not behind.
+  // A wheel that has been empty for long has not been advanced: catch up first.
   if (wheel_.empty()) wheel_.advance(clock_() / wheel::tick_ns);
   wheel_.insert(one);
   if (!one.weak && armed_++ == 0) keep_alive_(true);
-  if (one.due_tick >= sleeps_until_) return;  // or awake, and about to look
+  if (one.due_tick >= sleeps_until_) return;  // or the thread is awake, and will look
   sleeps_until_ = 0;                          // one notification is enough
   lock.unlock();
   changed_.notify_one();
@@ -58,7 +58,7 @@ bool timers::cancel(timer& one) noexcept {
   return false;
 }
 
-// Outside of the lock.
+// The timer's function runs outside of the lock.
 void timers::expire_one(timer& one, std::unique_lock<std::mutex>& lock) {
   expiring_ = &one;
   const bool weak = one.weak;
@@ -68,7 +68,7 @@ void timers::expire_one(timer& one, std::unique_lock<std::mutex>& lock) {
   lock.lock();
   expiring_ = nullptr;
   changed_.notify_all();
-  // Counted until now: what it woke is counted itself.
+  // The timer is counted until here: what it woke is counted itself by now.
   if (!weak && --armed_ == 0) keep_alive_(false);
 }
 
@@ -139,7 +139,7 @@ bool sleep_suspension::suspend(coroutine& who) {
   }
   this->who = &who;
   arm(*in.at->clock, *this, due_in(*in.at->clock, std::chrono::nanoseconds(due_tick)));
-  enlist(who);  // when it is over already, this turn is still to end before it goes on
+  enlist(who);  // if the sleep is over already, this turn still ends before the task resumes
   return true;
 }
 
@@ -167,7 +167,7 @@ bool yield_wait::suspend(coroutine& awaiting) noexcept {
   return true;
 }
 
-// It is on its way already: nobody can detach it.
+// It cannot be detached: it resumes after this turn in any case.
 const char* yield_wait::act_on(sched::message* base, void*, sched::message_act act) {
   if (act == sched::message_act::describe) return "yield";
   if (act == sched::message_act::detach) return nullptr;

@@ -1,6 +1,6 @@
 // timers: keeps the time of one runtime: a wheel, and a thread that sleeps until something is due.
 //
-// The thread is its own, so that no long handler delays a timer; it is started by the first one.
+// The thread does nothing else, so that no long handler delays a timer; the first timer starts it.
 // Under the simulated policy there is no thread: the simulation moves the clock when nothing else
 // is left to do.
 #pragma once
@@ -21,13 +21,13 @@ namespace troupe::tasks {
 
 class timers {
  public:
-  // The end of time: a simulation that comes to it goes on, and what is a little later must be a
-  // time, too.
+  // The largest time. A simulation that reaches it continues, and a little later must still be a
+  // representable time: hence one day less than the maximum.
   static constexpr std::int64_t last_ns =
       INT64_MAX - std::chrono::nanoseconds(std::chrono::hours(24)).count();
 
-  // `clock`: nanoseconds that never go back. `keep_alive`: the first timer is armed (true), the
-  // last one is gone (false).
+  // `clock`: nanoseconds that never go back. `keep_alive`: called with true when the first timer is
+  // armed, with false when the last one is gone.
   timers(std::function<std::int64_t()> clock, std::function<void(bool)> keep_alive,
          bool has_thread);
   ~timers();
@@ -35,10 +35,11 @@ class timers {
 
   void arm(timer& one, std::int64_t due_ns);
   bool cancel(timer& one) noexcept;
-  // The same, without a wait for its function: for a timer that keeps itself alive.
+  // As cancel, but does not wait for the timer's function to return: for a timer that keeps itself
+  // alive.
   bool take_back(timer& one) noexcept;
-  // Within the lock, and only while it has not expired and does not: whoever it wakes sees what
-  // `change` did.
+  // Runs `change` inside the lock if the timer is armed, and so has not begun to expire: what the
+  // timer wakes later sees what `change` did.
   template <class Change>
   bool while_armed(const timer& one, Change change) {
     std::lock_guard lock(mutex_);
@@ -46,13 +47,13 @@ class timers {
     change();
     return true;
   }
-  // Those that are armed, within the lock, until `look` returns false.
+  // Calls `look` for each armed timer, inside the lock, until `look` returns false.
   template <class Look>
   void for_each(Look look) {
     std::lock_guard lock(mutex_);
     wheel_.for_each(look);
   }
-  // Takes those back that `are` says, as a list by `next`.
+  // Disarms the timers for which `are` is true, and returns them as a list linked by `next`.
   template <class Are>
   timer* take_back_all(Are are) {
     std::lock_guard lock(mutex_);
@@ -68,15 +69,16 @@ class timers {
   std::int64_t now_ns() const { return clock_(); }
   struct counts {
     std::size_t armed = 0;
-    std::int64_t strong = 0;  // of these: they keep the program alive
+    std::int64_t strong = 0;  // of these, those that keep the program alive
   };
-  // Without `but`, if that is armed.
+  // Does not count `but`, if that is armed.
   counts count(const timer* but = nullptr);
 
-  // Without a thread: when the next timer may be due, if there is one; expires what is due now.
+  // For a runtime without the thread: when the next timer may be due, if there is one; and expiring
+  // what is due now.
   std::optional<std::int64_t> next_ns();
   void expire();
-  // After shut_down: expires what is armed, whatever its time.
+  // After shut_down: expires all armed timers, whatever their times.
   void expire_all();
 
  private:
@@ -92,7 +94,8 @@ class timers {
   std::condition_variable changed_;
   wheel wheel_;
   std::int64_t armed_ = 0;
-  std::int64_t sleeps_until_ = 0;    // a tick; the thread wakes then by itself
+  // a tick; until then the thread sleeps unless it is notified. 0: the thread is awake
+  std::int64_t sleeps_until_ = 0;
   const timer* expiring_ = nullptr;  // its function is running
   bool ending_ = false;
   std::thread thread_;

@@ -1,11 +1,13 @@
-// wheel: timers by the time when they are due, in a hierarchy of slots.
+// wheel: timers sorted by when they are due, in a hierarchy of slots.
 //
 // Level n has 64 slots of 64^n ticks each. A timer lies in the lowest level on which its time and
-// the present differ; when its slot comes round it moves down, or is due. A tick is 65,536 ns, and
-// eight levels reach as far as 63 bits of nanoseconds do: 292 years. Threads: the caller's lock
-// guards all of it. Cost: insert and remove a few instructions. Invariants
-//   T1  a timer is due no earlier than its time, and no more than a tick after it, if advance() is
-//   called then. T2  next_tick() is never later than the time of the first timer.
+// the present differ; when the present reaches its slot the timer moves down, or is due. A tick is
+// 65,536 ns, and eight levels reach as far as 63 bits of nanoseconds do: 292 years. Threads: the
+// caller's lock guards all of it. Cost: insert and remove take a few instructions.
+// Invariants
+//   T1  a timer is due no earlier than its time, and at most one tick after it, if advance() is
+//       called then.
+//   T2  next_tick() is never later than the time of the first timer.
 #pragma once
 
 #include <array>
@@ -24,7 +26,7 @@ class wheel {
   bool empty() const noexcept { return count_ == 0; }
   std::size_t count() const noexcept { return count_; }
 
-  // The first tick that does not lie before the time.
+  // The first tick that is not before the time.
   static std::int64_t tick_of(std::int64_t due_ns) noexcept {
     return due_ns <= 0 ? 0 : due_ns / tick_ns + (due_ns % tick_ns != 0 ? 1 : 0);
   }
@@ -41,8 +43,8 @@ class wheel {
     one.is = timer::state::idle;
   }
 
-  // When advance() has something to do next; `never` when nothing is armed. May come before
-  // anything is due.
+  // When advance() has something to do next; `never` when no timer is armed. May come before any
+  // timer is due.
   std::int64_t next_tick() const noexcept {
     if (due_ != nullptr) return now_;
     for (unsigned level = 0; level < levels; ++level) {
@@ -51,7 +53,7 @@ class wheel {
     return never;
   }
 
-  // The present is `tick`; what has become due can be taken.
+  // Sets the present to `tick`; timers that are due by then can be taken.
   void advance(std::int64_t tick) noexcept {
     for (;;) {
       const std::int64_t at = next_of_slots();
@@ -62,11 +64,11 @@ class wheel {
     if (tick > now_) now_ = tick;
   }
 
-  // The next one that is due, oldest slot first; null when there is none. It is not the wheel's any
-  // more.
+  // Takes the next timer that is due, oldest slot first; null when there is none. The timer is out
+  // of the wheel then.
   timer* take_due() noexcept { return due_ == nullptr ? nullptr : &take(*due_); }
 
-  // Until `look` returns false; it may remove the one that it is shown.
+  // Calls `look` for each timer until it returns false; `look` may remove the timer that it gets.
   template <class Look>
   void for_each(Look look) {
     if (!for_each_of(due_, look)) return;
@@ -75,7 +77,7 @@ class wheel {
     }
   }
 
-  // One of all, whatever its time; null when there is none.
+  // Takes any timer, whatever its time; null when there is none.
   timer* take_any() noexcept {
     if (due_ != nullptr) return take_due();
     for (timer* head : heads_) {
@@ -145,7 +147,7 @@ class wheel {
 
   std::int64_t next_tick_of(unsigned level) const noexcept {
     if (filled_[level] == 0) return never;
-    // All of a level's timers lie in the present round of it, behind the present slot.
+    // All timers of a level lie in its present round, after the present slot.
     const std::int64_t round =
         level + 1 < levels ? (now_ >> shift_of(level + 1)) << shift_of(level + 1) : 0;
     return round + (static_cast<std::int64_t>(std::countr_zero(filled_[level])) << shift_of(level));
@@ -159,7 +161,7 @@ class wheel {
     return first;
   }
 
-  // The slots that begin at the present: their timers move down, or are due.
+  // Empties the slots that begin at the present: their timers move down, or are due.
   void cascade() noexcept {
     for (unsigned level = levels; level-- > 0;) {
       if (next_tick_of(level) != now_) continue;

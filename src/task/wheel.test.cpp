@@ -24,15 +24,15 @@ struct alarm final : timer {
   std::int64_t due_ns = 0;
 };
 
-// Never inline: g++ 12 then takes ticks beyond the range for possible.
+// Never inline: g++ 12 would then assume that ticks beyond the range are possible.
 TROUPE_NOINLINE void arm(wheel& in, alarm& one, std::int64_t due_ns) {
   one.due_ns = due_ns;
   one.due_tick = wheel::tick_of(due_ns);
   in.insert(one);
 }
 
-// Goes from one next_tick() to the next until something is due. How many steps that took; it is due
-// at `now`.
+// Goes from one next_tick() to the next until something is due, at `now`. Returns the number of
+// steps.
 unsigned steps_to_due(wheel& in, std::int64_t& now) {
   for (unsigned steps = 0;; ++steps) {
     const std::int64_t next = in.next_tick();
@@ -63,7 +63,8 @@ TEST(wheel, an_empty_wheel_has_nothing_to_do) {
   }
 }
 
-// Each timer alone, around each border of a slot or a level, with the wheel around it, too.
+// Each timer alone, around each border of a slot or a level, with the wheel's present around it,
+// too.
 TEST(wheel, it_is_due_at_its_very_tick_at_all_borders) {
   std::vector<std::int64_t> borders;
   for (unsigned level = 0; level < levels; ++level) {
@@ -136,7 +137,7 @@ TEST(wheel, a_wheel_that_has_long_been_behind_is_not_early) {
        {std::int64_t{1}, std::int64_t{63}, std::int64_t{64}, day / tick, 3'000 * day / tick}) {
     wheel clock;
     alarm far, near;
-    arm(clock, far, 20'000 * day);  // so that it is not empty: nobody has advanced it meanwhile
+    arm(clock, far, 20'000 * day);  // so that it is not empty: it is not advanced meanwhile
     arm(clock, near, (idle + 7) * tick);
     clock.advance(idle);
     EXPECT_EQ(clock.take_due(), nullptr);
@@ -161,7 +162,7 @@ TEST(wheel, those_who_are_due_can_still_be_removed) {
       EXPECT_EQ(all[i].is, timer::state::due);
       if ((removed >> i & 1) != 0) clock.remove(all[i]);
     }
-    arm(clock, later, 0);  // behind the others, wherever their end is by now
+    arm(clock, later, 0);  // behind the others, wherever the end of the list is by now
     std::vector<timer*> found;
     while (timer* one = clock.take_due()) found.push_back(one);
     for (unsigned i = 0; i < 3; ++i) {
@@ -175,7 +176,7 @@ TEST(wheel, those_who_are_due_can_still_be_removed) {
   }
 }
 
-// The wheel beside a sorted list that does the same.
+// Compares the wheel with a sorted list that does the same.
 class both {
  public:
   explicit both(std::uint64_t seed) : random_(seed) {
@@ -209,7 +210,7 @@ class both {
   std::size_t pick(std::size_t below) {
     return std::uniform_int_distribution<std::size_t>(0, below - 1)(random_);
   }
-  // As many of each order of magnitude.
+  // As many timers of each order of magnitude.
   std::int64_t span(std::int64_t most) {
     const double exponent =
         std::uniform_real_distribution<double>(0, std::log2(static_cast<double>(most)))(random_);
@@ -246,8 +247,8 @@ class both {
     const auto how = pick(10);
     if (how == 0) return advance_to(now_ns_ + span(2 * day));
     if (how < 3 || armed_.empty()) return advance_to(now_ns_ + span(10 * second));
-    // To the next visit, to the first one that is due, or just in front of that; in small steps
-    // when it is far.
+    // To the next visit, to the first timer that is due, or just before that; in small steps when
+    // it is far.
     const std::int64_t first = time_of(armed_.begin()->first);
     const std::int64_t to = how < 6 ? time_of(wheel_.next_tick()) : how < 8 ? first : first - 1;
     advance_to(std::clamp(to, now_ns_, now_ns_ + span(day)));
@@ -275,7 +276,7 @@ class both {
       return;
     }
     ASSERT_LE(next, std::max(armed_.begin()->first, now_ns_ / tick)) << "T2";
-    // It asks for a visit now only for what is due.
+    // The wheel asks for a visit at the present only for what is due.
     if (armed_.begin()->first <= now_ns_ / tick) return;
     ASSERT_GT(next, now_ns_ / tick);
   }
@@ -300,8 +301,8 @@ TEST(wheel, four_hundred_days_are_as_a_sorted_list_keeps_them) {
   }
 }
 
-// Whoever sleeps until next_tick() wakes a few times for each timer, however far it is, and not for
-// empty slots.
+// A thread that sleeps until next_tick() wakes a few times for each timer, however far that is, and
+// not for empty slots.
 TEST(wheel, the_visits_are_bounded_by_the_timers_and_not_by_the_time) {
   wheel clock;
   std::vector<std::unique_ptr<alarm>> all;

@@ -12,12 +12,14 @@ namespace troupe::tasks {
 
 branch::branch(group& within, coroutine& task) : async_call(within), of(within), root(task) {}
 
-// The group that the async call is a branch of; null for a call.
+// The group of which this async call is a branch; null when it is a call of its own.
 group* group::around(const async_call& of) noexcept {
   return of.at->resume == &resume_branch ? &static_cast<const branch&>(of).of : nullptr;
 }
 
-// What `act` does to this group it does to those within it by their own calls of this.
+// Groups nest, and so would these calls: a group in a branch of a group calls `act` inside the
+// outer group's `act`. At depth_max the inner group is put into a list instead, and the outermost
+// call acts on it.
 template <class Act>
 void group::nest(group_nest* group::*at, Act act) noexcept {
   group* const outer = around(*who->in);
@@ -63,7 +65,7 @@ void group::start_all() noexcept {
   for (branch& one : branches_) {
     one.actor = in.actor;
     one.at = &at_;
-    // What comes behind a winner starts as cancelled: it may still return at once.
+    // A branch behind one that has won starts as cancelled: it may still return at once.
     one.cancelled = in.cancelled || (first_only_ && winner_ != SIZE_MAX);
     one.root.in = &one;
     one.push(one.root);
@@ -82,7 +84,8 @@ bool group::count_done(branch& one) noexcept {
   return true;
 }
 
-// The last thing that touches the group. What is to be resumed then, if it is not at work itself.
+// The last touch of the group. Returns the call that must be resumed, unless that call is running
+// now.
 async_call* group::end_if_done() noexcept {
   if (left_ != 0 || !suspended_ || starts_ != nullptr || cancels_ != nullptr) return nullptr;
   suspended_ = false;
@@ -98,17 +101,17 @@ void group::go_on_if_done() noexcept {
 void group::cancel_all() noexcept {
   nest(&group::cancels_, [](group& self) noexcept {
     for (branch& one : self.branches_) {
-      if (one.done || one.root.in == nullptr) continue;  // not started yet, perhaps
+      if (one.done || one.root.in == nullptr) continue;  // it may not have started yet
       one.cancel();
       if (!one.busy) self.run(one);
     }
   });
 }
 
-// And those that await it, as far as they are branches: in a loop, however many lie within each
-// other.
+// Also resumes the calls that await the branch's group, as long as those are branches: in a loop,
+// however deep they nest.
 const char* group::resume_branch(async_call& of) noexcept {
-  // What asks in it asks for the call that awaits them all.
+  // Asks that the branch makes are asks of the call that awaits all these groups.
   async_call* call = &of;
   while (const group* const all = around(*call)) call = all->who->in;
   async_call* const before = exchange_running(call);
@@ -116,7 +119,7 @@ const char* group::resume_branch(async_call& of) noexcept {
   while (next != nullptr && next != call) {
     auto& one = static_cast<branch&>(*next);
     group& all = one.of;
-    // as the call would be (actor/turn/async_calls.cpp)
+    // as for the call itself (actor/turn/async_calls.cpp)
     if (is_discarding(one.actor)) [[unlikely]]
       one.cancelled = true;
     all.run(one);
@@ -137,10 +140,11 @@ const char* group::act_on(sched::message* base, void*, sched::message_act act) {
       if (!one.done && one.finish_now()) self.count_done(one);
     }
     self.suspended_ = false;
-    // One that awaits what is none of ours never ends, and so neither does who waits for them all.
+    // A branch that awaits something foreign never ends; then the coroutine that waits for the
+    // group never resumes either.
     self.left_ == 0 ? self.end() : self.forget();
   }
-  return nullptr;  // it ends when its branches have
+  return nullptr;  // the group ends when its branches have
 }
 
 group_awaiter::group_awaiter(bool first_only, std::span<coroutine* const> roots)
