@@ -1,4 +1,4 @@
-// The ways of fork frames that are rare, and the outermost forks.
+// The rare operations of fork frames, and the outermost forks.
 #include "troupe/jobs/fork_frame.hpp"
 
 #include <algorithm>
@@ -21,11 +21,13 @@
 namespace troupe::jobs {
 namespace {
 
-// Fork frames nest on a stack as deep as this; deeper ones wait until it is free.
+// Fork frames nest on a stack up to this depth; deeper ones wait until it is free.
 constexpr std::ptrdiff_t stack_max = 128 << 10;  // bytes
-// A look at the clock is to come about so often; counted in forks and parts.
+// The span between two looks at the clock should lie between these. Looks are counted in forks and
+// parts.
 constexpr std::int64_t look_ns_min = 10'000, look_ns_max = 40'000;
-// When short parts are followed by long ones this many go by without a look.
+// At most this many forks go by without a look: when short parts are followed by long ones, a look
+// comes late.
 constexpr std::int32_t forks_a_look_max = 512, sim_forks_a_look = 7;
 
 }  // namespace
@@ -38,7 +40,8 @@ void fork_tree::cancel() noexcept { root.mark(fork_join::state::cancelled); }
 
 bool fork_join::mark(state as) noexcept {
   state seen = state::fine;
-  // order: relaxed (both)  the count of the parts publishes it to who throws it; for others a hint
+  // order: relaxed (both)  the count of the parts publishes it to the thread that throws it; for
+  // others a hint
   if (!status.compare_exchange_strong(seen, as, std::memory_order_relaxed)) return false;
   tree->outermost->failures.fetch_add(1, std::memory_order_relaxed);
   return true;
@@ -69,9 +72,9 @@ namespace {
 }  // namespace
 
 void fork_join::throw_status() {
-  // order: relaxed (both)  behind the end of all parts
+  // order: relaxed (both)  after the end of all parts
   const state how = status.load(std::memory_order_relaxed);
-  // else the tree may have gone
+  // without a parent the tree may have gone by now
   if (parent != nullptr) tree->failures.fetch_sub(1, std::memory_order_relaxed);
   if (how == state::no_memory) throw std::bad_alloc();
   if (how == state::cancelled) throw_cancelled();
@@ -89,11 +92,12 @@ bool fork_join::is_cancelled() const noexcept {
   }
 }
 
-// All fork frames on this stack rest, the forker too, unless the parts that it saw end were the
-// last.
+// All fork frames on this stack rest, the forker too; unless the parts that the forker saw end were
+// the last. True when it rests.
 bool fork_join::leave(fork_frame& forker, std::uint32_t ended) noexcept {
   fork_worker_state& on = *forker.here;
-  const bool before = std::exchange(forker.rested, true);  // before somebody else may go on with it
+  // first, since another thread may resume it at once
+  const bool before = std::exchange(forker.rested, true);
   on.leaving = true;
   if (!left.end(ended + 1)) return true;
   forker.rested = before;
@@ -131,7 +135,7 @@ void fork_worker_state::run(fork_frame& part) noexcept {
 
 void fork_worker_state::drop(fork_frame& part) noexcept {
   fork_join& of = *part.within;
-  // what failed may be further out, and who forked would find a part undone
+  // the failure may be further out; but this fork's forker would find a part undone
   of.mark(fork_join::state::cancelled);
   part.handle().destroy();
   of.end_part(*this);
@@ -142,7 +146,8 @@ bool fork_worker_state::slice_over() noexcept {
   return over;
 }
 
-// Now and then: whether the visit ends, the runtime was stopped, others should take part.
+// Called now and then: checks whether the visit must end, whether the runtime was stopped, and
+// whether others should be asked to take part.
 void fork_worker_state::look() noexcept {
   forks_left = forks_a_look_max;
   if (pool_ == nullptr) return;
@@ -169,7 +174,7 @@ bool fork_worker_state::is_look_due(std::int64_t after_ns) const noexcept {
 
 namespace {
 
-// The parts of a fork that does not begin.
+// For a fork that does not begin: destroys its parts.
 void drop_all(std::span<fork_frame* const> parts) noexcept {
   for (fork_frame* one : parts) one->handle().destroy();
 }
@@ -199,7 +204,7 @@ void run_tree_here(fork_join& root, std::span<fork_frame* const> parts) try {
   const bottom under(deques);
   push_all(deques, root, parts);
   if (pool != nullptr) pool->tree_begins();
-  // the first may be long
+  // the first part may be long
   if (pool != nullptr && parts.size() > 1) pool->offer(tree, base::now_ns());
   help(tree, deques, under);
   if (pool != nullptr) pool->tree_has_ended();
@@ -208,7 +213,7 @@ void run_tree_here(fork_join& root, std::span<fork_frame* const> parts) try {
   throw;
 }
 
-// Who waits in a coroutine of an actor.
+// A tree for which a coroutine of an actor waits.
 struct tree_of_task final : fork_tree, tasks::suspension {
   tree_of_task(fork_join& outermost, job_pool& system)
       : fork_tree(outermost, &system, system.shares() ? system.workers() : 1, &tell),
@@ -227,7 +232,7 @@ struct tree_of_task final : fork_tree, tasks::suspension {
     auto& self = static_cast<tree_of_task&>(*static_cast<suspension*>(base));
     if (act == sched::message_act::detach) {
       self.cancel();
-      return nullptr;  // it ends when its parts have
+      return nullptr;  // the tree ends when its parts have
     }
     if (act == sched::message_act::reclaim) self.pool->run_parts_left();
     return arrive(self, act);

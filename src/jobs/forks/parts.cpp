@@ -18,18 +18,18 @@ namespace troupe::jobs {
 
 constexpr std::int64_t look_ns = 40'000;  // a look costs about 0.1 µs
 
-// Parts that follow each other, of which any number of threads take the next one.
+// Consecutive parts; any number of threads take the next one.
 class alignas(base::line_bytes) stretch {
  public:
-  // Before anybody else knows of it.
+  // Before any other thread knows of it.
   void begin(std::size_t first, std::size_t last) noexcept {
     next_.store(first, std::memory_order_relaxed);  // order: relaxed  the fork publishes it
     end_ = last;
   }
   // False when none is left.
   bool take(std::size_t& part) noexcept {
-    // order: relaxed (both)  who takes which; what parts do is published by the ends of their
-    // takers
+    // order: relaxed (both)  decides which thread takes which part; what a part does is published
+    // when its taker ends
     if (next_.load(std::memory_order_relaxed) >= end_) return false;
     part = next_.fetch_add(1, std::memory_order_relaxed);
     return part < end_;
@@ -51,7 +51,8 @@ class shared_parts {
     for (std::size_t i = 0; i < threads; ++i) stretches_[i].begin(begin_of(i), begin_of(i + 1));
   }
 
-  // Runs parts, this thread's stretch first. True when some may be left, and a look is due.
+  // Runs parts, this thread's stretch first. True when some may be left and a look at the clock is
+  // due.
   bool run_some(fork_frame& self) {
     fork_worker_state& on = *self.here;
     const std::size_t mine = base::worker_number;
@@ -77,7 +78,7 @@ class shared_parts {
   const std::size_t threads_;
 };
 
-// Awaited by a work: what it gives knows the work's fork frame.
+// Awaited by a work: its result is computed with the work's fork frame.
 class takes_some {
  public:
   explicit takes_some(shared_parts& all) noexcept : of_(all) {}
@@ -94,8 +95,8 @@ class takes_some {
   fork_frame* self_ = nullptr;
 };
 
-// How many threads may take part. The next fork calls them, since the loop's first part may be
-// long.
+// Gives the number of threads that may take part. Makes the next fork call them, since the loop's
+// first part may be long.
 class asks_for_threads {
  public:
   bool await_ready() const noexcept { return false; }
@@ -112,7 +113,7 @@ class asks_for_threads {
   std::size_t threads_ = 1;
 };
 
-// A fork of works in the deque for loops.
+// A fork whose works go into the deque for loops.
 class fork_of_takers {
  public:
   explicit fork_of_takers(std::span<work<>> works) noexcept : works_(works) {}
@@ -145,7 +146,7 @@ namespace {
 
 work<> looks() { co_return; }
 
-// A fork looks at the clock, at errors and stops, and may rest.
+// Each round awaits a fork, since a fork looks at the clock, at errors and at stops, and may rest.
 work<> take_parts(shared_parts& all) {
   takes_some next(all);
   while (co_await next) co_await looks();

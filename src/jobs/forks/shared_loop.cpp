@@ -1,4 +1,4 @@
-// What is rare about shared loops: looks at the clock, giving, waiting for what was given.
+// The rare operations of shared loops: looking at the clock, giving parts away, waiting for these.
 #include "troupe/jobs/shared_loop.hpp"
 
 #include <algorithm>
@@ -21,27 +21,30 @@ constinit thread_local own_loops loops_here;
 
 namespace {
 
-// A look at the clock is to come about so often; counted in loops and rounds.
+// The span between two looks at the clock should lie between these. Looks are counted in loops and
+// rounds.
 constexpr std::int64_t look_ns_min = 10'000, look_ns_max = 40'000;
-// When short ones are followed by long ones this many go by without a look.
+// At most this many loops go by without a look: when short loops are followed by long ones, a look
+// comes late.
 constexpr std::int32_t looks_after_max = 512, sim_looks_after = 3;
-// A round of this many where looks come after so many.
+// A round has this many iterations when looks are rarer than looks_after_of_long_rounds.
 constexpr std::size_t long_round = 16;
 constexpr std::int32_t looks_after_of_long_rounds = 64;
-constexpr int walk_max = 1'000;  // loops that are asked for what is left
+constexpr int walk_max = 1'000;  // how many outer loops are asked whether they have something left
 
 constinit thread_local std::int64_t looked_ns = 0;
 
 }  // namespace
 
-// All that a loop gave. Its root counts the loop, until it waits, and the parts.
+// The tree of all parts that one loop gave. Its root counts the parts, and the loop itself until
+// that waits.
 struct loop_tree final : tree_of_thread {
   loop_tree(const loop_segment& in, fork_tree* inside_of) noexcept;
   fork_join parts;
 };
 
-// The loops that were begun in the same fork frame, or job, or in plain code outside of any, are
-// waited for and cancelled together.
+// Loops that were begun in the same fork frame, or in the same job, or in plain code outside of
+// any, are waited for and cancelled together.
 struct loop_segment {
   loop_segment();
   loop_segment(const loop_segment&) = delete;
@@ -73,7 +76,7 @@ void set_pace(own_loops& here, std::int64_t now) noexcept {
   here.round = here.looks_after < looks_after_of_long_rounds ? 1 : long_round;
 }
 
-// Half of what is left of one. What this thread runs next stays.
+// Gives half of what is left of a loop. What this thread runs next stays.
 void give_half(loop_segment& in, shared_loop& of, fork_deques& to, bool begun) noexcept {
   const std::size_t left = of.end - of.next, half = (left + (begun ? 1 : 0)) / 2;
   if (half == 0 || !to.loops.reserve(1)) return;
@@ -97,8 +100,8 @@ void give_half(loop_segment& in, shared_loop& of, fork_deques& to, bool begun) n
   to.loops.push(*given->part);
 }
 
-// The outermost that has something left. What lies outside of one that has given had nothing left
-// when it did, or is too far away.
+// The outermost loop that has something left. Loops outside of one that has given had nothing left
+// when it gave, or are more than walk_max away.
 shared_loop& find_outermost(shared_loop& innermost) noexcept {
   shared_loop* found = &innermost;
   int seen = 0;
@@ -109,13 +112,13 @@ shared_loop& find_outermost(shared_loop& innermost) noexcept {
   return *found;
 }
 
-// A thief that looks at a part makes it seem gone. One given part more would lie on top of it, and
-// be taken back in its place.
+// Whether no given part is left in the deque. While a thief looks at a part the deque seems empty:
+// another given part would then lie above it, and would be taken back in its place.
 bool has_none_given(fork_deques& in) noexcept {
   return in.newest_given == nullptr || in.loops.is_empty();
 }
 
-// Others find something in this thread's deque, if there is something that they could do.
+// If there is work that others could do, puts some of it into this thread's deque, and offers it.
 void give(own_loops& here, std::int64_t now) noexcept {
   loop_segment& in = *here.segment;
   if (in.threads == 1) return;
@@ -137,9 +140,9 @@ loop_segment::loop_segment() : before(loops_here) {
   if (pool != nullptr) {
     works.emplace(*pool);
     threads = tree == nullptr ? threads_of(pool) : tree->threads;
-    if (pool->is_simulated() && pool->shares()) threads = 2;  // what it gave it takes back
+    if (pool->is_simulated() && pool->shares()) threads = 2;  // this thread takes back what it gave
     if (threads > 1) {
-      static_cast<void>(this_thread());  // giving does not throw
+      static_cast<void>(this_thread());  // giving must not throw
       pool->tree_begins();
     }
   }
@@ -205,18 +208,18 @@ bool shared_loop::go_on() {
   return true;
 }
 
-// What it gave last, unless somebody has taken it.
+// Takes back the part that the loop gave last, unless another thread has taken it.
 bool shared_loop::take_back() noexcept {
   if (tree == nullptr || newest_given == nullptr) return false;
   fork_deques& deques = loops_here.segment->works->queue.parts;
-  // it gave, or a loop outside of it, when the deque was empty
+  // the deque was empty when this loop, or a loop outside of it, gave
   if (deques.newest_given != newest_given) return false;
   deques.newest_given = nullptr;
   fork_frame* const one = deques.loops.pop();
   if (one == nullptr) return false;
   TROUPE_INVARIANT(one == newest_given->part, "S4");
   one->handle().destroy();
-  tree->parts.left.end(1);  // never the last: the loop is counted
+  tree->parts.left.end(1);  // never the last: the loop itself is counted
   given_part* const given = newest_given;
   newest_given = given->older;
   end = given->end;
@@ -224,7 +227,7 @@ bool shared_loop::take_back() noexcept {
   return true;
 }
 
-// All that it has itself has ended, or will not begin.
+// The loop's own iterations have all ended, or will not begin: waits for its parts.
 void shared_loop::wait() noexcept {
   if (tree->parts.left.end(1)) return;
   fork_deques& deques = loops_here.segment->works->queue.parts;
@@ -240,7 +243,7 @@ void shared_loop::fail() {
   next = end;
   wait();
   throw_first();
-  throw;  // never
+  throw;  // never reached
 }
 
 bool shared_loop::join() try {
@@ -254,7 +257,7 @@ bool shared_loop::join() try {
 
 void shared_loop::throw_first() {
   fork_join& parts = tree->parts;
-  // order: relaxed (both)  behind the end of all parts
+  // order: relaxed (both)  after the end of all parts
   if (parts.status.load(std::memory_order_relaxed) == fork_join::state::fine) return;
   if (tree->within != nullptr) tree->outermost->failures.fetch_sub(1, std::memory_order_relaxed);
   parts.check();

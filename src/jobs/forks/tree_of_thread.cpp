@@ -26,7 +26,7 @@ void tree_of_thread::tell(fork_tree& base) noexcept {
 
 namespace {
 
-// Until it ends, or somebody would have this thread take part.
+// Sleeps until the tree ends, or another thread asks this one to take part.
 void sleep(tree_of_thread& tree) noexcept {
   const waits_for here(tree, tree.told);
   if (!tree.done()) tree.sleeper->parker.wait();
@@ -50,8 +50,8 @@ void help(tree_of_thread& tree, fork_deques& deques, const bottom& under) noexce
     } else if (!wants_work) {
       if (tree.pool != nullptr) tree.pool->count_call(true);
       say(true);
-      // order: seq_cst  who has pushed a part and did not see this is seen by one more search;
-      // pairs with offer
+      // order: seq_cst  a thread that pushed a part and did not see the flag is seen by one more
+      // search; pairs with offer
       std::atomic_thread_fence(std::memory_order_seq_cst);
     } else {
       if (tree.pool != nullptr) tree.pool->attend();

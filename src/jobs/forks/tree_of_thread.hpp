@@ -1,5 +1,5 @@
-// tree_of_thread: a tree of forks whose end a thread waits for. It helps meanwhile: with that tree,
-// and what is within it.
+// tree_of_thread: a tree of forks whose end a thread waits for. Meanwhile the thread helps with
+// that tree, and with the trees within it.
 #pragma once
 
 #include <atomic>
@@ -9,12 +9,12 @@
 
 namespace troupe::jobs {
 
-// Workers, and the calling thread if it is none.
+// The number of threads that may take part: the workers, and the calling thread if it is none of
+// them.
 unsigned threads_of(const job_pool* pool) noexcept;
 
 struct tree_of_thread : fork_tree {
-  // The calling thread is the one that waits.
-  // throws std::bad_alloc at a thread's first call
+  // The calling thread is the one that waits. Throws std::bad_alloc at a thread's first call.
   tree_of_thread(fork_join& top, job_pool* system, unsigned takes_part);
   static void tell(fork_tree& base) noexcept;
   // order: acquire  sees what the parts did; pairs with tell
@@ -22,12 +22,13 @@ struct tree_of_thread : fork_tree {
   std::atomic<bool> told{false};
 };
 
-// What a thread had when it came lies under this; what it pushes then, above.
+// Marks a position in the thread's deques: what was there before lies below it, what the thread
+// pushes later above it.
 class bottom {
  public:
   explicit bottom(const fork_deques& of) noexcept
       : forks_(of.forks.mark()), loops_(of.loops.mark()) {}
-  // The newest above it.
+  // Takes the newest frame above the mark.
   fork_frame* pop(fork_deques& of) const noexcept {
     fork_frame* const one = of.forks.mark() > forks_ ? of.forks.pop() : nullptr;
     return one != nullptr || of.loops.mark() <= loops_ ? one : of.loops.pop();
@@ -37,8 +38,8 @@ class bottom {
   const std::int64_t forks_, loops_;
 };
 
-// Takes part in this tree, and in nothing else, until it has ended: what lies under it on this
-// stack may wait for the tree, and so never for what is put on top.
+// Takes part in this tree, and in no other work, until the tree has ended. What lies below on this
+// stack may wait for the tree: so it must never have to wait for other work put on top of it.
 void help(tree_of_thread& tree, fork_deques& deques, const bottom& under) noexcept;
 
 }  // namespace troupe::jobs

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t links_named = 100;
 
-// One that is told so already leaves.
+// Whether the thread will keep waiting. A thread that was refused its wait leaves.
 bool stays(const waiting_thread& one) noexcept {
   // order: relaxed  under the mutex
   if (one.refused.load(std::memory_order_relaxed)) return false;
@@ -24,13 +24,13 @@ bool has_fork_frames(const waiting_thread& one, const fork_tree* of) noexcept {
   return at != nullptr;
 }
 
-// The threads that were reached, as a queue.
+// The threads that the search has reached, as a queue.
 class search {
  public:
   explicit search(waiting_thread& self) noexcept : number_(++searches), last_(&self) {
     reach(self, nullptr);
   }
-  // False when that one was reached before.
+  // False when the search has reached that thread before.
   bool reach(waiting_thread& one, waiting_thread* from) noexcept {
     if (one.reached_in == number_) return false;
     one.reached_in = number_;
@@ -42,14 +42,14 @@ class search {
   }
 
  private:
-  static inline std::uint64_t searches = 0;  // under the mutex
+  static inline std::uint64_t searches = 0;  // guarded by the mutex
   const std::uint64_t number_;
   waiting_thread* last_;
 };
 
 std::string name_of(const job* one) { return one == nullptr ? "a fork" : one->name; }
 
-// What lies above that on the stack.
+// Adds the names of what lies above `wanted` on the thread's stack.
 void name_above(std::vector<std::string>& names, const waiting_thread& on,
                 const waiting_thread::place& wanted) {
   std::vector<std::string> above;
@@ -68,7 +68,7 @@ waiting_thread* find_circle(waiting_thread& self, waiting_thread* newest) noexce
   for (waiting_thread* from = &self; from != nullptr; from = from->next_reached) {
     if (!stays(*from)) continue;
     if (const job* const one = from->at.one) {
-      // order: relaxed  a thread that runs a job said so before it took the mutex
+      // order: relaxed  a thread that runs a job stored this before it took the mutex
       waiting_thread* const runs = one->run_by.load(std::memory_order_relaxed);
       if (runs == &self) return from;
       if (runs != nullptr) reached.reach(*runs, from);

@@ -1,8 +1,8 @@
-// deadlocks: whether one that is about to wait would wait for itself.
+// deadlocks: whether a thread that is about to wait for a job or a fork would wait for itself.
 //
-// The caller has the mutex under which threads begin and end to wait, and gives the newest of those
-// that do. None that does can leave meanwhile: so what it waits for is there, and its stack stays
-// as it is.
+// The caller holds the mutex under which threads begin and end to wait, and passes the newest
+// waiting thread. No waiting thread can leave meanwhile: so what it waits for exists, and its stack
+// does not change.
 #pragma once
 
 #include <string>
@@ -11,11 +11,12 @@
 
 namespace troupe::jobs {
 
-// A circle through this one, which waits already: the last of it, from which `reached_from` leads
-// back to `self`; or null.
+// Finds a circle through `self`, which is listed as waiting already. Returns the circle's last
+// thread, from which `reached_from` leads back to `self`; or null.
 waiting_thread* find_circle(waiting_thread& self, waiting_thread* newest) noexcept;
 
-// What wants what, from what `first` waits for, a thread of the circle that this is the last of.
+// Names the circle that ends with `last`: which job wants which, beginning with what `first`, one
+// of its threads, waits for.
 std::string name_circle(const waiting_thread& last, const waiting_thread& first);
 
 }  // namespace troupe::jobs

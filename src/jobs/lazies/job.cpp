@@ -1,4 +1,4 @@
-// What a thread does with the jobs that it makes and wants.
+// What a thread does with the jobs that it makes, and with those that it wants.
 #include "troupe/jobs/job.hpp"
 
 #include <algorithm>
@@ -32,12 +32,12 @@ struct pending_cleaner {
 };
 thread_local pending_cleaner cleaner;
 
-// Jobs that want jobs nest on the stack as deep as this; then a thread of its own takes over.
+// Jobs that want jobs nest on the stack up to this depth; then a fresh thread runs the next one.
 constexpr std::ptrdiff_t stack_max = 1 << 20;  // bytes
 
-// False when there is no thread to be had.
+// False when no thread can be started.
 bool run_on_fresh_thread(job& one) {
-  const waits_for it(one, waits_for::joins{});  // first, so that the other thread finds a cycle
+  const waits_for it(one, waits_for::joins{});  // first, so that the other thread finds a circle
   try {
     std::thread([&one, pool = job_pool::current()] {
       const job_pool::inside its(pool);
@@ -50,8 +50,8 @@ bool run_on_fresh_thread(job& one) {
   }
 }
 
-// A deadline that passes names it, if it is the first that the posted procedure, or what else the
-// thread is in, wants.
+// Names the job in the report of a deadline that passes, if it is the first job that the posted
+// procedure, or the thread's other work, wants.
 struct named_in_procedure {
   explicit named_in_procedure(const job& one) noexcept {
     // order: relaxed  for running_handlers, a snapshot
@@ -67,9 +67,9 @@ struct named_in_procedure {
   const bool first = what.load(std::memory_order_relaxed) == nullptr;
 };
 
-// Runs it here, or on a fresh stack when this one is used up, and waits for that.
+// Runs the job here; or, when this stack is used up, on a fresh thread, and waits for that.
 void run_nested(job& one) {
-  // Not a local's address: sanitizers put those elsewhere.
+  // Not the address of a local variable: sanitizers put those elsewhere.
   const auto* const here = static_cast<const std::byte*>(__builtin_frame_address(0));
   if (pending.stack_top == nullptr) {
     pending.stack_top = here;
@@ -80,10 +80,10 @@ void run_nested(job& one) {
   }
   const std::ptrdiff_t used = pending.stack_top - here;
   if (used < stack_max && used > -stack_max) return run(one);
-  if (!run_on_fresh_thread(one)) run(one);  // as deep as this stack goes
+  if (!run_on_fresh_thread(one)) run(one);  // no thread: continue as deep as this stack allows
 }
 
-// Takes the ref.
+// Takes the ref that kept the job.
 void run_unshared(job& one, job_pool* pool) {
   if (claim(one)) {
     if (pool != nullptr) pool->count_run();
@@ -99,9 +99,10 @@ bool submit_unwanted(job_pool& pool, job& one) noexcept try {
   return false;
 }
 
-// Nobody wants it, nor will, or somebody has begun it: then it goes. False: it is to be submitted.
+// Drops the job if nobody wants it or ever will, or if another thread has begun it. False: the job
+// must be submitted.
 bool drop_if_over(job_pool* pool, job& one) {
-  // order: relaxed  a hint: somebody else has begun it
+  // order: relaxed  a hint: another thread has begun it
   const bool claimed = one.claimed.load(std::memory_order_relaxed);
   if (!claimed &&
       (!pending_list::is_orphan(one) || (pending.scope != nullptr && pending.scope->runs(one))))
@@ -112,39 +113,42 @@ bool drop_if_over(job_pool* pool, job& one) {
   return true;
 }
 
-// Of a thread that wants none itself, and gives what it makes to others: what these have run, or
-// let go, goes. Each time that it has made as many more as there were left.
+// For a thread that makes lazies for others and wants none itself: drops the jobs that other
+// threads have run or no longer want. Called whenever the thread has made as many jobs as were left
+// after the last sweep, at least sweep_after_min.
 TROUPE_NOINLINE void sweep_pending() noexcept {
   constexpr std::uint64_t sweep_after_min = 1'000;
-  pending.sweep_at = ~std::uint64_t{0};  // what goes may make others
+  pending.sweep_at = ~std::uint64_t{0};  // a dropped job's destructor may make others
   std::uint64_t left = 0;
   for (job* at = pending.newest; at != nullptr;) {
     job& one = *std::exchange(at, at->older);
     const std::uint64_t before = pending.removed;
     if (!drop_if_over(job_pool::current(), one)) ++left;
-    if (pending.removed > before + 1) at = pending.newest, left = 0;  // as in submit_pending
+    // the list has changed, as in submit_pending
+    if (pending.removed > before + 1) at = pending.newest, left = 0;
   }
   pending.sweep_at = pending.made + std::max(left, sweep_after_min);
 }
 
-// Submits one of them. False when there is no room.
+// Submits or drops one job. False when there is no room.
 bool submit_one(job_pool& pool, job_queue& mine, job& one) {
   if (drop_if_over(&pool, one)) return true;
   pending.remove(one);
   return pool.submit(one, mine);
 }
 
-// All but the wanted one. Thieves take what was submitted first, so that is what is wanted last:
-// who wants the newest of what it has made goes on to older ones (lazies that nest: the oldest is
-// the largest), who wants another one goes from the oldest on. What the queue has no room for
-// stays, and runs in the thread that wants it: never here, on top of what it may need. What is
-// dropped may hold something whose destructor wants lazies: then the list is another one, and is
-// looked through again.
+// Submits all pending jobs except the wanted one. Thieves take first what was submitted first: so
+// the job that this thread will want last must come first. A thread that wants the newest of its
+// jobs will want older ones next (of nested lazies the oldest is the largest); a thread that wants
+// another one will want them from the oldest on. Jobs for which the queue has no room stay pending,
+// and run in the thread that wants them: never here, on top of a job that may need them. A dropped
+// job may hold something whose destructor wants lazies: then the list has changed, and this starts
+// again.
 void submit_pending(job_pool& pool, const job* wanted) {
   job_queue& mine = pool.queue_here();
   const bool oldest_first = pending.newest == wanted && wanted != nullptr;
-  // What only those hold that nobody wants is older than they are. Not each time when there are
-  // more than there is room for.
+  // Drop orphans first: a job that only unwanted jobs hold is older than they are. Skipped when
+  // there are more jobs than the queue has room for, since it would then happen each time.
   for (job* at = oldest_first && pool.has_room(mine) ? pending.newest->older : nullptr;
        at != nullptr;) {
     job& one = *std::exchange(at, at->older);
@@ -163,7 +167,7 @@ void submit_pending(job_pool& pool, const job* wanted) {
   }
 }
 
-// Takes it from where this thread keeps it, whose ref goes.
+// Takes the job from where this thread keeps it, and drops the ref that kept it.
 void take_back(job& one, job_pool* pool) {
   if (pending.has(one)) {
     pending.remove(one);
@@ -182,7 +186,7 @@ void take_back(job& one, job_pool* pool) {
   }
 }
 
-// Runs a job that another thread keeps, which may never submit it.
+// Stands in a queue for a job that another thread keeps, and may never submit. Runs that job.
 struct proxy_job final : job {
   proxy_job(job_pool& in, job& wanted) noexcept
       : job(&perform, wanted.name, true), pool(in), of(wanted) {
@@ -204,12 +208,12 @@ struct proxy_job final : job {
   job& of;
 };
 
-// Queues the wanted one, wherever it is kept.
+// Queues the wanted job, wherever it is kept.
 void submit_wanted(job_pool& pool, job& wanted) {
   job_queue& mine = pool.queue_here();
-  // order: relaxed (both)  hints: one too many finds it claimed
+  // order: relaxed (both)  hints: a superfluous proxy job finds the job claimed
   if (wanted.claimed.load(std::memory_order_relaxed)) return;
-  // One that may be set aside needs an proxy job.
+  // A job that may be set aside for want of memory needs a proxy job.
   // order: relaxed (both)  as above
   if (!wanted.needs_memory.load(std::memory_order_relaxed) &&
       wanted.kept_by.load(std::memory_order_relaxed) == &mine)
@@ -224,15 +228,15 @@ void submit_wanted(job_pool& pool, job& wanted) {
     throw std::bad_alloc();
   }
   auto& one = *new proxy_job(pool, wanted);
-  one.drop_ref();  // its maker's
+  one.drop_ref();  // its maker's ref
   if (pool.submit(one, mine, true)) return;
   one.drop_kept();
   throw std::bad_alloc();
 }
 
-// The program is not out of work while one is attached, whoever runs the job.
+// While one is attached the program is not out of work, whichever thread runs the job.
 struct told_future final : waiter {
-  // Who awaits it has a handle of the job.
+  // The awaiting coroutine has a handle of the job.
   told_future(std::shared_ptr<wait_count> counts, const job& of)
       : waiter(&tell), counted(std::move(counts)), promised(promise_for(of)) {}
   static promise<> promise_for(const job& of) {
@@ -253,7 +257,7 @@ struct told_future final : waiter {
 
 }  // namespace
 
-// A job that runs inside a handler (serial_lazies) may.
+// A job that runs inside a handler (serial_lazies) may block.
 bool may_block_here() noexcept {
   return actor::current_cell() == nullptr || pending.stack_top != nullptr || pending.inside_handler;
 }
@@ -263,23 +267,23 @@ blocking_allowed::blocking_allowed() noexcept
 blocking_allowed::~blocking_allowed() { pending.inside_handler = before_; }
 
 bool claim(job& one) noexcept {
-  // Also with one ref: several threads may use the same handle.
-  // order: relaxed  decides only who runs it
+  // Needed also when there is only one ref: several threads may use the same handle.
+  // order: relaxed  decides only which thread runs it
   return !one.claimed.exchange(true, std::memory_order_relaxed);
 }
 
 void run(job& one) noexcept {
   observe::trace(observe::event::lazy_begin, one.name);
-  // order: relaxed  in front of any wait's mutex
+  // order: relaxed  before any wait's mutex
   one.run_by.store(&this_thread(), std::memory_order_relaxed);
   {
     const frame here(one);
     one.perform(one, job::act::run);
   }
   observe::trace(observe::event::lazy_end, one.name);
-  // Nobody has a handle, nor can get one: what it throws, nobody hears. Asked before it is done:
-  // who lets go of a handle later may have heard it. The ref that is left is the caller's, who has
-  // taken it from where it was kept.
+  // If no handle is left, and none can come, nobody will get the job's exception: it must be
+  // reported. Checked before the job is done, since a handle that is dropped later may have been
+  // used to get it. The one ref left is the caller's, who took it from where the job was kept.
   const bool unheard = pending_list::is_orphan(one);
   finish(one);
   if (unheard) one.perform(one, job::act::report);
@@ -299,7 +303,7 @@ void cancel(job& one) noexcept {
 namespace {
 
 void free_job(job& one) noexcept {
-  if (!one.is_done()) finish(one);  // nobody will run it
+  if (!one.is_done()) finish(one);  // no thread will run it
   one.perform(one, job::act::free);
 }
 
@@ -312,7 +316,7 @@ void job::drop_ref() noexcept {
     last_of_mine = pending.has(*this);
   };
   if (refs_of_job(refs).drop_handle(forget)) return free_job(*this);
-  // This thread keeps it, and nobody else knows of it.
+  // This thread keeps the job, and no other holder is left.
   if (last_of_mine && !(pending.scope != nullptr && pending.scope->runs(*this))) [[unlikely]]
     pending.drop_orphan(*this);
 }
@@ -323,7 +327,7 @@ void job::drop_kept() noexcept {
 
 TROUPE_NOINLINE void keep(job& made) noexcept {
   if (pending.made >= pending.sweep_at) [[unlikely]] {
-    cleaner.armed = true;  // a thread's first
+    cleaner.armed = true;  // the thread's first job
     sweep_pending();
   }
   made.made_in = this_stack.top;
@@ -335,7 +339,7 @@ TROUPE_NOINLINE void need(job& of) {
   if (!may_block_here()) {
     throw usage_error("troupe: lazy::get: a handler must not hold its thread; co_await the lazy");
   }
-  static_cast<void>(this_thread());  // who has claimed it must run it
+  static_cast<void>(this_thread());  // this may throw; a thread that has claimed a job must run it
   job_pool* const pool = job_pool::current();
   if (pool != nullptr && pool->shares()) submit_pending(*pool, &of);
   take_back(of, pool);
@@ -355,7 +359,7 @@ TROUPE_NOINLINE future<> when_done(job& of) {
     if (pool->shares()) submit_pending(*pool, &of);
     submit_wanted(*pool, of);
   } else {
-    static_cast<void>(this_thread());  // as above
+    static_cast<void>(this_thread());  // as in need()
     take_back(of, pool);
     if (claim(of)) {
       if (pool != nullptr) pool->count_run();

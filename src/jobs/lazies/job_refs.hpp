@@ -1,15 +1,15 @@
-// job_refs: who holds a job: handles, and the list or queue that keeps it until somebody takes it
-// out.
+// job_refs: who holds a job: its handles, and the list or queue that keeps it until a thread takes
+// it out.
 //
-// The value goes with the last handle: a queue may keep a job for longer that somebody else has
-// run.
+// The value is destroyed with the last handle, since a queue may keep a job for a while after
+// another thread has run it.
 //
-//   2 for each handle, and 1 while it is kept
+//   word: 2 for each handle, and 1 while the job is kept
 //
 // Invariants
-//   H1  the job is freed once, behind everything that its holders did.
+//   H1  the job is freed once, after everything that its holders did.
 //   H2  its value is forgotten once, by the last handle, if the job has ended by then and is still
-//   kept; nobody looks at it any more.
+//       kept. Nobody looks at the value afterwards.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ class job_refs {
 
   explicit job_refs(Word& word) noexcept : word_(word) {}
 
-  // True for the last one of all, who frees the job. `forget` is called at most once, before that,
-  // when the value may go.
+  // True for the last holder of all, who must free the job. Before that, `forget` is called at most
+  // once, when the value may be destroyed.
   template <class Forget>
   bool drop_handle(const Forget& forget) noexcept {
     // order: acquire  the last one sees what the others did (H1, H2); pairs with both
@@ -34,7 +34,8 @@ class job_refs {
     std::uint32_t seen = word_.load(std::memory_order_acquire);
     while (seen != handle) {
       if (seen == handle + kept) forget();
-      // order: acq_rel  what this one did is seen by the one that frees it; acquire: as above
+      // order: acq_rel  what this holder did is seen by the holder that frees the job; acquire: as
+      // above
       if (word_.compare_exchange_strong(seen, seen - handle, std::memory_order_acq_rel,
                                         std::memory_order_acquire))
         return false;
@@ -42,7 +43,7 @@ class job_refs {
     return true;
   }
 
-  // The same of who keeps it.
+  // The same for the list or queue that keeps the job.
   bool drop_kept() noexcept {
     // order: acquire  as above
     if (word_.load(std::memory_order_acquire) == kept) return true;
@@ -50,7 +51,8 @@ class job_refs {
     return word_.fetch_sub(kept, std::memory_order_acq_rel) == kept;
   }
 
-  // A hint for all but who keeps it: nobody will have a handle any more.
+  // No handle is left, and none will come. Exact for the thread that keeps the job, a hint for
+  // others.
   // order: relaxed  a thread that had the last one has dropped it
   bool is_orphan() const noexcept { return word_.load(std::memory_order_relaxed) == kept; }
 

@@ -1,14 +1,15 @@
-// job_word: the word of a job that is not done, whose waiters it lists, or that is done.
+// job_word: the word of a job: a list of waiters until the job is done.
 //
-//   0       not done, nobody waits
-//   waiter  not done; the newest of those who wait, each of which links to the next older
-//   1       done
+//   0      not done, and nobody waits
+//   waiter not done; the newest waiter, each of which links to the next older one
+//   1      done
 //
 // Invariants
 //   W1  the result is whole before the word says done, and whoever sees that sees the result.
-//   W2  a waiter that attached is in the list that finish() gives, once; one that was refused, or
-//   detached, is not. W3  who detaches is one that the end of the job waits for, by whatever way:
-//   so finish() comes behind it.
+//   W2  a waiter that attached is in the list that finish() returns, once; a waiter that was
+//       refused or detached is not.
+//   W3  the end of the job waits, directly or not, for the thread that detaches: so finish() comes
+//       after the detach.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +29,7 @@ class job_word {
   // order: acquire  sees the result (W1); pairs with finish/acq_rel
   bool is_done() const noexcept { return word_.load(std::memory_order_acquire) == done; }
 
-  // False when it is done already.
+  // False when the job is done already.
   bool attach(Waiter& one) noexcept {
     // order: acquire  sees the result when it is done (W1)
     std::uintptr_t seen = word_.load(std::memory_order_acquire);
@@ -43,12 +44,12 @@ class job_word {
     return false;
   }
 
-  // Takes out one that attached, while others may attach. One at a time, and only while the job
-  // cannot end (W3).
+  // Takes an attached waiter out, while others may attach. One thread at a time, and only while the
+  // job cannot end (W3).
   void detach(Waiter& one) noexcept {
     auto seen = reinterpret_cast<std::uintptr_t>(&one);
-    // order: acquire  sees the waiters that came since, to find the one before it; keeps what the
-    // others have published (W2)
+    // order: acquire  sees the waiters that came since, in order to find the one before this; keeps
+    // what the others have published (W2)
     if (word_.compare_exchange_strong(
             seen, reinterpret_cast<std::uintptr_t>(static_cast<Waiter*>(one.next)),
             std::memory_order_acquire)) {
@@ -59,8 +60,8 @@ class job_word {
     at->next = static_cast<Waiter*>(one.next);
   }
 
-  // The result is there. Who waits for it, newest first; read the next one before one of them is
-  // told.
+  // The result is there. Returns the waiters, newest first; read a waiter's `next` before you tell
+  // it.
   Waiter* finish() noexcept {
     // order: acq_rel  publishes the result (W1); sees the waiters whole, older ones too: each
     // compare-and-swap in between keeps what earlier ones published

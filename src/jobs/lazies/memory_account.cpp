@@ -35,11 +35,11 @@ bool memory_account::set_aside(job& one) noexcept {
   one.newer = nullptr;
   (newest_ == nullptr ? oldest_ : newest_->newer) = &one;
   newest_ = &one;
-  // order: relaxed  a hint for who wants it, which looks again under the mutex
+  // order: relaxed  a hint for a thread that wants the job, which looks again under the mutex
   one.kept_by.store(this, std::memory_order_relaxed);
   gate_.put_aside();
-  // Here, where nobody can take it up, run it and free it.
-  // order: relaxed  a hint: one that lies there claimed goes when it is taken up
+  // Checked under the mutex, where no other thread can take the job up, run it and free it.
+  // order: relaxed  a hint: a claimed job that stays here is dropped when it is taken up
   if (!one.claimed.load(std::memory_order_relaxed)) return true;
   unlink(one);
   return false;
@@ -79,7 +79,7 @@ memory_account* charge(std::size_t bytes) noexcept {
 void discharge(memory_account& of, std::size_t bytes) noexcept { of.discharge(bytes); }
 
 std::size_t check_bytes(std::size_t bytes) {
-  constexpr std::size_t most = std::size_t{1} << 47;  // of addresses
+  constexpr std::size_t most = std::size_t{1} << 47;  // the size of the address space
   if (bytes > most)
     throw usage_error("troupe: resource: " + std::to_string(bytes) +
                       " bytes are more than any process can have");

@@ -1,9 +1,10 @@
-// memory_account: the bytes of one runtime's resources, and the lazies that wait for some of them
-// to be freed.
+// memory_account: the bytes of one runtime's resources, and the lazies that wait until some of
+// these are freed.
 //
-// A job that needs memory is set aside by the runner that has taken it while there is too little;
-// it is taken up again when enough was freed, and by whoever wants it at any time. Nobody waits for
-// memory: what is set aside costs parallelism only. Invariants
+// While memory is short a runner sets a job that needs memory aside. The job is taken up again when
+// enough was freed, or at any time by a thread that wants it. No thread waits for memory: a job
+// that is set aside costs parallelism only.
+// Invariants
 //   A1  a job that is set aside has a ref of the list's, and `kept_by` is the account.
 #pragma once
 
@@ -23,27 +24,27 @@ class memory_account {
  public:
   memory_account(job_pool& of, std::size_t limit) noexcept : gate_(limit), pool_(&of) {}
 
-  // order: relaxed  the caller has one
+  // order: relaxed  the caller has a ref
   void add_ref() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
   void drop_ref() noexcept {
-    // order: acq_rel  the last one sees what the others did
+    // order: acq_rel  the holder of the last ref sees what the others did
     if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
 
   void charge(std::size_t bytes) noexcept;
   void discharge(std::size_t bytes) noexcept;
-  // The runtime ends.
+  // The runtime ends: no runners are called any longer.
   void close() noexcept;
 
   bool is_short() const noexcept { return gate_.is_short(); }
   bool has_limit() const noexcept { return gate_.has_limit(); }
-  // Jobs lie aside that may be taken up.
+  // Whether jobs were set aside that may be taken up now.
   bool some_may_go_on() const noexcept { return gate_.some_aside() && !gate_.is_short(); }
-  // Takes the ref, but when it gives false: somebody has claimed the job, who may not have seen it
-  // lie there.
+  // Takes the ref, unless it returns false: then another thread has claimed the job, and may not
+  // have seen it here.
   bool set_aside(job& one) noexcept;
-  job* take_up() noexcept;              // the oldest, with its ref, or null
-  bool take_out(job& wanted) noexcept;  // true when it was there; its ref is the caller's
+  job* take_up() noexcept;              // the oldest job, with its ref; or null
+  bool take_out(job& wanted) noexcept;  // true when the job was here; its ref is the caller's then
   std::size_t aside() const noexcept { return gate_.aside(); }
   std::size_t used() const noexcept { return gate_.used(); }
   // order: relaxed  a statistic
@@ -52,11 +53,11 @@ class memory_account {
  private:
   void unlink(job& one) noexcept;
 
-  memory_gate<> gate_;  // of the jobs in the list
+  memory_gate<> gate_;  // counts the jobs in the list
   std::atomic<std::size_t> peak_{0};
   std::atomic<std::uint32_t> refs_{1};
   std::mutex mutex_;
-  job_pool* pool_;  // null once it ends; under the mutex
+  job_pool* pool_;  // null once the runtime ends; guarded by the mutex
   job* oldest_ = nullptr;
   job* newest_ = nullptr;
 };

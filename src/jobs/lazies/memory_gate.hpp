@@ -1,10 +1,11 @@
-// memory_gate: how many bytes are in use, and how many jobs lie aside until there are fewer
+// memory_gate: how many bytes are in use, and how many jobs are set aside until fewer are
 // (docs/protocols/lazies.md).
 //
-// A runner puts a job aside, then asks whether memory is still short; who gives bytes back then
-// asks whether jobs lie aside. Invariants
-//   G1  of a job that is put aside beside bytes that are given back, one of the two sides sees the
-//   other.
+// A runner puts a job aside, then asks whether memory is still short; a thread that gives bytes
+// back then asks whether jobs are aside.
+// Invariants
+//   G1  when a job is put aside while bytes are given back, at least one of the two sides sees the
+//       other.
 #pragma once
 
 #include <cstddef>
@@ -22,25 +23,26 @@ class memory_gate {
   // order: relaxed  a statistic
   std::size_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
 
-  // What is used then.
+  // Returns how many bytes are in use then.
   std::size_t take(std::size_t bytes) noexcept {
     return used_.fetch_add(bytes, std::memory_order_relaxed) + bytes;  // order: relaxed  a sum
   }
-  // True when memory is short no more, and jobs lie aside: the caller calls a runner.
+  // True when memory is not short any longer and jobs are aside: then the caller must call a
+  // runner.
   bool give(std::size_t bytes) noexcept {
-    // order: seq_cst  in front of the look at the jobs (G1); pairs with is_short
+    // order: seq_cst  before the look at the jobs (G1); pairs with is_short
     const std::size_t before = used_.fetch_sub(bytes, std::memory_order_seq_cst);
     if (!has_limit() || before <= limit_ || before - bytes > limit_) return false;
-    // order: seq_cst  behind that (G1); pairs with put_aside
+    // order: seq_cst  after that (G1); pairs with put_aside
     return aside_.load(std::memory_order_seq_cst) != 0;
   }
 
-  // One lies there.
+  // One more job is aside.
   void put_aside() noexcept {
-    // order: seq_cst  in front of is_short (G1); pairs with give
+    // order: seq_cst  before is_short (G1); pairs with give
     aside_.fetch_add(1, std::memory_order_seq_cst);
   }
-  // order: seq_cst  behind put_aside (G1); pairs with give
+  // order: seq_cst  after put_aside (G1); pairs with give
   bool is_short() const noexcept {
     return has_limit() && used_.load(std::memory_order_seq_cst) > limit_;
   }

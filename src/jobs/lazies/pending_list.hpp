@@ -1,4 +1,4 @@
-// pending_list: the jobs that one thread has made and not submitted.
+// pending_list: the jobs that one thread has made and not submitted yet.
 #pragma once
 
 #include <atomic>
@@ -12,13 +12,13 @@
 
 namespace troupe::jobs {
 
-// By age. Its thread's own.
+// Sorted by age. Only its own thread uses it.
 struct pending_list {
   void append(job& one) noexcept {
     one.position = ++made;
     put_behind(newest, one);
   }
-  // As the oldest of all when that is null.
+  // Puts the job right after `behind`, or in the oldest position when that is null.
   void put_behind(job* behind, job& one) noexcept {
     one.older = behind;
     one.newer = behind == nullptr ? oldest : behind->newer;
@@ -37,7 +37,8 @@ struct pending_list {
     (one.newer == nullptr ? newest : one.newer->older) = one.older;
     one.kept_by.store(nullptr, std::memory_order_relaxed);  // order: relaxed  as above
   }
-  // Those that are younger go unrun; the pool counts those that nobody will want.
+  // Drops all jobs made after number `than`, without running them. The pool counts those that
+  // nobody will want.
   void drop(std::uint64_t than, job_pool* pool) noexcept {
     while (newest != nullptr && newest->position > than) {
       job& one = *newest;
@@ -46,8 +47,8 @@ struct pending_list {
       one.drop_kept();
     }
   }
-  // One that has lost its last handle. What it holds may be the last handle of others, and they of
-  // others again: one after the other, or the stack would end before a long chain does.
+  // Drops a job that has lost its last handle. It may hold the last handle of other jobs, and these
+  // of others again: dropped in a loop, since recursion would exhaust the stack on a long chain.
   void drop_orphan(job& one) noexcept {
     remove(one);
     one.older = std::exchange(orphans, &one);
@@ -55,31 +56,32 @@ struct pending_list {
     dropping = true;
     while (orphans != nullptr) {
       job& next = *std::exchange(orphans, orphans->older);
-      count_unrun(next, job_pool::current());  // each time: what goes may be a runtime
+      // asked each time: what is destroyed may be a runtime
+      count_unrun(next, job_pool::current());
       next.drop_kept();
     }
     dropping = false;
   }
 
-  // Nobody but where it is kept.
+  // No handle is left: only this list keeps the job.
   static bool is_orphan(job& one) noexcept {
     return job_refs<std::atomic<std::uint32_t>>(one.refs).is_orphan();
   }
   static void count_unrun(const job& one, job_pool* pool) noexcept {
-    // order: relaxed  somebody had it, and has run it
+    // order: relaxed  if it is claimed, a thread with a handle has run it
     if (pool != nullptr && !one.claimed.load(std::memory_order_relaxed)) pool->count_dropped();
   }
 
   job* oldest = nullptr;
   job* newest = nullptr;
-  job* orphans = nullptr;  // out of the list, and to go
+  job* orphans = nullptr;  // taken out of the list, to be dropped
   bool dropping = false;
   std::uint64_t made = 0;
-  std::uint64_t sweep_at = 0;  // so many made: then those that are over go
+  std::uint64_t sweep_at = 0;  // when `made` reaches this, sweep_pending drops jobs that are over
   std::uint64_t removed = 0;
-  const pending_scope* scope = nullptr;  // the innermost of this thread
-  const std::byte* stack_top = nullptr;  // where the outermost job of this thread began
-  bool inside_handler = false;           // a fork runs in it (serial_lazies)
+  const pending_scope* scope = nullptr;  // this thread's innermost
+  const std::byte* stack_top = nullptr;  // where this thread's outermost job began; null: none
+  bool inside_handler = false;           // a fork runs in a handler (serial_lazies)
 };
 
 }  // namespace troupe::jobs

@@ -1,4 +1,4 @@
-// run: how a job is claimed and run, here and now.
+// run: how a thread claims a job and runs it at once.
 #pragma once
 
 #include "troupe/jobs/job.hpp"
@@ -7,14 +7,14 @@ namespace troupe::jobs {
 
 // True for the first caller, who must run it.
 bool claim(job& one) noexcept;
-// The caller has claimed it, and has a ref. What nobody can hear is reported.
+// The caller has claimed the job, and has a ref. Reports an exception that nobody can get.
 void run(job& one) noexcept;
-// Instead of that: who waits for it, or wants it later, finds it cancelled.
+// In place of run(): threads that wait for the job, or want it later, find it cancelled.
 void cancel(job& one) noexcept;
 
 // False in a handler, which must not hold its thread.
 bool may_block_here() noexcept;
-// What runs until the end of this may, though it is inside a handler: serial_lazies.
+// While this lives the thread may block, though it is inside a handler: for serial_lazies.
 class blocking_allowed {
  public:
   blocking_allowed() noexcept;

@@ -12,11 +12,11 @@
 namespace troupe::jobs {
 namespace {
 
-// Never destroyed: threads may end after the program's statics.
+// Never destroyed: threads may end after the program's static objects.
 struct all_threads {
   std::mutex mutex;
   waiting_thread* free = nullptr;
-  waiting_thread* newest = nullptr;  // of those that wait
+  waiting_thread* newest = nullptr;  // of the waiting threads
   void add(waiting_thread& one) noexcept {
     one.older = newest;
     one.newer = nullptr;
@@ -27,7 +27,7 @@ struct all_threads {
     (one.newer == nullptr ? newest : one.newer->older) = one.older;
     if (one.older != nullptr) one.older->newer = one.newer;
     one.at = {};
-    // order: relaxed  its own thread reads it, and others under the mutex
+    // order: relaxed  its own thread reads it, and others do under the mutex
     one.refused.store(false, std::memory_order_relaxed);
   }
   static all_threads& get() {
@@ -72,7 +72,7 @@ struct sleeper : waiter {
   static void wake_up(waiter& base) noexcept {
     auto& self = static_cast<sleeper&>(base);
     waiting_thread& sleeps = self.thread;
-    // order: release  the waker's last touch of it
+    // order: release  the waker's last touch of this object
     self.told.store(true, std::memory_order_release);
     sleeps.parker.notify();
   }
@@ -80,10 +80,10 @@ struct sleeper : waiter {
   std::atomic<bool> told{false};
 };
 
-// The job cannot end before this: who runs it waits for the caller.
+// The job cannot end before this: the thread that runs it waits, directly or not, for the caller.
 [[noreturn]] void leave_refused(job& of, sleeper& one) {
   all_threads& all = all_threads::get();
-  std::lock_guard lock(all.mutex);  // others may leave the same job
+  std::lock_guard lock(all.mutex);  // other threads may leave the same job
   word_of_job(of.word).detach(one);
   throw deadlock(one.thread.chain);
 }
@@ -120,9 +120,9 @@ waits_for::waits_for(const job& of, joins) noexcept : self_(this_thread()) {
   all.add(self_);
 }
 
-// A circle has one that waits for a job and may be refused that: who waits for a tree, or joins a
-// thread, waits for what is younger than all that its stack had before, so that no circle is made
-// of these alone.
+// Each circle has a thread that waits for a job and may be refused that. A thread that waits for a
+// tree, or joins a thread, waits for something younger than everything that its stack held before:
+// so these alone cannot make a circle.
 waits_for::waits_for(const fork_tree& of, const std::atomic<bool>& ended) noexcept
     : self_(this_thread()) {
   all_threads& all = all_threads::get();
@@ -135,7 +135,7 @@ waits_for::waits_for(const fork_tree& of, const std::atomic<bool>& ended) noexce
     if (told == nullptr) return;
     try {
       told->chain = words + name_circle(*last, *told);
-    } catch (...) {  // no memory for its words
+    } catch (...) {  // no memory for the text
       told->chain.clear();
     }
     // order: release  its chain is read under the mutex; pairs with wait_until_done
@@ -152,7 +152,7 @@ waits_for::~waits_for() {
 
 void wake_those_that_want_work(const job_pool& of) noexcept {
   all_threads& all = all_threads::get();
-  std::lock_guard lock(all.mutex);  // a tree in a list has not ended
+  std::lock_guard lock(all.mutex);  // a listed tree has not ended
   for (waiting_thread* at = all.newest; at != nullptr; at = at->older) {
     const fork_tree* const tree = at->at.all;
     // order: relaxed  a hint
@@ -167,23 +167,23 @@ void wait_until_done(job& of) {
   sleeper one(self);
   if (!attach(of, one)) return;
   const asleep_span traced(of.name);
-  // order: acquire  the waker is done with it; and sees the result
+  // order: acquire  the waker is done with it; also sees the result
   while (!one.told.load(std::memory_order_acquire)) {
-    // order: acquire  pairs with who has found the circle
+    // order: acquire  pairs with the thread that has found the circle
     if (self.refused.load(std::memory_order_acquire)) leave_refused(of, one);
     self.parker.wait();
   }
 }
 
-// Nobody can wait for what lies under this on the stack, so that no task is buried by what it runs.
+// Nobody can wait for what lies below this on the stack, so what this runs cannot bury a task.
 void wait_and_help(job& of, job_pool& pool) {
   waiting_thread& self = this_thread();
   sleeper one(self);
   if (!attach(of, one)) return;
-  // order: acquire  the waker is done with it; and sees the result
+  // order: acquire  the waker is done with it; also sees the result
   while (!one.told.load(std::memory_order_acquire)) {
     if (pool.help(of, nullptr) || pool.help(of, &self)) continue;
-    const waits_for here(of, waits_for::joins{});  // no circle comes back here
+    const waits_for here(of, waits_for::joins{});  // no circle can lead back here
     const asleep_span traced(of.name);
     // order: acquire  as above
     if (!one.told.load(std::memory_order_acquire)) self.parker.wait();
@@ -192,7 +192,7 @@ void wait_and_help(job& of, job_pool& pool) {
 
 namespace {
 
-// A job that has ended is run by nobody.
+// No thread runs a job that has ended.
 const void* runner_of(const void* given) noexcept {
   const job& one = *static_cast<const job*>(given);
   // order: relaxed  only compared
@@ -204,7 +204,7 @@ void for_each_wait(void* context, void (*look)(void* context, const void* thread
   all_threads& all = all_threads::get();
   std::lock_guard lock(all.mutex);
   for (waiting_thread* at = all.newest; at != nullptr; at = at->older) {
-    // order: relaxed  under the mutex; one that is told of a deadlock leaves
+    // order: relaxed  under the mutex; a thread that is told of a deadlock leaves
     const bool leaves = at->refused.load(std::memory_order_relaxed);
     const void* const runner = at->at.one == nullptr || leaves ? nullptr : runner_of(at->at.one);
     if (runner != nullptr) look(context, at, runner, at->at.seen_in);

@@ -14,14 +14,14 @@ namespace troupe::jobs {
 namespace {
 
 constexpr std::int64_t slice_ns = 500'000;  // of a runner's turn; a job is not interrupted
-constexpr std::int64_t linger_ns = 50'000;  // of a runner that has found nothing
+constexpr std::int64_t linger_ns = 50'000;  // how long a runner that finds nothing stays
 
 const char* describe_runner(sched::message*, void*, sched::message_act) {
   return "lazies and forks";
 }
 const char* describe_lazy(sched::message*, void*, sched::message_act) { return "lazy"; }
 
-// The pools that live, for threads that are none of theirs.
+// The pools that exist, for threads that belong to none.
 struct living {
   std::mutex mutex;
   std::vector<std::pair<std::uint64_t, job_pool*>> pools;
@@ -41,15 +41,14 @@ struct living {
   }
 };
 
-// The owner's newest.
+// The owner's newest part.
 fork_frame* pop_part(fork_deques& of) noexcept {
   fork_frame* const one = of.forks.pop();
   return one != nullptr || of.loops.count() == 0 ? one : of.loops.pop();
 }
 
 constinit thread_local job_pool* pool_inside [[gnu::tls_model("initial-exec")]] = nullptr;
-// Of the pools that this thread has made, the last few. Plain data: it may be asked while the
-// thread ends.
+// The last few pools that this thread has made. Plain data: it may be read while the thread ends.
 struct made_pools {
   static constexpr unsigned most = 8;
   std::uint64_t ids[most] = {};  // oldest first
@@ -70,7 +69,7 @@ void enlist(job_pool& made, std::uint64_t id) {
 
 }  // namespace
 
-// Made with the pool: calling one needs no memory.
+// Made with the pool: so calling a runner needs no memory.
 struct job_pool::runner final : sched::runnable {
   explicit runner(job_pool& pool) noexcept : of(pool) { type = &runner_type; }
 
@@ -117,9 +116,9 @@ job_pool::job_pool(actor::actor_system& system, sched::executor& workers, unsign
     all_runners_.back()->next_free = std::exchange(free_runners_, all_runners_.back().get());
     queues_.push_back(std::make_unique<job_queue>());
     for_runners_.push_back(queues_.back().get());
-    queues_.back()->owner = std::this_thread::get_id();  // until a runner takes it
+    queues_.back()->owner = std::this_thread::get_id();  // until a runner takes it over
   }
-  enlist(*this, id_);  // last: of one that has no memory for the rest nobody knows
+  enlist(*this, id_);  // last: if memory runs out before this, nobody knows the pool
   system_.jobs = this;
   system_.deadlocks.jobs = &waits_of_threads;
 }
@@ -134,7 +133,7 @@ job_pool::~job_pool() {
     std::erase_if(all.pools, [this](const auto& one) { return one.second == this; });
   }
   for (auto& queue : queues_) {
-    while (job* one = queue->pop()) drop(*one);  // nobody else is left
+    while (job* one = queue->pop()) drop(*one);  // no other thread is left
   }
   while (job* one = memory_->take_up()) drop(*one);
   memory_->close();
@@ -192,7 +191,7 @@ job_queue& job_pool::make_queue_here(bool as_runner) {
 
 job_pool::working::working(job_pool& of, bool as_runner)
     : queue(known_.pool == of.id_ ? *known_.queue : of.make_queue_here(as_runner)),
-      // order: relaxed (both)  a hint for thieves where nothing is stolen
+      // order: relaxed (both)  a hint for thieves, needed only where jobs are not stolen
       before_(queue.busy.exchange(true, std::memory_order_relaxed)) {}
 // order: relaxed  as above
 job_pool::working::~working() { queue.busy.store(before_, std::memory_order_relaxed); }
@@ -206,14 +205,14 @@ void job_pool::leave_queue() noexcept {
 
 bool job_pool::submit(job& one, job_queue& mine, bool urgent) noexcept {
   if (!urgent && mine.count() >= options_.queued_max) return false;
-  observe::trace(observe::event::lazy_queued, one.name);  // before it may be gone
+  observe::trace(observe::event::lazy_queued, one.name);  // before another thread may free it
   if (!mine.push(one)) {
     observe::trace(observe::event::lazy_taken, one.name);
     return false;
   }
   if (runners_.wants_one()) [[unlikely]]
     call_runner();
-  // order: relaxed  a hint: one that is lost costs parallelism
+  // order: relaxed  a hint: a lost one costs parallelism
   if (mine.wants_work.load(std::memory_order_relaxed) != nullptr) [[unlikely]] {
     // order: acquire  its parker was made; pairs with help/release
     if (waiting_thread* const helps = mine.wants_work.exchange(nullptr, std::memory_order_acquire))
@@ -226,18 +225,18 @@ void job_pool::call_runner() noexcept {
   if (runner* const one = begin_runner()) workers_.submit_to_any(*one);
 }
 
-// Null when there are enough.
+// Null when there are enough runners.
 job_pool::runner* job_pool::begin_runner() noexcept {
-  // order: relaxed  a hint: at the end nobody is called
+  // order: relaxed  a hint: at the end no runner is called
   if (system_.closing.load(std::memory_order_relaxed) || !runners_.may_call() || !runners_.begin())
     return nullptr;
   std::lock_guard lock(runners_mutex_);
   return std::exchange(free_runners_, free_runners_->next_free);
 }
 
-// When a runner's turn begins, and behind each steal: what was just taken may be long, and until it
-// is done nobody looks. Two are called, if there is something for each, so that their number
-// doubles with each wake-up; who is on the way already counts.
+// At the start of a runner's turn, and after each theft: the work just taken may be long, and until
+// it is done this runner does not look. Calls two runners if there is work for each, so that their
+// number doubles with each wake-up. Runners that are on their way already count.
 void job_pool::hand_on() noexcept {
   constexpr std::size_t calls_max = 2;
   if (!shares() || is_simulated() || !runners_.may_call()) return;
@@ -249,7 +248,8 @@ void job_pool::hand_on() noexcept {
   }
 }
 
-// What lies in queues, up to so much. The last victim's goes first: mostly that says enough.
+// How much work is in queues, at most `enough`. Starts with the last victim's queue, which usually
+// suffices.
 std::size_t job_pool::count_left(std::size_t enough) const noexcept {
   std::lock_guard lock(mutex_);
   std::size_t sum = 0;
@@ -306,13 +306,13 @@ job* job_pool::steal_job(const job_queue& mine) noexcept {
 }
 
 bool job_pool::help(const job& with, waiting_thread* wants_work) noexcept {
-  // order: acquire  sees from which index on; pairs with run/release
+  // order: acquire  sees the index to start from; pairs with begin_run/release
   job_queue* const in = with.queues_in.load(std::memory_order_acquire);
   if (in == nullptr) return false;
   job* one = nullptr;
   {
     std::lock_guard lock(mutex_);
-    // It may be another pool's, which has gone.
+    // The queue may be another pool's, which has gone.
     if (std::ranges::find(queues_, in, &std::unique_ptr<job_queue>::get) == queues_.end())
       return false;
     // order: release  a thread that waits for the first time has just made its parker; pairs with
@@ -349,10 +349,10 @@ fork_frame* job_pool::steal_part(const fork_deques& mine, const fork_tree* only)
 
 void job_pool::run_job(job& one) noexcept {
   if (system_.discarding()) return drop(one);
-  // order: relaxed  as it was when it was queued
+  // order: relaxed  set before the job was queued
   if (one.needs_memory.load(std::memory_order_relaxed) && memory_->is_short())
     return set_aside(one);
-  if (claim(one)) {  // else who wants it runs it
+  if (claim(one)) {  // else the thread that wants the job runs it
     if (!one.is_proxy_job) begin_run(one);
     // order: relaxed  for running_handlers, a snapshot
     actor::current_turn().what.store(one.name, std::memory_order_relaxed);
@@ -367,7 +367,8 @@ void job_pool::report(std::exception_ptr what) noexcept {
   system_.report(nullptr, &describe_lazy, std::move(what));
 }
 
-// If enough was freed meanwhile nobody else may see that it lies there.
+// If enough memory is freed at this instant, it may be that no other thread sees the job there:
+// this runner looks in its next round (run_one).
 void job_pool::set_aside(job& one) noexcept {
   observe::trace(observe::event::lazy_queued, one.name);  // before it may be gone
   if (memory_->set_aside(one)) return;
@@ -375,14 +376,14 @@ void job_pool::set_aside(job& one) noexcept {
   one.drop_kept();
 }
 
-// Neither kind keeps the other one waiting for longer than a slice: each goes first in every other
-// one.
+// Jobs and parts take precedence in every other slice, so that neither waits for the other for
+// longer than a slice.
 bool job_pool::run_one(job_queue& mine, fork_worker_state& parts, bool jobs_first,
                        bool hands_on) noexcept {
   job* one = jobs_first ? mine.pop() : nullptr;
   if (one == nullptr && memory_->has_limit() && memory_->some_may_go_on()) {
     one = memory_->take_up();
-    // who gave bytes back has called one
+    // the thread that gave bytes back has called one runner
     if (memory_->some_may_go_on() && runners_.may_call()) call_runner();
   }
   fork_frame* part = one == nullptr ? pop_part(mine.parts) : nullptr;
@@ -403,8 +404,8 @@ bool job_pool::run_one(job_queue& mine, fork_worker_state& parts, bool jobs_firs
   return part != nullptr || one != nullptr;
 }
 
-// A runner that has taken part, and finds nothing now, looks on for a while if there may be more
-// soon: about as long as it would take to wake another one. Other runnables of its worker go first.
+// A runner that has taken part, and finds nothing now, stays for a while if there may be more soon:
+// about as long as it would take to wake another one. Other runnables of its worker come first.
 bool job_pool::may_linger(runner& self) noexcept {
   // order: relaxed (both)  hints
   if (!self.found_some || trees_.load(std::memory_order_relaxed) == 0 ||
@@ -431,7 +432,7 @@ sched::after_turn job_pool::run_some(runner& self) noexcept {
   while (run_one(at_work.queue, parts, self.jobs_first, std::exchange(is_first, false))) {
     self.found_some = true;
     self.lingers_since_ns = 0;
-    // What frees memory may be actors' turns.
+    // Memory may be freed by actors' turns: let them run.
     if (!parts.slice_over() && !(memory_->has_limit() && memory_->is_short())) continue;
     self.jobs_first = !self.jobs_first;
     return sched::after_turn::again;

@@ -1,11 +1,11 @@
 // job_pool: how the jobs of one runtime find threads.
 //
-// Each thread that submits has a queue. The pool's workers take part by runners, runnables as an
-// actor's turn is one, so that jobs and actors share the workers: a runner takes jobs and parts of
-// forks, its thread's newest first, then others' oldest, until there are none or its turn is over.
-// There are at most as many runners as workers. Whoever submits calls one more behind a light fence
-// if there is room for it, and a runner that ends looks for jobs behind a heavy one: so none is
-// left without.
+// Each thread that submits jobs has a queue. The pool's workers take part by runners: a runner is a
+// runnable, like an actor's turn, so that jobs and actors share the workers. A runner takes jobs
+// and parts of forks, first its own thread's newest, then other threads' oldest, until there are
+// none or its turn is over. There are at most as many runners as workers. A thread that submits
+// calls one more runner, if there may be one more, after a light fence; a runner that ends looks
+// for jobs after a heavy fence: so no job is left without a runner.
 #pragma once
 
 #include <atomic>
@@ -26,8 +26,8 @@
 
 namespace troupe::jobs {
 
-// Counts the coroutines that wait for jobs, so that the program is not out of work. It may outlive
-// the pool: an outside thread runs the last job.
+// Counts the coroutines that wait for jobs: while there are some, the program is not out of work.
+// May outlive the pool, since an outside thread may run the last job.
 class wait_count {
  public:
   explicit wait_count(std::function<void(bool)> keep_alive) : keep_alive_(std::move(keep_alive)) {}
@@ -46,28 +46,30 @@ class wait_count {
 };
 
 struct job_pool_options {
-  std::size_t queued_max = 10'000;  // jobs of one thread; what comes past it stays with its maker
-  bool serial = false;              // all run in the thread that wants them
-  std::size_t resource_bytes = 0;   // the limit of resources; 0: none
-  // no: nobody takes from the queue of a thread that is at work on it
+  // jobs in one thread's queue; a job beyond that stays with its maker
+  std::size_t queued_max = 10'000;
+  bool serial = false;             // every job runs in the thread that wants it
+  std::size_t resource_bytes = 0;  // the limit of resources; 0: none
+  // false: no thread takes from the queue of a thread that is at work on it
   bool steals = true;
 };
 
 class job_pool {
  public:
-  // `keep_alive`: a coroutine waits for a job (true), and does so no more (false).
+  // `keep_alive`: called with true when a coroutine waits for a job, with false when it does not
+  // any longer.
   job_pool(actor::actor_system& system, sched::executor& workers, unsigned runners_max,
            job_pool_options options, std::function<void(bool)> keep_alive);
   job_pool(const job_pool&) = delete;
   job_pool& operator=(const job_pool&) = delete;
-  // When its workers have ended. What nobody has taken is dropped.
+  // After its workers have ended. Drops jobs that no thread has taken.
   ~job_pool();
 
-  // The pool that the calling thread's jobs belong to: of its handler, task or job; else of the
-  // runtime that it made last. Null when there is none.
+  // The pool for the calling thread's jobs: that of its handler, task or job; else that of the
+  // youngest living runtime which the thread made. Null when there is none.
   static job_pool* current() noexcept;
 
-  // The calling thread belongs to a pool until the end of this.
+  // While this lives the calling thread belongs to the pool `of`.
   class inside {
    public:
     explicit inside(job_pool* of) noexcept;
@@ -81,7 +83,7 @@ class job_pool {
 
   // The calling thread's queue. Throws std::bad_alloc.
   job_queue& queue_here() { return known_.pool == id_ ? *known_.queue : make_queue_here(false); }
-  // The calling thread is at work on its queue until the end of this. Throws std::bad_alloc.
+  // While this lives the calling thread is at work on its queue. Throws std::bad_alloc.
   class working {
    public:
     explicit working(job_pool& of, bool as_runner = false);
@@ -93,56 +95,57 @@ class job_pool {
    private:
     const bool before_;
   };
-  // The calling thread ends: another one may have its queue.
+  // The calling thread ends: another thread may take over its queue.
   void leave_queue() noexcept;
-  // Takes the ref. False when memory is out, or the queue is full and the job not urgent.
+  // Takes the ref. False when memory is out, or when the queue is full and the job is not urgent.
   bool submit(job& one, job_queue& mine, bool urgent = false) noexcept;
-  // A good deal of it.
+  // Whether at least half of the queue is free.
   bool has_room(const job_queue& mine) const noexcept {
     return mine.count() <= options_.queued_max / 2;
   }
   bool is_serial() const noexcept { return options_.serial; }
-  // Whether what a thread has made is to be queued where others find it.
+  // Whether the jobs that a thread has made are to be queued where other threads find them.
   bool shares() const noexcept { return !options_.serial && options_.steals; }
 
-  // The caller waits for a job that another thread runs: runs one that this thread has queued
-  // meanwhile. False when there is none; then `wants_work`, if it is not null, is notified when
-  // there is.
+  // For a caller that waits for the job `with`, which another thread runs: runs one job that the
+  // other thread has queued meanwhile. False when there is none; then `wants_work`, if not null, is
+  // notified when there is one.
   bool help(const job& with, waiting_thread* wants_work) noexcept;
 
-  // Of forks (fork_frame.cpp). Something was pushed: one more runner comes, if there is room for
-  // one.
+  // For forks (fork_frame.cpp). Work was pushed: one more runner comes, if there may be one more.
   void call_runner() noexcept;
-  // Parts lie in the caller's deques, or are about to: others may take part. The caller's thread
-  // has a queue.
+  // Parts are in the caller's deques, or will be soon: other threads may take part. The caller's
+  // thread has a queue.
   void offer(fork_tree& of, std::int64_t now) noexcept;
-  // The oldest part that some other thread has left, of this tree if it is not null; or null.
+  // Takes the oldest part that another thread has left, within the tree `only` if that is not null.
+  // Null when there is none.
   fork_frame* steal_part(const fork_deques& mine, const fork_tree* only) noexcept;
-  // Who came for parts found none, or some: how often others are called depends on it.
+  // A thread that was called for parts found none (in_vain) or some: this decides how often others
+  // are called.
   void count_call(bool in_vain) noexcept;
   // A tree begins, or has ended.
   // order: relaxed (both)  a hint for runners
   void tree_begins() noexcept { trees_.fetch_add(1, std::memory_order_relaxed); }
   void tree_has_ended() noexcept { trees_.fetch_sub(1, std::memory_order_relaxed); }
-  // At the end, when the workers have ended.
+  // At the end, after the workers have ended.
   void run_parts_left() noexcept;
   bool discarding() const noexcept { return system_.discarding(); }
-  // Under the simulated policy the seed decides.
+  // Whether a visit that began at `began_ns` is over. Under the simulated policy the seed decides.
   bool slice_over(std::int64_t began_ns) const noexcept;
   bool is_simulated() const noexcept { return static_cast<bool>(system_.choose_messages); }
   unsigned choose(unsigned most) const { return system_.choose_messages(most); }
   unsigned workers() const noexcept { return static_cast<unsigned>(all_runners_.size()); }
 
-  // The caller is about to sleep, and may be one of the workers.
+  // The caller, which may be a worker, is about to sleep.
   void attend() noexcept { workers_.attend(); }
   memory_account& memory() noexcept { return *memory_; }
-  // What a lazy threw that nobody can get.
+  // Reports what a lazy threw and nobody can get.
   void report(std::exception_ptr what) noexcept;
-  // One that was submitted goes; who waits for it, or wants it later, finds it cancelled.
+  // Drops a submitted job; threads that wait for it, or want it later, find it cancelled.
   void drop(job& unwanted) noexcept;
   const std::shared_ptr<wait_count>& waits() const noexcept { return waits_; }
   void count_run() noexcept { actor::count(system_, actor::counted::lazies); }
-  // The calling thread, which has a queue, is about to run this one, and has none under it.
+  // The calling thread is about to run the job, as its outermost one.
   void begin_run(job& one) noexcept {
     count_run();
     if (known_.pool != id_) return;
@@ -153,17 +156,17 @@ class job_pool {
   }
   // order: relaxed  a statistic
   void count_dropped() noexcept { dropped_.fetch_add(1, std::memory_order_relaxed); }
-  std::size_t queued() const;  // now
+  std::size_t queued() const;  // now queued
   // order: relaxed  the same
   std::uint64_t dropped() const noexcept { return dropped_.load(std::memory_order_relaxed); }
 
  private:
   struct runner;
-  // Makes up for an offer that came too soon behind a call: who made it may be long in coming to
-  // the next one.
+  // Makes an offer that came too soon after a call, after a delay: the thread that made it may take
+  // long to come to its next one.
   struct late_offer final : tasks::timer {
     explicit late_offer(job_pool& pool) noexcept : timer(&make, true), of(pool) {}
-    // parts that are left make offers, too
+    // remaining parts make offers, too
     ~late_offer() { tasks::cancel(*of.system_.host.clock, *this); }
     static void make(timer& self) noexcept;
     job_pool& of;
@@ -203,11 +206,11 @@ class job_pool {
   std::mutex runners_mutex_;
   runner* free_runners_ = nullptr;
   std::atomic<std::uint32_t> vain_calls_{0};
-  std::atomic<std::uint32_t> trees_{0};  // that have not ended
+  std::atomic<std::uint32_t> trees_{0};  // trees that have not ended
   std::atomic<std::uint64_t> dropped_{0};
-  mutable std::mutex mutex_;  // of queues_; a thief holds it
+  mutable std::mutex mutex_;  // guards queues_; a thief holds it
   std::vector<std::unique_ptr<job_queue>> queues_;
-  // of them: made for the workers, so that these need no memory
+  // those of `queues_` that were made for the workers, so that a runner needs no memory
   std::vector<job_queue*> for_runners_;
   std::size_t next_victim_ = 0;
   late_offer late_{*this};

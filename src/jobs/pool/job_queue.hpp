@@ -1,11 +1,12 @@
-// job_queue: the jobs that one thread has submitted, until somebody takes them; and the parts of
-// its forks, which have a deques of their own.
+// job_queue: the jobs that one thread has submitted, until some thread takes them; and the parts of
+// its forks, which have deques of their own.
 //
-// The owner works at the new end, thieves take the oldest. A ring that doubles when it is full; one
-// that was taken out of the middle leaves a hole. Guarded by a biased lock, the owner's; thieves
-// come one at a time. Invariants
-//   J1  a job in the ring has a ref of the ring's, `place` is its index there, and `kept_by` the
-//   queue.
+// The owner works at the new end; thieves take the oldest. A ring that doubles when it is full; a
+// job that is taken out of the middle leaves a hole. Guarded by a biased lock, which is the
+// owner's; thieves come one at a time.
+// Invariants
+//   J1  a job in the ring has a ref of the ring's; its `position` is its index there, and its
+//       `kept_by` is the queue.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +40,7 @@ class job_queue {
     return room;
   }
 
-  // Owner: the newest, or null. Its ref goes with it.
+  // Owner: takes the newest job, or returns null. The caller gets its ref.
   job* pop() noexcept {
     lock.enter();
     job* one = nullptr;
@@ -51,7 +52,7 @@ class job_queue {
     return let_go(one);
   }
 
-  // Owner: takes this one out, if it is still there.
+  // Owner: takes this job out, if it is still in the queue.
   bool remove(job& one) noexcept {
     lock.enter();
     const std::size_t at = one.position;
@@ -66,7 +67,7 @@ class job_queue {
     return there;
   }
 
-  // A thief that is the only one: the oldest, or null.
+  // Thief, one at a time: takes the oldest job, or returns null.
   job* steal() noexcept {
     if (empty() || !lock.try_revoke()) return nullptr;
     job* one = nullptr;
@@ -78,7 +79,7 @@ class job_queue {
     return let_go(one);
   }
 
-  // The same: the oldest from this index on.
+  // The same: takes the oldest job from this index on.
   job* steal_from(std::uint64_t first) noexcept {
     if (end_() <= first || !lock.try_revoke()) return nullptr;
     job* one = nullptr;
@@ -90,7 +91,7 @@ class job_queue {
     return let_go(one);
   }
 
-  // Owner: what it pushes from now on has this index, or a later one.
+  // Owner: the next job that it pushes gets this index.
   std::uint64_t mark() const noexcept { return end_(); }
 
   // Hints outside of the lock.
@@ -100,14 +101,14 @@ class job_queue {
     return end > begin ? end - begin : 0;
   }
 
-  std::thread::id owner{};  // none: anybody may become it; guarded by the pool's mutex
-  fork_deques parts;        // of the forks and loops that the thread has begun
+  std::thread::id owner{};  // none: any thread may become the owner; guarded by the pool's mutex
+  fork_deques parts;        // of the forks and loops that the owner has begun
   // what was pushed since the owner's outermost job began has this index or a later one
   std::atomic<std::uint64_t> runs_from{0};
-  // A thread that waits for what the owner runs, and would help when something is queued; a hint.
+  // A thread that waits for what the owner runs, and would help if something were queued; a hint.
   std::atomic<waiting_thread*> wants_work{nullptr};
-  std::atomic<bool> busy{false};   // the owner is at work here; written by it
-  std::int64_t offered_at_ns = 0;  // the owner's: when it last called somebody to take part
+  std::atomic<bool> busy{false};   // the owner is at work here; the owner writes it
+  std::int64_t offered_at_ns = 0;  // owner: when it last asked other threads to take part
 
  private:
   static job* let_go(job* one) noexcept {
@@ -135,7 +136,7 @@ class job_queue {
   }
 
   sched::biased_lock<> lock;
-  std::atomic<std::size_t> begins_{0}, ends_{0};  // grow for ever
+  std::atomic<std::size_t> begins_{0}, ends_{0};  // never wrap
   std::size_t mask_ = 255;
   std::unique_ptr<job*[]> slots_ = std::make_unique<job*[]>(mask_ + 1);
 };

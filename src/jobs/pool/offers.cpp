@@ -1,4 +1,5 @@
-// How others are called to take part in forks and loops: not too often, and late rather than never.
+// How other threads are called to take part in forks and loops: not too often, and rather late than
+// never.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -10,24 +11,24 @@
 namespace troupe::jobs {
 namespace {
 
-// Between two calls of one thread for somebody to take part in forks; the more calls were in vain,
-// the longer.
+// The least time between two calls by one thread. It doubles with each call in vain, up to
+// doublings_max times.
 constexpr std::int64_t call_spacing_ns = 10'000;
 constexpr std::uint32_t doublings_max = 7;
-// What was offered too soon is offered again so much later.
+// An offer that came too soon is repeated after this time.
 constexpr std::chrono::milliseconds late_offer_after(1);
 
 }  // namespace
 
 void job_pool::offer(fork_tree& of, std::int64_t now) noexcept {
   if (!shares()) return;
-  // order: relaxed (all)  hints: calls that come too often, or late, cost time only
+  // order: relaxed (all)  hints: a call too many or too late costs only time
   const std::int64_t spacing =
       call_spacing_ns << std::min(vain_calls_.load(std::memory_order_relaxed), doublings_max);
   std::int64_t& offered_at_ns = queue_here().offered_at_ns;
   if (!is_simulated() && now - offered_at_ns < spacing) return offer_later();
   const fork_tree* wants_work = &of;
-  // order: seq_cst  behind the push; pairs with help
+  // order: seq_cst  after the push; pairs with help
   std::atomic_thread_fence(std::memory_order_seq_cst);
   // order: relaxed  behind the fence
   while (wants_work != nullptr && !wants_work->wants_work.load(std::memory_order_relaxed))
