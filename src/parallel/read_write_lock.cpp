@@ -1,6 +1,6 @@
 // Invariants
-//   G1  inside are readers or one writer.
-//   G2  nobody waits who could be inside, but behind one who came earlier.
+//   G1  inside are readers, or one writer.
+//   G2  a waiter that could enter waits only behind an earlier waiter.
 #include "troupe/parallel/read_write_lock.hpp"
 
 #include <utility>
@@ -47,7 +47,8 @@ void read_write_lock::leave(access how) noexcept {
     --readers_;
   }
   while (first_ != nullptr) {
-    // Those who gave up are passed over; one who does after this look leaves again at once.
+    // Waiters that gave up are skipped; a waiter that gives up after this look enters, and leaves
+    // at once.
     const bool gave_up = first_->gave_up();
     if (!gave_up && !enter_locked(first_->how_)) return;
     const std::unique_ptr<waiter> next = std::exchange(first_, std::move(first_->next_));

@@ -16,7 +16,7 @@
 namespace troupe::submissions {
 namespace {
 
-// A sleep that a stop token ends: true when the time came, false when the stop did.
+// A sleep that a stop token can end: true when its time came, false when the stop did.
 class pausing final : public tasks::suspension, public tasks::timer {
  public:
   pausing(std::chrono::nanoseconds span, const schedule& of) noexcept
@@ -40,12 +40,12 @@ class pausing final : public tasks::suspension, public tasks::timer {
     me.awaits_at = where_;
     clock_ = me.in->at->clock;
     tasks::arm(*clock_, *this, tasks::due_in(*clock_, span_));
-    enlist(me);  // when it is over already, this turn is still to end before it goes on
+    enlist(me);  // if the sleep is over already, this turn still ends before the call resumes
     if (stop_.stop_possible()) callback_.emplace(stop_, on_stop{*this});
     return true;
   }
   bool await_resume() {
-    callback_.reset();  // waits for one that is running
+    callback_.reset();  // waits for a callback that is running
     if (ended == tasks::outcome::arrived) return true;
     if (cancelled_ || who->in->cancelled)
       throw cancelled("troupe: submit: the call's time had not come when it was ended");
@@ -88,7 +88,7 @@ class pause {
   const schedule& of_;
 };
 
-// The wait for an event, at the user's place instead of the library's.
+// Waits for an event. Messages name the user's line as the place of the wait, not the library's.
 class event_awaiter {
  public:
   explicit event_awaiter(const schedule& of)
@@ -142,8 +142,8 @@ task<bool> wait_to_begin(schedule& of) {
   std::int64_t span = of.after.count();
   if (of.every.count() > 0) {
     const std::int64_t period = of.every.count();
-    // Those that were missed are left out.
-    const bool beyond = std::max(now_ns, of.due_ns) > INT64_MAX - period;  // the end of time
+    // Missed periods are skipped.
+    const bool beyond = std::max(now_ns, of.due_ns) > INT64_MAX - period;  // the largest time
     if (beyond && of.due_ns != 0) co_return false;
     if (beyond) {
       of.due_ns = INT64_MAX;
@@ -186,19 +186,19 @@ void end_cancelled(std::exception_ptr what, owned_context of) {
 }
 
 void report(std::exception_ptr what, owned_context of, sched::message::handler describes) noexcept {
-  actor::kept_memory keeps;  // goes after the exception, which is handed on
+  actor::kept_memory keeps;  // destroyed after the exception, which is handed on
   try {
     if (of) keeps.bytes = of->bytes();
     keeps.held = std::make_shared<owned_context>(std::move(of));
   } catch (const std::bad_alloc&) {
-    // The error itself is still told.
+    // The error itself is still reported.
   }
   actor::report_keeping(describes != nullptr ? describes : &describe_call, std::move(what),
                         std::move(keeps));
 }
 
-// A message of its own: at the runtime's end it may outlive the task that waits for it, and is
-// discarded then.
+// A message of its own: at the runtime's end it may outlive the task that waits for it, and is then
+// discarded.
 struct turn_of_actor final : sched::message {
   turn_of_actor(void* given, void (*runs)(void*) noexcept) noexcept
       : message(&act_on), what(given), run(runs) {}

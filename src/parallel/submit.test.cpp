@@ -119,7 +119,7 @@ TEST_P(submit, an_error_of_the_callback_comes_to_the_errback) {
   EXPECT_EQ(why, "of the callback");
 }
 
-// With one worker: two of them may throw at once, when a busy machine lets both times go by.
+// With one worker: two of the calls may throw at once, when a busy machine lets both times pass.
 TEST_P(submit, errors_of_errbacks_come_to_run_one_at_a_time_and_in_order) {
   runtime one({.workers = 1, .policy = GetParam()});
   for (int i = 0; i < 3; ++i) {
@@ -138,7 +138,7 @@ TEST_P(submit, errors_of_errbacks_come_to_run_one_at_a_time_and_in_order) {
   one.run();
 }
 
-// The text is the context's, and is still there when run() has thrown the error.
+// The text lies in the context, and still exists when run() has thrown the error.
 TEST_P(submit, an_error_without_an_errback_comes_to_run_and_keeps_its_context) {
   struct refused {
     const char* why;
@@ -184,7 +184,7 @@ TEST_P(submit, what_a_coroutine_throws_comes_to_the_errback) {
   EXPECT_EQ(why, "slowly");
 }
 
-// Its frame lies in no context, so that no rollback pulls it away.
+// The call's frame lies in no context, so that no rollback frees it.
 task<bool> frame_is_elsewhere(context& here) {
   int local = 0;
   scoped_rollback each(here);

@@ -1,4 +1,4 @@
-// What a program that runs is doing and waiting for, in words.
+// Describes in words what a running program is doing and waiting for.
 #include "actor/turn/running.hpp"
 #include "actor/waits/suspended.hpp"
 #include "runtime/runtime_core.hpp"
@@ -34,7 +34,7 @@ std::string runtime_core::dump() {
     std::lock_guard lock(holds_mutex_);
     holds = static_cast<std::size_t>(holds_);
   }
-  if (timers.strong != 0 && holds != 0) --holds;  // theirs
+  if (timers.strong != 0 && holds != 0) --holds;  // the strong timers' own hold
   std::string text = "troupe: dump: " + counted(pool->workers(), "worker") + ", " +
                      counted(pool->queued(), "turn") + " queued, " +
                      counted(timers.armed, "timer") + " armed, " + counted(holds, "hold") + ", " +

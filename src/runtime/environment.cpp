@@ -14,7 +14,7 @@ namespace {
 
 constexpr unsigned workers_max = 1024;
 
-// The variable's value as a number; false when it is not set (or empty).
+// Reads the variable's value as a number; false when it is not set, or empty.
 bool read_number(const char* name, std::uint64_t least, std::uint64_t most, std::uint64_t& value) {
   const char* text = std::getenv(name);
   if (text == nullptr || *text == '\0') return false;

@@ -1,4 +1,4 @@
-// The main thread's part in a runtime: run(), and its rounds for a program that has a loop of its
+// The main thread's part in a runtime: run(), and rounds of it for a program that has a loop of its
 // own.
 #include "actor/turn/running.hpp"
 #include "actor/waits/suspended.hpp"
@@ -14,7 +14,7 @@ constexpr int turns_a_round = 64;
 
 }  // namespace
 
-// Simulated: what comes by I/O comes between any two turns, and so do timers, since turns take
+// Simulated: I/O may complete between any two turns, and timers may expire there, since turns take
 // time.
 bool runtime_core::step_main() {
   if (simulated_ == nullptr) return main_->run_one();
@@ -23,8 +23,8 @@ bool runtime_core::step_main() {
          simulated_->step();
 }
 
-// Simulated: with nothing else to do the next timer's time comes at once. A stop does not wait for
-// timers.
+// Simulated: when nothing else is left to do, the time moves to the next timer at once. A stop does
+// not wait for timers.
 bool runtime_core::pass_time() {
   // order: relaxed  a hint; the next look sees it
   if (simulated_ == nullptr || stop_asked_.load(std::memory_order_relaxed) || alive_.empty())
@@ -37,18 +37,19 @@ bool runtime_core::pass_time() {
   return true;
 }
 
-// Who looks at an actor for a dump may find that mail came for it meanwhile: then it is work only
-// when he lets it go.
+// A thread that looks at an actor for a dump may find that mail came for it meanwhile: the actor
+// becomes work only when that thread lets it go. So `looking` is taken, and the count checked
+// again.
 bool runtime_core::out_of_work() {
   if (!alive_.empty()) return false;
   const std::lock_guard wait(system->looking);
   return alive_.empty();
 }
 
-// Turns that wait for each other: one of them is told, and goes on. Not in front of a stop, which
-// may be for them.
+// Turns that wait for each other: one of them is told, and continues. Not before a stop, which may
+// end them.
 bool runtime_core::tells_of_deadlock() {
-  // order: relaxed  a hint; who stops the program is not told of what it ends
+  // order: relaxed  a hint; a program that is being stopped is not told of what the stop ends
   if (stop_asked_.load(std::memory_order_relaxed)) return false;
   return system->deadlocks.search() != 0 || !out_of_work();
 }
@@ -61,7 +62,7 @@ void runtime_core::wait_main() {
     if (stop_) limit = stop_->deadline;
   }
   if (simulated_ != nullptr) {
-    // A far time: some libraries add to the limit and overflow.
+    // Limited to a day: some libraries add to the limit and overflow.
     simulated_->wait_until(std::min(limit, steady_clock::now() + hours(24)));
   } else if (limit == steady_clock::time_point::max()) {
     main_->wait();
@@ -71,7 +72,7 @@ void runtime_core::wait_main() {
   }
 }
 
-// Inside run(): one thread at a time, and none of ours.
+// Inside run(): one thread at a time, and none that runs a handler.
 class runtime_core::entry {
  public:
   explicit entry(runtime_core& core) : core_(core) {
@@ -123,7 +124,7 @@ void runtime_core::throw_stalled() {
     throw stalled("troupe: run: out of work, while turns are still suspended:" + which.lines);
 }
 
-// One round for a loop of the user's own. False when that was the last one.
+// One round, for a loop of the user's own. False when that was the last one.
 bool runtime_core::run_round(bool may_wait) {
   entry here(*this);
   here.answers_stop = false;
@@ -145,17 +146,18 @@ bool runtime_core::run_round(bool may_wait) {
   return false;
 }
 
-// What the main thread has to do now: at most a round of its queue.
+// Does what the main thread has to do now: at most one round of its queue. False when there was
+// nothing.
 bool runtime_core::step_all() {
   bool any = false;
   for (int turns = 0; turns < turns_a_round && (step_main() || pass_time()); ++turns) any = true;
   return any;
 }
 
-// True when a stop() was asked for.
+// Runs until the program is out of work, or a stop ends the run. True when a stop() was asked for.
 bool runtime_core::run_until_out_of_work() {
   for (;;) {
-    // order: relaxed  a hint; whoever sets it wakes this thread
+    // order: relaxed  a hint; the thread that sets it wakes this thread
     if (stop_asked_.load(std::memory_order_relaxed) && overdue()) return true;
     if (step_main() || pass_time()) continue;
     if (!alive_.empty()) {
@@ -166,7 +168,7 @@ bool runtime_core::run_until_out_of_work() {
     }
   }
   end_stop();
-  // order: relaxed  asked for before the program was out of work, and so seen
+  // order: relaxed  set before the program was out of work, and so seen
   return stop_asked_.load(std::memory_order_relaxed);
 }
 

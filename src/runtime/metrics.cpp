@@ -11,7 +11,8 @@ namespace {
 
 using actor::counted;
 
-// What others count down and what counts up may be read in the wrong order.
+// A count that other threads lower may be read before the one that they raise: so a difference may
+// be negative for an instant.
 std::uint64_t not_negative(std::int64_t n) noexcept {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(n, 0));
 }

@@ -8,7 +8,7 @@
 namespace troupe {
 namespace {
 
-// A folder that looks like the kernel's files to the reader.
+// A folder with files like the kernel's.
 class pool_size : public testing::Test {
  protected:
   pool_size() {

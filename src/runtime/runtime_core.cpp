@@ -21,7 +21,8 @@
 namespace troupe {
 namespace {
 
-// The longest time is in nanoseconds the longest one again, not what is left of it.
+// Does not multiply the largest number of microseconds, which would overflow: it becomes the
+// largest number of nanoseconds.
 std::int64_t turn_ns(const turn_limits& chosen) {
   using std::chrono::nanoseconds;
   constexpr auto most = std::chrono::duration_cast<std::chrono::microseconds>(nanoseconds::max());
@@ -30,7 +31,7 @@ std::int64_t turn_ns(const turn_limits& chosen) {
 
 actor::limits limits_of(const turn_limits& chosen) { return {chosen.messages, turn_ns(chosen)}; }
 
-// Without its names when memory is out.
+// Without the names when memory is out.
 template <class Named>
 Named with_names(Named one, const actor::failed_call& where) noexcept {
   one.actor_id = where.id;
@@ -61,11 +62,11 @@ runtime_core::runtime_core(runtime_options chosen)
     actor::actor_system::destroy(system);
     throw;
   }
-  // all it does is done in run(): only a search of another runtime comes to its lane
+  // a simulated program's work is done in run(): only searches of other runtimes use its lane
   if (system->is_simulated) return;
   const auto search = [](void* of) noexcept {
     actor::deadlock_search& deadlocks = static_cast<actor::actor_system*>(of)->deadlocks;
-    // that one may have missed what was running
+    // the search may have missed turns that were running
     if (deadlocks.search() == 0) deadlocks.search_soon();
   };
   tasks::main_lanes::set_search(system->main_lane, search, system);
@@ -80,7 +81,8 @@ void runtime_core::make_clock() {
   actor::make_homes(*system, clock.get(), &io);
 }
 
-// A call that blocks keeps the program from being out of work, whatever becomes of it.
+// While a blocking call runs the program is not out of work. The count is kept by an object that
+// travels with the call, so that it is correct however the call ends.
 void runtime_core::make_side_pool() {
   struct at_work {
     explicit at_work(runtime_core& core) : core(&core) {
@@ -102,16 +104,17 @@ void runtime_core::make_side_pool() {
     if (system->closing.load(std::memory_order_relaxed)) return;
     if (simulated_ != nullptr) return post(std::move(call));
     aside.run([this, counted = at_work(*this), call = std::move(call)]() mutable {
-      // its lazies, loops and resources are this runtime's
+      // the call's lazies, loops and resources are this runtime's
       const jobs::job_pool::inside here(jobs.get());
       call();
-      call = nullptr;  // the result's way first, then the count
+      // destroys what the call holds, which may resolve its result, before it is uncounted
+      call = nullptr;
     });
   };
 }
 
-// What is kept is told last: from then on the exception may go on another thread, and what it
-// refers to with it.
+// An observer is told last: from then on another thread may release the exception, and with it what
+// it refers to. So a copy is kept first.
 void runtime_core::fail(const actor::failed_call& where, std::exception_ptr what) noexcept {
   const bool heard = options.on_error != nullptr || print(where, what);
   if (!options.on_error) {
@@ -128,8 +131,8 @@ void runtime_core::fail(const actor::failed_call& where, std::exception_ptr what
 
 bool runtime_core::print(const actor::failed_call& where, const std::exception_ptr& what) noexcept {
   const failure_lines::told told = lines.tell(what, where);
-  // A simulation's time is not that of its reader: there those that were left out are told when
-  // run() ends.
+  // A simulation's time is not its reader's: there the count of lines that were left out is written
+  // when run() ends.
   if (!told.arm || simulated_ != nullptr) return told.written;
   try {
     clock->arm(tells_left_out_, tasks::due_in(*clock, std::chrono::seconds(1)));
@@ -139,7 +142,7 @@ bool runtime_core::print(const actor::failed_call& where, const std::exception_p
   return told.written;
 }
 
-// Nothing fails any more.
+// Nothing can fail any longer.
 void runtime_core::print_unheard() noexcept {
   constexpr std::size_t printed_max = 20;
   if (options.on_error || !lines.any()) return;
@@ -160,7 +163,8 @@ void runtime_core::print_unheard() noexcept {
   }
 }
 
-// Who is thrown out of the scope of its runtime may have been about to run it.
+// If an exception leaves the runtime's scope, the program may have been about to call run(): say
+// nothing then.
 void runtime_core::print_never_run(std::uint64_t lost) noexcept {
   if (lost == 0 || has_run_ || std::uncaught_exceptions() != 0) return;
   char text[256];
@@ -186,13 +190,13 @@ void runtime_core::make_executors() {
   system->on_escalated = [this] { stop(stop_mode::discard, std::chrono::seconds(10)); };
   const auto out_of_work = [this] { came_to_rest(); };
   sched::executor* main_lane = nullptr;
-  // The executors' places are filled before the pool's threads start to look at them.
+  // The executors are installed before the pool's threads start to look at them.
   const auto install = [&](std::size_t index, sched::executor& one) {
     // order: release  publishes the executor; pairs with actor_system::executor_of
     system->executors[index].store(&one, std::memory_order_release);
   };
   if (options.policy == policy::simulated) {
-    // The short ways of turns as often as the long one (src/actor/turn/turn.cpp).
+    // Turns should take the fast path as often as the slow one (src/actor/turn/turn.cpp).
     auto made = std::make_unique<sched::simulated>(options.seed, alive_, [this] {
       // order: relaxed (both)  the simulation's own thread
       simulated_->choose(2) == 0 ? system->slow_path_flags.fetch_or(actor::actor_system::chooses,
@@ -203,7 +207,7 @@ void runtime_core::make_executors() {
     });
     simulated_ = made.get();
     main_lane = &simulated_->add_lane();
-    // Short turns as often as long ones: they are where interleavings differ.
+    // Short turns should be as frequent as long ones: they are where interleavings differ.
     system->choose_messages = [this](unsigned most) {
       const auto length = std::min<std::uint64_t>(most, std::uint64_t{1} << simulated_->choose(13));
       return 1 + static_cast<unsigned>(simulated_->choose(length));
@@ -223,7 +227,7 @@ void runtime_core::make_executors() {
   io.pool = pool.get();
   io.simulation = simulated_;
   io.keep_alive = [this](bool in_flight) { in_flight ? hold() : release(); };
-  // Not counted as run_aside() does: the operation is in flight, which keep_alive tells.
+  // Not counted as in run_aside: keep_alive counts the operation that is in flight.
   io.aside = [this](std::move_only_function<void()> call) {
     // order: relaxed  set before the pool ends, by the thread that ends it
     if (system->closing.load(std::memory_order_relaxed)) return;
@@ -244,8 +248,10 @@ void runtime_core::make_executors() {
       [this](bool waits) { waits ? hold() : release(); });
 }
 
-// Other threads may send to actors and drop refs meanwhile; that nobody uses the runtime itself is
-// the user's part.
+// Ends the runtime, in this order: no actor is woken any longer; timers and blocking calls end;
+// pinned threads stop running turns; the pool ends; pinned threads destroy their actors; then the
+// main thread's actors and the pool's are destroyed, and the system goes. Other threads may send to
+// actors and drop refs meanwhile. The user must see to it that no thread uses the runtime itself.
 void runtime_core::shut_down() {
   tasks::main_lanes::set_search(system->main_lane, nullptr, nullptr);
   // order: relaxed  the threads that must see it are stopped and joined below
@@ -257,7 +263,7 @@ void runtime_core::shut_down() {
     std::lock_guard lock(pinned_mutex_);
     ending_ = true;
   }
-  // Handlers and destructors go on for a while, but start no threads any more.
+  // Handlers and destructors still run for a while, but start no threads any longer.
   for (auto& thread : pinned_) {
     // order: release  seen when the thread wakes; the parker orders the rest
     thread->ending.store(true, std::memory_order_release);
@@ -273,7 +279,8 @@ void runtime_core::shut_down() {
     thread->thread.join();
   }
   if (main_) {
-    lost_from = dead_letters();  // the pool has had its mail, without run()
+    // the pool has handled or discarded its mail by now: what is lost from here on needed run()
+    lost_from = dead_letters();
     main_->discard_all();
   }
   print_never_run(dead_letters() - lost_from);
@@ -316,7 +323,7 @@ std::uint16_t runtime_core::pinned_index(const std::string& name) {
   std::lock_guard lock(pinned_mutex_);
   if (const auto known = pinned_indices_.find(name); known != pinned_indices_.end())
     return known->second;
-  // The runtime ends: an actor that would have had a thread of its own is never constructed.
+  // The runtime ends: an actor for a pinned thread of its own will never be constructed.
   if (ending_) return main_index;
   const std::size_t index = main_index + 1 + pinned_indices_.size();
   if (index >= actor::actor_system::executors_max) {
@@ -338,7 +345,7 @@ std::uint16_t runtime_core::pinned_index(const std::string& name) {
 
 sched::executor& runtime_core::make_lane(const std::string& name, std::uint16_t index) {
   if (simulated_ != nullptr) return simulated_->add_lane();
-  // The thread is started last: nothing may throw once it runs.
+  // The thread starts last: nothing may throw once it runs.
   if (pinned_.size() == pinned_.capacity()) pinned_.reserve(2 * pinned_.size() + 1);
   const std::string shown = name.substr(0, 15);
   pinned_.push_back(std::make_unique<pinned_thread>(*this, index));
@@ -394,7 +401,7 @@ actor::placement runtime_core::placement_of(const on_thread& chosen) {
 void runtime_core::post(std::move_only_function<void()> procedure) {
   if (!procedure)
     throw usage_error("troupe: post: the procedure is empty; give it something to call");
-  if (system->discarding()) return;  // from before the pool ends, too
+  if (system->discarding()) return;  // also from before the pool ends
   pool->submit(make_posted(*system, std::move(procedure)));
 }
 
@@ -406,20 +413,20 @@ void runtime_core::wake_main() noexcept {
   }
 }
 
-// Out of work: mail arrives and holds count again.
+// The program is out of work: the stop has ended, messages arrive and holds count again.
 void runtime_core::end_stop() {
   // order: relaxed  the next message is sent by this thread or by one that sees run() returned
   system->discard(false);
   ignore_holds(false);
 }
 
-// A stop whose deadline has passed lasts until nothing of what it discards is left: only then do
-// holds count again and messages arrive. That may come about while nobody is in run().
+// A stop whose deadline has passed lasts until everything that it discards has gone. Only then do
+// holds count again and messages arrive. That may happen while no thread is in run().
 bool runtime_core::end_overdue() {
   std::lock_guard lock(holds_mutex_);
   if (!overdue_) return false;
   overdue_ = false;
-  // order: relaxed  a sender has no other news of this than a run() that returns
+  // order: relaxed  a sender learns of this only by a run() that returns
   system->discard(false);
   set_holds_ignored(false);
   return true;
@@ -436,8 +443,8 @@ void runtime_core::discard_mail() {
   actor::notice_stop(*system);
 }
 
-// Carries out a stop, and looks at its deadline. Throws deadline_error when nothing else is left to
-// do.
+// Carries out a stop that was asked for. Throws deadline_error when its deadline has passed and
+// work is left; else returns false.
 bool runtime_core::overdue() {
   std::optional<stop_request> request;
   {
@@ -453,7 +460,8 @@ bool runtime_core::overdue() {
     std::lock_guard lock(holds_mutex_);
     overdue_ = true;
   }
-  if (alive_.empty()) end_overdue();  // it came to rest just now, and nobody else will tell
+  // it became empty just now, and no other thread will end the stop
+  if (alive_.empty()) end_overdue();
   throw deadline_error("troupe: stop: the deadline passed with handlers still running: " +
                        running() + "; what was queued is discarded");
 }
@@ -462,7 +470,7 @@ void runtime_core::stop(stop_mode mode, std::chrono::nanoseconds deadline) {
   const auto now = std::chrono::steady_clock::now();
   {
     std::lock_guard lock(stop_mutex_);
-    // The stricter of two calls counts.
+    // Of two calls the stricter one counts.
     const auto until =
         now + std::clamp<std::chrono::nanoseconds>(deadline, std::chrono::nanoseconds(0),
                                                    std::chrono::hours(24 * 365));
@@ -495,7 +503,7 @@ void runtime_core::ignore_holds(bool yes) {
   set_holds_ignored(yes);
 }
 
-// Under holds_mutex_.
+// The caller holds holds_mutex_.
 void runtime_core::set_holds_ignored(bool yes) {
   if (holds_ignored_ == yes) return;
   holds_ignored_ = yes;

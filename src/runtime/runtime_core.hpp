@@ -1,6 +1,6 @@
-// runtime_core: what a runtime is made of, and how its parts start and end.
+// runtime_core: the parts of a runtime, and how they start and end.
 //
-// Kept alive by the runtime and by its holds; the actors' system outlives it while refs are left.
+// The runtime and its holds keep it alive; the actors' system outlives it while refs are left.
 #pragma once
 
 #include <atomic>
@@ -38,7 +38,7 @@ class runtime_core : public std::enable_shared_from_this<runtime_core> {
   explicit runtime_core(runtime_options chosen);
   void shut_down();
 
-  // of the system's executors
+  // index in the system's executors
   static constexpr std::uint16_t main_index = actor::actor_system::main_executor;
   static constexpr std::int64_t internal_actors = 1;  // the main thread's slot
 
@@ -57,11 +57,12 @@ class runtime_core : public std::enable_shared_from_this<runtime_core> {
   std::string dump();
   runtime_metrics metrics();
 
-  std::optional<observe::session> trace{std::in_place};  // the first to begin
+  // first to be constructed, last to be destroyed
+  std::optional<observe::session> trace{std::in_place};
   const runtime_options options;
   failure_log failures{options.failures_kept, options.failure_bytes};
   failure_lines lines{options.failure_lines};
-  actor::actor_system* const system;  // deletes itself (system.hpp)
+  actor::actor_system* const system;  // deletes itself (actor_system.hpp)
   std::unique_ptr<sched::policy> pool;
   std::unique_ptr<tasks::timers> clock;
   sched::io_driver_slot io;
@@ -69,8 +70,8 @@ class runtime_core : public std::enable_shared_from_this<runtime_core> {
   std::unique_ptr<jobs::job_pool> jobs;
 
  private:
-  // A pinned thread ends in two steps: first all of them stop running turns, then one after the
-  // other destroys its actors (actor/actor_system.hpp).
+  // A pinned thread ends in two steps: first all pinned threads stop running turns, then each
+  // destroys its actors, one thread after the other (actor/actor_system.hpp).
   struct pinned_thread {
     pinned_thread(runtime_core& core, std::uint16_t index);
     void live();
@@ -78,7 +79,7 @@ class runtime_core : public std::enable_shared_from_this<runtime_core> {
     const std::uint16_t index;
     sched::thread_executor executor;
     std::atomic<bool> ending{false};
-    base::parker stopped;  // where the one who ends it waits
+    base::parker stopped;  // the thread that ends the runtime waits here
     base::parker end_now;
     std::thread thread;
   };
@@ -127,20 +128,23 @@ class runtime_core : public std::enable_shared_from_this<runtime_core> {
   sched::outstanding_work alive_;  // work, and holds unless they are ignored
   std::mutex holds_mutex_;
   std::int64_t holds_ = 0;
-  bool holds_ignored_ = false;  // a stop that drains does not wait for outside sources
+  bool holds_ignored_ = false;  // by a stop that drains, which does not wait for outside sources
   // a stop missed its deadline, and what it discards has not all gone yet
   bool overdue_ = false;
-  std::atomic<std::size_t> blocking_calls_{0};  // of blocking(); the side pool has others, too
+  // calls of blocking(); the side pool runs others, too
+  std::atomic<std::size_t> blocking_calls_{0};
 
-  sched::simulated* simulated_ = nullptr;         // the pool, under that policy
-  std::unique_ptr<sched::thread_executor> main_;  // the main thread's, under the others
+  sched::simulated* simulated_ = nullptr;  // the pool, under the simulated policy; else null
+  // the main thread's queue, under the other policies
+  std::unique_ptr<sched::thread_executor> main_;
   std::mutex pinned_mutex_;
   std::map<std::string, std::uint16_t> pinned_indices_;
-  std::vector<std::unique_ptr<pinned_thread>> pinned_;  // changes no more once ending_
+  std::vector<std::unique_ptr<pinned_thread>> pinned_;  // does not change once ending_ is set
   bool ending_ = false;
 
   std::atomic<bool> running_{false};
-  bool has_run_ = false;  // its thread's, and the one's that ends the runtime
+  // written by the thread in run(), read by the thread that ends the runtime
+  bool has_run_ = false;
   std::mutex stop_mutex_;
   std::optional<stop_request> stop_;
   std::atomic<bool> stop_asked_{false};  // a hint that stop_ has a value

@@ -26,14 +26,14 @@ namespace {
 constexpr std::int64_t second_ns = 1'000'000'000;
 constexpr int slow_ms = 10;  // for the mutex, and again for the reader
 
-// A line that needs no memory; what is too long is cut.
+// A line of text that needs no memory; a text that is too long is cut.
 class line {
  public:
   line& add(std::string_view text, std::size_t most = SIZE_MAX) noexcept {
     const bool cut = text.size() > most;
     for (const char one : text.substr(0, most)) {
       if (size_ == sizeof text_ - 8) return *this;
-      // One line, whatever the text is; what is beyond ASCII stays.
+      // Control characters become spaces, so that it stays one line; characters beyond ASCII stay.
       text_[size_++] = static_cast<unsigned char>(one) < ' ' || one == '\x7f' ? ' ' : one;
     }
     return cut ? add("…") : *this;
@@ -61,7 +61,7 @@ class line {
   char text_[2048];
 };
 
-// The thread gets no SIGPIPE meanwhile.
+// While this lives the thread gets no SIGPIPE.
 class without_sigpipe {
  public:
   without_sigpipe() noexcept {
@@ -87,11 +87,11 @@ class without_sigpipe {
   bool was_pending_ = false;
 };
 
-// One at a time: between the look whether there is room and the writing nobody of ours takes that
-// room.
+// One thread at a time writes: otherwise another of our threads could use up the space in the pipe
+// between the check for it and the write.
 std::timed_mutex& get_writing() noexcept {
-  // Never destroyed, since threads may end after the program's statics; and without an allocation,
-  // since memory may be what is out.
+  // Never destroyed, since threads may end after the program's static objects; and not allocated,
+  // since memory may be out.
   alignas(std::timed_mutex) static std::byte storage[sizeof(std::timed_mutex)];
   static std::timed_mutex& instance = *::new (storage) std::timed_mutex;
   return instance;

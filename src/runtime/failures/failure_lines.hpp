@@ -1,10 +1,10 @@
-// failure_lines: failures as lines on standard error, so many a second at most; those that are left
-// out are counted.
+// failure_lines: writes failures as lines to standard error, at most so many in a second; lines
+// that are left out are counted.
 //
-// Threads: any. The mutex guards the counts only, and is not held while the user's what() runs or a
-// line is written. A line is written at once or not at all: a reader of standard error that has
-// stopped reading holds a thread up for 20 ms at most, and its line counts as left out. A standard
-// error that is closed does no harm, nor does a SIGPIPE come of it.
+// Threads: any. The mutex guards only the counts: it is not held while the user's what() runs or a
+// line is written. A line is written at once or not at all: if the reader of standard error has
+// stopped reading, it holds a thread up for at most 20 ms, and the line counts as left out. A
+// closed standard error does no harm, and no SIGPIPE comes of it.
 #pragma once
 
 #include <cstdint>
@@ -21,19 +21,19 @@ class failure_lines {
 
   struct told {
     bool written;
-    // the caller is to have tell_left_out() called after a second, or to say cannot_arm()
+    // the caller must have on_time() called after a second, or call cannot_arm()
     bool arm;
   };
   told tell(const std::exception_ptr& what, const actor::failed_call& where) noexcept;
   void cannot_arm() noexcept;
-  // How many were left out so far, if any were.
+  // Writes how many lines were left out so far, if any were.
   void tell_left_out() noexcept;
-  // The same by what `arm` asked for.
+  // The same, by the timer that `arm` asked for.
   void on_time() noexcept;
-  // Lines are wanted at all.
+  // Whether lines are wanted at all.
   bool any() const noexcept { return a_second_max_ != 0; }
 
-  // Without a limit: for the runtime's end.
+  // Without the limit, for the runtime's end.
   static bool write_failure(const std::exception_ptr& what, const actor::failed_call& where,
                             std::uint64_t left_out_before) noexcept;
   static void write_text(const char* text) noexcept;
@@ -41,8 +41,8 @@ class failure_lines {
  private:
   const unsigned a_second_max_;
   std::mutex mutex_;
-  std::int64_t began_ns_ = 0;  // the second
-  unsigned written_ = 0;       // in it
+  std::int64_t began_ns_ = 0;  // of the current second
+  unsigned written_ = 0;       // in that second
   std::uint64_t left_out_ = 0;
   bool armed_ = false;
 };

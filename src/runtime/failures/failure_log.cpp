@@ -10,10 +10,11 @@
 namespace troupe {
 namespace {
 
-// Of an exception's object and the allocator's part of it; its size is not known.
+// Estimate for an exception's object and the allocator's overhead: its size is not known.
 constexpr std::size_t exception_bytes = 256;
 
-// What an exception refers to that run() has thrown, and that unwinds the runtime itself.
+// What an exception refers to that run() has thrown and that unwinds the scope of the runtime
+// itself.
 thread_local actor::kept_memory outlives_runtime;
 
 }  // namespace
@@ -54,7 +55,7 @@ void failure_log::add(std::exception_ptr what, const actor::failed_call& where,
   try {
     node.emplace_back();
   } catch (const std::bad_alloc&) {
-    // There are the spare ones.
+    // Then a spare node is used.
   }
   {
     std::lock_guard lock(mutex_);
@@ -75,7 +76,7 @@ void failure_log::add(std::exception_ptr what, const actor::failed_call& where,
   forget(gone);
 }
 
-// Under the mutex.
+// The caller holds the mutex.
 void failure_log::put(std::list<entry>& node, std::list<entry>& gone) noexcept {
   const std::size_t bytes = node.front().bytes;
   const bool is_early =
@@ -91,8 +92,8 @@ void failure_log::put(std::list<entry>& node, std::list<entry>& gone) noexcept {
   drop_surplus(gone);
 }
 
-// Under the mutex. The first one stays (L2): when all of the first were thrown the oldest of the
-// others is that.
+// The caller holds the mutex. The first failure stays (L2): when all in `first_` have been thrown,
+// the oldest of `newest_` becomes the first.
 void failure_log::drop_surplus(std::list<entry>& gone) noexcept {
   if (first_.empty() && !newest_.empty()) {
     first_bytes_ += newest_.front().bytes;
@@ -141,7 +142,7 @@ std::vector<failure> failure_log::unheard() const {
   return all;
 }
 
-// Under the mutex.
+// The caller holds the mutex.
 void failure_log::take_out(std::list<entry>& all) noexcept {
   all.splice(all.end(), first_);
   all.splice(all.end(), newest_);
@@ -221,7 +222,7 @@ void failure_log::throw_first() {
   std::rethrow_exception(what);
 }
 
-// Their exceptions go, then what those refer to; then the nodes are there for others.
+// Destroys the exceptions, then what they refer to; then the nodes become spare ones.
 void failure_log::forget(std::list<entry>& gone) noexcept {
   for (entry& one : gone) {
     if (!one.of_others) one.what = nullptr;

@@ -1,16 +1,16 @@
 // failure_log: the failures that no run() has thrown yet, in the order in which they happened.
 //
-// Threads: any. A failure is kept also when memory is out, which may be why something failed: the
-// log has nodes for 16 more at any time. When those are used up too, one entry says that there were
-// others.
+// Threads: any. A failure is kept even when memory is out, since that may be why something failed:
+// the log always has spare nodes for 16 more. When those are used up too, one entry says that there
+// were other failures.
 //
-// Bounded by number and by bytes: the first failures stay, up to half of each limit, and behind
-// them the newest. What lies between is dropped, and its context released. Invariants
+// Bounded by number and by bytes: the first failures stay, up to half of each limit, and after them
+// the newest. Failures between these are dropped, and their contexts released.
+// Invariants
 //   L1  everything in `first_` happened before everything in `newest_`, and each list is in order.
 //   L2  the first failure of all is never dropped: run() throws it.
-//   L3  an exception is destroyed outside of the mutex, for its destructor is the user's, and
-//   before the memory that it may
-//       refer to, which its entry keeps.
+//   L3  an exception is destroyed outside of the mutex, since its destructor is the user's; and
+//       before the memory that it may refer to, which its entry keeps.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ class failure_log {
  public:
   failure_log(std::size_t kept_max, std::size_t bytes_max);
 
-  // `heard`: an observer, or who reads standard error, knows of it.
+  // `heard`: an observer or the reader of standard error knows of the failure.
   void add(std::exception_ptr what, const actor::failed_call& where, bool heard) noexcept;
   std::vector<failure> all() const;
   std::vector<failure> take_all();
@@ -40,20 +40,22 @@ class failure_log {
   counts count() const;
   failure thrown() const;
   void clear() noexcept;
-  void throw_first();  // nothing when there is none
-  // At the runtime's end, when nothing is added any more: those that nobody has heard of.
+  void throw_first();  // does nothing when there is none
+  // At the runtime's end, when no failure is added any longer: the failures that nobody has heard
+  // of.
   std::vector<failure> unheard() const;
-  // All goes, but what an exception that is on its way out of the runtime's scope refers to: that
-  // goes with the next such one of this thread, or with the thread.
+  // Destroys everything, except for the memory to which an exception refers that is leaving the
+  // runtime's scope now: that memory is freed at the next such exception of this thread, or when
+  // the thread ends.
   void end() noexcept;
 
  private:
   struct entry {
-    // keeps what `what` refers to: declared first, so that it goes last (L3)
+    // keeps what `what` refers to: declared first, so that it is destroyed last (L3)
     actor::failed_call where;
     std::exception_ptr what;
     std::size_t bytes = 0;
-    bool of_others = false;  // that could not be kept
+    bool of_others = false;  // stands for failures that could not be kept
     bool heard = false;
     void swap(entry& other) noexcept;
   };
@@ -71,8 +73,9 @@ class failure_log {
   mutable std::mutex mutex_;
   std::list<entry> first_;
   std::list<entry> newest_;
-  std::list<entry> spare_;   // nodes for when there is no memory
-  std::list<entry> others_;  // the one for others, unless it waits
+  std::list<entry> spare_;  // nodes for when memory is out
+  // the entry for failures that could not be kept, unless it is in a list
+  std::list<entry> others_;
   entry thrown_;
   std::size_t bytes_ = 0, first_bytes_ = 0;
   std::uint64_t added_ = 0, dropped_ = 0;

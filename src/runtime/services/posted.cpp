@@ -32,7 +32,8 @@ sched::after_turn run(sched::runnable& item) {
     }
   }
   if (!self.of->discarding()) observe::trace(observe::event::post_end, nullptr);
-  // What it holds goes here, since dispose may run nobody's code (runnable.hpp).
+  // What the procedure holds is destroyed here, since dispose must not run user code
+  // (runnable.hpp).
   self.procedure = nullptr;
   return sched::after_turn::gone;
 }

@@ -8,7 +8,7 @@
 
 namespace troupe {
 
-// Made by post(), freed by the scheduler once it has run. Throws std::bad_alloc.
+// Called by post(). The scheduler frees the runnable once it has run. Throws std::bad_alloc.
 sched::runnable& make_posted(actor::actor_system& home, std::move_only_function<void()> procedure);
 
 }  // namespace troupe

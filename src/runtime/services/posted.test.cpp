@@ -7,8 +7,8 @@
 namespace troupe {
 namespace {
 
-// A worker disposes inside its lock; a captured ref that went there would enter the lock again
-// (B4).
+// A worker disposes inside its lock; if a captured ref were dropped there, it would enter the lock
+// again (B4).
 TEST(posted, gives_up_what_it_holds_before_it_is_disposed_of) {
   auto* home = new actor::actor_system(actor::limits{1, 1});
   const auto held = std::make_shared<int>();

@@ -19,8 +19,8 @@
 namespace troupe {
 namespace {
 
-// An eventfd; never closed, since a handler may be about to write to it whatever became of its
-// disposition.
+// An eventfd. Never closed, since a signal handler may still be about to write to it, even after
+// the signal's disposition has changed.
 constinit std::atomic<int> bell{-1};
 static_assert(std::atomic<int>::is_always_lock_free);
 
@@ -80,14 +80,14 @@ class listener {
   }
 
  private:
-  // True when that was the last.
+  // True when it was the last one.
   bool forget(runtime_core& core) noexcept {
     std::lock_guard lock(mutex_);
     return std::erase(cores_, &core) != 0 && cores_.empty();
   }
 
   void start() {
-    // order: relaxed (both)  under the mutex of changes
+    // order: relaxed (both)  under changes_
     if (bell.load(std::memory_order_relaxed) < 0) {
       const int fd = ::eventfd(0, EFD_CLOEXEC);
       if (fd < 0)
@@ -97,7 +97,7 @@ class listener {
     }
     // order: relaxed  the thread starts afterwards
     ending_.store(false, std::memory_order_relaxed);
-    // The thread takes no signals of the program's but this one.
+    // The thread takes none of the program's signals but this one.
     sigset_t others, before;
     sigfillset(&others);
     sigdelset(&others, SIGQUIT);
@@ -138,8 +138,8 @@ class listener {
     print(text);
   }
 
-  std::mutex changes_;  // who begins and ends it, one after the other
-  std::mutex mutex_;    // of cores_; held while they are dumped
+  std::mutex changes_;  // held by the thread that starts or ends the listener thread
+  std::mutex mutex_;    // guards cores_; held while they are dumped
   std::vector<runtime_core*> cores_;
   std::atomic<bool> ending_{false};
   struct sigaction before_ {};

@@ -1,17 +1,19 @@
-// quit_signal: SIGQUIT as a question: what is this program doing? For runtimes that ask for it.
+// quit_signal: on SIGQUIT the process writes what it is doing. For runtimes whose options ask for
+// it.
 //
-// One thread for all runtimes of the process, while there are any that listen, writes their dumps
-// to stderr. The handler only wakes it, so that no worker need be at leisure. With the last one
-// SIGQUIT means what it did before, unless somebody else has taken it meanwhile.
+// While runtimes listen, one thread for all runtimes of the process writes their dumps to stderr.
+// The signal handler only wakes that thread, so that no worker needs to be idle. When the last
+// runtime ends, SIGQUIT gets back its earlier meaning, unless other code has changed it meanwhile.
 #pragma once
 
 namespace troupe {
 
 class runtime_core;
 
-// Throws std::system_error when there is no descriptor or no thread to be had.
+// Throws std::system_error when no descriptor can be opened or no thread started.
 void listen_for_quit(runtime_core& core);
-// Waits for a dump of it that is being made. Nothing happens for one that does not listen.
+// Waits for a dump of this runtime that is being made. Does nothing for a runtime that does not
+// listen.
 void ignore_quit(runtime_core& core) noexcept;
 
 }  // namespace troupe

@@ -25,8 +25,9 @@ void scheduled_call::start(std::chrono::nanoseconds span, const std::stop_token&
 
 bool scheduled_call::cancel() noexcept {
   if (rare_ == nullptr && core_->clock->take_back(*this)) {
-    // Nobody else cancels it, and the timers' part of it is the caller's now, too: as most are.
-    // order: relaxed (both)  the handle's alone by now
+    // The usual case. No other thread can cancel the call, and the timers' ref to it is the
+    // caller's now, too.
+    // order: relaxed (both)  only the handle refers to it by now
     step_.store(step::cancelled, std::memory_order_relaxed);
     refs_.store(1, std::memory_order_relaxed);
     procedure_ = nullptr;
@@ -42,7 +43,7 @@ bool scheduled_call::cancel() noexcept {
 
 void scheduled_call::on_time(timer& self) noexcept {
   auto& one = static_cast<scheduled_call&>(self);
-  // a call that cannot be posted has ended when that is known
+  // a call that cannot be posted may have ended when the exception comes: keep the core
   const std::shared_ptr<runtime_core> core = one.core_;
   try {
     core->post(firing(one));
@@ -57,10 +58,10 @@ void scheduled_call::call() {
   if (step_.compare_exchange_strong(expected, step::runs, std::memory_order_relaxed)) procedure_();
 }
 
-// After the call, or instead of one that was thrown away.
+// After the call, or in place of a call that was discarded.
 void scheduled_call::go_on() noexcept {
-  // order: relaxed  set by the thread that ends the runtime, which then ends this one, or waits for
-  // it
+  // order: relaxed  set by the thread that ends the runtime; that thread then ends this call, or
+  // waits for it
   if (!is_periodic() || core_->system->closing.load(std::memory_order_relaxed)) return end();
   step expected = step::runs;
   // order: relaxed  as cancel
@@ -70,14 +71,14 @@ void scheduled_call::go_on() noexcept {
   const std::chrono::nanoseconds now(core_->clock->now_ns());
   const std::chrono::nanoseconds period = rare_->period;
   std::chrono::nanoseconds& due = rare_->due;
-  // it would come after the end of time
+  // its next time would be beyond the largest time
   if (period > std::chrono::nanoseconds(tasks::timers::last_ns) - std::max(due, now)) return end();
   due += period;
-  // those that were missed are left out
+  // missed periods are skipped
   if (due <= now) due += (now - due) / period * period + period;
-  // order: relaxed  there is one already
-  refs_.fetch_add(1, std::memory_order_relaxed);  // armed it may come and end at once
-  core_->clock->arm(*this, due.count());          // the time's thread runs already
+  // order: relaxed  the caller has a ref already
+  refs_.fetch_add(1, std::memory_order_relaxed);  // once armed, the call may come and end at once
+  core_->clock->arm(*this, due.count());          // cannot throw: the timers' thread runs already
   // order: relaxed  as cancel
   if (step_.load(std::memory_order_relaxed) == step::cancelled && core_->clock->take_back(*this))
     end();
@@ -92,9 +93,10 @@ void scheduled_call::end() noexcept {
 }
 
 void scheduled_call::drop_ref() noexcept {
-  // order: acquire  the only one left: sees what the others did
+  // order: acquire  the only ref left: sees what the other holders did
   if (refs_.load(std::memory_order_acquire) != 1) {
-    // order: acq_rel  what its holder did is seen by the one that frees it; pairs with itself
+    // order: acq_rel  what this holder did is seen by the holder that frees the call; pairs with
+    // itself
     if (refs_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   }
   delete this;
@@ -114,7 +116,7 @@ timer runtime_core::schedule(const std::shared_ptr<runtime_core>& self,
   timer handle(made);
   try {
     made.start(span, options.stop);
-    // another thread's may be the first thing in a while
+    // another thread's call may be the first event in a while
     if (self->simulated_ != nullptr) self->simulated_->poke();
   } catch (...) {
     made.drop_ref();

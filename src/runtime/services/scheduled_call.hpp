@@ -1,10 +1,11 @@
-// scheduled_call: what after() and every() leave with the timers.
+// scheduled_call: what after() and every() give to the timers.
 //
-// It is in one of three places: armed, on its way to a worker as a posted procedure, or done. Who
-// takes it out of the timers, by its time or by a cancel, has it; so procedure and period need no
-// lock. A call that begins and a cancel change `step_`, and one of them comes first. Whoever arms
-// it again looks at that once more behind the arming, and a cancel looks for it among the armed
-// ones behind its change: one of the two finds the other, since both pass the timers' lock.
+// A call is in one of three states: armed, on its way to a worker as a posted procedure, or done.
+// The thread that takes it out of the timers, because its time has come or to cancel it, owns it:
+// so the procedure and the period need no lock. A call that begins and a cancel both change
+// `step_`, and one of them comes first. A thread that arms the call again reads `step_` once more
+// after arming, and a cancel looks for the call among the armed ones after its change: one of the
+// two finds the other, since both pass the timers' lock.
 #pragma once
 
 #include <atomic>
@@ -21,7 +22,7 @@
 namespace troupe {
 
 struct scheduled_call final : tasks::timer {
-  // `again`: zero for once. Throws std::bad_alloc.
+  // `again` zero: once. Throws std::bad_alloc.
   scheduled_call(std::shared_ptr<runtime_core> in, std::move_only_function<void()> calls,
                  std::chrono::nanoseconds again, const timer_options& options);
 
@@ -36,7 +37,7 @@ struct scheduled_call final : tasks::timer {
   void drop_ref() noexcept;
 
  private:
-  // The way of a call to a worker and through it, however that ends.
+  // Travels with the call to a worker and through it, and continues the call however that ends.
   struct firing {
     explicit firing(scheduled_call& fired) noexcept : of(&fired) {}
     firing(firing&& other) noexcept : of(std::exchange(other.of, nullptr)) {}
@@ -60,7 +61,7 @@ struct scheduled_call final : tasks::timer {
     return rare_ != nullptr && rare_->period != std::chrono::nanoseconds::zero();
   }
 
-  // What few calls have: so a million of them take less memory.
+  // What only few calls have, kept apart so that a million calls take less memory.
   struct rare {
     const std::chrono::nanoseconds period;  // zero: once
     std::chrono::nanoseconds due{};
@@ -70,7 +71,7 @@ struct scheduled_call final : tasks::timer {
   const std::shared_ptr<runtime_core> core_;
   std::move_only_function<void()> procedure_;
   const std::unique_ptr<rare> rare_;
-  std::atomic<std::uint32_t> refs_{2};  // the timer's own, and the handle's
+  std::atomic<std::uint32_t> refs_{2};  // the timer's own ref, and the handle's
   enum class step : std::uint8_t { waits, runs, cancelled };
   std::atomic<step> step_{step::waits};
 };

@@ -18,7 +18,7 @@ bool side_pool::run(std::move_only_function<void()> call) {
         live();
       });
     } catch (const std::system_error&) {
-      if (threads_.empty()) throw;  // else those that are there do it later
+      if (threads_.empty()) throw;  // else the existing threads run it later
     }
   }
   calls_.push_back(std::move(call));
@@ -39,7 +39,7 @@ void side_pool::live() {
     calls_.pop_front();
     lock.unlock();
     call();
-    // order: relaxed  a statistic, before what the call holds goes
+    // order: relaxed  a statistic, changed before what the call holds is destroyed
     under_way_.fetch_sub(1, std::memory_order_relaxed);
     call = nullptr;
     lock.lock();
@@ -53,7 +53,7 @@ void side_pool::shut_down() {
     auto dropped = std::move(calls_.front());
     calls_.pop_front();
     lock.unlock();
-    dropped = nullptr;  // what it resolves may make others go on
+    dropped = nullptr;  // what this resolves may resume others: not under the mutex
     lock.lock();
   }
   lock.unlock();

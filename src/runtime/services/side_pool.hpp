@@ -1,7 +1,7 @@
-// side_pool: threads for calls that block, so that none of the workers does.
+// side_pool: threads for calls that block, so that no worker blocks.
 //
-// A thread is started when a call comes and none is free, up to the limit, and then waits for more.
-// Oldest call first.
+// When a call comes and no thread is free, a new thread is started, up to the limit; it then waits
+// for more calls. The oldest call runs first.
 #pragma once
 
 #include <atomic>
@@ -21,15 +21,15 @@ class side_pool {
   side_pool& operator=(const side_pool&) = delete;
   ~side_pool() { shut_down(); }
 
-  // Any thread. False when it has been shut down. Throws std::bad_alloc, or std::system_error when
-  // there is no thread at all.
+  // Any thread. False when the pool has been shut down. Throws std::bad_alloc, or std::system_error
+  // when no thread exists and none can be started.
   bool run(std::move_only_function<void()> call);
 
-  // Calls that run, or wait for a thread.
+  // The number of calls that run or wait for a thread.
   // order: relaxed  a statistic
   std::size_t count() const noexcept { return under_way_.load(std::memory_order_relaxed); }
 
-  // Waits for the calls that run; those that have not begun are dropped.
+  // Waits for the calls that run; drops those that have not begun.
   void shut_down();
 
  private:
