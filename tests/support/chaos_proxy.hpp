@@ -1,9 +1,9 @@
-// chaos_proxy: between a client and a server, it does to their connections what networks do, by a
-// seed.
+// chaos_proxy: a proxy between a client and a server. It does to their connections what networks
+// do, as a seed chooses.
 //
-// Each connection has a plan of its own for each direction, which follows from the fault, the seed
-// and the connection's number alone: so a test knows whether what it sent has to arrive
-// (harmless()), and a failure is repeated by its seed.
+// Each connection has its own plan for each direction, which depends only on the fault, the seed
+// and the number of the connection. So a test knows whether what it sent has to arrive
+// (harmless()), and the seed repeats a failure.
 #pragma once
 
 #include <sys/socket.h>
@@ -44,14 +44,14 @@ inline const char* name_of(chaos one) {
   return names[static_cast<std::size_t>(one)];
 }
 
-// What becomes of one direction.
+// What happens to one direction of a connection.
 struct chaos_plan {
   static constexpr std::uint32_t never = UINT32_MAX;
 
   bool delays = false, single_bytes = false;
-  chaos ends_by = chaos::none;  // reset, half_close, black_hole or damage,
-  std::uint32_t after = never;  // when so many bytes have passed
-  // a black hole that reads nothing either, for a while: the sender's buffers fill up
+  chaos ends_by = chaos::none;  // reset, half_close, black_hole or damage;
+  std::uint32_t after = never;  // happens when so many bytes have passed
+  // A black hole that for a while does not even read: the sender's buffers fill up.
   bool deaf = false;
 
   bool harmless() const noexcept { return after == never; }
@@ -61,36 +61,36 @@ class chaos_proxy {
  public:
   struct numbers {
     std::atomic<int> connections{0}, live{0};
-    std::atomic<int> faults{0};  // connections that a plan has ended, or damaged
+    std::atomic<int> faults{0};  // connections that a plan has ended or damaged
   };
 
-  // Faults come within the first `most` bytes of a direction.
+  // Faults happen within the first `most` bytes of a direction.
   chaos_proxy(endpoint upstream, chaos does, std::uint64_t seed, std::uint32_t most = 4'000)
       : upstream_(upstream), does_(does), seed_(seed), most_(most) {}
   ~chaos_proxy() { stop(); }
   chaos_proxy(const chaos_proxy&) = delete;
   chaos_proxy& operator=(const chaos_proxy&) = delete;
 
-  // In a handler or a task.
+  // Call it in a handler or a task.
   void start(runtime& rt) {
     auto listener = tcp_listener::listen(endpoint::loopback(0));
     at_ = listener.local();
     ended_ = rt.spawn(accepts(rt, std::move(listener), *this, end_.get_token()));
   }
   endpoint at() const noexcept { return at_; }
-  // All connections end.
+  // Asks all connections to end.
   void stop() noexcept { end_.request_stop(); }
-  // When nothing of it is left. The proxy must live until then.
+  // Ends when nothing of the proxy is left. The proxy must live until then.
   task<> join() {
     stop();
     co_await std::move(ended_);
   }
 
-  // Of the nth connection: towards the server, and back.
+  // Returns the plans of the nth connection: towards the server, and back.
   std::pair<chaos_plan, chaos_plan> plan(int nth) const {
     std::minstd_rand random(random_of(nth));
     if (does_ == chaos::mixed) {
-      // Half of them come through, in whatever way.
+      // Half of the connections get through, though perhaps with delays or in single bytes.
       const bool fatal = random() % 2 == 0;
       chaos_plan there = harmless_plan(random), back = harmless_plan(random);
       if (fatal)
@@ -118,8 +118,8 @@ class chaos_proxy {
     tcp_stream client, server;
     counted alive;
     connection() {}
-    // Closed so, a socket sends a reset; a simulated one does when there is something that it has
-    // not read.
+    // A real socket that is closed with this option sends a reset. A simulated one sends a reset
+    // when it has unread bytes.
     void reset() noexcept {
       for (tcp_stream* one : {&client, &server}) {
         const linger at_once{1, 0};

@@ -1,8 +1,9 @@
-// What every behavioural test shares: the settings that it runs under, and the command that repeats
-// it.
+// What all tests of behaviour share: the settings that they run under, and the command that repeats
+// a test.
 //
 // A test of the conformance suite runs once for each setting: a policy with a number of workers, or
-// the simulated policy with a seed. Where TROUPE_POLICY forces another policy, the others' settings
+// the simulated policy with a seed. Where TROUPE_POLICY forces a policy, the settings of the others
+// are skipped.
 // are skipped.
 #pragma once
 
@@ -32,7 +33,7 @@
 
 namespace troupe::test {
 
-// Sanitizers make programs five to twenty times slower: they get that much less to do.
+// Sanitizers make programs five to twenty times slower, so tests do that much less.
 inline constexpr bool slow = TROUPE_TEST_SLOW != 0;
 constexpr int fewer(int count, int divisor = 4) {
   return slow ? (count + divisor - 1) / divisor : count;
@@ -66,9 +67,9 @@ inline std::ostream& operator<<(std::ostream& out, const setting& chosen) {
   return out << name_of(chosen);
 }
 
-// All policies, at 1, 2, 3 and 8 workers or with several seeds. Under sanitizers fewer of them, so
-// that `./test` stays short; what differs between those left out is how many threads there are, and
-// which choices a seed makes.
+// All policies, with 1, 2, 3 and 8 workers or with several seeds. Under sanitizers there are fewer
+// settings, so that `./test` stays short. Those left out differ only in the number of threads and
+// in the choices of a seed.
 inline std::vector<setting> all_settings() {
   std::vector<setting> all;
   if (slow) {
@@ -86,7 +87,7 @@ inline std::vector<setting> all_settings() {
   return all;
 }
 
-// For behaviour that the number of workers has no part in.
+// For behaviour that does not depend on the number of workers.
 inline std::vector<setting> each_policy() {
   return {{troupe::policy::work_stealing, 2, 1},
           {troupe::policy::shared_queue, 2, 1},
@@ -100,20 +101,20 @@ inline std::vector<setting> threaded_settings() {
   return all;
 }
 
-// Where an actor may live.
+// The kinds of threads that an actor can run on.
 using place = std::variant<spawn_options, on_thread>;
 inline std::vector<place> places(const std::string& thread, spawn_options options = {}) {
   return {options, pinned(thread, options), on_main(options)};
 }
 
-// What all places can have: arguments that may travel to another thread.
+// Spawns with what all these places support: arguments that may travel to another thread.
 template <class T, class... Args>
 ref<T> spawn_at(runtime& rt, const place& where, Args&&... args) {
   return std::visit(
       [&](const auto& there) { return rt.spawn<T>(there, std::forward<Args>(args)...); }, where);
 }
 
-// Sets an environment variable for a scope; null unsets it.
+// Sets an environment variable for a scope. A null value unsets it.
 class scoped_environment {
  public:
   scoped_environment(const char* name, const char* value) : name_(name) {
@@ -131,7 +132,7 @@ class scoped_environment {
   bool was_set_ = false;
 };
 
-// The name of the running test as --gtest_filter takes it.
+// The name of the running test, as --gtest_filter takes it.
 inline std::string running_test() {
   const testing::TestInfo* info = testing::UnitTest::GetInstance()->current_test_info();
   return info == nullptr ? std::string("none")
@@ -160,13 +161,13 @@ class conformance : public testing::TestWithParam<setting> {
     return chosen;
   }
 
-  // Handlers run beside the test's own thread, whether or not it is in run().
+  // Handlers run beside the test's own thread, whether or not that thread is in run().
   bool threaded() const { return GetParam().policy != troupe::policy::simulated; }
   unsigned workers() const { return GetParam().workers; }
 };
 
-// Waits until the value is there: for another thread that is sure to come; the test's time limit
-// ends it else.
+// Waits until the variable has this value, which another thread is sure to store. Otherwise the
+// test's time limit ends the test.
 template <class T>
 void wait_for(const std::atomic<T>& value, T wanted) {
   for (T seen = value.load(); seen != wanted; seen = value.load()) value.wait(seen);

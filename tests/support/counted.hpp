@@ -1,12 +1,13 @@
-// counted: how many of a kind there are, so that objects and frames are neither lost nor destroyed
-// twice.
+// counted: counts the objects of a kind, so that a test sees when objects or frames are lost or
+// destroyed twice.
 #pragma once
 
 #include <atomic>
 
 namespace troupe::test {
 
-// Of the whole test program, whose tests run one after the other: zero at the end of each.
+// The count of the whole test program, whose tests run one after the other. It is zero at the end
+// of each test.
 inline std::atomic<int> live{0};
 struct counted {
   counted() { ++live; }

@@ -1,6 +1,6 @@
-// faulty_kernel: the machine's system calls, one of which fails, or transfers too little, by a
-// script. What an io_uring is asked for counts as the call that it stands for: refused, a nop takes
-// its place.
+// faulty_kernel: the real system calls, but one of them fails or transfers too little, by a script.
+// An entry of an io_uring counts as the call that it stands for. If it is to fail, a nop takes its
+// place.
 #pragma once
 
 #include <linux/io_uring.h>
@@ -60,13 +60,13 @@ inline const char* name_of(call one) {
   return names[static_cast<std::size_t>(one)];
 }
 
-// Beside numbers of errno: what is transferred is half of what could be, or one byte at a time for
-// ever.
+// These are used beside values of errno: a call transfers half of what it could, or all calls
+// transfer one byte each from then on.
 enum : int { short_transfer = -1, one_byte_transfers = -2 };
 
 class faulty_kernel : public io::kernel {
  public:
-  // The nth call of this kind (from 0) comes to `fault`.
+  // `kind`, `nth`: the nth call of this kind (from 0) gets `fault`.
   faulty_kernel(call kind, int nth, int fault) : kind_(kind), left_(nth), fault_(fault) {}
   bool failed() const { return failed_.load(); }
 
@@ -84,7 +84,7 @@ class faulty_kernel : public io::kernel {
   }
   int connect(int fd, const sockaddr* to, socklen_t bytes) noexcept override {
     if (!fails(call::connect)) return real_.connect(fd, to, bytes);
-    // Interrupted, it goes on.
+    // An interrupted connect() still connects.
     if (fault_ == EINTR) static_cast<void>(real_.connect(fd, to, bytes));
     return -fault_;
   }
@@ -92,7 +92,7 @@ class faulty_kernel : public io::kernel {
     return fails(call::shutdown) ? -fault_ : real_.shutdown(fd, how);
   }
   int close(int fd) noexcept override {
-    const int result = real_.close(fd);  // whatever it says, the descriptor is gone
+    const int result = real_.close(fd);  // whatever close() returns, the descriptor is closed
     return fails(call::close) ? -fault_ : result;
   }
   std::ptrdiff_t receive(int fd, void* data, std::size_t bytes, sockaddr* peer,
@@ -115,7 +115,7 @@ class faulty_kernel : public io::kernel {
     if (!fails(call::write)) return real_.write(fd, data, bytes);
     return fault_ > 0 ? refused(fd) : rearmed(fd, real_.write(fd, data, part_of(bytes)));
   }
-  // Those of files are never at once, so that the longer way is gone as well.
+  // Calls for files with `at_once` never succeed, so that the longer path is tested, too.
   int open(const char* path, int flags, mode_t permissions, bool at_once) noexcept override {
     if (at_once) return -EAGAIN;
     return fails(call::open) ? -fault_ : real_.open(path, flags, permissions, false);
@@ -193,7 +193,7 @@ class faulty_kernel : public io::kernel {
       std::lock_guard lock(mutex_);
       refused_.insert(entry.user_data);
     }
-    if (kind == call::close) return;  // whatever it says, the descriptor is gone
+    if (kind == call::close) return;  // whatever close() returns, the descriptor is closed
     const std::uint64_t mark = entry.user_data;
     entry = {};
     entry.opcode = IORING_OP_NOP;
@@ -242,8 +242,8 @@ class faulty_kernel : public io::kernel {
     return fault_ == one_byte_transfers ? std::min<std::size_t>(bytes, 1) : (bytes + 1) / 2;
   }
   int refused(int fd) { return static_cast<int>(rearmed(fd, -fault_)); }
-  // A system that would block, or that had no more, tells when that changes: here it does so at
-  // once.
+  // A real system that would block, or has no more bytes, reports when that changes. This one
+  // reports it at once.
   std::ptrdiff_t rearmed(int fd, std::ptrdiff_t result) {
     std::lock_guard lock(mutex_);
     if (const auto at = known_.find(fd); at != known_.end()) {
@@ -266,7 +266,7 @@ class faulty_kernel : public io::kernel {
   std::atomic<bool> failed_{false};
   std::mutex mutex_;
   std::map<int, registration> known_;
-  std::set<std::uint64_t> refused_;  // marks of what the ring was asked for
+  std::set<std::uint64_t> refused_;  // marks of the entries that were refused
   int set_ = -1;
 };
 

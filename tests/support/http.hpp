@@ -1,5 +1,5 @@
-// What the tests of HTTP share: a server and its client in one program, under some of the settings
-// of I/O.
+// What the HTTP tests share: a server and its client in one program, under some of the I/O
+// settings.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace troupe::test {
 
-// Each backend, several threads and one, and the simulated network.
+// Each backend, with one thread and with several, and the simulated network.
 inline std::vector<io_setting> http_settings() {
   std::vector<io_setting> all{{{policy::work_stealing, 2, 1}, io_backend::epoll},
                               {{policy::work_stealing, 2, 1}, io_backend::io_uring},
@@ -37,7 +37,7 @@ inline task<std::string> read_to_end(tcp_stream& from) {
   co_return all;
 }
 
-// Until it ends with that.
+// Reads until the text ends with `end`.
 inline task<std::string> read_until(tcp_stream& from, std::string end) {
   std::string all;
   std::array<char, 1> buffer;
@@ -49,20 +49,20 @@ inline task<std::string> read_until(tcp_stream& from, std::string end) {
   co_return all;
 }
 
-// All that comes for these bytes, to the end of the connection.
+// Sends these bytes and returns everything that comes, up to the end of the connection.
 inline task<std::string> exchange(endpoint at, std::string bytes) {
   tcp_stream peer = co_await tcp_stream::connect(at);
-  // At a time: a server that cannot send its answers does not read on.
+  // Reads while it writes: a server that cannot send its answers stops reading.
   future<std::string> answer = spawn(read_to_end(peer));
   try {
     co_await peer.write_all(std::move(bytes));
-  } catch (const io_error&) {  // it has said what it had to say
+  } catch (const io_error&) {  // the server has sent all that it wanted to send
   }
   std::string got = co_await std::move(answer);
   co_return got;
 }
 
-// Without the field whose value is another one each time.
+// Removes the Date field, whose value differs each time.
 inline std::string undated(std::string answer) {
   for (;;) {
     const std::size_t at = answer.find("Date: ");
@@ -91,8 +91,8 @@ inline task<> serve_while(runtime& rt, http::server web, client talk) {
 
 class http_conformance : public io_conformance {
  protected:
-  // Connections share their buffers where there are many: in some of the settings always, in the
-  // others never.
+  // Where there are many connections, they share their buffers. Some of the settings always use
+  // this, the others never.
   void SetUp() override {
     io_conformance::SetUp();
     if (GetParam().on.workers == 1 && GetParam().on.seed != 1) http::set_sharing_from(0);
@@ -100,13 +100,13 @@ class http_conformance : public io_conformance {
   }
   void TearDown() override { http::set_sharing_from(http::sharing_from_default); }
 
-  // The client to its end, then the server, then all else.
+  // Runs the client to its end, then the server, then everything else.
   void run(http::router routes, client talk, const http::server_options& limits = {}) {
     runtime rt(options());
     rt.spawn(serve_while(rt, http::server(std::move(routes), limits), std::move(talk)));
     rt.run();
   }
-  // What comes for some bytes.
+  // Returns the answer to some bytes.
   std::string answer_to(http::router routes, std::string bytes,
                         const http::server_options& limits = {}) {
     std::string got;

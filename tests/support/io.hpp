@@ -1,4 +1,4 @@
-// What the tests of I/O share: each runs under each policy and each backend.
+// What the I/O tests share. Each runs under each policy and each backend.
 #pragma once
 
 #include <array>
@@ -67,7 +67,7 @@ class io_conformance : public testing::TestWithParam<io_setting> {
   void SetUp() override { skip_other_policies(GetParam()); }
   runtime_options options() const { return options_for(GetParam()); }
   bool threaded() const { return GetParam().on.policy != policy::simulated; }
-  // All descriptors are closed afterwards.
+  // Checks that all descriptors are closed afterwards.
   void run(task<> what) const {
     const int before = open_files();
     {
@@ -79,7 +79,7 @@ class io_conformance : public testing::TestWithParam<io_setting> {
   }
 };
 
-// Sends back what comes, to the end.
+// Sends back what comes, up to the end of the connection.
 inline task<> echo(tcp_stream peer) {
   std::array<char, 1000> buffer;
   for (;;) {

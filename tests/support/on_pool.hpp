@@ -1,4 +1,4 @@
-// on_pool: a work that is wanted by a task, and so runs on the pool.
+// on_pool: runs a work on the pool, by a task that wants it.
 #pragma once
 
 #include <utility>

@@ -1,4 +1,4 @@
-// How many descriptors the process has open.
+// The number of descriptors that the process has open.
 #pragma once
 
 #include <filesystem>
@@ -7,7 +7,7 @@
 namespace troupe::test {
 
 inline int open_files() {
-  // The look itself has one open.
+  // Reading the directory has one descriptor open itself.
   return static_cast<int>(std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {})) -
          1;
 }

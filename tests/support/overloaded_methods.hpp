@@ -1,4 +1,4 @@
-// A class whose methods' names have no type: one is overloaded, one is a template.
+// A class whose methods cannot be named without arguments: one is overloaded, one is a template.
 #pragma once
 
 struct Sum {

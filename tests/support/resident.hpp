@@ -1,4 +1,4 @@
-// The memory of this process.
+// The memory that this process uses.
 #pragma once
 
 #include <unistd.h>
@@ -8,7 +8,7 @@
 
 namespace troupe::test {
 
-// What it has in memory now.
+// The resident memory now, in bytes.
 inline std::size_t resident_bytes() {
   std::size_t pages = 0, resident = 0;
   std::ifstream("/proc/self/statm") >> pages >> resident;

@@ -1,4 +1,4 @@
-// scratch: a folder of a test's own, gone with its end.
+// scratch: a folder for one test, which is removed when the object is destroyed.
 #pragma once
 
 #include <unistd.h>
@@ -26,7 +26,7 @@ class scratch {
   }
 
   std::string operator/(const char* name) const { return path_ + "/" + name; }
-  // A file with that in it; its path.
+  // Writes a file with this text and returns its path.
   std::string put(const char* name, const std::string& text) const {
     std::ofstream(*this / name, std::ios::binary) << text;
     return *this / name;

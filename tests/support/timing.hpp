@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 using clock = std::chrono::steady_clock;
 using std::chrono::nanoseconds;
 
-// The best of a few attempts counts: a busy machine makes waits longer, never shorter.
+// The best of several attempts counts: a busy machine makes waits longer, never shorter.
 inline constexpr int attempts_max = 12;
 
 template <class Attempt>
@@ -33,7 +33,7 @@ inline void busy_for(nanoseconds span) {
   }
 }
 
-// Notes how long a message to it waited.
+// Records how long each message to it waited.
 struct quiet {
   std::vector<nanoseconds>* waits;
   explicit quiet(std::vector<nanoseconds>* waits) : waits(waits) { waits->reserve(64); }

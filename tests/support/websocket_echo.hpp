@@ -1,4 +1,4 @@
-// The WebSocket that most tests talk to: it says what it hears, as text or as bytes.
+// The WebSocket that most tests talk to: it sends back what it receives, as text or as bytes.
 #pragma once
 
 #include <string>
