@@ -1,4 +1,4 @@
-// Frames of WebSockets, as bytes: what a client sends (masked), and what a server sends (plain).
+// WebSocket frames, as bytes: those of a client (masked) and those of a server (plain).
 #pragma once
 
 #include <cstddef>

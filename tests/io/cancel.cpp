@@ -1,5 +1,4 @@
-// Ends that come early: stops of actors, of the program, and of its runtime, while operations are
-// in flight.
+// Early ends: actors, the program and its runtime stop while operations are in flight.
 #include <thread>
 
 #include "support/io.hpp"

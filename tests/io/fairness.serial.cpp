@@ -1,6 +1,6 @@
-// With fewer workers than connections, and each of those always with something to be answered: all
-// progress alike. Whatever else runs on the machine makes that worse, never better: so the best of
-// a few attempts counts.
+// There are fewer workers than connections, and each connection always has something to be
+// answered: all make the same progress. Whatever else runs on the machine makes that worse, never
+// better, so the best of a few attempts counts.
 #include <poll.h>
 #include <sched.h>
 #include <sys/socket.h>

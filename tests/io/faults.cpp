@@ -1,6 +1,6 @@
-// The fault table: every system call, or what an io_uring is asked for in its place, comes to every
-// error once, at its first call and at a later one. Each time the program comes to its end, who is
-// refused learns that by a typed error, and nothing is left.
+// The fault table: every system call, or the entry of an io_uring in its place, fails once with
+// every error, at its first call and at a later one. Each time the program ends, the caller that
+// was refused gets a typed error, and nothing is left behind.
 #include <cstring>
 
 #include "support/counted.hpp"

@@ -1,4 +1,4 @@
-// Child processes: what they say, how they end, and that nothing of them is left.
+// Child processes: what they write, how they end, and that nothing of them is left.
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>

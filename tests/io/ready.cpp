@@ -1,4 +1,4 @@
-// Readiness of the program's own descriptors, pipes, and the limits of time that every operation
+// Readiness of the program's own descriptors, pipes, and the time limits that every operation
 // takes.
 #include <sys/eventfd.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// io_uring at its limits: rings of eight entries, and systems that refuse it.
+// io_uring at its limits: rings of eight entries, and systems that refuse io_uring.
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>

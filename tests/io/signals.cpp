@@ -1,5 +1,5 @@
-// Signals are awaited; none is lost between two waits, and what they did before is back when nobody
-// listens.
+// Awaiting signals: none is lost between two waits, and their previous actions are restored when
+// nobody listens.
 #include <signal.h>
 
 #include <atomic>

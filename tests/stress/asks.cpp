@@ -1,5 +1,5 @@
-// A storm of asks while those who are asked are stopped: every asker gets exactly one outcome, and
-// nothing is left behind.
+// A storm of asks while the actors that are asked are stopped: every asker gets exactly one
+// outcome, and nothing is left behind.
 #include <array>
 #include <mutex>
 #include <random>

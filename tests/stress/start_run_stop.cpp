@@ -1,5 +1,5 @@
-// Runtimes that start, run and end, again and again, with everything in flight: no hang, no early
-// end, no lost message.
+// Runtimes that start, run and end repeatedly, with everything in flight: no hang, no early end, no
+// lost message.
 #include <random>
 
 #include "support/conformance.hpp"

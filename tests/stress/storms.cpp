@@ -1,5 +1,5 @@
-// Everybody at once: senders outside and inside, thieves, births and deaths, copies and drops of
-// refs.
+// Everything at the same time: senders outside and inside, stealing, actors that are created and
+// destroyed, refs that are copied and dropped.
 #include <random>
 
 #include "support/conformance.hpp"

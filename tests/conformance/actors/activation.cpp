@@ -1,4 +1,4 @@
-// Moving in and out: an actor of an object that nobody else holds, and the object back.
+// Turning an object that nobody else holds into an actor, and getting the object back.
 #include <memory>
 #include <optional>
 

@@ -1,4 +1,4 @@
-// Answers that go wrong on their way, and asks that nobody waits for.
+// Answers that fail on their way, and asks that nobody waits for.
 #include <algorithm>
 #include <stdexcept>
 

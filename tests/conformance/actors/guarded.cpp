@@ -1,4 +1,5 @@
-// Guarded messages: tell_when handles a message once a predicate over the actor's state holds.
+// Conditional messages: tell_when() handles a message once a predicate over the actor's state
+// holds.
 #include <algorithm>
 #include <memory>
 #include <mutex>

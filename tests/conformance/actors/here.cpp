@@ -1,4 +1,4 @@
-// spawn() and now() of the runtime in which a handler runs.
+// spawn() and now() inside a handler use the runtime that the handler runs in.
 #include "support/conformance.hpp"
 
 namespace troupe::test {

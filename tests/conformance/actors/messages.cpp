@@ -1,4 +1,4 @@
-// What may be sent, and how it arrives.
+// What may be sent, and in what form it arrives.
 #include <any>
 #include <array>
 #include <functional>

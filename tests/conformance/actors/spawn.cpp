@@ -1,4 +1,4 @@
-// Where actors live: sizes and alignments, threads of their own, limits of their turns.
+// Where actors live: sizes and alignments, threads of their own, and the limits of their turns.
 #include <pthread.h>
 
 #include <algorithm>

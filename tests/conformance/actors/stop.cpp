@@ -1,4 +1,4 @@
-// stop(): a program ends before it is out of work, by draining or by discarding, in bounded time.
+// stop() ends a program that still has work, by draining or by discarding, in bounded time.
 #include <latch>
 #include <memory>
 

@@ -1,4 +1,5 @@
-// What becomes of an actor that fails: restart with a budget and backoff, stop, escalate; parents,
+// What happens to an actor that fails: restart with a budget and backoff, stop, escalate. Also
+// parents, children and watches.
 // children and watches.
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-// Crowds of children: what each costs does not depend on how many there are.
+// Parents with very many children: the cost of a child does not depend on their number.
 #include <algorithm>
 
 #include "support/conformance.hpp"

@@ -1,8 +1,8 @@
 // P11: no starvation. A runnable actor runs within a bounded time, whatever the others do. P10:
 // idle threads use no CPU.
 //
-// These measure time, so they run alone; bounds are several times what is seen on a quiet machine,
-// and what a busy machine takes from the test's own threads is measured beside and allowed for.
+// These tests measure time, so they run alone. Bounds are several times what a quiet machine shows.
+// The time that a busy machine takes from the test's own threads is measured, too, and allowed for.
 #include <algorithm>
 #include <latch>
 

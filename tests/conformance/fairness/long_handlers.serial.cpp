@@ -1,8 +1,8 @@
-// P11 beside long handlers: while another worker is idle they delay nobody; when all are in long
-// handlers others wait for those that run now, not for several of each. P10: who watches over a
-// handler that takes long uses no CPU.
+// P11 beside long handlers: while another worker is idle, long handlers delay nobody. When all
+// workers are in long handlers, other actors wait for those that run now, not for several on each
+// worker. P10: a worker that watches a long handler uses no CPU.
 //
-// These measure time, as fairness.serial.cpp does.
+// These tests measure time, as fairness.serial.cpp does.
 #include <algorithm>
 #include <latch>
 

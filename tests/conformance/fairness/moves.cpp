@@ -1,5 +1,6 @@
-// How actors move between workers, in counts and not in times: what lies behind a stuck turn is
-// taken in one piece, and senders that wait for room in a mailbox go on beside their receiver.
+// How actors move between workers, in counts and not in times. What is queued behind a stuck turn
+// is taken in one piece, and senders that wait for space in a mailbox continue beside their
+// receiver.
 #include <sys/resource.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Works and forks: the same values on any number of workers, from plain code, handlers and lazies;
-// errors, cancelling, depth.
+// Works and forks: they have the same values on any number of workers, from plain code, handlers
+// and lazies. Also errors, cancelling and depth.
 #include <chrono>
 #include <future>
 #include <numeric>

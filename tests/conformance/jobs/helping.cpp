@@ -1,4 +1,5 @@
-// Who waits for a lazy that another thread runs: it helps where that buries nothing.
+// A thread that waits for a lazy that another thread runs: it helps where that cannot bury a wait
+// under other work.
 #include <atomic>
 #include <future>
 #include <memory>

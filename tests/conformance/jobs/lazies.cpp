@@ -1,4 +1,4 @@
-// Lazies: each runs once, whoever wants it, from whatever thread and however deep.
+// Lazies: each runs once, whichever code wants it, from any thread and at any depth.
 #include <array>
 #include <cstdlib>
 #include <future>

@@ -1,4 +1,4 @@
-// Loops and forks of long parts: who takes part, and who has a turn beside them (P11).
+// Loops and forks of long parts: which workers take part, and which turns run beside them (P11).
 #include <algorithm>
 #include <chrono>
 #include <thread>

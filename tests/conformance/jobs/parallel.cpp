@@ -1,5 +1,5 @@
-// The parallel algorithms: what std's come to, on any number of workers, with any grain; errors;
-// who may call them.
+// The parallel algorithms have the same results as those of std, on any number of workers and with
+// any grain. Also errors, and the threads that may call them.
 #include <algorithm>
 #include <atomic>
 #include <cstring>

@@ -1,6 +1,6 @@
-// As many long parts as workers: whoever takes one and leaves some calls others at once, so that
-// all begin before one ends. Parts wait for each other, hence a way that leaves one part behind a
-// long one hangs until its limit; two processors suffice.
+// As many long parts as workers. A worker that takes one part and leaves others calls further
+// workers at once, so that all parts begin before one ends. The parts wait for each other. So if a
+// part is left behind a long one, the test hangs until its limit. Two processors suffice.
 #include <chrono>
 #include <condition_variable>
 #include <functional>

@@ -1,5 +1,5 @@
-// shared_for and shared_reduce: each call once, in whichever thread; what is left goes to whoever
-// is idle, late and deep, too; errors, stops, and who may call them.
+// shared_for and shared_reduce: each call runs once, on any thread. Calls that are left go to idle
+// workers, also late and at depth. Also errors, stops, and the threads that may call them.
 #include <atomic>
 #include <chrono>
 #include <deque>

@@ -1,5 +1,5 @@
-// When memory is out, tell(), post() and spawn() throw std::bad_alloc, and nothing is lost, sent or
-// leaked; what has begun, and what needs no memory of its own, goes on.
+// When memory has run out, tell(), post() and spawn() throw std::bad_alloc, and nothing is lost,
+// sent or leaked. What has begun, and what needs no memory of its own, continues.
 #include <gmock/gmock.h>
 #include <sys/resource.h>
 #include <unistd.h>

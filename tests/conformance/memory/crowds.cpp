@@ -1,4 +1,4 @@
-// What one handler may do to its worker: make, address and let go very many actors in one turn.
+// One handler may create, address and release very many actors in one turn.
 #include <atomic>
 #include <vector>
 

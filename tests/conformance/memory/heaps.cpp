@@ -1,5 +1,5 @@
-// Actors and tasks with a context of their own: this_context() in each of their parts, and what
-// goes when.
+// Actors and tasks with a context of their own: this_context() in each of their parts, and the time
+// when their memory is freed.
 #include <memory_resource>
 
 #include "support/conformance.hpp"

@@ -1,5 +1,5 @@
-// Resources: counted handles, bytes that come back, and a limit that holds a render that would not
-// fit.
+// Resources: counted handles, bytes that are given back, and a limit that stops a job that would
+// not fit.
 #include <cstdlib>
 #include <numeric>
 #include <vector>

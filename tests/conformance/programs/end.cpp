@@ -1,4 +1,4 @@
-// P6: run() returns if and only if the program is out of work.
+// P6: run() returns if and only if the program has no more work.
 #include <latch>
 #include <optional>
 

@@ -1,5 +1,5 @@
-// P8: no error vanishes; a throwing handler neither wedges its actor nor drops the messages behind
-// it.
+// P8: no error is lost. A handler that throws neither blocks its actor nor drops the messages
+// behind it.
 #include <latch>
 #include <mutex>
 

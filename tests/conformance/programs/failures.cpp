@@ -1,5 +1,5 @@
-// Failures that nobody handles: kept within limits, told on standard error, released in the right
-// order.
+// Failures that nobody handles: kept within limits, reported on standard error, released in the
+// right order.
 #include <fcntl.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// What runtime::metrics() counts, for each worker and in sum.
+// The counts in runtime::metrics(), for each worker and in total.
 #include <sys/eventfd.h>
 #include <unistd.h>
 

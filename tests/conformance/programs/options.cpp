@@ -1,4 +1,5 @@
-// Options, environment variables and wrong calls: refused by name, before anything is started.
+// Options, environment variables and wrong calls: the error names them, and nothing has been
+// started.
 #include <sched.h>
 
 #include "support/conformance.hpp"

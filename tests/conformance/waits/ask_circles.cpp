@@ -1,5 +1,5 @@
-// Turns that wait for each other, whoever asked first: one of them is told, with the chain, and
-// nobody else is.
+// Turns that wait for each other in a circle, whichever asked first: one of them gets an error with
+// the chain, and no other turn does.
 #include <algorithm>
 #include <memory>
 #include <optional>

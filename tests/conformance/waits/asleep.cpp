@@ -1,5 +1,5 @@
-// Spawned tasks that sleep for long: nothing is kept of them but their frames, and they go on as if
-// it were otherwise.
+// Spawned tasks that sleep for long: only their frames are kept, and they behave like any other
+// task.
 #include <map>
 #include <memory>
 #include <random>

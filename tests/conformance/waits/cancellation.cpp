@@ -1,5 +1,5 @@
-// Cancelling at every suspension point: a program that waits in every way there is, interrupted at
-// the first, second, … wait, has exactly one outcome and leaves nothing behind.
+// Cancelling at every suspension point. A program that waits in every possible way, interrupted at
+// its first, second, … wait, has exactly one outcome and leaves nothing behind.
 #include <memory>
 #include <optional>
 

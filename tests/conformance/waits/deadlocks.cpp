@@ -1,5 +1,5 @@
-// Circles of waits through lazies, forks and loops: somebody is told, with the chain, whoever runs
-// what; and nobody else is.
+// Circles of waits through lazies, forks and loops: one of the waits gets an error with the chain,
+// whichever threads run it, and no other wait does.
 #include <cstdlib>
 #include <future>
 #include <memory>

@@ -1,4 +1,4 @@
-// dump(): what a program that runs is doing and waiting for, and the ids by which it names actors.
+// dump(): what a running program does and waits for, and the ids that name its actors.
 #include <poll.h>
 #include <signal.h>
 #include <sys/types.h>

@@ -1,5 +1,5 @@
-// Times at the ends of what a clock can say: what is long past is due at once, what is far away
-// does not come.
+// Times at the ends of a clock's range: a time long past is due at once, a time far away never
+// comes.
 #include <thread>
 
 #include "support/conformance.hpp"

@@ -1,4 +1,4 @@
-// Who gave up waiting is forgotten, however long what he waited for does not come.
+// A wait that was cancelled is forgotten, however long its event takes to come.
 #include "support/conformance.hpp"
 #include "support/resident.hpp"
 

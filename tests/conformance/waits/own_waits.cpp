@@ -1,5 +1,5 @@
-// Waits of the main thread for what only it can do: they are refused, and those that others end are
-// not.
+// Waits of the main thread for what only the main thread can do are refused. Waits that other
+// threads can end are not refused.
 #include <latch>
 #include <thread>
 

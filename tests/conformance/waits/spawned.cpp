@@ -1,5 +1,5 @@
-// Spawned tasks: those that wait for nothing, which are over with their first turn, and those that
-// turn into actors in it.
+// Spawned tasks: those that wait for nothing, which end in their first turn, and those that become
+// actors in it.
 #include <functional>
 #include <memory>
 #include <memory_resource>

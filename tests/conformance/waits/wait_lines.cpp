@@ -1,5 +1,5 @@
-// What a report of waits says of each kind of wait: the line of the user's program, and none of the
-// library's.
+// A report of waits names, for each kind of wait, the line of the user's program, and no line of
+// the library.
 #include <algorithm>
 #include <sstream>
 

@@ -1,5 +1,5 @@
-// What a turn can wait for besides results, and how a stop ends it: yield, blocking calls, events,
-// stop and stop_now.
+// What a turn can wait for besides results, and how a stop ends the wait: yield, blocking calls,
+// events, stop and stop_now.
 #include <algorithm>
 #include <thread>
 

@@ -1,4 +1,4 @@
-// The client: what comes is what was sent, and what it sends is what was asked for.
+// The client receives what the server sent, and sends what its caller asked for.
 #include "http/client/scripted.hpp"
 #include "support/counted.hpp"
 

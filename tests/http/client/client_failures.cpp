@@ -1,5 +1,5 @@
-// The client among servers that are slow, wrong, or worse; and among callers that ask for what
-// cannot be.
+// The client with servers that are slow, wrong or malicious, and with callers that ask for the
+// impossible.
 #include <random>
 
 #include "http/client/scripted.hpp"

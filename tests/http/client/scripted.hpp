@@ -1,4 +1,4 @@
-// A server that does as it is told: whatever it is asked, it sends these bytes.
+// A server that follows a script: it answers any request with given bytes.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// In the steady state a request to a plain handler costs no allocation, alone or in a pipeline.
+// In the steady state, a request to a plain handler makes no allocation, alone or in a pipeline.
 #include <sys/socket.h>
 #include <unistd.h>
 

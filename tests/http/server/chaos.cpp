@@ -1,5 +1,5 @@
-// A client and a server of HTTP with a bad network in between: each answer is the right one, or a
-// typed error; no connection, descriptor or handler is left.
+// An HTTP client and a server with a bad network between them: each answer is the right one, or a
+// typed error. No connection, descriptor or handler is left.
 #include <fstream>
 
 #include "http/client/scripted.hpp"

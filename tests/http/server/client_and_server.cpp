@@ -1,4 +1,4 @@
-// Our client and our server: what one sends the other understands.
+// Our client and our server understand each other.
 #include <array>
 #include <optional>
 

@@ -1,4 +1,4 @@
-// Who asks, and whether it is still there: request::peer() and request::client_gone().
+// Which client asks, and whether it is still there: request::peer() and request::client_gone().
 #include <sys/socket.h>
 
 #include <chrono>

@@ -1,6 +1,6 @@
-// Handlers, and what streams an answer, as coroutines that suspend before they look at what they
-// were given: it stays until they have ended. AddressSanitizer sees to what is gone, with contexts
-// poisoned.
+// Handlers, and functions that stream an answer, as coroutines that suspend before they read their
+// arguments: the arguments stay until the coroutines have ended. AddressSanitizer finds what was
+// freed too early, because contexts are poisoned.
 #include <chrono>
 
 #include "support/counted.hpp"

@@ -1,4 +1,4 @@
-// stop(): what has begun is finished, what has not is not begun, and the end comes by a deadline.
+// stop(): a request that has begun is finished, no other one is begun, and a deadline ends it all.
 #include <unistd.h>
 
 #include "support/http.hpp"

@@ -1,4 +1,5 @@
-// How an answer's end shows: over TLS it is declared, and what is cut short is not.
+// How a client sees the end of an answer: TLS announces it, and a connection that is cut off does
+// not.
 #include <filesystem>
 #include <optional>
 

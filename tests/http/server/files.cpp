@@ -1,5 +1,5 @@
-// Files of a folder: whole, in part, not at all when they have not changed, and nothing from
-// outside of it.
+// The files of a folder: whole, in part, not sent when they have not changed; and no file from
+// outside the folder.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>

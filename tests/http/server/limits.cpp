@@ -1,5 +1,5 @@
-// Limits: at the maximum all is well, one past it the answer says which limit that was. Times are
-// virtual where it is the server's clock that counts.
+// Limits: at the maximum the request succeeds, one past it the answer says which limit that was.
+// Times are virtual where the server's clock counts.
 #include "support/http.hpp"
 #include "support/open_files.hpp"
 #include "support/scratch.hpp"

@@ -1,5 +1,5 @@
-// The memory of a request: this_context() in handlers, flat over any number of them, kept for what
-// a failure refers to.
+// The memory of a request: this_context() in handlers. It does not grow with the number of
+// requests, and stays for what a failure refers to.
 #include <memory_resource>
 
 #include "support/counted.hpp"

@@ -1,5 +1,5 @@
-// When descriptors run out the server waits without spinning, makes room by ending idle
-// connections, and recovers.
+// When descriptors run out, the server waits without spinning, ends idle connections to free some,
+// and recovers.
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>

@@ -1,4 +1,4 @@
-// Idle connections are parked: they have neither buffers nor a task, and nobody can tell.
+// Idle connections are parked: they have neither buffers nor a task, and clients see no difference.
 #include "support/http.hpp"
 #include "support/open_files.hpp"
 

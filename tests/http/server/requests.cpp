@@ -1,4 +1,4 @@
-// What is asked is answered: methods, paths, bodies, pipelines, and the ends of connections.
+// The server answers requests: methods, paths, bodies, pipelines, and the ends of connections.
 #include "support/counted.hpp"
 #include "support/http.hpp"
 #include "support/scratch.hpp"

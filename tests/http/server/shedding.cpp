@@ -1,4 +1,4 @@
-// Who goes when a server has no place left: the one that has been idle for longest.
+// A full server ends the connection that has been idle for the longest time.
 #include "support/http.hpp"
 #include "tls/certificates.hpp"
 #include "troupe/tls/stream.hpp"

@@ -1,5 +1,5 @@
-// Peers that send their requests byte by byte, or take their answers so: those that do neither
-// hardly notice.
+// Peers that send their requests, or read their answers, byte by byte: other peers hardly notice
+// them.
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>

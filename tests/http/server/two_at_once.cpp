@@ -1,4 +1,4 @@
-// Two reads of the same thing at once are an error of the program, and harm nothing.
+// Two reads of the same thing at once are an error of the program. They harm nothing else.
 #include "support/http.hpp"
 #include "troupe/http/websocket.hpp"
 

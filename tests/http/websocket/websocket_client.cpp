@@ -1,5 +1,4 @@
-// The client's WebSockets: against our server, and against servers that do not keep to the
-// protocol.
+// The client's WebSockets: with our server, and with servers that break the protocol.
 #include <random>
 
 #include "http/client/scripted.hpp"

@@ -1,4 +1,4 @@
-// What both ends of a WebSocket agree on: subprotocols, and permessage-deflate.
+// What the two ends of a WebSocket agree on: subprotocols, and permessage-deflate.
 #include <zlib.h>
 
 #include <cerrno>

@@ -1,4 +1,4 @@
-// Operations of files that end early: nothing leaks, nobody hangs, and no buffer is touched later.
+// Operations of files that end early: nothing leaks or hangs, and no buffer is touched later.
 #include <chrono>
 #include <condition_variable>
 #include <mutex>

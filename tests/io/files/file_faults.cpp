@@ -1,6 +1,6 @@
-// The fault table of files: every system call comes to every error, at its first call and at a
-// later one; each time the program comes to its end, who is refused learns that by a typed error
-// that names the file, and no descriptor is left.
+// The fault table of files: every system call fails with every error, at its first call and at a
+// later one. Each time the program ends, the caller that was refused gets a typed error that names
+// the file, and no descriptor is left open.
 #include <cstring>
 
 #include "support/faulty_kernel.hpp"

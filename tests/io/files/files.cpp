@@ -1,5 +1,5 @@
-// Files: what is read and written, by each backend, be it in the system's memory or not, and what
-// is refused.
+// Files: what is read and written, by each backend, whether or not the system has it in memory, and
+// what is refused.
 #include <algorithm>
 #include <chrono>
 #include <memory>

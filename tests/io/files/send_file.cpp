@@ -1,4 +1,4 @@
-// sendfile: a range of a file to a stream, and what ends it before.
+// sendfile: sends a range of a file to a stream, and what can end that early.
 #include <chrono>
 
 #include "support/io.hpp"

@@ -1,4 +1,4 @@
-// Standard input and output, be they a pipe, a file or a terminal.
+// Standard input and output as a pipe, a file or a terminal.
 #include <fcntl.h>
 #include <stdlib.h>
 #include <termios.h>

@@ -1,5 +1,5 @@
-// What a protocol's connection costs while it is idle: the program's own memory, whether or not it
-// has been spoken on.
+// How much of the program's memory an idle connection of a protocol uses, before and after data has
+// passed over it.
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>

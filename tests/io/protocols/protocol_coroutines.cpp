@@ -1,6 +1,6 @@
-// Callbacks of protocol classes that are coroutines: what they were given stays until they have
-// ended, although each suspends before it looks at it. AddressSanitizer sees to what is gone, with
-// contexts poisoned.
+// Callbacks of protocol classes that are coroutines: their arguments stay until they have ended,
+// although each suspends before it reads them. AddressSanitizer finds what was freed too early,
+// because contexts are poisoned.
 #include <atomic>
 #include <chrono>
 #include <stdexcept>

@@ -1,5 +1,5 @@
-// Protocol classes: which callbacks come when, what they return is sent, and what becomes of errors
-// and of memory.
+// Protocol classes: when each callback is called, that its result is sent, and what happens to
+// errors and memory.
 #include <unistd.h>
 
 #include <chrono>

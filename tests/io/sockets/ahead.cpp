@@ -1,6 +1,6 @@
-// What comes before it is asked for: connections of listeners with accept_ahead, bytes behind a
-// leased read. Over io_uring these come by themselves (multishot); the other backends keep the same
-// promises.
+// What arrives before it is asked for: connections of listeners with accept_ahead, bytes behind a
+// leased read. With io_uring these arrive without a request for each (multishot); the other
+// backends keep the same promises.
 #include "io/reactor/make_reactor.hpp"
 #include "io/reactor/reactor.hpp"
 #include "support/io.hpp"

@@ -1,6 +1,6 @@
-// Through a network that delays, cuts up, resets, half-closes and swallows: what arrives is what
-// was sent, as far as it arrives; who waits learns by a typed error that nothing more does; and
-// nothing is left.
+// A network that delays, cuts up, resets, half-closes and swallows: what arrives is what was sent,
+// as far as it arrives. A task that waits gets a typed error when nothing more arrives, and nothing
+// is left behind.
 #include "support/chaos_proxy.hpp"
 #include "support/io.hpp"
 #include "support/open_files.hpp"

@@ -1,5 +1,5 @@
-// A process that has no descriptor left: who accepts waits without spinning, and goes on when some
-// have been closed.
+// The process has no free descriptor: a task that accepts waits without spinning, and continues
+// when some have been closed.
 #include <sys/resource.h>
 
 #include <ctime>

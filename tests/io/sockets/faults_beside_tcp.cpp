@@ -1,5 +1,5 @@
-// The fault table for datagrams and for sockets of the Unix domain: each system call comes to each
-// error, and who is refused learns that by a typed error; nothing is left.
+// The fault table for datagrams and for Unix sockets: each system call fails with each error, the
+// caller that was refused gets a typed error, and nothing is left behind.
 #include <cstring>
 
 #include "support/counted.hpp"

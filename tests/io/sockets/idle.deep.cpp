@@ -1,5 +1,5 @@
-// As many connections as a process may have descriptors, all idle: they are accepted, each still
-// answers, and they cost little.
+// As many idle connections as a process may have descriptors: all are accepted, each still answers,
+// and they use little memory.
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>

@@ -1,5 +1,5 @@
-// Leased buffers: a connection that waits holds none, none is lost or held for ever, and what came
-// is neither.
+// Leased buffers: a connection that waits holds none, no buffer is lost or held without end, and no
+// bytes are lost.
 #include "io/reactor/make_reactor.hpp"
 #include "io/reactor/reactor.hpp"
 #include "support/io.hpp"

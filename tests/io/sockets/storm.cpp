@@ -1,4 +1,4 @@
-// Peers that connect and reset, thousands of them: whoever serves goes on, and nothing is left.
+// Thousands of peers that connect and reset: the server continues, and nothing is left behind.
 #include <sys/socket.h>
 
 #include <chrono>

@@ -1,5 +1,5 @@
 // TCP: what is read is what was written, and each way in which a connection ends has its own
-// answer.
+// result.
 #include <sys/mman.h>
 
 #include <algorithm>

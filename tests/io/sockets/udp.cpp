@@ -1,4 +1,4 @@
-// UDP: datagrams come whole, with who sent them; each limit has its own answer.
+// UDP: datagrams arrive whole, with their sender; each limit has its own result.
 #include <set>
 
 #include "support/io.hpp"

@@ -1,5 +1,5 @@
-// Datagrams of the Unix domain: whole, in order, none lost, with the path of who sent them; each
-// refusal has its own answer.
+// Unix datagrams arrive whole, in order and without loss, with the path of their sender. Each
+// refusal has its own result.
 #include <sys/stat.h>
 #include <unistd.h>
 

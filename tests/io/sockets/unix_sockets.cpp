@@ -1,4 +1,4 @@
-// Sockets of the Unix domain: streams by a path, and what becomes of its file.
+// Unix sockets: streams by a path, and what happens to the file at that path.
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
