@@ -1,15 +1,15 @@
-// relacy_atomics: the model checker's atomics behind the face of base::std_atomics, so that a model
-// runs the very templates that ship. Include it first; a model is one translation unit.
+// relacy_atomics: the model checker's atomics with the interface of base::std_atomics, so that a
+// model runs the same templates that ship. Include it first; a model is one translation unit.
 //
-// What the checker explores: every place where a thread may be preempted, up to a number of
-// preemptions; every load that may see an old value; every weak compare-and-swap that may fail for
-// nothing. It finds failed assertions, data races on guarded<T>, deadlocks, livelocks and leaks.
-// What it does not: more preemptions than that, and (in the exhaustive search) values older than
-// the one before the newest. check() adds a random search that knows neither bound.
+// The checker explores every point where a thread may be preempted, up to a number of preemptions;
+// every load that may see an old value; and every weak compare-and-swap that may fail for no
+// reason. It finds failed assertions, data races on guarded<T>, deadlocks, livelocks and leaks. It
+// does not explore more preemptions than that. The exhaustive search does not explore values older
+// than the one before the newest, either. check() adds a random search, which has neither bound.
 //
 // kernel_atomics models asymmetric fences as the kernel carries them out: nothing on the light
-// side, everybody's fence on the heavy side (docs/protocols/biased_lock.md). With fenced_atomics
-// the light side has full ones.
+// side, and a fence in every thread on the heavy side (docs/protocols/biased_lock.md). With
+// fenced_atomics the light side has full fences.
 #pragma once
 
 #include <algorithm>

@@ -1,12 +1,12 @@
-// Something persisted in a context: the context rolls back over it while those who hold it read it
-// and let it go.
+// Persisted objects in a context: the context rolls back over them while their holders read them
+// and drop them.
 //
 // The context's thread writes memory, makes a keep with its own share and one for each holder, and
-// rolls back: it uses the memory again if it is alone, else leaves it to the keep and drops its
-// share. In the second model the holders' keep has an older one for its base, whose memory they
-// read as well, and the context rolls back over the one, then over the other. Checks E1 and E2 of
-// src/context/blocks/share_count.hpp: freed once, seen whole by whoever frees it, and never read
-// after it was used again.
+// rolls back. If the context is alone, it uses the memory again. Otherwise it leaves the memory to
+// the keep and drops its share. In the second model the holders' keep has an older keep as its
+// base, whose memory the holders read, too, and the context rolls back over the first and then over
+// the other. Checks E1 and E2 of src/context/blocks/share_count.hpp: the memory is freed once, the
+// thread that frees it sees it whole, and nobody reads it after it was used again.
 //
 // mutation: alone_relaxed
 // mutation: drop_unpublished

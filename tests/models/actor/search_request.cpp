@@ -1,10 +1,10 @@
 // The request for a search for deadlocks (src/actor/waits/search_request.hpp) while an actor with a
 // wait is being parked.
 //
-// Actors begin a wait, and are parked a little later: until then no search sees them. Each asks for
-// a search when its wait begins and after it was parked. One thread searches as often as it is
-// asked to: its timer, of which there is one. Checks R1: at the end each wait was seen by a search,
-// or a search is to come.
+// Actors begin a wait, and are parked a little later: no search sees them before that. Each asks
+// for a search when its wait begins, and again after it was parked. One thread searches as often as
+// it is asked to: it stands for the one timer. Checks R1: at the end a search has seen each wait,
+// or a search is still to come.
 //
 // mutation: asks_before_parking
 // mutation: asks_only_at_the_beginning

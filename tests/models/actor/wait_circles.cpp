@@ -1,10 +1,12 @@
 // The search for circles of waits (src/actor/waits/two_looks.hpp, wait_graph.cpp): small programs
-// of three actors, each order of their steps with the search's looks at one actor after the other.
-// A step is atomic, since who looks at an actor holds it; that is parking.cpp's part. Each actor
-// has the memory of its waits again and again (D1). Checks that a wait is refused only when no
-// order of further steps would end it (D2), that it is ended once (D3), and that a program in which
-// nothing can happen any more goes on after a search, until each actor has come to its end: so two
-// waits that begin at the same instant are found by the search that comes after both.
+// of three actors, with each order of their steps and of the search's looks at one actor after the
+// other.
+//
+// A step is atomic, because a search that looks at an actor holds it; parking.cpp models that. Each
+// actor uses the memory of its waits again and again (D1). Checks that a wait is refused only when
+// no order of further steps would end it (D2), and that it is ended once (D3). Also checks that a
+// program in which nothing can happen any more continues after a search, until each actor has
+// ended. So the search that comes after two waits that begin at the same instant finds both.
 //
 // mutation: one_look
 // mutation: second_look_takes_all

@@ -1,13 +1,14 @@
-// A result that comes once, and those who race to end the wait for it: the resolver, a timer, a
-// stop token, and the waiter itself.
+// A result that comes once, and the threads that race to end the wait for it: the resolver, a
+// timer, a stop token, and the waiter itself.
 //
-// In one model a thread waits several times, each time with an observer of its own that it frees as
-// soon as attach() refused it, detach() gave it back, or it was told. In the other one a coroutine
-// waits once: when it has attached, the timer and the stop token may detach it, and at its actor's
-// end the waiter itself; whoever ends the wait says how, and the observer is freed when the timer
-// and the token are done with it. In a third one the taker goes at any time, having waited or not.
-// Checks O1 to O4: one ends the wait, nobody touches an observer that was freed, the result is
-// whole where it is seen, and it is freed once, when nobody touches it any more.
+// In the first model a thread waits several times, each time with its own observer. It frees the
+// observer as soon as attach() refused it, detach() gave it back, or it was told. In the second
+// model a coroutine waits once: when it has attached, the timer and the stop token may detach it,
+// and at its actor's end the waiter itself may. The thread that ends the wait says how, and the
+// observer is freed when the timer and the token are done with it. In the third model the taker
+// leaves at any time, with or without having waited. Checks O1 to O4: one thread ends the wait,
+// nobody touches an observer that was freed, the result is whole where it is seen, and it is freed
+// once, when nobody touches it any more.
 //
 // mutation: resolve_unpublished
 // mutation: resolve_without_acquire

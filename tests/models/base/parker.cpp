@@ -1,6 +1,7 @@
-// The parker: two notifiers, each of which does something first; an owner that waits until it has
-// seen both, or for a time first. Waits return for no reason, too. Checks P1 (a lost notify is a
-// deadlock), P3, and P4: an owner that sleeps elsewhere is woken there.
+// The parker: two notifiers, each of which does something before it notifies, and an owner that
+// waits until it has seen both, or first for a limited time. Waits may also return for no reason.
+// Checks P1 (a lost notify is a deadlock), P3, and P4: an owner that sleeps elsewhere is woken
+// there.
 //
 // mutation: notify_relaxed
 // mutation: wait_relaxed

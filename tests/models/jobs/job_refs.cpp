@@ -1,6 +1,6 @@
-// Handles of a job that is done, and a queue that still keeps it: all go at once, or the queue's
-// ref goes last. Checks H1 and H2: the job is freed once, behind what everybody did; its value goes
-// with the last handle.
+// Handles of a job that is done, and a queue that still keeps the job: all of them drop their refs
+// at the same time, or the queue drops its ref last. Checks H1 and H2: the job is freed once, after
+// everything that all holders did, and its value is destroyed with the last handle.
 //
 // mutation: looks_once
 // mutation: handle_unpublished

@@ -1,8 +1,9 @@
 // A thread that queues jobs beside a runner that ends, with fences of their own and with the
-// kernel's. Checks R1: no job is left in the queue when all have ended. And one that queues jobs
-// which are long, beside runners each of which is kept by the first that it finds: a job for which
-// nobody comes is a deadlock (R2). Runners there see what is queued by their loads alone, without
-// the fence of a steal.
+// kernel's. Checks R1: no job is left in the queue when all threads have ended.
+//
+// In another model a thread queues long jobs, and each runner is kept busy by the first job that it
+// finds. A job that no runner comes for is a deadlock (R2). There, runners see what is queued by
+// their loads alone, without the fence of a steal.
 //
 // mutation: no_light_fence
 // mutation: no_heavy_fence

@@ -1,10 +1,10 @@
-// Work left where only a search finds it: behind a worker that is long in a handler.
+// Work that is left where only a search finds it: behind a worker that is in a long handler.
 //
-// A busy worker leaves items and asks for a watch when it finds the set of idle workers lonely;
-// idle workers live by the very loop that ships. Who takes an item is stuck with it, too, until all
-// are taken. Nobody watches by the clock: who does not doze sleeps for good, and no sleep ends by
-// itself. So work that nobody was called for is a deadlock. Checks that the set of idle workers is
-// not lonely for long while work is left (R4).
+// A busy worker leaves items. When it finds the set of idle workers lonely, it asks for a watch.
+// Idle workers run the same loop that ships. A worker that takes an item is stuck, too, until all
+// items are taken. No worker watches by the clock: a worker that does not doze sleeps without a
+// limit, and no sleep ends by itself. So work that no worker was called for is a deadlock. Checks
+// that the set of idle workers is not lonely for long while work is left (R4).
 //
 // mutation: no_heavy_fence
 // mutation: no_look_after_sleep

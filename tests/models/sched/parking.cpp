@@ -1,13 +1,14 @@
-// The mailbox word of an actor with calls that wait: it parks, and the urgent mail that they wait
-// for wakes it; a reentrant one any mail.
+// The mailbox word of an actor with calls that wait. The actor parks, and the urgent mail that its
+// calls wait for wakes it. Any mail wakes a reentrant actor.
 //
 // The actor starts as active and suspended, and waits for a number of resumptions, each from a
 // sender of its own. Other senders send it ordinary mail, which it handles when all resumptions
-// have come. Whoever wakes it runs it, so it passes from thread to thread. A reentrant one handles
-// ordinary mail at once, and its resumptions come only when it has. Somebody else may take the
-// parked actor over to look at it, and lets it go again. Checks M1 to M5: the actor's own state is
-// never touched by two at once, nobody wakes an actor that another one has woken, and at the end it
-// is inactive and has handled everything once, each sender's mail in order.
+// have come. The sender that wakes the actor runs it, so it passes from thread to thread. A
+// reentrant actor handles ordinary mail at once, and its resumptions come only after that. Another
+// thread may seize the parked actor to look at it, and then lets it go. Checks M1 to M5: two
+// threads never touch the actor's own state at the same time, an actor is woken by one thread only,
+// and at the end the actor is inactive and has handled everything once, the mail of each sender in
+// order.
 //
 // mutation: park_relaxed
 // mutation: park_unchecked

@@ -1,11 +1,13 @@
-// I/O that comes while workers rest: inside the poller, beside it, or being called away from it.
+// I/O that completes while workers rest: inside the poller, beside it, or while they are called
+// away from it.
 //
-// A device makes things ready, one after the other; a submitter posts one item to the inbox, or
-// none does. Idle workers live by the very loop that ships and rest by rest_inside. Who takes
-// something is stuck with it until everything was taken. Nobody watches by the clock for long, and
-// no sleep for good ends by itself: so what comes while an idle worker sleeps beside an open door
-// is a deadlock, and so is a notify of one inside that nobody wakes there. Checks D1, D2, P4, and
-// that who goes to work with I/O leaves the set of idle workers as it must (R1, R2).
+// A device makes things ready, one after the other. A submitter posts one item to the inbox, or
+// there is no submitter. Idle workers run the same loop that ships, and rest by rest_inside(). A
+// worker that takes something is stuck until everything was taken. No worker watches by the clock
+// for long, and no sleep without a limit ends by itself. So something that comes while an idle
+// worker sleeps beside an open door is a deadlock, and so is a notify of a worker inside that
+// nobody wakes there. Checks D1, D2, P4, and that a worker that goes to work with I/O leaves the
+// set of idle workers as it must (R1, R2).
 //
 // mutation: no_fence_in_leave
 // mutation: no_look_back

@@ -1,6 +1,6 @@
-// An owner that pushes and pops beside searchers, with fences of its own and with the kernel's.
-// Checks D1 to D3: each part is given once, and is whole; no slot is written while a searcher may
-// read it.
+// An owner that pushes and pops beside searchers, with fences of their own and with the kernel's.
+// Checks D1 to D3: each part is given out once and whole, and no slot is written while a searcher
+// may read it.
 //
 // mutation: push_unpublished
 // mutation: steal_without_acquire
