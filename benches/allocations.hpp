@@ -1,9 +1,9 @@
 // allocations: the work of the rows context/*, the same for all contestants. README.md says what
 // each measures.
 //
-// An `Arena` has: allocate(bytes); discard(), which ends all that was allocated; and the types
-// text, numbers and table, with make<T>(args...), which makes one of them in the arena's memory, to
-// be ended by discard() as well.
+// An `Arena` has: allocate(bytes); discard(), which ends everything that was allocated; and the
+// types text, numbers and table, with make<T>(args...), which makes one of them in the arena's
+// memory, to be ended by discard() as well.
 #pragma once
 
 #include <array>
@@ -18,12 +18,11 @@ namespace allocations {
 using measure::result;
 using measure::stopwatch;
 
-// ---- allocate: 16 to 256 bytes, discarded a thousand at a time
-// -------------------------------------
+// ---- allocate: 16 to 256 bytes, discarded a thousand at a time ----
 
 inline constexpr std::size_t batch = 1'000;
 
-// Always the same ones, made beforehand: to choose them would take longer than to allocate.
+// The same sizes each time, chosen beforehand: choosing one would take longer than allocating.
 inline std::array<std::size_t, batch> make_sizes() {
   std::array<std::size_t, batch> sizes;
   std::size_t bytes = 16;
@@ -49,8 +48,7 @@ result allocate(std::uint64_t size) {
   return r;
 }
 
-// ---- request: 200 small objects, then all are discarded
-// --------------------------------------------
+// ---- request: 200 small objects, then all are discarded ----
 
 template <class Arena>
 result request(std::uint64_t size) {

@@ -32,7 +32,7 @@ class arena {
   troupe::snapshot begin_{*work_};
 };
 
-// Keeps the compiler from leaving out what nobody looks at.
+// Keeps the compiler from removing results that nothing reads.
 void use(const void* what) { asm volatile("" ::"r"(what) : "memory"); }
 
 result allocate(unsigned, std::uint64_t size) { return allocations::allocate<arena>(size); }
@@ -50,8 +50,8 @@ result create_release(unsigned, std::uint64_t size) {
   return r;
 }
 
-// Over 10,000 objects of 32 bytes, in 64 contexts one after the other: by itself it is too short
-// for the clock.
+// Rolls back over 10,000 objects of 32 bytes, in 64 contexts one after the other: a single rollback
+// is too short for the clock.
 result rollback(unsigned, std::uint64_t size) {
   struct one {
     troupe::owned_context work = troupe::make_context();

@@ -1,12 +1,15 @@
-// mailbox_word: the shipping mailbox word (src/actor/mailbox/mailbox.hpp) beside a lock of one bit
-// in the same word.
+// mailbox_word: the shipping mailbox word (src/actor/mailbox/mailbox.hpp) beside a one-bit lock in
+// the same word.
 //
-// Not a row of ./bench: it answers one question, for docs/decisions/mailbox_word.md.
-//   cmake --preset release -DTROUPE_BENCH=ON && cmake --build --preset release --target
-//   bench_mailbox_word build/release/benches/bench_mailbox_word [RUNS]
-// Each line is nanoseconds a message, median (least to most) of RUNS runs (default 9), the two in
-// turn. The last two questions need CPUs 0 and 1. Both words keep the sender's order, which is
-// checked, and take their activations from the same pool.
+// This is not a row of ./bench. It answers one question, for docs/decisions/mailbox_word.md.
+//
+//   cmake --preset release -DTROUPE_BENCH=ON
+//   cmake --build --preset release --target bench_mailbox_word
+//   build/release/benches/bench_mailbox_word [RUNS]
+//
+// Each line has nanoseconds for one message, as median (least to most) of RUNS runs (default 9),
+// with the two words in turn. The last two questions need CPUs 0 and 1. Both words keep the
+// sender's order, which is checked, and take their activations from the same pool.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -32,10 +35,10 @@ struct message {
   std::atomic<std::uintptr_t> next{0};
   std::uint64_t number = 0;
   unsigned sender = 0;
-  std::atomic<bool> in_use{false};  // from the push until it is handled
+  std::atomic<bool> in_use{false};  // from the push until the message is handled
 };
 
-// What an actor has while it is active; `oldest` and `newest` are a list through `next`.
+// What an actor has while it is active. `oldest` and `newest` are a list through `next`.
 struct activation {
   message* oldest;
   message* newest;
@@ -47,8 +50,8 @@ activation& make_activation(message& first) {
   return *::new (troupe::memory::allocate_stable()) activation{&first, &first};
 }
 
-// A box has push: the activation that the caller must hand to the owner, or null; and turn: handles
-// all that is there, oldest first, until the actor is inactive.
+// A box has push(), which returns the activation that the caller must hand to the owner, or null;
+// and turn(), which handles all messages, oldest first, until the actor is inactive.
 
 class lock_free_box {
  public:
@@ -97,7 +100,8 @@ class lock_free_box {
   alignas(troupe::base::line_bytes) word_type word_{0};
 };
 
-// 0: inactive; else the activation, whose lowest bit says that somebody is at its list.
+// The word is 0 when inactive, otherwise the activation. Its lowest bit says that a thread works on
+// the list.
 class locked_box {
  public:
   activation* push(message& mail) {
@@ -162,12 +166,12 @@ class locked_box {
   alignas(troupe::base::line_bytes) word_type word_{0};
 };
 
-// One actor, up to two senders with messages of their own, and a place for the activation to be
-// run.
+// One actor, up to two senders with messages of their own, and a variable for the activation that
+// is to run.
 template <class Box>
 class scene {
  public:
-  static constexpr std::size_t messages = 1024;  // of each sender, used again and again
+  static constexpr std::size_t messages = 1024;  // of each sender, used repeatedly
 
   void send(unsigned sender, std::uint64_t number) {
     message& mail = mail_[sender][number % messages];
@@ -185,7 +189,7 @@ class scene {
   }
 
   void take_turn() {
-    // order: acquire  pairs with send/release; at most one is there, since an actor has one
+    // order: acquire  pairs with send/release; there is at most one, because an actor has one
     // activation
     activation* active = runnable_.load(std::memory_order_acquire);
     if (active == nullptr) return;
@@ -207,12 +211,11 @@ class scene {
   alignas(troupe::base::line_bytes) std::atomic<activation*> runnable_{nullptr};
   alignas(troupe::base::line_bytes) std::uint64_t handled_ = 0;
   std::array<std::uint64_t, 2> expected_{};
-  unsigned owner_ = 2;  // the sender that also handles; 2: none of them
+  unsigned owner_ = 2;  // the sender that also handles messages; 2: none
   alignas(troupe::base::line_bytes) std::array<std::array<message, messages>, 2> mail_;
 };
 
-// ---- the questions: nanoseconds a message
-// -----------------------------------------------------------
+// ---- the questions: nanoseconds a message ----
 
 template <class Box, std::uint64_t Slice>
 double one_thread() {
@@ -227,10 +230,10 @@ double one_thread() {
   return watch.ns_per(count);
 }
 
-// Each sender on a processor of its own; a third thread runs where the kernel lets it.
+// Each sender has its own processor. A third thread runs where the kernel lets it.
 template <class Box, bool OneOfThemHandles>
 double two_senders() {
-  constexpr std::uint64_t count = 4'000'000;  // of each
+  constexpr std::uint64_t count = 4'000'000;  // of each sender
   auto here = std::make_unique<scene<Box>>();
   if (OneOfThemHandles) here->set_owner(0);
   const auto handle_until_all_are = [&here] {
@@ -255,8 +258,7 @@ double two_senders() {
   return watch.ns_per(2 * count);
 }
 
-// ---- runs
-// -------------------------------------------------------------------------------------------
+// ---- runs ----
 
 void print(const char* name, std::vector<double> figures) {
   std::sort(figures.begin(), figures.end());

@@ -1,5 +1,5 @@
-// measure: what a benchmark program in C++ needs besides its work: arguments, clocks, one line of
-// result. README.md says what the arguments and the line mean. C++17, for the sake of CAF.
+// measure: what a C++ benchmark program needs besides its work: arguments, clocks, and the line of
+// the result. README.md says what the arguments and the line mean. C++17, because CAF needs it.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +34,7 @@ struct entry {
   benchmark run;
 };
 
-// ---- clocks -------------------------------------------------------------------------------------
+// ---- clocks ----
 
 inline std::int64_t read_clock_ns(clockid_t clock) {
   timespec t{};
@@ -44,8 +44,8 @@ inline std::int64_t read_clock_ns(clockid_t clock) {
 
 inline std::int64_t now_ns() { return read_clock_ns(CLOCK_MONOTONIC); }
 
-// CPU time of all threads of this process, in the kernel's own nanoseconds: times(2) and
-// getrusage(2) would do for a busy program, but an idle one uses less than their tick.
+// CPU time of all threads of this process, in the kernel's nanoseconds. times(2) and getrusage(2)
+// would suffice for a busy program, but an idle one uses less than their tick.
 inline std::int64_t process_cpu_ns() { return read_clock_ns(CLOCK_PROCESS_CPUTIME_ID); }
 
 class stopwatch {
@@ -64,7 +64,7 @@ inline void sleep_ms(std::int64_t ms) {
   }
 }
 
-// ---- the process --------------------------------------------------------------------------------
+// ---- the process ----
 
 inline std::int64_t resident_bytes() {
   long total_pages = 0;
@@ -76,7 +76,7 @@ inline std::int64_t resident_bytes() {
   return std::int64_t{resident_pages} * sysconf(_SC_PAGESIZE);
 }
 
-// Lets the calling thread run on `cpu` only, also when the process was started with another mask.
+// Lets the calling thread run only on `cpu`, also when the process was started with another mask.
 inline void pin_this_thread(int cpu) {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -99,7 +99,7 @@ inline result latency_result(std::vector<std::int64_t> latencies_ns) {
   return r;
 }
 
-// The result of chameneos from the creatures' own counts; two count each meeting.
+// The result of chameneos from the creatures' own counts. Two creatures count each meeting.
 inline result meetings_result(double ns_per_meeting, const std::vector<std::uint64_t>& met) {
   result r;
   r.value = ns_per_meeting;
@@ -110,7 +110,7 @@ inline result meetings_result(double ns_per_meeting, const std::vector<std::uint
   return r;
 }
 
-// ---- main ---------------------------------------------------------------------------------------
+// ---- main ----
 
 inline std::uint64_t parse_number(std::string_view text) {
   std::uint64_t number = 0;
@@ -131,8 +131,8 @@ inline void print(const result& r) {
   std::fflush(stdout);
 }
 
-// The whole of main(): finds the benchmark, runs it, prints its line. The process then ends without
-// destroying anything, since nobody times that and a million actors take their time.
+// The whole of main(): finds the benchmark, runs it, and prints its line. The process then ends
+// without destroying anything: nobody times that, and destroying a million actors takes long.
 template <std::size_t Count>
 [[noreturn]] void run_program(int argc, char** argv, const entry (&table)[Count]) {
   if (argc == 3 || argc == 4) {

@@ -1,5 +1,5 @@
-// server_process: a contestant's server, started on CPU 0 by a load generator on CPU 1, and what it
-// costs.
+// server_process: the server of a contestant, which a load generator on CPU 1 starts on CPU 0, and
+// its costs.
 #pragma once
 
 #include <arpa/inet.h>
@@ -27,14 +27,15 @@
 
 namespace load {
 
-// Thrown, so that the server is ended and what lies in temporary folders is removed. The first is
-// of the system's failures.
+// These throw, so that the server is ended and temporary folders are removed. fail() is for
+// failures of the system.
 [[noreturn]] inline void fail(const std::string& what) {
   throw std::runtime_error(what + ": " + std::strerror(errno));
 }
 [[noreturn]] inline void refuse(const std::string& why) { throw std::runtime_error(why); }
 
-// The exit status of `body`, or 1 with what it has thrown on standard error.
+// Returns the exit status of `body`. If it throws, prints the exception to standard error and
+// returns 1.
 template <class Body>
 int run_main(const Body& body) {
   try {
@@ -58,7 +59,7 @@ inline std::int64_t now_ns(clockid_t clock = CLOCK_MONOTONIC) {
   return time.tv_sec * 1'000'000'000 + time.tv_nsec;
 }
 
-// As many as the system allows, for the server as well, which inherits it.
+// Raises the limit of descriptors to what the system allows. The server inherits it.
 inline void allow_many_files() {
   rlimit files{};
   ::getrlimit(RLIMIT_NOFILE, &files);
@@ -66,7 +67,8 @@ inline void allow_many_files() {
   ::setrlimit(RLIMIT_NOFILE, &files);
 }
 
-// Prints the port on which it listens, or will in a moment, and serves until it is killed.
+// Runs a server that prints the port on which it listens, or will listen soon, and serves until it
+// is killed.
 class server_process {
  public:
   explicit server_process(char** command) {
@@ -75,7 +77,7 @@ class server_process {
     id_ = ::fork();
     if (id_ == 0) {
       pin(0);
-      ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // also when we are killed ourselves
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // also when this process is killed
       ::dup2(out[1], STDOUT_FILENO);
       ::close(out[0]);
       ::execvp(command[0], command);
@@ -92,7 +94,8 @@ class server_process {
     ::waitpid(id_, nullptr, 0);
   }
 
-  // Connected, and not blocking. A server that does not listen yet is given ten seconds.
+  // Returns a connected, non-blocking socket. Waits up to ten seconds for a server that does not
+  // listen yet.
   int connect() const {
     sockaddr_in at{};
     at.sin_family = AF_INET;
@@ -113,7 +116,7 @@ class server_process {
     }
   }
 
-  // Of all its threads.
+  // CPU time of all threads of the server.
   std::int64_t cpu_ns() const {
     clockid_t clock{};
     ::clock_getcpuclockid(id_, &clock);
@@ -134,7 +137,7 @@ class server_process {
   int port_ = 0;
 };
 
-// Sorts them. `part` of 1: 0.99 is the 99th percentile.
+// Sorts the values. `part`: 0.99 is the 99th percentile.
 inline double percentile_us(std::vector<std::int64_t>& of_ns, double part) {
   if (of_ns.empty()) return 0;
   std::sort(of_ns.begin(), of_ns.end());

@@ -20,9 +20,9 @@ inline std::uint64_t fib_calls(std::uint64_t n) {
   return calls;
 }
 
-// Where the queens of the first rows stand.
 constexpr int ramp_nap_ms = 20;
 constexpr unsigned queens_max = 16;
+// The positions of the queens of the first rows.
 struct board {
   std::array<std::int8_t, queens_max> column{};
 };
@@ -49,7 +49,7 @@ inline std::uint64_t queens_alone(const board& on, unsigned row, unsigned n) {
   return sum;
 }
 
-// task/nqueens_cut: from this row on by plain calls.
+// task/nqueens_cut: plain calls from this row on.
 constexpr unsigned queens_cut_row = 3;
 
 inline double ms_of(std::int64_t began_ns) {
@@ -64,7 +64,7 @@ inline std::vector<float> make_floats(std::uint64_t count) {
   for (std::uint64_t i = 0; i < count; ++i) all[i] = static_cast<float>(i % different_floats);
   return all;
 }
-// How many are as the rounds of the loop should have left them.
+// Returns how many elements have the value that the rounds of the loop should have left.
 inline std::uint64_t count_right(const std::vector<float>& all, int rounds) {
   std::vector<float> expected = make_floats(different_floats);
   for (float& one : expected) {
@@ -76,7 +76,7 @@ inline std::uint64_t count_right(const std::vector<float>& all, int rounds) {
   return right;
 }
 inline void shade_in_place(float& x) { x = shade(x) * 1e-3f; }
-// 0.2 s: threads that wake for the first one are not what is asked
+// Takes 0.2 s, so that the time of waking threads for the first round does not count.
 constexpr int loop_rounds = 200;
 
 constexpr std::uint64_t skynet_ways = 10;

@@ -16,7 +16,7 @@ namespace {
 using namespace task_work;
 using troupe::work;
 
-// On the pool, so that WORKERS threads compute and no other.
+// Runs on the pool, so that WORKERS threads compute, and no other.
 template <class T>
 T on_pool(unsigned workers, work<T> wanted, double& ms) {
   troupe::runtime rt({.workers = workers});
@@ -61,7 +61,7 @@ measure::result fib_lazy(unsigned workers, std::uint64_t n) {
   return {ms * 1e6 / static_cast<double>(fib_calls(n)), value};
 }
 
-// Forks up to the cut.
+// Forks down to the row of the cut.
 work<std::uint64_t> queens_work(board on, unsigned row, unsigned n, unsigned cut) {
   if (row == cut) co_return queens_alone(on, row, n);
   std::vector<work<std::uint64_t>> parts;
@@ -87,7 +87,7 @@ measure::result nqueens_cut(unsigned workers, std::uint64_t n) {
   return queens(workers, static_cast<unsigned>(n), queens_cut_row);
 }
 
-// A loop at each node, which others join when they have nothing to do.
+// A loop at each node. Workers that have nothing to do join it.
 std::uint64_t queens_shared(const board& on, unsigned row, unsigned n) {
   if (row == n) return 1;
   return troupe::shared_reduce(
@@ -140,8 +140,8 @@ measure::result loop(unsigned workers, std::uint64_t count) {
   return {ms / done, count_right(all, done)};
 }
 
-// A thread on CPU 0 sleeps in get() for a lazy that another thread, on CPU 1, computes: from its
-// end to the getter's going on.
+// A thread on CPU 0 sleeps in get() for a lazy that another thread, on CPU 1, computes. Measures
+// the time from the end of the lazy until the getter continues.
 measure::result wake(unsigned, std::uint64_t times) {
   std::vector<std::int64_t> latencies;
   latencies.reserve(times);
@@ -150,7 +150,7 @@ measure::result wake(unsigned, std::uint64_t times) {
     std::atomic<std::int64_t> ended_ns{0};
     const troupe::lazy value([&] {
       begun = true;
-      measure::sleep_ms(1);  // the getter is asleep by then
+      measure::sleep_ms(1);  // the getter sleeps by then
       ended_ns = measure::now_ns();
     });
     std::thread runs([&] {

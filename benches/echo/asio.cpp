@@ -1,4 +1,4 @@
-// Asio's echo server: a coroutine a connection, on one thread.
+// Asio's echo server: one coroutine for each connection, on one thread.
 #include <sys/resource.h>
 
 #include <array>

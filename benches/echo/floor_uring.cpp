@@ -1,4 +1,5 @@
-// The floor: a bare loop over io_uring: a receive and a send in turn, one system call a round.
+// The floor: a bare loop over io_uring that receives and sends in turn, with one system call a
+// round.
 #include <liburing.h>
 
 #include "../floor/loopback.hpp"

@@ -1,11 +1,12 @@
-// load: asks an echo server as fast as it answers, and says what that cost the server.
+// load: sends requests to an echo server as fast as it answers, and prints what that cost the
+// server.
 //
-// load SERVER [ARGUMENT...] BENCH WORKERS SIZE starts the server on CPU 0, itself on CPU 1. A
-// server prints the port on which it listens and echoes until it is killed. BENCH is echo_64 or
-// echo_10k: so many connections, each of which sends 64 bytes, waits for them, and sends the next.
-// SIZE: requests in all, after as many again as there are connections. Prints value (requests a
-// second), check (answers that were right), cpu_us (the server's a request), p50 and p99 (us), and
-// rss_kb (the server's, at the end).
+// load SERVER [ARGUMENT...] BENCH WORKERS SIZE starts the server on CPU 0, and itself runs on CPU
+// 1. A server prints the port on which it listens, and echoes until it is killed. BENCH is echo_64
+// or echo_10k: the number of connections. Each of them sends 64 bytes, waits until they come back,
+// and sends the next. SIZE: requests in total, after a first round of one request for each
+// connection. Prints value (requests a second), check (answers that were right), cpu_us (the
+// server's, for one request), p50 and p99 (us), and rss_kb (the server's, at the end).
 #include <sys/epoll.h>
 
 #include "../server_process.hpp"

@@ -1,4 +1,4 @@
-// Our echo server: a task a connection, on one worker.
+// Our echo server: one task for each connection, on one worker.
 #include <sys/resource.h>
 
 #include <cstdio>

@@ -1,7 +1,7 @@
 // The floor under the actor rows: the same benchmarks by hand, on one thread, with one atomic
 // exchange and one compare-and-swap a message. It takes WORKERS like every contestant, but always
-// uses one: that a second core makes a program slower is what the rows with two workers are there
-// to show.
+// uses one worker. That a second core makes a program slower is what the rows with two workers
+// show.
 #include "crowds.hpp"
 #include "streams.hpp"
 

@@ -1,5 +1,5 @@
-// The floor's benchmarks of many actors at once: big, chameneos, idle_memory. README.md says what
-// one operation of each is.
+// The floor's benchmarks with many actors: big, chameneos, idle_memory. README.md says what one
+// operation of each is.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,7 @@ using namespace floor_runtime;
 using measure::result;
 using measure::stopwatch;
 
-// ---- big: everybody pings somebody
-// ----------------------------------------------------------------
+// ---- big: everybody pings somebody ----
 
 struct crowd_member final : actor {
   enum : std::uint32_t { start, ping, pong };
@@ -58,8 +57,7 @@ inline result big(unsigned, std::uint64_t pings) {
   return r;
 }
 
-// ---- chameneos: creatures meet in pairs and take a colour from both
-// --------------------------------
+// ---- chameneos: creatures meet in pairs and take a colour from both ----
 
 enum chameneos_kind : std::uint32_t { start, ask, meet, change, stop };
 
@@ -71,8 +69,8 @@ struct mall final : actor {
       waiting = m.from;
     } else {
       --meetings;
-      // Forwarded in the second's name: the first answers it without asking the mall for an
-      // address.
+      // Forwarded in the name of the second creature: the first one answers it without asking the
+      // mall for an address.
       send(waiting, m.from, meet, m.number);
       waiting = nullptr;
     }
@@ -95,7 +93,7 @@ struct creature final : actor {
     send(place, this, ask, colour);
   }
 
-  // Of three colours: the same if both agree, else the one neither has.
+  // Of three colours: the same one if both agree, otherwise the one that neither has.
   static std::uint64_t complement(std::uint64_t a, std::uint64_t b) {
     return a == b ? a : 3 - a - b;
   }
@@ -122,8 +120,7 @@ inline result chameneos(unsigned, std::uint64_t meetings) {
   return measure::meetings_result(ns, met);
 }
 
-// ---- idle_memory: actors that do nothing
-// ------------------------------------------------------------
+// ---- idle_memory: actors that do nothing ----
 
 struct sleeper final : actor {
   explicit sleeper(std::uint64_t i) : state(i) {}
@@ -133,7 +130,7 @@ struct sleeper final : actor {
 };
 
 inline result idle_memory(unsigned, std::uint64_t size) {
-  // writes every word, so that its pages are counted before
+  // Writes every word, so that the pages are counted before the measurement.
   std::vector<actor*> handles(size, nullptr);
   const std::int64_t before = measure::resident_bytes();
   for (std::uint64_t i = 0; i < size; ++i) handles[i] = new sleeper(i);

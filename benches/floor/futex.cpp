@@ -1,5 +1,5 @@
-// The floor under sched/wake_latency: no runtime at all, one thread asleep in FUTEX_WAIT on CPU 0
-// (where the driver starts the process) and another, on CPU 1, that wakes it once a millisecond.
+// The floor under sched/wake_latency, without a runtime: one thread sleeps in FUTEX_WAIT on CPU 0
+// (where the driver starts the process), and another one, on CPU 1, wakes it once a millisecond.
 #include <atomic>
 #include <climits>
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace {
 
-// Not std::atomic::wait, which spins for a while before it sleeps.
+// Rejected: std::atomic::wait, which spins for a while before it sleeps.
 void futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value) {
   syscall(SYS_futex, &word, operation | FUTEX_PRIVATE_FLAG, value, nullptr, nullptr, 0);
 }

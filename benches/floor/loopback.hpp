@@ -1,4 +1,4 @@
-// loopback: how a floor that serves begins: a listener on this machine, whose port the driver reads
+// loopback: the start of a floor that serves: a listener on this machine. The driver reads its port
 // from the first line.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace loopback {
 
-// -1 when it cannot. `flags`: SOCK_NONBLOCK or none.
+// Returns -1 on failure. `flags`: SOCK_NONBLOCK or 0.
 inline int listen_and_tell(int flags) {
   rlimit files{};
   ::getrlimit(RLIMIT_NOFILE, &files);
@@ -36,8 +36,8 @@ inline int listen_and_tell(int flags) {
   return listener;
 }
 
-// For ever: serve(fd) when something has come; false when the connection is over, which is closed
-// then. `how`: EPOLLIN, by level or by edge.
+// Never returns. Calls serve(fd) when bytes have come. When serve() returns false, the connection
+// is over and is closed. `how`: EPOLLIN, with or without edges.
 template <class Serve>
 [[noreturn]] void serve_by_epoll(int listener, std::uint32_t how, Serve serve) {
   const int set = ::epoll_create1(0);

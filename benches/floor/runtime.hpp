@@ -1,11 +1,11 @@
-// The floor's "runtime": what a message costs on one core when nothing is paid but the queue
-// itself.
+// The floor's "runtime": the cost of a message on one core when nothing but the queue itself is
+// paid.
 //
-// One thread, no stealing, no wake-ups, no errors, no references counted. Yet the mailbox is the
-// real thing: any thread could push to it (a Vyukov queue), so that a message costs one atomic
-// exchange, and a drained mailbox one compare-and-swap. Messages come from a free list, the run
-// queue is first come first served. A full runtime can come near these figures and, on one core,
-// hardly below them.
+// There is one thread, no stealing, no wake-ups, no errors, no counted references. Yet the mailbox
+// is a real one: any thread could push to it (a Vyukov queue), so a message costs one atomic
+// exchange, and a drained mailbox one compare-and-swap. Messages come from a free list, and the run
+// queue is first come, first served. A full runtime can come near these figures, but can hardly be
+// below them on one core.
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,7 @@ struct message {
   std::uint32_t kind;
 };
 
-// ---- messages -----------------------------------------------------------------------------------
+// ---- messages ----
 
 // message_pool: blocks of one size, carved from slabs and kept on a list when freed.
 class message_pool {
@@ -60,26 +60,26 @@ class message_pool {
 
 inline message_pool messages;
 
-// ---- mailbox ------------------------------------------------------------------------------------
+// ---- mailbox ----
 
-// mailbox: a list of messages, oldest first, that begins with one already handled.
+// mailbox: a list of messages, oldest first. Its first element is one that is already handled.
 // Invariants
-//   F1  `newest_` is the last message pushed; its lowest bit says that the actor is idle, that is,
+//   F1  `newest_` is the last message pushed. Its lowest bit says that the actor is idle, that is,
 //       neither running nor queued.
-//   F2  who turns the bit off by a push must put the actor on the run queue.
-//   F3  `handled_` is the message handled last, or a blank one: it stays in the list until the next
-//       is taken, so that the list is never empty and a push touches one word only.
+//   F2  the thread whose push turns the bit off must put the actor on the run queue.
+//   F3  `handled_` is the message handled last, or a blank one. It stays in the list until the next
+//       one is taken, so the list is never empty, and a push touches one word only.
 class mailbox {
  public:
   mailbox() : handled_(messages.take()), newest_(idle(handled_)) {
-    // order: relaxed  nobody else knows the mailbox yet
+    // order: relaxed  no other thread knows the mailbox yet
     handled_->next.store(nullptr, std::memory_order_relaxed);
   }
 
   ~mailbox() { messages.give_back(handled_); }
   mailbox(const mailbox&) = delete;
 
-  // Says whether the actor was idle (F2). Any thread may call it.
+  // Returns whether the actor was idle (F2). Any thread may call it.
   bool push(message* m) {
     // order: relaxed  published by the exchange
     m->next.store(nullptr, std::memory_order_relaxed);
@@ -91,7 +91,8 @@ class mailbox {
     return (before & idle_bit) != 0;
   }
 
-  // The oldest message not yet handled, or null. It is the mailbox's until the next call.
+  // Returns the oldest message that is not handled yet, or null. It belongs to the mailbox until
+  // the next call.
   message* take() {
     // order: acquire  sees *m; pairs with push/release
     message* m = handled_->next.load(std::memory_order_acquire);
@@ -118,7 +119,7 @@ class mailbox {
   std::atomic<std::uintptr_t> newest_;
 };
 
-// ---- actors and their loop ----------------------------------------------------------------------
+// ---- actors and their loop ----
 
 struct actor {
   virtual void handle(const message& m) = 0;
@@ -166,8 +167,8 @@ inline void send(actor* to, actor* from, std::uint32_t kind, std::uint64_t numbe
   if (to->mail.push(m)) runnables.push(to);
 }
 
-// An actor that has handled its last message says so here, from its handler; it is destroyed when
-// the handler has returned.
+// An actor that has handled its last message sets this in its handler. It is destroyed when the
+// handler has returned.
 inline actor* leaving = nullptr;
 using destroyer = void (*)(actor*);
 inline destroyer destroy_leaving = nullptr;
@@ -178,11 +179,11 @@ void leave(Actor* self) {
   destroy_leaving = [](actor* a) { delete static_cast<Actor*>(a); };
 }
 
-// Runs until no actor has a message. A turn is up to 100 messages, as a runtime's would be; a
-// sender's messages to itself fall into the same turn, so that in counting it runs ahead of its
-// counter, and the figure includes the cache misses of the backlog. A turn that handled only what
-// was there when it began would make counting three times faster and fork_join_throughput half
-// again as slow.
+// Runs until no actor has a message. A turn handles up to 100 messages, as a runtime's would.
+// Messages that a sender sends to itself fall into the same turn. So in counting the sender runs
+// ahead of its counter, and the figure includes the cache misses of the backlog. If a turn handled
+// only the messages that were there when it began, counting would be three times faster, and
+// fork_join_throughput would take half as long again.
 inline void run() {
   constexpr int turn_messages_max = 100;
   while (actor* a = runnables.pop()) {

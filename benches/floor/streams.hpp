@@ -1,5 +1,5 @@
-// The floor's benchmarks of one message after another: ping_pong, counting, the two fork-joins and
-// the rings. README.md says what one operation of each is.
+// The floor's benchmarks with one message after another: ping_pong, counting, the two fork-joins
+// and the rings. README.md says what one operation of each is.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,7 @@ using namespace floor_runtime;
 using measure::result;
 using measure::stopwatch;
 
-// ---- ping_pong: the number goes there and back, one more each time
-// -------------------------------
+// ---- ping_pong: the number goes there and back, one more each time ----
 
 struct ponger final : actor {
   void handle(const message& m) override { send(m.from, this, 0, m.number + 1); }
@@ -44,16 +43,15 @@ inline result ping_pong(unsigned, std::uint64_t rounds) {
   return {.value = watch.ns_per(rounds), .check = ping.last};
 }
 
-// ---- counting: one sender, one counter
-// -----------------------------------------------------------
+// ---- counting: one sender, one counter ----
 
 struct counter final : actor {
   void handle(const message&) override { ++count; }
   std::uint64_t count = 0;
 };
 
-// Sends 64 messages, then one to itself, for a handler that sent all at once would keep the counter
-// waiting and every message in memory.
+// Sends 64 messages, then one to itself. A handler that sent all at once would keep the counter
+// waiting, and every message in memory.
 struct producer final : actor {
   void handle(const message&) override {
     const std::uint64_t slice = std::min<std::uint64_t>(left, 64);
@@ -76,8 +74,7 @@ inline result counting(unsigned, std::uint64_t size) {
   return {.value = watch.ns_per(size), .check = to.count};
 }
 
-// ---- fork_join_throughput: one sender, 60 counters, round robin
-// ----------------------------------
+// ---- fork_join_throughput: one sender, 60 counters, round robin ----
 
 struct round_robin_sender final : actor {
   void handle(const message&) override {
@@ -101,8 +98,7 @@ inline result fork_join_throughput(unsigned, std::uint64_t rounds) {
   return r;
 }
 
-// ---- fork_join_create: an actor is made, handles one message and is destroyed
-// ---------------------
+// ---- fork_join_create: an actor is made, handles one message and is destroyed ----
 
 struct mayfly final : actor {
   explicit mayfly(std::uint64_t& lives) : handled(lives) {}
@@ -113,7 +109,8 @@ struct mayfly final : actor {
   std::uint64_t& handled;
 };
 
-// Makes 64, then lets them live; the next 64 find the memory of the last still in the cache.
+// Makes 64 actors, then lets them run. The next 64 find the memory of the last ones still in the
+// cache.
 struct parent final : actor {
   void handle(const message&) override {
     const std::uint64_t slice = std::min<std::uint64_t>(left, 64);
@@ -134,8 +131,7 @@ inline result fork_join_create(unsigned, std::uint64_t size) {
   return {.value = watch.ns_per(size), .check = p.handled};
 }
 
-// ---- thread_ring: one token, handed on until its hops are used up
-// ---------------------------------
+// ---- thread_ring: one token, handed on until its hops are used up ----
 
 struct ring_member final : actor {
   void handle(const message& m) override {
@@ -151,7 +147,8 @@ struct ring_member final : actor {
 
 template <std::size_t Members>
 result thread_ring(unsigned, std::uint64_t hops) {
-  // Each on its own, as a program would make them; only so do 10,000 differ from 100.
+  // Each member is allocated separately, as a program would do it; only so do 10,000 differ from
+  // 100.
   std::vector<std::unique_ptr<ring_member>> ring(Members);
   for (auto& member : ring) member = std::make_unique<ring_member>();
   for (std::size_t i = 0; i < Members; ++i) ring[i]->next = ring[(i + 1) % Members].get();

@@ -15,7 +15,7 @@ namespace {
 
 using namespace task_work;
 
-// Not inlined into itself, or it would be another work.
+// Not inlined into itself, because that would be other work.
 [[gnu::noinline, gnu::optimize("no-inline", "no-optimize-sibling-calls")]] std::uint64_t call_fib(
     std::uint64_t n) {
   return n < 2 ? n : call_fib(n - 1) + call_fib(n - 2);
@@ -54,7 +54,7 @@ measure::result loop(unsigned, std::uint64_t count) {
   return {ms_of(began) / loop_rounds, count_right(all, loop_rounds)};
 }
 
-// As ours: a thread on CPU 1 wakes one on CPU 0 that sleeps since 1 ms.
+// The same as our benchmark: a thread on CPU 1 wakes one on CPU 0 that has slept for 1 ms.
 measure::result wake(unsigned, std::uint64_t times) {
   std::vector<std::int64_t> latencies;
   for (std::uint64_t i = 0; i < times; ++i) {

@@ -1,4 +1,4 @@
-// answers: reads the answers of one connection, as they come, and compares every byte of their
+// answers: reads the answers of one connection as they come, and compares every byte of their
 // bodies.
 #pragma once
 
@@ -19,7 +19,7 @@ namespace load {
   refuse(why + ": " + std::string(answer.substr(0, 500)));
 }
 
-// Of a head that is 200 and has a Content-Length; throws for any other.
+// The length in a head with status 200 and a Content-Length. Throws for any other head.
 inline std::size_t length_in(std::string_view head) {
   if (!head.starts_with("HTTP/1.1 200 ")) refuse("not answered 200", head);
   constexpr std::string_view name = "\r\ncontent-length:";
@@ -32,7 +32,7 @@ inline std::size_t length_in(std::string_view head) {
   refuse("an answer without Content-Length", head);
 }
 
-// A head that is byte for byte the last one, as nearly all are, is not looked at again: the load
+// A head that equals the last one byte for byte, as nearly all do, is not parsed again. The load
 // generator has one core, and must not be what is measured.
 class head_memory {
  public:
@@ -51,7 +51,7 @@ class head_memory {
 
 class answers {
  public:
-  // How many came to their end. Each has to have this body; throws when one has not.
+  // Returns how many answers ended. Each must have this body; throws when one has not.
   std::size_t take(std::string_view text, std::string_view body, head_memory& last) {
     std::size_t whole = 0;
     while (!text.empty()) {
@@ -74,7 +74,7 @@ class answers {
   }
 
  private:
-  // False: it is not all there yet.
+  // Returns false when the head has not come whole.
   bool take_head(std::string_view& text, head_memory& last) {
     if (head_.empty() && last.begins(text)) {
       text.remove_prefix(last.head().size());

@@ -1,4 +1,4 @@
-// document: what /json answers: written into whatever memory the containers have.
+// document: the answer to /json, written into whatever memory the containers use.
 #pragma once
 
 #include <charconv>

@@ -1,8 +1,8 @@
-// The floor: a bare loop over epoll that looks for the end of a request and nothing else, and
-// answers all that came at once.
+// The floor: a bare loop over epoll that only looks for the end of a request, and answers
+// everything that came together.
 //
-// floor BENCH FOLDER. For http_static it opens what the first line names, without a look at where
-// that leads.
+// floor BENCH FOLDER. For http_static it opens the file that the first line names, without checking
+// where the path leads.
 #include <fcntl.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
@@ -23,7 +23,7 @@ constexpr std::string_view answer =
 
 int files = -1;  // the folder, for http_static
 std::string out;
-std::unordered_map<int, std::string> begun;  // requests that are not all there yet
+std::unordered_map<int, std::string> begun;  // requests that have not come whole
 
 bool send_all(int fd, std::string_view bytes, int flags) {
   return ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL | flags) ==
@@ -50,7 +50,7 @@ bool send_file(int fd, std::string_view request) {
   return sent;
 }
 
-// What is left over of it; false in `well` when an answer could not be sent.
+// Returns the rest of `text`. Sets `well` to false when an answer could not be sent.
 std::string_view answer_all(int fd, std::string_view text, bool& well) {
   out.clear();
   for (std::size_t end; well && (end = text.find("\r\n\r\n")) != std::string_view::npos;
@@ -94,7 +94,7 @@ int main(int argc, char** argv) {
   }
   const int listener = loopback::listen_and_tell(SOCK_NONBLOCK);
   if (listener < 0) return 1;
-  // By level: what a read leaves is read in the next round.
+  // Without edges: what one read leaves is read in the next round.
   loopback::serve_by_epoll(listener, EPOLLIN, [](int fd) {
     const bool goes_on = serve(fd);
     if (!goes_on) begun.erase(fd);

@@ -1,11 +1,12 @@
-// load: asks a server of HTTP as fast as it answers, checks every answer, and says what that cost
-// the server.
+// load: sends requests to an HTTP server as fast as it answers, checks every answer, and prints
+// what that cost the server.
 //
-// load SERVER [ARGUMENT...] BENCH WORKERS SIZE starts SERVER ARGUMENT... BENCH FOLDER on CPU 0,
-// itself on CPU 1. In FOLDER there are the files that http_static asks for (files/). SIZE: requests
-// in all, after a first round that is not counted. Prints value (requests a second), check (answers
-// that were right), cpu_us (the server's a request), p50 and p99 (us), and rss_kb (the server's, at
-// the end). For http_idle SIZE is connections, value bytes a connection.
+// load SERVER [ARGUMENT...] BENCH WORKERS SIZE starts SERVER ARGUMENT... BENCH FOLDER on CPU 0, and
+// itself runs on CPU 1. FOLDER has the files that http_static asks for (files/). SIZE: requests in
+// total, after a first round that is not counted. Prints value (requests a second), check (answers
+// that were right), cpu_us (the server's, for one request), p50 and p99 (us), and rss_kb (the
+// server's, at the end). For http_idle SIZE is the number of connections, and value is bytes for
+// one connection.
 #include <poll.h>
 #include <sys/epoll.h>
 
@@ -53,7 +54,7 @@ void send_all(int fd, std::string_view bytes) {
 struct connection {
   int fd = -1;
   std::size_t waits_for = 0;  // answers
-  std::string_view body;      // of these
+  std::string_view body;      // the body of these answers
   std::int64_t sent_ns = 0;
   answers got;
 };
@@ -154,7 +155,7 @@ class asking {
   std::array<char, 65'536> buffer_;
 };
 
-// One request, and its answer.
+// Sends one request and reads its answer.
 bool is_answered(int fd, head_memory& heads) {
   send_all(fd, request_for("/plaintext"));
   answers got;
@@ -169,7 +170,7 @@ bool is_answered(int fd, head_memory& heads) {
   }
 }
 
-// Each connection has had an answer, and then nothing is asked of it.
+// Each connection gets one answer, and then nothing is asked of it.
 void idle(const server_process& server, std::size_t size) {
   head_memory heads;
   if (!is_answered(server.connect(), heads)) refuse("the first connection was not answered");

@@ -1,14 +1,17 @@
-// load_tls: asks a server of HTTP over TLS, checks every answer, and says what that cost the
-// server.
+// load_tls: sends requests to an HTTP server over TLS, checks every answer, and prints what that
+// cost the server.
 //
 // load_tls SERVER [ARGUMENT...] BENCH WORKERS SIZE starts SERVER ARGUMENT... BENCH FOLDER on CPU 0,
-// itself on CPU 1. In FOLDER there are certificate.pem, key.pem and files/bulk.txt, of 1 MiB.
-// TLS 1.3, TLS_AES_128_GCM_SHA256, X25519; nothing is resumed.
-//   tls_handshakes  16 connections at a time: each is made, asks for /hello, and is closed by the
-//   server, in order. SIZE: connections. tls_bulk        4 connections, each of which asks for
-//   /bulk.txt again and again. SIZE: answers, of 1 MiB each.
+// and itself runs on CPU 1. FOLDER has certificate.pem, key.pem and files/bulk.txt, of 1 MiB. TLS
+// 1.3, TLS_AES_128_GCM_SHA256, X25519; no session is resumed.
+//
+//   - tls_handshakes: 16 connections at a time. Each is made, asks for /hello, and is closed by the
+//     server, in order. SIZE: connections.
+//   - tls_bulk: 4 connections, each of which asks for /bulk.txt repeatedly. SIZE: answers, of 1 MiB
+//     each.
+//
 // Prints value (handshakes, or MiB, a second), check (answers that were right), cpu_us (the
-// server's for one of them), p50 and p99 (us, from the beginning of one to its end), and rss_kb
+// server's, for one of them), p50 and p99 (us, from the beginning of one to its end), and rss_kb
 // (the server's, at the end).
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -109,7 +112,7 @@ class asking {
     if (SSL_write(one.tls.get(), request_.data(), bytes) != bytes) fail_tls("write");
   }
 
-  // Only ever waits to read: what we send is less than a socket takes.
+  // Only reads may have to wait: what we send is less than a socket takes.
   void go_on(std::size_t which) {
     connection& one = all_[which];
     if (!one.shaken) {

@@ -1,5 +1,5 @@
-// served: what servers serve: 50,000 small files, or a certificate, its key, and one large file, in
-// a temporary folder.
+// served: the content that servers serve, in a temporary folder: 50,000 small files, or a
+// certificate, its key, and one large file.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@
 
 namespace load {
 
-// In memory where the system has a place for that: what a disk does is not the question, and to
-// write 50,000 files there takes longer than to ask for them.
+// The folder is in memory where the system has a place for that. The speed of a disk is not the
+// question, and writing 50,000 files to a disk takes longer than asking for them.
 class temporary_folder {
  public:
   temporary_folder() {
@@ -53,8 +53,7 @@ inline std::string letters(std::size_t count) {
   return text;
 }
 
-// 256 to 4,096 bytes each, 200 of them in each of 250 folders. No two neighbours have the same
-// bytes.
+// Files of 256 to 4,096 bytes, 200 in each of 250 folders. No two neighbours have the same bytes.
 class small_files {
  public:
   static constexpr std::size_t count = 50'000, per_folder = 200;
@@ -77,7 +76,7 @@ class small_files {
   std::string text_ = letters(4'001 + 4'096);
 };
 
-// certificate.pem and key.pem: of an elliptic curve (P-256), signed by itself.
+// Writes certificate.pem and key.pem: an elliptic curve (P-256), signed by itself.
 inline void write_certificate(const std::string& folder) {
   const std::string command =
       "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 -subj "

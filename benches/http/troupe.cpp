@@ -1,6 +1,6 @@
-// Our server of HTTP, on one worker.
+// Our HTTP server, on one worker.
 //
-// bench_http MEMORY BENCH FOLDER. MEMORY is of /json: "context", the request's own, or "malloc".
+// bench_http MEMORY BENCH FOLDER. MEMORY is for /json: "context", the request's own, or "malloc".
 #include <sys/resource.h>
 
 #include <cstdio>
@@ -19,8 +19,8 @@ namespace {
 
 using troupe::http::response;
 
-// Two handlers, the same but for where their containers are: those of the first go with the
-// request, unread.
+// Two handlers that differ only in the memory of their containers. Those of the first one are freed
+// with the request, without being destroyed one by one.
 response json_in_context() {
   troupe::context& memory = troupe::this_context();
   auto fields = memory.make<std::pmr::map<std::pmr::string, std::pmr::string>>();
@@ -61,7 +61,7 @@ int main(int argc, char** argv) {
   if (bench == "http_static") routes.files("/", std::string(argv[3]) + "/files");
   troupe::http::server_options options;
   options.name = "troupe";
-  options.connections_per_peer = options.connections;  // all come from one address
+  options.connections_per_peer = options.connections;  // all connections come from one address
   troupe::runtime rt({.workers = 1});
   rt.spawn(serve(troupe::http::server(std::move(routes), options)));
   rt.run();

@@ -1,8 +1,8 @@
-// Our server of TLS, on one worker: a task a connection, which answers what it is asked in HTTP.
+// Our TLS server, on one worker: one task for each connection, which answers requests in HTTP.
 //
-// bench_tls BENCH FOLDER. http::server has no TLS of its own yet; this reads a request to its end,
-// looks at its target, and answers /hello with a line and all else with FOLDER/files/bulk.txt,
-// which it reads as it sends it, as a server of files does.
+// bench_tls BENCH FOLDER. This program does not use http::server. It reads a request to its end,
+// looks at its target, and answers /hello with a line, and everything else with
+// FOLDER/files/bulk.txt. It reads that file while it sends it, as a server of files does.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>

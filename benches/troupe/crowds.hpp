@@ -1,5 +1,4 @@
-// Our benchmarks of many actors at once: big and chameneos. ../README.md says what one operation
-// is.
+// Our benchmarks with many actors: big and chameneos. ../README.md says what one operation is.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +13,7 @@ namespace troupe_bench {
 using measure::result;
 using measure::stopwatch;
 
-// ---- big: everybody pings random others, one at a time
-// ---------------------------------------------
+// ---- big: everybody pings random others, one at a time ----
 
 struct big_actor;
 using big_crowd = std::vector<troupe::ref<big_actor>>;
@@ -63,8 +61,7 @@ inline result big(unsigned workers, std::uint64_t pings) {
   return {.value = watch.ns_per(pings * actors), .check = answered.load()};
 }
 
-// ---- chameneos: creatures meet in pairs at a mall and change their colours
-// --------------------------
+// ---- chameneos: creatures meet in pairs at a mall and change their colours ----
 
 struct creature;
 
@@ -124,8 +121,8 @@ inline result chameneos(unsigned workers, std::uint64_t meetings) {
     all.push_back(rt.spawn<creature>(place, static_cast<std::uint8_t>(i % 3), counts[i].count));
   }
   const stopwatch watch;
-  // In one procedure: a main thread that is preempted between two sends would give some a long
-  // start.
+  // Sent by one procedure: if the main thread were preempted between two sends, some actors would
+  // start much earlier than others.
   rt.post([all] {
     for (const auto& one : all) one.tell<&creature::start>();
   });

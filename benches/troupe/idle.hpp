@@ -1,4 +1,4 @@
-// Our benchmarks of a runtime at rest, of its waking, and of its spreading over workers.
+// Our benchmarks of a runtime at rest, of waking it, and of spreading work over workers.
 // ../README.md says what is measured.
 #pragma once
 
@@ -27,7 +27,7 @@ inline result idle_memory(unsigned workers, std::uint64_t size) {
   for (auto& one : handles) one = rt.spawn<sleeper>(answers);
   rt.run();
   const std::int64_t after = measure::resident_bytes();
-  if (workers > 1) workers = 1;  // the count is plain: one actor after the other answers
+  if (workers > 1) workers = 1;  // the count is not atomic: one actor answers after the other
   for (auto& one : handles) {
     one.tell<&sleeper::answer>();
     if (workers > 0) rt.run();
@@ -43,7 +43,7 @@ inline result idle_cpu(unsigned workers, std::uint64_t seconds) {
   auto pinned =
       rt.spawn<sleeper>(troupe::pinned("idle"), troupe::unchecked<std::uint64_t&>{answers});
   auto open = rt.hold();
-  std::thread main_part([&rt] { rt.run(); });  // the main thread's queue, parked too
+  std::thread main_part([&rt] { rt.run(); });  // the main thread's queue is parked, too
   measure::sleep_ms(500);
   const std::int64_t cpu = measure::process_cpu_ns(), began = measure::now_ns();
   measure::sleep_ms(static_cast<std::int64_t>(seconds) * 1000);
@@ -81,7 +81,7 @@ inline result wake_latency(unsigned workers, std::uint64_t posts) {
 
 struct calculator {
   void step(std::uint64_t left) {
-    // About a microsecond of arithmetic that nobody can leave out.
+    // About a microsecond of arithmetic that the compiler cannot remove.
     for (int i = 0; i < 500; ++i) state = state * 6364136223846793005u + 1442695040888963407u;
     ++done;
     if (left > 1) troupe::self(this).tell<&calculator::step>(left - 1);

@@ -14,13 +14,13 @@ namespace troupe_bench {
 using measure::result;
 using measure::stopwatch;
 
-// Work of some hundred nanoseconds that the compiler cannot leave out.
+// Work of some hundred nanoseconds that the compiler cannot remove.
 inline std::uint64_t mix(std::uint64_t seed, unsigned rounds) {
   for (unsigned i = 0; i < rounds; ++i) seed = (seed ^ (seed >> 29)) * 0xBF58476D1CE4E5B9u;
   return seed;
 }
 
-// ---- bounded_buffer: senders wait for room, and their receiver works ---------------------------
+// ---- bounded_buffer: senders wait for room, and their receiver works ----
 
 struct buffer_sink {
   std::uint64_t* count;

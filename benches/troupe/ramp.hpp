@@ -1,5 +1,5 @@
-// Our benchmarks ramp_*: as many parts as workers, each of which sleeps for 20 ms, so that any
-// number of workers can be asked of two processors. ../README.md says what one operation is.
+// Our benchmarks ramp_*: as many parts as workers, each of which sleeps for 20 ms. So two
+// processors are enough to ask for any number of workers. ../README.md says what one operation is.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace troupe_bench {
 using measure::result;
 using troupe::work;
 
-// What the parts of one round do: they sleep, and are counted.
+// The parts of one round: they sleep, and are counted.
 struct ramp_round {
   std::uint64_t number = 0;
   std::atomic<std::uint64_t> parts{0};
@@ -59,8 +59,8 @@ inline work<> ramp_reduce(ramp_round& in, unsigned count) {
   co_await troupe::parallel_reduce(numbers, 0, std::plus(), naps);
 }
 
-// Each thread sleeps in the first piece that it does not divide: there it compares neighbours in
-// their places.
+// Each thread sleeps in the first piece that it does not divide: there it compares elements that
+// are neighbours in memory.
 struct ramp_less {
   ramp_round* in;
   bool operator()(const int& one, const int& two) const {
@@ -92,7 +92,7 @@ inline work<> ramp_lazies(ramp_round& in, unsigned count) {
   co_return;
 }
 
-// In the runtime, as all parts are over when it is out of work.
+// Waits with run(), because all parts are over when the runtime is out of work.
 template <work<> (*Make)(ramp_round&, unsigned)>
 void ramp_by_work(troupe::runtime& rt, ramp_round& in, unsigned count) {
   const auto wants = [](work<> given) -> troupe::task<> { co_await std::move(given); };
@@ -128,14 +128,14 @@ inline void ramp_by_actors(troupe::runtime& rt, ramp_round& in, unsigned count) 
   rt.run();
 }
 
-// Milliseconds a round, and how many rounds had a part for each worker.
+// Returns milliseconds for a round, and how many rounds had a part for each worker.
 template <void (*Round)(troupe::runtime&, ramp_round&, unsigned)>
 result ramp(unsigned workers, std::uint64_t rounds) {
   troupe::runtime rt({.workers = workers});
   result made;
   for (std::uint64_t number = 1; number <= rounds; ++number) {
     ramp_round in{.number = number};
-    measure::sleep_ms(20);  // all are at rest
+    measure::sleep_ms(20);  // all workers are at rest
     const std::int64_t began = measure::now_ns();
     Round(rt, in, workers);
     made.value += task_work::ms_of(began) / static_cast<double>(rounds);

@@ -1,5 +1,5 @@
-// Our benchmarks of tasks that sleep and of timers that are cancelled: memory and timers.
-// ../README.md says what is measured.
+// Our benchmarks of sleeping tasks and of cancelled timers: memory and timers. ../README.md says
+// what is measured.
 #pragma once
 
 #include <atomic>
@@ -16,8 +16,7 @@ namespace troupe_bench {
 using measure::result;
 using measure::stopwatch;
 
-// ---- memory: tasks that sleep for an hour
-// ----------------------------------------------------------
+// ---- memory: tasks that sleep for an hour ----
 
 struct naps {
   std::atomic<std::uint64_t> begun{0}, ended{0};
@@ -29,21 +28,20 @@ inline troupe::task<> nap(naps& all) {
   all.ended.fetch_add(1, std::memory_order_relaxed);
 }
 
-// The runtime is never destroyed: its end would wake them all, one exception each.
+// The runtime is never destroyed: its end would wake all tasks, with an exception each.
 inline result memory(unsigned workers, std::uint64_t size) {
   auto& rt = *new troupe::runtime({.workers = workers});
   auto& all = *new naps;
   const std::int64_t before = measure::resident_bytes();
   for (std::uint64_t i = 0; i < size; ++i) rt.spawn(nap(all));
   while (all.begun < size) measure::sleep_ms(10);
-  measure::sleep_ms(500);  // the last ones fall asleep
+  measure::sleep_ms(500);  // until the last tasks sleep
   const std::int64_t after = measure::resident_bytes();
   return {.value = static_cast<double>(after - before) / static_cast<double>(size),
           .check = all.begun - all.ended};
 }
 
-// ---- timers: calls that are due in an hour; all are armed, then all are cancelled
-// --------------------
+// ---- timers: calls that are due in an hour; all are armed, then all are cancelled ----
 
 inline std::uint64_t arm_and_cancel(troupe::runtime& rt, std::vector<troupe::timer>& all,
                                     std::uint64_t& called) {
@@ -53,7 +51,7 @@ inline std::uint64_t arm_and_cancel(troupe::runtime& rt, std::vector<troupe::tim
   return in_time;
 }
 
-// Once before the clock starts, so that the memory is there.
+// Runs once before the clock starts, so that the memory is allocated.
 inline result timers(unsigned, std::uint64_t size) {
   troupe::runtime rt({.workers = 1});
   std::vector<troupe::timer> all(size);

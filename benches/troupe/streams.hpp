@@ -1,6 +1,5 @@
-// Our benchmarks of one message after another: ping_pong, counting, the two fork-joins and the
-// rings.
-// ../README.md says what one operation of each is.
+// Our benchmarks with one message after another: ping_pong, counting, the two fork-joins and the
+// rings. ../README.md says what one operation of each is.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +14,7 @@ namespace troupe_bench {
 using measure::result;
 using measure::stopwatch;
 
-// ---- ping_pong: the number goes there and back, one more each time
-// -------------------------------
+// ---- ping_pong: the number goes there and back, one more each time ----
 
 struct pinger;
 
@@ -52,8 +50,7 @@ inline result ping_pong(unsigned workers, std::uint64_t rounds) {
   return {.value = watch.ns_per(rounds), .check = last};
 }
 
-// ---- counting: one sender, one counter
-// -----------------------------------------------------------
+// ---- counting: one sender, one counter ----
 
 struct counter {
   explicit counter(std::uint64_t& into) : count(into) {}
@@ -83,8 +80,7 @@ inline result counting(unsigned workers, std::uint64_t size) {
   return {.value = watch.ns_per(size), .check = count};
 }
 
-// ---- fork_join_throughput: one sender, 60 counters, round robin
-// ----------------------------------
+// ---- fork_join_throughput: one sender, 60 counters, round robin ----
 
 struct round_robin_sender {
   round_robin_sender(std::vector<troupe::ref<counter>> counters, std::uint64_t count)
@@ -114,8 +110,7 @@ inline result fork_join_throughput(unsigned workers, std::uint64_t rounds) {
   return r;
 }
 
-// ---- fork_join_create: an actor is made, handles one message and is destroyed
-// ---------------------
+// ---- fork_join_create: an actor is made, handles one message and is destroyed ----
 
 struct mayfly {
   explicit mayfly(std::atomic<std::uint64_t>& lives) : handled(lives) {}
@@ -147,8 +142,7 @@ inline result fork_join_create(unsigned workers, std::uint64_t size) {
   return {.value = watch.ns_per(size), .check = handled.load()};
 }
 
-// ---- thread_ring: one token, handed on until its hops are used up
-// ---------------------------------
+// ---- thread_ring: one token, handed on until its hops are used up ----
 
 struct ring_member {
   ring_member(std::size_t index, std::size_t& holder) : number(index), last_holder(holder) {}

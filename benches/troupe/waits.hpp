@@ -1,6 +1,5 @@
-// Our benchmarks of asks and of tasks that wait or hand over: ask, ask_chain, spawn, await_ready,
-// switch.
-// ../README.md says what one operation of each is.
+// Our benchmarks of asks, and of tasks that wait or hand over: ask, ask_chain, spawn, await_ready,
+// switch. ../README.md says what one operation of each is.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +15,7 @@ namespace troupe_bench {
 using measure::result;
 using measure::stopwatch;
 
-// ---- ask: an actor asks another one, and waits for the answer before it asks again
-// ----------------
+// ---- ask: an actor asks another one, and waits for the answer before it asks again ----
 
 struct answerer {
   std::uint64_t next(std::uint64_t number) { return number + 1; }
@@ -45,8 +43,7 @@ inline result ask(unsigned workers, std::uint64_t times) {
   return {.value = watch.ns_per(times), .check = last};
 }
 
-// ---- ask_chain: each actor's handler asks the next one, and answers when that has
-// ------------------
+// ---- ask_chain: each actor's handler asks the next one, and answers when that has ----
 
 struct chain_link {
   troupe::task<std::uint64_t> go(std::uint64_t left) {
@@ -65,8 +62,7 @@ inline result ask_chain(unsigned workers, std::uint64_t links) {
   return {.value = watch.ns_per(links), .check = all.get()};
 }
 
-// ---- spawn: tasks that do nothing, a thousand at a time
-// -------------------------------------------
+// ---- spawn: tasks that do nothing, a thousand at a time ----
 
 inline troupe::task<std::uint64_t> one_more() { co_return 1; }
 
@@ -89,8 +85,7 @@ inline result spawn(unsigned workers, std::uint64_t size) {
   return {.value = watch.ns_per(size), .check = done.get()};
 }
 
-// ---- await_ready: a task that returns at once
-// ------------------------------------------------------
+// ---- await_ready: a task that returns at once ----
 
 inline troupe::task<std::uint64_t> await_often(std::uint64_t size) {
   std::uint64_t sum = 0;
@@ -106,13 +101,12 @@ inline result await_ready(unsigned workers, std::uint64_t size) {
   return {.value = watch.ns_per(size), .check = sum.get()};
 }
 
-// ---- switch: two tasks, each of which waits for a future that the other one resolves
-// ---------------
+// ---- switch: two tasks, each of which waits for a future that the other one resolves ----
 
-// Not by yield(): that leaves the choice of who is next to the scheduler, and waits for nobody.
+// Rejected: yield(), which lets the scheduler choose who is next, and waits for nothing.
 struct table {
-  troupe::promise<> turn[2];     // of whom it resolves is the turn
-  std::uint64_t hand_overs = 0;  // by whoever has the turn
+  troupe::promise<> turn[2];     // turn[i] is resolved when it is the turn of task i
+  std::uint64_t hand_overs = 0;  // counted by the task that has the turn
 };
 
 inline troupe::task<> take_turns(table& shared, int me, troupe::future<> turn, std::uint64_t size) {

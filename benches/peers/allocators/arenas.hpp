@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-// Each object is freed by itself; whoever allocates so has to keep what he has to free.
+// Each object is freed separately, so the program has to keep what it has to free.
 class malloc_arena {
  public:
   using text = std::string;
@@ -39,7 +39,7 @@ class malloc_arena {
   std::tuple<std::vector<text*>, std::vector<numbers*>, std::vector<table*>> objects_;
 };
 
-// With a buffer in which all fits; nothing has to be destroyed.
+// Has a buffer that everything fits into; nothing has to be destroyed.
 class monotonic_arena {
  public:
   using text = std::pmr::string;

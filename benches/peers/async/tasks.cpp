@@ -1,5 +1,6 @@
-// The rows task/* with std::async: a thread for each fork, where that survives; fib_lazy by
-// deferred calls, which the one that wants them runs. ../../README.md says what each measures.
+// The rows task/* with std::async: a thread for each fork, where the system allows so many;
+// fib_lazy by deferred calls, which run in the thread that wants their results. ../../README.md
+// says what each measures.
 #include <array>
 #include <atomic>
 #include <cstdint>

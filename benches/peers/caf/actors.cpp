@@ -8,8 +8,7 @@
 namespace caf_bench {
 namespace {
 
-// ---- idle_cpu: a runtime with one actor and nothing to do
-// ------------------------------------------------
+// ---- idle_cpu: a runtime with one actor and nothing to do ----
 
 caf::behavior echo(caf::event_based_actor*) {
   return {[](report_atom) { return caf::make_message(done_atom::value, uint64_t{1}); }};
@@ -21,7 +20,7 @@ result idle_cpu(unsigned workers, uint64_t seconds) {
   const caf::actor actor = system.spawn(echo);
   self->send(actor, report_atom::value);
   receive_sum(self, 1);
-  measure::sleep_ms(500);  // workers that spin before they sleep have their time
+  measure::sleep_ms(500);  // lets workers that spin before they sleep go to sleep
   const std::int64_t start = measure::now_ns();
   const std::int64_t cpu_start = measure::process_cpu_ns();
   measure::sleep_ms(static_cast<std::int64_t>(seconds) * 1'000);
@@ -33,8 +32,7 @@ result idle_cpu(unsigned workers, uint64_t seconds) {
   return r;
 }
 
-// ---- wake_latency: a thread outside wakes an idle runtime
-// ------------------------------------------------
+// ---- wake_latency: a thread outside wakes an idle runtime ----
 
 struct listener_state {
   std::vector<std::int64_t> latencies_ns;

@@ -9,7 +9,7 @@ inline caf::behavior answerer(caf::event_based_actor*) {
   return {[](uint64_t number) -> uint64_t { return number + 1; }};
 }
 
-// await, which handles nothing else meanwhile, is no slower than then.
+// await(), which handles nothing else in the meantime, is no slower than then().
 inline void ask_next(caf::event_based_actor* self, const caf::actor& of, uint64_t number,
                      uint64_t times, const caf::actor& main) {
   if (number == times) return self->send(main, done_atom::value, number);

@@ -1,4 +1,4 @@
-// CAF: many actors at once: big, chameneos, idle_memory.
+// CAF's benchmarks with many actors: big, chameneos, idle_memory.
 #pragma once
 
 #include <vector>
@@ -9,8 +9,7 @@
 
 namespace caf_bench {
 
-// ---- big: everybody pings somebody
-// ----------------------------------------------------------------------
+// ---- big: everybody pings somebody ----
 
 using ping_atom = caf::atom_constant<caf::atom("ping")>;
 using pong_atom = caf::atom_constant<caf::atom("pong")>;
@@ -67,8 +66,7 @@ inline result big(unsigned workers, uint64_t pings) {
   return r;
 }
 
-// ---- chameneos: creatures meet in pairs and take a colour from both
-// ---------------------------------------
+// ---- chameneos: creatures meet in pairs and take a colour from both ----
 
 using ask_atom = caf::atom_constant<caf::atom("ask")>;
 using meet_atom = caf::atom_constant<caf::atom("meet")>;
@@ -91,7 +89,8 @@ inline caf::behavior mall(caf::stateful_actor<mall_state>* self, uint64_t meetin
       state.waiting = std::move(asker);
     } else {
       --state.meetings;
-      // In the second's name, so that its address need not be a part of the message.
+      // Sent in the name of the second creature, so that its address need not be a part of the
+      // message.
       caf::send_as(asker, state.waiting, meet_atom::value, colour);
       state.waiting = nullptr;
     }
@@ -103,7 +102,7 @@ struct creature_state {
   uint64_t met = 0;
 };
 
-// Of three colours: the same if both agree, else the one neither has.
+// Of three colours: the same one if both agree, otherwise the one that neither has.
 inline uint64_t complement(uint64_t a, uint64_t b) { return a == b ? a : 3 - a - b; }
 
 inline caf::behavior creature(caf::stateful_actor<creature_state>* self, caf::actor place,
@@ -141,8 +140,7 @@ inline result chameneos(unsigned workers, uint64_t meetings) {
   return measure::meetings_result(watch.ns_per(meetings), met);
 }
 
-// ---- idle_memory: actors that do nothing
-// -------------------------------------------------------------------
+// ---- idle_memory: actors that do nothing ----
 
 inline caf::behavior sleeper(caf::event_based_actor* self, uint64_t state, caf::actor main) {
   return {
@@ -161,7 +159,7 @@ inline result idle_memory(unsigned workers, uint64_t size) {
   measure::sleep_ms(1'000);
   result r;
   r.value = static_cast<double>(measure::resident_bytes() - before) / static_cast<double>(size);
-  // In parts, for the answers take memory too.
+  // In parts, because the answers take memory, too.
   for (uint64_t i = 0; i < size; i += 10'000) {
     const uint64_t end = std::min(size, i + 10'000);
     for (uint64_t k = i; k < end; ++k) self->send(handles[k], report_atom::value);

@@ -1,4 +1,5 @@
-// CAF: one message after another: ping_pong, counting, the two fork-joins and the rings.
+// CAF's benchmarks with one message after another: ping_pong, counting, the two fork-joins and the
+// rings.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +10,7 @@
 
 namespace caf_bench {
 
-// ---- ping_pong: a reply is the value a handler returns
-// ------------------------------------------------
+// ---- ping_pong: a reply is the value a handler returns ----
 
 inline caf::behavior ponger(caf::event_based_actor*) {
   return {[](uint64_t number) -> uint64_t { return number + 1; }};
@@ -40,8 +40,7 @@ inline result ping_pong(unsigned workers, uint64_t rounds) {
   return r;
 }
 
-// ---- counting: one sender, one counter
-// -----------------------------------------------------------------
+// ---- counting: one sender, one counter ----
 
 struct counter_state {
   uint64_t count = 0;
@@ -84,8 +83,7 @@ inline result counting(unsigned workers, uint64_t size) {
   return r;
 }
 
-// ---- fork_join_throughput: one sender, 60 counters, round robin
-// -----------------------------------------
+// ---- fork_join_throughput: one sender, 60 counters, round robin ----
 
 inline caf::behavior round_robin_sender(caf::stateful_actor<sender_state>* self,
                                         std::vector<caf::actor> to, uint64_t rounds) {
@@ -110,8 +108,7 @@ inline result fork_join_throughput(unsigned workers, uint64_t rounds) {
   return r;
 }
 
-// ---- fork_join_create: an actor is spawned, handles one message and dies
-// ---------------------------------
+// ---- fork_join_create: an actor is spawned, handles one message and dies ----
 
 // What all mayflies share. The last one to handle its message tells the main thread.
 struct mayfly_tally {
@@ -143,7 +140,7 @@ inline caf::behavior parent(caf::stateful_actor<sender_state>* self, mayfly_tall
 inline result fork_join_create(unsigned workers, uint64_t size) {
   caf::actor_system& system = start_system(workers);
   caf::scoped_actor self{system};
-  // never deleted: the last mayflies may look at it after they reported
+  // Never deleted: the last mayflies may read it after they have reported.
   auto* tally = new mayfly_tally;
   tally->size = size;
   tally->main = caf::actor{self};
@@ -156,8 +153,7 @@ inline result fork_join_create(unsigned workers, uint64_t size) {
   return r;
 }
 
-// ---- thread_ring: one token, handed on until its hops are used up
-// ------------------------------------------
+// ---- thread_ring: one token, handed on until its hops are used up ----
 
 struct ring_state {
   caf::actor next;
