@@ -366,12 +366,12 @@ struct Room {
 
   int enter(std::shared_ptr<Outbox> outbox) {
     present[++last] = std::move(outbox);
-    say("admission_ticket " + std::to_string(last) + " is here");
+    say("guest " + std::to_string(last) + " is here");
     return last;
   }
   void leave(int who) {
     present.erase(who);
-    say("admission_ticket " + std::to_string(who) + " has gone");
+    say("guest " + std::to_string(who) + " has gone");
   }
   void say(std::string line) {
     for (const auto& [who, outbox] : present) outbox->put(line);
@@ -383,13 +383,13 @@ troupe::task<> hear(http::websocket& peer, troupe::ref<Room> room, int who) {
     const auto said = co_await peer.receive();
     if (!said) co_return;
     if (!said->is_text) {
-      // Its bytes may be no text, which the other admission tickets could not be sent: this
-      // admission ticket has to leave, the others stay.
+      // Its bytes may be no text, which the other guests could not be sent: this
+      // guest has to leave, the others stay.
       co_await peer.close(1003, "the chat takes text only");
       co_return;
     }
-    // An admission ticket who talks faster than the room passes it on has to wait.
-    std::string line = "admission_ticket " + std::to_string(who) + ": " + std::string(said->data);
+    // A guest who talks faster than the room passes it on has to wait.
+    std::string line = "guest " + std::to_string(who) + ": " + std::string(said->data);
     co_await room.ask<&Room::say>(std::move(line));
   }
 }
@@ -486,7 +486,7 @@ http::router make_routes(const std::string& folder, troupe::ref<Database> databa
   speaks.subprotocols = {"chat"};
   speaks.message_bytes = 4096;
   speaks.deflate.emplace();
-  // Admission tickets are many, and few of them talk at a time: who is silent holds no memory of
+  // Guests are many, and few of them talk at a time: who is silent holds no memory of
   // zlib's.
   speaks.deflate->server_no_context_takeover = speaks.deflate->client_no_context_takeover = true;
   routes.get("/chat", [room, speaks](const http::request& asked) {

@@ -84,11 +84,11 @@ class Philosopher {
     Evening had;
     while (had.meals < meals) {
       co_await troupe::sleep_for(moment());  // thinks
-      const auto wants_work = rt_.now();
+      const auto hungry = rt_.now();
       co_await first_.ask<&Fork::take>();
       co_await troupe::sleep_for(moment());  // reaches for the other one
       co_await second_.ask<&Fork::take>();
-      had.longest_wait = std::max(had.longest_wait, rt_.now() - wants_work);
+      had.longest_wait = std::max(had.longest_wait, rt_.now() - hungry);
       co_await troupe::sleep_for(moment());  // eats
       ++had.meals;
       first_.tell<&Fork::put_down>();

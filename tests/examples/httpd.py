@@ -141,51 +141,51 @@ class Guest:
 
 def check_chat(port):
     one = Guest(port)
-    check("one hears", one.hear(), (1, b"admission_ticket 1 is here"))
+    check("one hears", one.hear(), (1, b"guest 1 is here"))
     two = Guest(port)
-    check("one hears", one.hear(), (1, b"admission_ticket 2 is here"))
-    check("two hears", two.hear(), (1, b"admission_ticket 2 is here"))
+    check("one hears", one.hear(), (1, b"guest 2 is here"))
+    check("two hears", two.hear(), (1, b"guest 2 is here"))
     two.say("hello")
-    for admission_ticket in one, two:
-        check("an admission_ticket hears", admission_ticket.hear(), (1, b"admission_ticket 2: hello"))
+    for guest in one, two:
+        check("a guest hears", guest.hear(), (1, b"guest 2: hello"))
     two.say(struct.pack(">H", 1000), code=8)
     check("two hears", two.hear(), (8, struct.pack(">H", 1000)))
-    check("one hears", one.hear(), (1, b"admission_ticket 2 has gone"))
+    check("one hears", one.hear(), (1, b"guest 2 has gone"))
     # Bytes that are no text end who sends them, and nobody else.
     three = Guest(port, f"Origin: http://A:{port}\r\n")
-    for admission_ticket in one, three:
-        check("an admission_ticket hears", admission_ticket.hear(), (1, b"admission_ticket 3 is here"))
+    for guest in one, three:
+        check("a guest hears", guest.hear(), (1, b"guest 3 is here"))
     three.say(b"\xff\xfe\x80", code=2)
     check("three hears", three.hear(), (8, struct.pack(">H", 1003) + b"the chat takes text only"))
-    check("one hears", one.hear(), (1, b"admission_ticket 3 has gone"))
+    check("one hears", one.hear(), (1, b"guest 3 has gone"))
     for origin in "http://elsewhere.example", "null", f"http://a:{port}.elsewhere.example", "", "http://a":
         Guest(port, f"Origin: {origin}\r\n", b"403")
     return one
 
 
 def check_compressed_chat(port, other):
-    """An admission_ticket that compresses, in fragments with a ping between, by zlib itself."""
-    admission_ticket = Guest(port, "Sec-WebSocket-Protocol: other, chat\r\nSec-WebSocket-Extensions: permessage-deflate; client_max_window_bits\r\n")
+    """A guest that compresses, in fragments with a ping between, by zlib itself."""
+    guest = Guest(port, "Sec-WebSocket-Protocol: other, chat\r\nSec-WebSocket-Extensions: permessage-deflate; client_max_window_bits\r\n")
     for line in ("Sec-WebSocket-Protocol: chat\r\n", "Sec-WebSocket-Extensions: permessage-deflate; server_no_context_takeover; "
                  "client_no_context_takeover\r\n"):
-        if line not in admission_ticket.head:
-            fail(f"/chat: {admission_ticket.head}")
-    check("the admission_ticket hears", admission_ticket.hear_inflated(), (0x81, "admission_ticket 4 is here"))
-    check("the other hears", other.hear(), (1, b"admission_ticket 4 is here"))
+        if line not in guest.head:
+            fail(f"/chat: {guest.head}")
+    check("the guest hears", guest.hear_inflated(), (0x81, "guest 4 is here"))
+    check("the other hears", other.hear(), (1, b"guest 4 is here"))
     for text in "short", "long \u00e4 " * 40, "x" * 3_000:
         made = zlib.compressobj(9, zlib.DEFLATED, -15)
         data = (made.compress(text.encode()) + made.flush(zlib.Z_SYNC_FLUSH))[:-4]
-        admission_ticket.send(0x41, data[:2])
-        admission_ticket.send(0x89, b"are you there")
-        admission_ticket.send(0x00, data[2:5])
-        admission_ticket.send(0x80, data[5:])
-        check("its ping is answered", admission_ticket.hear(), (10, b"are you there"))
-        said = "admission_ticket 4: " + text
-        check("the admission_ticket hears", admission_ticket.hear_inflated(), (0xC1 if len(said) >= 64 else 0x81, said))
+        guest.send(0x41, data[:2])
+        guest.send(0x89, b"are you there")
+        guest.send(0x00, data[2:5])
+        guest.send(0x80, data[5:])
+        check("its ping is answered", guest.hear(), (10, b"are you there"))
+        said = "guest 4: " + text
+        check("the guest hears", guest.hear_inflated(), (0xC1 if len(said) >= 64 else 0x81, said))
         check("the other hears", other.hear_inflated(), (0x81, said))
-    admission_ticket.send(0xC1, b"\xff\xff")
-    check("no deflate is refused", admission_ticket.hear(), (8, struct.pack(">H", 1007)))
-    check("the other hears", other.hear(), (1, b"admission_ticket 4 has gone"))
+    guest.send(0xC1, b"\xff\xff")
+    check("no deflate is refused", guest.hear(), (8, struct.pack(">H", 1007)))
+    check("the other hears", other.hear(), (1, b"guest 4 has gone"))
 
 
 def check_silent_guests(environment):
@@ -197,17 +197,17 @@ def check_silent_guests(environment):
     for i in range(1_500):
         talks.say("x" * 4_000)
         line = ""
-        while not line.startswith("admission_ticket 18: x"):  # what the talker has said before was passed on
+        while not line.startswith("guest 18: x"):  # what the talker has said before was passed on
             line = hears.hear_inflated()[1]
         if i % 16 == 0:
             talks.socket.recv(1 << 20)
     grown = memory_of(server) - before
     # 16 of them, each with 64 KiB, and what the heap keeps; without that bound it would be 4 MB each.
     if grown > 16 << 20:
-        fail(f"for 16 admission_tickets who do not read {grown} bytes are kept")
-    for admission_ticket in (*silent, hears, talks):
-        admission_ticket.stream.close()
-        admission_ticket.socket.close()
+        fail(f"for 16 guests who do not read {grown} bytes are kept")
+    for guest in (*silent, hears, talks):
+        guest.stream.close()
+        guest.socket.close()
     server.send_signal(signal.SIGTERM)
     end(server)
 
@@ -222,8 +222,8 @@ def check_drain(environment):
     server, port = start(environment)
     idle = http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS_MAX)
     get(idle, "/plaintext")
-    admission_ticket = Guest(port)
-    admission_ticket.hear()
+    guest = Guest(port)
+    guest.hear()
     slow = socket.create_connection(("127.0.0.1", port), timeout=SECONDS_MAX)
     slow.sendall(b"GET /updates?queries=500 HTTP/1.1\r\nHost: a\r\n\r\n" * 40)
     slow_head = slow.recv(1)  # the first one has begun
@@ -235,7 +235,7 @@ def check_drain(environment):
     check("the last answer", len(json.loads(body)), 500)
     if b"Connection: close" not in head:
         fail(f"it does not say that it was the last: {head}")
-    check("who chats hears", admission_ticket.hear(), (8, struct.pack(">H", 1001)))
+    check("who chats hears", guest.hear(), (8, struct.pack(">H", 1001)))
     check("the idle one", idle.sock.recv(1), b"")
     end(server)
 
@@ -252,15 +252,15 @@ def main():
         server, port = start(environment)
         check_pages(port)
         check_pipeline(port)
-        admission_ticket = check_chat(port)
-        check_compressed_chat(port, admission_ticket)
+        guest = check_chat(port)
+        check_compressed_chat(port, guest)
         threads = [threading.Thread(target=check_pages, args=(port,)) for _ in range(4)]
         for one in threads:
             one.start()
         for one in threads:
             one.join()
         server.send_signal(signal.SIGTERM)
-        check("who chats hears", admission_ticket.hear(), (8, struct.pack(">H", 1001)))
+        check("who chats hears", guest.hear(), (8, struct.pack(">H", 1001)))
         end(server)
         check_drain(environment)
     check_silent_guests({})

@@ -69,7 +69,7 @@ def check_format(tree):
 
 def check_retired_words(tree):
     problems = []
-    for path in tree.files(suffixes=CPP):
+    for path in tree.files("include", "src", "tests", "benches", suffixes=CPP):
         for number, line in enumerate(tree.lines(path), 1):
             for name in IDENTIFIER.findall(re.sub(r'"(?:\\.|[^"\\])*"', "", line.split("//")[0])):
                 retired = RETIRED_PART.search(name)

@@ -203,7 +203,7 @@ consteval bool is_handler() {
   static_assert(found != flaw::has_no_types,
                 "troupe: an HTTP handler is a function, or an object with one operator() whose "
                 "parameters have types: write "
-                "const troupe::http::request& in route_entry of auto, for a path's parameters are "
+                "const troupe::http::request& in place of auto, for a path's parameters are "
                 "converted to the types that it names");
   static_assert(found != flaw::is_mutable,
                 "troupe: an HTTP handler is called by several threads at a time and cannot change "
