@@ -1,5 +1,7 @@
-// parker: where one thread sleeps until another thread notifies it. Owner: the thread that waits.
-// Notifiers: any thread. Invariants
+// parker: where one thread sleeps until another thread notifies it.
+// Owner: the thread that waits.
+// Notifiers: any thread.
+// Invariants
 //   P1  a notify that comes before the wait is not lost: the wait returns at once.
 //   P2  notifies do not add up: two of them before a wait count as one.
 //   P3  what notifiers did before is seen by the owner when a wait returns for them.

@@ -1,5 +1,6 @@
-// small_mutex: a mutex of four bytes, for objects of which there are many thousands. Threads: any.
-// Not recursive, not fair; a thread that waits sleeps in the kernel. Invariants
+// small_mutex: a mutex of four bytes, for objects of which there are many thousands.
+// Threads: any. Not recursive, not fair; a thread that waits sleeps in the kernel.
+// Invariants
 //   X1  there is one holder at a time, and it sees what the holder before did.
 //   X2  while a thread sleeps, the word is `awaited`, or the thread that changed it is about to
 //       wake one.
@@ -8,7 +9,8 @@
 //       reason.
 //
 // Rejected: std::mutex (40 bytes, and a function call each way); a spin lock (its holder may be
-// preempted). Model: tests/models/base/small_mutex.cpp.
+// preempted).
+// Model: tests/models/base/small_mutex.cpp.
 #pragma once
 
 #include <cstdint>

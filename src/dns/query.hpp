@@ -2,8 +2,9 @@
 //
 // Each query has its own channel, because two threads may not use one channel at the same time, and
 // because each channel then has its own port. The sockets of the channel are in one epoll set,
-// which is itself a descriptor that can be awaited. Owner: the coroutine that asks; one thread at a
-// time. c-ares calls back only within start(), process() and the destructor.
+// which is itself a descriptor that can be awaited.
+// Owner: the coroutine that asks; one thread at a time. c-ares calls back only within start(),
+// process() and the destructor.
 #pragma once
 
 #include <ares.h>

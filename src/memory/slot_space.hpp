@@ -3,10 +3,11 @@
 // Slots of one size lie together in slabs of 64 KiB. The head of a slab names its owner, so
 // owner_of(pointer) is one mask and one load. An object that is too large for a slab has a block of
 // its own, which begins like a slab. for_each visits every slot in use; with it a runtime finds the
-// actors that only refer to each other. Threads: any. A worker passes its own magazines; other
-// threads share a locked set. Limits: the memory of slabs stays with the space, for slots of the
-// same size. Blocks of their own come from malloc and return to it.
-// size; blocks of their own are malloc's.
+// actors that only refer to each other.
+//
+// Threads: any. A worker passes its own magazines; other threads share a locked set.
+// Limits: the memory of slabs stays with the space, for slots of the same size. Blocks of their own
+// come from malloc and return to it.
 #pragma once
 
 #include <array>

@@ -3,7 +3,8 @@
 // OpenSSL reads from `input_` and writes to `pending_`, through a BIO of ours. Nothing here waits.
 // The coroutines that move bytes between those buffers and the stream are in stream.cpp. Each of
 // them keeps the connection alive. Two coroutines may run on two threads at the same time: one has
-// the reader lock, one the writer lock (docs/protocols/tls.md). Invariants
+// the reader lock, one the writer lock (docs/protocols/tls.md).
+// Invariants
 //   T1  OpenSSL's object, `pending_`, `failure_` and the locks are touched only under `mutex_`. No
 //       coroutine suspends while it holds `mutex_`.
 //   T2  the holder of the reader lock fills the input while the input is empty. So OpenSSL finds

@@ -4,7 +4,6 @@
 // A test of the conformance suite runs once for each setting: a policy with a number of workers, or
 // the simulated policy with a seed. Where TROUPE_POLICY forces a policy, the settings of the others
 // are skipped.
-// are skipped.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,9 +1,10 @@
 // block: a piece of a context's memory: whole pages within one chunk, or a mapping of its own.
 //
 // Threads: any. A thread keeps a few free blocks of each size for itself; others go through a
-// locked depot. Limits: chunks stay with the process for reuse. Of free chunks beyond 32 MiB the
-// kernel gets the pages back. A block that is too large for a chunk is mapped separately, and
-// unmapped when it is free.
+// locked depot.
+// Limits: chunks stay with the process for reuse. Of free chunks beyond 32 MiB the kernel gets the
+// pages back. A block that is too large for a chunk is mapped separately, and unmapped when it is
+// free.
 #pragma once
 
 #include <array>

@@ -1,13 +1,15 @@
 // share_count: counts who still needs a piece of a context's memory: the context that made it, and
 // the holders of persisted objects in it. The count lies in a word of the owner.
 //
-// Threads: any that has a share. Invariants
+// Threads: any that has a share.
+// Invariants
 //   E1  the memory is freed once, when nobody has a share, and the thread that frees it sees what
 //       all others did.
 //   E2  the context uses the memory again only when it has the only share, and it sees what the
 //       others did.
 //
-// Argument: docs/protocols/escape.md. Model: tests/models/actor/escape.cpp.
+// Argument: docs/protocols/escape.md.
+// Model: tests/models/actor/escape.cpp.
 #pragma once
 
 #include <cstdint>

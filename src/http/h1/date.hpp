@@ -1,5 +1,5 @@
-// date: writes and reads times in the forms of HTTP. Rejected: strftime and strptime, because they
-// follow the locale that the program has chosen.
+// date: writes and reads times in the forms of HTTP.
+// Rejected: strftime and strptime, because they follow the locale that the program has chosen.
 #pragma once
 
 #include <array>

@@ -1,5 +1,6 @@
 // send_order: the order in which branches of one task send on a connection: first come, first
-// served. Thread: the task's. The branches of a task run one after the other.
+// served.
+// Thread: the task's. The branches of a task run one after the other.
 #pragma once
 
 #include <algorithm>

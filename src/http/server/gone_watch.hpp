@@ -3,9 +3,9 @@
 //
 // The kernel reports the end of the connection even if bytes came before it that are not read yet:
 // the rest of the body, the next request, the closing alert of TLS. A connection has no watch until
-// a handler calls request::client_gone(), so other requests cost nothing. Rejected: a read ahead,
-// because the bytes would have to be put back in front of the next request; a check at regular
-// intervals.
+// a handler calls request::client_gone(), so other requests cost nothing.
+// Rejected: a read ahead, because the bytes would have to be put back in front of the next request;
+// a check at regular intervals.
 //
 // Threads: the connection's task owns the watch; the reactor reports to it on any thread.
 // Invariants
@@ -55,7 +55,8 @@ class gone_watch final : public io::arrival {
   // Call it in a turn. Makes the kernel buffer up to `bytes` unread bytes, so that the end of the
   // connection can arrive behind them. The kernel grows its buffer when the least size of a read
   // (SO_RCVLOWAT) is raised, and keeps the buffer when that is lowered again. It then still adapts
-  // the size of the buffer by itself. Rejected: SO_RCVBUF, after which it no longer does.
+  // the size of the buffer by itself.
+  // Rejected: SO_RCVBUF, after which it no longer does.
   void make_room(stream& of, std::size_t bytes) {
     io::kernel& calls = io::current_kernel();
     static_cast<void>(calls.set_option(of.fd(), SOL_SOCKET, SO_RCVLOWAT, static_cast<int>(bytes)));

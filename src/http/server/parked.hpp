@@ -8,7 +8,8 @@
 // starts a new task for each of them (server_state::wake).
 //
 // Threads: the server's mutex guards the links and `past.why`, its `told_mutex_` guards
-// `next_told`; the other members do not change. Invariants
+// `next_told`; the other members do not change.
+// Invariants
 //   K1  a connection is in one of the server's lists, live or parked, from its acceptance to its
 //       end. So a walk over both lists that ends all connections misses none.
 //   K2  a connection in the parked list waits, or was reported and not yet taken. Only the task

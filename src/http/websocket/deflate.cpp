@@ -117,8 +117,9 @@ inflate_result message_inflater::run(std::string_view piece, std::string& to,
     to.append(room.data(), bytes);
     if (said == Z_STREAM_END) {
       // The block said that it was the last one. Another block may follow and refer to bytes before
-      // it, so the window has to stay. Rejected: copying the window out and in, because a peer
-      // could make us spend 64 KiB of copying on every two bytes that it sends.
+      // it, so the window has to stay.
+      // Rejected: copying the window out and in, because a peer could make us spend 64 KiB of
+      // copying on every two bytes that it sends.
       if (inflateResetKeep(stream_.get()) != Z_OK) return inflate_result::malformed;
       if (stream_->avail_in == 0) return inflate_result::whole;
       continue;

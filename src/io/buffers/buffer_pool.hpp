@@ -3,7 +3,8 @@
 //
 // The pool lives until its reactor has let go of it and all its buffers have come back. Nobody
 // waits for a buffer: when none is free, one is allocated. The number of free buffers kept here is
-// bounded; the number of leased ones is up to their holders. Threads: any.
+// bounded; the number of leased ones is up to their holders.
+// Threads: any.
 #pragma once
 
 #include <atomic>

@@ -4,7 +4,8 @@
 // The ring begins empty. A read that finds no buffer in it waits until the socket can be read, and
 // then takes a buffer of the pool, as with the other backends. Buffers that are given back go into
 // the ring. So the ring grows to the number of buffers that were in use at a time, and no reader
-// waits for a buffer of another one. Invariants
+// waits for a buffer of another one.
+// Invariants
 //   B1  a buffer is in one place: lent to the system under one number, in the pool, or leased.
 //   B2  the pool owns the buffers that the system has, and the memory of the ring. Both outlive the
 //       io_uring, even if a lease is held longer.

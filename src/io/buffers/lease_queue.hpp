@@ -1,6 +1,7 @@
 // lease_queue: filled buffers that no read has asked for yet, in order. The note of each buffer
 // lies in its own memory, behind its bytes. So nothing is allocated when a buffer comes, and none
-// can be lost. Threads: one at a time; the mutex of the owner guards it.
+// can be lost.
+// Threads: one at a time; the mutex of the owner guards it.
 #pragma once
 
 #include <algorithm>

@@ -3,10 +3,10 @@
 // The kernel's path through these calls is longer than the processor's stack of return addresses.
 // So each function that returns after such a call is a mispredicted branch. Hence these calls, and
 // the functions that lead to them, are inline where a reactor makes thousands of them a second
-// (io/echo_64, Zen 4: 3 %). Rejected: the C library's functions, which are cancellation points:
-// with several threads, that costs two locked instructions for each call (2 %); its syscall(),
-// which is one more function that returns. Sanitizers see only the C library's functions, so builds
-// with a sanitizer use those.
+// (io/echo_64, Zen 4: 3 %).
+// Rejected: the C library's functions, which are cancellation points: with several threads, that
+// costs two locked instructions for each call (2 %); its syscall(), which is one more function that
+// returns. Sanitizers see only the C library's functions, so builds with a sanitizer use those.
 #pragma once
 
 #include <sys/socket.h>

@@ -4,9 +4,10 @@
 // A leased read holds a buffer from the moment when it is done until its coroutine has had its
 // turn. While many buffers are leased, a further leased read is not tried when its socket becomes
 // readable. Instead it is told that it is due, and tried in the turn of its coroutine. So buffers
-// are not leased faster than they are used. Rejected: doing so always, which makes the row
-// io/echo_64 3 % slower (a read after a read is faster than a read after a write); doing so for
-// reads without a lease. Invariants
+// are not leased faster than they are used.
+// Rejected: doing so always, which makes the row io/echo_64 3 % slower (a read after a read is
+// faster than a read after a write); doing so for reads without a lease.
+// Invariants
 //   R1  an operation that is due is the first of its queue, or was taken out by abandon(). Only its
 //       turn makes it not due.
 //   R2  an operation is told once each time it becomes due, and is told nothing else: its frame

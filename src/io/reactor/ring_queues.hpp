@@ -2,7 +2,8 @@
 // with the next look or wait.
 //
 // Threads: any thread may call add(), submit() and wake(). Only the thread inside the poller's door
-// may call look(), wait() and take_all(). Invariants
+// may call look(), wait() and take_all().
+// Invariants
 //   U1  an entry that was added is submitted: by the next look or wait, or, while a thread sleeps
 //       in wait(), at once. If the system has no memory for it, the thread that added it submits it
 //       as soon as there is memory.

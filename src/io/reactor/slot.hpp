@@ -6,7 +6,8 @@
 // happens.
 //
 // Threads: any. The mutex guards everything but `next_free`, which the reactor's list of free slots
-// uses. Invariants
+// uses.
+// Invariants
 //   S1  an operation is pending if and only if the backend has it, in a list of its slot or in the
 //       kernel. That changes only under the mutex of the slot.
 //   S2  while an operation is pending, its slot stays in use.

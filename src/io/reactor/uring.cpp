@@ -4,13 +4,13 @@
 // waits in the ring until it is ready, and is then tried (attempt.hpp). One operation of a slot and
 // direction is in the ring at a time; the others queue in the slot. Some reads and accepts are
 // requested once for many results (multishot): the slot then *shoots*, and results that no
-// operation has asked for yet wait in the slot. Invariants
+// operation has asked for yet wait in the slot.
+// Invariants
 //   U2  the first operation of a slot's queue is in the ring, and no other. Only its completion, or
 //       abandon(), moves the queue. Exception: while the slot shoots, none of its readers is in the
 //       ring.
 //   U4  a multishot request says once that it has ended. The reactor waits for that before it is
 //       destroyed: `armed_` counts the requests.
-//   counts them.
 #include "io/reactor/make_reactor.hpp"
 
 #if TROUPE_HAS_LIBURING

@@ -5,7 +5,8 @@
 // Only sockets are simulated. All other descriptors (pipes, eventfds, files) are real, and real
 // calls are made. For calls on files the seed chooses which have to wait for a disk, are
 // interrupted, or transfer only a part. So a program that leaves its files as it found them is
-// repeated exactly. Threads: those of the simulation. Other threads may only close and ring.
+// repeated exactly.
+// Threads: those of the simulation. Other threads may only close and ring.
 #pragma once
 
 #include <deque>

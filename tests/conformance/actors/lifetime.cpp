@@ -1,6 +1,5 @@
 // P14 and counted refs: an actor is destroyed once it is inactive and nobody refers to it. Actors
 // that refer to each other are destroyed at shutdown.
-// shutdown.
 #include <latch>
 
 #include "support/conformance.hpp"

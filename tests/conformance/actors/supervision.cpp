@@ -1,6 +1,5 @@
 // What happens to an actor that fails: restart with a budget and backoff, stop, escalate. Also
 // parents, children and watches.
-// children and watches.
 #include <algorithm>
 
 #include "support/conformance.hpp"

@@ -5,8 +5,9 @@
 // rolls back. If the context is alone, it uses the memory again. Otherwise it leaves the memory to
 // the keep and drops its share. In the second model the holders' keep has an older keep as its
 // base, whose memory the holders read, too, and the context rolls back over the first and then over
-// the other. Checks E1 and E2 of src/context/blocks/share_count.hpp: the memory is freed once, the
-// thread that frees it sees it whole, and nobody reads it after it was used again.
+// the other.
+// Checks E1 and E2 of src/context/blocks/share_count.hpp: the memory is freed once, the thread that
+// frees it sees it whole, and nobody reads it after it was used again.
 //
 // mutation: alone_relaxed
 // mutation: drop_unpublished

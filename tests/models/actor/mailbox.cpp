@@ -1,8 +1,9 @@
 // The mailbox word with the same loop of its senders that ships. A sender that wakes the actor runs
-// it, so the actor passes from thread to thread. Checks M1 to M4: two threads never touch the
-// actor's own state at the same time, each sees what the one before did, no message is lost,
-// handled twice or seen in part, and the messages of each sender stay in order. The order is also
-// causal: a sender that has seen another sender's message sends after it.
+// it, so the actor passes from thread to thread.
+// Checks M1 to M4: two threads never touch the actor's own state at the same time, each sees what
+// the one before did, no message is lost, handled twice or seen in part, and the messages of each
+// sender stay in order. The order is also causal: a sender that has seen another sender's message
+// sends after it.
 //
 // mutation: append_relaxed
 // mutation: append_always_relaxed

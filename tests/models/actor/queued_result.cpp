@@ -1,7 +1,8 @@
 // The result of a task that waits for its first turn: the worker that begins the task, and a taker
 // that leaves. When the task has begun, its block serves another task, which the first task's taker
-// does not know. Checks Q1 and Q2: one of the two sides has the state, and nobody takes what
-// belongs to the other task.
+// does not know.
+// Checks Q1 and Q2: one of the two sides has the state, and nobody takes what belongs to the other
+// task.
 //
 // mutation: take_unchecked
 // mutation: give_up_unchecked

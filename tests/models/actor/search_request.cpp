@@ -3,8 +3,8 @@
 //
 // Actors begin a wait, and are parked a little later: no search sees them before that. Each asks
 // for a search when its wait begins, and again after it was parked. One thread searches as often as
-// it is asked to: it stands for the one timer. Checks R1: at the end a search has seen each wait,
-// or a search is still to come.
+// it is asked to: it stands for the one timer.
+// Checks R1: at the end a search has seen each wait, or a search is still to come.
 //
 // mutation: asks_before_parking
 // mutation: asks_only_at_the_beginning

@@ -1,8 +1,9 @@
 // How an actor ends. Holders send to it and drop their refs. A worker runs it while it has mail,
 // and may hold a ref, too. In its last message, or in its destructor, the actor may give out a ref
-// to itself. Checks that the actor is destroyed and freed once, when nobody refers to it and
-// everything that was sent before is handled; that every thread touches the actor only before that;
-// and that the actor does not stay, because the worker would then wait without end.
+// to itself.
+// Checks that the actor is destroyed and freed once, when nobody refers to it and everything that
+// was sent before is handled; that every thread touches the actor only before that; and that the
+// actor does not stay, because the worker would then wait without end.
 //
 // mutation: revive_after_look
 // mutation: revive_without_compare

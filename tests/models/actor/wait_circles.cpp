@@ -3,10 +3,11 @@
 // other.
 //
 // A step is atomic, because a search that looks at an actor holds it; parking.cpp models that. Each
-// actor uses the memory of its waits again and again (D1). Checks that a wait is refused only when
-// no order of further steps would end it (D2), and that it is ended once (D3). Also checks that a
-// program in which nothing can happen any more continues after a search, until each actor has
-// ended. So the search that comes after two waits that begin at the same instant finds both.
+// actor uses the memory of its waits again and again (D1).
+// Checks that a wait is refused only when no order of further steps would end it (D2), and that it
+// is ended once (D3). Also checks that a program in which nothing can happen any more continues
+// after a search, until each actor has ended. So the search that comes after two waits that begin
+// at the same instant finds both.
 //
 // mutation: one_look
 // mutation: second_look_takes_all

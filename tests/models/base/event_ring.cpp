@@ -1,5 +1,6 @@
-// One thread writes events while another one reads them. Checks E1 and E2: what a reader takes for
-// an event is an event, it is whole, and it is the one that the reader asked for.
+// One thread writes events while another one reads them.
+// Checks E1 and E2: what a reader takes for an event is an event, it is whole, and it is the one
+// that the reader asked for.
 //
 // mutation: put_unpublished
 // mutation: parts_relaxed

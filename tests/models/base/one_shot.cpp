@@ -6,9 +6,9 @@
 // model a coroutine waits once: when it has attached, the timer and the stop token may detach it,
 // and at its actor's end the waiter itself may. The thread that ends the wait says how, and the
 // observer is freed when the timer and the token are done with it. In the third model the taker
-// leaves at any time, with or without having waited. Checks O1 to O4: one thread ends the wait,
-// nobody touches an observer that was freed, the result is whole where it is seen, and it is freed
-// once, when nobody touches it any more.
+// leaves at any time, with or without having waited.
+// Checks O1 to O4: one thread ends the wait, nobody touches an observer that was freed, the result
+// is whole where it is seen, and it is freed once, when nobody touches it any more.
 //
 // mutation: resolve_unpublished
 // mutation: resolve_without_acquire

@@ -1,5 +1,5 @@
-// The small mutex: three threads that each hold it twice, and sleeps that end for no reason. Checks
-// X1 (the data under it is checked for races), and X2: a lost wake is a deadlock.
+// The small mutex: three threads that each hold it twice, and sleeps that end for no reason.
+// Checks X1 (the data under it is checked for races), and X2: a lost wake is a deadlock.
 //
 // mutation: lock_relaxed
 // mutation: slow_lock_relaxed

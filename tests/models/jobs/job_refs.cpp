@@ -1,6 +1,7 @@
 // Handles of a job that is done, and a queue that still keeps the job: all of them drop their refs
-// at the same time, or the queue drops its ref last. Checks H1 and H2: the job is freed once, after
-// everything that all holders did, and its value is destroyed with the last handle.
+// at the same time, or the queue drops its ref last.
+// Checks H1 and H2: the job is freed once, after everything that all holders did, and its value is
+// destroyed with the last handle.
 //
 // mutation: looks_once
 // mutation: handle_unpublished

@@ -1,6 +1,6 @@
-// One thread runs a job; others wait for it, or find it done. Checks W1 and W2: each waiter that
-// attached is told once, every thread sees the result whole, and a waiter that detached is not
-// told.
+// One thread runs a job; others wait for it, or find it done.
+// Checks W1 and W2: each waiter that attached is told once, every thread sees the result whole, and
+// a waiter that detached is not told.
 //
 // mutation: finish_unpublished
 // mutation: finish_without_acquire

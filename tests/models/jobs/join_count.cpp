@@ -1,6 +1,6 @@
-// A forker, and parts that other threads end: one of these threads continues as the forker. Checks
-// F1 and F2: exactly one thread continues, it sees what all others have done, and nobody touches
-// the fork after that.
+// A forker, and parts that other threads end: one of these threads continues as the forker.
+// Checks F1 and F2: exactly one thread continues, it sees what all others have done, and nobody
+// touches the fork after that.
 //
 // mutation: end_unpublished
 // mutation: end_without_acquire

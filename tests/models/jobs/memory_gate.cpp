@@ -1,6 +1,7 @@
 // A runner that puts a job aside because memory is short, and ends, beside a thread that gives
-// memory back and calls a runner. Checks G1, and that a runner checks at its end for jobs that lie
-// aside: no job lies aside when all threads have ended and there is memory.
+// memory back and calls a runner.
+// Checks G1, and that a runner checks at its end for jobs that lie aside: no job lies aside when
+// all threads have ended and there is memory.
 //
 // mutation: short_relaxed
 // mutation: give_relaxed

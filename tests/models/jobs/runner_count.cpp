@@ -1,5 +1,6 @@
 // A thread that queues jobs beside a runner that ends, with fences of their own and with the
-// kernel's. Checks R1: no job is left in the queue when all threads have ended.
+// kernel's.
+// Checks R1: no job is left in the queue when all threads have ended.
 //
 // In another model a thread queues long jobs, and each runner is kept busy by the first job that it
 // finds. A job that no runner comes for is a deadlock (R2). There, runners see what is queued by

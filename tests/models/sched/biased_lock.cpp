@@ -1,6 +1,6 @@
 // The biased lock: an owner that enters again and again, and two searchers that take turns, with
-// fences of their own and with the kernel's. Checks B1 and B3: one thread is inside at a time, and
-// each sees what the one before did.
+// fences of their own and with the kernel's.
+// Checks B1 and B3: one thread is inside at a time, and each sees what the one before did.
 //
 // mutation: no_light_fence
 // mutation: no_heavy_fence

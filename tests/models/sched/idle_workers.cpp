@@ -3,10 +3,11 @@
 // Submitters push to the inbox and call. A worker that got items takes all of them, and its first
 // turn then lasts until other threads have taken every item. So a wake-up that is only late,
 // because a busy worker would look at the inbox after its turn, is a deadlock, too. Timed searchers
-// time out once, and then never; at their second sleep they doze. Checks R1, R2, and that there is
-// one searcher at a time where no call is made beside a searcher. In the variant with such calls,
-// the first item of each submitter is given to a sleeper, if there is one, and the first worker
-// that finds work calls one more worker without need: then several search at the same time.
+// time out once, and then never; at their second sleep they doze.
+// Checks R1, R2, and that there is one searcher at a time where no call is made beside a searcher.
+// In the variant with such calls, the first item of each submitter is given to a sleeper, if there
+// is one, and the first worker that finds work calls one more worker without need: then several
+// search at the same time.
 //
 // mutation: no_fence_in_call
 // mutation: no_fence_in_sleep

@@ -1,5 +1,6 @@
-// The inbox: two threads push, two take. Checks I1 and I2, that each item comes out once, and that
-// a node may be pushed again as soon as it is taken.
+// The inbox: two threads push, two take.
+// Checks I1 and I2, that each item comes out once, and that a node may be pushed again as soon as
+// it is taken.
 //
 // mutation: push_relaxed
 // mutation: take_relaxed

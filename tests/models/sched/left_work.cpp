@@ -3,8 +3,8 @@
 // A busy worker leaves items. When it finds the set of idle workers lonely, it asks for a watch.
 // Idle workers run the same loop that ships. A worker that takes an item is stuck, too, until all
 // items are taken. No worker watches by the clock: a worker that does not doze sleeps without a
-// limit, and no sleep ends by itself. So work that no worker was called for is a deadlock. Checks
-// that the set of idle workers is not lonely for long while work is left (R4).
+// limit, and no sleep ends by itself. So work that no worker was called for is a deadlock.
+// Checks that the set of idle workers is not lonely for long while work is left (R4).
 //
 // mutation: no_heavy_fence
 // mutation: no_look_after_sleep

@@ -1,6 +1,7 @@
 // The count of outstanding work: the thread that brings the count to zero has seen the end, and
-// wakes the thread that waits for it. Checks C1 and C2: the end is announced once, when everything
-// is done, and the thread that waits sees what was done.
+// wakes the thread that waits for it.
+// Checks C1 and C2: the end is announced once, when everything is done, and the thread that waits
+// sees what was done.
 //
 // mutation: counted_after_push
 // mutation: counted_after_restore

@@ -5,10 +5,10 @@
 // sender of its own. Other senders send it ordinary mail, which it handles when all resumptions
 // have come. The sender that wakes the actor runs it, so it passes from thread to thread. A
 // reentrant actor handles ordinary mail at once, and its resumptions come only after that. Another
-// thread may seize the parked actor to look at it, and then lets it go. Checks M1 to M5: two
-// threads never touch the actor's own state at the same time, an actor is woken by one thread only,
-// and at the end the actor is inactive and has handled everything once, the mail of each sender in
-// order.
+// thread may seize the parked actor to look at it, and then lets it go.
+// Checks M1 to M5: two threads never touch the actor's own state at the same time, an actor is
+// woken by one thread only, and at the end the actor is inactive and has handled everything once,
+// the mail of each sender in order.
 //
 // mutation: park_relaxed
 // mutation: park_unchecked

@@ -6,8 +6,9 @@
 // worker that takes something is stuck until everything was taken. No worker watches by the clock
 // for long, and no sleep without a limit ends by itself. So something that comes while an idle
 // worker sleeps beside an open door is a deadlock, and so is a notify of a worker inside that
-// nobody wakes there. Checks D1, D2, P4, and that a worker that goes to work with I/O leaves the
-// set of idle workers as it must (R1, R2).
+// nobody wakes there.
+// Checks D1, D2, P4, and that a worker that goes to work with I/O leaves the set of idle workers as
+// it must (R1, R2).
 //
 // mutation: no_fence_in_leave
 // mutation: no_look_back

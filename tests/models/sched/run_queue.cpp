@@ -1,6 +1,6 @@
-// The run queue inside the biased lock: the owner pushes and pops, a searcher takes half. Checks
-// that each runnable is handled once, whole, and in the order in which it was pushed, also while
-// the ring grows.
+// The run queue inside the biased lock: the owner pushes and pops, a searcher takes half.
+// Checks that each runnable is handled once, whole, and in the order in which it was pushed, also
+// while the ring grows.
 //
 // mutation: leave_relaxed
 // mutation: restore_relaxed

@@ -1,6 +1,6 @@
 // The queue of wake hints, with less space than what is pushed: threads leave mail for an item and
-// push the item; a taker looks when the queue is not empty. Checks N1 and N2: all mail is seen in
-// the end.
+// push the item; a taker looks when the queue is not empty.
+// Checks N1 and N2: all mail is seen in the end.
 //
 // mutation: push_relaxed
 // mutation: take_relaxed
