@@ -101,7 +101,7 @@ class actor_system {
   // What takes turns off the fast path; bits, read by each turn.
   enum slow_path_flag : std::uint8_t {
     discards = 1,  // a stop: mail becomes dead letters
-    // the simulated policy chooses this turn's limit, so the turn leaves the fast path
+    // this turn leaves the fast path: the simulated policy decides that for each turn
     chooses = 2,
     traced = 8,  // a trace records each turn
     // `turn` is so short that a turn may end before its first look at the clock (turn_limit.hpp)

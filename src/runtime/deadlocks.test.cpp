@@ -1,6 +1,7 @@
-// What an ask looks at before it waits, by counts. And the search for deadlocks with something
-// happening in the middle of it: threads that are blocked, and a wait that ends just before it is
-// refused. What tells the search of threads is replaced, and so called between its looks.
+// How many asks an ask looks at before it waits, by counts; and the search for deadlocks while
+// other things happen: threads that are blocked, and a wait that ends just before it is refused.
+// The test replaces the function that tells the search of threads, which is called between the
+// search's looks.
 #include "actor/waits/deadlocks.hpp"
 
 #include <gtest/gtest.h>
@@ -32,7 +33,7 @@ struct first_actor {
     co_return value;
   }
   int ping() { return 1; }
-  // Searches come and go in the middle of the turn, behind the beginning of the ask's wait.
+  // Keeps the turn busy while searches come and go, after the ask's wait has begun.
   static task<int> outlast_searches(unchecked<const actor::actor_system*> home) {
     const std::uint64_t before = home.value->deadlocks.rounds();
     while (home.value->deadlocks.rounds() < before + 2) std::this_thread::yield();
@@ -54,8 +55,8 @@ struct second_actor {
   int ping() { return 2; }
 };
 
-// What the test does between two looks of a search that its own thread makes: other threads'
-// searches see no thread at all.
+// Replaces what the layer of jobs tells: runs the test's functions between two looks of a search by
+// the test's own thread. Other threads' searches see no threads at all.
 class between_looks {
  public:
   explicit between_looks(actor::actor_system& of) : of_(of), real_(of.deadlocks.jobs) {
@@ -64,8 +65,8 @@ class between_looks {
   }
   ~between_looks() { of_.deadlocks.jobs = real_; }
 
-  const void* loops =
-      nullptr;  // this thread waits for itself, as the first look sees it: so a second one comes
+  // this thread seems to wait for itself in the first look: so a second look comes
+  const void* loops = nullptr;
   std::function<void()> in_first, in_second;
   unsigned looks = 0;
 
@@ -97,7 +98,7 @@ struct blocked_thread {
   const void* thread = nullptr;
   const tasks::shared_state* waits_for = nullptr;
 };
-// The only one that runs jobs and is blocked.
+// The only blocked thread that runs jobs.
 blocked_thread find_blocked() {
   blocked_thread found;
   static_cast<void>(tasks::for_each_blocked(&found, [](void* to, const tasks::blocked_thread& one) {
@@ -118,7 +119,7 @@ void wait_for_suspended(runtime& rt, unsigned count) {
 TEST(deadlock_search, takes_a_blocked_thread_only_for_what_it_waited_for_at_both_looks) {
   runtime rt({.workers = 2});
   auto first = rt.spawn<first_actor>();
-  auto second = rt.spawn<second_actor>();  // it would be told
+  auto second = rt.spawn<second_actor>();  // its wait would be refused
   actor::actor_system& home = *first.ask<&first_actor::home>().get().value;
   promise<int> given;
   auto later = given.get_future();
@@ -138,8 +139,8 @@ TEST(deadlock_search, takes_a_blocked_thread_only_for_what_it_waited_for_at_both
     between_looks here(home);
     const blocked_thread before = find_blocked();
     here.loops = before.thread;
-    // The thread goes on, and is blocked again: for the second one, which waits for the first one,
-    // which waits for its event by now.
+    // The thread continues, and is blocked again: now by the second actor, which waits for the
+    // first one, which waits for its event by now.
     here.in_second = [&] {
       given.set_value(1);
       wait_until([&] {
@@ -158,7 +159,7 @@ TEST(deadlock_search, takes_a_blocked_thread_only_for_what_it_waited_for_at_both
 TEST(deadlock_search, keeps_no_text_of_a_wait_that_was_over_when_it_was_to_be_refused) {
   runtime rt({.workers = 2});
   auto first = rt.spawn<first_actor>();
-  auto second = rt.spawn<second_actor>();  // it is to be told
+  auto second = rt.spawn<second_actor>();  // its wait will be refused
   actor::actor_system& home = *first.ask<&first_actor::home>().get().value;
   between_looks here(home);
   promise<> go;
@@ -191,7 +192,8 @@ TEST(deadlock_search, keeps_no_text_of_a_wait_that_was_over_when_it_was_to_be_re
   EXPECT_THROW(answer.get(), actor_stopped);
 }
 
-// Two that tell each other something until they are to end: so a worker never comes to rest.
+// Two actors that send to each other until they are told to end: so their worker never comes to
+// rest.
 struct restless {
   ref<restless> other{};
   void know(ref<restless> whom) { other = std::move(whom); }
@@ -226,7 +228,7 @@ TEST(deadlock_search, rests_when_it_has_told_one_and_nothing_waits_any_more) {
   actor::actor_system& home = *first.ask<&first_actor::home>().get().value;
   EXPECT_THROW(first.ask<&first_actor::ask_itself_side_by_side>().get(), deadlock);
   const std::uint64_t before = home.deadlocks.rounds();
-  // Some time passes, in which no turn is suspended.
+  // Time passes in which no turn is suspended.
   for (int i = 0; i < 200; ++i) {
     promise<> given;
     future<> later = given.get_future();
@@ -237,7 +239,7 @@ TEST(deadlock_search, rests_when_it_has_told_one_and_nothing_waits_any_more) {
   rt.run();
 }
 
-// A chain of asks, at the end of which one asks somebody who was there before.
+// A chain of asks. The actor at its end asks an actor from before the chain.
 struct link_actor {
   unchecked<actor::actor_system*> home() {
     return {&actor::actor_system::of(*actor::current_cell())};
@@ -283,8 +285,8 @@ TEST(deadlock_search, an_ask_of_who_is_suspended_looks_at_some_of_those_above) {
   const std::int64_t before = hops_in(home);
   auto all = head.ask<&link_actor::go>(links, last);
   wait_for_suspended(rt, links + 2);
-  // A new actor is not inactive where it was made by a worker: then asking it looks at those above,
-  // too.
+  // A new actor is not inactive on the worker that made it: then an ask of it looks at the asks
+  // above, too.
   EXPECT_GE(hops_in(home) - before, 1);
   EXPECT_LE(hops_in(home) - before, hops_max * (links + 1)) << "however many are above";
   then.set();

@@ -113,8 +113,8 @@ void runtime_core::make_side_pool() {
   };
 }
 
-// An observer is told last: from then on another thread may release the exception, and with it what
-// it refers to. So a copy is kept first.
+// An observer is told last, and gets its own share of the exception and of the memory that this
+// refers to: once the failure is in the log, another thread may release both.
 void runtime_core::fail(const actor::failed_call& where, std::exception_ptr what) noexcept {
   const bool heard = options.on_error != nullptr || print(where, what);
   if (!options.on_error) {

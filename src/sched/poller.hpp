@@ -61,6 +61,8 @@ class poller {
     std::uint64_t open = 0;       // open descriptors
   };
   virtual counts count() const noexcept = 0;
+  // Inside: as look(), but sleeps until something comes, the limit is over (null: none), or wake()
+  // is called. A wake() before this call counts.
   virtual bool wait(const std::chrono::nanoseconds* limit) noexcept = 0;
   // Inside, after look() or wait() was true. Submits from the calling thread.
   virtual void dispatch() noexcept = 0;

@@ -30,8 +30,8 @@ struct cell_extras {
   std::atomic<std::uintptr_t>* urgent_end = nullptr;  // see activation::urgent_end
   // the object of an actor that activate() made
   void* adopted = nullptr;
-  activation* parked_as =
-      nullptr;  // of a reentrant actor with suspended calls: its activation when it was parked last
+  // of a reentrant actor with suspended calls: its activation when it was parked last
+  activation* parked_as = nullptr;
   // whether the actor is in the system's waiting_lists, by these links
   bool listed = false;
   cell* next_listed = nullptr;

@@ -111,7 +111,7 @@ namespace {
 // pool wakes here.
 TROUPE_NOINLINE void deliver_to_inactive(sched::worker& self, cell& to, message& mail) {
   actor_system& system = actor_system::of(to);
-  // order: relaxed  set when no other thread sends any more
+  // order: relaxed  set when no other thread sends any longer
   if (to.executor == 0 && &system.executor_of(to) == self.executor &&
       !system.closing.load(std::memory_order_relaxed) && self.make_room(1)) {
     activation* made = nullptr;
@@ -199,7 +199,7 @@ void deliver_urgent(cell& to, message& mail) { deliver_at_once<true>(to, mail); 
 void start_at_home(cell& made) {
   sched::worker* self = sched::worker::current();
   actor_system& system = actor_system::of(made);
-  // order: relaxed  set when no other thread sends any more
+  // order: relaxed  set when no other thread sends any longer
   if (self == nullptr || self->executor != &system.executor_of(made) ||
       system.closing.load(std::memory_order_relaxed))
     return;

@@ -1,5 +1,5 @@
-// out_of_mail: what becomes of an actor in whose list there is no mail any more
-// (docs/protocols/unreferenced.md). A template, so that the model runs it.
+// out_of_mail: what happens to an actor whose list of mail is empty
+// (docs/protocols/unreferenced.md). A template, so that the model runs this very source.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +9,20 @@
 namespace troupe::actor {
 
 enum class out_of_mail : std::uint8_t {
-  collects,  // there is some in the word
+  collects,  // the mailbox word has mail: collect it
   rests,
-  // nobody refers to it: its object is destroyed, and then it is asked again, since the destructor
-  // may send to its actor, or give its address away
+  // nobody refers to the actor: destroy its object, then ask again, since the destructor may send
+  // to the actor or give its address away
   ends,
-  goes,  // the object is gone, too
+  goes,  // the object is destroyed, too: free the actor
 };
 
 // In the actor's turn, with an empty list.
 template <class Refs, class Mailbox, class Activation>
 TROUPE_INLINE out_of_mail ask_out_of_mail(Refs& refs, Mailbox box, Activation& active,
                                           bool stopped) noexcept {
-  // In this order: what a former holder sent before it dropped its ref is seen by the look behind
-  // it.
+  // In this order: what a former holder sent before it dropped its ref is seen by the check that
+  // follows.
   if (active.unreferenced() && refs.revive()) active.set_unreferenced(false);
   if (box.has_mail(active)) return out_of_mail::collects;
   if (!active.unreferenced()) return out_of_mail::rests;

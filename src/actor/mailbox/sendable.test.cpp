@@ -47,7 +47,7 @@ struct handle {
 struct token {
   const char* text;
 };
-// What only looks a little like an iterator.
+// A type that has only a part of an iterator's operations.
 struct smart {
   int& operator*() const { return *held; }
   std::shared_ptr<int> held;
@@ -56,7 +56,7 @@ struct view_of_ours : std::ranges::view_interface<view_of_ours> {
   int* begin() const { return nullptr; }
   int* end() const { return nullptr; }
 };
-// Values among what a class template takes.
+// A class template with values among its parameters.
 template <class T, std::size_t Size>
 struct fixed_vector {
   T items[Size];

@@ -1,8 +1,8 @@
 // asleep: a spawned task that sleeps, and to which nobody else refers, costs only its coroutine
 // frames.
 //
-// When such a task's turn ends, its actor and its activation are freed; its timer wakes the task as
-// a new actor (docs/protocols/suspended_turns.md). All that is kept lies in the frames: each has
+// When such a task is deactivated, its actor and its activation are freed; its timer wakes the task
+// as a new actor (docs/protocols/suspended_turns.md). All that is kept lies in the frames: each has
 // the system's async call `asleep` as its own, and members that have no other use during the sleep
 // keep the task's `act` and its result.
 #pragma once

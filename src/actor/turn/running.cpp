@@ -58,7 +58,7 @@ void leave_system(const actor_system& system) noexcept {
   thread_list& list = thread_list::get();
   std::lock_guard lock(list.mutex);
   for (thread_turn_state* state = list.first; state != nullptr; state = state->next_listed) {
-    // order: relaxed (both)  guarded by the mutex; no turn of the system runs any more
+    // order: relaxed (both)  guarded by the mutex; no turn of the system runs any longer
     if (state->system.load(std::memory_order_relaxed) != &system) continue;
     state->system.store(nullptr, std::memory_order_relaxed);
     state->own.move_to(nullptr);

@@ -77,7 +77,8 @@ inline constexpr unsigned turns_are_short_below = cell::quick + 1;
 // with its deactivation deferred there: its creator is likely to send it something soon.
 void start_at_home(cell& made);
 
-// Whether the runtime itself sent the message: an unreferenced notice or a stop.
+// Whether the message is the runtime's own: an unreferenced notice, a stop, a request to consume
+// the actor, or the call of drop_by_message.
 bool is_ours(const message& mail) noexcept;
 
 // Whether the message counts towards the limit of a bounded mailbox.

@@ -1,15 +1,5 @@
-// job_refs: who holds a job: its handles, and the list or queue that keeps it until a thread takes
-// it out.
-//
-// The value is destroyed with the last handle, since a queue may keep a job for a while after
-// another thread has run it.
-//
-//   word: 2 for each handle, and 1 while the job is kept
-//
-// Invariants
-//   H1  the job is freed once, after everything that its holders did.
-//   H2  its value is forgotten once, by the last handle, if the job has ended by then and is still
-//       kept. Nobody looks at the value afterwards.
+// job_refs: counts a job's holders: its handles, and the list or queue that keeps it until a thread
+// takes it out.
 #pragma once
 
 #include <cstdint>

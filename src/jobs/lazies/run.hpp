@@ -5,7 +5,7 @@
 
 namespace troupe::jobs {
 
-// True for the first caller, who must run it.
+// True for the first caller: it must run the job.
 bool claim(job& one) noexcept;
 // The caller has claimed the job, and has a ref. Reports an exception that nobody can get.
 void run(job& one) noexcept;

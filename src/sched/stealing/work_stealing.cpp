@@ -265,7 +265,7 @@ void work_stealing::rebalance(worker& self, std::int64_t now, std::uint64_t turn
                     ours = is_stuck ? 0 : self.queue.count();
   if (theirs <= ours + 1) return;
   steal_from(self, *victim, worker::share::half, static_cast<unsigned>((theirs - ours) / 2));
-  attend();  // the theft has taken the victim's wake hints, and passed some on
+  attend();  // the theft took the victim's wake hints, and may have passed some on
 }
 
 // Runnables behind a turn that does not end get no turns, while all others do. A busy worker takes
@@ -286,7 +286,7 @@ bool work_stealing::take_from_stuck(worker& self, std::int64_t now) {
   std::unique_lock steal(steal_mutex_, std::try_to_lock);
   if (!steal || !steal_from(self, *victim, worker::share::all, worker::steal_max)) return false;
   steal.unlock();
-  attend();  // the theft has taken the victim's wake hints, and passed some on
+  attend();  // the theft took the victim's wake hints, and may have passed some on
   return true;
 }
 
@@ -354,7 +354,7 @@ bool work_stealing::steal_awake(worker& self, std::int64_t now) {
   const auto few = static_cast<unsigned>(std::min<std::size_t>(count / 4 + 1, worker::steal_max));
   if (!steal || !steal_from(self, victim, worker::share::half, few)) return false;
   steal.unlock();
-  attend();  // the theft has taken the victim's wake hints, and passed some on
+  attend();  // the theft took the victim's wake hints, and may have passed some on
   return true;
 }
 
