@@ -1,3 +1,5 @@
+// How a runtime starts (the constructor, make_executors), ends (shut_down), places actors
+// (placement_of, pinned_index) and stops (stop, overdue, end_stop). Its run() is in main_loop.cpp.
 #include "runtime/runtime_core.hpp"
 
 #include <pthread.h>

@@ -165,6 +165,7 @@ TROUPE_INLINE void deliver_inside(sched::worker& self, cell& to, message& mail) 
   deliver_from_afar(to, mail, Urgent);
 }
 
+// A searcher is inside the worker's lock, or the lock needs a full fence here.
 template <bool Urgent>
 TROUPE_NOINLINE void deliver_patiently(cell& to, message& mail) {
   sched::worker* self = sched::worker::current();

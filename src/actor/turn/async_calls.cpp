@@ -23,10 +23,12 @@
 namespace troupe::actor {
 namespace {
 
+// A wait is over: the suspension itself is the urgent message that resumes its call. Any thread.
 void go_on(void* actor, tasks::suspension& over) noexcept {
   deliver_urgent(*static_cast<cell*>(actor), over);
 }
 
+// The call has yielded: it resumes in the actor's next turn.
 void go_on_later(tasks::suspension& over) noexcept {
   thread_turn_state& state = current_turn();
   // order: relaxed  the turn's own
@@ -85,6 +87,7 @@ void leave(tasks::async_call& done, cell& actor) noexcept {
   drop_in_turn(actor);
 }
 
+// In the actor's turn: resumes the call for which the actor is suspended.
 const char* resume(tasks::async_call& of) noexcept {
   if (!run_again(of)) return nullptr;
   cell& actor = *static_cast<cell*>(of.actor);
@@ -94,6 +97,7 @@ const char* resume(tasks::async_call& of) noexcept {
   return nullptr;
 }
 
+// Takes the call out of its reentrant actor's list, also under a running cancel_turns.
 void unlist(tasks::async_call& of) noexcept {
   tasks::async_call*& next = cell_extras::of(*static_cast<cell*>(of.actor)).next_cancelled;
   if (next == &of) next = of.next_call;
@@ -101,6 +105,7 @@ void unlist(tasks::async_call& of) noexcept {
   if (of.next_call != nullptr) of.next_call->call_link = of.call_link;
 }
 
+// In the actor's turn: resumes one of a reentrant actor's suspended calls.
 const char* resume_reentrant(tasks::async_call& of) noexcept {
   if (!run_again(of)) return nullptr;
   cell& actor = *static_cast<cell*>(of.actor);
@@ -130,6 +135,7 @@ bool start(thread_turn_state& state, tasks::async_call& call, tasks::coroutine& 
 
 }  // namespace
 
+// A handler of a reentrant actor is a coroutine: starts its call, beside those that are suspended.
 void begin_reentrant(tasks::async_call& call, tasks::coroutine& root) noexcept {
   thread_turn_state& state = current_turn();
   cell& actor = *state.active->actor;
@@ -142,6 +148,8 @@ void begin_reentrant(tasks::async_call& call, tasks::coroutine& root) noexcept {
   if (!cell_extras::of(actor).listed) actor_system::of(actor).waiting.add(actor);
 }
 
+// The same for other actors: if the call suspends, the actor handles only urgent mail until it
+// ends.
 void begin(tasks::async_call& call, tasks::coroutine& root) noexcept {
   thread_turn_state& state = current_turn();
   if (!start(state, call, root, actor_system::of(*state.active->actor).host)) return;
@@ -242,6 +250,8 @@ bool is_waited_for(const tasks::shared_state& answer, const tasks::shared_state*
   return above != nullptr && above->asked->forwarded.load(std::memory_order_relaxed) == &answer;
 }
 
+// Throws deadlock when the ask that is about to be awaited would close a circle of suspended turns:
+// when its callee is among the askers above it.
 void find_circle(const tasks::ask_link& of, const void* callee) {
   std::array<named_ask, 9> found;
   std::size_t count = 0;

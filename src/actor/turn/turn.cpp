@@ -258,6 +258,7 @@ TROUPE_NOINLINE sched::after_turn run_on(thread_turn_state& state, activation& a
   }
   sched::after_turn after = sched::after_turn::again;
   for (;; batch_done = false) {
+    // A suspended turn handles urgent mail only: each message in the list must be looked at.
     if ((active.marks & ~activation::told_unreferenced) != 0) [[unlikely]] {
       state.unusual.store(true, std::memory_order_relaxed);  // order: relaxed  the thread's own
       batch_done = false;
@@ -282,6 +283,7 @@ TROUPE_NOINLINE sched::after_turn run_on(thread_turn_state& state, activation& a
   }
   contexts::leave(context_before);
   state.own.add(counted::messages, std::int64_t{limit.handled} - state.uncounted);
+  // The actor has more to do, though its mailbox is empty.
   if (state.guard_ready && after == sched::after_turn::quiet) [[unlikely]] {
     after = sched::after_turn::again;
   }

@@ -1,3 +1,6 @@
+// The search for deadlocks. `collector` is one look at everything that is suspended, `tell` chooses
+// the wait that is refused. deadlock_search decides when a search comes (`arm`...), makes its two
+// looks (`search_locked`), and refuses waits (`refuse`).
 #include "actor/waits/deadlocks.hpp"
 
 #include <algorithm>
@@ -173,6 +176,7 @@ class collector {
     });
   }
 
+  // Adds the suspended calls of one actor, which the caller holds.
   void look(activation& of) noexcept {
     if (failed_) return;
     try {
@@ -187,6 +191,9 @@ class collector {
     }
   }
 
+  // Adds a call and the tasks that it runs side by side, a node for each; and what waits for the
+  // call: its answer, or any turn of its actor if that handles nothing else meanwhile
+  // (holds_actor).
   void add_call(cell& actor, const tasks::async_call& call, bool holds_actor) {
     const auto first = static_cast<std::uint32_t>(nodes.size());
     flows_.assign(1, &call);
@@ -251,6 +258,7 @@ class collector {
     if (wait != nullptr) leaves[at].call.waits_for = look_at(*wait);
   }
 
+  // Adds the threads that run jobs and are blocked: for another job, or for an answer.
   void add_threads() {
     if (!has_jobs) return;
     // As with turns: the second look takes only waits that the first one has seen.
@@ -298,6 +306,8 @@ class collector {
     return found != resolvers_.end() && found->by == by ? &*found : nullptr;
   }
 
+  // Turns what each node waits for into the node that will resolve it. A node whose resolver is no
+  // node waits for nobody: it can resume by itself.
   void connect() {
     std::ranges::sort(resolvers_,
                       [](const wait_snapshot::resolver& a, const wait_snapshot::resolver& b) {
@@ -373,6 +383,8 @@ deadlock_search::deadlock_search(actor_system& system) noexcept
     : timer(&on_time, true), system_(system) {}
 deadlock_search::~deadlock_search() = default;
 
+// The timer has expired: searches, and arms the timer again if a circle was found or if the search
+// may have missed something.
 void deadlock_search::on_time(timer& base) noexcept {
   auto& self = static_cast<deadlock_search&>(base);
   const actor_system::gate_guard here(self.system_);
@@ -400,9 +412,12 @@ void deadlock_search::search_after_park() noexcept {
   if (request_.ask_when_parked()) arm_first();
 }
 
+// A search was asked for: arms the timer, unless it is armed for that already. One that arm_later
+// armed comes too late, and is replaced.
 void deadlock_search::arm_first() noexcept {
   std::lock_guard lock(arming_);
-  if (armed_ && (!is_late_ || !system_.host.clock->take_back(*this))) return;  // or it is expiring
+  if (armed_ && (!is_late_ || !system_.host.clock->take_back(*this)))
+    return;  // soon enough, or now
   // order: relaxed  a hint
   arm(next_after_ns_.load(std::memory_order_relaxed));
 }

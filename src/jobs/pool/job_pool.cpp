@@ -1,3 +1,5 @@
+// How jobs find threads: the queues of threads (make_queue_here), calling runners (submit,
+// hand_on), taking from others (steal_job, steal_part), and a runner's turn (run_some, run_one).
 #include "jobs/pool/job_pool.hpp"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// Read from `work` down, which is a worker's life: it runs turns until its queue is empty
+// (run_queue_dry), now and then looks at the rest of the pool (housekeeping, rebalance), and finds
+// new work (take_work: from a call, the inbox, I/O, or by stealing). idle_life.hpp has what comes
+// between.
 #include "sched/stealing/work_stealing.hpp"
 
 #include <algorithm>
