@@ -99,7 +99,8 @@ struct wait_snapshot {
   // the call that add_call is looking at, and its branches
   std::vector<const tasks::async_call*> async_calls;
   std::vector<call> ids;
-  std::vector<resolver> resolvers;  // states, actors and threads, each with the node that they need
+  std::vector<resolver>
+      resolvers;  // what can resolve a wait: a state, an actor or a thread, and its node
   // the newest number among the threads' waits, at the first look
   std::uint64_t newest_blocked = 0;
 };
