@@ -260,10 +260,8 @@ constexpr int links = 10'000;
 constexpr std::int64_t hops_max = 8;  // docs/protocols/deadlocks.md
 
 TEST(deadlock_search, an_ask_of_who_is_not_suspended_looks_at_no_other) {
-  runtime rt(
-      {.workers = 2,
-       .policy =
-           policy::shared_queue});  // where an actor is inactive as soon as it has nothing to do
+  // Under this policy an actor is inactive as soon as it has nothing to do.
+  runtime rt({.workers = 2, .policy = policy::shared_queue});
   auto head = rt.spawn<link_actor>();
   auto last = rt.spawn<first_actor>();
   actor::actor_system& home = *head.ask<&link_actor::home>().get().value;

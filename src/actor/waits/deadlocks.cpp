@@ -99,8 +99,8 @@ struct wait_snapshot {
   // the call that add_call is looking at, and its branches
   std::vector<const tasks::async_call*> async_calls;
   std::vector<call> ids;
-  std::vector<resolver>
-      resolvers;  // what can resolve a wait: a state, an actor or a thread, and its node
+  // what can resolve a wait: a state, an actor or a thread, and its node
+  std::vector<resolver> resolvers;
   // the newest number among the threads' waits, at the first look
   std::uint64_t newest_blocked = 0;
 };
