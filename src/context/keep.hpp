@@ -27,9 +27,10 @@ struct keep final : share {
   explicit keep(context& within) noexcept;
   static void free(share& self) noexcept;
 
-  context& of;            // one share of its count
+  context& of;            // the keep has one share of it
   keep* older = nullptr;  // in the context's list for the same level
-  keep* base = nullptr;   // one share of it: older memory, which a persisted object may refer to
+  // Older memory, which a persisted object may refer to. The keep has one share of it.
+  keep* base = nullptr;
   // Memory that was left to this keep:
   block* blocks = nullptr;  // linked by `newer`
   block* part = nullptr;    // the end of this block; the rest belongs to the context

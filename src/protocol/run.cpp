@@ -82,8 +82,8 @@ struct runner {
     return !out.owned.empty() || !out.view.empty() || out.file != nullptr || !here.more_.empty();
   }
 
-  // Everything that an idle connection does not do runs in tasks of its own, so that the memory for
-  // it is freed with them.
+  // Work that an idle connection does not do is in tasks of its own, so that their memory is freed
+  // when they end.
 
   // The context keeps the memory of a callback until everything that the callback returned was
   // sent.

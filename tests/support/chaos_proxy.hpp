@@ -182,7 +182,7 @@ class chaos_proxy {
     --self.seen.live;
   }
 
-  // Both directions are branches of one task: they never run at a time.
+  // Both directions are branches of one task: they never run at the same time.
   static task<> pump(tcp_stream& from, tcp_stream& to, connection& both, chaos_plan plan,
                      std::minstd_rand& random, chaos_proxy& self, std::stop_token until) {
     try {
@@ -200,10 +200,10 @@ class chaos_proxy {
       if (plan.ends_by == chaos::black_hole && plan.deaf)
         co_await sleep_for(std::chrono::milliseconds(20));
       co_await swallow(from, until);
-    } catch (const io_error&) {  // one side has reset: so does the other one
+    } catch (const io_error&) {  // one side has reset, so the other side is reset, too
       both.reset();
     } catch (const cancelled&) {
-    } catch (const usage_error&) {  // the other direction has closed both meanwhile
+    } catch (const usage_error&) {  // the other direction has closed both in the meantime
     }
   }
 
@@ -215,7 +215,7 @@ class chaos_proxy {
     }
   }
 
-  // To the end: true; or to where the plan says.
+  // Returns true at the end of the stream, and false where the plan ends this direction.
   static task<bool> pass(tcp_stream& from, tcp_stream& to, chaos_plan plan,
                          std::minstd_rand& random, std::stop_token until) {
     std::array<char, 4096> buffer;

@@ -180,7 +180,8 @@ result thread_ring(unsigned workers, uint64_t hops) {
     ring[i] = system.spawn(ring_member, uint64_t{i}, caf::actor{self});
   for (std::size_t i = 0; i < Members; ++i)
     self->send(ring[i], start_atom::value, ring[(i + 1) % Members]);
-  self->send(ring[0], Members);  // once round, so that all know their next before the clock starts
+  // one round, so that all know their next member before the clock starts
+  self->send(ring[0], Members);
   receive_sum(self, 1);
   result r;
   const stopwatch watch;

@@ -764,7 +764,8 @@ task<> connection::talk(response& with) {
   may_watch_ = false;
   if (watch_ != nullptr) co_await end_watch();
   co_await flush();
-  server_->unpark(*this);  // stay: whoever ended it when it was idle must not park it now
+  // undoes the end of a sweep that saw it idle a moment ago and wants to park it
+  server_->unpark(*this);
   phase_.store(phase::upgraded, std::memory_order_relaxed);  // order: relaxed  a hint for the sweep
   std::string begun(in_.view());
   in_.use(begun.size());

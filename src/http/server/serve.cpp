@@ -181,8 +181,8 @@ task<> serve_on(std::shared_ptr<server_state> state, Listener listener,
   state->end_all();
   try {
     co_await state->drained.wait().timeout(end_wait);
-    // A handler waits for something other than its peer: the server must not end that.
   } catch (const timed_out&) {
+    // A handler waits for something other than its peer: the server must not end that.
   }
 }
 

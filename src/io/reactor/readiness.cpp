@@ -83,7 +83,7 @@ class readiness_reactor final : public reactor {
 
   void cancel(operation& one) noexcept override {
     {
-      std::lock_guard lock(one.at->mutex);                              // R2: its turn comes
+      std::lock_guard lock(one.at->mutex);
       if (!one.pending || one.due || (one.aside && one.begun)) return;  // R2: its turn comes
       queue_of(one).remove(one);
       one.pending = false;

@@ -9,7 +9,6 @@
 //       as soon as there is memory.
 //   U3  a bell that was taken out of the ring since the last wait ends the next wait. So no call of
 //       wake() is lost.
-//   it must be heard.
 #pragma once
 
 #include <liburing.h>
