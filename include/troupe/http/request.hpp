@@ -110,6 +110,7 @@ class request {
   //
   // Example (declarations):
   //     #include <troupe/http/response.hpp>
+  //     #include <troupe/task/event.hpp>
   //     troupe::task<troupe::http::response> wait_long(const troupe::http::request& asked,
   //                                                    troupe::event done) {
   //       // throws cancelled, and the connection ends

@@ -1,11 +1,11 @@
-// fork frame: what the promise of a work coroutine starts with, and how fork frames fork and join.
-// The library's own; users meet work and fork.
+// fork_frame: the base of the promise of each work coroutine, and how fork frames fork and join.
+// For the library's own use; users meet work and fork.
 //
-// A fork frame runs a part of its fork like a function call: it resumes it and goes on when that
-// returns. The other parts lie in the thread's deque meanwhile, where other threads find them.
-// Nothing of this takes a locked instruction until a part is not done when its turn is over: then
-// all that is above it on the stack comes to rest, and whoever ends the last part goes on with the
-// fork frame that forked (docs/protocols/fork_join.md).
+// A fork frame runs a part of its fork like a function call: it resumes the part, and continues
+// when the resumption returns. Meanwhile the other parts lie in the thread's deque, where other
+// threads find them. None of this needs a locked instruction, unless a part has not ended when its
+// resumption returns. In that case all frames above it on the stack rest as well, and the thread
+// that ends the last part resumes the fork frame that forked (docs/protocols/fork_join.md).
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,7 @@
 
 namespace troupe::jobs {
 
-// Works, forks, and what the library's own works await.
+// True for works, forks, and the awaitables of the library's own works.
 template <class Awaitable>
 inline constexpr bool is_fork = false;
 
@@ -43,7 +43,7 @@ struct fork_frame;
 struct tree_of_task;
 struct waiting_thread;
 
-// As base::std_atomics, for what is compiled into programs.
+// As base::std_atomics, for code that is compiled into programs.
 struct fork_atomics {
   template <class T>
   using atomic = std::atomic<T>;
@@ -58,89 +58,93 @@ struct fork_atomics {
   static void wait_a_little(int spin) noexcept;
 };
 
-// The same where each pop fences, so that a thief needs no fence of the kernel's, which costs it 15
-// to 50 µs here.
+// The same with a fence in each pop. Then a thief needs no fence by the kernel, which costs the
+// thief 15 to 50 µs.
 struct loop_atomics : fork_atomics {
   static constexpr bool light_fences_suffice() noexcept { return false; }
   static bool heavy_fence() noexcept { return full_fence(), true; }
 };
 
-// Where a thread's parts lie: of forks, and of loops, which are few and each of which is wanted at
-// once.
+// The parts of a thread: those of forks, and those of loops, which are few, and each of which other
+// threads want at once.
 struct fork_deques {
-  // A hint for all but the owner.
+  // A hint for all threads but the owner.
   bool empty() const noexcept { return count() == 0; }
   std::size_t count() const noexcept { return forks.count() + loops.count(); }
   work_deque<fork_frame, fork_atomics> forks;
   work_deque<fork_frame, loop_atomics> loops{16};
-  // the last one that a shared loop has put there, unless it was taken back; owner's
+  // the last part that a shared loop has put there, unless it was taken back; the owner's
   const given_part* newest_given = nullptr;
 };
 
-// All that one outermost fork has come to: what is cancelled, and waited for, together. What a
-// shared loop gave is a tree, too, within that of the part that the loop runs in, or of the next
-// loop outside of it (shared_loop.hpp).
+// The whole of one outermost fork, which is cancelled and waited for as a unit. The parts that a
+// shared loop gave away are a tree too. That tree lies within the tree of the part in which the
+// loop runs, or within that of the next loop outside of it (shared_loop.hpp).
 struct fork_tree {
   fork_tree(fork_join& top, job_pool* home, unsigned takes_part,
             void (*tell)(fork_tree&) noexcept) noexcept
       : root(top), pool(home), threads(takes_part), finished(tell) {}
   fork_tree(const fork_tree&) = delete;
   fork_tree& operator=(const fork_tree&) = delete;
-  // Parts that nobody has begun are dropped, others throw `cancelled` at their next fork. While it
-  // is not finished.
+  // Drops the parts that no thread has begun, and makes the others throw `cancelled` at their next
+  // fork. Only while the tree is not finished.
   void cancel() noexcept;
 
   fork_join& root;
-  job_pool* const pool;                         // null without a runtime
-  const unsigned threads;                       // how many may take part at a time
-  void (*const finished)(fork_tree&) noexcept;  // by who ends the last part, as its last touch
-  waiting_thread* sleeper = nullptr;            // who waits for it, if that is a thread
-  fork_tree* within = nullptr;                  // it ends before that one does
+  job_pool* const pool;    // null without a runtime
+  const unsigned threads;  // the most threads that may take part at a time
+  // called by the thread that ends the last part, which touches the tree no more
+  void (*const finished)(fork_tree&) noexcept;
+  waiting_thread* sleeper = nullptr;  // the thread that waits for the tree, if any
+  fork_tree* within = nullptr;        // this tree ends before that one
   fork_tree* outermost = this;
-  std::atomic<bool> wants_work{false};  // it sleeps, and would rather take part
-  // of the outermost: forks that have failed and not thrown yet: if there are any, fork frames look
-  // up
+  std::atomic<bool> wants_work{false};  // the waiting thread sleeps, and would rather take part
+  // in the outermost tree: forks that have failed and not thrown yet; if there are any, fork frames
+  // check for them
   std::atomic<std::uint32_t> failures{0};
 };
 
-// One visit of a thread to the parts in its deque; on its stack.
+// One visit of a thread to the parts in its deque. Lies on the thread's stack.
 class fork_worker_state {
  public:
-  // With slices the visit is to end after half a millisecond (docs/protocols/fork_join.md).
+  // With `slices` the visit ends after half a millisecond (docs/protocols/fork_join.md).
   fork_worker_state(job_pool* pool, fork_deques& parts, bool slices) noexcept;
   fork_worker_state(const fork_worker_state&) = delete;
   fork_worker_state& operator=(const fork_worker_state&) = delete;
 
-  // Runs a part that nobody has begun, and what goes on when it ends, each as far as it goes.
+  // Runs a part that no thread has begun, and each fork frame that continues when that ends, as far
+  // as possible.
   void run(fork_frame& part) noexcept;
   bool slice_over() noexcept;
   void look() noexcept;
-  // What begins now may be long, and so may each part that it forks first: these look each, so that
-  // others are called in time.
+  // The part that begins now may take long, and so may each part that it forks first. So each of
+  // these forks checks the clock, and other work is called in time.
   void look_at_next_forks(std::int32_t forks = forks_of_fresh_part) noexcept {
     forks_left = 0;
     asked_ = forks;
   }
-  // For what goes on for long without a fork: whether the last look was so long ago that the next
-  // fork should look.
+  // For code that runs long without a fork: whether the last check of the clock was so long ago
+  // that the next fork should check it.
   bool is_look_due(std::int64_t after_ns) const noexcept;
 
   fork_deques& deques;
-  fork_tree* tree = nullptr;             // of what runs now
-  const std::byte* stack_end = nullptr;  // below it nothing is run like a call
-  fork_frame* next = nullptr;            // goes on when this stack is free
-  std::int32_t forks_left = 0;           // and their parts, until the next look at the clock
-  bool leaving = false;                  // a fork frame rests: those above it on the stack do, too
-  bool over = false;                     // nothing more is run like a call
+  fork_tree* tree = nullptr;             // of the part that runs now
+  const std::byte* stack_end = nullptr;  // below it no part is run like a call
+  fork_frame* next = nullptr;            // continues when this stack is free
+  std::int32_t forks_left = 0;  // forks, and their parts, until the next check of the clock
+  bool leaving = false;         // a fork frame rests, so those above it on the stack rest too
+  bool over = false;            // no more parts are run like calls
 
  private:
   void drop(fork_frame& part) noexcept;
 
   job_pool* const pool_;
   const bool slices_;
-  // a tree that is halved has 256 leaves then
+  // by then, a tree that is halved has 256 leaves
   static constexpr std::int32_t forks_of_fresh_part = 8;
-  std::int32_t asked_;  // so many forks are to look: how many came before a look says nothing
+  // the next forks that must check, since the number of forks before a check says nothing about
+  // them
+  std::int32_t asked_;
   std::int32_t forks_a_look_ = 1;
   std::int64_t began_ns_ = 0, looked_ns_ = 0;
 };
@@ -150,22 +154,22 @@ struct fork_frame {
     return std::coroutine_handle<fork_frame>::from_promise(*this);
   }
 
-  fork_worker_state* here;  // where it runs
-  fork_join* within;        // what it is a part of
-  bool rested;  // it was stolen, or has suspended: it runs on no other fork frame's stack
+  fork_worker_state* here;  // the visit in which it runs
+  fork_join* within;        // the fork of which it is a part
+  bool rested;  // it was stolen, or has suspended: it is not on another fork frame's stack
 };
 
-// One fork; in the frame of the fork frame that forked. F1 and F2: join_count.hpp.
+// One fork; lies in the coroutine frame of the fork frame that forked. F1 and F2: join_count.hpp.
 struct fork_join {
   enum class state : std::uint8_t { fine, failed, cancelled, no_memory };
 
-  fork_join() noexcept {}  // begin() writes what others read
+  fork_join() noexcept {}  // begin() writes the members that other threads read
   fork_join(const fork_join&) = delete;
   fork_join& operator=(const fork_join&) = delete;
   ~fork_join() {}
 
-  // Runs the parts that part(i) gives; they free themselves. True when the forker must suspend. In
-  // names the deque.
+  // Runs the parts that part(i) returns; they free themselves. Returns true if the forker must
+  // suspend. In names the deque.
   template <auto In = &fork_deques::forks, class Parts>
   bool start(fork_frame& forker, std::uint32_t count, const Parts& part) noexcept;
 
@@ -175,30 +179,30 @@ struct fork_join {
     status.store(state::fine, std::memory_order_relaxed);  // order: relaxed  the deque publishes it
     left.begin(counted);
   }
-  // A part has ended that was on nobody's stack.
+  // A part has ended that was not on the forker's stack.
   void end_part(fork_worker_state& on) noexcept {
     if (!left.end(1)) return;
     if (parent == nullptr) return tree->finished(*tree);
     on.next = parent;
   }
   void fail(std::exception_ptr what) noexcept;
-  // False when something else came first.
+  // Returns false if another status was set first.
   bool mark(state as) noexcept;
-  // Behind the end of all parts: throws what came.
+  // Throws the failure, if any. Only after the end of all parts.
   TROUPE_INLINE void check() {
-    // order: relaxed  behind the end
+    // order: relaxed  after the end of all parts
     if (status.load(std::memory_order_relaxed) != state::fine) [[unlikely]]
       throw_status();
   }
-  // This fork, or one that it is within.
+  // Whether this fork, or one around it, is cancelled.
   bool is_cancelled() const noexcept;
 
   fork_tree* tree;
-  fork_frame* parent;  // the forker; null: this is the tree's root
+  fork_frame* parent;  // the forker; null for the root of the tree
   join_count<fork_atomics> left;
   std::atomic<state> status;
   union {
-    std::exception_ptr error;  // of state::failed
+    std::exception_ptr error;  // for state::failed
   };
 
  private:
@@ -214,7 +218,7 @@ struct fork_join {
   [[noreturn]] void throw_status();
 };
 
-// The oldest part of what this thread has in its deque is the last of the outermost fork: what is
+// The oldest part in this thread's deque is the last part of the outermost fork, which is the part
 // most worth stealing.
 template <auto In, class Parts>
 TROUPE_INLINE bool fork_join::start(fork_frame& forker, std::uint32_t count,
@@ -229,7 +233,7 @@ TROUPE_INLINE bool fork_join::start(fork_frame& forker, std::uint32_t count,
     mark(state::no_memory);
   }
   const auto* const stack = static_cast<const std::byte*>(__builtin_frame_address(0));
-  // order: relaxed  a hint: the next fork sees what comes now
+  // order: relaxed  a hint: the next fork sees a later failure
   if (--on.forks_left < 0 || stack < on.stack_end ||
       in.failures.load(std::memory_order_relaxed) != 0) [[unlikely]] {
     return start_slow<In>(forker, count, part, stack);
@@ -237,7 +241,7 @@ TROUPE_INLINE bool fork_join::start(fork_frame& forker, std::uint32_t count,
   return run_parts<In>(forker, count, part);
 }
 
-// Whichever part suspends, or was stolen: this fork frame leaves its stack, and what is left of its
+// If a part suspends, or was stolen, this fork frame leaves its stack, and leaves its remaining
 // parts in the deque.
 template <auto In, class Parts>
 TROUPE_INLINE bool fork_join::run_parts(fork_frame& forker, std::uint32_t count,
@@ -257,7 +261,7 @@ TROUPE_INLINE bool fork_join::run_parts(fork_frame& forker, std::uint32_t count,
     }
     if ((on.deques.*In).pop() == nullptr) [[unlikely]]
       return leave(forker, i);
-    // order: relaxed  sees what failed on this stack; of others, what has come
+    // order: relaxed  sees the failures of this stack; those of other threads when they arrive
     if (on.tree->failures.load(std::memory_order_relaxed) != 0 && is_cancelled()) [[unlikely]] {
       mark(state::cancelled);
       return give_up<In>(forker, i, count, part, true);
@@ -269,7 +273,7 @@ template <auto In, class Parts>
 TROUPE_NOINLINE bool fork_join::start_slow(fork_frame& forker, std::uint32_t count,
                                            const Parts& part, const std::byte* stack) noexcept {
   fork_worker_state& on = *forker.here;
-  // order: relaxed (both)  hints, or what this thread did
+  // order: relaxed (both)  hints, or this thread's own writes
   const bool queued = status.load(std::memory_order_relaxed) != state::no_memory;
   if (on.forks_left < 0) on.look();
   if (tree->failures.load(std::memory_order_relaxed) != 0 && is_cancelled()) {
@@ -281,7 +285,7 @@ TROUPE_NOINLINE bool fork_join::start_slow(fork_frame& forker, std::uint32_t cou
   return leave(forker, 0);
 }
 
-// What is left is not begun; part(ended) is not in the deque.
+// Drops the parts that have not begun; part(ended) is not in the deque.
 template <auto In, class Parts>
 TROUPE_NOINLINE bool fork_join::give_up(fork_frame& forker, std::uint32_t ended,
                                         std::uint32_t count, const Parts& part,
@@ -293,8 +297,8 @@ TROUPE_NOINLINE bool fork_join::give_up(fork_frame& forker, std::uint32_t ended,
   }
 }
 
-// A part that has ended frees itself. It was on the forker's stack, which goes on; or it tells its
-// fork.
+// A part that has ended frees itself. If it was on the forker's stack, the forker continues there;
+// otherwise the part tells its fork.
 struct fork_frame_end {
   bool rested;
   bool await_ready() const noexcept { return !rested; }
@@ -309,11 +313,13 @@ struct fork_frame_end {
   void await_resume() const noexcept {}
 };
 
-// Of the outermost forks. All parts are taken, unless these throw: std::bad_alloc, usage_error.
-// Runs them here, and what is stolen is waited for.
+// For the outermost fork. They take ownership of all parts, unless they throw std::bad_alloc or
+// usage_error. run_tree_here runs the parts on the calling thread, and waits for those that were
+// stolen.
 void run_tree_here(fork_join& root, std::span<fork_frame* const> parts);
-// They run on the pool; the task's coroutine goes on in its actor's turn. False when it need not
-// suspend. What is given through `kept` must live until the coroutine goes on.
+// Runs the parts on the pool; the task's coroutine continues in a turn of its actor. Returns false
+// if the coroutine need not suspend. The tree that is stored in `kept` must live until the
+// coroutine continues.
 bool run_tree_for(fork_join& root, std::span<fork_frame* const> parts, tasks::coroutine& who,
                   tree_of_task*& kept);
 void free_tree(tree_of_task& of) noexcept;

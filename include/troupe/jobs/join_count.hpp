@@ -1,10 +1,12 @@
-// join_count: how many are left of a forker and its parts. The library's own.
+// join_count: how many of a forker and its parts have not ended. For the library's own use.
+//
 // Invariants
-//   F1  it counts the forker and the parts, less those that have ended. The forker takes itself off
-//   together with all parts that
-//       it saw end on its own stack, and not at all when those were all. One brings it to zero, and
-//       goes on with the forker; nobody else touches the fork after it has counted down.
-//   F2  what the parts did is seen by who brings it to zero.
+//   F1  it counts the forker and the parts, less those that have ended. The forker subtracts itself
+//       together with all parts that it saw end on its own stack; if all parts ended there, it
+//       subtracts nothing. One party brings the count to zero, and resumes the forker; no other
+//       party touches the fork after it has counted down.
+//   F2  the party that brings the count to zero sees what the parts did.
+//
 // Protocol: docs/protocols/fork_join.md.
 #pragma once
 
@@ -18,18 +20,19 @@ namespace troupe::jobs {
 template <class Atomics>
 class join_count {
  public:
-  // Before anybody else knows of it.
+  // Called before any other thread knows of the count.
   // order: relaxed  the deque publishes it
   TROUPE_INLINE void begin(std::uint32_t counted) noexcept {
     left_.store(counted, std::memory_order_relaxed);
   }
 
-  // The forker, while it is counted itself: one more, which nobody knows of yet.
+  // Called by the forker while it is itself counted: adds one more part, of which no other thread
+  // knows yet.
   // order: relaxed  the deque publishes it; what has ended is published through this, as through
   // each read-modify-write
   void add() noexcept { left_.fetch_add(1, std::memory_order_relaxed); }
 
-  // So many have ended. True when they were the last.
+  // Subtracts parts that have ended. Returns true if they were the last.
   bool end(std::uint32_t ended) noexcept {
     // order: acq_rel  publishes what they did, and sees what the others did (F2); pairs with itself
     return left_.fetch_sub(ended, std::memory_order_acq_rel) == ended;

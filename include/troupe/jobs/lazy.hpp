@@ -1,5 +1,5 @@
-// lazy: a value that is computed when somebody wants it, in parallel with what else is wanted by
-// then.
+// lazy: a value that is computed when it is wanted, in parallel with the other values that are
+// wanted at that time.
 #pragma once
 
 #include <concepts>
@@ -70,7 +70,7 @@ struct lazy_job final : job_of<T> {
     } catch (...) {
       self.result.fail(std::current_exception());
     }
-    self.function.reset();  // what it captured goes now, not with the last one who has the value
+    self.function.reset();  // frees the captures now, not with the last handle of the value
   }
 
   std::optional<Function> function;
@@ -90,7 +90,7 @@ TROUPE_NOINLINE job_of<T>& make_lazy(Function&& function, memory_use use) {
     memory::deallocate(place, sizeof(made));
     throw;
   }
-  // order: relaxed  nobody else knows it yet
+  // order: relaxed  no other thread knows the job yet
   one->needs_memory.store(use == memory_use::needs, std::memory_order_relaxed);
   keep(*one);
   return *one;
@@ -98,27 +98,29 @@ TROUPE_NOINLINE job_of<T>& make_lazy(Function&& function, memory_use use) {
 
 }  // namespace jobs
 
-// A value that somebody may want later. Making one runs nothing. The first get() or co_await
-// submits all that this thread has made and not yet submitted, so that other workers begin with it,
-// and computes what it wants here unless somebody has begun that. A function runs once, on any
-// thread, in any order; its value, or its exception, is shared by all copies of the lazy and all
-// threads. A counted handle: the value goes with the last one.
+// A value that may be wanted later. To make a lazy runs nothing. The first get() or co_await
+// submits all lazies that this thread has made and not yet submitted, so that other workers begin
+// with them, and computes the wanted value on the calling thread, unless another thread has begun
+// it. The function runs once, on any thread; the lazies run in any order. All copies of the lazy,
+// on all threads, share its value or its exception. Lifetime: a lazy is a counted handle; the value
+// is freed with the last handle.
 //
-// get() never deadlocks, with however few workers and however deep: what nobody has begun runs at
-// once in the thread that wants it, and what somebody has begun makes progress. A value that needs
-// itself throws troupe::deadlock in one of those who want it. Plain code and posted procedures use
-// get(); a handler or a task must not hold its thread: co_await it there. While it waits in plain
-// code a thread runs what was queued on the way to the value: hold no lock that this may want.
+// get() never deadlocks, with however few workers and however deep the nesting: a value that no
+// thread has begun is computed at once by the thread that wants it, and a value that a thread has
+// begun makes progress. A value that needs itself throws troupe::deadlock in one of the threads
+// that want it. Plain code and posted procedures use get(); a handler or a task must not block its
+// thread, so it uses co_await. A thread that waits in plain code runs lazies that were queued for
+// the wanted value: hold no lock that these may want.
 //
-// Where it runs: in the runtime of the handler, task, job or blocking call that wants it; on other
-// threads in the one that this thread made last; without one all runs in the thread that wants it.
-// One that nobody wants is dropped, and counted, unless a lazy_scope says otherwise. Cost: about 40
-// ns.
+// Thread: it runs in the runtime of the handler, task, job or blocking call that wants it; on other
+// threads, in the runtime that this thread created last; without a runtime, all of it runs in the
+// thread that wants it. A lazy that nobody wants is dropped and counted, unless a lazy_scope says
+// otherwise. Cost: about 40 ns.
 //
-// What the function captures by reference must live until it has run: another get() of this thread
-// submits this one, too, while a handle of it is left. A stop that discards drops what nobody has
-// begun: who wants it gets troupe::cancelled. With g++ 12 name the lazy before you await it (`lazy
-// one([x] { … }); co_await one;`): see task.
+// Objects that the function captures by reference must live until it has run: any other get() of
+// this thread submits this lazy too, as long as a handle to it exists. A stop that discards drops
+// all lazies that no thread has begun; a caller that wants one gets troupe::cancelled. With g++ 12
+// name the lazy before you await it (`lazy one([x] { … }); co_await one;`): see task.
 //
 // Example:
 //     troupe::runtime rt;
@@ -131,8 +133,8 @@ class lazy {
  public:
   using value_type = T;
 
-  // Empty: it has no value, and nothing was made for it. get(), co_await and the range throw
-  // usage_error until another lazy is assigned. A lazy that was moved from, or released, is empty,
+  // An empty lazy, with neither value nor function. get(), co_await and the range functions throw
+  // usage_error until another lazy is assigned. A lazy that was moved from or released is empty
   // too.
   //
   // Example:
@@ -154,7 +156,7 @@ class lazy {
            !std::is_invocable_v<std::decay_t<Given>>) explicit lazy(Given&&)
       TROUPE_REFUSED(TROUPE_NO_FUNCTION);
 #undef TROUPE_NO_FUNCTION
-  // Where its type does not say what it does to memory (resource.hpp).
+  // For a function whose type does not say how it uses memory (resource.hpp).
   template <class Function>
   requires std::is_invocable_v<std::decay_t<Function>> lazy(memory_use use, Function&& function)
       : job_(&jobs::make_lazy<T>(std::forward<Function>(function), use)) {
@@ -175,24 +177,24 @@ class lazy {
   }
   ~lazy() { release(); }
 
-  // The value, which lives as long as a copy of this lazy; throws the function's exception. Throws
-  // deadlock, usage_error in a handler.
+  // The value, which lives as long as a copy of this lazy. Throws the function's exception;
+  // deadlock; usage_error in a handler.
   decltype(auto) get() const {
     check();
     jobs::need(*job_);
     return value();
   }
-  // Whether it has a function or its value, that is, is not empty.
+  // Whether the lazy has a function or a value, so is not empty.
   bool valid() const noexcept { return job_ != nullptr; }
   explicit operator bool() const noexcept { return valid(); }
-  // Whether get() would return at once. False when it is empty.
+  // Whether get() would return at once. False for an empty lazy.
   bool ready() const noexcept { return job_ != nullptr && job_->is_done(); }
-  // Gives the value up before the handle goes.
+  // Drops this handle's share of the value now.
   void release() noexcept {
     if (auto* held = std::exchange(job_, nullptr)) held->drop_ref();
   }
 
-  // It is a range when its value is one.
+  // A lazy is a range if its value is one.
   auto begin() const requires std::ranges::range<const T> { return std::ranges::begin(get()); }
   auto end() const requires std::ranges::range<const T> { return std::ranges::end(get()); }
 
@@ -216,7 +218,7 @@ class lazy {
     future<> done_;
     future<>::awaiter wait_;
   };
-  // A reference to the value, which lives as long as a copy of the lazy.
+  // co_await gives a reference to the value, which lives as long as a copy of the lazy.
   awaiter operator co_await() const& {
     check();
     return awaiter(*this);
@@ -245,8 +247,8 @@ lazy(Function&&) -> lazy<std::invoke_result_t<std::decay_t<Function>>>;
 template <class Function>
 lazy(memory_use, Function&&) -> lazy<std::invoke_result_t<std::decay_t<Function>>>;
 
-// What a function becomes whose calls are lazies: calling it keeps the arguments, by value, and
-// runs nothing.
+// Turns a function into one whose calls make lazies: a call keeps the arguments by value and runs
+// nothing.
 //
 // Example:
 //     auto half = troupe::parallel([](int n) { return n / 2; });
@@ -262,13 +264,14 @@ auto parallel(Function&& function) {
   };
 }
 
-// What becomes of the lazies that this thread made inside the scope and that nobody wanted: at its
-// end they are dropped, or submitted to run. What the lazies and works that run here meanwhile make
-// is theirs, and not the scope's: it may refer to what has gone by then. What those throw that
-// nobody can get any more is a failure of the runtime, which run() throws; without a runtime it
-// ends the program. Scopes nest. A scope belongs to its thread: in a coroutine, which may go on on
-// another one, or beside others that make lazies on this one, it throws usage_error. A plain
-// handler, a posted procedure, a lazy may have one.
+// Decides about the lazies that this thread makes inside the scope and that nobody wants: at the
+// end of the scope they are dropped, or submitted to run. Lazies that are made by other lazies and
+// works, which happen to run on this thread meanwhile, do not belong to the scope, since they may
+// refer to objects that no longer exist at its end. Errors: if a dropped value is an exception that
+// nobody can get any more, it is a failure of the runtime, which run() throws; without a runtime it
+// ends the program. Scopes nest. Thread: a scope belongs to its thread. In a coroutine it throws
+// usage_error, since a coroutine may continue on another thread, or share this thread with others
+// that make lazies. A plain handler, a posted procedure and a lazy may have one.
 //
 // Example:
 //     {

@@ -19,7 +19,7 @@ template <class First, class Body>
 class for_loop final : public part_body {
  public:
   for_loop(const cut<First>& over, Body&& body) : cut_(over), body_(std::move(body)) {}
-  // By the workers that there are when it begins.
+  // By the number of workers at the beginning.
   std::size_t count_parts() {
     if (cut_.grain == 0) cut_.grain = grain_by_workers(cut_.count);
     return cut_.parts();
@@ -48,16 +48,16 @@ work<> run_for(for_loop<First, Body> loop) {
 
 }  // namespace jobs
 
-// Calls body(element) for each element of a range with random access, each once, several at the
-// same time. co_await it in a task, a handler or a work; call get() in plain code. The range must
-// live until it is done, and is no temporary; the body is moved in, and is called as a const
-// object, by several threads at once. Elements that it writes must be objects of their own: the
-// bits of a std::vector<bool> are not.
+// Calls body(element) once for each element of a random access range, several at the same time.
+// co_await it in a task, a handler or a work; call get() in plain code. The body is moved in and is
+// called as a const object, by several threads at once. Elements that it writes must be separate
+// objects, which the bits of a std::vector<bool> are not. Lifetime: the range must exist until the
+// end, and must not be a temporary.
 //
-// If a call throws, no further part begins, and the first exception is thrown when those that run
-// have ended. Grain by default: a 64th of what each worker would get. Choose a larger one for calls
-// of a few ns, so that a part takes 10 µs at least; a part is what an actor on the same worker may
-// have to wait for.
+// Errors: if a call throws, no further part begins, and the first exception is thrown when the
+// running parts have ended. Grain by default: a 64th of each worker's share. Choose a larger one
+// for calls of a few ns, so that a part takes at least 10 µs; an actor on the same worker may have
+// to wait for a whole part.
 //
 // Example:
 //     std::vector<int> numbers{1, 2, 3};
@@ -80,14 +80,16 @@ requires jobs::parallel_range<Range> work<> parallel_for(Range&& range, Body bod
   return jobs::run_for(std::move(loop));
 }
 
-// The same for the numbers from first to last, which is not one of them, in the common type of
-// both. Throws usage_error at once when that is unsigned and the first is negative, and less than
-// the last.
+// The same for the numbers from `first` up to but not including `last`, in the common type of both.
+// Throws usage_error at once if that type is unsigned, `first` is negative, and `first` is less
+// than `last`.
 //
 // Example:
 //     std::vector<int> squares(10);
-//     troupe::parallel_for(0, 10, [&](int i) { squares[static_cast<std::size_t>(i)] = i * i;
-//     }).get(); std::cout << squares[9] << '\n';
+//     troupe::parallel_for(0, 10, [&](int i) {
+//       squares[static_cast<std::size_t>(i)] = i * i;
+//     }).get();
+//     std::cout << squares[9] << '\n';
 template <std::integral First, std::integral Last, class Body>
 work<> parallel_for(First first, Last last, Body body, parallel_options options = {}) {
   using index = std::common_type_t<First, Last>;

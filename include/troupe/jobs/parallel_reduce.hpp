@@ -1,5 +1,5 @@
-// parallel_reduce and parallel_scan: what the elements of a range come to, and what they come to up
-// to each of them.
+// parallel_reduce: combines all elements of a range into one value. parallel_scan: does so for each
+// prefix of a range.
 #pragma once
 
 #include <concepts>
@@ -18,7 +18,7 @@ namespace troupe {
 
 namespace jobs {
 
-// Each part comes to a value of its own, from its first element on.
+// Combines the elements of each part into one value for the part.
 template <class T, class First, class Combine, class Transform>
 class reduction final : public part_body {
  public:
@@ -31,9 +31,9 @@ class reduction final : public part_body {
     const First end = cut_.end_of(i);
     T sum = std::invoke(transform_, *at);
     while (++at != end) sum = std::invoke(combine_, std::move(sum), std::invoke(transform_, *at));
-    values_[i].emplace(std::move(sum));  // each part has a place of its own
+    values_[i].emplace(std::move(sum));  // each part writes its own element
   }
-  // In order; each part's value is freed when it is in the sum.
+  // Combines the parts' values in order, and frees each value after its use.
   T fold(T sum) const {
     for (auto& value : values_) {
       sum = std::invoke(combine_, std::move(sum), std::move(*value));
@@ -41,7 +41,7 @@ class reduction final : public part_body {
     }
     return sum;
   }
-  // In order; what each part begins with is left in its place.
+  // Replaces each part's value by the combined value of all parts before it, in order.
   void find_prefixes() const {
     std::optional<T> before;
     for (auto& value : values_) {
@@ -75,7 +75,7 @@ class rescan final : public part_body {
   void run_part(std::size_t i) const override {
     const auto& all = sums_.all();
     const Out to = out_ + static_cast<std::iter_difference_t<Out>>(i * all.grain);
-    // std::inclusive_scan copies what it is given
+    // std::inclusive_scan copies its function
     const auto combine = std::cref(sums_.combines());
     if (const auto& before = sums_.before(i)) {
       std::inclusive_scan(all.begin_of(i), all.end_of(i), to, combine, *before);
@@ -101,12 +101,12 @@ work<> run_scan(Reduction sums, Out out) {
 
 }  // namespace jobs
 
-// What init and transform(element) of all elements come to by combine(T, T), which must be
-// associative; it need not be commutative. Otherwise as parallel_for. The elements of a part are
-// combined from the first to the last, then the parts in their order: so the same range and grain
-// give the same result, to the last bit of a floating point number, however many workers there are.
-// Grain by default: a 256th of the range, which does not depend on the workers either. T may be
-// move-only: what elements come to is moved on, never copied.
+// Returns `init` and the values transform(element) of all elements, combined by combine(T, T),
+// which must be associative but need not be commutative. Otherwise as parallel_for. The elements of
+// a part are combined from the first to the last, then the parts in their order. So the same range
+// and grain give the same result, to the last bit of a floating point number, for any number of
+// workers. Grain by default: a 256th of the range, which does not depend on the workers either. T
+// may be move-only: values are moved, never copied.
 //
 // Example:
 //     const std::vector<double> numbers{1, 2, 3};
@@ -133,9 +133,9 @@ requires jobs::parallel_range<Range> work<T> parallel_reduce(Range&& range, T in
   return jobs::run_reduction<T>(std::move(loop), std::move(init));
 }
 
-// Writes to `out`, which has random access and may be the range itself, what the elements up to
-// each one, itself included, come to by combine. Cut and combined as by parallel_reduce; each
-// element is looked at twice.
+// For each element, writes to `out` the combination of all elements up to and including it. `out`
+// must have random access and may be the range itself. Divided and combined as by parallel_reduce;
+// each element is read twice.
 //
 // Example:
 //     std::vector<int> numbers{1, 2, 3};

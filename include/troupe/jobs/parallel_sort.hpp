@@ -15,8 +15,8 @@ namespace troupe {
 
 namespace jobs {
 
-// Whatever the comparison says, also one that contradicts itself (<=, or numbers one of which is no
-// number), nothing outside of the range is touched, and they end: std::sort does not promise that.
+// Even if the comparison contradicts itself (<=, or NaN among the numbers), these functions touch
+// nothing outside of the range, and end. std::sort does not promise this.
 template <class Iterator, class Compare>
 void sort_few(Iterator first, Iterator last, const Compare& less) {
   if (first == last) return;
@@ -34,7 +34,7 @@ template <class Iterator, class Compare>
 void sort_alone(Iterator first, Iterator last, const Compare& less, int depth_left) {
   constexpr int few = 24;
   while (last - first > few) {
-    if (depth_left-- == 0) {  // bad luck with pivots
+    if (depth_left-- == 0) {  // the pivots were bad
       std::make_heap(first, last, std::cref(less));
       return std::sort_heap(first, last, std::cref(less));
     }
@@ -63,13 +63,14 @@ void sort_alone(Iterator first, Iterator last, const Compare& less, int depth_le
   sort_few(first, last, less);
 }
 
-// What lies in front of what is equal to the pivot, and what behind; each is still to be sorted.
+// The ends of the two sides: before, and after, the elements equal to the pivot. Each side still
+// has to be sorted.
 template <class Iterator>
 struct partitioned {
   Iterator left_end, right_begin;
 };
 
-// The median of nine elements as they lie, without moving any.
+// Takes as the pivot the median of nine elements, which it finds without moving any.
 template <class Iterator, class Compare>
 partitioned<Iterator> partition_around_median(Iterator first, Iterator last, const Compare& less) {
   const auto step = (last - first) / 9;
@@ -109,12 +110,12 @@ work<> run_sort(Iterator first, Iterator last, Compare less, std::size_t grain) 
 
 }  // namespace jobs
 
-// Sorts the range as std::sort does: equal elements come in any order, the same with any number of
-// workers. Needs no memory for elements. When a comparison throws, the elements are valid, and
-// otherwise as std::sort leaves them. When comparisons contradict each other (<=, or one of the
-// numbers is no number), they come in some order; nothing else is touched. The first step, a
-// partition, is one thread's: so sorting scales to some eight workers. Grain by default: a 64th of
-// the range, and 4096 at least. Otherwise as parallel_for.
+// Sorts the range as std::sort does: equal elements end in any order, but in the same order for any
+// number of workers. Needs no memory for elements. Errors: if a comparison throws, the elements are
+// valid, in an order as std::sort leaves them. If comparisons contradict each other (<=, or NaN
+// among the numbers), the elements end in some order, and nothing else is touched. The first step,
+// a partition, runs on one thread, so sorting scales to about eight workers. Grain by default: a
+// 64th of the range, at least 4096. Otherwise as parallel_for.
 //
 // Example:
 //     std::vector<int> numbers{3, 1, 2};
@@ -130,7 +131,7 @@ requires jobs::parallel_range<Range> work<> parallel_sort(Range&& range, Compare
   static_assert(!jobs::is_bit<std::ranges::range_reference_t<Range>>,
                 "troupe: parallel_sort: threads that write to neighbours in a std::vector<bool> "
                 "lose bits; use a std::vector<char>, or count");
-  constexpr std::size_t grain_min = 9;  // of which a median is taken
+  constexpr std::size_t grain_min = 9;  // a median of nine needs that many
   const auto count = static_cast<std::size_t>(std::ranges::size(range));
   const std::size_t grain = options.grain != 0 ? std::max(options.grain, grain_min)
                                                : std::max<std::size_t>(count / 64, 4096);

@@ -1,4 +1,4 @@
-// resource: a large value that nobody changes, and whose bytes count against a limit.
+// resource: a large immutable value whose bytes count against a limit.
 #pragma once
 
 #include <atomic>
@@ -18,11 +18,13 @@ namespace jobs {
 
 class memory_account;
 
-// What resources take of a runtime's limit: of the runtime whose jobs the calling thread runs, as
-// for lazies. Null without one, which is counted nowhere. The account outlives its runtime.
+// Charge bytes of a resource to a runtime's limit: that of the runtime whose jobs the calling
+// thread runs, as for lazies. Returns null without a runtime; the bytes are then not counted. The
+// account outlives its runtime.
 memory_account* charge(std::size_t bytes) noexcept;
 void discharge(memory_account& of, std::size_t bytes) noexcept;
-// The same. Throws usage_error for more than any process can have: sums of such would wrap round.
+// Returns `bytes`. Throws usage_error for more than any process can have, since sums of such
+// numbers would overflow.
 std::size_t check_bytes(std::size_t bytes);
 
 template <class Value>
@@ -38,21 +40,23 @@ constexpr std::size_t bytes_of(const Value& value) noexcept {
 
 }  // namespace jobs
 
-// A counted handle of a large value that is computed once, and read by many: the samples of a
-// sound, an image. Its bytes count against runtime_options::resource_bytes from when it is made
-// until the last handle goes, or gives it up by release().
+// A counted handle of a large value that is computed once and read by many, such as the samples of
+// a sound, or an image. Its bytes count against runtime_options::resource_bytes from its creation
+// until the last handle is destroyed or released.
 //
-// Past that limit what frees memory comes before what needs more: a lazy whose value is a resource
-// is not begun by a worker, until enough was freed or somebody wants it. Whoever wants it runs it,
-// limit or not: so nobody ever waits for memory, and nothing can deadlock; the limit is passed by
-// what is wanted at the same time. A lazy that makes a resource out of others, which it frees, is
-// no such one: say so, lazy(memory_use::frees, function). Any thread may hold handles; each handle
-// is one thread's.
+// Above that limit, work that frees memory runs before work that needs more: a worker does not
+// begin a lazy whose value is a resource until enough memory was freed, or until the lazy is
+// wanted. The thread that wants it runs it regardless of the limit. So no thread ever waits for
+// memory, and there can be no deadlock; values that are wanted at the same time may exceed the
+// limit. A lazy that makes a resource from others, and frees those, should say so:
+// lazy(memory_use::frees, function). Thread: handles may be on any thread; each handle belongs to
+// one thread at a time.
 //
 // Example:
 //     troupe::runtime rt({.resource_bytes = 64 << 20});
-//     auto noise = troupe::lazy([] { return troupe::resource(std::vector<float>(1'000'000, 0.5f));
-//     }); auto sum = troupe::lazy([noise] {
+//     auto noise =
+//         troupe::lazy([] { return troupe::resource(std::vector<float>(1'000'000, 0.5f)); });
+//     auto sum = troupe::lazy([noise] {
 //       float all = 0;
 //       for (const float one : *noise.get()) all += one;
 //       return all;
@@ -64,10 +68,10 @@ class resource {
  public:
   using value_type = T;
 
-  // An empty one.
+  // An empty handle.
   resource() noexcept = default;
-  // `bytes`: what it takes. By default its own size, and that of its elements if they lie side by
-  // side. Throws usage_error for more than 128 TiB.
+  // Takes a value. `bytes` is its size; by default the size of T, plus that of its elements if
+  // these are contiguous. Throws usage_error for more than 128 TiB.
   explicit resource(T value) : resource(std::move(value), 0) {}
   resource(T value, std::size_t bytes)
       : kept_(new kept{std::move(value), jobs::check_bytes(bytes)}) {
@@ -75,7 +79,7 @@ class resource {
     kept_->account = jobs::charge(kept_->bytes);
   }
   resource(const resource& other) noexcept : kept_(other.kept_) {
-    // order: relaxed  the caller holds it already
+    // order: relaxed  the caller already holds the value
     if (kept_ != nullptr) kept_->handles.fetch_add(1, std::memory_order_relaxed);
   }
   resource(resource&& other) noexcept : kept_(std::exchange(other.kept_, nullptr)) {}
@@ -85,7 +89,7 @@ class resource {
   }
   ~resource() { release(); }
 
-  // Throw usage_error when it is empty.
+  // Throw usage_error if the handle is empty.
   const T& operator*() const { return get(); }
   const T* operator->() const { return &get(); }
   const T& get() const {
@@ -94,13 +98,13 @@ class resource {
     return kept_->value;
   }
   explicit operator bool() const noexcept { return kept_ != nullptr; }
-  // What it counts; 0 when it is empty.
+  // The bytes that it counts; 0 if it is empty.
   std::size_t bytes() const noexcept { return kept_ == nullptr ? 0 : kept_->bytes; }
 
-  // Gives it up before the handle goes.
+  // Drops this handle's share of the value now.
   void release() noexcept {
     kept* const held = std::exchange(kept_, nullptr);
-    // order: acq_rel  what its holder did is seen by the one that frees it; pairs with itself
+    // order: acq_rel  the thread that frees the value sees what each holder did; pairs with itself
     if (held == nullptr || held->handles.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
     jobs::memory_account* const account = held->account;
     const std::size_t bytes = held->bytes;
@@ -118,10 +122,10 @@ class resource {
   kept* kept_ = nullptr;
 };
 
-// What a lazy does to memory, where its type does not say it.
+// How a lazy uses memory, if its type does not say so.
 enum class memory_use : std::uint8_t {
-  needs,  // more of it: the default of one whose value is a resource
-  frees,  // it holds resources that go with it: the default of all others
+  needs,  // it needs more memory: the default if its value is a resource
+  frees,  // it frees resources that it holds: the default for all others
 };
 
 namespace jobs {

@@ -1,5 +1,4 @@
-// shared_for and shared_reduce: plain loops that cost next to nothing until another worker has
-// nothing to do.
+// shared_for and shared_reduce: plain loops that cost almost nothing until another worker is idle.
 #pragma once
 
 #include <concepts>
@@ -20,7 +19,7 @@ namespace troupe {
 
 namespace jobs {
 
-// The elements of a range, or the numbers of an interval, by their index.
+// The elements of a range, or the numbers of an interval, by index.
 template <class First>
 struct elements_from {
   First first;
@@ -40,8 +39,8 @@ struct elements_from {
   }
 };
 
-// A small function of the loop's own, whose members the compiler may keep in registers: what others
-// are given refers to the caller's.
+// A small function, copied so that the compiler may keep its members in registers. Parts that are
+// given to other threads refer to the caller's function.
 template <class Function>
 class hot_copy {
  public:
@@ -130,7 +129,8 @@ struct shared_reduction final : shared_loop {
   static work<T> run_given(elements_from<First> all, std::size_t count, const Combine& combine,
                            const Transform& transform);
   static constexpr kind type{&give, &part_of<T>::free};
-  // In their order: what was given last comes first.
+  // Adds the parts' results in the order of their elements; the part that was given last comes
+  // first.
   template <class Sum>
   TROUPE_NOINLINE Sum add_given(Sum sum) {
     for (given_part* at = newest_given; at != nullptr; at = at->older)
@@ -143,13 +143,13 @@ struct shared_reduction final : shared_loop {
   const Transform& transforms;
 };
 
-// What run_shared_reduction does that begins a segment: out of its way, and by value, so that
-// nothing there needs an address.
+// The part of run_shared_reduction that begins a segment. It is a separate function with parameters
+// by value, so that no variable of run_shared_reduction needs an address.
 template <class T, class Sum, class First, class Combine, class Transform>
 Sum begin_shared_reduction(elements_from<First> all, std::size_t count, Sum init,
                            const Combine& combine, const Transform& transform);
 
-// Sum is T, or an optional one without a value.
+// Sum is T, or an optional T without a value.
 template <class T, class Sum, class First, class Combine, class Transform>
 TROUPE_INLINE_HERE Sum run_shared_reduction(const elements_from<First>& all, std::size_t count,
                                             Sum init, const Combine& combine,
@@ -163,7 +163,7 @@ TROUPE_INLINE_HERE Sum run_shared_reduction(const elements_from<First>& all, std
   const elements_from<First> elements = all;
   if (loop.run([&](std::size_t i) { add_to(sum, combine, std::invoke(mine.get(), elements[i])); }))
       [[unlikely]] {
-    const leaves_given at_end(loop);  // also when the sum's move throws
+    const leaves_given at_end(loop);  // also if the move of `sum` throws
     return loop.add_given(std::move(sum));
   }
   return sum;
@@ -189,33 +189,32 @@ work<T> shared_reduction<T, First, Combine, Transform>::run_given(elements_from<
 
 }  // namespace jobs
 
-// A loop in plain code that runs in the calling thread, from the first element to the last, and
-// that others join when they have nothing else to do: then they take half of what is left of it.
-// Meant for loops in loops and for recursion, at each node of which there may be one: as long as
-// nobody is idle one costs 5 to 20 ns, so that a program needs no cut-off below which it goes on by
-// plain calls. Of loops that lie in each other the outermost is shared first, since what is left of
-// it is the most.
+// A loop in plain code. It runs in the calling thread, from the first element to the last, until an
+// idle worker joins: that worker takes half of the remaining elements. It is meant for loops within
+// loops, and for recursion with a loop in each node. Cost: 5 to 20 ns as long as no worker is idle,
+// so a program needs no size limit below which it uses plain loops. Of nested loops the outermost
+// is shared first, since it has the most work left.
 //
-// For plain code, posted procedures, lazies, and what these call, and works; in a handler it throws
-// usage_error: there co_await a work that calls it. It returns when all calls have; the thread
-// helps with this loop alone while others do the last of what they took, and then sleeps. It holds
-// its thread as other plain code does: nothing gives way to actors but what a parallel_for or a
-// fork around it begins anew, and a thread that has joined is held by what it took. Hold no lock
-// over it that the body wants. Without a runtime, in serial mode, and with stealing off it is a
-// plain loop.
+// Thread: plain code, posted procedures, lazies, functions that these call, and works; in a handler
+// it throws usage_error, so co_await a work that calls it. It returns when all calls have returned.
+// While other threads finish the parts that they took, the calling thread helps with this loop
+// only, and then sleeps. It occupies its thread like other plain code: actors run only where a
+// parallel_for or a fork around it begins a new part, and a thread that has joined is occupied by
+// the elements that it took. Hold no lock that the body wants. Without a runtime, in serial mode,
+// and with stealing off, it is a plain loop.
 //
-// If a call throws, no further one begins in this loop or in those inside of it, but for those that
-// come before the next look, every 10 to 40 µs; what others have begun is waited for, and the first
-// exception is thrown; they throw troupe::cancelled out of their own loops. So does a stop that
-// discards, the end of who waits for a work, and the outermost fork around it when another part of
-// that fails; when a part of an inner fork does, the loops of its other parts go on to their end.
-// The body is called as a const object, by several threads at once.
+// Errors: if a call throws, no new call begins in this loop and in the loops inside it, except for
+// calls before the next check, every 10 to 40 µs. The loop waits for parts that other threads have
+// begun, whose own loops throw troupe::cancelled, and then throws the first exception. The same
+// happens at a stop that discards, at the end of the caller that waits for a work, and if the
+// outermost fork around the loop fails in another part. If an inner fork fails, the loops in its
+// other parts run to their end. The body is called as a const object, by several threads at once.
 //
 // Example:
 //     void visit(const std::vector<std::vector<int>>& below, int node, std::atomic<long>& sum) {
 //       sum += node;
-//       troupe::shared_for(below[static_cast<std::size_t>(node)], [&](int child) { visit(below,
-//       child, sum); });
+//       troupe::shared_for(below[static_cast<std::size_t>(node)],
+//                          [&](int child) { visit(below, child, sum); });
 //     }
 //     int main() {
 //       const troupe::runtime rt;
@@ -240,8 +239,9 @@ requires jobs::parallel_range<Range> TROUPE_INLINE void shared_for(Range&& range
   jobs::run_shared_for(all, static_cast<std::size_t>(std::ranges::size(range)), body);
 }
 
-// The same for the numbers from first to last, which is not one of them, in the common type of
-// both. Throws usage_error when that is unsigned and the first is negative, and less than the last.
+// The same for the numbers from `first` up to but not including `last`, in the common type of both.
+// Throws usage_error if that type is unsigned, `first` is negative, and `first` is less than
+// `last`.
 //
 // Example:
 //     std::vector<int> squares(10);
@@ -260,16 +260,16 @@ TROUPE_INLINE void shared_for(First first, Last last, const Body& body) {
   jobs::run_shared_for(jobs::elements_from<index>{all.first}, all.count, body);
 }
 
-// As shared_for, and gives what init and transform(element) of all elements come to by combine(T,
-// T), which must be associative; it need not be commutative. Where the range is cut depends on who
-// is idle: with numbers of floating point the last bits may differ from run to run, where
-// parallel_reduce's do not.
+// As shared_for; returns `init` and the values transform(element) of all elements, combined by
+// combine(T, T), which must be associative but need not be commutative. The points at which the
+// range is divided depend on which workers are idle. So the last bits of a floating point result
+// may differ from run to run; those of parallel_reduce do not.
 //
 // Example:
 //     long fib(int n) {
 //       if (n < 2) return n;
-//       return troupe::shared_reduce(1, 3, 0L, std::plus(), [n](int less) { return fib(n - less);
-//       });
+//       return troupe::shared_reduce(1, 3, 0L, std::plus(),
+//                                    [n](int less) { return fib(n - less); });
 //     }
 //     int main() {
 //       const troupe::runtime rt;

@@ -1,15 +1,18 @@
-// shared_loop: a plain loop on a thread's stack, whose rest others may take while it runs. The
-// library's own; users meet shared_for and shared_reduce.
+// shared_loop: a plain loop on a thread's stack, whose remaining numbers other threads may take
+// while it runs. For the library's own use; users meet shared_for and shared_reduce.
 //
-// A loop is a record on the stack of who runs it, in a list from the innermost to the outermost.
-// While nobody looks at the list a loop is as dear as its record. About every 20 µs a thread looks
-// at the clock; has it nothing in its deque that others could take, it gives half of what is left
-// of its outermost loop that has some left (docs/protocols/fork_join.md, "Shared loops"). Owner:
-// the thread. Invariants
-//   S1  each number is begun once: by the owner, or as part of what it gave.
-//   S2  a loop ends behind all that it gave.
-//   S3  of two loops of a segment that have given, the outer one did so first.
-//   S4  a thread has given one part at most that lies in its deque.
+// A loop is a record on the stack of the thread that runs it, in a list from the innermost to the
+// outermost. While nobody reads the list, a loop costs only its record. About every 20 µs a thread
+// checks the clock. If its deque then has no part that other threads could take, it gives away half
+// of the remaining numbers of its outermost loop that has some (docs/protocols/fork_join.md,
+// "Shared loops").
+//
+// Owner: the thread.
+// Invariants
+//   S1  each number is begun once: by the owner, or in a part that the owner gave away.
+//   S2  a loop ends after all parts that it gave away.
+//   S3  of two loops of a segment that have given parts, the outer one did so first.
+//   S4  at most one part that a thread gave lies in its deque.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +34,8 @@ struct loop_segment;
 struct loop_tree;
 struct shared_loop;
 
-// What a thread has on its stack (waiting.hpp); and where it waits, once it has.
+// The innermost frame on a thread's stack (waiting.hpp), and where the thread waits, once it has
+// waited.
 struct own_stack {
   const frame* top = nullptr;
   waiting_thread* thread = nullptr;
@@ -43,16 +47,16 @@ inline constexpr char no_frame = 0;
 // The loops on a thread's stack.
 struct own_loops {
   shared_loop* innermost = nullptr;
-  // the loops that were begun in the same fork frame or job; others lie in others
+  // the loops that were begun in the same fork frame or job; other loops are in other segments
   loop_segment* segment = nullptr;
-  const void* frame = &no_frame;  // on top of which it was begun
-  std::int32_t left = 0;          // loops and rounds until the next look at the clock
-  std::int32_t looks_after = 1;   // so many, as a rule
-  std::size_t round = 1;          // numbers that a loop runs without a count
+  const void* frame = &no_frame;  // the frame on top of which the segment was begun
+  std::int32_t left = 0;          // loops and rounds until the next check of the clock
+  std::int32_t looks_after = 1;   // the usual number of these
+  std::size_t round = 1;          // numbers that a loop runs in one round
 };
 extern constinit thread_local own_loops loops_here [[gnu::tls_model("initial-exec")]];
 
-// What a loop gave: its numbers up to `end`. Those that it gave next lie before them.
+// A part that a loop gave: its numbers up to `end`. Parts that were given later lie before them.
 struct given_part {
   given_part* older = nullptr;
   fork_frame* part = nullptr;
@@ -60,7 +64,7 @@ struct given_part {
 };
 
 struct shared_loop {
-  // What is not of the loop's own type. give: null when memory is out.
+  // The functions that depend on the loop's own type. give: returns null if memory is out.
   struct kind {
     given_part* (*give)(shared_loop&, std::size_t first, std::size_t last) noexcept;
     void (*free)(given_part&) noexcept;
@@ -70,10 +74,10 @@ struct shared_loop {
   shared_loop(const shared_loop&) = delete;
   shared_loop& operator=(const shared_loop&) = delete;
 
-  // Calls step(i) for each number that is left to this thread, and returns when all that others
-  // took has been done: true if there was some; then leave() is to be called. Throws what was
-  // thrown first. No destructor does that: where loops are nodes of a recursion, the compiler puts
-  // some levels of it into one function if they are small.
+  // Calls step(i) for each number that this thread keeps, and returns when all given parts are
+  // done. Returns true if there were any; the caller must then call leave(). Throws the first
+  // exception. No destructor does this: where loops are nodes of a recursion, the compiler inlines
+  // several levels of it into one function only if they are small.
   template <class Step>
   TROUPE_INLINE bool run(const Step& step) {
     own_loops& here = loops_here;
@@ -97,25 +101,25 @@ struct shared_loop {
     loops_here.innermost = outer;
     return false;
   }
-  // It ends, and frees what was given.
+  // Ends the loop, and frees the given parts.
   void leave() noexcept;
 
-  std::size_t next = 0;  // from here to the end nothing has begun
+  std::size_t next = 0;  // the numbers from here to `end` have not begun
   std::size_t stop;      // of this round
   std::size_t end;
-  shared_loop* outer;         // of the same segment, or null
-  loop_tree* tree = nullptr;  // of what it gave, and then:
+  shared_loop* outer;         // in the same segment, or null
+  loop_tree* tree = nullptr;  // of the given parts; if not null, then also:
   given_part* newest_given;   // kept until the loop ends
   const kind& type;
 
  private:
-  // Read each time: a loop that has it in a register, and reads it again behind each call, is the
-  // slower one.
+  // Reads `stop` from memory each time. A loop that keeps it in a register, and reloads it after
+  // each call, is slower.
   TROUPE_INLINE std::size_t stop_now() const noexcept {
     return *const_cast<const volatile std::size_t*>(&stop);
   }
-  // The numbers of this round have begun. True when there are more, maybe such as were given and
-  // nobody took.
+  // The numbers of this round have begun. Returns true if there are more, perhaps from parts that
+  // were given and that no thread took.
   bool go_on();
   static void look();  // throws cancelled
   bool take_back() noexcept;
@@ -125,7 +129,7 @@ struct shared_loop {
   void throw_first();
 };
 
-// Leaves one that has given.
+// Calls leave() of a loop that has given parts.
 struct leaves_given {
   explicit leaves_given(shared_loop& loop) noexcept : of(loop) {}
   leaves_given(const leaves_given&) = delete;
@@ -134,10 +138,9 @@ struct leaves_given {
   shared_loop& of;
 };
 
-// Whether loops that begin now belong to those on this stack.
+// Whether a loop that begins now belongs to the loops on this stack.
 TROUPE_INLINE bool in_segment() noexcept { return loops_here.frame == this_stack.top; }
-// Else: begins a segment for what the function does. Throws usage_error in a handler;
-// std::bad_alloc.
+// If not: runs the function in a new segment. Throws usage_error in a handler; std::bad_alloc.
 void run_in_segment(void (*function)(void*), void* argument);
 
 template <class Function>
@@ -160,7 +163,7 @@ TROUPE_NOINLINE auto begin_segment(const Function& function) {
   if constexpr (!std::is_void_v<value>) return std::move(*one.given);
 }
 
-// What a loop of this result gave, a work; there it comes to T.
+// A given part of a loop with results of type T: a work.
 template <class T>
 struct part_of final : given_part {
   explicit part_of(work<T>&& begins) noexcept : made(std::move(begins)) {

@@ -1,5 +1,5 @@
-// work<T>: a coroutine that computes, and fork: several of them at once, on as many threads as
-// there are.
+// work<T>: a coroutine that computes. fork: runs several works at once, on as many threads as there
+// are.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,7 @@ namespace jobs {
 [[noreturn]] void refuse_begun_work();
 [[noreturn]] void refuse_work_without_value();
 
-// What a work comes to, once; in the work, which lies where it is awaited.
+// The result of a work, set once. It lies in the work, which lies where it is awaited.
 template <class T>
 class work_cell {
  public:
@@ -52,7 +52,8 @@ class work_cell {
     }
     there_ = true;
   }
-  // What the other one has, if anything, which then has nothing. Here is nothing yet.
+  // Moves the other cell's value here, if it has one; the other cell is then empty. This cell must
+  // be empty.
   void move_from(work_cell& other) noexcept(moves_safely) {
     if (!other.there_) return;
     std::construct_at(&value_, std::move(other.value_));
@@ -79,10 +80,11 @@ class work_cell {
 template <class T>
 inline constexpr bool is_fork<work<T>> = true;
 
-// Frames come from the block pool, as tasks' do. Here without a call, by which a fork becomes a
-// tenth cheaper, where no address of a thread-local is kept over a suspension: g++ resumes a
-// coroutine by calling one function from its start, so that what that has computed ends with it.
-// Clang splits it up after such computations were moved.
+// Coroutine frames come from the block pool, like those of tasks. With g++ they are allocated
+// inline here, which makes a fork a tenth cheaper. That is safe where no address of a thread-local
+// is kept across a suspension: g++ resumes a coroutine by a call of one function from its start, so
+// values that were computed before the suspension are gone. Clang splits the coroutine after such
+// computations were moved.
 #if defined(__clang__)
 inline void* allocate_work(std::size_t bytes) { return tasks::allocate_frame(bytes); }
 inline void deallocate_work(void* frame, std::size_t bytes) noexcept {
@@ -133,16 +135,16 @@ struct work_promise<void> final : work_promise_base {
 template <class T>
 using unit_of = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
 
-// Between the library's own parts.
+// Access for other parts of the library; not for users.
 struct work_access {
-  // The caller runs it, and it frees itself.
+  // The caller must run the coroutine, which frees itself.
   template <class T>
   static fork_frame& begin(work<T>& of) noexcept {
     of.unbegun_ = false;
     of.handle_.promise().cell = &of.cell_;
     return of.handle_.promise();
   }
-  // After begin(), before it has ended.
+  // Only after begin() and before the end of the work.
   template <class T>
   static fork_frame& fork_frame_of(const work<T>& of) noexcept {
     return of.handle_.promise();
@@ -157,7 +159,7 @@ struct work_access {
   }
 };
 
-// A fork where it lies: in the frame of who awaits it.
+// The awaiter of a fork that stays where it is: in the frame of the coroutine that awaits it.
 template <class Fork>
 struct fork_awaiter {
   Fork& of;
@@ -170,8 +172,8 @@ struct fork_awaiter {
   TROUPE_INLINE decltype(auto) await_resume() { return of.await_resume(); }
 };
 
-// What co_await gets of a work or of a fork. It lies in the frame of who awaits it, or on the stack
-// of who blocks in get().
+// The awaitable of a work or of a fork. It lies in the frame of the coroutine that awaits it, or on
+// the stack of the thread that blocks in get().
 template <bool Alone, class... T>
 class fork_of {
  public:
@@ -229,8 +231,8 @@ class fork_of {
 template <bool Alone, class... T>
 inline constexpr bool is_fork<fork_of<Alone, T...>> = true;
 
-// The same of a number that the program finds out. Works is a vector, whose values are given
-// together, or a span, in which they stay.
+// The same for a number of works that is known only at run time. Works is a vector, whose values
+// are returned together, or a span, in which the values stay.
 template <class T, class Works>
 class fork_of_many {
  public:
@@ -290,24 +292,25 @@ inline constexpr bool is_fork<fork_of_many<T, Works>> = true;
 
 }  // namespace jobs
 
-// A lazy coroutine that computes: it runs when it is awaited, or when get() is called, and may fork
-// into others, which any worker runs beside it, and whoever waits for it. Move-only; awaited once.
-// It may go on on another thread after each co_await, so a thread-local, or a mutex that is held
-// over one, is a mistake. It awaits works, forks and the parallel algorithms (parts.hpp) only: what
-// waits for anything else is a task, which hands its values in.
+// A lazy coroutine that computes. It runs when it is awaited, or when get() is called, and may fork
+// into other works, which any worker may run in parallel. Move-only; awaited once. After each
+// co_await it may continue on another thread, so it must not use a thread-local, or hold a mutex,
+// across one. It awaits only works, forks and the parallel algorithms (parts.hpp); a task waits for
+// all other things, and passes the values in.
 //
-// Where it runs: awaited in another work, on that one's stack, like a call. Awaited in a handler or
-// a task, which is suspended and holds no thread, on the workers of the runtime, in slices of half
-// a millisecond, so that actors run meanwhile. get() is for plain code, posted procedures and
-// lazies: the calling thread takes part, in nothing but this work, and sleeps only while others run
-// what is left of it; usage_error in a handler. The workers that help are those of the runtime of
-// the posted procedure or blocking call, or that the thread made last; without a runtime all runs
-// in the calling thread.
+// Thread: awaited in another work, it runs on that work's stack, like a call. Awaited in a handler
+// or a task, which is suspended and blocks no thread, it runs on the workers of the runtime, in
+// slices of half a millisecond, so that actors run in between. get() is for plain code, posted
+// procedures and lazies: the calling thread takes part, in this work only, and sleeps only while
+// other threads run the remaining parts; usage_error in a handler. The workers that help are those
+// of the runtime of the posted procedure or blocking call, or of the runtime that the thread
+// created last; without a runtime all runs in the calling thread.
 //
-// An exception reaches who awaits it. Depth: as deep as memory allows; the stack is bounded. Cost:
-// about 10 ns, a frame from the block pool. A stop that discards, and the end of the actor that
-// waits, cancel it: what is not begun is dropped, each fork that comes throws troupe::cancelled. A
-// work that is never awaited is just destroyed. With g++ 12 the warnings of task hold here, too.
+// Cost: about 10 ns, and a frame from the block pool. Depth: limited only by memory; the stack is
+// bounded. Errors: an exception reaches the coroutine that awaits the work. A stop that discards,
+// or the end of the actor that waits, cancels the work: parts that have not begun are dropped, and
+// each later fork throws troupe::cancelled. Lifetime: a work that is never awaited is just
+// destroyed. With g++ 12 the warnings of task apply here too.
 //
 // Example:
 //     troupe::work<long> fib(int n) {
@@ -325,7 +328,8 @@ class [[nodiscard]] work {
   using value_type = T;
   using promise_type = jobs::work_promise<T>;
 
-  // A value that it has goes with it. Not while it runs: fork(span) knows where it lies.
+  // A value moves with the work. Do not move a work while it runs: fork(span) refers to its
+  // address.
   work(work&& other) noexcept(jobs::work_cell<T>::moves_safely) { move_from(other); }
   work& operator=(work&& other) noexcept(jobs::work_cell<T>::moves_safely) {
     if (this == &other) return *this;
@@ -337,7 +341,7 @@ class [[nodiscard]] work {
     if (unbegun_) handle_.destroy();
   }
 
-  // Blocks until it is done. Throws its exception; usage_error in a handler; std::bad_alloc.
+  // Blocks until the work is done. Throws its exception; usage_error in a handler; std::bad_alloc.
   T get() && {
     check();
     return jobs::fork_of<true, T>(std::move(*this)).get();
@@ -346,13 +350,13 @@ class [[nodiscard]] work {
     check();
     return jobs::fork_of<true, T>(std::move(*this));
   }
-  // Throws usage_error when it was moved from, or has begun.
+  // Throws usage_error if the work was moved from or has begun.
   void check() const {
     if (!unbegun_) [[unlikely]]
       jobs::refuse_begun_work();
   }
-  // The value that fork(span) has given it. usage_error when it has none: not yet, it threw or was
-  // dropped, or it was moved from.
+  // The value that fork(span) has left here. Throws usage_error if there is none: the work has not
+  // run yet, it threw or was dropped, or it was moved from.
   T take() {
     if (!cell_.there()) [[unlikely]]
       jobs::refuse_work_without_value();
@@ -363,7 +367,8 @@ class [[nodiscard]] work {
   friend promise_type;
   friend jobs::work_access;
   explicit work(std::coroutine_handle<promise_type> handle) noexcept : handle_(handle) {
-    // What else a frame starts with is two pointers: so a part is found without its type.
+    // A coroutine's frame begins with two pointers before the promise. So code that does not know
+    // the type of a part can find its promise.
     static_assert(alignof(promise_type) <= 2 * sizeof(void*),
                   "troupe: work: its value is over-aligned; put it into a std::unique_ptr");
   }
@@ -379,16 +384,17 @@ class [[nodiscard]] work {
   jobs::work_cell<T> cell_;
 };
 
-// Runs the works at once, and gives all their values (std::monostate for void) when the last one
-// has ended. The first is run here, like a call, then the next one that no other thread has taken,
-// and so on: the last are the first to be taken. If one throws, those that nobody has begun are
-// dropped, those that run throw troupe::cancelled at their next fork, and the first exception is
-// thrown when all have ended. co_await it in a work or a task, or block in get(). Cost: about 5 ns
-// more than the works. Throws usage_error for a work that was moved from, and when it is awaited
-// again.
+// Runs the works in parallel, and returns all their values (std::monostate for void) when the last
+// one has ended. The first runs on the calling thread, like a call; then the next one that no other
+// thread has taken, and so on. Other threads take the last ones first. co_await it in a work or a
+// task, or block in get(). Cost: about 5 ns more than the works.
 //
-// A vector gives a vector. A span leaves the values in the works, also when one of them throws:
-// then take() gives each.
+// Errors: if one throws, works that no thread has begun are dropped, running ones throw
+// troupe::cancelled at their next fork, and the first exception is thrown when all have ended.
+// usage_error for a work that was moved from, and for a fork that is awaited a second time.
+//
+// A vector of works gives a vector of values. With a span the values stay in the works, also if one
+// of them throws; then take() gives each value.
 //
 // Example:
 //     troupe::work<int> square(int n) { co_return n * n; }

@@ -1,11 +1,13 @@
-// work_deque: the parts of forks that one thread has begun and that nobody has begun to run.
+// work_deque: the parts of forks that one thread has put aside and that no thread has begun.
 //
-// The owner works at the new end without locked instructions, thieves take the oldest, one at a
-// time. A ring that doubles; it never shrinks. The library's own. Owner: one thread. Thieves: any.
+// The owner works at the new end without locked instructions; thieves take the oldest, one at a
+// time. The deque is a ring that doubles when full and never shrinks. For the library's own use.
+// Owner: one thread. Thieves: any.
+//
 // Invariants
-//   D1  what was pushed is given once: to the owner, or to a thief.
-//   D2  what was pushed is seen whole by the thief that gets it.
-//   D3  a slot is written only when no thief may read it.
+//   D1  each pushed part is given once: to the owner, or to a thief.
+//   D2  the thief that gets a part sees all that was written before the push.
+//   D3  a slot is written only while no thief may read it.
 // Rejected: Chase-Lev (a fence for each pop); job_queue (a lock, however cheap, for each push and
 // pop). Proof sketch and the losing interleavings: docs/protocols/fork_join.md.
 #pragma once
@@ -19,23 +21,23 @@
 
 namespace troupe::jobs {
 
-// Atomics is base::std_atomics, or has its face.
+// Atomics is base::std_atomics, or has the same interface.
 template <class Item, class Atomics>
 class work_deque {
  public:
-  // a power of two
+  // must be a power of two
   explicit work_deque(std::size_t room_at_first = 256) noexcept : room_at_first_(room_at_first) {}
   work_deque(const work_deque&) = delete;
   work_deque& operator=(const work_deque&) = delete;
 
-  // Owner: room for so many pushes. False when memory is out.
+  // Owner: makes space for that many pushes. Returns false if memory is out.
   [[nodiscard]] TROUPE_INLINE bool reserve(std::size_t pushes) noexcept {
     // order: relaxed  the owner's own
     return ends_.load(std::memory_order_relaxed) + static_cast<index>(pushes) <= limit_ ||
            make_room(static_cast<index>(pushes));
   }
 
-  // Owner, with room.
+  // Owner: only after reserve().
   TROUPE_INLINE void push(Item& one) noexcept {
     const index end = ends_.load(std::memory_order_relaxed);  // order: relaxed  the owner's own
     slots_[static_cast<std::size_t>(end) & mask_] = &one;
@@ -43,11 +45,11 @@ class work_deque {
     ends_.store(end + 1, std::memory_order_release);
   }
 
-  // Owner: the newest, or null.
+  // Owner: takes the newest part; null if there is none.
   TROUPE_INLINE Item* pop() noexcept {
     // order: relaxed  the owner's own
     const index last = ends_.load(std::memory_order_relaxed) - 1;
-    // order: release  a thief that reads this one sees the slots below it (D2); pairs with
+    // order: release  a thief that reads this value sees the slots below it (D2); pairs with
     // steal/acquire
     ends_.store(last, std::memory_order_release);
     if (light_) [[likely]] {
@@ -55,14 +57,15 @@ class work_deque {
     } else {
       Atomics::full_fence();
     }
-    // order: acquire  behind the fence: either this sees the thief, or the thief sees the end (D1);
-    // and one that has put the part back is done with it; pairs with steal/release
+    // order: acquire  after the fence: either this sees the thief, or the thief sees the end (D1);
+    // and a thief that has put the part back no longer uses it; pairs with steal/release
     if (begins_.load(std::memory_order_acquire) <= last) [[likely]]
       return slots_[static_cast<std::size_t>(last) & mask_];
     return pop_last(last);
   }
 
-  // A thief: the oldest, if `wants` it; or null. It is asked while nobody else can take the part.
+  // Thief: takes the oldest part if `wants` accepts it, or returns null. No other thread can take
+  // the part while `wants` is called.
   template <class Wants>
   Item* steal(const Wants& wants) noexcept {
     if (count() == 0) return nullptr;
@@ -77,22 +80,22 @@ class work_deque {
       one = slots_[static_cast<std::size_t>(begin) & mask_];
       if (!wants(*one)) one = nullptr;
     }
-    // order: release  done with the part; pairs with pop/acquire. The owner that saw the other
-    // value looks under the lock
+    // order: release  the thief no longer uses the part; pairs with pop/acquire. An owner that saw
+    // the other value reads it again under the lock
     if (one == nullptr) begins_.store(begin, std::memory_order_release);
     unlock();
     return one;
   }
 
-  // A hint for all but the owner, who knows at least what it has pushed.
+  // A hint for all threads but the owner; the owner sees at least what it has pushed.
   std::size_t count() const noexcept {
     // order: relaxed (both)  a hint
     const index left =
         ends_.load(std::memory_order_relaxed) - begins_.load(std::memory_order_relaxed);
     return left > 0 ? static_cast<std::size_t>(left) : 0;
   }
-  // Owner: nothing is left. Unlike count() it does not miss a part that a thief is looking at and
-  // puts back.
+  // Owner: whether no part is left. Unlike count(), it does not miss a part that a thief examines
+  // and puts back.
   bool is_empty() noexcept {
     if (count() != 0) return false;
     lock();
@@ -102,14 +105,14 @@ class work_deque {
     unlock();
     return none;
   }
-  // Owner: what was pushed from now on lies above this.
+  // Owner: parts that are pushed from now on lie above this mark.
   // order: relaxed  the owner's own
   std::int64_t mark() const noexcept { return ends_.load(std::memory_order_relaxed); }
 
  private:
   using index = std::int64_t;
 
-  // Nobody, or a thief at its work, has what the owner wants.
+  // The part that the owner wants was taken, or a thief is examining it.
   TROUPE_NOINLINE Item* pop_last(index last) noexcept {
     lock();
     Item* one = nullptr;
@@ -117,15 +120,15 @@ class work_deque {
     if (begins_.load(std::memory_order_relaxed) <= last) {
       one = slots_[static_cast<std::size_t>(last) & mask_];
     } else {
-      // order: relaxed  as it was: nothing is published
+      // order: relaxed  the former value: nothing is published
       ends_.store(last + 1, std::memory_order_relaxed);
     }
     unlock();
     return one;
   }
 
-  // The owner counts with the oldest as it was here: what a thief has taken since may still be read
-  // by it (D3).
+  // The owner counts from the oldest part at this moment: a thief may still read parts that it has
+  // taken since (D3).
   TROUPE_NOINLINE bool make_room(index pushes) noexcept {
     lock();
     const index begin = begins_.load(std::memory_order_relaxed);  // order: relaxed  under the lock
@@ -162,8 +165,8 @@ class work_deque {
   void unlock() noexcept { locked_.store(0, std::memory_order_release); }
 
   using slot = typename Atomics::template guarded<Item*>;
-  typename Atomics::template atomic<index> ends_{0};  // owner's; both grow for ever
-  // owner's: how far the end may go without a look at the other
+  typename Atomics::template atomic<index> ends_{0};  // the owner's; both indices only grow
+  // owner's: how far the end may grow before the owner reads begins_ again
   index limit_ = 0;
   std::size_t mask_ = 0;
   std::unique_ptr<slot[]> slots_;
