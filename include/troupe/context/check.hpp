@@ -1,15 +1,15 @@
-// check: looks in checked builds for pointers that are about to outlive what they point to.
+// check: finds, in checked builds, pointers that would outlive their targets.
 #pragma once
 
 #include <cstddef>
 
 namespace troupe::contexts {
 
-// Looks at each word of an object for a pointer into a context that may end before the object:
-// another context's memory, or the same one's that is newer than a snapshot behind the object.
-// Throws foreign_context_error, which names both. What contexts have that something was persisted
-// in is let through, as is what lies behind a pointer. Does nothing but in checked builds of the
-// library. `what` is for the text.
+// Checks each word of an object for a pointer into a context that may end before the object: into
+// another context's memory, or into memory of the same context that is newer than a snapshot taken
+// after the object. Throws foreign_context_error, which names both. Not found: pointers into a
+// context in which something was persisted, and pointers behind another pointer. Does nothing
+// except in checked builds of the library. `what` is for the text.
 void check_references(const void* object, std::size_t bytes, const char* what);
 
 }  // namespace troupe::contexts

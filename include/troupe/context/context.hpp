@@ -1,4 +1,4 @@
-// context: a heap of its own for one piece of work: a callback, a turn, a connection.
+// context: a heap for one piece of work: a callback, a turn, a connection.
 #pragma once
 
 #include <atomic>
@@ -18,26 +18,26 @@
 
 namespace troupe {
 
-// Of one context.
+// Options of one context.
 //
 // Example:
 //     troupe::owned_context work = troupe::make_context({.bytes_max = 1 << 20, .name = "upload"});
 //     try { static_cast<void>(work->allocate(2 << 20)); }
 //     catch (const troupe::context_full& full) { std::cerr << full.what() << '\n'; }
 struct context_options {
-  // Bytes of blocks, of which the first has 4 KiB. What would exceed it throws context_full.
-  // Default: no limit.
+  // Maximum bytes of blocks; the first block has 4 KiB. An allocation beyond it throws
+  // context_full. Default: no limit.
   std::size_t bytes_max = SIZE_MAX;
-  // Bytes of blocks that a rollback leaves for what comes next; the others go back to the pool.
+  // Bytes of blocks that a rollback keeps for later allocations; the others go back to the pool.
   // Default 512 KiB.
   std::size_t retain_bytes = std::size_t{512} << 10;
-  // For the texts of errors. A literal: it is not copied. Default: none, the context's number says
-  // which it is.
+  // Used in the texts of errors. A literal: it is not copied. Default: none; the context's number
+  // then identifies it.
   const char* name = "";
 };
 
-// A context has reached its bytes_max. Nothing was allocated, and the context is as it was:
-// discard, or allow it more.
+// A context has reached its bytes_max. Nothing was allocated, and the context is unchanged. Remedy:
+// roll it back, or allow it more.
 class context_full : public std::bad_alloc {
  public:
   const char* what() const noexcept override {
@@ -48,8 +48,8 @@ class context_full : public std::bad_alloc {
 
 class snapshot;
 class owned_context;
-// Any thread. Cost: about 20 ns with its release. Throws std::bad_alloc; option_error when
-// bytes_max is less than a block.
+// Creates a context. Thread: any. Cost: about 20 ns, including its release. Throws std::bad_alloc;
+// option_error if bytes_max is less than a block.
 [[nodiscard]] owned_context make_context(const context_options& options = {});
 
 namespace contexts {
@@ -74,30 +74,33 @@ inline constexpr bool is_discarded<std::vector<T, std::pmr::polymorphic_allocato
 }  // namespace contexts
 
 // Whether objects of this class may be discarded with their memory, without a call of their
-// destructor. So it is for what is trivially destructible, and for std::pmr::string and
-// std::pmr::vector of such, which have nothing but memory of the context. Specialize it for a class
+// destructor. True for trivially destructible classes, and for std::pmr::string and
+// std::pmr::vector of such classes, which own only memory of the context. Specialize it for a class
 // of yours whose destructor only gives memory back to its std::pmr allocator.
 //
 // Example (declarations):
-//     struct path { std::pmr::vector<int> steps; using allocator_type =
-//     std::pmr::polymorphic_allocator<>; }; template <> inline constexpr bool
-//     troupe::discarded_with_context<path> = true;
+//     struct path {
+//       std::pmr::vector<int> steps;
+//       using allocator_type = std::pmr::polymorphic_allocator<>;
+//     };
+//     template <> inline constexpr bool troupe::discarded_with_context<path> = true;
 template <class T>
 inline constexpr bool discarded_with_context = contexts::is_discarded<T>;
 
-// Hands out memory by moving a pointer forward; all of it goes at once, when the context is
-// released or rolled back to a snapshot, whatever was allocated. deallocate() does nothing. It is a
-// std::pmr::memory_resource: give its address to std::pmr containers.
+// Allocates memory by advancing a pointer. All of it is freed at once, when the context is released
+// or rolled back to a snapshot; deallocate() does nothing. It is a std::pmr::memory_resource: pass
+// its address to std::pmr containers.
 //
-// Threads: one at a time, not always the same one. Who has only something persisted() may be on
-// any. Cost: about 1 ns to allocate; 4 KiB for a context that is made and little used, then blocks
-// of 16, 64, 256 KiB and 2 MiB. Errors: std::bad_alloc, or context_full; the context is then as it
-// was.
+// Thread: one at a time, not always the same one. A holder of a persisted object may be on any
+// thread. Cost: about 1 ns to allocate. Memory: 4 KiB for a context that is little used, then
+// blocks of 16, 64, 256 KiB and 2 MiB. Errors: std::bad_alloc, or context_full; the context is then
+// unchanged.
 //
 // Example:
 //     troupe::owned_context work = troupe::make_context();
-//     auto words = work->make<std::pmr::vector<std::pmr::string>>();  // all its memory, that of
-//     the strings too words->emplace_back("a word that is too long for the string itself");
+//     // all its memory is in the context, that of the strings too
+//     auto words = work->make<std::pmr::vector<std::pmr::string>>();
+//     words->emplace_back("a word that is too long for the string itself");
 //     troupe::snapshot before(*work);
 //     auto more = work->make<std::pmr::string>(1'000, 'x');
 //     work->rollback(before);  // `more` has gone, `words` has not
@@ -107,7 +110,7 @@ class context final : public std::pmr::memory_resource {
   context(const context&) = delete;
   context& operator=(const context&) = delete;
 
-  // Uninitialized. `alignment` is a power of two.
+  // Uninitialized memory. `alignment` is a power of two.
   [[nodiscard]] TROUPE_INLINE void* allocate(std::size_t bytes,
                                              std::size_t alignment = alignof(std::max_align_t)) {
 #if !TROUPE_PLAIN_BLOCKS && !(defined(TROUPE_CHECKED) && TROUPE_CHECKED)
@@ -121,10 +124,10 @@ class context final : public std::pmr::memory_resource {
     return allocate_slowly(bytes, alignment);
   }
 
-  // An object in the context. If T has std::pmr allocators it gets this context for them, and so
-  // have its parts. Its destructor is called when it is discarded, newest first, unless it is
-  // discarded_with_context. What the constructor throws is thrown, and its memory is discarded with
-  // the rest.
+  // Constructs an object in the context. If T takes a std::pmr allocator, it gets this context, and
+  // its parts do too. When the object is discarded, its destructor is called, newest object first,
+  // unless the class is discarded_with_context. If the constructor throws, the exception is passed
+  // on, and the memory is discarded with the rest.
   template <class T, class... Args>
   in_context<T> make(Args&&... args) {
     static_assert(std::is_object_v<T> && !std::is_array_v<T> && !std::is_const_v<T>,
@@ -149,20 +152,21 @@ class context final : public std::pmr::memory_resource {
     }
   }
 
-  // Discards all that was allocated since the snapshot: destructors are called, newest first,
-  // before any memory is used again. If something of that was persisted and is still held, all of
-  // it is left as it is, without a destructor called, for those who hold it; the context goes on in
-  // other memory, and the rollback is counted as kept. Snapshots taken since then cannot be rolled
-  // back to any more. Cost: a few nanoseconds, and the destructors. Throws usage_error: another
-  // context's snapshot, one that was rolled over, or in a destructor that a rollback calls.
+  // Discards everything that was allocated since the snapshot: destructors are called, newest
+  // first, before any of the memory is reused. If something of it was persisted and is still held,
+  // all of it stays unchanged for the holders, and no destructor is called; the context continues
+  // in other memory, and the rollback is counted as kept. Snapshots that were taken since then can
+  // no longer be used. Cost: a few nanoseconds, and the destructors. Throws usage_error for a
+  // snapshot of another context or one that was rolled over, and in a destructor that a rollback
+  // calls.
   void rollback(snapshot& to);
 
-  // Gives blocks that a rollback retained back to the pool: for a connection that is idle.
+  // Gives blocks that a rollback kept back to the pool. For an idle connection.
   void trim() noexcept;
 
-  // Of all blocks that it has now.
+  // Bytes of all its blocks.
   std::size_t bytes() const noexcept;
-  // Of the process; no two contexts have the same.
+  // Unique in the process.
   std::uint64_t number() const noexcept { return number_; }
   const char* name() const noexcept { return options_.name; }
 
@@ -197,24 +201,25 @@ class context final : public std::pmr::memory_resource {
   void take_block(std::size_t room);
   void trim_to(std::size_t total) noexcept;
 
-  std::byte* at_;  // what is handed out next, in block_
+  std::byte* at_;  // the next free byte, in block_
   std::byte* end_;
-  contexts::finalizer* finalizers_ = nullptr;  // of what has a destructor, newest first
-  contexts::keep* keeps_ = nullptr;            // of what was persisted since newest_
+  contexts::finalizer* finalizers_ = nullptr;  // of objects with a destructor, newest first
+  contexts::keep* keeps_ = nullptr;            // of objects that were persisted since newest_
   snapshot* newest_ = nullptr;
-  contexts::block* block_;  // the one in use; newer ones are retained for later
+  contexts::block* block_;  // the block in use; newer blocks are kept for later
   contexts::block* last_;   // the newest of these
   const context_options options_;
   const std::uint64_t number_;
-  std::atomic<std::uint32_t> shares_{1};  // by share_count: the owner's, and one for each keep
-  // in checked builds: the thread that has it as its current one
+  // used by share_count: one for the owner, and one for each keep
+  std::atomic<std::uint32_t> shares_{1};
+  // in checked builds: the thread whose current context this is
   std::atomic<const void*> runs_on_{nullptr};
   bool open_ = true;  // it has an owner
   bool discarding_ = false;
 };
 
-// Ends a context when it goes: all its memory is discarded, as by a rollback, in one step. Movable;
-// any thread. What something persisted holds stays until that goes.
+// Owns a context. Its destructor discards all the context's memory in one step, as by a rollback.
+// Movable. Thread: any. Memory of persisted objects stays as long as they are held.
 //
 // Example:
 //     troupe::owned_context work = troupe::make_context();
@@ -248,15 +253,16 @@ class owned_context {
   context* context_ = nullptr;
 };
 
-// The context of the work that this thread runs; null when it has none. The scheduler sets it for
-// actors and tasks that have one of their own (spawn_options::context), for submitted calls, and
-// for a connection's callbacks; context_scope does so for a stretch of plain code.
+// The context of the work that this thread runs; null if it has none. The scheduler sets it for
+// actors and tasks that have a context of their own (spawn_options::context), for submitted calls,
+// and for the callbacks of a connection; context_scope sets it for a scope in plain code.
 context* current_context() noexcept;
-// The same; throws usage_error when there is none.
+// The same; throws usage_error if there is none.
 context& this_context();
 
-// Makes a context this thread's current one until the end of the scope. Nested scopes are ended in
-// reverse. Not across a co_await, which may go on on another thread.
+// Makes a context the current one of this thread until the end of the scope. Nested scopes end in
+// reverse order. Do not use it across a co_await, since the coroutine may continue on another
+// thread.
 //
 // Example:
 //     troupe::owned_context work = troupe::make_context();
@@ -264,7 +270,7 @@ context& this_context();
 //     std::pmr::string text("allocated in the context", &troupe::this_context());
 class context_scope {
  public:
-  // Checked builds throw unguarded_error when another thread is in it.
+  // In checked builds, throws unguarded_error if another thread uses the context.
   explicit context_scope(context& here);
   context_scope(const context_scope&) = delete;
   context_scope& operator=(const context_scope&) = delete;
@@ -275,12 +281,12 @@ class context_scope {
   context& here_;
 };
 
-// Of all contexts of the process; exact when none is made or released meanwhile.
+// Numbers over all contexts of the process; exact while none is created or released.
 struct context_counters {
   std::int64_t active = 0;     // contexts that have an owner
-  std::int64_t persisted = 0;  // contexts that have none any more, but something persisted
+  std::int64_t persisted = 0;  // contexts without an owner that are kept by persisted objects
   std::int64_t bytes = 0;      // of the blocks of all these
-  // rollbacks and releases so far that left memory to something persisted
+  // rollbacks and releases so far that left memory to persisted objects
   std::int64_t rollbacks_kept = 0;
 };
 context_counters count_contexts();

@@ -11,15 +11,17 @@ class context;
 template <class T>
 struct is_sendable;
 
-// The object goes with its context, or by a rollback; so the handle stays where it was made: it can
-// be neither copied, moved, kept in a container nor sent. What is to live longer is persisted or
-// promoted (troupe/context/persist.hpp), which says what that costs. A function that uses the
-// object takes `in_context<T>&` or `T&`.
+// The object is destroyed with its context, or by a rollback. So the handle must stay where it was
+// made: it cannot be copied, moved, stored in a container, or sent. To let an object live longer,
+// persist or promote it (troupe/context/persist.hpp). A function that uses the object takes
+// `in_context<T>&` or `T&`.
 //
 // Example:
 //     troupe::owned_context work = troupe::make_context();
-//     auto name = work->make<std::pmr::string>("a name that is longer than a string holds by
-//     itself"); troupe::persisted<std::pmr::string> kept = troupe::persist(name); work.release();
+//     auto name =
+//         work->make<std::pmr::string>("a name that is longer than a string holds by itself");
+//     troupe::persisted<std::pmr::string> kept = troupe::persist(name);
+//     work.release();
 //     std::cout << *kept << '\n';
 template <class T>
 class in_context {

@@ -1,8 +1,8 @@
-// owner_of: which context a pointer's memory belongs to.
+// owner_of: finds the context that owns the memory at a pointer.
 //
-// Context memory lies in chunks of 2 MiB, aligned to their size. The first page of a chunk says for
-// each of its pages which context has it. One bit for each 2 MiB of the address space says where
-// chunks are, so that any pointer may be asked about.
+// Context memory lies in chunks of 2 MiB, aligned to their size. The first page of a chunk says
+// which context owns each of its pages. A bitmap with one bit for each 2 MiB of the address space
+// says where chunks are, so the question may be asked about any pointer.
 #pragma once
 
 #include <array>
@@ -29,30 +29,31 @@ inline constexpr std::uintptr_t chunks_max = std::uintptr_t{1} << (address_bits 
 
 // The first page of a chunk.
 struct chunk_head {
-  std::array<std::atomic<context*>, chunk_pages> owners;  // of each page; null: nobody's now
+  std::array<std::atomic<context*>, chunk_pages> owners;  // of each page; null: no owner now
 };
 static_assert(sizeof(chunk_head) == page_bytes);
 
-// A bit for each chunk of the address space: 8 MiB of zero pages that cost nothing until they are
-// used. Read and written as atomics only.
+// One bit for each chunk of the address space: 8 MiB of zero pages that cost nothing until they are
+// used. Accessed only as atomics.
 using chunk_map = std::uint64_t[chunks_max / 64];
 extern chunk_map chunks_here;
 
 inline bool is_chunk(chunk_map& map, std::uintptr_t chunk) noexcept {
   if (chunk >= chunks_max) return false;
-  // order: relaxed  whoever has a pointer into a chunk was given it after the chunk was entered
+  // order: relaxed  a thread got its pointer into a chunk after the chunk was entered
   return (std::atomic_ref(map[chunk / 64]).load(std::memory_order_relaxed) >> (chunk % 64) & 1) !=
          0;
 }
 
-// For what is not in a chunk, or behind the first 2 MiB of a larger one.
+// For an address that is not in a chunk, or that lies after the first 2 MiB of a larger chunk.
 context* owner_elsewhere(std::uintptr_t address) noexcept;
 
 }  // namespace contexts
 
-// The context that has the memory at `address`, or null: what lies elsewhere, or was given back.
-// Any thread, any pointer but one into memory that is being given back just now. What something
-// persisted keeps belongs to its context still. Cost: about 1 ns: a mask and a load, after one bit.
+// The context that owns the memory at `address`; null if none does, or if the memory was given
+// back. Memory that is kept by a persisted object still belongs to its context. Thread: any. Any
+// pointer is allowed, except into memory that is being given back at this moment. Cost: about 1 ns:
+// a mask and a load, after the test of one bit.
 //
 // Example:
 //     troupe::owned_context work = troupe::make_context();
@@ -65,7 +66,7 @@ inline context* owner_of(const void* address) noexcept {
     return contexts::owner_elsewhere(at);
   const auto* head =
       reinterpret_cast<const contexts::chunk_head*>(at & ~(contexts::chunk_bytes - 1));
-  // order: relaxed  as above: the page was given out before the pointer was
+  // order: relaxed  as above: the page got its owner before the pointer existed
   return head->owners[(at >> contexts::page_shift) % contexts::chunk_pages].load(
       std::memory_order_relaxed);
 }

@@ -1,4 +1,4 @@
-// persist: keeps what lives in a context alive for those who hold it, counted.
+// persist: keeps an object in a context alive as long as it is held, by a count.
 #pragma once
 
 #include <atomic>
@@ -19,16 +19,16 @@ struct is_sendable;
 
 namespace contexts {
 
-// What counts those who hold something.
+// Counts the holders of something.
 struct share {
   explicit share(void (*when_free)(share&) noexcept) noexcept : free(when_free) {}
   void add() noexcept;
-  void drop() noexcept;  // frees with the last one
+  void drop() noexcept;  // frees with the last holder
   std::atomic<std::uint32_t> count{1};
   void (*const free)(share&) noexcept;
 };
 
-// With a share for the caller.
+// Each returns a share for the caller.
 share& keep_whole(context& of);
 share& keep_since_snapshot(context& of);
 bool is_since_snapshot(const context& of, const void* object) noexcept;
@@ -42,20 +42,25 @@ struct persisting {
 
 }  // namespace contexts
 
-// What was persisted: constant from then on, for several threads may have it. Copyable, may be
-// sent; any thread. The last copy lets the memory go, and if the context has discarded it
-// meanwhile, calls the destructors there and then.
+// A persisted object. It is constant, since several threads may hold it. Copyable, may be sent.
+// Thread: any. Lifetime: the last copy frees the memory; if the context has discarded the object
+// meanwhile, the last copy also calls the destructors, on its own thread.
 //
 // Example:
-//     struct Reader { void read(troupe::persisted<std::pmr::string> text) { std::cout << *text <<
-//     '\n'; } }; troupe::runtime rt; auto reader = rt.spawn<Reader>(); troupe::owned_context work =
-//     troupe::make_context();
-//     reader.tell<&Reader::read>(troupe::persist(work->make<std::pmr::string>("longer lived than
-//     its context"))); work.release(); rt.run();
+//     struct Reader {
+//       void read(troupe::persisted<std::pmr::string> text) { std::cout << *text << '\n'; }
+//     };
+//     troupe::runtime rt;
+//     auto reader = rt.spawn<Reader>();
+//     troupe::owned_context work = troupe::make_context();
+//     reader.tell<&Reader::read>(
+//         troupe::persist(work->make<std::pmr::string>("longer lived than its context")));
+//     work.release();
+//     rt.run();
 template <class T>
 class persisted {
  public:
-  persisted() = default;  // of nothing
+  persisted() = default;  // holds nothing
   persisted(const persisted& other) noexcept : object_(other.object_), share_(other.share_) {
     if (share_ != nullptr) share_->add();
   }
@@ -84,24 +89,24 @@ class persisted {
   contexts::share* share_ = nullptr;
 };
 
-// It has what it refers to.
+// It owns what it refers to.
 template <class T>
 struct is_sendable<persisted<T>> : std::true_type {};
 
-// Holds the object and all that its context has now, which it may refer to: from now on none of
-// that may be written, except by those who own what they write as before and know that no reader
-// looks at it. On the context's own thread. Cost: about 20 ns, once more for each snapshot that is
-// open; a rollback over it leaves what was allocated since its snapshot to the holders. For little
-// things promote() is better, and auto_escape() chooses. Throws std::bad_alloc; usage_error in a
+// Keeps the object, and everything that its context holds now, to which the object may refer. From
+// now on nobody may write to any of it, except an owner that knows that no reader uses what it
+// writes. Thread: the context's own. Cost: about 20 ns, and the same again for each open snapshot;
+// a rollback then leaves the memory that was allocated since its snapshot to the holders. For small
+// objects promote() is better; auto_escape() chooses. Throws std::bad_alloc; usage_error in a
 // destructor that a rollback calls.
 template <class T>
 [[nodiscard]] persisted<T> persist(const in_context<T>& handle) {
   return contexts::persisting::make<T>(*handle, contexts::keep_whole(*owner_of(handle.get())));
 }
 
-// As persist(), but holds only what was allocated since the context's newest snapshot, so that the
-// rest may go: for what refers to nothing older. An object that is older itself is held by
-// persist().
+// As persist(), but keeps only memory that was allocated since the context's newest snapshot, so
+// that the rest may be freed. For an object that refers to nothing older. If the object itself is
+// older, this is persist().
 template <class T>
 [[nodiscard]] persisted<T> persist_since_snapshot(const in_context<T>& handle) {
   context& of = *owner_of(handle.get());

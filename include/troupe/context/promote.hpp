@@ -1,5 +1,5 @@
-// promote: copies something out of a context, deep, so that nothing of the copy lies there. And
-// auto_escape, which promotes what is small and persists what is large.
+// promote: makes a deep copy of an object in a context; no part of the copy lies in the context.
+// auto_escape: promotes small objects and persists large ones.
 #pragma once
 
 #include <array>
@@ -17,10 +17,10 @@
 
 namespace troupe {
 
-// Whether a copy of T by its copy constructor refers to nothing of the original: true for numbers
-// and enums. Specialize it for a class of yours of which you know that. A class that has
-// `allocator_type = std::pmr::polymorphic_allocator<>` and a copy constructor that takes one needs
-// nothing else.
+// Whether a copy of T by its copy constructor refers to no part of the original. True for numbers
+// and enums. Specialize it for a class of yours for which this holds. A class that has
+// `allocator_type = std::pmr::polymorphic_allocator<>` and a copy constructor that takes an
+// allocator needs no specialization.
 //
 // Example (declarations):
 //     struct point { double x, y; };
@@ -43,7 +43,8 @@ concept any_string = container<T> && requires {
   typename T::traits_type;
 };
 
-// bool: T itself; else its parts.
+// A struct, since it is specialized for classes made of parts: promotes<T>() asks it whether the
+// parts can be promoted.
 template <class T>
 struct promotes_parts
     : std::bool_constant<std::uses_allocator_v<T, std::pmr::polymorphic_allocator<>> &&
@@ -75,7 +76,7 @@ struct promotes_parts<std::array<T, Size>> : std::bool_constant<promotes<T>()> {
 template <>
 struct promotes_parts<std::monostate> : std::true_type {};
 
-// Of memory behind the object itself, about; not more than is asked for.
+// About how many bytes the object has outside of itself; stops counting soon after `at_most`.
 template <class T>
 std::size_t bytes_behind(const T& value, std::size_t at_most) {
   if constexpr (requires {
@@ -112,13 +113,13 @@ struct box : share {
 
 }  // namespace contexts
 
-// Numbers, enums, strings, containers of what is promotable, pairs and the like, and classes that
-// say so.
+// True for numbers, enums, strings, containers of promotable objects, pairs and similar classes,
+// and classes that declare it.
 template <class T>
 concept promotable = contexts::promotes<T>();
 
-// A deep copy whose memory comes from `to`. Parts of it that take no allocator
-// (std::optional<std::pmr::string>) have the default one. Throws std::bad_alloc.
+// Returns a deep copy whose memory comes from `to`. Parts that take no allocator
+// (std::optional<std::pmr::string>) use the default one. Throws std::bad_alloc.
 //
 // Example:
 //     std::pmr::vector<std::pmr::string> kept;
@@ -144,8 +145,8 @@ template <class T>
   return promote(*handle, to);
 }
 
-// A deep copy as something else of the same shape: std::pmr::string as std::string, a std::pmr::map
-// of them as a std::map. What comes out may be sent in a message.
+// Returns a deep copy as another type of the same shape: a std::pmr::string as a std::string, a
+// std::pmr::map of them as a std::map. The copy may be sent in a message.
 //
 // Example:
 //     troupe::owned_context work = troupe::make_context();
@@ -182,13 +183,13 @@ template <class To, class T>
   return promote_to<To>(*handle);
 }
 
-// Bytes up to which auto_escape() promotes, by default: what a rollback that keeps would cost more
-// than.
+// The size in bytes up to which auto_escape() promotes, by default; above it a copy costs more than
+// a rollback that keeps memory.
 inline constexpr std::size_t promoted_bytes_max = 2048;
 
-// Lets an object outlive its context by whichever is cheaper: a copy when it is promotable and has
-// no more than so many bytes, with all that it has; else it is persisted where it is. So no large
-// context is kept alive for a number. Cost: as persist(), or a copy.
+// Lets an object outlive its context in the cheaper way: as a copy if the object is promotable and
+// has at most `bytes_max` bytes, with everything it owns; otherwise it is persisted where it is. So
+// a number does not keep a large context alive. Cost: that of persist(), or of a copy.
 //
 // Example:
 //     troupe::owned_context work = troupe::make_context();

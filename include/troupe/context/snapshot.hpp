@@ -1,4 +1,4 @@
-// snapshot: a place in a context that it can be rolled back to.
+// snapshot: a point in a context's history to which it can be rolled back.
 #pragma once
 
 #include <cstddef>
@@ -7,9 +7,9 @@
 
 namespace troupe {
 
-// A few words: making one allocates nothing. Snapshots nest: each ends before those that are older,
-// and before its context. One may be rolled back to any number of times. When it ends without a
-// rollback, nothing is discarded.
+// A few words; to make one allocates nothing. Snapshots nest: each ends before older ones and
+// before its context. A context may be rolled back to it any number of times. The end of a snapshot
+// without a rollback discards nothing.
 //
 // Example:
 //     troupe::owned_context connection = troupe::make_context();
@@ -30,15 +30,15 @@ class snapshot {
   friend context;
   friend owned_context;
   friend contexts::access;
-  context* of_;  // null when it was rolled over
+  context* of_;  // null if it was rolled over
   snapshot* const older_;
   contexts::block* const block_;
   std::byte* const at_;
   contexts::finalizer* const finalizers_;
-  contexts::keep* keeps_;  // of what was persisted between the older snapshot and this one
+  contexts::keep* keeps_;  // of objects persisted between the older snapshot and this one
 };
 
-// Rolls back when the scope ends, however that comes about.
+// Rolls the context back at the end of the scope, also after an exception.
 //
 // Example:
 //     troupe::owned_context work = troupe::make_context();

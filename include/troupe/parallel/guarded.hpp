@@ -1,5 +1,4 @@
-// guarded<T>: a value that pieces of work share, behind a lock for readers and writers that
-// suspends tasks and holds no thread.
+// guarded<T>: a shared value behind a read-write lock that suspends tasks and blocks no thread.
 #pragma once
 
 #include <concepts>
@@ -30,7 +29,8 @@ struct guarded_state {
   template <class... Args>
   explicit guarded_state(Args&&... args) : value(std::forward<Args>(args)...) {}
   T value;
-  std::exception_ptr spoilt;  // in checked builds: what the last writer stored and should not have
+  // in checked builds: the error of the last writer, which stored a pointer that it should not have
+  std::exception_ptr spoilt;
   read_write_lock lock;
 };
 
@@ -40,7 +40,7 @@ inline constexpr bool looks = true;
 inline constexpr bool looks = false;
 #endif
 
-// Whoever uses the value without being inside is told, in checked builds.
+// In checked builds, throws if the value is used without the lock.
 inline void require_inside(const pass& of) {
   if (looks && !of.inside()) {
     throw unguarded_error(
@@ -56,7 +56,7 @@ struct is_persisted<persisted<T>> : std::true_type {};
 
 }  // namespace sharing
 
-// The right to read, until it goes. Movable; it may outlive its guarded.
+// The right to read, until it is destroyed. Movable. Lifetime: it may outlive its guarded.
 template <class T>
 class reading {
  public:
@@ -76,10 +76,10 @@ class reading {
   sharing::pass pass_;
 };
 
-// The right to read and to write, until it goes. What an in_context handle shows is assigned by
-// promotion, or persisted where the value is a persisted<U>; in checked builds other pointers into
-// a context that are found in the value are a foreign_context_error: of release(), or of those who
-// come next to read.
+// The right to read and to write, until it is destroyed. An assignment from an in_context handle
+// promotes the object, or persists it if the value is a persisted<U>. In checked builds, other
+// pointers into a context that are found in the value are a foreign_context_error, which release()
+// throws, or else the next readers get.
 template <class T>
 class writing {
  public:
@@ -115,7 +115,7 @@ class writing {
     return *this;
   }
 
-  // Throws foreign_context_error, as said above.
+  // Throws foreign_context_error; see the class.
   void release() {
     if (!pass_.inside()) return;
     auto& state = *state_;
@@ -149,13 +149,13 @@ class writing {
   sharing::pass pass_;
 };
 
-// Readers are inside together, a writer alone, in the order in which they came. Copies are the same
-// value; any thread; may be sent. The value belongs to no context: T may not be a pointer, a view
-// or have a std::pmr allocator, which is a compile error, and is reached by reading and writing
-// only.
+// A value with a read-write lock. Several readers may hold it together, a writer holds it alone, in
+// the order of their arrival. Copies refer to the same value, and may be sent. Thread: any. The
+// value belongs to no context: if T is a pointer or a view, or has a std::pmr allocator, this is a
+// compile error. Only reading and writing give access to the value.
 //
-// A handler that waits for an access while it has another one of the same value waits for ever:
-// that is a stall. Cost: about 100 ns without waiting; try_read and try_write half of that.
+// Errors: a handler that waits for access while it holds the same value waits without end, which is
+// a stall. Cost: about 100 ns without a wait; try_read and try_write half of that.
 //
 // Example:
 //     troupe::task<> note(troupe::guarded<std::vector<std::string>> lines, std::string line) {
@@ -187,15 +187,15 @@ class guarded {
   guarded() requires std::default_initializable<T>
       : state_(std::make_shared<sharing::guarded_state<T>>()) {}
 
-  // Ready when nobody writes, and nobody waits who came earlier. co_await it, with timeout() or
-  // stop() if you like, or block in get() on a thread of your own. A future that is dropped gives
-  // the access back.
+  // Gives access when there is no writer, and nobody who arrived earlier waits. co_await it,
+  // optionally with timeout() or stop(), or block in get() on a thread of your own. A future that
+  // is dropped gives the access back.
   [[nodiscard]] future<reading<T>> read() const { return enter<reading<T>>(); }
-  // Ready when nobody else is inside.
+  // Gives access when nobody else has it.
   [[nodiscard]] future<writing<T>> write() const { return enter<writing<T>>(); }
 
-  // Nothing when it would have to wait. Checked builds: foreign_context_error when the last writer
-  // left what must not be there.
+  // Return nothing if they would have to wait. In checked builds try_read throws
+  // foreign_context_error if the last writer stored a pointer that it should not have.
   [[nodiscard]] std::optional<reading<T>> try_read() const {
     if (!state_->lock.try_enter(sharing::access::read)) return std::nullopt;
     reading<T> inside(state_);
@@ -231,7 +231,8 @@ class guarded {
     promise<Access> granted;
   };
 
-  // Whatever needs memory comes before the promise: that one must not be dropped for want of it.
+  // Everything that needs memory is done before the promise exists, since the promise must not be
+  // dropped because memory is out.
   template <class Access>
   future<Access> enter() const {
     if (state_->lock.try_enter(Access::how)) {
@@ -250,7 +251,7 @@ class guarded {
   state state_;
 };
 
-// Its copies are the same value, and own it.
+// Copies refer to the same value and own it.
 template <class T>
 struct is_sendable<guarded<T>> : std::true_type {};
 

@@ -1,5 +1,5 @@
-// read_write_lock: who may be inside: any number of readers, or one writer. Those who wait hold no
-// thread. The library's own; users meet guarded.
+// read_write_lock: any number of readers, or one writer. Waiting parties block no thread. For the
+// library's own use; users meet guarded.
 #pragma once
 
 #include <cstddef>
@@ -12,11 +12,11 @@ namespace troupe::sharing {
 
 enum class access : std::uint8_t { read, write };
 
-// Threads: any. First come, first served: nobody overtakes one who waits, so neither readers nor
+// Thread: any. First come, first served: nobody overtakes a waiting party, so neither readers nor
 // writers starve.
 class read_write_lock {
  public:
-  // One who waits for the other side to leave. Called once, and never with the lock's mutex.
+  // A party that waits for the lock. enter() is called once, and never under the lock's mutex.
   class waiter {
    public:
     explicit waiter(access wanted) noexcept : how_(wanted) {}
@@ -31,7 +31,7 @@ class read_write_lock {
   };
 
   bool try_enter(access how) noexcept;
-  // Calls it as soon as it is inside, perhaps now.
+  // Calls waiting->enter() as soon as the party has the lock, perhaps at once.
   void enter(std::unique_ptr<waiter> waiting) noexcept;
   void leave(access how) noexcept;
 
@@ -41,12 +41,12 @@ class read_write_lock {
   std::mutex mutex_;
   std::size_t readers_ = 0;
   bool writer_ = false;
-  // of those who wait; a list, for nobody may be turned away for want of memory
+  // the waiting parties; a list, so that none is refused because memory is out
   std::unique_ptr<waiter> first_;
   waiter* last_ = nullptr;
 };
 
-// One who is inside; leaves when it goes. `of` keeps the lock.
+// Holds the lock; the destructor gives it back. `of` keeps the lock's owner alive.
 class pass {
  public:
   pass(std::shared_ptr<void> of, read_write_lock& lock, access how) noexcept

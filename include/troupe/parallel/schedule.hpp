@@ -1,5 +1,5 @@
-// schedule: when the call of a submission begins, and the parts of its run that know no types. The
-// library's own.
+// schedule: when the call of a submission begins, and the parts of its run that do not depend on
+// types. For the library's own use.
 #pragma once
 
 #include <chrono>
@@ -20,8 +20,8 @@
 
 namespace troupe::submissions {
 
-// An event or a time, and where the user's program says it: the place of a converting call is that
-// of the call around it.
+// An event or a time, and the source line of the user's call: the default argument of a converting
+// constructor is evaluated where the outer call is written.
 struct event_at {
   // implicit
   event_at(const event& set, tasks::source_line here = __builtin_source_location())
@@ -42,35 +42,36 @@ struct schedule {
   std::chrono::nanoseconds after{0};
   std::chrono::nanoseconds every{0};  // zero: once
   std::optional<event> when{};
-  std::chrono::nanoseconds at_most = std::chrono::nanoseconds::max();  // to wait for that
+  // the longest wait for the event
+  std::chrono::nanoseconds at_most = std::chrono::nanoseconds::max();
   std::stop_token stop{};
   bool weak = false;
-  tasks::source_line where = nullptr;  // where it was submitted
-  std::int64_t due_ns = 0;             // of the last call, by the runtime's clock
+  tasks::source_line where = nullptr;  // the source line of the submission
+  std::int64_t due_ns = 0;             // due time of the last call, on the runtime's clock
 };
 
-// True when it is time for a call; false when there comes none any more. Throws timed_out.
+// Waits until the next call is due. Returns false if there are no more calls. Throws timed_out.
 task<bool> wait_to_begin(schedule& of);
 
-// On the pool of `rt`, or of the handler that is running when that is null.
+// Runs the task on the pool of `rt`, or of the runtime of the running handler if `rt` is null.
 void start(runtime* rt, task<> run);
 
-// A failure of the actor in whose turn this is, or of the submission itself. The context lives
-// until run() has thrown it, and until the next one that run() throws; or it goes at once, and the
-// caller must have no other hold on the exception. `describes` names what has failed; null: a
-// submitted call.
+// Reports a failure of the actor whose turn this is, or of the submission itself. The context lives
+// until run() has thrown the failure, and until the next one that run() throws; otherwise it ends
+// at once. The caller must hold no other reference to the exception. `describes` names what has
+// failed; null: a submitted call.
 void report(std::exception_ptr what, owned_context of,
             sched::message::handler describes = nullptr) noexcept;
 
-// A call that is being ended has failed: throws cancelled, which refers to no context, and reports
-// what is anything else.
+// A cancelled call has failed: throws cancelled, which refers to no context, and reports any other
+// exception.
 [[noreturn]] void end_cancelled(std::exception_ptr what, owned_context of);
 
-// Lets an actor do something in a turn of its own: `run(what)`. Ready when that was done: true.
-// False when the actor had stopped. The caller holds the actor. Throws std::bad_alloc.
+// Calls `run(what)` in a turn of the actor. The future becomes true when that was done, false if
+// the actor had stopped. The caller holds the actor. Throws std::bad_alloc.
 future<bool> run_in_turn(void* actor, void* what, void (*run)(void* what) noexcept);
 
-// co_await it: whether the task is being ended, by its actor's stop or the runtime's end.
+// co_await it: whether the task is being cancelled, by its actor's stop or the runtime's end.
 class being_cancelled {
  public:
   being_cancelled() noexcept {}
@@ -86,7 +87,7 @@ class being_cancelled {
   bool cancelled_ = false;
 };
 
-// A hold on the actor whose turn this is, if there is one.
+// A reference to the actor whose turn this is, if there is one.
 class actor_hold {
  public:
   actor_hold() noexcept;

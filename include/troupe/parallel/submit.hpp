@@ -1,4 +1,4 @@
-// submit: calls that run side by side, each in a context of its own.
+// submit: calls that run concurrently, each in a context of its own.
 #pragma once
 
 #include <chrono>
@@ -28,7 +28,7 @@ struct awaited<task<T>> {
   using type = T;
 };
 
-// A function with its arguments, which gets the context first if it takes one.
+// A function with its arguments. If it takes a context, the context is its first argument.
 template <class F, class... Args>
 class call {
  public:
@@ -72,7 +72,7 @@ struct throw_error {
   }
 };
 
-// One call, from its context's making to its callback's end.
+// One submission: from the creation of its context to the end of its callback.
 template <class Call, class OnValue, class OnError>
 struct work {
   using returned = std::invoke_result_t<Call&, context&>;
@@ -96,7 +96,7 @@ struct attempt {
   explicit attempt(Work& work) noexcept : of(work) {}
   using value = typename Work::value;
 
-  // The call itself. What it throws is its result.
+  // Makes the call. An exception from it is its result.
   void make() noexcept {
     try {
       here = make_context();
@@ -114,9 +114,10 @@ struct attempt {
     }
   }
 
-  // The callback, or the errback with the error of the call or of the callback.
+  // Calls the callback, or the errback with the error of the call or of the callback.
   void deliver() noexcept {
-    std::exception_ptr what = result.take_failure();  // the context may go with its report
+    // moved, since the context may end with its report
+    std::exception_ptr what = result.take_failure();
     try {
       std::optional<context_scope> inside;
       if (here) inside.emplace(*here);
@@ -144,7 +145,7 @@ struct attempt {
   static void deliver_in_turn(void* self) noexcept { static_cast<attempt*>(self)->deliver(); }
 
   Work& of;
-  owned_context here;  // ends after the result
+  owned_context here;  // destroyed after the result
   tasks::result_of<value> result;
 };
 
@@ -163,11 +164,11 @@ task<> await_call(attempt<Work>& one) {
     one.result.fail(std::current_exception());
   }
   const bool ends = co_await being_cancelled();
-  // What it has thrown must not leave its context behind.
+  // An exception must not outlive its context.
   if (ends && one.result.failed()) end_cancelled(one.result.take_failure(), std::move(one.here));
 }
 
-// False when there is nobody any more who would be told.
+// Returns false if the actor has stopped, so that nobody can get the result.
 template <class Work>
 task<bool> run_once(Work& work, std::exception_ptr late) {
   attempt<Work> one(work);
@@ -185,7 +186,7 @@ task<bool> run_once(Work& work, std::exception_ptr late) {
   }
   future<bool> told = run_in_turn(work.actor.get(), &one, &attempt<Work>::deliver_in_turn);
   const bool handled = co_await std::move(told);
-  // Nobody else would hear of it.
+  // If the actor has not handled the result, nobody else would learn of the failure.
   if (std::exception_ptr what = handled ? nullptr : one.result.take_failure())
     report(std::move(what), std::move(one.here));
   co_return handled;
@@ -209,8 +210,8 @@ task<> run(schedule when, Work work) {
 
 }  // namespace submissions
 
-// A call that was submitted. It begins when this goes, at the end of the statement, or by then(),
-// which says what is done with its value or error.
+// A submitted call. It begins when this object is destroyed, at the end of the statement, or when
+// then() is called, which says what to do with the value or the error.
 template <class Call>
 class submission {
  public:
@@ -227,7 +228,7 @@ class submission {
       begin(submissions::drop_value(), submissions::throw_error());
   }
 
-  // No call begins after this stop. For those that wait for a time, a period or an event.
+  // No call begins after this stop. For calls that wait for a time, a period or an event.
   submission&& stop(std::stop_token token) && {
     when_.stop = std::move(token);
     return std::move(*this);
@@ -238,10 +239,11 @@ class submission {
     return std::move(*this);
   }
 
-  // `callback` gets the value, `errback` the error of the call or of the callback, as a
-  // std::exception_ptr. They run in the call's context: in a later turn of the actor whose handler
-  // submitted it, which lives until then; elsewhere on the pool. What the errback throws is a
-  // failure, which run() throws; without an errback so is every error.
+  // `callback` gets the value; `errback` gets the error of the call or of the callback, as a
+  // std::exception_ptr. Thread: both run in the call's context, in a later turn of the actor whose
+  // handler submitted the call, and which lives until then; outside of actors they run on the pool.
+  // Errors: an exception from the errback is a failure, which run() throws; without an errback each
+  // error is a failure.
   template <class Callback, class Errback>
   void then(Callback&& callback, Errback&& errback) && {
     begin(std::forward<Callback>(callback), std::forward<Errback>(errback));
@@ -279,14 +281,15 @@ auto submitted(runtime* on, schedule when, F&& function, Args&&... args) {
 
 }  // namespace submissions
 
-// Calls the function on the pool, in a context of its own: this_context() gives it, and the
-// function may take it as a troupe::context& in front of its arguments. The context lives until the
-// callback or the errback has run, so that the value may refer to it, and an error until it was
-// delivered; for one that run() throws, until run() throws another. The function may be a
-// coroutine: then take the context as a parameter, since after a co_await there is no current one.
+// Calls the function on the pool, in a context of its own. this_context() returns it, and the
+// function may take it as its first parameter, a troupe::context&. The function may be a coroutine;
+// then it must take the context as a parameter, since there is no current context after a co_await.
 //
-// The arguments are kept by value, and what may not be sent in a message may not be one. In a
-// handler or a task; elsewhere give the runtime first. Cost: about 300 ns. Errors: see then().
+// Thread: call it in a handler or a task; elsewhere pass the runtime as the first argument. Cost:
+// about 300 ns. Errors: see then(). Lifetime: the arguments are kept by value; their types are
+// those that a message may hold. The context lives until the callback or the errback has run, so
+// the value may refer to it, and an error may until it was delivered; an error that run() throws
+// may until run() throws another one.
 //
 // Example:
 //     int main() {
@@ -310,7 +313,7 @@ auto submit(runtime& on, F&& function, Args&&... args) {
   return submissions::submitted(&on, {}, std::forward<F>(function), std::forward<Args>(args)...);
 }
 
-// The same after a time. Until then the program is not out of work, unless weak().
+// The same after a time. Until then the program is not out of work, unless weak() is called.
 template <class F, class... Args>
 auto submit_after(submissions::span_at span, F&& function, Args&&... args) {
   return submissions::submitted(nullptr, {.after = span.of, .where = span.where},
@@ -322,10 +325,10 @@ auto submit_after(runtime& on, submissions::span_at span, F&& function, Args&&..
                                 std::forward<F>(function), std::forward<Args>(args)...);
 }
 
-// Again and again, the first time after one period, each time in a new context; until stop(), or
-// until the actor that submitted it has stopped, which it keeps alive. Calls do not overlap; those
-// that were missed are left out, and one that fails ends nothing. option_error when the period is
-// not longer than zero.
+// The same repeatedly, the first time after one period, each time in a new context. It ends by
+// stop(), or when the actor that submitted it has stopped; it keeps that actor alive. Calls do not
+// overlap; missed calls are left out, and a failed call ends nothing. Throws option_error if the
+// period is not greater than zero.
 template <class F, class... Args>
 auto submit_every(submissions::span_at period, F&& function, Args&&... args) {
   if (period.of.count() <= 0)
@@ -341,8 +344,8 @@ auto submit_every(runtime& on, submissions::span_at period, F&& function, Args&&
                                 std::forward<F>(function), std::forward<Args>(args)...);
 }
 
-// As soon as the event is set. When that takes longer than `at_most` there is no call, and the
-// errback gets timed_out.
+// The same as soon as the event is set. If that takes longer than `at_most`, there is no call, and
+// the errback gets timed_out.
 template <class F, class... Args>
 auto submit_when(submissions::event_at set, std::chrono::nanoseconds at_most, F&& function,
                  Args&&... args) {

@@ -1,4 +1,4 @@
-// Protocol classes: a connection as callbacks of a plain struct, beside the way of coroutines.
+// protocol: a connection as callbacks of a plain struct, an alternative to coroutines.
 #pragma once
 
 #include <memory>
@@ -14,15 +14,16 @@ namespace troupe {
 
 namespace protocols {
 
-// How many connections a server has, and whether there is room for one more; and what was chosen
+// Counts the connections of a server, says when there is space for one more, and holds the options
 // for all of them.
 class connection_limit {
  public:
   explicit connection_limit(protocol_options chosen) : options_(std::move(chosen)) {}
-  // In the server's task, which alone takes places. False after the stop.
+  // Waits for space, in the server's task, which is the only one that makes permits. Returns false
+  // after the stop.
   task<bool> wait(std::stop_token end);
 
-  // One place, from now until this goes.
+  // Permission for one connection, until it is destroyed.
   class permit {
    public:
     explicit permit(std::shared_ptr<connection_limit> in) noexcept;
