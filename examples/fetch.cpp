@@ -2,7 +2,7 @@
 //
 // fetch URL [-o FILE] [--cacert FILE] [--insecure]
 //   -o FILE        there, instead of to standard output; a FILE that is there is replaced once all
-//   has come
+//                  has come
 //   --cacert FILE  trusts the certificates in it, instead of the system's
 //   --insecure     trusts anybody: whoever is in between can read and change everything
 #include <algorithm>

@@ -4,9 +4,10 @@
 // httpd DIR [--port N] [--database FILE] [--connections N]: listens on 127.0.0.1 and prints where.
 // SIGTERM or SIGINT ends it: requests that have begun are finished.
 //
-//   /plaintext /json /db /queries?queries=N /updates?queries=N /fortunes   as TechEmpower asks for
-//   them /chat                                                                  a page, and the
-//   WebSocket that it talks to all else files of DIR
+//   /plaintext /json /db /fortunes          as TechEmpower asks for them
+//   /queries?queries=N /updates?queries=N   the same
+//   /chat                                   a page, and the WebSocket that it talks to
+//   all else                                files of DIR
 //
 // SQLite is called by one actor, on a thread of its own: handlers ask it, and wait without holding
 // a thread. What a request needs is allocated in its context: in the steady state no request takes

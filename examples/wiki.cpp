@@ -8,7 +8,7 @@
 //   /                         how many pages there are
 //   /wiki/TITLE               that page's part of FILE, by sendfile; ranges of it, too
 //   /titles?prefix=P&limit=N  titles that begin so, in order: a JSON list of at most N (default 20,
-//   at most 1,000)
+//                             at most 1,000)
 //
 // The index is built once, on the main thread, in a context of its own, and persisted: constant
 // from then on, and shared by all handlers on all threads without a lock or a count a request. What

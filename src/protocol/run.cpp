@@ -139,13 +139,13 @@ struct runner {
 
   task<std::size_t> receive_much() {
     begin_memory();
-    const std::span<std::byte> connection_limit(
-        static_cast<std::byte*>(memory->allocate(read_bytes, 1)), read_bytes);
+    const std::span<std::byte> buffer(static_cast<std::byte*>(memory->allocate(read_bytes, 1)),
+                                      read_bytes);
     by_peer = true;
     const std::size_t bytes =
-        co_await line().read(connection_limit).timeout(options.idle_max).stop(options.stop);
+        co_await line().read(buffer).timeout(options.idle_max).stop(options.stop);
     by_peer = false;
-    receive(connection_limit.first(bytes));
+    receive(buffer.first(bytes));
     co_return bytes;
   }
 

@@ -80,7 +80,7 @@ void runtime_core::make_clock() {
       [this, real] { return real ? base::now_ns() : simulated_->now_ns(); },
       [this](bool armed) { armed ? hold() : release(); }, real);
   system->began_ns = real ? base::now_ns() : 0;
-  actor::make_homes(*system, clock.get(), &io);
+  actor::make_call_hosts(*system, clock.get(), &io);
 }
 
 // While a blocking call runs the program is not out of work. The count is kept by an object that

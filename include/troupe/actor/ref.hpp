@@ -206,7 +206,9 @@ class ref {
   // tell().
   //
   // Example:
-  //     struct Adder { int add(int a, int b) { return a + b; } };
+  //     struct Adder {
+  //       int add(int a, int b) { return a + b; }
+  //     };
   //     troupe::task<> use(troupe::ref<Adder> adder) {
   //       std::cout << co_await adder.ask<&Adder::add>(1, 2) << '\n';
   //     }

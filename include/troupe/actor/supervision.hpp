@@ -29,12 +29,15 @@ enum class error_policy : std::uint8_t {
 // How often, and after which delay, a failed actor is constructed anew.
 //
 // Example:
-//     struct Link { explicit Link(std::string to) : host(std::move(to)) {} std::string host; };
+//     struct Link {
+//       explicit Link(std::string to) : host(std::move(to)) {}
+//       std::string host;
+//     };
 //     troupe::runtime rt;
 //     auto link = rt.spawn<Link>({.on_error = troupe::error_policy::restart,
-//                                     .restart = {.times = 5,
-//                                                 .per = std::chrono::minutes(1),
-//                                                 .backoff = std::chrono::milliseconds(100)}},
+//                                 .restart = {.times = 5,
+//                                             .per = std::chrono::minutes(1),
+//                                             .backoff = std::chrono::milliseconds(100)}},
 //                                "example.org");
 //     rt.run();
 struct restart_limit {

@@ -47,8 +47,9 @@ using connecting = tasks::limited_task<connect_call>;
 // Example (declarations):
 //     #include <troupe/dns/connect.hpp>
 //     troupe::task<> greet(std::string host) {
-//       troupe::tcp_stream peer = co_await troupe::connect(host,
-//       80).timeout(std::chrono::seconds(5)); co_await peer.write_all("hello\n");
+//       troupe::tcp_stream peer =
+//           co_await troupe::connect(host, 80).timeout(std::chrono::seconds(5));
+//       co_await peer.write_all("hello\n");
 //     }
 inline dns::connecting connect(std::string host, std::uint16_t port, resolver by = {}) {
   return dns::connecting(std::in_place, std::move(host), port, std::move(by));

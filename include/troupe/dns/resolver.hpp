@@ -26,9 +26,12 @@ enum class resolve_failure : std::uint8_t {
 // Why there is no address. The text names the host, the reason, and what the caller can do.
 //
 // Example:
-//     try { throw troupe::resolve_error(troupe::resolve_failure::host_not_found, "no.such.host",
-//     "no such name"); } catch (const troupe::resolve_error& e) { std::cerr << e.host() << ": " <<
-//     e.what() << '\n'; }
+//     try {
+//       throw troupe::resolve_error(troupe::resolve_failure::host_not_found, "no.such.host",
+//                                   "no such name");
+//     } catch (const troupe::resolve_error& e) {
+//       std::cerr << e.host() << ": " << e.what() << '\n';
+//     }
 class resolve_error : public error {
  public:
   resolve_error(resolve_failure why, const std::string& host, const std::string& detail);

@@ -47,8 +47,9 @@ const char* text_of(fault one) noexcept;
 // it, the server answers the request with its status.
 //
 // Example:
-//     try { throw troupe::http::refused(troupe::http::fault::body_too_large); }
-//     catch (const troupe::http::refused& e) {
+//     try {
+//       throw troupe::http::refused(troupe::http::fault::body_too_large);
+//     } catch (const troupe::http::refused& e) {
 //       std::cerr << e.status() << ' ' << e.what() << '\n';
 //     }
 class refused : public error {

@@ -36,9 +36,8 @@ struct file_part {
 // field.
 //
 // Example:
-//     auto answer = troupe::http::response::json("{\"id\":7}")
-//                       .status(201)
-//                       .field("Location", "/things/7");
+//     auto answer =
+//         troupe::http::response::json("{\"id\":7}").status(201).field("Location", "/things/7");
 //     std::cout << answer.status() << '\n';
 class response {
  public:

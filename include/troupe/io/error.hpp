@@ -13,8 +13,9 @@ namespace troupe {
 // reason.
 //
 // Example:
-//     try { throw troupe::io_error("connect", "127.0.0.1:1", ECONNREFUSED); }
-//     catch (const troupe::io_error& e) {
+//     try {
+//       throw troupe::io_error("connect", "127.0.0.1:1", ECONNREFUSED);
+//     } catch (const troupe::io_error& e) {
 //       std::cerr << e.what() << (e.code() == std::errc::connection_refused) << '\n';
 //     }
 class io_error : public error {

@@ -116,8 +116,8 @@ struct runner;
 //
 // Example (declarations):
 //     struct greeter {
-//       std::string lines_received(troupe::connection& from, std::span<const std::string_view>
-//       lines) {
+//       std::string lines_received(troupe::connection& from,
+//                                  std::span<const std::string_view> lines) {
 //         if (lines.back() == "bye") from.close();
 //         return "hello, " + std::string(lines.front()) + "\n";
 //       }

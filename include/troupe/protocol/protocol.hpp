@@ -67,17 +67,16 @@ task<> serve_one(Stream peer, connection_limit::permit held, Args... args) {
 // A protocol is a struct with any of these; each may take a connection& in front of what it takes,
 // and may be a coroutine:
 //
-//   static initial_bytes               a text that is sent first of all
+//   static initial_bytes        a text that is sent first of all
 //   connection_made()
-//   data_received(bytes)               a span<const std::byte> or a string_view, as it came; or
-//   instead of that lines_received(lines)              a span<const string_view>: all the lines
-//   that are complete by now, without their ends ("\n"
-//                                      or "\r\n"); an unfinished one is kept, and dropped at the
-//                                      connection's end
-//   send_complete()                    when all that the last callback returned was sent
-//   connection_closed()                last of all, whatever the reason
-//   error(std::exception_ptr)          what a callback has thrown, or the system has refused; the
-//   connection ends then
+//   data_received(bytes)        a span<const std::byte> or a string_view, as it came; or instead
+//   lines_received(lines)       a span<const string_view>: all the lines that are complete by now,
+//                               without their ends ("\n" or "\r\n"); an unfinished line is kept,
+//                               and dropped at the connection's end
+//   send_complete()             when all that the last callback returned was sent
+//   connection_closed()         last of all, whatever the reason
+//   error(std::exception_ptr)   what a callback has thrown, or the system has refused; the
+//                               connection ends then
 //
 // What connection_made, data_received, lines_received and send_complete return is sent: nothing, a
 // text, a view of one, a span of bytes, a file_to_send, or an optional of these. Callbacks come one

@@ -23,7 +23,9 @@ placement place_in(actor_system& system, const spawn_options& chosen);
 // with a thread of its own use runtime::spawn.
 //
 // Example:
-//     struct Leaf { int weigh() { return 1; } };
+//     struct Leaf {
+//       int weigh() { return 1; }
+//     };
 //     struct Tree {
 //       troupe::task<> grow(int n) {
 //         for (int i = 0; i < n; ++i)

@@ -29,7 +29,10 @@ namespace troupe {
 //
 // Example:
 //     troupe::runtime rt;
-//     struct Sink { int seen = 0; void put(int) { ++seen; } };
+//     struct Sink {
+//       int seen = 0;
+//       void put(int) { ++seen; }
+//     };
 //     auto sink = rt.spawn<Sink>();
 //     std::thread source([sink, open = rt.hold()] {
 //       for (int i = 0; i < 10; ++i) sink.tell<&Sink::put>(i);

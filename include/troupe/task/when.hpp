@@ -259,7 +259,9 @@ inline constexpr bool is_vector_alone<std::vector<T, Allocator>> = true;
 // await.
 //
 // Example:
-//     struct Adder { int add(int a, int b) { return a + b; } };
+//     struct Adder {
+//       int add(int a, int b) { return a + b; }
+//     };
 //     troupe::task<int> number(int n) {
 //       co_await troupe::sleep_for(std::chrono::milliseconds(1));
 //       co_return n;

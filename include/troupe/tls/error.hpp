@@ -22,8 +22,12 @@ enum class tls_failure : std::uint8_t {
 // names the operation, the peer, OpenSSL's reason, and what the caller can do.
 //
 // Example:
-//     try { throw troupe::tls_error(troupe::tls_failure::truncated, "read", "example.org",
-//     "unexpected eof"); } catch (const troupe::tls_error& e) { std::cerr << e.what() << '\n'; }
+//     try {
+//       throw troupe::tls_error(troupe::tls_failure::truncated, "read", "example.org",
+//                               "unexpected eof");
+//     } catch (const troupe::tls_error& e) {
+//       std::cerr << e.what() << '\n';
+//     }
 class tls_error : public error {
  public:
   tls_error(tls_failure why, const char* operation, const std::string& peer,

@@ -95,7 +95,7 @@ struct tls_certificate {
 //
 // Example (declarations):
 //     troupe::task<std::string> first_line(troupe::tls_context trust, troupe::endpoint at,
-//     std::string host) {
+//                                          std::string host) {
 //       troupe::tcp_stream plain = co_await troupe::tcp_stream::connect(at);
 //       auto peer = troupe::tls_stream::client(trust, std::move(plain), host);
 //       co_await peer.handshake().timeout(std::chrono::seconds(10));

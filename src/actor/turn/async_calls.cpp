@@ -175,7 +175,7 @@ void cancel_turns(activation& active) noexcept {
   resume(*active.suspended);
 }
 
-void make_homes(actor_system& of, tasks::timers* clock, sched::io_driver_slot* io) noexcept {
+void make_call_hosts(actor_system& of, tasks::timers* clock, sched::io_driver_slot* io) noexcept {
   const auto search_soon = [](void* actor) noexcept {
     actor_system::of(*static_cast<cell*>(actor)).deadlocks.search_soon();
   };

@@ -143,6 +143,6 @@ inline void leave_mailbox(cell& actor) noexcept {
 }
 
 // Sets what async calls need of their actors (async_calls.cpp): the system's three `host`s.
-void make_homes(actor_system& of, tasks::timers* clock, sched::io_driver_slot* io) noexcept;
+void make_call_hosts(actor_system& of, tasks::timers* clock, sched::io_driver_slot* io) noexcept;
 
 }  // namespace troupe::actor
