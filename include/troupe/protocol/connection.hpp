@@ -1,5 +1,5 @@
-// connection: what the callbacks of a protocol class have of their connection, and what they return
-// is made into.
+// connection: what a callback of a protocol class knows of its connection, and how its return value
+// becomes bytes to send.
 #pragma once
 
 #include <chrono>
@@ -33,9 +33,9 @@ class line_too_long : public error {
   explicit line_too_long(std::size_t most);
 };
 
-// Something that a callback returns: the file at that path, or a range of it, with texts before and
-// behind it. It is opened and sent without a copy in the program (sendfile). What cannot be opened,
-// or is shorter than the range, is the connection's error.
+// A return value of a callback: the file at a path, or a range of it, with texts before and after
+// it. The file is opened and sent without a copy in the program (sendfile). If it cannot be opened,
+// or is shorter than the range, this is an error of the connection.
 //
 // Example:
 //     troupe::file_to_send page{.path = "index.html"};
@@ -48,43 +48,46 @@ struct file_to_send {
   std::string before{}, after{};
 };
 
-// Of serve_protocol, run_protocol and connect_protocol.
+// Options of serve_protocol, run_protocol and connect_protocol.
 //
 // Example:
 //     troupe::protocol_options small;
 //     small.connections_max = 100;
 //     small.idle_max = std::chrono::seconds(75);
 struct protocol_options {
-  // so that GCC 12 destroys one that is written inside a co_await once
+  // a constructor, so that GCC 12 does not destroy an object inside a co_await expression twice
   protocol_options() noexcept {}
-  // Of a server: with so many it accepts no more until one has ended; others wait in the system's
-  // queue. Default 10,000.
+  // For a server: the maximum number of connections. At the limit it accepts none until one has
+  // ended; new ones wait in the system's queue. Default 10,000.
   std::size_t connections_max = 10'000;
-  // No connection is accepted after this stop, and each ends when what its callback returned was
-  // sent, and read, as far as its peer ends within 2 s. Default: never.
+  // After this stop no connection is accepted. Each connection ends after the return value of its
+  // callback was sent; it waits up to 2 s for the peer's end, so that the peer can read all of it.
+  // Default: never.
   std::stop_token stop{};
-  // How long a peer may send nothing while it is waited for, and not read while something is sent:
-  // then the connection ends with timed_out. Default: no limit.
+  // Maximum time for which a peer may send nothing while the server waits for it (idle_max), and
+  // for which it may read nothing while something is sent to it (stall_max). Then the connection
+  // ends with timed_out. Default: no limit.
   std::chrono::nanoseconds idle_max = std::chrono::nanoseconds::max();
   std::chrono::nanoseconds stall_max = std::chrono::nanoseconds::max();
-  // Bytes that data_received gets at most. Reading begins with 4 KiB, and twice as much each time
-  // that all of it came. Who waits for no more than that has no buffer meanwhile, nor a heap.
+  // Maximum bytes that data_received gets in one call. Reading begins with 4 KiB, and doubles each
+  // time that the buffer was filled. While a connection with the first size waits, it has neither a
+  // buffer nor a heap. Default 64 KiB.
   std::size_t receive_bytes_max = std::size_t{64} << 10;
-  // Of lines_received: a longer line ends the connection with line_too_long, once those before it
-  // were given and answered. Default 64 KiB.
+  // For lines_received: maximum bytes of a line. A longer line ends the connection with
+  // line_too_long, after the lines before it were given and answered. Default 64 KiB.
   std::size_t line_bytes_max = std::size_t{64} << 10;
-  // Of each connection's heap.
+  // For each connection's heap.
   context_options context{};
 };
 
 namespace protocols {
 
-// What a callback returned, on its way to the peer.
+// The return value of a callback, on its way to the peer.
 struct outgoing {
   std::string owned;
-  std::string_view view;  // of what lies elsewhere
+  std::string_view view;  // of bytes stored elsewhere
   std::unique_ptr<file_to_send> file;
-  std::optional<task<>> later;  // the callback is a coroutine: fills in the rest
+  std::optional<task<>> later;  // if the callback is a coroutine: fills in the other members
   void clear() noexcept {
     owned.clear();
     view = {};
@@ -92,8 +95,8 @@ struct outgoing {
   }
 };
 
-// What a callback is given. It stays where it is until the callback has ended: one that is a
-// coroutine reads it later.
+// The arguments of a callback. They stay in place until the callback has ended, since a coroutine
+// reads them later.
 struct given {
   std::span<const std::byte> bytes{};
   std::string_view text{};  // the same bytes
@@ -101,7 +104,7 @@ struct given {
   std::exception_ptr error{};
 };
 
-// A stream, and what streams of its kind can do.
+// A stream, and the operations that depend on its kind.
 struct wire {
   stream& of;
   void (*shut_down_write)(stream&);
@@ -112,7 +115,7 @@ struct runner;
 
 }  // namespace protocols
 
-// In a callback, and not longer than the connection's object lives.
+// The connection, for a callback. Lifetime: only while the protocol's object lives.
 //
 // Example (declarations):
 //     struct greeter {
@@ -127,16 +130,17 @@ class connection {
   connection(const connection&) = delete;
   connection& operator=(const connection&) = delete;
 
-  // Behind what the callback returns.
+  // Sends these bytes after the return value of the callback.
   void send(std::string_view bytes) { more_.append(bytes); }
-  // When what is to be sent by then was sent, the connection ends: its peer reads all of it.
-  // Nothing more is received.
+  // Ends the connection after everything was sent that was to be sent so far; its peer can read all
+  // of it. Nothing more is received.
   void close() noexcept { closing_ = true; }
   bool closing() const noexcept { return closing_; }
-  // The connection's heap, as this_context(): what a callback allocates there goes when what it
-  // returned was sent. What is to live longer belongs to the protocol's object.
+  // The connection's heap; the same as this_context(). Memory that a callback allocates there is
+  // freed when the callback's return value was sent. Data that must live longer belongs in the
+  // protocol's object.
   context& memory() const noexcept { return *memory_; }
-  // Throws io_error; usage_error for a stream that is no TCP connection.
+  // The peer's address. Throws io_error; usage_error for a stream that is not a TCP connection.
   endpoint peer() const { return wire_.peer(wire_.of); }
 
  private:
@@ -150,7 +154,8 @@ class connection {
 
 namespace protocols {
 
-// A protocol's object as the library calls it. Each call may throw what the callback throws.
+// The interface by which the library calls a protocol's object. Each function may throw the
+// exceptions of the callback.
 class face {
  public:
   face() = default;
@@ -176,7 +181,8 @@ inline constexpr bool is_optional = false;
 template <class T>
 inline constexpr bool is_optional<std::optional<T>> = true;
 
-// Into the context: as long-lived as what else the callback made there.
+// Copies the text into the context, where it lives as long as other objects that the callback made
+// there.
 std::string_view keep_text(context& in, std::string_view text);
 
 template <class Value>
@@ -263,7 +269,7 @@ class face_of final : public face {
   static constexpr bool takes_text =
       !takes_bytes && (has_data<connection&, text_type> || has_data<text_type>);
   static constexpr bool takes_lines = has_lines<connection&, lines_type> || has_lines<lines_type>;
-  // There is one of that name, whatever it takes.
+  // Whether there is a member of that name, whatever its parameters.
   static constexpr bool names_data = requires { &Protocol::data_received; };
   static constexpr bool names_lines = requires { &Protocol::lines_received; };
   static constexpr bool names_made = requires { &Protocol::connection_made; };
@@ -346,11 +352,11 @@ class face_of final : public face {
   Protocol& of_;
 };
 
-// Who is told of a failure that no error() takes: who awaits the connection, or the program, as a
-// failure of the task.
+// Who gets a failure that no error() takes: the task that awaits the connection, or the program, as
+// a failure of the task.
 enum class told : std::uint8_t { who_awaits, program };
 
-// The whole life of a connection.
+// Runs a connection from its beginning to its end.
 task<> run(face& its, wire on, const protocol_options& options, told of_failures);
 
 }  // namespace protocols

@@ -64,43 +64,47 @@ task<> serve_one(Stream peer, connection_limit::permit held, Args... args) {
 
 }  // namespace protocols
 
-// A protocol is a struct with any of these; each may take a connection& in front of what it takes,
-// and may be a coroutine:
+// A protocol is a struct with any of the following members. Each function may take a connection&
+// before its other parameters, and may be a coroutine:
 //
-//   static initial_bytes        a text that is sent first of all
+//   static initial_bytes
+//       a text that is sent first
 //   connection_made()
-//   data_received(bytes)        a span<const std::byte> or a string_view, as it came; or instead
-//   lines_received(lines)       a span<const string_view>: all the lines that are complete by now,
-//                               without their ends ("\n" or "\r\n"); an unfinished line is kept,
-//                               and dropped at the connection's end
-//   send_complete()             when all that the last callback returned was sent
-//   connection_closed()         last of all, whatever the reason
-//   error(std::exception_ptr)   what a callback has thrown, or the system has refused; the
-//                               connection ends then
+//   data_received(bytes)
+//       the received bytes, as a span<const std::byte> or a string_view
+//   lines_received(lines)
+//       instead of data_received: all complete lines, as a span<const string_view>, without their
+//       ends ("\n" or "\r\n"); an incomplete line is kept, and dropped when the connection ends
+//   send_complete()
+//       the return value of the last callback was sent completely
+//   connection_closed()
+//       the last callback, for every reason of an end
+//   error(std::exception_ptr)
+//       an exception from a callback, or a refusal by the system; the connection then ends
 //
-// What connection_made, data_received, lines_received and send_complete return is sent: nothing, a
-// text, a view of one, a span of bytes, a file_to_send, or an optional of these. Callbacks come one
-// after the other, and the next one when all of that was sent: a peer that does not read is not
-// served further. What connection_closed and error return is dropped.
+// The return values of connection_made, data_received, lines_received and send_complete are sent:
+// nothing, a text, a view of one, a span of bytes, a file_to_send, or an optional of these.
+// Callbacks run one after the other, each after the return value of the one before was sent: so a
+// peer that does not read gets no further callbacks. Return values of connection_closed and error
+// are dropped.
 //
-// Each connection has a context of its own: this_context() gives it in a callback (a coroutine
-// takes a connection&, and asks for its memory()). It is rolled back when what a callback returned
-// was sent; so views that are returned may lie there, and a connection stays as small as its
-// greatest callback, however long it lives. What a callback gets is valid until that, too: a
-// callback that is a coroutine may take it by value or by reference, and read it after it has
-// waited for something.
+// Each connection has a context of its own: this_context() returns it in a callback (a coroutine
+// takes a connection& and calls its memory()). The context is rolled back when the return value of
+// a callback was sent. So returned views may point into it, and however long a connection lives,
+// it needs no more memory than its largest callback. The arguments of a callback are valid until
+// then too: a coroutine may take them by value or by reference, and read them after a wait.
 //
-// An error that no error() takes is a failure, which run() throws, if a callback has thrown it;
-// that a peer is gone, or was too slow, is none, for it is told by connection_closed(). What
-// error() itself throws is a failure. Of a server, what a failure throws may lie in the context,
-// which is kept for it; who awaits run_protocol() or connect_protocol() gets the exception when the
-// context has gone.
+// Errors: if there is no error(), an exception from a callback is a failure, which run() throws. A
+// peer that has gone or was too slow is no failure; connection_closed() tells of it. An exception
+// from error() itself is a failure. In a server, the exception of a failure may refer to the
+// context, which is kept for it. A task that awaits run_protocol() or connect_protocol() gets the
+// exception after the context has ended.
 
-// Accepts connections, each with a `Protocol(args...)` of its own, a task beside the server's.
-// Returns when options.stop was requested; the connections then end by themselves, and let their
-// peers read what was sent. Never throws for want of descriptors, but waits. Throws what accept()
-// throws. Cost of a connection: less than 2 KB while it is idle; in a callback 4 KiB for its
-// context as well.
+// Accepts connections; each runs in a task of its own, with its own `Protocol(args...)`. Completes
+// when options.stop was requested; the connections then end by themselves, and their peers can
+// read everything that was sent. Cost of a connection: less than 2 KB while it is idle; during a
+// callback also 4 KiB for its context. Errors: the exceptions of accept(); if no descriptor is
+// left it waits instead.
 //
 // Example:
 //     struct Shout {
@@ -150,16 +154,16 @@ task<> serve_protocol(Listener listener, protocol_options options = {}, Args... 
   }
 }
 
-// The same for one stream that is connected already, and a protocol of the caller's, which lives
-// until the task has ended.
+// The same for one connected stream, with a protocol of the caller's, which must live until the
+// task has ended.
 template <class Stream, class Protocol>
 task<> run_protocol(Stream peer, Protocol& protocol, protocol_options options = {}) {
   protocols::face_of<Protocol> its(protocol);
   co_await protocols::run(its, protocols::wire_of(peer), options, protocols::told::who_awaits);
 }
 
-// Connects, and runs a `Protocol(args...)` to the connection's end; gives it back then. Throws also
-// what connect() throws.
+// Connects, runs a `Protocol(args...)` until the connection ends, and returns it. Also throws the
+// exceptions of connect().
 template <class Protocol, class... Args>
 task<Protocol> connect_protocol(endpoint to, protocol_options options = {}, Args... args) {
   tcp_stream peer = co_await tcp_stream::connect(to).stop(options.stop);
