@@ -1,4 +1,4 @@
-// connect: to a host by its name, whichever of its addresses answers first.
+// connect: connects to a host by name, at the first of its addresses that answers.
 #pragma once
 
 #include <chrono>
@@ -16,7 +16,7 @@ namespace troupe {
 
 namespace dns {
 
-// How long an address is given before the next one is tried beside it (RFC 8305).
+// How long the connection waits for an address before it also tries the next one (RFC 8305).
 inline constexpr std::chrono::milliseconds attempt_delay{250};
 
 class connect_call {
@@ -28,7 +28,7 @@ class connect_call {
   task<tcp_stream> start(tasks::limits within) &&;
 
  private:
-  std::vector<endpoint> to_;  // or, when it is empty, of the host
+  std::vector<endpoint> to_;  // if empty: the addresses of host_
   std::string host_;
   std::uint16_t port_ = 0;
   resolver by_;
@@ -37,12 +37,12 @@ using connecting = tasks::limited_task<connect_call>;
 
 }  // namespace dns
 
-// A connection to a host by its name, or its address in digits; in a handler or a task, with
-// .timeout(span) and .stop(token) if you like. Its addresses are tried one after the other, those
-// of IPv6 and IPv4 by turns, IPv6 first: the next one when the one before was refused, and beside
-// it when that has not answered within 250 ms (RFC 8305). The first that answers is taken, the
-// others are ended. Throws resolve_error, cancelled, timed_out; io_error, by the last address, when
-// none answered.
+// Connects to a host by name or by numeric address. Await it in a handler or a task, optionally
+// with .timeout(span) and .stop(token). It tries the host's addresses in order, alternately IPv6
+// and IPv4, IPv6 first. It tries the next address when the one before was refused, and also, at the
+// same time, when that one has not answered within 250 ms (RFC 8305). The first connection is
+// returned, the other attempts end. Errors: resolve_error, cancelled, timed_out; io_error, for the
+// last address, if none answered.
 //
 // Example (declarations):
 //     #include <troupe/dns/connect.hpp>
@@ -54,7 +54,7 @@ using connecting = tasks::limited_task<connect_call>;
 inline dns::connecting connect(std::string host, std::uint16_t port, resolver by = {}) {
   return dns::connecting(std::in_place, std::move(host), port, std::move(by));
 }
-// The same to some addresses that are known, one at least.
+// The same for known addresses, at least one.
 inline dns::connecting connect(std::vector<endpoint> to) {
   return dns::connecting(std::in_place, std::move(to));
 }

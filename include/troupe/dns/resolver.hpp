@@ -1,4 +1,4 @@
-// resolver and resolve: the addresses of a host, asked of the servers of DNS.
+// resolver and resolve: find the addresses of a host, by a query to DNS servers.
 #pragma once
 
 #include <chrono>
@@ -16,11 +16,11 @@
 namespace troupe {
 
 enum class resolve_failure : std::uint8_t {
-  host_not_found,  // there is no such name: asking again gives the same
-  no_data,         // the name is there, and has no address of the family that was asked for
-  try_again,       // no server gave a proper answer in time: later it may
-  bad_name,        // that cannot be the name of a host; nobody was asked
-  in_simulation,   // under policy::simulated there are no servers; nobody was asked
+  host_not_found,  // there is no such name; another query gives the same result
+  no_data,         // the name exists, but has no address of the requested family
+  try_again,       // no server gave a valid answer in time; a later query may succeed
+  bad_name,        // not a valid host name; no server was asked
+  in_simulation,   // under policy::simulated there are no servers; no server was asked
 };
 
 // Why there is no address. The text names the host, the reason, and what the caller can do.
@@ -46,22 +46,23 @@ class resolve_error : public error {
 enum class address_family : std::uint8_t { any, v4, v6 };
 
 struct resolver_options {
-  // Not an aggregate: GCC 12 destroys what a temporary one holds twice when it lies in a co_await
-  // expression.
+  // Not an aggregate: GCC 12 destroys the members of a temporary aggregate twice if it is part of a
+  // co_await expression.
   resolver_options() {}
 
-  // Whom to ask, in this order. Default: those of /etc/resolv.conf.
+  // The servers to ask, in this order. Default: those of /etc/resolv.conf.
   std::vector<endpoint> servers;
-  // Appended to names with few dots. Used when `own_search` is true, be it empty; else those of
-  // /etc/resolv.conf.
+  // Domains that are appended to names with few dots. Used, even if empty, if `own_search` is true;
+  // otherwise those of /etc/resolv.conf.
   std::vector<std::string> search;
   bool own_search = false;
-  // True (default): /etc/hosts is looked at first.
+  // True (default): /etc/hosts is read first.
   bool hosts_file = true;
-  // Which addresses are wanted. Default: any.
+  // The requested addresses. Default: any.
   address_family family = address_family::any;
-  // How long a server is given for its first answer (it doubles from round to round), default 2 s,
-  // 1 ms at least; and how often all of them are asked, default 3, 1 to 10. Else an option_error.
+  // try_for: time for a server's answer in the first round; it doubles from round to round. Default
+  // 2 s, at least 1 ms. tries: how often all servers are asked. Default 3, from 1 to 10. Other
+  // values are an option_error.
   std::chrono::milliseconds try_for{2000};
   int tries = 3;
 };
@@ -77,7 +78,7 @@ class lookup_call {
   task<result> start(tasks::limits within) &&;
 
  private:
-  std::shared_ptr<const resolver_options> options_;  // null: the default ones
+  std::shared_ptr<const resolver_options> options_;  // null: the default options
   std::string host_;
   std::uint16_t port_;
 };
@@ -85,10 +86,10 @@ using lookup = tasks::limited_task<lookup_call>;
 
 }  // namespace dns
 
-// How names are asked for. Any thread; copies are the same resolver, and it may go while it is
-// asked: what is under way goes on. Any number of names may be asked for at a time. Nothing is
-// kept: each asks anew, from a socket and a port of its own, so that one who guesses answers has
-// two numbers to guess.
+// Finds the addresses of hosts. Thread: any. Copies refer to the same resolver. Lifetime: it may be
+// destroyed during a query, which continues. Any number of queries may be under way. No result is
+// cached: each query uses a new socket with a new port, so an attacker who forges answers has two
+// numbers to guess.
 //
 // Example (declarations):
 //     troupe::task<troupe::tcp_stream> connect_by_name(std::string host) {
@@ -105,14 +106,15 @@ class resolver {
   // Throws option_error.
   explicit resolver(resolver_options options);
 
-  // Its addresses, one at least, in the order in which they should be tried (RFC 6724: those that
-  // this machine reaches best come first), with this port. In a handler or a task; with
-  // .timeout(span) and .stop(token) if you like. An address in digits ("192.0.2.1",
-  // "[2001:db8::1]", "fe80::1%eth0") is given at once, and so is localhost: ::1 and 127.0.0.1. A
-  // name that ends in a dot is complete. Names beyond ASCII are to be given in their xn-- form.
-  // Throws resolve_error, timed_out, cancelled; io_error when there is no descriptor left.
-  // No thread waits: but /etc/resolv.conf and /etc/hosts are read here and now, for each name (some
-  // 50 µs). Two to four descriptors while it is under way.
+  // Returns the addresses of a host, at least one, with this port, in the order in which to try
+  // them (RFC 6724: those that this machine reaches best come first). Await it in a handler or a
+  // task, optionally with .timeout(span) and .stop(token). A numeric address ("192.0.2.1",
+  // "[2001:db8::1]", "fe80::1%eth0") is returned at once, and so is localhost: ::1 and 127.0.0.1. A
+  // name that ends in a dot is complete. Pass names beyond ASCII in their xn-- form.
+  //
+  // Cost: no thread waits for a server, but the calling thread reads /etc/resolv.conf and
+  // /etc/hosts for each name (about 50 µs). Two to four descriptors during the query. Errors:
+  // resolve_error, timed_out, cancelled; io_error if no descriptor is left.
   dns::lookup resolve(std::string host, std::uint16_t port) const {
     return dns::lookup(std::in_place, options_, std::move(host), port);
   }

@@ -1,4 +1,4 @@
-// tls_context: whom to trust, and who we are: what many connections of TLS have in common.
+// tls_context: the trusted certificates and the own certificate, shared by many TLS connections.
 #pragma once
 
 #include <cstdint>
@@ -16,29 +16,29 @@ struct context_access;
 
 enum class tls_version : std::uint8_t { v1_2, v1_3 };
 
-// A certificate, with those between it and the root behind it, and its key (without a passphrase):
-// files, or text in PEM.
+// A certificate, followed by the intermediate certificates up to the root, and its key (without a
+// passphrase): as files, or as text in PEM.
 //
 // Example:
 //     troupe::tls_identity other;
 //     other.certificate_file = "/etc/ssl/example.net.pem";
 //     other.key_file = "/etc/ssl/private/example.net.pem";
 struct tls_identity {
-  // Not an aggregate, as tls_options.
+  // Not an aggregate, for the same reason as tls_options.
   tls_identity() {}
   std::string certificate_file, certificate_pem;
   std::string key_file, key_pem;
 };
 
-// Files are read, and not kept open, when the context is made. Text is in PEM as well.
+// Files are read when the context is created, and not kept open. Text is in PEM as well.
 struct tls_options {
-  // Not an aggregate: GCC 12 destroys what a temporary one holds twice when it lies in a co_await
-  // expression.
+  // Not an aggregate: GCC 12 destroys the members of a temporary aggregate twice if it is part of a
+  // co_await expression.
   tls_options() {}
 
-  // For HTTPS: ALPN is "http/1.1", the protocol that http::server and http::client speak, so that
-  // peers that could speak HTTP/2 as well agree on it. Of a client; of a server with these files. A
-  // peer that offers no protocol at all is served as well.
+  // Options for HTTPS, for a client, or for a server with these files. ALPN is "http/1.1", the
+  // protocol of http::server and http::client, so that peers that also support HTTP/2 agree on it.
+  // A peer that offers no protocol at all is served as well.
   static tls_options https() {
     tls_options made;
     made.alpn = {"http/1.1"};
@@ -51,34 +51,35 @@ struct tls_options {
     return made;
   }
 
-  // Of clients: the server's certificate is checked, and that it is of the host asked for. Default
-  // true. False: anybody can be in between.
+  // For clients: verify the server's certificate, and that it is valid for the requested host.
+  // Default true. False: anybody may be between the two ends.
   bool verify = true;
-  // Of servers: clients must show a certificate, which one of those below has signed. Default
-  // false.
+  // For servers: clients must present a certificate that is signed by one of the certificates
+  // below. Default false.
   bool verify_clients = false;
-  // Whom to trust. Default, for clients: the system's store of certificates.
+  // The trusted certificates. Default, for clients: the system's store of certificates.
   std::string ca_file, ca_pem;
-  // Our certificate, with those between it and the root behind it, and its key (without a
-  // passphrase). A server needs one.
+  // The own certificate, followed by the intermediate certificates up to the root, and its key
+  // (without a passphrase). A server needs one.
   std::string certificate_file, certificate_pem;
   std::string key_file, key_pem;
-  // Of servers of several hosts: the first certificate is shown that is for the host whom a client
-  // asks for (SNI), by its names; wildcards count. The one above is the first, and is shown as well
-  // to who asks for none of them, or for nobody. Default none.
+  // For servers of several hosts: the server presents the first certificate that is valid for the
+  // host that the client names (SNI), by the certificate's names, including wildcards. The
+  // certificate above is the first of them; it is also presented to a client that names another
+  // host or none. Default: none.
   std::vector<tls_identity> more;
-  // Protocols to agree on (ALPN), the best first. Default none. A server that has some refuses
-  // clients that offer only others.
+  // Protocols for the agreement (ALPN), the preferred one first. Default: none. A server that has
+  // some refuses clients that offer only others.
   std::vector<std::string> alpn;
   tls_version min_version = tls_version::v1_2, max_version = tls_version::v1_3;
-  // Connections to a server that was spoken to before begin faster. Default true. A client keeps
-  // one session for each host, 256 at most, as long as its context lives.
+  // True: connections to a known server begin faster. A client keeps one session for each host, at
+  // most 256, as long as its context lives. Default true.
   bool tickets = true;
 };
 
-// Any thread; copies are the same context, and connections keep it. Make one for many connections:
-// reading the system's store takes some 30 ms, here and now; in a handler that others wait for,
-// within blocking().
+// Shared by many connections. Copies refer to the same context, and connections keep it alive.
+// Thread: any. Cost: to read the system's store takes about 30 ms and blocks the calling thread, so
+// in a handler for which others wait, call client() within blocking().
 //
 // Example (declarations):
 //     troupe::tls_context for_clients() {
@@ -86,7 +87,8 @@ struct tls_options {
 //     }
 class tls_context {
  public:
-  // Throw option_error: a file that cannot be read, a key of another certificate, …
+  // Throw option_error, for instance for a file that cannot be read, or a key that belongs to
+  // another certificate.
   static tls_context client(const tls_options& options = {});
   static tls_context server(const tls_options& options);
 

@@ -1,4 +1,4 @@
-// The errors of TLS.
+// error: the errors of TLS.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,17 @@
 namespace troupe {
 
 enum class tls_failure : std::uint8_t {
-  // the peer's certificate is not trusted, not valid now, or not this host's: verify_result() says
-  // which
+  // the peer's certificate is not trusted, not valid now, or not for this host: verify_result()
+  // says which
   certificate,
-  refused_by_peer,  // it sent an alert: it does not accept us, or has found something wrong
-  // what came is no TLS, or damaged, or there is no common version, cipher or protocol
+  refused_by_peer,  // the peer sent an alert: it does not accept this end, or has found an error
+  // the data is not TLS, or is damaged, or there is no common version, cipher or protocol
   protocol,
-  truncated,  // the stream ended in the middle: what came may not be all that was sent
+  truncated,  // the stream ended early: bytes that the peer sent may be missing
 };
 
-// A connection that cannot be trusted, or not any more: it is of no use but to be closed. The text
-// names the operation, the peer, OpenSSL's reason, and what the caller can do.
+// A connection that cannot be trusted, or no longer; it can only be closed. The text names the
+// operation, the peer, OpenSSL's reason, and what the caller can do.
 //
 // Example:
 //     try {
@@ -34,7 +34,7 @@ class tls_error : public error {
             const std::string& detail, long verify_result = 0);
 
   tls_failure reason() const noexcept { return reason_; }
-  // One of OpenSSL's X509_V_ERR_…; 0 when it was not about a certificate of the peer's.
+  // One of OpenSSL's X509_V_ERR_… codes; 0 if the error does not concern a certificate of the peer.
   long verify_result() const noexcept { return verify_result_; }
 
  private:

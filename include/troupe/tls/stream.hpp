@@ -1,4 +1,4 @@
-// tls_stream: a stream that nobody else can read or change, over another stream.
+// tls_stream: an encrypted and authenticated stream over another stream.
 #pragma once
 
 #include <chrono>
@@ -75,23 +75,28 @@ class write_call {
 
 }  // namespace tls
 
-// What a certificate says.
+// The contents of a certificate.
 struct tls_certificate {
   std::string subject, issuer;     // "CN=example.org,O=…"
   std::string serial;              // in hexadecimal digits
-  std::vector<std::string> names;  // hosts and addresses that it is for
+  std::vector<std::string> names;  // hosts and addresses for which it is valid
   std::chrono::sys_seconds not_before, not_after;
-  std::string sha256;  // of the whole, in hexadecimal digits
+  std::string sha256;  // of the whole certificate, in hexadecimal digits
 };
 
-// Its operations are those of a stream: co_await what they return, at once, with .timeout(span) and
-// .stop(token) if you like. They throw io_error, timed_out and cancelled as a stream's do, and
-// tls_error; after a tls_error all throw the same. One read and one write at a time may be under
-// way, by the same actor or by two; a second one is a usage_error. Reads answer whatever the
-// protocol wants an answer to without waiting for the peer, so that two that both write much do not
-// block each other as long as both read. Move-only; closed when it goes, and what is under way then
-// ends as cancelled. No thread waits. Cost: no allocation of ours a read or a write; idle it keeps
-// some 2 KB beside OpenSSL's own 8 to 20 KB, while something is under way 17 KiB each way.
+// Use: its operations are those of a stream. co_await their return values, at once, optionally with
+// .timeout(span) and .stop(token). Move-only.
+//
+// Thread: no operation blocks a thread. Limits: one read and one write at a time may be under way,
+// by one actor or by two; a second one is a usage_error. Cost: a read or write needs no allocation
+// by this library. Memory: about 2 KB when idle, besides OpenSSL's own 8 to 20 KB; 17 KiB in each
+// direction in which an operation is under way.
+//
+// Errors: io_error, timed_out and cancelled as of a stream, and tls_error. After a tls_error all
+// operations throw the same. A read also sends the answers that the protocol itself requires,
+// without a wait for the peer; so two ends that both write much do not block each other as long as
+// both read. Lifetime: the destructor closes the stream; operations that are under way then end as
+// cancelled.
 //
 // Example (declarations):
 //     troupe::task<std::string> first_line(troupe::tls_context trust, troupe::endpoint at,
@@ -109,23 +114,23 @@ class tls_stream {
  public:
   tls_stream() noexcept {}  // not open
 
-  // Over any stream, which is this one's from now on; or over two, one to read from and one to
-  // write to (pipes). `host` is a name or an address in digits: the server is told it (SNI), and
-  // its certificate must be of it. Throw option_error, std::bad_alloc.
+  // Make a TLS stream over a stream, which then belongs to it; or over two, one to read from and
+  // one to write to (pipes). `host` is a name or a numeric address: the server receives it (SNI),
+  // and its certificate must be valid for it. Throw option_error, std::bad_alloc.
   static tls_stream client(const tls_context& trust, stream&& over, const std::string& host);
   static tls_stream client(const tls_context& trust, stream&& in, stream&& out,
                            const std::string& host);
   static tls_stream server(const tls_context& self, stream&& over);
   static tls_stream server(const tls_context& self, stream&& in, stream&& out);
 
-  // Before all else; once. Give it a limit of time: a peer may say nothing for ever. When it
-  // throws, close.
+  // Negotiates the connection. Call it once, before all other operations, with a time limit, since
+  // a peer may stay silent. If it throws, close the stream.
   tasks::limited_task<tls::handshake_call> handshake() {
     return tasks::limited_task<tls::handshake_call>(std::in_place, on());
   }
 
-  // As a stream's. The end of the stream (0) is one that the peer has declared: one that somebody
-  // else has made is a tls_error, truncated.
+  // As those of a stream. The result 0 means an end that the peer has declared; an end without this
+  // declaration, which an attacker could cause, is a tls_error, truncated.
   tasks::limited_task<tls::read_call> read(std::span<std::byte> to) { return reads(to, false); }
   tasks::limited_task<tls::read_call> read(std::span<char> to) {
     return reads(std::as_writable_bytes(to), false);
@@ -137,8 +142,8 @@ class tls_stream {
     return reads(std::as_writable_bytes(to), true);
   }
 
-  // As a stream's: at most 16 KiB of it, or all. When one did not come about, a part may have been
-  // sent, and another part is on its way with the next one.
+  // As those of a stream. write() sends at most 16 KiB, write_all() all bytes. If one fails, a part
+  // may have been sent, and another part is sent together with the next write.
   tasks::limited_task<tls::write_call> write(std::string_view bytes) {
     return writes(bytes, false);
   }
@@ -158,33 +163,35 @@ class tls_stream {
     return tasks::limited_task<tls::write_call>(std::in_place, on(), std::move(bytes));
   }
 
-  // Nothing more is written: the peer reads to the end, and knows that it was the end. One may go
-  // on reading. Does not wait for the peer to do the same. What is written later is a usage_error;
-  // a second shutdown does nothing.
+  // Declares the end of this direction: the peer reads to the end, and knows that it is the end.
+  // Reading is still possible. Does not wait for the peer's own end. Later writes are a
+  // usage_error; a second shutdown does nothing.
   tasks::limited_task<tls::shutdown_call> shutdown() {
     return tasks::limited_task<tls::shutdown_call>(std::in_place, on());
   }
 
   bool is_open() const noexcept;
-  // Without a word to the peer. What is under way ends as cancelled.
+  // Closes the stream without a message to the peer. Operations that are under way end as
+  // cancelled.
   void close() noexcept;
-  // Of the stream that is read from; -1 when it is not open.
+  // The descriptor of the stream that is read from; -1 if it is not open.
   int fd() const noexcept;
-  // Of what has come from there a read would have something to say without waiting: bytes, the end,
-  // or a failure. So who keeps a connection for later sees that the peer has said goodbye behind
-  // its last answer. Not while a read is under way. False when it is not open.
+  // Whether a read would return at once, with bytes, the end, or a failure. So an owner that keeps
+  // a connection for later sees that the peer has ended it after its last answer. Do not call it
+  // while a read is under way. False if the stream is not open.
   bool has_input() const noexcept;
 
-  // From here on: when the handshake is done; else empty, or false.
-  // What both agreed on; empty when nothing.
+  // The following functions are for the time after the handshake; before, they return empty values
+  // or false.
+  // The protocol on which both ends agreed; empty if there is none.
   std::string alpn() const;
   // "TLSv1.3"
   std::string version() const;
   // "TLS_AES_256_GCM_SHA384"
   std::string cipher() const;
-  // It began with a session of an earlier connection.
+  // Whether the connection continued a session of an earlier connection.
   bool resumed() const;
-  // Nothing when the peer has none, or the session was resumed without it.
+  // Empty if the peer has none, or if the session was resumed without it.
   std::optional<tls_certificate> peer_certificate() const;
 
  private:
@@ -193,14 +200,14 @@ class tls_stream {
   static std::string_view as_text(std::span<const std::byte> bytes) noexcept {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
-  const tls::connection_ptr& on() const;  // throws usage_error when it is not open
+  const tls::connection_ptr& on() const;  // throws usage_error if it is not open
   tasks::limited_task<tls::read_call> reads(std::span<std::byte> to, bool whole) {
     return tasks::limited_task<tls::read_call>(std::in_place, on(), to, whole);
   }
   tasks::limited_task<tls::write_call> writes(std::string_view bytes, bool whole) {
     return tasks::limited_task<tls::write_call>(std::in_place, on(), bytes, whole);
   }
-  struct owned {  // closes when it goes
+  struct owned {  // the destructor closes
     tls::connection_ptr is;
     owned() noexcept {}
     explicit owned(tls::connection_ptr made) noexcept : is(std::move(made)) {}
