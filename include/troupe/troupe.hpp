@@ -1,4 +1,5 @@
-// troupe: actors on an M-to-N scheduler. This header includes the lot.
+// troupe: actors on an M-to-N scheduler. This header includes the whole library except HTTP, TLS
+// and DNS.
 #pragma once
 
 #include "troupe/actor/blocking.hpp"

@@ -1,7 +1,7 @@
-// error: the exceptions that the library throws at its user's face.
+// error: the exceptions that the library throws to its users.
 //
-// Each is typed and its text says what the caller can do. A handler's own exception is never
-// wrapped: run() throws it as it was thrown.
+// Each has a type of its own, and its text says what the caller can do. An exception from a handler
+// is never wrapped: run() throws it as it was thrown.
 #pragma once
 
 #include <stdexcept>
@@ -9,7 +9,7 @@
 
 namespace troupe {
 
-// Base of all the exceptions that the library itself throws.
+// The base of all exceptions that the library itself throws.
 //
 // Example:
 //     try { troupe::runtime rt({.workers = 100'000}); }
@@ -23,64 +23,63 @@ class option_error : public error {
   using error::error;
 };
 
-// A call that this thread, or this moment, does not allow (run() inside a handler, say). Nothing
-// was changed.
+// A call that is not allowed on this thread or at this moment (for instance run() inside a
+// handler). Nothing was changed.
 class usage_error : public error {
   using error::error;
 };
 
-// stop() ran into its deadline: the text names the handlers that were still running, and blocking
-// calls.
+// stop() reached its deadline. The text names the handlers and blocking calls that were still
+// running.
 class deadline_error : public error {
   using error::error;
 };
 
-// A promise was dropped before it had a value.
+// A promise was dropped before it had a result.
 class broken_promise : public error {
   using error::error;
 };
 
-// What was awaited did not come in time. It may still come about; its result is dropped.
+// The awaited result did not arrive in time. If it arrives later, it is dropped.
 class timed_out : public error {
   using error::error;
 };
 
-// What was awaited is awaited no more: a stop was requested, or the actor that awaited it is
-// stopped.
+// A wait was ended: a stop was requested, or the actor that awaited was stopped.
 class cancelled : public error {
   using error::error;
 };
 
-// An ask reached an actor that has stopped, or that stopped before it answered.
+// An ask reached an actor that had stopped, or that stopped before it answered.
 class actor_stopped : public error {
   using error::error;
 };
 
-// A message to an actor whose mailbox is full. It was not sent.
+// A message to an actor with a full mailbox. It was not sent.
 class mailbox_full : public error {
   using error::error;
 };
 
-// An ask, or a lazy, that would wait for itself: the text names who wants whom.
+// An ask or a lazy would wait for itself. The text names the cycle of waits.
 class deadlock : public error {
   using error::error;
 };
 
-// Something shared is written without its guard: a context by two threads at once, what a guard
-// holds without its lock.
+// Shared data was written without its guard: a context by two threads at once, or the value of a
+// guarded without its lock.
 class unguarded_error : public error {
   using error::error;
 };
 
-// A pointer into a context is about to be stored where it would outlive the memory: the text names
-// both sides. Persist or promote what it points to.
+// A pointer into a context would be stored where it outlives the context's memory. The text names
+// both sides. Persist or promote the object instead.
 class foreign_context_error : public error {
   using error::error;
 };
 
-// The program is out of work while turns or tasks are still suspended: the text has a line for
-// each, with what it waits for. Nothing in the program will resolve that any more; a thread of your
-// own that will needs a hold.
+// The program is out of work while turns or tasks are suspended. The text has a line for each of
+// them, with what it waits for. Nothing inside the program will resume them; if a thread of your
+// own will, it needs a hold.
 class stalled : public error {
   using error::error;
 };

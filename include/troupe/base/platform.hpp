@@ -1,31 +1,31 @@
-// platform: what differs between compilers and processors, in one place.
+// platform: the differences between compilers and processors.
 #pragma once
 
 #include <cstddef>
 
-// Whether small blocks are operator new's, so that AddressSanitizer sees their misuse. The build of
-// the library decides, and its package tells programs (cmake/troupe_flags.cmake). A program's own
-// flags cannot: the part that makes a message and the part that frees it may be compiled with
-// different ones.
+// Whether small blocks come from operator new, so that AddressSanitizer sees their misuse. The
+// build of the library decides this, and its package tells programs (cmake/troupe_flags.cmake). A
+// program's own flags cannot decide it: the code that makes a message and the code that frees it
+// may be compiled with different flags.
 #ifndef TROUPE_PLAIN_BLOCKS
 #define TROUPE_PLAIN_BLOCKS 0
 #endif
 
-// For functions that reach thread-locals: a coroutine may go on on another thread, and compilers
-// keep the address of a thread-local across a suspension point when they can see it.
+// For functions that use thread-locals. A coroutine may continue on another thread, and compilers
+// keep the address of a thread-local across a suspension if they can see its use.
 #define TROUPE_NOINLINE [[gnu::noinline]]
 #define TROUPE_INLINE [[gnu::always_inline]] inline
-// What reaches a thread-local, and may be inlined into a coroutine: clang may keep its address over
-// a suspension (jobs/work.hpp).
+// For functions that use a thread-local and may be inlined into a coroutine: clang may keep the
+// address across a suspension (jobs/work.hpp).
 #if defined(__clang__)
 #define TROUPE_INLINE_HERE TROUPE_NOINLINE
 #else
 #define TROUPE_INLINE_HERE TROUPE_INLINE
 #endif
 
-// A function template that is declared to refuse what would be taken for it, and says why:
+// Declares a function template that refuses arguments that look valid for `take`, and says why:
 //   template <class Given TROUPE_SAYS(sentence)> void take(Given) TROUPE_REFUSED(sentence);
-// Clang says the sentence of a deleted function, GCC shows it as a template's argument.
+// Clang prints the sentence of a deleted function; GCC shows it as a template's argument.
 #if defined(__clang__) && __clang_major__ >= 19
 #define TROUPE_SAYS(sentence)
 #define TROUPE_REFUSED(sentence)                                                                \
@@ -35,8 +35,8 @@
 #define TROUPE_SAYS(sentence) , ::troupe::base::said Sentence = sentence
 #define TROUPE_REFUSED(sentence) = delete
 #endif
-// Declares an overload of `function` that refuses what no other one takes, a name of several
-// functions among it, which no template parameter can take.
+// Declares an overload of `function` that refuses all arguments that no other overload takes. One
+// of these is the name of several functions, which no template parameter accepts.
 #define TROUPE_REFUSE_REST(function, sentence) \
   template <int = 0 TROUPE_SAYS(sentence)>     \
   void function(...) TROUPE_REFUSED(sentence)
@@ -52,7 +52,7 @@ struct said {
   char text[Bytes]{};
 };
 
-// Two lines, since processors fetch lines in pairs.
+// Two cache lines, since processors fetch lines in pairs.
 inline constexpr std::size_t line_bytes = 128;
 
 inline void pause_cpu() noexcept {

@@ -47,7 +47,7 @@ struct value_text {
 
 }  // namespace detail
 
-// "Account", "bank::Account": zero-terminated, lives for ever.
+// "Account", "bank::Account": zero-terminated; valid for the whole program.
 template <class T>
 constexpr const char* type_name() noexcept {
   return detail::type_text<T>::text.data();

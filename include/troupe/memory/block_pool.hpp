@@ -1,10 +1,10 @@
 // block_pool: small blocks for messages, activations and coroutine frames.
 //
-// Threads: any; a block may be freed on another thread than the one that allocated it.
+// Thread: any; a block may be freed on another thread than the one that allocated it.
 // Cost: about 1 ns from the thread's own magazine; a lock once in 128 blocks.
-// Limits: blocks above 512 bytes go to operator new. Memory taken for small blocks stays with the
-// process for reuse. A library that was built with AddressSanitizer uses operator new throughout,
-// so that use after free is seen.
+// Limits: blocks above 512 bytes come from operator new. Memory for small blocks is never given
+// back to the system, but reused. A library that was built with AddressSanitizer uses operator new
+// for all blocks, so that a use after free is detected.
 #pragma once
 
 #include <array>
@@ -16,8 +16,8 @@
 
 namespace troupe::memory {
 
-// Named after how blocks are made: a program that was compiled otherwise than the library does not
-// link.
+// The namespace is named after the source of blocks, so that a program does not link if it was
+// compiled in another way than the library.
 #if TROUPE_PLAIN_BLOCKS
 inline namespace plain_blocks {
 #else
@@ -29,18 +29,19 @@ inline constexpr std::size_t block_bytes_max = 512;
 namespace detail {
 
 inline constexpr std::size_t class_step = 16;
-inline constexpr std::size_t stable_class = block_bytes_max / class_step;  // stable_pool.hpp's own
+// for stable_pool.hpp alone
+inline constexpr std::size_t stable_class = block_bytes_max / class_step;
 inline constexpr std::size_t classes = stable_class + 1;
 
 constexpr std::size_t class_of(std::size_t bytes) noexcept {
   return bytes == 0 ? 0 : (bytes - 1) / class_step;
 }
 
-// The calling thread's magazines, one a size class.
+// The calling thread's magazines, one for each size class.
 extern constinit thread_local std::array<magazine, classes> magazines
     [[gnu::tls_model("initial-exec")]];
 
-// The rare ways: an empty magazine, and a full one. refill throws std::bad_alloc.
+// The slow paths, for an empty magazine and for a full one. refill throws std::bad_alloc.
 free_block* refill(std::size_t size_class);
 void store(std::size_t size_class, free_block* surplus) noexcept;
 
@@ -51,8 +52,8 @@ void store(std::size_t size_class, free_block* surplus) noexcept;
 void deallocate(void* block, std::size_t bytes) noexcept;
 #else
 
-// Aligned to 16 bytes. Throws std::bad_alloc. Not for the body of a coroutine: it reaches a
-// thread-local.
+// Allocates a block, aligned to 16 bytes. Throws std::bad_alloc. Not for the body of a coroutine,
+// since it uses a thread-local.
 [[nodiscard]] TROUPE_INLINE void* allocate(std::size_t bytes) {
   if (bytes > block_bytes_max) return ::operator new(bytes);
   const std::size_t size_class = detail::class_of(bytes);
@@ -61,7 +62,7 @@ void deallocate(void* block, std::size_t bytes) noexcept;
   return detail::refill(size_class);
 }
 
-// `bytes` as it was allocated.
+// Frees a block. `bytes` must be the size that was allocated.
 TROUPE_INLINE void deallocate(void* block, std::size_t bytes) noexcept {
   if (bytes > block_bytes_max) return ::operator delete(block);
   const std::size_t size_class = detail::class_of(bytes);
@@ -75,7 +76,7 @@ TROUPE_INLINE void deallocate(void* block, std::size_t bytes) noexcept {
 
 }  // inline namespace
 
-// The pool for containers of the standard library.
+// An allocator of this pool for containers of the standard library.
 template <class T>
 struct block_allocator {
   using value_type = T;
@@ -83,7 +84,8 @@ struct block_allocator {
   template <class U>
   block_allocator(const block_allocator<U>&) noexcept {}
 
-  // Not inlined: a coroutine must not keep the address of the pool's thread-local.
+  // Not inlined: a coroutine must not keep the address of the pool's thread-local across a
+  // suspension, after which it may run on another thread.
   TROUPE_NOINLINE T* allocate(std::size_t count) {
     static_assert(alignof(T) <= 16, "troupe: blocks are aligned to 16 bytes");
     return static_cast<T*>(memory::allocate(count * sizeof(T)));

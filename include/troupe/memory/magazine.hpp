@@ -1,9 +1,9 @@
 // magazine: the free blocks of one size that one thread keeps for itself.
 //
-// Two lists of at most `batch` blocks: one in use, one in reserve. A thread whose work ebbs and
-// async calls by less than a batch never goes to the shared depot, and no list is ever walked to be
-// cut. Owner: one thread. Rejected: one list cut in half at its limit (walking it costs a cache
-// miss a block).
+// Two lists of at most `batch` blocks: one in use, one in reserve. A thread whose need for blocks
+// varies by less than a batch never uses the shared depot, and no list is ever walked to divide it.
+// Owner: one thread. Rejected: one list that is halved at its limit (to walk it costs a cache miss
+// for each block).
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ class magazine {
  public:
   static constexpr std::size_t batch = 128;  // blocks
 
-  // A block, or null: then refill().
+  // Takes a block; null if there is none, then call refill().
   TROUPE_INLINE free_block* take() noexcept {
     free_block* block = active_;
     if (block == nullptr) [[unlikely]] {
@@ -48,13 +48,13 @@ class magazine {
     return surplus;
   }
 
-  // Only when take() returned null. `count` blocks, at most a batch.
+  // Adds `count` blocks, at most a batch. Only after take() returned null.
   void refill(free_block* blocks, std::size_t count) noexcept {
     active_ = blocks;
     count_ = count;
   }
 
-  // All that is left, one list after the other (null when none).
+  // Takes out all blocks, one list for each call; null when none is left.
   free_block* drain() noexcept {
     if (free_block* blocks = std::exchange(active_, nullptr)) {
       count_ = 0;
@@ -65,8 +65,8 @@ class magazine {
 
  private:
   free_block* active_ = nullptr;
-  free_block* reserve_ = nullptr;  // empty or exactly a batch
-  std::size_t count_ = 0;          // of active_
+  free_block* reserve_ = nullptr;  // empty, or exactly a batch
+  std::size_t count_ = 0;          // number of blocks in active_
 };
 
 }  // namespace troupe::memory

@@ -1,4 +1,5 @@
-// message: what rides a mailbox. A link and one function pointer; what the message carries follows.
+// message: an element of a mailbox: a link and one function pointer. Derived classes add the
+// content.
 #pragma once
 
 #include <atomic>
@@ -7,20 +8,20 @@
 namespace troupe::sched {
 
 enum class message_act : std::uint8_t {
-  // do what the message asks of the object, then free the message (also when that throws)
+  // does what the message asks of the object, then frees the message (also after an exception)
   handle,
-  discard,   // free the message; nobody will handle it
-  describe,  // the method's name; the message is not touched and may be null
-  // of a coroutine handler's (task/async_call.hpp): it has come to its end; free the message
+  discard,   // frees the message, which no actor will handle
+  describe,  // returns the method's name; does not touch the message, which may be null
+  // for a coroutine handler (task/async_call.hpp): the coroutine has ended; frees the message
   complete,
-  // of a wait (task/async_call.hpp): not null when it could be ended. Of a spawned task: nobody is
-  // left to take its result
+  // for a suspension (task/async_call.hpp): returns not null if the wait could be ended. For a
+  // spawned task: no receiver of its result is left
   detach,
-  reclaim,  // of a wait that could not: until it is over, at the actor's end
+  reclaim,  // for a suspension that could not be ended: waits until it is over, at the actor's end
 };
 
-// Messages that nobody sent, but that the runtime owes their actor, describe themselves so; they
-// are known by where that stands.
+// The descriptions of messages that no sender sent, but that the runtime owes to their actor. The
+// address of the text identifies them.
 inline constexpr char described_as_constructor[] = "constructor",
                       described_as_callback[] = "a callback of a future",
                       described_as_submitted[] = "a callback of a submitted call";
@@ -29,12 +30,12 @@ inline bool is_owed(const char* described) noexcept {
          described == described_as_submitted;
 }
 
-// Aligned so that a link has room for tags (actor/mailbox/mailbox.hpp).
+// Aligned so that a link has space for tags (actor/mailbox/mailbox.hpp).
 struct alignas(16) message {
   using handler = const char* (*)(message*, void* object, message_act);
   explicit message(handler acts) noexcept : act(acts) {}
 
-  std::atomic<std::uintptr_t> next{0};  // mailbox.hpp says of whom
+  std::atomic<std::uintptr_t> next{0};  // the owner of the link: see mailbox.hpp
   const handler act;
 };
 
