@@ -25,6 +25,8 @@ class permit {
   bool used_ = false;
 };
 
+// Resolves `waiter` with a permit as soon as the mailbox has space for it; waiters are served in
+// order. Thread: any.
 void wait_for_permit(cell& to, promise<permit>&& waiter);
 
 // Whether an ask of a full mailbox waits; otherwise it fails.

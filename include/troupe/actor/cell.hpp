@@ -149,6 +149,8 @@ class basic_ref_state {
 };
 using ref_state = basic_ref_state<std::atomic<std::uint32_t>>;
 
+// The part of an actor that it has even while it is inactive. Thread: any for the mailbox word and
+// the refs; the one that runs the actor's turn for the flags; the other members do not change.
 struct cell {
   enum flag : std::uint8_t {
     constructed = 1,  // the object is constructed
@@ -256,12 +258,14 @@ void deliver_urgent(cell& to, message& mail);
 // Reserves space in a bounded mailbox for one message, which the caller then delivers. Returns
 // false if there is none.
 bool take_permit(cell& to) noexcept;
+// Gives back reserved space for which no message came.
 void give_room_back(cell& to) noexcept;
 // deliver() of a message for which space was reserved.
 void deliver_into_room(cell& to, message& mail);
 // Refuses a message for which there was no space: throws mailbox_full, or turns the message into a
 // dead letter, as the mailbox's when_full says.
 void refuse_full(cell& to, message& mail);
+// The mailbox_full error for this actor.
 std::exception_ptr full_error(const cell& to);
 
 // The actor's number in texts for people, from 1 on. Thread: any.

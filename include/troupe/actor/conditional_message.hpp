@@ -15,6 +15,7 @@ namespace troupe::actor {
 
 struct cell;
 
+// A message with a predicate; the type-independent part.
 struct conditional_message : message {
   conditional_message(handler acts, bool (*asks)(const conditional_message&, const void*)) noexcept
       : message(acts), holds(asks) {}

@@ -84,6 +84,7 @@ template <class Method>
 several_methods(Method) -> several_methods<one_method>;
 several_methods(...)->several_methods<void>;
 
+// Why a call cannot become a message.
 enum class misfit : std::uint8_t {
   none,
   no_method,       // no method of a class, or a static or &&-qualified one

@@ -4,6 +4,7 @@
 
 namespace troupe {
 
+// What happens to a message for which a bounded mailbox has no space.
 enum class when_full {
   suspend,   // `co_await to.send<&T::m>(...)` and an ask wait for space; tell() throws mailbox_full
   fail,      // tell() throws mailbox_full; the future of an ask gets it

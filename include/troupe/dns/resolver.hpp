@@ -15,6 +15,7 @@
 
 namespace troupe {
 
+// The reasons of a resolve_error.
 enum class resolve_failure : std::uint8_t {
   host_not_found,  // there is no such name; another query gives the same result
   no_data,         // the name exists, but has no address of the requested family
@@ -43,8 +44,10 @@ class resolve_error : public error {
   std::string host_;
 };
 
+// Which addresses resolve() returns.
 enum class address_family : std::uint8_t { any, v4, v6 };
 
+// Options of a resolver.
 struct resolver_options {
   // Not an aggregate: GCC 12 destroys the members of a temporary aggregate twice if it is part of a
   // co_await expression.

@@ -20,6 +20,7 @@ namespace troupe::http {
 
 class client_core;
 
+// The limits and times of a client, and the identities that it uses and trusts.
 struct client_options {
   // Not an aggregate: GCC 12 destroys the members of a temporary aggregate twice if it is part of a
   // co_await expression.
@@ -158,6 +159,7 @@ class client {
 
   // The number of kept connections.
   std::size_t idle() const;
+  // Closes the kept connections. Thread: any.
   void close_idle() const;
 
  private:

@@ -10,6 +10,7 @@
 
 namespace troupe::http {
 
+// The reasons of a client_error.
 enum class client_failure : std::uint8_t {
   bad_url,             // no valid URL; no server was asked
   too_many_redirects,  // more than client_options::redirects

@@ -73,6 +73,7 @@ class client_request {
   bool has_body_ = false, ranged_ = false;
 };
 
+// The range of an answer with status 206, in bytes; `last` is the last byte of the range.
 struct content_range {
   std::uint64_t first = 0, last = 0;
   std::optional<std::uint64_t> of;  // the size of the whole

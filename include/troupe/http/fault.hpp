@@ -8,6 +8,7 @@
 
 namespace troupe::http {
 
+// The reasons for which a message is refused.
 enum class fault : std::uint8_t {
   none,
   // not METHOD SP TARGET SP HTTP/1.x CRLF, nor HTTP/1.x SP STATUS SP TEXT CRLF

@@ -36,6 +36,7 @@ bool same_word(std::string_view a, std::string_view b) noexcept;
 // Whether a comma-separated list, such as that of Connection, contains that word.
 bool lists_word(std::string_view list, std::string_view word) noexcept;
 
+// One field of a head, as views.
 struct field {
   std::string_view name, value;  // without surrounding white space
 };

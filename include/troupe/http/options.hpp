@@ -7,6 +7,8 @@
 
 namespace troupe::http {
 
+// The limits and times of a server.
+//
 // Example:
 //     troupe::http::server_options options;
 //     options.body_bytes = 64 * 1024;

@@ -12,8 +12,10 @@
 
 namespace troupe::http {
 
+// Which messages a parser reads.
 enum class side : std::uint8_t { requests, responses };
 
+// The limits of a parser. Input beyond one is refused with the named fault.
 struct parser_limits {
   // Maximum bytes of the start line and the fields together, and of the trailer. Default 16 KiB, at
   // most 1 GiB; more is head_too_large (431).

@@ -43,6 +43,7 @@ struct route_call {
                      std::optional<task<response>>& later) const = 0;
 };
 
+// Options of one route.
 struct route_options {
   // Maximum bytes of a request's body; 0 (default): the server's limit.
   std::size_t body_bytes = 0;

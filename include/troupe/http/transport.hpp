@@ -21,6 +21,7 @@ struct slowest_pace {
   std::chrono::nanoseconds grace{0};
 };
 
+// A connection's stream, as the layers above see it. Thread: the task that owns the connection.
 struct transport {
   // Receives at least one byte, or returns 0 at the end. Throws timed_out after `at_most`;
   // cancelled when the server stops.

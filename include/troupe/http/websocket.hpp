@@ -47,6 +47,8 @@ struct websocket_deflate {
   std::size_t least_bytes = 64;
 };
 
+// Options of one WebSocket, for a server or a client.
+//
 // Example:
 //     troupe::http::websocket_options options;
 //     options.message_bytes = 4096;
@@ -90,6 +92,7 @@ struct websocket_terms {
   std::optional<websocket_deflate> deflate;
 };
 
+// One received message.
 struct websocket_message {
   bool is_text = true;    // valid UTF-8; otherwise binary
   std::string_view data;  // valid until the next receive()

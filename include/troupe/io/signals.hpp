@@ -28,6 +28,7 @@ class signal_job {
 
 }  // namespace io
 
+// Options of a signal_listener.
 struct signal_options {
   // True: the program may be out of work while this waits for signals. Default true.
   bool weak = true;

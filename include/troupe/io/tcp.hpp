@@ -66,6 +66,9 @@ class tcp_stream : public stream {
       : stream(std::move(open), io::stream_kind::socket) {}
 };
 
+// Accepts TCP connections at an address. Move-only; the destructor closes it, and calls of accept()
+// that are under way then end as cancelled.
+//
 // Example (declarations):
 //     troupe::task<> echo(troupe::tcp_stream peer) {
 //       std::array<char, 4096> buffer;

@@ -54,6 +54,7 @@ class send_job {
 
 }  // namespace io
 
+// Options of a udp_socket.
 struct udp_options {
   // Several sockets share the port, and the system distributes the senders among them. Default
   // false.

@@ -43,6 +43,7 @@ class unix_receive_job {
 
 }  // namespace io
 
+// Options of a unix_datagram.
 struct unix_datagram_options {
   // True: the program may be out of work while this waits for datagrams. Default false.
   bool weak = false;

@@ -149,6 +149,7 @@ class fork_worker_state {
   std::int64_t began_ns_ = 0, looked_ns_ = 0;
 };
 
+// The base of a work's promise: where it runs, and of which fork it is a part.
 struct fork_frame {
   std::coroutine_handle<> handle() noexcept {
     return std::coroutine_handle<fork_frame>::from_promise(*this);

@@ -21,6 +21,7 @@ struct waiter {
   void (*const wake)(waiter&) noexcept;
 };
 
+// A counted job. Thread: any.
 struct job {
   // cancel: makes the exception `cancelled` the result. report: nobody will get the job's
   // exception, if it has one. forget: nobody will get its result either.

@@ -63,6 +63,7 @@ struct given_part {
   std::size_t end = 0;
 };
 
+// The record of one loop; see the head of the file for its invariants.
 struct shared_loop {
   // The functions that depend on the loop's own type. give: returns null if memory is out.
   struct kind {

@@ -13,6 +13,7 @@
 
 namespace troupe::memory {
 
+// A free block, as a link of a list.
 struct free_block {
   free_block* next;
 };

@@ -38,6 +38,7 @@ struct span_at {
   tasks::source_line where;
 };
 
+// When the calls of a submission begin.
 struct schedule {
   std::chrono::nanoseconds after{0};
   std::chrono::nanoseconds every{0};  // zero: once

@@ -91,6 +91,7 @@ struct work {
   actor_hold actor;
 };
 
+// One call of a submission, with its context and its result.
 template <class Work>
 struct attempt {
   explicit attempt(Work& work) noexcept : of(work) {}

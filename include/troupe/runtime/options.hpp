@@ -71,6 +71,9 @@ struct turn_limits {
   std::chrono::microseconds time{100};
 };
 
+// Options of a runtime. Each says its unit, its default and its effect. A value that makes no sense
+// is an option_error, which the runtime's constructor throws.
+//
 // Example:
 //     troupe::runtime rt({.workers = 2, .on_error = [](const troupe::failure& f) {
 //                           std::cerr << f.actor << '\n';

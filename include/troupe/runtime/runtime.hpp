@@ -45,6 +45,7 @@ class hold {
   hold(hold&&) noexcept = default;
   hold& operator=(hold&& other) noexcept;
   ~hold();
+  // Ends the hold now. Thread: any.
   void release() noexcept;
 
  private:
@@ -104,6 +105,11 @@ struct timer_options {
   bool weak = false;
 };
 
+// A pool of worker threads with the actors, tasks and timers that run on it. run() is the main
+// thread's part: it runs the main thread's actors, and returns when the program is out of work. Not
+// copyable. Thread: any, unless a function says otherwise. A process may have several runtimes.
+// Lifetime: refs, futures, timers and holds may outlive the runtime.
+//
 // Example:
 //     struct Greeter { void greet(std::string name) { std::cout << "hello " << name << '\n'; } };
 //     troupe::runtime rt;
@@ -294,6 +300,7 @@ class runtime {
   bool run_once();
   bool poll();
 
+  // The main thread of this runtime, to run procedures on it. Thread: any.
   main_thread main() const { return main_thread(main_); }
 
   // Calls the procedure on the pool, once after `span` or repeatedly every `period`, the first time
@@ -355,8 +362,10 @@ class runtime {
   std::vector<failure> take_errors();
   // The failure that run() threw last, with its actor and method.
   failure thrown() const;
+  // Drops the kept failures, so that no run() throws them. Thread: any.
   void clear_errors();
 
+  // The number of threads of the pool.
   unsigned workers() const noexcept;
 
   // All counters and gauges, for each worker and as sums. Thread: any, also in handlers. Cost: some

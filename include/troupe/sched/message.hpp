@@ -7,6 +7,7 @@
 
 namespace troupe::sched {
 
+// What a message's function is asked to do.
 enum class message_act : std::uint8_t {
   // does what the message asks of the object, then frees the message (also after an exception)
   handle,

@@ -92,6 +92,7 @@ struct call_host {
   const std::atomic<bool>* searched_soon = nullptr;
 };
 
+// One call or task with its coroutines. Thread: the one that runs the actor's turn.
 class async_call {
  public:
   explicit async_call(sched::message& calls) noexcept : call(calls) {}

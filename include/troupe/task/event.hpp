@@ -36,8 +36,8 @@ class event {
   bool is_set() const;
 
   // Returns a future that is ready when the event is set. co_await it, also with timeout() or
-  // stop(), or block in get() on a thread of your own. Cost: about 100 ns. A wait that was given up
-  // leaves nothing behind.
+  // stop(), or block in get() on a thread of your own. Thread: any. Cost: about 100 ns. Waits that
+  // were given up are removed from time to time.
   [[nodiscard]] future<> wait() const;
 
  private:
@@ -49,6 +49,7 @@ class event {
 // refer to the same latch.
 class latch {
  public:
+  // Counts down from `count`; with 0 it is open from the beginning.
   explicit latch(std::size_t count);
 
   // Throws usage_error if `by` is more than the remaining count.

@@ -204,6 +204,8 @@ class future {
   future(future&&) noexcept = default;
   future& operator=(future&&) noexcept = default;
 
+  // Whether the future still has its result to come or to give. False for one that was moved from
+  // or awaited.
   bool valid() const noexcept { return static_cast<bool>(state_); }
 #define TROUPE_NOT_YET                                                                           \
   "troupe: future: the value is not here yet: co_await it in a task or a coroutine handler, or " \
@@ -228,6 +230,7 @@ class future {
     auto state = std::move(state_);
     return state->result.take();
   }
+  // As get(), but leaves the result in the future.
   void wait() const { static_cast<void>(wait_for(std::chrono::nanoseconds::max())); }
   // Returns false if the time is over first; a time that is zero or negative is over at once.
   bool wait_for(std::chrono::nanoseconds at_most) const {

@@ -28,6 +28,7 @@ std::exception_ptr failure_of(Step step) noexcept {
   }
 }
 
+// A slot for nothing, a value, or an exception. Thread: one at a time.
 template <class T>
 class result_of {
  public:

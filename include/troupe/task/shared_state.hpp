@@ -78,6 +78,8 @@ struct ask_link {
 // Follows only a few links (src/actor/turn/async_calls.cpp).
 void check_circle(const ask_link& of);
 
+// The word between a resolver and a receiver, and what both need to find each other. Thread: any.
+// Invariants: src/task/one_shot.hpp.
 struct shared_state {
   explicit shared_state(bool (*free_self)(shared_state&, bool early) noexcept) noexcept
       : free(free_self) {}

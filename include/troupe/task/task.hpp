@@ -47,6 +47,7 @@ template <class Refused>
   std::terminate();
 }
 
+// The part of a task's promise that does not depend on the value's type.
 struct promise_base : coroutine {
   static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
   static void operator delete(void* frame, std::size_t bytes) noexcept {

@@ -47,6 +47,7 @@ std::int64_t now_ns(const timers& clock) noexcept;
 // The time at which a span that begins now ends; a time too far away becomes the largest time.
 std::int64_t due_in(const timers& clock, std::chrono::nanoseconds span) noexcept;
 
+// The suspension of sleep_for and sleep_until.
 class sleep_suspension final : public suspension, public timer {
  public:
   sleep_suspension(std::int64_t span_ns, bool is_weak) noexcept

@@ -14,6 +14,7 @@ class context_state;
 struct context_access;
 }  // namespace tls
 
+// Versions of TLS that a context may allow.
 enum class tls_version : std::uint8_t { v1_2, v1_3 };
 
 // A certificate, followed by the intermediate certificates up to the root, and its key (without a

@@ -8,6 +8,7 @@
 
 namespace troupe {
 
+// The reasons of a tls_error.
 enum class tls_failure : std::uint8_t {
   // the peer's certificate is not trusted, not valid now, or not for this host: verify_result()
   // says which

@@ -9,6 +9,8 @@
 
 namespace troupe {
 
+// Options of tcp_listener::listen() and unix_listener::listen().
+//
 // Example:
 //     troupe::listen_options options;
 //     options.backlog = 100;

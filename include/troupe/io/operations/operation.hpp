@@ -11,6 +11,7 @@ namespace troupe::io {
 
 struct slot;
 
+// What an operation does. The comments say which members of `operation` it uses.
 enum class action : std::uint8_t {
   read,      // from a stream
   write,     // to a stream
