@@ -130,7 +130,7 @@ class basic_ref_state {
     return false;
   }
 
-  // Whether there are exactly two refs, if the caller answers for both.
+  // As is_only(), for a caller that is responsible for two refs, its own and that of a call.
   bool is_only_own_and_call() const noexcept {
     // order: acquire  as above
     return bits_.load(std::memory_order_acquire) == 2;

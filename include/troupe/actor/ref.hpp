@@ -116,6 +116,7 @@ class ref {
   // tell() that waits for space in a bounded mailbox: co_await it. The coroutine is suspended; no
   // thread blocks. Senders get space in the order in which they began to wait. Throws cancelled
   // when the actor that awaits it is stopped; then no message was sent.
+  //
   // Example:
   //     struct Sink { int sum = 0; void put(int n) { sum += n; } };
   //     troupe::task<> feed(troupe::ref<Sink> sink) {

@@ -40,8 +40,8 @@ unchecked(T) -> unchecked<T>;
 
 namespace detail {
 
-// Also true for an iterator that computes its values, if it computes them from elements of another
-// object, as most do.
+// Also true for an iterator that computes its values, since most of these compute them from
+// elements of another object.
 template <class T>
 consteval bool is_iterator() {
   // A check of `*it` alone would be a compile error for std::unique_ptr<void, D>, hence the check

@@ -77,8 +77,8 @@ struct call_host {
   // The wait is over: its coroutine continues in a later turn of the actor. Takes ownership of the
   // wait. Thread: any.
   void (*go_on)(void* actor, suspension& over) noexcept;
-  // The same for a wait that ends during a turn of the actor; the coroutine continues after that
-  // turn.
+  // The same for a wait that is over at once, such as yield(): the coroutine continues in the
+  // actor's next turn. Called in a turn.
   void (*go_on_later)(suspension& over) noexcept;
   // Runs the ready coroutines, in a turn. The async call may be destroyed afterwards. Always
   // returns null: an `act` can end by a tail call of it, which leaves no function to return to

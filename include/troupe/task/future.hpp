@@ -230,7 +230,7 @@ class future {
     auto state = std::move(state_);
     return state->result.take();
   }
-  // As get(), but leaves the result in the future.
+  // Blocks like get(), but leaves the value or the exception in the future.
   void wait() const { static_cast<void>(wait_for(std::chrono::nanoseconds::max())); }
   // Returns false if the time is over first; a time that is zero or negative is over at once.
   bool wait_for(std::chrono::nanoseconds at_most) const {
