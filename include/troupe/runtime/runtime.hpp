@@ -381,11 +381,11 @@ class runtime {
   // runtime_options::dump_on_sigquit.
   //
   // Example:
-  //     troupe::task<> admission_ticket(troupe::event door) { co_await door.wait(); }
+  //     troupe::task<> guest(troupe::event door) { co_await door.wait(); }
   //     int main() {
   //       troupe::runtime rt;
   //       troupe::event door;
-  //       rt.spawn(admission_ticket(door));
+  //       rt.spawn(guest(door));
   //       rt.after(std::chrono::milliseconds(2), [&rt, door] {
   //         rt.dump(std::cerr);
   //         door.set();

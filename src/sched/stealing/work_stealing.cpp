@@ -679,8 +679,9 @@ rested work_stealing::rest(worker& self, const std::chrono::nanoseconds* limit,
 }
 
 bool work_stealing::unattended() const noexcept {
-  // order: relaxed  behind the caller's fence
-  const poller* io = poller_.load(std::memory_order_relaxed);
+  // order: acquire  sees the poller whole; pairs with attach/release. Which poller is seen rests on
+  // the caller's fence
+  const poller* io = poller_.load(std::memory_order_acquire);
   return io != nullptr && io->door.is_open();
 }
 
