@@ -4,7 +4,10 @@
 // These tests measure time, so they run alone. Bounds are several times what a quiet machine shows.
 // The time that a busy machine takes from the test's own threads is measured, too, and allowed for.
 #include <algorithm>
+#include <chrono>
 #include <latch>
+#include <thread>
+#include <vector>
 
 #include "support/conformance.hpp"
 #include "support/timing.hpp"
@@ -47,14 +50,47 @@ struct patient {
   void hear(std::uint64_t sent) { waits->push_back(flooded->load() - sent); }
 };
 
-// Measured in messages of the flood, for a wall clock would measure what else the machine does.
+// Whether other programs had a good part of the processors that the workers could use.
+class crowding {
+ public:
+  explicit crowding(unsigned workers)
+      : processors_(std::min(workers, std::max(1u, std::thread::hardware_concurrency()))) {}
+  bool seen() const {
+    const std::chrono::duration<double> used = cpu_time_used() - cpu_before_;
+    const std::chrono::duration<double> passed = clock::now() - began_;
+    return used < 0.8 * processors_ * passed;
+  }
+
+ private:
+  const unsigned processors_;
+  const std::chrono::microseconds cpu_before_ = cpu_time_used();
+  const clock::time_point began_ = clock::now();
+};
+
+// Of each actor's waits the one at that share, and of those the 99th percentile.
+std::uint64_t waited(const std::vector<std::vector<std::uint64_t>>& waits, double share) {
+  std::vector<std::uint64_t> each;
+  for (std::vector<std::uint64_t> one : waits) {
+    std::sort(one.begin(), one.end());
+    each.push_back(one[static_cast<std::size_t>(share * static_cast<double>(one.size()))]);
+  }
+  std::sort(each.begin(), each.end());
+  return each[each.size() * 99 / 100];
+}
+
+// Measured in messages of the flood, for a wall clock would measure what else the machine does. A
+// worker that loses its processor for some milliseconds lets its quiet actors wait nevertheless.
+// Beside other programs that happens in some of the rounds, so there the median of the rounds
+// counts.
 TEST_P(p11_fairness, quiet_actors_do_not_wait_behind_a_flooding_pair) {
   const int count = 1000, rounds = fewer(20);
   // A fair share is one turn of each flooder: of so many messages at most, and less when they come
   // one by one.
   const std::uint64_t allowed = 5 * 2 * turn_limits{}.messages;
-  std::uint64_t best = UINT64_MAX;
+  std::uint64_t best = UINT64_MAX, best_median = UINT64_MAX;
+  bool crowded = true;  // in each attempt
   for (int attempt = 0; attempt < attempts_max && best > allowed; ++attempt) {
+    const crowding others(GetParam().policy == policy::simulated ? 1 : GetParam().workers);
     std::atomic<bool> end{false};
     std::atomic<std::uint64_t> flooded{0};
     std::vector<std::vector<std::uint64_t>> waits(count);
@@ -79,17 +115,13 @@ TEST_P(p11_fairness, quiet_actors_do_not_wait_behind_a_flooding_pair) {
     });
     rt.run();
     outside.join();
-    std::vector<std::uint64_t> worst;
-    for (auto& one : waits) {
-      std::sort(one.begin(), one.end());
-      worst.push_back(one[one.size() * 99 / 100]);
-    }
-    std::sort(worst.begin(), worst.end());
-    best = std::min(best, worst[worst.size() * 99 / 100]);
+    crowded = others.seen() && crowded;
+    best = std::min(best, waited(waits, 0.99));
+    best_median = std::min(best_median, waited(waits, 0.5));
   }
   RecordProperty("messages_waited", std::to_string(best));
-  EXPECT_LE(best, allowed) << "messages of the flood while a quiet actor waited, p99, the best of "
-                           << attempts_max;
+  EXPECT_LE(crowded ? best_median : best, allowed)
+      << "messages of the flood while a quiet actor waited, p99, the best of " << attempts_max;
 }
 
 // Always busy, by messages to itself, each of some length.
