@@ -119,7 +119,7 @@ class collector {
         system_(system),
         number_(number),
         second_(second),
-        flows_(memory.async_calls),
+        branches_(memory.async_calls),
         ids_(memory.ids),
         resolvers_(memory.resolvers),
         newest_blocked_(memory.newest_blocked) {
@@ -153,23 +153,15 @@ class collector {
         tasks::for_each_blocked(this, [](void* given, const tasks::blocked_thread& one) {
           auto& self = *static_cast<collector*>(given);
           source from;
-          if (one.main_thread == 0 || (self.second_ && one.number > self.newest_blocked_) ||
-              self.failed_)
-            return;
-          if (!find_source(one.waits_for, self.system_.deadlocks.jobs, from)) return;
-          try {
-            self.add_main_thread(one, from);
-          } catch (const std::bad_alloc&) {
-            self.failed_ = true;
+          if (one.main_thread != 0 && self.still_blocked(one, from)) {
+            self.while_memory_lasts([&] { self.add_main_thread(one, from); });
           }
         });
     if (!second_) newest_blocked_ = newest;
   }
   void add_main_thread(const tasks::blocked_thread& one, const source& from) {
-    main_thread_ = static_cast<std::uint32_t>(nodes.size());
-    add_node();
-    nodes[main_thread_].how = waits::for_one;
-    leaves[main_thread_] = {.blocked = one.number, .from = from};
+    main_thread_ = add_thread(from);
+    leaves[main_thread_].blocked = one.number;
     tasks::main_lanes::for_each_of(one.main_thread, this, [](void* given, const void* lane) {
       auto& self = *static_cast<collector*>(given);
       self.resolvers_.push_back({lane, self.main_thread_});
@@ -177,16 +169,24 @@ class collector {
     });
   }
 
-  // Adds the suspended calls of one actor, which the caller holds.
   void look(activation& of) noexcept {
-    if (failed_) return;
-    try {
+    while_memory_lasts([&] {
       cell& actor = *of.actor;
       if (of.suspended != nullptr) add_call(actor, *of.suspended, !actor.type->reentrant);
       if (!actor.type->reentrant) return;
       for (const tasks::async_call* one = cell_extras::of(actor).async_calls; one != nullptr;
            one = one->next_call)
         add_call(actor, *one, false);
+    });
+  }
+
+  // What is called for each turn and each thread lets no exception out: collect() throws in the
+  // end.
+  template <class Step>
+  void while_memory_lasts(Step step) noexcept {
+    if (failed_) return;
+    try {
+      step();
     } catch (const std::bad_alloc&) {
       failed_ = true;
     }
@@ -197,9 +197,10 @@ class collector {
   // (holds_actor).
   void add_call(cell& actor, const tasks::async_call& call, bool holds_actor) {
     const auto first = static_cast<std::uint32_t>(nodes.size());
-    flows_.assign(1, &call);
+    branches_.assign(1, &call);
     add_node();
-    for (std::uint32_t i = first; i < nodes.size(); ++i) fill(actor, call, i, *flows_[i - first]);
+    for (std::uint32_t i = first; i < nodes.size(); ++i)
+      fill(actor, call, i, *branches_[i - first]);
     const tasks::shared_state* answers = call.answers;
     if (actor.type == &spawned_type)
       answers = static_cast<const spawned_task*>(actor.object())->result;
@@ -210,6 +211,21 @@ class collector {
   void add_node() {
     nodes.emplace_back();
     leaves.emplace_back();
+  }
+
+  // Adds a thread that waits for that, and returns its node.
+  std::uint32_t add_thread(const source& from) {
+    const auto at = static_cast<std::uint32_t>(nodes.size());
+    add_node();
+    nodes[at].how = waits::for_one;
+    leaves[at].from = from;
+    return at;
+  }
+
+  // Whether the wait of a thread is not over, and was there at the first look (D2).
+  bool still_blocked(const tasks::blocked_thread& one, source& from) const noexcept {
+    return (!second_ || one.number <= newest_blocked_) &&
+           find_source(one.waits_for, system_.deadlocks.jobs, from);
   }
 
   // Sets what node `at` waits for. `call` is the call `root`, or one of the tasks that it runs side
@@ -224,7 +240,7 @@ class collector {
       const auto first = static_cast<std::uint32_t>(nodes.size());
       for (const tasks::branch& one : all->branches()) {
         if (one.done) continue;
-        flows_.push_back(&one);
+        branches_.push_back(&one);
         add_node();
       }
       nodes[at] = {all->first_only() ? waits::for_first : waits::for_all, first,
@@ -240,9 +256,7 @@ class collector {
         has_jobs || (state->asked != nullptr && state->asked->kind == tasks::ask_link::of::job);
     one.wait = wait;
     nodes[at].how = waits::for_one;
-    if (second_)
-      one.call = {id_of(actor), actor.type->name,
-                  root.call.act(nullptr, nullptr, message_act::describe), false, look_at(*wait)};
+    if (second_) one.call = look_at(actor, root.call, wait);
   }
 
   // Whatever this call waits for, it needs a turn on the main thread, which is blocked.
@@ -250,54 +264,31 @@ class collector {
                          const tasks::suspension* wait) {
     nodes[at].how = waits::for_one;
     leaves[at].from = {nullptr, nullptr, runs_main_};
-    if (!second_) return;
-    leaves[at].call = {id_of(actor),
-                       actor.type->name,
-                       root.call.act(nullptr, nullptr, message_act::describe),
-                       false,
-                       {}};
-    if (wait != nullptr) leaves[at].call.waits_for = look_at(*wait);
+    if (second_) leaves[at].call = look_at(actor, root.call, wait);
   }
 
   // Adds the threads that run jobs and are blocked: for another job, or for an answer.
   void add_threads() {
     if (!has_jobs) return;
     // As with turns: the second look takes only waits that the first one has seen.
-    const auto add = [](void* context, const void* thread, const source& from) {
-      auto& self = *static_cast<collector*>(context);
-      if (self.failed_) return;
-      try {
-        const auto at = static_cast<std::uint32_t>(self.nodes.size());
-        self.add_node();
-        self.nodes[at].how = waits::for_one;
-        self.leaves[at].from = from;
-        self.resolvers_.push_back({thread, at});
-      } catch (const std::bad_alloc&) {
-        self.failed_ = true;
-      }
-    };
-    struct both {
-      collector* self;
-      decltype(add)& adds;
-    } context{this, add};
     system_.deadlocks.jobs->for_each(
-        &context, [](void* given, const void* thread, const void* runner, std::uint32_t& seen_in) {
-          auto& here = *static_cast<both*>(given);
-          collector& self = *here.self;
+        this, [](void* given, const void* thread, const void* runner, std::uint32_t& seen_in) {
+          auto& self = *static_cast<collector*>(given);
           if (self.second_ && seen_in != self.number_) return;
           if (!self.second_) seen_in = self.number_;
-          here.adds(here.self, thread, {nullptr, nullptr, runner});
+          self.add_job_thread(thread, {nullptr, nullptr, runner});
         });
     static_cast<void>(
-        tasks::for_each_blocked(&context, [](void* given, const tasks::blocked_thread& one) {
-          auto& here = *static_cast<both*>(given);
-          collector& self = *here.self;
+        tasks::for_each_blocked(this, [](void* given, const tasks::blocked_thread& one) {
+          auto& self = *static_cast<collector*>(given);
           source from;
-          if (one.job_thread == nullptr || (self.second_ && one.number > self.newest_blocked_))
-            return;
-          if (!find_source(one.waits_for, self.system_.deadlocks.jobs, from)) return;
-          here.adds(here.self, one.job_thread, from);
+          if (one.job_thread != nullptr && self.still_blocked(one, from)) {
+            self.add_job_thread(one.job_thread, from);
+          }
         }));
+  }
+  void add_job_thread(const void* thread, const source& from) noexcept {
+    while_memory_lasts([&] { resolvers_.push_back({thread, add_thread(from)}); });
   }
 
   // Of several entries for the same resolver the first one counts.
@@ -333,7 +324,7 @@ class collector {
   const std::uint32_t number_;
   const bool second_;
   bool failed_ = false;
-  std::vector<const tasks::async_call*>& flows_;
+  std::vector<const tasks::async_call*>& branches_;
   std::vector<call>& ids_;
   std::vector<wait_snapshot::resolver>& resolvers_;
   std::uint64_t& newest_blocked_;

@@ -61,6 +61,13 @@ awaited look_at(const tasks::suspension& one) {
   return {at, what, asked->method(nullptr, nullptr, message_act::describe), asked->asked};
 }
 
+suspended_call look_at(const cell& actor, const message& call, const tasks::suspension* wait) {
+  suspended_call seen{
+      id_of(actor), actor.type->name, call.act(nullptr, nullptr, message_act::describe), false, {}};
+  if (wait != nullptr) seen.waits_for = look_at(*wait);
+  return seen;
+}
+
 not_held for_each_held(actor_system& system, const std::function<void(activation&)>& look) {
   not_held missed;
   // order: acquire  pairs with the runtime's store
@@ -128,12 +135,8 @@ class looker {
   void add(const cell& actor, const message& asked, const tasks::async_call* call) noexcept {
     if (++count > most_) return;
     try {
-      suspended_call line{id_of(actor),
-                          actor.type->name,
-                          asked.act(nullptr, nullptr, message_act::describe),
-                          call == nullptr,
-                          {}};
-      if (call != nullptr && call->awaited != nullptr) line.waits_for = look_at(*call->awaited);
+      suspended_call line = look_at(actor, asked, call == nullptr ? nullptr : call->awaited);
+      line.guarded = call == nullptr;
       found.push_back(line);
     } catch (const std::bad_alloc&) {
       // It is counted, but not listed.

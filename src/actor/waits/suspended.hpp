@@ -28,6 +28,8 @@ struct suspended_call {
   std::optional<awaited> waits_for;
 };
 awaited look_at(const tasks::suspension& one);
+// `wait` is what the call waits for; null when that is not known.
+suspended_call look_at(const cell& actor, const message& call, const tasks::suspension* wait);
 std::string line_of(const suspended_call& one, const actor_system& system);
 // Whether the line lies in one of the library's own coroutines. No text names such a line: the user
 // can do nothing about it.
