@@ -21,9 +21,9 @@ class cell_table {
   // there. act must not run user code.
   template <class Act>
   auto with(const cell& actor, Act act) {
-    bucket& system = buckets_[(reinterpret_cast<std::uintptr_t>(&actor) / 64) % buckets_.size()];
-    std::lock_guard lock(system.mutex);
-    Node** slot = &system.first;
+    bucket& in = buckets_[(reinterpret_cast<std::uintptr_t>(&actor) / 64) % buckets_.size()];
+    std::lock_guard lock(in.mutex);
+    Node** slot = &in.first;
     while (*slot != nullptr && (*slot)->of != &actor) slot = &(*slot)->next_in_table;
     return act(*slot);
   }
@@ -31,9 +31,9 @@ class cell_table {
   // Also under the locks.
   template <class Look>
   void for_each(Look look) {
-    for (bucket& system : buckets_) {
-      std::lock_guard lock(system.mutex);
-      for (Node* one = system.first; one != nullptr; one = one->next_in_table) look(*one);
+    for (bucket& in : buckets_) {
+      std::lock_guard lock(in.mutex);
+      for (Node* one = in.first; one != nullptr; one = one->next_in_table) look(*one);
     }
   }
 

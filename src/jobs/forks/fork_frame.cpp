@@ -215,10 +215,10 @@ void run_tree_here(fork_join& root, std::span<fork_frame* const> parts) try {
 
 // A tree for which a coroutine of an actor waits.
 struct tree_of_task final : fork_tree, tasks::suspension {
-  tree_of_task(fork_join& outermost, job_pool& system)
-      : fork_tree(outermost, &system, system.shares() ? system.workers() : 1, &tell),
+  tree_of_task(fork_join& outermost, job_pool& of)
+      : fork_tree(outermost, &of, of.shares() ? of.workers() : 1, &tell),
         suspension(&act_on),
-        counted(system.waits()) {}
+        counted(of.waits()) {}
 
   static void tell(fork_tree& base) noexcept {
     auto& self = static_cast<tree_of_task&>(base);

@@ -11,8 +11,8 @@ unsigned threads_of(const job_pool* pool) noexcept {
                                             : pool->workers() + (base::worker_number == 0 ? 1 : 0);
 }
 
-tree_of_thread::tree_of_thread(fork_join& top, job_pool* system, unsigned takes_part)
-    : fork_tree(top, system, takes_part, &tell) {
+tree_of_thread::tree_of_thread(fork_join& top, job_pool* of, unsigned takes_part)
+    : fork_tree(top, of, takes_part, &tell) {
   sleeper = &this_thread();
 }
 

@@ -15,7 +15,7 @@ unsigned threads_of(const job_pool* pool) noexcept;
 
 struct tree_of_thread : fork_tree {
   // The calling thread is the one that waits. Throws std::bad_alloc at a thread's first call.
-  tree_of_thread(fork_join& top, job_pool* system, unsigned takes_part);
+  tree_of_thread(fork_join& top, job_pool* of, unsigned takes_part);
   static void tell(fork_tree& base) noexcept;
   // order: acquire  sees what the parts did; pairs with tell
   bool done() const noexcept { return told.load(std::memory_order_acquire); }
