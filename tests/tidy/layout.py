@@ -1,4 +1,4 @@
-"""Rules about the layout: width of lines, length of functions, files in a folder, words given up."""
+"""Rules about the layout: width of lines, length of functions, files in a folder, retired words."""
 
 import re
 import subprocess
@@ -11,28 +11,47 @@ CPP = (".hpp", ".h", ".cpp", ".c")
 
 # Longer functions, each with its reason.
 LONG_FUNCTIONS = {
-    # Its awaits are those of every batch of requests: a coroutine for a part would cost a frame each.
+    # Its awaits are those of each batch of requests: a coroutine for a part would cost a frame.
     ("src/http/server/connection_over.hpp", "run"),
     # A table.
     ("tests/http/client/client_failures.cpp", "vectors"),
 }
 
 # What opens a body and is no function: a scope of names, a type, a statement, a list of values.
-NO_FUNCTION = re.compile(r"(?:inline )?(?:namespace|class|struct|union|enum|extern|if|for|while|switch|do|else|try|"
-                         r"catch|return|case|default)\b|template <.*>\s*(?:requires .* )?(?:class|struct|union)\b|.*[=(,\[]\s*\{$|[\])}]")
+NO_FUNCTION = re.compile(
+    r"(?:inline )?(?:namespace|class|struct|union|enum|extern|if|for|while|switch|do|else|try|catch|"
+    r"return|case|default)\b"
+    r"|template <.*>\s*(?:requires .* )?(?:class|struct|union)\b"
+    r"|.*[=(,\[]\s*\{$"
+    r"|[\])}]")
 # It is a part of the function around it.
 LAMBDA = re.compile(r"\[[^\[\]]*\](?:<.*>)?\s*(?:\(.*\)|mutable|\{)")
-STATEMENT_ENDS = re.compile(r"(?:[;{}]|\b(?:public|private|protected|default|case .*):)\s*(?://.*)?$|^\s*(?://.*|#.*)?$")
+STATEMENT_ENDS = re.compile(
+    r"(?:[;{}]|\b(?:public|private|protected|default|case .*):)\s*(?://.*)?$"
+    r"|^\s*(?://.*|#.*)?$")
 
 # Identifiers that have no other technical meaning, and the word that replaced each.
 RETIRED = {
-    "nudge": "wake hint", "farewell": "unreferenced notice, rejection linger", "stir": "rebalance",
-    "kin": "supervision state", "suffer": "apply the error policy", "hungry": "wants work",
-    "shelf": "free list", "errand": "proxy job", "oddity": "slow path flag", "oddities": "slow path flags",
-    "strand": "fork frame", "census": "outstanding work", "roster": "idle workers",
-    "bury": "make a dead letter", "glance": "check the clock", "wary": "saw slow turns",
-    "unborn": "not begun", "rebirth": "reconstruction", "seat": "driver slot, reader or writer lock",
+    "bury": "make a dead letter",
+    "census": "outstanding work",
     "dormant": "inactive",
+    "errand": "proxy job",
+    "farewell": "unreferenced notice, rejection linger",
+    "glance": "check the clock",
+    "hungry": "wants work",
+    "kin": "supervision state",
+    "nudge": "wake hint",
+    "oddities": "slow path flags",
+    "oddity": "slow path flag",
+    "rebirth": "reconstruction",
+    "roster": "idle workers",
+    "seat": "driver slot, reader or writer lock",
+    "shelf": "free list",
+    "stir": "rebalance",
+    "strand": "fork frame",
+    "suffer": "apply the error policy",
+    "unborn": "not begun",
+    "wary": "saw slow turns",
 }
 RETIRED_PART = re.compile(r"(?<![a-z])(" + "|".join(RETIRED) + r")(?:s|ed|ing)?(?![a-z])")
 IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
@@ -46,25 +65,31 @@ def check_columns(tree):
 
 
 def check_functions(tree):
-    return [f"{path}:{at}: {count} lines in one function; at most {FUNCTION_LINES_MAX}: {name[:60]}"
-            for path in tree.files(suffixes=CPP)
-            for name, at, count in functions(tree.lines(path))
-            if count > FUNCTION_LINES_MAX and (str(path), name.split("(")[0].split()[-1]) not in LONG_FUNCTIONS]
+    problems = []
+    for path in tree.files(suffixes=CPP):
+        for head, at, count in functions(tree.lines(path)):
+            name = head.split("(")[0].split()[-1]
+            if count > FUNCTION_LINES_MAX and (str(path), name) not in LONG_FUNCTIONS:
+                problems.append(f"{path}:{at}: {count} lines in one function; "
+                                f"at most {FUNCTION_LINES_MAX}: {head[:60]}")
+    return problems
 
 
 def check_folders(tree):
     counts = Counter(path.parent for path in tree.files(suffixes=CPP))
-    return [f"{folder}: {count} files; at most {FOLDER_FILES_MAX} lie in one folder, so give them rooms"
+    return [f"{folder}: {count} files; at most {FOLDER_FILES_MAX} lie in one folder: make rooms"
             for folder, count in sorted(counts.items()) if count > FOLDER_FILES_MAX]
 
 
 def check_format(tree):
-    """What clang-format would change. It is the one of Debian 12; another version lays out otherwise."""
+    """What clang-format of Debian 12 would change; another version lays out otherwise."""
     paths = [str(path) for path in tree.files(suffixes=CPP)]
     asked = subprocess.run(["clang-format", "--dry-run", "--ferror-limit=1", *paths], cwd=tree.root,
                            capture_output=True, text=True)
-    found = sorted({line.split(":")[0] for line in asked.stderr.splitlines() if "clang-format-violations" in line})
-    return [f"{path}: not as clang-format lays it out; run clang-format -i {path}" for path in found]
+    found = {line.split(":")[0] for line in asked.stderr.splitlines()
+             if "clang-format-violations" in line}
+    return [f"{path}: not as clang-format lays it out; run clang-format -i {path}"
+            for path in sorted(found)]
 
 
 def check_retired_words(tree):
@@ -80,7 +105,7 @@ def check_retired_words(tree):
 
 
 def functions(lines):
-    """(head, number of its first line, number of lines) of each function, as clang-format lays it out."""
+    """(head, number of its first line, number of lines) of each function of a formatted file."""
     for i, line in enumerate(lines):
         if not line.endswith("{") or line.lstrip().startswith("//"):
             continue
@@ -99,4 +124,5 @@ def functions(lines):
 
 def _cannot_break(line):
     """One string, one address, or one line that a script reads."""
-    return re.match(r"\s*// (?:needs|expect|also|mutation): ", line) or re.fullmatch(r'\s*(?://\s*)?\S+|\s*[{(]*R?".*"\S*(?: \S+)?', line) is not None
+    return (re.match(r"\s*// (?:needs|expect|also|mutation): ", line)
+            or re.fullmatch(r'\s*(?://\s*)?\S+|\s*[{(]*R?".*"\S*(?: \S+)?', line)) is not None
