@@ -132,7 +132,8 @@ inline void print(const result& r) {
 }
 
 // The whole of main(): finds the benchmark, runs it, and prints its line. The process then ends
-// without destroying anything: nobody times that, and destroying a million actors takes long.
+// without destroying anything: the bench does not time that, and destroying a million actors takes
+// long.
 template <std::size_t Count>
 [[noreturn]] void run_program(int argc, char** argv, const entry (&table)[Count]) {
   if (argc == 3 || argc == 4) {

@@ -15,7 +15,7 @@ using namespace floor_runtime;
 using measure::result;
 using measure::stopwatch;
 
-// ---- big: everybody pings somebody ----
+// ---- big: each actor pings others ----
 
 struct crowd_member final : actor {
   enum : std::uint32_t { start, ping, pong };

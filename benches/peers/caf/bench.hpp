@@ -23,7 +23,7 @@ using done_atom = caf::atom_constant<caf::atom("done")>;
 // Starts a system with so many workers, which steal from each other (CAF's default; its other
 // policy, sharing, is not faster in any row, and half as fast in ping_pong). The system is never
 // destroyed: its end would wait for actors that refer to each other, as those of a ring do, and
-// nobody times it.
+// the bench does not time it.
 //
 // An actor handles up to 20 messages in a turn. CAF's default has no bound: then a sender never
 // yields to its receivers, waiting messages and actors pile up in memory, fork_join_throughput

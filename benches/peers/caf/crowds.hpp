@@ -9,7 +9,7 @@
 
 namespace caf_bench {
 
-// ---- big: everybody pings somebody ----
+// ---- big: each actor pings others ----
 
 using ping_atom = caf::atom_constant<caf::atom("ping")>;
 using pong_atom = caf::atom_constant<caf::atom("pong")>;

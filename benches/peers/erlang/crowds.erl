@@ -2,7 +2,7 @@
 -module(crowds).
 -export([big/1, chameneos/1]).
 
-%% ---- big: everybody pings somebody
+%% ---- big: each actor pings others
 
 -define(MEMBERS, 120).
 

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// ---- big: everybody pings somebody --------------------------------------------------------------------
+// ---- big: each actor pings others --------------------------------------------------------------------
 
 type crowdKind uint8
 

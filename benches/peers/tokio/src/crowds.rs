@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::mpsc::{unbounded_channel, UnboundedReceiver, UnboundedSender};
 
-// ---- big: everybody pings somebody ---------------------------------------------------------------------
+// ---- big: each actor pings others ---------------------------------------------------------------------
 
 enum CrowdMessage {
     Start,
