@@ -14,7 +14,8 @@
 
 namespace troupe::sched {
 
-// The door of a poller: the thread that holds it is inside.
+// The door of a poller: a lock that no thread waits for. The thread that entered it is inside; only
+// that thread may look, wait and dispatch.
 // Invariants
 //   D1  one thread is inside at a time, and sees what those before it did there.
 //   D2  a worker that finds the door shut and then sleeps without a limit has told idle_workers
@@ -44,6 +45,7 @@ class basic_door {
   typename Atomics::template atomic<std::uint32_t> shut_{0};
 };
 
+// "Inside" at a function: only the thread that is inside the door may call it.
 class poller {
  public:
   poller() = default;
@@ -51,9 +53,19 @@ class poller {
   poller& operator=(const poller&) = delete;
   virtual ~poller() = default;
 
-  // Inside: whether something has come that dispatch() will hand out. `busy`: the caller has other
-  // turns to run and will look again soon, so a part of what came is enough.
+  // Inside. Fetches what has come, and returns true if there is something for dispatch() to hand
+  // out. `busy`: the caller has other turns to run and will look again soon, so a part of what came
+  // is enough.
   virtual bool look(bool busy) noexcept = 0;
+  // Inside. As look(), but sleeps until something comes, the limit is over (null: none), or wake()
+  // is called. A wake() before this call counts.
+  virtual bool wait(const std::chrono::nanoseconds* limit) noexcept = 0;
+  // Inside, after look() or wait() returned true. Ends the waits of the operations that completed,
+  // and so submits their actors, from the calling thread.
+  virtual void dispatch() noexcept = 0;
+  // Any thread. The thread that sleeps in wait(), or the next one that calls it, returns from it.
+  virtual void wake() noexcept = 0;
+
   // For metrics; any thread.
   struct counts {
     std::uint64_t waits = 0;      // operations that could not complete at once, so far
@@ -61,12 +73,6 @@ class poller {
     std::uint64_t open = 0;       // open descriptors
   };
   virtual counts count() const noexcept = 0;
-  // Inside: as look(), but sleeps until something comes, the limit is over (null: none), or wake()
-  // is called. A wake() before this call counts.
-  virtual bool wait(const std::chrono::nanoseconds* limit) noexcept = 0;
-  // Inside, after look() or wait() was true. Submits from the calling thread.
-  virtual void dispatch() noexcept = 0;
-  virtual void wake() noexcept = 0;
 
   // The runtime has ended; streams that outlive it may still be closed.
   virtual void retire() noexcept {}
@@ -84,8 +90,8 @@ enum class rested : std::uint8_t {
   with_io,   // dispatch() has something to do; the worker is still inside
 };
 
-// The worker has entered the door; it sleeps in the poller. When this returns anything but with_io,
-// the worker has left the door.
+// A worker that has entered the door sleeps in the poller, where a notify of its parker wakes it.
+// When this returns with_io, the worker is still inside; otherwise it has left the door.
 template <class Poller, class Parker>
 rested rest_inside(Poller& io, Parker& parker, const std::chrono::nanoseconds* limit) noexcept {
   if (!parker.go_elsewhere()) {

@@ -2,7 +2,9 @@
 //
 // Context memory lies in chunks of 2 MiB, aligned to their size. The first page of a chunk says
 // which context owns each of its pages. A bitmap with one bit for each 2 MiB of the address space
-// says where chunks are, so the question may be asked about any pointer.
+// says where chunks are, so the question may be asked about any pointer. An allocation that needs
+// more than one chunk gets several chunks in a row for itself, of which only the first begins with
+// such a page; a second bitmap marks the others.
 #pragma once
 
 #include <array>
@@ -33,8 +35,8 @@ struct chunk_head {
 };
 static_assert(sizeof(chunk_head) == page_bytes);
 
-// One bit for each chunk of the address space: 8 MiB of zero pages that cost nothing until they are
-// used. Accessed only as atomics.
+// One bit for each 2 MiB of the address space: set where a chunk with its first page lies. 8 MiB of
+// zero pages that cost nothing until they are used. Accessed only as atomics.
 using chunk_map = std::uint64_t[chunks_max / 64];
 extern chunk_map chunks_here;
 
@@ -45,7 +47,8 @@ inline bool is_chunk(chunk_map& map, std::uintptr_t chunk) noexcept {
          0;
 }
 
-// For an address that is not in a chunk, or that lies after the first 2 MiB of a larger chunk.
+// The slow part of owner_of(): for an address that is in no chunk, or in one that the second bitmap
+// marks.
 context* owner_elsewhere(std::uintptr_t address) noexcept;
 
 }  // namespace contexts

@@ -37,7 +37,8 @@ struct route_call {
   bool waits = false;
   std::size_t parameters = 0;
   // Call the handler. Return false if a parameter's text does not fit its type. run() is for
-  // handlers that are no coroutines, start() for coroutines.
+  // handlers that are no coroutines; start() is for coroutines, and makes the task, which the
+  // caller awaits.
   virtual bool run(request& asked, const path_values& values, response& answer) const = 0;
   virtual bool start(request& asked, const path_values& values,
                      std::optional<task<response>>& later) const = 0;
@@ -85,7 +86,8 @@ struct signature {
   using all = std::tuple<std::decay_t<Args>...>;
   static constexpr bool is_known = true;
   static constexpr bool is_const = IsConst;  // several threads may call it at the same time
-  // Whether a parameter would let the handler change its argument, or copy a request.
+  // Each of these three says what a parameter must not be: a reference through which the handler
+  // could change the value that it got, a copy of the request, a pointer to it.
   static constexpr bool changes_values =
       ((std::is_lvalue_reference_v<Args> && !std::is_const_v<std::remove_reference_t<Args>> &&
         !is_request<Args>) ||
@@ -138,6 +140,7 @@ struct signature_of<R (*)(Args...)> : signature<true, R, Args...> {};
 template <class R, class... Args>
 struct signature_of<R (*)(Args...) noexcept> : signature<true, R, Args...> {};
 
+// The types of the path's parameters: those of the handler without the request, if it takes one.
 template <class Tuple>
 struct without_request {
   static constexpr bool had = false;
@@ -238,6 +241,8 @@ consteval bool is_handler() {
   return found == flaw::none;
 }
 
+// A handler of this type as a route_call. run() and start() convert the path's values to a tuple of
+// the handler's parameter types, and call the handler with it.
 template <class Handler>
 class call_of final : public route_call {
   using how = signature_of<Handler>;
@@ -302,8 +307,9 @@ class call_of final : public route_call {
 
 // Maps paths to handlers.
 //
-// Patterns: "/users/{id}/posts/{post}" has two parameters, each for one segment; "/files/{path...}"
-// takes the rest of the path, which may be empty. An encoded slash (%2F) does not separate
+// Patterns: "/users/{id}/posts/{post}" has two parameters, each for one segment that is not empty;
+// "/files/{path...}" takes the rest of the path, which may be empty. A pattern has at most eight
+// parameters. An encoded slash (%2F) does not separate
 // segments; the parameter's value contains it as a slash. Among the patterns for a method, a
 // literal segment has priority over a parameter, and a parameter over a rest; the names of
 // parameters make no difference.
@@ -335,8 +341,8 @@ class router {
   ~router();
 
   // Add a handler for a method and a pattern. del() is for DELETE. Throw usage_error if the pattern
-  // is malformed or was already added, or if the handler's number of parameters differs from the
-  // pattern's.
+  // is malformed or was already added for this method, if the method can have no routes (CONNECT),
+  // or if the handler's number of parameters differs from the pattern's.
   template <class Handler>
   router& get(std::string_view pattern, Handler&& handler, const route_options& options = {}) {
     return add(method::get, pattern, std::forward<Handler>(handler), options);
@@ -386,10 +392,10 @@ class router {
   router& files(std::string_view prefix, const std::string& folder);
   router& files(std::string_view prefix, const std::string& folder, const file_options& options);
 
-  // For the library's own use. Throws usage_error if the routes were moved away, for instance into
-  // a server.
+  // The rest is for the library's own use.
+  // Throws usage_error if the routes were moved away, for instance into a server.
   void check_is_here() const;
-  // The handler for one method and path.
+  // The handler for one method and pattern.
   struct route {
     std::unique_ptr<const route_call> call;
     route_options options;
@@ -401,9 +407,11 @@ class router {
     unsigned methods = 0;
     path_values values;
   };
+  // Which route answers this request.
   found find(method by, std::string_view path) const;
+  // As found::methods, of all paths together: for "OPTIONS *".
   unsigned all_methods() const noexcept;
-  // "GET, HEAD, OPTIONS"
+  // The value of the header Allow for found::methods, for instance "GET, HEAD, OPTIONS".
   static std::string allowed(unsigned methods);
 
  private:

@@ -54,11 +54,13 @@ class server {
   task<> serve(tcp_listener listener, tls_context self);
   task<> serve(unix_listener listener);
 
-  // Stops the server, for good. Idle connections end, within a second if their peers keep them
-  // open; each connection ends after its next answer. Thread: any.
+  // Stops the server, for good. A busy connection ends after the answer to its current request; an
+  // idle one first answers a request that is already there. The server waits for up to a second
+  // until the peer has closed its side, too, so that no peer loses its last answer. Thread: any.
   void stop() const;
 
-  // The number of connections.
+  // The number of connections that are open now: busy ones, idle ones, and those that are being
+  // turned away. Thread: any.
   std::size_t connections() const noexcept;
 
  private:

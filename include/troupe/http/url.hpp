@@ -16,19 +16,22 @@ namespace troupe::http {
 //               << at.resolve("../d").to_string() << '\n';
 class url {
  public:
-  // Parses a URL. Bytes that a URL may not contain (spaces, bytes beyond ASCII) are encoded. Throws
-  // client_error, bad_url, if the text has no scheme or another one, a user name, a control byte,
-  // no host, or more than 8,192 bytes.
+  // Parses a URL. Bytes of the path and of the query that a URL may not contain (spaces, bytes
+  // beyond ASCII) are encoded with %. Throws client_error, bad_url, if the text has no scheme or
+  // another one, a user name, a control byte, no host, a host or a port that cannot be one, or more
+  // than 8,192 bytes.
   static url parse(std::string_view text);
   // The URL of a reference ("d", "../d", "/d", "//host/d", "?d") in a document at this URL, by RFC
-  // 3986. Throws as parse() does.
+  // 3986. A reference that has a scheme is parsed as it is. Throws as parse() does.
   url resolve(std::string_view reference) const;
 
+  // True for https, false for http.
   bool secure() const noexcept { return secure_; }
   // In lower case; an IPv6 address in brackets.
   const std::string& host() const noexcept { return host_; }
+  // The port that the text names, else 443 for https and 80 for http.
   std::uint16_t port() const noexcept { return port_; }
-  // "/path?query"
+  // "/path?query", encoded; "/" if the text has neither.
   const std::string& target() const noexcept { return target_; }
   // The host, with the port if it is not the scheme's default.
   std::string authority() const;

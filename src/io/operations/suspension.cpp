@@ -1,3 +1,12 @@
+// How a coroutine waits for an operation. suspend() binds the descriptor to the runtime's reactor
+// and starts the operation there. If that is not done at once, the coroutine suspends. The reactor
+// ends the wait in one of two ways:
+// - it has completed the operation: come_to_its_end();
+// - the operation is due: it can be done now, and the coroutine's own turn does it (carry_out()).
+//   So a leased read, once many leased buffers are in use, takes one no sooner than its coroutine
+//   runs.
+// A timeout, a stop or a cancelled actor calls end_early(), which asks the reactor to complete the
+// operation now.
 #include "troupe/io/operations/suspension.hpp"
 
 #include <cerrno>
@@ -120,7 +129,7 @@ bool operation_suspension::suspend(tasks::coroutine& awaiting, descriptor& on) {
   const bool is_empty = what == action::read && bytes == 0 && !leased;
   if (!is_empty && !(what == action::room ? home().start_room(*this) : home().start(*this))) {
     in.at_once = 0;
-    // even if the operation has ended already, this turn ends before the coroutine resumes
+    // Even if the operation has ended already, this turn ends before the coroutine resumes.
     enlist(awaiting);
     return true;
   }

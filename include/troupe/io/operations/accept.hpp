@@ -36,6 +36,8 @@ struct listen_options {
 
 namespace io {
 
+// The job of the awaitable that accept() returns (see awaitable in suspension.hpp), without the
+// type of its stream.
 class accept_base {
  public:
   static constexpr action what = action::accept;
@@ -52,7 +54,9 @@ class accept_base {
  private:
   descriptor* listener_;
   bool weak_, ahead_;
-  operation_suspension* unclaimed_ = nullptr;  // the operation whose descriptor nobody owns yet
+  // The operation, until take() makes its result a descriptor. If the coroutine is destroyed before
+  // that, the destructor closes the result.
+  operation_suspension* unclaimed_ = nullptr;
 };
 
 template <class Stream>
