@@ -9,7 +9,7 @@
 //       the owner there.
 //
 // Rejected: condition_variable (it needs a mutex as well, and 64 bytes); eventfd (a system call
-// even when nobody waits).
+// even when the owner does not wait).
 #pragma once
 
 #include <atomic>

@@ -2,8 +2,9 @@
 //
 // As long as the context itself has that memory, a keep only counts its holders. When a rollback,
 // or the end of the context, finds that others hold the keep, it leaves to the keep all memory that
-// is newer than the snapshot, with the destructors that are still to run. Whoever drops the last
-// share runs these destructors and frees the memory. The argument is in docs/protocols/escape.md.
+// is newer than the snapshot, with the destructors that are still to run. The thread that drops the
+// last share runs these destructors and frees the memory. The argument is in
+// docs/protocols/escape.md.
 //
 // A level is the time between two snapshots. The keeps of one level are in a list. Each has the
 // next older one as its base, so that it holds that one, too. Once an object was persisted together
@@ -54,7 +55,7 @@ struct access {
   // Discards what is newer than `since`, which is what was allocated since the newest snapshot.
   static void roll_back(context& of, const mark& since) noexcept;
   static void roll_back_newest(context& of) noexcept;  // and forgets the snapshot
-  // Returns false when nobody holds an object that was persisted since the newest snapshot.
+  // Returns false when no object is held that was persisted since the newest snapshot.
   static bool leave_to_keeps(context& of, const mark& since) noexcept;
   static void finalize(context& of, const finalizer* down_to) noexcept;
   static void drop(context& of) noexcept;

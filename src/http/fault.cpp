@@ -46,7 +46,7 @@ const char* text_of(fault one) noexcept {
     case fault::bad_field:
       return "a field is malformed";
     case fault::folded_field:
-      return "a field goes on in a second line";
+      return "a field continues in a second line";
     case fault::bad_line_end:
       return "a line ends otherwise than with CR LF";
     case fault::no_host:

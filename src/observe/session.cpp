@@ -65,7 +65,7 @@ constinit std::atomic<pid_t> crashed_first{0};     // the thread that writes the
 constinit std::atomic<bool> crash_written{false};  // that thread has written it
 
 void write_crash() noexcept {
-  // order: relaxed  other threads continue as they do; nobody reads what they record from here on
+  // order: relaxed  other threads continue; what they record from here on is not read
   is_on.store(false, std::memory_order_relaxed);
   say(recording::get().write() ? "troupe: the trace up to the crash was written\n"
                                : "troupe: the trace up to the crash could not be written\n");

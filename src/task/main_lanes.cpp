@@ -80,7 +80,7 @@ void main_lanes::enter(std::uint8_t lane) noexcept {
 }
 
 void main_lanes::leave(std::uint8_t lane) noexcept {
-  // order: release  what was handled in run() is seen by a thread that finds nobody in it; pairs
+  // order: release  what was handled in run() is seen by a thread that finds no thread in it; pairs
   // with belongs_to/acquire
   if (lane != 0) lanes[lane].store(own_thread() << thread_shift, std::memory_order_release);
 }

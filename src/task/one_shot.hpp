@@ -1,14 +1,15 @@
 // one_shot: the word shared by the resolver of a result and its taker, which may wait for it.
 //
-//   0        not resolved, and nobody waits
+//   0        not resolved, and no observer waits
 //   observer not resolved, and this observer waits
 //   1        resolved
-//   2        not resolved, and nobody will take it: there is no taker yet, or the taker has left
+//   2        not resolved, and without a taker: there is none yet, or it has left
 //
 // Each side touches the result for the last time by resolve() or leave(), and one of the two is
 // told to free it.
 // Invariants
-//   O1  the result is whole before the word says resolved, and whoever sees that sees the result.
+//   O1  the result is whole before the word says resolved, and a thread that sees that sees the
+//       result.
 //   O2  an observer that attached is told exactly once, unless detach() gave it back.
 //   O3  an observer that attach() refused, or that detach() gave back, is never touched by the
 //       resolver.
@@ -52,7 +53,7 @@ class one_shot {
 
   struct resolved_for {
     Observer* observer;  // must be told, if not null
-    bool last;           // nobody takes the result: the caller must free it (O4)
+    bool last;           // there is no taker: the caller must free the result (O4)
   };
   // The result is there.
   resolved_for resolve() noexcept {

@@ -186,8 +186,8 @@ bool refuse_blocked(std::uint64_t number, std::string&& text) noexcept {
 }
 
 std::uint8_t lane_of(const shared_state& of) noexcept {
-  // order: relaxed  what a run() wrote is seen by a thread that finds nobody in run(); otherwise an
-  // old value says only that the ask was not handled yet
+  // order: relaxed  what a run() wrote is seen by a thread that finds no thread in run(); otherwise
+  // an old value says only that the ask was not handled yet
   return of.asked == nullptr ? of.main_lane : of.asked->main_lane.load(std::memory_order_relaxed);
 }
 
@@ -227,7 +227,7 @@ bool is_own_to_run(const shared_state& of,
 [[noreturn]] void throw_waits_for_itself() {
   throw usage_error(
       "troupe: future::get and wait: the result can only come in run(), which this thread would "
-      "call, and it would wait here for ever; "
+      "call, and it would wait here without end; "
       "call run() first, or co_await the future in a task");
 }
 

@@ -85,7 +85,7 @@ struct ask_state final : tasks::state_of<U> {
   tasks::ask_link link;
 };
 
-// Reports an exception for which nobody waits as a failure of the actor.
+// Reports an exception that no caller will get as a failure of the actor.
 void report_failure(message::handler method, std::exception_ptr what) noexcept;
 // The error for an ask of a stopped actor. Without memory for it, the result is a std::bad_alloc
 // instead.

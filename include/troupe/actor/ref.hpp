@@ -151,8 +151,8 @@ class ref {
   }
 
   // Sends a message that the actor handles only once `predicate(const T&)` is true. After
-  // `predicate` the arguments are those of tell(): a method with its arguments, or a callable. An
-  // example is a queue actor from which nobody takes while it is empty.
+  // `predicate` the arguments are those of tell(): a method with its arguments, or a callable. For
+  // example, a queue actor handles `take` only while it is not empty.
   //
   // When: the actor calls the predicate when it reaches the message, and again after each later
   // message whose handler has finished. The message does not hold back the messages behind it. If
@@ -299,9 +299,9 @@ class ref {
   void stop_now() const;
 
   // Ends the actor once it is quiet, and gives its object back: co_await the future, with a timeout
-  // or a stop token as for an ask. The actor is quiet when it has handled all mail, whoever sent it
-  // and whenever, and no call and no message of tell_when() is waiting. Messages sent afterwards
-  // become dead letters; a watch() of the actor gets `consumed`.
+  // or a stop token as for an ask. The actor is quiet when it has handled all mail, and no call and
+  // no message of tell_when() is waiting. Messages sent afterwards become dead letters; a watch()
+  // of the actor gets `consumed`.
   //
   // An object that was passed to runtime::activate comes back as the very same object. An object
   // that spawn() constructed is moved out.

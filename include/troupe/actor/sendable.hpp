@@ -20,7 +20,7 @@
 namespace troupe {
 
 // Lets an argument pass that the compiler cannot see to be safe. The sender promises that the
-// object to which `value` refers outlives the message, and that nobody changes it meanwhile. A
+// object to which `value` refers outlives the message, and that no code changes it meanwhile. A
 // method's parameter must be an `unchecked` as well; a constructor's parameter may be of the
 // wrapped type. T may be a reference: troupe::unchecked<Log&>{log}.
 //

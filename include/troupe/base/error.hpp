@@ -1,7 +1,7 @@
 // error: the exceptions that the library throws to its users.
 //
 // Each has a type of its own, and its text says what the caller can do. An exception from a handler
-// is never wrapped: run() throws it as it was thrown.
+// is never wrapped: run() throws the same object.
 #pragma once
 
 #include <stdexcept>

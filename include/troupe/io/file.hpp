@@ -74,7 +74,7 @@ class open_job {
   std::string path_;
   open_options options_;
   descriptor place_;
-  operation_suspension* unclaimed_ = nullptr;  // the operation whose descriptor nobody owns yet
+  operation_suspension* unclaimed_ = nullptr;  // as accept_base::unclaimed_
 };
 
 // The common part of all operations of an open file.

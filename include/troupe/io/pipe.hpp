@@ -10,7 +10,7 @@ namespace troupe {
 // One end of a pipe, or a descriptor that was opened elsewhere and is used like one: a device, a
 // terminal. Errors: a read of the writing end, and a write to the reading end, throw io_error. The
 // first pipe_stream of a process turns off the signal SIGPIPE, unless the program handles it, so
-// that a write to a pipe that nobody reads is an io_error (broken_pipe).
+// that a write to a pipe without a reading end is an io_error (broken_pipe).
 //
 // Example (declarations):
 //     troupe::task<> answer() {

@@ -80,7 +80,7 @@ class unix_listener {
 
   bool is_open() const noexcept { return descriptor_.is_open(); }
   void close() noexcept {
-    file_.remove();  // first, so that whoever finds the file finds a listener
+    file_.remove();  // first, so that a client that finds the file finds a listener
     descriptor_.close();
   }
   int fd() const noexcept { return descriptor_.fd(); }

@@ -23,8 +23,8 @@ struct waiter {
 
 // A counted job. Thread: any.
 struct job {
-  // cancel: makes the exception `cancelled` the result. report: nobody will get the job's
-  // exception, if it has one. forget: nobody will get its result either.
+  // cancel: makes the exception `cancelled` the result. report: no thread can get the job's
+  // exception any more, if it has one. forget: no thread can get its result either.
   enum class act : std::uint8_t { run, cancel, report, forget, free };
 
   job(void (*acts)(job&, act) noexcept, const char* what, bool for_another = false) noexcept
@@ -67,7 +67,7 @@ struct job {
   std::atomic<job_queue*> queues_in{nullptr};
 };
 
-// Reports an exception that nobody else will get: a failure of the runtime to which the calling
+// Reports an exception that no thread can get: a failure of the runtime to which the calling
 // thread's jobs belong. Ends the program if there is no runtime.
 void report_unheard(const job& of, const std::exception_ptr& what) noexcept;
 

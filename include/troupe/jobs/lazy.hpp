@@ -114,8 +114,8 @@ TROUPE_NOINLINE job_of<T>& make_lazy(Function&& function, memory_use use) {
 //
 // Thread: it runs in the runtime of the handler, task, job or blocking call that wants it; on other
 // threads, in the runtime that this thread created last; without a runtime, all of it runs in the
-// thread that wants it. A lazy that nobody wants is dropped and counted, unless a lazy_scope says
-// otherwise. Cost: about 40 ns.
+// thread that wants it. A lazy whose last handle goes before any thread wants its value is dropped
+// and counted, unless a lazy_scope says otherwise. Cost: about 40 ns.
 //
 // Objects that the function captures by reference must live until it has run: any other get() of
 // this thread submits this lazy too, as long as a handle to it exists. A stop that discards drops
@@ -161,10 +161,10 @@ class lazy {
   requires std::is_invocable_v<std::decay_t<Function>> lazy(memory_use use, Function&& function)
       : job_(&jobs::make_lazy<T>(std::forward<Function>(function), use)) {
     static_assert(!std::is_reference_v<std::invoke_result_t<std::decay_t<Function>>>,
-                  "troupe: lazy: the function returns a reference, which may dangle when somebody "
-                  "wants it; return a value");
+                  "troupe: lazy: the function returns a reference, which may dangle when the value "
+                  "is wanted; return a value");
     static_assert(!tasks::makes_task<Function>,
-                  "troupe: lazy: the function is a coroutine, which nobody would run: return get() "
+                  "troupe: lazy: the function is a coroutine, which would never run: return get() "
                   "of a work, or give a task to spawn()");
   }
   lazy(const lazy& other) noexcept : job_(other.job_) {
@@ -264,14 +264,15 @@ auto parallel(Function&& function) {
   };
 }
 
-// Decides about the lazies that this thread makes inside the scope and that nobody wants: at the
-// end of the scope they are dropped, or submitted to run. Lazies that are made by other lazies and
-// works, which happen to run on this thread meanwhile, do not belong to the scope, since they may
-// refer to objects that no longer exist at its end. Errors: if a dropped value is an exception that
-// nobody can get any more, it is a failure of the runtime, which run() throws; without a runtime it
-// ends the program. Scopes nest. Thread: a scope belongs to its thread. In a coroutine it throws
-// usage_error, since a coroutine may continue on another thread, or share this thread with others
-// that make lazies. A plain handler, a posted procedure and a lazy may have one.
+// Decides about the lazies that this thread makes inside the scope and that no thread has wanted:
+// at the end of the scope they are dropped, or submitted to run. Lazies that are made by other
+// lazies and works, which happen to run on this thread meanwhile, do not belong to the scope, since
+// they may refer to objects that no longer exist at its end. Errors: if a dropped value is an
+// exception, and no handle is left that could give it, it is a failure of the runtime, which run()
+// throws; without a runtime it ends the program. Scopes nest. Thread: a scope belongs to its
+// thread. In a coroutine it throws usage_error, since a coroutine may continue on another thread,
+// or share this thread with others that make lazies. A plain handler, a posted procedure and a lazy
+// may have one.
 //
 // Example:
 //     {

@@ -70,7 +70,7 @@ requires jobs::parallel_range<Range> work<> parallel_for(Range&& range, Body bod
                 "troupe: parallel_for: the body must be callable with an element, as a const "
                 "object: several threads call it at once");
   static_assert(!tasks::makes_task<const Body&, std::ranges::range_reference_t<Range>>,
-                "troupe: parallel_for: the body is a coroutine, which nobody would run: call get() "
+                "troupe: parallel_for: the body is a coroutine, which would never run: call get() "
                 "of a work in it, or fork a vector of works");
   static_assert(!jobs::is_bit<std::ranges::range_reference_t<Range>>,
                 "troupe: parallel_for: threads that write to neighbours in a std::vector<bool> "
@@ -97,7 +97,7 @@ work<> parallel_for(First first, Last last, Body body, parallel_options options 
                 "troupe: parallel_for: the body must be callable with a number, as a const object: "
                 "several threads call it at once");
   static_assert(!tasks::makes_task<const Body&, index>,
-                "troupe: parallel_for: the body is a coroutine, which nobody would run: call get() "
+                "troupe: parallel_for: the body is a coroutine, which would never run: call get() "
                 "of a work in it, or fork a vector of works");
   jobs::for_loop loop(jobs::interval(first, last, options.grain, "parallel_for"), std::move(body));
   return jobs::run_for(std::move(loop));

@@ -148,7 +148,7 @@ requires jobs::parallel_range<Range> work<> parallel_scan(Range&& range, Out out
   using value = std::ranges::range_value_t<Range>;
   static_assert(std::copyable<value>,
                 "troupe: parallel_scan: the elements must be copyable, since each sum is written "
-                "and goes on");
+                "and then added to");
   static_assert(!jobs::is_bit<std::iter_reference_t<Out>>,
                 "troupe: parallel_scan: threads that write to neighbours in a std::vector<bool> "
                 "lose bits; write to a std::vector<char>");

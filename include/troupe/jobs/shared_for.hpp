@@ -229,7 +229,7 @@ requires jobs::parallel_range<Range> TROUPE_INLINE void shared_for(Range&& range
                 "troupe: shared_for: the body must be callable with an element, as a const object: "
                 "several threads call it at once");
   static_assert(!tasks::makes_task<const Body&, std::ranges::range_reference_t<Range>>,
-                "troupe: shared_for: the body is a coroutine, which nobody would run: call get() "
+                "troupe: shared_for: the body is a coroutine, which would never run: call get() "
                 "of a work in it, or fork a vector of works");
   static_assert(!jobs::is_bit<std::ranges::range_reference_t<Range>>,
                 "troupe: shared_for: threads that write to neighbours in a std::vector<bool> lose "
@@ -254,7 +254,7 @@ TROUPE_INLINE void shared_for(First first, Last last, const Body& body) {
                 "troupe: shared_for: the body must be callable with a number, as a const object: "
                 "several threads call it at once");
   static_assert(!tasks::makes_task<const Body&, index>,
-                "troupe: shared_for: the body is a coroutine, which nobody would run: call get() "
+                "troupe: shared_for: the body is a coroutine, which would never run: call get() "
                 "of a work in it, or fork a vector of works");
   const jobs::cut<index> all = jobs::interval(first, last, 0, "shared_for");
   jobs::run_shared_for(jobs::elements_from<index>{all.first}, all.count, body);

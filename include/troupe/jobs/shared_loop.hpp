@@ -2,10 +2,10 @@
 // while it runs. For the library's own use; users meet shared_for and shared_reduce.
 //
 // A loop is a record on the stack of the thread that runs it, in a list from the innermost to the
-// outermost. While nobody reads the list, a loop costs only its record. About every 20 µs a thread
-// checks the clock. If its deque then has no part that other threads could take, it gives away half
-// of the remaining numbers of its outermost loop that has some (docs/protocols/fork_join.md,
-// "Shared loops").
+// outermost. A loop costs only its record, except when its thread reads the list. About every 20 µs
+// a thread checks the clock. If its deque then has no part that other threads could take, it gives
+// away half of the remaining numbers of its outermost loop that has some
+// (docs/protocols/fork_join.md, "Shared loops").
 //
 // Owner: the thread.
 // Invariants

@@ -169,7 +169,7 @@ task<> await_call(attempt<Work>& one) {
   if (ends && one.result.failed()) end_cancelled(one.result.take_failure(), std::move(one.here));
 }
 
-// Returns false if the actor has stopped, so that nobody can get the result.
+// Returns false if the actor has stopped, and so cannot get the result.
 template <class Work>
 task<bool> run_once(Work& work, std::exception_ptr late) {
   attempt<Work> one(work);
@@ -187,7 +187,7 @@ task<bool> run_once(Work& work, std::exception_ptr late) {
   }
   future<bool> told = run_in_turn(work.actor.get(), &one, &attempt<Work>::deliver_in_turn);
   const bool handled = co_await std::move(told);
-  // If the actor has not handled the result, nobody else would learn of the failure.
+  // If the actor has not handled the result, no other code would learn of the failure.
   if (std::exception_ptr what = handled ? nullptr : one.result.take_failure())
     report(std::move(what), std::move(one.here));
   co_return handled;

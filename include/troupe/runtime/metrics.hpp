@@ -40,12 +40,12 @@ struct runtime_metrics {
   std::uint64_t failures = 0;      // exceptions that left handlers, tasks and procedures
   // failures that were not kept, because of runtime_options::failures_kept and failure_bytes
   std::uint64_t failures_dropped = 0;
-  std::uint64_t lazies_dropped = 0;       // lazies whose value nobody wanted
+  std::uint64_t lazies_dropped = 0;       // lazies that were dropped before a thread wanted them
   std::uint64_t resource_bytes_peak = 0;  // the most bytes that resources occupied at a time
   std::uint64_t io_waits = 0;             // I/O operations that had to wait
 
   // The state now.
-  std::uint64_t failures_kept = 0;  // failures that no run() has thrown and nobody has taken
+  std::uint64_t failures_kept = 0;  // failures that neither run() nor take_errors() has given
   std::uint64_t failure_bytes = 0;  // their bytes, with the contexts to which they refer
   std::uint64_t actors = 0;         // actors and tasks that have not ended
   // turns and tasks that wait, or whose wait has just ended

@@ -141,9 +141,9 @@ struct runtime_options {
   // first failure is kept whatever its size. Default 4 MiB. TROUPE_FAILURE_BYTES overrides it.
   std::size_t failure_bytes = std::size_t{4} << 20;
   // Maximum number of lines in one second that failures write to standard error if there is no
-  // on_error. One more line says how many were left out. A failure never waits for a standard error
-  // that nobody reads: its line is left out. Default 10; 0 writes no lines. TROUPE_FAILURE_LINES
-  // overrides it.
+  // on_error. One more line says how many were left out. A failure does not wait while a pipe at
+  // standard error is full: its line is left out. Default 10; 0 writes no lines.
+  // TROUPE_FAILURE_LINES overrides it.
   unsigned failure_lines = 10;
   // True: a failure stops the program like stop(stop_mode::discard), so that run() throws at once,
   // even if a hold exists. Default false. TROUPE_STOP_ON_FAILURE (1 or 0) overrides it.

@@ -68,7 +68,7 @@ class main_thread {
   template <class Procedure>
   void post(Procedure&& procedure) const {
     static_assert(!tasks::makes_task<Procedure>,
-                  "troupe: main_thread::post: this is a coroutine, which nobody would run: "
+                  "troupe: main_thread::post: this is a coroutine, which would never run: "
                   "co_await call(), or let a procedure spawn it");
     actor_.tell([procedure = std::forward<Procedure>(procedure)](proxy&) mutable {
       static_cast<void>(procedure());
@@ -160,11 +160,12 @@ class runtime {
     return actor::spawn_there<T>(placement_of(where), std::forward<Args>(args)...);
   }
 
-  // Turns an object that nobody else holds into an actor, without moving the object. The actor runs
-  // on the pool, or where `options`, pinned() or on_main() say. Thread: any. Cost: about 100 ns,
-  // and some ns more for each message than for a spawned actor. Errors: usage_error if the pointer
-  // is null, option_error for error_policy::restart and as spawn(), std::bad_alloc; the object is
-  // then destroyed. Lifetime: the actor destroys the object, unless ref::consume takes it back.
+  // Turns an object to which no other code refers into an actor, without moving the object. The
+  // actor runs on the pool, or where `options`, pinned() or on_main() say. Thread: any. Cost: about
+  // 100 ns, and some ns more for each message than for a spawned actor. Errors: usage_error if the
+  // pointer is null, option_error for error_policy::restart and as spawn(), std::bad_alloc; the
+  // object is then destroyed. Lifetime: the actor destroys the object, unless ref::consume takes it
+  // back.
   //
   // Example:
   //     struct Log {
@@ -281,7 +282,7 @@ class runtime {
   void post(Procedure&&) {
     static_assert(
         !tasks::makes_task<Procedure>,
-        "troupe: post: this is a coroutine, which nobody would run: give its task to spawn()");
+        "troupe: post: this is a coroutine, which would never run: give its task to spawn()");
   }
   TROUPE_REFUSE_REST(
       post,
@@ -317,14 +318,14 @@ class runtime {
   template <tasks::makes_task Procedure>
   timer after(std::chrono::nanoseconds, Procedure&&, timer_options = {}) {
     static_assert(!tasks::makes_task<Procedure>,
-                  "troupe: after: this is a coroutine, which nobody would run: let the procedure "
+                  "troupe: after: this is a coroutine, which would never run: let the procedure "
                   "spawn its task");
     return {};
   }
   template <tasks::makes_task Procedure>
   timer every(std::chrono::nanoseconds, Procedure&&, timer_options = {}) {
     static_assert(!tasks::makes_task<Procedure>,
-                  "troupe: every: this is a coroutine, which nobody would run: let the procedure "
+                  "troupe: every: this is a coroutine, which would never run: let the procedure "
                   "spawn its task");
     return {};
   }

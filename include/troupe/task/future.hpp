@@ -159,8 +159,8 @@ class promise {
     tasks::resolve_with(take(), [&](tasks::result_of<T>& to) { to.fail(std::move(what)); });
   }
 
-  // Whether the future was taken and then dropped, so that nobody will read the result. Only a hint
-  // while the future is being moved.
+  // Whether the future was taken and then dropped, so that no code will read the result. Only a
+  // hint while the future is being moved.
   bool abandoned() const noexcept { return future_taken_ && state_ != nullptr && state_->left(); }
 
   void swap(promise& other) noexcept {
@@ -282,7 +282,7 @@ class future {
                   "arguments for a "
                   "future<>; a value is moved in, so that a parameter is a T, a T&& or a const T&");
     static_assert(!makes_task<OnValue>() && !tasks::makes_task<OnError, std::exception_ptr>,
-                  "troupe: future::then: a callback is a coroutine, which nobody would run: "
+                  "troupe: future::then: a callback is a coroutine, which would never run: "
                   "co_await the future in a task, or let the "
                   "callback spawn one");
     tasks::callback<T, std::decay_t<OnValue>, std::decay_t<OnError>>::start(

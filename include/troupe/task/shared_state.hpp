@@ -31,7 +31,7 @@ struct nested_observer : observer {
 void tell_nested(nested_observer& one, void (*act)(observer&) noexcept) noexcept;
 
 // Belongs to an ask, and to each other wait whose result depends on a known actor or job. It
-// records who waits for whom, so that a cycle is found (docs/protocols/deadlocks.md).
+// records which call waits for which, so that a cycle is found (docs/protocols/deadlocks.md).
 struct shared_state;
 struct ask_link {
   enum class of : std::uint8_t { answer, object, room, job };

@@ -53,7 +53,7 @@ struct tls_options {
   }
 
   // For clients: verify the server's certificate, and that it is valid for the requested host.
-  // Default true. False: anybody may be between the two ends.
+  // Default true. False: the client cannot tell the server from an impostor.
   bool verify = true;
   // For servers: clients must present a certificate that is signed by one of the certificates
   // below. Default false.

@@ -54,7 +54,7 @@ void consider(consume_request& one) noexcept {
   if (consume_request* other = system.consumers.begin(actor, one)) {
     if (!other->given_up()) {
       return one.fail(std::make_exception_ptr(
-          usage_error("troupe: consume: somebody else is consuming this actor already")));
+          usage_error("troupe: consume: another caller is consuming this actor already")));
     }
     system.consumers.end(actor, *other);
     // if not, that request is still in the mailbox, and fails when it is handled

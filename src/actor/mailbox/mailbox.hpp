@@ -53,8 +53,8 @@ class mailbox_word {
   }
 
   std::uintptr_t look() const noexcept {
-    // order: relaxed  only compared: collect takes the messages, and whoever reads an activation
-    // that it does not own checks what it finds
+    // order: relaxed  only compared: collect takes the messages, and a thread that reads an
+    // activation that it does not own checks what it finds
     return word_.load(std::memory_order_relaxed);
   }
 

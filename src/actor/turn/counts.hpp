@@ -27,7 +27,7 @@ class counts {
   }
   // By the thread that owns these counts.
   TROUPE_INLINE void add(counted what, std::int64_t n) noexcept {
-    // order: relaxed (both)  a statistic; nobody else writes
+    // order: relaxed (both)  a statistic; no other thread writes
     at(what).store(at(what).load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
   }
   // By any thread.

@@ -299,7 +299,7 @@ class collector {
   }
 
   // Turns what each node waits for into the node that will resolve it. A node whose resolver is no
-  // node waits for nobody: it can resume by itself.
+  // node waits for none: it can resume by itself.
   void connect() {
     std::ranges::sort(resolvers_,
                       [](const wait_snapshot::resolver& a, const wait_snapshot::resolver& b) {

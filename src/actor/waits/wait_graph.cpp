@@ -45,8 +45,8 @@ std::uint32_t stuck_for(std::span<const wait_node> nodes, const std::vector<bool
 
 }  // namespace
 
-// All nodes count as stuck at first, except those that wait for nobody. Each node that is freed may
-// free the nodes that need it.
+// All nodes count as stuck at first, except those that wait for no node. Each node that is freed
+// may free the nodes that need it.
 std::vector<bool> find_stuck(std::span<const wait_node> nodes) {
   const auto waits_for_a_node = [](const wait_node& one) { return one.how == waits::for_one; };
   if (std::ranges::none_of(nodes, waits_for_a_node)) return {};

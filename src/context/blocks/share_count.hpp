@@ -3,8 +3,8 @@
 //
 // Threads: any that has a share.
 // Invariants
-//   E1  the memory is freed once, when nobody has a share, and the thread that frees it sees what
-//       all others did.
+//   E1  the memory is freed once, when no share is left, and the thread that frees it sees what all
+//       others did.
 //   E2  the context uses the memory again only when it has the only share, and it sees what the
 //       others did.
 //

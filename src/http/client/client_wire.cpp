@@ -89,7 +89,7 @@ wire_ptr wire_pool::take(const std::string& origin) {
   for (;;) {
     idle_list ended;
     wire_ptr one = take_latest(origin, at, ended);
-    // A kept connection that has bytes nobody asked for, or has ended, must not be used.
+    // A kept connection that has bytes for which no request asked, or has ended, must not be used.
     if (one == nullptr || !one->has_news()) return one;
   }
 }

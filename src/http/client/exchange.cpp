@@ -53,7 +53,7 @@ void exchange::end_early() {
 }
 
 // Returns false at the end of the stream. A TLS stream that ended without an announced end counts
-// as truncated, whatever HTTP says: somebody else may have cut it.
+// as truncated, whatever HTTP says: an attacker may have cut it.
 task<bool> exchange::receive(const tasks::limits& within) {
   bool cut = false;
   std::size_t bytes = 0;
@@ -148,8 +148,8 @@ void exchange::keep_trailer(const http::fields& trailer) {
   copy_fields(trailer, trailer_text_, trailer_positions_);
 }
 
-// The answer has been read. A connection that has more input than that is closed: nobody asked for
-// it.
+// The answer has been read. A connection that has more input than that is closed: no request asked
+// for that.
 void exchange::finish() {
   done_ = true;
   if (keep_ && wire_->input().empty()) core_->pool.put(at_.origin(), std::move(wire_));

@@ -315,8 +315,7 @@ response find_file(const folder& root, const request& asked, std::string_view re
   }
   const int fd = open_within(root.fd, path);
   if (fd < 0) return response(errno == EMFILE || errno == ENFILE || errno == EAGAIN ? 503 : 404);
-  // The file has no name: names appear only in the texts of errors, and nobody reads those of a
-  // server.
+  // The file has no name: names appear only in the texts of errors, which a server does not show.
   const troupe::file from = troupe::file::adopt(fd, std::string());
   struct stat file {};
   if (::fstat(fd, &file) != 0) return response(404);

@@ -47,7 +47,7 @@ std::vector<segment> read_pattern(std::string_view pattern) {
   std::vector<segment> made;
   std::size_t parameters = 0;
   each_segment(pattern, [&](std::string_view one) {
-    if (!made.empty() && made.back().is_rest) fail(pattern, "goes on behind a rest");
+    if (!made.empty() && made.back().is_rest) fail(pattern, "has a segment behind a rest");
     segment next;
     if (one.starts_with('{')) {
       if (!one.ends_with('}') || one.size() < 3)

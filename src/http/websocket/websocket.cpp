@@ -204,8 +204,8 @@ void websocket::closed(int code, std::string reason) {
 
 void websocket::ends() noexcept { is_ended_ = is_ended_ || !close_sent_; }
 
-// A client masks its payload with bytes that nobody can predict. Otherwise whoever chooses a
-// payload could make a proxy read a request in it.
+// A client masks its payload with bytes that cannot be predicted. Otherwise an attacker who chooses
+// the payload could make a proxy read a request in it.
 std::string websocket::frame_of(int first, std::string_view payload) const {
   constexpr std::size_t head_bytes_max = 14;
   const std::size_t size = payload.size();
@@ -297,7 +297,7 @@ task<> websocket::fail(int code) {
 task<> websocket::say_failure() {
   try {
     co_await close(unsaid_);
-  } catch (const io_error&) {  // the peer has gone: nobody is left to tell
+  } catch (const io_error&) {  // the peer has gone and cannot be told
   }
   unsaid_ = 0;
 }

@@ -1,7 +1,7 @@
 // buffer_pool: the memory of the leased buffers of a runtime. Free buffers wait in it; the one that
 // was given back last is used first.
 //
-// The pool lives until its reactor has let go of it and all its buffers have come back. Nobody
+// The pool lives until its reactor has let go of it and all its buffers have come back. No read
 // waits for a buffer: when none is free, one is allocated. The number of free buffers kept here is
 // bounded; the number of leased ones is up to their holders.
 // Threads: any.

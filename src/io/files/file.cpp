@@ -51,7 +51,7 @@ open_file::~open_file() {
   if (fd >= 0) system_kernel().close(fd);
 }
 
-// The coroutine was destroyed without taking the result: nobody else has the file.
+// If the coroutine was destroyed before it took the result, nothing else closes the file.
 open_job::~open_job() {
   if (unclaimed_ != nullptr) unclaimed_->close_result();
 }

@@ -1,6 +1,6 @@
-// arrival: reports when bytes come to a stream that nobody reads, or when the peer of a stream has
-// gone, without a coroutine, a timer or a buffer. For servers with many idle connections, and for
-// requests that take long. Internal to the library.
+// arrival: reports when bytes come to a stream on which no read waits, or when the peer of a stream
+// has gone, without a coroutine, a timer or a buffer. For servers with many idle connections, and
+// for requests that take long. Internal to the library.
 #pragma once
 
 #include "io/reactor/reactor.hpp"

@@ -1,4 +1,4 @@
-// A write to a pipe that nobody reads is an error, and does not end the program.
+// A write to a pipe without a reading end is an error, and does not end the program.
 #pragma once
 
 #include <csignal>

@@ -170,7 +170,7 @@ const char* operation_suspension::act_on(sched::message* base, void*, sched::mes
   }
   // At the end of the runtime no other thread polls for completions, so this one does.
   if (act == sched::message_act::reclaim) {
-    // order: acquire  whoever ended the suspension is done with it; pairs with
+    // order: acquire  the thread that ended the suspension is done with it; pairs with
     // suspension::arrive/release
     while (!self.reclaimable.load(std::memory_order_acquire)) self.home().drive();
     if (self.due) self.home().give_up(self);

@@ -55,7 +55,7 @@ struct child {
   const std::string name;
   std::mutex mutex;
   std::optional<exit_status> ended;
-  bool lost = false;  // someone outside this class has reaped it
+  bool lost = false;  // code outside of this class has reaped it
 };
 
 descriptor& exit_job::prepare(operation_suspension&) {
@@ -248,7 +248,7 @@ process process::start(const std::string& program, const std::vector<std::string
     if (pidfd < 0) throw io_error("pidfd_open", program, number);
     made.child_ = std::make_shared<io::child>(pid, pidfd, program);
   } catch (...) {
-    // Without a pidfd nobody could wait for the child.
+    // Without a pidfd the program could not wait for the child.
     ::kill(pid, SIGKILL);
     while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
     }

@@ -1,4 +1,5 @@
-// reaper: waits for child processes that nobody else waits for, so that none stays as a zombie.
+// reaper: waits for the child processes for which the program does not wait, so that none stays as
+// a zombie.
 #pragma once
 
 namespace troupe::io {

@@ -150,7 +150,7 @@ signal_listener signal_listener::listen(std::initializer_list<int> signals,
   // The signals are set before the handler is installed, so that the first signal is not lost.
   for (int signal = 1; signal <= signals_max; ++signal) {
     if ((wanted & bit_of(signal)) == 0) continue;
-    // order: release  whoever sees the signal sees the pipe
+    // order: release  a thread that sees the signal sees the pipe
     place->signals.fetch_or(bit_of(signal), std::memory_order_release);
     if (enter(signal)) continue;
     const int number = errno;

@@ -189,7 +189,7 @@ void reactor::drive() noexcept {
 // may block.
 //
 // Invariant
-//   F1  a call that was handed aside finds in its slot an operation that nobody has begun, and
+//   F1  a call that was handed aside finds in its slot an operation that no call has begun, and
 //       begins it; or it finds none, because the operation was cancelled. If the slot belongs to
 //       another file's operation by then, the call begins that one. That operation's own call then
 //       finds it begun, or gone.

@@ -164,7 +164,7 @@ class readiness_reactor final : public reactor {
 
  protected:
   bool abandon(slot& at, operation_queue& ended) noexcept override {
-    // epoll keeps a borrowed descriptor in the set if somebody has a duplicate of it, so it is
+    // epoll keeps a borrowed descriptor in the set while a duplicate of it is open, so it is
     // removed. A descriptor that is closed leaves the set by itself.
     if (at.registered && at.borrowed) calls.remove(set_, at.fd);
     for (operation_queue* queue : {&at.readers, &at.writers, &at.watchers}) {

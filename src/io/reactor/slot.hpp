@@ -83,7 +83,7 @@ struct alignas(16) slot {
   operation_queue readers, writers, watchers;
   slot* next_free = nullptr;
   std::uint16_t generation = 0;
-  bool borrowed = false;    // somebody else owns the descriptor: close() does not close it
+  bool borrowed = false;    // other code owns the descriptor: close() does not close it
   bool registered = false;  // the reactor's epoll set reports on it
   bool duplicated = false;  // `fd` is our own duplicate of the descriptor, made for the epoll set
   // False only after the system said so, until the system reports a change.

@@ -13,7 +13,7 @@
 
 namespace troupe::io {
 
-// The coroutine was destroyed without taking the result: nobody else has the connection.
+// If the coroutine was destroyed before it took the result, nothing else closes the connection.
 accept_base::~accept_base() {
   if (unclaimed_ != nullptr) unclaimed_->close_result();
 }
@@ -43,8 +43,9 @@ bool is_exhaustion(const io_error& what) noexcept {
          code == std::errc::not_enough_memory;
 }
 
-// Waits until this runtime closes a descriptor. Nobody reports descriptors that others close, so
-// the wait is short; a further try costs a few microseconds, far less than a percent of a core.
+// Waits until this runtime closes a descriptor. Descriptors that other code closes are not
+// reported, so the wait is short; a further try costs a few microseconds, far less than a percent
+// of a core.
 class room_job {
  public:
   using result = void;
@@ -91,7 +92,7 @@ task<Stream> accept_patiently(Listener& from, descriptor& on, bool weak, std::st
 
 namespace troupe {
 
-// These are not in the headers: GCC emits coroutines even if nobody calls them, and a program
+// These are not in the headers: GCC emits coroutines even if no code calls them, and a program
 // without I/O need not link this library.
 task<tcp_stream> tcp_listener::accept_when_able(std::stop_token end) {
   return io::accept_patiently<tcp_stream>(*this, descriptor_, weak_, std::move(end));

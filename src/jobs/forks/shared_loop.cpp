@@ -76,7 +76,7 @@ void set_pace(own_loops& here, std::int64_t now) noexcept {
   here.round = here.looks_after < looks_after_of_long_rounds ? 1 : long_round;
 }
 
-// Gives half of what is left of a loop. What this thread runs next stays.
+// Gives away half of a loop's remaining numbers. This thread keeps the one that it runs next.
 void give_half(loop_segment& in, shared_loop& of, fork_deques& to, bool begun) noexcept {
   const std::size_t left = of.end - of.next, half = (left + (begun ? 1 : 0)) / 2;
   if (half == 0 || !to.loops.reserve(1)) return;

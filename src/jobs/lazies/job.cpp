@@ -99,8 +99,8 @@ bool submit_unwanted(job_pool& pool, job& one) noexcept try {
   return false;
 }
 
-// Drops the job if nobody wants it or ever will, or if another thread has begun it. False: the job
-// must be submitted.
+// Drops the job if no thread wants it or can ever want it, or if another thread has begun it.
+// False: the job must be submitted.
 bool drop_if_over(job_pool* pool, job& one) {
   // order: relaxed  a hint: another thread has begun it
   const bool claimed = one.claimed.load(std::memory_order_relaxed);
@@ -281,9 +281,9 @@ void run(job& one) noexcept {
     one.perform(one, job::act::run);
   }
   observe::trace(observe::event::lazy_end, one.name);
-  // If no handle is left, and none can come, nobody will get the job's exception: it must be
+  // If no handle is left, and none can come, no thread can get the job's exception: it must be
   // reported. Checked before the job is done, since a handle that is dropped later may have been
-  // used to get it. The one ref left is the caller's, who took it from where the job was kept.
+  // used to get it. The one ref left is the caller's, which took it from where the job was kept.
   const bool unheard = pending_list::is_orphan(one);
   finish(one);
   if (unheard) one.perform(one, job::act::report);

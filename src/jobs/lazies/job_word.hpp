@@ -1,11 +1,11 @@
 // job_word: the word of a job: a list of waiters until the job is done.
 //
-//   0      not done, and nobody waits
+//   0      not done, and no thread waits
 //   waiter not done; the newest waiter, each of which links to the next older one
 //   1      done
 //
 // Invariants
-//   W1  the result is whole before the word says done, and whoever sees that sees the result.
+//   W1  the result is whole before the word says done, and a thread that sees that sees the result.
 //   W2  a waiter that attached is in the list that finish() returns, once; a waiter that was
 //       refused or detached is not.
 //   W3  the end of the job waits, directly or not, for the thread that detaches: so finish() comes

@@ -37,8 +37,8 @@ struct pending_list {
     (one.newer == nullptr ? newest : one.newer->older) = one.older;
     one.kept_by.store(nullptr, std::memory_order_relaxed);  // order: relaxed  as above
   }
-  // Drops all jobs made after number `than`, without running them. The pool counts those that
-  // nobody will want.
+  // Drops all jobs made after number `than`, without running them. The pool counts those that no
+  // thread can want any more.
   void drop(std::uint64_t than, job_pool* pool) noexcept {
     while (newest != nullptr && newest->position > than) {
       job& one = *newest;

@@ -7,7 +7,7 @@ namespace troupe::jobs {
 
 // True for the first caller: it must run the job.
 bool claim(job& one) noexcept;
-// The caller has claimed the job, and has a ref. Reports an exception that nobody can get.
+// The caller has claimed the job, and has a ref. Reports an exception that no handle can give.
 void run(job& one) noexcept;
 // In place of run(): threads that wait for the job, or want it later, find it cancelled.
 void cancel(job& one) noexcept;

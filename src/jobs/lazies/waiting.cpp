@@ -175,7 +175,7 @@ void wait_until_done(job& of) {
   }
 }
 
-// Nobody can wait for what lies below this on the stack, so what this runs cannot bury a task.
+// No thread can wait for what lies below this on the stack, so what this runs cannot bury a task.
 void wait_and_help(job& of, job_pool& pool) {
   waiting_thread& self = this_thread();
   sleeper one(self);

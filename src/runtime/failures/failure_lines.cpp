@@ -127,7 +127,7 @@ void add_place(line& to, const actor::failed_call& where) noexcept {
     if (method == "post") {
       to.add("a posted procedure");
     } else if (method == "lazy") {
-      to.add("a lazy that nobody wanted");
+      to.add("a lazy whose value was not wanted");
     } else {
       to.add(method, name_max);
     }

@@ -41,8 +41,8 @@ class failure_log {
   failure thrown() const;
   void clear() noexcept;
   void throw_first();  // does nothing when there is none
-  // At the runtime's end, when no failure is added any longer: the failures that nobody has heard
-  // of.
+  // At the runtime's end, when no failure is added any longer: the kept failures that were neither
+  // written as a line nor given to on_error.
   std::vector<failure> unheard() const;
   // Destroys everything, except for the memory to which an exception refers that is leaving the
   // runtime's scope now: that memory is freed at the next such exception of this thread, or when

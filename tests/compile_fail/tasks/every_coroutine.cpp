@@ -1,5 +1,5 @@
 // Nobody would run the tasks that this makes.
-// expect: troupe: every: this is a coroutine, which nobody would run
+// expect: troupe: every: this is a coroutine, which would never run
 #include <chrono>
 
 #include "troupe/troupe.hpp"

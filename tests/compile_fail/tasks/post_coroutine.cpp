@@ -1,5 +1,5 @@
 // Nobody would run the task that this makes.
-// expect: troupe: post: this is a coroutine, which nobody would run
+// expect: troupe: post: this is a coroutine, which would never run
 #include <chrono>
 
 #include "troupe/troupe.hpp"

@@ -1,5 +1,5 @@
 // Nobody would run the work that this makes.
-// expect: troupe: post: this is a coroutine, which nobody would run
+// expect: troupe: post: this is a coroutine, which would never run
 #include "troupe/troupe.hpp"
 
 troupe::work<> greet() { co_return; }

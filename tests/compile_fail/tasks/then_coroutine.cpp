@@ -1,5 +1,5 @@
 // Nobody would run the task that the callback makes.
-// expect: troupe: future::then: a callback is a coroutine, which nobody would run
+// expect: troupe: future::then: a callback is a coroutine, which would never run
 #include <chrono>
 
 #include "troupe/troupe.hpp"

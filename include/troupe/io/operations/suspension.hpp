@@ -32,7 +32,7 @@ class operation_suspension : public tasks::suspension, public operation {
  public:
   explicit operation_suspension(action does) noexcept
       : suspension(&act_on), operation(does, true) {}
-  // Gives back a leased buffer that nobody has taken.
+  // Gives back a leased buffer that the coroutine has not taken.
   ~operation_suspension() {
     if (leased && data != nullptr) take_buffer();
   }
@@ -43,7 +43,8 @@ class operation_suspension : public tasks::suspension, public operation {
   void check(const char* name) const;
   // As check(), for a transfer that must be complete.
   void check_whole(const char* name) const;
-  // Closes the descriptor that the operation produced, since nobody wants it any more.
+  // Closes the descriptor that the operation produced. For a coroutine that was destroyed before it
+  // took the descriptor.
   void close_result() noexcept;
   // Returns the buffer of a leased read, which the suspension then no longer owns. Empty at a
   // second call.
@@ -226,7 +227,7 @@ class [[nodiscard]] awaitable {
 
  private:
   its_own<operation_suspension> wait_;
-  Job job_;  // destroyed first: its destructor checks for a result that nobody has taken
+  Job job_;  // destroyed first: its destructor frees a result that was not taken
 };
 
 template <class Job>
