@@ -12,22 +12,13 @@
 // even when the owner does not wait).
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 
 #include "base/atomics.hpp"
+#include "troupe/base/futex.hpp"
 
 namespace troupe::base {
-
-// The kernel's part. wait() compares the word and sleeps in one step, until it is woken, or for at
-// most `limit` if that is not null. It may also return for no reason.
-struct kernel_futex {
-  using word = std::atomic<std::uint32_t>;
-  static void wait(word& at, std::uint32_t expected,
-                   const std::chrono::nanoseconds* limit) noexcept;
-  static void wake_one(word& at) noexcept;
-};
 
 template <class Atomics = std_atomics, class Futex = kernel_futex>
 class basic_parker {

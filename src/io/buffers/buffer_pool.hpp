@@ -12,7 +12,7 @@
 #include <memory>
 #include <mutex>
 
-#include "base/small_mutex.hpp"
+#include "troupe/base/small_mutex.hpp"
 #include "troupe/io/buffer.hpp"
 
 namespace troupe::io {

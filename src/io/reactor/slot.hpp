@@ -18,7 +18,7 @@
 #include <memory>
 #include <new>
 
-#include "base/small_mutex.hpp"
+#include "troupe/base/small_mutex.hpp"
 #include "io/buffers/lease_queue.hpp"
 #include "troupe/io/operations/operation.hpp"
 

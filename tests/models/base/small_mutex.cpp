@@ -7,7 +7,7 @@
 // mutation: silent_unlock
 #include "models/relacy_atomics.hpp"
 
-#include "base/small_mutex.hpp"
+#include "troupe/base/small_mutex.hpp"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "base/parker.hpp"
+#include "troupe/base/futex.hpp"
 
 #include <linux/futex.h>
 #include <sys/syscall.h>

@@ -13,14 +13,20 @@
 // Model: tests/models/base/small_mutex.cpp.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
-#include "base/parker.hpp"
+#include "troupe/base/futex.hpp"
 #include "troupe/base/platform.hpp"
 
 namespace troupe::base {
 
-template <class Atomics = std_atomics, class Futex = kernel_futex>
+struct mutex_atomics {
+  template <class T>
+  using atomic = std::atomic<T>;
+};
+
+template <class Atomics = mutex_atomics, class Futex = kernel_futex>
 class basic_small_mutex {
  public:
   basic_small_mutex() = default;
