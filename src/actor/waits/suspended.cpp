@@ -24,8 +24,9 @@ bool is_file_of_library(std::string_view file) noexcept {
        at = file.find("troupe/", at + 1)) {
     const std::string_view rest = file.substr(at + 7);
     if (!rest.ends_with(".hpp")) return false;
-    for (const std::string_view layer : {"actor/", "task/", "jobs/", "io/", "runtime/", "parallel/",
-                                         "protocol/", "dns/", "tls/", "http/"}) {
+    for (const std::string_view layer :
+         {"actor/", "task/", "sync/", "jobs/", "io/", "runtime/", "parallel/", "protocol/",
+          "streams/", "kit/", "cron/", "dns/", "tls/", "http/"}) {
       if (rest.starts_with(layer)) return true;
     }
   }

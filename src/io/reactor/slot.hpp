@@ -18,8 +18,8 @@
 #include <memory>
 #include <new>
 
-#include "troupe/base/small_mutex.hpp"
 #include "io/buffers/lease_queue.hpp"
+#include "troupe/base/small_mutex.hpp"
 #include "troupe/io/operations/operation.hpp"
 
 namespace troupe::io {
