@@ -54,7 +54,7 @@ TEST(persist, it_outlives_a_rollback_which_is_counted_as_kept) {
   persisted<text> kept = persist(work->make<text>(long_text));
   work->rollback(here);
   EXPECT_EQ(count_contexts().rollbacks_kept - before.rollbacks_kept, 1);
-  // The context continues in other memory.
+  // The context allocates from other memory from here on.
   for (int i = 0; i < 1000; ++i) work->make<std::pmr::vector<int>>(100, i);
   EXPECT_EQ(*kept, long_text);
   work->rollback(here);

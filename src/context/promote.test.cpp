@@ -1,4 +1,4 @@
-// A promoted object has nothing in the context any more.
+// A promoted object keeps nothing in the memory of its context.
 #include "troupe/context/promote.hpp"
 
 #include <gtest/gtest.h>

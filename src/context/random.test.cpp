@@ -83,7 +83,7 @@ class oracle {
     std::size_t bytes;
     unsigned char pattern;
   };
-  // How many objects exist, in the order in which they were made.
+  // How many objects existed when a snapshot was made, in the order of their making.
   struct level {
     std::size_t objects, plains;
   };

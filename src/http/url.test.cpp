@@ -73,7 +73,7 @@ TEST(url, what_is_none_is_refused) {
   EXPECT_THROW(static_cast<void>(url::parse("http://a/" + std::string(9000, 'x'))), client_error);
 }
 
-// RFC 3986, 5.4, as far as the scheme has a host.
+// The examples of RFC 3986, 5.4, whose scheme has a host.
 TEST(url, references_mean_what_the_standard_says) {
   const url base = url::parse("http://a/b/c/d;p?q");
   constexpr std::pair<const char*, const char*> table[] = {

@@ -55,7 +55,7 @@ TEST(slot_space, slots_hold_what_was_asked_for_and_do_not_overlap) {
     }
   }
   for (std::size_t i = 0; i < all.size(); ++i) {
-    // Writes behind the head.
+    // Writes to the whole slot behind its head.
     if (all[i].second > sizeof(slot_head)) {
       std::memset(all[i].first + sizeof(slot_head), static_cast<int>(i % 251),
                   all[i].second - sizeof(slot_head));
@@ -143,7 +143,7 @@ TEST(slot_space, slots_with_a_block_of_their_own_are_freed_in_any_order) {
   std::vector<void*> taken;
   std::set<void*> expected;
   for (int i = 0; i < 6; ++i) expected.insert(taken.emplace_back(take(space, 50'000)));
-  // In the middle, the first, the last, and the last again.
+  // Frees a slot in the middle, the first, the last, and the one that is the last then.
   for (const std::size_t at : {2u, 0u, 5u, 4u}) {
     space.free(taken[at], nullptr);
     expected.erase(taken[at]);

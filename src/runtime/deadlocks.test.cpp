@@ -1,7 +1,8 @@
-// How many asks an ask looks at before it waits, by counts; and the search for deadlocks while
-// other things happen: threads that are blocked, and a wait that ends just before it is refused.
-// The test replaces the function that tells the search of threads, which is called between the
-// search's looks.
+// Two parts of the search for deadlocks that only counts or a certain order of events can show: how
+// many asks an ask looks at before it waits, and what the search does about threads that are
+// blocked and about a wait that ends just before the search refuses it. To control the order, the
+// test replaces the function through which the search learns which threads are blocked. The search
+// calls it between its two looks.
 #include "actor/waits/deadlocks.hpp"
 
 #include <gtest/gtest.h>
@@ -33,7 +34,7 @@ struct first_actor {
     co_return value;
   }
   int ping() { return 1; }
-  // Keeps the turn busy while searches come and go, after the ask's wait has begun.
+  // Keeps the turn busy while searches come and go. The wait for the ask's answer has begun before.
   static task<int> outlast_searches(unchecked<const actor::actor_system*> home) {
     const std::uint64_t before = home.value->deadlocks.rounds();
     while (home.value->deadlocks.rounds() < before + 2) std::this_thread::yield();
@@ -55,8 +56,8 @@ struct second_actor {
   int ping() { return 2; }
 };
 
-// Replaces what the layer of jobs tells: runs the test's functions between two looks of a search by
-// the test's own thread. Other threads' searches see no threads at all.
+// Takes the place of the layer of jobs: runs the test's functions between the two looks of a search
+// that the test's own thread makes. The searches of other threads see no blocked thread.
 class between_looks {
  public:
   explicit between_looks(actor::actor_system& of) : of_(of), real_(of.deadlocks.jobs) {
@@ -65,7 +66,7 @@ class between_looks {
   }
   ~between_looks() { of_.deadlocks.jobs = real_; }
 
-  // this thread seems to wait for itself in the first look: so a second look comes
+  // In the first look this thread seems to wait for itself, so that the search makes a second look.
   const void* loops = nullptr;
   std::function<void()> in_first, in_second;
   unsigned looks = 0;
@@ -119,7 +120,7 @@ void wait_for_suspended(runtime& rt, unsigned count) {
 TEST(deadlock_search, takes_a_blocked_thread_only_for_what_it_waited_for_at_both_looks) {
   runtime rt({.workers = 2});
   auto first = rt.spawn<first_actor>();
-  auto second = rt.spawn<second_actor>();  // its wait would be refused
+  auto second = rt.spawn<second_actor>();  // the search would refuse its wait
   actor::actor_system& home = *first.ask<&first_actor::home>().get().value;
   promise<int> given;
   auto later = given.get_future();
@@ -139,8 +140,8 @@ TEST(deadlock_search, takes_a_blocked_thread_only_for_what_it_waited_for_at_both
     between_looks here(home);
     const blocked_thread before = find_blocked();
     here.loops = before.thread;
-    // The thread continues, and is blocked again: now by the second actor, which waits for the
-    // first one, which waits for its event by now.
+    // The thread continues and is blocked again. Now it waits for the second actor, which waits for
+    // the first one, which by now waits for its event.
     here.in_second = [&] {
       given.set_value(1);
       wait_until([&] {
@@ -159,7 +160,7 @@ TEST(deadlock_search, takes_a_blocked_thread_only_for_what_it_waited_for_at_both
 TEST(deadlock_search, keeps_no_text_of_a_wait_that_was_over_when_it_was_to_be_refused) {
   runtime rt({.workers = 2});
   auto first = rt.spawn<first_actor>();
-  auto second = rt.spawn<second_actor>();  // its wait will be refused
+  auto second = rt.spawn<second_actor>();  // the search will refuse its wait
   actor::actor_system& home = *first.ask<&first_actor::home>().get().value;
   between_looks here(home);
   promise<> go;
@@ -192,8 +193,8 @@ TEST(deadlock_search, keeps_no_text_of_a_wait_that_was_over_when_it_was_to_be_re
   EXPECT_THROW(answer.get(), actor_stopped);
 }
 
-// Two actors that send to each other until they are told to end: so their worker never comes to
-// rest.
+// Two actors that send to each other until they are told to end, so that their worker never runs
+// dry.
 struct restless {
   ref<restless> other{};
   void know(ref<restless> whom) { other = std::move(whom); }
@@ -228,7 +229,7 @@ TEST(deadlock_search, rests_when_it_has_told_one_and_nothing_waits_any_more) {
   actor::actor_system& home = *first.ask<&first_actor::home>().get().value;
   EXPECT_THROW(first.ask<&first_actor::ask_itself_side_by_side>().get(), deadlock);
   const std::uint64_t before = home.deadlocks.rounds();
-  // Time passes in which no turn is suspended.
+  // Lets time pass in which no turn is suspended.
   for (int i = 0; i < 200; ++i) {
     promise<> given;
     future<> later = given.get_future();
@@ -283,8 +284,8 @@ TEST(deadlock_search, an_ask_of_who_is_suspended_looks_at_some_of_those_above) {
   const std::int64_t before = hops_in(home);
   auto all = head.ask<&link_actor::go>(links, last);
   wait_for_suspended(rt, links + 2);
-  // A new actor is not inactive on the worker that made it: then an ask of it looks at the asks
-  // above, too.
+  // A new actor is not inactive yet on the worker that made it. So a call that asks it looks at the
+  // asks above, too.
   EXPECT_GE(hops_in(home) - before, 1);
   EXPECT_LE(hops_in(home) - before, hops_max * (links + 1)) << "however many are above";
   then.set();

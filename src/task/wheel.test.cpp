@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t tick = wheel::tick_ns;
 constexpr std::int64_t second = 1'000'000'000, day = 86'400 * second;
-constexpr std::int64_t last_tick = INT64_MAX / tick;  // of any clock
+constexpr std::int64_t last_tick = INT64_MAX / tick;  // the last tick of any clock
 constexpr unsigned levels = 8, slot_bits = 6;
 
 struct alarm final : timer {
@@ -31,14 +31,15 @@ TROUPE_NOINLINE void arm(wheel& in, alarm& one, std::int64_t due_ns) {
   in.insert(one);
 }
 
-// Goes from one next_tick() to the next until something is due, at `now`. Returns the number of
+// Goes from one next_tick() to the next until a timer is due, at `now`. Returns the number of
 // steps.
 unsigned steps_to_due(wheel& in, std::int64_t& now) {
   for (unsigned steps = 0;; ++steps) {
     const std::int64_t next = in.next_tick();
     if (next == wheel::never) return UINT_MAX;
     EXPECT_GE(next, now);
-    if (steps != 0 && next == now) return steps;  // only what is due may be found at the present
+    // The wheel may ask for a visit at the present only if a timer is due.
+    if (steps != 0 && next == now) return steps;
     in.advance(now = next);
   }
 }
@@ -63,8 +64,8 @@ TEST(wheel, an_empty_wheel_has_nothing_to_do) {
   }
 }
 
-// Each timer alone, around each border of a slot or a level, with the wheel's present around it,
-// too.
+// Tries each timer alone, around each border of a slot or a level, and with the wheel's present
+// around that border, too.
 TEST(wheel, it_is_due_at_its_very_tick_at_all_borders) {
   std::vector<std::int64_t> borders;
   for (unsigned level = 0; level < levels; ++level) {
@@ -137,7 +138,8 @@ TEST(wheel, a_wheel_that_has_long_been_behind_is_not_early) {
        {std::int64_t{1}, std::int64_t{63}, std::int64_t{64}, day / tick, 3'000 * day / tick}) {
     wheel clock;
     alarm far, near;
-    arm(clock, far, 20'000 * day);  // so that it is not empty: it is not advanced meanwhile
+    // Keeps the wheel from being empty; the wheel is not advanced meanwhile.
+    arm(clock, far, 20'000 * day);
     arm(clock, near, (idle + 7) * tick);
     clock.advance(idle);
     EXPECT_EQ(clock.take_due(), nullptr);
@@ -162,7 +164,7 @@ TEST(wheel, those_who_are_due_can_still_be_removed) {
       EXPECT_EQ(all[i].is, timer::state::due);
       if ((removed >> i & 1) != 0) clock.remove(all[i]);
     }
-    arm(clock, later, 0);  // behind the others, wherever the end of the list is by now
+    arm(clock, later, 0);  // goes behind the others, wherever the list ends by now
     std::vector<timer*> found;
     while (timer* one = clock.take_due()) found.push_back(one);
     for (unsigned i = 0; i < 3; ++i) {
@@ -210,7 +212,7 @@ class both {
   std::size_t pick(std::size_t below) {
     return std::uniform_int_distribution<std::size_t>(0, below - 1)(random_);
   }
-  // As many timers of each order of magnitude.
+  // Gives spans of each order of magnitude equally often.
   std::int64_t span(std::int64_t most) {
     const double exponent =
         std::uniform_real_distribution<double>(0, std::log2(static_cast<double>(most)))(random_);
@@ -223,7 +225,7 @@ class both {
     alarm& one = *idle_.back();
     idle_.pop_back();
     std::int64_t due_ns = now_ns_ + span(400 * day);
-    // at a border, or in the past
+    // Moves some of them to a border, which may lie in the past.
     if (pick(4) == 0) due_ns -= due_ns % (tick << (slot_bits * pick(5)));
     arm(wheel_, one, due_ns);
     armed_.emplace(one.due_tick, &one);
@@ -247,8 +249,8 @@ class both {
     const auto how = pick(10);
     if (how == 0) return advance_to(now_ns_ + span(2 * day));
     if (how < 3 || armed_.empty()) return advance_to(now_ns_ + span(10 * second));
-    // To the next visit, to the first timer that is due, or just before that; in small steps when
-    // it is far.
+    // Advances to the next visit, to the first timer that is due, or to the moment before it; in
+    // small steps when that is far.
     const std::int64_t first = time_of(armed_.begin()->first);
     const std::int64_t to = how < 6 ? time_of(wheel_.next_tick()) : how < 8 ? first : first - 1;
     advance_to(std::clamp(to, now_ns_, now_ns_ + span(day)));
@@ -276,7 +278,7 @@ class both {
       return;
     }
     ASSERT_LE(next, std::max(armed_.begin()->first, now_ns_ / tick)) << "T2";
-    // The wheel asks for a visit at the present only for what is due.
+    // The wheel asks for a visit at the present only if a timer is due.
     if (armed_.begin()->first <= now_ns_ / tick) return;
     ASSERT_GT(next, now_ns_ / tick);
   }
@@ -301,8 +303,8 @@ TEST(wheel, four_hundred_days_are_as_a_sorted_list_keeps_them) {
   }
 }
 
-// A thread that sleeps until next_tick() wakes a few times for each timer, however far that is, and
-// not for empty slots.
+// A thread that sleeps until next_tick() wakes a few times for each timer, however far away the
+// timer is, and does not wake for empty slots.
 TEST(wheel, the_visits_are_bounded_by_the_timers_and_not_by_the_time) {
   wheel clock;
   std::vector<std::unique_ptr<alarm>> all;

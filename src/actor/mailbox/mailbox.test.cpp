@@ -22,7 +22,7 @@ struct alignas(16) desk {
 using word = std::atomic<std::uintptr_t>;
 using box = mailbox_word<letter, desk, word>;
 
-// What collect gives, in order from the oldest.
+// What collect() gives, from the oldest message to the newest.
 std::vector<letter*> collected(box& from, desk& owner, std::vector<letter*>* urgent = nullptr) {
   std::vector<letter*> all;
   from.collect(owner, [&](letter& one, bool is_urgent) {
@@ -164,7 +164,7 @@ TEST(mailbox, an_exchange_takes_the_parked_state_away) {
   EXPECT_EQ(collected(mail, owner), std::vector<letter*>{&urgent});
 }
 
-// Counts how often a message's link is read.
+// Counts how often the link of a message is read.
 struct counted_link : std::atomic<std::uintptr_t> {
   static inline int loads = 0;
   std::uintptr_t load(std::memory_order order) const noexcept {
@@ -198,7 +198,7 @@ TEST(mailbox, holding_a_parked_actor_looks_at_none_of_its_mail) {
   EXPECT_EQ(looks, 1);
   EXPECT_EQ(mail.look(), before);
   EXPECT_EQ(counted_link::loads, 0);
-  // Mail that comes meanwhile is left to the thread that looked.
+  // Mail that comes meanwhile is left to the thread that looks at the actor.
   counted_letter late;
   int woken = 0;
   const auto send = [&](desk&) { ASSERT_TRUE(mail.append(mail.look(), late, false, false)); };
@@ -239,7 +239,7 @@ TEST(mailbox, nothing_is_lost_or_out_of_order_between_many_senders) {
   word state{0};
   box mail(state);
   const auto letters = std::make_unique<letter[]>(senders * each);
-  // owned by the thread that runs the actor: passed on with the word
+  // Owned by the thread that runs the actor. The word passes the ownership on.
   std::vector<int> next(senders, 0);
   std::atomic<int> handled{0}, wrong{0}, owners{0};
   const auto run = [&](desk& mine) {
@@ -257,7 +257,8 @@ TEST(mailbox, nothing_is_lost_or_out_of_order_between_many_senders) {
   std::vector<std::thread> all;
   for (int s = 0; s < senders; ++s) {
     all.emplace_back([&, s] {
-      std::vector<desk> desks(each);  // one for each claim: other threads may look at an old one
+      // One desk for each claim: other threads may still look at an old one.
+      std::vector<desk> desks(each);
       for (int i = 0; i < each; ++i) {
         letter& one = letters[static_cast<unsigned>(s * each + i)];
         one.sender = s;

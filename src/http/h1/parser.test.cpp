@@ -11,7 +11,8 @@
 namespace troupe::http {
 namespace {
 
-// Returns what is read of some bytes, in words: "head /path", "body [..]", "end", "refused ..".
+// Returns in words what the parser reads of these bytes: "head /path", "body [..]", "end" or
+// "refused ..".
 std::string read_all(parser& reading, std::string_view bytes,
                      const std::vector<std::size_t>& arrivals, bool ends = false) {
   std::string story, body, input;
@@ -64,7 +65,7 @@ TEST(http_parser, refuses_a_chunk_by_its_announced_length) {
     parser reading(side::requests);
     for (int message = 0; message < 2; ++message) {
       ASSERT_EQ(reading.next(head).what, parser::event::head);
-      if (message == 0) reading.limit_body(10);  // for this one message
+      if (message == 0) reading.limit_body(10);  // holds for this one message
       std::string_view input = chunks;
       while (!input.empty()) input.remove_prefix(reading.next(input).consumed);
       const auto end = reading.next(last).what;

@@ -19,7 +19,7 @@ std::string inflated(message_inflater& by, const std::string& message, std::size
   return how == inflate_result::too_large ? "too large" : made;
 }
 
-// RFC 7692, 7.2.3.
+// The examples of RFC 7692, 7.2.3.
 TEST(http_deflate, inflates_the_examples_of_the_standard) {
   const std::string hello = "\xf2\x48\xcd\xc9\xc9\x07\x00"s;
   message_inflater one(15, true);
@@ -83,7 +83,7 @@ TEST(http_deflate, without_context_each_message_stands_alone_and_nothing_is_held
   EXPECT_EQ(in.finish(made, plenty), inflate_result::whole);
   EXPECT_FALSE(in.holds_memory());
   EXPECT_EQ(made, text);
-  EXPECT_EQ(out.compress("xyz"), "");  // it would not be shorter
+  EXPECT_EQ(out.compress("xyz"), "");  // the compressed text would not be shorter
   EXPECT_EQ(inflated(in, "\xf2\x00\x11\x00\x00"s), "malformed");
 }
 
@@ -138,7 +138,7 @@ TEST(http_deflate, all_windows_levels_and_lengths) {
         for (std::size_t i = 0; i < bytes; ++i)
           text[i] = i < 20 ? 'a' : random() % 3 == 0 ? static_cast<char>(random()) : text[i - 17];
         const std::string made = out.compress(text);
-        if (made.empty() && !keeps) continue;  // it would not be shorter
+        if (made.empty() && !keeps) continue;  // the compressed text would not be shorter
         EXPECT_TRUE(inflated(in, made) == text) << bits << ' ' << bytes;
       }
     }

@@ -65,8 +65,8 @@ TEST_F(thread_executor_test, those_that_have_more_to_do_take_turns_with_the_othe
   task late;
   submit(late);
   run_dry();
-  // A runnable that arrives while another one has its turn goes before that one's next turn or
-  // behind it, but never waits for its last.
+  // A runnable that arrives while another one has a turn runs before or after that one's next turn,
+  // but it never waits for that one's last turn.
   ASSERT_EQ(log.size(), 5u);
   EXPECT_EQ(log[0], &one);
   EXPECT_EQ(log[1], &two);

@@ -1,4 +1,4 @@
-// Turning an object that nobody else holds into an actor, and getting the object back.
+// Turning an object to which no other code refers into an actor, and getting the object back.
 #include <memory>
 #include <optional>
 
@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 
 class activation : public conformance {};
 
-// Cannot be moved, and remembers who refers to it.
+// Cannot be moved, and refers to itself.
 struct ledger {
   counted here;
   ledger* const me = this;
@@ -52,7 +52,7 @@ struct door {
   }
 };
 
-// What became of a wish for the object.
+// How a call of consume() ended.
 enum class outcome : int { none, object, stopped, usage, late, cancelled, deadlocked, other };
 template <class T>
 task<outcome> take(ref<T> from, std::unique_ptr<T>* to) {
@@ -179,7 +179,7 @@ TEST_P(activation, who_gives_up_leaves_the_actor_as_it_is) {
   auto late = rt.spawn(take_within(one, 1ms, {}));
   auto stopped = rt.spawn(take_within(one, 1h, stop.get_token()));
   rt.after(2ms, [stop]() mutable { stop.request_stop(); });
-  rt.after(250ms, [open] { open.set(); });  // long after the others, on a slow machine too
+  rt.after(250ms, [open] { open.set(); });  // fires long after the others, on a slow machine, too
   rt.run();
   EXPECT_EQ(late.get(), outcome::late);
   EXPECT_EQ(stopped.get(), outcome::cancelled);
@@ -205,7 +205,7 @@ TEST_P(activation, a_reentrant_one_is_quiet_when_its_calls_are_done) {
   const outcome first = how.get(), other = second.get();
   EXPECT_TRUE((first == outcome::object) != (other == outcome::object));
   EXPECT_EQ((back != nullptr ? back : none)->inside, 10);
-  // It may end while a consumer waits.
+  // The actor may end while a task waits to consume it.
   auto ends = rt.activate(std::make_unique<door>());
   ends.tell<&door::enter>(never);
   std::unique_ptr<door> nothing;

@@ -1,4 +1,4 @@
-// Answers that fail on their way, and asks that nobody waits for.
+// Answers that fail on their way, and asks for whose answers no code waits.
 #include <algorithm>
 #include <stdexcept>
 
@@ -10,7 +10,7 @@ namespace {
 
 class answers : public conformance {};
 
-// The n-th copy throws.
+// The copy after the first `copies` throws.
 struct hard_to_copy {
   explicit hard_to_copy(int copies) : left(copies) {}
   hard_to_copy(const hard_to_copy& other) : left(other.left - 1) {
@@ -172,7 +172,8 @@ TEST_P(answers, a_runtime_ends_with_a_long_chain_of_returned_futures) {
   EXPECT_THROW(last.get(), broken_promise);
 }
 
-// Outside of actors each callback resolves the next one.
+// Outside of actors a callback runs in the call that resolves its future, and resolves the next
+// one.
 TEST_P(answers, chains_of_callbacks_may_have_any_length) {
   const auto length = static_cast<std::size_t>(fewer(1'000'000, 10));
   std::vector<promise<>> all(length);
@@ -203,7 +204,8 @@ TEST_P(answers, callbacks_that_nest_a_little_are_called_at_once) {
   EXPECT_EQ(returned, all.size());
 }
 
-// Beyond the limit they come in the order in which they were resolved.
+// Callbacks that are nested deeper than the limit run in the order in which their futures were
+// resolved.
 TEST_P(answers, callbacks_that_branch_deeply_are_each_called_once) {
   struct tree {
     std::vector<int> depths;

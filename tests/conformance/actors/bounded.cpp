@@ -27,11 +27,11 @@ spawn_options limited_to(std::size_t messages, when_full policy) {
   return {.mailbox = {messages, policy}};
 }
 
-// A sink that handles nothing before `go` is set, so that what is sent waits.
+// Returns a sink that handles nothing before `go` is set, so that what is sent to it waits.
 ref<sink> stuck(runtime& rt, const spawn_options& chosen, const event& go) {
   auto made = rt.spawn<sink>(chosen);
   made.tell<&sink::hold>(go);
-  // Its turn has begun: the message waits no more.
+  // Waits until the turn of hold() has begun: then that message no longer counts as waiting.
   for (bool began = false; !began;) {
     rt.spawn([]() -> task<> { co_await yield(); }());
     try {
@@ -105,7 +105,7 @@ struct waits_long {
   std::vector<int> all() { return seen; }
 };
 
-// Also while a turn of it waits, or one that it has been sent would never leave.
+// The limit holds while a turn of the actor is suspended, too; otherwise messages would pile up.
 TEST_P(bounded, drop_old_keeps_no_more_while_a_turn_waits) {
   constexpr int count = 2'000, limit = 8, most = 64;
   runtime rt(options());
@@ -148,8 +148,8 @@ struct curious {
   std::pair<int, int> all() { return {called, handled}; }
 };
 
-// What the actor is owed, its constructor and the callbacks of its futures, has no part in the
-// limit, and is never dropped.
+// The construction of an actor and the callbacks of its futures do not count against the limit, and
+// are never dropped.
 TEST_P(bounded, callbacks_and_constructors_do_not_count) {
   for (const bool pinned_one : {false, true}) {
     for (const when_full policy : {when_full::fail, when_full::drop_old}) {
@@ -160,12 +160,14 @@ TEST_P(bounded, callbacks_and_constructors_do_not_count) {
                            : rt.spawn<curious>(limited_to(3, policy));
       to.tell<&curious::begin>(of);
       to.tell<&curious::hold>(go);
-      EXPECT_THROW(rt.run(), stalled);  // the answer has come, and waits behind the turn
+      // The answer has come, and its callback waits behind the turn.
+      EXPECT_THROW(rt.run(), stalled);
       for (int i = 0; i < 3; ++i) to.tell<&curious::handle>();
       if (policy == when_full::fail) {
         EXPECT_THROW(to.tell<&curious::handle>(), mailbox_full);
       } else {
-        for (int i = 0; i < 40; ++i) to.tell<&curious::handle>();  // so many that it is called
+        // So many that the turn is asked to drop some.
+        for (int i = 0; i < 40; ++i) to.tell<&curious::handle>();
       }
       go.set();
       rt.run();
@@ -330,7 +332,7 @@ TEST_P(bounded, an_ask_that_is_given_up_while_it_waits_for_room_asks_nothing) {
   stopped.stop();
   source.request_stop();
   auto stays = rt.spawn(ask_many(to, 4, 3));
-  // nobody takes its answer, and it is asked all the same
+  // The future of this ask is dropped at once; the message is delivered all the same.
   { const auto dropped = to.ask<&sink::put>(7); }
   EXPECT_THROW(rt.run(), stalled);
   EXPECT_THROW(late.get(), timed_out);
@@ -382,7 +384,8 @@ TEST_P(bounded, asks_that_wait_for_room_of_one_that_ends_hear_of_it) {
       if (how == 2) rt.stop(stop_mode::discard, 10s);
       if (how < 3) rt.run();
     }
-    const std::size_t handled = how == 1 ? 2 : 0;  // what is in the mailbox when the stop comes
+    // The messages that are in the mailbox when the stop comes.
+    const std::size_t handled = how == 1 ? 2 : 0;
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (i < handled) {
         EXPECT_EQ(all[i].get(), static_cast<int>(i));
@@ -424,7 +427,7 @@ TEST_P(bounded, of_a_circle_of_full_mailboxes_one_sender_is_told) {
     EXPECT_NE(text.find("pumper::pump"), std::string::npos) << text;
     EXPECT_NE(text.find("bounded.cpp:"), std::string::npos) << text;
   }
-  rt.run();  // the other one has sent all, since that one's turn is over
+  rt.run();  // the other actor has sent all its messages, since the deadlock ended this one's turn
 }
 
 struct library {

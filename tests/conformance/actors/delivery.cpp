@@ -10,7 +10,7 @@ namespace {
 
 class p3_delivery : public conformance {};
 
-// Tokens that walk through a random graph; each visit is ticked off in a table of its own.
+// Walks tokens through a random graph; each visit is ticked off in a table.
 struct node {
   std::vector<std::atomic<std::uint8_t>>* ticks;
   std::vector<ref<node>> out;
@@ -19,7 +19,7 @@ struct node {
   void link(std::vector<ref<node>> to) { out = std::move(to); }
   void visit(std::unique_ptr<std::size_t> token, int step, int steps) {
     (*ticks)[*token * static_cast<std::size_t>(steps) + static_cast<std::size_t>(step)] += 1;
-    // Some work, so that queues build up and thieves come.
+    // Some work, so that queues build up and searchers steal.
     volatile unsigned sink = 0;
     for (unsigned i = 0; i < random() % 64; ++i) sink = sink + i;
     if (step + 1 < steps)
@@ -117,7 +117,7 @@ TEST_P(p3_delivery, an_observer_of_dead_letters_may_tell_an_actor) {
   std::atomic<int> lines{0};
   ref<log> to;
   {
-    // `to` is assigned before any letter is dead.
+    // `to` is assigned before the first dead letter.
     runtime_options chosen = options();
     chosen.on_dead_letter = [&to](const dead_letter& one) {
       if (to) to.tell<&log::line>(one.method);
@@ -129,8 +129,8 @@ TEST_P(p3_delivery, an_observer_of_dead_letters_may_tell_an_actor) {
     gone.tell<&worker_actor::work>();
     rt.run();
     EXPECT_EQ(lines.load(), 1);
-    // Letters that die while the runtime ends, when the log takes no more: their observer must not
-    // chase its tail.
+    // Messages that become dead letters while the runtime ends, when the observer's actor takes no
+    // more: the observer must not send about its own dead letters without end.
     auto late = rt.spawn<worker_actor>(on_main());
     late.tell<&worker_actor::work>();
   }
@@ -168,7 +168,7 @@ TEST_P(p3_delivery, telling_an_actor_of_a_runtime_that_has_gone_is_harmless) {
 }
 
 TEST_P(p3_delivery, a_burst_from_every_side_while_the_actor_deactivates_loses_nothing) {
-  // Single messages with pauses between them: every one is a wake-up or close to one.
+  // Single messages with pauses between them: almost every one wakes the actor.
   struct counter {
     std::atomic<int>* seen;
     explicit counter(std::atomic<int>* seen) : seen(seen) {}

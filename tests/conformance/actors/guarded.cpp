@@ -84,8 +84,8 @@ TEST_P(guarded, of_several_that_hold_the_oldest_goes_first) {
   one.tell_when<&till::pay>(has(5), 5, std::string("1"));
   one.tell_when<&till::pay>(has(3), 3, std::string("2"));
   one.tell_when<&till::pay>(has(1), 1, std::string("3"));
-  one.tell<&till::put>(2);  // 3 holds
-  one.tell<&till::put>(7);  // now 1 (8), then 2 (3)
+  one.tell<&till::put>(2);  // "3" can be paid
+  one.tell<&till::put>(7);  // now "1" can be paid of 8 coins, and then "2" of the 3 that are left
   one.tell_when<&till::pay>(has(1), 1, std::string("4"));
   one.tell_when<&till::pay_slowly>(has(2), 2, std::string("5"));
   one.tell_when<&till::pay>(has(2), 2, std::string("6"));
@@ -176,7 +176,7 @@ TEST_P(guarded, what_never_holds_is_a_stall_and_then_a_dead_letter) {
     EXPECT_EQ(rt.metrics().dead_letters, 4u);
     EXPECT_EQ(dead.size(), 4u);
     rt.stop();
-    rt.run();  // a stop is no stall
+    rt.run();  // a wait that a stop ends is no stall
   }
   EXPECT_EQ(live.load(), 0);
 }
@@ -237,7 +237,7 @@ TEST_P(guarded, a_consumer_waits_for_them) {
   EXPECT_EQ(live.load(), 0);
 }
 
-// A bounded buffer, the textbook's.
+// The bounded buffer of the textbooks.
 struct buffer {
   std::vector<int> items;
   static constexpr std::size_t room = 4;
@@ -346,7 +346,7 @@ TEST_P(guarded, storms_with_stops_leave_nothing_behind) {
       }
     };
     rt.spawn<shaker>(std::move(all)).tell<&shaker::go>(8);
-    rt.run();  // nobody refers to them any more: no stall
+    rt.run();  // no ref to the actors is left, so this is no stall
     EXPECT_EQ(live.load(), 0);
     EXPECT_GE(handled.load(), actors * 6);
     EXPECT_GE(dead.load(), actors * 2) << "those that wanted nine and ten";

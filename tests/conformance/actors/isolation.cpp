@@ -9,12 +9,12 @@ namespace {
 
 class p1_isolation : public conformance {};
 
-// Says when two of the actor's handlers overlap, or one sees less than all that the one before it
-// wrote.
+// Reports when two handlers of the actor overlap, or when one does not see all that the one before
+// it wrote.
 struct guarded {
   std::atomic<bool>* broken;
   std::atomic<bool> inside{false};
-  std::uint64_t handled = 0;               // plain: a data race here is what sanitizers look for
+  std::uint64_t handled = 0;               // plain, so that sanitizers see a data race
   std::array<std::uint64_t, 16> copies{};  // all equal outside of handlers
 
   explicit guarded(std::atomic<bool>* broken) : broken(broken) {}
@@ -111,14 +111,15 @@ TEST_P(p1_isolation, an_actor_hammered_by_everybody_at_once_runs_on_one_thread) 
   EXPECT_EQ(handled, 10u * static_cast<unsigned>(each));
 }
 
-// The constructor is part of the actor's life: what it sends to itself waits until it is done.
+// The constructor is part of the actor's life: a message that it sends to its own actor waits until
+// it is done.
 struct early_riser {
   std::atomic<int>* order;
   bool built = false;
   early_riser(runtime& rt, std::atomic<int>* order, bool wait) : order(order) {
     self(this).tell<&early_riser::wake>();
-    // A pool that is free to run handlers has run this one when it has run these (with one worker,
-    // at least).
+    // If the pool were free to run the handler, it would have run it before these procedures (with
+    // one worker, at least).
     std::atomic<int> passed{0};
     for (int i = 0; wait && i < 64; ++i) {
       rt.post([&passed] { passed += 1, passed.notify_all(); });

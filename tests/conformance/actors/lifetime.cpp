@@ -1,4 +1,4 @@
-// P14 and counted refs: an actor is destroyed once it is inactive and nobody refers to it. Actors
+// P14 and counted refs: an actor is destroyed once it is inactive and no ref to it is left. Actors
 // that refer to each other are destroyed at shutdown.
 #include <latch>
 
@@ -13,7 +13,7 @@ struct outstanding_work {
   std::atomic<int> alive{0}, born{0};
 };
 
-// Counts itself in and out.
+// Counts its constructions and its living objects.
 struct counted {
   outstanding_work* in;
   explicit counted(outstanding_work* in) : in(in) { ++in->alive, ++in->born; }
@@ -302,7 +302,7 @@ TEST_P(p14_lifetime, actors_spawn_actors_in_constructors_and_destructors) {
         children.push_back(rt->spawn<tree>(rt, in, depth - 1));
     }
     ~tree() {
-      // The dying one still has heirs, which die at once.
+      // An actor that is being destroyed spawns another one, which ends at once.
       if (depth == 1) static_cast<void>(rt->spawn<tree>(rt, in, 0));
     }
   };
@@ -496,9 +496,11 @@ TEST_P(p14_lifetime, what_destructors_send_while_queued_mail_is_thrown_away_is_f
       std::vector<ref<last_words>> all;
       for (int i = 0; i < 100; ++i) all.push_back(rt.spawn<last_words>(token));
       for (auto& one : all) one.tell([keep = one, token](last_words& self) { self.hear(token); });
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));  // sleeps: so that the end begins
+      // sleeps: so that the runtime's end begins
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
     });
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // sleeps: so that it has begun
+    // sleeps: so that the procedure has begun
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   EXPECT_EQ(token.use_count(), 1);
 }
@@ -542,7 +544,7 @@ TEST_P(p14_lifetime, a_handler_may_destroy_another_runtime_with_a_suspended_turn
   }
 }
 
-// A worker's queue that never runs dry is no reason to go on: each task wakes the other one before
+// The runtime ends although a worker's queue never runs dry: each task wakes the other one before
 // it waits itself.
 TEST_P(p14_lifetime, tasks_that_wake_each_other_for_ever_go_with_their_runtime) {
   if (!threaded()) GTEST_SKIP() << "nothing runs before run()";

@@ -62,7 +62,7 @@ struct actor : base_actor {
 
 int twice(int n) { return n + 1; }
 
-// What the actor said after one run.
+// Returns what the actor said during one run.
 std::vector<std::string> said_by(runtime& rt, const ref<actor>& one) {
   std::vector<std::string> said;
   one.tell([&said](actor& self) { said = self.said; });
@@ -166,7 +166,7 @@ TEST_P(messages, a_bound_method_is_a_value_that_fires_later_and_often) {
   EXPECT_EQ(said_by(rt, one), (std::vector<std::string>{"bound1", "bound2", "nothing", "bound3"}));
   one = {};
   rt.run();
-  say(4);  // it holds its actor alive
+  say(4);  // the bound message holds a ref to its actor
   rt.run();
 }
 
@@ -286,7 +286,7 @@ TEST_P(messages, self_is_only_for_the_running_actor) {
   EXPECT_EQ(said, "mine not the other's");
 }
 
-// A ref of a base class, wherever that lies in the actor's object.
+// A ref of a base class, wherever the base lies in the actor's object.
 struct first_base {
   int first = 1;
   virtual ~first_base() = default;

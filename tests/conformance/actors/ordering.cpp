@@ -24,7 +24,7 @@ struct source {
   int id;
   int sent = 0;
   source(ref<sink> to, int id) : to(std::move(to)), id(id) {}
-  // Some at once, then the rest in later turns, wherever those run.
+  // Sends some messages at once, and the rest in later turns, on whatever worker those run.
   void send(int left) {
     for (int i = 0; i < 3 && left > 0; ++i, --left) to.tell<&sink::put>(id, sent++);
     if (left > 0) self(this).tell<&source::send>(left);
@@ -70,7 +70,8 @@ TEST_P(p2_ordering, a_pinned_receiver_and_one_on_the_main_thread_keep_the_order_
   }
 }
 
-// A tells B, then A tells C; C tells B: B handles A's message first. Through a chain of any length.
+// A tells B, and then A tells C, which tells B: B handles A's message first. The same holds through
+// a chain of any length.
 struct ledger {
   std::atomic<int>* wrong;
   std::map<std::pair<int, int>, bool> told;

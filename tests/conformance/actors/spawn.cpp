@@ -100,8 +100,8 @@ TEST_P(layout, over_aligned_objects_of_all_sizes_are_aligned) {
   EXPECT_EQ(wrong.load(), 0);
 }
 
-// Of each of many actors of this class, with its activation (64 bytes) while it defers its
-// deactivation.
+// Returns the bytes for each of many actors of this class, including its activation (64 bytes)
+// while its deactivation is deferred.
 template <class Actor>
 std::size_t resident_bytes_each(const runtime_options& options, int count) {
   std::atomic<int> wrong{0};
@@ -116,7 +116,7 @@ std::size_t resident_bytes_each(const runtime_options& options, int count) {
 
 TEST_P(layout, an_actor_takes_about_the_memory_of_its_object) {
   if (slow) GTEST_SKIP() << "sanitizers have memory of their own";
-  constexpr std::size_t chunk = 2 << 20;  // what comes from the kernel at a time
+  constexpr std::size_t chunk = 2 << 20;  // the kernel gives memory in pieces of this size
   const auto about = [](std::size_t object, std::size_t count) {
     return object + 64 + chunk / count;
   };
@@ -153,7 +153,8 @@ struct resident {
 };
 
 TEST_P(spawn, a_pinned_actors_constructor_handlers_and_destructor_run_on_one_thread) {
-  std::set<std::thread::id> one, two, main_thread;  // each written on its one thread, so unguarded
+  // Each is written on one thread only, so they need no mutex.
+  std::set<std::thread::id> one, two, main_thread;
   std::atomic<int> handled{0};
   {
     runtime rt(options());
@@ -223,7 +224,7 @@ TEST_P(spawn, arguments_of_pinned_constructors_are_copied_or_moved_there) {
     std::string text, literal;
     std::unique_ptr<int> number;
     built(const std::string& text, std::string_view literal, std::unique_ptr<int> number)
-        // the arguments live until it returns
+        // The arguments live until the constructor returns.
         : text(text), literal(literal), number(std::move(number)) {}
   };
   runtime rt(options());
@@ -259,7 +260,7 @@ TEST_P(spawn, what_outlives_an_actor_is_given_to_its_constructor_unchecked) {
   EXPECT_EQ(served, 3);
 }
 
-// Turns.
+// The limits of turns.
 
 struct taker {
   std::vector<int>* order;
@@ -279,8 +280,8 @@ int longest_run(const std::vector<int>& order) {
   return longest;
 }
 
-// Two actors on one thread, each with many messages: sent by a handler there, so that both are in
-// the queue.
+// Two actors on one thread, each with many messages. A handler on that thread sends them, so that
+// both actors are in the queue.
 std::vector<int> order_of_two(runtime& rt, const place& where, int messages) {
   std::vector<int> order;
   const auto make = [&](int id) { return spawn_at<taker>(rt, where, unchecked{&order}, id); };
@@ -348,8 +349,8 @@ TEST_P(spawn, a_turn_ends_when_its_time_is_over) {
   });
   rt.run();
   ASSERT_EQ(order.size(), 200u);
-  // Three would be exact; the clock is not looked at after every message of a thread that was quick
-  // so far.
+  // Three would be exact. But a thread whose messages were quick so far does not check the clock
+  // after each one.
   EXPECT_LE(longest_run(order), 16);
   EXPECT_LE(longest_run({order.begin() + 50, order.begin() + 150}), 5);
 }

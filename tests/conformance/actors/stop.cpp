@@ -48,7 +48,7 @@ TEST_P(stop, drain_does_not_wait_for_holds) {
   rt.stop(stop_mode::drain);
   rt.run();
   EXPECT_EQ(seen.load(), 100);
-  // The hold counts again for the next run.
+  // In the next run the hold counts again.
   std::latch started(1);
   rt.post([&] { started.count_down(); });
   std::thread outside([&] {
@@ -67,13 +67,14 @@ TEST_P(stop, discard_ends_programs_that_would_never_end) {
   std::vector<ref<runner>> all{rt.spawn<runner>(&seen),
                                rt.spawn<runner>(pinned("runner"), unchecked{&seen}),
                                rt.spawn<runner>(on_main(), unchecked{&seen})};
-  rt.run();  // else the birth of those with a thread of their own may be discarded as well
+  // Otherwise the stop may discard the construction of the pinned actor and of the main thread's.
+  rt.run();
   for (auto& one : all) one.tell<&runner::for_ever>();
   hold open = rt.hold();
   rt.post([&rt] { rt.stop(stop_mode::discard); });
   rt.run();
   EXPECT_GE(rt.metrics().dead_letters, 1u);
-  // The actors are there still, and the runtime goes on.
+  // The actors still exist, and the runtime can be used again.
   open.release();
   seen = 0;
   for (auto& one : all) one.tell<&runner::work>();
@@ -83,8 +84,7 @@ TEST_P(stop, discard_ends_programs_that_would_never_end) {
 
 task<> sleep_for_an_hour() { co_await sleep_for(1h); }
 
-// Tasks that always go on, by themselves or by each other; as they are, or as branches of another
-// one.
+// Tasks without an end, which wake themselves or each other; alone, or as branches of another task.
 TEST_P(stop, discard_ends_tasks_that_would_never_end) {
   for (const auto& [alone, nested] :
        {std::pair(true, false), {false, false}, {true, true}, {false, true}}) {
@@ -119,9 +119,9 @@ TEST_P(stop, discard_ends_tasks_that_would_never_end) {
     }
     try {
       rt->run();
-    } catch (const stalled&) {  // one was ended before it set the other's event
+    } catch (const stalled&) {  // one task ended before it set the event of the other
     }
-    rt.reset();  // before what those use that stay suspended
+    rt.reset();  // destroys the runtime before the variables that suspended tasks use
     EXPECT_GE(ended, 1);
     EXPECT_GE(rounds, 100);
   }
@@ -141,7 +141,7 @@ struct busy {
   task<> nested() { co_await when_any(both(), sleep_for_an_hour()); }
 };
 
-// Whatever else reaches its actor meanwhile.
+// The wait is untouched, whatever else the actor is sent meanwhile: here the request of watch().
 TEST_P(stop, discard_leaves_alone_what_stays_suspended) {
   struct patient {
     task<int> wait(event until) {
@@ -165,7 +165,7 @@ TEST_P(stop, discard_leaves_alone_what_stays_suspended) {
   EXPECT_EQ(answer.get(), 4);
 }
 
-// A reentrant actor's calls, too.
+// The calls of a reentrant actor end, too.
 TEST_P(stop, discard_ends_calls_side_by_side_that_would_never_end) {
   std::atomic<int> rounds{0};
   runtime rt(options());
@@ -250,7 +250,7 @@ TEST_P(stop, posted_procedures_are_discarded_too) {
   EXPECT_EQ(token.use_count(), 1);
 }
 
-// A handler that is long: until it is told to end.
+// A long handler: it runs until it is told to end.
 struct stuck {
   std::atomic<bool>* entered;
   std::atomic<bool>* go_on;
@@ -261,7 +261,7 @@ struct stuck {
   }
 };
 
-// What the missed deadline says; empty if none was missed.
+// Returns the text of the missed deadline; empty if the run met its deadline.
 std::string run_past_deadline(runtime& rt) {
   try {
     rt.run();
@@ -288,7 +288,7 @@ TEST_P(stop, a_deadline_names_the_handlers_that_still_run) {
       EXPECT_LT(std::chrono::steady_clock::now() - before, 10s);
       EXPECT_NE(said.find("stuck::sit"), std::string::npos) << said;
       set_and_wake(go_on, true);
-      // What was queued is discarded; the next run starts afresh.
+      // The queued messages are discarded; the next run begins without them.
       while (rt.metrics().dead_letters == 0) std::this_thread::yield();
       EXPECT_EQ(seen.load(), 0);
       rt.run();
@@ -313,8 +313,8 @@ TEST_P(stop, a_missed_deadline_discards_until_the_stuck_handler_has_ended) {
   main.tell<&runner::work>();
   rt.stop(stop_mode::drain, 5ms);
   EXPECT_THROW(rt.run(), deadline_error);
-  const int handled = seen.load();  // the main thread's, perhaps
-  // The next run waits for the end of that, although it was called before it.
+  const int handled = seen.load();  // perhaps the main thread has handled its message
+  // The next run waits until that stop has ended, although the run is called before.
   std::thread later([&] {
     // sleeps: run() is likely to have begun then, and the test holds if it has not
     std::this_thread::sleep_for(20ms);
@@ -325,7 +325,7 @@ TEST_P(stop, a_missed_deadline_discards_until_the_stuck_handler_has_ended) {
   later.join();
   EXPECT_EQ(seen.load(), handled);
   EXPECT_GE(rt.metrics().dead_letters, 10u);
-  // Everything is as it was before: holds count, messages arrive, failures are kept.
+  // Everything works as it did before the stop: holds count, messages arrive, failures are kept.
   hold again = rt.hold();
   one.tell([&](stuck&) {
     ++seen;
@@ -347,7 +347,7 @@ TEST_P(stop, a_missed_deadline_comes_to_its_end_without_another_run) {
   rt.stop(stop_mode::drain, 1ms);
   EXPECT_THROW(rt.run(), deadline_error);
   set_and_wake(go_on, true);
-  // From some time on messages arrive again.
+  // Once the stop has ended, messages arrive again.
   while (seen.load() == 0) {
     one.tell([&seen](stuck&) { ++seen; });
     std::this_thread::yield();
@@ -419,7 +419,7 @@ TEST_P(stop, a_program_that_never_drains_meets_its_deadline) {
   for (auto& one : all) one.tell<&runner::for_ever>();
   rt.stop(stop_mode::drain, 5ms);
   EXPECT_THROW(rt.run(), deadline_error);
-  // What is left is discarded, so that this ends.
+  // This stop discards the remaining messages, so that the program ends.
   rt.stop(stop_mode::discard);
   rt.run();
 }
@@ -451,7 +451,7 @@ TEST_P(stop, handlers_and_senders_race_a_stop_that_discards) {
   }
 }
 
-// Burying what they send must not keep the program busy.
+// Dead letters that other threads keep causing must not keep the program busy.
 TEST_P(stop, senders_that_go_on_hold_up_neither_a_stop_nor_the_end) {
   std::atomic<int> seen{0};
   std::atomic<bool> end{false};

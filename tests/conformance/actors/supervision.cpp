@@ -127,7 +127,7 @@ TEST_P(supervision, a_stop_during_the_backoff_ends_it) {
   EXPECT_EQ(of.alive->load(), 0);
 }
 
-// What was sent before the stop is handled, and by an object that is there.
+// The messages before the stop are handled, by an object that has been constructed anew.
 TEST_P(supervision, a_stop_cuts_the_backoff_short) {
   for (const bool behind_it : {false, true}) {
     runtime rt(options());
@@ -154,7 +154,8 @@ TEST_P(supervision, a_stop_cuts_the_backoff_short) {
   }
 }
 
-// It comes to its end while everything is a dead letter: then there is no object, now or later.
+// The backoff ends while all messages become dead letters: then no object is constructed, now or
+// later.
 TEST_P(supervision, a_backoff_that_ends_during_a_stop_that_discards_ends_the_actor) {
   runtime rt(options());
   const counts of;
@@ -164,14 +165,15 @@ TEST_P(supervision, a_backoff_that_ends_during_a_stop_that_discards_ends_the_act
   one.tell<&worker::fail>();
   rt.post([&rt] {
     rt.stop(stop_mode::discard, 1h);
-    std::this_thread::sleep_for(10ms);  // sleeps: a procedure that runs until the backoff is over
+    std::this_thread::sleep_for(10ms);  // sleeps: the procedure runs until the backoff is over
   });
   run_through_failures(rt);
   one.tell<&worker::work>();
   auto count = one.ask<&worker::count>();
   run_through_failures(rt);
   try {
-    EXPECT_EQ(count.get(), 1);  // the time was not over, or the failure a dead letter
+    // The stop came within the backoff, or the failing message became a dead letter.
+    EXPECT_EQ(count.get(), 1);
   } catch (const actor_stopped&) {
     EXPECT_EQ(of.alive->load(), 0);
   }
@@ -186,7 +188,8 @@ struct born_once {
   int answer() { return 1; }
 };
 
-// However many are allowed: its stop would never come.
+// A stopped actor is constructed anew only once, however many restarts are allowed: otherwise its
+// stop would never come.
 TEST_P(supervision, one_that_is_stopped_is_tried_to_be_constructed_once) {
   runtime rt(options());
   const auto births = std::make_shared<std::atomic<int>>(0);
@@ -204,7 +207,7 @@ TEST_P(supervision, one_that_is_stopped_is_tried_to_be_constructed_once) {
   EXPECT_EQ(births->load(), 2);
 }
 
-// Each try would else be a call within the one before.
+// The attempts must not be nested calls.
 TEST_P(supervision, a_constructor_may_fail_very_often_in_a_row) {
   runtime rt(options());
   const auto births = std::make_shared<std::atomic<int>>(0);
@@ -230,8 +233,8 @@ struct grower {
   }
 };
 
-// GCC 12 destroys the options of such an expression twice: the parent's ref would go while others
-// are there.
+// GCC 12 destroys the options in such an expression twice: the ref to the parent would be dropped
+// while other refs exist.
 TEST_P(supervision, options_may_be_made_in_the_expression_that_awaits) {
   const counts of;
   {
@@ -266,7 +269,7 @@ struct door {
   std::shared_ptr<std::atomic<int>> count() { return ended; }
 };
 
-// Each failure ends the actor again, within the cancelling of its calls.
+// Each failure ends the actor once more, while its calls are being cancelled.
 TEST_P(supervision, calls_that_fail_when_they_are_cancelled_are_cancelled_once) {
   constexpr int calls = door::calls;
   for (const error_policy policy :
@@ -505,7 +508,7 @@ struct busy {
   int count() { return born->load(); }
 };
 
-// A yield cannot be cancelled at once, nor can what is on its way.
+// A stop cannot cancel a yield at once, nor a wait whose end is on its way to the actor.
 TEST_P(supervision, who_waits_for_what_is_on_its_way_has_the_failure_of_its_child_all_the_same) {
   for (const error_policy chosen : {error_policy::restart, error_policy::stop}) {
     for (int round = 0; round < fewer(40); ++round) {

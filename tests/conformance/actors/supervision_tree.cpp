@@ -12,7 +12,7 @@ class supervised_crowds : public conformance {};
 
 struct node {};
 
-// The children's ends in any order, then their parent's: those that are left end with it.
+// The children end in any order, and then their parent ends: the remaining children end with it.
 TEST_P(supervised_crowds, children_leave_in_any_order) {
   for (const int step : {1, 7, 49}) {
     runtime rt(options());
@@ -56,7 +56,7 @@ TEST_P(supervised_crowds, the_end_of_a_child_takes_as_long_among_many) {
       << "about 0.1 s; it was 4 s when each was looked for among all";
 }
 
-// Some have ended before, some with their runtime, which destroys parents and children in any
+// Some actors have ended before. The runtime's end destroys the others, parents and children in any
 // order.
 TEST_P(supervised_crowds, a_runtime_ends_with_families) {
   std::vector<ref<node>> kept;
