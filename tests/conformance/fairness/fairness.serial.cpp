@@ -18,8 +18,8 @@ namespace {
 class p11_fairness : public conformance {};
 class p10_idle : public conformance {};
 
-// Two actors that keep each other busy without end: each message to itself brings the other one
-// fifty.
+// Two actors that keep each other busy without end: each message that one sends to itself makes it
+// send fifty to the other.
 struct flooder {
   ref<flooder> other;
   std::atomic<bool>* end;
@@ -39,7 +39,7 @@ struct flooder {
   void noise() { handled->fetch_add(1, std::memory_order_relaxed); }
 };
 
-// Notes how many messages of the flood were handled while one to it waited.
+// Notes how many messages of the flood were handled while a message to this actor waited.
 struct patient {
   std::vector<std::uint64_t>* waits;
   std::atomic<std::uint64_t>* flooded;
@@ -50,7 +50,7 @@ struct patient {
   void hear(std::uint64_t sent) { waits->push_back(flooded->load() - sent); }
 };
 
-// Whether other programs had a good part of the processors that the workers could use.
+// Whether other programs used a good part of the processors that the workers could use.
 class crowding {
  public:
   explicit crowding(unsigned workers)
@@ -67,7 +67,7 @@ class crowding {
   const clock::time_point began_ = clock::now();
 };
 
-// Of each actor's waits the one at that share, and of those the 99th percentile.
+// Takes of each actor's waits the one at this share, and of these the 99th percentile.
 std::uint64_t waited(const std::vector<std::vector<std::uint64_t>>& waits, double share) {
   std::vector<std::uint64_t> each;
   for (std::vector<std::uint64_t> one : waits) {
@@ -78,17 +78,17 @@ std::uint64_t waited(const std::vector<std::vector<std::uint64_t>>& waits, doubl
   return each[each.size() * 99 / 100];
 }
 
-// Measured in messages of the flood, for a wall clock would measure what else the machine does. A
-// worker that loses its processor for some milliseconds lets its quiet actors wait nevertheless.
-// Beside other programs that happens in some of the rounds, so there the median of the rounds
-// counts.
+// Waits are measured in messages of the flood, because a wall clock would also measure what else
+// the machine does. A worker that loses its processor for some milliseconds still lets its quiet
+// actors wait. Beside other programs that happens in some of the rounds, so there the median of the
+// rounds counts.
 TEST_P(p11_fairness, quiet_actors_do_not_wait_behind_a_flooding_pair) {
   const int count = 1000, rounds = fewer(20);
-  // A fair share is one turn of each flooder: of so many messages at most, and less when they come
+  // A fair share is one turn of each flooder: at most this many messages, and fewer when they come
   // one by one.
   const std::uint64_t allowed = 5 * 2 * turn_limits{}.messages;
   std::uint64_t best = UINT64_MAX, best_median = UINT64_MAX;
-  bool crowded = true;  // in each attempt
+  bool crowded = true;  // so in each attempt so far
   for (int attempt = 0; attempt < attempts_max && best > allowed; ++attempt) {
     const crowding others(GetParam().policy == policy::simulated ? 1 : GetParam().workers);
     std::atomic<bool> end{false};
@@ -106,7 +106,8 @@ TEST_P(p11_fairness, quiet_actors_do_not_wait_behind_a_flooding_pair) {
     std::thread outside([&, open = rt.hold()] {
       for (int round = 0; round < rounds; ++round) {
         for (auto& one : all) one.tell<&patient::hear>(flooded.load());
-        // Until the last one has heard: a queue of our own making is not what is measured.
+        // Waits until the last one has heard: the test must not measure a queue that it made
+        // itself.
         std::latch heard(1);
         all.back().tell([&heard](patient&) { heard.count_down(); });
         heard.wait();
@@ -124,7 +125,7 @@ TEST_P(p11_fairness, quiet_actors_do_not_wait_behind_a_flooding_pair) {
       << "messages of the flood while a quiet actor waited, p99, the best of " << attempts_max;
 }
 
-// Always busy, by messages to itself, each of some length.
+// An actor that is always busy by messages to itself. Each takes `length`.
 struct turner {
   std::atomic<bool>* end;
   nanoseconds length;
@@ -141,8 +142,8 @@ struct turner {
   }
 };
 
-// Starts a group on the worker where it runs. Two of them wait for each other: so they are on
-// different ones.
+// Starts a group of actors on the worker where it runs. Two starters wait for each other, so they
+// run on different workers.
 struct starter {
   std::vector<ref<turner>> mine;
   std::atomic<int>* started;
@@ -155,7 +156,8 @@ struct starter {
   }
 };
 
-// Turns of the most served actor by those of the least served one, after a while to settle.
+// Returns the turns of the most served actor divided by those of the least served one, after the
+// pool had time to settle.
 double unfairness(runtime_options chosen, int few, int many, nanoseconds length) {
   std::atomic<bool> end{false};
   std::atomic<int> started{0};
@@ -213,7 +215,7 @@ TEST_P(p11_fairness, groups_with_very_long_turns_are_balanced_as_well) {
   expect_balance(options(), 2, 12, 20ms);
 }
 
-// CPU time of a while in which the pool, a pinned thread and the main thread wait.
+// The CPU time during which the pool, a pinned thread and the main thread wait.
 TEST_P(p10_idle, parked_threads_use_less_than_a_thousandth_of_a_core) {
   const std::chrono::seconds span = std::getenv("TROUPE_DEEP") != nullptr ? 10s : 1s;
   std::chrono::microseconds best = span;
@@ -230,7 +232,7 @@ TEST_P(p10_idle, parked_threads_use_less_than_a_thousandth_of_a_core) {
     }
     rt.run();
     std::thread outside([&, open = rt.hold()] {
-      std::this_thread::sleep_for(300ms);  // sleeps: the workers are to be parked for good
+      std::this_thread::sleep_for(300ms);  // sleeps: until the workers are parked for good
       const auto before = cpu_time_used();
       std::this_thread::sleep_for(span);  // sleeps: the time that is measured
       best = std::min(best, cpu_time_used() - before);
@@ -238,7 +240,7 @@ TEST_P(p10_idle, parked_threads_use_less_than_a_thousandth_of_a_core) {
     rt.run();
     outside.join();
   }
-  // Sanitizers have threads of their own.
+  // Sanitizers have threads of their own, which use CPU time.
   EXPECT_LE(best.count(), (std::chrono::microseconds(span) / (slow ? 20 : 1000)).count())
       << "microseconds";
 }

@@ -1,6 +1,6 @@
-// P11 beside long handlers: while another worker is idle, long handlers delay nobody. When all
-// workers are in long handlers, other actors wait for those that run now, not for several on each
-// worker. P10: a worker that watches a long handler uses no CPU.
+// P11 beside long handlers: while another worker is idle, a long handler delays no other actor.
+// When all workers are in long handlers, other actors wait for the handlers that run now, not for
+// several on each worker. P10: a worker that watches a long handler uses no CPU.
 //
 // These tests measure time, as fairness.serial.cpp does.
 #include <algorithm>
@@ -15,12 +15,12 @@ namespace {
 class p11_long_handlers : public conformance {};
 class p10_watch : public conformance {};
 
-// A handler of 100 ms on one worker; how long another actor waits meanwhile.
+// Its handler holds a worker for 100 ms; the test measures how long another actor waits meanwhile.
 struct sleeper_on_cpu {
   std::atomic<bool>* entered;
   explicit sleeper_on_cpu(std::atomic<bool>* entered) : entered(entered) {}
   std::vector<ref<quiet>> to_tell;
-  // What waited in the handler before it does so finds its worker's watcher asleep.
+  // The handler first blocks for so long that the worker that watches it is asleep.
   void wait_and_hold_the_worker() {
     std::this_thread::sleep_for(200ms);  // sleeps: a handler that blocks
     hold_the_worker();
@@ -35,7 +35,7 @@ struct sleeper_on_cpu {
   }
 };
 
-// Another actor's worst wait, when `arrange` says how messages come to wait there.
+// Returns the longest wait of another actor; `arrange` decides how messages for it come to wait.
 template <class Arrange>
 nanoseconds worst_wait(const runtime_options& chosen, Arrange arrange) {
   std::atomic<bool> entered{false};
@@ -49,7 +49,7 @@ nanoseconds worst_wait(const runtime_options& chosen, Arrange arrange) {
   return waits.empty() ? nanoseconds::max() : *std::max_element(waits.begin(), waits.end());
 }
 
-// Waits in its handler for what waits behind it.
+// Waits in its handler for an actor whose message waits behind this handler.
 struct waits_for_another {
   std::atomic<bool>* heard;
   explicit waits_for_another(std::atomic<bool>* by) : heard(by) {}
@@ -65,7 +65,7 @@ struct waits_for_another {
   }
 };
 
-// No other worker is idle: each has an actor that always goes on.
+// No other worker is idle: each has an actor that never stops.
 TEST_P(p11_long_handlers, one_actor_behind_a_long_handler_is_taken_by_a_busy_worker) {
   if (workers() < 2) GTEST_SKIP() << "nobody else is there";
   runtime rt(options());
@@ -88,7 +88,7 @@ TEST_P(p11_long_handlers, a_long_handler_does_not_delay_actors_queued_behind_it)
   if (workers() < 2) GTEST_SKIP() << "nobody else is there";
   expect_within(10ms, [&] {
     return worst_wait(options(), [](runtime& rt, auto& busy, auto& other, auto&) {
-      // From one actor, so that both lie in one worker's queue.
+      // One actor sends both messages, so that both receivers lie in one worker's queue.
       rt.post([busy, other] {
         busy.template tell<&sleeper_on_cpu::hold_the_worker>();
         other.template tell<&quiet::hear>(clock::now());
@@ -97,7 +97,7 @@ TEST_P(p11_long_handlers, a_long_handler_does_not_delay_actors_queued_behind_it)
   });
 }
 
-// How long what the handler itself sends has to wait.
+// How long a message waits that the long handler itself sends.
 template <auto Hold>
 nanoseconds wait_for_what_it_sent(const runtime_options& chosen) {
   return worst_wait(chosen, [](runtime& rt, auto& busy, auto& other, auto&) {
@@ -121,7 +121,8 @@ TEST_P(p11_long_handlers, a_long_handler_does_not_delay_actors_deferred_on_its_w
   if (workers() < 2) GTEST_SKIP() << "nobody else is there";
   expect_within(10ms, [&] {
     return worst_wait(options(), [](runtime& rt, auto& busy, auto& other, auto& entered) {
-      // The other one has its turn, and stays where it was; then it is told from outside.
+      // The other actor has a turn first, so that its deactivation is deferred on this worker. Then
+      // an outside thread sends to it.
       rt.post([busy, other] {
         other.template tell<&quiet::hear>(clock::now());
         busy.template tell<&sleeper_on_cpu::warm_up>(50);
@@ -151,7 +152,8 @@ TEST_P(p11_long_handlers, a_long_handler_does_not_delay_messages_from_outside) {
   });
 }
 
-// Whoever takes one of them is long in it, too: so the next idle worker must come for what is left.
+// A worker that takes one of these actors is in a long handler, too. So the next idle worker must
+// come for the rest.
 TEST_P(p11_long_handlers, long_handlers_in_one_queue_run_on_all_workers_at_once) {
   for (int round = 0; round < fewer(40); ++round) {
     std::atomic<unsigned> entered{0};
@@ -171,8 +173,8 @@ TEST_P(p11_long_handlers, long_handlers_in_one_queue_run_on_all_workers_at_once)
   }
 }
 
-// The same when the handler has blocked for so long that whoever watches over its worker hardly
-// looks any more.
+// The same when the handler has blocked for so long that the worker that watches it hardly looks
+// any more.
 TEST_P(p11_long_handlers, what_a_handler_sends_after_a_long_wait_is_not_delayed) {
   if (workers() < 2) GTEST_SKIP() << "nobody else is there";
   expect_within(10ms, [&] {
@@ -217,12 +219,12 @@ TEST_P(p11_long_handlers, what_comes_from_outside_after_a_long_wait_is_not_delay
 
 constexpr nanoseconds long_handler = 10ms;
 
-// Keeps its thread in long handlers for ever.
+// Keeps its thread in long handlers until `end`.
 struct occupant {
   std::atomic<bool>* end;
   std::atomic<unsigned>* entered;
   occupant(std::atomic<bool>* end, std::atomic<unsigned>* entered) : end(end), entered(entered) {}
-  // No two of those who meet here are on one worker.
+  // No two of the actors that meet here are on one worker.
   void meet(unsigned all) {
     entered->fetch_add(1);
     while (entered->load() < all) std::this_thread::yield();
@@ -234,7 +236,7 @@ struct occupant {
   }
 };
 
-// How long messages from outside wait when all of the pool's workers, or a pinned thread, are in
+// How long messages from outside wait while all of the pool's workers, or a pinned thread, are in
 // long handlers.
 nanoseconds wait_beside_occupants(const runtime_options& chosen, const place& where,
                                   unsigned occupants, bool to_new_ones) {
@@ -265,8 +267,8 @@ nanoseconds wait_beside_occupants(const runtime_options& chosen, const place& wh
   return waits[waits.size() / 2];
 }
 
-// At best the rest of one handler. Allowed: three, for on a pinned thread and in a queue some are
-// in front.
+// At best a message waits for the rest of one handler. The test allows three, because on a pinned
+// thread and in a queue other actors are in front.
 TEST_P(p11_long_handlers, messages_from_outside_do_not_wait_for_several_handlers_of_each_worker) {
   for (const bool to_new_ones : {true, false}) {
     expect_within(3 * long_handler, [&] {
@@ -284,9 +286,9 @@ TEST_P(p11_long_handlers,
   }
 }
 
-// Nobody knows the actor's pace, those before it were quick, and many of its messages are there.
-// Allowed: as many as lie before the second look, when the first one came after a quick one (the
-// constructor, on a pinned thread).
+// The runtime does not know yet how slow the actor's handlers are: the actors before it were quick,
+// and many messages wait for it. The test allows as many handlers as come before the second look at
+// the clock, if the first look came after a quick one (the constructor, on a pinned thread).
 TEST_P(p11_long_handlers, a_turn_ends_with_the_first_slow_handlers) {
   struct worker_on_it {
     void quick() {}
@@ -301,7 +303,8 @@ TEST_P(p11_long_handlers, a_turn_ends_with_the_first_slow_handlers) {
       auto first = spawn_at<worker_on_it>(rt, where), quick = spawn_at<worker_on_it>(rt, where);
       auto slow = spawn_at<worker_on_it>(rt, where);
       auto other = spawn_at<quiet>(rt, where, unchecked{&waits});
-      // Sent in a handler of the same thread, so that all of it is there before the turn.
+      // A handler of the same thread sends the messages, so that all of them are there before the
+      // turn.
       first.tell([quick, slow, other](worker_on_it&) {
         for (int i = 0; i < 1000; ++i) quick.tell<&worker_on_it::quick>();
         quick.tell([slow, other](worker_on_it&) {
@@ -315,7 +318,8 @@ TEST_P(p11_long_handlers, a_turn_ends_with_the_first_slow_handlers) {
   }
 }
 
-// CPU time of a second in which one worker waits in a handler and all others have nothing to do.
+// The CPU time of a second in which one worker waits in a handler and all other threads have
+// nothing to do.
 TEST_P(p10_watch, beside_a_handler_that_blocks_less_than_half_a_percent_of_a_core_is_used) {
   std::chrono::microseconds best = 1s;
   const auto bound = std::chrono::microseconds(5'000);
@@ -333,7 +337,7 @@ TEST_P(p10_watch, beside_a_handler_that_blocks_less_than_half_a_percent_of_a_cor
     });
     std::thread outside([&] {
       entered.wait();
-      one.tell<&blocked::other>();  // nobody else can handle what waits for the very same actor
+      one.tell<&blocked::other>();  // no other worker can handle a message for the same actor
       const auto before = cpu_time_used();
       std::this_thread::sleep_for(1s);  // sleeps: the time that is measured
       best = std::min(best, cpu_time_used() - before);
@@ -343,7 +347,7 @@ TEST_P(p10_watch, beside_a_handler_that_blocks_less_than_half_a_percent_of_a_cor
     outside.join();
   }
   RecordProperty("microseconds", std::to_string(best.count()));
-  // Sanitizers have threads of their own.
+  // Sanitizers have threads of their own, which use CPU time.
   EXPECT_LE(best.count(), (slow ? 10 * bound : bound).count()) << "microseconds";
 }
 

@@ -15,7 +15,7 @@
 namespace troupe::test {
 namespace {
 
-// Each tells itself again and again.
+// Sends itself a message in each turn.
 struct spinner {
   std::atomic<std::uint64_t>* begun;
   const std::atomic<bool>* end;
@@ -38,7 +38,7 @@ TEST(moves, what_waits_behind_a_stuck_turn_is_taken_in_one_piece_by_one_that_is_
 #if TROUPE_TEST_SLOW
   GTEST_SKIP() << "a look at the other worker takes too long";
 #endif
-  // The thief may lose its processor at any time: the best of some rounds counts.
+  // The searcher may lose its processor at any time, so the best of several rounds counts.
   std::uint64_t least = UINT64_MAX;
   for (int round = 0; round < 30 && least > 4; ++round) {
     std::atomic<std::uint64_t> begun{0};
@@ -57,7 +57,8 @@ TEST(moves, what_waits_behind_a_stuck_turn_is_taken_in_one_piece_by_one_that_is_
     end = true;
     rt.run();
   }
-  // Half by a thief, which is busy from then on, then the rest. By halves it would be six.
+  // A searcher takes half, and is busy from then on; later it takes the rest. If it always took
+  // half, there would be six steals.
   EXPECT_LE(least, 4u);
 }
 
@@ -67,7 +68,7 @@ std::uint64_t mix(std::uint64_t seed) {
   return seed;
 }
 
-// Where the receiver ran last, and how many sends ended on another thread than that.
+// Where the receiver ran last, and how many sends ended on another thread than that one.
 struct pipeline {
   std::atomic<std::thread::id> receiver;
   std::atomic<std::uint64_t> handled{0}, beside{0}, sum{0};
@@ -99,7 +100,7 @@ struct round_counts {
   long preempted;
 };
 
-// How often the system took a processor from this process so far.
+// How often the system has preempted this process so far.
 long preempted_so_far() {
   rusage now{};
   ::getrusage(RUSAGE_SELF, &now);
@@ -130,7 +131,7 @@ round_counts run_pipeline(std::uint64_t each) {
 }
 
 TEST(moves, senders_that_wait_for_room_go_on_beside_their_receiver) {
-  // While other programs use the processors, mostly one worker runs at a time. Such rounds prove
+  // While other programs use the processors, mostly one worker runs at a time. Such rounds show
   // nothing.
   constexpr int rounds_max = 40, enough = 15;
   std::uint64_t best_percent = 0, least_stolen_percent = 100;
@@ -142,13 +143,13 @@ TEST(moves, senders_that_wait_for_room_go_on_beside_their_receiver) {
     ++undisturbed;
     best_percent = std::max(best_percent, seen.beside * 100 / seen.handled);
   }
-  // A worker that loses its processor in the middle of a turn is stolen from more often: the best
-  // round counts here, too.
+  // Other workers steal more often from a worker that loses its processor in the middle of a turn,
+  // so here, too, the best round counts.
   EXPECT_LE(least_stolen_percent, 25u);
   if (best_percent < 40 && undisturbed < enough)
     GTEST_SKIP() << "other programs use the processors";
-  // A sender that comes home to the receiver's worker goes on beside it once for each time that it
-  // is stolen: at most 20 %.
+  // A sender that returns to the receiver's worker runs there once for each time that it is stolen:
+  // that alone would give 20 % at most.
   EXPECT_GE(best_percent, 40u) << "in " << undisturbed << " undisturbed rounds";
 }
 

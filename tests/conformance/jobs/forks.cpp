@@ -81,8 +81,8 @@ TEST_P(forks, give_values_of_every_kind) {
   EXPECT_EQ(a + b, "a!b!");
 }
 
-// Calls for others that came in vain make the next ones rare; one that is left out then is made up
-// for.
+// If calls for other workers were in vain, further calls become rare. A call that was left out must
+// be made up for later.
 TEST_P(forks, are_shared_though_many_that_were_over_at_once_went_before) {
   if (!threaded()) GTEST_SKIP();
   runtime rt(options());
@@ -135,14 +135,14 @@ TEST_P(forks, leave_values_that_are_taken_where_they_are_and_where_they_were_mov
   auto same = [](int& n) -> work<int&> { co_return n; };
   auto nothing = []() -> work<> { co_return; };
   const auto refused = [](auto& one) { EXPECT_THROW(static_cast<void>(one.take()), usage_error); };
-  // Before it has begun, and of one that threw.
+  // take() is refused before the work has begun, and of a work that threw.
   std::vector<work<std::string>> all;
   all.push_back(text_of(0));
   refused(all[0]);
   all.push_back(fails());
   EXPECT_THROW(fork(std::span(all)).get(), std::runtime_error);
   refused(all[1]);
-  // The values go with their works.
+  // When the vector moves its works, their values move with them.
   all.clear();
   all.reserve(3);
   for (int n = 0; n < 3; ++n) all.push_back(text_of(n));
@@ -204,7 +204,7 @@ TEST_P(forks, that_fail_throw_the_error_when_all_have_ended_and_begin_no_more) {
     } catch (const std::runtime_error& error) {
       what = error.what();
     }
-    co_return what + std::to_string(co_await fib(5));  // it goes on as if nothing had been
+    co_return what + std::to_string(co_await fib(5));  // this works as if nothing had failed
   };
   const std::string what = caught(begun).get();
   EXPECT_EQ(what, "part 05");
@@ -240,8 +240,9 @@ TEST_P(forks, that_fail_cancel_what_runs_beside) {
   EXPECT_EQ(cancelled_ones.load(), 1);
 }
 
-// Who forks at the end of a slice leaves its parts to a later visit. Beside it something fails in
-// between: they are dropped, and who forked must not go on as if they were done.
+// A work that forks at the end of a slice leaves its parts to a later visit. In between another
+// part of the outer fork fails, so the parts are dropped. The work must not continue as if its
+// parts were done.
 struct failing_beside {
   std::atomic<bool> stolen{false}, forks{false}, fails{false}, went_on{false};
 
@@ -267,11 +268,12 @@ struct failing_beside {
     co_return;
   }
   work<> both() { co_await fork(leaves_parts(), throws()); }
-  // Between two visits: the other worker is held.
+  // Runs between the two visits, and holds the other worker meanwhile.
   task<> lets_fail() {
     while (!forks.load()) co_await yield();
     fails = true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));  // sleeps: until that has been seen
+    // sleeps: until the other worker has seen that
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
 };
 
@@ -379,7 +381,7 @@ TEST_P(forks, nest_in_each_other_and_in_lazies) {
   EXPECT_EQ(on_pool(rt, nests(depth)), (5 + 8) << depth);
 }
 
-// Random trees, from several threads and tasks at once; each node ran once.
+// Random trees, which several threads and tasks walk at once; each node runs once.
 struct shape {
   std::vector<std::vector<unsigned>> parts;
   std::vector<std::atomic<int>> ran;
@@ -458,7 +460,7 @@ TEST_P(forks, are_cancelled_with_the_actor_that_waits_for_them) {
   EXPECT_EQ(live.load(), 0);
 }
 
-// What it forks from then on is not begun, in serial mode neither.
+// A fork that a cancelled task makes is not begun, in serial mode neither.
 TEST_P(forks, do_not_begin_in_a_task_that_was_cancelled) {
   for (const bool serial : {false, true}) {
     auto chosen = options();
@@ -532,7 +534,7 @@ TEST_P(forks, are_cancelled_by_a_stop_that_discards) {
   EXPECT_THROW(answer.get(), cancelled);
 }
 
-// Beside a fork that never ends others have their turns (P11), with one worker, too.
+// Other tasks have their turns beside a fork that never ends (P11), also with one worker.
 TEST_P(forks, let_others_run) {
   runtime rt(options());
   std::atomic<bool> running{false};

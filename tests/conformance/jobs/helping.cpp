@@ -1,5 +1,5 @@
-// A thread that waits for a lazy that another thread runs: it helps where that cannot bury a wait
-// under other work.
+// A thread waits for a lazy that another thread runs. It helps where that cannot bury a wait under
+// other work.
 #include <atomic>
 #include <future>
 #include <memory>
@@ -13,8 +13,8 @@ namespace {
 
 class helping : public conformance {};
 
-// Calls it from the main thread, an outside thread, and a posted procedure, which needs a worker
-// beside the one that it waits for.
+// Calls the function from the main thread, from an outside thread, and from a posted procedure,
+// which needs a worker beside the one for which it waits.
 template <class Function>
 void from_each_thread(runtime& rt, unsigned workers, const Function& function) {
   function();
@@ -22,7 +22,7 @@ void from_each_thread(runtime& rt, unsigned workers, const Function& function) {
   if (workers > 1) rt.post([&] { function(); });
   rt.run();
 }
-// On the pool, since an outside thread has none and queues nothing.
+// Runs the lazy on the pool, since an outside thread has no queue.
 template <class T>
 std::future<T> begin_on_pool(runtime& rt, const lazy<T>& wanted) {
   auto value = std::make_shared<std::promise<T>>();
@@ -30,12 +30,13 @@ std::future<T> begin_on_pool(runtime& rt, const lazy<T>& wanted) {
   return value->get_future();
 }
 
-// The lazy of another thread makes some; they can only end when the one that waits takes part.
+// The lazy that another thread runs makes further lazies, which can end only if the waiting thread
+// takes part.
 TEST_P(helping, a_waiter_runs_what_the_awaited_lazy_has_queued) {
   if (!threaded()) GTEST_SKIP();
   runtime rt(options());
   std::atomic<bool> ends{false};
-  // One worker is left.
+  // All workers but one are held.
   std::atomic<int> stuck{0};
   auto hold = [&] {
     ++stuck;
@@ -51,7 +52,7 @@ TEST_P(helping, a_waiter_runs_what_the_awaited_lazy_has_queued) {
       set_and_wake(begun, true);
       const lazy second([&] { set_and_wake(helped, true); });
       const lazy first([] { return 1; });
-      first.get();  // submits both
+      first.get();  // submits both lazies
       wait_for(helped, true);
       second.get();
       return 7;
@@ -65,8 +66,8 @@ TEST_P(helping, a_waiter_runs_what_the_awaited_lazy_has_queued) {
   rt.run();
 }
 
-// X waits for the third, and has the second in its queue, which needs the first, which lies under
-// it on X's stack.
+// A thread waits for `third`. In its queue lies `second`, which needs `first`, and `first` lies on
+// the thread's own stack. So the thread must not run `second`.
 TEST_P(helping, no_task_is_buried_by_what_its_thread_has_queued) {
   if (!threaded()) GTEST_SKIP();
   runtime rt(options());
@@ -76,7 +77,7 @@ TEST_P(helping, no_task_is_buried_by_what_its_thread_has_queued) {
     const lazy third([&] {
       set_and_wake(begun, true);
       wait_for(waits, true);
-      // sleeps: the other one is to be asleep by then
+      // sleeps: until the waiting thread is asleep
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
       return 3;
     });
@@ -93,8 +94,8 @@ TEST_P(helping, no_task_is_buried_by_what_its_thread_has_queued) {
   });
 }
 
-// What the awaited one has queued may need who waits for it, though the awaited one does not need
-// that.
+// A lazy that the awaited one has queued may need the waiting one, though the awaited one needs
+// neither.
 TEST_P(helping, no_task_is_buried_by_what_the_awaited_one_has_queued) {
   if (!threaded()) GTEST_SKIP();
   runtime rt(options());
@@ -106,8 +107,9 @@ TEST_P(helping, no_task_is_buried_by_what_the_awaited_one_has_queued) {
       wait_for(waits, true);
       left.emplace([&] { return waiting->get() + 1; });
       const lazy other([] { return 1; });
-      other.get();                                                // submits both
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));  // sleeps: somebody may take it
+      other.get();  // submits both lazies
+      // sleeps: a thread may take `left` now
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
       return 3;
     });
     waiting.emplace([&] {

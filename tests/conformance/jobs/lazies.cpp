@@ -17,7 +17,7 @@ namespace {
 
 class lazies : public conformance {};
 
-// Wanted by a task on the pool.
+// A task on the pool wants the value.
 template <class Function>
 auto on_pool(runtime& rt, Function function) {
   using value = std::invoke_result_t<Function&>;
@@ -125,7 +125,7 @@ TEST_P(lazies, that_want_themselves_are_deadlocks) {
   shared->two.reset();
 }
 
-// Two threads, each of which has begun what the other one wants.
+// Each of two threads has begun a lazy and wants the one that the other thread has begun.
 TEST_P(lazies, of_two_threads_that_want_each_other_are_deadlocks) {
   runtime rt(options());
   for (int round = 0; round < fewer(50, 5); ++round) {
@@ -172,7 +172,7 @@ TEST_P(lazies, a_scope_says_what_becomes_of_those_nobody_wants) {
   EXPECT_EQ(held.use_count(), 1);
 }
 
-// Also those whose handles had gone before somebody wanted another one.
+// The scope also runs lazies whose last handle had gone before the thread wanted another lazy.
 TEST_P(lazies, a_scope_that_runs_what_nobody_wants_runs_what_nobody_can_want) {
   runtime rt(options());
   std::atomic<int> ran{0};
@@ -203,7 +203,8 @@ TEST_P(lazies, a_scope_that_runs_what_nobody_wants_runs_what_nobody_can_want) {
   EXPECT_EQ(ran, 111);
 }
 
-// They may capture what goes with who made them, and who runs that is chance.
+// A scope leaves out the lazies that other lazies and works make: they may refer to objects that
+// those destroy, and it is chance which thread runs those.
 TEST_P(lazies, that_others_made_meanwhile_are_none_of_a_scopes) {
   for (const bool serial : {false, true}) {
     auto chosen = options();
@@ -253,7 +254,7 @@ TEST_P(lazies, that_nobody_can_get_report_what_they_throw) {
       lazy_scope runs(unwanted::run);
       kept.emplace(fails);
     }
-    rt.run();  // whoever has it may get it
+    rt.run();  // a thread that has the handle may get the exception
     EXPECT_THROW(kept->get(), std::runtime_error);
   }
 }
@@ -303,7 +304,7 @@ struct wants_at_its_end {
   lazy<int> last;
 };
 
-// The list of what is pending changes while it is submitted.
+// The list of pending lazies changes while it is submitted.
 TEST_P(lazies, that_are_dropped_may_hold_what_wants_others) {
   runtime rt(options());
   for (int round = 0; round < 200; ++round) {
@@ -324,7 +325,8 @@ TEST_P(lazies, that_are_dropped_may_hold_what_wants_others) {
   EXPECT_EQ(rt.metrics().lazies_dropped, 200u);
 }
 
-// Nor those that only such ones hold: they would be run, and what they throw heard by nobody.
+// A lazy to which only unwanted lazies refer is dropped, too. Otherwise it would run, and no code
+// would see its exception.
 TEST_P(lazies, that_only_unwanted_ones_hold_are_dropped_with_them) {
   runtime rt(options());
   std::atomic<int> ran{0};
@@ -343,7 +345,8 @@ TEST_P(lazies, that_only_unwanted_ones_hold_are_dropped_with_them) {
   EXPECT_EQ(rt.metrics().lazies_dropped, 3u);
 }
 
-// Whether or not its thread ever wants another one.
+// A lazy whose last handle goes is dropped at once, whether or not its thread ever wants another
+// one.
 TEST_P(lazies, that_nobody_can_want_go_at_once) {
   for (const bool serial : {false, true}) {
     auto chosen = options();
@@ -369,7 +372,7 @@ TEST_P(lazies, that_nobody_can_want_go_at_once) {
   }
 }
 
-// A thread that only makes some, for others.
+// The thread only makes lazies, for others.
 TEST_P(lazies, that_others_let_go_of_do_not_stay_with_their_maker) {
   runtime rt(options());
   std::async(std::launch::async, [] {
@@ -417,7 +420,7 @@ TEST_P(lazies, what_a_function_captured_goes_when_it_has_run) {
   EXPECT_THROW(value.get(), usage_error);
 }
 
-// Whoever made it has it in a list, or in a queue, until it looks there again.
+// The thread that made the lazy has it in a list or in a queue until it looks there again.
 TEST_P(lazies, a_value_goes_with_the_last_handle_though_its_maker_still_keeps_the_job) {
   for (const bool submitted : {false, true}) {
     auto chosen = options();
@@ -524,11 +527,11 @@ TEST_P(lazies, are_ranges_when_their_values_are_and_functions_become_parallel) {
   EXPECT_EQ(sum, 30);
 }
 
-// Random graphs: each node adds what some older ones come to. Wanted from several threads and tasks
+// Random graphs: each node adds the values of some older ones. Several threads and tasks want them
 // at once.
 TEST_P(lazies, of_any_graph_run_once_each) {
-  // Under `./test --deep` 10,000 graphs simulated, each with a seed of its own, and as many on
-  // threads.
+  // Under `./test --deep` 10,000 graphs are simulated, each with a seed of its own, and as many run
+  // on threads.
   const bool deep = std::getenv("TROUPE_DEEP") != nullptr && !slow;
   const int rounds = deep ? threaded() ? 1'250 : 3'400 : fewer(60, 6);
   std::mt19937_64 random(GetParam().seed * 7919 + workers());

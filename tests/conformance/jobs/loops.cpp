@@ -30,7 +30,7 @@ work<> forks_all(const Body& body, int count) {
   co_await fork(std::move(parts));
 }
 
-// One is told by the first part; it must not wait for the last.
+// The first part sends to this actor, whose turn must not wait for the last part.
 struct listener {
   void hear(std::shared_ptr<std::atomic<int>> done, std::shared_ptr<std::atomic<int>> heard_at) {
     *heard_at = done->load();
@@ -51,7 +51,7 @@ int count_parts_before_an_actor_is_heard(runtime& rt, const Loop& loop) {
   rt.run();
   return heard_at->load();
 }
-// Of a few attempts: a busy machine makes it later, never earlier.
+// The least of a few attempts counts: a busy machine makes the turn later, never earlier.
 template <class Loop>
 void expect_an_actor_is_heard_before(int bound, runtime& rt, const Loop& loop) {
   int least = bound;
@@ -61,7 +61,7 @@ void expect_an_actor_is_heard_before(int bound, runtime& rt, const Loop& loop) {
 }
 
 TEST_P(loops, of_long_parts_let_others_run) {
-  // with many more threads than processors it is the kernel that delays
+  // With many more threads than processors the kernel delays the turn.
   if (!threaded() || workers() > 3) GTEST_SKIP();
   constexpr int count = 1'000;
   runtime rt(options());
@@ -71,9 +71,9 @@ TEST_P(loops, of_long_parts_let_others_run) {
   expect_an_actor_is_heard_before(count / 2, rt, by_loop);
 }
 
-// Short parts make looks at the clock rare.
+// Behind short parts the thread checks the clock rarely.
 TEST_P(loops, of_long_parts_behind_short_ones_let_others_run) {
-  // with many more threads than processors it is the kernel that delays
+  // With many more threads than processors the kernel delays the turn.
   if (!threaded() || workers() > 3) GTEST_SKIP();
   constexpr int count = 1'500;
   runtime rt(options());
@@ -89,7 +89,7 @@ TEST_P(loops, of_long_parts_behind_short_ones_let_others_run) {
   expect_an_actor_is_heard_before(count / 2, rt, by_loop);
 }
 
-// The first part waits for all the others: some thread must take what lies behind it.
+// The first part waits for all the others, so another thread must take the parts behind it.
 TEST_P(loops, others_take_what_lies_behind_a_long_part) {
   if (!threaded()) GTEST_SKIP();
   for (const int count : {2, 3, 64, 1'000}) {
@@ -106,7 +106,7 @@ TEST_P(loops, others_take_what_lies_behind_a_long_part) {
   }
 }
 
-// Two that wait for each other can only end when both run at once.
+// Two parts that wait for each other can end only if both run at once.
 TEST_P(loops, and_forks_of_plain_code_run_at_once) {
   if (!threaded()) GTEST_SKIP();
   runtime rt(options());
@@ -145,8 +145,8 @@ TEST_P(loops, in_loops_run_each_part_once) {
   }
 }
 
-// A loop within a fork that has failed beside it throws `cancelled`: who goes on behind it would
-// find parts undone.
+// A loop within a fork that has failed throws `cancelled`: code behind the loop would find calls
+// that were not made.
 TEST_P(loops, of_a_failed_fork_do_not_go_on) {
   runtime rt(options());
   for (int round = 0; round < fewer(50, 10); ++round) {

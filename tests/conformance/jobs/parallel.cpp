@@ -73,7 +73,7 @@ TEST_P(parallel_algorithms, reduce_in_an_order_that_the_range_alone_decides) {
   std::vector<double> numbers(fewer(20'000));
   for (double& one : numbers) one = any(random);
   const auto square = [](double one) { return one * one; };
-  // without a runtime
+  // This call runs without a runtime.
   const double alone = parallel_reduce(numbers, 0.5, std::plus(), square).get();
   runtime rt(options());
   for (int i = 0; i < 5; ++i) {
@@ -82,7 +82,7 @@ TEST_P(parallel_algorithms, reduce_in_an_order_that_the_range_alone_decides) {
     const double there = on_pool(rt, parallel_reduce(numbers, 0.5, std::plus(), square));
     EXPECT_EQ(std::memcmp(&there, &alone, sizeof(double)), 0);
   }
-  // Associative, not commutative.
+  // String concatenation is associative, but not commutative.
   std::vector<std::string> letters;
   for (int i = 0; i < 500; ++i) letters.push_back(std::string(1, static_cast<char>('a' + i % 26)));
   const std::string text = std::accumulate(letters.begin(), letters.end(), std::string(">"));
@@ -94,7 +94,7 @@ TEST_P(parallel_algorithms, reduce_in_an_order_that_the_range_alone_decides) {
       9);
 }
 
-// Text that tells how often it was copied.
+// A text that counts its copies.
 struct copied {
   std::string text;
   std::atomic<int>* copies;
@@ -125,7 +125,7 @@ TEST_P(parallel_algorithms, reduce_without_copies_of_what_elements_come_to) {
         ">abcdefg");
   }
   EXPECT_EQ(copies.load(), 0);
-  // Nor need there be any.
+  // The values need not be copyable, either.
   const auto box = [](int i) { return std::make_unique<int>(i); };
   const auto add = [](std::unique_ptr<int> one, std::unique_ptr<int> other) {
     *one += *other;
@@ -143,7 +143,7 @@ TEST_P(parallel_algorithms, scan_as_the_serial_one) {
     std::inclusive_scan(numbers.begin(), numbers.end(), expected.begin());
     parallel_scan(numbers, elsewhere.begin(), std::plus(), {.grain = 3}).get();
     EXPECT_EQ(elsewhere, expected);
-    on_pool(rt, parallel_scan(numbers, numbers.begin()));  // in place
+    on_pool(rt, parallel_scan(numbers, numbers.begin()));  // writes over its input
     EXPECT_EQ(numbers, expected);
   }
 }
@@ -172,7 +172,8 @@ TEST_P(parallel_algorithms, sort_as_the_serial_one) {
   }
 }
 
-// Mistakes: they give some order, of the same elements, and end.
+// Such comparisons are mistakes. The algorithm must still end, and give the same elements in some
+// order.
 TEST_P(parallel_algorithms, sort_by_comparisons_that_contradict_each_other) {
   runtime rt(options());
   std::mt19937 random(9);
@@ -181,7 +182,8 @@ TEST_P(parallel_algorithms, sort_by_comparisons_that_contradict_each_other) {
     for (double& one : numbers)
       one = random() % 3 == 0 ? std::numeric_limits<double>::quiet_NaN()
                               : static_cast<double>(random() % 50);
-    numbers.front() = numbers.back() = -1;  // it would move these in first
+    // A sort that reads past an end would move these in first.
+    numbers.front() = numbers.back() = -1;
     const std::span<double> all(numbers.begin() + 1, size);
     const auto count = [&] {
       return std::pair(std::ranges::count_if(all, [](double one) { return one != one; }),
@@ -236,7 +238,7 @@ TEST_P(parallel_algorithms, nest_in_works) {
 
 TEST_P(parallel_algorithms, take_intervals_of_any_ends) {
   runtime rt(options());
-  // All numbers would take a second: the first one of a part.
+  // To call the body for all numbers would take too long, so the first call of a part throws.
   constexpr int least = std::numeric_limits<int>::min(), most = std::numeric_limits<int>::max();
   const auto first_only = [](int i) {
     EXPECT_TRUE(i == least || i == 0);
@@ -244,7 +246,8 @@ TEST_P(parallel_algorithms, take_intervals_of_any_ends) {
   };
   EXPECT_THROW(parallel_for(least, most, first_only, {.grain = std::size_t{1} << 31}).get(),
                std::runtime_error);
-  // Ends of both signs: what they are counts, not what they become.
+  // The ends of an interval may differ in sign: their mathematical values count, not converted
+  // ones.
   const auto none = [](auto) { FAIL(); };
   parallel_for(5u, -5, none).get();
   parallel_for(-5, -6L, none).get();

@@ -21,8 +21,8 @@ using namespace std::chrono_literals;
 class meeting {
  public:
   explicit meeting(unsigned wanted) : number(next_number()), wanted_(wanted) {}
-  const unsigned number;  // no two have the same
-  // False when the others did not come.
+  const unsigned number;  // no two meetings have the same one
+  // Waits for the others, and gives up after a minute.
   void attend() {
     std::unique_lock lock(mutex_);
     ++begun_;
@@ -85,8 +85,8 @@ work<int> reduce(meeting& all, unsigned count) {
   co_return co_await parallel_reduce(numbers, 0, std::plus(), waits);
 }
 
-// Each thread waits the first time that it compares two neighbours in their places, which is in a
-// piece that is not divided any more.
+// Each thread waits the first time that it compares two neighbours in their final places: it is
+// then in a piece that is not divided any more.
 struct waits_in_first_piece {
   meeting* all;
   bool operator()(const int& one, const int& two) const {
@@ -217,8 +217,8 @@ TEST_P(ramp, as_many_long_parts_as_workers_all_begin_before_one_ends) {
     const std::uint64_t before = rt.metrics().total.woken;
     EXPECT_EQ(of.run(rt, all, workers), static_cast<int>(workers));
     ASSERT_EQ(all.verdict(), "all began before one ended");
-    // One for each part would do; whoever finds that others were quicker sleeps again. The shared
-    // queue wakes for each turn.
+    // One wake-up for each part would suffice, but a worker that finds no part left sleeps again.
+    // The shared queue wakes a thread for each turn.
     if (policy != troupe::policy::work_stealing) continue;
     EXPECT_LE(rt.metrics().total.woken - before, 3 * workers)
         << "more were woken than there was work for";

@@ -27,7 +27,7 @@ work<> as_work(Function function) {
   co_return;
 }
 
-// In the main thread, an outside one, a posted procedure, a lazy and a work.
+// Calls the function in the main thread, an outside thread, a posted procedure, a lazy and a work.
 template <class Function>
 void from_everywhere(runtime& rt, const Function& function) {
   function();
@@ -62,7 +62,7 @@ TEST_P(shared_loops, without_a_runtime_are_plain_loops) {
             161'700);
 }
 
-// The calls of a tree of loops, which the seed decides; each node is heard once.
+// The calls of a tree of loops whose shape the seed decides; each node is called once.
 struct random_tree {
   explicit random_tree(std::uint64_t with) : seed(with) {}
   std::uint64_t next(std::uint64_t of) const {
@@ -78,7 +78,7 @@ struct random_tree {
     for (unsigned i = 0; i < below(node, depth); ++i) all += serial(node * 8 + i, depth - 1);
     return all;
   }
-  // Associative, not commutative.
+  // String concatenation is associative, but not commutative.
   std::string shared(std::uint64_t node, int depth) const {
     if (next(node + 1) % 64 == 0) busy_for(std::chrono::microseconds(20));
     return shared_reduce(0u, below(node, depth), std::to_string(node % 10), std::plus(),
@@ -104,7 +104,8 @@ TEST_P(shared_loops, of_random_trees_come_to_what_serial_ones_do) {
   }
 }
 
-// Nobody else takes anything there, and what a loop gave it takes back in its order.
+// Under this policy no other thread takes a part, and a loop takes back the parts that it gave away
+// in their order.
 TEST_P(shared_loops, of_the_simulated_policy_run_in_their_order) {
   if (threaded()) GTEST_SKIP();
   runtime rt(options());
@@ -115,15 +116,15 @@ TEST_P(shared_loops, of_the_simulated_policy_run_in_their_order) {
   EXPECT_EQ(order, expected);
 }
 
-// Goes down to the bottom, where all that is left to do lies in a chain of loops above.
+// Nests loops down to the bottom. All remaining calls then lie in the chain of loops above it.
 template <class Bottom, class Side>
 void chain(int depth, const Bottom& bottom, const Side& side) {
   if (depth == 0) return bottom();
   shared_for(0, 2, [&](int i) { i == 0 ? chain(depth - 1, bottom, side) : side(); });
 }
 
-// The only way to the end is that another thread takes what is left, though it has slept since
-// long.
+// The loop can end only if another thread takes one of the remaining calls, though that thread has
+// slept for a while.
 TEST_P(shared_loops,
        are_shared_with_a_thread_that_has_nothing_to_do_late_and_deep_in_an_unbalanced_tree) {
   if (!threaded()) GTEST_SKIP();
@@ -136,7 +137,7 @@ TEST_P(shared_loops,
       chain(
           depth,
           [&] {
-            busy_for(std::chrono::milliseconds(3));  // whoever was awake sleeps
+            busy_for(std::chrono::milliseconds(3));  // by now every idle worker sleeps
             while (taken == 0)
               shared_for(0, 4, [](int) { busy_for(std::chrono::microseconds(1)); });
           },
@@ -146,8 +147,7 @@ TEST_P(shared_loops,
   }
 }
 
-// As many threads as there are meet in the sides of one chain: what one of them has taken is
-// divided on.
+// As many threads as exist meet in one loop: a part that one of them has taken is divided again.
 TEST_P(shared_loops, are_divided_on_by_those_who_have_taken_some) {
   if (!threaded()) GTEST_SKIP();
   runtime rt(options());
@@ -163,8 +163,8 @@ TEST_P(shared_loops, are_divided_on_by_those_who_have_taken_some) {
   EXPECT_EQ(met.load(), threads);
 }
 
-// Calls for others that came in vain make the next ones rare; one that is left out then is made up
-// for.
+// If calls for other workers were in vain, further calls become rare. A call that was left out must
+// be made up for later.
 TEST_P(shared_loops, are_shared_though_many_that_were_over_at_once_went_before) {
   if (!threaded()) GTEST_SKIP();
   runtime rt(options());
@@ -177,7 +177,8 @@ TEST_P(shared_loops, are_shared_though_many_that_were_over_at_once_went_before) 
   }
 }
 
-// The first of two sleeps for what the second does, and takes part in what that one leaves.
+// The first of two calls sleeps until the second has begun. Its thread then takes part in the loop
+// that the second call begins.
 TEST_P(shared_loops, a_thread_that_waits_for_what_it_gave_helps_with_it) {
   if (!threaded()) GTEST_SKIP();
   runtime_options one = options();
@@ -189,7 +190,8 @@ TEST_P(shared_loops, a_thread_that_waits_for_what_it_gave_helps_with_it) {
     shared_for(0, 2, [&](int i) {
       if (i == 0) return wait_for(other_runs, true);
       set_and_wake(other_runs, true);
-      busy_for(std::chrono::milliseconds(1));  // the first has ended, and sleeps
+      // By now the first call has ended, and its thread sleeps.
+      busy_for(std::chrono::milliseconds(1));
       shared_for(0, 100, [&](int) {
         if (std::this_thread::get_id() == here) helped = true;
         for (int n = 0; n < 1'000 && !helped; ++n)
@@ -235,7 +237,7 @@ TEST_P(shared_loops, throw_what_a_call_has_thrown) {
   }
 }
 
-// Whichever call throws, in this thread or in another one, the others end soon.
+// Whichever call throws, in this thread or in another one, the other calls end soon.
 TEST_P(shared_loops, that_fail_are_cancelled_as_a_whole) {
   if (!threaded()) GTEST_SKIP();
   runtime rt(options());
@@ -263,7 +265,6 @@ TEST_P(shared_loops, that_fail_are_cancelled_as_a_whole) {
   }
 }
 
-// What fails within one call is that call's, if it catches it.
 // Throws in one of its moves.
 struct throws_when_moved {
   explicit throws_when_moved(long value) : number(value) {}
@@ -309,6 +310,7 @@ TEST_P(shared_loops, whose_sum_throws_when_it_is_moved_are_left) {
   }
 }
 
+// A failure within one call is only that call's, if it catches the exception.
 TEST_P(shared_loops, go_on_where_a_call_catches) {
   runtime rt(options());
   std::atomic<int> caught{0}, went_on{0};
@@ -327,7 +329,7 @@ TEST_P(shared_loops, go_on_where_a_call_catches) {
   EXPECT_EQ(went_on.load(), 1'000);
 }
 
-// It is shared by others, who have not failed.
+// Other threads share the lazy, and their loops have not failed.
 TEST_P(shared_loops, a_lazy_in_a_loop_that_is_cancelled_is_not) {
   if (!threaded()) GTEST_SKIP();
   runtime rt(options());
@@ -411,7 +413,8 @@ TEST_P(shared_loops, are_cancelled_by_a_stop_that_discards) {
   EXPECT_THROW(answer.get(), cancelled);
 }
 
-// Loops, forks and lazies in each other, on few threads: each waits for what it needs alone.
+// Loops, forks and lazies within each other, on few threads: each thread waits only for what it
+// needs.
 TEST_P(shared_loops, in_forks_and_lazies_and_around_them_end) {
   runtime rt(options());
   auto twice = [](int n) -> work<int> {
