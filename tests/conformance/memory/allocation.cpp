@@ -1,5 +1,6 @@
-// When memory has run out, tell(), post() and spawn() throw std::bad_alloc, and nothing is lost,
-// sent or leaked. What has begun, and what needs no memory of its own, continues.
+// When memory has run out, tell(), post() and spawn() throw std::bad_alloc; then nothing was sent,
+// and nothing is lost or leaked. Work that has begun, and work that needs no memory of its own,
+// continues.
 #include <gmock/gmock.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -21,8 +22,8 @@
 
 namespace {
 
-// After how many more allocations of this thread the next one fails; -1: none. And all that come
-// later, if it lasts.
+// The number of allocations of this thread that still succeed; -1: all of them. The next one fails,
+// and if `lasts` is set, all later ones fail, too.
 constinit thread_local long allocations_left = -1;
 constinit thread_local bool lasts = false;
 constinit thread_local bool failed = false;
@@ -47,7 +48,7 @@ void* operator new(std::size_t bytes) { return allocate_or_fail(bytes, 0); }
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
   return allocate_or_fail(bytes, static_cast<std::size_t>(alignment));
 }
-// Not inlined: GCC takes what it sees then for a mismatch, new with free.
+// Not inlined: otherwise GCC sees memory of `new` given to free() and warns of a mismatch.
 [[gnu::noinline]] void operator delete(void* block) noexcept { std::free(block); }
 [[gnu::noinline]] void operator delete(void* block, std::size_t) noexcept { std::free(block); }
 [[gnu::noinline]] void operator delete(void* block, std::align_val_t) noexcept { std::free(block); }
@@ -70,9 +71,9 @@ void have_memory_again() {
   lasts = false;
 }
 
-// Calls it with the first allocation failing, then with that one and all that follow, then with the
-// second one, and so on until it succeeds, be it that none failed or that it could do without. How
-// often it failed.
+// Calls the function again and again: with only the first allocation failing, then with all from
+// the first one on, then the same from the second one on, and so on, until it succeeds because no
+// allocation failed or because it could do without. Returns how often it failed.
 template <class Call>
 int fail_everywhere(Call call) {
   int failures = 0;
@@ -206,7 +207,7 @@ TEST_P(allocation_failure, post_throws_and_runs_nothing) {
 TEST_P(allocation_failure, spawn_throws_and_leaves_no_actor) {
   std::atomic<int> alive{0};
   runtime rt(options());
-  ref<counted> made;  // dropped with memory at hand
+  ref<counted> made;  // dropped when there is memory again
   const int failures = fail_everywhere([&] { made = rt.spawn<counted>(&alive); });
   EXPECT_GE(failures, 2);
   made = {};
@@ -222,7 +223,7 @@ TEST_P(allocation_failure, spawn_throws_and_leaves_no_actor) {
 }
 
 TEST_P(allocation_failure, an_actor_that_could_not_be_told_of_its_last_ref_ends_with_its_runtime) {
-  constexpr int many = 2000;  // more than any thread has blocks in store
+  constexpr int many = 2000;  // more blocks than any thread keeps in its magazines
   std::atomic<int> alive{0};
   {
     runtime rt(options());
@@ -231,7 +232,7 @@ TEST_P(allocation_failure, an_actor_that_could_not_be_told_of_its_last_ref_ends_
     run_out_of_memory_after(0);
     kept.clear();
     have_memory_again();
-    rt.run();  // those for whom what was in store sufficed end here
+    rt.run();  // actors that could be told with a kept block end here
   }
   EXPECT_EQ(alive.load(), 0);
 }
@@ -275,8 +276,8 @@ TEST_P(allocation_failure, a_runtime_is_made_whole_or_not_at_all) {
   EXPECT_GE(failures, 3);
 }
 
-// Lazies and works of a thread belong to the runtime that it made last: not to one that was not
-// made.
+// Lazies and works of a thread belong to the runtime that the thread made last. A runtime whose
+// construction failed does not count.
 TEST_P(allocation_failure, a_runtime_that_could_not_be_made_has_no_lazies) {
   const int failures = fail_everywhere([&] {
     try {
@@ -326,7 +327,7 @@ TEST_P(allocation_failure, a_fork_in_serial_mode_throws_and_drops_its_parts_once
 
 TEST_P(allocation_failure, a_lazy_scope_that_cannot_submit_runs_what_it_has_itself) {
   lazy first([] { return 1; });
-  EXPECT_EQ(first.get(), 1);  // what a thread needs once
+  EXPECT_EQ(first.get(), 1);  // allocates what each thread needs once
   for (long at = 0; at < 10; ++at) {
     runtime rt(options());
     std::atomic<int> ran{0};
@@ -343,7 +344,8 @@ TEST_P(allocation_failure, a_lazy_scope_that_cannot_submit_runs_what_it_has_itse
 }
 
 TEST_P(allocation_failure, who_wants_the_first_lazy_or_work_of_a_thread_is_told) {
-  constexpr int threads = 64;  // more than there were before: what those had is used again
+  // More threads than existed before, since threads reuse what earlier ones have allocated.
+  constexpr int threads = 64;
   auto token = std::make_shared<int>(1);
   std::atomic<int> ran{0}, failures{0};
   std::latch all_are_there(threads);
@@ -374,7 +376,7 @@ TEST_P(allocation_failure, who_wants_the_first_lazy_or_work_of_a_thread_is_told)
   EXPECT_EQ(token.use_count(), 1);
 }
 
-// Who forks calls others, late if need be, by a timer that needs memory.
+// A thread that forks calls other workers, if necessary later by a timer, which needs memory.
 TEST_P(allocation_failure, parallel_loops_and_sorts_throw_or_end) {
   bool went_out = true;
   for (long at = 0; went_out && at < 100; ++at) {
@@ -395,7 +397,7 @@ TEST_P(allocation_failure, parallel_loops_and_sorts_throw_or_end) {
   EXPECT_FALSE(went_out);
 }
 
-// More than any queue has room for at first.
+// More actors than any queue has space for at first.
 constexpr int crowd = 5000;
 
 struct one_of_many {
@@ -414,7 +416,8 @@ TEST_P(allocation_failure, a_queue_that_cannot_grow_takes_all_the_same) {
   std::atomic<int> handled{0};
   runtime rt(options());
   auto all = make_crowd(rt, &handled);
-  // Nobody runs anything before all is sent: under the simulated policy that is so anyway.
+  // Holds all workers, so that none runs anything before all messages are sent. Under the simulated
+  // policy that is so anyway.
   std::latch entered(threaded() ? rt.workers() : 0), sent(1);
   for (unsigned i = 0; threaded() && i < rt.workers(); ++i) {
     rt.post([&] {
@@ -445,8 +448,7 @@ TEST_P(allocation_failure, a_handler_fills_a_queue_that_cannot_grow) {
   EXPECT_EQ(handled.load(), 3 * crowd);
 }
 
-// The threads of the pool themselves, while they take, run, deactivate and dispose of what is
-// there.
+// The pool's own threads have no memory, while they take, run, deactivate and dispose of runnables.
 TEST_P(allocation_failure, the_pools_threads_go_on_without_memory) {
   std::atomic<int> handled{0}, inside{0};
   runtime rt(options());
@@ -545,7 +547,8 @@ TEST_P(allocation_failure, a_dead_letter_is_counted_and_observed_all_the_same) {
   rt.run();
 }
 
-// Memory for messages comes from the kernel: the process may have no more of it for a while.
+// Memory for messages comes from the kernel: with this limit the process gets no more of it for a
+// while.
 class memory_limit {
  public:
   explicit memory_limit(std::size_t more_bytes) {
@@ -564,8 +567,8 @@ class memory_limit {
   rlimit before_{};
 };
 
-// A task that sleeps has no actor (conformance/waits/asleep.cpp): without memory for a new one it
-// sleeps on.
+// A task that sleeps has no actor (conformance/waits/asleep.cpp). Without memory for a new one it
+// stays asleep.
 TEST_P(allocation_failure, who_sleeps_wakes_when_there_is_memory_again) {
   if (!threaded()) GTEST_SKIP() << "one thread: it handles what wakes before the next one does";
   constexpr int count = 60'000;
@@ -578,7 +581,7 @@ TEST_P(allocation_failure, who_sleeps_wakes_when_there_is_memory_again) {
     }
   };
   for (int n = 0; n < count; ++n) rt.spawn(sleeper::sleep(woken));
-  // When they wake the workers are held, so that all of them want an actor at a time.
+  // The workers are held when the tasks wake, so that all of them want an actor at the same time.
   std::latch held(static_cast<std::ptrdiff_t>(workers())), go_on(1);
   while (rt.metrics().suspended < static_cast<std::uint64_t>(count)) std::this_thread::yield();
   const std::string any_actor = "a spawned task #";
@@ -588,7 +591,7 @@ TEST_P(allocation_failure, who_sleeps_wakes_when_there_is_memory_again) {
   const bool in_time = woken.load() == 0;
   {
     const memory_limit limit(1 << 20);
-    // sleeps: until all wanted to wake
+    // sleeps: until all tasks should wake
     if (in_time) std::this_thread::sleep_for(std::chrono::milliseconds(450));
     go_on.count_down();
     while (woken.load() < count) std::this_thread::yield();
@@ -658,13 +661,13 @@ TEST_P(allocation_failure, a_parent_that_has_no_memory_for_its_child_says_so) {
   EXPECT_EQ(alive.load(), 0);
 }
 
-// As many to a slab as fit, so that none of the slabs is left that come with the others.
+// As many as fit into a slab, so that the actors leave no free slot in the slabs that they take.
 struct a_quarter_of_a_slab {
   std::array<char, 15'000> bytes;
 };
 
-// What a task's first turn needs is there when it was spawned, but for an actor's slot: memory for
-// those may be out by then.
+// All memory that a task's first turn needs is allocated when it is spawned, except for its actor's
+// slot. There may be no memory for slots when the turn comes.
 TEST_P(allocation_failure, a_task_that_has_no_memory_for_its_first_turn_says_so) {
   runtime_options chosen = options();
   chosen.workers = 1;
@@ -708,7 +711,7 @@ TEST_P(allocation_failure, a_task_that_has_no_memory_for_its_first_turn_says_so)
   }
 }
 
-// And none of its threads can make an activation for an inactive actor.
+// Besides, none of the runtime's threads can make an activation for an inactive actor.
 class no_activations {
  public:
   no_activations() {
@@ -748,7 +751,7 @@ TEST_P(allocation_failure, a_reentrant_actor_with_calls_that_wait_goes_on) {
   for (const place& where : places("door")) {
     auto one = spawn_at<doorman>(rt, where);
     auto sleeping = spawn_at<doorman>(rt, where);
-    // its block's class has some from now on
+    // Makes the pool of blocks of this size have free ones from now on.
     auto before = spawn_at<doorman>(rt, where).ask<&doorman::pass>();
     rt.run();
     EXPECT_EQ(before.get(), 1);

@@ -109,7 +109,7 @@ TEST_P(heaps, what_a_handler_allocated_goes_when_it_has_ended) {
       one.tell<&diary::write>();
       one.tell<&diary::count_scraps>(0);
     }
-    one.tell<&diary::write_slowly>(go);  // its own stay as long as it waits
+    one.tell<&diary::write_slowly>(go);  // this handler's memory stays while it waits
     one.tell<&diary::write>();
     one.tell<&diary::count_scraps>(0);
     rt.after(1ms, [go] { go.set(); });
@@ -240,7 +240,7 @@ struct keeper {
   int count() { return static_cast<int>(all.size()); }
 };
 
-// What was moved out would refer to the context, which ends with the actor.
+// An object that was moved out would still refer to the context, which ends with the actor.
 TEST_P(heaps, an_object_is_not_taken_out_of_its_context) {
   runtime rt(options());
   auto one = rt.spawn<keeper>({.context = context_options{}});

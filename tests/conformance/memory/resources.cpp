@@ -55,7 +55,7 @@ TEST_P(resources, outlive_their_runtime_and_need_none) {
   EXPECT_EQ(*kept, 6);
 }
 
-// Where files are read, for instance.
+// For example, a blocking call reads files.
 TEST_P(resources, that_a_blocking_call_makes_count_as_well_and_so_do_its_lazies) {
   for (const bool given_by_task : {false, true}) {
     runtime rt(options());
@@ -73,8 +73,8 @@ TEST_P(resources, that_a_blocking_call_makes_count_as_well_and_so_do_its_lazies)
   }
 }
 
-// Groups of blocks are mixed, and each group gives its blocks up. All are queued at once; without a
-// limit workers would make nearly all blocks before the first group is mixed.
+// Groups of blocks are mixed, and each group then gives up its blocks. All lazies are queued at
+// once. Without a limit the workers would make nearly all blocks before the first group is mixed.
 struct render {
   std::size_t groups, blocks_a_group, block_bytes;
   double run(std::atomic<long>& made) const {
@@ -114,7 +114,8 @@ struct render {
 
 TEST_P(resources, a_render_stays_near_the_limit_whatever_it_makes_in_total) {
   const bool deep = std::getenv("TROUPE_DEEP") != nullptr && !slow;
-  // 20 GB in blocks of 8 MB, under 1 GB; else a hundredth of that, every byte of it written.
+  // A deep run makes 20 GB in blocks of 8 MB under a limit below 1 GB; otherwise a hundredth of
+  // that. Every byte is written.
   const render what = deep ? render{320, 8, 8u << 20} : render{40, 8, 640u << 10};
   const std::size_t limit = deep ? 512u << 20 : 5u << 20;
   auto chosen = options();
@@ -124,15 +125,15 @@ TEST_P(resources, a_render_stays_near_the_limit_whatever_it_makes_in_total) {
   EXPECT_EQ(what.run(made), what.expected());
   EXPECT_EQ(made.load(), static_cast<long>(what.groups * what.blocks_a_group));
   rt.run();
-  // Who is in a group may have all its blocks at once: each worker, and this thread.
+  // A thread that mixes a group may have all of its blocks at once: each worker, and this thread.
   const std::size_t at_once = (workers() + 1) * (what.blocks_a_group + 1) * (what.block_bytes + 64);
   EXPECT_LE(rt.metrics().resource_bytes_peak, limit + at_once);
   EXPECT_EQ(rt.metrics().resource_bytes, 0u);
 }
 
-// The worst consumer: it comes when the workers have done all that they would.
+// The worst consumer: it comes when the workers have done all that the limit lets them do.
 TEST_P(resources, workers_do_not_run_ahead_of_who_consumes) {
-  // then 20 GB in all, in blocks of 8 MB, under 1 GB
+  // A deep run makes 20 GB in blocks of 8 MB under a limit below 1 GB.
   const bool deep = std::getenv("TROUPE_DEEP") != nullptr && !slow;
   const std::size_t blocks = deep ? 2560 : 100, block_bytes = deep ? 8u << 20 : 64u << 10,
                     limit = (deep ? 64 : 10) * block_bytes;
@@ -154,7 +155,8 @@ TEST_P(resources, workers_do_not_run_ahead_of_who_consumes) {
   }
   rt.run();
   EXPECT_LE(rt.metrics().resource_bytes_peak, most);
-  EXPECT_GT(rt.metrics().resource_bytes_peak, limit);  // they did run ahead as far as they may
+  // The workers did go as far ahead as they may.
+  EXPECT_GT(rt.metrics().resource_bytes_peak, limit);
   EXPECT_EQ(rt.metrics().resource_bytes, 0u);
 }
 
@@ -176,8 +178,8 @@ TEST_P(resources, past_the_limit_what_is_wanted_runs_nevertheless) {
   for (int i = 0; i < 25; ++i) EXPECT_EQ(results[static_cast<std::size_t>(i)].get(), i);
 }
 
-// Who wants one may take it, run it and free it while a worker sets it aside; a race is seen by
-// tsan.
+// A thread that wants a lazy may take, run and free it while a worker sets it aside.
+// ThreadSanitizer would see a race.
 TEST_P(resources, that_are_wanted_while_they_are_set_aside_run_once) {
   auto chosen = options();
   chosen.resource_bytes = 1;
@@ -195,7 +197,7 @@ TEST_P(resources, that_are_wanted_while_they_are_set_aside_run_once) {
           return resource<int>(0, 10);
         });
       }
-      first.get();  // submits them
+      first.get();  // submits the other lazies
       for (auto& one : more) {
         EXPECT_EQ(*one.get(), 0);
         one.release();
@@ -223,7 +225,7 @@ TEST_P(resources, what_was_set_aside_runs_when_memory_is_free_again) {
   std::vector<lazy<void>> frees;
   for (int i = 0; i < 5; ++i) frees.emplace_back([&beside] { ++beside; });
   const lazy first([] { return 1; });
-  EXPECT_EQ(first.get(), 1);  // submits them all
+  EXPECT_EQ(first.get(), 1);  // submits all of them
   rt.run();
   EXPECT_EQ(beside.load(), 5);
   EXPECT_EQ(made.load(), 0);

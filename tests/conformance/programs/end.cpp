@@ -185,7 +185,7 @@ TEST_P(p6_end, several_runtimes_in_one_process_tell_each_others_actors) {
   b.tell<&bridge::link>(a);
   const int hops = fewer(2000);
   {
-    // Each holds the other open: only together they are out of work.
+    // Each runtime holds the other one open: only together they are out of work.
     std::optional<hold> open_one = one.hold(), open_two = two.hold();
     std::thread second([&] { two.run(); });
     a.tell<&bridge::hit>(hops);
@@ -249,7 +249,7 @@ TEST_P(p6_end, holds_move_and_are_released_once) {
   one.release();
   hold three;
   three = std::move(two);
-  three = rt.hold();  // lets the former go
+  three = rt.hold();  // releases the hold that it had before
   two = {};
   hold& alias = three;
   three = std::move(alias);

@@ -24,7 +24,7 @@ struct fragile {
   void fail_with(std::unique_ptr<int> token) { throw numbered(*token); }
 };
 
-// What run() threw, as the number; 0 when nothing.
+// Returns the number of the exception that run() threw; 0 when it threw none.
 int number_thrown_by(runtime& rt) {
   try {
     rt.run();
@@ -103,7 +103,7 @@ TEST_P(p8_errors, run_throws_the_first_and_errors_has_the_rest_in_order) {
   const std::vector<failure> rest = rt.errors();
   ASSERT_EQ(rest.size(), 4u);
   for (int i = 0; i < 4; ++i) EXPECT_EQ(number_in(rest[static_cast<unsigned>(i)]), i + 2);
-  // Two failures: two successive runs throw.
+  // Two failures are left: two successive runs throw one each.
   EXPECT_EQ(number_thrown_by(rt), 2);
   EXPECT_EQ(number_thrown_by(rt), 3);
   rt.clear_errors();
@@ -113,7 +113,7 @@ TEST_P(p8_errors, run_throws_the_first_and_errors_has_the_rest_in_order) {
 
 TEST_P(p8_errors, the_order_is_that_of_the_failures_across_actors) {
   runtime rt(options());
-  // Each has the next one fail in a message behind its own failure.
+  // Each actor makes the next one fail by a message, after its own failure.
   struct careful {
     ref<careful> next;
     std::atomic<int>* failed;

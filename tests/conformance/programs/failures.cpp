@@ -1,5 +1,5 @@
-// Failures that nobody handles: kept within limits, reported on standard error, released in the
-// right order.
+// Failures that no code handles: they are kept within limits, reported on standard error, and
+// released in the right order.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -52,7 +52,7 @@ int thrown_by(runtime& rt) {
   return 0;
 }
 
-// Standard error, as long as this is there.
+// Captures standard error for as long as the object exists.
 class captured {
  public:
   captured() { testing::internal::CaptureStderr(); }
@@ -121,13 +121,13 @@ struct token {
   bool memory_gone = false;
   int late = 0, alive = 0;
 };
-// In a context.
+// Lies in a context, and notes when that memory goes.
 struct lies_there {
   std::shared_ptr<token> of;
   explicit lies_there(std::shared_ptr<token> t) : of(std::move(t)) {}
   ~lies_there() { of->memory_gone = true; }
 };
-// Refers to it, until it ends.
+// An exception that refers to memory of a context for as long as it exists.
 struct refers_to_it : std::runtime_error {
   std::shared_ptr<token> of;
   explicit refers_to_it(std::shared_ptr<token> t)
@@ -241,7 +241,7 @@ TEST_P(failures, what_is_dropped_releases_its_context) {
   const auto before = count_contexts();
   const auto of = std::make_shared<token>();
   {
-    chosen.workers = 1;  // the token is not for several threads
+    chosen.workers = 1;  // only one thread may use the token
     runtime rt(chosen);
     std::vector<std::shared_ptr<token>> all;
     for (int i = 0; i < count; ++i)
@@ -258,7 +258,7 @@ TEST_P(failures, what_is_dropped_releases_its_context) {
   EXPECT_EQ(count_contexts().active, before.active);
 }
 
-// Until nothing is left to do; then no failure is kept any more.
+// Runs until the program has no work left. Afterwards no failure is kept any more.
 void run_and_forget(runtime& rt) {
   for (bool again = true; again;) {
     try {
@@ -271,7 +271,7 @@ void run_and_forget(runtime& rt) {
   EXPECT_EQ(thrown_by(rt), 1) << "it is the one that was thrown last";
 }
 
-// An actor with a context of its own, which its failures refer to.
+// An actor with a context of its own, to which its failures refer.
 struct heaped {
   void fail(std::shared_ptr<token> of) {
     static_cast<void>(this_context().make<lies_there>(of));
@@ -283,7 +283,7 @@ struct heaped {
     fail(of);
   }
 };
-// Its other call cannot be cancelled at once.
+// A second call of this actor cannot be cancelled at once.
 struct stubborn : heaped {
   static constexpr bool reentrant = true;
   task<> stay() {
@@ -328,8 +328,8 @@ TEST_P(failures, keep_the_context_for_who_watches) {
             EXPECT_EQ(how.reason, ended::why::failed);
           }
         }
-        // With one of two children that escalate the parent ends the other one, perhaps before that
-        // has failed.
+        // If one of two children escalates, the parent ends the other child, perhaps before that
+        // one has failed.
         const bool both = policy != error_policy::escalate;
         if (both) dropped.expect_right_order("nobody looked at it");
         if (policy == error_policy::restart) survived.expect_right_order("it began anew");
@@ -537,7 +537,7 @@ TEST_P(failures, are_no_lines_where_somebody_listens_or_none_are_wanted) {
   EXPECT_EQ(lines_of(out.take()).size(), 0u);
 }
 
-// Standard error is a pipe meanwhile: full, or closed at its other end.
+// Makes standard error a pipe for a while: a full one, or one whose other end is closed.
 class piped {
  public:
   explicit piped(bool closed) : before_(::dup(STDERR_FILENO)) {

@@ -109,7 +109,7 @@ TEST_P(metrics, lazies_failures_and_blocking_calls) {
   EXPECT_EQ(now.blocking_calls, 0u);
 }
 
-// Those that sleep for it send proxy jobs for what another thread keeps.
+// The tasks that sleep until the value comes send proxy jobs for a lazy that another thread keeps.
 TEST_P(metrics, a_lazy_that_many_await_counts_once) {
   runtime rt(options());
   const lazy kept([] { return 1; });
@@ -143,7 +143,8 @@ TEST_P(metrics, a_message_that_waited_for_its_predicate_counts_once) {
   EXPECT_EQ(rt.metrics().total.messages, 15u);
 }
 
-// Of a simulation, too, which has its time and its counters to itself else; a race is seen by tsan.
+// This also holds in a simulation, whose time and counters otherwise belong to one thread.
+// ThreadSanitizer would see a race.
 TEST_P(metrics, any_thread_reads_them_and_arms_timers_meanwhile) {
   runtime rt(options());
   struct runner {

@@ -13,7 +13,7 @@ class options_of : public conformance {};
 
 struct idle {};
 
-// What making a runtime of these options complains of; empty when it does not.
+// Returns the error with which the construction of such a runtime fails; empty when it succeeds.
 std::string complaint(const runtime_options& chosen) {
   try {
     runtime rt(chosen);
@@ -210,7 +210,7 @@ TEST_P(options_of, run_inside_a_posted_procedure_is_a_usage_error) {
     }
   };
   rt.post(wrong);
-  if (threaded()) wait_for(refused, 1);  // nobody is in run()
+  if (threaded()) wait_for(refused, 1);  // no thread is in run() meanwhile
   rt.run();
   rt.post(wrong);
   rt.run();

@@ -1,5 +1,5 @@
-// Turns that wait for each other in a circle, whichever asked first: one of them gets an error with
-// the chain, and no other turn does.
+// Turns that wait for each other in a circle, whichever actor asked first: one of them gets an
+// error that names the chain, and no other turn does.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -33,8 +33,8 @@ struct ledger {
   }
 };
 
-// Keeps the program open until all is deactivated: so no stall, but the search, comes to what waits
-// for itself.
+// Keeps the program open until all waits have ended: so a circle is found by the search, and not by
+// the report of a stall.
 task<> hold_open(event done, std::shared_ptr<troupe::hold> held) {
   co_await done.wait();
   held->release();
@@ -98,7 +98,7 @@ struct told {
   task<> go(event both) {
     co_await both.wait();
     try {
-      answered += co_await other.ask<&told::ping>();  // the line that both wait at
+      answered += co_await other.ask<&told::ping>();  // the line at which both actors wait
     } catch (const deadlock& error) {
       texts->push_back(error.what());
     }
@@ -328,7 +328,7 @@ struct self_waiter {
   }
 };
 
-// A lazy that a thread of its own runs may block for an answer.
+// The thread that runs a lazy may block for an answer.
 TEST_P(ask_circles, through_a_lazy_that_asks_who_awaits_it) {
   if (!threaded()) GTEST_SKIP() << "a lazy's get() would hold the only thread";
   runtime rt(options());
@@ -337,8 +337,8 @@ TEST_P(ask_circles, through_a_lazy_that_asks_who_awaits_it) {
     std::optional<lazy<int>> first, second;
     first.emplace([&] { return one.ask<&self_waiter::await_lazy>(*first).get(); });
     EXPECT_THROW(first->get(), deadlock);
-    // And behind another one, which is run by another thread. A worker may be it: then one more is
-    // needed for the turn that is told.
+    // The circle may also lead through a second lazy, which another thread runs. That thread may be
+    // a worker; then the turn that is told needs another worker.
     if (workers() < 2) continue;
     std::atomic<bool> begun{false};
     first.emplace([&] {
@@ -366,12 +366,12 @@ TEST_P(ask_circles, through_a_spawned_task_that_asks_who_awaits_it) {
   EXPECT_EQ(outcome_of(asked), -1);
 }
 
-// Each way to wait for another actor, in a circle of two: the text has lines of this file alone.
+// Each way to wait for another actor, in a circle of two: the text names lines of this file only.
 struct meeter;
 struct way_to_wait {
   const char* name;
   task<> (*wait)(ref<meeter> other);
-  task<> (*there)(ref<meeter> other) = nullptr;  // where the other one asks back
+  task<> (*there)(ref<meeter> other) = nullptr;  // the line where the other actor asks back
 };
 struct meeter {
   ref<meeter> other{};
@@ -397,7 +397,7 @@ struct meeter {
 };
 task<int> ask_in_task(ref<meeter> whom) { co_return co_await whom.ask<&meeter::ping>(); }
 task<int> back_in_task(ref<meeter> whom) { co_return co_await whom.ask<&meeter::back>(); }
-// A full mailbox: one message waits in it behind the turn that is suspended.
+// Fills the mailbox: one message waits in it behind the suspended turn.
 task<> fill(ref<meeter> whom) {
   for (int i = 0; i < 3; ++i) co_await whom.send<&meeter::note>(i);
 }
@@ -469,8 +469,8 @@ const way_to_wait ways_to_wait[] = {
      }},
 };
 
-// The lines that a text names: behind " waits at ", or at the beginning of " waits for the answer
-// of ".
+// Returns the lines that a text names: behind " waits at ", or at the beginning of " waits for the
+// answer of ".
 std::vector<std::string> places_in(const std::string& text) {
   std::vector<std::string> found;
   std::istringstream in(text);
@@ -486,7 +486,7 @@ std::vector<std::string> places_in(const std::string& text) {
   return found;
 }
 
-// Two that wait for each other, each in one of these ways.
+// Two actors that wait for each other, each in one of these ways.
 struct meeting {
   explicit meeting(const runtime_options& chosen) : rt(chosen) {
     know(one, two);
@@ -534,7 +534,7 @@ TEST_P(ask_circles, the_text_names_lines_of_the_user_alone) {
   }
 }
 
-// The one that asks back is told at once, or by a search.
+// The actor that asks back is told at once, or by a search.
 TEST_P(ask_circles, the_text_of_an_ask_that_comes_back_names_lines_of_the_user_alone) {
   for (const way_to_wait& way : ways_to_wait) {
     if (way.there == nullptr) continue;
@@ -545,7 +545,7 @@ TEST_P(ask_circles, the_text_of_an_ask_that_comes_back_names_lines_of_the_user_a
   }
 }
 
-// Every actor asks another one, at the same instant: as many are told as there are circles.
+// Every actor asks another one at the same instant. As many actors are told as there are circles.
 struct pointer {
   ref<pointer> next{};
   int ping() { return 1; }
@@ -597,7 +597,7 @@ TEST_P(ask_circles, of_any_graph_one_in_each_is_told) {
   }
 }
 
-// Asks that come and go all the time, with timeouts and stops among them: each has one end.
+// Asks begin and end all the time, some by timeouts and stops: each ends once.
 TEST_P(ask_circles, searches_beside_waits_that_end_tell_nobody_wrongly) {
   constexpr int count = 6, each = fewer(300, 10);
   runtime rt(options());
@@ -605,7 +605,8 @@ TEST_P(ask_circles, searches_beside_waits_that_end_tell_nobody_wrongly) {
   for (int i = 0; i < count; ++i) all.push_back(rt.spawn<account>());
   ledger outcomes;
   outcomes.left = count * each;
-  // Only upwards: nothing of it waits for itself, however much waits for each other.
+  // Asks go only from lower to higher actors: so no actor waits for itself, however many wait for
+  // others.
   struct chain {
     static task<> step(std::vector<ref<account>> whom, int first, int times,
                        unchecked<ledger*> to) {
@@ -645,7 +646,7 @@ TEST_P(ask_circles, a_long_chain_of_asks_is_none) {
   EXPECT_EQ(asked.get(), length);
 }
 
-// Each link suspends a turn: the memory of a chain grows with its length alone.
+// Each link suspends a turn: the memory of a chain grows only with its length.
 struct measured_link {
   task<int> go(int left, unchecked<std::size_t*> resident) {
     if (left == 0) {
@@ -666,7 +667,7 @@ TEST_P(ask_circles, a_million_links_take_memory_in_proportion) {
   auto asked = rt.spawn<measured_link>().ask<&measured_link::go>(length, unchecked{&at_the_end});
   rt.run();
   EXPECT_EQ(asked.get(), length);
-  if (slow) return;  // sanitizers have memory of their own
+  if (slow) return;  // sanitizers use memory of their own
   ASSERT_GT(at_the_end, before);
   EXPECT_LE((at_the_end - before) / static_cast<std::size_t>(length), link_bytes_max);
 }

@@ -24,10 +24,10 @@ bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-// As the dump names one that has no actor: without a number.
+// How the dump names a task that has no actor: without a number.
 constexpr const char* without_actor = "\n  a spawned task in troupe::task";
 
-// Waits until that many tasks sleep, and none of them has an actor.
+// Waits until that many tasks sleep and none of them has an actor.
 void wait_until_asleep(runtime& rt, int count) {
   const std::string all = "suspended: " + std::to_string(count) + "\n";
   for (std::string text = rt.dump();; text = rt.dump()) {
@@ -93,7 +93,7 @@ TEST_P(asleep, failures_go_to_the_result_or_to_run) {
   EXPECT_THROW(rt.run(), std::runtime_error);
 }
 
-// Those deeper than the limit keep their actors, and all go on.
+// Tasks that nest deeper than the limit keep their actors. All of them continue.
 TEST_P(asleep, whoever_awaits_the_sleeper_goes_on_after_it) {
   runtime rt(options());
   std::map<int, future<int>> all;
@@ -159,7 +159,7 @@ TEST_P(asleep, a_dump_shows_it_without_a_number) {
   EXPECT_EQ(rt.metrics().actors, 2u) << "an actor is what a task counts as";
 }
 
-// Its result is that it was stopped, as of any other.
+// The result says that the task was stopped, as for any other task.
 TEST_P(asleep, the_end_of_the_runtime_cancels_it) {
   if (!threaded()) GTEST_SKIP() << "time is virtual: nobody sleeps when run() has returned";
   std::atomic<int> cancelled_ones{0};
@@ -233,7 +233,7 @@ TEST_P(asleep, stops_in_both_modes) {
   }
 }
 
-// The program is out of work while it sleeps, and that is no stall.
+// While the weak task sleeps the program is out of work, and this is no stall.
 TEST_P(asleep, a_weak_one_does_not_keep_the_program) {
   runtime rt(options());
   struct sleeper {
@@ -250,7 +250,7 @@ TEST_P(asleep, a_weak_one_does_not_keep_the_program) {
   EXPECT_EQ(rt.metrics().suspended, 1u);
 }
 
-// The callback is handled when the task, which it is to interrupt nowhere, has ended.
+// The callback must not interrupt the task. It is handled when the task has ended.
 TEST_P(asleep, whoever_knows_its_actor_keeps_it) {
   runtime rt(options());
   struct sleeper {
@@ -270,7 +270,7 @@ TEST_P(asleep, whoever_knows_its_actor_keeps_it) {
   EXPECT_EQ(*heard, 5);
 }
 
-// What it asked before it slept is still under way.
+// An ask that the task made before it slept is still being answered.
 TEST_P(asleep, an_answer_that_comes_meanwhile_waits_for_it) {
   runtime rt(options());
   struct other {
@@ -296,7 +296,8 @@ TEST_P(asleep, an_answer_that_comes_meanwhile_waits_for_it) {
   for (auto& one : all) EXPECT_EQ(one.get(), 6);
 }
 
-// Its actor's slot serves others while it sleeps: those are not taken for it.
+// While the task sleeps, other actors use its actor's slot. The search must not mistake them for
+// the task.
 TEST_P(asleep, no_circle_is_seen_through_who_has_its_place_now) {
   runtime rt(options());
   struct last {
@@ -332,9 +333,9 @@ TEST_P(asleep, a_crowd_needs_its_frames_and_little_more) {
   constexpr int count = 50'000;
   constexpr std::size_t at_most = 256;
   runtime rt(options());
-  // What waits to begin, and what has just begun to wait, takes more, by how far the pool lags: the
-  // first crowds make room for that of the later ones, and the crowd that found its room made says
-  // what a sleeper needs.
+  // Tasks that wait for their first turn, or have just begun to wait, take more memory, which
+  // depends on how far the pool lags. The first crowds make room for the extra memory of the later
+  // ones. A crowd that finds that room made shows how much a sleeping task needs.
   const auto put_to_sleep = [&rt](int from) {
     for (int n = from; n < from + count; ++n) {
       rt.spawn(nap(1h, n));

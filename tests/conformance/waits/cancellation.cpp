@@ -54,8 +54,8 @@ struct scene {
   scene(runtime& runs, by interrupted, int wait) : rt(runs), kind(interrupted), at(wait) {}
   runtime& rt;
   by kind;
-  int at;         // which wait is interrupted
-  int waits = 0;  // so far
+  int at;         // which wait is interrupted, counted from 0
+  int waits = 0;  // how many waits have begun
   ref<server> servers = rt.spawn<server>();
   ref<sink> narrow = rt.spawn<sink>({.mailbox = {.messages = 1}});
   ref<poker> other = rt.spawn<poker>();
@@ -70,7 +70,7 @@ struct subject {
   counted here;
   scene* in = nullptr;
 
-  // The next wait begins. True when it is the one to interrupt.
+  // Counts a wait that begins. Returns true when it is the one to interrupt.
   bool is_now() {
     if (in->waits++ != in->at) return false;
     if (in->kind == by::stop) self(this).stop();
@@ -111,7 +111,7 @@ struct subject {
   }
   task<int> signal() {
     counted frame;
-    // What comes from elsewhere, a little later.
+    // Brings, a little later, what the others wait for.
     auto later = [](scene* of) -> task<> {
       counted here;
       co_await yield();
@@ -171,7 +171,7 @@ struct subject {
 };
 constexpr int whole = 12;
 
-// What the one who asked gets.
+// What the asker gets.
 enum class outcome { value, stopped, cancelled, late, broken, none };
 
 outcome outcome_of(future<int>& result) {
@@ -190,7 +190,7 @@ outcome outcome_of(future<int>& result) {
   }
 }
 
-// `ready`: what is waited for may be there already, so that the last waits are none.
+// `ready`: the awaited events may have come already, so that the last waits do not suspend.
 bool may_be(by kind, outcome how, bool ready) {
   switch (kind) {
     case by::nothing:
@@ -198,10 +198,10 @@ bool may_be(by kind, outcome how, bool ready) {
     case by::stop:
     case by::stop_now:
       return how == outcome::stopped || (ready && how == outcome::value);
-    // The end may come when the program is done but for its answer.
+    // The stop may come when the program has done everything but answer.
     case by::stop_from_outside:
       return how == outcome::stopped || how == outcome::value;
-    // A blocking call that had not begun is dropped.
+    // The runtime's end drops a blocking call that has not begun.
     case by::runtime_end:
       return how == outcome::stopped || how == outcome::broken || how == outcome::value;
     case by::token:
@@ -212,13 +212,13 @@ bool may_be(by kind, outcome how, bool ready) {
   return false;
 }
 
-// How many waits there were.
+// Returns the number of waits.
 int play(const runtime_options& options, by kind, int at) {
   const bool threaded = options.policy != policy::simulated;
   int waits = 0;
   future<int> result;
   outcome how = outcome::none;
-  std::optional<scene> in;  // the runtime's end still uses it
+  std::optional<scene> in;  // the runtime's end still uses the scene
   {
     runtime rt(options);
     in.emplace(rt, kind, at);

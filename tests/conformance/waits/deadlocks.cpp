@@ -1,5 +1,5 @@
-// Circles of waits through lazies, forks and loops: one of the waits gets an error with the chain,
-// whichever threads run it, and no other wait does.
+// Circles of waits through lazies, forks and loops: one of the waits gets an error that names the
+// chain, whichever threads run the circle, and no other wait does.
 #include <cstdlib>
 #include <future>
 #include <memory>
@@ -83,8 +83,8 @@ TEST_P(deadlocks, through_lazies_and_forks_are_found_where_a_task_awaits_them) {
   }
 }
 
-// The thread that began the fork may be the last to sleep: it cannot leave, so that the other one
-// is told.
+// The thread that began the fork may be the last one to sleep. It cannot leave the fork, so the
+// other thread is told.
 TEST_P(deadlocks, of_a_part_that_another_thread_has_taken_are_found) {
   if (!threaded()) GTEST_SKIP();
   runtime rt(options());
@@ -124,7 +124,7 @@ TEST_P(deadlocks, of_two_threads_and_their_forks_are_found) {
   }
 }
 
-// Several parts that wait for the same one: each of them is told.
+// Several parts wait for the same lazy: each of them is told.
 TEST_P(deadlocks, of_many_parts_are_found) {
   runtime rt(options());
   for (int round = 0; round < fewer(20, 4); ++round) {
@@ -148,15 +148,15 @@ TEST_P(deadlocks, of_many_parts_are_found) {
   }
 }
 
-// Random graphs with and without circles: who comes to a circle gets deadlock, and nobody else
-// does.
+// Random graphs with and without circles: a node that leads to a circle gets `deadlock`, and no
+// other node does.
 struct graph {
   std::vector<std::vector<unsigned>> wants;
-  std::vector<std::uint64_t> value;  // of those that come to no circle
-  std::vector<std::uint8_t> state;   // 0: not seen yet, 1: under way, 2: good, 3: comes to a circle
+  std::vector<std::uint64_t> value;  // of the nodes that do not lead to a circle
+  std::vector<std::uint8_t> state;   // 2: good, 3: leads to a circle
   std::vector<std::optional<number>> nodes;
 
-  // Behind it the reverse: who comes to a bad one is bad.
+  // Finds the good nodes: those that want only good nodes. All others lead to a circle.
   void solve() {
     const std::size_t size = wants.size();
     value.assign(size, 0);
@@ -203,8 +203,8 @@ struct graph {
 };
 
 TEST_P(deadlocks, of_any_graph_are_found_and_no_others) {
-  // Under `./test --deep` 10,000 graphs simulated, each with a seed of its own, and as many on
-  // threads.
+  // Under `./test --deep` 10,000 graphs are simulated, each with a seed of its own, and as many run
+  // on threads.
   const bool deep = std::getenv("TROUPE_DEEP") != nullptr && !slow;
   const int rounds = deep ? threaded() ? 1'250 : 3'400 : fewer(120, 8);
   std::mt19937_64 random(GetParam().seed * 6007 + workers());

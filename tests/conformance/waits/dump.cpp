@@ -77,7 +77,7 @@ TEST_P(dump, names_who_waits_for_what_wherever_it_lives) {
   }
 }
 
-// The handlers that dump run on the very threads where the others wait.
+// The dump is made in a handler, on a thread that runs the waiting actors, too.
 TEST_P(dump, in_a_handler_names_what_waits_on_its_own_worker) {
   runtime rt(options());
   event hot;
@@ -87,7 +87,7 @@ TEST_P(dump, in_a_handler_names_what_waits_on_its_own_worker) {
     std::string seen;
     task<> start(ref<baker> waiting, unchecked<runtime*> rt, event then) {
       waiting.tell<&baker::work>();
-      co_await sleep_for(1ms);  // not exact, but long enough for somebody to wait
+      co_await sleep_for(1ms);  // not exact, but long enough for the others to wait
       seen = rt.value->dump();
       then.set();
     }
@@ -113,14 +113,14 @@ TEST_P(dump, works_while_all_workers_are_stuck) {
   auto one = rt.spawn<baker>(stove);
   one.tell<&baker::work>();
   struct stuck {
-    // It waits, too, and then holds its worker: so it is not parked.
+    // Holds its worker until it is told to return.
     static void hold(std::atomic<int>& in, std::atomic<int>& out) {
       in.fetch_add(1);
       in.notify_all();
       wait_for(out, 1);
     }
   };
-  // Those that wait come first; then each worker has one that holds it.
+  // First the two actors wait; then each worker runs a procedure that holds it.
   std::thread wait_until_parked([&, open = rt.hold()] {
     while (!has(rt.dump(), "suspended: 2\n")) std::this_thread::yield();
     for (unsigned i = 0; i < workers(); ++i) rt.post([&] { stuck::hold(in, out); });
@@ -149,7 +149,7 @@ TEST_P(dump, ids_are_the_same_in_refs_failures_dead_letters_and_stalls) {
   };
   runtime rt(chosen);
   struct fragile {
-    char large[20'000] = {};  // has a block of its own
+    char large[20'000] = {};  // makes the frame need a block of its own
     void fail() { throw std::runtime_error("fragile"); }
     task<> wait(event never) { co_await never.wait(); }
   };
@@ -175,8 +175,8 @@ TEST_P(dump, ids_are_the_same_in_refs_failures_dead_letters_and_stalls) {
   EXPECT_EQ(dead, std::vector{all[2].id()});
 }
 
-// Whoever is looked at is not where others expect it: nothing may be lost by that, nor the end come
-// early.
+// A dump takes an actor over for an instant. Meanwhile no message may get lost, and the program
+// must not end early.
 TEST_P(dump, storms_of_dumps_disturb_nobody) {
   const int rounds = fewer(60, 6), actors = 20;
   runtime rt(options());
@@ -219,7 +219,7 @@ TEST_P(dump, storms_of_dumps_disturb_nobody) {
   EXPECT_EQ(entered, static_cast<long>(rounds) * actors);
 }
 
-// Reads from a pipe in the place of stderr until the text is there.
+// Puts a pipe in the place of standard error, and reads from it until the text has come.
 class captured_stderr {
  public:
   captured_stderr() : before_(::dup(STDERR_FILENO)) {
@@ -287,7 +287,7 @@ TEST_P(dump, sigquit_asks_all_runtimes_that_listen_and_none_other) {
   EXPECT_EQ(quits_of_ours, 1);
   {
     runtime one(chosen);
-    ::sigaction(SIGQUIT, &ours, nullptr);  // somebody else takes it meanwhile, and keeps it
+    ::sigaction(SIGQUIT, &ours, nullptr);  // other code sets a handler meanwhile, and keeps it
   }
   ::raise(SIGQUIT);
   EXPECT_EQ(quits_of_ours, 2);

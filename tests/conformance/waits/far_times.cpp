@@ -32,7 +32,7 @@ TEST_P(far_times, a_thread_that_waits_almost_for_ever_waits_until_the_result) {
   EXPECT_FALSE(result.wait_for(nanoseconds::min()));
   EXPECT_FALSE(result.wait_for(0ns));
   std::thread resolver([late = std::move(late)]() mutable {
-    std::this_thread::sleep_for(2ms);  // sleeps: so that the other one most often waits
+    std::this_thread::sleep_for(2ms);  // sleeps: so that the main thread usually waits
     late.set_value(7);
   });
   EXPECT_TRUE(result.wait_for(nanoseconds::max() - 1ns));
@@ -77,7 +77,7 @@ TEST_P(far_times, calls_come_at_once_or_can_be_taken_back) {
   rt.run();
 }
 
-// Virtual time comes to its end: then nothing comes any more.
+// At the end of virtual time no further timer fires.
 TEST_P(far_times, a_simulation_goes_on_when_time_has_come_to_its_end) {
   if (threaded()) GTEST_SKIP() << "in real time nobody sees it";
   runtime rt(options());
@@ -102,7 +102,7 @@ TEST_P(far_times, a_simulation_goes_on_when_time_has_come_to_its_end) {
 
 TEST_P(far_times, a_stop_whose_deadline_is_past_is_late) {
   if (!threaded()) GTEST_SKIP() << "nothing runs beside the stop";
-  std::atomic<bool> go{false};  // what was posted may look at it until the runtime has ended
+  std::atomic<bool> go{false};  // the posted procedure may read it until the runtime has ended
   runtime rt(options());
   rt.post([&go] { wait_for(go, true); });
   rt.stop(stop_mode::drain, nanoseconds::min());

@@ -47,7 +47,7 @@ TEST_P(given_up, a_wait_for_room) {
   EXPECT_EQ(seen.get(), (std::vector{0, 1})) << "who waited all the time has sent";
 }
 
-// The callback has the last ref to its actor, and with that to what is left of the runtime.
+// The callback has the last ref to its actor, which keeps the rest of the runtime.
 TEST_P(given_up, what_a_callback_waits_for_comes_after_the_runtimes_end) {
   struct waiter {
     void wait_for(future<int> later) {

@@ -12,8 +12,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Another thread has this long to call run(). Short where a test waits for a refusal, and endless
-// where it must not come.
+// How long another thread has to call run(). Short where a test waits for a refusal, and without
+// end where there must be none.
 class time_to_call_run {
  public:
   explicit time_to_call_run(std::chrono::nanoseconds time)
@@ -164,7 +164,7 @@ TEST_P(own_waits, that_others_end_are_let) {
   EXPECT_EQ(answer.get(), 9);
 }
 
-// Its handler has run, and what it returned others may resolve at any time.
+// The handler has run, and any thread may resolve the future that it returned.
 TEST_P(own_waits, for_a_future_that_was_passed_on_are_let) {
   runtime rt(options());
   promise<int> foreign;
@@ -204,7 +204,7 @@ TEST_P(own_waits, of_other_threads_for_the_main_one_are_let) {
   rt.run();
 }
 
-// What a runtime leaves behind, and the next one with the same number.
+// A runtime leaves no trace behind, and the next one gets the same number.
 TEST_P(own_waits, are_looked_at_for_each_runtime) {
   for (int i = 0; i < 300; ++i) {
     runtime rt(options());
@@ -224,7 +224,7 @@ TEST_P(own_waits, are_looked_at_for_each_runtime) {
   EXPECT_THROW(lost.get(), actor_stopped);
 }
 
-// How many threads are blocked that may have to call run().
+// Returns how many threads are blocked that may have to call run().
 std::size_t blocked_threads() {
   std::size_t count = 0;
   static_cast<void>(tasks::for_each_blocked(
@@ -258,7 +258,7 @@ std::string deadlocked(Waits&& waits) {
   return "";
 }
 
-// Its answers need an actor of the main thread.
+// It needs an actor of the main thread for its answers.
 struct middle {
   ref<teller> main;
   explicit middle(ref<teller> m) : main(std::move(m)) {}
@@ -326,7 +326,8 @@ TEST_P(own_waits, for_what_needs_the_main_thread_in_its_turn_are_refused) {
   }
 }
 
-// Suspended there for what has long come about: only the main thread can go on with it.
+// Its turn is suspended on the main thread. The event has come, but only the main thread can resume
+// the turn.
 struct resident {
   task<int> wait_for(event what) {
     co_await what.wait();
@@ -376,10 +377,10 @@ TEST_P(own_waits, for_what_needs_a_thread_that_is_in_run_are_let) {
   if (is_simulated()) return;
   runtime rt(options());
   auto one = rt.spawn<middle>(rt.spawn<teller>(on_main(), 7));
-  std::jthread runner;  // joined when nothing holds the program any more, also after a failure
+  std::jthread runner;  // joined when no hold keeps the program open any more, also after a failure
   auto open = std::make_optional(rt.hold());
   std::latch runs(1);
-  rt.main().post([&] { runs.count_down(); });  // run() alone does that
+  rt.main().post([&] { runs.count_down(); });  // only run() handles this
   runner = std::jthread([&] { rt.run(); });
   runs.wait();
   for (int i = 0; i < 200; ++i) EXPECT_EQ(one.ask<&middle::ask_main>().get(), 8);

@@ -1,5 +1,4 @@
-// Spawned tasks: those that wait for nothing, which end in their first turn, and those that become
-// actors in it.
+// Spawned tasks: some wait for nothing and end in their first turn; the others become actors in it.
 #include <functional>
 #include <memory>
 #include <memory_resource>
@@ -46,7 +45,7 @@ task<int> of_kind(kind one, int n) {
   co_return n + more;
 }
 
-// What the n-th task comes to.
+// Checks the result of the n-th task.
 void check(future<int>& of, int n) {
   const auto one = static_cast<kind>(n % static_cast<int>(kind::kinds));
   if (one == kind::throws || one == kind::throws_later) {
@@ -81,7 +80,7 @@ TEST_P(spawned, each_comes_to_its_own_result_wherever_it_was_spawned) {
   for (auto* all : {&by_main, &by_task, &by_thread}) {
     for (std::size_t n = 0; n < all->size(); ++n) check((*all)[n], static_cast<int>(n));
   }
-  rt.run();  // a task that has failed is kept for whoever takes its result
+  rt.run();  // a failed task's failure stays with its future until that is taken
   const auto seen = rt.metrics();
   EXPECT_EQ(seen.actors, 0u) << "those that were over at once, too";
   EXPECT_EQ(seen.suspended, 0u);
@@ -118,7 +117,7 @@ TEST_P(spawned, a_failure_that_a_callback_or_an_answer_has_taken_is_told_nowhere
   rt.run();
   EXPECT_THROW(answer.get(), std::runtime_error);
   EXPECT_EQ(heard, 3);
-  // What a callback has thrown on is one failure, not two.
+  // An exception that passes through a callback is one failure, not two.
   auto throws_on = [](runtime& in) -> task<> {
     in.spawn(of_kind(kind::throws_later, 4)).then([](int) {});
     co_return;
@@ -128,8 +127,8 @@ TEST_P(spawned, a_failure_that_a_callback_or_an_answer_has_taken_is_told_nowhere
   rt.run();
 }
 
-// Spawned on the pool and let go of before its first turn: when it waits then it is freed of its
-// result.
+// Spawns tasks on the pool and drops their futures before their first turn. When such a task waits,
+// its result is freed.
 template <class T>
 task<> let_go_of(task<T> (*makes)(std::atomic<int>&), int count, std::atomic<int>& over) {
   const counted here;
@@ -177,7 +176,7 @@ TEST_P(spawned, those_whose_result_nobody_can_take_run_on_to_their_ends) {
         },
         1, over));
     EXPECT_THROW(rt.run(), std::runtime_error);
-    // By the end, which nobody hears of.
+    // The runtime's end cancels these tasks; no failure is reported.
     rt.spawn(let_go_of<void>(
         [](std::atomic<int>&) -> task<> {
           const counted here;
@@ -204,7 +203,7 @@ TEST_P(spawned, those_whose_result_nobody_can_take_run_on_to_their_ends) {
   rt.spawn(stops(rt, count, over));
   try {
     rt.run();
-  } catch (const std::exception&) {  // it may say what was thrown away
+  } catch (const std::exception&) {  // run() may report what the stop discarded
   }
 }
 
@@ -223,7 +222,7 @@ TEST_P(spawned, sleepers_give_their_actors_to_others_and_get_new_ones) {
   EXPECT_EQ(rt.metrics().actors, 0u);
 }
 
-// The actor that it was stays as long as somebody knows it.
+// The actor of a task that has ended stays for as long as a callback needs it.
 TEST_P(spawned, a_task_that_is_over_calls_back_in_its_own_turns) {
   runtime rt(options());
   promise<int> later;
@@ -277,7 +276,7 @@ TEST_P(spawned, a_stop_that_discards_ends_those_that_wait_for_their_first_turn) 
   try {
     rt.run();
   } catch (const std::exception&) {
-    // It says what was thrown away, where that is known.
+    // run() may report what the stop discarded.
   }
   int stopped = 0;
   for (auto& one : all) {
@@ -349,7 +348,7 @@ TEST_P(spawned, a_result_that_cannot_be_moved_out_is_a_failure_that_is_told) {
   EXPECT_THROW(rt.run(), std::runtime_error);
 }
 
-// Its destructor runs when the runtime has begun to end.
+// Its destructor spawns when the runtime's end has begun.
 TEST_P(spawned, who_spawns_at_the_end_is_told) {
   struct spawner {
     spawner(runtime* in, std::optional<future<int>>* at) : rt(in), to(at) {}
@@ -368,7 +367,7 @@ TEST_P(spawned, who_spawns_at_the_end_is_told) {
   EXPECT_ANY_THROW(told->get());
 }
 
-// Another thread spawns while the runtime comes to its end: each result is there, or says why not.
+// Another thread spawns while the runtime ends: each future has a value, or says why there is none.
 TEST_P(spawned, a_thread_may_spawn_into_the_end) {
   for (int round = 0; round < fewer(50); ++round) {
     std::vector<future<int>> all;
@@ -388,13 +387,13 @@ TEST_P(spawned, a_thread_may_spawn_into_the_end) {
       try {
         EXPECT_EQ(all[n].get(), static_cast<int>(n));
       } catch (const actor_stopped&) {
-        // It did not have its turn.
+        // The task got no turn.
       }
     }
   }
 }
 
-// Thieves take them out of a queue: each runs once, on some worker.
+// Searchers steal the tasks from a queue: each runs once, on some worker.
 TEST_P(spawned, stolen_ones_run_once) {
   runtime rt(options());
   const int count = fewer(2'000);
@@ -416,7 +415,8 @@ TEST_P(spawned, stolen_ones_run_once) {
   for (const auto& one : runs) EXPECT_EQ(one.load(), 1);
 }
 
-// What makes a task lives as long as that, whoever spawns it and however it ends.
+// The callable that makes a task lives as long as the task, whichever code spawns it and however it
+// ends.
 struct spawns_made {
   std::vector<future<int>> all;
   void spawn_them(int n) {
@@ -518,7 +518,7 @@ TEST_P(spawned, what_makes_a_task_goes_with_it_when_it_is_stopped_or_never_begin
     });
     try {
       rt.run();
-    } catch (const std::exception&) {  // it may say what was thrown away
+    } catch (const std::exception&) {  // run() may report what the stop discarded
     }
   }
   EXPECT_EQ(live.load(), 0);
@@ -530,7 +530,7 @@ TEST_P(spawned, what_makes_a_task_goes_with_it_when_it_is_stopped_or_never_begin
   EXPECT_EQ(live.load(), 0);
 }
 
-// Each is called once, on an object or with arguments of its own.
+// Each method is called once, on an object and with arguments of its own.
 struct scales {
   int by = 1;
   counted here{};
@@ -574,7 +574,7 @@ TEST_P(spawned, functions_methods_and_objects_make_tasks) {
   EXPECT_EQ(by_copy.get(), 5);
 }
 
-// A method that is a coroutine, spawned in a handler of its actor, would run beside the actor's
+// If a handler spawned a coroutine method of its own actor, that would run beside the actor's
 // turns.
 struct padded {
   int pad = 0;
@@ -704,7 +704,7 @@ TEST_P(spawned, nor_may_a_constructor_or_a_reentrant_actor_and_other_objects_may
   rt.spawn(outside.of_base());
   one.tell([](reentrant_spawner&) {
     auto shared = std::make_shared<helper>();
-    // What refers to what the task itself keeps alive.
+    // This task refers to an object that the task itself keeps alive.
     troupe::spawn([](std::shared_ptr<helper> kept) -> task<> { co_await kept->of_base(); }, shared);
   });
   rt.run();

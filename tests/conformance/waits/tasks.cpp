@@ -67,7 +67,7 @@ TEST_P(tasks, awaiting_uses_no_stack) {
   EXPECT_EQ(live.load(), 0);
 }
 
-// A list of tasks as a task beside the rest of the list.
+// Awaits the first task of a list beside a task that awaits the rest.
 task<int> beside(int n, bool sleeps) {
   counted here;
   if (n == 0 && sleeps) co_await sleep_for(1ms);
@@ -89,7 +89,8 @@ task<int> first_of(int n) {
     } catch (const cancelled&) {
       was_cancelled = true;
     }
-    const int others = co_await beside(2, false);  // which awaits nothing, and so may still return
+    // That task never suspends, so it may still return.
+    const int others = co_await beside(2, false);
     co_return was_cancelled ? others : 0;
   };
   auto loser = never();
@@ -298,7 +299,7 @@ TEST_P(tasks, callbacks_run_in_the_turns_of_who_asked) {
   EXPECT_EQ(seen.get(), (std::vector<std::string>{"100", "refused", "own error"}));
 }
 
-// Rings of asks, from one actor to itself up to many.
+// Rings of asks: from one actor that asks itself up to a ring of many.
 struct link {
   ref<link> next{};
   task<int> go(int hops) {
@@ -337,7 +338,7 @@ TEST_P(tasks, an_ask_that_would_wait_for_itself_throws_at_once) {
   EXPECT_EQ(live.load(), 0);
 }
 
-// One of the circle is reentrant, and asks in a task beside others, after a wait.
+// One actor of the circle is reentrant. It asks in a task beside others, after a wait.
 struct asked_back;
 struct asks_first {
   ref<asked_back> other{};
@@ -378,7 +379,7 @@ TEST_P(tasks, an_ask_in_a_task_beside_others_that_would_wait_for_itself_throws_t
   rt.run();
 }
 
-// One of them passes answers on: it waits for nothing, but who asked it does.
+// One actor passes answers on. It waits for nothing itself, but the actor that asked it waits.
 struct passes_on {
   ref<passes_on> next{};
   task<int> begin(int through) {
@@ -410,7 +411,7 @@ TEST_P(tasks, an_ask_that_would_wait_for_itself_through_returned_futures_throws_
           << e.what();
     }
     auto further = ring[0].ask<&passes_on::begin>(length);
-    // it comes by where it was asked first, and waits nowhere
+    // The ask passes by the actor that was asked first, but no turn waits.
     auto none = ring[0].ask<&passes_on::pass>(3 * length);
     EXPECT_NO_THROW(rt.run());
     EXPECT_THROW(further.get(), deadlock);
@@ -426,8 +427,8 @@ TEST_P(tasks, an_ask_that_would_wait_for_itself_through_returned_futures_throws_
   EXPECT_EQ(live.load(), 0);
 }
 
-// Who was asked has begun something else, and answers before that has ended: then nobody above
-// waits for it.
+// The asked actor begins another ask and answers before that has ended. So none of the askers above
+// waits for that one.
 struct begins_jobs {
   struct job {
     task<int> work(ref<begins_jobs> of, event go) {
@@ -452,7 +453,7 @@ struct begins_jobs {
   }
 };
 
-// The one that asked goes on without the answer, which is dropped.
+// The asker continues without the answer, which is dropped.
 struct gives_up_by_time {
   struct slow {
     task<int> work(ref<gives_up_by_time> of, event go, promise<int> got) {
@@ -477,7 +478,7 @@ struct gives_up_by_time {
     auto first = when_any(std::move(answer), nap());
     const auto ended = co_await std::move(first);
     go.set();
-    co_await sleep_for(1ms);  // meanwhile it is asked
+    co_await sleep_for(1ms);  // it is asked meanwhile
     co_return ended.index();
   }
 };
@@ -530,7 +531,7 @@ TEST_P(tasks, what_never_comes_is_a_stall_that_is_explained) {
     EXPECT_NE(said.find("waiter"), std::string::npos) << said;
     EXPECT_NE(said.find("sit"), std::string::npos) << said;
     EXPECT_NE(said.find("tasks.cpp:"), std::string::npos) << said;
-    // Something outside of the program may resolve it nevertheless.
+    // Code outside of the program may still resolve the promise, so the actor stays.
     one.tell([](waiter&) {});
     EXPECT_THROW(rt.run(), stalled);
     EXPECT_EQ(live.load(), 1);
@@ -553,7 +554,7 @@ TEST_P(tasks, the_end_cancels_what_is_suspended_at_every_kind_of_wait) {
           was_cancelled = true;
         }
         if (was_cancelled) ++*count;
-        co_await sleep_for(1h);  // throws at once
+        co_await sleep_for(1h);  // throws at once, since the task is cancelled
       };
       auto nap = []() -> task<> { co_await sleep_for(1h); };
       rt.spawn(until(&ended, sleep_for(1h)));
@@ -566,7 +567,7 @@ TEST_P(tasks, the_end_cancels_what_is_suspended_at_every_kind_of_wait) {
     }
     EXPECT_EQ(live.load(), 0);
   }
-  // The future of a task that is cancelled itself may come first.
+  // One task may get its result before it is cancelled: the task that it awaits is cancelled, too.
   EXPECT_GE(ended.load(), 4 * fewer(20));
 }
 
@@ -610,8 +611,8 @@ TEST_P(tasks, side_by_side_all_or_the_first) {
   EXPECT_EQ(live.load(), 0);
 }
 
-// What each waits for comes between the last turn and the runtime's end: nobody can cancel it, and
-// no turn handles it.
+// Both awaited results come between the last turn and the runtime's end: they cannot be cancelled
+// any more, and no turn handles them.
 TEST_P(tasks, the_end_finds_a_winner_among_those_that_were_on_their_way) {
   auto wait = [](future<int> one, future<int> two, int* got, bool all) -> task<> {
     counted here;
@@ -756,7 +757,7 @@ TEST_P(tasks, a_timer_takes_its_call_back) {
   EXPECT_FALSE(outlives.cancel());
 }
 
-// A stop that is requested beside the runtime's end finds timers that just go.
+// A stop that is requested while the runtime ends finds timers that are just being destroyed.
 TEST_P(tasks, timers_are_stopped_beside_the_end) {
   for (int round = 0; round < fewer(40); ++round) {
     std::stop_source enough;
@@ -771,8 +772,8 @@ TEST_P(tasks, timers_are_stopped_beside_the_end) {
   }
 }
 
-// Whoever cancels races with the time, the call, and the stop token: a call is taken back or it
-// comes.
+// A cancel races with the time, the call and the stop token: each call is either taken back or
+// made.
 TEST_P(tasks, timers_are_cancelled_at_any_time) {
   runtime rt(options());
   std::atomic<int> came{0};
@@ -806,7 +807,7 @@ TEST_P(tasks, sleeps_are_never_short) {
   for (auto& one : all) EXPECT_TRUE(one.get());
 }
 
-// Many asks at once while actors stop: each resolves once, and nothing is left.
+// Many asks at once while actors stop: each resolves once, and nothing is leaked.
 struct tally {
   std::atomic<int> values{0}, stopped{0}, late{0};
 };
@@ -851,7 +852,7 @@ TEST_P(tasks, storms_of_asks_resolve_each_exactly_once) {
   EXPECT_EQ(live.load(), 0);
 }
 
-// Whatever a task can await, side by side.
+// Everything that a task can await, side by side.
 task<int> number_later(int n) {
   co_await yield();
   co_return n;
@@ -973,7 +974,7 @@ TEST_P(tasks, a_task_that_does_not_end_in_time_is_cancelled) {
   EXPECT_EQ(live.load(), 0);
 }
 
-// The actor that awaits them is stopped: they all end.
+// The actor that awaits them is stopped: all of them end.
 struct waits_for_either {
   task<> wait(future<int> one, event begun) {
     begun.set();

@@ -22,7 +22,7 @@ struct keeper {
   void note(int) {}
 };
 
-// The lines of suspended turns in a report.
+// Returns the lines of a report that name suspended turns.
 std::vector<std::string> waits_in(const std::string& text) {
   std::vector<std::string> all;
   std::istringstream in(text);
@@ -39,7 +39,7 @@ void expect_own_places(const std::string& text, std::size_t waits) {
     EXPECT_NE(line.find(" waits at wait_lines.cpp:"), std::string::npos) << line;
 }
 
-// What never comes: the program is out of work.
+// None of these events comes, so the program is out of work.
 TEST_P(wait_lines, of_a_stall_are_the_users) {
   runtime rt(options());
   const event never;
@@ -94,7 +94,7 @@ TEST_P(wait_lines, of_a_stall_are_the_users) {
   }
 }
 
-// What comes by itself later: a dump tells of it meanwhile.
+// These events come by themselves later; meanwhile a dump reports the waits.
 TEST_P(wait_lines, of_a_dump_are_the_users) {
   runtime rt(options());
   const event never;
@@ -113,7 +113,7 @@ TEST_P(wait_lines, of_a_dump_are_the_users) {
   submit_every(rt, 1h, [] {});
   std::string text;
   rt.after(1ms, [&] {
-    // Those that have not begun wait for nothing yet.
+    // The tasks that have not begun do not wait for anything yet.
     text = rt.dump();
     rt.stop(stop_mode::discard);
   });

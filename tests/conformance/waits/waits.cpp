@@ -50,7 +50,7 @@ struct sleeper {
 
 using lines = std::vector<std::string>;
 
-// Virtual time, too: turns take it.
+// This holds for virtual time, too, since each turn takes some of it.
 TEST_P(waits, a_timer_comes_though_others_never_rest) {
   runtime rt(options());
   std::atomic<bool> over{false};
@@ -75,7 +75,7 @@ TEST_P(waits, a_stop_cancels_the_suspended_turn_and_what_was_sent_before_is_hand
   one.tell<&sleeper::note>("fourth");
   one.stop();
   one.tell<&sleeper::note>("too late");
-  rt.run();  // a stop is no failure
+  rt.run();  // an actor that is stopped is no failure
   const lines seen = *log;
   ASSERT_FALSE(seen.empty());
   EXPECT_EQ(seen.back(), "destroyed");
@@ -93,7 +93,8 @@ TEST_P(waits, stop_now_overtakes_a_flooded_mailbox) {
   for (auto where : {0, 1}) {
     log->clear();
     auto one = where == 0 ? rt.spawn<sleeper>(log) : rt.spawn<sleeper>(on_main(), log);
-    if (where == 1) rt.run();  // it is constructed there, unless it is stopped first
+    // So that the actor is constructed before the stop, on the main thread.
+    if (where == 1) rt.run();
     one.tell<&sleeper::wait>();
     const int many = fewer(100'000, 10);
     for (int i = 0; i < many; ++i) one.tell<&sleeper::note>("flood");
@@ -112,7 +113,7 @@ TEST_P(waits, stop_now_joins_a_turn_that_cannot_be_cancelled_at_once) {
   auto got = one.ask<&sleeper::stubborn>();
   one.tell<&sleeper::note>("behind");
   std::thread([one] {
-    std::this_thread::sleep_for(2ms);  // sleeps: so that the turn has begun, mostly
+    std::this_thread::sleep_for(2ms);  // sleeps: so that the turn has usually begun
     one.stop_now();
   }).join();
   rt.run();
