@@ -51,7 +51,7 @@ TEST_P(http_client, answers_of_every_framing) {
   });
 }
 
-// What comes as a read is given up is the next one's.
+// Bytes that come while a read is given up belong to the next read.
 TEST_P(http_client, a_read_that_is_given_up_loses_nothing) {
   run(
       [](const std::string&) -> scripted_answer {
@@ -81,12 +81,12 @@ TEST_P(http_client, a_connection_serves_one_request_after_the_other) {
         for (int i = 0; i < 5; ++i) co_await fetch(web.get(server.url()));
         EXPECT_EQ(server.connections(), 1);
         EXPECT_EQ(web.idle(), 1u);
-        // At the same time each has one of its own.
+        // Two requests at the same time have a connection each.
         auto both = when_all(fetch(web.get(server.url())), fetch(web.get(server.url())));
         co_await std::move(both);
         EXPECT_EQ(server.connections(), 2);
         EXPECT_EQ(web.idle(), 2u);
-        {  // One that is not read to its end is no more.
+        {  // A connection whose answer is not read to its end is not kept.
           client_response dropped = co_await web.get(server.url());
         }
         EXPECT_EQ(web.idle(), 1u);
@@ -95,7 +95,7 @@ TEST_P(http_client, a_connection_serves_one_request_after_the_other) {
       });
 }
 
-// It reads no more of the request, and does not close.
+// The server reads no more of the request, and does not close the connection.
 TEST_P(http_client, an_answer_that_comes_before_the_whole_request_is_one) {
   client_options soon;
   soon.write_time = 200ms;
@@ -172,7 +172,7 @@ TEST_P(http_client, the_request_is_what_was_asked_for) {
       [](scripted_server& server, client web) -> task<> {
         co_await fetch(web.get(server.url("/a b?c#d")));
         client_request put("PUT", server.url("/thing"));
-        // The body that counts is the last one, and so is its type.
+        // The last body counts, and so does its type.
         put.body("another body", "text/html")
             .field("X-One", "1")
             .field("Accept", "text/plain")
@@ -207,7 +207,7 @@ TEST_P(http_client, the_request_is_what_was_asked_for) {
       });
 }
 
-// GCC 12 destroys some things of coroutines twice.
+// GCC 12 destroys some temporaries of coroutines twice.
 TEST_P(http_client, what_a_request_owns_is_destroyed_once) {
   run([](const std::string&) -> scripted_answer { return with_length(""); },
       [](scripted_server& server, client web) -> task<> {
@@ -280,7 +280,7 @@ TEST_P(http_client, a_redirect_to_another_origin_takes_no_secrets_along) {
     scripted_server other([](const std::string& request) -> scripted_answer {
       return {with_length(request), true};
     });
-    // (In a program of the library's a runtime is at hand.)
+    // (Code within a program of the library has a runtime at hand.)
     listen_options weak;
     weak.weak = true;
     auto listener = tcp_listener::listen(endpoint::loopback(0), weak);
@@ -306,7 +306,7 @@ TEST_P(http_client, a_redirect_to_another_origin_takes_no_secrets_along) {
 }
 
 TEST_P(http_client, a_kept_connection_that_has_ended_is_replaced) {
-  // Each connection answers one request, and ends at the second.
+  // Each connection answers one request, and ends when the second one comes.
   std::atomic<int> asked{0};
   const auto says = [&asked](const std::string&) -> scripted_answer {
     if (++asked % 2 == 0) return {"", true};
@@ -317,7 +317,7 @@ TEST_P(http_client, a_kept_connection_that_has_ended_is_replaced) {
     const std::string two = co_await outcome_of(web.get(server.url()));
     EXPECT_EQ(one + two, "200 x200 x");
     EXPECT_EQ(server.requests().size(), 3u);
-    // Twice is not the same as once.
+    // A POST must not be repeated, because twice is not the same as once.
     const std::string post = co_await outcome_of(web.post(server.url(), "x", ""));
     EXPECT_TRUE(post == "closed" || post == "io_error") << post;
     EXPECT_EQ(server.requests().size(), 4u);
@@ -364,7 +364,7 @@ TEST_P(http_client, a_part_of_a_body) {
   });
 }
 
-// A reader that stops stops the server: nothing is kept here but a buffer.
+// If the reader pauses, the server has to pause, too: this side keeps only one buffer.
 TEST_P(http_client, a_slow_reader_slows_the_server) {
   static const std::string huge(static_cast<std::size_t>(60'000'000), 'h');
   run([](const std::string&) -> scripted_answer { return with_length(huge); },
@@ -411,7 +411,7 @@ TEST_P(http_client, an_answer_before_the_end_of_the_request) {
         client_request asked("POST", server.url());
         asked.field("X-Early", "1").body(std::string(1'000'000, 'x'), "");
         const std::string got = co_await outcome_of(web.send(std::move(asked)));
-        // What came is lost if the system has it thrown away with the connection.
+        // The answer is lost if the system drops it together with the connection.
         EXPECT_TRUE(got == "413 no!" || got == "io_error") << got;
       });
 }

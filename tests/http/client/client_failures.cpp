@@ -130,7 +130,7 @@ TEST_P(http_client_failures, answers_that_are_none_are_refused) {
           const std::string got = co_await outcome_of(web.get(server.url("/" + std::to_string(i))));
           const std::string wanted =
               one.outcome != nullptr ? one.outcome : "200 " + std::string(1000, 'x');
-          // A server that closes while there is more to say may be heard less.
+          // If a server closes before it has read the whole request, its answer may get lost.
           EXPECT_TRUE(got == wanted || (one.bytes.size() > 2000 && got == "io_error"))
               << one.name << ": " << got;
         }
@@ -139,8 +139,8 @@ TEST_P(http_client_failures, answers_that_are_none_are_refused) {
       std::move(small));
 }
 
-// Answers that were right before some of their bytes were changed, lost or doubled: whatever comes
-// of it, it is typed, and soon.
+// Answers that were right before some of their bytes were changed, lost or doubled: each ends soon,
+// with a response or a typed error.
 std::string mutated(std::uint64_t seed) {
   static const std::string good[] = {
       with_length(std::string(300, 'x'), "Content-Type: text/plain\r\nX-Y: z\r\n"),
@@ -185,7 +185,7 @@ TEST_P(http_client_failures, mutated_answers_come_to_a_typed_end) {
       says,
       [](scripted_server& server, client web) -> task<> {
         for (int i = 1; i <= fewer(400); ++i) {
-          // Anything else than these would end the test.
+          // Any other exception would end the test.
           const std::string got =
               co_await outcome_of(web.get(server.url("/" + std::to_string(i))).timeout(20s));
           EXPECT_NE(got, "timed_out") << i;
@@ -221,7 +221,7 @@ TEST_P(http_client_failures, each_phase_has_its_time) {
         EXPECT_EQ(none, "timed_out");
         const std::string fast = co_await outcome_of(web.get(server.url("/fast")).timeout(20s));
         EXPECT_EQ(fast, "200 x");
-        // Nobody reads there.
+        // No task reads there.
         auto deaf = tcp_listener::listen(endpoint::loopback(0));
         const std::string url = "http://127.0.0.1:" + std::to_string(deaf.local().port());
         const std::string written =
@@ -231,7 +231,7 @@ TEST_P(http_client_failures, each_phase_has_its_time) {
       std::move(hasty));
 }
 
-// Also by who looks after something else meanwhile, and so reads in short naps.
+// This holds, too, for a task that does something else in between, and so reads in short attempts.
 TEST_P(http_client_failures, a_body_that_does_not_come_is_given_up_by_who_polls) {
   client_options hasty;
   hasty.body_rate = 1000;
@@ -253,7 +253,7 @@ TEST_P(http_client_failures, a_body_that_does_not_come_is_given_up_by_who_polls)
           }
         }
         EXPECT_TRUE(slow);
-        // What a branch that lost has heard of is not lost.
+        // The failure that a losing branch has seen is not lost.
         auto rest = answer.read_all();
         try {
           co_await std::move(rest);
@@ -270,7 +270,7 @@ TEST_P(http_client_failures, a_connection_has_its_time_too) {
   hasty.connect_time = 30ms;
   run([](const std::string&) -> scripted_answer { return ""; },
       [](scripted_server&, client web) -> task<> {
-        // It is accepted by the system alone, and says nothing of TLS.
+        // Only the system accepts the connection, and nothing answers in TLS.
         auto deaf = tcp_listener::listen(endpoint::loopback(0));
         const std::string late = co_await outcome_of(
             web.get("https://127.0.0.1:" + std::to_string(deaf.local().port())));
@@ -370,7 +370,7 @@ TEST_P(http_client_failures, what_an_upload_throws_is_thrown) {
       });
 }
 
-// The server would take the end of the body for the rest of a piece.
+// Otherwise the server would take the end of the body for the rest of the piece.
 TEST_P(http_client_failures, an_upload_whose_piece_is_given_up_has_failed) {
   runtime rt(options());
   auto program = []() -> task<> {
@@ -395,7 +395,7 @@ TEST_P(http_client_failures, an_upload_whose_piece_is_given_up_has_failed) {
   rt.run();
 }
 
-// Connections that are kept end with the client, be the runtime there or not.
+// Kept connections end with the client, whether or not the runtime still exists.
 TEST_P(http_client_failures, a_client_may_outlive_its_runtime) {
   const int before = open_files();
   {
@@ -464,7 +464,7 @@ TEST_P(http_client_failures, servers_are_verified_unless_one_asks_not_to) {
       {}, tls_context::server(self));
 }
 
-// A body without a length over TLS ends by the peer's word, and by nothing else.
+// Over TLS a body without a length ends only when the peer announces its end.
 TEST_P(http_client_failures, an_end_that_the_server_did_not_declare_is_none) {
   const int before = open_files();
   {
@@ -496,7 +496,8 @@ TEST_P(http_client_failures, an_end_that_the_server_did_not_declare_is_none) {
   EXPECT_EQ(open_files(), before);
 }
 
-// Sends on what lies in the pipe in one piece each time: what a peer says in a row arrives at once.
+// Sends on what lies in the pipe in one piece each time. So what a peer sends in a row arrives at
+// once.
 task<> in_large_pieces(pipe_stream from, tcp_stream& to) {
   std::array<char, 1> first;
   std::array<char, 20'000> rest;
@@ -517,7 +518,8 @@ task<> as_it_comes(tcp_stream& from, pipe_stream to) {
   }
 }
 
-// The goodbye came with the answer, and the connection stays: nothing more can be asked there.
+// The announced end came together with the answer. No further request can be sent on such a
+// connection.
 TEST_P(http_client_failures, a_goodbye_that_comes_with_the_answer_ends_a_kept_connection) {
   if (GetParam().by == io_backend::simulated) GTEST_SKIP() << "pipes are real";
   runtime rt(options());

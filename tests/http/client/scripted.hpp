@@ -17,7 +17,7 @@
 
 namespace troupe::test {
 
-// The number of workers has no part in it.
+// The number of workers makes no difference here.
 inline std::vector<io_setting> client_settings() {
   std::vector<io_setting> all{{{policy::work_stealing, 2, 1}, io_backend::epoll},
                               {{policy::work_stealing, 2, 1}, io_backend::io_uring}};
@@ -30,9 +30,9 @@ struct scripted_answer {
   scripted_answer(std::string text, bool ends = false) : bytes(std::move(text)), closes(ends) {}
   scripted_answer(const char* text, bool ends = false) : bytes(text), closes(ends) {}
   std::string bytes;
-  bool closes;                         // afterwards
-  bool early = false;                  // before the body has been read
-  std::chrono::milliseconds pause{0};  // between the first half and the rest
+  bool closes;                         // whether the server closes afterwards
+  bool early = false;                  // answers before it has read the body
+  std::chrono::milliseconds pause{0};  // between the two halves of the answer
 };
 using script = std::function<scripted_answer(const std::string& request)>;
 
@@ -45,7 +45,7 @@ class scripted_server {
  public:
   explicit scripted_server(script says) : says_(std::move(says)) {}
 
-  // In a task.
+  // Call it in a task.
   void start(runtime& rt) {
     listen_options weak;
     weak.weak = true;
@@ -81,7 +81,7 @@ class scripted_server {
       }
     }
   }
-  // What becomes of a connection is the client's to look at.
+  // How a connection ends is for the client to check.
   task<> guard(task<> one) {
     try {
       co_await std::move(one);
@@ -177,7 +177,7 @@ inline task<std::string> fetch(http::sending asked) {
   std::string text = co_await answer.read_all();
   co_return std::to_string(answer.status()) + " " + text;
 }
-// Its status and body, or how it failed.
+// Returns the status and the body, or how the request failed.
 inline task<std::string> outcome_of(http::sending asked) {
   try {
     co_return co_await fetch(std::move(asked));
@@ -199,7 +199,7 @@ inline task<std::string> outcome_of(http::sending asked) {
 class client_conformance : public io_conformance {
  protected:
   using body = task<> (*)(scripted_server& server, http::client web);
-  // Over TLS if `secure`. All descriptors are closed afterwards.
+  // Runs over TLS if `secure` is set. Checks that all descriptors are closed afterwards.
   void run(script says, body what, http::client_options chosen = {},
            std::optional<tls_context> secure = {}) {
     const int before = open_files();

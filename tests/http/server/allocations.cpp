@@ -25,7 +25,7 @@ void* count_and_allocate(std::size_t bytes) {
 
 void* operator new(std::size_t bytes) { return count_and_allocate(bytes); }
 void* operator new[](std::size_t bytes) { return count_and_allocate(bytes); }
-// Not inlined: GCC takes what it sees then for a mismatch, new with free.
+// Not inlined: otherwise GCC sees memory of `new` given to free() and warns of a mismatch.
 [[gnu::noinline]] void operator delete(void* block) noexcept { std::free(block); }
 [[gnu::noinline]] void operator delete[](void* block) noexcept { std::free(block); }
 [[gnu::noinline]] void operator delete(void* block, std::size_t) noexcept { std::free(block); }
@@ -36,7 +36,7 @@ namespace {
 
 class http_allocations : public testing::TestWithParam<io_backend> {};
 
-// On a thread of its own, with nothing but system calls.
+// A client on a thread of its own that only makes system calls.
 struct plain_client {
   explicit plain_client(const endpoint& at) : fd(::socket(AF_INET, SOCK_STREAM, 0)) {
     if (::connect(fd, at.data(), at.size()) != 0) std::abort();
@@ -90,8 +90,8 @@ TEST_P(http_allocations, of_a_steady_request_there_are_none) {
       client.ask(many, 16 * one_bytes);
     };
     for (int i = 0; i < 100; ++i) round();
-    // A server parks a connection whose client is kept off its processor for long; the best of some
-    // rounds counts.
+    // If the client loses its processor for long, the server parks the connection, which allocates.
+    // So the best of several rounds counts.
     for (int tries = 0; tries < 20 && grown != 0; ++tries) {
       const long before = allocations.load();
       for (int i = 0; i < 200; ++i) round();

@@ -74,7 +74,7 @@ bool is_typed(const std::string& how) {
   return false;
 }
 
-// What the server says of half a request, and of one that is too slow.
+// Whether this is what the server answers to half a request, or to one that is too slow.
 bool is_complaint(int status) { return status == 400 || status == 408; }
 
 struct tally {
@@ -113,17 +113,18 @@ task<> ask(http::client web, std::string at, int rounds, tally& seen) {
   web.close_idle();
 }
 
-// Beside who reads: a peer that answers at once may not read on until its answers are read.
+// Writes beside the task that reads: a peer that answers at once may stop reading until its answers
+// are read.
 task<> say(std::shared_ptr<tcp_stream> to, std::string said, std::chrono::nanoseconds patience) {
   try {
     co_await to->write_all(std::move(said)).timeout(patience);
-  } catch (const io_error&) {  // who reads finds out
+  } catch (const io_error&) {  // the reading task finds out
   } catch (const timed_out&) {
   } catch (const cancelled&) {
   }
 }
 
-// Sixteen requests at once: the answers come in order, as far as they come.
+// Sends sixteen requests at once. The answers come in order, as far as they come.
 task<int> pipelined(endpoint at, bool harmless) {
   constexpr int deep = 16;
   const std::chrono::nanoseconds patience = harmless ? 30s : 60ms;

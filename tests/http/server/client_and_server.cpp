@@ -69,7 +69,7 @@ task<> talk(client web, std::string at) {
 
 class http_client_and_server : public client_conformance {
  protected:
-  // Over TLS when there are two contexts.
+  // Runs over TLS if both sides have a context.
   void check(std::optional<tls_context> self, http::client_options trusting) {
     const int before = open_files();
     {

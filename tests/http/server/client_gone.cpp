@@ -29,7 +29,8 @@ struct seen {
   event started, noticed, go_on;
 };
 
-// "/wait" waits until its client has gone, or it is told to go on; so does what "/stream" streams.
+// "/wait" waits until its client has gone or until the test lets it continue. So does the function
+// that "/stream" streams from.
 router waiting(seen& by) {
   const auto wait = [&by](std::stop_token gone) -> task<> {
     const counted alive;
@@ -63,7 +64,7 @@ router waiting(seen& by) {
     });
   };
   routes.get("/stream", [stream](const request& asked) { return stream(asked.client_gone()); });
-  // Neither reads the body that came with it.
+  // Neither handler reads the body of its request.
   routes.post("/unread", [wait](const request& asked) -> task<response> {
     co_await wait(asked.client_gone());
     co_return response::text("waited");
@@ -94,7 +95,7 @@ TEST_P(http_client_gone, a_handler_hears_of_a_client_that_closes) {
         co_await sleep_for(1ms);
         co_await peer.write_all(std::string_view(asked).substr(half));
         if (asked.find("/stream") != std::string::npos) {
-          // the simulated network holds little that is not read
+          // The simulated network keeps little that is not read.
           task<std::string> reading = read_until(peer, "begun");
           static_cast<void>(co_await std::move(reading));
         }
@@ -134,7 +135,7 @@ TEST_P(http_client_gone, a_handler_that_gives_up_is_no_failure) {
     }
     co_await noticed.wait();
     while (web.connections() > 0) co_await sleep_for(1ms);
-  });  // which would throw what the handler has thrown
+  });  // otherwise run() would throw what the handler has thrown
   EXPECT_EQ(ended.load(), 1);
 }
 
@@ -201,13 +202,13 @@ TEST_P(http_client_gone, who_stays_is_served_on_the_same_connection_also_when_it
     by.started.reset();
     co_await peer.write_all(wait_for_me);
     co_await by.started.wait();
-    // it is there, and has more to say
+    // The client is still there, and sends another request.
     co_await peer.write_all("GET /plain HTTP/1.1\r\nHost: a\r\n\r\n");
     co_await sleep_for(5ms);
     by.go_on.set();
     task<std::string> both = read_until(peer, "there");
     got = co_await std::move(both);
-    // A handler that waits for nothing may ask, too.
+    // A plain handler may ask, too.
     for (int i = 0; i < 3; ++i) {
       co_await peer.write_all("GET /plain HTTP/1.1\r\nHost: a\r\n\r\n");
       task<std::string> one = read_until(peer, "there");
@@ -267,14 +268,15 @@ TEST_P(http_client_gone, a_watch_may_be_stopped_in_flight) {
   EXPECT_EQ(live.load(), 0);
 }
 
-// What a request is followed by before its client closes, without having read all of the answer.
+// What a client sends after a request, and how it closes, without having read all of the answer.
 struct goodbye {
   std::string asked, more;
-  bool reads = false;       // the answer has begun by then, and its last bytes are left unread
-  bool half_first = false;  // the sending half ends first
+  // It first reads the beginning of the answer, and leaves its last bytes unread.
+  bool reads = false;
+  bool half_first = false;  // it ends its sending half before it closes
 };
 
-// Bytes that nobody reads hide neither the end of what the client sends nor a reset.
+// Unread bytes hide neither the end of what the client sends nor a reset.
 TEST_P(http_client_gone, bytes_that_nobody_has_read_hide_no_end) {
   const std::string next = "GET /plain HTTP/1.1\r\nHost: a\r\n\r\n";
   const std::string unread = "POST /unread HTTP/1.1\r\nHost: a\r\nContent-Length: 40\r\n\r\n";
@@ -307,8 +309,7 @@ TEST_P(http_client_gone, bytes_that_nobody_has_read_hide_no_end) {
   }
 }
 
-// A half close does not count here; the reset that follows does, also behind bytes that nobody has
-// read.
+// A half close does not count here. The reset that follows does, also behind unread bytes.
 TEST_P(http_client_gone, a_reset_counts_after_a_half_close_and_behind_unread_bytes) {
   const std::string head = "POST /stream HTTP/1.1\r\nHost: a\r\nContent-Length: 40\r\n\r\n";
   http::server_options limits;
@@ -333,7 +334,7 @@ TEST_P(http_client_gone, a_reset_counts_after_a_half_close_and_behind_unread_byt
             if (one.half_first) peer.shutdown_write();
             co_await sleep_for(5ms);
             before = by.gone.load();
-          }  // with bytes that it has not read: that is a reset
+          }  // the peer closes with unread bytes, which is a reset
           co_await by.noticed.wait();
         },
         limits);
@@ -342,7 +343,7 @@ TEST_P(http_client_gone, a_reset_counts_after_a_half_close_and_behind_unread_byt
   }
 }
 
-// As much of a body as the network takes while its handler reads nothing of it.
+// The client sends as much of a body as the network takes while the handler reads nothing of it.
 TEST_P(http_client_gone, a_reset_is_heard_of_behind_a_body_that_fills_the_connection) {
   seen by;
   http::server_options limits;
@@ -371,7 +372,8 @@ TEST_P(http_client_gone, a_reset_is_heard_of_behind_a_body_that_fills_the_connec
   EXPECT_EQ(by.gone.load(), 1);
 }
 
-// A close comes behind the body: so the system has to take all of that, though nobody reads it.
+// The close comes behind the body. So the system has to take the whole body, though the handler
+// does not read it.
 TEST_P(http_client_gone, a_close_is_heard_of_behind_a_large_body_that_nobody_reads) {
   if (!threaded()) GTEST_SKIP() << "the simulated network holds little that is not read";
   const std::string head = "POST /unread HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n";
@@ -398,7 +400,7 @@ TEST_P(http_client_gone, a_close_is_heard_of_behind_a_large_body_that_nobody_rea
   }
 }
 
-// A handler may read its body, in pieces and with pauses, after it has asked for the token.
+// A handler may ask for the token first and then read its body, in pieces and with pauses.
 TEST_P(http_client_gone, a_body_is_read_while_the_client_is_watched) {
   std::atomic<int> gone{0};
   event first_piece, noticed;
@@ -435,8 +437,8 @@ TEST_P(http_client_gone, a_body_is_read_while_the_client_is_watched) {
   EXPECT_EQ(gone.load(), 1);
 }
 
-// A handler that waits for nothing may ask, too: the first request's handler has seen the end
-// before the second one's begins.
+// A plain handler may ask, too. The first request's handler has seen the end before the second
+// one's begins.
 TEST_P(http_client_gone, a_plain_handler_learns_whether_its_client_is_still_there) {
   seen by;
   std::string got;
@@ -453,7 +455,8 @@ TEST_P(http_client_gone, a_plain_handler_learns_whether_its_client_is_still_ther
   EXPECT_TRUE(got.ends_with("gone")) << got;
 }
 
-// One whose body came later than its head leaves nothing behind that waits for the client's end.
+// A request whose body came later than its head leaves no operation behind that waits for the
+// client's end.
 TEST_P(http_client_gone, nothing_waits_behind_a_plain_handler_that_asked) {
   seen by;
   std::uint64_t waiting_at_last = 0;
@@ -473,7 +476,7 @@ TEST_P(http_client_gone, nothing_waits_behind_a_plain_handler_that_asked) {
   EXPECT_LT(waiting_at_last, 10u);
 }
 
-// Over TLS a client says first that it sends no more, in bytes that nobody reads.
+// Over TLS a client first announces that it sends no more, in bytes that the handler does not read.
 TEST_P(http_client_gone, over_tls_a_goodbye_and_unread_bytes_hide_no_end) {
   static const authority root("the authority");
   static const identity own = root.issue();
@@ -504,7 +507,7 @@ TEST_P(http_client_gone, over_tls_a_goodbye_and_unread_bytes_hide_no_end) {
         if (!one.more.empty()) co_await peer.write_all(one.more);
         if (one.says_goodbye) {
           try {
-            co_await peer.shutdown().timeout(2ms);  // the server does not answer it
+            co_await peer.shutdown().timeout(2ms);  // the server does not answer the announced end
           } catch (const error&) {
           }
         }
@@ -520,7 +523,8 @@ TEST_P(http_client_gone, over_tls_a_goodbye_and_unread_bytes_hide_no_end) {
   }
 }
 
-// Over TLS the peer goes without a word, or with one; plainly the address is that of its socket.
+// Over TLS the client goes with or without an announcement. Without TLS the address is that of the
+// client's socket.
 TEST_P(http_client_gone, over_tls_and_where_the_request_came_from) {
   static const authority root("the authority");
   static const identity own = root.issue();

@@ -18,7 +18,7 @@ using http::router;
 
 class http_coroutines : public http_conformance {
  protected:
-  // The answer's body, for a request that comes in so many pieces.
+  // Returns the body of the answer to a request that is sent in this many pieces.
   std::string body_of(router routes, std::string asked, std::size_t pieces = 1) {
     std::string got;
     run(std::move(routes), [&](runtime&, http::server, endpoint at) -> task<> {
@@ -174,7 +174,7 @@ TEST_P(http_coroutines, what_talks_on_a_websocket_keeps_what_it_captured) {
   EXPECT_NE(got.find(text), std::string::npos) << got;
 }
 
-// Each way to fail with something of the request's memory.
+// Each way to fail with an exception that refers to the request's memory.
 TEST_P(http_coroutines, what_they_throw_of_the_memory_can_be_read_by_who_runs_the_program) {
   for (const std::string path : {"/plain", "/waits", "/stream", "/socket"}) {
     router routes;
@@ -216,7 +216,7 @@ TEST_P(http_coroutines, what_they_throw_of_the_memory_can_be_read_by_who_runs_th
   EXPECT_EQ(count_contexts().active, 0);
 }
 
-// The program ends while each of them waits for what never comes.
+// The program ends while each coroutine waits for an event that never comes.
 TEST_P(http_coroutines, each_may_be_stopped_in_flight) {
   for (const std::string path : {"/waits", "/body", "/stream", "/events", "/socket"}) {
     SCOPED_TRACE(path);
@@ -264,7 +264,7 @@ TEST_P(http_coroutines, each_may_be_stopped_in_flight) {
         in.spawn(web.serve(std::move(listener)));
         tcp_stream peer = co_await tcp_stream::connect(at);
         co_await peer.write_all(asked);
-        // the simulated network holds little that is not read
+        // The simulated network keeps little that is not read.
         future<std::string> reading = spawn(read_to_end(peer));
         co_await told.wait();
         in.stop();

@@ -64,12 +64,13 @@ TEST_P(http_draining, idle_connections_end_at_once) {
   EXPECT_LT(took, 3s);
 }
 
-// The system still has a part of it when the connection is idle, and loses that when the peer sends
-// to one that is closed.
+// When the connection is idle, the system still has a part of the answer. It would drop that part
+// if the peer sent to a connection that is closed.
 TEST_P(http_draining, an_answer_that_was_sent_arrives_though_the_peer_asks_again) {
   constexpr std::size_t bytes = 1'000'000;
-  for (const auto idle_for : {5ms, 2'000ms}) {                  // then it is parked
-    if (idle_for > 1s && GetParam().on.workers == 2) continue;  // once is enough
+  for (const auto idle_for : {5ms, 2'000ms}) {  // after 2 s the connection is parked
+    // One run of the long case is enough.
+    if (idle_for > 1s && GetParam().on.workers == 2) continue;
     router routes;
     routes.get("/", [] { return response::text(std::string(bytes, 'x')); });
     std::string got;
@@ -82,7 +83,7 @@ TEST_P(http_draining, an_answer_that_was_sent_arrives_though_the_peer_asks_again
       try {
         co_await peer.write_all("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
         co_await sleep_for(20ms);
-      } catch (const io_error&) {  // as it comes: what counts is what it has read
+      } catch (const io_error&) {  // any ending is right: what counts is what it has read
       }
       got = co_await read_to_end(peer);
     });
@@ -128,7 +129,7 @@ TEST_P(http_draining, the_deadline_ends_what_does_not_end) {
         got = co_await read_to_end(peer);
       },
       limits);
-  EXPECT_FALSE(got.ends_with("0\r\n\r\n"));  // the peer sees that something is missing
+  EXPECT_FALSE(got.ends_with("0\r\n\r\n"));  // the peer sees that the end is missing
 }
 
 TEST_P(http_draining, the_deadline_comes_though_a_handler_waits_for_something_else) {
@@ -196,7 +197,7 @@ TEST_P(http_draining, a_websocket_is_told_that_the_server_goes) {
     web.stop();
     got = co_await read_to_end(peer);
   });
-  EXPECT_EQ(got, std::string("\x88\x02\x03\xe9", 4));  // close, 1001
+  EXPECT_EQ(got, std::string("\x88\x02\x03\xe9", 4));  // a close frame with the code 1001
   EXPECT_EQ(code, 1001);
 }
 

@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 class http_ends : public http_conformance {
  protected:
-  // What comes for these bytes, and how the stream has ended.
+  // What the server sends for these bytes, and how the stream has ended.
   struct outcome {
     std::string got, end;
   };
@@ -84,7 +84,7 @@ router some_routes() {
   return routes;
 }
 
-// The end of the connection is that of the body.
+// The end of the connection is the end of the body.
 TEST_P(http_ends, of_what_fails_in_the_middle_are_not_declared) {
   router routes;
   routes.get("/", [] {
@@ -104,7 +104,7 @@ TEST_P(http_ends, are_declared_over_tls) {
   }
 }
 
-// Nothing but the length, or the missing chunk, tells who has no TLS.
+// Without TLS only the length, or the missing last chunk, shows that the answer was cut off.
 TEST_P(http_ends, of_a_file_that_is_shortened_come_before_its_length) {
   constexpr std::size_t bytes = 20'000'000;
   for (const bool secret : {false, true}) {
@@ -125,7 +125,7 @@ TEST_P(http_ends, of_a_file_that_is_shortened_come_before_its_length) {
 
 }  // namespace
 
-// No peer is to blame for it: who runs the server hears of it, over TLS or not.
+// The peer has no part in this failure, so run() reports it, over TLS or not.
 TEST_P(http_ends, a_file_that_cannot_be_read_is_a_failure_of_its_handler) {
   for (const bool secret : {false, true}) {
     router routes;

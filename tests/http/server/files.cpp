@@ -123,8 +123,8 @@ TEST_P(http_files, what_is_not_there_or_not_to_be_seen) {
   EXPECT_EQ(open_files(), before);
 }
 
-// The system looks a link that leads upwards up again when anything was renamed meanwhile, but only
-// if it is asked again.
+// If any file was renamed meanwhile, the system refuses to follow a link that leads upwards. It has
+// to be asked again.
 TEST_P(http_files, links_are_found_while_others_rename) {
   write("moving", "");
   std::filesystem::create_symlink("../a.txt", root_ / "www" / "sub" / "link");
@@ -229,7 +229,8 @@ TEST_P(http_files, what_has_changed_is_not_sent_to_who_wants_the_old_one) {
   EXPECT_EQ(status(with("If-Unmodified-Since: " + modified + "\r\n")), 200);
   EXPECT_EQ(status(with("If-Unmodified-Since: " + before + "\r\n")), 412);
   EXPECT_EQ(status(with("If-Unmodified-Since: some day\r\n")), 200);
-  // The tag counts, and both count before what would be answered 304 or 206.
+  // The tag counts more than the date, and both are checked before the conditions that lead to 304
+  // or 206.
   EXPECT_EQ(status(with("If-Match: " + tag + "\r\nIf-Unmodified-Since: " + before + "\r\n")), 200);
   EXPECT_EQ(status(with("If-Match: \"x\"\r\nIf-None-Match: " + tag + "\r\n")), 412);
   EXPECT_EQ(status(with("If-Match: " + tag + "\r\nIf-None-Match: " + tag + "\r\n")), 304);

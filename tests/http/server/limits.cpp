@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 class http_limits : public http_conformance {};
 
-// Of the simulated policy: long waits take no time.
+// Only under the simulated policy, where long waits take no time.
 class http_times : public http_conformance {};
 
 router some_routes() {
@@ -65,7 +65,7 @@ TEST_P(http_limits, of_a_body) {
   }
   EXPECT_EQ(status_in(answer_to(some_routes(), post("/own", 10), limits)), 200);
   EXPECT_EQ(status_in(answer_to(some_routes(), post("/own", 11), limits)), 413);
-  // Refused before it is sent: nobody says to go on.
+  // The body is refused before it is sent: no "100 Continue" asks for it.
   const std::string asks =
       "POST /body HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 1001\r\n\r\n";
   EXPECT_EQ(status_in(answer_to(some_routes(), asks, limits)), 413);
@@ -91,7 +91,7 @@ TEST_P(http_limits, of_the_extensions_of_chunks) {
   }
 }
 
-// Nothing of such a chunk is waited for, however much it is to be.
+// The server waits for no byte of a chunk that would be too large, however large it is announced.
 TEST_P(http_limits, of_a_body_are_held_against_what_a_chunk_announces) {
   server_options limits;
   limits.body_bytes = 1000;
@@ -109,14 +109,15 @@ TEST_P(http_limits, of_a_body_are_held_against_what_a_chunk_announces) {
                     .ends_with("hello"));
   }
   EXPECT_EQ(status_in(answer_to(some_routes(), "POST /own" + fields + "b\r\n", limits)), 413);
-  // Who has answered without it says nothing more.
+  // A handler that has answered without the body gives no second answer.
   router deaf;
   deaf.post("/", [](request&) -> task<response> { co_return response::text("no"); });
   const std::string got = answer_to(std::move(deaf), "POST /" + fields + "3e9\r\n", limits);
   EXPECT_TRUE(got.ends_with("no")) << got;
 }
 
-// Though each is told why, and waited for until it has read that.
+// Clients that are turned away take no place from others, although the server tells each of them
+// why and waits until it has read that.
 TEST_P(http_limits, who_is_turned_away_takes_no_place_from_others) {
   constexpr std::size_t many = 60;
   server_options limits;
@@ -135,13 +136,13 @@ TEST_P(http_limits, who_is_turned_away_takes_no_place_from_others) {
           EXPECT_TRUE(got.starts_with("HTTP/1.1 503")) << got;
           others.push_back(std::move(one));
         }
-        co_await sleep_for(50ms);  // a second, if all were waited for
+        co_await sleep_for(50ms);  // it would take a second if the server waited for all of them
         EXPECT_LT(web.connections(), many / 2);
       },
       limits);
 }
 
-// It waits for room then, and its task ends nevertheless.
+// The server is full and waits for a connection to end. Its task can be cancelled nevertheless.
 TEST_P(http_limits, a_server_that_is_full_can_be_given_up) {
   server_options limits;
   limits.connections = 1;
@@ -242,7 +243,8 @@ TEST_P(http_limits, of_connections_the_idle_ones_make_room) {
           co_await sleep_for(2ms);
         }
         got = co_await exchange(at, get_last);
-        first = co_await read_to_end(held[0]);  // it has been idle for the longest time
+        // This connection has been idle for the longest time.
+        first = co_await read_to_end(held[0]);
         co_await held[2].write_all("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
         got += co_await read_until(held[2], "hello");
       },
@@ -284,9 +286,9 @@ TEST_P(http_limits, of_connections_that_are_busy_others_wait) {
 }
 
 TEST_P(http_limits, of_memory_the_idle_ones_make_room) {
-  http::set_sharing_from(http::sharing_from_default);  // else those that are idle have none
+  http::set_sharing_from(http::sharing_from_default);  // otherwise idle connections have no buffer
   server_options limits;
-  limits.buffer_bytes = 20'000;  // of some four connections
+  limits.buffer_bytes = 20'000;  // the buffers of about four connections
   int heard = 0;
   std::size_t most = 0;
   run(
@@ -296,7 +298,7 @@ TEST_P(http_limits, of_memory_the_idle_ones_make_room) {
         for (int i = 0; i < 20; ++i) {
           held.push_back(co_await tcp_stream::connect(at));
           std::string answer;
-          // so soon after each other that the connection is not parked
+          // The requests come so soon after each other that the connection is not parked.
           for (int request = 0; request < 8; ++request) {
             co_await held.back().write_all("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
             answer = co_await read_until(held.back(), "hello");
@@ -327,7 +329,7 @@ struct timed {
   std::chrono::nanoseconds after{};
 };
 
-// What comes when these parts are sent, so long after each other, and when the connection ends.
+// Sends the parts with this time between them, and notes the answer and when the connection ends.
 task<> send_slowly(endpoint at, std::vector<std::string> parts, std::chrono::nanoseconds between,
                    timed* to) {
   tcp_stream peer = co_await tcp_stream::connect(at);
@@ -368,7 +370,7 @@ void expect_about(std::chrono::nanoseconds got, std::chrono::nanoseconds wanted)
 }
 
 TEST_P(http_times, a_head_in_time_and_too_late) {
-  // 66 bytes, one after the other.
+  // Sends 66 bytes one by one.
   const std::vector<std::string> slow =
       bytes_of("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nX: 0123456789012\r\n\r\n");
   EXPECT_EQ(status_in(send_to(options(), slow, 150ms).answer), 200);
@@ -399,7 +401,7 @@ TEST_P(http_times, a_body_at_least_as_fast_as_must_be_and_slower) {
   EXPECT_EQ(status_in(send_to(options(), body(510, 60), 1s).answer), 200);
   const timed slow = send_to(options(), body(100, 60), 1s);
   EXPECT_EQ(status_in(slow.answer), 408);
-  EXPECT_GE(slow.after, 5s);  // the grace
+  EXPECT_GE(slow.after, 5s);  // at least the grace time
   EXPECT_LE(slow.after, 12s);
   server_options any;
   any.body_rate = 0;
@@ -422,7 +424,7 @@ TEST_P(http_times, a_peer_that_takes_nothing_is_given_up) {
   expect_about(after, 20s);
 }
 
-// In one of the simulation's seeds few bytes are on their way at a time.
+// In one of the simulation's seeds the network carries few bytes at a time.
 TEST_P(http_times, a_peer_that_takes_little_is_not) {
   const scratch folder;
   const std::string path = folder.put("large", std::string(300'000, 'x'));

@@ -108,7 +108,8 @@ TEST_P(http_memory, what_a_failure_refers_to_stays_until_it_was_delivered) {
   }
 }
 
-// Whoever can make a handler throw could fill the memory of a server that nobody stops.
+// A client that can make a handler throw could otherwise fill the memory of a server that is never
+// stopped.
 TEST_P(http_memory, handlers_that_throw_again_and_again_keep_it_flat) {
   runtime_options chosen = options();
   chosen.failures_kept = 20;

@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 class http_overload : public testing::TestWithParam<io_backend> {};
 
-// Its descriptor is made beforehand, so that it is the server who has none left.
+// The client's descriptor is made beforehand, so that only the server runs out of them.
 class plain_client {
  public:
   plain_client() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -49,7 +49,7 @@ class plain_client {
   int fd_;
 };
 
-// No descriptor from that number on.
+// No descriptor may get this number or a higher one.
 class scoped_limit {
  public:
   explicit scoped_limit(rlim_t most) {
@@ -96,7 +96,7 @@ TEST_P(http_overload, without_descriptors_idle_connections_make_room_and_busy_on
     std::chrono::microseconds used{};
     std::thread asking([&, open = rt.hold()] {
       {
-        const plain_client first;  // what else the runtime opens is open now
+        const plain_client first;  // from here on everything else that the runtime opens is open
         first.send(at, quick);
         static_cast<void>(first.hears("hello"));
       }
@@ -113,7 +113,8 @@ TEST_P(http_overload, without_descriptors_idle_connections_make_room_and_busy_on
         for (const plain_client& one : busy) one.send(at, slow);
         while (web.connections() < room) std::this_thread::yield();
         const auto cpu = cpu_time();
-        std::this_thread::sleep_for(300ms);  // sleeps: that it is quiet meanwhile is the test
+        // sleeps: the test is that the server is quiet meanwhile
+        std::this_thread::sleep_for(300ms);
         used = cpu_time() - cpu;
         door.set();
         for (const plain_client& one : busy) {

@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 class http_parking : public http_conformance {};
 
-// Of the simulated policy: long waits take no time.
+// Only under the simulated policy, where long waits take no time.
 class http_parking_times : public http_conformance {};
 
 router some_routes() {
@@ -32,7 +32,7 @@ task<bool> ask(tcp_stream& peer) {
   co_return answer.ends_with("hello");
 }
 
-// As many connections as that, each of which has had so many answers.
+// Makes this many connections, each of which gets this many answers.
 task<std::vector<tcp_stream>> connect_and_ask(endpoint at, int connections, int requests) {
   std::vector<tcp_stream> held;
   for (int i = 0; i < connections; ++i) {
@@ -47,7 +47,7 @@ task<std::vector<tcp_stream>> connect_and_ask(endpoint at, int connections, int 
 
 server_options little_memory() {
   server_options limits;
-  limits.buffer_bytes = 20'000;  // of some four connections
+  limits.buffer_bytes = 20'000;  // the buffers of about four connections
   return limits;
 }
 
@@ -59,7 +59,8 @@ TEST_P(http_parking, of_idle_connections_takes_no_buffers_and_they_go_on) {
       [&](runtime&, http::server web, endpoint at) -> task<> {
         auto held = co_await connect_and_ask(at, 20, 1);
         most = web.connections();
-        for (int round = 0; round < 3; ++round) {  // more would make them busy ones
+        // After more rounds they would be busy connections.
+        for (int round = 0; round < 3; ++round) {
           for (tcp_stream& one : held) {
             const bool well = co_await ask(one);
             heard += well ? 1 : 0;

@@ -201,7 +201,7 @@ TEST_P(http_requests, a_body_that_is_waited_for_is_asked_for) {
       co_await peer.write_all("hi");
       got += undated(co_await read_to_end(peer));
     }
-    // Nobody wants it: then it is not asked for.
+    // The handler does not want the body: then the server does not ask for it.
     got += undated(co_await exchange(
         at,
         "POST /unread HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n"));
@@ -230,7 +230,7 @@ TEST_P(http_requests, the_old_version) {
 TEST_P(http_requests, what_is_malformed_is_refused_and_ends_the_connection) {
   EXPECT_EQ(answer_to(some_routes(), get("/") + "GET / HTTP/1.1\r\n\r\n" + get("/")),
             ok("hello") + plainly("400 Bad Request", "Bad Request", last));
-  // Also behind one that was answered by a coroutine.
+  // The same behind a request that a coroutine answered.
   EXPECT_EQ(answer_to(some_routes(), get("/slow") + "GET / HTTP/1.1\r\n\r\n" + get("/")),
             ok("slow") + plainly("400 Bad Request", "Bad Request", last));
   EXPECT_EQ(answer_to(some_routes(), "GET / HTTP/2.0\r\n\r\n"),
@@ -284,7 +284,7 @@ TEST_P(http_requests, a_stream_that_throws_is_cut_short) {
   };
   rt.spawn(serve_while(rt, http::server(std::move(routes)), talk));
   EXPECT_THROW(rt.run(), std::runtime_error);
-  EXPECT_TRUE(got.ends_with("5\r\nbegun\r\n")) << got;  // without its end
+  EXPECT_TRUE(got.ends_with("5\r\nbegun\r\n")) << got;  // without the last chunk
 }
 
 TEST_P(http_requests, a_peer_that_goes_is_no_failure) {
@@ -402,7 +402,7 @@ TEST_P(http_requests, answers_that_have_no_body_have_none) {
   EXPECT_TRUE(got.ends_with("next"));
 }
 
-// The peer would take the end of the body for the rest of a piece.
+// Otherwise the peer would take the end of the body for the rest of the piece.
 TEST_P(http_requests, a_piece_that_is_given_up_in_the_middle_is_the_end) {
   constexpr std::size_t bytes = 30'000'000;
   event over;
@@ -433,7 +433,7 @@ TEST_P(http_requests, a_piece_that_is_given_up_in_the_middle_is_the_end) {
       << got.substr(got.size() - std::min<std::size_t>(got.size(), 20));
 }
 
-// What comes as a read is given up is the next one's.
+// Bytes that come while a read is given up belong to the next read.
 TEST_P(http_requests, a_read_that_is_given_up_loses_nothing) {
   router routes;
   routes.post("/", [](request& asked) -> task<response> {
@@ -454,7 +454,7 @@ TEST_P(http_requests, a_read_that_is_given_up_loses_nothing) {
   std::string got, asked_for_it;
   run(std::move(routes), [&](runtime&, http::server, endpoint at) -> task<> {
     got = co_await exchange(at, "POST /" + fields + chunks);
-    // It waits to be asked for the body.
+    // The client waits until the server asks for the body.
     tcp_stream peer = co_await tcp_stream::connect(at);
     co_await peer.write_all("POST /" + fields +
                             "Expect: 100-continue\r\nContent-Length: 5\r\n\r\n");
@@ -470,7 +470,7 @@ TEST_P(http_requests, a_read_that_is_given_up_loses_nothing) {
   EXPECT_TRUE(asked_for_it.ends_with("\r\n\r\nhello")) << asked_for_it;
 }
 
-// A peer may send a body when it has that answer.
+// A peer may send a request's body only after it has the answer to the request before.
 TEST_P(http_requests, an_answer_does_not_wait_for_the_next_ones_body) {
   router routes;
   routes.get("/", [] { return response::text("first"); });
@@ -488,7 +488,7 @@ TEST_P(http_requests, an_answer_does_not_wait_for_the_next_ones_body) {
   EXPECT_TRUE(got.ends_with("\r\n\r\nsecond")) << got;
 }
 
-// Each piece goes whole, as a chunk of its own.
+// Each piece is sent whole, as a chunk of its own.
 TEST_P(http_requests, branches_may_write_side_by_side) {
   const std::size_t bytes = GetParam().on.policy == policy::simulated ? 300'000 : 12'000'000;
   router routes;

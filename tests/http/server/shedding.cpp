@@ -28,7 +28,8 @@ task<bool> is_answered(tls_stream& peer) {
   co_return true;
 }
 
-// It has just come: to its server it is like a peer that has sent nothing yet.
+// A connection in its handshake is new. To its server it looks like a peer that has not sent
+// anything yet.
 TEST_P(http_shedding, who_has_just_begun_a_handshake_stays_and_who_is_idle_goes) {
   static const authority root("the authority");
   static const identity own = root.issue();
@@ -48,15 +49,15 @@ TEST_P(http_shedding, who_has_just_begun_a_handshake_stays_and_who_is_idle_goes)
     co_await idle.handshake();
     const bool heard = co_await is_answered(idle);
     EXPECT_TRUE(heard);
-    // sleeps: who has been there for a second without a request may go as well, and so might who
-    // has no time of its own
+    // sleeps: a connection without a request may be ended after a second; if the server had noted
+    // no time for the new one, that would now seem older
     co_await sleep_for(1100ms);
     tls_stream fresh = tls_stream::client(client, co_await tcp_stream::connect(at), "good.test");
     while (web.connections() < 2) co_await sleep_for(1ms);
-    co_await sleep_for(10ms);  // sleeps: until its connection waits for it
-    // The last place: now that the server is full, one has to go.
+    co_await sleep_for(10ms);  // sleeps: until the connection's task waits for the handshake
+    // This connection takes the last place: the server is full, and one connection has to go.
     tcp_stream last = co_await tcp_stream::connect(at);
-    co_await sleep_for(100ms);  // sleeps: until it has gone
+    co_await sleep_for(100ms);  // sleeps: until that one has gone
     EXPECT_EQ(web.connections(), 2u);
     bool heard_too = false;
     try {

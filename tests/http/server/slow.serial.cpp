@@ -22,7 +22,7 @@ namespace {
 using http::response;
 using http::router;
 
-// In a thread of its own, until it goes.
+// A server in a thread of its own, for as long as the object exists.
 class serving {
  public:
   explicit serving(io_backend by) {
@@ -83,7 +83,7 @@ class plain_socket {
   ~plain_socket() {
     if (fd_ >= 0) ::close(fd_);
   }
-  // What becomes of it is not asked for: a server may have had enough.
+  // Ignores the result: a server may have closed the connection.
   void send(std::string_view bytes) const {
     static_cast<void>(::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
   }
@@ -106,7 +106,8 @@ class plain_socket {
   int fd_;
 };
 
-// The 99th percentile of what a healthy client waits for an answer; it connects anew now and then.
+// Returns the 99th percentile of the time that a healthy client waits for an answer. The client
+// connects anew from time to time.
 nanoseconds p99_of(const endpoint& at, int requests) {
   std::vector<nanoseconds> each;
   int errors = 0;
@@ -124,7 +125,8 @@ nanoseconds p99_of(const endpoint& at, int requests) {
   return each[each.size() * 99 / 100];
 }
 
-// Heads and bodies that come byte by byte, and answers that are taken so: a third each.
+// A third of the clients send a head, a third send a body byte by byte, and a third read their
+// answers byte by byte.
 class slow_clients {
  public:
   slow_clients(const endpoint& at, int count) {
@@ -143,14 +145,14 @@ class slow_clients {
           all_[next].send("x");
         }
         const timespec pause{0, 500'000};
-        ::nanosleep(&pause, nullptr);  // sleeps: they are slow
+        ::nanosleep(&pause, nullptr);  // sleeps: these clients are slow
       }
     });
   }
 
  private:
   std::vector<plain_socket> all_;
-  std::jthread thread_;  // goes first
+  std::jthread thread_;  // is destroyed first
 };
 
 class http_slow : public testing::TestWithParam<io_backend> {
@@ -167,7 +169,7 @@ class http_slow : public testing::TestWithParam<io_backend> {
   }
 };
 
-// Noise makes waits longer, never shorter: one good attempt shows it.
+// Noise makes waits longer, never shorter: one good attempt is enough.
 constexpr int tries_max = 8;
 constexpr auto unnoticed = std::chrono::microseconds(200);
 
@@ -187,7 +189,7 @@ TEST_P(http_slow, healthy_clients_hardly_notice_slow_ones) {
   EXPECT_TRUE(held);
 }
 
-// The well-known tool, in each of its modes.
+// The well-known tool slowhttptest, in each of its modes.
 TEST_P(http_slow, healthy_clients_hardly_notice_slowhttptest) {
   if (!is_deep()) GTEST_SKIP() << "takes a minute: ./test --deep";
   if (::access("/usr/bin/slowhttptest", X_OK) != 0) GTEST_SKIP() << "slowhttptest is not here";

@@ -1,4 +1,5 @@
-// Two reads of the same thing at once are an error of the program. They harm nothing else.
+// Two reads of the same body or WebSocket at once are an error of the program. They harm nothing
+// else.
 #include "support/http.hpp"
 #include "troupe/http/websocket.hpp"
 
@@ -81,7 +82,7 @@ TEST_P(http_two_at_once, receives_of_a_websocket) {
         "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n");
     task<std::string> head = read_until(peer, "\r\n\r\n");
     static_cast<void>(co_await std::move(head));
-    // Masked by nothing: a, then b.
+    // The messages a and b, masked with zeros.
     co_await peer.write_all(std::string("\x81\x81\0\0\0\0a", 7));
     co_await peer.write_all(std::string("\x81\x81\0\0\0\0b", 7));
     task<std::string> reading = read_until(peer, " b");

@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 class http_websocket : public http_conformance {
  protected:
-  // The server echoes; what it sends for these frames, and how the connection was closed.
+  // What the echoing server sends for these frames, and how the connection was closed.
   struct outcome {
     std::string sent;
     int code = 0;
@@ -67,8 +67,8 @@ TEST_P(http_websocket, requests_that_ask_otherwise) {
   EXPECT_EQ(asked("Upgrade: WebSocket", "Upgrade: h2c"), "426");
   EXPECT_EQ(asked("Version: 13", "Version: 12"), "426");
   EXPECT_EQ(asked(", Upgrade", ""), "426");
-  // Who wants the connection to be closed gets it closed, when the WebSocket ends. And lists may be
-  // spread over several fields.
+  // A client that asks for the connection to be closed gets it closed when the WebSocket ends.
+  // Lists may be spread over several fields.
   EXPECT_EQ(asked("Upgrade: WebSocket", "Upgrade: websocket"), "101");
   EXPECT_EQ(asked("Upgrade: WebSocket", "Upgrade: h2c\r\nUpgrade: foo, WebSocket"), "101");
   EXPECT_EQ(asked(", Upgrade", "\r\nConnection: foo, upgrade"), "101");
@@ -81,7 +81,7 @@ TEST_P(http_websocket, requests_that_ask_otherwise) {
   EXPECT_EQ(asked(key, key + "Sec-WebSocket-Version: 13\r\n"), "400");
 }
 
-// The field Upgrade needs the word in Connection (RFC 7230, 6.7).
+// The field Upgrade needs the word `upgrade` in the field Connection (RFC 7230, 6.7).
 TEST_P(http_websocket, who_has_to_upgrade_is_told_so) {
   router routes;
   routes.get("/",
@@ -208,8 +208,8 @@ TEST_P(http_websocket, one_that_fails_says_so_and_is_a_failure) {
   EXPECT_TRUE(got.ends_with(plain(0x81, "x") + closing(1011))) << got;
 }
 
-// Of a branch that sends while another one hears of the close: the peer's, a breach of its, or the
-// server's stop.
+// One branch sends while another one sees the close: by the peer, by the peer's breach of the
+// protocol, or by the server's stop.
 TEST_P(http_websocket, who_sends_behind_a_close_of_others_has_not_failed) {
   for (const std::string& last : {bye, masked(0xF1, ""), std::string()}) {
     router routes;
@@ -267,7 +267,7 @@ TEST_P(http_websocket, who_sends_behind_a_close_of_its_own_has_failed) {
   EXPECT_THROW(rt.run(), io_error);
 }
 
-// Whatever lies between two bytes of the peer's, a receive() is given up there.
+// A receive() is given up between any two bytes of the peer's.
 TEST_P(http_websocket, a_receive_that_is_given_up_loses_nothing) {
   const std::string frames = masked(0x01, "frag") + masked(0x89, "ping one") + masked(0x00, "men") +
                              masked(0x80, "ts") + masked(0x82, std::string(130, 'x')) +
@@ -310,8 +310,8 @@ TEST_P(http_websocket, a_receive_that_is_given_up_loses_nothing) {
   EXPECT_GT(given_up, 10);
 }
 
-// One that is there as its receive() is given up is the next one's, and so is a breach: the peer is
-// told.
+// A message that has come when its receive() is given up belongs to the next receive(). A breach of
+// the protocol is not lost, either: the peer is told.
 TEST_P(http_websocket, what_comes_as_a_receive_is_given_up_is_not_lost) {
   std::vector<std::string> got;
   int code = 0;
@@ -342,7 +342,7 @@ TEST_P(http_websocket, what_comes_as_a_receive_is_given_up_is_not_lost) {
   EXPECT_TRUE(sent.ends_with("\r\n\r\n" + closing(1002)));
 }
 
-// Its function does not receive again.
+// The function does not receive again.
 TEST_P(http_websocket, a_breach_is_told_though_the_receive_was_given_up) {
   router routes;
   routes.get("/", [] {
@@ -366,7 +366,7 @@ TEST_P(http_websocket, a_breach_is_told_though_the_receive_was_given_up) {
   EXPECT_TRUE(sent.ends_with("\r\n\r\n" + closing(1002)));
 }
 
-// The peer would take what comes behind for the rest of it.
+// Otherwise the peer would take the next message for the rest of the one before.
 TEST_P(http_websocket, behind_a_message_that_was_given_up_in_the_middle_nothing_is_sent) {
   constexpr std::size_t bytes = 30'000'000;
   bool refused = false;
@@ -404,7 +404,7 @@ TEST_P(http_websocket, behind_a_message_that_was_given_up_in_the_middle_nothing_
   EXPECT_EQ(sent.find_first_not_of('x', 10), std::string::npos);
 }
 
-// As long as it takes some.
+// The peer may be slow as long as it takes some bytes.
 TEST_P(http_websocket, a_peer_that_is_slow_gets_a_large_message_whole) {
   constexpr std::size_t bytes = 16'000'000, a_step = 256 * 1024;
   http::server_options limits;
@@ -462,7 +462,8 @@ TEST_P(http_websocket, a_silent_peer_is_asked_and_then_given_up) {
   EXPECT_EQ(got.code, 1006);
 }
 
-// Also by who waits for something else as well, and so receives in short naps.
+// This holds, too, for a task that also waits for something else, and so receives in short
+// attempts.
 TEST_P(http_websocket, a_silent_peer_is_given_up_by_who_polls) {
   http::websocket_options limits;
   limits.ping_after = 60ms;
@@ -494,15 +495,15 @@ TEST_P(http_websocket, a_silent_peer_is_given_up_by_who_polls) {
   EXPECT_GT(given_up, 5);
 }
 
-// What a peer has begun comes at the pace of a body, or the connection ends: however it is begun,
-// and whatever comes beside it.
+// A message that a peer has begun must come at the pace of a body, or the connection ends. It makes
+// no difference how it is begun, or what comes in between.
 TEST_P(http_websocket, an_unfinished_message_does_not_wait_without_end) {
   http::server_options limits;
   limits.body_grace = 20ms;
   limits.body_rate = 100'000;
   const std::string whole = masked(0x82, std::string(1000, 'x'));
   struct way {
-    std::string begun, more;  // `more` comes again and again
+    std::string begun, more;  // `more` is sent again and again
   };
   for (const way& one :
        {way{"\x82", ""}, way{whole.substr(0, 3), ""}, way{whole.substr(0, 500), ""},
@@ -543,7 +544,7 @@ TEST_P(http_websocket, an_unfinished_message_does_not_wait_without_end) {
                 co_await peer.write_all(one.more);
                 co_await sleep_for(1ms);
               }
-            } catch (const io_error&) {  // the server has had enough
+            } catch (const io_error&) {  // the server has closed the connection
             }
             sent = co_await std::move(reading);
           },
@@ -555,7 +556,7 @@ TEST_P(http_websocket, an_unfinished_message_does_not_wait_without_end) {
   }
 }
 
-// Between messages a peer may be silent, and messages that are whole may be as small as they like.
+// Between messages a peer may be silent, and whole messages may be as small as they like.
 TEST_P(http_websocket, whole_messages_may_come_as_seldom_as_they_like) {
   http::server_options limits;
   limits.body_grace = 5ms;
@@ -585,8 +586,8 @@ TEST_P(http_websocket, whole_messages_may_come_as_seldom_as_they_like) {
   EXPECT_EQ(code, 1000);
 }
 
-// A message that comes in parts in good time is taken whole; without a rate it may take as long as
-// it likes.
+// A message in parts that come in time is taken whole. Without a rate it may take as long as it
+// likes.
 TEST_P(http_websocket, a_message_in_parts_is_taken_whole) {
   for (const bool without_rate : {false, true}) {
     http::server_options limits;

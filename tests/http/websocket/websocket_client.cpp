@@ -26,7 +26,7 @@ std::vector<std::string> texts() {
     for (std::size_t i = 0; i < bytes; ++i)
       one[i] = i < 40 || random() % 4 == 0 ? static_cast<char>('a' + random() % 26) : one[i - 37];
     all.push_back(one);
-    all.push_back(std::move(one));  // once more, for the context
+    all.push_back(std::move(one));  // a second time, so that the compression context matters
   }
   return all;
 }
@@ -103,7 +103,8 @@ TEST_P(http_websocket_client, both_sides_see_the_subprotocol) {
   websocket_options speaks;
   speaks.subprotocols = {"b", "c"};
   router routes;
-  std::string chosen, seen;  // by the server, and by the client
+  // The subprotocol that the server chose, and the one that the client saw.
+  std::string chosen, seen;
   routes.get("/", [&] {
     return response::websocket(
         [&](http::websocket& peer) -> task<> {
@@ -187,7 +188,7 @@ TEST_P(http_websocket_client, fields_of_the_request_arrive_and_other_answers_are
   });
 }
 
-// Branches of the client send, and one of them is given up.
+// Several branches of the client send, and one of them is given up.
 TEST_P(http_websocket_client, several_branches_send_and_hear) {
   router routes;
   routes.get("/", [] { return response::websocket(echo_messages); });
@@ -218,10 +219,10 @@ TEST_P(http_websocket_client, several_branches_send_and_hear) {
 
 TROUPE_HTTP_TEST_EACH(http_websocket_client);
 
-// Servers that say what they are told to.
+// Servers that send what the test tells them to.
 class http_websocket_client_failures : public client_conformance {
  protected:
-  // The answer to a request, `lines` of its own, and the frames behind it.
+  // The answer to a request, with further `lines` in its head, and the frames behind it.
   static std::string accepting(const std::string& request, const std::string& lines,
                                const std::string& frames = "") {
     const std::size_t at = request.find("Sec-WebSocket-Key: ") + 19;
@@ -372,7 +373,7 @@ TEST_P(http_websocket_client_failures, breaches_of_the_protocol_by_a_server) {
       std::string heard;
       try {
         while (const auto came = co_await peer->receive()) heard += std::string(came->data) + ";";
-      } catch (const io_error&) {  // it has gone before it was told
+      } catch (const io_error&) {  // the connection ended before the client could be told
       }
       EXPECT_EQ(heard, breaches[i].heard) << breaches[i].what;
       EXPECT_EQ(peer->close_code(), breaches[i].code) << breaches[i].what;
@@ -380,7 +381,7 @@ TEST_P(http_websocket_client_failures, breaches_of_the_protocol_by_a_server) {
   });
 }
 
-// A window of 8 bits zlib has not: the messages go as they are.
+// zlib has no window of 8 bits, so the messages are sent without compression.
 TEST_P(http_websocket_client_failures,
        a_client_that_is_told_to_use_a_window_of_8_bits_sends_its_messages_as_they_are) {
   const auto says = [](const std::string& request) -> scripted_answer {

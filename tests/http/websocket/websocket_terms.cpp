@@ -40,7 +40,7 @@ class http_websocket_terms : public http_conformance {
     made.get("/", [options] { return response::websocket(echo_messages, options); });
     return made;
   }
-  // The head of the answer, and what follows it.
+  // Returns the head of the answer, and what follows it.
   std::pair<std::string, std::string> ask(const std::string& lines,
                                           const websocket_options& options,
                                           const std::string& frames = bye) {
@@ -48,7 +48,8 @@ class http_websocket_terms : public http_conformance {
     const std::size_t end = all.find("\r\n\r\n");
     return {all.substr(0, end + 2), all.substr(end + 4)};
   }
-  // The value of that field; "" when there is none. The status in front when it is not 101.
+  // Returns the value of this field, or "" if there is none. If the status is not 101, returns the
+  // status.
   std::string answered(const std::string& lines, const websocket_options& options,
                        const std::string& name) {
     const std::string head = ask(lines, options, bye).first;
@@ -65,7 +66,7 @@ class http_websocket_terms : public http_conformance {
     return answered("Sec-WebSocket-Extensions: " + offer + "\r\n", options,
                     "Sec-WebSocket-Extensions");
   }
-  // Frames of a client that has agreed on permessage-deflate; what comes back.
+  // Sends frames of a client that has agreed on permessage-deflate, and returns what comes back.
   std::string converse(const std::string& frames, const websocket_options& options,
                        const std::string& more = "") {
     const auto [head, sent] =
@@ -83,7 +84,7 @@ TEST_P(http_websocket_terms, the_server_chooses_the_subprotocol_that_it_prefers)
       protocol("Sec-WebSocket-Protocol: chat.v3\r\nsec-websocket-protocol:  chat.v1 \r\n", options),
       "chat.v1");
   EXPECT_EQ(protocol("Sec-WebSocket-Protocol: ,chat.v1,,\r\n", options),
-            "chat.v1");  // RFC 2616 lets elements be empty
+            "chat.v1");  // RFC 2616 allows empty elements
   EXPECT_EQ(protocol("Sec-WebSocket-Protocol: CHAT.v1\r\n", options), "");
   EXPECT_EQ(protocol("", options), "");
   EXPECT_EQ(protocol("Sec-WebSocket-Protocol: chat.v1\r\n", {}), "");
@@ -125,7 +126,7 @@ TEST_P(http_websocket_terms, malformed_lists_are_refused) {
   }
 }
 
-// A list of which no element says anything is one that is not there (RFC 7230, 7).
+// A list whose elements are all empty counts as no list (RFC 7230, 7).
 TEST_P(http_websocket_terms, empty_lists_are_no_lists) {
   websocket_options options = with_deflate();
   options.subprotocols = {"chat"};
@@ -185,7 +186,7 @@ TEST_P(http_websocket_terms, offers_of_compression) {
        "permessage-deflate; server_no_context_takeover"},
       {"permessage-deflate; client_no_context_takeover",
        "permessage-deflate; client_no_context_takeover"},
-      // What RFC 7692 does not allow is declined, and the next one looked at.
+      // An offer that RFC 7692 does not allow is declined, and the next offer is looked at.
       {"permessage-deflate; server_max_window_bits", ""},
       {"permessage-deflate; server_max_window_bits=8", ""},
       {"permessage-deflate; server_max_window_bits=16", ""},
@@ -217,7 +218,7 @@ TEST_P(http_websocket_terms, offers_of_compression) {
       both + "; server_max_window_bits=10; client_max_window_bits=9");
 }
 
-// RFC 7692, 7.2.3.
+// The examples of RFC 7692, 7.2.3.
 TEST_P(http_websocket_terms, the_examples_of_the_standard) {
   const std::string hello = "\xf2\x48\xcd\xc9\xc9\x07\x00"s, again = "\xf2\x00\x11\x00\x00"s;
   const std::string first = plain(0xC1, hello), next = plain(0xC1, again);
@@ -235,12 +236,13 @@ TEST_P(http_websocket_terms, the_examples_of_the_standard) {
   EXPECT_EQ(converse(masked(0xC1, "\xf2\x48\x05\x00\x00\x00\xff\xff\xca\xc9\xc9\x07\x00"s) + bye,
                      with_deflate()),
             first + closing(1000));
-  // An empty message, which is sent as it is; and the empty last fragment of another one.
+  // An empty message, which the server sends without compression, and the empty last fragment of
+  // another message.
   EXPECT_EQ(converse(masked(0xC1, "\x00"s) + bye, with_deflate()), plain(0x81, "") + closing(1000));
   EXPECT_EQ(converse(masked(0x41, hello + "\x00\x00\xff\xff"s) + masked(0x80, "\x00"s) + bye,
                      with_deflate()),
             first + closing(1000));
-  // Without context both are sent alike.
+  // Without context takeover both messages are sent in the same form.
   EXPECT_EQ(converse(masked(0xC1, hello) + masked(0xC1, again) + bye, with_deflate(),
                      "; server_no_context_takeover"),
             plain(0x81, "Hello") + plain(0x81, "Hello") + closing(1000));
@@ -301,18 +303,18 @@ TEST_P(http_websocket_terms, breaches_of_the_extension) {
   };
   for (const breach& one : breaches)
     EXPECT_EQ(converse(one.frames + bye, with_deflate()), closing(one.code)) << one.what;
-  // A letter in two fragments is one.
+  // A letter that is split over two fragments is valid.
   const std::string letter =
       masked(0x41, "\x00\x01\x00\xfe\xff\xc3"s) + masked(0x80, "\x00\x01\x00\xfe\xff\xa4\x00"s);
   EXPECT_EQ(converse(letter + bye, with_deflate()).substr(0, 1), "\xc1");
-  // Not agreed on.
+  // Compression was not agreed on.
   EXPECT_EQ(ask("", with_deflate(), masked(0xC1, hello) + bye).second, closing(1002));
   EXPECT_EQ(
       ask("Sec-WebSocket-Extensions: permessage-deflate\r\n", {}, masked(0xC1, hello) + bye).second,
       closing(1002));
 }
 
-// By zlib alone.
+// Compresses a text by zlib alone.
 std::string deflated(const std::string& text, int bits = 15) {
   z_stream made{};
   deflateInit2(&made, 9, Z_DEFLATED, -bits, 9, Z_DEFAULT_STRATEGY);
@@ -342,7 +344,7 @@ TEST_P(http_websocket_terms, the_limit_counts_what_is_inflated) {
   EXPECT_EQ(
       converse(masked(0x42, bomb.substr(0, 50)) + masked(0x80, bomb.substr(50)) + bye, options),
       closing(1009));
-  // Blocks without bytes, in one frame and without end in many.
+  // Blocks without bytes: many in one frame, and then in a long row of frames.
   EXPECT_EQ(converse(masked(0xC2, std::string(30'000, '\0')) + bye, options), closing(1009));
   std::string many = masked(0x42, "\x00\x00\x00\xff\xff"s);
   for (int i = 0; i < 5'000; ++i) many += masked(0x00, "\x00\x00\x00\xff\xff"s);
@@ -359,7 +361,7 @@ TEST_P(http_websocket_terms, a_client_with_the_smallest_window_is_understood) {
   EXPECT_EQ(sent.substr(sent.size() - 4), closing(1000));
 }
 
-// Takes what is sent when the gate is open, or refuses it.
+// Accepts what is sent when the gate is open, or refuses it.
 struct gated final : http::transport {
   task<std::size_t> receive(std::span<char>, std::chrono::nanoseconds) override { co_return 0; }
   task<> send(std::string_view) override { co_return; }
@@ -374,8 +376,8 @@ struct gated final : http::transport {
   std::string sent;
 };
 
-// Neither a send that is given up while it waits for its turn, nor one that failed before a byte of
-// it was sent: no later message refers to it.
+// The test gives up one send while it waits for its turn, and lets another one fail before a byte
+// is sent. No later message may refer to either of them.
 TEST_P(http_websocket_terms, what_was_not_sent_is_part_of_no_context) {
   runtime rt(options());
   const auto whole = []() -> task<> {
