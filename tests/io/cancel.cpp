@@ -73,8 +73,8 @@ TEST_P(io_cancel, a_weak_listener_does_not_keep_the_program_alive) {
   rt.run();
 }
 
-// Whoever accepts is stopped or times out just as a connection comes: it is given or closed, never
-// lost.
+// An accept is stopped or times out just as a connection comes: the connection is given to the task
+// or closed, and never lost.
 TEST_P(io_cancel, no_descriptor_is_lost_when_a_timeout_meets_a_connection) {
   const int before = open_files();
   {
@@ -109,8 +109,8 @@ TEST_P(io_cancel, no_descriptor_is_lost_when_a_timeout_meets_a_connection) {
   EXPECT_EQ(open_files(), before);
 }
 
-// A descriptor's number is used again at once: what was asked of the old one must not reach the new
-// one.
+// The system reuses a descriptor's number at once. An operation on the old descriptor must not
+// reach the new one.
 struct closes_what_is_read {
   static constexpr bool reentrant = true;
   tcp_stream mine;

@@ -1,5 +1,5 @@
-// There are fewer workers than connections, and each connection always has something to be
-// answered: all make the same progress. Whatever else runs on the machine makes that worse, never
+// There are fewer workers than connections, and each connection always has a request to be
+// answered: all of them make the same progress. Other load on the machine makes that worse, never
 // better, so the best of a few attempts counts.
 #include <poll.h>
 #include <sched.h>
@@ -18,9 +18,10 @@ namespace {
 constexpr int connections = 80, under_way = 4, answers_each = fewer(300);
 constexpr std::size_t message_bytes = 64;
 constexpr double ratio_max = 1.5;
-// The server has one processor and its peers another, as where it is measured. Where more threads
-// share them as the system likes, the connections of a worker that does not run wait, over io_uring
-// with all that it has submitted: there it is shown that none starves.
+// In the usual setting the server has one processor and its peers another, as in the benchmark.
+// Where more threads share the processors as the system likes, the connections of a worker that
+// does not run have to wait; over io_uring this holds for everything that the worker has submitted.
+// In that setting the test only shows that no connection starves.
 constexpr double ratio_of_shared_max = 5;
 
 struct fairness_setting {
@@ -30,7 +31,8 @@ struct fairness_setting {
 };
 class io_fairness : public testing::TestWithParam<fairness_setting> {};
 
-// Until there have been so many answers altogether: how busy the machine is has no part in it.
+// Answers until the connections together have had this many answers, so that the result does not
+// depend on how busy the machine is.
 task<> answer(tcp_stream peer, int& count, std::atomic<int>& left, std::stop_source end) {
   std::array<char, message_bytes> message;
   try {
@@ -38,7 +40,7 @@ task<> answer(tcp_stream peer, int& count, std::atomic<int>& left, std::stop_sou
       co_await peer.read_exact(message);
       ++count;
       if (--left == 0) end.request_stop();
-      busy_for(5us);  // the server is what there is too little of
+      busy_for(5us);  // makes the server the bottleneck
       co_await peer.write_all(std::string_view(message.data(), message.size()));
     }
   } catch (const end_of_stream&) {
@@ -46,7 +48,7 @@ task<> answer(tcp_stream peer, int& count, std::atomic<int>& left, std::stop_sou
   }
 }
 
-// Keeps so many messages under way on each connection, and looks at all of them by turns.
+// Keeps this many messages under way on each connection, and serves the connections in turn.
 class load {
  public:
   explicit load(const endpoint& at) {
@@ -92,7 +94,7 @@ task<> serve_all(runtime& rt, std::promise<endpoint>& bound, std::vector<int>& c
   }
 }
 
-// The nth processor of those that this process may use, if there are so many.
+// Returns the nth processor that this process may use, if there are so many.
 const cpu_set_t all_processors = [] {
   cpu_set_t all;
   CPU_ZERO(&all);
@@ -111,8 +113,8 @@ void run_on(int nth) {
 }
 
 struct run_result {
-  double ratio;      // most to least answers of a connection
-  bool undisturbed;  // the server had its processor for itself
+  double ratio;      // the most answers of a connection divided by the least
+  bool undisturbed;  // no other thread ran on the server's processor
 };
 
 run_result one_run(const fairness_setting& on) {

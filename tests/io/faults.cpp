@@ -13,16 +13,16 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto far = 10s;  // a wait that comes to that hangs
+constexpr auto far = 10s;  // a wait that takes this long hangs
 constexpr std::size_t bytes_each_way = 3'000;
 
 struct outcomes {
   std::atomic<int> fine{0}, refused{0}, hung{0};
   std::atomic<int> code{0};
-  std::stop_source end;  // one side has failed: the other one need not wait for it
+  std::stop_source end;  // ends the other side when one side has failed
 };
 
-// One part of the conversation, and what it comes to.
+// Runs one part of the conversation, and notes how it ends.
 template <class Part>
 task<> watched(Part part, outcomes& seen) {
   const counted alive;
@@ -51,7 +51,7 @@ task<> serve(tcp_listener listener, std::stop_token end) {
   co_await peer.write_all(std::move(all)).timeout(far).stop(end);
 }
 
-// The same with buffers of the runtime's, and connections that may come before they are asked for.
+// The same with leased buffers, and with connections that may be accepted ahead.
 task<> serve_leased(tcp_listener listener, std::stop_token end) {
   tcp_stream peer = co_await listener.accept().timeout(far).stop(end);
   std::string all;
@@ -118,8 +118,8 @@ std::vector<faulty_call> on_each_backend() {
 
 class io_faults : public testing::TestWithParam<faulty_call> {
  protected:
-  // How the conversation goes when the nth call of this kind comes to `fault`; false when there was
-  // none.
+  // Runs the conversation with `fault` as the result of the nth call of this kind. Returns false if
+  // there was no such call.
   bool run(int nth, int fault, unsigned workers, bool leased, outcomes& seen) {
     const int before = open_files();
     faulty_kernel faulty(GetParam().kind, nth, fault);
@@ -152,13 +152,13 @@ TEST_P(io_faults, each_error_is_typed_and_nothing_is_left) {
           continue;
         }
         if (seen.code.load() != 0 && seen.code.load() != fault) {
-          // The other side of a connection that ended.
+          // The other side sees a connection that ended.
           EXPECT_TRUE(seen.code.load() == ECONNRESET || seen.code.load() == EPIPE ||
                       seen.code.load() == ECONNREFUSED || seen.code.load() == ENOTCONN)
               << std::strerror(seen.code.load());
         }
-        // What is tried again, or asked for once more, is no error; so is a ring that has no buffer
-        // just now.
+        // An operation that is tried again, or asked for once more, is no error; nor is a ring that
+        // has no buffer at the moment.
         const bool no_buffer = fault == ENOBUFS && leased && kind == call::receive &&
                                GetParam().by == io_backend::io_uring;
         if (no_buffer) continue;
@@ -177,7 +177,7 @@ TEST_P(io_faults, each_error_is_typed_and_nothing_is_left) {
   }
 }
 
-// What is said of the connection that would have been accepted is no error of the listener's.
+// An error of the connection that would have been accepted is no error of the listener.
 TEST_P(io_faults, a_peer_that_has_gone_does_not_end_who_accepts) {
   if (GetParam().kind != call::accept) return;
   for (const int fault : {ECONNABORTED, EPROTO, ENETDOWN, EHOSTUNREACH, ENETUNREACH}) {

@@ -15,8 +15,8 @@ struct holder {
   void hold() { busy_for(100ms); }
 };
 
-// Notes how late it learns that the descriptor, a semaphore, was raised, which was said before in
-// `sent_at`.
+// Notes how late it learns that the descriptor, a semaphore, was raised. The time of that was
+// written to `sent_at` before.
 struct listener {
   std::vector<nanoseconds>* late;
   const std::vector<std::atomic<std::int64_t>>* sent_at;
@@ -31,7 +31,7 @@ struct listener {
   }
 };
 
-// The worst but two of a hundred, the best of a few attempts.
+// The time counts that only one wait of a hundred exceeded, in the best of a few attempts.
 TEST_P(p11_io, a_long_handler_delays_no_completion) {
   if (options().workers < 2) GTEST_SKIP() << "nobody else is there";
   expect_within(2ms, [&] {
@@ -46,7 +46,7 @@ TEST_P(p11_io, a_long_handler_delays_no_completion) {
       std::thread rings([&, open = rt.hold()] {
         for (int i = 0; i < rounds; ++i) {
           if (i % 20 == 0) busy.tell<&holder::hold>();
-          std::this_thread::sleep_for(3ms);  // sleeps: so that workers come to rest between them
+          std::this_thread::sleep_for(3ms);  // sleeps: so that the workers go to rest in between
           sent_at[static_cast<std::size_t>(i)] = clock::now().time_since_epoch().count();
           ::eventfd_write(fd, 1);
         }
@@ -61,7 +61,7 @@ TEST_P(p11_io, a_long_handler_delays_no_completion) {
   });
 }
 
-// One that submits the operation and is then long in another handler itself.
+// Submits the operation, and is then in a long handler itself.
 struct starter {
   static constexpr bool reentrant = true;
   nanoseconds* late;
@@ -88,9 +88,9 @@ TEST_P(p11_io, all_workers_busy_with_short_turns_still_look) {
       rt.spawn<starter>(&late).tell<&starter::listen>(fd);
       for (unsigned i = 0; i < 2 * rt.workers(); ++i) rt.post([&] { spins(spins, rt); });
       std::thread rings([&, open = rt.hold()] {
-        std::this_thread::sleep_for(20ms);  // sleeps: so that all are busy
+        std::this_thread::sleep_for(20ms);  // sleeps: so that all workers are busy
         ::eventfd_write(fd, static_cast<std::uint64_t>(clock::now().time_since_epoch().count()));
-        std::this_thread::sleep_for(10ms);  // sleeps: and stay so
+        std::this_thread::sleep_for(10ms);  // sleeps: so that they stay busy for a while
         end = true;
       });
       rt.run();
@@ -109,7 +109,7 @@ TEST_P(p10_io, who_waits_for_io_uses_no_cpu) {
     runtime rt(options());
     rt.spawn<listener>(&late, &sent_at).tell<&listener::listen>(fd);
     std::thread rings([&, open = rt.hold()] {
-      std::this_thread::sleep_for(200ms);  // sleeps: until the watchers have gone to rest
+      std::this_thread::sleep_for(200ms);  // sleeps: until the timed searchers have gone to rest
       const auto before = cpu_time_used();
       std::this_thread::sleep_for(500ms);  // sleeps: the time that is measured
       const auto used = cpu_time_used() - before;

@@ -25,7 +25,7 @@ class io_processes : public io_conformance {
       rt.run();
     }
     EXPECT_TRUE(no_child_is_left());
-    // Whoever reaps in the background closes what it had when it is done.
+    // The thread that reaps in the background closes its descriptors when it has ended.
     while (open_files() > before) std::this_thread::yield();
     EXPECT_EQ(open_files(), before);
   }
@@ -83,7 +83,7 @@ TEST_P(io_processes, codes_and_signals_are_told_apart) {
     ended = co_await sleeps.wait();
     EXPECT_EQ(ended.signal(), SIGTERM);
     EXPECT_FALSE(ended.code().has_value());
-    // Signals have their usual effect there, whatever they have here.
+    // In the child, signals have their usual effect, whatever effect they have in this process.
     auto ends = pipe_stream::make();
     process itself = process::start("sh", {"-c", "kill -PIPE $$"});
     ended = co_await itself.wait();
@@ -105,7 +105,8 @@ TEST_P(io_processes, environment_directory_and_streams_are_as_chosen) {
     EXPECT_NE((folder / "").find(scratch::text_of(log).substr(0, scratch::text_of(log).size() - 1)),
               std::string::npos);
 
-    // Its error goes where its output does: to what this side has open.
+    // The child's errors go to the same place as its output: a descriptor that this process has
+    // open.
     const int fd = ::open(log.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC);
     process_options into;
     into.in = child_stream::null();
@@ -115,7 +116,8 @@ TEST_P(io_processes, environment_directory_and_streams_are_as_chosen) {
     ::close(fd);
     const exit_status ended = co_await shell.wait();
     EXPECT_TRUE(ended.success());
-    // Nothing of ours is open there: ls has the three, and what it looks at.
+    // No other descriptor of this process is open in the child: ls sees the three standard ones,
+    // and the one with which it looks.
     EXPECT_EQ(scratch::text_of(log), "one\ntwo\n4\n");
   };
   run(program);
@@ -143,7 +145,7 @@ TEST_P(io_processes, what_cannot_be_started_is_named) {
     process_options closed;
     closed.out = child_stream::descriptor(9'999);
     EXPECT_NE(refusal("true", closed).find("Bad file descriptor"), std::string::npos);
-    // It would be another text for the program than it is here.
+    // The child would get a text that is cut at the zero byte.
     const std::string odd("a\0b", 3);
     process_options odd_place, odd_environment;
     odd_place.directory = odd;
@@ -208,8 +210,8 @@ TEST_P(io_processes, any_number_may_wait_for_one) {
   EXPECT_EQ(told.load(), 10);
 }
 
-// Left alone they are reaped all the same: those that have ended, those that end by their closed
-// pipes, those that are killed.
+// A process object is destroyed without a wait: the child is reaped all the same, whether it has
+// ended, ends because its pipes are closed, or is killed.
 TEST_P(io_processes, what_is_dropped_is_reaped_in_the_background) {
   auto program = [](runtime&) -> task<> {
     for (int i = 0; i < 5; ++i) {

@@ -88,7 +88,7 @@ struct waiter {
   }
 };
 
-// The system ends by itself what a thread has asked of a ring when that thread ends.
+// When a thread ends, the system ends the operations that the thread has submitted to a ring.
 TEST_P(io_ready, a_wait_outlives_the_thread_that_began_it) {
   owned_event event;
   std::atomic<int> state{0};
@@ -122,7 +122,8 @@ TEST_P(io_ready, a_file_is_always_ready_and_what_is_not_open_is_an_error) {
   EXPECT_TRUE(refused);
 }
 
-// A reader of one byte at a time, a writer of a megabyte: neither holds the other's worker.
+// One task reads 777 bytes at a time, and the other one writes 300,000 bytes: neither holds the
+// other's worker.
 TEST_P(io_ready, a_pipe_carries_everything) {
   std::size_t got = 0;
   const std::size_t sent = 300'000;

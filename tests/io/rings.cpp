@@ -26,8 +26,8 @@ task<> ask(endpoint at, std::atomic<int>& answers) {
   }
 }
 
-// Each holds what it has read while it waits to write, so that many want one of the ring's at a
-// time.
+// Each task keeps what it has read while it waits to write, so that many want a buffer of the ring
+// at the same time.
 task<> echo_leased(tcp_stream peer) {
   for (;;) {
     const io_buffer came = co_await peer.read_some();
@@ -83,7 +83,7 @@ TEST(io_rings, completions_that_do_not_fit_are_not_lost) {
   }
 }
 
-// Counts how often the system is asked for completions that did not fit.
+// Counts how often the system is asked for completions that did not fit into the ring.
 class counting_kernel final : public faulty_kernel {
  public:
   counting_kernel() : faulty_kernel(call::listen, 1000, 0) {}
@@ -109,7 +109,7 @@ task<> all_beside_one_who_never_rests(runtime& rt, std::atomic<int>& answers) {
   co_return;
 }
 
-// Nobody sleeps in the ring, where the system gives what did not fit by itself.
+// No worker sleeps in the ring, where the system would hand over by itself what did not fit.
 TEST(io_rings, completions_that_do_not_fit_come_to_a_worker_that_never_rests) {
   if (is_simulated()) GTEST_SKIP() << "no ring";
   counting_kernel counting;
@@ -131,7 +131,8 @@ TEST(io_rings, a_ring_of_one_buffer_or_none_serves_all) {
   }
 }
 
-// Takes one entry at a time, and often none, since there is no memory for it just now.
+// Takes one entry at a time, and often refuses even that, as a system does that is short of memory
+// at the moment.
 class sparing_kernel final : public faulty_kernel {
  public:
   explicit sparing_kernel(int refusal) : faulty_kernel(call::listen, 1000, 0), refusal_(refusal) {}
@@ -157,7 +158,7 @@ TEST(io_rings, what_the_system_has_no_memory_for_just_now_is_asked_for_again) {
   }
 }
 
-// Whoever wakes does so before the sleep, too; a look in between does not take that away.
+// A wake that comes before the sleep is not lost, even if the thread looks in between.
 TEST(io_rings, a_wake_that_comes_before_the_wait_counts) {
   if (is_simulated()) GTEST_SKIP() << "no ring";
   int refused = 0;
@@ -178,7 +179,7 @@ TEST(io_rings, a_wake_that_comes_before_the_wait_counts) {
   ring->door.leave();
 }
 
-// What a sandbox does.
+// Refuses io_uring as a sandbox does.
 void refuse_rings(int number) {
   sock_filter rules[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),

@@ -1,5 +1,5 @@
-// Awaiting signals: none is lost between two waits, and their previous actions are restored when
-// nobody listens.
+// Awaiting signals: none is lost between two waits, and the previous actions are restored when the
+// last listener has gone.
 #include <signal.h>
 
 #include <atomic>
@@ -33,13 +33,14 @@ TEST_P(io_signals, each_one_comes_to_all_who_listen) {
   runtime rt(options());
   auto one = signal_listener::listen({SIGUSR1, SIGUSR2}, strong());
   auto other = signal_listener::listen({SIGUSR2}, strong());
-  ASSERT_EQ(::raise(SIGUSR1), 0);  // before anybody waits
+  ASSERT_EQ(::raise(SIGUSR1), 0);  // before any task waits
   rt.spawn(collect(std::move(one), first, 4));
   rt.spawn(collect(std::move(other), second, 3));
   auto send = []() -> task<> {
     for (int i = 0; i < 3; ++i) {
       co_await sleep_for(1ms);
-      // is there when this returns: of those that a kill sends, several that wait are one
+      // raise() returns when the signal has come. Several signals of kill() that are pending would
+      // count as one.
       ::raise(SIGUSR2);
     }
   };
@@ -76,7 +77,7 @@ TEST_P(io_signals, a_wait_has_limits) {
     }
     EXPECT_TRUE(was_late);
     EXPECT_TRUE(was_cancelled);
-    // What comes afterwards is not lost to the waits that were ended.
+    // A signal that comes afterwards is not lost to the waits that have ended.
     ::raise(SIGUSR1);
     const int came = co_await signals.next();
     EXPECT_EQ(came, SIGUSR1);
@@ -120,10 +121,11 @@ TEST_P(io_signals, refusals_say_why) {
   many.push_back(signal_listener::listen({SIGUSR1}));
 }
 
-// Handlers run on one thread while listeners come and go on another: nothing is written to what is
-// closed.
+// Handlers run on one thread while listeners come and go on another: no handler writes to a closed
+// descriptor.
 TEST_P(io_signals, listeners_come_and_go_under_a_storm) {
-  const auto keeps = signal_listener::listen({SIGUSR1});  // so that the storm is not the end
+  // Keeps the signals from ending the program.
+  const auto keeps = signal_listener::listen({SIGUSR1});
   std::atomic<bool> done{false};
   std::thread storm([&done] {
     for (; !done.load(); std::this_thread::yield()) ::raise(SIGUSR1);

@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A disk that answers when it is told to.
+// A disk that answers only when it is told to.
 class stuck_disk final : public faulty_kernel {
  public:
   stuck_disk() : faulty_kernel(call::close, -1, 0) {}
@@ -33,7 +33,7 @@ class stuck_disk final : public faulty_kernel {
     answers_ = true;
     changed_.notify_all();
   }
-  // A call has come to the disk.
+  // How many calls have come to the disk.
   std::atomic<int> asked{0};
 
  private:
@@ -47,7 +47,7 @@ class stuck_disk final : public faulty_kernel {
   bool answers_ = false;
 };
 
-// By epoll, where threads of the side pool read.
+// Uses epoll, where threads of the side pool make the calls for files.
 runtime_options with_one_thread_aside() {
   runtime_options chosen;
   chosen.workers = 2;
@@ -56,8 +56,8 @@ runtime_options with_one_thread_aside() {
   return chosen;
 }
 
-// A task that reads until it is told to stop, says what came of it, and looks that its buffer is
-// its own afterwards.
+// Reads until it is told to stop, notes how the last read ended, and checks that no read writes to
+// its buffer afterwards.
 task<> reads_until_stopped(std::string path, std::stop_token end, std::atomic<int>& began,
                            std::string& came_to) {
   file one = co_await file::open(path);
@@ -83,7 +83,7 @@ TEST(io_file_ends, a_read_that_has_begun_ends_before_its_wait_does) {
     std::string came_to;
     runtime rt(with_one_thread_aside());
     std::thread other([&] {
-      wait_for(disk.asked, 1);  // the opening
+      wait_for(disk.asked, 1);  // waits for the call that opens the file
       end.request_stop();
       disk.answer();
     });
@@ -95,7 +95,8 @@ TEST(io_file_ends, a_read_that_has_begun_ends_before_its_wait_does) {
   EXPECT_EQ(open_files(), before);
 }
 
-// The disk is stuck with one call; those behind it are taken back at once, their buffers with them.
+// The disk is stuck with one call. The calls behind it are taken back at once, and so are their
+// buffers.
 TEST(io_file_ends, what_no_thread_has_begun_ends_at_once) {
   const scratch folder;
   const std::string path = folder.put("text", "1234");
@@ -142,7 +143,8 @@ TEST(io_file_ends, the_end_of_the_runtime_waits_for_what_has_begun_and_drops_the
     stuck_disk disk;
     const io::replaced_kernel replaced(disk);
     auto opens = [&]() -> task<> {
-      // given and closed, or never opened: the answer may come before the end does
+      // The file is either opened and closed, or never opened: the answer of the disk may come
+      // before the runtime's end.
       file one = co_await file::open(path);
     };
     std::thread other;
@@ -159,7 +161,7 @@ TEST(io_file_ends, the_end_of_the_runtime_waits_for_what_has_begun_and_drops_the
 
 class io_file_storm : public io_conformance {};
 
-// Timeouts meet openings at every step.
+// Timeouts meet calls of open() at every step.
 TEST_P(io_file_storm, no_descriptor_is_lost_when_a_timeout_meets_an_opening) {
   const scratch folder;
   const std::string path = folder.put("text", "1234");
@@ -192,7 +194,7 @@ TEST_P(io_file_storm, no_descriptor_is_lost_when_a_timeout_meets_an_opening) {
   EXPECT_EQ(open_files(), before);
 }
 
-// Tasks with operations under way go with their runtime.
+// Tasks with operations under way end with their runtime.
 TEST_P(io_file_storm, a_runtime_that_ends_leaves_nothing_open) {
   if (!threaded()) GTEST_SKIP() << "a simulation runs in run() alone";
   const scratch folder;
@@ -218,7 +220,7 @@ TEST_P(io_file_storm, a_runtime_that_ends_leaves_nothing_open) {
   EXPECT_EQ(open_files(), before);
 }
 
-// A file that goes while something of it is under way is open until that has ended.
+// A file object that is destroyed during an operation stays open until that operation has ended.
 TEST_P(io_file_storm, a_file_outlives_its_operations) {
   const scratch folder;
   const std::string path = folder.put("text", std::string(10'000, 'x'));

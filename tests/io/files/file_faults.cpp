@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto far = 10s;  // a wait that comes to that hangs
+constexpr auto far = 10s;  // a wait that takes this long hangs
 constexpr std::size_t bytes_each_way = 3'000;
 
 struct came_to {
@@ -27,7 +27,7 @@ task<> drains(pipe_stream from) {
     co_await from.read_exact(std::span<char>(back)).timeout(far);
     EXPECT_TRUE(back == std::string(bytes_each_way, 'x'));
   } catch (const end_of_stream&) {
-    // The other end was refused something.
+    // The other end was refused an operation.
   }
 }
 
@@ -66,7 +66,7 @@ struct faulty_call {
 
 class io_file_faults : public testing::TestWithParam<faulty_call> {
  protected:
-  // False when there was no such call.
+  // Returns false if there was no such call.
   bool run(int nth, int fault, came_to& seen) {
     const int before = open_files();
     const std::string path = folder / "text";
@@ -95,12 +95,13 @@ TEST_P(io_file_faults, each_error_is_typed_and_nothing_is_left) {
         EXPECT_NE(nth, 0) << "there was no such call";
         continue;
       }
-      // What the ring cannot do at once goes to a thread that may block.
+      // An operation that the ring cannot do at once is given to a thread that may block.
       const bool can_wait =
           kind == call::send_file || kind == call::status || by == io_backend::io_uring;
       const bool goes_on = fault == EINTR || (fault == EAGAIN && can_wait);
       if (kind == call::close) {
-        // Of what is not awaited nothing is heard: the pipe's, and the reactor's.
+        // The errors of closes that no task awaits are not reported: those of the pipe and of the
+        // reactor.
         EXPECT_TRUE(seen.fine == 1 || (seen.code == fault && fault != EINTR)) << seen.said;
       } else if (goes_on) {
         EXPECT_EQ(seen.fine, 1) << seen.said;

@@ -22,8 +22,8 @@ constexpr open_options fresh = [] {
 
 class io_files : public io_conformance {
  protected:
-  // Runs it twice: with the machine as it is, where all is done at once, and where nothing ever is
-  // in its memory.
+  // Runs the program twice: with the machine's own disk, where every operation completes at once,
+  // and with one that never has anything in memory.
   template <class Make>
   void run(Make make) {
     const int before = open_files();
@@ -108,7 +108,7 @@ TEST_P(io_files, what_is_appended_goes_to_the_end) {
   run(program);
 }
 
-// What an operation comes to, when it is refused.
+// Returns the error of an operation that is refused.
 template <class Act>
 task<std::string> refusal(Act act) {
   try {
@@ -194,8 +194,7 @@ TEST_P(io_files, a_refusal_names_the_path_and_the_reason) {
   run(program);
 }
 
-// A named pipe that nobody writes to holds no thread.
-// None of them is the file's position.
+// Each of these offsets is refused, and none of them is taken for the file's position.
 TEST_P(io_files, an_offset_that_no_file_has_is_refused) {
   auto program = [this](runtime&) -> task<> {
     open_options both = fresh;
@@ -225,6 +224,7 @@ TEST_P(io_files, an_offset_that_no_file_has_is_refused) {
   run([&](runtime& rt) { return program(rt); });
 }
 
+// A named pipe to which no process writes holds no thread.
 TEST_P(io_files, a_named_pipe_is_not_waited_for) {
   auto program = [this](runtime&) -> task<> {
     const std::string path = folder / "fifo";
@@ -239,7 +239,7 @@ TEST_P(io_files, a_named_pipe_is_not_waited_for) {
     try {
       co_await one.read(none).timeout(2ms);
     } catch (const timed_out&) {
-      refused = true;  // the ring waits for it, which holds nobody
+      refused = true;  // the operation waits in the ring, which holds no thread
     } catch (const io_error& e) {
       refused = e.code() == std::errc::resource_unavailable_try_again ||
                 e.code() == std::errc::invalid_seek;

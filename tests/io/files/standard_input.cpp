@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Something else is one of the program's standard streams meanwhile.
+// Replaces one of the program's standard streams for as long as the object exists.
 class replaced_stream {
  public:
   replaced_stream(int which, int by) : which_(which), before_(::fcntl(which, F_DUPFD_CLOEXEC, 3)) {
@@ -48,7 +48,8 @@ class io_standard : public io_conformance {
       if (!stop_at.empty() && all.ends_with(stop_at)) co_return;
     }
   }
-  // What a program reads there; `beside` runs when it has begun to wait.
+  // Returns what the program reads from standard input; `beside` runs when the read has begun to
+  // wait.
   template <class Beside>
   std::string read(int fd, Beside beside, std::string stop_at = {}) {
     std::string all;
@@ -60,7 +61,8 @@ class io_standard : public io_conformance {
       rt.after(3ms, beside);
       rt.run();
     }
-    EXPECT_EQ(::fcntl(fd, F_GETFL), mode);  // it is others' as well
+    // The mode is unchanged, since other processes use the file description, too.
+    EXPECT_EQ(::fcntl(fd, F_GETFL), mode);
     return all;
   }
 };

@@ -60,7 +60,7 @@ class peers {
   std::vector<int> all_;
 };
 
-// In a process of its own, where no test before has left memory to be used again.
+// Runs in a process of its own, where no earlier test has left memory that can be used again.
 bool costs_little(io_backend by) {
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
@@ -79,7 +79,7 @@ bool costs_little(io_backend by) {
       runs.spawn(serve_protocol<shouts>(std::move(listener), how));
       peers clients;
       clients.all_.reserve(connections);
-      // What is made once.
+      // The first connections allocate what a program allocates only once.
       for (int i = 0; i < 64; ++i) clients.connect(at);
       while (made != 64) co_await sleep_for(1ms);
       clients.speak(0, 64);

@@ -19,7 +19,8 @@ std::string_view text_of(bytes of) { return {reinterpret_cast<const char*>(of.da
 
 class io_protocol_coroutines : public io_conformance {
  protected:
-  // Beside who reads: a peer that answers at once may not read on until its answer is read.
+  // Writes beside the task that reads: a peer that answers at once may stop reading until its
+  // answer is read.
   static task<> say(tcp_stream& to, std::vector<std::string> pieces) {
     try {
       for (const std::string& piece : pieces) {
@@ -30,7 +31,7 @@ class io_protocol_coroutines : public io_conformance {
     } catch (const io_error&) {  // the server has ended first
     }
   }
-  // What a client is sent by a server of P for these pieces, to the end of the connection.
+  // Sends these pieces to a server of P, and notes what comes back until the connection ends.
   template <class P, class... Args>
   static task<> served(runtime& rt, std::vector<std::string> pieces, std::string& answer,
                        protocol_options how, Args... args) {
@@ -68,7 +69,7 @@ class io_protocol_coroutines : public io_conformance {
   }
 };
 
-// Something of the context, so that what lay there and is gone would be written over.
+// Allocates in the context, so that memory that was freed too early would be written over.
 std::string_view into(context& memory, std::string_view text) {
   auto* const copy = static_cast<char*>(memory.allocate(text.size(), 1));
   return {copy, text.copy(copy, text.size())};
@@ -119,7 +120,7 @@ struct text_by_reference : counted {
   }
 };
 struct bytes_by_value : counted {
-  // What is returned lies where it came.
+  // Returns a view of the bytes where they came.
   task<bytes> data_received(bytes came) {
     co_await sleep_for(1us);
     co_return came;
@@ -136,7 +137,7 @@ TEST_P(io_protocol_coroutines, what_is_taken_by_reference_stays) {
   }
 }
 
-// Each callback there is, each a coroutine, and views of the context as results.
+// Each kind of callback as a coroutine, with views of the context as results.
 struct all_of_them : counted {
   explicit all_of_them(std::string* to) : told(to) {}
   task<std::string_view> connection_made(connection& by) {
@@ -244,7 +245,7 @@ struct fails_in_closed : counted {
   }
 };
 
-// What the run of a program throws.
+// Returns what the run of a program throws.
 template <class Program>
 std::string thrown_by(const runtime_options& how, Program program) {
   runtime rt(how);
@@ -270,7 +271,7 @@ TEST_P(io_protocol_coroutines, what_they_throw_in_the_context_can_be_read_by_who
   EXPECT_EQ(count_contexts().active, 0);
 }
 
-// The program ends while each callback waits for what never comes.
+// The program ends while each callback waits for an event that never comes.
 struct stays : counted {
   stays(int in, std::shared_ptr<event> to) : where(in), begun(std::move(to)) {}
   task<> stay(connection& by, std::string_view given) {

@@ -20,7 +20,8 @@ using lines = std::span<const std::string_view>;
 
 class io_protocols : public io_conformance {
  protected:
-  // A server of P, and a task that is its client; the server is stopped when that has ended.
+  // Runs a server of P and a task that is its client. The server is stopped when the client has
+  // ended.
   template <class P, class... Args>
   static task<> serving(runtime& rt, protocol_options how, auto client, Args... args) {
     std::stop_source end;
@@ -51,13 +52,14 @@ class io_protocols : public io_conformance {
       all.append(part.data(), bytes);
     }
   }
-  // Beside who reads: a peer that answers at once may not read on until its answer is read.
+  // Writes beside the task that reads: a peer that answers at once may stop reading until its
+  // answer is read.
   static task<> say(std::shared_ptr<tcp_stream> to, std::string said, bool is_all) {
     try {
       co_await to->write_all(std::move(said));
       if (is_all) to->shutdown_write();
     } catch (const io_error&) {
-      // Who reads finds out.
+      // The task that reads finds out.
     }
   }
   static task<std::string> answer(endpoint at, std::string said) {
@@ -162,7 +164,7 @@ TEST_P(io_protocols, the_lines_before_one_that_is_too_long_are_answered) {
       tcp_stream peer = co_await tcp_stream::connect(at);
       co_await peer.write_all(said);
       std::string all = co_await all_of(peer);
-      // In two parts, perhaps.
+      // The lines may come in one call or in two.
       std::erase_if(all, [](char c) { return c == '\n' || (c >= '0' && c <= '9'); });
       EXPECT_EQ(all, "firstmade one two");
     }
@@ -178,7 +180,7 @@ struct answers_at_length {
   std::atomic<int>* sent;
 };
 
-// Also by a peer that goes on sending: a connection that is closed at once would be reset then.
+// This holds, too, for a peer that keeps sending: closing the connection at once would reset it.
 TEST_P(io_protocols, what_was_sent_before_the_stop_is_read) {
   std::atomic<int> sent{0};
   auto program = [&](runtime& rt) -> task<> {
@@ -208,7 +210,7 @@ TEST_P(io_protocols, what_was_sent_before_the_stop_is_read) {
   rt.run();
 }
 
-// Words in order, whatever number of lines each call had.
+// The lines come in order, however many each call gets.
 struct repeats : counted {
   std::string lines_received(lines all) {
     std::string text;
@@ -273,7 +275,7 @@ TEST_P(io_protocols, an_exception_goes_to_error_and_ends_the_connection) {
     try {
       co_await client(at);
     } catch (const io_error& e) {
-      // Of the longest line not all is read.
+      // The server does not read all of the longest line.
       EXPECT_TRUE(e.code() == std::errc::connection_reset || e.code() == std::errc::broken_pipe)
           << e.what();
     }
@@ -287,7 +289,8 @@ TEST_P(io_protocols, an_exception_goes_to_error_and_ends_the_connection) {
   }
 }
 
-// Whether it closes the connection itself, or the server's stop finds it as it answers.
+// The connection ends either because the callback closes it, or because the server's stop comes
+// while the callback runs.
 struct ends_late : tells {
   using tells::tells;
   task<std::string> data_received(connection& by, std::string_view said) {
@@ -314,7 +317,7 @@ TEST_P(io_protocols, a_peer_that_stays_is_waited_for_once_and_is_no_error) {
       if (by_stop) end.request_stop();
       const std::string said = co_await all_of(peer);
       EXPECT_EQ(said, "bye\n");
-      co_await sleep_for(3s);  // sleeps: longer than the peer is waited for
+      co_await sleep_for(3s);  // sleeps: longer than the server waits for the peer
       EXPECT_EQ(told.closed, 1);
       end.request_stop();
     };
@@ -379,7 +382,7 @@ struct sends_folder : counted {
   std::string path;
 };
 
-// It can be opened, but not read: that is not the peer's doing.
+// A folder can be opened but not read. The peer has no part in this failure.
 TEST_P(io_protocols, a_folder_that_is_to_be_sent_is_a_failure) {
   const scratch folder;
   auto client = [](endpoint at) -> task<> { static_cast<void>(co_await answer(at, "")); };
@@ -476,7 +479,8 @@ TEST_P(io_protocols, a_connection_that_waits_has_no_heap) {
     tcp_stream peer = co_await tcp_stream::connect(at);
     std::string all;
     for (int round = 0; round < 3; ++round) {
-      bool waits = false;  // seen once: it may have been accepted, and begin, just now
+      // Seen at least once: a connection that was just accepted may still begin.
+      bool waits = false;
       for (int looks = 0; !waits && looks < 1'000; ++looks) {
         waits = count_contexts().active == before;
         if (!waits) co_await sleep_for(1ms);
@@ -523,11 +527,11 @@ struct sends_much {
   std::size_t bytes;
 };
 
-// The limit is for a peer that takes nothing. All of it takes twice as long as the limit; what the
-// system has room for comes in parts of some megabytes, each a tenth of it.
+// The limit is for a peer that takes nothing. Taking everything lasts twice as long as the limit.
+// The system takes the bytes in parts of some megabytes, and each part lasts a tenth of the limit.
 TEST_P(io_protocols, a_peer_that_takes_little_at_a_time_gets_all) {
   const scratch folder;
-  const bool real = GetParam().by != io_backend::simulated;  // else the system has room for less
+  const bool real = GetParam().by != io_backend::simulated;  // a simulated system has less space
   const std::size_t bytes_sent = real ? 64'000'000 : 4'000'000;
   const std::string path = folder.put("much", std::string(bytes_sent, 'x'));
   for (const bool by_file : {false, true}) {
@@ -550,7 +554,7 @@ TEST_P(io_protocols, a_peer_that_takes_little_at_a_time_gets_all) {
   }
 }
 
-// As long as its peer reads, and never more memory than one callback needs.
+// Sends for as long as its peer reads, and never needs more memory than one callback takes.
 struct generates {
   explicit generates(std::atomic<std::size_t>* of) : most(of) {}
   std::string_view connection_made(connection& by) { return more(by); }
@@ -578,7 +582,7 @@ TEST_P(io_protocols, a_connection_stays_as_small_as_its_greatest_callback) {
       all += bytes;
     }
   };
-  // An exception that unwound its runtime, in a test before this one, keeps its context.
+  // A test before this one may have left an exception that keeps its context.
   const auto active_before = count_contexts().active;
   serve<generates>({}, client, &most);
   EXPECT_LE(most.load(), 4'096u + 16'384u);
@@ -628,7 +632,7 @@ TEST_P(io_protocols, streams_of_other_kinds_have_protocols_too) {
   EXPECT_EQ(live.load(), 0);
 }
 
-// The runtime goes while connections are open.
+// The runtime ends while connections are open.
 TEST_P(io_protocols, connections_go_with_the_runtime) {
   const int before = open_files();
   seen told;

@@ -21,7 +21,8 @@ tcp_listener listen_ahead() {
 
 std::size_t leased() { return io::reactor::current()->buffers->leased(); }
 
-// More than two reads take, so that the ring goes on by itself; and to the end of it.
+// Sends more than two reads take, so that the ring delivers bytes without further requests, and
+// reads all of it.
 task<> flood(tcp_stream& from, tcp_stream& to) {
   constexpr std::size_t all = 20'000;
   std::size_t came = 0;
@@ -34,8 +35,9 @@ task<> flood(tcp_stream& from, tcp_stream& to) {
 }
 
 TEST_P(io_ahead, connections_that_nobody_takes_are_bounded_and_none_is_lost) {
-  // 64, and what comes until the system has heard: on a machine with much to do that is many, so
-  // that clients come with pauses. Without a bound it would be all.
+  // At least 64 connections come ahead, and further ones until the system has handled the end of
+  // the request. On a busy machine these may be many, so the clients make pauses. Without the
+  // bound, all connections would come ahead.
   constexpr int count = 1'000, bound = 800, at_once = 25;
   int taken = 0;
   const int before = open_files();
@@ -83,7 +85,7 @@ TEST_P(io_ahead, connections_that_wait_are_closed_with_the_listener) {
           const std::size_t bytes = co_await one.read(none).timeout(10s);
           ended += bytes == 0 ? 1 : 0;
         } catch (const io_error&) {
-          ++ended;  // reset
+          ++ended;  // the connection was reset
         }
       }
     };
@@ -127,7 +129,8 @@ TEST_P(io_ahead, a_timeout_that_meets_a_connection_loses_none) {
   EXPECT_EQ(open_files(), before);
 }
 
-// A peer that is faster than its reader, by more than is kept ahead; all kinds of reads take turns.
+// A peer sends faster than its reader reads, and more than is kept ahead. All kinds of reads take
+// turns.
 TEST_P(io_ahead, a_slow_reader_gets_all_bytes_in_order) {
   std::string all, back;
   for (int i = 0; i < 300; ++i)
@@ -168,7 +171,7 @@ TEST_P(io_ahead, a_slow_reader_gets_all_bytes_in_order) {
           }
         }
       }
-      EXPECT_TRUE((co_await peer.read_some()).empty());  // the end stays the end
+      EXPECT_TRUE((co_await peer.read_some()).empty());  // a second read sees the end, too
     };
     co_await when_all(writes(), reads());
     left = leased();
@@ -230,8 +233,8 @@ TEST_P(io_ahead, streams_and_listeners_may_outlive_their_runtime) {
   EXPECT_EQ(open_files(), before);
 }
 
-// A descriptor's number is used again at once: what was on its way to the old one must not reach
-// the new one.
+// The system reuses a descriptor's number at once. Bytes for the old descriptor must not reach the
+// new one.
 TEST_P(io_ahead, what_was_on_its_way_to_a_closed_stream_does_not_reach_its_successor) {
   int number_again = 0;
   constexpr int rounds = 30;
@@ -259,8 +262,8 @@ TEST_P(io_ahead, what_was_on_its_way_to_a_closed_stream_does_not_reach_its_succe
   EXPECT_GT(number_again, 0);
 }
 
-// A read is told that it is due when many buffers are leased; before its turn they come back, and
-// more bytes come.
+// When many buffers are leased, a read is only told that it is due. Before its turn comes, buffers
+// come back and more bytes arrive.
 TEST_P(io_ahead, a_read_that_is_due_is_told_so_once) {
   if (!threaded() || GetParam().on.workers != 1)
     GTEST_SKIP() << "this turn looks for events by itself";

@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 
 class io_chaos : public io_conformance {};
 
-constexpr auto far = 30s;  // a wait that comes to that hangs
+constexpr auto far = 30s;  // a wait that takes this long hangs
 constexpr std::size_t bytes_each_way = 3'000;
 
 std::string some_bytes(std::size_t count, unsigned state) {
@@ -21,7 +21,7 @@ std::string some_bytes(std::size_t count, unsigned state) {
   return bytes;
 }
 
-// What one side has come to.
+// What one side has received, and how it ended.
 struct outcome {
   std::string got;
   bool ended = false;  // by the end of the stream
@@ -58,7 +58,7 @@ task<bool> writes(tcp_stream& to, std::string bytes, std::chrono::nanoseconds pa
   co_return false;
 }
 
-// Sends back what comes, and gives up when nothing does.
+// Sends back what comes, and gives up when nothing comes for this long.
 task<> echo_for(tcp_stream peer, std::chrono::nanoseconds patience) {
   const counted alive;
   std::array<char, 1000> buffer;
@@ -126,7 +126,7 @@ TEST_P(io_chaos, an_echo_is_right_as_far_as_it_comes) {
   }
 }
 
-// Nobody is told: a limit of time is what ends it.
+// No side is told that the connection is dead: only the time limit ends the wait.
 TEST_P(io_chaos, a_black_hole_is_a_timeout) {
   bool late = false;
   auto program = [](runtime& rt, bool& was_late) -> task<> {

@@ -49,8 +49,8 @@ TEST_P(io_exhaustion, who_accepts_waits_until_descriptors_are_closed) {
       listen_options at;
       at.accept_ahead = GetParam().on.workers == 2;
       auto listener = tcp_listener::listen(endpoint::loopback(0), at);
-      // Connected, though nobody has accepted them: they take the half of what there is, and more
-      // than the other half waits.
+      // The clients connect although the server accepts nothing yet. They take half of the
+      // descriptors, and more connections wait than the other half suffices for.
       std::vector<tcp_stream> clients;
       try {
         for (;;) {
@@ -62,11 +62,12 @@ TEST_P(io_exhaustion, who_accepts_waits_until_descriptors_are_closed) {
       }
       wanted = static_cast<int>(clients.size());
       EXPECT_GT(wanted, 20);
-      // By then it looks by itself every 100 ms.
+      // By then the accepting task looks by itself every 100 ms.
       rt.after(130ms, [&clients, &spent, &closed, began = cpu_time()] {
         spent = cpu_time() - began;
         closed = std::chrono::steady_clock::now();
-        // The first one that is closed wakes who accepts: from then on the others are his.
+        // The first stream that is closed wakes the accepting task. From then on the freed
+        // descriptors are for that task.
         std::vector<tcp_stream> half;
         for (std::size_t left = clients.size() / 2; clients.size() > left; clients.pop_back())
           half.push_back(std::move(clients.back()));

@@ -13,16 +13,17 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto far = 10s;        // a wait that comes to that hangs
-constexpr auto patience = 60ms;  // of who waits for what was lost
-// one by one they are within the quarter of the room at which the system says "writable"
+constexpr auto far = 10s;        // a wait that takes this long hangs
+constexpr auto patience = 60ms;  // how long to wait for a datagram that may be lost
+// Sent one by one, such datagrams stay within the quarter of the space for which the system reports
+// "writable".
 constexpr std::size_t bytes_by_path = 40;
 
 struct outcomes {
   std::atomic<int> fine{0}, refused{0}, late{0};
 };
 
-// One part of the conversation, and what it comes to.
+// Runs one part of the conversation, and notes how it ends.
 template <class Part>
 task<> watched(Part part, outcomes& seen) {
   const counted alive;
@@ -38,7 +39,7 @@ task<> watched(Part part, outcomes& seen) {
   }
 }
 
-// A datagram that is not sent is not waited for long.
+// A receive does not wait long, since its datagram may not have been sent.
 task<> datagrams() {
   auto here = udp_socket::bind(endpoint::loopback(0));
   auto peer = udp_socket::connect(here.local());

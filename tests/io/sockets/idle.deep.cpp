@@ -20,8 +20,8 @@ constexpr long bytes_each_max = 4'096;
 
 class io_idle : public testing::TestWithParam<io_backend> {};
 
-// The client, a process of its own: it connects, and when it is told to speaks on each connection
-// once.
+// The client, a process of its own: it makes its connections and, when it is told to, sends once on
+// each of them.
 [[noreturn]] void be_client(int port_from, int say_to, int count) {
   std::uint16_t port = 0;
   if (::read(port_from, &port, sizeof port) != sizeof port) ::_exit(2);
@@ -61,7 +61,7 @@ task<> echo_until_end(tcp_stream peer, std::atomic<int>& answered) {
       co_await peer.write_all(std::string_view(buffer.data(), bytes));
       ++answered;
     }
-  } catch (const io_error&) {  // the client ends with all of them
+  } catch (const io_error&) {  // the client closes all connections when it ends
   }
 }
 

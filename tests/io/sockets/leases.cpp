@@ -10,7 +10,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Reads may wait for their turns, when many buffers are leased: here all, or none.
+// When many buffers are leased, reads wait for their turns: in these settings all reads do, or
+// none.
 struct lease_setting : io_setting {
   unsigned ahead = io::leases_ahead_most;
 };
@@ -112,7 +113,7 @@ TEST_P(io_leases, a_pipe_leases_as_a_socket_does) {
   EXPECT_EQ(back, "through a pipe");
 }
 
-// Both kinds of reads may follow each other.
+// Both kinds of reads may take turns on one stream.
 TEST_P(io_leases, reads_with_and_without_a_lease_share_a_stream) {
   std::string back;
   auto program = [&]() -> task<> {
@@ -158,7 +159,7 @@ TEST_P(io_leases, connections_that_wait_hold_no_buffer) {
       co_await one.write_all("ping");
       co_await one.read_exact(back);
     }
-    // Each answer was written before its buffer went back.
+    // Each answer was written before its buffer was given back.
     for (int i = 0; leased() != 0 && i < 10'000; ++i) co_await sleep_for(100us);
     EXPECT_EQ(leased(), 0u);
   };
@@ -201,7 +202,7 @@ TEST_P(io_leases, what_meets_a_timeout_is_given_or_still_to_be_read) {
   EXPECT_EQ(left, 0u);
 }
 
-// Neither loses what came nor waits for ever: the part that came, and then nothing, meets its time.
+// The read of the whole meets its time limit when only a part comes, and the part is not lost.
 TEST_P(io_leases, a_whole_read_of_which_a_part_came_times_out) {
   bool ended = false;
   auto program = [&]() -> task<> {
@@ -245,7 +246,7 @@ TEST_P(io_leases, a_lease_outlives_its_stream_and_its_runtime) {
   EXPECT_EQ(open_files(), before);
 }
 
-// The stop comes at every moment: before, with, and behind the bytes.
+// The stop comes at any moment: before the bytes, with them, or after them.
 TEST_P(io_leases, nothing_is_leased_for_ever_when_readers_are_stopped) {
   std::size_t left = 1;
   auto program = [&](runtime& rt) -> task<> {
@@ -278,7 +279,7 @@ TEST_P(io_leases, nothing_is_leased_for_ever_when_readers_are_stopped) {
   EXPECT_EQ(left, 0u);
 }
 
-// One who holds many is given more: nobody waits for another one's buffer.
+// A task that holds many buffers gets more: no read waits for a buffer of another task.
 TEST_P(io_leases, who_holds_many_is_given_more) {
   constexpr std::size_t most = 400;
   std::vector<io_buffer> held;
@@ -299,7 +300,8 @@ TEST_P(io_leases, who_holds_many_is_given_more) {
     EXPECT_EQ(held[i].text(), std::string(1, static_cast<char>('a' + i % 26)));
 }
 
-// What comes to many connections at once is not leased faster than they have their turns.
+// Bytes that come for many connections at once are not leased faster than the connections have
+// turns.
 TEST_P(io_leases, few_are_leased_when_much_comes_at_once) {
   if (GetParam().by == io_backend::io_uring)
     GTEST_SKIP() << "what its ring has is leased as it comes";
@@ -322,8 +324,10 @@ TEST_P(io_leases, few_are_leased_when_much_comes_at_once) {
     };
     std::vector<future<>> ends;
     for (tcp_stream& one : served) ends.push_back(rt.spawn(reads(std::move(one))));
-    while (io::reactor::current()->count().in_flight < count) co_await yield();  // all of them wait
-    for (tcp_stream& one : peers) co_await one.write_all("p");  // it cannot come in parts
+    // Until all of them wait.
+    while (io::reactor::current()->count().in_flight < count) co_await yield();
+    // One byte, so that it cannot come in parts.
+    for (tcp_stream& one : peers) co_await one.write_all("p");
     for (future<>& one : ends) co_await std::move(one);
     std::array<char, 1> back{};
     for (tcp_stream& one : peers) {
@@ -336,12 +340,12 @@ TEST_P(io_leases, few_are_leased_when_much_comes_at_once) {
   rt.spawn(program(rt));
   rt.run();
   EXPECT_EQ(answered, count);
-  // Beside those ahead, one for each that has its turn.
+  // Besides those ahead there is one for each connection that has its turn.
   EXPECT_LE(most, GetParam().ahead + 9);
 }
 
-// The stream goes, or the whole program ends, when a read was told that something is there, and had
-// no turn yet.
+// The stream is closed, or the whole program ends, after a read was told that it is due and before
+// its turn.
 TEST_P(io_leases, a_stream_that_is_closed_ends_its_read) {
   std::size_t ended = 0, left = 1;
   auto program = [&](runtime& rt) -> task<> {
@@ -367,7 +371,7 @@ TEST_P(io_leases, a_stream_that_is_closed_ends_its_read) {
     }
     for (int i = 0; leased() != 0 && i < 10'000; ++i) co_await sleep_for(100us);
     left = leased();
-    // And one whose program ends meanwhile.
+    // The last read ends because its program does.
     auto last = [](runtime& of, tcp_stream from) -> task<> {  // outlives this coroutine
       for (;;) {
         const io_buffer came = co_await from.read_some();

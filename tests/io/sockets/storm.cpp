@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 class io_storm : public io_conformance {};
 
-// Closed so, a socket sends a reset.
+// With this option, closing a socket sends a reset.
 void reset(tcp_stream& one) {
   const linger at_once{1, 0};
   ::setsockopt(one.fd(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
@@ -49,7 +49,7 @@ task<> serves_one(tcp_stream peer, std::atomic<int>& ended) {
 }
 
 TEST_P(io_storm, thousands_of_connections_that_are_reset_leave_nothing) {
-  // 20,000 of them on each of the system's backends; on the other settings fewer.
+  // 20,000 connections with each real backend, and fewer with the other settings.
   const bool all = std::getenv("TROUPE_DEEP") != nullptr ||
                    (GetParam().on.policy == policy::work_stealing && GetParam().on.workers == 2);
   constexpr int clients = 10;
@@ -61,7 +61,7 @@ TEST_P(io_storm, thousands_of_connections_that_are_reset_leave_nothing) {
       auto listener = tcp_listener::listen(endpoint::loopback(0));
       for (int i = 0; i < clients; ++i)
         rt.spawn(storms(listener.local(), rounds, left, threaded()));
-      // Which are reset in the queue of those that wait to be accepted is the system's affair.
+      // The system decides which of the connections are reset while they wait to be accepted.
       std::stop_source end;
       for (;;) {
         try {
@@ -82,7 +82,8 @@ TEST_P(io_storm, thousands_of_connections_that_are_reset_leave_nothing) {
   EXPECT_EQ(open_files(), before);
 }
 
-// A socket says so once, to whoever asks it next: here a write that is tried without a wait.
+// A socket reports the reset once, to the next call: here that is a write that is tried without a
+// wait.
 TEST_P(io_storm, a_write_to_a_connection_that_was_reset_says_so) {
   if (!threaded()) GTEST_SKIP() << "a simulated peer does not reset";
   for (const bool limited : {false, true}) {
@@ -120,8 +121,8 @@ TEST_P(io_storm, a_write_to_a_connection_that_was_reset_says_so) {
   }
 }
 
-// A refusal takes no time, and is a turn's share all the same: who goes on writing lets others in,
-// and hears of the runtime's end.
+// A write that is refused takes no time, but it counts against the turn's share. So a task that
+// keeps writing lets others run, and sees the runtime's end.
 TEST_P(io_storm, who_writes_on_to_a_peer_that_has_gone_lets_others_in) {
   constexpr int others_turns = 3, writes_max = 20'000;
   int writes = 0, turns = 0;

@@ -58,7 +58,8 @@ TEST_P(io_tcp, what_is_echoed_is_what_was_sent) {
   EXPECT_TRUE(got == sent);
 }
 
-// Nobody reads it, and the system takes a small part. The memory of it is never touched.
+// The peer does not read, and the system takes only a small part. Most of the memory is never
+// touched.
 TEST_P(io_tcp, four_gigabytes_are_not_nothing) {
   if (!threaded()) GTEST_SKIP() << "a simulated kernel keeps what it takes";
   constexpr std::size_t bytes = std::size_t{1} << 32;
@@ -90,14 +91,15 @@ TEST_P(io_tcp, four_gigabytes_are_not_nothing) {
 struct probing final : io::arrival {
   probing()
       : arrival([](arrival& self) noexcept {
-          event told = static_cast<probing&>(self).over;  // the probe may be gone when it is set
+          // The probe may no longer exist when the event is set.
+          event told = static_cast<probing&>(self).over;
           told.set();
         }) {}
   event over;
 };
 
-// A part of it was sent at once, on one worker; here another one writes before the rest is on its
-// way.
+// A part of the text was sent at once, by one worker. Here another task writes before the rest is
+// on its way.
 TEST_P(io_tcp, no_write_comes_between_the_parts_of_another_one) {
   auto program = [](runtime& rt) -> task<> {
     auto listener = tcp_listener::listen(endpoint::loopback(0));
@@ -137,7 +139,7 @@ TEST_P(io_tcp, no_write_comes_between_the_parts_of_another_one) {
   rt.run();
 }
 
-// And the rest is sent before what has come since.
+// The rest of a message is sent before messages that came later.
 TEST_P(io_tcp, messages_of_several_tasks_over_one_stream_stay_whole) {
   const std::size_t bytes = threaded() ? 600'000 : 60'000;
   constexpr int messages = 20, writers = 4;
@@ -168,8 +170,8 @@ TEST_P(io_tcp, messages_of_several_tasks_over_one_stream_stay_whole) {
   rt.run();
 }
 
-// As of a message of length 0 whose sender waits for its answer. Who goes on so lets others in
-// nevertheless.
+// For example, a message has length 0, and its sender waits for an answer. A task that keeps
+// reading like that still lets others run.
 TEST_P(io_tcp, a_read_for_which_there_is_no_room_does_not_wait) {
   int empty = 0;
   bool had_turn = false;
@@ -224,7 +226,8 @@ TEST_P(io_tcp, many_connections_at_a_time) {
   EXPECT_EQ(done.load(), connections);
 }
 
-// Whenever it goes: with bytes of it to be read, on their way, or on neither side.
+// The peer may close at any time: with bytes that it has not read, with bytes on their way, or with
+// neither.
 TEST_P(io_tcp, who_waits_to_write_is_told_that_the_peer_has_gone) {
   auto reads_some = [](tcp_stream peer, std::chrono::microseconds pause) -> task<> {
     std::array<char, 4096> buffer;

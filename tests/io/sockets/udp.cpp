@@ -18,7 +18,7 @@ task<> answer(udp_socket socket, int count) {
   }
 }
 
-// What an operation throws.
+// Returns the error that an operation throws.
 template <class Awaitable>
 task<std::errc> error_of(Awaitable operation) {
   std::errc found{};
@@ -128,7 +128,7 @@ TEST_P(io_udp, limits_have_their_own_answers) {
     }
     EXPECT_TRUE(was_cancelled);
     if (!real) co_return;
-    // The machine says so of a port of its own at which nobody is.
+    // The machine reports when no socket is bound to a port of its own.
     const endpoint gone = udp_socket::bind(endpoint::loopback(0)).local();
     auto peer = udp_socket::connect(gone);
     co_await peer.send("x");

@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 class io_unix_datagram : public io_conformance {
  protected:
   std::string path(const char* name) const { return folder_ / name; }
-  // All files are gone, too.
+  // Checks that the sockets' files are gone, too.
   void run(task<> what) const {
     io_conformance::run(std::move(what));
     EXPECT_NE(::access(path("a").c_str(), F_OK), 0);
@@ -64,7 +64,7 @@ TEST_P(io_unix_datagram, what_is_sent_comes_whole_with_its_sender) {
   }
 }
 
-// More than the system keeps for one who does not read.
+// Sends more than the system keeps for a receiver that does not read.
 TEST_P(io_unix_datagram, who_sends_much_waits_for_room_and_loses_nothing) {
   constexpr int count = 300;
   int right = 0;
@@ -78,7 +78,7 @@ TEST_P(io_unix_datagram, who_sends_much_waits_for_room_and_loses_nothing) {
       }
     };
     auto receives = [](unix_datagram& from, int& each) -> task<> {
-      co_await sleep_for(5ms);  // it is full by then
+      co_await sleep_for(5ms);  // by then the queue is full
       std::array<char, 8> buffer;
       for (int i = 0; i < count; ++i) {
         const unix_message came = co_await from.receive(buffer).timeout(20s);
@@ -101,7 +101,8 @@ TEST_P(io_unix_datagram, each_refusal_has_its_own_answer) {
     EXPECT_EQ(error_of([&] { static_cast<void>(here.try_send("x", other)); }),
               std::errc::no_such_file_or_directory);
     auto peer = unix_datagram::connect(at, other);
-    // Without anybody who receives it is full at last; who is not connected is told, who is waits.
+    // While no task receives, the queue becomes full. A sender that is not connected is told so,
+    // and a connected one waits.
     auto stranger = unix_datagram::bind(other + "c");
     bool full = false;
     for (int i = 0; i < 10'000 && !full; ++i) full = !stranger.try_send("x", at);

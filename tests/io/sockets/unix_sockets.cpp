@@ -43,7 +43,7 @@ task<> echo_once(unix_listener listener) {
 
 task<> ask(std::string path, std::string& got) {
   unix_stream peer = unix_stream::connect(path);
-  const std::string sent(50, 'u');  // the simulated network may hold no more than 100
+  const std::string sent(50, 'u');  // the simulated network may keep no more than 100
   std::string part(sent.size(), '\0');
   for (int i = 0; i < 20; ++i) {
     co_await peer.write_all(std::string_view(sent));
@@ -132,7 +132,7 @@ TEST_P(io_unix, what_a_dead_listener_left_is_replaced_and_nothing_else) {
   EXPECT_TRUE(exists(path()));
   static_cast<void>(::unlink(path().c_str()));
   {
-    // Who goes leaves the file of who took its place.
+    // A listener that closes leaves the file of another listener that has taken its place.
     auto first = unix_listener::listen(path());
     static_cast<void>(::unlink(path().c_str()));
     auto second = unix_listener::listen(path());
@@ -144,7 +144,7 @@ TEST_P(io_unix, what_a_dead_listener_left_is_replaced_and_nothing_else) {
   EXPECT_FALSE(exists(path()));
 }
 
-// The end is there already when the last bytes are taken.
+// The end of the stream has come before its last bytes are taken.
 TEST_P(io_unix, the_end_comes_behind_what_is_leased) {
   if (!threaded()) GTEST_SKIP() << "the simulated network may hold no more than 100 bytes";
   auto program = [this]() -> task<> {
