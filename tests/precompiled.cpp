@@ -1,2 +1,2 @@
-// Its precompiled headers are what it is for: the test programs use them.
+// This program exists for its precompiled headers, which the test programs use.
 int main() {}

@@ -1,4 +1,4 @@
-// connect: to whichever address of a host answers first.
+// connect(): a connection to the address of a host that answers first.
 #include <array>
 
 #include "support/io.hpp"
@@ -23,8 +23,8 @@ std::vector<io_setting> connect_settings() {
 endpoint v6(std::uint16_t port) { return endpoint::loopback_v6(port); }
 endpoint v4(std::uint16_t port) { return endpoint::loopback(port); }
 
-// One of each family, at one port: the system chooses it, and another one may have it in the other
-// family.
+// A listener for each family, at the same port. The system chooses the port, and it may be taken in
+// the other family.
 struct two_listeners {
   tcp_listener six, four;
   explicit two_listeners(const listen_options& of_six = {}) {
@@ -69,7 +69,7 @@ TEST_P(dns_connect, of_two_that_answer_it_is_the_one_of_ipv6) {
   run(use());
 }
 
-// A listener whose queue is full lets its callers wait.
+// A listener whose queue is full does not answer.
 TEST_P(dns_connect, what_does_not_answer_is_tried_beside_the_next) {
   if (!threaded()) GTEST_SKIP() << "who listens in the simulation answers";
   auto use = []() -> task<> {

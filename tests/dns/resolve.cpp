@@ -1,4 +1,4 @@
-// resolve: what servers answer, and what they should not.
+// resolve(): what servers answer, and how the resolver treats wrong answers.
 #include <sys/resource.h>
 #include <unistd.h>
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// The number of workers has no part in it.
+// The number of workers makes no difference here.
 std::vector<io_setting> dns_settings() {
   return {{{policy::work_stealing, 2, 1}, io_backend::epoll},
           {{policy::work_stealing, 2, 1}, io_backend::io_uring},
@@ -33,7 +33,7 @@ resolver_options asking(const dns_server& server) {
   return options;
 }
 
-// What came of it: the addresses, or the reason.
+// Returns the addresses as a text, or the reason of the failure.
 std::string text_of(const std::vector<endpoint>& all) {
   std::vector<std::string> texts;
   for (const endpoint& one : all) texts.push_back(one.to_string());
@@ -206,7 +206,7 @@ TEST_P(dns_queries, a_limit_of_time_and_a_token_end_it_at_any_step) {
         const std::string got = co_await outcome_of(by.resolve(name, 1).timeout(span));
         EXPECT_EQ(got, "timed_out");
       }
-      // The token, by another task that runs beside it.
+      // Another task, which runs beside the query, requests the stop.
       for (const int yields : {0, 1, 2, 5, 20}) {
         std::stop_source source;
         auto later = [](std::stop_source asks, int turns) -> task<> {
@@ -223,11 +223,11 @@ TEST_P(dns_queries, a_limit_of_time_and_a_token_end_it_at_any_step) {
     const std::string got =
         co_await outcome_of(by.resolve("both.test", 1).stop(before.get_token()));
     EXPECT_EQ(got, "cancelled");
-    // The winner ends the other one.
+    // The query that wins ends the other one.
     const auto first = co_await when_any(outcome_of(by.resolve("silent.test", 1)),
                                          outcome_of(by.resolve("both.test", 1)));
     EXPECT_EQ(first.index(), 1u);
-    // Time enough changes nothing.
+    // A time limit that is not reached changes nothing.
     const std::string in_time = co_await outcome_of(by.resolve("both.test", 1).timeout(30s));
     EXPECT_EQ(in_time, "127.0.0.1:1 [::1]:1 ");
   });
@@ -251,7 +251,7 @@ TEST_P(dns_queries, the_end_of_the_program_ends_what_is_under_way) {
   EXPECT_EQ(open_files(), before);
 }
 
-// No server here: its accept would run out of descriptors as well.
+// There is no server here, since its accept would run out of descriptors, too.
 TEST_P(dns_queries, without_a_descriptor_left_it_says_so) {
   runtime rt(options());
   auto asks = []() -> task<> {
@@ -259,7 +259,8 @@ TEST_P(dns_queries, without_a_descriptor_left_it_says_so) {
     resolver_options options;
     options.servers = {silent.local()};
     const resolver by(options);
-    co_await outcome_of(by.resolve("warm.test", 1).timeout(1ms));  // the reactor has what it needs
+    // Makes the reactor, which needs descriptors of its own.
+    co_await outcome_of(by.resolve("warm.test", 1).timeout(1ms));
     const int first = ::dup(0);
     rlimit before{};
     ::getrlimit(RLIMIT_NOFILE, &before);
@@ -273,7 +274,8 @@ TEST_P(dns_queries, without_a_descriptor_left_it_says_so) {
     } catch (const io_error& e) {
       said = e.code() == std::errc::too_many_files_open;
     }
-    less.rlim_cur = static_cast<rlim_t>(first) + 1;  // for the set, not for a socket
+    // One descriptor, which the set of sockets takes, and none for a socket.
+    less.rlim_cur = static_cast<rlim_t>(first) + 1;
     ::setrlimit(RLIMIT_NOFILE, &less);
     const std::string got = co_await outcome_of(by.resolve("both.test", 1));
     ::setrlimit(RLIMIT_NOFILE, &before);

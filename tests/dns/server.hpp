@@ -1,5 +1,5 @@
-// A server of DNS for the tests, on 127.0.0.1, over UDP and TCP. What it answers follows from the
-// first label of the name.
+// A DNS server for the tests, on 127.0.0.1, over UDP and TCP. The first label of the name decides
+// what it answers.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ namespace troupe::test {
 struct dns_question {
   std::string name;  // in lower case
   std::uint16_t type = 0;
-  std::string bytes;  // as they were sent
+  std::string bytes;  // the question as it was sent
 };
 
 inline constexpr std::uint16_t type_a = 1, type_cname = 5, type_aaaa = 28;
@@ -54,7 +54,7 @@ inline std::string encoded(std::string_view name) {
   return bytes + '\0';
 }
 
-// Of the name that was asked for (a pointer to it), or of `owner`.
+// A record for the name in the question (by a pointer to it), or for `owner`.
 inline std::string record(std::uint16_t type, const std::string& data,
                           const std::string& owner = "\xc0\x0c") {
   return owner + two_bytes(type) + two_bytes(1) + std::string("\0\0\0\x3c", 4) +
@@ -73,14 +73,14 @@ inline std::string reply(std::string_view packet, const dns_question& asked, uns
 
 class dns_server {
  public:
-  // In a task. `keep` counts what came; both live as long as the program runs.
+  // Call it in a task. `keep` counts the questions. Both must live as long as the program runs.
   void start(runtime& rt) {
     udp_options weak;
     weak.weak = true;
     listen_options also;
     also.weak = true;
     tcp_listener listener;
-    // A port that is free for both.
+    // Looks for a port that is free for both protocols.
     while (!socket_.is_open()) {
       listener = tcp_listener::listen(endpoint::loopback(0), also);
       at_ = listener.local();
@@ -125,7 +125,7 @@ class dns_server {
           co_await peer.write_all(two_bytes(static_cast<unsigned>(one.size())) + one);
         }
       }
-    } catch (const error&) {  // the resolver closes when it has what it wants
+    } catch (const error&) {  // the resolver closes the connection when it has its answer
     }
   }
 
@@ -178,7 +178,7 @@ class dns_server {
                     v4 ? record(type_a, v4_data(66)) : record(type_aaaa, v6_data(66))),
               good};
     }
-    return {};  // "silent"
+    return {};  // for instance "silent"
   }
 
   udp_socket socket_;

@@ -1,6 +1,5 @@
-// httpd's handlers take no memory of the general heap in the steady state: not one malloc, nor what
-// stands on it, a request. SQLite has a heap of its own (SqliteMemory), which counts like all else
-// when it grows.
+// In the steady state, the handlers of httpd allocate nothing from the general heap for a request.
+// SQLite has a heap of its own (SqliteMemory); if that grows, it counts as well.
 #define main httpd_main
 #include "../../examples/httpd.cpp"
 #undef main
@@ -65,7 +64,7 @@ int posix_memalign(void** to, std::size_t alignment, std::size_t bytes) noexcept
 
 namespace {
 
-// On a thread of its own, with nothing but system calls.
+// A client on a thread of its own that only makes system calls.
 class PlainClient {
  public:
   explicit PlainClient(const troupe::endpoint& at) : fd_(::socket(AF_INET, SOCK_STREAM, 0)) {
@@ -73,7 +72,7 @@ class PlainClient {
   }
   PlainClient(const PlainClient&) = delete;
   ~PlainClient() { ::close(fd_); }
-  // Whether it was answered 200, and with all of its body.
+  // Returns true if the answer was 200 with its whole body.
   bool ask(const std::string& request) {
     if (::send(fd_, request.data(), request.size(), 0) != static_cast<ssize_t>(request.size()))
       return false;
@@ -127,8 +126,9 @@ TEST_P(httpd_memory, no_steady_request_takes_any_of_the_general_heap) {
       const std::vector<std::string> paths{
           "/plaintext",         "/json",     "/db", "/queries?queries=20",
           "/updates?queries=5", "/fortunes", small, large};
-      // Once the pools are full: each thread has its own, and the clock's, which wakes the server's
-      // sweep, may fill late. What a request takes, each round counts a thousand times.
+      // The pools must be full first: each thread has its own, and the pool of the timers' thread,
+      // which wakes the server's sweep, may fill late. If a request allocates, each round shows
+      // that a thousand times.
       constexpr int rounds_most = 4;
       for (int round = 0; round <= rounds_most && (round < 2 || !none(grown)); ++round) {
         for (const std::string& path : paths) {
@@ -155,7 +155,7 @@ INSTANTIATE_TEST_SUITE_P(backends, httpd_memory,
                            return one.param == troupe::io_backend::epoll ? "epoll" : "io_uring";
                          });
 
-// Before SQLite is used.
+// Must run before SQLite is used.
 [[maybe_unused]] const bool memory_chosen = (SqliteMemory::use(), true);
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The other implementation.
+// Reads requests by Boost.Beast, the other implementation.
 #include "fuzz/framing.hpp"
 
 #if __has_include(<boost/beast/http.hpp>)
@@ -10,7 +10,7 @@
 namespace troupe::test {
 namespace {
 
-// A string, for which no memory is taken before its bytes are there.
+// A body as a string that grows only when bytes have come.
 struct text_body {
   using value_type = std::string;
   class reader {
@@ -47,7 +47,7 @@ reading by_beast(std::string_view bytes) {
   beast::http::request_parser<text_body> parser;
   parser.eager(true);
   parser.header_limit(1 << 20);
-  parser.body_limit(std::uint64_t{1} << 62);  // "none" refuses all of 1.74
+  parser.body_limit(std::uint64_t{1} << 62);  // with "none" Beast 1.74 refuses every body
   std::size_t at = 0;
   while (!parser.is_done()) {
     beast::error_code failed;

@@ -11,34 +11,34 @@ namespace {
 
 using http::fault;
 
-// Where we are stricter, on purpose. What of a message is refused so has no other meaning that both
-// could have read: the difference is that Beast leaves it to the program behind it.
+// Where our parser is stricter on purpose. A message that it refuses for these reasons has no
+// second meaning: Beast leaves the refusal to the program behind it.
 bool is_strictness(fault why, const framed& theirs, std::string_view bytes) noexcept {
   switch (why) {
-    // longer than 32 bytes, PRI of HTTP/2
+    // A method of more than 32 bytes, or PRI of HTTP/2.
     case fault::bad_start_line:
       return http::method_named(theirs.method) == http::method::other;
-    // control bytes in an extension's quotes
+    // Control bytes in the quotes of an extension.
     case fault::bad_chunk:
       return bytes.find(';') != std::string_view::npos;
     case fault::bad_target:       // RFC 9112 3.2 has four forms; Beast takes any bytes
     case fault::bad_version:      // HTTP/2.0 and the like: Beast's parser hands them on
-    case fault::unknown_method:   // CONNECT, and words that are none of HTTP's
-    case fault::target_too_long:  // limits of ours
+    case fault::unknown_method:   // CONNECT, and methods that HTTP does not have
+    case fault::target_too_long:  // limits of our own
     case fault::head_too_large:
     case fault::too_many_fields:
     case fault::chunk_line_too_long:
     case fault::chunk_extensions_too_long:
-    // RFC 9112 5.2: a server may refuse it; Beast makes a space of it
+    // RFC 9112 5.2: a server may refuse it; Beast replaces it by a space.
     case fault::folded_field:
     case fault::no_host:  // RFC 9112 3.2: must be answered 400
     case fault::several_hosts:
     case fault::bad_host:
     case fault::bad_length:         // RFC 9110 8.6: the same number twice may be refused
     case fault::length_and_coding:  // RFC 9112 6.3: may be a smuggled request
-    case fault::bad_coding:         // RFC 9112 6.1: chunked is the last, and there once
+    case fault::bad_coding:         // RFC 9112 6.1: chunked is the last coding, and used once
     case fault::unknown_coding:
-    case fault::bad_trailer:  // RFC 9110 6.5.1: no framing in trailers
+    case fault::bad_trailer:  // RFC 9110 6.5.1: a trailer must not contain framing fields
     case fault::bad_expectation:
       return true;
     default:
@@ -51,7 +51,7 @@ std::string lower(std::string text) {
   return text;
 }
 
-// By name, since Beast puts fields of one name together.
+// Sorts the fields by name, since Beast puts fields of the same name together.
 std::multimap<std::string, std::string> by_name(
     const std::vector<std::pair<std::string, std::string>>& fields) {
   std::multimap<std::string, std::string> sorted;
@@ -71,23 +71,23 @@ std::string in_words(const reading& one) {
   return text + (one.refused ? "refused: " + one.reason : "wants more");
 }
 
-// One empty line before a request is passed over by us (RFC 9112 2.2), and by Beast not.
+// Our parser skips one empty line before a request (RFC 9112 2.2), and Beast does not.
 std::string_view without_empty_line(std::string_view bytes) {
   return bytes.starts_with("\r\n") ? bytes.substr(2) : bytes;
 }
 
-// Where Beast is stricter, and we are not, on purpose.
+// Where Beast is stricter than our parser, on purpose.
 bool is_laxness(const reading& theirs, const framed& ours) {
-  // A Connection that is no list of tokens: it has none of the words that we know, and says nothing
-  // of the framing.
+  // A field Connection that is no list of tokens: it contains none of the words that our parser
+  // knows, and does not affect the framing.
   if (theirs.reason == "bad value") {
     return std::ranges::any_of(ours.fields, [](const auto& one) {
       const std::string name = lower(one.first);
       return name == "connection" || name == "proxy-connection";
     });
   }
-  // What an extension of a chunk is like does not matter to who passes them all over (RFC
-  // 9112 7.1.1): it ends with its line.
+  // A parser that ignores the extensions of a chunk (RFC 9112 7.1.1) need not check them: an
+  // extension ends with its line.
   return theirs.reason == "bad chunk extension";
 }
 
@@ -105,8 +105,8 @@ std::string compare(std::string_view bytes, const framed* ours, const reading& w
                : "we read " + in_words(*ours) + ", and Beast " + in_words(both);
   }
   if (theirs.requests.empty()) return "";
-  // The preface of HTTP/2, 24 bytes, is refused when it is whole; what begins like it and goes on
-  // otherwise, then.
+  // Our parser refuses the preface of HTTP/2, 24 bytes, when it is whole. Input that only begins
+  // like it is refused where it differs.
   if (!whole.refused && theirs.requests.front().method == "PRI") return "";
   if (!whole.refused) return "we want more, and Beast has read " + in_words(theirs);
   return is_strictness(whole.why, theirs.requests.front(),
@@ -154,7 +154,7 @@ reading by_us(std::string_view bytes, std::span<const std::size_t> arrivals) {
     const std::size_t upto =
         next < arrivals.size() ? std::clamp(arrivals[next++], given, bytes.size()) : bytes.size();
     input.append(bytes.substr(given, upto - given));
-    input.shrink_to_fit();  // elsewhere than before
+    input.shrink_to_fit();  // the bytes now lie at another address
     given = upto;
   }
   return all;
@@ -177,7 +177,7 @@ std::string difference(std::string_view bytes) {
     framed here = one;
     here.end -= begin;
     if (std::string how = compare(bytes.substr(begin), &here, ours); !how.empty()) return how;
-    if (one.last) return "";  // what follows is not read
+    if (one.last) return "";  // bytes behind the last request are not read
     begin = one.end;
   }
   return ours.requests.size() == requests_max ? "" : compare(bytes.substr(begin), nullptr, ours);

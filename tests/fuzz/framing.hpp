@@ -1,5 +1,5 @@
 // framing: what our parser and Boost.Beast's read of the same bytes, and where they differ without
-// a reason.
+// a good reason.
 #pragma once
 
 #include <cstddef>
@@ -17,32 +17,32 @@ namespace troupe::test {
 struct framed {
   std::string method, target, body;
   int minor_version = 1;
-  bool last = false;  // of its connection, as we read it
-  // and those of the trailer; those of one name in their order
+  bool last = false;  // the last one of its connection, as our parser reads it
+  // Also those of the trailer. Fields of the same name are in their order.
   std::vector<std::pair<std::string, std::string>> fields;
   std::size_t end = 0;  // where the next one begins
 };
 
-// All requests of some bytes, and how it went on behind them.
+// All requests in some bytes, and what comes after them.
 struct reading {
   std::vector<framed> requests;
-  bool refused = false;  // else more bytes are wanted
+  bool refused = false;  // false: the parser wants more bytes
   http::fault why = http::fault::none;
-  std::string reason;  // in words
+  std::string reason;  // the reason in words
   reading() {}
 };
 
-// At most so many requests are looked at.
+// At most this many requests are compared.
 inline constexpr std::size_t requests_max = 8;
 
-// The bytes come in parts that end at these places, and then the rest.
+// The bytes come in parts that end at these positions, and then the rest.
 reading by_us(std::string_view bytes, std::span<const std::size_t> arrivals = {});
-// One request. False where Beast is not to be had.
+// Reads one request. beast_is_here() returns false where Boost.Beast is not installed.
 bool beast_is_here() noexcept;
 reading by_beast(std::string_view bytes);
 
-// How we and Beast differ, or we and ourselves when the bytes come in parts; empty when that is as
-// it should be.
+// Returns how our parser and Beast differ without a good reason, or how our parser differs from
+// itself when the bytes come in parts; empty if neither does.
 std::string difference(std::string_view bytes);
 
 }  // namespace troupe::test

@@ -15,15 +15,15 @@ namespace {
 
 using http::inflate_result;
 
-// What a message came to: its bytes, or why it was refused.
+// How a message ended: its bytes, or why it was refused.
 struct outcome {
   inflate_result how = inflate_result::whole;
   std::string text;
   bool operator==(const outcome&) const = default;
 };
 
-// The plainest way to do it: the whole message and the end of its flush at once, into as much room
-// as it wants.
+// Inflates in the simplest way: the whole message and the end of its flush at once, into as much
+// space as it needs.
 class reference {
  public:
   reference(int bits, bool keeps_context) : bits_(bits), keeps_context_(keeps_context) {}
@@ -53,10 +53,11 @@ class reference {
     stream_.reset(new z_stream{});
     if (inflateInit2(stream_.get(), -bits_) != Z_OK) std::abort();
   }
-  // Of a byte that is begun its lower bits are how much of it is left; 128: behind a block.
+  // In `data_type` the lower bits count the unused bits of the current byte; 128 means behind a
+  // block.
   bool is_between_blocks() const noexcept { return stream_->data_type == 128; }
-  // There is room for a byte more than there may be, so that nothing depends on how often there was
-  // none.
+  // Offers space for one byte more than is allowed, so that the result does not depend on how often
+  // there was no space.
   inflate_result run(std::string_view piece, std::string& to, std::size_t bytes_max) {
     const std::size_t before = to.size();
     to.resize(bytes_max + 1);
@@ -81,7 +82,7 @@ class reference {
   const bool keeps_context_;
 };
 
-// Ours, in pieces. Nothing if it has kept more than it may.
+// Inflates by our code, in pieces. Returns nothing if that kept more than it may.
 std::optional<outcome> inflate_in_pieces(http::message_inflater& by, std::string_view message,
                                          std::size_t piece_bytes, std::size_t bytes_max) {
   outcome made;
@@ -120,7 +121,8 @@ std::string inflation_difference(std::string_view input) {
     const std::optional<outcome> got = inflate_in_pieces(ours, message, piece_bytes, bytes_max);
     if (!got) return "more is kept than a message may have";
     const outcome wanted = theirs.inflate_message(message, bytes_max);
-    // What refers back farther than its window zlib reads as long as it happens to have that still.
+    // If a message refers back farther than its window, zlib still reads it while it happens to
+    // have those bytes.
     if (got->how == inflate_result::malformed && bits < 15) break;
     if (got->how != wanted.how ||
         (wanted.how == inflate_result::whole && got->text != wanted.text)) {
@@ -128,7 +130,7 @@ std::string inflation_difference(std::string_view input) {
     }
     if (!keeps_context && got->how == inflate_result::whole && ours.holds_memory())
       return "memory is held without a context";
-    if (got->how != inflate_result::whole) break;  // a connection ends then
+    if (got->how != inflate_result::whole) break;  // the connection would end here
   }
   return "";
 }

@@ -1,5 +1,5 @@
-// Whether a message of permessage-deflate is inflated as zlib alone does it, whatever its pieces
-// are.
+// Compares our inflation of messages of permessage-deflate with that of zlib alone, for messages in
+// pieces of any size.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 namespace troupe::test {
 
 // The first byte says how large the window is, whether a context is kept, and into how many pieces
-// the messages are cut; the second one how long a message may become. Two messages follow, the
-// first one as long as the third byte says. "" when they are inflated as by zlib in one piece; else
-// what differs.
+// the messages are cut. The second byte says how long a message may become. Two messages follow,
+// and the third byte says how long the first one is. Returns "" if the result is that of zlib in
+// one piece; otherwise the difference.
 std::string inflation_difference(std::string_view input);
 
 }  // namespace troupe::test

@@ -1,6 +1,6 @@
-// What the fuzzing of our framing has found, and the vectors: each time we and Boost.Beast read the
-// same, or differ for a reason that is written down (framing.cpp). And of our inflation: each time
-// zlib alone makes the same of it.
+// The inputs that the fuzzing of our framing has found, and the vectors: our parser and Boost.Beast
+// read the same, or differ for a reason that is written down (framing.cpp). For the inputs for our
+// inflation, zlib alone has the same result.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -17,7 +17,7 @@
 namespace troupe::test {
 namespace {
 
-// How many there are.
+// Returns the number of files.
 template <class Do>
 int for_each_file(const char* folder, Do what) {
   const char* source = std::getenv("TROUPE_SOURCE_DIR");
@@ -56,7 +56,7 @@ TEST(fuzz_inflation, of_what_was_found_is_that_of_zlib) {
   EXPECT_GT(count, 0);
 }
 
-// Two messages that belong together, with some bytes changed, in pieces of all lengths.
+// Two messages that share a context, with some bytes changed, in pieces of all lengths.
 TEST(fuzz_inflation, of_messages_with_some_bytes_changed_is_that_of_zlib) {
   std::minstd_rand random(22);
   for (int i = 0; i < 20'000; ++i) {

@@ -1,4 +1,4 @@
-// vectors_as_files FOLDER: the vectors as a corpus to begin with.
+// vectors_as_files FOLDER: writes the vectors as files, which are the first corpus of a fuzzer.
 #include <fstream>
 #include <string>
 

@@ -1,6 +1,6 @@
 // Random actor programs under the simulated policy, each checked against a model: every message is
-// handled or dead exactly once, delivery is causal (so first in, first out for each sender), every
-// actor is destroyed once, and run() returns when nothing is left.
+// handled or becomes a dead letter exactly once; delivery is causal (so first in, first out for
+// each sender); every actor is destroyed once; and run() returns when the program has no work left.
 #include <array>
 #include <bitset>
 #include <cinttypes>
@@ -15,15 +15,16 @@ namespace {
 
 constexpr std::size_t actors_max = 12, messages_max = 256;
 using message_set = std::bitset<messages_max>;
-using knowledge = std::array<message_set, actors_max>;  // of messages sent, for each receiver
+// Which messages had been sent, for each receiver.
+using knowledge = std::array<message_set, actors_max>;
 
-// What should have happened, and what did. One thread: the simulation's.
+// What should have happened, and what did happen. Only the simulation's thread uses it.
 struct world {
   enum class fate : std::uint8_t { unsent, sent, handled, dead };
   struct mail {
     fate state = fate::unsent;
     std::size_t to = 0;
-    knowledge before;  // what had been sent when it was
+    knowledge before;  // what had been sent when this message was
   };
   explicit world(std::uint64_t seed) : random(seed) {}
 
@@ -43,17 +44,19 @@ struct world {
 
   std::mt19937_64 random;
   std::vector<mail> letters;
-  std::array<message_set, actors_max> settled;  // handled or dead, for each receiver
-  std::array<knowledge, actors_max> known{};    // of each actor
+  // Messages that were handled or became dead letters, for each receiver.
+  std::array<message_set, actors_max> settled;
+  std::array<knowledge, actors_max> known{};  // what each actor knows
   knowledge known_outside{};
   std::size_t actors = 0, dead = 0, throws = 0;
   std::array<int, actors_max> alive{};
-  bool mortal = false;  // something was stopped: messages may die
+  bool mortal = false;  // an actor was stopped: messages may become dead letters
   std::uint64_t trace = 0xCBF29CE484222325u;
   std::string wrong;
 };
 
-// Travels in a message, and tells the world when it is destroyed without having been handled.
+// Travels in a message. If it is destroyed before the message was handled, it reports a dead
+// letter.
 class token {
  public:
   token(world& in, std::size_t id) : in_(&in), id_(id) {}
@@ -110,7 +113,8 @@ class node {
     in_->note(id * 16 + id_);
     const world::mail& one = in_->letters[id];
     if (one.to != id_) in_->complain("message " + std::to_string(id) + " came to the wrong actor");
-    // Causal: all that was sent to me before this one was sent has been settled.
+    // Delivery is causal: every message to this actor that had been sent before this one has been
+    // settled.
     if ((one.before[id_] & ~in_->settled[id_]).any())
       in_->complain("message " + std::to_string(id) + " overtook an earlier one");
     knowledge& mine = in_->known[id_];
@@ -168,7 +172,7 @@ class node {
       known_.erase(known_.begin() + static_cast<std::ptrdiff_t>(in_->pick(known_.size())));
     if (in_->chance(60) && !known_.empty()) {
       rt_->post([in = in_, to = someone()] {
-        // A procedure knows what nobody else does: nothing.
+        // A posted procedure knows of no message.
         knowledge nothing{};
         send(*in, nothing, to, std::nullopt);
       });
@@ -183,7 +187,7 @@ class node {
     }
     if (in_->chance(40)) {
       ++in_->throws;
-      in_->mortal = true;  // perhaps its policy is to stop
+      in_->mortal = true;  // the actor's policy may be to stop
       throw std::runtime_error("as planned");
     }
   }
@@ -229,7 +233,7 @@ outcome play(std::uint64_t program, std::uint64_t seed) {
       } catch (const std::runtime_error&) {
         ++thrown;
       }
-      // Quiescence: nothing is on its way when run() returns, and no error vanished.
+      // When run() returns, no message is on its way and no failure was lost.
       for (std::size_t id = 0; id < in.letters.size(); ++id) {
         if (in.letters[id].state == world::fate::sent)
           in.complain("run() returned before message " + std::to_string(id));
@@ -237,11 +241,12 @@ outcome play(std::uint64_t program, std::uint64_t seed) {
       if (thrown + rt.errors().size() != in.throws - failed_before)
         in.complain("failures were lost");
       rt.clear_errors();
-      // What outside knows now: all of it.
+      // From now on the outside knows of all messages.
       for (std::size_t id = 0; id < in.letters.size(); ++id)
         in.known_outside[in.letters[id].to].set(id);
     }
-    // Births of actors with a thread of their own may be discarded by a stop, which counts them.
+    // A stop may discard the construction of an actor with a thread of its own, and counts it as a
+    // dead letter.
     if (rt.metrics().dead_letters < in.dead) in.complain("dead letters were not counted");
     if (!in.mortal && rt.metrics().dead_letters != 0) in.complain("dead letters without a stop");
     result.time = rt.now();
@@ -256,7 +261,7 @@ outcome play(std::uint64_t program, std::uint64_t seed) {
   return result;
 }
 
-// Ten thousand in all, a thousand a test; TROUPE_SEED plays that one alone.
+// Ten thousand programs, a thousand in each test. TROUPE_SEED plays only the program of that seed.
 class random_programs : public testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(random_programs, agree_with_the_model) {
@@ -280,14 +285,14 @@ TEST_P(random_programs, agree_with_the_model) {
       ASSERT_EQ(again.time, result.time) << "TROUPE_SEED=" << seed << " twice";
     }
   }
-  // A generator that has gone quiet shows nothing.
+  // A generator that makes programs without messages would show nothing.
   EXPECT_GT(messages / count, 20u);
   EXPECT_GT(dead, 0u);
 }
 
 INSTANTIATE_TEST_SUITE_P(thousands, random_programs, testing::Range<std::uint64_t>(0, 10));
 
-// A program whose own choices are fixed: what differs is the order alone.
+// A program whose own choices are fixed: only the order differs.
 std::vector<int> order_with_seed(std::uint64_t seed) {
   struct taker {
     std::vector<int>* order;

@@ -19,7 +19,7 @@ struct refused : std::runtime_error {
 };
 
 struct server;
-// Whom to ask now; those that were stopped are replaced.
+// Which servers to ask now. Servers that were stopped are replaced.
 class directory {
  public:
   explicit directory(runtime& runs) : rt_(runs) {
@@ -73,8 +73,8 @@ struct ledger {
   int sum() const { return value + error + stopped + late + cancelled + deadlocked; }
 };
 
-// Servers pass on to those behind them, who ask nobody: two that ask each other would wait for
-// ever. Or to themselves.
+// A server passes an ask on to itself or to one of the servers behind, which ask no other: two
+// servers that ask each other would wait without end.
 task<> ask_on(unchecked<directory*> whom, unchecked<directory*> behind, unchecked<ledger*> to,
               unsigned seed, int count) {
   counted frame;

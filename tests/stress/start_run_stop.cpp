@@ -9,7 +9,8 @@ namespace {
 
 class start_run_stop : public conformance {};
 
-// Small work that is never the same: actors here, there and on the main thread tell each other.
+// Small work that varies: actors of the pool, of a pinned thread and of the main thread send to
+// each other.
 struct player {
   std::vector<ref<player>> others;
   std::atomic<int>* handled;
@@ -34,7 +35,7 @@ std::vector<ref<player>> make_players(runtime& rt, unsigned count, std::atomic<i
 }
 
 TEST_P(start_run_stop, a_thousand_runs_with_pinned_main_and_outside_senders) {
-  // For each setting: the suite has eleven.
+  // For each setting: the suite has eleven of them.
   const int runs = fewer(1000 / 11 + 1);
   std::mt19937 random(static_cast<unsigned>(GetParam().workers * 7 + GetParam().seed));
   for (int run = 0; run < runs; ++run) {
@@ -44,8 +45,8 @@ TEST_P(start_run_stop, a_thousand_runs_with_pinned_main_and_outside_senders) {
     auto all = make_players(rt, 6, &handled);
     const auto kind = random() % 4;
     for (std::size_t i = 0; i < all.size(); ++i) {
-      if (kind == 1 && i != 1) continue;  // it begins on the pinned thread only
-      if (kind == 2 && i != 2) continue;  // or on the main one
+      if (kind == 1 && i != 1) continue;  // the work begins only on the pinned thread
+      if (kind == 2 && i != 2) continue;  // or only on the main thread
       const int hops = 1 + static_cast<int>(random() % 40);
       all[i].tell<&player::play>(hops);
       expected += hops;
@@ -67,7 +68,7 @@ TEST_P(start_run_stop, a_thousand_runs_with_pinned_main_and_outside_senders) {
       rt.run();
       ASSERT_EQ(handled.load(), expected + 10) << "run " << run << " again";
     }
-    // The players know each other: the runtime's end destroys the cycle.
+    // The players refer to each other: the runtime's end destroys the cycle.
   }
 }
 
@@ -82,7 +83,8 @@ TEST_P(start_run_stop, runtimes_end_while_everything_is_in_flight) {
       for (auto& one : all) one.tell<&player::play>(1'000'000);
       for (int t = 0; t < 2; ++t) {
         outside.emplace_back([all, &end] {
-          // A few thousand: senders that outrun one slow thread would fill the memory.
+          // Only a few thousand messages: senders that are faster than one slow thread would fill
+          // the memory.
           for (int i = 0; i < 500 && !end.load(); ++i) {
             for (const auto& one : all) one.tell<&player::play>(3);
           }

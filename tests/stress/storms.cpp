@@ -32,7 +32,7 @@ struct target {
   }
 };
 
-// Makes a long queue at one worker.
+// Makes the queue of one worker long.
 struct hammer {
   std::vector<ref<target>> all;
   int left;
@@ -163,7 +163,7 @@ TEST_P(storms, two_runtimes_send_and_spawn_across) {
   std::atomic<int> alive{0};
   runtime one(options()), two(options());
   const int each = fewer(3000);
-  // Handlers of one make actors of the other, tell them, and let them die.
+  // Handlers of one runtime spawn actors in the other, send to them and drop them.
   const auto cross = [&](runtime& from, runtime& to) {
     for (int i = 0; i < each; ++i) {
       from.post([&sum, &alive, &to, open = to.hold()] {

@@ -1,6 +1,6 @@
-// interposed: the C library's calls that start, await and end processes, make pipes and handle
-// signals, one of which fails by a test's script. The definitions are this program's own, so that
-// the library, which is linked into it, calls them.
+// interposed: the C library's functions that start, await and end processes, make pipes and handle
+// signals. A test can let one of them fail. The definitions are this program's own, so that the
+// library, which is linked into it, calls them.
 #pragma once
 
 #include <atomic>
@@ -28,14 +28,15 @@ inline const char* name_of(call one) {
   return names[static_cast<int>(one)];
 }
 
-// While it lives the nth call of this kind (from 0) comes to `fault`. One at a time.
+// While it exists the nth call of this kind (from 0) fails with `fault`. Only one may exist at a
+// time.
 class failing {
  public:
   failing(call kind, int nth, int fault);
   ~failing();
   failing(const failing&) = delete;
   failing& operator=(const failing&) = delete;
-  // Whether there was such a call.
+  // Returns true if there was such a call.
   bool came() const;
 };
 

@@ -1,6 +1,6 @@
-// The fault table of processes, pipes and signals: every call comes to every error, at its first
-// time and at later ones. Each time the program comes to its end, who is refused learns that by a
-// typed error, and neither a descriptor, an object nor a child is left.
+// The fault table of processes, pipes and signals: every call fails with every error, at its first
+// call and at later ones. Each time the program ends, the caller that was refused gets a typed
+// error, and no descriptor, object or child is left.
 #include <sys/wait.h>
 
 #include <chrono>
@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto far = 10s;  // a wait that comes to that hangs
+constexpr auto far = 10s;  // a wait that takes this long hangs
 
 struct outcomes {
   int fine = 0, refused = 0, hung = 0, code = 0;
@@ -69,7 +69,7 @@ task<> ends_a_child() {
 task<> leaves_a_child() {
   process_options piped;
   piped.in = child_stream::pipe();
-  process cat = process::start("cat", {}, piped);  // it ends when its pipe is closed
+  process cat = process::start("cat", {}, piped);  // the child ends when its pipe is closed
   co_return;
 }
 
@@ -114,7 +114,7 @@ class process_faults : public testing::TestWithParam<faulty_call> {
       siginfo_t how{};
       return ::waitid(P_ALL, 0, &how, WEXITED | WNOHANG | WNOWAIT) != 0;
     })) << "a child is left";
-    // Whoever reaps in the background closes what it had when it is done.
+    // The thread that reaps in the background closes its descriptors when it has ended.
     EXPECT_TRUE(within(5s, [before] { return open_files() == before; }))
         << open_files() - before << " descriptors are left";
     EXPECT_EQ(live.load(), 0);

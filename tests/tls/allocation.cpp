@@ -1,4 +1,4 @@
-// What is read and written does not allocate: frames and blocks are used again.
+// Reads and writes do not allocate in the steady state: frames and blocks are used again.
 #include <cstdlib>
 #include <new>
 
@@ -60,7 +60,7 @@ TEST_P(tls_allocation, transfers_do_not_allocate) {
   run(transfer());
 }
 
-// The simulated network allocates itself.
+// The simulated network is left out, since it allocates.
 INSTANTIATE_TEST_SUITE_P(
     backends, tls_allocation,
     ::testing::Values(io_setting{{policy::work_stealing, 1, 1}, io_backend::epoll},

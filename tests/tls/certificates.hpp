@@ -1,4 +1,4 @@
-// Certificates that the tests of TLS make when they run: an authority, and what it signs.
+// Certificates that the TLS tests make when they run: an authority, and certificates that it signs.
 #pragma once
 
 #include <openssl/evp.h>
@@ -13,10 +13,10 @@
 namespace troupe::test {
 
 struct identity {
-  std::string certificate, key;  // in PEM
+  std::string certificate, key;  // in the format PEM
 };
 
-// Of a server, or of a client that is asked who it is.
+// Options of a server, or of a client that must identify itself.
 inline tls_options showing(const identity& who) {
   tls_options options;
   options.certificate_pem = who.certificate;
@@ -25,8 +25,8 @@ inline tls_options showing(const identity& who) {
 }
 
 struct wanted_certificate {
-  std::string names = "DNS:good.test";  // as OpenSSL's configuration has them
-  long from_s = -3600, until_s = 3600;  // from now on
+  std::string names = "DNS:good.test";  // in the form of OpenSSL's configuration
+  long from_s = -3600, until_s = 3600;  // seconds from now
   bool authority = false;
 };
 
@@ -43,7 +43,7 @@ class authority {
     root.authority = true;
     self_ = make(name, root, key_, nullptr);
   }
-  // Whom another one vouches for.
+  // An authority whose certificate another authority signs.
   authority(const char* name, const authority& above) : key_(new_key()) {
     wanted_certificate between;
     between.names.clear();
@@ -59,7 +59,7 @@ class authority {
 
   std::string certificate() const { return text_of(self_); }
   identity issue(const wanted_certificate& like = {}) const { return make_identity(like, false); }
-  // Signed by nobody but itself.
+  // Signed only by itself.
   identity issue_self_signed(const wanted_certificate& like = {}) const {
     return make_identity(like, true);
   }

@@ -1,6 +1,6 @@
-// TLS over a bad network: what is read is what was written, or its beginning and then a typed
-// error. A half-close that the peer did not declare is one, and so is a byte that was changed on
-// the way.
+// TLS over a bad network: a reader gets what was written, or its beginning and then a typed error.
+// An end that the peer did not announce is such an error, and so is a byte that was changed on the
+// way.
 #include "support/chaos_proxy.hpp"
 #include "tls/support.hpp"
 

@@ -1,5 +1,5 @@
-// The fault table: each system call that moves bytes comes to each error once, at several calls.
-// Each time both sides learn it by a typed error, or do not notice, and nothing is left open.
+// The fault table: each system call that moves bytes fails once with each error, at several calls.
+// Each time both sides get a typed error or do not notice the fault, and no descriptor stays open.
 #include <cstring>
 
 #include "support/faulty_kernel.hpp"

@@ -8,7 +8,7 @@ using namespace std::chrono_literals;
 
 class tls_given_up : public tls_conformance {};
 
-// Both ways at once, in parts of all sizes.
+// Bytes go both ways at once, in parts of all sizes.
 TEST_P(tls_given_up, reads_that_are_given_up_lose_nothing) {
   auto read_in_tries = [](tls_stream& from, unsigned seed, int& late) -> task<std::string> {
     std::string all;

@@ -1,4 +1,4 @@
-// The handshake: who is trusted, what is agreed on, and how everything else is refused.
+// The handshake: which peers are trusted, what is agreed on, and how everything else is refused.
 #include <unistd.h>
 
 #include <filesystem>
@@ -20,13 +20,14 @@ struct both_outcomes {
 task<both_outcomes> shake_both(tls_options trust, tls_options self, std::string host) {
   tls_pair pair =
       co_await make_tls_pair(tls_context::client(trust), tls_context::server(self), host);
-  // One that fails closes, as one should.
+  // A side whose handshake fails closes its stream, as a program should.
   auto ends = [](tls_stream& one) -> task<std::string> {
     const std::string how = co_await outcome_of(shake(one));
     if (how != "ok") {
       one.close();
     } else {
-      // Under TLS 1.3 a client is done before the server has looked at its certificate.
+      // Under TLS 1.3 a client's handshake ends before the server has looked at the client's
+      // certificate.
       std::array<char, 1> byte;
       auto reads = [](tls_stream& from, std::span<char> to) -> task<> { co_await from.read(to); };
       auto writes = [](tls_stream& to) -> task<> { co_await to.shutdown(); };
@@ -122,7 +123,7 @@ TEST_P(tls_handshake, certificates_that_are_not_right_are_refused) {
       };
       auto server = [](tls_stream& self, const row& wanted) -> task<> {
         const std::string how = co_await outcome_of(shake(self));
-        // It is told, unless it still writes when the client has closed.
+        // The server is told the reason, unless it still writes when the client has closed.
         if (std::string_view(wanted.outcome) != "ok") {
           EXPECT_TRUE(how == "refused_by_peer" || how == "io_error") << wanted.name << ": " << how;
         }
@@ -145,7 +146,7 @@ TEST_P(tls_handshake, who_asks_for_no_certificate_is_told_of_none) {
                       by_default;
     const both_outcomes got = co_await shake_both(careless, shady, "good.test");
     EXPECT_EQ(got.client + got.server, "okok");
-    // By default the system's store decides, which does not know the tests' authority.
+    // By default the system's store decides, which does not contain the tests' authority.
     const both_outcomes by_system = co_await shake_both(by_default, good, "good.test");
     EXPECT_EQ(by_system.client, "certificate");
   };
@@ -166,7 +167,8 @@ TEST_P(tls_handshake, a_chain_is_shown_whole) {
   run(show());
 }
 
-// The system's store is where OpenSSL looks by default; SSL_CERT_FILE names another one.
+// The system's store is where OpenSSL looks by default. The variable SSL_CERT_FILE names another
+// one.
 TEST_P(tls_handshake, the_systems_store_is_trusted_by_default) {
   const std::string file =
       (std::filesystem::temp_directory_path() / ("troupe_ca_" + std::to_string(::getpid())))
@@ -192,7 +194,7 @@ TEST_P(tls_handshake, protocols_are_agreed_on_or_not) {
       const char* chosen;
     };
     const std::vector<row> table{{{"h2", "http/1.1"}, {"http/1.1"}, "http/1.1"},
-                                 {{"a", "b"}, {"b", "a"}, "b"},  // the server's choice
+                                 {{"a", "b"}, {"b", "a"}, "b"},  // the server chooses
                                  {{"a"}, {}, ""},
                                  {{}, {"a"}, ""}};
     for (const row& one : table) {
@@ -204,7 +206,8 @@ TEST_P(tls_handshake, protocols_are_agreed_on_or_not) {
       EXPECT_EQ(pair.client.alpn(), one.chosen);
       EXPECT_EQ(pair.server.alpn(), one.chosen);
     }
-    // The preset of HTTPS, with each other and with who offers more, or nothing.
+    // The preset of HTTPS, with the same preset, with a peer that offers more, and with one that
+    // offers nothing.
     for (const names& offered : {tls_options::https().alpn, names{"h2", "http/1.1"}, names{}}) {
       tls_options preset = trusting(), served = showing(good_identity());
       preset.alpn = offered;
@@ -364,7 +367,7 @@ TEST_P(tls_handshake, a_reset_is_an_error_of_the_stream) {
     auto reset = [](tcp_stream& to) -> task<> {
       std::array<char, 1> byte;
       co_await to.read(byte);
-      to.close();  // with bytes that nobody has read
+      to.close();  // with bytes that the peer has not read
     };
     auto both = when_all(outcome_of(shake(ours)), reset(plain.server));
     auto [got, done] = co_await std::move(both);

@@ -1,4 +1,4 @@
-// The other implementation: openssl's own server and client, as processes.
+// The other implementation: OpenSSL's own server and client, as processes.
 #include <fcntl.h>
 #include <openssl/ssl.h>
 #include <spawn.h>
@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 class tls_interop : public tls_conformance {};
 
-// Certificates in files, as the programs want them.
+// Certificates in files, as OpenSSL's programs need them.
 class files {
  public:
   files()
@@ -40,7 +40,7 @@ class files {
   std::filesystem::path folder_;
 };
 
-// A child whose input and output are pipes. Killed when it goes.
+// A child whose input and output are pipes. It is killed when the object is destroyed.
 class child {
  public:
   explicit child(std::vector<std::string> command) {
@@ -70,7 +70,7 @@ class child {
     ::kill(process_, SIGKILL);
     ::waitpid(process_, nullptr, 0);
   }
-  // Its output until this comes; what follows is lost.
+  // Reads the child's output until `mark` comes. Bytes behind it are dropped.
   task<std::string> read_until(std::string_view mark) {
     std::array<char, 1> byte;
     while (!said_.contains(mark)) {
@@ -114,7 +114,7 @@ TEST_P(tls_interop, with_a_server_of_openssl) {
         std::array<char, 6> line;
         co_await peer.read_exact(line).timeout(20s);
         EXPECT_EQ(std::string_view(line.data(), line.size()), "hello\n");
-        // Its goodbye word: it answers with the end, by OpenSSL's manners.
+        // "CLOSE" asks OpenSSL's server to end: it then announces the end of its stream.
         co_await peer.write_all("CLOSE\n");
         co_await peer.shutdown();
         const std::string rest = co_await read_to_the_end(peer);
@@ -141,12 +141,14 @@ TEST_P(tls_interop, with_a_client_of_openssl_that_changes_its_keys) {
     tls_stream peer = tls_stream::server(context, std::move(plain));
     co_await peer.handshake().timeout(20s);
     EXPECT_EQ(peer.alpn(), "lines");
-    co_await peer.write_all("welcome\n");  // and a ticket
+    co_await peer.write_all("welcome\n");  // the server sends a ticket, too
     co_await client.read_until("welcome\n");
-    // Once asking for ours to be changed, once not: and we write meanwhile.
+    // The client changes its keys, and in some rounds asks us to change ours. This side writes
+    // meanwhile.
     for (const char* change : {"K\n", "k\n", "K\n"}) {
       co_await client.to.write_all(change);
-      co_await client.read_until("KEYUPDATE");  // it takes what it reads together for one command
+      // The client takes everything that it reads at once for one command.
+      co_await client.read_until("KEYUPDATE");
       co_await client.to.write_all("a line\n");
       std::array<char, 7> line;
       co_await peer.read_exact(line).timeout(20s);
@@ -163,8 +165,8 @@ TEST_P(tls_interop, with_a_client_of_openssl_that_changes_its_keys) {
   run(talk(with));
 }
 
-// Records from one side to the other. After the client's last flight of the handshake one record
-// more comes through, until `opened`.
+// Passes records from one side to the other. After the client's last flight of the handshake only
+// one more record passes until `opened` is set.
 task<> pass_records(tcp_stream& from, tcp_stream& to, bool& finished, const event* opened) {
   std::string record;
   for (int held = 0;;) {
@@ -181,12 +183,12 @@ task<> pass_records(tcp_stream& from, tcp_stream& to, bool& finished, const even
   }
 }
 
-// A ticket so large that it takes two records has come by half: whoever writes has to wait for the
-// rest, and somebody to read it.
+// Half of a ticket has come that is so large that it takes two records. A writer then has to wait
+// for the rest, and a task has to read it.
 TEST_P(tls_interop, a_message_of_the_protocol_in_pieces_keeps_nobody_waiting) {
   const files with;
   auto talk = [](const files& there) -> task<> {
-    // A reader is there before the writer, after it, or not at all.
+    // A reader begins before the writer, after it, or not at all.
     enum class reader { none, before, after };
     for (const reader beside : {reader::none, reader::before, reader::after}) {
       child server({"openssl", "s_server", "-accept", "127.0.0.1:0", "-cert",
@@ -245,7 +247,7 @@ TEST_P(tls_interop, a_message_of_the_protocol_in_pieces_keeps_nobody_waiting) {
   run(talk(with));
 }
 
-// OpenSSL itself as a server, as far as it goes without a stream.
+// OpenSSL itself as a server, between two buffers instead of a stream.
 class raw_server {
  public:
   raw_server() : context_(SSL_CTX_new(TLS_server_method())) {
@@ -271,7 +273,7 @@ class raw_server {
     SSL_CTX_free(context_);
   }
 
-  // What it says to that.
+  // Returns what the server answers to these bytes.
   std::string hear(std::string_view bytes) {
     if (!bytes.empty()) BIO_write(SSL_get_rbio(ssl_), bytes.data(), static_cast<int>(bytes.size()));
     SSL_do_handshake(ssl_);
@@ -292,7 +294,7 @@ class raw_server {
   SSL* ssl_ = nullptr;
 };
 
-// Each such question is answered by a warning, which nobody sends while nobody writes.
+// Each request to begin anew is answered by a warning, which is not sent while no task writes.
 TEST_P(tls_interop, a_peer_that_wants_to_begin_anew_without_end_is_left) {
   auto talk = []() -> task<> {
     stream_pair plain = co_await make_pair();

@@ -19,7 +19,7 @@ identity issue(const authority& by, const char* names) {
   return by.issue(like);
 }
 
-// The names of the certificate that the server shows, or how it failed.
+// Returns the names in the certificate that the server shows, or how the handshake failed.
 task<std::string> shown_to(tls_context trust, tls_context self, std::string host) {
   tls_pair pair = co_await make_tls_pair(std::move(trust), std::move(self), std::move(host));
   auto ends = [](tls_stream& one) -> task<std::string> {
@@ -39,7 +39,7 @@ task<std::string> shown_to(tls_context trust, tls_context self, std::string host
 TEST_P(tls_several_hosts, each_sees_the_certificate_of_who_it_asks_for) {
   auto ask = []() -> task<> {
     tls_options self = showing(good_identity());
-    // One of them with another authority in between, which must be sent along.
+    // One certificate is signed by an authority in between, whose certificate must be sent along.
     static const authority between("in between", trusted());
     identity deep = issue(between, "DNS:*.wide.test");
     deep.certificate += between.certificate();
@@ -49,7 +49,7 @@ TEST_P(tls_several_hosts, each_sees_the_certificate_of_who_it_asks_for) {
     tls_options careless;
     careless.verify = false;
     const tls_context anybody = tls_context::client(careless);
-    for (int round = 0; round < 2; ++round) {  // the second time with sessions of the first
+    for (int round = 0; round < 2; ++round) {  // the second round resumes sessions of the first one
       const std::string good = co_await shown_to(client, server, "good.test");
       EXPECT_EQ(good, "good.test ");
       const std::string other = co_await shown_to(client, server, "other.test");
@@ -62,7 +62,7 @@ TEST_P(tls_several_hosts, each_sees_the_certificate_of_who_it_asks_for) {
       EXPECT_EQ(unknown, "certificate");
       const std::string first = co_await shown_to(anybody, server, "unknown.test");
       EXPECT_EQ(first, "good.test ");
-      // addresses are not told
+      // A client does not name the host when it has only an address.
       const std::string unnamed = co_await shown_to(anybody, server, "127.0.0.1");
       EXPECT_EQ(unnamed, "good.test ");
     }

@@ -1,4 +1,4 @@
-// What the tests of TLS share.
+// What the TLS tests share.
 #pragma once
 
 #include <openssl/err.h>
@@ -16,7 +16,7 @@
 
 namespace troupe::test {
 
-// The number of workers has no part in most of it.
+// The number of workers makes no difference to most of these tests.
 inline std::vector<io_setting> tls_settings() {
   std::vector<io_setting> all{{{policy::work_stealing, 2, 1}, io_backend::epoll},
                               {{policy::work_stealing, 2, 1}, io_backend::io_uring}};
@@ -51,8 +51,8 @@ inline const char* text_of(tls_failure why) {
   return names[static_cast<std::size_t>(why)];
 }
 
-// What has become of a task: "ok", or how it failed. OpenSSL's queue of errors is empty then, on
-// whatever thread this goes on.
+// Returns how a task ended: "ok", or how it failed. OpenSSL's queue of errors must be empty then,
+// on whatever thread the coroutine continues.
 inline task<std::string> end_of(task<> one) {
   try {
     co_await std::move(one);
@@ -77,7 +77,7 @@ inline task<std::string> outcome_of(task<> one) {
   co_return how;
 }
 
-// Two ends of a connection of TCP.
+// The two ends of a TCP connection.
 struct stream_pair {
   tcp_stream client, server;
   stream_pair() {}
@@ -97,7 +97,7 @@ inline task<stream_pair> make_pair() {
   co_return made;
 }
 
-// Both ends of one of TLS, before their handshakes.
+// The two ends of a TLS connection, before their handshakes.
 struct tls_pair {
   tls_stream client, server;
   tls_pair() {}

@@ -1,4 +1,5 @@
-// What is written comes out at the other end, whole, in order, both ways at once; and how it ends.
+// Bytes come out at the other end whole and in order, in both directions at once; and how a
+// connection ends.
 #include <new>
 
 #include "tls/support.hpp"
@@ -25,7 +26,7 @@ TEST_P(tls_transfer, much_goes_both_ways_at_once) {
   run(exchange());
 }
 
-// Reader and writer are two actors, perhaps on two threads.
+// The reader and the writer are two actors, which may run on two threads.
 TEST_P(tls_transfer, two_actors_share_a_connection) {
   runtime rt(options());
   auto exchange = [](runtime& runs) -> task<> {
@@ -59,7 +60,7 @@ TEST_P(tls_transfer, sizes_of_every_kind) {
       co_await std::move(both);
       EXPECT_TRUE(got == sent) << size;
     }
-    // write() takes a record's worth at most.
+    // write() takes at most one record.
     const std::string much = some_bytes(50'000);
     std::string got(16'384, '\0');
     auto writes = [](tls_stream& to, std::string_view bytes) -> task<std::size_t> {
@@ -99,7 +100,7 @@ TEST_P(tls_transfer, an_end_that_was_declared_is_one_and_another_is_not) {
         };
         const std::string whole = co_await outcome_of(more(pair.server, buffer));
         EXPECT_EQ(whole, "end_of_stream");
-        // The other way is open still.
+        // The other direction is still open.
         auto both = when_all(send_and_end(pair.server, "back"), read_to_the_end(pair.client));
         auto [sent, back] = co_await std::move(both);
         EXPECT_EQ(back, "back");
@@ -128,7 +129,7 @@ TEST_P(tls_transfer, an_end_that_was_declared_is_one_and_another_is_not) {
   run(ends());
 }
 
-// What is on the wire between them is the test's to change.
+// The test changes the bytes on the wire between the two ends.
 TEST_P(tls_transfer, damage_on_the_way_is_found) {
   auto damage = []() -> task<> {
     enum class harm { flip, cut, inject };
@@ -138,7 +139,8 @@ TEST_P(tls_transfer, damage_on_the_way_is_found) {
           tls_stream::client(tls_context::client(trusting()), std::move(one.client), "good.test");
       tls_stream server =
           tls_stream::server(tls_context::server(showing(good_identity())), std::move(two.client));
-      // To the client unharmed; to the server until the harm is wanted.
+      // Bytes for the client pass unharmed. Bytes for the server pass unharmed until the test asks
+      // for damage.
       auto relay = [](tcp_stream& from, tcp_stream& to, const bool& now, harm how) -> task<> {
         std::array<char, 1000> buffer;
         const std::string forged = std::string("\x17\x03\x03\0\x20", 5) + std::string(32, 'x');
@@ -181,8 +183,8 @@ TEST_P(tls_transfer, damage_on_the_way_is_found) {
   run(damage());
 }
 
-// One byte of the handshake is another one than was sent. (In virtual time: a length that is too
-// great makes both wait.)
+// One byte of the handshake is changed on the way. (In virtual time, because a length that is too
+// great makes both sides wait.)
 TEST_P(tls_damage, a_handshake_with_a_changed_byte_comes_to_nothing) {
   auto damage = []() -> task<> {
     const tls_context trust = tls_context::client(trusting()),
@@ -257,12 +259,12 @@ TEST_P(tls_transfer, limits_of_time_and_tokens_end_what_waits) {
         when_all(outcome_of(reads_until(pair.server, buffer, source.get_token())), stops(source));
     auto [stopped, done] = co_await std::move(both);
     EXPECT_EQ(stopped, "cancelled");
-    // Nothing was lost by that.
+    // No byte was lost by that.
     co_await pair.client.write_all("here");
     co_await pair.server.read_exact(buffer);
     EXPECT_EQ(std::string_view(buffer.data(), 4), "here");
-    // A write that nobody reads waits; what it had begun goes on with the next one, so that the
-    // peer reads it all.
+    // A write to a peer that does not read waits. When it is given up, the next write first sends
+    // the rest of its record, so that the peer can read everything.
     auto writes = [](tls_stream& to) -> task<> {
       co_await to.write_all(std::string(20'000'000, 'x')).timeout(20ms);
     };
@@ -284,7 +286,7 @@ TEST_P(tls_transfer, a_handshake_can_be_ended_at_any_step) {
       std::stop_source source;
       auto shakes = [](tls_stream& one, std::stop_token token) -> task<> {
         co_await one.handshake().stop(token);
-        co_await one.handshake();  // done already
+        co_await one.handshake();  // the handshake is already done
       };
       auto stops = [](std::stop_source asks, int turns) -> task<> {
         for (int i = 0; i < turns; ++i) co_await yield();
@@ -338,7 +340,7 @@ TEST_P(tls_transfer, a_second_read_or_write_is_refused) {
   run(twice());
 }
 
-// What the system takes at once is a turn's share all the same.
+// A write that the system takes at once counts against the turn's share, too.
 TEST_P(tls_transfer, who_is_never_kept_waiting_lets_others_in) {
   if (!threaded()) GTEST_SKIP() << "a simulated peer that does not read keeps its writer waiting";
   constexpr int writes = 300, others_turns = 3;

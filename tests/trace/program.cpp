@@ -1,5 +1,5 @@
-// Does a little of everything that a trace has events for. How it ends: return | exit | crash |
-// segv | deep | both | flood | crowd | mended.
+// Does a little of everything that a trace has events for. The argument says how the program ends:
+// return | exit | crash | segv | deep | both | flood | crowd | mended.
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -65,8 +65,8 @@ void compute() {
   if (sum != 10) std::abort();
 }
 
-// Two workers at once, with so much to write that the second is there long before the first is
-// done.
+// Two workers crash at once. There is so much to write that the second one crashes long before the
+// first one has written it.
 void crash_both(troupe::runtime& rt) {
   static std::atomic<int> ready{0};
   for (const int signal : {SIGABRT, SIGSEGV}) {
@@ -79,7 +79,8 @@ void crash_both(troupe::runtime& rt) {
   }
 }
 
-// A handler that was there first, and goes on: it makes the page that is touched one that may be.
+// A handler that the program had set before, and that lets the program continue: it makes the
+// touched page accessible.
 void mend(int, siginfo_t* why, void*) {
   auto* const page = reinterpret_cast<char*>(reinterpret_cast<std::uintptr_t>(why->si_addr) &
                                              ~std::uintptr_t{4095});
@@ -99,7 +100,7 @@ void touch_what_is_mended() {
   *page = 1;
 }
 
-// More threads than a table has.
+// Starts more threads than a table has entries.
 void come_and_go() {
   for (int i = 0; i < 400; ++i) std::thread([] { troupe::trace_mark("came and went"); }).join();
 }

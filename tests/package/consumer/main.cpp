@@ -1,4 +1,4 @@
-// A program of somebody who installed troupe: it uses one piece of each kind and nothing of this
+// A program of a user who has installed troupe: it uses one part of each kind and nothing of this
 // tree.
 #include <cstdio>
 
