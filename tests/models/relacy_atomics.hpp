@@ -26,10 +26,10 @@
 
 #pragma push_macro("assert")
 #pragma push_macro("errno")
-#define RL_DO_ASSERT 1  // the checker checks that a model is deterministic
+#define RL_DO_ASSERT 1  // makes the checker check that a model is deterministic
 #include <relacy/relacy.hpp>
-// Its face is macros over the words of the language and the library; the shipping code uses the
-// words.
+// The checker's interface consists of macros that replace words of the language and of the library.
+// The shipping code uses these words.
 #undef VAR_T
 #undef TLS_T
 #undef VAR
@@ -54,11 +54,11 @@
 #include "base/atomics.hpp"
 #include "base/invariant.hpp"
 
-// The checker replaces new and delete, but for the sized forms.
+// The checker replaces new and delete, except for the sized forms.
 void operator delete(void* block, std::size_t) noexcept { ::operator delete(block); }
 void operator delete[](void* block, std::size_t) noexcept { ::operator delete[](block); }
 
-// A broken invariant is a violation like any other, with its history.
+// A broken invariant is a violation like any other, and is reported with its history.
 void troupe::base::fail_invariant(const char* condition, const char* label, const char* file,
                                   int line) noexcept {
   rl::ctx().fail_test(condition, rl::test_result_user_invariant_failed,
@@ -84,15 +84,15 @@ enum class access : std::uint8_t {
   fence
 };
 
-// The mutation that this run is to catch, by the name of its `// mutation:` line; none: the model
-// as it ships.
+// The mutation that this run must find, by the name in its `// mutation:` line. Empty: the model as
+// it ships.
 inline const std::string_view mutation =
     std::getenv("MUTATION") == nullptr ? "" : std::getenv("MUTATION");
 
 inline bool mutated(std::string_view name) { return mutation == name; }
 
-// What a mutation takes away: accesses of one kind in the functions whose name contains `function`
-// become relaxed, or lose their half of an order, acquire or release; a fence vanishes.
+// What a mutation takes away: in the functions whose name contains `function`, accesses of one kind
+// become relaxed or lose the acquire or release half of their order, or a fence vanishes.
 struct weakening {
   access kind = access::none;
   std::string_view function;
@@ -130,8 +130,8 @@ inline rl::memory_order order_of(access kind, std::memory_order order, const pla
   }
 }
 
-// Whether weak compare-and-swaps may fail for nothing. A model whose classes were checked for that
-// on their own need not ask again.
+// Whether weak compare-and-swaps may fail for no reason. A model may turn that off if the classes
+// that it uses have been checked for it.
 inline bool weak_may_fail = true;
 
 template <class T>
@@ -172,7 +172,8 @@ class atomic {
                                place at = place::current()) {
     const rl::memory_order success_order = order_of(access::compare_exchange, order, at);
     rl::memory_order failure_order = order_of(access::compare_exchange, failure, at);
-    // The checker knows no failure that acquires more than success does: so a fence does it.
+    // The checker has no failure order that is stronger than the success order, so a fence does
+    // that.
     const bool by_fence = failure_order == rl::mo_acquire &&
                           (success_order == rl::mo_relaxed || success_order == rl::mo_release);
     if (by_fence) failure_order = rl::mo_relaxed;
@@ -188,8 +189,8 @@ class atomic {
                                   order_of(access::compare_exchange, order, at), info_of(at));
   }
 
-  // What the kernel does on the word of a futex: sleeps if the newest value is still `expected`, in
-  // one step.
+  // What the kernel does with the word of a futex: in one step it compares, and sleeps if the
+  // newest value is still `expected`.
   void wait(T expected, place at = place::current()) {
     if (cell_.debug_value() == expected) cell_.wait(rl::ctx(), false, false, info_of(at));
   }
@@ -260,7 +261,7 @@ class mutex {
   rl::mutex mutex_;
 };
 
-// Closed until somebody opens it.
+// Closed until a thread opens it.
 class latch {
  public:
   latch() { event_.init(true, false, RL_INFO); }
@@ -272,14 +273,14 @@ class latch {
   rl::generic_event event_;
 };
 
-// The futex of a model's parkers. Waits may return early, for their time is over or for no reason,
-// a few times in a run, then never: so that nothing but speed may depend on it, and histories end.
-// (The checker's own timed waits ask the same question again and again while the waiter waits, and
-// multiply the histories.)
+// The futex of a model's parkers. A few times in a run a wait may return early, because its time is
+// over or for no reason; afterwards never. So only speed may depend on early returns, and histories
+// end. (The checker's own timed waits choose again and again while a thread waits, which multiplies
+// the histories.)
 struct futex {
   using word = atomic<std::uint32_t>;
   static inline unsigned early_left = 0;  // set in before()
-  static inline bool spurious = false;    // untimed waits, too
+  static inline bool spurious = false;    // whether untimed waits may return early, too
 
   static void wait(word& at, std::uint32_t expected, const std::chrono::nanoseconds* limit) {
     if ((limit != nullptr || spurious) && early_left != 0 && rl::rand(2) == 0) {
@@ -291,18 +292,18 @@ struct futex {
   static void wake_one(word& at) { at.wake_one(); }
 };
 
-// A place where the thread may be preempted, as every access to an atomic is one.
+// The thread may be preempted here, as at each access to an atomic.
 inline void pass_time() { rl::ctx().sched(); }
 
-// A mutation is looked for everywhere, and so is every violation in the long tests (`./test
-// --deep`).
+// Long tests (`./test --deep`) and the search for a mutation look everywhere.
 inline const bool everywhere = std::getenv("TROUPE_DEEP") != nullptr;
 
-// So many preemptions then, one fewer every day: for a model that takes tens of seconds.
+// Returns this number of preemptions in long tests, and one fewer otherwise: for models that take
+// tens of seconds.
 inline unsigned deep(unsigned preemptions) { return everywhere ? preemptions : preemptions - 1; }
 
-// Runs a model with every choice of two preemptions, then at random. False when it fails: the
-// failing history is printed.
+// Runs a model with every choice of this many preemptions, and then at random. Returns false when
+// the model fails; the failing history is printed.
 template <class Model>
 bool check(unsigned preemptions = 2) {
   rl::test_params bounded;

@@ -1,4 +1,4 @@
-// An actor of an object that could not be destroyed by its interface.
+// The object could not be destroyed through the actor's class.
 // expect: troupe: activate: the object is of a class that derives from this one, whose destructor is not virtual
 #ifdef __clang__  // says it too, of std::unique_ptr
 #pragma clang diagnostic ignored "-Wdelete-abstract-non-virtual-dtor"

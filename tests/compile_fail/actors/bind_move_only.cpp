@@ -1,4 +1,4 @@
-// What is bound is sent as often as it fires.
+// A bound message is sent each time that it fires, so its arguments must be copyable.
 // expect: troupe: bind: each firing sends a copy, so the arguments given must be copyable
 #include <memory>
 #include <troupe/troupe.hpp>

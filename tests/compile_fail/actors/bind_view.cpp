@@ -1,4 +1,4 @@
-// What a bound message keeps must own what it refers to.
+// A bound message must own its arguments.
 // expect: troupe: bind: an argument is a pointer, a view, an iterator, a lock or a reference wrapper
 #include <string>
 #include <string_view>

@@ -1,4 +1,4 @@
-// An overloaded method is sent by its type.
+// To send an overloaded method, name its type.
 // expect: troupe: this names several methods, for it is overloaded or a template: choose one by its type
 // also: no matching
 // also: unable to deduce

@@ -1,4 +1,4 @@
-// So would one that has a limit already.
+// A future that has a name and a limit takes no further limit.
 // expect: troupe: timeout() and stop() take the awaitable over, so give up its name: co_await std::move(later).timeout(...)
 #include <chrono>
 #include <utility>

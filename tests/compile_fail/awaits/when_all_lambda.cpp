@@ -1,4 +1,4 @@
-// They do not call what they are given.
+// when_all and when_any do not call their arguments.
 // expect: troupe: when_all and when_any: a lambda or function that makes a task is not called here
 #include <troupe/troupe.hpp>
 

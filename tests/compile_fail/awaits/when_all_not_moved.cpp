@@ -1,4 +1,4 @@
-// A future is taken away.
+// when_all takes the future away, so it must be moved in.
 // expect: troupe: when_all and when_any: they take a task, a future or a vector of them away: give it with std::move
 #include <troupe/troupe.hpp>
 

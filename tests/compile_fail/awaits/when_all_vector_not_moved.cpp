@@ -1,4 +1,4 @@
-// A vector of futures is taken away.
+// when_all takes the vector of futures away, so it must be moved in.
 // expect: troupe: when_all: it takes the vector away: when_all(std::move(the_vector))
 #include <vector>
 

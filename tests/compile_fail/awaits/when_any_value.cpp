@@ -1,4 +1,4 @@
-// A value has nothing to wait for.
+// A value cannot be awaited.
 // expect: troupe: when_all and when_any: they take what can be awaited
 #include <troupe/troupe.hpp>
 

@@ -1,5 +1,5 @@
-// A container of std::pmr refers to the context that it was made in, and would allocate and lie
-// there still.
+// A container of std::pmr refers to the context in which it was made, and would still allocate
+// there.
 // expect: troupe: tell: a parameter of the method is a pointer, a view, an iterator, a lock or a reference wrapper
 #include <memory_resource>
 #include <string>

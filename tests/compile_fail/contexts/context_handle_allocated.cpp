@@ -1,4 +1,4 @@
-// Nor on the heap.
+// A handle into a context cannot be allocated on the heap: it could outlive the memory.
 // expect: in_context
 #include <troupe/troupe.hpp>
 

@@ -1,4 +1,5 @@
-// Nor does a handle that lives longer take it over; what was persisted may be kept.
+// A handle into a context cannot be assigned to one that lives longer. A persisted value may be
+// kept.
 // expect: operator=
 #include <troupe/troupe.hpp>
 

@@ -1,5 +1,5 @@
-// A handle into a context is no argument of a message: the receiver handles it when the memory may
-// have gone.
+// A handle into a context cannot be an argument of a message: the receiver may handle it when the
+// memory has gone.
 // expect: troupe: tell: a parameter of the method is a pointer, a view, an iterator, a lock or a reference wrapper
 #include <troupe/troupe.hpp>
 

@@ -1,4 +1,4 @@
-// A rollback discards one object after the other: none may stop it half-way.
+// A rollback destroys one object after the other: no destructor may stop it half-way.
 // expect: troupe: context::make: the destructor of T may throw
 #include <troupe/troupe.hpp>
 

@@ -1,4 +1,4 @@
-// A container whose memory is a context's would go with that, under all who share it.
+// The memory of such a container goes with its context, while other threads may still share it.
 // expect: troupe: guarded: T is or has a pointer, a view or a std::pmr allocator
 #include <memory_resource>
 #include <string>

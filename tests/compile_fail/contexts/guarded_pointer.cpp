@@ -1,4 +1,4 @@
-// A guard of a pointer guards the pointer, and what it points to may be a context's.
+// A guard of a pointer does not guard the object, whose memory may be a context's.
 // expect: troupe: guarded: T is or has a pointer, a view or a std::pmr allocator
 #include <troupe/troupe.hpp>
 #include <vector>

@@ -1,4 +1,4 @@
-// A reader's access is constant: writing takes a writer's.
+// A reader's access is constant. To write, take a writer's access.
 // expect: assign
 #include <troupe/troupe.hpp>
 

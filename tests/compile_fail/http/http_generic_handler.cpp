@@ -1,5 +1,5 @@
-// A handler of HTTP whose parameter has no type: nothing says what a path's parameter is to be
-// converted to.
+// A handler of HTTP whose parameter has no type: the type to which a path's parameter must be
+// converted is unknown.
 // expect: troupe: an HTTP handler is a function, or an object with one operator() whose parameters have types
 #include <troupe/http/router.hpp>
 

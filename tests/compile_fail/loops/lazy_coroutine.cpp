@@ -1,4 +1,4 @@
-// Nobody would run the work that this makes.
+// The lazy would make a work that never runs.
 // expect: troupe: lazy: the function is a coroutine, which would never run
 #include "troupe/troupe.hpp"
 

@@ -1,4 +1,4 @@
-// Nobody would run the work that this makes.
+// Each call would make a work that never runs.
 // expect: troupe: shared_for: the body is a coroutine, which would never run
 #include "troupe/troupe.hpp"
 

@@ -1,4 +1,4 @@
-// Nobody would run the task that this makes.
+// The call would make a task that never runs.
 // expect: troupe: after: this is a coroutine, which would never run
 #include <chrono>
 

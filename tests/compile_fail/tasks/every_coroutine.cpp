@@ -1,4 +1,4 @@
-// Nobody would run the tasks that this makes.
+// Each call would make a task that never runs.
 // expect: troupe: every: this is a coroutine, which would never run
 #include <chrono>
 

@@ -1,4 +1,4 @@
-// A result lies at 16 bytes: what needs more travels behind a pointer.
+// The runtime aligns a result to 16 bytes. A type that needs more must be behind a pointer.
 // expect: troupe: the result of a task, a promise or an ask lies at 16 bytes; put one that is over-aligned into a std::unique_ptr
 #include <memory>
 

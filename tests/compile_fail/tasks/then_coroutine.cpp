@@ -1,4 +1,4 @@
-// Nobody would run the task that the callback makes.
+// The callback would make a task that never runs.
 // expect: troupe: future::then: a callback is a coroutine, which would never run
 #include <chrono>
 

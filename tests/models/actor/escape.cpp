@@ -7,7 +7,7 @@
 // base, whose memory the holders read, too, and the context rolls back over the first and then over
 // the other.
 // Checks E1 and E2 of src/context/blocks/share_count.hpp: the memory is freed once, the thread that
-// frees it sees it whole, and nobody reads it after it was used again.
+// frees it sees it whole, and no thread reads it after it was used again.
 //
 // mutation: alone_relaxed
 // mutation: drop_unpublished
@@ -36,23 +36,24 @@ struct count : contexts::share_count<word> {
   word& word_;
 };
 
-// As src/context/keep.hpp: what is left to it, and what it has for its base.
+// As in src/context/keep.hpp: the memory that is left to the keep, and the keep that is its base.
 struct keep {
   word shares{1};
-  models::guarded<int> left{0};  // the memory was handed over: finalizers and blocks are the keep's
-  models::guarded<int> memory{0};  // of the context since its snapshot
+  // The context has left the memory to the keep: its finalizers and blocks are the keep's.
+  models::guarded<int> left{0};
+  models::guarded<int> memory{0};  // what the context has allocated since its snapshot
   keep* base = nullptr;
-  unsigned freed = 0;  // the model's own
+  unsigned freed = 0;  // the model's own, not checked for races
 
   static void drop(keep* one) {
     while (one != nullptr && count(one->shares).drop()) {
       RL_ASSERT(++one->freed == 1);
       RL_ASSERT(one->left == 1 && one->memory == 7);
-      one->memory = 0;  // destructors run, and the block goes to somebody else
+      one->memory = 0;  // destructors run, and the block is used for something else
       one = one->base;
     }
   }
-  // By the context. Whether it was left.
+  // Called by the context's thread. Returns whether the memory was left to the keep.
   bool roll_back() {
     if (count(shares).alone()) {
       memory = 8;  // used again
@@ -106,7 +107,7 @@ struct two_levels : rl::test_suite<two_levels, 3> {
         count(top.shares).add();
         one.open();
       }
-      // One that nobody holds gives up its share of the older one at once.
+      // A keep that has no holder gives up its share of the older keep at once.
       if (!top.roll_back() && count(below.shares).drop()) RL_ASSERT(false);
       static_cast<void>(below.roll_back());
       return;

@@ -24,8 +24,8 @@ using namespace troupe;
 using models::access;
 using word = models::atomic<std::uintptr_t>;
 
-// A link that knows whether its message is still there: whoever links must be done before it is
-// freed.
+// A link that knows whether its message still exists: a thread must be done with the link before
+// the message is freed.
 struct message_link : models::atomic<std::uintptr_t> {
   void store(std::uintptr_t to, std::memory_order order,
              models::place at = models::place::current()) {
@@ -38,9 +38,9 @@ struct message_link : models::atomic<std::uintptr_t> {
 struct alignas(16) message {
   message_link next;
   models::guarded<unsigned> from{0}, number{0};
-  // sent by one who knew that sender 0 had sent its first
+  // The sender of this message knew that sender 0 had sent its first one.
   models::guarded<bool> after_first{false};
-  unsigned handled = 0;  // the model's own
+  unsigned handled = 0;  // the model's own, not checked for races
 };
 
 struct alignas(16) activation {
@@ -61,7 +61,7 @@ struct mailbox_model : rl::test_suite<mailbox_model<Senders, MailsEach, Retries>
 
   struct side {
     mailbox_model& model;
-    activation& own;  // one is enough: its sender runs it until the actor rests
+    activation& own;  // one is enough: the sender that claims runs the actor until it rests
     void refuse(message&) { RL_ASSERT(false); }
     bool closing() { return false; }
     bool wakes_always() { return false; }
@@ -141,7 +141,7 @@ int main() {
   models::weaken_if("collect_relaxed", access::exchange, "collect");
   models::weaken_if("finish_relaxed", access::store, "finish");
   models::weaken_if("next_relaxed", access::load, "older_than");
-  // Senders, messages of each, tries before the exchange that cannot fail.
+  // The numbers: senders, messages of each, attempts before the exchange that cannot fail.
   const bool holds =
       models::check<mailbox_model<2, 2, 2>>(4) && models::check<mailbox_model<2, 2, 1>>(4) &&
       models::check<mailbox_model<3, 1, 1>>(3) && models::check<mailbox_model<3, 1, 0>>(3) &&

@@ -1,7 +1,7 @@
 // The result of a task that waits for its first turn: the worker that begins the task, and a taker
 // that leaves. When the task has begun, its block serves another task, which the first task's taker
 // does not know.
-// Checks Q1 and Q2: one of the two sides has the state, and nobody takes what belongs to the other
+// Checks Q1 and Q2: one of the two sides has the state, and neither takes what belongs to the other
 // task.
 //
 // mutation: take_unchecked
@@ -22,7 +22,7 @@ struct state {
 
 using shipped = actor::queued_result<state, word>;
 
-// With the mistakes that are not one of memory order.
+// The shipped class, with the mutations that do not concern memory orders.
 struct result : shipped {
   explicit result(word& in) : shipped(in), word_(in) {}
   state* take() {
@@ -43,13 +43,14 @@ struct result : shipped {
   word& word_;
 };
 
-// Thread 0 is the worker, the others are the takers of one task each.
+// Thread 0 is the worker. Each other thread is the taker of one task.
 template <unsigned Tasks>
 struct queued_result_model : rl::test_suite<queued_result_model<Tasks>, Tasks + 1> {
   word word_{0};
   state states_[Tasks];
   models::latch handed_out_[Tasks];
-  unsigned begun_with_[Tasks] = {}, given_up_[Tasks] = {};  // the model's own
+  // The model's own, not checked for races.
+  unsigned begun_with_[Tasks] = {}, given_up_[Tasks] = {};
 
   void work() {
     for (unsigned i = 0; i < Tasks; ++i) {

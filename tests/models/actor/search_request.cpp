@@ -25,8 +25,8 @@ struct search_request_model
     : rl::test_suite<search_request_model<Atomics, Actors, Searches>, Actors + 1> {
   actor::search_request<Atomics> request;
   models::atomic<bool> parked[Actors];
-  bool seen[Actors]{};  // the model's own
-  bool armed = false;   // the timer; real ones have a mutex around it
+  bool seen[Actors]{};  // the model's own, not checked for races
+  bool armed = false;   // the timer; a mutex guards the real one
 
   void arm() { armed = true; }
 
@@ -78,7 +78,7 @@ struct search_request_model
 int main() {
   models::weaken_if("parks_unfenced", access::fence, "ask_when_parked");
   models::weaken_if("searches_unfenced", access::fence, "begin");
-  // Actors, searches beside them.
+  // The numbers: actors, and searches that run beside them.
   const bool holds = models::check<search_request_model<models::fenced_atomics, 1, 1>>(3) &&
                      models::check<search_request_model<models::fenced_atomics, 1, 2>>(3) &&
                      models::check<search_request_model<models::fenced_atomics, 2, 2>>() &&

@@ -1,7 +1,7 @@
 // How an actor ends. Holders send to it and drop their refs. A worker runs it while it has mail,
 // and may hold a ref, too. In its last message, or in its destructor, the actor may give out a ref
 // to itself.
-// Checks that the actor is destroyed and freed once, when nobody refers to it and everything that
+// Checks that the actor is destroyed and freed once, when no ref to it is left and everything that
 // was sent before is handled; that every thread touches the actor only before that; and that the
 // actor does not stay, because the worker would then wait without end.
 //
@@ -28,7 +28,7 @@ using actor::out_of_mail;
 using models::access;
 using models::place;
 
-// Whether the cell is there still: whoever touches it does so before it is freed.
+// Whether the cell still exists: a thread may touch it only before it is freed.
 models::guarded<bool>* cell_is_there;
 
 template <class T>
@@ -76,7 +76,7 @@ enum kind : unsigned { plain, gives, unreferenced };
 struct alignas(16) message {
   models::atomic<std::uintptr_t> next{0};
   models::guarded<kind> what{plain};
-  unsigned handled = 0;  // the model's own
+  unsigned handled = 0;  // the model's own, not checked for races
 };
 
 struct activation {
@@ -105,10 +105,10 @@ struct unreferenced_model
 
   message mails_[threads][sends_max];
   activation activations_[threads][sends_max];
-  unsigned sent_[threads] = {}, woken_[threads] = {};  // each thread's own
-  models::atomic<std::uintptr_t> queue_{0};            // of the worker: an activation
-  models::atomic<unsigned> given_{0};                  // 1: a ref to take; 2: too late
-  bool gone_ = false;                                  // the model's own
+  unsigned sent_[threads] = {}, woken_[threads] = {};  // each element belongs to one thread
+  models::atomic<std::uintptr_t> queue_{0};            // the worker's queue: an activation
+  models::atomic<unsigned> given_{0};  // 1: there is a ref to take; 2: it is too late
+  bool gone_ = false;                  // the model's own, not checked for races
 
   struct side {
     unreferenced_model& model;
@@ -210,7 +210,7 @@ struct unreferenced_model
     return stopped_ ? out_of_mail::goes : out_of_mail::ends;
   }
 
-  // As turn.cpp.
+  // As in turn.cpp.
   void run(activation& active) {
     mailbox box(word_);
     for (;;) {
@@ -278,8 +278,8 @@ int main() {
   models::weaken_if("drop_only_relaxed", access::load, "is_only");
   models::weaken_if("revive_relaxed", access::load, "revive");
   models::weaken_if("revive_again_relaxed", access::compare_exchange, "revive");
-  // Holders, when the actor gives out a ref, whether the worker has one, tries before the exchange
-  // that cannot fail.
+  // The parameters: the number of holders, when the actor gives out a ref, whether the worker has
+  // one, and the attempts before the exchange that cannot fail.
   const bool all = models::check<unreferenced_model<1, giving::in_handler, true>>();
   models::weak_may_fail = false;
   const bool holds = all && models::check<unreferenced_model<1, giving::never, true>>(4) &&

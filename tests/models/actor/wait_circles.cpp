@@ -37,7 +37,7 @@ bool mutated(const char* by) {
   return chosen != nullptr && std::strcmp(chosen, by) == 0;
 }
 
-// A handler: asks these one after the other, each of which is handled by a handler.
+// A step of a handler: it asks this actor, whose handler has steps of its own.
 struct step {
   std::size_t callee;
   std::vector<step> handler{};
@@ -54,11 +54,11 @@ struct ask {
 };
 
 struct actor_state {
-  std::vector<int> queue;        // asks; those below zero are what it was told
-  const script* runs = nullptr;  // its turn
+  std::vector<int> queue;  // the asks in its mailbox; a number below zero says what it was told
+  const script* runs = nullptr;  // the handler of its turn
   std::size_t at = 0;
   int answers = nobody;
-  // Its wait.
+  // What its turn waits for.
   int awaits = nobody;
   bool limited = false, over = false;  // over: refused, or timed out
   unsigned seen_in = 0;
@@ -68,14 +68,14 @@ struct state {
   std::vector<ask> asks;
   actor_state all[actors];
   const script* told[actors]{};
-  unsigned cancels = 0;  // so many waits may be ended by somebody outside
+  unsigned cancels = 0;  // code outside may still end this many waits
 
   bool is_waiting(std::size_t i) const { return all[i].awaits != nobody; }
   bool is_over(std::size_t i) const {
     return all[i].over || asks[static_cast<std::size_t>(all[i].awaits)].resolved;
   }
 
-  // What may happen next: each does it.
+  // The steps that may come next: each function carries one out.
   std::vector<std::function<void(state&)>> steps() const {
     std::vector<std::function<void(state&)>> found;
     for (std::size_t i = 0; i < actors; ++i) {
@@ -151,7 +151,8 @@ struct state {
 
 struct seen_before {};
 
-// Each way to choose, one after the other; but not on from where an earlier one has been.
+// Goes through all ways to choose, one after the other. Stops where an earlier way has already
+// been.
 class choices {
  public:
   std::size_t choose(std::size_t of, const std::string& where) {
@@ -188,7 +189,7 @@ class world {
  public:
   world(state of, choices& by) : now(std::move(of)), by_(by), cancels_(now.cancels) {}
 
-  // Some steps happen, or none.
+  // Lets any number of steps happen, perhaps none.
   void point() {
     for (;;) {
       const auto steps = now.steps();
@@ -249,7 +250,7 @@ class world {
         if (mutated("refused_when_over")) throw violation{"a wait that is over was refused"};
         continue;
       }
-      // One that somebody has cancelled since the second look was in a circle until then.
+      // If the wait was cancelled after the second look, it was part of a circle until then.
       std::set<std::string> seen;
       state alone = now;
       alone.cancels = 0;
@@ -265,7 +266,7 @@ class world {
   state now;
 
  private:
-  // All that what comes depends on.
+  // Everything on which the further course depends.
   std::string where() const {
     std::string text = now.key() + progress_ + '#' + std::to_string(number_);
     for (const actor_state& one : now.all)
@@ -280,7 +281,7 @@ class world {
   graph first_;
 };
 
-// False when a violation was found.
+// Returns false when it has found a violation.
 bool check(const char* name, const script (&told)[actors], unsigned cancels = 0) {
   choices by;
   unsigned long iterations = 0;
@@ -309,7 +310,7 @@ bool check(const char* name, const script (&told)[actors], unsigned cancels = 0)
   return true;
 }
 
-// Programs by chance: short, or their orders are too many.
+// Random programs. They are short, because otherwise they would have too many orders.
 script any_script(std::minstd_rand& random, std::size_t self, bool nested) {
   script steps;
   for (std::size_t count = random() % (nested ? 2 : 3); count != 0; --count) {
@@ -325,17 +326,17 @@ script any_script(std::minstd_rand& random, std::size_t self, bool nested) {
 
 int main() {
   const script none, asks_0{step{0}}, asks_1{step{1}}, asks_2{step{2}};
-  // Two that ask each other at once.
+  // Two actors ask each other at the same time.
   if (!check("crossing", {asks_1, asks_0, none})) return 1;
-  // One of them is stopped meanwhile.
+  // One of the two is stopped meanwhile.
   if (!check("stopped", {asks_1, asks_0, none}, 1)) return 1;
   // A circle of three.
   if (!check("three", {asks_1, asks_2, asks_0})) return 1;
-  // It is none while a wait of it has a limit.
+  // A circle is no deadlock while one of its waits has a limit.
   if (!check("limited", {script{step{1, {}, true}}, asks_0, asks_0})) return 1;
-  // The second answers the first, and then asks it for the third.
+  // The second actor answers the first one, and then asks it on behalf of the third.
   if (!check("answered", {asks_1, none, script{step{1, asks_0}}})) return 1;
-  // Twice, in the same memory of their waits.
+  // The same circle twice, in the same memory of the waits.
   if (!check("twice", {asks_1, none, script{step{1, asks_0}, step{0, asks_1}, step{1, asks_0}}}))
     return 1;
   constexpr int programs = 150;

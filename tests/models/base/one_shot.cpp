@@ -7,8 +7,8 @@
 // and at its actor's end the waiter itself may. The thread that ends the wait says how, and the
 // observer is freed when the timer and the token are done with it. In the third model the taker
 // leaves at any time, with or without having waited.
-// Checks O1 to O4: one thread ends the wait, nobody touches an observer that was freed, the result
-// is whole where it is seen, and it is freed once, when nobody touches it any more.
+// Checks O1 to O4: one thread ends the wait, no thread touches an observer that was freed, the
+// result is whole where it is seen, and it is freed once, when no thread touches it any more.
 //
 // mutation: resolve_unpublished
 // mutation: resolve_without_acquire
@@ -32,7 +32,7 @@ using models::access;
 using word = models::atomic<std::uintptr_t>;
 
 struct observer {
-  models::guarded<bool> written{false};  // before it attaches
+  models::guarded<bool> written{false};  // set before the observer attaches
   models::guarded<bool> there{true};
   models::guarded<bool> by_result{false};  // how the wait ended
   models::latch over;
@@ -40,7 +40,7 @@ struct observer {
 
 using shipped = tasks::one_shot<observer, word>;
 
-// With the mistakes that are not one of memory order.
+// The shipped class, with the mutations that do not concern memory orders.
 struct shot : shipped {
   explicit shot(word& in) : shipped(in), word_(in) {}
   resolved_for resolve() {
@@ -69,7 +69,7 @@ struct shot : shipped {
 struct resolving {
   word word_{0};
   models::guarded<int> result_{0};
-  unsigned told_ = 0, freed_ = 0;  // the model's own
+  unsigned told_ = 0, freed_ = 0;  // the model's own, not checked for races
 
   void free() {
     ++freed_;
@@ -84,7 +84,7 @@ struct resolving {
     one.by_result = by_result;
     one.over.open();
   }
-  // Whether it was the last to touch the result.
+  // Returns whether this was the last touch of the result.
   bool resolve() {
     result_ = 7;
     const auto [waiting, last] = shot(word_).resolve();
@@ -98,12 +98,12 @@ struct resolving {
   void see_result() { RL_ASSERT(result_ == 7); }
 };
 
-// As shared_state::wait with a limit of time, then without.
+// As shared_state::wait, first with a limit of time and then without.
 template <unsigned Waits>
 struct thread_model : rl::test_suite<thread_model<Waits>, 2>, resolving {
   observer observers_[Waits];
 
-  // Whether the result has come.
+  // Returns whether the result has come.
   bool wait(observer& one, bool limited) {
     one.written = true;
     const bool attached = shot(word_).attach(one);
@@ -131,7 +131,7 @@ struct thread_model : rl::test_suite<thread_model<Waits>, 2>, resolving {
 };
 
 struct leaver_model : rl::test_suite<leaver_model, 2>, resolving {
-  models::guarded<int> taken_{0};  // what the taker did with the result's place before it went
+  models::guarded<int> taken_{0};  // what the taker wrote to the result's memory before it left
 
   void thread(unsigned index) {
     if (index == 0) {

@@ -23,7 +23,7 @@ constexpr unsigned notifiers = 2;
 
 struct futex : models::futex {
   static void wait(word& at, std::uint32_t expected, const std::chrono::nanoseconds* limit) {
-    // Sleeps whatever the word is by now.
+    // With this mutation the thread sleeps whatever value the word has by now.
     if (models::mutated("deaf_prepare")) expected = at.load(std::memory_order_relaxed);
     models::futex::wait(at, expected, limit);
   }
@@ -34,7 +34,7 @@ struct parker_model : rl::test_suite<parker_model<timed>, 1 + notifiers> {
   base::basic_parker<models::fenced_atomics, futex> parker;
   models::guarded<unsigned> work[notifiers];
   models::atomic<unsigned> done[notifiers];
-  bool told[notifiers] = {};  // the model's own, known to all at once
+  bool told[notifiers] = {};  // the model's own; all threads see it at once
 
   void before() { futex::early_left = 2; }
 
@@ -64,7 +64,7 @@ struct parker_model : rl::test_suite<parker_model<timed>, 1 + notifiers> {
   }
 };
 
-// One notify, and an owner that does not look at anything else.
+// One notify, and an owner that waits for nothing else.
 template <bool timed>
 struct one_notify_model : rl::test_suite<one_notify_model<timed>, 2> {
   base::basic_parker<models::fenced_atomics, futex> parker;
@@ -87,7 +87,7 @@ struct one_notify_model : rl::test_suite<one_notify_model<timed>, 2> {
   }
 };
 
-// An owner that sleeps elsewhere, by a bell of its own.
+// An owner that sleeps elsewhere, where a bell wakes it.
 struct elsewhere_model : rl::test_suite<elsewhere_model, 2> {
   base::basic_parker<models::fenced_atomics, futex> parker;
   models::guarded<unsigned> work{0};
@@ -102,7 +102,7 @@ struct elsewhere_model : rl::test_suite<elsewhere_model, 2> {
       return;
     }
     if (parker.go_elsewhere()) {
-      if (rl::rand(2) == 0) bell.wait(0);  // else it comes back for no reason
+      if (rl::rand(2) == 0) bell.wait(0);  // otherwise the sleep ends for no reason
       if (!parker.come_back()) return;
     }
     RL_ASSERT(work == 1);

@@ -19,14 +19,15 @@ using models::access;
 using word = models::atomic<std::uint32_t>;
 using refs = jobs::job_refs<word>;
 
-// Beside: who keeps it drops it at once. Else it waits for the handles, and finds the value gone.
+// `Beside`: the queue drops its ref at once. Otherwise it waits until the handles are gone, and
+// finds that the value is gone, too.
 template <bool Beside>
 struct refs_model : rl::test_suite<refs_model<Beside>, 3> {
   word word_{2 * refs::handle + refs::kept};
   models::guarded<int> value_{7};
   models::guarded<int> block_[3];
   models::latch dropped_[2];
-  unsigned freed_ = 0, forgotten_ = 0;  // the model's own
+  unsigned freed_ = 0, forgotten_ = 0;  // the model's own, not checked for races
 
   void free() {
     RL_ASSERT(++freed_ == 1);

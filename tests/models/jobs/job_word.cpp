@@ -23,7 +23,7 @@ using word = models::atomic<std::uintptr_t>;
 
 struct waiter {
   models::guarded<waiter*> next{nullptr};
-  models::guarded<bool> written{false};  // before it attaches
+  models::guarded<bool> written{false};  // set before the waiter attaches
   models::guarded<bool> there{true};
   models::latch told;
 };
@@ -33,7 +33,7 @@ struct job_word_model : rl::test_suite<job_word_model<Waiters>, Waiters + 1> {
   word word_{0};
   models::guarded<int> result_{0};
   waiter waiters_[Waiters];
-  unsigned told_[Waiters] = {}, attached_ = 0;  // the model's own
+  unsigned told_[Waiters] = {}, attached_ = 0;  // the model's own, not checked for races
 
   jobs::job_word<waiter, word> job() { return jobs::job_word<waiter, word>(word_); }
 
@@ -76,14 +76,14 @@ struct job_word_model : rl::test_suite<job_word_model<Waiters>, Waiters + 1> {
   }
 };
 
-// Thread 1 is one that the end of the job waits for, and leaves; thread 2 waits, and comes before
-// or behind it in the list.
+// The end of the job waits for thread 1, which waits for the job and then leaves. Thread 2 waits
+// for the job, too, in front of thread 1 in the list or behind it.
 struct detach_model : rl::test_suite<detach_model, 3> {
   word word_{0};
   models::guarded<int> result_{0};
   waiter leaves_, stays_;
   models::latch left_;
-  bool told_ = false, attached_ = false;  // the model's own
+  bool told_ = false, attached_ = false;  // the model's own, not checked for races
 
   jobs::job_word<waiter, word> job() { return jobs::job_word<waiter, word>(word_); }
 

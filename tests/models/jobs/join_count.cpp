@@ -1,5 +1,5 @@
 // A forker, and parts that other threads end: one of these threads continues as the forker.
-// Checks F1 and F2: exactly one thread continues, it sees what all others have done, and nobody
+// Checks F1 and F2: exactly one thread continues, it sees what all others have done, and no thread
 // touches the fork after that.
 //
 // mutation: end_unpublished
@@ -15,16 +15,16 @@ namespace {
 using namespace troupe;
 using models::access;
 
-// The forker sees `Seen` parts end on its own stack; each of the others is ended by a thread of its
-// own. They are counted from the beginning, or each is added when it begins, as those of a shared
+// The forker sees `Seen` parts end on its own stack. Each of the others is ended by a thread of its
+// own. The parts are counted from the beginning, or each is added when it begins, as in a shared
 // loop.
 template <unsigned Others, unsigned Seen, bool Added = false>
 struct join_model : rl::test_suite<join_model<Others, Seen, Added>, Others + 1> {
   jobs::join_count<models::fenced_atomics> left_;
   models::guarded<int> values_[Others + Seen + 1];
   models::latch begun_[Others];
-  models::guarded<bool> there_{true};  // the fork, until somebody has gone on
-  unsigned went_on_ = 0;               // the model's own
+  models::guarded<bool> there_{true};  // the fork, until one thread has continued
+  unsigned went_on_ = 0;               // the model's own, not checked for races
 
   void go_on(bool last) {
     if (!last) return;

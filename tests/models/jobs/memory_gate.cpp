@@ -20,15 +20,15 @@ namespace {
 using namespace troupe;
 using models::access;
 
-// Runners are as many as `Most`; with one, who gives finds no room for another one while the first
-// is there.
+// At most `Most` runners exist. If that is one, the thread that gives memory back can call no other
+// runner while the first one exists.
 template <class Atomics, unsigned Most>
 struct gate_model : rl::test_suite<gate_model<Atomics, Most>, 2> {
   jobs::memory_gate<Atomics> gate_{10};
   jobs::runner_count<Atomics> runners_{Most};
   models::mutex mutex_;
-  models::guarded<unsigned> list_{0};  // jobs that lie aside
-  unsigned ran_ = 0;                   // the model's own
+  models::guarded<unsigned> list_{0};  // jobs that are set aside
+  unsigned ran_ = 0;                   // the model's own, not checked for races
 
   gate_model() { gate_.take(11); }
 
@@ -46,7 +46,7 @@ struct gate_model : rl::test_suite<gate_model<Atomics, Most>, 2> {
   }
   bool some_left() { return gate_.some_aside() && !gate_.is_short(); }
 
-  // The caller has begun it. A job is set aside, or run, as job_pool does.
+  // The caller has called the runner. It runs or sets aside jobs as job_pool does.
   void run(unsigned jobs) {
     do {
       for (; jobs != 0; --jobs) {

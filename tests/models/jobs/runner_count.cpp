@@ -28,7 +28,7 @@ struct runner_model : rl::test_suite<runner_model<Atomics, Jobs>, 2> {
 
   bool some_left() { return queued_.load(std::memory_order_relaxed) != 0; }
 
-  // The caller has begun it.
+  // The caller has called the runner.
   void run() {
     do {
       while (some_left()) queued_.exchange(0, std::memory_order_relaxed);
@@ -58,7 +58,7 @@ struct arrival_model : rl::test_suite<arrival_model<Atomics, Jobs>, Jobs + 1> {
   jobs::runner_count<Atomics> runners_{Jobs};
   models::atomic<unsigned> queued_[Jobs]{};
   models::latch all_taken_, calls_[calls_max];
-  unsigned called_ = 0, waiting_ = 0, taken_ = 0;  // the model's own, known to all at once
+  unsigned called_ = 0, waiting_ = 0, taken_ = 0;  // the model's own; all threads see it at once
   bool ending_ = false;
 
   void call() {
@@ -91,7 +91,7 @@ struct arrival_model : rl::test_suite<arrival_model<Atomics, Jobs>, Jobs + 1> {
     all_taken_.open();
     while (called_ < calls_max) calls_[called_++].open();
   }
-  // False when it has found nothing.
+  // Returns false when it has found no job.
   bool run() {
     runners_.arrive();
     if (!take()) return false;

@@ -22,9 +22,9 @@ constexpr unsigned owner_rounds = 2;
 template <class Atomics>
 struct biased_lock_model : rl::test_suite<biased_lock_model<Atomics>, 3> {
   sched::biased_lock<Atomics> lock;
-  models::mutex thieves;  // one at a time
+  models::mutex thieves;  // lets one searcher in at a time
   models::guarded<unsigned> visits{0};
-  unsigned inside = 0, entered = 0;  // the model's own, known to all at once
+  unsigned inside = 0, entered = 0;  // the model's own; all threads see it at once
 
   void visit() {
     RL_ASSERT(++inside == 1);

@@ -58,10 +58,10 @@ struct idle_workers_model
   worker workers_[Workers];
   item items_[items_count];
   bool ending_ = false;
-  unsigned taken_ = 0, searching_ = 0;  // the model's own, known to all at once
+  unsigned taken_ = 0, searching_ = 0;  // the model's own; all threads see it at once
   bool calls_one_more_ = Beside;
 
-  // What idle_life asks of its pool.
+  // The functions that idle_life needs from its pool.
   bool ending() { return ending_; }
   unsigned workers() { return Workers; }
   bool anyone_busy() { return busy_.load(std::memory_order_relaxed) != 0; }
@@ -70,7 +70,7 @@ struct idle_workers_model
   void wake(worker* sleeper) {
     if (sleeper != nullptr) sleeper->parker.notify();
   }
-  // No poller here: tests/models/sched/poller.cpp has one.
+  // There is no poller here: tests/models/sched/poller.cpp has one.
   bool unattended() { return false; }
   void take_what_came(worker&) {}
   sched::rested rest(worker& self, const std::chrono::nanoseconds* limit, bool) {
@@ -161,7 +161,7 @@ int main() {
   models::weaken_if("no_fence_in_sleep", access::fence, "::sleep");
   models::weaken_if("no_fence_in_hand_over", access::fence, "::hand_over");
   models::weak_may_fail = false;
-  // Workers, submitters, items of each.
+  // The numbers: workers, submitters, items of each.
   const bool holds = models::check<idle_workers_model<2, 1, 2>>(models::deep(2)) &&
                      models::check<idle_workers_model<3, 1, 1>>(models::deep(2)) &&
                      models::check<idle_workers_model<2, 2, 1>>(1) &&

@@ -35,7 +35,7 @@ struct inbox_model : rl::test_suite<inbox_model, 4> {
     }
   }
 
-  // One take gives what one pusher pushed in its order.
+  // One take returns the items of each pusher in their order.
   void take() {
     int last[pushers] = {-1, -1};
     for (node* item = box.take_all(); item != nullptr; item = item->next) {

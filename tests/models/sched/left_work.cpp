@@ -40,9 +40,9 @@ struct left_work_model : rl::test_suite<left_work_model<Idle, Items>, Idle + 1> 
   models::latch all_taken_;
   worker workers_[Idle];
   bool ending_ = false;
-  unsigned taken_ = 0;  // the model's own, known to all at once
+  unsigned taken_ = 0;  // the model's own; all threads see it at once
 
-  // What idle_life asks of its pool.
+  // The functions that idle_life needs from its pool.
   bool ending() { return ending_; }
   unsigned workers() { return 1; }
   bool anyone_busy() { return true; }
@@ -51,9 +51,9 @@ struct left_work_model : rl::test_suite<left_work_model<Idle, Items>, Idle + 1> 
   void wake(worker* sleeper) {
     if (sleeper != nullptr) sleeper->parker.notify();
   }
-  // No poller here: tests/models/sched/poller.cpp has one.
+  // There is no poller here: tests/models/sched/poller.cpp has one.
   bool unattended() { return false; }
-  // tests/models/sched/idle_workers.cpp is about these.
+  // These are tested in tests/models/sched/idle_workers.cpp.
   void take_gift(worker&) {}
   void hand_on(worker&) {}
   void take_what_came(worker&) {}

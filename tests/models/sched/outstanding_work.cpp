@@ -33,7 +33,7 @@ struct program {
   parker end;
   item items[Items];
   unsigned announced = 0;
-  bool over = false;  // the model's own, known to all at once
+  bool over = false;  // the model's own; all threads see it at once
 
   void leave() {
     if (!alive.leave()) return;
@@ -43,7 +43,7 @@ struct program {
 
   static void handle(item& one) { one.done = one.done + 1; }
 
-  // As run(): whoever sees the end sees all that was done.
+  // As in run(): the thread that sees the end sees everything that was done.
   void wait_for_end() {
     while (!alive.empty()) end.wait();
     for (item& one : items) RL_ASSERT(one.done == 1);
@@ -53,8 +53,8 @@ struct program {
   void check_after() { RL_ASSERT(over && announced == 1 && alive.empty()); }
 };
 
-// A pinned thread hands an item to idle workers, whose work makes more of it, and is done; an
-// outside thread has a hold, hands over an item and lets go.
+// A pinned thread hands an item to idle workers, whose work makes another item, and then it is
+// done. An outside thread has a hold, hands over an item and releases the hold.
 template <unsigned Workers, bool Hold>
 struct hand_over_model : rl::test_suite<hand_over_model<Workers, Hold>, 2 + Workers + Hold>,
                          program<2 + Hold> {
@@ -71,7 +71,7 @@ struct hand_over_model : rl::test_suite<hand_over_model<Workers, Hold>, 2 + Work
     for (parker& one : parkers) one.notify();
   }
 
-  // As work_stealing: take the inbox while idle, then again until it is empty.
+  // As in work_stealing: an idle worker takes the inbox, and then again until it is empty.
   void work(parker& mine) {
     while (!this->over) {
       bool busy = false;
@@ -112,7 +112,7 @@ struct hand_over_model : rl::test_suite<hand_over_model<Workers, Hold>, 2 + Work
 // An idle worker steals from a busy one, which finds itself idle afterwards.
 struct steal_model : rl::test_suite<steal_model, 3>, program<2> {
   sched::biased_lock<models::fenced_atomics> lock;
-  models::guarded<unsigned> left{2};  // of the items, from the front
+  models::guarded<unsigned> left{2};  // how many of the items are left, from the front
 
   void before() { alive.enter(); }
 

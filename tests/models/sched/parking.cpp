@@ -37,8 +37,8 @@ using namespace troupe;
 using models::access;
 using word = models::atomic<std::uintptr_t>;
 
-// A link that knows whether its message is still there: whoever follows or sets it must be done
-// before it is freed.
+// A link that knows whether its message still exists: a thread must be done with the link before
+// the message is freed.
 struct message_link : models::atomic<std::uintptr_t> {
   std::uintptr_t load(std::memory_order order, models::place at = models::place::current()) {
     RL_ASSERT(there);
@@ -55,7 +55,7 @@ struct message_link : models::atomic<std::uintptr_t> {
 struct alignas(16) message {
   message_link next;
   models::guarded<unsigned> from{0}, number{0};
-  unsigned handled = 0;  // the model's own
+  unsigned handled = 0;  // the model's own, not checked for races
 };
 
 struct alignas(16) activation {
@@ -74,7 +74,7 @@ struct alignas(16) activation {
 
 using shipped = actor::mailbox_word<message, activation, word, models::fenced_atomics>;
 
-// With the mistakes that are not one of memory order.
+// The shipped class, with the mutations that do not concern memory orders.
 struct mailbox : shipped {
   explicit mailbox(word& in) : shipped(in), word_(in) {}
   bool park(activation& active) {
@@ -117,7 +117,7 @@ struct parking_model
   // The actor's own state.
   models::guarded<unsigned> awaited_{Resumptions}, looked_{0}, next_number_[Senders];
   models::guarded<activation*> parked_as_{nullptr};
-  unsigned running_ = 1, handled_ = 0;  // the model's own
+  unsigned running_ = 1, handled_ = 0;  // the model's own, not checked for races
   models::latch all_handled_;
 
   struct side {
@@ -185,7 +185,7 @@ struct parking_model
       if (awaited_ == 0 ? box.rest(active) : box.park(active)) break;
       collect(box, active);
     }
-    --running_;  // in the same step
+    --running_;  // in the same step as the call before
   }
 
   // Takes the parked actor over, without mail.
@@ -250,7 +250,8 @@ int main() {
   models::weaken_if("let_go_relaxed", access::compare_exchange, "::let_go(");
   models::weaken_if("append_always_without_acquire", access::exchange, "::append_always(",
                     std::memory_order_acquire);
-  // Resumptions, senders, messages of each, tries before the exchange that cannot fail.
+  // The numbers: resumptions, senders, messages of each, attempts before the exchange that cannot
+  // fail.
   const bool holds =
       models::check<parking_model<1, 1, 2, 2>>(models::deep(4)) &&
       models::check<parking_model<1, 1, 2, 1>>(models::deep(4)) &&

@@ -5,8 +5,8 @@
 // there is no submitter. Idle workers run the same loop that ships, and rest by rest_inside(). A
 // worker that takes something is stuck until everything was taken. No worker watches by the clock
 // for long, and no sleep without a limit ends by itself. So something that comes while an idle
-// worker sleeps beside an open door is a deadlock, and so is a notify of a worker inside that
-// nobody wakes there.
+// worker sleeps beside an open door is a deadlock, and so is a notify of a worker inside that does
+// not wake it there.
 // Checks D1, D2, P4, and that a worker that goes to work with I/O leaves the set of idle workers as
 // it must (R1, R2).
 //
@@ -44,11 +44,12 @@ struct times {
   static constexpr int idle_watches_max = 1;
 };
 
-// The kernel's side: what is ready, and who sleeps for it. Its own words are right by themselves.
+// The kernel's side: what is ready, and which thread sleeps for it. The kernel's own words count as
+// correct.
 struct device {
   sched::basic_door<models::fenced_atomics> door;
   models::atomic<std::uint32_t> ready{0};  // twice the number of things; odd: the bell has rung
-  models::guarded<unsigned> inside{0};     // what only who is inside touches (D1)
+  models::guarded<unsigned> inside{0};     // only the thread that is inside touches it (D1)
 
   void make_ready(std::uint32_t what) {
     ready.fetch_add(what, std::memory_order_seq_cst);
@@ -84,9 +85,9 @@ struct poller_model : rl::test_suite<poller_model<Workers, Things, Items>, Worke
   worker workers_[Workers];
   item item_;
   bool ending_ = false;
-  unsigned taken_ = 0;  // the model's own, known to all at once
+  unsigned taken_ = 0;  // the model's own; all threads see it at once
 
-  // What idle_life asks of its pool.
+  // The functions that idle_life needs from its pool.
   bool ending() { return ending_; }
   unsigned workers() { return 1; }
   bool anyone_busy() { return busy_.load(std::memory_order_relaxed) != 0; }
@@ -113,7 +114,7 @@ struct poller_model : rl::test_suite<poller_model<Workers, Things, Items>, Worke
     if (some) ++taken_, busy_.fetch_add(1, std::memory_order_relaxed);
     return some;
   }
-  // tests/models/sched/idle_workers.cpp is about these.
+  // These are tested in tests/models/sched/idle_workers.cpp.
   void take_gift(worker&) {}
   void hand_on(worker&) {}
   void take_what_came(worker&) {
@@ -165,7 +166,7 @@ int main() {
   models::weaken_if("no_fence_in_leave", access::fence, "::leave");
   models::weaken_if("door_relaxed", access::store, "::leave");
   models::weak_may_fail = false;
-  // Workers, things, items.
+  // The numbers: workers, things, items.
   const bool holds = models::check<poller_model<2, 2, 0>>() &&
                      models::check<poller_model<2, 1, 1>>(1) &&
                      models::check<poller_model<3, 2, 0>>(1);

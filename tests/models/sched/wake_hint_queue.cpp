@@ -16,8 +16,9 @@ using namespace troupe;
 using models::access;
 
 struct item {
-  models::guarded<unsigned> work{0};  // done before the wake hint, seen by who takes it
-  models::atomic<unsigned> mail{0};   // what a look at all goes by: may be seen as it was
+  // Written before the wake hint; the thread that takes the hint sees it.
+  models::guarded<unsigned> work{0};
+  models::atomic<unsigned> mail{0};  // what a look at all items reads; the value may be an old one
   bool seen = false;
 };
 
@@ -68,7 +69,7 @@ int main() {
   models::weaken_if("take_relaxed", access::exchange, "take");
   models::weaken_if("lost_relaxed", access::arithmetic, "push");
   models::weaken_if("end_relaxed", access::load, "take");
-  // Places in the box, pushers, items of each.
+  // The numbers: places in the queue, pushers, items of each.
   const bool holds = models::check<wake_hint_queue_model<1, 3, 1>>() &&
                      models::check<wake_hint_queue_model<2, 3, 1>>() &&
                      models::check<wake_hint_queue_model<1, 2, 2>>(3);

@@ -23,18 +23,18 @@ using models::access;
 
 struct part {
   models::guarded<int> written{0};
-  models::guarded<int> ran{0};  // two that got it would race here
+  models::guarded<int> ran{0};  // two threads that got the same part would race here
 };
 
-// The owner pushes and pops as `Moves` says: a capital P pushes, a small one pops; e: what it has
-// pushed lies there, since nobody wants it.
+// The owner pushes and pops as `moves` says: P pushes, p pops, and e means that the pushed parts
+// stay, since no searcher wants them.
 template <class Atomics, unsigned Thieves, unsigned Parts>
 struct deque_model : rl::test_suite<deque_model<Atomics, Thieves, Parts>, Thieves + 1> {
   static inline const char* moves = "";
-  static inline bool wanted = true;  // by the searchers
+  static inline bool wanted = true;  // whether searchers want parts
   jobs::work_deque<part, Atomics> deque_{2};
   part parts_[Parts];
-  unsigned given_[Parts] = {};  // the model's own
+  unsigned given_[Parts] = {};  // the model's own, not checked for races
 
   void take(part* one) {
     if (one == nullptr) return;

@@ -1,4 +1,4 @@
-// What is kept is moved in, or copied.
+// spawn() keeps the callable and its arguments: they must be copied or moved in.
 // expect: troupe: spawn: the callable or an argument can only be moved; give it with std::move
 #include <memory>
 #include <troupe/troupe.hpp>

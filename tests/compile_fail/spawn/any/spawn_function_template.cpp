@@ -1,4 +1,5 @@
-// As an overloaded function; also in a handler.
+// The name of a function template has no type, so that no parameter takes it; the same in a
+// handler.
 // expect: troupe: spawn: it takes a task, what makes one and its arguments
 // also: reference to overloaded function
 #include <troupe/troupe.hpp>

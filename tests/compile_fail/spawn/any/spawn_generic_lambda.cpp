@@ -1,4 +1,4 @@
-// Its arguments are missing.
+// The arguments of the lambda are missing.
 // expect: troupe: spawn: this is an object, which cannot be called without arguments: those of a lambda stand behind it
 #include <troupe/troupe.hpp>
 

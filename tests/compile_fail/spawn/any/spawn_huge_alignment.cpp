@@ -1,4 +1,4 @@
-// More alignment than an actor can have.
+// The class needs a larger alignment than an actor can have.
 // expect: troupe: spawn: an actor's alignment is at most 2048 bytes
 #include <string>
 

@@ -1,4 +1,4 @@
-// A task runs later, on another thread.
+// A task runs later, on another thread: a pointer could dangle or race.
 // expect: troupe: spawn: the callable or an argument is a pointer
 // expect: troupe::unchecked
 #include <troupe/troupe.hpp>

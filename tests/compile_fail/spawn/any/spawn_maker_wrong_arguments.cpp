@@ -1,4 +1,4 @@
-// The callable is called with what was given.
+// The callable must take the arguments that spawn() gets.
 // expect: troupe: spawn: the callable cannot be called with these arguments
 #include <string>
 #include <troupe/troupe.hpp>

@@ -1,4 +1,4 @@
-// An actor is made of its class.
+// spawn() makes an actor from a class, not from an object.
 // expect: troupe: spawn: this is an object, which cannot be called
 // expect: activate(std::make_unique<T>(...))
 #include <memory>

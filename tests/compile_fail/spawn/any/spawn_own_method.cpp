@@ -1,4 +1,4 @@
-// A method of an actor runs in its turns.
+// A method of a running actor must run in its turns.
 // expect: troupe: spawn: a method is called on an object that is kept beside it, by value
 // expect: troupe::self(this).tell<&T::method>(...)
 #include <troupe/troupe.hpp>

@@ -1,4 +1,4 @@
-// A procedure makes no task.
+// A procedure returns no task.
 // expect: troupe: spawn: the callable makes no task
 // expect: give a procedure to post()
 #include <troupe/troupe.hpp>

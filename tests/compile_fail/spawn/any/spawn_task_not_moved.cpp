@@ -1,4 +1,4 @@
-// A task is given away.
+// spawn() takes the task away, so it must be moved in.
 // expect: troupe: spawn: a task is given away: spawn(std::move(the_task))
 #include <troupe/troupe.hpp>
 

@@ -1,4 +1,4 @@
-// An actor is destroyed by the runtime, which could give its exception to nobody.
+// The runtime destroys an actor, and could report an exception of its destructor to no caller.
 // expect: troupe: spawn: an actor's destructor must not throw
 #include <troupe/troupe.hpp>
 

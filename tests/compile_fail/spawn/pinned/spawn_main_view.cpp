@@ -1,4 +1,4 @@
-// A view of a text that is gone when the actor is constructed on the main thread.
+// The text of this view may be gone when the actor is constructed on the main thread.
 // expect: troupe: spawn: an argument is a pointer, a view
 #include <string>
 #include <string_view>

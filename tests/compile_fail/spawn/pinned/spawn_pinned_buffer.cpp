@@ -1,5 +1,5 @@
-// A buffer would travel as a pointer, and be gone when the actor is constructed. A literal travels
-// as a string.
+// A buffer would be passed as a pointer, and may be gone when the actor is constructed. A literal
+// is passed as a string.
 // expect: troupe: spawn: an argument is a pointer, a view
 // expect: troupe::unchecked
 #include <string>

@@ -1,4 +1,4 @@
-// A pointer into a string that is gone when the actor is constructed.
+// The string to which this pointer refers may be gone when the actor is constructed.
 // expect: troupe: spawn: an argument is a pointer, a view
 #include <string>
 #include <troupe/troupe.hpp>

@@ -1,4 +1,4 @@
-// The address of a local, and what lets it through.
+// The address of a local variable, and the wrapper that allows it.
 // expect: troupe: spawn: an argument is a pointer, a view
 #include <atomic>
 #include <troupe/troupe.hpp>

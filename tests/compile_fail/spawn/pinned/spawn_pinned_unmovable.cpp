@@ -1,4 +1,4 @@
-// What can be neither copied nor moved cannot travel to the thread.
+// An argument that can be neither copied nor moved cannot travel to the other thread.
 // expect: troupe: spawn: an argument can be neither copied nor moved
 // expect: troupe::unchecked<X&>{it}
 #include <troupe/troupe.hpp>

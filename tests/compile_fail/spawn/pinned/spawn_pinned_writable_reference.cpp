@@ -1,4 +1,4 @@
-// A constructor that writes to what it is given would write to a copy.
+// A constructor that writes to its argument would write to a copy.
 // expect: troupe: spawn: these arguments do not fit a constructor of the actor, which is called later on its own thread
 // expect: troupe::unchecked<X&>{it}
 #include <string>

@@ -1,4 +1,4 @@
-// A message holds its arguments, and cannot hold what is of an abstract class.
+// A message holds its arguments, so they cannot be of an abstract class.
 // expect: troupe: tell: a parameter of the method is of an abstract class
 // expect: std::unique_ptr
 #include <memory>

@@ -1,4 +1,4 @@
-// Containers and wrappers are looked into.
+// Containers and wrappers are checked for what they contain.
 // expect: troupe: tell: a parameter of the method is a pointer, a view, an iterator, a lock or a reference wrapper
 #include <functional>
 #include <memory>

@@ -1,4 +1,4 @@
-// What can be neither copied nor moved does not come into a message.
+// An argument that can be neither copied nor moved cannot get into a message.
 // expect: troupe: tell: an argument or parameter can be neither copied nor moved into the message
 // expect: std::unique_ptr
 #include <memory>

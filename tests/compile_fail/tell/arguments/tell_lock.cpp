@@ -1,4 +1,4 @@
-// A lock belongs to the thread that took it, and its mutex to somebody else.
+// A lock belongs to the thread that took it, and its mutex to another object.
 // expect: troupe: tell: a parameter of the method is a pointer, a view, an iterator, a lock or a reference wrapper
 // expect: Reader::read
 #include <mutex>

@@ -1,4 +1,4 @@
-// A message lies at 16 bytes: what needs more travels behind a pointer.
+// The runtime aligns a message to 16 bytes. An argument that needs more must be behind a pointer.
 // expect: troupe: over-aligned arguments cannot be sent by value
 #include <memory>
 #include <string>

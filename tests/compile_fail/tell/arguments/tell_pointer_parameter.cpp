@@ -1,4 +1,4 @@
-// A pointer dangles or races; an explicit wrapper lets one through.
+// A pointer could dangle or race. An explicit wrapper allows it.
 // expect: troupe: tell: a parameter of the method is a pointer, a view, an iterator, a lock or a reference wrapper
 #include <troupe/troupe.hpp>
 

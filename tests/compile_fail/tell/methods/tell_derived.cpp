@@ -1,4 +1,4 @@
-// Only the base of what is given would be sent.
+// Only the base class's part of the argument would be sent.
 // expect: troupe: tell: an argument's class derives from the parameter's
 // expect: static_cast
 #include <memory>

@@ -1,4 +1,4 @@
-// The method is a template argument; as a value it could not be checked.
+// A method that is given as a value cannot be checked: it must be a template argument.
 // expect: troupe: tell: name the method as a template argument
 #include <troupe/troupe.hpp>
 

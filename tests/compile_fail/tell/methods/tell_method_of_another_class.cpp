@@ -1,4 +1,4 @@
-// The method belongs to a class that the actor is not.
+// The method belongs to another class than the actor's.
 // expect: troupe: tell: this method is not one of the actor's class
 #include <troupe/troupe.hpp>
 

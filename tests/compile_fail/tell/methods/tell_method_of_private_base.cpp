@@ -1,4 +1,4 @@
-// A method that the actor's class hides.
+// The actor's class hides this method.
 // expect: troupe: tell: this method belongs to a private or ambiguous base of the actor
 #include <troupe/troupe.hpp>
 

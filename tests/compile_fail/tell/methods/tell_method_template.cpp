@@ -1,4 +1,4 @@
-// Nor has the name of a method template.
+// The name of a method template has no type, so that it does not say which method is sent.
 // expect: troupe: this names several methods, for it is overloaded or a template: choose one by its type
 // also: no matching
 // also: unable to deduce

@@ -1,4 +1,4 @@
-// The method belongs into the template argument.
+// The method must be the template argument.
 // expect: troupe: tell: name the method as a template argument: tell<&T::method>(...)
 #include <string>
 

@@ -1,4 +1,4 @@
-// Arguments that do not convert to the method's parameters, named by the method.
+// The arguments do not convert to the method's parameters. The message names the method.
 // expect: troupe: tell: these arguments do not fit the method's parameters
 // expect: Counter::add
 #include <string>

@@ -1,4 +1,4 @@
-// A callable that takes another class.
+// The callable takes an object of another class.
 // expect: troupe: tell: the callable must be callable with (T&)
 #include <string>
 

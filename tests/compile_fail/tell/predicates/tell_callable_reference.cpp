@@ -1,4 +1,4 @@
-// A callable that is a reference to one of the sender's.
+// The callable is a reference to one that the sender keeps.
 // expect: troupe: tell: the callable is or holds a pointer, a view, an iterator, a lock or a reference wrapper
 #include <functional>
 #include <troupe/troupe.hpp>

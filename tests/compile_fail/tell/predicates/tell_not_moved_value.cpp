@@ -1,4 +1,4 @@
-// What can only be moved has to be given with std::move.
+// An argument that can only be moved must be given with std::move.
 // expect: troupe: tell: an argument can only be moved; give it with std::move
 #include <memory>
 #include <troupe/troupe.hpp>

@@ -1,4 +1,4 @@
-// A predicate over what it may change.
+// The predicate could change the actor.
 // expect: troupe: tell_when: the predicate must be callable with (const T&), as a constant, and give a bool
 #include <troupe/troupe.hpp>
 

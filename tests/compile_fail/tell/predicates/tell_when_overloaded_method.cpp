@@ -1,4 +1,4 @@
-// An overloaded method is told by its type, with a predicate, too.
+// To tell an overloaded method with a predicate, name its type, too.
 // expect: troupe: this names several methods, for it is overloaded or a template: choose one by its type
 // also: no matching
 // also: unable to deduce

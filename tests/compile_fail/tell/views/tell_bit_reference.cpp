@@ -1,4 +1,4 @@
-// What std::vector<bool> gives for an element is a reference.
+// An element of std::vector<bool> is accessed by a reference object.
 // expect: troupe: tell: a parameter of the method is a pointer, a view, an iterator, a lock or a reference wrapper
 #include <troupe/troupe.hpp>
 #include <vector>

@@ -1,4 +1,4 @@
-// An iterator dangles with its container, and may be used beside it.
+// An iterator dangles when its container goes, and it could be used while the container changes.
 // expect: troupe: tell: a parameter of the method is a pointer, a view, an iterator, a lock or a reference wrapper
 // expect: Reader::read
 #include <list>

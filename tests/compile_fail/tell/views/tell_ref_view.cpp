@@ -1,4 +1,4 @@
-// A view of a range that the sender keeps; one that owns its range may travel.
+// This view refers to a range that the sender keeps. A view that owns its range may travel.
 // expect: troupe: tell: a parameter of the method is a pointer, a view, an iterator, a lock or a reference wrapper
 #include <ranges>
 #include <troupe/troupe.hpp>

@@ -1,4 +1,5 @@
-// A method that takes a reference it could write through: the sender's object may be gone by then.
+// The method takes a reference that it could write through, but the sender's object may be gone by
+// then.
 // expect: troupe: tell: the method takes a reference that it could write through
 #include <troupe/troupe.hpp>
 

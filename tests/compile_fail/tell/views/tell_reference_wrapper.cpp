@@ -1,4 +1,4 @@
-// A reference wrapper is a pointer with another face.
+// A reference wrapper is a pointer in another form.
 // expect: troupe: tell: a parameter of the method is a pointer, a view, an iterator, a lock or a reference wrapper
 #include <functional>
 #include <troupe/troupe.hpp>

@@ -1,4 +1,4 @@
-// A span dangles as a view of text does.
+// A span dangles like a view of a text.
 // expect: troupe: tell: a parameter of the method is a pointer, a view, an iterator, a lock or a reference wrapper
 #include <span>
 #include <troupe/troupe.hpp>
