@@ -3,14 +3,14 @@
 //     ./run examples/bank.cpp accounts.csv --transfers 100000 --seed 7
 //
 // The file has a line for each account: its name, a comma, its balance in cents, as in `Ada,12550`.
-// A name has 1 to 40 bytes and is there once; a balance is digits only, 10^12 at most. Lines that
-// are empty or begin with # say nothing. Any other line is refused, by its number, before any money
-// moves.
+// A name has 1 to 40 bytes and occurs once; a balance has only digits, and is 10^12 at most. Lines
+// that are empty or begin with # are skipped. Any other line is refused, by its number, before any
+// money moves.
 //
-// A Transfer asks one Account to withdraw, and when that was done another one to deposit; an
-// Account that has too little says no. The Office draws the transfers by the seed and keeps
-// hundreds of them under way. Money between two accounts is in no balance, so audits are made when
-// all is at rest.
+// A Transfer asks one Account to withdraw, and then another one to deposit; an Account that has too
+// little refuses. The Office draws the transfers by the seed and keeps hundreds of them under way.
+// Money between two accounts is in no balance, so an audit is made only when no transfer is under
+// way.
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
@@ -44,7 +44,7 @@ class Account {
  public:
   Account(std::string name, Cents opening) : now_{std::move(name), opening} {}
 
-  // False, and nothing is done, when there is not enough.
+  // Returns false, and does nothing, if the balance is too small.
   bool withdraw(Cents amount) {
     if (amount > now_.balance) return ++now_.refused, false;
     now_.balance -= amount;
@@ -68,7 +68,8 @@ struct Transfer {
   Cents amount;
 
   troupe::task<bool> make() {
-    const bool withdrawn = co_await from.ask<&Account::withdraw>(amount);  // and holds no thread
+    // Holds no thread while it waits.
+    const bool withdrawn = co_await from.ask<&Account::withdraw>(amount);
     if (withdrawn) co_await to.ask<&Account::deposit>(amount);
     co_return withdrawn;
   }
@@ -94,12 +95,12 @@ class Office {
     if (left_ == 0) return;
     --left_;
     const std::size_t all = accounts_.size(), from = random_() % all;
-    const std::size_t to = (from + 1 + random_() % (all - 1)) % all;  // any but `from`
+    const std::size_t to = (from + 1 + random_() % (all - 1)) % all;  // any account but `from`
     const Cents amount = 1 + static_cast<Cents>(random_() % amount_max);
     rt_.spawn<Transfer>(accounts_[from], accounts_[to], amount)
         .ask<&Transfer::make>()
         .then([this](bool made) {
-          ++(made ? counts_.made : counts_.refused);  // in a turn of this Office
+          ++(made ? counts_.made : counts_.refused);  // this runs in a turn of the Office
           start_one();
         });
   }
@@ -147,7 +148,7 @@ void print(const std::vector<Statement>& statements) {
   }
 }
 
-// Throws when money came to be or got lost.
+// Throws if money was made or lost.
 void compare(const std::vector<Statement>& before, const std::vector<Statement>& after) {
   for (const Statement& one : after) {
     if (one.balance < 0 || one.balance != one.opening - one.out + one.in) {
@@ -183,17 +184,17 @@ void work(const Options& options, const std::vector<Statement>& opening) {
   compare(before, after);
 }
 
-// The arguments make no sense.
+// The arguments are wrong.
 struct WrongUse : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// A line of the file makes no sense.
+// A line of the file is wrong.
 struct WrongLine : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// True when all of the text is a number from 0 to `most`.
+// Returns true if the whole text is a number from 0 to `most`.
 template <class Number>
 bool read_number(std::string_view text, Number most, Number& number) {
   const char* const end = text.data() + text.size();

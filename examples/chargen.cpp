@@ -1,9 +1,10 @@
-// A character generator (RFC 864), as a protocol class: each connection gets lines of text for as
-// long as it reads, and costs as much memory after ten gigabytes as after the first line. Ends by
-// SIGINT or SIGTERM.
+// chargen: sends lines of text to each client for as long as it reads (RFC 864).
 //
 // chargen [PORT]: listens on 127.0.0.1, at a port of the system's choice if none is given, and
-// prints which.
+// prints the port. SIGINT or SIGTERM ends it.
+//
+// The server is a protocol class. A connection costs as much memory after ten gigabytes as after
+// the first line.
 #include <charconv>
 #include <csignal>
 #include <cstdint>
@@ -14,17 +15,17 @@
 
 #include "troupe/troupe.hpp"
 
-// What send_complete returns is sent, and when that is done send_complete is called again. The text
+// The text that send_complete returns is sent, and then send_complete is called again. The text
 // lies in the connection's context, which the library rolls back in between.
 struct Chargen {
   static constexpr int first = ' ', count = 95, width = 72;
 
   std::string_view connection_made() { return lines(); }
   std::string_view send_complete() { return lines(); }
-  void data_received(std::string_view) {}  // is ignored, as the RFC has it
+  void data_received(std::string_view) {}  // input is ignored, as the RFC demands
 
-  // Each line begins one character further on than the last one; with the 95th it is at the
-  // beginning again.
+  // Each line begins one character further than the line before. After 95 lines the beginning has
+  // come round again.
   static std::string_view lines() {
     constexpr std::size_t bytes = std::size_t{count} * (width + 2);
     char* const text = static_cast<char*>(troupe::this_context().allocate(bytes, 1));
@@ -43,7 +44,7 @@ troupe::task<> stop_by_signal(std::stop_source end, troupe::runtime& rt) {
   auto signals = troupe::signal_listener::listen({SIGINT, SIGTERM});
   co_await signals.next();
   end.request_stop();  // no more connections
-  rt.stop();           // those that there are would go on for ever
+  rt.stop();           // otherwise the connections would never end
 }
 
 bool read_port(std::string_view text, std::uint16_t& port) {

@@ -1,8 +1,7 @@
-// An echo server: what a client sends comes back, a task for each connection. Ends when a client
-// sends "quit".
+// echo: sends back what a client sends, with a task for each connection.
 //
 // echo [PORT]: listens on 127.0.0.1, at a port of the system's choice if none is given, and prints
-// which.
+// the port. It ends when a client sends "quit".
 #include <array>
 #include <charconv>
 #include <cstdint>
@@ -22,7 +21,7 @@ troupe::task<> talk(troupe::runtime& rt, troupe::tcp_stream& peer) {
   }
 }
 
-// What becomes of one connection is no concern of the others.
+// A failure of one connection does not affect the others.
 troupe::task<> echo(troupe::runtime& rt, troupe::tcp_stream peer) {
   try {
     co_await talk(rt, peer);

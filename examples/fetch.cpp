@@ -1,10 +1,10 @@
-// Fetches what a URL names, over http or https, with a progress bar on standard error.
+// fetch: fetches what a URL names, over http or https, with a progress bar on standard error.
 //
 // fetch URL [-o FILE] [--cacert FILE] [--insecure]
-//   -o FILE        there, instead of to standard output; a FILE that is there is replaced once all
-//                  has come
-//   --cacert FILE  trusts the certificates in it, instead of the system's
-//   --insecure     trusts anybody: whoever is in between can read and change everything
+//   -o FILE        writes to FILE instead of standard output; an existing FILE is replaced once
+//                  everything has come
+//   --cacert FILE  trusts the certificates in FILE, instead of the system's
+//   --insecure     trusts any server: an attacker in between can read and change everything
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -40,7 +40,7 @@ std::optional<wanted> parse(int argc, char** argv) {
   return made;
 }
 
-// "[#####.....]  50%  1.2 MB": drawn anew ten times a second at most.
+// "[#####.....] 50% 1.2 MB": drawn at most ten times a second.
 class progress {
  public:
   explicit progress(std::optional<std::uint64_t> all) : all_(all) {}
@@ -74,7 +74,7 @@ class progress {
   std::chrono::nanoseconds drawn_{-1'000'000'000};
 };
 
-// What has come of a file, beside it; gone when not all has.
+// The part of a file that has come, in a file beside it. It is removed if the rest does not come.
 class part_file {
  public:
   explicit part_file(const std::string& file)

@@ -3,7 +3,7 @@
 //     ./run examples/guess.cpp --most 1000
 //
 // The Console lives on the main thread, where it may wait for a line as long as the player thinks;
-// the pool goes on meanwhile. It asks the Thinker, an actor of the pool, about each guess. The game
+// the pool works meanwhile. It asks the Thinker, an actor of the pool, about each guess. The game
 // is one coroutine, which returns when the number is found or the input ends; then there is no work
 // left.
 #include <algorithm>
@@ -38,7 +38,7 @@ class Thinker {
   const int secret_;
 };
 
-// The number that the text is, with blanks around it or not, if it is one.
+// Returns the number in this text, which may have blanks around it; nothing if it is not a number.
 std::optional<int> to_number(std::string_view text) {
   constexpr std::string_view blanks = " \t\r";
   text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
@@ -72,7 +72,7 @@ class Console {
   }
 
  private:
-  // Asks until it gets a number that is possible; nothing at the end of the input.
+  // Asks until it gets a number that is possible. Returns nothing at the end of the input.
   std::optional<int> read_guess(int tries) const {
     std::string line;
     while (std::cout << "Guess " << tries << ": " << std::flush && std::getline(std::cin, line)) {
@@ -99,7 +99,7 @@ struct Options {
   std::uint64_t seed = std::random_device{}();
 };
 
-// The arguments make no sense.
+// The arguments are wrong.
 struct WrongUse : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

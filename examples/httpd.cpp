@@ -7,11 +7,11 @@
 //   /plaintext /json /db /fortunes          as TechEmpower asks for them
 //   /queries?queries=N /updates?queries=N   the same
 //   /chat                                   a page, and the WebSocket that it talks to
-//   all else                                files of DIR
+//   all other paths                         files of DIR
 //
-// SQLite is called by one actor, on a thread of its own: handlers ask it, and wait without holding
-// a thread. What a request needs is allocated in its context: in the steady state no request takes
-// memory of the general heap.
+// One actor, on a thread of its own, calls SQLite: handlers ask it, and wait without holding a
+// thread. A request allocates in its context: in the steady state no request takes memory of the
+// general heap.
 #include <sqlite3.h>
 
 #include <algorithm>
@@ -54,7 +54,7 @@ struct Fortune {
   int id = 0;
   std::string_view message;
 };
-// Where fortunes are put, and their texts.
+// Memory for rows of fortunes and for their texts.
 struct FortuneRoom {
   std::span<Fortune> rows;
   std::span<char> texts;
@@ -65,8 +65,8 @@ int random_number() {
   return std::uniform_int_distribution<int>(1, worlds)(random);
 }
 
-// A heap of SQLite's own, 8 MiB at first: what it gives back serves it again. One thread at a time:
-// the database's.
+// A heap of SQLite's own, 8 MiB at first, which uses its freed blocks again. Only the database's
+// thread uses it.
 class SqliteMemory {
  public:
   static void use() {
@@ -83,7 +83,7 @@ class SqliteMemory {
   }
 
  private:
-  struct alignas(8) Head {  // SQLite wants no more alignment than that
+  struct alignas(8) Head {  // SQLite needs no larger alignment
     int bytes;
   };
   static std::pmr::memory_resource& pool() {
@@ -114,8 +114,9 @@ class SqliteMemory {
   }
 };
 
-// Owns the handle. Its constructor, messages and destructor all run on its thread. Results are put
-// into memory of who asks, which is persisted: it stays even if he goes before he has his answer.
+// Owns the handle. Its constructor, messages and destructor all run on its thread. It writes
+// results into memory of the request that asks. That memory is persisted, so it stays even if the
+// request ends before its answer comes.
 class Database {
  public:
   explicit Database(std::string file) : file_(std::move(file)) {
@@ -136,7 +137,7 @@ class Database {
     fortunes_ = prepare("SELECT id, message FROM fortune");
   }
 
-  // As many as there is room for, at random.
+  // Finds as many random worlds as there is space for.
   void find(troupe::persisted<Worlds> to) { find_all(*to); }
 
   void update(troupe::persisted<Worlds> to) {
@@ -151,7 +152,7 @@ class Database {
     run(commit_);
   }
 
-  // How many there are; nothing when they do not fit.
+  // Returns the number of fortunes; nothing if they do not fit.
   std::optional<std::size_t> fortunes(troupe::persisted<FortuneRoom> to) {
     std::size_t rows = 0, bytes = 0;
     while (sqlite3_step(fortunes_.get()) == SQLITE_ROW) {
@@ -234,10 +235,10 @@ class Database {
 
   std::string file_;
   std::unique_ptr<sqlite3, Close> handle_;
-  Statement begin_, commit_, find_, change_, fortunes_;  // gone before the handle
+  Statement begin_, commit_, find_, change_, fortunes_;  // destroyed before the handle
 };
 
-// What a request is answered with lies in its own memory, all of it, and goes with it.
+// The text of an answer lies in the memory of its request, and is freed with it.
 class Text {
  public:
   explicit Text(troupe::context& in) : text_(*in.make<std::pmr::string>()) { text_.reserve(1024); }
@@ -308,7 +309,7 @@ http::response page_of(troupe::context& memory, std::span<Fortune> all) {
                               "text/html; charset=utf-8");
 }
 
-// Of the request's memory, for so many.
+// Space for `count` objects in the request's memory.
 template <class T>
 std::span<T> make_room(troupe::context& memory, std::size_t count) {
   auto& all = *memory.make<std::pmr::vector<T>>();
@@ -316,7 +317,7 @@ std::span<T> make_room(troupe::context& memory, std::size_t count) {
   return all;
 }
 
-// ?queries=N, from 1 to 500; 1 for what is none.
+// The parameter ?queries=N, from 1 to 500. Anything that is no number counts as 1.
 std::size_t queries_in(const http::request& asked) {
   const std::string text = asked.query_value("queries").value_or("1");
   int count = 1;
@@ -325,13 +326,13 @@ std::size_t queries_in(const http::request& asked) {
   return bad == std::errc{} ? static_cast<std::size_t>(std::clamp(count, 1, queries_most)) : 1;
 }
 
-// What is to be sent to one who chats: filled by the room, emptied by his connection.
+// The lines for one guest: the room puts them in, and the guest's connection sends them.
 class Outbox {
  public:
   void put(std::string line) {
     {
       std::lock_guard lock(mutex_);
-      // One who does not read misses something: long lines sooner than short ones.
+      // A guest who does not read misses lines, long ones sooner than short ones.
       if (lines_.size() == lines_most || bytes_ + line.size() > bytes_most) return;
       bytes_ += line.size();
       lines_.push_back(std::move(line));
@@ -357,7 +358,7 @@ class Outbox {
   static constexpr std::size_t lines_most = 1000, bytes_most = 64 * 1024;
   std::mutex mutex_;
   std::deque<std::string> lines_;
-  std::size_t bytes_ = 0;  // of them all
+  std::size_t bytes_ = 0;  // bytes of all lines
   troupe::event filled_;
 };
 
@@ -384,8 +385,8 @@ troupe::task<> hear(http::websocket& peer, troupe::ref<Room> room, int who) {
     const auto said = co_await peer.receive();
     if (!said) co_return;
     if (!said->is_text) {
-      // Its bytes may be no text, which the other guests could not be sent: this
-      // guest has to leave, the others stay.
+      // The bytes may not be text, which the room could not send to the other guests. So this guest
+      // has to leave.
       co_await peer.close(1003, "the chat takes text only");
       co_return;
     }
@@ -408,13 +409,14 @@ troupe::task<> chat(http::websocket& peer, troupe::ref<Room> room) {
   troupe::task<> hearing = hear(peer, room, who), telling = tell(peer, outbox);
   try {
     co_await troupe::when_any(std::move(hearing), std::move(telling));
-  } catch (const troupe::error&) {  // he has gone
+  } catch (const troupe::error&) {  // the guest has gone
   }
   room.tell<&Room::leave>(who);
 }
 
-// A page of another site must not speak in the name of who looks at it: browsers say of which site
-// the page is, and let it open a WebSocket to any. What is no browser says nothing.
+// A page of another site must not speak in the name of the user who looks at it. Browsers let a
+// page open a WebSocket to any site, but say which site the page is from. Other clients do not say
+// that.
 bool is_of_this_site(const http::request& asked) {
   if (!asked.fields().has("Origin")) return true;
   const std::string_view origin = asked.field("Origin");
@@ -487,8 +489,8 @@ http::router make_routes(const std::string& folder, troupe::ref<Database> databa
   speaks.subprotocols = {"chat"};
   speaks.message_bytes = 4096;
   speaks.deflate.emplace();
-  // Guests are many, and few of them talk at a time: who is silent holds no memory of
-  // zlib's.
+  // There are many guests, and few of them talk at the same time. A silent guest holds no memory
+  // for zlib.
   speaks.deflate->server_no_context_takeover = speaks.deflate->client_no_context_takeover = true;
   routes.get("/chat", [room, speaks](const http::request& asked) {
     if (!asked.head().wants_upgrade) return http::response::html(chat_page);
@@ -501,7 +503,7 @@ http::router make_routes(const std::string& folder, troupe::ref<Database> databa
   return routes;
 }
 
-// Until a signal comes, or the server has ended for another reason.
+// Waits for a signal, and then stops the server.
 troupe::task<> stop_by_signal(http::server web) {
   auto signals = troupe::signal_listener::listen({SIGINT, SIGTERM});
   co_await signals.next();
@@ -520,7 +522,7 @@ constexpr const char* usage =
     "  --database FILE  of SQLite (default: in memory)\n"
     "  --connections N  at a time, and of one peer (default: what the library says)\n";
 
-// The arguments make no sense.
+// The arguments are wrong.
 struct WrongUse : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -3,9 +3,9 @@
 //     ./run examples/mandelbrot.cpp --out set.png --width 1200 --height 800
 //     ./run examples/mandelbrot.cpp --out valley.png --x -0.7436 --y 0.1318 --span 0.004
 //
-// Rows are computed by parallel_for: some take a hundred times as long as others, and whoever is
-// done takes over some that nobody has begun. Each pixel depends on its place only: so the image is
-// the same with any number of workers.
+// parallel_for computes the rows: some take a hundred times as long as others, and a worker that is
+// done takes over rows that no worker has begun. Each pixel depends only on its place, so the image
+// is the same with any number of workers.
 //
 // needs: cairo
 #include <cairo.h>
@@ -27,11 +27,12 @@ namespace {
 
 struct view {
   int width = 900, height = 600;
-  double x = -0.75, y = 0.0, span = 3.0;  // the middle, and how wide
-  int steps = 500;                        // until a point counts as one of the set
+  double x = -0.75, y = 0.0, span = 3.0;  // the middle of the picture, and its width
+  int steps = 500;  // a point that has not escaped by then counts as one of the set
 };
 
-// How soon the orbit of the point leaves, from 0 to 1, without bands; 1: not within the steps.
+// How soon the orbit of the point escapes, from 0 to 1, without bands; 1 if it does not escape
+// within the steps.
 double leaves_after(std::complex<double> point, int steps) {
   constexpr double far = 256.0;
   double x = 0, y = 0;

@@ -3,10 +3,10 @@
 //
 //     ./run examples/notes.cpp notes.db --writers 20 --notes 1000
 //
-// The Database is pinned to a thread, so SQLite needs no locks and a slow disk holds up nobody
-// else. What is in its mailbox when a transaction begins becomes part of it: the message that
-// commits it is one that the Database sends to itself, and so comes last. A Writer sends a page at
-// a time and goes on when that is safe, so the mailbox never holds more than a page of each.
+// The Database is pinned to a thread, so SQLite needs no locks, and a slow disk delays no other
+// actor. When a transaction begins, all messages in the mailbox become part of it: the Database
+// sends itself the message that commits, and that comes last. A Writer sends one page, and the next
+// one when that is safe, so the mailbox never holds more than a page of each Writer.
 #include <sqlite3.h>
 
 #include <algorithm>
@@ -28,9 +28,10 @@
 #include "troupe/troupe.hpp"
 
 constexpr int notes_per_page = 50;
-constexpr int busy_wait_ms = 5'000;  // while another program writes to the same file
+// How long SQLite waits while another program writes to the same file.
+constexpr int busy_wait_ms = 5'000;
 
-// What SQLite refused to do. It reaches main() out of run().
+// An operation that SQLite refused. run() throws it, and main() catches it.
 struct SqlError : std::runtime_error {
   SqlError(const std::string& doing, int code, const char* why)
       : std::runtime_error(doing + ": " + why + " (SQLite's error " + std::to_string(code) + ")"),
@@ -38,7 +39,8 @@ struct SqlError : std::runtime_error {
   int code;
 };
 
-// On which threads SQLite was called. It has a lock so that it can tell even if there were several.
+// Notes on which threads SQLite was called. It has a lock, since otherwise it could not tell if
+// there were several.
 class Witness {
  public:
   void called() {
@@ -48,7 +50,7 @@ class Witness {
   }
   void closed() { closed_ = true; }
 
-  // After all is done: throws if things were not as they should be.
+  // Call it at the end. Throws if anything was wrong.
   void testify() const {
     if (!closed_) throw std::logic_error("the database was never closed");
     if (threads_.size() != 1)
@@ -64,7 +66,7 @@ class Witness {
   bool closed_ = false;
 };
 
-// Prints what was found, on the main thread.
+// Prints the result, on the main thread.
 struct Report {
   std::string file;
   std::int64_t rows_due;
@@ -84,7 +86,7 @@ class Database {
     sqlite3* opened = nullptr;
     const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
     const int code = call(sqlite3_open_v2, file_.c_str(), &opened, flags, nullptr);
-    handle_.reset(opened);  // there is one to close even after a failure
+    handle_.reset(opened);  // the handle must be closed even after a failure
     check("cannot open", code);
     call(sqlite3_busy_timeout, opened, busy_wait_ms);
     execute("CREATE TABLE IF NOT EXISTS runs (id INTEGER PRIMARY KEY)");
@@ -105,13 +107,13 @@ class Database {
     call(sqlite3_bind_int64, insert_.get(), 1, run_);
     call(sqlite3_bind_int, insert_.get(), 2, writer);
     call(sqlite3_bind_int, insert_.get(), 3, number);
-    // the text outlives the step
+    // The text lives until the step has ended.
     call(sqlite3_bind_text, insert_.get(), 4, text.c_str(), -1, nullptr);
     check("cannot insert into", call(sqlite3_step, insert_.get()));
     check("cannot insert into", call(sqlite3_reset, insert_.get()));
   }
 
-  // Calls `safe` when all that came before is committed.
+  // Calls `safe` when everything before this message is committed.
   void sync(std::function<void()> safe) {
     if (!in_transaction()) return safe();
     waiting_.push_back(std::move(safe));
@@ -151,7 +153,7 @@ class Database {
 
   void execute(const char* sql) { check("cannot use", call(sqlite3_step, prepare(sql).get())); }
 
-  // Every call of SQLite goes this way.
+  // Every call of SQLite goes through this function.
   template <class... Params, class Result>
   Result call(Result (*function)(Params...), std::type_identity_t<Params>... arguments) {
     witness_->called();
@@ -166,7 +168,7 @@ class Database {
   std::string file_;
   std::shared_ptr<Witness> witness_;
   std::unique_ptr<sqlite3, Close> handle_{nullptr, Close{this}};
-  Statement insert_{nullptr, Close{this}};  // gone before the handle
+  Statement insert_{nullptr, Close{this}};  // destroyed before the handle
   std::int64_t run_ = 0;                    // tells these notes from those of other runs
   std::vector<std::function<void()>> waiting_;
   int transactions_ = 0;
@@ -200,7 +202,8 @@ struct Options {
 void write_notes(const Options& options) {
   const auto witness = std::make_shared<Witness>();
   troupe::runtime rt;
-  // It stops on an error, for nobody knows what a transaction holds then.
+  // The Database stops after an error, since nothing is known then about the rest of its
+  // transaction.
   const auto place = troupe::pinned("notes-db", {.on_error = troupe::error_policy::stop});
   auto database = rt.spawn<Database>(place, options.file, witness);
   const auto report = rt.spawn<Report>(troupe::on_main(), options.file,
@@ -211,7 +214,7 @@ void write_notes(const Options& options) {
   rt.run();  // returns when the last note is committed
 
   database.tell<&Database::count>(report);
-  database = {};  // its last ref: when it has answered, it closes the file and is gone
+  database = {};  // its last ref: it answers, closes the file and ends
   rt.run();
   witness->testify();
 }
@@ -223,7 +226,7 @@ constexpr const char* usage =
     "  --notes M    notes of each, 1 to 1000000 (default 1000)\n"
     "Ends with 0; with 1 if SQLite refuses something or a note is missing.\n";
 
-// The arguments make no sense.
+// The arguments are wrong.
 struct WrongUse : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -2,9 +2,9 @@
 //
 //     ./run examples/nqueens.cpp 12
 //
-// Each node of the search is a work that forks into the nodes below it: whoever is idle takes some.
-// A node that is worth less than a fork costs is searched by plain calls, from --alone rows before
-// the last on.
+// Each node of the search is a work that forks into the nodes below it, and idle workers take some
+// of them. In the last --alone rows a fork would cost more than the node, so plain calls search
+// these.
 #include <charconv>
 #include <cstdint>
 #include <exception>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr unsigned queens_max = 20, alone_by_default = 6;
 
-// Where a queen of the next row would be attacked: bits, a column each.
+// The places of the next row that are attacked: a bit for each column.
 struct attacked {
   std::uint32_t columns = 0, rising = 0, falling = 0;
 
@@ -32,7 +32,7 @@ struct attacked {
 
 struct board {
   unsigned rows_left;
-  std::uint32_t all;  // a bit for each column
+  std::uint32_t all;  // one bit for each column
   attacked by;
 
   template <class Function>

@@ -3,16 +3,17 @@
 //     ./run examples/philosophers.cpp --philosophers 5 --meals 100
 //
 // Between any two philosophers lies one fork, and each needs both of theirs to eat. Philosophers
-// and Forks are actors. A Philosopher's evening is one coroutine: waiting for a fork it holds no
-// thread.
+// and Forks are actors. A Philosopher's evening is one coroutine, which holds no thread while it
+// waits for a fork.
 //
-// Nobody waits for ever. All take the fork of the smaller number first. So who holds the greatest
-// fork that is taken never waits for a taken one: that philosopher eats, and puts both down. Then
-// the same holds for the others. And a Fork goes to whom has waited longest for it.
+// No philosopher waits without end. Each takes the fork with the smaller number first. So the
+// philosopher with the highest fork that is taken never waits for another one: that philosopher
+// eats, and puts both forks down. Then the same holds for the others. And a Fork goes to the
+// philosopher who has waited longest for it.
 //
-// With --left-first everybody takes the left fork first. Before long all have that one and wait for
-// the right one. The program is then out of work with turns suspended, and run() throws what waits
-// for what.
+// With --left-first each philosopher takes the left fork first. Soon all of them have that one and
+// wait for the right one. The program is then out of work with suspended turns, and run() throws an
+// error that says what waits for what.
 #include <algorithm>
 #include <charconv>
 #include <chrono>
@@ -31,12 +32,13 @@
 #include "troupe/troupe.hpp"
 
 constexpr int philosophers_max = 1'000, meals_max = 1'000'000;
-constexpr unsigned moment_max_us = 100;  // thinking, reaching for a fork and eating take less
+// Thinking, reaching for a fork and eating take less than this.
+constexpr unsigned moment_max_us = 100;
 
 class Fork {
  public:
-  // The future is ready when the fork is the asker's. The Fork itself does not wait, it hears who
-  // puts it down.
+  // The future is ready when the asker has the fork. The Fork itself does not wait: a message tells
+  // it when the fork is put down.
   troupe::future<> take() {
     troupe::promise<> turn;
     troupe::future<> later = turn.get_future();
@@ -86,7 +88,7 @@ class Philosopher {
       co_await troupe::sleep_for(moment());  // thinks
       const auto hungry = rt_.now();
       co_await first_.ask<&Fork::take>();
-      co_await troupe::sleep_for(moment());  // reaches for the other one
+      co_await troupe::sleep_for(moment());  // reaches for the other fork
       co_await second_.ask<&Fork::take>();
       had.longest_wait = std::max(had.longest_wait, rt_.now() - hungry);
       co_await troupe::sleep_for(moment());  // eats
@@ -153,7 +155,7 @@ constexpr const char* usage =
     "  --left-first      shows the deadlock: all take the left fork first\n"
     "Ends with 0; with 1 after a deadlock.\n";
 
-// The arguments make no sense.
+// The arguments are wrong.
 struct WrongUse : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -1,14 +1,13 @@
-// sonic: renders a score to a WAV file, and to a picture of its spectrum, on as many cores as there
-// are.
+// sonic: renders a score to a WAV file and to a picture of its spectrum, on all cores.
 // needs: sndfile fftw3 cairo
 //
 //     ./run examples/sonic.cpp examples/sonic/lake.score --spectrogram lake.png
 //
-// A signal that goes from one step to the next is the value of a troupe::lazy: a call that is made
-// when somebody wants its result, by whoever is idle or by who wants it. Each step makes those that
-// it needs and then wants them, so what is done at a time is as many branches of the graph as there
-// are workers, and a signal goes when those that wanted it have it. What is added to what is in the
-// score; so the files are the same to the bit with one worker and with eight.
+// Each signal between two steps is the value of a troupe::lazy: a call that is made when a thread
+// wants its result, by that thread or by an idle one. Each step makes the lazies that it needs and
+// then wants them, so as many branches of the graph run at the same time as there are workers. A
+// signal is freed when all steps that wanted it have used it. The score decides the order of all
+// additions, so the files are the same to the bit with one worker and with eight.
 #include <unistd.h>
 
 #include <algorithm>
@@ -43,7 +42,7 @@ class Progress {
   explicit Progress(std::size_t nodes) : nodes_(nodes) {}
   Progress(const Progress&) = delete;
   ~Progress() {
-    // what went wrong is told on the next line
+    // An error message goes to the next line.
     if (drawn_ != 0 && done_ != nodes_) std::cerr << '\n';
   }
 
@@ -62,9 +61,10 @@ class Progress {
   std::size_t nodes_, done_ = 0, drawn_ = 0;
 };
 
-// The graph. Its nodes are calls of its methods; tracks that have the same reverb share its rooms.
+// The graph of calls. Its nodes are calls of this class's methods. Tracks with the same reverb
+// share its rooms.
 class Studio {
-  // A call of one of them that is made later, and that the progress counts.
+  // A call of one of the methods as a lazy, which the progress counts.
   template <class Method, class... Args>
   auto node(Method method, Args... args) const {
     return troupe::parallel([this, method](auto&&... given) {
@@ -77,7 +77,7 @@ class Studio {
  public:
   explicit Studio(const Score& score) : score_(score) {}
 
-  // How many there will be.
+  // Returns the number of nodes.
   std::size_t nodes(bool with_picture) const {
     std::size_t count =
         2 * score_.tracks.size() + 2 * reverbs().size() + (with_picture ? strips : 0);
@@ -108,7 +108,7 @@ class Studio {
   }
 
  private:
-  // How long they are, each once.
+  // Returns the lengths of the reverbs, each length once.
   std::set<double> reverbs() const {
     std::set<double> seconds;
     for (const Track& track : score_.tracks) {
@@ -135,7 +135,7 @@ class Studio {
     return mixed(one.get(), other.get());
   }
 
-  // By halves: so what is made on the way is short, and at most as many sums wait as there are
+  // Mixes by halves: so intermediate sums are short, and at most as many of them wait as there are
   // halvings.
   Signal mix_of_notes(const Instrument* by, std::span<const Note> notes) const {
     if (notes.size() == 1) return play(notes.front(), *by);
@@ -145,7 +145,7 @@ class Studio {
     return mixed(one.get(), other.get());
   }
 
-  // The track as it is after the first `count` of its effects.
+  // Returns the track after the first `count` of its effects.
   Signal after_effects(const Track* track, std::size_t count) const {
     if (count == 0) return mix_of_notes(&score_.instruments.at(track->instrument), track->notes);
     Sound before = node(&Studio::after_effects, track, count - 1);
@@ -156,7 +156,7 @@ class Studio {
     Signal made{.start = before.get().start};
     const auto left = node(&Studio::in_room, before, std::size_t{0}, effect);
     const auto right = node(&Studio::in_room, before, std::size_t{1}, effect);
-    before.release();  // it goes with the later one of these two, and not with this call
+    before.release();  // so that the later one of these two frees it, and not the end of this call
     made.channels = {left.get(), right.get()};
     return made;
   }
@@ -174,7 +174,8 @@ class Studio {
   }
 
   const Score& score_;
-  const Transform long_transform_{1 << 16}, short_transform_{1 << 13};  // of rooms, of the picture
+  // For the rooms, and for the picture.
+  const Transform long_transform_{1 << 16}, short_transform_{1 << 13};
   std::map<std::pair<double, std::size_t>, troupe::lazy<Room>> rooms_;  // by seconds and side
   std::optional<troupe::ref<Progress>> progress_;
 };
@@ -188,7 +189,7 @@ constexpr const char* usage =
     "  --progress         draw a bar although standard error is no terminal\n"
     "Ends with 0; with 1 if the score is refused or a file cannot be written.\n";
 
-// The arguments make no sense.
+// The arguments are wrong.
 struct WrongUse : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

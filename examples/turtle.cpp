@@ -1,13 +1,12 @@
-// turtle: draws the curves of Koch and Hilbert and the dragon into a PNG file, and a window if it
-// can.
+// turtle: draws the Koch, Hilbert and dragon curves into a PNG file, and into a window if it can.
 // needs: cairo sdl2
 //
 //     ./run examples/turtle.cpp all --out curves.png
 //
 // For each curve a Walker on the pool computes the steps and sends them by the block. The Drawing,
-// on the main thread since windows want that, draws each block as it comes and checks in the end
-// that it got every step. A Walker is two blocks ahead of the Drawing at most, however deep the
-// curve.
+// on the main thread as windows demand, draws each block when it comes, and checks at the end that
+// it got every step. A Walker is at most two blocks ahead of the Drawing, however deep the curve
+// is.
 #include <SDL.h>
 #include <cairo.h>
 
@@ -34,30 +33,31 @@
 
 #include "troupe/troupe.hpp"
 
-using Place = std::complex<double>;  // on the plane, in lengths of a step
+using Place = std::complex<double>;  // in the plane, in lengths of a step
 
 constexpr std::uint64_t steps_per_turn = 10'000, steps_per_block = 1'000, shades = 500;
 constexpr int blocks_ahead = 2;
 constexpr int panel_width = 640, panel_height = 720, margin = 50, caption_height = 90;
 constexpr auto frame_every = std::chrono::milliseconds(30);
 
-// A curve is a rule: it gives the heading of step k, whatever the steps before it.
+// A curve is a rule that gives the heading of step k without the steps before it.
 struct Curve {
   std::string_view name, formula;
   int depth_default, depth_max;
-  // a full turn; heading 0 is to the right, 1 the next one counter-clockwise
+  // How many headings make a full turn. Heading 0 is to the right, and 1 is the next one
+  // counter-clockwise.
   int directions;
-  std::array<double, 3> hue;  // where in its range each of red, green and blue begins
+  std::array<double, 3> hue;  // where in their range red, green and blue begin
   std::uint64_t (*steps)(int depth);
   int (*heading)(int depth, std::uint64_t k);
-  Place (*end)(int depth);  // of the walk, found in another way than by walking
+  Place (*end)(int depth);  // where the walk ends, found without walking
 };
 
 std::uint64_t power_of_four(int depth) { return std::uint64_t{1} << (2 * depth); }
 
-// Each piece of a side becomes four: straight on, turned left, turned right, straight on. So the
-// digits of k to base 4 tell how often step k was turned. The next side begins 120 degrees to the
-// right.
+// Each piece of a side becomes four pieces: straight on, turned left, turned right, straight on. So
+// the digits of k to base 4 say how often step k was turned. The next side begins 120 degrees to
+// the right.
 int koch_heading(int depth, std::uint64_t k) {
   int heading = -2 * static_cast<int>(k / power_of_four(depth));
   for (int digit = 0; digit < depth; ++digit, k /= 4)
@@ -84,8 +84,8 @@ int hilbert_heading(int depth, std::uint64_t k) {
   return step.real() > 0 ? 0 : step.imag() > 0 ? 1 : step.real() < 0 ? 2 : 3;
 }
 
-// A strip of paper folded in the middle again and again: the bits of k's Gray code are the turns so
-// far.
+// A strip of paper is folded in the middle again and again: the set bits of k's Gray code count the
+// turns so far.
 int dragon_heading(int, std::uint64_t k) { return std::popcount(k ^ (k >> 1)); }
 
 // clang-format off
@@ -101,7 +101,7 @@ const std::array<Curve, 3> curves{{
     {.name = "dragon", .formula = "2^n", .depth_default = 12, .depth_max = 20,
      .directions = 4, .hue = {0.0, 0.15, 0.45},
      .steps = [](int n) { return std::uint64_t{1} << n; }, .heading = dragon_heading,
-     // A fold turns the way from start to end by 45 degrees and stretches it.
+     // A fold turns the line from the start to the end by 45 degrees, and makes it longer.
      .end = [](int n) { return std::pow(Place(1, 1), n); }},
 }};
 // clang-format on
@@ -118,7 +118,7 @@ Place step(const Curve& curve, int heading) {
   return std::polar(1.0, heading * 2 * std::numbers::pi / curve.directions);
 }
 
-// The room that a curve takes.
+// The rectangle that a curve takes.
 struct Box {
   Place low, high;
   void include(Place place) {
@@ -127,13 +127,13 @@ struct Box {
   }
 };
 
-// Shows an image until somebody closes it.
+// Shows an image until the user closes it.
 class Window {
  public:
-  // Throws std::runtime_error with the reason when there can be no window.
+  // Throws std::runtime_error with the reason if there can be no window.
   Window(int width, int height) {
     constexpr int anywhere = SDL_WINDOWPOS_CENTERED;
-    // Else SDL would draw where nothing can be seen, and nobody could ever close that window.
+    // Otherwise SDL would draw to an invisible window, which the user could never close.
     SDL_SetHint(SDL_HINT_VIDEODRIVER, "x11,wayland");
     if (SDL_Init(SDL_INIT_VIDEO) == 0) {
       window_ = SDL_CreateWindow("turtle", anywhere, anywhere, width, height, SDL_WINDOW_RESIZABLE);
@@ -160,7 +160,7 @@ class Window {
     SDL_UpdateWindowSurface(window_);
   }
 
-  // True once a key was pressed, the window was closed or the program interrupted.
+  // Returns true once a key was pressed, the window was closed or the program was interrupted.
   static bool dismissed(int wait_ms) {
     SDL_Event event;
     for (int got = SDL_WaitEventTimeout(&event, wait_ms); got != 0; got = SDL_PollEvent(&event)) {
@@ -192,7 +192,7 @@ class Drawing {
     }
   }
 
-  // Fits the curve into its panel; comes before the first step.
+  // Fits the curve into its panel. Comes before the first step.
   void begin(std::size_t number, Box box) {
     Panel& panel = panels_[number];
     const Place size = box.high - box.low, middle = (box.low + box.high) / 2.0;
@@ -203,7 +203,7 @@ class Drawing {
                    panel.scale * std::conj(middle);
   }
 
-  // The next steps, by their headings. Calls `drawn` when it is ready for more.
+  // Draws the next steps, given by their headings. Calls `drawn` when it is ready for more.
   void steps(std::size_t number, std::vector<std::int8_t> headings, std::function<void()> drawn) {
     Panel& panel = panels_[number];
     const std::uint64_t steps_per_shade = panel.job.steps() / shades + 1;
@@ -225,7 +225,7 @@ class Drawing {
     drawn();
   }
 
-  // After the last step.
+  // Comes after the last step.
   void end(std::size_t number) {
     const Panel& panel = panels_[number];
     const auto& [curve, depth] = panel.job;
@@ -244,7 +244,7 @@ class Drawing {
   struct Panel {
     Job job;
     double scale = 1;
-    Place origin{}, at{};  // the picture's y goes down
+    Place origin{}, at{};  // in the picture y points down
     std::uint64_t steps = 0;
     Panel(Job drawn) : job(drawn) {}
     double x() const { return origin.real() + scale * at.real(); }
@@ -253,7 +253,7 @@ class Drawing {
 
   static Place left_of(std::size_t number) { return static_cast<double>(number) * panel_width; }
 
-  // Goes smoothly round a circle of colours.
+  // Moves smoothly round a circle of colours.
   void use_colour(const Panel& panel) {
     const double way = static_cast<double>(panel.steps) / static_cast<double>(panel.job.steps());
     const auto part = [&](double from) {
@@ -286,7 +286,7 @@ class Drawing {
     linger();
   }
 
-  // Keeps the program going, a short wait at a time, while there is a window to look at.
+  // Keeps the program running while there is a window to look at, by short waits.
   void linger() {
     if (window_ && window_->dismissed(100)) window_.reset();
     if (window_) troupe::self(this).tell<&Drawing::linger>();
@@ -307,7 +307,7 @@ class Drawing {
   std::chrono::steady_clock::time_point next_frame_{};
 };
 
-// Walks a curve twice: to find out how much room it takes, and to send its steps.
+// Walks a curve twice: first to find its size, and then to send its steps.
 class Walker {
  public:
   Walker(Job job, std::size_t number, troupe::ref<Drawing> drawing)
@@ -337,7 +337,7 @@ class Walker {
   }
 
   Job job_;
-  std::size_t number_;  // of the panel
+  std::size_t number_;  // of its panel
   troupe::ref<Drawing> drawing_;
   std::uint64_t walked_ = 0;
   bool ended_ = false;
@@ -366,7 +366,7 @@ struct Options {
   bool window = is_set("DISPLAY") || is_set("WAYLAND_DISPLAY");
 };
 
-// The arguments make no sense.
+// The arguments are wrong.
 struct WrongUse : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

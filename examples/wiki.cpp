@@ -1,5 +1,4 @@
-// wiki: serves the pages of a wiki's dump: a large index in memory, and the text straight out of
-// the file.
+// wiki: serves the pages of a wiki's dump, with an index in memory and the text out of the file.
 //
 // wiki FILE [--port N]: listens on 127.0.0.1 and prints where. FILE is a dump as MediaWiki makes
 // it: each page stands between lines with <page> and </page>, and has a line with <title>…</title>.
@@ -10,9 +9,9 @@
 //   /titles?prefix=P&limit=N  titles that begin so, in order: a JSON list of at most N (default 20,
 //                             at most 1,000)
 //
-// The index is built once, on the main thread, in a context of its own, and persisted: constant
-// from then on, and shared by all handlers on all threads without a lock or a count a request. What
-// a handler needs for its answer lies in the request's context.
+// The main thread builds the index once, in a context of its own, and persists it. From then on the
+// index is constant, and all handlers on all threads share it without a lock or a count for each
+// request. A handler allocates its answer in the request's context.
 #include <algorithm>
 #include <charconv>
 #include <csignal>
@@ -53,7 +52,7 @@ std::string_view between(std::string_view line, std::string_view open, std::stri
   return end == std::string_view::npos ? std::string_view() : line.substr(begin, end - begin);
 }
 
-// "&amp;" and the like, as MediaWiki writes them.
+// Replaces "&amp;" and the like, as MediaWiki writes them.
 void append_plain(std::string_view text, std::pmr::string& to) {
   static constexpr std::pair<std::string_view, char> entities[] = {
       {"&amp;", '&'}, {"&quot;", '"'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&#039;", '\''}};

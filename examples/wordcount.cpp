@@ -3,15 +3,16 @@
 //     ./run examples/wordcount.cpp --top 20 include src
 //
 // A word is a run of the letters A-Z and a-z, as long as can be, in lower case; any other byte ends
-// it, and so does the end of its file. The table for one file is, blank for blank, what this
-// prints:
+// it, and so does the end of its file. For one file, the table is the same, blank for blank, as the
+// output of:
 //
 //     export LC_ALL=C
 //     tr -cs A-Za-z '\n' < FILE | tr A-Z a-z | grep . | sort | uniq -c | sort -k1,1nr -k2
 //
 // A Folder lists one folder and makes a Folder or a File for each entry; a File reads its file and
-// sends the words to the Shards, which count; the Desk hands out leave to open files; the Report on
-// the main thread prints. Nobody needs to be told when all is done: out of work, run() returns.
+// sends the words to the Shards, which count; the Desk gives permits to open files; the Report on
+// the main thread prints. No actor has to say that all is done: run() returns when the program is
+// out of work.
 #include <unistd.h>
 
 #include <algorithm>
@@ -41,10 +42,10 @@
 
 namespace fs = std::filesystem;
 
-// read in one turn; other actors run between two turns
+// A block is read in one turn. Other actors run between two turns.
 constexpr std::size_t block_bytes = 64 * 1024;
-constexpr int entries_per_turn = 256;  // of a folder
-constexpr int open_max = 64;           // files and folders open at a time
+constexpr int entries_per_turn = 256;  // entries of a folder
+constexpr int open_max = 64;           // files and folders that are open at the same time
 constexpr auto progress_every = std::chrono::milliseconds(100);
 
 struct Tally {
@@ -53,7 +54,7 @@ struct Tally {
 
 using Rows = std::vector<std::pair<std::string, std::uint64_t>>;  // words and their counts
 
-// Sorts rows, most frequent first, and keeps `top` of them; all if that is 0.
+// Sorts the rows, most frequent first, and keeps `top` of them, or all if that is 0.
 void keep_top(Rows& rows, std::size_t top) {
   const auto order = [](const auto& a, const auto& b) {
     return a.second != b.second ? a.second > b.second : a.first < b.first;
@@ -82,7 +83,7 @@ class Report {
               << " words" << std::flush;
   }
 
-  // The most frequent words of one shard, and how many it has.
+  // Takes the most frequent words of one shard, and the number of its words.
   void share(Rows rows, std::size_t distinct) {
     std::move(rows.begin(), rows.end(), std::back_inserter(rows_));
     distinct_ += distinct;
@@ -108,7 +109,7 @@ class Report {
   Rows rows_;
 };
 
-// Counts the words whose hash is its own.
+// Counts the words whose hashes belong to it.
 class Shard {
  public:
   // Each word of the batch is followed by a newline.
@@ -132,20 +133,20 @@ class Shard {
   }
 
  private:
-  // Finds a string_view without making a string of it.
+  // Finds a string_view without making a string.
   struct Hash : std::hash<std::string_view> {
     using is_transparent = void;
   };
   std::unordered_map<std::string, std::uint64_t, Hash, std::equal_to<>> counts_;
 };
 
-// Hands out leave to open a file or folder, lest the process run out of descriptors, and keeps the
-// books.
+// Gives permits to open a file or folder, so that the process does not run out of descriptors, and
+// counts the results.
 class Desk {
  public:
   explicit Desk(troupe::ref<Report> report) : report_(std::move(report)) {}
 
-  // Calls `go` once there is leave, which give_back() ends.
+  // Calls `go` once it has a permit, which give_back() returns.
   void ask(std::function<void()> go) {
     waiting_.push_back(std::move(go));
     admit();
@@ -155,7 +156,7 @@ class Desk {
     admit();
   }
 
-  // The main thread hears of it now and then only: to wake it costs more than to count a file.
+  // Reports to the main thread only from time to time: waking it costs more than counting a file.
   void note(Tally more) {
     total_.files += more.files, total_.words += more.words, total_.bytes += more.bytes,
         total_.skipped += more.skipped;
@@ -178,7 +179,7 @@ class Desk {
   troupe::ref<Report> report_;
 };
 
-// Whom every File and Folder knows.
+// What every File and Folder refers to.
 struct Crew {
   troupe::runtime& rt;
   troupe::ref<Report> report;
@@ -192,12 +193,12 @@ struct Crew {
 };
 using SharedCrew = std::shared_ptr<const Crew>;
 
-// Reads one file, a block a turn. It is gone when nobody holds its address any more.
+// Reads one file, one block in each turn. It ends when no ref to it is left.
 class File {
  public:
   File(SharedCrew crew, fs::path path) : crew_(std::move(crew)), path_(std::move(path)) {}
 
-  // Called with the Desk's leave.
+  // Called when the Desk has given a permit.
   void open() {
     file_.reset(std::fopen(path_.c_str(), "re"));
     if (file_ == nullptr) return skip(std::generic_category().message(errno));
@@ -228,8 +229,8 @@ class File {
     go_on();
   }
 
-  // Adds a byte to the word that is being read; true when it ends one. A word that the end of a
-  // block cuts in two waits here for its rest.
+  // Adds a byte to the current word. Returns true when the byte ends a word. A word that continues
+  // in the next block waits here for its rest.
   bool take(char c) {
     const char lower = static_cast<char>(c | 0x20);
     if (lower >= 'a' && lower <= 'z') {
@@ -248,7 +249,7 @@ class File {
     if (waits_) go_on();
   }
 
-  // Waits for the shards when they are a block behind: with the Desk's bound, that bounds the
+  // Waits for the shards if they are a block behind. Together with the Desk's limit this limits the
   // memory.
   void go_on() {
     waits_ = under_way_ > (ended_ ? 0 : batches_.size());
@@ -272,7 +273,7 @@ class File {
   bool begun_ = false, ended_ = false, waits_ = false;
   std::size_t under_way_ = 0;  // batches that no shard has answered yet
   std::string word_;
-  std::vector<std::string> batches_;  // one a shard
+  std::vector<std::string> batches_;  // one for each shard
 };
 
 // Lists one folder.
@@ -280,19 +281,19 @@ class Folder {
  public:
   Folder(SharedCrew crew, fs::path path) : crew_(std::move(crew)), path_(std::move(path)) {}
 
-  // Called with the Desk's leave.
+  // Called when the Desk has given a permit.
   void open() {
     entries_ = fs::directory_iterator(path_, error_);
     list();
   }
 
-  // Makes the actor that is to look at `path`.
+  // Makes the actor for `path`.
   static void visit(const SharedCrew& crew, const fs::path& path, fs::file_type type) {
     if (type == fs::file_type::directory) {
       crew->desk.tell<&Desk::ask>(crew->rt.spawn<Folder>(crew, path).bind<&Folder::open>());
     } else if (type == fs::file_type::regular) {
       crew->desk.tell<&Desk::ask>(crew->rt.spawn<File>(crew, path).bind<&File::open>());
-    } else {  // a pipe or a device may never end, and a link may lead round in a circle
+    } else {  // a pipe or a device may never end, and links may form a circle
       crew->skip(path, type == fs::file_type::symlink ? "symbolic link" : "not a regular file");
     }
   }
@@ -301,7 +302,7 @@ class Folder {
   void list() {
     for (int i = 0; i < entries_per_turn && entries_ != fs::directory_iterator();
          ++i, entries_.increment(error_)) {
-      std::error_code gone;  // there is no type then
+      std::error_code gone;  // then there is no type
       visit(crew_, entries_->path(), entries_->symlink_status(gone).type());
     }
     if (entries_ != fs::directory_iterator()) return troupe::self(this).tell<&Folder::list>();
@@ -331,7 +332,7 @@ int count_words(const Options& options) {
   for (const fs::path& path : options.paths) {
     std::error_code error;
     const fs::file_type type =
-        fs::status(path, error).type();  // here a link is followed: the user named it
+        fs::status(path, error).type();  // follows a link here, since the user named it
     if (type == fs::file_type::directory || type == fs::file_type::regular) {
       Folder::visit(crew, path, type);
     } else {
@@ -349,7 +350,7 @@ int count_words(const Options& options) {
   return status;
 }
 
-// Nothing if the arguments make no sense.
+// Returns nothing if the arguments are wrong.
 std::optional<Options> parse(int argc, char** argv) {
   Options chosen;
   for (int i = 1; i < argc; ++i) {

@@ -25,15 +25,15 @@ struct BadOutput : std::runtime_error {
       : std::runtime_error("cannot write " + file + ": " + why + "; name another file") {}
 };
 
-// Found out before the work: whether it can be opened. Leaves what is there as it is, a link to
-// what is not there yet, too.
+// Checks before the work begins whether the file can be opened. Leaves an existing file unchanged,
+// and also a link to a file that does not exist yet.
 inline void check_writable(const std::string& file) {
   const bool is_new = !std::filesystem::exists(file);
   if (!std::ofstream(file, std::ios::app)) throw BadOutput(file, "it cannot be opened");
   if (is_new) std::filesystem::remove(std::filesystem::canonical(file));
 }
 
-// Stereo, 24 bits.
+// Writes stereo with 24 bits a sample.
 inline void write_wav(const Signal& piece, const std::string& file) {
   constexpr std::size_t frames_per_write = 65'536;
   SF_INFO info{};
@@ -61,12 +61,12 @@ inline void write_wav(const Signal& piece, const std::string& file) {
 constexpr int picture_width = 1200, picture_height = 600, margin_left = 90, margin_right = 30,
               margin_top = 60, margin_bottom = 60;
 constexpr int columns_per_strip = 50, strips = picture_width / columns_per_strip;
-constexpr double lowest_hz = 40, highest_hz = 16'000;  // of the picture
+constexpr double lowest_hz = 40, highest_hz = 16'000;  // the range of the picture
 static_assert(picture_width % columns_per_strip == 0);
 
-using Strip = std::vector<std::uint32_t>;  // pixels as cairo has them, row by row from the top
+using Strip = std::vector<std::uint32_t>;  // pixels in cairo's format, row by row from the top
 
-// From black over violet and orange to nearly white; `level` is 0 to 1.
+// A colour from black over violet and orange to nearly white; `level` is 0 to 1.
 inline std::uint32_t colour(double level) {
   constexpr std::array<std::array<double, 3>, 6> stops{
       {{5, 5, 20}, {55, 20, 110}, {150, 40, 120}, {225, 85, 75}, {250, 165, 45}, {252, 252, 190}}};
@@ -98,7 +98,7 @@ inline Strip spectra(const Signal& of, int number, const Transform& transform) {
     const double middle = (number * columns_per_strip + column + 0.5) * frames_per_column;
     const auto first = static_cast<std::ptrdiff_t>(middle) - static_cast<std::ptrdiff_t>(size / 2);
     for (std::size_t i = 0; i < size; ++i) {
-      // Huge if it is in front of the beginning.
+      // A frame in front of the beginning has a huge number here.
       const auto at = static_cast<std::size_t>(first + static_cast<std::ptrdiff_t>(i));
       time[i] = at < of.frames() ? window[i] * (of.channels[0][at] + of.channels[1][at]) / 2 : 0;
     }
@@ -122,7 +122,7 @@ inline Strip spectra(const Signal& of, int number, const Transform& transform) {
   return strip;
 }
 
-// Frequency upwards, by octaves; time to the right.
+// The frequency goes upwards, by octaves, and the time to the right.
 class Picture {
  public:
   Picture() {
@@ -172,7 +172,7 @@ class Picture {
            height - margin_bottom + 24, 14, 0.5);
     }
     text(title, margin_left, margin_top - 24, 20,
-         0);  // the last: cairo writes no more after what is no UTF-8
+         0);  // cairo would write no more after a text that is not UTF-8
     const cairo_status_t written = cairo_surface_write_to_png(image_.get(), file.c_str());
     if (written != CAIRO_STATUS_SUCCESS) throw BadOutput(file, cairo_status_to_string(written));
   }

@@ -31,16 +31,17 @@ struct Note {
 struct Instrument {
   std::vector<double> harmonics{1};  // how loud the first, the second, ... is
   double attack_s = 0.01, decay_s = 0.1, sustain = 0.7, release_s = 0.2;
-  // in which the first harmonic halves, the n-th n times as fast; 0: none does
+  // The time in which the first harmonic falls by half; the n-th falls n times as fast. 0: no
+  // harmonic falls.
   double ring_s = 0;
-  double detune_cents = 0;  // from the left channel to the right one
+  double detune_cents = 0;  // how much higher the right channel is than the left one
 };
 
 struct Effect {
   enum class Kind { lowpass, highpass, stretch, reverb };
   Kind kind;
-  double amount;     // Hz; times as long; seconds
-  double share = 0;  // of the reverb in what is heard
+  double amount;     // in Hz, as a factor, or in seconds
+  double share = 0;  // how much of the reverb is heard
 };
 
 struct Track {
@@ -48,7 +49,7 @@ struct Track {
   std::vector<Note> notes{};
   std::vector<Effect> effects{};  // in the order of the score
   double gain_db = 0, pan = 0;
-  double beats = 0;  // how far it has been written
+  double beats = 0;  // the beats written so far
   double loudness = 0.7;
   int line = 0;
 };
@@ -60,17 +61,17 @@ struct Score {
   std::vector<Track> tracks{};
 };
 
-// The score cannot be played. Says where, and what to write instead.
+// The score cannot be played. The text says where, and what to write instead.
 struct BadScore : std::runtime_error {
   BadScore(const std::string& score, int at, const std::string& what)
       : std::runtime_error(score + (at == 0 ? "" : ":" + std::to_string(at)) + ": " + what),
         file(score),
         line(at) {}
   std::string file;
-  int line;  // 0: the whole of it
+  int line;  // 0: the whole score
 };
 
-// Reads a score line by line; a line sets something of the instrument or the track above it.
+// Reads a score line by line. A line sets a property of the instrument or track above it.
 class ScoreReader {
  public:
   // Throws BadScore.
@@ -96,7 +97,7 @@ class ScoreReader {
 
   [[noreturn]] void refuse(const std::string& what) const { throw BadScore(file_, line_, what); }
 
-  // Of the score, fit for a terminal.
+  // A word of the score in quotes, fit for a terminal.
   static std::string quoted(const std::string& word) {
     constexpr std::size_t shown_max = 40;
     std::string shown = word.substr(0, shown_max);
@@ -116,7 +117,8 @@ class ScoreReader {
     text.resize(static_cast<std::size_t>(in.gcount()));
     if (text.size() > score_bytes_max)
       throw BadScore(file, 0, "is larger than 1 MiB; make it two scores");
-    if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);  // some editors begin with it
+    // Some editors write this mark at the beginning.
+    if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
     return text;
   }
 
@@ -330,7 +332,7 @@ class ScoreReader {
           track.beats * 60 / score_.tempo + score_.instruments.at(track.instrument).release_s;
       for (const Effect& effect : track.effects) {
         if (effect.kind == Effect::Kind::stretch)
-          length_s = length_s * effect.amount + 0.1;  // and a grain
+          length_s = length_s * effect.amount + 0.1;  // and one grain more
         if (effect.kind == Effect::Kind::reverb) length_s += effect.amount;
       }
       if (length_s > length_max_s)

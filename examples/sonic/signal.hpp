@@ -1,6 +1,5 @@
-// Signals, and the functions that make one out of others. Each is a function of its arguments and
-// of nothing else, and adds up in an order of its own: the same call gives the same bits, on
-// whatever thread.
+// Signals, and the functions that make one out of others. Each function depends only on its
+// arguments, and adds in a fixed order: the same call gives the same bits on any thread.
 #pragma once
 
 #include <fftw3.h>
@@ -25,7 +24,7 @@ constexpr double pi = std::numbers::pi;
 using Channel = std::vector<float>;
 constexpr std::array<std::size_t, 2> sides{0, 1};  // left, right
 
-// Stereo. Never changed once it is made.
+// Stereo. A signal never changes after it is made.
 struct Signal {
   std::size_t start = 0;  // the frame of the piece where it begins
   std::array<Channel, 2> channels{};
@@ -34,8 +33,9 @@ struct Signal {
 
 using Bins = std::vector<std::complex<double>>;
 
-// The Fourier transform of one size. FFTW plans on one thread only and executes on all: make it
-// before them. The plan is an estimate and not measured, so that it is the same in each run.
+// The Fourier transform of one size. FFTW plans on one thread only and executes on all of them, so
+// make the object before other threads run. The plan is estimated and not measured, so that it is
+// the same in each run.
 class Transform {
  public:
   explicit Transform(std::size_t size) : size_(size) {
@@ -58,7 +58,7 @@ class Transform {
     fftw_execute_dft_r2c(forward_, time.data(), raw(bins));
     return bins;
   }
-  // Times `size`, as FFTW has it. Uses the bins up.
+  // The result is multiplied by `size`, as FFTW does. Overwrites the bins.
   void inverse(Bins& bins, std::vector<double>& time) const {
     fftw_execute_dft_c2r(inverse_, raw(bins), time.data());
   }
@@ -73,7 +73,7 @@ inline std::size_t frames_of(double seconds) {
   return static_cast<std::size_t>(std::lround(seconds * frames_per_s));
 }
 
-// Numbers from -1 to 1 that look like chance and are the same each time.
+// Numbers from -1 to 1 that look random and are the same in each run.
 inline double noise(std::uint64_t seed, std::uint64_t index) {
   std::uint64_t bits = seed * 0xD1342543DE82EF95 + index * 0x9E3779B97F4A7C15;
   bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9;
@@ -81,8 +81,8 @@ inline double noise(std::uint64_t seed, std::uint64_t index) {
   return std::ldexp(static_cast<double>(bits >> 11), -52) - 1;
 }
 
-// Up to 1 in the attack, down to the sustained level in the decay; there until the note ends, then
-// down to nothing.
+// Rises to 1 in the attack and falls to the sustained level in the decay. Stays there until the
+// note ends, and then falls to 0.
 inline double envelope(const Instrument& by, double length_s, double at_s) {
   const auto held = [&](double s) {
     if (s < by.attack_s) return s / by.attack_s;
@@ -112,7 +112,7 @@ inline Signal play(const Note& note, const Instrument& by) {
       const double number = static_cast<double>(n), hz = base_hz * number,
                    level = by.harmonics[n - 1];
       if (level == 0 || hz >= frames_per_s / 2.0) continue;
-      // A pointer that turns by one frame's angle, and shrinks as the harmonic rings away.
+      // A pointer that turns by one frame's angle and becomes shorter as the harmonic fades.
       const double halvings = by.ring_s == 0 ? 0 : number / (by.ring_s * frames_per_s);
       const std::complex<double> turn =
           std::polar(std::exp2(-halvings), 2 * pi * hz / frames_per_s);
@@ -162,7 +162,7 @@ inline Signal filtered(Signal in, Effect::Kind kind, double hz) {
     double x1 = 0, x2 = 0, y1 = 0, y2 = 0;
     for (float& sample : channel) {
       double y = b0 * sample + b1 * x1 + b0 * x2 - a1 * y1 - a2 * y2;
-      if (std::abs(y) < 1e-20) y = 0;  // what is left after the end would be slow to calculate with
+      if (std::abs(y) < 1e-20) y = 0;  // tiny values after the end would slow the calculation down
       x2 = std::exchange(x1, sample);
       y2 = std::exchange(y1, y);
       sample = static_cast<float>(y);
@@ -171,7 +171,7 @@ inline Signal filtered(Signal in, Effect::Kind kind, double hz) {
   return in;
 }
 
-// A window that rises from nothing and falls to nothing, smoothly.
+// A window that rises from 0 and falls to 0 smoothly.
 inline std::vector<double> hann(std::size_t frames) {
   std::vector<double> window(frames);
   for (std::size_t i = 0; i < frames; ++i) {
@@ -180,9 +180,9 @@ inline std::vector<double> hann(std::size_t frames) {
   return window;
 }
 
-// Longer or shorter at the same pitch: short grains of the signal, each as it was, laid out at
-// another pace. A grain is taken from a little beside its place, else their pace would be heard as
-// a tone.
+// Makes the signal longer or shorter at the same pitch: short grains of the signal, each unchanged,
+// are placed at another distance. Each grain is taken from a random place near its own, because
+// otherwise their distance would be heard as a tone.
 inline Signal stretched(const Signal& in, double times) {
   constexpr std::size_t grain = 4096, hop = grain / 4;
   constexpr double beside = hop / 2.0;
@@ -207,7 +207,7 @@ inline Signal stretched(const Signal& in, double times) {
   return made;
 }
 
-// What is heard after a clap in a room, ready to be convolved with: transforms of blocks of half
+// The echo of a clap in a room, in the form that a convolution needs: transforms of blocks of half
 // the transform's size.
 struct Room {
   std::size_t frames = 0;
@@ -235,14 +235,15 @@ inline Room room(double seconds, std::size_t side, const Transform& transform) {
   return made;
 }
 
-// The channel in the room, blended with the channel as it is.
+// The channel in the room, blended with the dry channel.
 inline Channel convolved(const Channel& in, const Room& with, double share,
                          const Transform& transform) {
   const std::size_t block = transform.size() / 2;
   Channel out(in.size() + with.frames);
   for (std::size_t i = 0; i < in.size(); ++i) out[i] = static_cast<float>((1 - share) * in[i]);
   const double scale = share / static_cast<double>(transform.size());
-  std::deque<Bins> heard;  // of the blocks so far, newest first, as many as the room has
+  // The transforms of the blocks so far, newest first, as many as the room has.
+  std::deque<Bins> heard;
   for (std::size_t at = 0; at < out.size(); at += block) {
     std::vector<double> time(transform.size());
     for (std::size_t i = 0; i < block && at + i < in.size(); ++i) time[i] = in[at + i];
@@ -259,10 +260,10 @@ inline Channel convolved(const Channel& in, const Room& with, double share,
   return out;
 }
 
-// Placed between left and right, and as loud as the score says.
+// The signal between left and right, as loud as the score says.
 inline Signal placed(Signal in, double gain_db, double pan) {
   const double gain = std::pow(10, gain_db / 20),
-               angle = (pan + 1) * pi / 4;  // the same power everywhere
+               angle = (pan + 1) * pi / 4;  // the same power at each place
   const std::array<double, 2> gains{gain * std::cos(angle), gain * std::sin(angle)};
   for (const std::size_t side : sides) {
     for (float& sample : in.channels[side]) sample = static_cast<float>(sample * gains[side]);
@@ -270,7 +271,7 @@ inline Signal placed(Signal in, double gain_db, double pan) {
   return in;
 }
 
-// The whole piece, from its beginning on, as loud as a file takes with a little to spare.
+// The whole piece from its beginning on, almost as loud as a file can hold.
 inline Signal mastered(const Signal& in) {
   constexpr float peak = 0.89F, nothing = 1e-9F;  // of full scale: -1 dB
   float loudest = 0;
