@@ -163,8 +163,8 @@ function(troupe_debian_package module out)
   set(${out} ${package_of_${module}} PARENT_SCOPE)
 endfunction()
 
-# troupe_check_layers(): stops when a folder of src/ belongs to no component, for its files would
-# silently be built by nobody.
+# troupe_check_layers(): stops when a folder of src/ belongs to no component, for no target
+# would build its files, and nothing would say so.
 function(troupe_check_layers)
   get_property(layers GLOBAL PROPERTY troupe_layers)
   file(GLOB folders CONFIGURE_DEPENDS LIST_DIRECTORIES true RELATIVE "${PROJECT_SOURCE_DIR}/src"

@@ -21,7 +21,7 @@ foreach(file IN LISTS examples)
     endif()
   endforeach()
   if(missing)
-    # Left out, not refused: somebody who builds the library need not own a graphics stack. The
+    # Left out, not refused: a user who builds the library need not have a graphics stack. The
     # example's test, which is added all the same, then fails and says so.
     message(WARNING "examples/${stem}.cpp is not built: pkg-config knows no ${missing}")
     continue()

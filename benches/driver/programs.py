@@ -157,7 +157,7 @@ NO_TASKS = {bench: "it has no tasks beside its actors" for bench in ("spawn", "a
 
 RAMPS = ("ramp", *(f"ramp_{way}" for way in ("halves", "for", "reduce", "sort", "lazies", "tasks", "actors")))
 
-# Of those that nobody would choose for it.
+# For contestants that no user would choose for this.
 NO_SERVER = {bench: "its echo server is not written" for bench in ("echo_64", "echo_10k")}
 
 # Of allocators that our server has no handler for.

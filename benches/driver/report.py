@@ -10,7 +10,7 @@ from rows import Case, Row
 NAME_WIDTH, UNIT_WIDTH, RATIO_WIDTH = 30, 17, 24
 CELL_WIDTH = 21
 
-# Bare loops of ours, which are told beside the floor: nobody's rival.
+# Bare loops of ours, which the table names beside the floor. They are rivals of no contestant.
 MORE_FLOORS = ("uring",)
 
 
@@ -23,7 +23,7 @@ class Summary:
 
 @dataclass
 class Line:
-    """One line of the table: a case with everybody's summary. `peers` has only those who answered."""
+    """One line of the table: a case with the summaries of all contestants. `peers` has only those that answered."""
 
     case: Case
     troupe: Summary | None = None

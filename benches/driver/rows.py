@@ -147,7 +147,7 @@ ROWS = (
     Row("task/nqueens", "ms", "less", "tasks", "nqueens", 13, queens,
         "at each node of the search for all ways to place 13 queens those below it may run in parallel"),
     Row("task/nqueens_fork", "ms", "less", "tasks", "nqueens_fork", 13, queens,
-        "the same; each node forks, whether somebody is idle or not"),
+        "the same; each node forks, whether or not another thread is idle"),
     Row("task/nqueens_cut", "ms", "less", "tasks", "nqueens_cut", 13, queens,
         "the same with forks in the first three rows only"),
     Row("task/skynet", "ns/leaf", "less", "tasks", "skynet", 1_000_000, sum_below,

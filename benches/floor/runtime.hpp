@@ -128,7 +128,7 @@ struct actor {
   actor* next_runnable = nullptr;
 
  protected:
-  ~actor() = default;  // nobody deletes an actor through this class
+  ~actor() = default;  // no code deletes an actor through this class
 };
 
 class run_queue {

@@ -1,4 +1,4 @@
-"""fetch gets what an https server has, shows a bar, and trusts nobody without reason."""
+"""fetch gets what an https server has, shows a bar, and trusts no server without reason."""
 
 import http.server
 import os

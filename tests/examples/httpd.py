@@ -151,7 +151,7 @@ def check_chat(port):
     two.say(struct.pack(">H", 1000), code=8)
     check("two hears", two.hear(), (8, struct.pack(">H", 1000)))
     check("one hears", one.hear(), (1, b"guest 2 has gone"))
-    # Bytes that are no text end who sends them, and nobody else.
+    # A guest who sends bytes that are no text has to leave; the others stay.
     three = Guest(port, f"Origin: http://A:{port}\r\n")
     for guest in one, three:
         check("a guest hears", guest.hear(), (1, b"guest 3 is here"))

@@ -334,7 +334,7 @@ def check_silence():
 
 
 def check_progress():
-    """Where somebody looks, the bar goes from little to all, and the nodes are as many as were announced."""
+    """On a terminal the bar goes from little to all, and there are as many nodes as were announced."""
     for score, bars_min, more in ((SCORES / "mill.score", 90, ["--spectrogram", "bar.png"]),
                                   (SCORES / "mill.score", 90, ["--workers", "3"]),
                                   (write("one.score", SINE + "play C4:1/4"), 2, [])):

@@ -15,7 +15,7 @@ STEPS = {"koch": lambda n: 3 * 4**n, "hilbert": lambda n: 4**n - 1, "dragon": la
 PANEL_WIDTH, HEIGHT = 640, 720
 POLICIES = [{"TROUPE_WORKERS": "1"}, {"TROUPE_WORKERS": "2"},
             {"TROUPE_POLICY": "shared_queue", "TROUPE_WORKERS": "2"}, {"TROUPE_POLICY": "simulated"}]
-# Whoever runs the tests may have a display, where a window would wait for a key.
+# The machine may have a display, where a window would wait for a key.
 HEADLESS = {name: value for name, value in os.environ.items()
             if name not in ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER")}
 # The library behind cairo's fonts never frees its tables; the leak checker is to look at ours.

@@ -9,7 +9,7 @@ Usage: guide.py installed|sources|bare|hidden
   hidden     as `bare`, where the compiler finds none of their headers either (status 77 where that takes rights that we lack)
 
 A block of the section is a ```sh one, which a shell runs, or a ```cmake one, which becomes the end of a CMakeLists.txt. A kind of block
-that this file does not know is a failure: then the guide says something that nobody has tried.
+that this file does not know is a failure: then the guide says something that no test has tried.
 """
 
 import os
@@ -66,7 +66,7 @@ def kind_of(language, text):
         return "environment"
     if language == "sh" and "pkg-config" in text:
         return "command"
-    raise Failed(f"nobody tries this block of the guide:\n{text}")
+    raise Failed(f"no test tries this block of the guide:\n{text}")
 
 
 def run(command, where, environment):
@@ -216,7 +216,7 @@ def try_sources(attempt, texts):
         there = text.replace("add_subdirectory(troupe)", f'add_subdirectory("{SOURCE}" troupe)')
         there = there.replace("${CMAKE_CURRENT_SOURCE_DIR}/troupe", str(SOURCE))
         if there == text:
-            raise Failed(f"nobody knows where this block expects the sources:\n{text}")
+            raise Failed(f"this test does not know where this block expects the sources:\n{text}")
         attempt.build_with_cmake(there, COMPILER, attempt.builds, *options)
         if made := [str(p) for name in ("test_*", "example_*") for p in attempt.builds.rglob(name)]:
             raise Failed(f"a project that embeds troupe built {made}")

@@ -169,7 +169,7 @@ def check_endings():
 
 
 def check_handler_before():
-    """Who handled a signal before is told what the kernel said of it, and may go on."""
+    """A handler that was set before gets what the kernel said of the signal, and may let the program continue."""
     path = FOLDER / "mended.json"
     done = run("mended", str(path))
     if done.returncode != 0 or "the trace up to the crash was written" not in done.stderr:

@@ -35,8 +35,8 @@ struct queued_task;
 // result may give it up meanwhile; otherwise null. Throws std::bad_alloc; then nothing was done.
 queued_task* start_spawned(const placement& where, message::handler act, tasks::coroutine& root,
                            tasks::shared_state& result);
-// Tells a task that has not begun that nobody wants its result. Returns false and does nothing if
-// the task has begun. Thread: any.
+// Tells a task that has not begun that its result has no taker any more. Returns false and does
+// nothing if the task has begun. Thread: any.
 bool give_up_result(queued_task& of, tasks::shared_state& result) noexcept;
 
 // Drops the ref with which the actor was made, so that the actor ends after this turn. Called in
@@ -147,8 +147,8 @@ struct spawned_state final : tasks::state_of<T> {
     this->result.fail(std::move(failure));
     return false;
   }
-  // Called after the task's end: the last holder of the state reports the failure if nobody took
-  // it.
+  // Called after the task's end: the last holder of the state reports the failure if it was not
+  // taken.
   void mark_failed(cell& in) noexcept {
     std::destroy_at(&running);
     failed = &in;

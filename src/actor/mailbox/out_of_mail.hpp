@@ -11,7 +11,7 @@ namespace troupe::actor {
 enum class out_of_mail : std::uint8_t {
   collects,  // the mailbox word has mail: collect it
   rests,
-  // nobody refers to the actor: destroy its object, then ask again, since the destructor may send
+  // no ref to the actor is left: destroy its object, then ask again, since the destructor may send
   // to the actor or give its address away
   ends,
   goes,  // the object is destroyed, too: free the actor

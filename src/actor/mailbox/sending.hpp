@@ -19,7 +19,7 @@ namespace troupe::actor {
 //                                   the end waits for the caller
 //   Activation& activate(Message&)  makes an activation with the message in its list; may throw,
 //                                   and then it frees the message
-//   void put_away(Activation&)      frees what activate made and nobody needs; the message stays
+//   void put_away(Activation&)      frees an activation that is not needed; the message stays
 //   void wake(Activation&)          the actor is active with this activation and in no queue:
 //                                   queues it; must not throw
 //   void wake_hint(seen)            the message went behind `seen`

@@ -331,10 +331,10 @@ answering::~answering() { current_turn().answers = before_; }
 
 // Below: an ordinary method returned the future `from` as the answer of the ask `to`, and `to`
 // keeps a ref to it. Freeing such refs does not recurse for an ask that this turn made: the state
-// of an ask lives until its resolver is done with it, whoever drops it, and `to` is resolved after
-// that. It would recurse for an answer that was asked for elsewhere, and behind many methods that
-// forward an answer: those would be freed one within the other, so unknown_source() stands for
-// them.
+// of an ask lives until its resolver is done with it, even if other threads drop it before, and
+// `to` is resolved after that. It would recurse for an answer that was asked for elsewhere, and
+// behind many methods that forward an answer: those would be freed one within the other, so
+// unknown_source() stands for them.
 namespace {
 
 // Stands for a result whose resolver is unknown. Never freed.
