@@ -83,7 +83,7 @@ std::optional<std::vector<endpoint>> known_address(std::string_view host, std::u
   std::optional<endpoint> literal;
   if (bracketed || name.find(':') != std::string_view::npos) {
     literal = parse_v6(std::string(name), port);
-    if (!literal) bad(host, "it is no address of IPv6");
+    if (!literal) bad(host, "it is not an IPv6 address");
   } else {
     literal = parse_v4(std::string(name), port);
   }

@@ -30,9 +30,9 @@ const char* text_of(fault one) noexcept {
     case fault::none:
       return "nothing is wrong";
     case fault::bad_start_line:
-      return "the first line is none of HTTP/1.1";
+      return "the first line is not one of HTTP/1.1";
     case fault::bad_target:
-      return "the target is none that this method takes";
+      return "this method takes no target of that form";
     case fault::bad_version:
       return "the version is neither HTTP/1.0 nor HTTP/1.1";
     case fault::unknown_method:

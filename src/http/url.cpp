@@ -90,7 +90,7 @@ url url::parse(std::string_view text) {
   std::size_t host_end = authority.find(':');
   if (authority.starts_with('[')) {
     host_end = authority.find(']');
-    if (host_end == std::string_view::npos) refuse(whole, "a bracket is open");
+    if (host_end == std::string_view::npos) refuse(whole, "a bracket in its host is not closed");
     ++host_end;
   }
   const std::string_view host = authority.substr(0, host_end);
@@ -99,19 +99,20 @@ url url::parse(std::string_view text) {
     in6_addr room;
     const std::string address(host.substr(1, host.size() - 2));
     if (::inet_pton(AF_INET6, address.c_str(), &room) != 1)
-      refuse(whole, "in the brackets is no address");
+      refuse(whole, "the brackets in its host contain no IPv6 address");
   } else if (host.empty() || !std::all_of(host.begin(), host.end(), is_in_host)) {
-    refuse(whole, "its host is none; names beyond ASCII are given in their xn-- form");
+    refuse(whole,
+           "its host is not a name or an address; write names beyond ASCII in their xn-- form");
   }
   std::transform(host.begin(), host.end(), std::back_inserter(made.host_), lower);
   made.port_ = made.secure_ ? https_port : http_port;
   if (!port.empty()) {
-    if (port.front() != ':') refuse(whole, "its port is none");
+    if (port.front() != ':') refuse(whole, "its port is not a number from 1 to 65535");
     port.remove_prefix(1);
     if (!port.empty()) {
       const auto [rest, bad] = std::from_chars(port.data(), port.data() + port.size(), made.port_);
       if (bad != std::errc{} || rest != port.data() + port.size() || made.port_ == 0)
-        refuse(whole, "its port is none");
+        refuse(whole, "its port is not a number from 1 to 65535");
     }
   }
   if (!target.starts_with('/')) made.target_ = "/";

@@ -20,7 +20,7 @@ const char* what_to_do(client_failure why) noexcept {
     case client_failure::insecure_redirect:
       return "ask for the other URL yourself if you mean to";
     case client_failure::bad_response:
-      return "the server is at fault, or it is none of HTTP/1.1";
+      return "the server has an error, or it does not speak HTTP/1.1";
     case client_failure::body_too_large:
       return "take it in pieces with read(), or allow more (client_options::body_bytes)";
     case client_failure::too_slow:

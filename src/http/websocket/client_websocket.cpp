@@ -144,7 +144,7 @@ task<std::unique_ptr<websocket>> open(std::shared_ptr<client_core> core, client_
   const std::string wrong = take_terms(handshake.fields(), options, terms);
   if (!wrong.empty())
     throw client_error(client_failure::bad_handshake, where,
-                       "the server's answer is none to our offer: " + wrong);
+                       "the server's answer does not fit our offer: " + wrong);
   wire_ptr wire = handshake.take_wire();
   std::string begun(wire->input());
   wire->release_buffer();
