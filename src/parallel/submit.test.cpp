@@ -123,9 +123,11 @@ TEST_P(submit, an_error_of_the_callback_comes_to_the_errback) {
 TEST_P(submit, errors_of_errbacks_come_to_run_one_at_a_time_and_in_order) {
   runtime one({.workers = 1, .policy = GetParam()});
   for (int i = 0; i < 3; ++i) {
-    troupe::submit_after(one, (i + 1) * 2ms, [] {
-      throw std::runtime_error("of the call");
-    }).then([] {}, [i](const std::exception_ptr&) { throw std::runtime_error(std::to_string(i)); });
+    one.after((i + 1) * 2ms, [&one, i] {
+      troupe::submit(one, [] { throw std::runtime_error("of the call"); })
+          .then([] {},
+                [i](const std::exception_ptr&) { throw std::runtime_error(std::to_string(i)); });
+    });
   }
   for (int i = 0; i < 3; ++i) {
     try {
@@ -231,69 +233,106 @@ TEST_P(submit, in_a_handler_the_callbacks_are_turns_of_its_actor) {
   EXPECT_NE(rt.thrown().actor.find("Asker"), std::string::npos);
 }
 
+task<> fails_when_set(event go) {
+  co_await go.wait().timeout(1h);
+  throw std::runtime_error("nobody hears");
+}
+
 TEST_P(submit, an_error_for_an_actor_that_has_stopped_comes_to_run) {
   auto asker = rt.spawn<Asker>();
   event go;
   asker.tell([go](Asker&) {
-    troupe::submit_when(go, 1h, [] {
-      throw std::runtime_error("nobody hears");
-    }).then([] {}, [](const std::exception_ptr&) { FAIL(); });
+    troupe::submit(&fails_when_set, go).then([] {}, [](const std::exception_ptr&) { FAIL(); });
   });
   asker.stop();
   rt.after(2ms, [go] { go.set(); });
   EXPECT_THROW(rt.run(), std::runtime_error);
 }
 
-TEST_P(submit, after_a_time) {
+// After a time, and again and again: a timer's calls may have a context each, too.
+TEST_P(submit, a_timers_call_has_a_context_of_its_own) {
   const auto start = rt.now();
   std::chrono::nanoseconds at{0};
-  troupe::submit_after(rt, 5ms, [&] { at = rt.now() - start; });
+  const context* of_call = nullptr;
+  rt.after(5ms,
+           [&] {
+             at = rt.now() - start;
+             of_call = &this_context();
+           },
+           {.context = context_options{}});
+  rt.after(5ms, [] { EXPECT_EQ(current_context(), nullptr); });
   rt.run();
   EXPECT_GE(at, 5ms);
+  EXPECT_NE(of_call, nullptr);
 }
 
-TEST_P(submit, again_and_again_until_it_is_stopped_each_time_in_a_new_context) {
+TEST_P(submit, a_timers_calls_have_a_new_context_each_until_it_is_stopped) {
   std::stop_source enough;
   std::vector<std::uint64_t> numbers;
-  int errors = 0;
-  troupe::submit_every(rt, 1ms,
-                       [&](context& here) {
-                         numbers.push_back(here.number());
-                         if (numbers.size() == 2) throw std::runtime_error("one of them");
-                         if (numbers.size() == 5) enough.request_stop();
-                       })
-      .stop(enough.get_token())
-      .then([] {}, [&](const std::exception_ptr&) { ++errors; });
+  rt.every(1ms,
+           [&] {
+             numbers.push_back(this_context().number());
+             if (numbers.size() == 2)
+               throw std::runtime_error(this_context().make<text>(long_text)->c_str());
+             if (numbers.size() == 5) enough.request_stop();
+           },
+           {.stop = enough.get_token(), .context = context_options{}});
+  EXPECT_THROW(rt.run(), std::runtime_error);
   rt.run();
-  EXPECT_EQ(errors, 1);
   ASSERT_EQ(numbers.size(), 5u);
   std::ranges::sort(numbers);
   EXPECT_EQ(std::ranges::adjacent_find(numbers), numbers.end());
-  EXPECT_THROW(troupe::submit_every(rt, 0ns, [] {}), option_error);
+  EXPECT_THROW(rt.every(0ns, [] {}, {.context = context_options{}}), option_error);
+  EXPECT_THROW(rt.every(1ns, [] {}, {.context = context_options{.bytes_max = 1}}), option_error);
+}
+
+TEST_P(submit, the_context_of_a_timers_call_lives_as_long_as_its_failure) {
+  struct refused {
+    const char* why;
+  };
+  rt.after(1ms, [] { throw refused{this_context().make<text>(long_text)->c_str()}; },
+           {.context = context_options{}});
+  try {
+    rt.run();
+    FAIL();
+  } catch (const refused& what) {
+    EXPECT_EQ(std::string(what.why), long_text);
+    EXPECT_EQ(count_contexts().active - before.active, 1);
+  }
+}
+
+task<> when_set(event go, std::chrono::nanoseconds at_most, bool* ran) {
+  co_await go.wait().timeout(at_most);
+  *ran = true;
 }
 
 TEST_P(submit, when_an_event_is_set_or_not_in_time) {
   event go, never;
-  bool ran = false;
-  std::string why;
-  troupe::submit_when(rt, go, 1h, [&] { ran = true; });
-  troupe::submit_when(rt, never, 2ms, [] {
-    FAIL();
-  }).then([] { FAIL(); }, [&](const std::exception_ptr& error) { why = what_of(error); });
+  bool ran = false, ran_late = false, was_late = false;
+  troupe::submit(rt, [&, go] { return when_set(go, 1h, &ran); });
+  troupe::submit(rt, [&, never] { return when_set(never, 2ms, &ran_late); })
+      .then([] { FAIL(); },
+            [&](const std::exception_ptr& error) {
+              try {
+                std::rethrow_exception(error);
+              } catch (const timed_out&) {
+                was_late = true;
+              }
+            });
   rt.after(3ms, [go] { go.set(); });
   rt.run();
   EXPECT_TRUE(ran);
-  EXPECT_EQ(why, "troupe: submit_when: the event was not set in time");
+  EXPECT_FALSE(ran_late);
+  EXPECT_TRUE(was_late);
 }
 
-TEST_P(submit, one_that_waits_is_ended_with_the_runtime_or_stopped) {
+TEST_P(submit, a_timer_that_waits_is_ended_with_the_runtime_or_stopped) {
   std::stop_source stop;
   stop.request_stop();
-  event never;
-  troupe::submit_when(rt, never, 1h, [] { FAIL(); })
-      .stop(stop.get_token())
-      .then([] { FAIL(); }, [](const std::exception_ptr&) { FAIL(); });
-  troupe::submit_after(rt, 1h, [] { FAIL(); }).weak();
+  const timer_options stopped{.stop = stop.get_token(), .context = context_options{}};
+  rt.after(
+      1h, [] { FAIL(); }, stopped);
+  rt.after(1h, [] { FAIL(); }, {.weak = true, .context = context_options{}});
   rt.run();
 }
 

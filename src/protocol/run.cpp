@@ -8,7 +8,7 @@
 #include "troupe/context/snapshot.hpp"
 #include "troupe/io/error.hpp"
 #include "troupe/io/file.hpp"
-#include "troupe/parallel/schedule.hpp"
+#include "troupe/parallel/submitted.hpp"
 #include "troupe/protocol/connection.hpp"
 #include "troupe/runtime/here.hpp"
 

@@ -1,18 +1,16 @@
 // submit: calls that run concurrently, each in a context of its own.
 #pragma once
 
-#include <chrono>
 #include <concepts>
 #include <exception>
 #include <functional>
 #include <optional>
-#include <stop_token>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 
 #include "troupe/actor/sendable.hpp"
-#include "troupe/parallel/schedule.hpp"
+#include "troupe/parallel/submitted.hpp"
 #include "troupe/task/result.hpp"
 
 namespace troupe {
@@ -169,44 +167,22 @@ task<> await_call(attempt<Work>& one) {
   if (ends && one.result.failed()) end_cancelled(one.result.take_failure(), std::move(one.here));
 }
 
-// Returns false if the actor has stopped, and so cannot get the result.
 template <class Work>
-task<bool> run_once(Work& work, std::exception_ptr late) {
+task<> run(Work work) {
   attempt<Work> one(work);
-  if (late != nullptr) {
-    one.result.fail(std::move(late));
-  } else {
-    one.make();
-    if constexpr (Work::is_coroutine) {
-      if (!one.result.there()) co_await await_call(one);
-    }
+  one.make();
+  if constexpr (Work::is_coroutine) {
+    if (!one.result.there()) co_await await_call(one);
   }
   if (work.actor.get() == nullptr) {
     one.deliver();
-    co_return true;
+    co_return;
   }
   future<bool> told = run_in_turn(work.actor.get(), &one, &attempt<Work>::deliver_in_turn);
   const bool handled = co_await std::move(told);
-  // If the actor has not handled the result, no other code would learn of the failure.
+  // If the actor has stopped and not handled the result, no other code would learn of the failure.
   if (std::exception_ptr what = handled ? nullptr : one.result.take_failure())
     report(std::move(what), std::move(one.here));
-  co_return handled;
-}
-
-template <class Work>
-task<> run(schedule when, Work work) {
-  for (bool more = true; more;) {
-    std::exception_ptr late;
-    bool begins = false;
-    try {
-      begins = co_await wait_to_begin(when);
-    } catch (const timed_out&) {
-      late = std::current_exception();
-    }
-    if (!begins && late == nullptr) break;
-    const bool told = co_await run_once(work, std::move(late));
-    more = told && when.every.count() > 0;
-  }
 }
 
 }  // namespace submissions
@@ -216,28 +192,15 @@ task<> run(schedule when, Work work) {
 template <class Call>
 class submission {
  public:
-  submission(runtime* on, submissions::schedule when, Call called)
-      : runtime_(on), when_(std::move(when)), call_(std::move(called)) {}
+  submission(runtime* on, Call called) : runtime_(on), call_(std::move(called)) {}
   submission(submission&& other) noexcept
       : runtime_(other.runtime_),
-        when_(std::move(other.when_)),
         call_(std::move(other.call_)),
         open_(std::exchange(other.open_, false)) {}
   submission& operator=(submission&&) = delete;
   ~submission() noexcept(false) {
     if (open_ && std::uncaught_exceptions() == unwinding_)
       begin(submissions::drop_value(), submissions::throw_error());
-  }
-
-  // No call begins after this stop. For calls that wait for a time, a period or an event.
-  submission&& stop(std::stop_token token) && {
-    when_.stop = std::move(token);
-    return std::move(*this);
-  }
-  // The program may be out of work while this waits for its time.
-  submission&& weak() && {
-    when_.weak = true;
-    return std::move(*this);
   }
 
   // `callback` gets the value; `errback` gets the error of the call or of the callback, as a
@@ -261,11 +224,10 @@ class submission {
     using work = submissions::work<Call, std::decay_t<Callback>, std::decay_t<Errback>>;
     work made{std::move(call_), std::forward<Callback>(callback), std::forward<Errback>(errback),
               submissions::actor_hold()};
-    submissions::start(runtime_, submissions::run(std::move(when_), std::move(made)));
+    submissions::start(runtime_, submissions::run(std::move(made)));
   }
 
   runtime* runtime_;
-  submissions::schedule when_;
   Call call_;
   bool open_ = true;
   const int unwinding_ = std::uncaught_exceptions();
@@ -274,10 +236,9 @@ class submission {
 namespace submissions {
 
 template <class F, class... Args>
-auto submitted(runtime* on, schedule when, F&& function, Args&&... args) {
+auto submitted(runtime* on, F&& function, Args&&... args) {
   using made = call<std::decay_t<F>, std::decay_t<Args>...>;
-  return submission<made>(on, std::move(when),
-                          made(std::forward<F>(function), std::forward<Args>(args)...));
+  return submission<made>(on, made(std::forward<F>(function), std::forward<Args>(args)...));
 }
 
 }  // namespace submissions
@@ -306,60 +267,11 @@ auto submitted(runtime* on, schedule when, F&& function, Args&&... args) {
 template <class F, class... Args>
 requires(!std::derived_from<std::remove_cvref_t<F>, runtime>) auto submit(F&& function,
                                                                           Args&&... args) {
-  return submissions::submitted(nullptr, {}, std::forward<F>(function),
-                                std::forward<Args>(args)...);
+  return submissions::submitted(nullptr, std::forward<F>(function), std::forward<Args>(args)...);
 }
 template <class F, class... Args>
 auto submit(runtime& on, F&& function, Args&&... args) {
-  return submissions::submitted(&on, {}, std::forward<F>(function), std::forward<Args>(args)...);
-}
-
-// The same after a time. Until then the program is not out of work, unless weak() is called.
-template <class F, class... Args>
-auto submit_after(submissions::span_at span, F&& function, Args&&... args) {
-  return submissions::submitted(nullptr, {.after = span.of, .where = span.where},
-                                std::forward<F>(function), std::forward<Args>(args)...);
-}
-template <class F, class... Args>
-auto submit_after(runtime& on, submissions::span_at span, F&& function, Args&&... args) {
-  return submissions::submitted(&on, {.after = span.of, .where = span.where},
-                                std::forward<F>(function), std::forward<Args>(args)...);
-}
-
-// The same repeatedly, the first time after one period, each time in a new context. It ends by
-// stop(), or when the actor that submitted it has stopped; it keeps that actor alive. Calls do not
-// overlap; missed calls are left out, and a failed call ends nothing. Throws option_error if the
-// period is not greater than zero.
-template <class F, class... Args>
-auto submit_every(submissions::span_at period, F&& function, Args&&... args) {
-  if (period.of.count() <= 0)
-    throw option_error("troupe: submit_every: the period must be longer than zero");
-  return submissions::submitted(nullptr, {.every = period.of, .where = period.where},
-                                std::forward<F>(function), std::forward<Args>(args)...);
-}
-template <class F, class... Args>
-auto submit_every(runtime& on, submissions::span_at period, F&& function, Args&&... args) {
-  if (period.of.count() <= 0)
-    throw option_error("troupe: submit_every: the period must be longer than zero");
-  return submissions::submitted(&on, {.every = period.of, .where = period.where},
-                                std::forward<F>(function), std::forward<Args>(args)...);
-}
-
-// The same as soon as the event is set. If that takes longer than `at_most`, there is no call, and
-// the errback gets timed_out.
-template <class F, class... Args>
-auto submit_when(submissions::event_at set, std::chrono::nanoseconds at_most, F&& function,
-                 Args&&... args) {
-  return submissions::submitted(nullptr,
-                                {.when = std::move(set.of), .at_most = at_most, .where = set.where},
-                                std::forward<F>(function), std::forward<Args>(args)...);
-}
-template <class F, class... Args>
-auto submit_when(runtime& on, submissions::event_at set, std::chrono::nanoseconds at_most,
-                 F&& function, Args&&... args) {
-  return submissions::submitted(&on,
-                                {.when = std::move(set.of), .at_most = at_most, .where = set.where},
-                                std::forward<F>(function), std::forward<Args>(args)...);
+  return submissions::submitted(&on, std::forward<F>(function), std::forward<Args>(args)...);
 }
 
 }  // namespace troupe

@@ -6,6 +6,7 @@
 #include <functional>
 #include <iosfwd>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <tuple>
@@ -18,6 +19,7 @@
 #include "troupe/actor/spawn.hpp"
 #include "troupe/actor/spawn_task.hpp"
 #include "troupe/base/platform.hpp"
+#include "troupe/context/context.hpp"
 #include "troupe/runtime/metrics.hpp"
 #include "troupe/runtime/options.hpp"
 #include "troupe/runtime/timer.hpp"
@@ -103,6 +105,9 @@ struct timer_options {
   std::stop_token stop{};
   // True: the timer does not keep the program alive. Default false.
   bool weak = false;
+  // A heap for each call, which this_context() returns in it. It is freed when the call has ended;
+  // if the call has failed, when run() has thrown another failure after this one. Default: none.
+  std::optional<context_options> context{};
 };
 
 // A pool of worker threads with the actors, tasks and timers that run on it. run() is the main
@@ -309,7 +314,8 @@ class runtime {
   // the timer ends it, and so does the stop token.
   //
   // Thread: any. Cost: about 100 ns. Accuracy: that of sleep_for. Errors: an exception from a call
-  // is a failure; later calls still happen. Lifetime: a timer keeps the program alive, unless it is
+  // is a failure; later calls still happen. Throws option_error if the period, or the context's
+  // bytes_max, is too small. Lifetime: a timer keeps the program alive, unless it is
   // `weak`; a call that is still due when the runtime ends never happens.
   timer after(std::chrono::nanoseconds span, std::move_only_function<void()> procedure,
               timer_options options = {});

@@ -1,5 +1,5 @@
-// timer: an event at a point in time. For the library's own use; users meet sleep_for, sleep_until
-// and timeouts.
+// timer: an event at a point in time. For the library's own use; users meet sleep_for, after(),
+// every() and timeouts.
 #pragma once
 
 #include <algorithm>
@@ -47,7 +47,7 @@ std::int64_t now_ns(const timers& clock) noexcept;
 // The time at which a span that begins now ends; a time too far away becomes the largest time.
 std::int64_t due_in(const timers& clock, std::chrono::nanoseconds span) noexcept;
 
-// The suspension of sleep_for and sleep_until.
+// The suspension of sleep_for.
 class sleep_suspension final : public suspension, public timer {
  public:
   sleep_suspension(std::int64_t span_ns, bool is_weak) noexcept
@@ -151,12 +151,5 @@ requires std::convertible_to<std::chrono::duration<Count, Unit>, std::chrono::na
 TROUPE_REFUSE_REST(
     sleep_for,
     "troupe: sleep_for: it takes a time with its unit, as std::chrono::milliseconds(100)");
-// The same until a time of the steady clock; a time in the past is due at once. Under the simulated
-// policy use sleep_for, since real times mean nothing there.
-[[nodiscard]] inline tasks::sleep sleep_until(std::chrono::steady_clock::time_point due) noexcept {
-  const auto now = std::chrono::steady_clock::now();
-  // the difference to a time in the distant past might overflow
-  return tasks::sleep(due > now ? due - now : std::chrono::nanoseconds(0));
-}
 
 }  // namespace troupe

@@ -7,14 +7,21 @@
 #include <memory>
 #include <utility>
 
+#include "troupe/context/context.hpp"
 #include "troupe/sched/message.hpp"
 
 namespace troupe::actor {
+
+class actor_system;
 
 struct kept_memory {
   std::shared_ptr<const void> held;
   std::size_t bytes = 0;  // upper bound of the memory's size
 };
+
+// The memory of a whole context, which ends with it; nothing when memory is out, since the failure
+// itself is still to be reported.
+kept_memory keep_context(owned_context of) noexcept;
 
 // A failure that has not been delivered yet, and the memory that it may refer to.
 struct kept_failure {
@@ -40,5 +47,7 @@ struct kept_failure {
 // not kept is destroyed at once: so the caller must not refer to the exception any longer.
 void report_keeping(sched::message::handler describes, std::exception_ptr what,
                     kept_memory keeps) noexcept;
+// The same for a failure of a naked procedure, which belongs to no actor.
+void report_keeping(actor_system& of, std::exception_ptr what, kept_memory keeps) noexcept;
 
 }  // namespace troupe::actor

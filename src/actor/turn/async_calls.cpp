@@ -380,6 +380,21 @@ void report_keeping(message::handler describes, std::exception_ptr what,
   failures_keep = nullptr;
 }
 
+void report_keeping(actor_system& of, std::exception_ptr what, kept_memory keeps) noexcept {
+  failures_keep = &keeps;
+  of.report(nullptr, nullptr, std::move(what));
+  failures_keep = nullptr;
+}
+
+kept_memory keep_context(owned_context of) noexcept try {
+  kept_memory keeps;
+  if (of) keeps.bytes = of->bytes();
+  keeps.held = std::make_shared<owned_context>(std::move(of));
+  return keeps;
+} catch (const std::bad_alloc&) {
+  return {};
+}
+
 void run_aside(actor_system& system, std::move_only_function<void()> procedure) {
   system.run_aside(std::move(procedure));
 }

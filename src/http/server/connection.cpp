@@ -12,7 +12,7 @@
 #include "http/server/one_at_a_time.hpp"
 #include "troupe/base/platform.hpp"
 #include "troupe/io/error.hpp"
-#include "troupe/parallel/schedule.hpp"
+#include "troupe/parallel/submitted.hpp"
 #include "troupe/runtime/here.hpp"
 #include "troupe/tls/error.hpp"
 

@@ -9,7 +9,7 @@
 #include "http/server/server_state.hpp"
 #include "troupe/http/server.hpp"
 #include "troupe/io/error.hpp"
-#include "troupe/parallel/schedule.hpp"
+#include "troupe/parallel/submitted.hpp"
 #include "troupe/task/timer.hpp"
 #include "troupe/tls/stream.hpp"
 

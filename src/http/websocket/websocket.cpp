@@ -20,7 +20,7 @@
 #include "troupe/base/error.hpp"
 #include "troupe/http/message.hpp"
 #include "troupe/io/error.hpp"
-#include "troupe/parallel/schedule.hpp"
+#include "troupe/parallel/submitted.hpp"
 #include "troupe/runtime/here.hpp"
 
 namespace troupe::http {

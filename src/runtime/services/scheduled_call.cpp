@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "troupe/context/context.hpp"
 #include "troupe/runtime/timer.hpp"
 
 namespace troupe {
@@ -105,6 +106,28 @@ void scheduled_call::drop_ref() noexcept {
 bool timer::cancel() noexcept { return call_ != nullptr && call_->cancel(); }
 void timer::drop() noexcept { call_->drop_ref(); }
 
+namespace {
+
+// The procedure, each call of which gets a context of its own.
+std::move_only_function<void()> in_contexts(actor::actor_system& system,
+                                            const context_options& heap,
+                                            std::move_only_function<void()> procedure) {
+  static_cast<void>(make_context(heap));  // an option_error comes here, and not in each call
+  return [&system, heap, procedure = std::move(procedure)]() mutable {
+    owned_context here = make_context(heap);
+    std::exception_ptr what;
+    try {
+      const context_scope inside(*here);
+      return procedure();
+    } catch (...) {
+      what = std::current_exception();
+    }
+    actor::report_keeping(system, std::move(what), actor::keep_context(std::move(here)));
+  };
+}
+
+}  // namespace
+
 timer runtime_core::schedule(const std::shared_ptr<runtime_core>& self,
                              std::chrono::nanoseconds span,
                              std::move_only_function<void()> procedure,
@@ -112,6 +135,8 @@ timer runtime_core::schedule(const std::shared_ptr<runtime_core>& self,
   // order: relaxed  set before the pool ends, by the thread that ends it
   if (options.stop.stop_requested() || self->system->closing.load(std::memory_order_relaxed))
     return {};
+  if (options.context)
+    procedure = in_contexts(*self->system, *options.context, std::move(procedure));
   auto& made = *new scheduled_call(self, std::move(procedure), period, options);
   timer handle(made);
   try {

@@ -81,9 +81,10 @@ TEST_P(wait_lines, of_a_stall_are_the_users) {
     latch closed(1);
     co_await closed.wait();
   });
-  submit_when(rt, never, std::chrono::nanoseconds::max(), [] {});
-  rt.spawn([never]() -> task<> {
-    submit_when(never, std::chrono::nanoseconds::max(), [] {});
+  const auto waits = [](event e) -> task<> { co_await e.wait(); };
+  submit(rt, waits, never);
+  rt.spawn([never, waits]() -> task<> {
+    submit(waits, never);
     co_return;
   });
   try {
@@ -109,8 +110,7 @@ TEST_P(wait_lines, of_a_dump_are_the_users) {
     co_await std::move(one).timeout(1h);
   });
   rt.spawn([never]() -> task<> { co_await when_any(sleep_for(1h), never.wait()); });
-  submit_after(rt, 1h, [] {});
-  submit_every(rt, 1h, [] {});
+  submit(rt, []() -> task<> { co_await sleep_for(1h); });
   std::string text;
   rt.after(1ms, [&] {
     // The tasks that have not begun do not wait for anything yet.

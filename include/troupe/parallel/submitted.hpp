@@ -1,58 +1,19 @@
-// schedule: when the call of a submission begins, and the parts of its run that do not depend on
-// types. For the library's own use.
+// submitted: the parts of a submitted call's run that do not depend on types. For the library's own
+// use.
 #pragma once
 
-#include <chrono>
 #include <concepts>
 #include <coroutine>
-#include <cstdint>
 #include <exception>
-#include <optional>
-#include <stop_token>
 #include <utility>
 
 #include "troupe/context/context.hpp"
 #include "troupe/runtime/runtime.hpp"
 #include "troupe/sched/message.hpp"
-#include "troupe/task/event.hpp"
 #include "troupe/task/future.hpp"
 #include "troupe/task/task.hpp"
 
 namespace troupe::submissions {
-
-// An event or a time, and the source line of the user's call: the default argument of a converting
-// constructor is evaluated where the outer call is written.
-struct event_at {
-  // implicit
-  event_at(const event& set, tasks::source_line here = __builtin_source_location())
-      : of(set), where(here) {}
-  event of;
-  tasks::source_line where;
-};
-struct span_at {
-  template <std::convertible_to<std::chrono::nanoseconds> Span>
-  // implicit
-  span_at(const Span& given, tasks::source_line here = __builtin_source_location())
-      : of(given), where(here) {}
-  std::chrono::nanoseconds of;
-  tasks::source_line where;
-};
-
-// When the calls of a submission begin.
-struct schedule {
-  std::chrono::nanoseconds after{0};
-  std::chrono::nanoseconds every{0};  // zero: once
-  std::optional<event> when{};
-  // the longest wait for the event
-  std::chrono::nanoseconds at_most = std::chrono::nanoseconds::max();
-  std::stop_token stop{};
-  bool weak = false;
-  tasks::source_line where = nullptr;  // the source line of the submission
-  std::int64_t due_ns = 0;             // due time of the last call, on the runtime's clock
-};
-
-// Waits until the next call is due. Returns false if there are no more calls. Throws timed_out.
-task<bool> wait_to_begin(schedule& of);
 
 // Runs the task on the pool of `rt`, or of the runtime of the running handler if `rt` is null.
 void start(runtime* rt, task<> run);
