@@ -83,9 +83,7 @@ task<> through_a_pipe(std::stop_token end) {
 }
 
 task<> converse(runtime& rt, outcomes& seen, bool leased) {
-  listen_options how;
-  how.accept_ahead = leased;
-  tcp_listener listener = tcp_listener::listen(endpoint::loopback(0), how);
+  tcp_listener listener = tcp_listener::listen(endpoint::loopback(0));
   const endpoint at = listener.local();
   auto serving = [&listener, &seen, leased] {
     return leased ? serve_leased(std::move(listener), seen.end.get_token())
@@ -181,10 +179,10 @@ TEST_P(io_faults, each_error_is_typed_and_nothing_is_left) {
 TEST_P(io_faults, a_peer_that_has_gone_does_not_end_who_accepts) {
   if (GetParam().kind != call::accept) return;
   for (const int fault : {ECONNABORTED, EPROTO, ENETDOWN, EHOSTUNREACH, ENETUNREACH}) {
-    for (const bool ahead : {false, true}) {
+    for (const bool leased : {false, true}) {
       SCOPED_TRACE(std::strerror(fault));
       outcomes seen;
-      EXPECT_TRUE(run(0, fault, 1, ahead, seen));
+      EXPECT_TRUE(run(0, fault, 1, leased, seen));
       EXPECT_EQ(seen.refused.load(), 0);
     }
   }

@@ -100,9 +100,7 @@ task<> all_beside_one_who_never_rests(runtime& rt, std::atomic<int>& answers) {
     while (seen.load() != clients * rounds) co_await yield();
   };
   rt.spawn(busy(answers));
-  listen_options how;
-  how.accept_ahead = true;
-  auto listener = tcp_listener::listen(endpoint::loopback(0), how);
+  auto listener = tcp_listener::listen(endpoint::loopback(0));
   const endpoint at = listener.local();
   rt.spawn(serve_leased(rt, std::move(listener)));
   for (int i = 0; i < clients; ++i) rt.spawn(ask(at, answers));

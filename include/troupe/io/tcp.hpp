@@ -96,7 +96,7 @@ class tcp_listener {
   // descriptor left, it throws io_error, too_many_files_open, and the connection stays in the
   // queue: accept it after other descriptors were closed.
   io::awaitable<io::accept_job<tcp_stream>> accept() noexcept {
-    return io::awaitable<io::accept_job<tcp_stream>>(std::in_place, descriptor_, weak_, ahead_);
+    return io::awaitable<io::accept_job<tcp_stream>>(std::in_place, descriptor_, weak_);
   }
 
   // The same for a server: if no descriptor or no memory is left, it does not throw. It waits until
@@ -111,7 +111,7 @@ class tcp_listener {
 
  private:
   io::descriptor descriptor_;
-  bool weak_ = false, ahead_ = false;
+  bool weak_ = false;
 };
 
 }  // namespace troupe

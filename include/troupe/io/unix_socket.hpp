@@ -72,7 +72,7 @@ class unix_listener {
 
   // As tcp_listener::accept().
   io::awaitable<io::accept_job<unix_stream>> accept() noexcept {
-    return io::awaitable<io::accept_job<unix_stream>>(std::in_place, descriptor_, weak_, ahead_);
+    return io::awaitable<io::accept_job<unix_stream>>(std::in_place, descriptor_, weak_);
   }
 
   // As tcp_listener::accept_when_able().
@@ -88,7 +88,7 @@ class unix_listener {
  private:
   io::descriptor descriptor_;
   io::socket_file file_;
-  bool weak_ = false, ahead_ = false;
+  bool weak_ = false;
 };
 
 }  // namespace troupe

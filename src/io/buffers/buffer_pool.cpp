@@ -12,7 +12,7 @@ void io_buffer::give_back() noexcept {
 namespace io {
 
 std::byte* buffer_pool::make() noexcept {
-  return static_cast<std::byte*>(::operator new(whole_bytes, std::nothrow));
+  return static_cast<std::byte*>(::operator new(buffer_bytes, std::nothrow));
 }
 void buffer_pool::destroy(std::byte* data) noexcept { ::operator delete(data); }
 

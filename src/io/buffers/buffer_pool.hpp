@@ -20,8 +20,6 @@ namespace troupe::io {
 class buffer_pool {
  public:
   static constexpr std::size_t buffer_bytes = io_buffer::bytes_max;
-  // with a note of lease_queue behind it
-  static constexpr std::size_t whole_bytes = buffer_bytes + 16;
   // free buffers; further ones are returned to the heap
   static constexpr std::size_t kept_max = 256;
 

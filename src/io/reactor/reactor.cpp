@@ -53,9 +53,7 @@ slot& reactor::open(int fd, bool borrowed) {
   made->fd = fd;
   made->borrowed = borrowed;
   made->registered = made->duplicated = made->hung_up = made->rest_comes = made->closing = false;
-  made->reader_ends = made->writer_ends = made->watcher_ends = made->shoots = made->shots_end =
-      made->floods = false;
-  made->came.reset();
+  made->reader_ends = made->writer_ends = made->watcher_ends = false;
   made->can_read = made->can_write = true;
   return *made;
 }

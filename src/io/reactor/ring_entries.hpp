@@ -1,8 +1,7 @@
-// ring_entries: fills in the longer entries of an io_uring, and defines the marks of completions.
+// ring_entries: fills in the longer entries of an io_uring.
 #pragma once
 
 #include <liburing.h>
-#include <sys/socket.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -11,19 +10,6 @@
 #include "io/operations/attempt.hpp"
 
 namespace troupe::io {
-
-// The mark of a slot that shoots: its address, its generation in the upper bits, and two low bits
-// that the address of a slot leaves free.
-inline constexpr std::uint64_t shot = 2, accepts = 4;
-inline constexpr int mark_generation_shift = 48;
-inline std::uint64_t mark_of(const slot& at) noexcept {
-  return reinterpret_cast<std::uintptr_t>(&at) |
-         std::uint64_t{at.generation} << mark_generation_shift | (at.listens ? accepts : 0) | shot;
-}
-inline slot& slot_of(std::uint64_t mark) noexcept {
-  return *reinterpret_cast<slot*>(mark & ((std::uint64_t{1} << mark_generation_shift) - 1) &
-                                  ~(accepts | shot));
-}
 
 // True when the ring only reports that the operation is ready. `provides`: the system can take
 // buffers from the ring of buffers.
@@ -63,14 +49,6 @@ inline void prepare_of_file(io_uring_sqe& entry, operation& one) noexcept {
   } else {
     io_uring_prep_close(&entry, fd);
   }
-}
-
-// For a Unix socket the system may say (Linux 6.18 does) that nothing follows the last bytes,
-// although the end of the stream follows. A slot that shoots would then wait without end.
-inline bool tells_of_its_end(int socket) noexcept {
-  int domain = AF_UNIX;
-  socklen_t bytes = sizeof domain;
-  return ::getsockopt(socket, SOL_SOCKET, SO_DOMAIN, &domain, &bytes) == 0 && domain != AF_UNIX;
 }
 
 // Receives into a buffer of the ring of buffers. If the socket had nothing more to read, the system

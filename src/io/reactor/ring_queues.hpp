@@ -48,13 +48,6 @@ class ring_queues {
   ring_queues& operator=(const ring_queues&) = delete;
 
   io_uring& ring() noexcept { return ring_; }
-  bool knows(int operation) noexcept {
-    io_uring_probe* const probe = io_uring_get_probe_ring(&ring_);
-    if (probe == nullptr) return false;
-    const bool yes = io_uring_opcode_supported(probe, operation) != 0;
-    io_uring_free_probe(probe);
-    return yes;
-  }
 
   // prepare(io_uring_sqe&) fills the entry in; its completion will carry `mark`.
   template <class Prepare>

@@ -14,11 +14,7 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
-#include <memory>
-#include <new>
 
-#include "io/buffers/lease_queue.hpp"
 #include "troupe/base/small_mutex.hpp"
 #include "troupe/io/operations/operation.hpp"
 
@@ -56,26 +52,7 @@ class operation_queue {
   operation* last_ = nullptr;
 };
 
-// What multishot requests of a slot have brought.
-struct shots {
-  std::uint16_t count = 0;  // results that no operation has taken yet: the following two
-  lease_queue leases;
-  std::deque<int> accepted;
-  int last = none;  // how the requests ended, until an operation is told: 0 or -errno
-  static constexpr int none = 1;
-  // Returns false when there is no memory to keep it.
-  bool keep(int connection) noexcept {
-    try {
-      accepted.push_back(connection);
-      ++count;
-      return true;
-    } catch (const std::bad_alloc&) {
-      return false;
-    }
-  }
-};
-
-struct alignas(16) slot {
+struct slot {
   base::small_mutex mutex;
   int fd = -1;
   reactor* owner = nullptr;  // lives while one of its slots is in use
@@ -94,13 +71,6 @@ struct alignas(16) slot {
   bool rest_comes = false;
   bool closing = false;  // closed; becomes free when the operations in the kernel have completed
   bool hung_up = false;  // the peer has closed, or the socket has an error: no edge follows
-  // With io_uring: the ring delivers connections or leased buffers without a request for each one
-  // (multishot). The slot is then said to shoot.
-  bool shoots = false;          // until the ring says that it has ended
-  bool shots_end = false;       // the ring was asked to end it
-  bool floods = false;          // more bytes had come than the last read took
-  bool listens = false;         // the ring delivers connections
-  std::unique_ptr<shots> came;  // exists once the slot has shot
 };
 
 }  // namespace troupe::io

@@ -2,15 +2,11 @@
 //
 // Transfers over sockets, accept and connect are operations of the ring. Every other operation
 // waits in the ring until it is ready, and is then tried (attempt.hpp). One operation of a slot and
-// direction is in the ring at a time; the others queue in the slot. Some reads and accepts are
-// requested once for many results (multishot): the slot then *shoots*, and results that no
-// operation has asked for yet wait in the slot.
-// Invariants
+// direction is in the ring at a time; the others queue in the slot.
+// Rejected: one request for many results (multishot), see docs/decisions/fewer_forms.md.
+// Invariant
 //   U2  the first operation of a slot's queue is in the ring, and no other. Only its completion, or
-//       abandon(), moves the queue. Exception: while the slot shoots, none of its readers is in the
-//       ring.
-//   U4  a multishot request says once that it has ended. The reactor waits for that before it is
-//       destroyed: `armed_` counts the requests.
+//       abandon(), moves the queue.
 #include "io/reactor/make_reactor.hpp"
 
 #if TROUPE_HAS_LIBURING
@@ -18,7 +14,6 @@
 #include <liburing.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <utility>
@@ -34,26 +29,12 @@ namespace {
 
 unsigned submission_entries = 256, completion_entries = 4096, buffer_entries = 256;
 
-// The most connections or buffers that wait in one slot. Then the multishot request is told to end.
-constexpr std::uint16_t ahead_max = 64;
-
 class uring_reactor final : public reactor {
  public:
   uring_reactor(kernel& calls, runtime_services of)
       : reactor(calls, std::move(of), buffer_pool_ptr(new buffer_ring(buffer_entries))),
         queues_(calls, submission_entries, completion_entries),
-        provides_(leases().open(queues_.ring())),
-        // IORING_OP_SEND_ZC stands for what is needed: multishot receive came with it, in Linux
-        // 6.0.
-        shoots_leases_(provides_ && queues_.knows(IORING_OP_SEND_ZC)) {}
-  // Every slot that still shoots was told to end when it was closed. Its results are dropped.
-  ~uring_reactor() override {
-    // order: relaxed  no other thread uses the reactor any more
-    for (int i = 0; i < 100 && armed_.load(std::memory_order_relaxed) != 0; ++i) {
-      const std::chrono::nanoseconds round = std::chrono::milliseconds(10);
-      if (queues_.wait(&round)) dispatch();
-    }
-  }
+        provides_(leases().open(queues_.ring())) {}
 
   bool start(operation& one) noexcept override {
     slot& at = *one.at;
@@ -65,11 +46,10 @@ class uring_reactor final : public reactor {
     if (first && (one.what == action::send_file || one.what == action::ended) &&
         attempt(calls, at, one))
       return true;
-    if (first && from_ahead(at, one)) return true;
     one.pending = true;
     enter(one);
     queue.push(one);
-    if (first) give_to_ring(at, one);
+    if (first) push(one);
     return false;
   }
 
@@ -80,8 +60,7 @@ class uring_reactor final : public reactor {
       slot& at = *one.at;
       std::lock_guard lock(at.mutex);
       if (!one.pending || (one.aside && one.begun)) return;
-      if (queue_of(one).front() == &one && !one.aside && !(reads(one) && at.shoots))
-        return ask_for_end(one);
+      if (queue_of(one).front() == &one && !one.aside) return ask_for_end(one);
       queue_of(one).remove(one);
       one.pending = false;
       one.result = -ECANCELED;
@@ -94,7 +73,6 @@ class uring_reactor final : public reactor {
   void wake() noexcept override { queues_.wake(); }
   void dispatch() noexcept override {
     queues_.take_all([this](std::uint64_t mark, int result, unsigned flags) {
-      if ((mark & shot) != 0) return hit(mark, result, flags);
       finish(*reinterpret_cast<operation*>(mark), result, flags);
     });
   }
@@ -104,23 +82,10 @@ class uring_reactor final : public reactor {
     for (operation_queue* queue : {&at.readers, &at.writers, &at.watchers}) {
       operation* const first = queue->front();
       if (first == nullptr) continue;
-      const bool in_ring = queue != &at.readers || !at.shoots;
-      if (in_ring) {
-        ask_for_end(*first);
-        at.closing = true;
-      }
-      while (operation* one = in_ring ? queue->behind(*first) : queue->front())
-        end(*queue, *one, -ECANCELED, ended);
+      ask_for_end(*first);
+      at.closing = true;
+      while (operation* one = queue->behind(*first)) end(*queue, *one, -ECANCELED, ended);
     }
-    if (at.shoots) end_shots(at);
-    at.shoots = false;
-    if (at.came == nullptr) return !at.closing;
-    while (!at.came->leases.empty()) {
-      std::size_t bytes = 0;
-      buffers->give(at.came->leases.take(bytes));
-    }
-    for (const int fd : at.came->accepted) calls.close(fd);
-    at.came.reset();
     return !at.closing;
   }
 
@@ -136,96 +101,9 @@ class uring_reactor final : public reactor {
     ended.push(one);
   }
 
-  // A multishot receive costs the system one failed try behind the last bytes. So it is used only
-  // where more bytes had come than a read took.
-  bool can_shoot(const slot& at, const operation& one) const noexcept {
-    // Multishot accept is as old as rings of buffers (5.19).
-    if (one.what == action::accept) return one.ahead && provides_;
-    return one.leased && one.socket && shoots_leases_ && !one.begun && at.floods &&
-           (at.came != nullptr || tells_of_its_end(at.fd));
-  }
-
-  // `one` is the first of its queue. A reader of a slot that shoots waits for the next shot.
-  void give_to_ring(slot& at, operation& one) noexcept {
-    if (!reads(one)) return push(one);
-    if (at.shoots) return;
-    if (can_shoot(at, one)) {
-      if (at.came == nullptr) at.came.reset(new (std::nothrow) shots);
-      if (at.came != nullptr) return shoot(at, one);
-    }
-    push(one);
-  }
-
   void push(operation& one) noexcept {
     queues_.add(reinterpret_cast<std::uint64_t>(&one),
                 [&](io_uring_sqe& entry) { prepare(entry, one); });
-  }
-
-  void shoot(slot& at, const operation& one) noexcept {
-    at.shoots = true;
-    at.listens = one.what == action::accept;
-    // order: relaxed  read when no other thread uses the reactor
-    armed_.fetch_add(1, std::memory_order_relaxed);
-    queues_.add(mark_of(at), [&](io_uring_sqe& entry) {
-      if (at.listens) {
-        io_uring_prep_multishot_accept(&entry, at.fd, nullptr, nullptr,
-                                       SOCK_NONBLOCK | SOCK_CLOEXEC);
-      } else {
-        prepare_lease(entry, at);
-        entry.ioprio |= IORING_RECV_MULTISHOT;
-      }
-    });
-  }
-
-  void end_shots(slot& at) noexcept {
-    if (std::exchange(at.shots_end, true)) return;
-    const std::uint64_t mark = mark_of(at);
-    queues_.submit(ring_queues::unheard,
-                   [mark](io_uring_sqe& entry) { io_uring_prep_cancel64(&entry, mark, 0); });
-  }
-
-  // Returns true when results that wait in the slot complete this operation. They may also fill a
-  // part of it.
-  bool from_ahead(slot& at, operation& one) noexcept {
-    if (at.came == nullptr) return false;
-    shots& came = *at.came;
-    if (one.what == action::accept) {
-      if (!came.accepted.empty()) {
-        one.result = came.accepted.front();
-        came.accepted.pop_front();
-        --came.count;
-        return true;
-      }
-    } else if (one.what == action::read && one.leased) {
-      if (!came.leases.empty()) {
-        one.data = came.leases.take(one.done);
-        one.result = static_cast<int>(one.done);
-        --came.count;
-        return true;
-      }
-    } else if (one.what == action::read) {
-      while (!came.leases.empty()) {
-        const std::size_t part =
-            came.leases.copy(one.data + one.done, one.bytes - one.done, *buffers);
-        one.done += part;
-        one.result = static_cast<int>(part);
-        came.count = came.leases.empty() ? 0 : came.count;
-        if (!one.whole || one.done == one.bytes) return true;
-      }
-    } else {
-      return false;
-    }
-    if (came.last == shots::none) return false;
-    one.result = std::exchange(came.last, shots::none);
-    return true;
-  }
-
-  // Ends those operations of a queue that need not wait, and gives the first other one to the ring.
-  void go_on(slot& at, operation_queue& queue, operation_queue& ended) noexcept {
-    while (operation* one = queue.front()) {
-      if (!from_ahead(at, *one)) return give_to_ring(at, *one);
-      end(queue, *one, one->result, ended);
-    }
   }
 
   void prepare(io_uring_sqe& entry, operation& one) const noexcept {
@@ -298,63 +176,17 @@ class uring_reactor final : public reactor {
       operation_queue& queue = queue_of(one);
       ends(one) = false;
       end(queue, one, one.result, ended);
-      go_on(at, queue, ended);
+      if (operation* const next = queue.front()) push(*next);
       last = at.closing && at.readers.empty() && at.writers.empty() && at.watchers.empty();
     }
     complete_all(ended);
     if (last) free_slot(at);
   }
 
-  // Takes a result of a multishot request. The slot may belong to another descriptor by now, or to
-  // none.
-  void hit(std::uint64_t mark, int result, unsigned flags) noexcept {
-    slot& at = slot_of(mark);
-    std::byte* const came = (flags & IORING_CQE_F_BUFFER) == 0
-                                ? nullptr
-                                : leases().taken(flags >> IORING_CQE_BUFFER_SHIFT);
-    const bool over = (flags & IORING_CQE_F_MORE) == 0;
-    if (over) armed_.fetch_sub(1, std::memory_order_relaxed);  // order: relaxed  as in shoot()
-    operation_queue ended;
-    {
-      std::lock_guard lock(at.mutex);
-      if (at.fd < 0 || mark_of(at) != mark) {
-        if (came != nullptr) buffers->give(came);
-        if (came == nullptr && result >= 0 && (mark & accepts) != 0) calls.close(result);
-        return;
-      }
-      keep(at, came, result, flags);
-      if (over) at.shoots = at.shots_end = false;
-      operation* const first = at.readers.front();
-      // As in is_over().
-      if (result == -ENOBUFS && first != nullptr && first->leased) first->begun = true;
-      go_on(at, at.readers, ended);
-      if (at.shoots && at.came->count >= ahead_max) end_shots(at);
-    }
-    complete_all(ended);
-  }
-  // The caller holds the slot's mutex. Results that no operation asked for just now (the request
-  // was cancelled or interrupted) are not kept.
-  void keep(slot& at, std::byte* came, int result, unsigned flags) noexcept {
-    if (!at.listens) at.can_read = (flags & IORING_CQE_F_SOCK_NONEMPTY) != 0;
-    if (came != nullptr && result <= 0) buffers->give(came);
-    if (at.listens && result >= 0) {
-      if (!at.came->keep(result)) calls.close(result);
-      return;
-    }
-    if (result > 0)
-      return ++at.came->count, at.came->leases.push(came, static_cast<std::size_t>(result));
-    if (result == -ECANCELED || result == -EINTR || result == -EAGAIN) return;
-    if (at.listens ? is_of_the_peer(result) : result == -ENOBUFS) return;
-    // That the process has no free descriptor is true only at this moment, so it is kept only for
-    // an operation that waits.
-    if (!at.listens || !at.readers.empty()) at.came->last = result;
-  }
-
   // Takes the buffer that the system has chosen. If the system does not say that the socket has
   // more bytes, the next read need not try before it waits.
   void receive_lease(operation& one, int result, unsigned flags) noexcept {
-    if (one.what == action::read)
-      one.at->floods = one.at->can_read = (flags & IORING_CQE_F_SOCK_NONEMPTY) != 0;
+    if (one.what == action::read) one.at->can_read = (flags & IORING_CQE_F_SOCK_NONEMPTY) != 0;
     if ((flags & IORING_CQE_F_BUFFER) == 0) return;
     std::byte* const came = leases().taken(flags >> IORING_CQE_BUFFER_SHIFT);
     if (result > 0) {
@@ -396,8 +228,6 @@ class uring_reactor final : public reactor {
 
   ring_queues queues_;
   const bool provides_;  // the system can take buffers from the ring of buffers
-  const bool shoots_leases_;
-  std::atomic<int> armed_{0};
 };
 
 }  // namespace

@@ -20,7 +20,6 @@ accept_base::~accept_base() {
 
 descriptor& accept_base::prepare(operation_suspension& wait) noexcept {
   wait.weak = weak_;
-  wait.ahead = ahead_;
   wait.result = -ECANCELED;  // the result if the operation never begins
   unclaimed_ = &wait;
   return *listener_;

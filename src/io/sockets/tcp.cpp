@@ -48,7 +48,6 @@ tcp_listener tcp_listener::listen(const endpoint& at, const listen_options& opti
   const std::string name = at.to_string();
   tcp_listener made;
   made.weak_ = options.weak;
-  made.ahead_ = options.accept_ahead;
   made.descriptor_ = io::make_socket(at.data()->sa_family, SOCK_STREAM, name);
   io::kernel& calls = io::kernel_of(made.descriptor_);
   const int fd = made.fd();

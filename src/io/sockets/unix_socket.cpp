@@ -92,7 +92,6 @@ unix_listener unix_listener::listen(const std::string& path, const listen_option
   static_cast<void>(io::unix_address(path));  // checks the path before anything else is done
   unix_listener made;
   made.weak_ = options.weak;
-  made.ahead_ = options.accept_ahead;
   made.descriptor_ = io::make_socket(AF_UNIX, SOCK_STREAM, path);
   made.file_ = io::bind_unix(made.descriptor_, path, SOCK_STREAM);
   io::checked(io::kernel_of(made.descriptor_).listen(made.fd(), options.backlog), "listen", path);

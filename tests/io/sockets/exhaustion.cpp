@@ -46,9 +46,7 @@ TEST_P(io_exhaustion, who_accepts_waits_until_descriptors_are_closed) {
     const std::chrono::steady_clock::time_point never{};
     auto closed = never;
     auto program = [&](runtime& rt) -> task<> {
-      listen_options at;
-      at.accept_ahead = GetParam().on.workers == 2;
-      auto listener = tcp_listener::listen(endpoint::loopback(0), at);
+      auto listener = tcp_listener::listen(endpoint::loopback(0));
       // The clients connect although the server accepts nothing yet. They take half of the
       // descriptors, and more connections wait than the other half suffices for.
       std::vector<tcp_stream> clients;

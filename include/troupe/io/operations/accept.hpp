@@ -24,12 +24,6 @@ struct listen_options {
   // Several listeners share the port, and the system distributes connections among them. Default
   // false.
   bool reuse_port = false;
-  // Only for io_uring. While an accept() is under way, all arriving connections are accepted at
-  // once and wait in the process for the next accept(): up to 64, and those that arrived together
-  // with the last of these. This saves one system call for each connection. When the listener is
-  // closed, the waiting connections are closed too. Default false: no connection is accepted
-  // without an accept(), as a server with a limit needs.
-  bool accept_ahead = false;
   // True: the program may be out of work while this waits for connections. Default false.
   bool weak = false;
 };
@@ -41,10 +35,8 @@ namespace io {
 class accept_base {
  public:
   static constexpr action what = action::accept;
-  accept_base(descriptor& listener, bool weak, bool ahead) noexcept
-      : listener_(&listener), weak_(weak), ahead_(ahead) {}
-  accept_base(accept_base&& other) noexcept
-      : listener_(other.listener_), weak_(other.weak_), ahead_(other.ahead_) {}
+  accept_base(descriptor& listener, bool weak) noexcept : listener_(&listener), weak_(weak) {}
+  accept_base(accept_base&& other) noexcept : listener_(other.listener_), weak_(other.weak_) {}
   ~accept_base();
   descriptor& prepare(operation_suspension& wait) noexcept;
 
@@ -53,7 +45,7 @@ class accept_base {
 
  private:
   descriptor* listener_;
-  bool weak_, ahead_;
+  bool weak_;
   // The operation, until take() makes its result a descriptor. If the coroutine is destroyed before
   // that, the destructor closes the result.
   operation_suspension* unclaimed_ = nullptr;

@@ -75,8 +75,6 @@ struct operation {
   bool socket : 1 = true;  // the transfer goes over a socket
   // a read that takes a buffer from the reactor's pool when data has arrived
   bool leased : 1 = false;
-  // an accept that may accept connections before they are asked for
-  bool ahead : 1 = false;
   // the descriptor is shared and may block: the call is made only after the system says that it
   // would not
   bool asks_first : 1 = false;
