@@ -99,9 +99,10 @@ class tcp_listener {
     return io::awaitable<io::accept_job<tcp_stream>>(std::in_place, descriptor_, weak_);
   }
 
-  // The same for a server: if no descriptor or no memory is left, it does not throw. It waits until
-  // a stream of this runtime is closed, or for a short time of at most 100 ms, and tries again;
-  // connections stay in the system's queue meanwhile. Lifetime: the listener must outlive the task.
+  // The same for a server: if no descriptor or no memory is left, it does not throw. It waits for a
+  // short time of at most 25 ms, and tries again; connections stay in the system's queue meanwhile.
+  // Errors: throws cancelled after a stop, at the latest with the next try. Lifetime: the listener
+  // must outlive the task.
   task<tcp_stream> accept_when_able(std::stop_token end = {});
 
   endpoint local() const;

@@ -45,8 +45,6 @@ const char* name_of(action what) noexcept {
       return "send_file";
     case action::ended:
       return "ended";
-    case action::room:
-      return "room";
     case action::open:
       return "open";
     case action::read_at:
@@ -127,7 +125,7 @@ bool operation_suspension::suspend(tasks::coroutine& awaiting, descriptor& on) {
     observe::record(observe::event::io_begin, name_of(what), static_cast<std::uint64_t>(on.fd()));
   // A read into an empty buffer completes at once: it must not wait for a byte that may never come.
   const bool is_empty = what == action::read && bytes == 0 && !leased;
-  if (!is_empty && !(what == action::room ? home().start_room(*this) : home().start(*this))) {
+  if (!is_empty && !home().start(*this)) {
     in.at_once = 0;
     // Even if the operation has ended already, this turn ends before the coroutine resumes.
     enlist(awaiting);
@@ -153,12 +151,7 @@ void operation_suspension::end_early(reason why) noexcept {
   reason none = reason::none;
   // order: relaxed  read after the suspension has ended, which orders it
   why_.compare_exchange_strong(none, why, std::memory_order_relaxed);
-  if (at == nullptr) return;
-  if (what == action::room) {
-    home().cancel_room(*this);
-  } else {
-    home().cancel(*this);
-  }
+  if (at != nullptr) home().cancel(*this);
 }
 
 const char* operation_suspension::act_on(sched::message* base, void*, sched::message_act act) {

@@ -66,7 +66,6 @@ void reactor::close(slot& at) noexcept {
   if (at.fd >= 0 && (!at.borrowed || at.duplicated)) self.calls.close(at.fd);
   at.fd = -1;
   lock.unlock();
-  self.count_closed();
   while (operation* one = ended.front()) {
     ended.remove(*one);
     self.complete(*one);
@@ -115,10 +114,9 @@ void operation::completed() noexcept {
 }
 
 void reactor::complete(operation& one) noexcept {
-  const bool counted = !one.weak;
-  if (one.what == action::close) count_closed();
+  const bool weak = one.weak;
   one.completed();
-  leave(!counted);
+  leave(weak);
 }
 
 // Whatever the end of the operation woke is counted by now.
@@ -131,50 +129,6 @@ std::int32_t reactor::write_at_once(slot&, std::string_view, bool) noexcept { re
 void reactor::give_up_rest(slot&) noexcept {}
 bool reactor::carry_out(operation&) noexcept { return true; }
 void reactor::give_up(operation&) noexcept {}
-
-std::int64_t reactor::closed_so_far() const noexcept {
-  std::lock_guard lock(room_mutex_);
-  return closed_;
-}
-
-bool reactor::start_room(operation& one) noexcept {
-  std::lock_guard lock(room_mutex_);
-  one.result = 0;
-  if (closed_ != one.offset) return true;
-  one.pending = true;
-  enter(one);
-  room_.push(one);
-  return false;
-}
-
-void reactor::cancel_room(operation& one) noexcept {
-  {
-    std::lock_guard lock(room_mutex_);
-    if (!one.pending) return;
-    room_.remove(one);
-    one.pending = false;
-    one.result = -ECANCELED;
-  }
-  complete(one);
-}
-
-// All operations that wait try again. The first to try gets the descriptor.
-void reactor::count_closed() noexcept {
-  operation_queue ended;
-  {
-    std::lock_guard lock(room_mutex_);
-    ++closed_;
-    while (operation* one = room_.front()) {
-      room_.remove(*one);
-      one->pending = false;
-      ended.push(*one);
-    }
-  }
-  while (operation* one = ended.front()) {
-    ended.remove(*one);
-    complete(*one);
-  }
-}
 
 void reactor::drive() noexcept {
   if (!door.try_enter()) return;

@@ -63,13 +63,6 @@ class reactor : public sched::poller, public std::enable_shared_from_this<reacto
   // The same for an operation whose turn will not come: it ends with -ECANCELED.
   virtual void give_up(operation& one) noexcept;
 
-  // Waits until a descriptor of this runtime is closed: for a caller that found that the process
-  // may open no more. `offset`: the value of closed_so_far() before that. The operation ends as
-  // others do, but it is cancelled by cancel_room().
-  bool start_room(operation& one) noexcept;
-  void cancel_room(operation& one) noexcept;
-  std::int64_t closed_so_far() const noexcept;
-
   // Makes an open descriptor of the caller's known to the reactor. Throws std::bad_alloc.
   slot& open(int fd, bool borrowed);
   // Operations that are pending there complete with -ECANCELED. The descriptor is closed, unless it
@@ -110,13 +103,9 @@ class reactor : public sched::poller, public std::enable_shared_from_this<reacto
  private:
   class call_aside;
   void grow();
-  void count_closed() noexcept;
   const runtime_services services_;
   std::atomic<std::int64_t> in_flight_{0};
   std::atomic<std::uint64_t> waits_{0};
-  mutable std::mutex room_mutex_;
-  operation_queue room_;  // operations that wait until a descriptor is closed
-  std::int64_t closed_ = 0;
   mutable std::mutex slots_mutex_;
   std::vector<std::unique_ptr<slot[]>> slots_;
   slot* free_ = nullptr;

@@ -5,11 +5,11 @@
 #include <chrono>
 #include <utility>
 
-#include "io/reactor/reactor.hpp"
 #include "troupe/io/error.hpp"
 #include "troupe/io/tcp.hpp"
 #include "troupe/io/unix_socket.hpp"
 #include "troupe/task/current_actor.hpp"
+#include "troupe/task/timer.hpp"
 
 namespace troupe::io {
 
@@ -42,46 +42,22 @@ bool is_exhaustion(const io_error& what) noexcept {
          code == std::errc::not_enough_memory;
 }
 
-// Waits until this runtime closes a descriptor. Descriptors that other code closes are not
-// reported, so the wait is short; a further try costs a few microseconds, far less than a percent
-// of a core.
-class room_job {
- public:
-  using result = void;
-  static constexpr action what = action::room;
-  room_job(descriptor& of, bool weak, std::int64_t closed) noexcept
-      : of_(&of), closed_(closed), weak_(weak) {}
-  descriptor& prepare(operation_suspension& wait) const noexcept {
-    wait.weak = weak_;
-    wait.offset = closed_;
-    return *of_;
-  }
-  void finish(operation_suspension& wait) const { wait.check("accept"); }
-
- private:
-  descriptor* of_;
-  std::int64_t closed_;
-  bool weak_;
-};
-
+// No event reports that a descriptor was closed, so it tries again; a try costs a few microseconds,
+// far less than a percent of a core.
 constexpr std::chrono::nanoseconds pause_min = std::chrono::milliseconds(1),
-                                   pause_max = std::chrono::milliseconds(100);
+                                   pause_max = std::chrono::milliseconds(25);
 
 template <class Stream, class Listener>
-task<Stream> accept_patiently(Listener& from, descriptor& on, bool weak, std::stop_token end) {
-  reactor& here = reactor::of(*tasks::current_io());
+task<Stream> accept_patiently(Listener& from, bool weak, std::stop_token end) {
   for (auto pause = pause_min;; pause = std::min(pause * 2, pause_max)) {
-    const std::int64_t closed = here.closed_so_far();
     try {
       Stream made = co_await from.accept().stop(end);
       co_return made;
     } catch (const io_error& e) {
       if (!is_exhaustion(e)) throw;
     }
-    try {
-      co_await awaitable<room_job>(std::in_place, on, weak, closed).timeout(pause).stop(end);
-    } catch (const timed_out&) {
-    }
+    const tasks::sleep nap = weak ? sleep_for(pause).weak() : sleep_for(pause);
+    co_await nap;
   }
 }
 
@@ -94,10 +70,10 @@ namespace troupe {
 // These are not in the headers: GCC emits coroutines even if no code calls them, and a program
 // without I/O need not link this library.
 task<tcp_stream> tcp_listener::accept_when_able(std::stop_token end) {
-  return io::accept_patiently<tcp_stream>(*this, descriptor_, weak_, std::move(end));
+  return io::accept_patiently<tcp_stream>(*this, weak_, std::move(end));
 }
 task<unix_stream> unix_listener::accept_when_able(std::stop_token end) {
-  return io::accept_patiently<unix_stream>(*this, descriptor_, weak_, std::move(end));
+  return io::accept_patiently<unix_stream>(*this, weak_, std::move(end));
 }
 
 }  // namespace troupe

@@ -26,8 +26,6 @@ enum class action : std::uint8_t {
   // poll(2) that mean this, besides POLLHUP and POLLERR; the result is that of poll. One at a time
   // for each descriptor
   ended,
-  // waits until a descriptor was closed after the first `offset` such ends; does not use `at`
-  room,
   // The rest are for files. `offset` may be own_position; `begun`: a thread that may block executes
   // it.
   // the result is a descriptor; `data` is the path, `extra` the flags, `bytes` the permissions
@@ -58,7 +56,7 @@ struct operation {
   std::size_t bytes = 0, done = 0;  // bytes to transfer, and bytes transferred
   union {
     sockaddr* address = nullptr;  // for sockets
-    std::int64_t offset;          // for files and `room`
+    std::int64_t offset;          // for files
   };
   union {
     socklen_t address_bytes = 0;  // the capacity, then the bytes that were filled
