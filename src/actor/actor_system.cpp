@@ -1,7 +1,7 @@
 #include "actor/actor_system.hpp"
 
 #include "actor/mailbox/activation.hpp"
-#include "actor/spawned/asleep.hpp"
+#include "actor/spawned/spawned.hpp"
 #include "actor/turn/running.hpp"
 #include "actor/turn/turn.hpp"
 #include "base/atomics.hpp"

@@ -122,7 +122,7 @@ class actor_system {
   }
   tasks::call_host host{};            // of the actors' async calls
   tasks::call_host host_reentrant{};  // of reentrant actors' async calls
-  // of `asleep`, the async call of all tasks that sleep without an actor (asleep.hpp)
+  // of `asleep`, the async call of all tasks that sleep without an actor (spawned.hpp)
   tasks::call_host host_asleep{};
   message calls_none{nullptr};
   tasks::async_call asleep{calls_none};

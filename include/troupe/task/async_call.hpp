@@ -58,7 +58,7 @@ struct coroutine {
   // checks
   static constexpr std::uintptr_t nested = 1;
   // tag: of the root of a sleeping task; the word then holds no parent
-  // (src/actor/spawned/asleep.cpp)
+  // (src/actor/spawned/spawned.cpp)
   static constexpr std::uintptr_t result = 2;
   static constexpr std::uintptr_t tags = nested | result;
   static std::uintptr_t as_parent(coroutine& of) noexcept {

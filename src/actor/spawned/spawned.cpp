@@ -1,20 +1,19 @@
-// The life of a spawned task. Until its first turn it is a block in a queue (queued_task). For its
-// first turn it gets an actor. Most tasks wait for nothing: they end in that turn, and the next
-// task takes over the actor's memory at once. A task that waits becomes a suspended actor. Off the
-// fast path (with options, or in a runtime that traces or simulates) a task is an actor from the
-// beginning.
+#include "actor/spawned/spawned.hpp"
+
 #include <cstddef>
+#include <new>
 #include <string>
 
 #include "actor/actor_system.hpp"
 #include "actor/lifetime/extras.hpp"
 #include "actor/spawned/queued_result.hpp"
-#include "actor/spawned/spawned.hpp"
 #include "actor/turn/running.hpp"
 #include "actor/turn/turn.hpp"
 #include "sched/stealing/worker.hpp"
+#include "task/timers.hpp"
 #include "troupe/actor/call.hpp"
 #include "troupe/actor/spawn_task.hpp"
+#include "troupe/observe/trace.hpp"
 
 namespace troupe::actor {
 
@@ -25,15 +24,41 @@ constinit const cell_type spawned_type{
 
 namespace {
 
-// What the first turn needs.
-struct task_start {
+// What a task is in all of its states.
+struct spawned {
   message::handler act;
   tasks::coroutine* root;
   tasks::shared_state* result;  // null: nobody takes the result
   actor_system* system;
+
+  // Of a queued task. Call it once: from then on no taker can give the result up.
+  static spawned take(queued_task& from) noexcept;
+  // Of a sleeping task, by the holder of the clock's lock, or when its timer has been taken.
+  void keep_in(tasks::suspension& sleep) const noexcept;
+  static spawned kept_in(const tasks::suspension& sleep, tasks::coroutine& root,
+                         actor_system& in) noexcept;
+
+  TROUPE_INLINE spawned_task& make_object(cell& made) const noexcept {
+    made.flags |= cell::constructed;
+    return *::new (made.object()) spawned_task(&made, act, *root, result);
+  }
+  // The task's actor, which no other thread knows. Does not count it. Throws std::bad_alloc.
+  TROUPE_INLINE spawned_task& make_actor() const {
+    void* const slot = system->slots.allocate(spawned_type.slot_bytes, own_magazines(*system));
+    const auto offset = static_cast<std::uint8_t>(spawned_type.offset / 8);
+    return make_object(*::new (slot) cell(spawned_type, 0, offset));
+  }
+  // Ends it without an actor: its frames are destroyed unfinished. `refused_by` is null when memory
+  // is out, which then is its result.
+  TROUPE_NOINLINE void discard(actor_system* refused_by) const noexcept {
+    spawned_task not_begun(nullptr, act, *root, result);
+    act(&not_begun, refused_by, message_act::discard);
+  }
 };
 
 }  // namespace
+
+// Queued.
 
 // A task in the queue, in the block of memory that becomes its actor's activation. `result` lies
 // where the activation has the head of its mail list: a taker that leaves may look at this word
@@ -59,36 +84,28 @@ static_assert(offsetof(queued_task, result) == offsetof(activation, oldest));
 
 extern const sched::runnable_vtable queued_type, queued_from_outside_type;
 
-// Call it once: from then on no taker can give the result up.
-TROUPE_INLINE task_start take_start(queued_task& from) noexcept {
+TROUPE_INLINE spawned spawned::take(queued_task& from) noexcept {
   queued_task::result_word result(from.result);
   return {from.act, from.root,
           from.type == &queued_from_outside_type ? result.take() : result.look(), from.system};
 }
 
-// Does not count the actor: spawn has. Throws std::bad_alloc.
-TROUPE_INLINE spawned_task& make_actor(const task_start& what) {
-  return make_spawned(*what.system, what.act, *what.root, what.result);
-}
-
 // There is no memory for the task's actor: std::bad_alloc becomes the task's result, or a failure
 // when no taker is left.
-TROUPE_NOINLINE void end_not_begun(const task_start& what) noexcept {
+TROUPE_NOINLINE void end_not_begun(const spawned& what) noexcept {
   actor_system& system = *what.system;
   count(system, counted::ended);
   if (what.result == nullptr || what.result->left())
     system.report(nullptr, what.act, std::make_exception_ptr(std::bad_alloc()));
-  spawned_task not_begun(nullptr, what.act, *what.root, what.result);
-  what.act(&not_begun, nullptr, message_act::discard);
+  what.discard(nullptr);
 }
 
 // While a stop discards, a new task becomes a dead letter without an actor. If it went to the pool,
 // the stop could not finish for as long as other threads spawn.
-TROUPE_NOINLINE void turn_away(actor_system& system, const task_start& what) noexcept {
+TROUPE_NOINLINE void turn_away(actor_system& system, const spawned& what) noexcept {
   const bool open = system.enter_gate();
   system.count_dead_letter();
-  spawned_task not_begun(nullptr, what.act, *what.root, what.result);
-  what.act(&not_begun, &system, message_act::discard);
+  what.discard(&system);
   system.observe_dead_letter(
       {spawned_type.name, what.act(nullptr, nullptr, message_act::describe), 0, {}}, open);
   system.leave();
@@ -108,8 +125,8 @@ TROUPE_INLINE activation& become_activation(sched::runnable& item, cell* made) n
 
 // Makes the task an actor with its start as the first message. Null when memory was out: then the
 // task has ended.
-activation* become_actor(sched::runnable& item, const task_start& what) noexcept try {
-  spawned_task& object = make_actor(what);
+activation* become_actor(sched::runnable& item, const spawned& what) noexcept try {
+  spawned_task& object = what.make_actor();
   activation& active = become_activation(item, static_cast<cell*>(object.own_call.actor));
   active.type = &turn_type;
   active.append(object);
@@ -120,7 +137,7 @@ activation* become_actor(sched::runnable& item, const task_start& what) noexcept
   return nullptr;
 }
 
-sched::after_turn run_slow_path(sched::runnable& item, const task_start& what) {
+sched::after_turn run_slow_path(sched::runnable& item, const spawned& what) {
   activation* const active = become_actor(item, what);
   return active == nullptr ? sched::after_turn::gone : turn_type.run(*active);
 }
@@ -150,7 +167,7 @@ TROUPE_NOINLINE sched::after_turn go_on_as_actor(thread_turn_state& state, activ
 }
 
 sched::after_turn run(sched::runnable& item) {
-  const task_start what = take_start(static_cast<queued_task&>(item));
+  const spawned what = spawned::take(static_cast<queued_task&>(item));
   actor_system& system = *what.system;
   thread_turn_state& state = current_turn();
   // order: relaxed (both)  as in takes_fast_path (turn.cpp)
@@ -160,7 +177,7 @@ sched::after_turn run(sched::runnable& item) {
   }
   spawned_task* made = nullptr;
   try {
-    made = &make_actor(what);
+    made = &what.make_actor();
   } catch (const std::bad_alloc&) {
     return run_slow_path(item, what);
   }
@@ -200,7 +217,7 @@ void dispose(sched::runnable& item) noexcept {
 
 // As for an actor that has not handled its first message.
 void discard(sched::runnable& item) noexcept {
-  activation* const active = become_actor(item, take_start(static_cast<queued_task&>(item)));
+  activation* const active = become_actor(item, spawned::take(static_cast<queued_task&>(item)));
   active == nullptr ? dispose(item) : turn_type.discard(*active);
 }
 
@@ -215,9 +232,9 @@ bool is_queued(const sched::runnable& item) noexcept {
 
 // The end has begun, and what observes dead letters may be gone: so this one is not observed.
 void refuse(sched::runnable& item) noexcept {
-  activation* const active = is_queued(item)
-                                 ? become_actor(item, take_start(static_cast<queued_task&>(item)))
-                                 : &static_cast<activation&>(item);
+  activation* const active =
+      is_queued(item) ? become_actor(item, spawned::take(static_cast<queued_task&>(item)))
+                      : &static_cast<activation&>(item);
   if (active == nullptr) return dispose(item);
   cell& actor = *active->actor;
   message& mail = *activation::as_message(active->take_all().oldest);
@@ -244,7 +261,7 @@ TROUPE_INLINE void submit(actor_system& system, sched::runnable& item) noexcept 
 }
 
 // Makes the task an actor from the beginning.
-TROUPE_NOINLINE void start_slow(const placement& where, const task_start& what) {
+TROUPE_NOINLINE void start_slow(const placement& where, const spawned& what) {
   cell& made = make_cell(where, spawned_type);
   activation* active = nullptr;
   try {
@@ -254,15 +271,11 @@ TROUPE_NOINLINE void start_slow(const placement& where, const task_start& what) 
     free_cell(made);
     throw;
   }
-  active->append(make_object(made, what.act, *what.root, what.result));
+  active->append(what.make_object(made));
   // order: relaxed  no other thread knows it yet; how a ref travels publishes it
   made.word.store(mailbox::tagged(*active), std::memory_order_relaxed);
   submit(where.system, *active);
 }
-
-}  // namespace
-
-namespace {
 
 // Such a task would run beside the actor's turns, and the actor may be gone before the task ends.
 TROUPE_NOINLINE void refuse_part_of(cell& running, const void* object) {
@@ -289,7 +302,7 @@ queued_task* start_spawned(const placement& where, message::handler act, tasks::
   // that may see it late
   if (where.has_options || system.slow_path_flags.load(std::memory_order_relaxed) != 0 ||
       system.closing.load(std::memory_order_relaxed)) [[unlikely]] {
-    const task_start what{act, &root, &result, &system};
+    const spawned what{act, &root, &result, &system};
     system.discarding() ? turn_away(system, what) : start_slow(where, what);
     return nullptr;
   }
@@ -302,6 +315,173 @@ queued_task* start_spawned(const placement& where, message::handler act, tasks::
   count(system, counted::spawned);
   submit(system, item);
   return outside ? &item : nullptr;
+}
+
+// Asleep.
+
+namespace {
+
+using tasks::coroutine;
+using tasks::sleep_suspension;
+
+// The last of the coroutines from the sleeping one upwards, each of which awaits the one before:
+// the root. Null when the chain is longer than `deepest`, or when it is not made of plain awaits:
+// such a task keeps its actor.
+coroutine* root_above(tasks::suspension& sleep) noexcept {
+  constexpr int deepest = 16;
+  coroutine* at = sleep.who;
+  for (int depth = 0; coroutine* const above = at->waiting_parent(); ++depth) {
+    if (depth == deepest) return nullptr;
+    at = above;
+  }
+  return at;
+}
+
+void move_to(tasks::async_call& call, tasks::suspension& sleep, coroutine& root) noexcept {
+  for (coroutine* at = sleep.who; at != &root; at = at->waiting_parent()) at->in = &call;
+  root.in = &call;
+}
+
+// The wait's link keeps `act`, since the wait is no mail yet, and `parent` of the root keeps the
+// result, since the root has no parent.
+void spawned::keep_in(tasks::suspension& sleep) const noexcept {
+  // order: relaxed  the clock's lock publishes it
+  sleep.next.store(reinterpret_cast<std::uintptr_t>(act), std::memory_order_relaxed);
+  root->parent = reinterpret_cast<std::uintptr_t>(result) | coroutine::result;
+}
+spawned spawned::kept_in(const tasks::suspension& sleep, coroutine& root,
+                         actor_system& in) noexcept {
+  // order: relaxed  as above
+  return {reinterpret_cast<message::handler>(sleep.next.load(std::memory_order_relaxed)), &root,
+          reinterpret_cast<tasks::shared_state*>(root.parent & ~coroutine::result), &in};
+}
+
+// Whether only the actor itself and its suspended call refer to it, and it has nothing to do.
+bool is_unknown(activation& active) noexcept {
+  cell& actor = *active.actor;
+  constexpr unsigned usual = cell::quick | cell::slow;
+  return (actor.flags & ~usual) == cell::constructed && actor.executor == 0 &&
+         actor.refs.is_only_own_and_call() && active.marks == activation::waits && active.empty() &&
+         !mailbox(actor.word).has_mail(active);
+}
+
+// Makes the sleeping task an actor again, suspended, to which nobody else refers. Throws
+// std::bad_alloc; then nothing was done.
+activation& leave_sleep(actor_system& system, tasks::suspension& sleep) {
+  coroutine& root = *root_above(sleep);
+  spawned_task& object = spawned::kept_in(sleep, root, system).make_actor();
+  cell& made = *static_cast<cell*>(object.own_call.actor);
+  activation* active = nullptr;
+  try {
+    active = &make_activation(made);
+  } catch (...) {
+    system.slots.free(&made, own_magazines(system));
+    throw;
+  }
+  // order: relaxed  a statistic
+  system.sleepers.fetch_sub(1, std::memory_order_relaxed);
+  root.parent = 0;
+  object.own_call.at = &system.host;
+  move_to(object.own_call, sleep, root);
+  sleep.enlist(*sleep.who);
+  add_ref(made);  // for the async call
+  active->suspend(object.own_call);
+  return *active;
+}
+
+sleep_suspension& as_sleep(tasks::suspension& of) noexcept {
+  return static_cast<sleep_suspension&>(of);
+}
+
+// The timer has expired. When memory is out the task sleeps 1 ms longer; at the runtime's end it
+// sleeps until end_asleep takes it.
+void wake(void* of, tasks::suspension& over) noexcept {
+  constexpr std::int64_t while_memory_is_out_ns = 1'000'000;
+  auto& system = *static_cast<actor_system*>(of);
+  tasks::timers& clock = *system.host.clock;
+  const actor_system::gate_guard here(system);
+  if (!here.let_in()) return clock.arm(as_sleep(over), tasks::timers::last_ns);
+  try {
+    activation& active = leave_sleep(system, over);
+    active.append_urgent(over);
+    // order: relaxed  no other thread knows it yet; the queue publishes it
+    active.actor->word.store(mailbox::tagged(active), std::memory_order_relaxed);
+    system.executor_of(*active.actor).submit(active);
+  } catch (const std::bad_alloc&) {
+    clock.arm(as_sleep(over), clock.now_ns() + while_memory_is_out_ns);
+  }
+}
+
+void end(actor_system& system, tasks::suspension& sleep) noexcept try {
+  activation& active = leave_sleep(system, sleep);
+  cell& actor = *active.actor;
+  // order: relaxed  no thread sends any longer
+  actor.word.store(mailbox::tagged(active) | mailbox::parked_tag, std::memory_order_relaxed);
+  sleep.ended = tasks::outcome::cancelled;
+  sleep.end();
+  system.destroy_actor(actor);
+  // Otherwise the slot is freed with the system.
+  if (!actor.refs.revive()) system.slots.free(&actor, own_magazines(system));
+} catch (const std::bad_alloc&) {
+  // Memory is out: its frames are destroyed unfinished.
+  spawned::kept_in(sleep, *root_above(sleep), system).discard(&system);
+}
+
+}  // namespace
+
+void make_host_asleep(actor_system& of) noexcept {
+  of.host_asleep.go_on = &wake;
+  of.asleep.at = &of.host_asleep;
+  of.asleep.actor = &of;
+}
+
+bool fall_asleep(activation& active) noexcept {
+  cell& actor = *active.actor;
+  tasks::async_call& call = *active.suspended;
+  sleep_suspension* const sleep =
+      call.awaited == nullptr ? nullptr : sleep_suspension::of(*call.awaited);
+  if (sleep == nullptr || call.cancelled || !is_unknown(active) || observe::tracing()) return false;
+  actor_system& system = actor_system::of(actor);
+  auto& object = *static_cast<spawned_task*>(actor.object());
+  coroutine& root = object.root;
+  if (root_above(*sleep) != &root) return false;
+  const bool sleeps = system.host.clock->while_armed(*sleep, [&] {
+    spawned{object.act, &root, object.result, &system}.keep_in(*sleep);
+    move_to(system.asleep, *sleep, root);
+    // order: relaxed  a statistic
+    system.sleepers.fetch_add(1, std::memory_order_relaxed);
+  });
+  if (!sleeps) return false;
+  free_activation(active);
+  actor.type->destroy(&object);
+  system.slots.free(&actor, own_magazines(system));
+  return true;
+}
+
+std::size_t look_at_asleep(
+    actor_system& of,
+    const std::function<bool(tasks::suspension& sleep, message::handler act)>& look) {
+  // order: relaxed  a snapshot
+  const std::size_t count = of.sleepers.load(std::memory_order_relaxed);
+  if (count == 0) return 0;
+  of.host.clock->for_each([&](tasks::timer& one) {
+    sleep_suspension* const sleep = sleep_suspension::of(one);
+    return sleep == nullptr || sleep->who->in != &of.asleep ||
+           look(*sleep, spawned::kept_in(*sleep, *root_above(*sleep), of).act);
+  });
+  return count;
+}
+
+void end_asleep(actor_system& of) noexcept {
+  tasks::timer* next = of.host.clock->take_back_all([&](tasks::timer& one) {
+    const sleep_suspension* const sleep = sleep_suspension::of(one);
+    return sleep != nullptr && sleep->who->in == &of.asleep;
+  });
+  while (next != nullptr) {
+    sleep_suspension& sleep = *sleep_suspension::of(*next);
+    next = next->next;
+    end(of, sleep);
+  }
 }
 
 }  // namespace troupe::actor

@@ -1,28 +1,51 @@
-// spawned: spawned tasks as actors of one common type.
+// spawned: a spawned task, in each state of its life.
+//
+//   state  | where its values lie                                  | who may touch them
+//   queued | in a block of a queue, which becomes its activation   | the worker that begins it
+//   actor  | in the object of an actor (spawned_task)              | the turns of that actor
+//   asleep | in words of its frames that have no use meanwhile     | the holder of the clock's lock
+//
+//   queued -> actor   begin: its first turn. Most tasks wait for nothing and end in that turn; the
+//                     next task takes over the actor's memory at once.
+//   actor -> asleep   fall_asleep: it is deactivated, waits for a sleep_for alone, and nobody else
+//                     refers to its actor. Then it costs only its frames: the actor and the
+//                     activation are freed, and its coroutines belong to the async call
+//                     `actor_system::asleep` (docs/protocols/suspended_turns.md).
+//   asleep -> actor   wake: its timer has expired; end_asleep: the runtime ends.
+//
+// Off the fast path (with options, or in a runtime that traces or simulates) a task is an actor
+// from the beginning.
 #pragma once
 
-#include <cstdint>
-#include <new>
+#include <cstddef>
+#include <functional>
 
 #include "actor/actor_system.hpp"
+#include "actor/mailbox/activation.hpp"
+#include "troupe/actor/cell.hpp"
+#include "troupe/actor/message.hpp"
 #include "troupe/actor/spawn_task.hpp"
+#include "troupe/task/async_call.hpp"
 
 namespace troupe::actor {
 
 extern const cell_type spawned_type;
 
-inline spawned_task& make_object(cell& made, message::handler act, tasks::coroutine& root,
-                                 tasks::shared_state* result) noexcept {
-  made.flags |= cell::constructed;
-  return *::new (made.object()) spawned_task(&made, act, root, result);
-}
-// Makes the task's actor, which no other thread knows. Does not count it. Throws std::bad_alloc.
-TROUPE_INLINE spawned_task& make_spawned(actor_system& system, message::handler act,
-                                         tasks::coroutine& root, tasks::shared_state* result) {
-  void* const slot = system.slots.allocate(spawned_type.slot_bytes, own_magazines(system));
-  return make_object(
-      *::new (slot) cell(spawned_type, 0, static_cast<std::uint8_t>(spawned_type.offset / 8)), act,
-      root, result);
-}
+// Sets the system's host for sleeping tasks, and the async call `asleep`.
+void make_host_asleep(actor_system& of) noexcept;
+
+// By the actor's owner, which does not need the actor before the wait is over. True when the task
+// sleeps now: then the actor and the activation have been freed.
+bool fall_asleep(activation& active) noexcept;
+
+// Returns how many tasks sleep now. Shows some of them to `look`, until that returns false;
+// meanwhile no timer expires and none is armed.
+std::size_t look_at_asleep(
+    actor_system& of,
+    const std::function<bool(tasks::suspension& sleep, message::handler act)>& look);
+
+// At the runtime's end, when no timer expires any longer: cancels each sleeping task and runs it to
+// its end.
+void end_asleep(actor_system& of) noexcept;
 
 }  // namespace troupe::actor

@@ -8,8 +8,8 @@
 #include <span>
 
 #include "actor/actor_system.hpp"
-#include "actor/spawned/asleep.hpp"
 #include "actor/spawned/keeping.hpp"
+#include "actor/spawned/spawned.hpp"
 #include "actor/turn/running.hpp"
 #include "actor/turn/turn.hpp"
 #include "actor/waits/deadlocks.hpp"

@@ -13,7 +13,7 @@
 
 #include "actor/actor_system.hpp"
 #include "actor/mailbox/out_of_mail.hpp"
-#include "actor/spawned/asleep.hpp"
+#include "actor/spawned/spawned.hpp"
 #include "actor/turn/running.hpp"
 #include "actor/turn/traced.hpp"
 #include "actor/turn/turn_limit.hpp"

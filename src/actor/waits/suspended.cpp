@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "actor/mailbox/activation.hpp"
-#include "actor/spawned/asleep.hpp"
+#include "actor/spawned/spawned.hpp"
 #include "actor/waits/holding.hpp"
 #include "troupe/task/when.hpp"
 
