@@ -14,8 +14,8 @@
 
 #include "actor/lifetime/consumers.hpp"
 #include "actor/lifetime/extras.hpp"
+#include "actor/lifetime/kept_failure.hpp"
 #include "actor/mailbox/guards.hpp"
-#include "actor/spawned/keeping.hpp"
 #include "actor/turn/counts.hpp"
 #include "actor/waits/deadlocks.hpp"
 #include "actor/waits/waiting.hpp"

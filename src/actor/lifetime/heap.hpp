@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "actor/spawned/keeping.hpp"
+#include "actor/lifetime/kept_failure.hpp"
 #include "context/running.hpp"
 #include "troupe/actor/cell.hpp"
 #include "troupe/context/context.hpp"

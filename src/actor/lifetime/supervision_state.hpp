@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "actor/spawned/keeping.hpp"
+#include "actor/lifetime/kept_failure.hpp"
 #include "troupe/actor/supervision.hpp"
 #include "troupe/task/future.hpp"
 

@@ -8,7 +8,7 @@
 #include <span>
 
 #include "actor/actor_system.hpp"
-#include "actor/spawned/keeping.hpp"
+#include "actor/lifetime/kept_failure.hpp"
 #include "actor/spawned/spawned.hpp"
 #include "actor/turn/running.hpp"
 #include "actor/turn/turn.hpp"

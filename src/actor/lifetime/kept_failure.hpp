@@ -1,5 +1,5 @@
-// keeping: failures whose exceptions refer to memory, and that memory, which must live until the
-// failure is delivered. The library's own.
+// kept_failure: failures whose exceptions refer to memory, and that memory, which must live until
+// the failure is delivered. The library's own.
 #pragma once
 
 #include <cstddef>
