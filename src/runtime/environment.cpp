@@ -63,7 +63,6 @@ void resolve_failures(runtime_options& options) {
   }
   std::uint64_t number = 0;
   if (read_number("TROUPE_FAILURES_KEPT", 1, SIZE_MAX, number)) options.failures_kept = number;
-  if (read_number("TROUPE_FAILURE_BYTES", 0, SIZE_MAX, number)) options.failure_bytes = number;
   if (read_number("TROUPE_FAILURE_LINES", 0, UINT_MAX, number))
     options.failure_lines = static_cast<unsigned>(number);
   if (read_number("TROUPE_STOP_ON_FAILURE", 0, 1, number)) options.stop_on_failure = number != 0;

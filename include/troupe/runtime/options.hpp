@@ -138,7 +138,7 @@ struct runtime_options {
   // else an option_error. The environment variable TROUPE_FAILURES_KEPT overrides it.
   std::size_t failures_kept = 1'000;
   // Maximum bytes of the kept failures, with the contexts to which their exceptions refer. The very
-  // first failure is kept whatever its size. Default 4 MiB. TROUPE_FAILURE_BYTES overrides it.
+  // first failure is kept whatever its size. Default 4 MiB.
   std::size_t failure_bytes = std::size_t{4} << 20;
   // Maximum number of lines in one second that failures write to standard error if there is no
   // on_error. One more line says how many were left out. A failure does not wait while a pipe at

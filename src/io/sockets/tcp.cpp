@@ -54,7 +54,7 @@ tcp_listener tcp_listener::listen(const endpoint& at, const listen_options& opti
   const auto set = [&](int level, int option) {
     io::checked(calls.set_option(fd, level, option, 1), "setsockopt", name);
   };
-  if (options.reuse_address) set(SOL_SOCKET, SO_REUSEADDR);
+  set(SOL_SOCKET, SO_REUSEADDR);  // the port may have been in use until a moment ago
   if (options.reuse_port) set(SOL_SOCKET, SO_REUSEPORT);
   set(IPPROTO_TCP, TCP_NODELAY);  // accepted connections inherit it
   io::checked(calls.bind(fd, at.data(), at.size()), "bind", name);

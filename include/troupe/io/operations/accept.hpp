@@ -19,8 +19,6 @@ struct listen_options {
   // Connections that may wait to be accepted. Default 4096; the system has a limit of its own
   // (net.core.somaxconn).
   int backlog = 4096;
-  // Allows a port that was in use until a moment ago. Default true.
-  bool reuse_address = true;
   // Several listeners share the port, and the system distributes connections among them. Default
   // false.
   bool reuse_port = false;
