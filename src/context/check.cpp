@@ -42,8 +42,4 @@ void check_references(const void* object, std::size_t bytes, const char* what) {
   }
 }
 
-bool access::has_keeps(const context& of) noexcept {
-  return !share_count(const_cast<context&>(of).shares_).alone();
-}
-
 }  // namespace troupe::contexts

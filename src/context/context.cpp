@@ -1,7 +1,9 @@
 #include "troupe/context/context.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <string>
+#include <utility>
 
 #include "base/invariant.hpp"
 #include "context/blocks/block.hpp"
@@ -11,6 +13,7 @@
 #include "context/running.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/context/snapshot.hpp"
+#include "troupe/memory/block_pool.hpp"
 #include "troupe/observe/trace.hpp"
 
 namespace troupe {
@@ -225,6 +228,143 @@ void access::end(context& of) noexcept {
   count(&tally::persisted, 1);
   drop(of);
 }
+
+namespace {
+
+keep& ensure(context& of, keep*& list, std::atomic<std::uint32_t>& shares) {
+  if (list == nullptr) {
+    list = ::new (memory::allocate(sizeof(keep))) keep(of);
+    share_count(shares).add();
+  }
+  return *list;
+}
+
+}  // namespace
+
+void access::chain(keep& newest_of_level, keep* below) noexcept {
+  keep* last = &newest_of_level;
+  while (last->older != nullptr) last = last->older;
+  if (last->base != nullptr || below == nullptr) return;
+  below->add();
+  last->base = below;
+}
+
+keep& access::keep_now(context& of, bool since_snapshot) {
+  if (of.discarding_) {
+    throw usage_error(
+        "troupe: persist: in a destructor that a rollback or a context's end calls; what is "
+        "discarded cannot be kept");
+  }
+  keep& top = ensure(of, of.keeps_, of.shares_);
+  if (since_snapshot) return top;
+  keep* upper = &top;
+  for (snapshot* below = of.newest_; below != nullptr; below = below->older_) {
+    keep& lower = ensure(of, below->keeps_, of.shares_);
+    chain(*upper, &lower);
+    upper = &lower;
+  }
+  return top;
+}
+
+bool access::leave_to_keeps(context& of, const mark& since) noexcept {
+  keep* all = std::exchange(of.keeps_, nullptr);
+  keep* held = nullptr;  // keeps that others hold, oldest first
+  while (all != nullptr) {
+    keep& one = *all;
+    all = one.older;
+    // The newest keep goes first: its share of an older one goes with it.
+    if (share_count(one.count).alone()) {
+      keep::free(one);
+    } else {
+      one.older = held;
+      held = &one;
+    }
+  }
+  if (held == nullptr) return false;
+
+  // The oldest keep gets all the memory: the newer ones have it as their base, directly or
+  // indirectly.
+  of.trim();
+  held->blocks = since.in->newer;
+  for (block* one = held->blocks; one != nullptr; one = one->newer) one->older = nullptr;
+  held->part = since.in;
+  share_count(since.in->shares).add();
+  held->finalizers = of.finalizers_;
+  held->finalizers_end = since.finalizers;
+
+  // The context may no longer use the rest of this block, until the block goes back to the pool.
+  since.in->newer = nullptr;
+  since.in->end = since.at;
+  of.block_ = of.last_ = since.in;
+  of.at_ = of.end_ = since.at;
+  of.finalizers_ = since.finalizers;
+  count(&tally::rollbacks_kept, 1);
+  while (held != nullptr) {
+    keep& one = *held;
+    held = one.older;
+    one.drop();
+  }
+  return true;
+}
+
+void access::drop(context& of) noexcept {
+  if (!share_count(of.shares_).drop()) return;
+  if (!of.open_) count(&tally::persisted, -1);
+  block& first = *(reinterpret_cast<block*>(&of) - 1);
+  of.~context();
+  drop_block(first);
+}
+
+// Positions of objects in a context, in the order in which the context was filled. A search walks
+// through the blocks, so it is for checks and rare calls.
+
+namespace {
+
+// Bytes up to the end of the object's block, and the object's address.
+using position = std::pair<std::size_t, const std::byte*>;
+
+bool is_before(const position& one, const position& other) noexcept {
+  return one.first != other.first ? one.first < other.first
+                                  : std::less<>()(one.second, other.second);
+}
+
+bool is_in(const block& one, const std::byte* address) noexcept {
+  const auto* begin = reinterpret_cast<const std::byte*>(&one);
+  return !std::less<>()(address, begin) && std::less<>()(address, begin + one.bytes);
+}
+
+// An object in none of the context's blocks counts as older than all others: its memory was left to
+// a keep.
+position find(const block* newest, const void* object) noexcept {
+  const auto* address = static_cast<const std::byte*>(object);
+  for (const block* one = newest; one != nullptr; one = one->older) {
+    if (is_in(*one, address)) return {one->total, address};
+  }
+  return {0, address};
+}
+
+}  // namespace
+
+bool access::is_since(const context& of, const void* object) noexcept {
+  const snapshot* newest = of.newest_;
+  return newest == nullptr ||
+         !is_before(find(of.block_, object), {newest->block_->total, newest->at_});
+}
+
+const snapshot* access::between(const context& of, const void* older, const void* newer) noexcept {
+  const position first = find(of.block_, older), last = find(of.block_, newer);
+  for (const snapshot* one = of.newest_; one != nullptr; one = one->older_) {
+    const position at{one->block_->total, one->at_};
+    if (is_before(first, at) && !is_before(last, at)) return one;
+  }
+  return nullptr;
+}
+
+bool access::has_keeps(const context& of) noexcept {
+  return !share_count(const_cast<context&>(of).shares_).alone();
+}
+
+std::atomic<const void*>& access::runs_on(context& of) noexcept { return of.runs_on_; }
 
 bool is_since_snapshot(const context& of, const void* object) noexcept {
   return access::is_since(of, object);

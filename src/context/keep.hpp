@@ -46,6 +46,7 @@ struct mark {
   finalizer* finalizers;
 };
 
+// What the parts of this layer do with a context's private members (context.cpp).
 struct access {
   // Returns the keep for everything that the context has now. since_snapshot: only for what is
   // newer than the newest snapshot; otherwise the keep also holds everything older.

@@ -13,8 +13,6 @@ std::string describe(const context& of) {
   return text;
 }
 
-std::atomic<const void*>& access::runs_on(context& of) noexcept { return of.runs_on_; }
-
 }  // namespace contexts
 
 TROUPE_NOINLINE context* current_context() noexcept { return contexts::current; }
