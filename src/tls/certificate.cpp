@@ -1,14 +1,14 @@
-// What is known about a connection and about its peer.
+#include "tls/certificate.hpp"
+
 #include <arpa/inet.h>
 #include <openssl/x509v3.h>
 
 #include <array>
 #include <ctime>
 
-#include "tls/connection.hpp"
-#include "troupe/tls/stream.hpp"
+#include "tls/library.hpp"
 
-namespace troupe {
+namespace troupe::tls {
 namespace {
 
 std::string hexadecimal(const unsigned char* bytes, std::size_t count) {
@@ -22,7 +22,7 @@ std::string hexadecimal(const unsigned char* bytes, std::size_t count) {
 }
 
 std::string name_of(const X509_NAME* name) {
-  const tls::bio_ptr to(BIO_new(BIO_s_mem()));
+  const bio_ptr to(BIO_new(BIO_s_mem()));
   if (!to) throw std::bad_alloc();
   X509_NAME_print_ex(to.get(), name, 0,
                      XN_FLAG_RFC2253 & ~static_cast<unsigned long>(ASN1_STRFLGS_ESC_MSB));
@@ -44,7 +44,7 @@ std::string text_of(const ASN1_STRING* of) {
 
 std::vector<std::string> names_of(const X509& one) {
   std::vector<std::string> names;
-  const std::unique_ptr<GENERAL_NAMES, tls::freed_by<&GENERAL_NAMES_free>> all(
+  const std::unique_ptr<GENERAL_NAMES, freed_by<&GENERAL_NAMES_free>> all(
       static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(&one, NID_subject_alt_name, nullptr, nullptr)));
   for (int i = 0; all && i < sk_GENERAL_NAME_num(all.get()); ++i) {
     const GENERAL_NAME* name = sk_GENERAL_NAME_value(all.get(), i);
@@ -59,6 +59,8 @@ std::vector<std::string> names_of(const X509& one) {
   }
   return names;
 }
+
+}  // namespace
 
 tls_certificate describe(const X509& one) {
   tls_certificate made;
@@ -77,49 +79,4 @@ tls_certificate describe(const X509& one) {
   return made;
 }
 
-}  // namespace
-
-std::string tls_stream::alpn() const {
-  if (connection_.is == nullptr) return {};
-  return connection_.is->look([](SSL& ssl) {
-    const unsigned char* chosen = nullptr;
-    unsigned int bytes = 0;
-    SSL_get0_alpn_selected(&ssl, &chosen, &bytes);
-    return chosen == nullptr ? std::string()
-                             : std::string(reinterpret_cast<const char*>(chosen), bytes);
-  });
-}
-
-std::string tls_stream::version() const {
-  if (connection_.is == nullptr) return {};
-  return connection_.is->look([](SSL& ssl) {
-    return std::string(SSL_is_init_finished(&ssl) != 0 ? SSL_get_version(&ssl) : "");
-  });
-}
-
-std::string tls_stream::cipher() const {
-  if (connection_.is == nullptr) return {};
-  return connection_.is->look([](SSL& ssl) {
-    const char* name = SSL_get_cipher_name(&ssl);
-    return std::string(SSL_get_current_cipher(&ssl) == nullptr ? "" : name);
-  });
-}
-
-bool tls_stream::resumed() const {
-  return connection_.is != nullptr &&
-         connection_.is->look([](SSL& ssl) { return SSL_session_reused(&ssl) != 0; });
-}
-
-std::optional<tls_certificate> tls_stream::peer_certificate() const {
-  if (connection_.is == nullptr) return std::nullopt;
-  return connection_.is->look([](SSL& ssl) -> std::optional<tls_certificate> {
-    const X509* one = SSL_get0_peer_certificate(&ssl);
-    if (one == nullptr) return std::nullopt;
-    ERR_clear_error();
-    tls_certificate made = describe(*one);
-    ERR_clear_error();
-    return made;
-  });
-}
-
-}  // namespace troupe
+}  // namespace troupe::tls

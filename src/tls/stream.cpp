@@ -1,6 +1,7 @@
 #include "troupe/tls/stream.hpp"
 
 #include "io/operations/at_once.hpp"
+#include "tls/certificate.hpp"
 #include "tls/connection.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/io/error.hpp"
@@ -244,6 +245,49 @@ bool tls_stream::has_input() const noexcept {
 }
 void tls_stream::close() noexcept {
   if (connection_.is != nullptr) connection_.is->close();
+}
+
+std::string tls_stream::alpn() const {
+  if (connection_.is == nullptr) return {};
+  return connection_.is->look([](SSL& ssl) {
+    const unsigned char* chosen = nullptr;
+    unsigned int bytes = 0;
+    SSL_get0_alpn_selected(&ssl, &chosen, &bytes);
+    return chosen == nullptr ? std::string()
+                             : std::string(reinterpret_cast<const char*>(chosen), bytes);
+  });
+}
+
+std::string tls_stream::version() const {
+  if (connection_.is == nullptr) return {};
+  return connection_.is->look([](SSL& ssl) {
+    return std::string(SSL_is_init_finished(&ssl) != 0 ? SSL_get_version(&ssl) : "");
+  });
+}
+
+std::string tls_stream::cipher() const {
+  if (connection_.is == nullptr) return {};
+  return connection_.is->look([](SSL& ssl) {
+    const char* name = SSL_get_cipher_name(&ssl);
+    return std::string(SSL_get_current_cipher(&ssl) == nullptr ? "" : name);
+  });
+}
+
+bool tls_stream::resumed() const {
+  return connection_.is != nullptr &&
+         connection_.is->look([](SSL& ssl) { return SSL_session_reused(&ssl) != 0; });
+}
+
+std::optional<tls_certificate> tls_stream::peer_certificate() const {
+  if (connection_.is == nullptr) return std::nullopt;
+  return connection_.is->look([](SSL& ssl) -> std::optional<tls_certificate> {
+    const X509* one = SSL_get0_peer_certificate(&ssl);
+    if (one == nullptr) return std::nullopt;
+    ERR_clear_error();
+    tls_certificate made = tls::describe(*one);
+    ERR_clear_error();
+    return made;
+  });
 }
 
 tls_stream::owned& tls_stream::owned::operator=(owned&& other) noexcept {
