@@ -17,9 +17,8 @@
 #include <utility>
 
 #include "http/h1/date.hpp"
+#include "http/routing/folder.hpp"
 #include "http/routing/response_parts.hpp"
-#include "troupe/base/error.hpp"
-#include "troupe/http/router.hpp"
 #include "troupe/io/error.hpp"
 
 namespace troupe::http {
@@ -68,14 +67,6 @@ std::string_view type_of(std::string_view path) noexcept {
   }
   return "application/octet-stream";
 }
-
-struct folder {
-  folder(int open, const file_options& chosen) : fd(open), options(chosen) {}
-  folder(const folder&) = delete;
-  ~folder() { ::close(fd); }
-  const int fd;
-  const file_options options;
-};
 
 // opening a pipe does not block
 constexpr int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
@@ -303,6 +294,8 @@ response give(const request& asked, const troupe::file& from, const struct stat&
   return dress(what_is_asked_of(asked, from, 0, bytes, type_of(name)));
 }
 
+}  // namespace
+
 response find_file(const folder& root, const request& asked, std::string_view rest) {
   const bool is_folder = rest.empty() || rest.ends_with('/');
   std::pmr::string path(is_folder && !rest.empty() ? rest.substr(0, rest.size() - 1) : rest,
@@ -329,7 +322,11 @@ response find_file(const folder& root, const request& asked, std::string_view re
   return give(asked, from, file, path, root.options);
 }
 
-}  // namespace
+std::shared_ptr<const folder> open_folder(const std::string& path, const file_options& options) {
+  const int fd = ::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) throw io_error("open", path, errno);
+  return std::make_shared<const folder>(fd, options);
+}
 
 // An If-Range cannot be compared with anything here, so all of the part is sent.
 response file_response(const request& asked, const file& from, std::uint64_t offset,
@@ -348,23 +345,6 @@ std::size_t read_file(const file_part& part, std::uint64_t offset, std::span<cha
     done += static_cast<std::size_t>(got);
   }
   return done;
-}
-
-router& router::files(std::string_view prefix, const std::string& path) {
-  return files(prefix, path, file_options());
-}
-
-router& router::files(std::string_view prefix, const std::string& path,
-                      const file_options& options) {
-  if (!prefix.ends_with('/'))
-    throw usage_error("troupe: http::router: '" + std::string(prefix) + "' does not end with '/'");
-  const int fd = ::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) throw io_error("open", path, errno);
-  const auto root = std::make_shared<const folder>(fd, options);
-  return get(std::string(prefix) + "{path...}",
-             [root](const request& asked, std::string_view rest) {
-               return find_file(*root, asked, rest);
-             });
 }
 
 }  // namespace troupe::http

@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "http/routing/folder.hpp"
 #include "troupe/base/error.hpp"
 
 namespace troupe::http {
@@ -145,6 +146,20 @@ void router::check_is_here() const {
       "troupe: http::router: its routes were moved away, as into a server, which keeps them as "
       "they are: add and remove routes "
       "before that, and make a router for each server");
+}
+
+router& router::files(std::string_view prefix, const std::string& path) {
+  return files(prefix, path, file_options());
+}
+
+router& router::files(std::string_view prefix, const std::string& path,
+                      const file_options& options) {
+  if (!prefix.ends_with('/'))
+    throw usage_error("troupe: http::router: '" + std::string(prefix) + "' does not end with '/'");
+  return get(std::string(prefix) + "{path...}",
+             [root = open_folder(path, options)](const request& asked, std::string_view rest) {
+               return find_file(*root, asked, rest);
+             });
 }
 
 void router::add_call(method on, std::string_view pattern, std::unique_ptr<route_call> call,
