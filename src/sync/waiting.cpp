@@ -33,8 +33,9 @@ void thread_sleep::notify() noexcept {
   base::kernel_futex::wake_one(told_);
 }
 
-void throw_ended(tasks::outcome how, const char* name) {
-  if (how == tasks::outcome::timed_out)
+void throw_ended(const tasks::suspension& one, const char* name) {
+  if (one.ended == tasks::outcome::deadlock) tasks::throw_refused(one);
+  if (one.ended == tasks::outcome::timed_out)
     throw timed_out(std::string("troupe: ") + name + ": it did not come in time");
   throw cancelled(std::string("troupe: ") + name + ": the wait was cancelled");
 }

@@ -75,10 +75,7 @@ const ask_link* asked_by(const suspension& one) noexcept {
 }
 
 bool refuse(suspension& one) noexcept {
-  auto& self = static_cast<future_wait&>(one);
-  if (!self.of_->detach(self)) return false;
-  self.give_up();
-  return true;
+  return one.act(&one, nullptr, sched::message_act::detach) != nullptr;
 }
 
 void future_wait::on_resolved(observer& self) noexcept {

@@ -19,6 +19,9 @@ enum class message_act : std::uint8_t {
   // spawned task: no receiver of its result is left
   detach,
   reclaim,  // for a suspension that could not be ended: waits until it is over, at the actor's end
+  // for a suspension that waits for a lock (suspension::for_lock): writes the holder into the
+  // lock_holder that `object` points to. Returns null if the wait is over
+  holder,
 };
 
 // The descriptions of messages that no sender sent, but that the runtime owes to their actor. The

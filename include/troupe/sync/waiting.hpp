@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "troupe/base/error.hpp"
+#include "troupe/sync/waiter.hpp"
 #include "troupe/task/async_call.hpp"
 #include "troupe/task/current_actor.hpp"
 #include "troupe/task/future.hpp"
@@ -24,72 +25,6 @@
 #include "troupe/task/timer.hpp"
 
 namespace troupe::sync {
-
-// One party that waits: a coroutine or a thread. It lies in that party's own memory. While a list
-// holds it, the mutex of that list guards it.
-struct waiter {
-  waiter() = default;
-  waiter(const waiter&) = delete;
-  waiter& operator=(const waiter&) = delete;
-
-  bool listed() const noexcept { return link != nullptr; }
-
-  // Ends the wait. Called once, by the thread that took the waiter out of its list, without that
-  // list's mutex. The caller must not touch the waiter afterwards.
-  void (*wake)(waiter&) noexcept = nullptr;
-  waiter* behind = nullptr;
-  waiter** link = nullptr;  // what points to this waiter; null if no list holds it
-};
-
-// Waiters, oldest first. Its owner's mutex guards it.
-class waiter_list {
- public:
-  waiter_list() = default;
-  waiter_list(const waiter_list&) = delete;
-  waiter_list& operator=(const waiter_list&) = delete;
-
-  bool empty() const noexcept { return first_ == nullptr; }
-  waiter* first() const noexcept { return first_; }
-  void push(waiter& one) noexcept {
-    one.behind = nullptr;
-    one.link = end_;
-    *end_ = &one;
-    end_ = &one.behind;
-  }
-  // Returns the oldest, which is in the list no longer; null if the list is empty.
-  waiter* pop() noexcept {
-    waiter* const oldest = first_;
-    if (oldest != nullptr) remove(*oldest);
-    return oldest;
-  }
-  void remove(waiter& one) noexcept {
-    *one.link = one.behind;
-    if (one.behind != nullptr) {
-      one.behind->link = one.link;
-    } else {
-      end_ = one.link;
-    }
-    one.link = nullptr;
-  }
-  // Removes the waiter if this list holds it still. Returns whether it did.
-  bool withdraw(waiter& one) noexcept {
-    if (!one.listed()) return false;
-    remove(one);
-    return true;
-  }
-  // Moves all waiters to the end of `to`, which must be empty.
-  void move_to(waiter_list& to) noexcept {
-    while (waiter* const one = pop()) to.push(*one);
-  }
-  // Wakes all, oldest first, without the mutex: the list is the caller's own by now.
-  void wake_all() noexcept {
-    while (waiter* const one = pop()) one->wake(*one);
-  }
-
- private:
-  waiter* first_ = nullptr;
-  waiter** end_ = &first_;
-};
 
 // Where a plain thread sleeps during a wait.
 class thread_sleep {
@@ -104,7 +39,7 @@ class thread_sleep {
 };
 
 // Throws the error of a wait that ended early. `name` says what it waited for.
-[[noreturn]] void throw_ended(tasks::outcome how, const char* name);
+[[noreturn]] void throw_ended(const tasks::suspension& one, const char* name);
 
 // An operation is what waits, together with what it brings or takes:
 //   struct operation : waiter {
@@ -115,7 +50,16 @@ class thread_sleep {
 //     T finish()                           the result, after the wait has ended; may throw
 //     operation(operation&&) noexcept      only before start()
 //   };
+//     void begin_in(tasks::coroutine&)     optional: the coroutine that is about to wait
+//     bool find_holder(tasks::lock_holder&) noexcept
+//                                          only for locks: who holds it; false if the wait is over
 // When `wake` is called, the result is already in the operation.
+template <class Operation>
+concept waits_for_lock = requires(Operation one, tasks::lock_holder found) {
+  { one.find_holder(found) }
+  noexcept->std::same_as<bool>;
+};
+
 template <class Operation>
 class limited_awaiting;
 
@@ -132,9 +76,13 @@ class [[nodiscard]] awaiting : protected Operation, protected tasks::suspension 
 
   template <class... Args>
   explicit awaiting(std::in_place_t, Args&&... args)
-      : Operation(std::forward<Args>(args)...), suspension(&act_on) {}
+      : Operation(std::forward<Args>(args)...), suspension(&act_on) {
+    for_lock = waits_for_lock<Operation>;
+  }
   awaiting(awaiting&& other) noexcept
-      : Operation(std::move(static_cast<Operation&>(other))), suspension(&act_on) {}
+      : Operation(std::move(static_cast<Operation&>(other))), suspension(&act_on) {
+    for_lock = waits_for_lock<Operation>;
+  }
 
   bool await_ready() const noexcept { return false; }
   template <std::derived_from<tasks::promise_base> Promise>
@@ -184,7 +132,11 @@ class [[nodiscard]] awaiting : protected Operation, protected tasks::suspension 
     // Another thread may end the wait as soon as it has begun. The coroutine resumes after this
     // turn all the same.
     enlist(suspended);
-    if (Operation::start()) return true;
+    if constexpr (requires { Operation::begin_in(suspended); }) Operation::begin_in(suspended);
+    if (Operation::start()) {
+      if constexpr (waits_for_lock<Operation>) ask_for_search(in);
+      return true;
+    }
     if (++in.at_once < at_once_max) [[likely]] {
       forget();
       return false;
@@ -216,10 +168,19 @@ class [[nodiscard]] awaiting : protected Operation, protected tasks::suspension 
   bool yields() const noexcept { return yields_; }
   void check() const {
     if (ended != tasks::outcome::arrived) [[unlikely]]
-      throw_ended(ended, Operation::name);
+      throw_ended(*this, Operation::name);
   }
 
  private:
+  // A search for circles of waits, unless one is due. The wait may be over by now, but not the
+  // turn.
+  void ask_for_search(tasks::async_call& in) const noexcept {
+    // order: relaxed  a search that begins now comes too early for this wait; the thread that parks
+    // the actor asks again
+    if (!limited && !in.at->searched_soon->load(std::memory_order_relaxed)) [[unlikely]]
+      in.at->search_soon(in.actor);
+  }
+
   // So many operations in a row may be done at once; then other actors get a turn.
   static constexpr std::uint8_t at_once_max = 128;
 
@@ -229,9 +190,15 @@ class [[nodiscard]] awaiting : protected Operation, protected tasks::suspension 
   static void wake_thread(waiter& self) noexcept {
     static_cast<awaiting&>(static_cast<Operation&>(self)).sleeper_->notify();
   }
-  static const char* act_on(sched::message* base, void*, sched::message_act act) {
+  static const char* act_on(sched::message* base, [[maybe_unused]] void* object,
+                            sched::message_act act) {
     if (act == sched::message_act::describe) return Operation::name;
     auto& self = static_cast<awaiting&>(*static_cast<suspension*>(base));
+    if constexpr (waits_for_lock<Operation>) {
+      if (act == sched::message_act::holder)
+        return self.Operation::find_holder(*static_cast<tasks::lock_holder*>(object)) ? "held"
+                                                                                      : nullptr;
+    }
     if (act != sched::message_act::detach) return arrive(self, act);
     // a coroutine that yields has what it wanted
     return !self.yields_ && self.Operation::withdraw() ? "detached" : nullptr;
@@ -249,7 +216,8 @@ class [[nodiscard]] limited_awaiting : protected awaiting<Operation>, private ta
  public:
   using value = typename base::value;
 
-  explicit limited_awaiting(base&& of) noexcept : base(std::move(of)), timer(&on_time) {}
+  explicit limited_awaiting(base&& unlimited) noexcept
+      : base(std::move(unlimited)), timer(&on_time) {}
   limited_awaiting(limited_awaiting&& other) noexcept
       : base(static_cast<base&&>(other)),
         timer(&on_time),

@@ -179,6 +179,13 @@ TROUPE_INLINE void coroutine::end() noexcept {
   }
 }
 
+// Who holds a lock for which another call waits.
+struct lock_holder {
+  const async_call* call = nullptr;  // null when it is not known, or is a plain thread
+  sched::message::handler method = nullptr;
+  source_line at = nullptr;  // where the holder took the lock
+};
+
 // How a wait ended.
 enum class outcome : std::uint8_t { arrived, timed_out, cancelled, deadlock };
 
@@ -223,8 +230,9 @@ struct suspension : sched::message {
 
   coroutine* who = nullptr;
   outcome ended = outcome::arrived;
-  bool excused = false;  // does not count as a stall when the program is out of work
-  bool limited = false;  // a time limit or a stop token may end it
+  bool excused = false;   // does not count as a stall when the program is out of work
+  bool limited = false;   // a time limit or a stop token may end it
+  bool for_lock = false;  // another call may have to release a lock first (message_act::holder)
   // The runtime has ended, and the party that ended the wait no longer uses it.
   std::atomic<bool> reclaimable{false};
   // the number of the last search for deadlocks that reached this suspension, by which a search

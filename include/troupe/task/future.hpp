@@ -43,7 +43,6 @@ class future_wait : public suspension, public observer {
   void give_up() const noexcept;
   [[noreturn]] void throw_early_end() const;
   friend const shared_state* awaited_by(const suspension& one) noexcept;
-  friend bool refuse(suspension& one) noexcept;
   shared_state* of_;
 };
 
@@ -51,8 +50,8 @@ class future_wait : public suspension, public observer {
 const shared_state* awaited_by(const suspension& one) noexcept;
 // The link of the ask for whose answer this suspension waits; null for other suspensions.
 const ask_link* asked_by(const suspension& one) noexcept;
-// Ends a wait for a result that would never end. Returns true if the caller must call over(); false
-// if the wait is already ending.
+// Ends a wait for a result or a lock that would never end. Returns true if the caller must call
+// over(); false if the wait is already ending.
 bool refuse(suspension& one) noexcept;
 // Throws the text that the search for deadlocks wrote about this wait
 // (src/actor/waits/deadlocks.cpp).

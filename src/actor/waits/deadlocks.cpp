@@ -41,6 +41,7 @@ struct source {
   const void* actor = nullptr;  // else the actor that will answer it in some later message
   // else the thread that runs the job, or the main thread's lane (src/task/main_lanes.hpp)
   const void* thread = nullptr;
+  const tasks::async_call* call = nullptr;  // else the call that holds the lock
 };
 
 // The caller holds whatever waits for the state. False when the state is resolved.
@@ -233,6 +234,7 @@ class collector {
   void fill(const cell& actor, const tasks::async_call& root, std::uint32_t at,
             const tasks::async_call& call) {
     tasks::suspension* const wait = call.awaited;
+    resolvers_.push_back({&call, at});
     if (runs_main_ != nullptr && actor.lives_on() == actor_system::main_executor)
       return needs_main_thread(actor, root, at, wait);
     if (wait == nullptr || wait->limited) return;
@@ -247,16 +249,28 @@ class collector {
                    static_cast<std::uint32_t>(nodes.size()) - first};
       return;
     }
-    const tasks::shared_state* const state = tasks::awaited_by(*wait);
-    if (state == nullptr || (second_ && wait->seen_in != number_)) return;
+    if (second_ && wait->seen_in != number_) return;
     leaf& one = leaves[at];
-    if (!find_source(*state, system_.deadlocks.jobs, one.from)) return;
+    if (!source_of(*wait, one.from)) return;
     if (!second_) wait->seen_in = number_;
-    has_jobs =
-        has_jobs || (state->asked != nullptr && state->asked->kind == tasks::ask_link::of::job);
     one.wait = wait;
     nodes[at].how = waits::for_one;
     if (second_) one.call = look_at(actor, root.call, wait);
+  }
+
+  // False when the wait is over, or nothing is known of what will end it.
+  bool source_of(const tasks::suspension& wait, source& found) noexcept {
+    if (wait.for_lock) {
+      tasks::lock_holder holder;
+      if (!is_locked_out(wait, holder)) return false;
+      found.call = holder.call;
+      return found.call != nullptr;
+    }
+    const tasks::shared_state* const state = tasks::awaited_by(wait);
+    if (state == nullptr) return false;
+    has_jobs =
+        has_jobs || (state->asked != nullptr && state->asked->kind == tasks::ask_link::of::job);
+    return find_source(*state, system_.deadlocks.jobs, found);
   }
 
   // Whatever this call waits for, it needs a turn on the main thread, which is blocked.
@@ -308,7 +322,8 @@ class collector {
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       if (nodes[i].how != waits::for_one) continue;
       const source& from = leaves[i].from;
-      for (const void* const by : {static_cast<const void*>(from.state), from.actor, from.thread}) {
+      for (const void* const by : {static_cast<const void*>(from.state), from.actor, from.thread,
+                                   static_cast<const void*>(from.call)}) {
         if (const auto* const found = by == nullptr ? nullptr : find(by)) {
           nodes[i].target = found->node;
           break;
@@ -358,7 +373,8 @@ told_wait tell(const collector& seen, std::span<const std::uint32_t> circle,
     if (one.call.method == nullptr) continue;
     if (one.wait != nullptr && (told == nullptr || one.call.id > told->call.id)) told = &one;
     if (++count > lines_max) continue;
-    names += std::string(one.call.method) + " asks ";
+    names += one.call.method;
+    names += one.wait != nullptr && one.wait->for_lock ? " waits for a lock of " : " asks ";
     asked = one.call.waits_for ? one.call.waits_for->of : "";
     lines += line_of(one.call, system);
   }
@@ -454,7 +470,8 @@ void deadlock_search::arm(std::int64_t after_ns) noexcept {
 bool deadlock_search::concerns(const activation& of) noexcept {
   const tasks::suspension* const one = of.suspended == nullptr ? nullptr : of.suspended->awaited;
   if (one == nullptr) return of.suspended == nullptr;
-  return !one->limited && (tasks::awaited_by(*one) != nullptr || tasks::group::of(*one) != nullptr);
+  return !one->limited &&
+         (one->for_lock || tasks::awaited_by(*one) != nullptr || tasks::group::of(*one) != nullptr);
 }
 
 std::size_t deadlock_search::search() noexcept {
@@ -543,7 +560,7 @@ std::size_t deadlock_search::refuse(std::vector<told_wait> told) {
         }
       } else if (const auto found = index.find(wait);
                  found != index.end() && wait->seen_in == number_ &&
-                 tasks::awaited_by(*wait) != nullptr && tasks::refuse(*wait)) {
+                 (wait->for_lock || tasks::awaited_by(*wait) != nullptr) && tasks::refuse(*wait)) {
         told[found->second].refused = wait;
       }
     }

@@ -49,8 +49,27 @@ bool is_of_library(const std::source_location& where) noexcept {
   return is_file_of_library(where.file_name());
 }
 
+bool is_locked_out(const tasks::suspension& one, tasks::lock_holder& holder) noexcept {
+  return one.act(const_cast<tasks::suspension*>(&one), &holder, message_act::holder) != nullptr;
+}
+
+namespace {
+
+awaited lock_in_words(const std::source_location& at, const tasks::lock_holder& holder) {
+  awaited words{at, "a lock held by ", holder.method(nullptr, nullptr, message_act::describe),
+                nullptr};
+  const std::source_location since = tasks::location_of(holder.at);
+  if (!is_of_library(since)) words.held_since = since;
+  return words;
+}
+
+}  // namespace
+
 awaited look_at(const tasks::suspension& one) {
   const std::source_location at = line_in_use(one);
+  if (tasks::lock_holder holder;
+      one.for_lock && is_locked_out(one, holder) && holder.method != nullptr)
+    return lock_in_words(at, holder);
   const tasks::ask_link* const asked = tasks::asked_by(one);
   if (asked == nullptr)
     return {at, one.act(const_cast<tasks::suspension*>(&one), nullptr, message_act::describe), "",
@@ -178,6 +197,7 @@ std::string line_of(const suspended_call& one, const actor_system& system) {
           wait.what + wait.of;
   const std::uint64_t asked = wait.asked == nullptr ? 0 : system.slots.find_number(wait.asked);
   if (asked != 0) text += " (#" + std::to_string(asked) + ")";
+  if (wait.held_since.line() != 0) text += " since " + place_of(wait.held_since);
   return text;
 }
 

@@ -18,7 +18,8 @@ struct awaited {
   std::source_location at;  // a line of the user's code; line 0 when none is known
   const char* what;
   const char* of;
-  const void* asked;  // an actor, which may have gone since
+  const void* asked;                  // an actor, which may have gone since
+  std::source_location held_since{};  // of a lock: where its holder took it
 };
 struct suspended_call {
   std::uint64_t id;
@@ -28,6 +29,8 @@ struct suspended_call {
   std::optional<awaited> waits_for;
 };
 awaited look_at(const tasks::suspension& one);
+// Who holds the lock for which `one` waits. False when the wait is over.
+bool is_locked_out(const tasks::suspension& one, tasks::lock_holder& holder) noexcept;
 // `wait` is what the call waits for; null when that is not known.
 suspended_call look_at(const cell& actor, const message& call, const tasks::suspension* wait);
 std::string line_of(const suspended_call& one, const actor_system& system);

@@ -1,0 +1,80 @@
+// barrier: a point at which a number of parties wait for each other, again and again.
+#pragma once
+
+#include <cstddef>
+#include <mutex>
+
+#include "troupe/base/error.hpp"
+#include "troupe/base/small_mutex.hpp"
+#include "troupe/sync/waiting.hpp"
+
+namespace troupe {
+
+// Thread: any. A wait that ends early (timed_out, cancelled) has not arrived. Lifetime: the barrier
+// must live as long as its waits.
+//
+// Example:
+//     troupe::task<> step(std::shared_ptr<troupe::barrier> all) {
+//       co_await all->arrive();
+//       co_await all->arrive();  // the same barrier serves the next round
+//     }
+//     int main() {
+//       troupe::runtime rt;
+//       auto three = std::make_shared<troupe::barrier>(3);
+//       for (int i = 0; i < 3; ++i) rt.spawn(step(three));
+//       rt.run();
+//     }
+class barrier {
+ public:
+  // Throws usage_error for no party.
+  explicit barrier(std::size_t parties) : parties_(parties) {
+    if (parties == 0) throw usage_error("troupe: barrier: it needs at least one party");
+  }
+  barrier(const barrier&) = delete;
+  barrier& operator=(const barrier&) = delete;
+
+  struct arriving : sync::waiter {
+    static constexpr const char* name = "the other parties of a barrier";
+    explicit arriving(barrier& at) noexcept : of(&at) {}
+    arriving(arriving&& other) noexcept : of(other.of) {}
+    bool start() noexcept;
+    bool withdraw() noexcept {
+      std::lock_guard lock(of->mutex_);
+      if (!of->list_.withdraw(*this)) return false;
+      --of->arrived_;
+      return true;
+    }
+    bool finish() const noexcept { return last; }
+    barrier* of;
+    bool last = false;
+  };
+  // Waits until all parties have arrived: co_await it, also with timeout() or stop(), or block in
+  // get() on a plain thread. Returns true for the party that came last.
+  sync::awaiting<arriving> arrive() noexcept {
+    return sync::awaiting<arriving>(std::in_place, *this);
+  }
+
+ private:
+  const std::size_t parties_;
+  base::small_mutex mutex_;
+  sync::waiter_list list_;
+  std::size_t arrived_ = 0;
+};
+
+inline bool barrier::arriving::start() noexcept {
+  sync::woken_waiters ready;
+  {
+    std::lock_guard lock(of->mutex_);
+    if (++of->arrived_ < of->parties_) {
+      of->list_.push(*this);
+      return true;
+    }
+    last = true;
+    of->arrived_ = 0;
+    ready.push_all(of->list_);
+  }
+  ready.wake();
+  return false;
+}
+
+}  // namespace troupe
