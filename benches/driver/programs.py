@@ -83,7 +83,7 @@ def troupe(name: str) -> Program:
 
 
 def all_by(program: Program) -> dict[str, Program]:
-    return {"actors": program, "wake": program, "coro": program}
+    return {"actors": program, "wake": program, "coro": program, "kit": program}
 
 
 def tasks(source: str, product: str, *flags: str) -> Program:
@@ -148,7 +148,7 @@ def kind_of(program: str) -> str:
 
 
 TROUPE = Contestant("troupe", "this library",
-                    {**all_by(troupe("actors")), "coro": troupe("coro"), "context": troupe("contexts"), "tasks": troupe("tasks"), "ramp": troupe("tasks"),
+                    {**all_by(troupe("actors")), "coro": troupe("coro"), "kit": troupe("kit"), "context": troupe("contexts"), "tasks": troupe("tasks"), "ramp": troupe("tasks"),
                      "echo": served(troupe("echo")), "http": asked_http(with_argument(troupe("http"), "context")),
                      "json": asked_http(with_argument(troupe("http"), "context")), "tls": asked_tls(troupe("tls"))})
 
@@ -156,6 +156,10 @@ TROUPE = Contestant("troupe", "this library",
 NO_TASKS = {bench: "it has no tasks beside its actors" for bench in ("spawn", "await_ready", "switch", "memory", "timers")}
 
 RAMPS = ("ramp", *(f"ramp_{way}" for way in ("halves", "for", "reduce", "sort", "lazies", "tasks", "actors")))
+
+# Of those without locks or channels of this kind.
+KIT = ("mutex", "mutex_64", "semaphore", "semaphore_64")
+NO_KIT = {bench: "it has nothing like it" for bench in KIT}
 
 # For contestants that no user would choose for this.
 NO_SERVER = {bench: "its echo server is not written" for bench in ("echo_64", "echo_10k")}
@@ -181,10 +185,11 @@ PEERS = (
         sizes={"idle_memory": (500_000, "5,000,000 would need over 8 GB")},
         lacks={"wake_latency": "a goroutine is never outside its runtime",
                "await_ready": "a goroutine calls a function, or waits for a channel",
+               **{bench: "its own locks hold a thread, not a task" for bench in KIT},
                **{bench: "its goroutines are asked in fib and skynet" for bench in ("fib_lazy", "nqueens", "nqueens_fork", "nqueens_cut", "for", "wake")}}),
     Contestant(
         "erlang", "Erlang/OTP 25", all_by(erlang_actors()), ("erl", "erlc"), ("erlang-base",),
-        lacks={"wake_latency": "no thread is outside its runtime", **NO_TASKS, **NO_SERVER}),
+        lacks={"wake_latency": "no thread is outside its runtime", **NO_TASKS, **NO_KIT, **NO_SERVER}),
     Contestant(
         "tokio", "tokio 1.24", {**all_by(tokio_actors()), "echo": served(rust_server("echo/tokio", "echo"))},
         ("/usr/bin/cargo", "/usr/bin/rustc", "/usr/share/cargo/registry/tokio-1*"),
@@ -192,7 +197,7 @@ PEERS = (
     Contestant(
         "caf", "CAF 0.17",
         all_by(cpp("peers/caf/actors.cpp", "caf_actors", "-std=c++17", "-lcaf_core")),
-        ("g++", "/usr/include/caf/all.hpp"), ("g++", "libcaf-dev"), lacks={**NO_TASKS, **NO_SERVER}),
+        ("g++", "/usr/include/caf/all.hpp"), ("g++", "libcaf-dev"), lacks={**NO_TASKS, **NO_KIT, **NO_SERVER}),
     Contestant(
         "tbb", "oneTBB 2021.8", dict.fromkeys(("tasks", "ramp"), tasks("peers/tbb/tasks.cpp", "tbb_tasks", "-std=c++17", "-ltbb")),
         ("g++", "/usr/include/tbb/task_group.h"), ("g++", "libtbb-dev"),

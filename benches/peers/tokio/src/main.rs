@@ -2,6 +2,7 @@
 //! ../../README.md says what each measures.
 
 mod crowds;
+mod locks;
 mod measure;
 mod streams;
 mod waiting;
@@ -33,6 +34,10 @@ const BENCHMARKS: &[(&str, u64, Start)] = &[
     ("switch", 5_000_000, |size| Box::pin(waits::switch(size))),
     ("memory", 1_000_000, |size| Box::pin(waits::memory(size))),
     ("timers", 1_000_000, |size| Box::pin(waits::timers(size))),
+    ("mutex", 20_000_000, |size| Box::pin(locks::mutex(size))),
+    ("mutex_64", 2_000_000, |size| Box::pin(locks::mutex_64(size))),
+    ("semaphore", 20_000_000, |size| Box::pin(locks::semaphore(size))),
+    ("semaphore_64", 2_000_000, |size| Box::pin(locks::semaphore_64(size))),
 ];
 
 fn main() {
