@@ -60,6 +60,11 @@ class mailbox_full : public error {
   using error::error;
 };
 
+// A channel was closed before a value could be sent. The value is still the sender's.
+class channel_closed : public error {
+  using error::error;
+};
+
 // An ask or a lazy would wait for itself. The text names the cycle of waits.
 class deadlock : public error {
   using error::error;

@@ -1,0 +1,274 @@
+// channel: a queue of values between any number of senders and receivers, which wait for each
+// other.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "troupe/base/error.hpp"
+#include "troupe/sync/channel_state.hpp"
+#include "troupe/sync/waiting.hpp"
+
+namespace troupe {
+
+namespace sync {
+
+[[noreturn]] void throw_not_sent(send_end why);
+
+// Sends from an object of the caller's, or from a copy of its own.
+template <class T, class Held>
+struct sending : sending_waiter<T> {
+  using state = channel_state<T>;
+  static constexpr const char* name = "room in a channel";
+  static constexpr channel_base::side side = channel_base::side::senders;
+
+  template <class Given>
+  sending(state& to, Given&& given) noexcept(std::is_nothrow_constructible_v<Held, Given>)
+      : into(&to), held(std::forward<Given>(given)) {}
+  sending(sending&& other) noexcept : into(other.into), held(std::move(other.held)) {}
+
+  bool start() noexcept {
+    prepare();
+    return into->send_or_wait(*this);
+  }
+  bool withdraw() noexcept { return into->withdraw(side, *this); }
+  void finish() const {
+    if (this->end != send_end::sent) [[unlikely]]
+      throw_not_sent(this->end);
+  }
+
+  // For select.
+  void prepare() noexcept {
+    if constexpr (std::is_pointer_v<Held> && !std::is_same_v<T, Held>) {
+      this->value = held;
+    } else {
+      this->value = &held;
+    }
+  }
+  static bool do_inside(channel_waiter& self, channel_waiter*& served) noexcept {
+    auto& one = static_cast<sending&>(self);
+    return one.into->send_inside(one, served);
+  }
+  channel_base& on() const noexcept { return *into; }
+
+  state* into;
+  Held held;
+};
+
+template <class T>
+struct receiving : receiving_waiter<T> {
+  using state = channel_state<T>;
+  static constexpr const char* name = "a value from a channel";
+  static constexpr channel_base::side side = channel_base::side::receivers;
+
+  explicit receiving(state& of) noexcept : from(&of) {}
+  receiving(receiving&& other) noexcept : from(other.from) {}
+
+  bool start() noexcept { return from->receive_or_wait(*this); }
+  bool withdraw() noexcept { return from->withdraw(side, *this); }
+  std::optional<T> finish() noexcept { return std::move(this->value); }
+
+  // For select.
+  void prepare() noexcept {}
+  static bool do_inside(channel_waiter& self, channel_waiter*& served) noexcept {
+    auto& one = static_cast<receiving&>(self);
+    return one.from->receive_inside(one, served);
+  }
+  channel_base& on() const noexcept { return *from; }
+
+  state* from;
+};
+
+// The one side of a channel, counted.
+template <class T, channel_base::side Side>
+class channel_half {
+ public:
+  explicit channel_half(std::shared_ptr<channel_state<T>> of) noexcept : state_(std::move(of)) {
+    state_->add_half(Side);
+  }
+  channel_half(const channel_half& other) noexcept : state_(other.state_) {
+    if (state_ != nullptr) state_->add_half(Side);
+  }
+  channel_half(channel_half&& other) noexcept = default;
+  channel_half& operator=(channel_half other) noexcept {
+    state_.swap(other.state_);
+    return *this;
+  }
+  ~channel_half() {
+    if (state_ != nullptr) state_->drop_half(Side);
+  }
+
+ protected:
+  std::shared_ptr<channel_state<T>> state_;
+};
+
+}  // namespace sync
+
+// A queue between senders and receivers, any number of each: coroutines in tasks and handlers, and
+// plain threads. Copies of a channel refer to the same one. A value goes to one receiver.
+//
+// Three kinds: bounded(n) holds up to n values, and a sender waits while it is full; rendezvous()
+// holds none, so that a sender waits until a receiver takes its value; unbounded() holds as many as
+// there is memory for, and its senders never wait.
+//
+// Thread: any. Order: first in, first out; parties that wait are served in the order in which they
+// came. Cost: about 20 ns for a value that nobody waits for; bounded(n) allocates its n places at
+// once. Errors: channel_closed at a send to a closed channel; timed_out and cancelled;
+// std::bad_alloc at a send to an unbounded channel. In each of these cases the send has not
+// happened, and the value
+// that was to be moved is still the caller's; a receive has taken nothing. Lifetime: a handle must
+// outlive the waits that it began; the values of a channel without handles are destroyed. T's move
+// must not throw: put a type whose move may into a std::unique_ptr.
+//
+// Example:
+//     troupe::task<> produce(troupe::channel<int> numbers) {
+//       for (int i = 0; i < 10; ++i) co_await numbers.send(i);
+//       numbers.close();
+//     }
+//     troupe::task<> consume(troupe::channel<int> numbers) {
+//       int sum = 0;
+//       while (const auto number = co_await numbers.receive()) sum += *number;
+//       std::cout << sum << '\n';
+//     }
+//     int main() {
+//       troupe::runtime rt;
+//       const auto numbers = troupe::channel<int>::bounded(4);
+//       rt.spawn(produce(numbers));
+//       rt.spawn(consume(numbers));
+//       rt.run();
+//     }
+template <class T>
+class channel {
+  static_assert(std::is_object_v<T> && !std::is_const_v<T>,
+                "troupe: channel: the type of its values must be a plain type");
+  static_assert(std::is_nothrow_move_constructible_v<T>,
+                "troupe: channel: a move of its values must not throw; use a std::unique_ptr of "
+                "them");
+  // A small plain value is copied when send() is called; so send(1) may be kept for later.
+  static constexpr bool held_by_value =
+      std::is_trivially_copyable_v<T> && sizeof(T) <= 2 * sizeof(void*);
+  using state = sync::channel_state<T>;
+
+ public:
+  using value_type = T;
+  class sender;
+  class receiver;
+
+  // Throws usage_error for a capacity of 0.
+  static channel bounded(std::size_t capacity) {
+    if (capacity == 0 || capacity == sync::channel_base::unbounded)
+      throw usage_error(
+          "troupe: channel::bounded: the capacity must be at least 1; without places it is "
+          "channel::rendezvous()");
+    return channel(capacity);
+  }
+  static channel rendezvous() { return channel(0); }
+  static channel unbounded() { return channel(sync::channel_base::unbounded); }
+
+  using sending_small = sync::awaiting<sync::sending<T, T>>;
+  using sending_moved = sync::awaiting<sync::sending<T, T*>>;
+  using receiving = sync::awaiting<sync::receiving<T>>;
+
+  // Waits for room, or for a receiver. The value must live until then: it is moved when it is sent,
+  // and not if the send fails. co_await it, also with timeout() or stop(), or block in get() on a
+  // plain thread.
+  sending_moved send(T&& value) const requires(!held_by_value) {
+    return sending_moved(std::in_place, *state_, &value);
+  }
+  // The same with a copy.
+  sending_small send(const T& value) const
+      requires(!held_by_value && std::is_copy_constructible_v<T>) {
+    return sending_small(std::in_place, *state_, value);
+  }
+  sending_small send(T value) const requires held_by_value {
+    return sending_small(std::in_place, *state_, value);
+  }
+  // Waits for a value. The result is empty once the channel is closed and nothing is left in it.
+  receiving receive() const { return receiving(std::in_place, *state_); }
+
+  // Does not wait. Returns false if it would have to; then the value is not moved. Throws
+  // channel_closed.
+  bool try_send(T&& value) const {
+    sync::sending_waiter<T> one;
+    one.value = &value;
+    if (!state_->try_send(one)) return false;
+    if (one.end != sync::send_end::sent) sync::throw_not_sent(one.end);
+    return true;
+  }
+  bool try_send(const T& value) const requires std::is_copy_constructible_v<T> {
+    T copy(value);
+    return try_send(std::move(copy));
+  }
+  // Does not wait. Empty if there is no value now, or the channel is closed.
+  std::optional<T> try_receive() const {
+    sync::receiving_waiter<T> one;
+    static_cast<void>(state_->try_receive(one));
+    return std::move(one.value);
+  }
+
+  // Senders get channel_closed from now on, also those that wait; receivers get what is left, and
+  // then nothing. A second call does nothing.
+  void close() const noexcept { state_->close(); }
+  bool is_closed() const noexcept { return state_->is_closed(); }
+  // How many values it holds, now or a moment ago; and at most: SIZE_MAX if it is unbounded.
+  std::size_t size() const noexcept { return state_->size(); }
+  std::size_t capacity() const noexcept { return state_->capacity(); }
+
+  // Two handles that can do one thing each. Copies count: when the last sender goes, the channel is
+  // closed; when the last receiver goes, it is closed and what is left in it is destroyed.
+  std::pair<sender, receiver> split() const { return {sender(state_), receiver(state_)}; }
+
+  friend bool operator==(const channel&, const channel&) = default;
+
+ private:
+  explicit channel(std::size_t capacity) : state_(std::make_shared<state>(capacity)) {}
+  explicit channel(std::shared_ptr<state> of) noexcept : state_(std::move(of)) {}
+  std::shared_ptr<state> state_;
+};
+
+// What can only send.
+template <class T>
+class channel<T>::sender : sync::channel_half<T, sync::channel_base::side::senders> {
+ public:
+  template <class Value>
+  auto send(Value&& value) const requires requires(channel<T> to, Value&& given) {
+    to.send(std::forward<Value>(given));
+  }
+  { return whole().send(std::forward<Value>(value)); }
+  template <class Value>
+  bool try_send(Value&& value) const requires requires(channel<T> to, Value&& given) {
+    to.try_send(std::forward<Value>(given));
+  }
+  { return whole().try_send(std::forward<Value>(value)); }
+  void close() const noexcept { this->state_->close(); }
+  bool is_closed() const noexcept { return this->state_->is_closed(); }
+  std::size_t size() const noexcept { return this->state_->size(); }
+  std::size_t capacity() const noexcept { return this->state_->capacity(); }
+
+ private:
+  friend channel;
+  using sync::channel_half<T, sync::channel_base::side::senders>::channel_half;
+  channel whole() const noexcept { return channel(this->state_); }
+};
+
+// What can only receive.
+template <class T>
+class channel<T>::receiver : sync::channel_half<T, sync::channel_base::side::receivers> {
+ public:
+  receiving receive() const { return receiving(std::in_place, *this->state_); }
+  std::optional<T> try_receive() const { return channel(this->state_).try_receive(); }
+  void close() const noexcept { this->state_->close(); }
+  bool is_closed() const noexcept { return this->state_->is_closed(); }
+  std::size_t size() const noexcept { return this->state_->size(); }
+  std::size_t capacity() const noexcept { return this->state_->capacity(); }
+
+ private:
+  friend channel;
+  using sync::channel_half<T, sync::channel_base::side::receivers>::channel_half;
+};
+
+}  // namespace troupe

@@ -1,0 +1,264 @@
+// channel_state: what the handles of one channel share: its values, its waiters, its end. For the
+// library's own use; users meet channel and select.
+// Threads: any. Everything but hints is guarded by the mutex.
+// Invariants
+//   C1  receivers wait only while there is no value in the ring and no sender waits; senders wait
+//       only while the ring is full. Waiters of selects that have been decided do not count.
+//   C2  a value is moved once, by the party that has taken the waiter on the other side, or the
+//       ring's slot, under the mutex: so a wait that ends in another way has moved nothing.
+//   C3  values leave in the order in which they entered, to the receivers in the order in which
+//       these came; senders that wait enter in the order in which they came.
+//   C4  nobody waits once the channel is closed.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "troupe/base/small_mutex.hpp"
+#include "troupe/sync/ring.hpp"
+#include "troupe/sync/waiter.hpp"
+
+namespace troupe::sync {
+
+// Which case of a select happens. Decided once, by whoever takes one of its waiters, or by the
+// select itself when it gives up.
+class select_decision : public waiter {
+ public:
+  bool decide(std::uint32_t winner) noexcept {
+    std::uint32_t seen = open;
+    // order: relaxed  decides only; the channels' mutexes publish the cases, and the wake the value
+    return winner_.compare_exchange_strong(seen, winner, std::memory_order_relaxed,
+                                           std::memory_order_relaxed);
+  }
+
+ protected:
+  static constexpr std::uint32_t open = UINT32_MAX, given_up = UINT32_MAX - 1;
+  std::atomic<std::uint32_t> winner_{open};
+};
+
+// A sender or receiver in the list of a channel.
+struct channel_waiter : waiter {
+  select_decision* part_of = nullptr;  // the select whose case it is, if it is one
+  std::uint32_t index = 0;             // among the cases
+};
+
+template <class T>
+struct receiving_waiter : channel_waiter {
+  std::optional<T> value;  // stays empty when the channel is closed
+};
+
+enum class send_end : std::uint8_t { sent, closed, no_memory };
+
+template <class T>
+struct sending_waiter : channel_waiter {
+  T* value = nullptr;  // untouched until it is sent
+  send_end end = send_end::sent;
+};
+
+// What does not depend on the type of the values.
+class channel_base {
+ public:
+  static constexpr std::size_t unbounded = SIZE_MAX;
+  enum class side : std::uint8_t { senders, receivers };
+
+  channel_base(const channel_base&) = delete;
+  channel_base& operator=(const channel_base&) = delete;
+
+  std::size_t capacity() const noexcept { return capacity_; }
+  // These four are hints: they were true a moment ago.
+  // order: relaxed  hints
+  std::size_t size() const noexcept { return count_.load(std::memory_order_relaxed); }
+  bool is_closed() const noexcept { return closed_.load(std::memory_order_relaxed); }
+  // How many values have been received.
+  std::uint64_t passed() const noexcept { return passed_.load(std::memory_order_relaxed); }
+  // Whether a receive, or a send, might be done at once.
+  bool may_be_ready(side who) const noexcept {
+    if (capacity_ == 0 || is_closed()) return true;
+    return who == side::receivers ? size() != 0 : size() < capacity_;
+  }
+
+  // Thread: any. Wakes all that wait.
+  void close() noexcept;
+
+  // Handles of one side only (channel::sender and channel::receiver) are counted; the channel is
+  // closed when those of a side are gone.
+  void add_half(side of) noexcept;
+  void drop_half(side of) noexcept;
+
+  // For waiters, and for select, which holds the mutexes of all its channels in the order of their
+  // addresses.
+  void lock() noexcept { mutex_.lock(); }
+  void unlock() noexcept { mutex_.unlock(); }
+  waiter_list& list(side of) noexcept { return of == side::senders ? senders_ : receivers_; }
+  // Takes the waiter out of its list. False: its wait is decided already.
+  bool withdraw(side of, channel_waiter& one) noexcept {
+    std::lock_guard guard(mutex_);
+    return list(of).withdraw(one);
+  }
+
+ protected:
+  explicit channel_base(std::size_t capacity) noexcept : capacity_(capacity) {}
+  ~channel_base() = default;
+
+  // Under the mutex: takes the oldest waiter whose wait is not decided yet.
+  static channel_waiter* take_oldest(waiter_list& from) noexcept {
+    while (waiter* const next = from.pop()) {
+      auto* const one = static_cast<channel_waiter*>(next);
+      if (one->part_of == nullptr || one->part_of->decide(one->index)) return one;
+    }
+    return nullptr;
+  }
+  static void wake(channel_waiter* one) noexcept {
+    if (one != nullptr) one->wake(*one);
+  }
+  // order: relaxed  hints; written under the mutex
+  void publish(std::size_t count) noexcept { count_.store(count, std::memory_order_relaxed); }
+  void count_passed() noexcept {
+    passed_.store(passed_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+  // A receiver is gone for good, and with it what it would have received.
+  virtual void drop_values() noexcept = 0;
+  // Under the mutex, for close().
+  virtual void refuse(channel_waiter& sender) noexcept = 0;
+
+  base::small_mutex mutex_;
+  std::atomic<bool> closed_{false};
+  const std::size_t capacity_;
+  std::atomic<std::size_t> count_{0};
+  std::atomic<std::uint64_t> passed_{0};
+  waiter_list senders_, receivers_;
+  std::atomic<std::uint32_t> halves_[2]{};
+};
+
+template <class T>
+class channel_state final : public channel_base {
+ public:
+  explicit channel_state(std::size_t capacity)
+      : channel_base(capacity), values_(capacity == unbounded ? 0 : capacity) {}
+
+  // Returns true if the waiter is in the list now.
+  bool send_or_wait(sending_waiter<T>& one) noexcept {
+    channel_waiter* served = nullptr;
+    {
+      std::lock_guard guard(mutex_);
+      if (!send_inside(one, served)) {
+        senders_.push(one);
+        return true;
+      }
+    }
+    wake(served);
+    return false;
+  }
+  bool receive_or_wait(receiving_waiter<T>& one) noexcept {
+    channel_waiter* served = nullptr;
+    {
+      std::lock_guard guard(mutex_);
+      if (!receive_inside(one, served)) {
+        receivers_.push(one);
+        return true;
+      }
+    }
+    wake(served);
+    return false;
+  }
+  // Return whether it was done.
+  bool try_send(sending_waiter<T>& one) noexcept {
+    channel_waiter* served = nullptr;
+    {
+      std::lock_guard guard(mutex_);
+      if (!send_inside(one, served)) return false;
+    }
+    wake(served);
+    return true;
+  }
+  bool try_receive(receiving_waiter<T>& one) noexcept {
+    channel_waiter* served = nullptr;
+    {
+      std::lock_guard guard(mutex_);
+      if (!receive_inside(one, served)) return false;
+    }
+    wake(served);
+    return true;
+  }
+
+  // Under the mutex: does it at once, or returns false. The caller then wakes `served`, without the
+  // mutex.
+  bool send_inside(sending_waiter<T>& one, channel_waiter*& served) noexcept {
+    // order: relaxed  written under the mutex
+    if (closed_.load(std::memory_order_relaxed)) [[unlikely]] {
+      one.end = send_end::closed;
+      return true;
+    }
+    if (!receivers_.empty()) {
+      served = take_oldest(receivers_);
+      if (served != nullptr) {
+        static_cast<receiving_waiter<T>&>(*served).value.emplace(std::move(*one.value));
+        count_passed();
+        return true;
+      }
+    }
+    if (values_.size() == capacity_) return false;
+    if (values_.full() && !grow()) [[unlikely]] {
+      one.end = send_end::no_memory;
+      return true;
+    }
+    push(*one.value);
+    return true;
+  }
+  bool receive_inside(receiving_waiter<T>& one, channel_waiter*& served) noexcept {
+    if (!values_.empty()) {
+      one.value.emplace(std::move(values_.front()));
+      values_.drop();
+      count_passed();
+      if (!senders_.empty()) served = take_oldest(senders_);
+      if (served != nullptr) {
+        push(*static_cast<sending_waiter<T>&>(*served).value);
+      } else {
+        values_.shrink(capacity_ == unbounded ? slots_kept : SIZE_MAX);
+        publish(values_.size());
+      }
+      return true;
+    }
+    if (!senders_.empty()) served = take_oldest(senders_);
+    if (served != nullptr) {
+      one.value.emplace(std::move(*static_cast<sending_waiter<T>&>(*served).value));
+      count_passed();
+      return true;
+    }
+    return closed_.load(std::memory_order_relaxed);  // order: relaxed  as above
+  }
+
+ private:
+  // An unbounded channel that is empty keeps so many slots.
+  static constexpr std::size_t slots_kept = 1024;
+
+  void push(T& value) noexcept {
+    values_.push(std::move(value));
+    publish(values_.size());
+  }
+  bool grow() noexcept try {
+    values_.grow();
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  void drop_values() noexcept override {
+    std::optional<ring<T>> dropped;  // destroyed without the mutex
+    std::lock_guard guard(mutex_);
+    dropped.emplace(std::move(values_));
+    publish(0);
+  }
+  void refuse(channel_waiter& sender) noexcept override {
+    static_cast<sending_waiter<T>&>(sender).end = send_end::closed;
+  }
+
+  ring<T> values_;
+};
+
+}  // namespace troupe::sync
