@@ -134,7 +134,8 @@ class actor_system {
   supervision_table supervised;
   guard_table guards;
   consumer_table consumers;
-  void* jobs = nullptr;  // the runtime's job_pool (src/jobs/pool/job_pool.hpp)
+  void* runtime = nullptr;  // the runtime_core (src/runtime/runtime_core.hpp)
+  void* jobs = nullptr;     // the runtime's job_pool (src/jobs/pool/job_pool.hpp)
   waiting_lists waiting;
   std::mutex looking;  // one thread at a time looks at suspended calls (suspended.cpp)
   deadlock_search deadlocks{*this};

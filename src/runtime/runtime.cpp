@@ -61,18 +61,12 @@ void runtime::stop(stop_mode mode, std::chrono::nanoseconds deadline) {
 }
 
 timer runtime::after(std::chrono::nanoseconds span, std::move_only_function<void()> procedure,
-                     timer_options options) {
-  if (!procedure)
-    throw usage_error("troupe: after: the procedure is empty; give it something to call");
-  return runtime_core::schedule(core_, span, std::move(procedure), {}, options);
+                     const timer_options& options) {
+  return core_->after(span, std::move(procedure), options);
 }
-
 timer runtime::every(std::chrono::nanoseconds period, std::move_only_function<void()> procedure,
-                     timer_options options) {
-  if (!procedure)
-    throw usage_error("troupe: every: the procedure is empty; give it something to call");
-  if (period.count() <= 0) throw option_error("troupe: every: the period must be longer than zero");
-  return runtime_core::schedule(core_, period, std::move(procedure), period, options);
+                     const timer_options& options) {
+  return core_->every(period, std::move(procedure), options);
 }
 
 hold runtime::hold() {

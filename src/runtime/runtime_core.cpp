@@ -55,6 +55,7 @@ runtime_core::runtime_core(runtime_options chosen)
   try {
     system->is_simulated = options.policy == policy::simulated;
     system->main_lane = tasks::main_lanes::claim();
+    system->runtime = this;
     make_clock();
     make_side_pool();
     make_executors();
@@ -239,7 +240,7 @@ void runtime_core::make_executors() {
     }
     constexpr std::uint64_t delay_ns_max = 100'000;
     const std::chrono::nanoseconds delay(simulated_->choose(delay_ns_max));
-    schedule(shared_from_this(), delay, std::move(call), {}, {.weak = true});
+    schedule(delay, std::move(call), {}, {.weak = true});
   };
   install(main_index, *main_lane);
   install(0, *pool);

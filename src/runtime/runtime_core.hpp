@@ -48,9 +48,10 @@ class runtime_core : public std::enable_shared_from_this<runtime_core> {
   void hold();
   void release();
   void post(std::move_only_function<void()> procedure);
-  static timer schedule(const std::shared_ptr<runtime_core>& self, std::chrono::nanoseconds span,
-                        std::move_only_function<void()> procedure, std::chrono::nanoseconds period,
-                        const timer_options& options);
+  timer after(std::chrono::nanoseconds span, std::move_only_function<void()> procedure,
+              const timer_options& options);
+  timer every(std::chrono::nanoseconds period, std::move_only_function<void()> procedure,
+              const timer_options& options);
   actor::placement placement_of(const spawn_options& chosen) const;
   actor::placement placement_of(const on_thread& chosen);
   std::chrono::nanoseconds now() const;
@@ -117,6 +118,8 @@ class runtime_core : public std::enable_shared_from_this<runtime_core> {
   void discard_mail();
   void ignore_holds(bool yes);
   void set_holds_ignored(bool yes);
+  timer schedule(std::chrono::nanoseconds span, std::move_only_function<void()> procedure,
+                 std::chrono::nanoseconds period, const timer_options& options);
 
   struct lines_timer final : tasks::timer {
     explicit lines_timer(failure_lines& told) noexcept : timer(&on_time, true), of(told) {}

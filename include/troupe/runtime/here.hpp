@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <utility>
 
 #include "troupe/actor/blocking.hpp"
@@ -10,6 +11,7 @@
 #include "troupe/actor/spawn_task.hpp"
 #include "troupe/base/platform.hpp"
 #include "troupe/runtime/options.hpp"
+#include "troupe/runtime/timer.hpp"
 
 namespace troupe {
 
@@ -63,6 +65,36 @@ future<T> spawn(task<T>& running) {
   return spawn(std::move(running));
 }
 TROUPE_REFUSE_REST(spawn, TROUPE_SPAWN_REFUSES);
+
+// As runtime::after and runtime::every, for the runtime of the calling code. Thread: call it in a
+// handler, a constructor, a destructor or a task of an actor; elsewhere it throws usage_error.
+//
+// Example:
+//     struct Lamp {
+//       void flash() {
+//         std::cout << "on\n";
+//         troupe::after(std::chrono::seconds(1), [] { std::cout << "off\n"; });
+//       }
+//     };
+//     troupe::runtime rt({.policy = troupe::policy::simulated});
+//     rt.spawn<Lamp>().tell<&Lamp::flash>();
+//     rt.run();
+timer after(std::chrono::nanoseconds span, std::move_only_function<void()> procedure,
+            const timer_options& options = {});
+timer every(std::chrono::nanoseconds period, std::move_only_function<void()> procedure,
+            const timer_options& options = {});
+template <tasks::makes_task Procedure>
+timer after(std::chrono::nanoseconds, Procedure&&, const timer_options& = {}) {
+  static_assert(!tasks::makes_task<Procedure>, TROUPE_REFUSES_COROUTINE_OF("after"));
+  return {};
+}
+template <tasks::makes_task Procedure>
+timer every(std::chrono::nanoseconds, Procedure&&, const timer_options& = {}) {
+  static_assert(!tasks::makes_task<Procedure>, TROUPE_REFUSES_COROUTINE_OF("every"));
+  return {};
+}
+TROUPE_REFUSE_REST(after, TROUPE_TIMER_REFUSES("after"));
+TROUPE_REFUSE_REST(every, TROUPE_TIMER_REFUSES("every"));
 
 // As runtime::now: virtual under the simulated policy.
 std::chrono::nanoseconds now();

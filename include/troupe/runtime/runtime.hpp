@@ -6,8 +6,6 @@
 #include <functional>
 #include <iosfwd>
 #include <memory>
-#include <optional>
-#include <stop_token>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -19,7 +17,6 @@
 #include "troupe/actor/spawn.hpp"
 #include "troupe/actor/spawn_task.hpp"
 #include "troupe/base/platform.hpp"
-#include "troupe/context/context.hpp"
 #include "troupe/runtime/metrics.hpp"
 #include "troupe/runtime/options.hpp"
 #include "troupe/runtime/timer.hpp"
@@ -97,17 +94,6 @@ class main_thread {
   explicit main_thread(ref<proxy> actor) noexcept : actor_(std::move(actor)) {}
   void check_may_wait() const;
   ref<proxy> actor_;
-};
-
-// Options of after() and every().
-struct timer_options {
-  // Ends the timer; a running call is not interrupted. Default: never.
-  std::stop_token stop{};
-  // True: the timer does not keep the program alive. Default false.
-  bool weak = false;
-  // A heap for each call, which this_context() returns in it. It is freed when the call has ended;
-  // if the call has failed, when run() has thrown another failure after this one. Default: none.
-  std::optional<context_options> context{};
 };
 
 // A pool of worker threads with the actors, tasks and timers that run on it. run() is the main
@@ -311,38 +297,29 @@ class runtime {
 
   // Calls the procedure on the pool, once after `span` or repeatedly every `period`, the first time
   // after one period. A long call does not stretch the period; calls do not overlap. cancel() of
-  // the timer ends it, and so does the stop token.
+  // the timer ends it, and so does the stop token. In a handler or a task troupe::after and
+  // troupe::every do the same.
   //
   // Thread: any. Cost: about 100 ns. Accuracy: that of sleep_for. Errors: an exception from a call
   // is a failure; later calls still happen. Throws option_error if the period, or the context's
-  // bytes_max, is too small. Lifetime: a timer keeps the program alive, unless it is
-  // `weak`; a call that is still due when the runtime ends never happens.
+  // bytes_max, is too small. Lifetime: a timer keeps the program alive, unless it is `weak`; a call
+  // that is still due when the runtime ends never happens.
   timer after(std::chrono::nanoseconds span, std::move_only_function<void()> procedure,
-              timer_options options = {});
+              const timer_options& options = {});
   timer every(std::chrono::nanoseconds period, std::move_only_function<void()> procedure,
-              timer_options options = {});
+              const timer_options& options = {});
   template <tasks::makes_task Procedure>
-  timer after(std::chrono::nanoseconds, Procedure&&, timer_options = {}) {
-    static_assert(!tasks::makes_task<Procedure>,
-                  "troupe: after: this is a coroutine, which would never run: let the procedure "
-                  "spawn its task");
+  timer after(std::chrono::nanoseconds, Procedure&&, const timer_options& = {}) {
+    static_assert(!tasks::makes_task<Procedure>, TROUPE_REFUSES_COROUTINE_OF("after"));
     return {};
   }
   template <tasks::makes_task Procedure>
-  timer every(std::chrono::nanoseconds, Procedure&&, timer_options = {}) {
-    static_assert(!tasks::makes_task<Procedure>,
-                  "troupe: every: this is a coroutine, which would never run: let the procedure "
-                  "spawn its task");
+  timer every(std::chrono::nanoseconds, Procedure&&, const timer_options& = {}) {
+    static_assert(!tasks::makes_task<Procedure>, TROUPE_REFUSES_COROUTINE_OF("every"));
     return {};
   }
-  TROUPE_REFUSE_REST(
-      after,
-      "troupe: after: it takes a time with its unit, as std::chrono::milliseconds(100), and what "
-      "can be called without arguments, and moved");
-  TROUPE_REFUSE_REST(
-      every,
-      "troupe: every: it takes a time with its unit, as std::chrono::milliseconds(100), and what "
-      "can be called without arguments, and moved");
+  TROUPE_REFUSE_REST(after, TROUPE_TIMER_REFUSES("after"));
+  TROUPE_REFUSE_REST(every, TROUPE_TIMER_REFUSES("every"));
 
   // As troupe::blocking, from any thread.
   template <class Function>

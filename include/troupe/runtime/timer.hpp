@@ -1,11 +1,34 @@
-// timer: a call that is due later; the return value of runtime::after and runtime::every.
+// timer: a call that is due later; the return value of after() and every().
 #pragma once
 
+#include <optional>
+#include <stop_token>
 #include <utility>
+
+#include "troupe/context/context.hpp"
 
 namespace troupe {
 
 struct scheduled_call;
+
+// The texts of the compile errors of after() and every().
+#define TROUPE_REFUSES_COROUTINE_OF(name) \
+  "troupe: " name ": this is a coroutine, which would never run: let the procedure spawn its task"
+#define TROUPE_TIMER_REFUSES(name)                                                              \
+  "troupe: " name                                                                               \
+  ": it takes a time with its unit, as std::chrono::milliseconds(100), and what can be called " \
+  "without arguments, and moved"
+
+// Options of after() and every().
+struct timer_options {
+  // Ends the timer; a running call is not interrupted. Default: never.
+  std::stop_token stop{};
+  // True: the timer does not keep the program alive. Default false.
+  bool weak = false;
+  // A heap for each call, which this_context() returns in it. It is freed when the call has ended;
+  // if the call has failed, when run() has thrown another failure after this one. Default: none.
+  std::optional<context_options> context{};
+};
 
 // Can cancel a call that is due later. A timer object that is dropped cancels nothing. Move-only.
 // Thread: any, one at a time. Lifetime: it may outlive its runtime.

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "troupe/base/error.hpp"
 #include "troupe/context/context.hpp"
+#include "troupe/runtime/here.hpp"
 #include "troupe/runtime/timer.hpp"
 
 namespace troupe {
@@ -128,26 +130,55 @@ std::move_only_function<void()> in_contexts(actor::actor_system& system,
 
 }  // namespace
 
-timer runtime_core::schedule(const std::shared_ptr<runtime_core>& self,
-                             std::chrono::nanoseconds span,
+timer runtime_core::schedule(std::chrono::nanoseconds span,
                              std::move_only_function<void()> procedure,
                              std::chrono::nanoseconds period, const timer_options& options) {
   // order: relaxed  set before the pool ends, by the thread that ends it
-  if (options.stop.stop_requested() || self->system->closing.load(std::memory_order_relaxed))
-    return {};
-  if (options.context)
-    procedure = in_contexts(*self->system, *options.context, std::move(procedure));
-  auto& made = *new scheduled_call(self, std::move(procedure), period, options);
+  if (options.stop.stop_requested() || system->closing.load(std::memory_order_relaxed)) return {};
+  if (options.context) procedure = in_contexts(*system, *options.context, std::move(procedure));
+  auto& made = *new scheduled_call(shared_from_this(), std::move(procedure), period, options);
   timer handle(made);
   try {
     made.start(span, options.stop);
     // another thread's call may be the first event in a while
-    if (self->simulated_ != nullptr) self->simulated_->poke();
+    if (simulated_ != nullptr) simulated_->poke();
   } catch (...) {
     made.drop_ref();
     throw;
   }
   return handle;
+}
+
+timer runtime_core::after(std::chrono::nanoseconds span, std::move_only_function<void()> procedure,
+                          const timer_options& options) {
+  if (!procedure)
+    throw usage_error("troupe: after: the procedure is empty; give it something to call");
+  return schedule(span, std::move(procedure), {}, options);
+}
+
+timer runtime_core::every(std::chrono::nanoseconds period,
+                          std::move_only_function<void()> procedure, const timer_options& options) {
+  if (!procedure)
+    throw usage_error("troupe: every: the procedure is empty; give it something to call");
+  if (period.count() <= 0) throw option_error("troupe: every: the period must be longer than zero");
+  return schedule(period, std::move(procedure), period, options);
+}
+
+namespace {
+
+runtime_core& running_core(const char* who) {
+  return *static_cast<runtime_core*>(actor::running_system(who).runtime);
+}
+
+}  // namespace
+
+timer after(std::chrono::nanoseconds span, std::move_only_function<void()> procedure,
+            const timer_options& options) {
+  return running_core("after").after(span, std::move(procedure), options);
+}
+timer every(std::chrono::nanoseconds period, std::move_only_function<void()> procedure,
+            const timer_options& options) {
+  return running_core("every").every(period, std::move(procedure), options);
 }
 
 }  // namespace troupe

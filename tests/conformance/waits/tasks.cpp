@@ -721,6 +721,35 @@ TEST_P(tasks, timers_come_again_and_weak_ones_let_the_program_end) {
   EXPECT_EQ(never.load(), 0);
 }
 
+TEST_P(tasks, a_handler_and_a_task_have_timers_without_a_reference_to_the_runtime) {
+  struct clock_actor {
+    std::atomic<int>& ticks;
+    explicit clock_actor(std::atomic<int>& counted) : ticks(counted) {}
+    void begin() {
+      after(1us, [&of = ticks] { ++of; });
+    }
+  };
+  runtime rt(options());
+  std::atomic<int> ticks{0};
+  std::stop_source enough;
+  auto one = rt.spawn<clock_actor>(unchecked<std::atomic<int>&>{ticks});
+  one.tell<&clock_actor::begin>();
+  rt.run();
+  EXPECT_EQ(ticks.load(), 1);
+  rt.spawn([&ticks, &enough]() -> task<> {
+    every(10us,
+          [&] {
+            if (++ticks == 4) enough.request_stop();
+          },
+          {.stop = enough.get_token()});
+    co_return;
+  });
+  rt.run();
+  EXPECT_EQ(ticks.load(), 4);
+  EXPECT_THROW(after(1us, [] {}), usage_error);
+  EXPECT_THROW(every(1us, [] {}), usage_error);
+}
+
 TEST_P(tasks, a_timer_takes_its_call_back) {
   auto kept = std::make_shared<int>(0);
   std::atomic<int> ticks{0};
